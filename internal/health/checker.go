@@ -35,7 +35,7 @@ type Checker struct {
 
 // New makes the Checker of an HTTP or HTTPS endpoint. The error names the field of Config that cannot be.
 func New(cfg Config, log *slog.Logger) (*Checker, error) {
-	p, err := newHTTPProber(cfg)
+	p, err := newHTTPProber(cfg.withDefaults())
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 		if c.interval > 0 {
 			timer.Reset(pause(c.interval, v.LastLatency, rand.Float64()))
 		}
-		if result.Broken && v.Streak <= 1 {
+		if result.Broken && v.Streak == 1 { // at most once in a row: a server that cuts every connection must not be hammered
 			c.Kick()
 		}
 	}

@@ -1,90 +1,57 @@
 package health
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
-	"net/http/httptrace"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"syscall"
 )
 
-// progress follows how far a request has come. The HTTP client reports from goroutines of its own.
-type progress struct{ step atomic.Int32 }
-
-const (
-	connecting int32 = iota
-	handshaking
-	waiting
-	reading
-)
-
-func (p *progress) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		ConnectDone: func(_, _ string, err error) {
-			if err == nil {
-				p.step.Store(waiting)
-			}
-		},
-		TLSHandshakeStart:    func() { p.step.Store(handshaking) },
-		TLSHandshakeDone:     func(tls.ConnectionState, error) { p.step.Store(waiting) },
-		GotFirstResponseByte: func() { p.step.Store(reading) },
-	}
-}
-
-// phase says where a timeout hit.
-func (p *progress) phase() string {
-	switch p.step.Load() {
-	case connecting:
-		return "in connecting"
-	case handshaking:
-		return "in the TLS handshake"
-	case waiting:
-		return "waiting for the answer"
-	}
-	return "reading the answer"
-}
-
-func (p *progress) connected() bool { return p.step.Load() != connecting }
-
-// classifyBroken judges a request that ended in an error other than a timeout.
-func classifyBroken(r *Result, err error, at *progress) {
+// classify judges an exchange that brought no complete answer. Reasons hold no measured times: they are compared and counted.
+func (x *exchange) classify(ctx context.Context, err error) Result {
 	var (
-		unknownCA  x509.UnknownAuthorityError
-		wrongName  x509.HostnameError
-		badCert    x509.CertificateInvalidError
-		plainHTTP  tls.RecordHeaderError
-		cutOff     = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		refused    = errors.Is(err, syscall.ECONNREFUSED)
-		atTheDoor  = errors.Is(err, syscall.ECONNRESET) && !at.connected()
-		wrongTrust = errors.As(err, &unknownCA) || errors.As(err, &wrongName) || errors.As(err, &badCert)
+		r         = Result{Outcome: Fail}
+		reset     = errors.Is(err, syscall.ECONNRESET)
+		cut       = reset || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		plainHTTP tls.RecordHeaderError
 	)
 	switch {
-	case refused:
+	case errors.Is(err, errTooLong):
+		r.Reason = err.Error()
+	case errors.Is(err, syscall.ECONNREFUSED):
 		r.Outcome, r.Reason = Down, "connection refused"
-	case atTheDoor:
-		r.Outcome, r.Reason = Down, "connection reset"
-	case cutOff:
-		r.Reason, r.Broken = "connection cut "+at.phase(), true
-	case wrongTrust:
+	case reset && x.phase == connecting:
+		r.Outcome, r.Reason = Down, "connection reset while connecting"
+	case isTimeout(ctx, err):
+		r.Reason = fmt.Sprintf("timeout after %v %s", x.prober.timeout, x.phase)
+	case cut:
+		r.Reason, r.Broken = "connection cut "+string(x.phase), true
+	case errors.As(err, &plainHTTP):
+		r.Reason, r.Hint = "no TLS on this port", "check it by http, or check another port"
+	case x.phase == handshaking && notTrusted(err):
 		r.Reason = "certificate not trusted: " + brief(err)
 		r.Hint = "compare the check's CA file and server name with the server's certificate"
-	case errors.As(err, &plainHTTP), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		r.Reason, r.Hint = "no TLS on this port", "check an http URL, or another port"
 	default:
 		r.Reason = brief(err)
 	}
+	return r
 }
 
-// brief is an error without the URL around it, on one line of bounded length.
+func notTrusted(err error) bool {
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+	)
+	return errors.As(err, &authority) || errors.As(err, &name) || errors.As(err, &invalid)
+}
+
+// brief is an error on one line of bounded length.
 func brief(err error) string {
-	var ue *url.Error
-	if errors.As(err, &ue) {
-		err = ue.Err
-	}
 	const most = 200
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if len(text) > most {
