@@ -22,7 +22,7 @@ type Backend struct {
 
 // Server serves the API on a unix socket.
 type Server struct {
-	path string
+	dir  string // made by us, and removed with the socket; empty when it was there before
 	ln   net.Listener
 	http *http.Server
 }
@@ -38,7 +38,8 @@ const (
 // is replaced; one that somebody does is an error, because two managers must not run on one host by
 // mistake.
 func Open(path string, b Backend) (*Server, error) {
-	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+	dir, err := makeDir(filepath.Dir(path))
+	if err != nil {
 		return nil, fmt.Errorf("control: directory of the socket: %w", err)
 	}
 	if c, err := net.DialTimeout("unix", path, dialTime); err == nil {
@@ -55,14 +56,26 @@ func Open(path string, b Backend) (*Server, error) {
 	if err := os.Chmod(path, socketMode); err != nil {
 		return nil, errors.Join(fmt.Errorf("control: mode of the socket: %w", err), ln.Close())
 	}
-	s := &Server{path: path, ln: ln}
+	s := &Server{dir: dir, ln: ln}
 	s.http = &http.Server{Handler: handler(b), ConnContext: withPeer, ReadTimeout: 10 * time.Second, ReadHeaderTimeout: 5 * time.Second}
 	return s, nil
 }
 
-// Serve answers until ctx ends, then removes the socket.
+// makeDir returns dir if it had to be made.
+func makeDir(dir string) (string, error) {
+	if _, err := os.Stat(dir); err == nil {
+		return "", nil
+	}
+	return dir, os.MkdirAll(dir, dirMode)
+}
+
+// Serve answers until ctx ends, then removes the socket, and the directory if it was made for it.
 func (s *Server) Serve(ctx context.Context) error {
-	return serve(ctx, s.http, s.ln)
+	err := serve(ctx, s.http, s.ln)
+	if s.dir != "" {
+		_ = os.Remove(s.dir) // somebody else may have put something there
+	}
+	return err
 }
 
 // stopTime bounds how long requests under way hold up the end.
