@@ -86,7 +86,9 @@ func (l *loop) stand(c election.Change) error {
 		l.adopting = false
 	}
 	l.settle(l.wanted(c.To))
-	l.note(c.To, c.Reason)
+	if c.From != c.To {
+		l.note(c.To, c.Reason)
+	}
 	l.logChange(c)
 	return nil
 }

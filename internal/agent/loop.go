@@ -208,14 +208,15 @@ func (l *loop) report(c election.Change) error {
 	return <-r.done
 }
 
-// note keeps what status shows while there is no elector; it tells whether the reason is new.
+// note keeps the state and the reason that status shows, and tells whether they are new.
 func (l *loop) note(s election.State, reason string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fresh := l.view.reason != reason
-	if l.view.state != s || fresh {
-		l.view.state, l.view.reason, l.view.since = s, reason, time.Now()
+	fresh := l.view.state != s || l.view.reason != reason
+	if l.view.state != s {
+		l.view.since = time.Now()
 	}
+	l.view.state, l.view.reason = s, reason
 	return fresh
 }
 
