@@ -34,7 +34,7 @@ type VRRP struct {
 	members members
 	report  func(Change) error
 	timer   *time.Timer
-	retry   time.Time // after a bind that failed: when to take part again
+	refusal refusal
 	inbox   []Arrival
 	holder  netip.Addr
 	failed  error // the last bind's error while an event is being handled
@@ -98,8 +98,8 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 	defer e.timer.Stop()
 	e.applySpread(time.Now())
 	e.applyFitness(time.Now())
-	if !e.out {
-		e.step(time.Now(), vrrp.Startup{})
+	if e.out {
+		_ = e.tell(Change{Reason: e.status.Fitness.Reason, At: time.Now()})
 	}
 	for {
 		e.arm()
@@ -122,11 +122,11 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 // arm sets the one timer to the next thing to do.
 func (e *VRRP) arm() {
 	next, ok := e.machine.Deadline()
-	if !e.retry.IsZero() {
-		next, ok = e.retry, true
-	}
 	if !ok {
 		next = e.idleUntil(time.Now())
+	}
+	if at := e.refusal.next(); !at.IsZero() && at.Before(next) {
+		next = at
 	}
 	e.timer.Reset(time.Until(next))
 }
@@ -145,13 +145,8 @@ func (e *VRRP) expire() {
 	e.wire.Drain()
 	e.receive()
 	now := time.Now()
-	if !e.retry.IsZero() && !now.Before(e.retry) {
-		e.retry = time.Time{}
+	if e.refusal.due(now) {
 		e.applyFitness(now)
-		if !e.out && e.machine.Snapshot().State == vrrp.Initialize {
-			e.step(now, vrrp.Startup{})
-		}
-		return
 	}
 	e.step(now, vrrp.Expired{})
 	e.noteHolder(now)
@@ -211,21 +206,16 @@ func (e *VRRP) others() []netip.Addr {
 // applyFitness moves the machine to the newest fitness.
 func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Lock()
-	f := e.fitness
+	f := e.refusal.worsen(e.fitness)
 	e.status.Fitness = f
 	e.mu.Unlock()
-	switch {
-	case f.Out:
-		e.out, e.retry = true, time.Time{}
+	e.out = f.Out || e.refusal.pausing()
+	if e.out {
 		e.step(now, vrrp.Shutdown{})
-		return
-	case e.out:
-		e.out = false
-		e.step(now, vrrp.SetPriority{Priority: effective(e.cfg.Router.Priority, f)})
-		e.step(now, vrrp.Startup{})
 		return
 	}
 	e.step(now, vrrp.SetPriority{Priority: effective(e.cfg.Router.Priority, f)})
+	e.step(now, vrrp.Startup{}) // counts only for a machine that is not started
 }
 
 // effective is the priority that a node of this fitness advertises. 255 is the owner's alone, and an

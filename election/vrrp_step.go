@@ -57,8 +57,12 @@ func (e *VRRP) change(from, to State, reason string) {
 	}
 	e.mu.Unlock()
 	err := e.tell(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now})
-	if err != nil && to == Active {
+	switch {
+	case to != Active:
+	case err != nil:
 		e.failed = err
+	default:
+		e.refusal = refusal{}
 	}
 }
 
@@ -66,17 +70,12 @@ func (e *VRRP) tell(c Change) error {
 	return e.report(c)
 }
 
-// giveUp resigns after the host could not bind the address, and takes part again after the time in
-// which somebody else can take over.
+// giveUp resigns after the host could not bind the address.
 func (e *VRRP) giveUp() {
-	wait := e.machine.Snapshot().ActiveDownInterval
-	e.log.Warn("resigned: the address could not be bound", "error", e.failed, "retry", wait)
-	reason := "the address could not be bound: " + e.failed.Error()
-	e.step(time.Now(), vrrp.Shutdown{})
-	e.retry = time.Now().Add(wait)
-	e.mu.Lock()
-	e.status.Reason = reason
-	e.mu.Unlock()
+	err, now := e.failed, time.Now()
+	e.refusal.begin(now, err, e.machine.Snapshot().ActiveDownInterval)
+	e.log.Warn("resigned: the address could not be bound", "error", err, "comes last for", e.refusal.wait)
+	e.applyFitness(now)
 }
 
 // holderIn is the Active as seen from the given state of our own.
