@@ -1,0 +1,265 @@
+package agent
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+func TestActiveBindsThenAnnouncesBeforeAnythingElse(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "announce 2"}, b.host.take())
+		assert.Equal(t, "active", b.Status()[0].State)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"announce 2"}, b.host.take(), "the schedule goes on")
+	})
+}
+
+func TestStopLeavesNothingBehind(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		b.host.take()
+		b.cancel()
+		<-b.done
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		assert.Empty(t, b.host.bound)
+	})
+}
+
+func TestLeftoverStaysWhileNobodyIsHeardAndIsAdopted(t *testing.T) {
+	leftover := func(h *fakeHost) { h.bound = []Binding{{eth0, vip4}} }
+	run(t, leftover, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		b.HostChanged()
+		synctest.Wait()
+		assert.Empty(t, b.host.take(), "it may still be the only one that answers")
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+	})
+}
+
+func TestLeftoverGoesSilentlyWhenAnotherNodeIsHeard(t *testing.T) {
+	leftover := func(h *fakeHost) { h.bound = []Binding{{eth0, vip4}} }
+	run(t, leftover, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		assert.Equal(t, []string{"del 10.77.0.100/32 2"}, b.host.take())
+	})
+}
+
+func TestAddressThatSomebodyRemovesComesBack(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		b.host.take()
+		b.host.set(func(h *fakeHost) { h.bound = []Binding{{eth0, vip6}} })
+		b.HostChanged()
+		synctest.Wait()
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "announce 2"}, b.host.take())
+		assert.Equal(t, uint64(1), b.Status()[0].Counters.Restored)
+	})
+}
+
+func TestAddressThatSomebodyAddsToABackupGoes(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		b.host.set(func(h *fakeHost) { h.bound = []Binding{{eth0, vip4}, {3, vip6}} })
+		b.HostChanged()
+		synctest.Wait()
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 3"}, b.host.take())
+	})
+}
+
+func TestBindThatFailsLeavesNothingAndTellsTheElector(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		b.host.set(func(h *fakeHost) { h.fail = errFull })
+		err := e.decide(election.Initialize, election.Active, nodeA)
+		require.ErrorIs(t, err, errFull)
+		assert.ErrorContains(t, err, "bind 10.77.0.100/32 to eth0")
+		assert.Empty(t, b.host.bound)
+		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
+	})
+}
+
+func TestRivalIsAnsweredByAnnouncingTwice(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		b.host.take()
+		require.NoError(t, e.decide(election.Active, election.Active, nodeA))
+		assert.Equal(t, []string{"announce 2"}, b.host.take())
+		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, []string{"announce 2"}, b.host.take())
+	})
+}
+
+func TestElectionBeginsAnewAtAnotherPlaceAndFollowsAName(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		b.host.take()
+		b.host.set(func(h *fakeHost) { h.place.Name = "lan0" })
+		b.HostChanged()
+		synctest.Wait()
+		assert.Empty(t, b.host.take(), "a new name is no reason")
+		assert.Equal(t, "lan0", b.Status()[0].Interface)
+		b.host.set(func(h *fakeHost) { h.place.Index = 7 })
+		b.HostChanged()
+		<-e.ended
+		next := <-b.electors
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		require.NoError(t, next.decide(election.Initialize, election.Active, nodeA))
+		assert.Contains(t, b.host.take(), "add 10.77.0.100/32 7")
+	})
+}
+
+func TestNoPlaceIsWaitedForAndShown(t *testing.T) {
+	down := func(h *fakeHost) { h.err = assert.AnError }
+	run(t, down, nil, func(t *testing.T, b *bench) {
+		s := b.Status()[0]
+		assert.Equal(t, "initialize", s.State)
+		assert.Equal(t, assert.AnError.Error(), s.Reason)
+		assert.False(t, s.Eligible)
+		require.Error(t, b.Ready())
+		require.NoError(t, b.Live(), "waiting is living")
+		b.host.set(func(h *fakeHost) { h.err = nil })
+		b.HostChanged()
+		<-b.electors
+	})
+}
+
+func TestVerdictBecomesFitness(t *testing.T) {
+	tests := []struct {
+		name    string
+		release bool
+		verdict *Verdict
+		want    election.Fitness
+	}{
+		{name: "no result yet comes last", want: election.Fitness{Less: lastPlace, Reason: "no result of the health check yet"}},
+		{name: "healthy", verdict: &Verdict{Known: true, Healthy: true}},
+		{name: "ill comes last", verdict: &Verdict{Known: true, Reason: "500"},
+			want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"}},
+		{name: "ill is out when asked for", release: true, verdict: &Verdict{Known: true, Reason: "500"},
+			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := Instance{Check: (&bench{}).check, ReleaseWhenIll: tt.release}
+			v := Verdict{}
+			if tt.verdict != nil {
+				v = *tt.verdict
+			}
+			assert.Equal(t, tt.want, in.fitness(v))
+		})
+	}
+}
+
+func TestVerdictsReachTheElectorAlsoBeforeItsTermBegins(t *testing.T) {
+	run(t, func(h *fakeHost) { h.err = assert.AnError }, func(in *Instance) {
+		in.CheckID = "checked"
+	}, func(t *testing.T, b *bench) {
+		b.verdicts <- Verdict{Known: true, Reason: "500"}
+		synctest.Wait()
+		b.host.set(func(h *fakeHost) { h.err = nil })
+		b.HostChanged()
+		e := <-b.electors
+		synctest.Wait()
+		assert.Equal(t, "the health check fails: 500", e.fitness().Reason)
+		b.verdicts <- Verdict{Known: true, Healthy: true}
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{}, e.fitness())
+	})
+}
+
+func TestApplyTouchesOnlyWhatItNames(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		first := <-b.electors
+		require.NoError(t, first.decide(election.Initialize, election.Active, nodeA))
+		other := b.instance(func(in *Instance) {
+			in.Name, in.Addresses = "ingress", []netip.Prefix{netip.MustParsePrefix("10.77.0.101/32")}
+		})
+		b.Apply(Delta{Add: []Instance{other}})
+		second := <-b.electors
+		require.NoError(t, second.decide(election.Initialize, election.Active, nodeA))
+		b.host.take()
+		b.Apply(Delta{Remove: []string{"ingress"}})
+		assert.Equal(t, []string{"del 10.77.0.101/32 2"}, b.host.take())
+		assert.Len(t, b.Status(), 1)
+	})
+}
+
+func TestAdjustChangesTheAddressesInPlace(t *testing.T) {
+	adjusted := 0
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		b.host.take()
+		more := netip.MustParsePrefix("10.77.0.101/32")
+		b.Apply(Delta{Adjust: []Instance{b.instance(func(in *Instance) {
+			in.Addresses = []netip.Prefix{vip4, more}
+			in.Adjust = func(election.Elector, Place) { adjusted++ }
+		})}})
+		synctest.Wait()
+		did := b.host.take()
+		assert.Contains(t, did, "add 10.77.0.101/32 2")
+		assert.Contains(t, did, "del fd77::100/128 2")
+		assert.NotContains(t, did, "del 10.77.0.100/32 2")
+		assert.Equal(t, 1, adjusted)
+		assert.Empty(t, b.electors, "no new election")
+	})
+}
+
+func TestAnnounceNamesWhatIsNotHeld(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		assert.ErrorIs(t, b.Announce(), errNotHeld)
+		assert.ErrorContains(t, b.Announce("nobody"), "nobody")
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		b.host.take()
+		require.NoError(t, b.Announce("apiserver"))
+		assert.Equal(t, []string{"announce 2"}, b.host.take())
+	})
+}
+
+func TestPlan(t *testing.T) {
+	addresses := []netip.Prefix{vip4, vip6}
+	wide := netip.MustParsePrefix("10.77.0.100/24")
+	tests := []struct {
+		name string
+		want holding
+		have []Binding
+		then []change
+	}{
+		{"nothing wanted, nothing there", holdNone, nil, nil},
+		{"nothing wanted, something there", holdNone, []Binding{{eth0, vip4}, {3, vip6}}, []change{{false, Binding{eth0, vip4}}, {false, Binding{3, vip6}}}},
+		{"keep what is there, but at one place only", holdKeep, []Binding{{eth0, vip4}, {3, vip4}}, []change{{false, Binding{3, vip4}}}},
+		{"bind what is missing", holdBind, []Binding{{eth0, vip4}}, []change{{true, Binding{eth0, vip6}}}},
+		{"move from another interface", holdBind, []Binding{{3, vip4}, {eth0, vip6}}, []change{{false, Binding{3, vip4}}, {true, Binding{eth0, vip4}}}},
+		{"replace another prefix length", holdBind, []Binding{{eth0, wide}, {eth0, vip6}}, []change{{false, Binding{eth0, wide}}, {true, Binding{eth0, vip4}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := plan(tt.want, eth0, addresses, tt.have)
+			assert.True(t, slices.Equal(tt.then, got), "got %v, want %v", got, tt.then)
+		})
+	}
+}

@@ -1,0 +1,233 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+var (
+	vip4  = netip.MustParsePrefix("10.77.0.100/32")
+	vip6  = netip.MustParsePrefix("fd77::100/128")
+	nodeA = netip.MustParseAddr("10.77.0.11")
+	nodeB = netip.MustParseAddr("10.77.0.12")
+)
+
+const eth0 = 2
+
+// fakeHost is a machine that prints what is done to it.
+type fakeHost struct {
+	mu    sync.Mutex // guards what follows
+	place Place
+	err   error // of Place
+	fail  error // of Bind
+	bound []Binding
+	did   []string
+}
+
+var _ Host = (*fakeHost)(nil)
+
+func newFakeHost() *fakeHost {
+	return &fakeHost{place: Place{Index: eth0, Name: "eth0", Source: nodeA}}
+}
+
+func (h *fakeHost) Place(Where) (Place, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.place, h.err
+}
+
+func (h *fakeHost) Bound(addresses []netip.Prefix) []Binding {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(h.bound), func(b Binding) bool {
+		return !slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == b.Prefix.Addr() })
+	})
+}
+
+func (h *fakeHost) Bind(b Binding) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fail != nil {
+		return h.fail
+	}
+	h.did = append(h.did, fmt.Sprintf("add %s %d", b.Prefix, b.Index))
+	if !slices.Contains(h.bound, b) {
+		h.bound = append(h.bound, b)
+	}
+	return nil
+}
+
+func (h *fakeHost) Unbind(b Binding) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.bound, b); i >= 0 {
+		h.did = append(h.did, fmt.Sprintf("del %s %d", b.Prefix, b.Index))
+		h.bound = slices.Delete(h.bound, i, i+1)
+	}
+	return nil
+}
+
+func (h *fakeHost) Announce(_ Place, addresses []netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.did = append(h.did, fmt.Sprintf("announce %d", len(addresses)))
+	return nil
+}
+
+// take returns what was done since the last call.
+func (h *fakeHost) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	did := h.did
+	h.did = nil
+	return did
+}
+
+func (h *fakeHost) set(change func(*fakeHost)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(h)
+}
+
+// fakeElector does what the test says.
+type fakeElector struct {
+	changes chan election.Change
+	answers chan error
+	ended   chan struct{}
+
+	mu     sync.Mutex // guards what follows
+	status election.Status
+}
+
+func newFakeElector() *fakeElector {
+	return &fakeElector{
+		changes: make(chan election.Change), answers: make(chan error), ended: make(chan struct{}),
+		status: election.Status{State: election.Initialize},
+	}
+}
+
+func (e *fakeElector) Run(ctx context.Context, report func(election.Change) error) error {
+	defer close(e.ended)
+	state := election.Initialize
+	for {
+		select {
+		case <-ctx.Done():
+			if state == election.Active {
+				return report(election.Change{From: state, To: election.Initialize, Reason: "shut down"})
+			}
+			return nil
+		case c := <-e.changes:
+			state = c.To
+			e.answers <- report(c)
+		}
+	}
+}
+
+func (e *fakeElector) SetFitness(f election.Fitness) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status.Fitness = f
+}
+
+func (e *fakeElector) Status() election.Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.status
+}
+
+func (e *fakeElector) fitness() election.Fitness { return e.Status().Fitness }
+
+// decide reports a change and waits until the host has followed.
+func (e *fakeElector) decide(from, to election.State, holder netip.Addr) error {
+	e.changes <- election.Change{From: from, To: to, Reason: "decided", Holder: holder, Again: 50 * time.Millisecond}
+	return <-e.answers
+}
+
+// fakeSchedule is due at once, and then once a minute.
+type fakeSchedule struct {
+	next time.Time
+	on   bool
+}
+
+func (s *fakeSchedule) Restart(now time.Time)   { s.next, s.on = now, true }
+func (s *fakeSchedule) Stop()                   { s.on = false }
+func (s *fakeSchedule) Next() (time.Time, bool) { return s.next, s.on }
+func (s *fakeSchedule) Due(now time.Time) bool {
+	if !s.on || now.Before(s.next) {
+		return false
+	}
+	s.next = now.Add(time.Minute)
+	return true
+}
+
+// bench is an agent with one instance on a fake host.
+type bench struct {
+	*Agent
+	host     *fakeHost
+	electors chan *fakeElector
+	verdicts chan Verdict
+	cancel   context.CancelFunc
+	done     chan struct{}
+}
+
+func (b *bench) instance(change func(*Instance)) Instance {
+	in := Instance{
+		Name: "apiserver", Where: Where{Addresses: []netip.Prefix{vip4, vip6}}, Schedule: &fakeSchedule{}, VRID: 51,
+		Elect: func(Place) (election.Elector, func(), error) {
+			e := newFakeElector()
+			b.electors <- e
+			return e, func() {}, nil
+		},
+	}
+	if change != nil {
+		change(&in)
+	}
+	if in.CheckID != "" {
+		in.Check = b.check
+	}
+	return in
+}
+
+// check is an Instance.Check that reports what the test says.
+func (b *bench) check(ctx context.Context, report func(Verdict)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case v := <-b.verdicts:
+			report(v)
+		}
+	}
+}
+
+// run starts an agent in a bubble and stops it when the test ends.
+func run(t *testing.T, prepare func(*fakeHost), change func(*Instance), test func(t *testing.T, b *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{host: newFakeHost(), electors: make(chan *fakeElector, 10), verdicts: make(chan Verdict), done: make(chan struct{})}
+		if prepare != nil {
+			prepare(b.host)
+		}
+		b.Agent = New(b.host, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		b.cancel = cancel
+		b.Apply(Delta{Add: []Instance{b.instance(change)}})
+		go func() { defer close(b.done); b.Run(ctx) }()
+		synctest.Wait()
+		test(t, b)
+		cancel()
+		<-b.done
+	})
+}
+
+var errFull = errors.New("no space left")
