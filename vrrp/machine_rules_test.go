@@ -399,6 +399,44 @@ func TestMachineActiveFrozen(t *testing.T) {
 	})
 }
 
+// A Backup that was frozen cannot know whether the Active is dead or its own packets were lost.
+func TestMachineBackupFrozen(t *testing.T) {
+	const late = down + 5*time.Second
+	runScenarios(t, []scenario{
+		{
+			name:  "one interval late: takes over",
+			steps: asBackup(step{down + time.Second, Expired{}, tookOver}), state: Active, deadline: down + 2*time.Second,
+		},
+		{
+			name:  "later: listens for one interval and Skew_Time",
+			steps: asBackup(step{late, Expired{}, ""}), state: Backup, deadline: late + time.Second + skew,
+		},
+		{
+			name:  "then takes over",
+			steps: asBackup(step{late, Expired{}, ""}, step{late + time.Second + skew, Expired{}, tookOver}),
+			state: Active, deadline: late + 2*time.Second + skew,
+		},
+		{
+			name:  "only once, even if it is late again",
+			steps: asBackup(step{late, Expired{}, ""}, step{2 * late, Expired{}, tookOver}), state: Active, deadline: 2*late + time.Second,
+		},
+		{
+			name:  "an Active that is heard meanwhile is followed",
+			steps: asBackup(step{late, Expired{}, ""}, step{late + 900*ms, heard(above, 100), ""}),
+			state: Backup, deadline: late + 900*ms + down,
+		},
+		{
+			name: "after priority 0 as well",
+			steps: asBackup(
+				step{time.Second, heard(above, 200), ""},
+				step{2 * time.Second, heard(above, 0), ""},
+				step{late, Expired{}, ""},
+			),
+			state: Backup, deadline: late + time.Second + skew,
+		},
+	})
+}
+
 func TestMachineChangeOfInterval(t *testing.T) {
 	slower, faster := base(), base()
 	slower.Interval, faster.Interval = 2*time.Second, 100*ms
