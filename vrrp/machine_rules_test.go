@@ -337,6 +337,19 @@ func TestMachineFarewell(t *testing.T) {
 			},
 			state: Active, deadline: 98 * ms,
 		},
+		{
+			name: "taking over stops them for good", change: func(c *Config) { c.Interval = 10 * ms },
+			steps: []step{
+				start(),
+				{40 * ms, Expired{}, tookOver},
+				{41 * ms, heard(above, 200).every(10 * ms), yieldHigh},
+				{78 * ms, Expired{}, tookOver},
+				{200 * ms, Expired{}, "active>backup (" + string(ReasonFrozen) + ")"},
+				{210 * ms, Expired{}, ""},
+			},
+			// 3 x 10 ms + 156/256 x 10 ms
+			state: Backup, deadline: 236093750 * time.Nanosecond,
+		},
 	})
 }
 
