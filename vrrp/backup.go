@@ -12,6 +12,7 @@ type backup struct {
 	hold     time.Time     // and from here at the earliest (StartupDelay)
 	interval time.Duration // Active_Adver_Interval
 	gaveUp   bool          // priority 0 was heard: the timer is Skew_Time alone
+	late     bool          // the timer was served much too late, and started again
 
 	followed         netip.Addr // source of the advertisement that last restarted the timer
 	followedPriority uint8
@@ -32,7 +33,7 @@ func (b *backup) restart(from time.Time) {
 			from = earliest
 		}
 	}
-	b.start, b.gaveUp, b.lower = from, false, false
+	b.start, b.gaveUp, b.lower, b.late = from, false, false, false
 }
 
 // backupDeadline is when the Active_Down_Timer expires.
@@ -54,10 +55,15 @@ func (m *Machine) enterBackup(now time.Time, reason Reason) {
 // backupExpired sends what is due of the last advertisements, and takes over when the Active_Down_Timer has expired (RFC
 // 9568, section 6.4.2).
 func (m *Machine) backupExpired(now time.Time) {
-	if now.Before(m.backupDeadline()) {
+	deadline := m.backupDeadline()
+	if now.Before(deadline) {
 		if m.farewell.due(now) {
 			m.sendFarewell(now)
 		}
+		return
+	}
+	if now.Sub(deadline) > m.backup.interval && !m.backup.late {
+		m.listenAgain(now)
 		return
 	}
 	reason := ReasonSilence
@@ -68,6 +74,15 @@ func (m *Machine) backupExpired(now time.Time) {
 		reason = ReasonPreempt
 	}
 	m.becomeActive(now, reason)
+}
+
+// listenAgain gives a Backup that was frozen one more Active_Adver_Interval and its Skew_Time, once, before it takes over.
+// The machine around it may have been paused as a whole, and the packets of that time lost: an Active that is alive is
+// heard within an interval.
+func (m *Machine) listenAgain(now time.Time) {
+	missed := time.Duration(m.cfg.DownTimerAdverts-1) * m.backup.interval
+	m.backup.restart(now.Add(-missed))
+	m.backup.late = true
 }
 
 // backupReceived is RFC 9568, section 6.4.2, for an advertisement.

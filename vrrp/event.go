@@ -15,7 +15,8 @@ type Startup struct{}
 // that is empty.
 type Shutdown struct{ Reason Reason }
 
-// Expired says that the Deadline has passed. Too early, it does nothing.
+// Expired says that the Deadline has passed. Too early, it does nothing. A Backup that is more than one
+// Active_Adver_Interval too late was frozen: it listens for about another interval, once, before it takes over.
 type Expired struct{}
 
 // Received is an advertisement that [Parse] has accepted.
