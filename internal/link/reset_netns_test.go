@@ -1,0 +1,74 @@
+//go:build netns
+
+package link
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// TestResetTCPTellsTheClients resets the connections of a virtual address, and only those: of servers that listen on the address itself, on
+// all of IPv4, and on both families at once.
+func TestResetTCPTellsTheClients(t *testing.T) {
+	for _, tt := range []struct{ name, network, listen, vip, own string }{
+		{"IPv4", "tcp4", "0.0.0.0:0", "10.1.0.100", "10.1.0.5"},
+		{"IPv4 on a socket for both", "tcp", "[::]:0", "10.1.0.100", "10.1.0.5"},
+		{"IPv6", "tcp6", "[::]:0", "fd01::100", "fd01::5"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			client := newSpace(t)
+			s := newSpace(t)
+			s.pair("eth0", client, "cl0")
+			s.has("eth0", "10.1.0.5/24", "fd01::5/64")
+			client.has("cl0", "10.1.0.9/24", "fd01::9/64")
+			h := s.handle(slog.Default())
+			vip := netip.MustParseAddr(tt.vip)
+			require.NoError(t, h.Add(s.index("eth0"), netip.PrefixFrom(vip, vip.BitLen()), 0))
+			l, err := net.Listen(tt.network, tt.listen)
+			require.NoError(t, err)
+			defer func() { _ = l.Close() }()
+			_, port, err := net.SplitHostPort(l.Addr().String())
+			require.NoError(t, err)
+
+			client.enter()
+			dial := func(addr string) net.Conn {
+				c, err := net.Dial("tcp", net.JoinHostPort(addr, port))
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = c.Close() })
+				return c
+			}
+			doomed := []net.Conn{dial(tt.vip), dial(tt.vip), dial(tt.vip)}
+			spared := dial(tt.own)
+			s.enter()
+			start := time.Now()
+			n, err := ResetTCP(vip)
+			require.NoError(t, err)
+			assert.Equal(t, len(doomed), n)
+			for _, c := range doomed {
+				require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
+				_, err := c.Read(make([]byte, 1))
+				assert.ErrorIs(t, err, unix.ECONNRESET)
+			}
+			t.Logf("%d clients knew after %s", n, time.Since(start))
+			_, err = spared.Write([]byte("x"))
+			assert.NoError(t, err)
+			require.NoError(t, spared.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+			_, err = spared.Read(make([]byte, 1))
+			assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "a connection of the node's own lives")
+			client.enter()
+			dial(tt.vip)
+			s.enter()
+			n, err = ResetTCP(netip.MustParseAddr("10.1.0.77"))
+			require.NoError(t, err)
+			assert.Zero(t, n, "nobody else's")
+		})
+	}
+}
