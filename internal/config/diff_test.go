@@ -43,6 +43,7 @@ func TestDiffOfOneVIP(t *testing.T) {
 		{"derived VRID", "addresses: [10.77.0.1, 'fd77::1']", "vips[].vrrp.id", true},
 		{"interface", base + ", interface: eth0", "vips[].interface", true},
 		{"VRID and priority", "addresses: [10.77.0.1, 'fd77::1'], vrrp: {id: 8}, priority: 5", "vips[].priority vips[].vrrp.id", true},
+		{"interface and priority", base + ", priority: 5, interface: eth0", "vips[].interface vips[].priority", true},
 		{"peers", "addresses: [10.77.0.1, 'fd77::1'], vrrp: {id: 7, peers: [10.77.0.11]}", "vips[].vrrp.peers", true},
 	}
 	before := load(t, "vips: [{"+base+"}]\n")

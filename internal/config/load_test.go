@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -131,4 +132,21 @@ func fnv1a(bytes ...byte) uint8 {
 		h = (h ^ uint64(b)) * 0x01000193 % (1 << 32)
 	}
 	return uint8(1 + h%255)
+}
+
+func TestLoadBoundsTheNumberOfAddresses(t *testing.T) {
+	list := func(format string, n int) string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf(format, i+1))
+		}
+		return strings.Join(out, ",")
+	}
+	load := func(vips string) error {
+		_, err := Load(Input{Flags: map[string][]string{"vip": {vips}}})
+		return err
+	}
+	assert.NoError(t, load(list("10.77.0.%d", 255)+","+list("fd77::%x", 90)))
+	assert.EqualError(t, load(list("10.77.0.%d", 255)+",10.77.1.0"), "config: --vip: 256 IPv4 and 0 IPv6, want at most 255 and 90; more fit into a second entry")
+	assert.EqualError(t, load(list("fd77::%x", 91)), "config: --vip: 0 IPv4 and 91 IPv6, want at most 255 and 90; more fit into a second entry")
 }
