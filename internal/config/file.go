@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -35,29 +34,33 @@ type document struct {
 // fileReader walks one file. Nothing is decoded by reflection: only what the table names is taken, at a known line.
 type fileReader struct {
 	path string
-	problems
+	*problems
 	document
 	vip int
 }
 
-// parseFile takes a configuration file apart. Every complaint names path and line.
-func parseFile(path string, data []byte) (document, error) {
-	r := &fileReader{path: path}
+// parseFile takes a configuration file apart. Every complaint names path and line; what is left can be read on.
+func parseFile(path string, data []byte, ps *problems) document {
+	r := &fileReader{path: path, problems: ps}
 	if len(data) > maxFile {
-		r.add(r.at(0), "", "%d bytes, want at most %d", len(data), maxFile)
-		return r.document, r.err()
+		r.add(r.at(0), "", "more than %d bytes, want at most that", maxFile)
+		return r.document
 	}
 	if top := r.decode(data); top != nil {
 		r.header(top)
 		r.mapping(top, sections(table()), "")
 	}
-	return r.document, r.err()
+	return r.document
 }
 
 func (r *fileReader) at(line int) Origin { return Origin{Source: File, Name: r.path, Line: line} }
 
 // decode reads exactly one YAML document that is a mapping.
 func (r *fileReader) decode(data []byte) *yaml.Node {
+	if line := firstBadLine(data); line > 0 {
+		r.add(r.at(line), "", "a control character or bytes that are no UTF-8, want text")
+		return nil
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
 	switch err := dec.Decode(&doc); {
@@ -223,16 +226,4 @@ func describe(n *yaml.Node) string {
 		return strconv.Quote(clip(n.Value))
 	}
 	return show(n.Value)
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
-
-// yamlError takes the line out of a parser's message.
-func yamlError(err error) (line int, text string) {
-	text = err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1]) // no line: 0
-		text = text[len(m[0]):]
-	}
-	return line, strings.Join(strings.Fields(text), " ")
 }

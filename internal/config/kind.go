@@ -11,6 +11,7 @@ import (
 // kind is a type of value: how its text is read, written and described, the same in file, environment and flag.
 type kind[T any] struct {
 	name   string         // as --help and the reference show it
+	span   string         // the range, "" when there is none
 	tags   []string       // the YAML scalars that are accepted
 	schema map[string]any // JSON schema
 	parse  func(string) (T, error)
@@ -63,7 +64,7 @@ func boolean() kind[bool] {
 
 func number[T ~int | ~uint8 | ~uint16](least, most T) kind[T] {
 	return kind[T]{
-		name: "number", tags: []string{tagInt},
+		name: "number", span: fmt.Sprintf("%d to %d", least, most), tags: []string{tagInt},
 		schema: map[string]any{"type": "integer", "minimum": least, "maximum": most},
 		parse: func(s string) (T, error) {
 			n, err := strconv.ParseInt(s, 10, 64)
@@ -79,7 +80,7 @@ func number[T ~int | ~uint8 | ~uint16](least, most T) kind[T] {
 // duration is a Go duration between least and most, a multiple of step.
 func duration(least, most, step time.Duration) kind[time.Duration] {
 	return kind[time.Duration]{
-		name: "duration", tags: []string{tagString, tagInt}, // a number, so that the complaint is about its unit
+		name: "duration", span: fmt.Sprintf("%v to %v", least, most), tags: []string{tagString, tagInt}, // a number, so that the complaint is about its unit
 		schema: map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+$|^0$`},
 		parse: func(s string) (time.Duration, error) {
 			d, err := time.ParseDuration(s)

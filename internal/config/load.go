@@ -30,9 +30,7 @@ func Load(in Input) (*Config, error) {
 	}
 	var doc document
 	if data != nil {
-		if doc, err = parseFile(path, data); err != nil {
-			return nil, err
-		}
+		doc = parseFile(path, data, &ps)
 	}
 	c := &Config{Path: path, File: data, Warnings: warnings, origins: map[string]Origin{}}
 	c.merge(doc, append(env, flags...), &ps)
@@ -80,7 +78,7 @@ func readFile(path string, most int64) ([]byte, error) {
 		return nil, plain(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s, want a regular file", info.Mode().Type())
+		return nil, errors.New("not a regular file, want one")
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -67,6 +67,7 @@ type target struct {
 // binding connects an option's text with its place in the typed configuration.
 type binding struct {
 	kind   string
+	span   string
 	tags   []string
 	list   bool
 	schema map[string]any
@@ -77,7 +78,7 @@ type binding struct {
 // one binds a single value.
 func one[T any](k kind[T], at func(target) *T) binding {
 	return binding{
-		kind: k.name, tags: k.tags, schema: k.schema,
+		kind: k.name, span: k.span, tags: k.tags, schema: k.schema,
 		assign: func(t target, raw []string) error {
 			if len(raw) != 1 {
 				return fmt.Errorf("%d values, want one", len(raw))
@@ -96,7 +97,7 @@ func one[T any](k kind[T], at func(target) *T) binding {
 // many binds a list of distinct values.
 func many[T comparable](k kind[T], at func(target) *[]T) binding {
 	return binding{
-		kind: k.name, tags: k.tags, list: true,
+		kind: k.name, span: k.span, tags: k.tags, list: true,
 		schema: map[string]any{"type": "array", "items": k.schema, "uniqueItems": true},
 		assign: func(t target, raw []string) error {
 			values := make([]T, 0, len(raw))

@@ -21,7 +21,7 @@ func table() []Option {
 func vipOptions() []Option {
 	return []Option{
 		{
-			Key: "vips[].name", Flag: "name", Default: "apiserver", Reload: Live,
+			Key: "vips[].name", Flag: "name", Default: "apiserver", Reload: Recreate,
 			Help:    "What status, metrics and logs call the virtual address; required when there are several",
 			binding: one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits and inner dashes, at most 63"), func(t target) *string { return &t.vip.Name }),
 		},
@@ -37,7 +37,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].election", Flag: "election", Default: string(ElectionVRRP), Reload: Recreate,
-			Help:    "How the nodes agree on the one that holds the addresses",
+			Help:    "How the nodes agree on the one that holds the addresses; raft is not in this build",
 			binding: one(enum(ElectionVRRP, ElectionRaft), func(t target) *Election { return &t.vip.Election }),
 		},
 		{

@@ -1,0 +1,75 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func load(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Load(inFile(text))
+	require.NoError(t, err)
+	return c
+}
+
+func names(vips []VIP) string {
+	var out []string
+	for _, v := range vips {
+		out = append(out, v.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestDiffOfOneVIP(t *testing.T) {
+	const base = "addresses: [10.77.0.1, 'fd77::1'], vrrp: {id: 7}"
+	tests := []struct {
+		name     string
+		after    string
+		keys     string
+		recreate bool
+	}{
+		{"nothing", base, "", false},
+		{"defaults written out", base + ", priority: 100, check: {rise: 2}", "", false},
+		{"priority", base + ", priority: 5", "vips[].priority", false},
+		{"interval", "addresses: [10.77.0.1, 'fd77::1'], vrrp: {id: 7, advertisementInterval: 1s}", "vips[].vrrp.advertisementInterval", false},
+		{"check", base + ", check: none", "vips[].check.url", false},
+		{"several", base + ", priority: 5, check: {fall: 9, rise: 9}", "vips[].priority vips[].check.rise vips[].check.fall", false},
+		{"second address", "addresses: [10.77.0.1, 'fd77::2'], vrrp: {id: 7}", "vips[].addresses", false},
+		{"prefix length", "addresses: [10.77.0.1/24, 'fd77::1'], vrrp: {id: 7}", "vips[].addresses", false},
+		{"family of the first address", "addresses: ['fd77::1', 10.77.0.1], vrrp: {id: 7}", "vips[].addresses", true},
+		{"derived VRID", "addresses: [10.77.0.1, 'fd77::1']", "vips[].vrrp.id", true},
+		{"interface", base + ", interface: eth0", "vips[].interface", true},
+		{"VRID and priority", "addresses: [10.77.0.1, 'fd77::1'], vrrp: {id: 8}, priority: 5", "vips[].priority vips[].vrrp.id", true},
+		{"interface and priority", base + ", priority: 5, interface: eth0", "vips[].interface vips[].priority", true},
+		{"peers", "addresses: [10.77.0.1, 'fd77::1'], vrrp: {id: 7, peers: [10.77.0.11]}", "vips[].vrrp.peers", true},
+	}
+	before := load(t, "vips: [{"+base+"}]\n")
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			after := load(t, "vips: [{"+tt.after+"}]\n")
+			d := Diff(before, after)
+			assert.Equal(t, tt.keys == "", d.Empty())
+			if tt.keys == "" {
+				return
+			}
+			require.Len(t, d.Changed, 1)
+			assert.Equal(t, VIPChange{Old: before.VIPs[0], New: after.VIPs[0], Keys: strings.Fields(tt.keys), Recreate: tt.recreate}, d.Changed[0])
+			assert.Empty(t, names(d.Added)+names(d.Removed))
+		})
+	}
+}
+
+func TestDiffOfTheSet(t *testing.T) {
+	before := load(t, "vips:\n- {name: a, addresses: [10.77.0.1], vrrp: {id: 1}}\n- {name: b, addresses: [10.77.0.2], vrrp: {id: 2}}\nsocket: /old\n")
+	after := load(t, "vips:\n- {name: c, addresses: [10.77.0.1], vrrp: {id: 1}}\n- {name: b, addresses: [10.77.0.2], vrrp: {id: 2}}\nsocket: /new\nmetrics: off\n")
+	d := Diff(before, after)
+	assert.Equal(t, "c", names(d.Added))
+	assert.Equal(t, "a", names(d.Removed))
+	assert.Empty(t, d.Changed)
+	assert.Equal(t, []string{"socket", "metrics"}, d.Restart)
+	assert.False(t, d.Empty())
+	assert.Equal(t, Changes{Restart: []string{"socket"}}, Diff(load(t, "vips: [{addresses: [10.77.0.1]}]\n"), load(t, "vips: [{addresses: [10.77.0.1]}]\nsocket: /x\n")))
+}

@@ -1,0 +1,191 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// samples has a value that is not the default for every option; what it needs beside it, in flags.
+var samples = map[string]struct {
+	value string
+	needs map[string][]string
+}{
+	"name":                   {value: "registry"},
+	"vip":                    {value: "10.77.0.100/24,fd77::100"},
+	"interface":              {value: "bond0.7"},
+	"priority":               {value: "254"},
+	"vrid":                   {value: "255"},
+	"vrrp-version":           {value: "2", needs: map[string][]string{"advertisement-interval": {"1s"}}},
+	"advertisement-interval": {value: "40.95s"},
+	"preempt":                {value: "false"},
+	"preempt-delay":          {value: "1m30s"},
+	"peer":                   {value: "10.77.0.11,10.77.0.12"},
+	"checksum":               {value: "message-only"},
+	"announce-refresh":       {value: "0s"},
+	"check":                  {value: "http://[::1]:8080/healthz?a=b"},
+	"check-ca":               {value: "/etc/kubernetes/pki/ca.crt"},
+	"check-server-name":      {value: "api.example.com", needs: map[string][]string{"check-ca": {"/ca"}}},
+	"check-interval":         {value: "10ms"},
+	"check-timeout":          {value: "1m0s"},
+	"check-rise":             {value: "1"},
+	"check-fall":             {value: "1"},
+	"when-all-unhealthy":     {value: "release"},
+	"key-file":               {value: "/etc/keepvip/key"},
+	"port":                   {value: "1"},
+	"raft-peer":              {value: "10.77.0.11,fd77::12"},
+	"socket":                 {value: "/tmp/a b/s"},
+	"state-dir":              {value: "/tmp"},
+	"metrics":                {value: "off"},
+	"log-level":              {value: "debug"},
+	"log-format":             {value: "json"},
+}
+
+// The same value given as flag, as variable, in the file and as Args says it gives the same configuration: no spelling is lost.
+func TestEveryOptionFromEverySource(t *testing.T) {
+	for _, o := range Options() {
+		t.Run(o.Flag, func(t *testing.T) {
+			if o.Flag == "election" {
+				t.Log("has only one value in this build; see TestLoadRefuses")
+				return
+			}
+			sample, known := samples[o.Flag]
+			require.True(t, known, "no sample for --%s", o.Flag)
+			base := map[string][]string{"vip": {"10.77.0.100"}}
+			for k, v := range sample.needs {
+				base[k] = v
+			}
+			if o.Flag == "vip" {
+				delete(base, "vip")
+			}
+			with := func(extra map[string][]string) map[string][]string {
+				all := map[string][]string{}
+				for _, m := range []map[string][]string{base, extra} {
+					for k, v := range m {
+						all[k] = v
+					}
+				}
+				return all
+			}
+
+			flag, err := Load(Input{Flags: with(map[string][]string{o.Flag: {sample.value}}), Elsewhere: true})
+			require.NoError(t, err)
+			variable, err := Load(Input{Flags: base, Env: []string{o.Env() + "=" + sample.value}, Elsewhere: true})
+			require.NoError(t, err)
+			inline, err := Load(Input{Flags: base, Env: []string{EnvInline + "=" + fileWith(o, sample.value)}, Elsewhere: true})
+			require.NoError(t, err)
+			parsed := map[string][]string{}
+			for _, arg := range flag.Args() {
+				name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+				parsed[name] = append(parsed[name], value)
+			}
+			args, err := Load(Input{Flags: parsed, Elsewhere: true})
+			require.NoError(t, err)
+
+			assert.Equal(t, texts(flag), texts(variable))
+			assert.Equal(t, texts(flag), texts(inline))
+			assert.Equal(t, texts(flag), texts(args))
+			key := strings.Replace(o.Key, "[]", "[0]", 1)
+			assert.Equal(t, strings.ReplaceAll(sample.value, ",", ", "), texts(flag)[key])
+			assert.Equal(t, "--"+o.Flag, flag.Origin(key).String())
+			assert.Equal(t, o.Env(), variable.Origin(key).String())
+			assert.Equal(t, File, inline.Origin(key).Source)
+			assert.NotEqual(t, o.Default, sample.value)
+		})
+	}
+}
+
+// texts is every value in force, by key.
+func texts(c *Config) map[string]string {
+	out := map[string]string{}
+	for _, v := range c.Values() {
+		out[v.Key] = v.Text
+	}
+	return out
+}
+
+// fileWith is a file with one value at the option's key, as YAML's subset JSON.
+func fileWith(o Option, value string) string {
+	var leaf any = value
+	switch {
+	case o.list:
+		leaf = strings.Split(value, ",")
+	case o.tags[0] != tagString:
+		leaf = json.RawMessage(value)
+	}
+	path := strings.Split(o.Key, ".")
+	for i := len(path) - 1; i >= 0; i-- {
+		if name, list := strings.CutSuffix(path[i], "[]"); list {
+			leaf = map[string]any{name: []any{leaf}}
+		} else {
+			leaf = map[string]any{path[i]: leaf}
+		}
+	}
+	top := leaf.(map[string]any)
+	top["apiVersion"], top["kind"] = apiVersion, fileKind
+	out, err := json.Marshal(top)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+func TestOptionsAreDistinct(t *testing.T) {
+	keys, flags := map[string]bool{}, map[string]bool{"config": true} // the flag that is no option
+	for _, o := range Options() {
+		assert.False(t, keys[o.Key], o.Key)
+		assert.False(t, flags[o.Flag], o.Flag)
+		keys[o.Key], flags[o.Flag] = true, true
+		assert.NotEqual(t, EnvFile, o.Env())
+		assert.NotEqual(t, EnvInline, o.Env())
+		assert.NotEmpty(t, o.Help)
+		assert.False(t, strings.HasSuffix(o.Help, "."), o.Key)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	f := NewFlags()
+	values := map[string]*FlagValue{}
+	for o, v := range f.All() {
+		values[o.Flag] = v
+		assert.Equal(t, o.Default, v.String())
+		assert.Equal(t, o.Kind(), v.Type())
+	}
+	assert.Empty(t, f.Given())
+	for _, set := range [][2]string{{"vip", "10.77.0.1"}, {"vip", "10.77.0.2"}, {"vrid", "1"}, {"vrid", "2"}, {"preempt", "true"}} {
+		require.NoError(t, values[set[0]].Set(set[1]))
+	}
+	assert.Equal(t, map[string][]string{"vip": {"10.77.0.1", "10.77.0.2"}, "vrid": {"2"}, "preempt": {"true"}}, f.Given())
+	assert.Equal(t, "10.77.0.1,10.77.0.2", values["vip"].String())
+	assert.True(t, values["preempt"].IsBoolFlag())
+	assert.False(t, values["vrid"].IsBoolFlag())
+}
+
+// The schema accepts the reference's example and knows every key; it is checked without a validator, by walking both.
+func TestSchemaKnowsEveryKey(t *testing.T) {
+	var schema map[string]any
+	require.NoError(t, json.Unmarshal(Schema(), &schema))
+	for _, o := range Options() {
+		at := schema
+		for _, name := range strings.Split(o.Key, ".") {
+			if alternatives, yes := at["oneOf"].([]any); yes {
+				at = alternatives[0].(map[string]any)
+			}
+			assert.Equal(t, false, at["additionalProperties"], o.Key)
+			next := at["properties"].(map[string]any)[strings.TrimSuffix(name, "[]")]
+			require.NotNil(t, next, o.Key)
+			at = next.(map[string]any)
+			if strings.HasSuffix(name, "[]") {
+				at = at["items"].(map[string]any)
+			}
+		}
+		assert.Equal(t, o.Help, at["description"])
+		if o.Default != "" {
+			assert.Equal(t, o.Default, fmt.Sprint(at["default"]))
+		}
+	}
+}

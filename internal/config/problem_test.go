@@ -1,0 +1,213 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const head = "apiVersion: keepvip/v1\nkind: Config\n"
+
+// inFile gives the text of a file from its third line on; the header stands before it.
+func inFile(text string) Input {
+	return Input{Env: []string{EnvInline + "=" + head + text}}
+}
+
+// Every line that a broken configuration prints, to the letter. FILE stands for KEEPVIP_CONFIG_YAML.
+func TestLoadRefuses(t *testing.T) {
+	flags := func(pairs ...string) Input {
+		in := Input{Flags: map[string][]string{"vip": {"10.77.0.100"}}}
+		for i := 0; i < len(pairs); i += 2 {
+			in.Flags[pairs[i]] = []string{pairs[i+1]}
+		}
+		return in
+	}
+	raw := func(text string) Input { return Input{Env: []string{EnvInline + "=" + text}} }
+	vip := func(lines string) Input { return inFile("vips:\n- addresses: [10.77.0.100]\n  " + lines + "\n") }
+	two := func(a, b string) Input {
+		return inFile("vips:\n- {name: a, addresses: [10.77.0.1], " + a + "}\n- {name: b, addresses: [10.77.0.2], " + b + "}\n")
+	}
+	tests := []struct {
+		name string
+		give Input
+		want string // lines without "config: "
+	}{
+		// The file as a whole.
+		{"nothing at all", Input{}, "vips: no virtual address, want --vip ADDRESS or a file with vips"},
+		{"only a header", inFile(""), "FILE: vips: no virtual address, want --vip ADDRESS or a file with vips"},
+		{"only a comment", raw("# nothing\n"), "FILE: empty, want apiVersion: keepvip/v1, kind: Config and vips"},
+		{"a list", raw("- a\n"), "FILE:1: a list, want a mapping with apiVersion, kind and vips"},
+		{"a scalar", raw("keepvip"), `FILE:1: "keepvip", want a mapping with apiVersion, kind and vips`},
+		{"no header", raw("vips:\n- addresses: [10.77.0.100]\n"), "FILE:1: apiVersion: missing, want keepvip/v1\nFILE:1: kind: missing, want Config"},
+		{"another version", raw("apiVersion: keepvip/v2\nkind: [Config]\nvips: [{addresses: [10.77.0.1]}]"), "FILE:1: apiVersion: \"keepvip/v2\", want keepvip/v1\nFILE:2: kind: a list, want Config"},
+		{"two documents", inFile("---\nvips: []\n"), "FILE:3: more than one YAML document, want one"},
+		{"broken in the first line", raw("a: b: c"), "FILE:1: not valid YAML: mapping values are not allowed in this context"},
+		{"indented wrongly", inFile("vips:\n- name: a\n   priority: 5\n"), "FILE:5: not valid YAML: mapping values are not allowed in this context"},
+		{"indented too little", inFile("vips:\n- name: a\n priority: 5\n"), "FILE:5: not valid YAML: did not find expected key"},
+		{"tab", inFile("vips:\n\t- name: a\n"), "FILE:4: not valid YAML: found character that cannot start any token"},
+		{"control character", inFile("vips: []\nsocket: /a\x01\n"), "FILE:4: a control character or bytes that are no UTF-8, want text"},
+		{"not UTF-8", inFile("socket: /\xff\n"), "FILE:3: a control character or bytes that are no UTF-8, want text"},
+		{"too large", raw("# " + strings.Repeat("x", maxFile)), "FILE: more than 1048576 bytes, want at most that"},
+		// Keys.
+		{"unknown key", inFile("vip: []\n"), "FILE:3: vip: unknown key, did you mean vips?"},
+		{"unknown key in a VIP", vip("prio: 5"), "FILE:5: vips[0].prio: unknown key, want one of name, addresses, interface, election, priority, vrrp, announce, check"},
+		{"unknown key, near", vip("vrrp: {advertismentInterval: 1s}"), "FILE:5: vips[0].vrrp.advertismentInterval: unknown key, did you mean advertisementInterval?"},
+		{"key in the wrong case", vip("Priority: 5"), "FILE:5: vips[0].Priority: unknown key, did you mean priority?"},
+		{"key with dots", vip("vrrp.id: 5"), `FILE:5: vips[0]."vrrp.id": unknown key, want one of name, addresses, interface, election, priority, vrrp, announce, check`},
+		{"duplicate key", vip("priority: 1\n  priority: 2"), "FILE:6: vips[0].priority: stands twice (first in line 5), want it once"},
+		{"duplicate section", vip("vrrp: {id: 1}\n  vrrp: {id: 1}"), "FILE:6: vips[0].vrrp: stands twice (first in line 5), want it once"},
+		{"duplicate at the top", inFile("port: 1\nvips: [{addresses: [10.77.0.1]}]\nport: 1\n"), "FILE:5: port: stands twice (first in line 3), want it once"},
+		{"list as a key", inFile("? [a]\n: b\nvips: [{addresses: [10.77.0.1]}]\n"), "FILE:3: a list as a key, want a name"},
+		{"merge key", vip("<<: {priority: 5}"), "FILE:5: vips[0].<<: unknown key, want one of name, addresses, interface, election, priority, vrrp, announce, check"},
+		{"anchor", vip("vrrp: &x {id: 5}"), "FILE:5: vips[0].vrrp: a YAML anchor or alias, want the value written out"},
+		{"alias", vip("vrrp: *x"), "FILE: not valid YAML: unknown anchor 'x' referenced"},
+		// Types.
+		{"no value", vip("interface:"), "FILE:5: vips[0].interface: no value, want one or the key removed"},
+		{"no list", inFile("vips: {addresses: [10.77.0.1]}\n"), "FILE:3: vips: a mapping, want a list: one entry with addresses for each virtual address"},
+		{"entry is no mapping", inFile("vips: [10.77.0.1]\n"), `FILE:3: vips[0]: "10.77.0.1", want a mapping with name, addresses, interface, election, priority, vrrp, announce, check`},
+		{"scalar for a list", inFile("vips:\n- addresses: 10.77.0.100\n"), `FILE:4: vips[0].addresses: "10.77.0.100", want a list such as [10.77.0.100]`},
+		{"scalar for a mapping", vip("vrrp: 51"), "FILE:5: vips[0].vrrp: 51, want a mapping with id, version, advertisementInterval, preempt, preemptDelay, peers, checksum"},
+		{"string for a number", vip(`priority: "5"`), `FILE:5: vips[0].priority: "5", want a number`},
+		{"number for a string", vip("name: 5"), "FILE:5: vips[0].name: 5, want a string (in quotes if need be): name"},
+		{"float for a number", vip("priority: 1.5"), "FILE:5: vips[0].priority: 1.5, want a number"},
+		{"octal", vip("priority: 0o17"), "FILE:5: vips[0].priority: 0o17, want a number from 1 to 254"},
+		{"word for a bool", vip("vrrp: {preempt: yes}"), `FILE:5: vips[0].vrrp.preempt: "yes", want true or false`},
+		{"mapping for a list's entry", inFile("vips:\n- addresses: [{a: b}]\n"), "FILE:4: vips[0].addresses: a mapping, want a string (in quotes if need be): address"},
+		{"check of a wrong kind", vip("check: [none]"), "FILE:5: vips[0].check: a list, want a mapping with url, ca, serverName, interval, timeout, rise, fall, whenAllUnhealthy"},
+		{"check that is no URL", vip("check: off"), "FILE:5: vips[0].check.url: off, want an http or https URL such as https://127.0.0.1:6443/readyz, or none"},
+		// Values.
+		{"VRID 0", flags("vrid", "0"), "--vrid: 0, want a number from 1 to 255"},
+		{"VRID 256", vip("vrrp: {id: 256}"), "FILE:5: vips[0].vrrp.id: 256, want a number from 1 to 255"},
+		{"VRID no number", flags("vrid", "x"), "--vrid: x, want a number from 1 to 255"},
+		{"interval 0", flags("advertisement-interval", "0"), "--advertisement-interval: 0, want a duration from 10ms to 40.95s"},
+		{"interval 0 in a file", vip("vrrp: {advertisementInterval: 0}"), "FILE:5: vips[0].vrrp.advertisementInterval: 0, want a duration from 10ms to 40.95s"},
+		{"interval without unit", vip("vrrp: {advertisementInterval: 100}"), "FILE:5: vips[0].vrrp.advertisementInterval: 100, want a duration with its unit, such as 100ms or 2s"},
+		{"interval not in centiseconds", flags("advertisement-interval", "105ms"), "--advertisement-interval: 105ms, want a multiple of 10ms"},
+		{"interval too long", flags("advertisement-interval", "41s"), "--advertisement-interval: 41s, want a duration from 10ms to 40.95s"},
+		{"priority 0", flags("priority", "0"), "--priority: 0, want a number from 1 to 254"},
+		{"priority of an owner", flags("priority", "255"), "--priority: 255, want a number from 1 to 254"},
+		{"version", flags("vrrp-version", "4"), "--vrrp-version: 4, want a number from 2 to 3"},
+		{"version 2 in milliseconds", flags("vrrp-version", "2"), "vips[0].vrrp.advertisementInterval: 100ms, want whole seconds with vrrp.version 2"},
+		{"version 2 with IPv6", flags("vip", "fd77::1", "vrrp-version", "2", "advertisement-interval", "1s"), "--vrrp-version: 2 with an IPv6 address first, want 3"},
+		{"raft", flags("election", "raft"), "--election: raft, but this build has no raft elector; want vrrp"},
+		{"election", flags("election", "paxos"), "--election: paxos, want vrrp or raft"},
+		{"delay without preemption", flags("preempt", "false", "preempt-delay", "1s"), "--preempt-delay: 1s without preemption, want vrrp.preempt true or no delay"},
+		{"peer of the other family", flags("peer", "fd77::2"), "--peer: fd77::2, want the family of the first address 10.77.0.100"},
+		{"peer is the VIP", flags("peer", "10.77.0.100"), "--peer: 10.77.0.100 is a virtual address, want a node's own"},
+		{"name", flags("name", "API server"), `--name: "API server", want lower-case letters, digits and inner dashes, at most 63`},
+		{"interface", flags("interface", "a-name-that-is-too-long"), "--interface: a-name-that-is-too-long, want an interface name of at most 15 characters"},
+		{"metrics", flags("metrics", "9645"), "--metrics: 9645, want host:port such as 127.0.0.1:9645, or off"},
+		{"metrics port", flags("metrics", "127.0.0.1:99999"), "--metrics: 127.0.0.1:99999, want host:port such as 127.0.0.1:9645, or off"},
+		{"port", flags("port", "0"), "--port: 0, want a number from 1 to 65535"},
+		{"socket too long", flags("socket", "/"+strings.Repeat("x", 107)), "--socket: a path of 108 bytes, want at most 107"},
+		{"empty path", flags("state-dir", ""), `--state-dir: "", want a path`},
+		{"log level", flags("log-level", "loud"), "--log-level: loud, want debug or info or warn or error"},
+		{"long value", flags("name", strings.Repeat("x", 200)), "--name: " + strings.Repeat("x", 80) + "..., want lower-case letters, digits and inner dashes, at most 63"},
+		{"value with line breaks", flags("name", "a\nb"), `--name: "a\nb", want lower-case letters, digits and inner dashes, at most 63`},
+		// The check.
+		{"check scheme", flags("check", "tcp://127.0.0.1:6443"), "--check: tcp://127.0.0.1:6443, want an http or https URL such as https://127.0.0.1:6443/readyz, or none"},
+		{"check password", flags("check", "https://u:p@127.0.0.1/"), "--check: a URL with a user name or password, want one without: it shows in status and logs"},
+		{"check fragment", flags("check", "https://127.0.0.1/#a"), "--check: https://127.0.0.1/#a, want a URL without a #fragment"},
+		{"CA for http", flags("check", "http://127.0.0.1/", "check-ca", "/ca"), "--check-ca: set for http://127.0.0.1/, want an https URL or no CA"},
+		{"CA for none", flags("check", "none", "check-ca", "/ca"), "--check-ca: set for none, want an https URL or no CA"},
+		{"name without CA", flags("check-server-name", "kubernetes"), "--check-server-name: set without check.ca, so that nothing is verified; want both or neither"},
+		{"check interval", flags("check-interval", "1ms"), "--check-interval: 1ms, want a duration from 10ms to 10m0s"},
+		{"check timeout", flags("check-timeout", "2m"), "--check-timeout: 2m, want a duration from 10ms to 1m0s"},
+		{"fall 0", flags("check-fall", "0"), "--check-fall: 0, want a number from 1 to 1000"},
+		{"illness seen too late", flags("check-fall", "1000", "check-interval", "10s"), "--check-fall: 1000 probes of up to 10s each, want illness seen within an hour"},
+		// Addresses.
+		{"no address", flags("vip", ""), `--vip: "", want an IPv4 or IPv6 address`},
+		{"no addresses in a file", inFile("vips:\n- name: a\n"), "FILE:4: vips[0].addresses: none, want at least one, such as [10.77.0.100]"},
+		{"no such address", flags("vip", "10.77.0.300"), "--vip: 10.77.0.300, want an IPv4 or IPv6 address"},
+		{"host name", flags("vip", "api.example.com"), "--vip: api.example.com, want an IPv4 or IPv6 address"},
+		{"multicast", flags("vip", "224.0.0.18"), "--vip: 224.0.0.18 is multicast, want a unicast address"},
+		{"multicast IPv6", flags("vip", "ff02::12"), "--vip: ff02::12 is multicast, want a unicast address"},
+		{"loopback", flags("vip", "127.0.0.1"), "--vip: 127.0.0.1 is a loopback address, want one that other machines can reach"},
+		{"loopback IPv6", flags("vip", "::1"), "--vip: ::1 is a loopback address, want one that other machines can reach"},
+		{"unspecified", flags("vip", "0.0.0.0"), "--vip: 0.0.0.0 is unspecified, want a unicast address"},
+		{"unspecified IPv6", flags("vip", "::"), "--vip: :: is unspecified, want a unicast address"},
+		{"broadcast", flags("vip", "255.255.255.255"), "--vip: 255.255.255.255 is reserved or broadcast, want a unicast address"},
+		{"zone", flags("vip", "fe80::1%eth0"), "--vip: fe80::1%eth0 has a zone, want the address alone and its link under interface"},
+		{"IPv4 in IPv6", flags("vip", "::ffff:10.77.0.1"), "--vip: ::ffff:10.77.0.1 is IPv4 written as IPv6, want 10.77.0.1"},
+		{"prefix length", flags("vip", "10.77.0.1/33"), "--vip: 10.77.0.1/33, want a prefix length from 1 to 32"},
+		{"prefix length 0", flags("vip", "fd77::1/0"), "--vip: fd77::1/0, want a prefix length from 1 to 128"},
+		{"prefix length with a sign", flags("vip", "10.77.0.1/+24"), "--vip: 10.77.0.1/+24, want a prefix length from 1 to 32"},
+		{"network address", flags("vip", "10.77.0.0/24"), "--vip: 10.77.0.0/24 is the network or broadcast address of its subnet, want a host address"},
+		{"subnet's broadcast", flags("vip", "10.77.0.255/24"), "--vip: 10.77.0.255/24 is the network or broadcast address of its subnet, want a host address"},
+		{"twice in one flag", flags("vip", "10.77.0.1,10.77.0.1"), "--vip: 10.77.0.1 stands twice, want it once"},
+		{"twice with another length", flags("vip", "10.77.0.1,10.77.0.1/24"), "--vip: 10.77.0.1 stands in vips[0] already, want it once"},
+		// Several.
+		{"several without names", inFile("vips:\n- addresses: [10.77.0.1]\n- addresses: [10.77.0.2]\n"), "FILE:4: vips[0].name: missing, want a name of its own for each of several virtual addresses\nFILE:5: vips[1].name: missing, want a name of its own for each of several virtual addresses"},
+		{"same name", inFile("vips:\n- {name: a, addresses: [10.77.0.1]}\n- {name: a, addresses: [10.77.0.2]}\n"), "FILE:5: vips[1].name: a is also the name of vips[0], want another"},
+		{"same address", inFile("vips:\n- {name: a, addresses: [10.77.0.1], vrrp: {id: 1}}\n- {name: b, addresses: [10.77.0.1/24], vrrp: {id: 2}}\n"), "FILE:5: vips[1].addresses: 10.77.0.1 stands in vips[0] already, want it once"},
+		{"same VRID", two("vrrp: {id: 7}", "vrrp: {id: 7}"), "FILE:5: vips[1].vrrp.id: VRID 7 is also that of vips[0] on the same link, want another"},
+		{"same VRID, same link", two("vrrp: {id: 7}, interface: eth0", "interface: eth0, vrrp: {id: 7}"), "FILE:5: vips[1].vrrp.id: VRID 7 is also that of vips[0] on the same link, want another"},
+		{"flag with several", Input{Flags: map[string][]string{"priority": {"5"}}, Env: two("vrrp: {id: 1}", "vrrp: {id: 2}").Env}, "--priority: describes one virtual address, but FILE has 2 under vips; set vips[].priority there"},
+		{"variable with several", Input{Env: append(two("vrrp: {id: 1}", "vrrp: {id: 2}").Env, "KEEPVIP_CHECK=none")}, "KEEPVIP_CHECK: describes one virtual address, but FILE has 2 under vips; set vips[].check.url there"},
+		// Other sources.
+		{"variable", Input{Env: []string{"KEEPVIP_VIP=10.77.0.100", "KEEPVIP_VRID=0"}}, "KEEPVIP_VRID: 0, want a number from 1 to 255"},
+		{"flag that nobody knows", flags("vird", "5"), "--vird: unknown flag, want one of the reference"},
+		{"all of it at once", inFile("vips:\n- addresses: [10.77.0.1]\n  priority: 0\n  vrrp: {id: 0}\nsocket: 5\n"), "FILE:5: vips[0].priority: 0, want a number from 1 to 254\nFILE:6: vips[0].vrrp.id: 0, want a number from 1 to 255\nFILE:7: socket: 5, want a string (in quotes if need be): path"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := Load(tt.give)
+			require.Error(t, err)
+			assert.Nil(t, c)
+			want := "config: " + strings.ReplaceAll(strings.ReplaceAll(tt.want, "\n", "\nconfig: "), "FILE", EnvInline)
+			assert.Equal(t, want, err.Error())
+		})
+	}
+}
+
+func TestLoadRefusesWithTypedProblems(t *testing.T) {
+	_, err := Load(inFile("vips:\n- addresses: [10.77.0.1]\n  priority: 0\n"))
+	var p *Problem
+	require.ErrorAs(t, err, &p)
+	assert.Equal(t, &Problem{Origin: Origin{Source: File, Name: EnvInline, Line: 5}, Key: "vips[0].priority", Text: "0, want a number from 1 to 254"}, p)
+}
+
+func TestLoadBoundsItsComplaints(t *testing.T) {
+	var text strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&text, "key%d: 1\n", i)
+	}
+	_, err := Load(inFile(text.String()))
+	require.Error(t, err)
+	lines := strings.Split(err.Error(), "\n")
+	assert.Len(t, lines, mostProblems+1)
+	assert.Equal(t, "config: 4980 more problems", lines[mostProblems])
+}
+
+func TestLoadRefusesFiles(t *testing.T) {
+	dir := t.TempDir()
+	good := filepath.Join(dir, "keepvip.yaml")
+	require.NoError(t, os.WriteFile(good, []byte(head+"vips: [{addresses: [10.77.0.1]}]\n"), 0o644))
+	tests := []struct {
+		name string
+		give Input
+		want string
+	}{
+		{"missing", Input{File: dir + "/none"}, "config: " + dir + "/none: no such file or directory"},
+		{"directory", Input{File: dir}, "config: " + dir + ": not a regular file, want one"},
+		{"device", Input{File: "/dev/zero"}, "config: /dev/zero: not a regular file, want one"},
+		{"from a variable", Input{Env: []string{EnvFile + "=" + dir + "/none"}}, "config: " + dir + "/none: no such file or directory"},
+		{"file and inline", Input{File: good, Env: []string{EnvInline + "=" + head}}, "config: KEEPVIP_CONFIG_YAML: set together with the file " + good + ", want one of them"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Load(tt.give)
+			assert.EqualError(t, err, tt.want)
+		})
+	}
+	_, err := Load(Input{File: good})
+	assert.NoError(t, err)
+	_, err = Load(Input{File: dir + "/none"})
+	assert.True(t, errors.Is(err, os.ErrNotExist))
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference is docs/configuration.md: every option under all its names.
+func Reference() []byte {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	b.WriteString("```yaml\n" + Example + "```\n")
+	options := table()
+	for _, part := range []struct{ title, note, prefix string }{
+		{"The virtual address", "One entry under `vips` for each. All addresses of an entry are always on the same node.", "vips[]."},
+		{"Its health check", "`check: none` and `check: URL` are short for a mapping with just `url`.", "vips[].check."},
+		{"The process", "Once in a file, beside `vips`.", ""},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", part.title, part.note)
+		b.WriteString("| key | flag and variable | value | default | when changed | |\n|---|---|---|---|---|---|\n")
+		for _, o := range options {
+			if o.part() == part.prefix {
+				b.WriteString(o.row())
+			}
+		}
+	}
+	b.WriteString(referenceFoot)
+	return []byte(b.String())
+}
+
+// part is the prefix of the reference's table that the option is in.
+func (o Option) part() string {
+	switch {
+	case strings.HasPrefix(o.Key, "vips[].check."):
+		return "vips[].check."
+	case o.PerVIP():
+		return "vips[]."
+	}
+	return ""
+}
+
+func (o Option) row() string {
+	code := func(s string) string { return "`" + strings.ReplaceAll(s, "|", `\|`) + "`" }
+	value, def := code(o.kind), ""
+	if o.span != "" {
+		value += ", " + o.span
+	}
+	if o.list {
+		value = "list of " + value
+	}
+	if o.Default != "" {
+		def = code(o.Default)
+	}
+	return fmt.Sprintf("| %s | %s %s | %s | %s | %s | %s |\n",
+		code(o.Key), code("--"+o.Flag), code(o.Env()), value, def, o.Reload, o.Help)
+}
+
+// Example is a complete file, as the reference shows it.
+const Example = `apiVersion: keepvip/v1
+kind: Config
+key: {file: /etc/keepvip/key}
+vips:
+- name: apiserver
+  addresses: [10.77.0.100, "fd77::100"]
+  interface: eth0
+  priority: 100
+  vrrp: {id: 51, advertisementInterval: 100ms}
+  check: {url: "https://127.0.0.1:6443/readyz", interval: 300ms, timeout: 600ms, rise: 2, fall: 3, whenAllUnhealthy: hold}
+- name: registry
+  addresses: [10.77.0.101/24]
+  vrrp: {id: 52, peers: [10.77.0.11, 10.77.0.12, 10.77.0.13]}
+  check: none
+metrics: 127.0.0.1:9645
+`
+
+const referenceHead = `# Configuration
+
+<!-- Generated from the table in internal/config by make golden: change it there. -->
+
+The same file fits every node. One virtual address needs no file: flags or variables describe it, under the name
+` + "`apiserver`" + `.
+
+- A flag wins over its variable, a variable over the file, the file over the default. An empty variable counts as not set.
+- A flag or variable that describes a virtual address changes the file's only entry under ` + "`vips`" + `, or makes one where there is none.
+  With several entries it is an error.
+- Lists are repeated flags, or one flag or variable with commas. They replace the file's list.
+- The file is ` + "`--config`" + `, else ` + "`KEEPVIP_CONFIG`" + `; its text may also stand in ` + "`KEEPVIP_CONFIG_YAML`" + `, which is how a static pod carries it.
+- Durations have a unit: ` + "`100ms`, `2s`, `1m30s`" + `. YAML anchors, aliases and several documents are not supported.
+- Unknown and repeated keys, wrong types and values out of range are errors: one line each with file, line, key and remedy, exit
+  status 2, and nothing is changed.
+- A reload (SIGHUP, ` + "`keepvip reload`" + `) takes over all of a valid file or nothing of it. "live": nobody notices; "re-created": this
+  virtual address goes through a new election on this node; "restart": the old value stays until the process is started anew.
+
+`
+
+const referenceFoot = `
+## Notes
+
+- The key is 32 to 64 bytes in hex or base64, such as from ` + "`openssl rand -hex 32`" + `, in a file that only its owner can read.
+- At most 255 IPv4 and 90 IPv6 addresses fit into one entry.
+- ` + "`keepvip config schema`" + ` prints a JSON schema for editors.
+`
