@@ -52,7 +52,7 @@ func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 	res, err := fault(g)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		if t.Failed() || testing.Verbose() {
+		if t.Failed() {
 			res.Report.Timeline(os.Stdout, res.FaultAt)
 		}
 	})

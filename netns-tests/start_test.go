@@ -78,8 +78,10 @@ func TestSimultaneousStart(t *testing.T) {
 		require.NoError(t, err)
 		binary, err := trial.Binary()
 		require.NoError(t, err)
-		args := append([]string{"sh", "-c", `sleep "$(awk -v at="$1" 'BEGIN { "date +%s.%N" | getline now; print (at > now) ? at - now : 0 }')"; shift; exec "$@"`,
-			"sh", fmt.Sprintf("%.6f", float64(at.UnixMicro())/1e6), binary, "run", "--config", path}, trial.Keepvip{}.Paths(n)...)
+		args := append([]string{
+			"sh", "-c", `sleep "$(awk -v at="$1" 'BEGIN { "date +%s.%N" | getline now; print (at > now) ? at - now : 0 }')"; shift; exec "$@"`,
+			"sh", fmt.Sprintf("%.6f", float64(at.UnixMicro())/1e6), binary, "run", "--config", path,
+		}, trial.Keepvip{}.Paths(n)...)
 		p, err := n.Start("keepvip", args...)
 		require.NoError(t, err)
 		g.Daemons[n.ID-1] = p

@@ -101,13 +101,9 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 	if !ok || link.Pkttype == unix.PACKET_OUTGOING {
 		return
 	}
-	node, ok := c.ports[link.Ifindex]
-	if !ok {
-		// The port of an interface that was made anew since.
-		if c.learnPorts() != nil || c.ports[link.Ifindex] == 0 {
-			return
-		}
-		node = c.ports[link.Ifindex]
+	node := c.nodeAt(link.Ifindex)
+	if node == 0 {
+		return
 	}
 	at := c.lab.instant(stamp)
 	if a, ok := parseAnnouncement(frame); ok {
@@ -120,6 +116,16 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 		a.At, a.Node = at, node
 		c.adverts = append(c.adverts, a)
 	}
+}
+
+// nodeAt is the node behind a port, 0 if it belongs to another host. A port
+// that is not known may be that of an interface made anew.
+func (c *capture) nodeAt(index int) int {
+	if _, known := c.ports[index]; !known {
+		c.ports[index] = 0 // asked for once only: clients send many frames
+		_ = c.learnPorts()
+	}
+	return c.ports[index]
 }
 
 func (c *capture) finish() ([]Announcement, []Advert) {

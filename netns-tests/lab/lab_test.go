@@ -166,8 +166,15 @@ func TestAPIServerModes(t *testing.T) {
 		arg  string
 		want bool
 	}{
-		{APIHealthy, "", true}, {API500, "", false}, {API403, "", false}, {API401, "", false}, {APIHang, "", false},
-		{APIHandshake, "", false}, {APIRefuse, "", false}, {APISlow, "50ms", true}, {APIShutdown, "", true},
+		{APIHealthy, "", true},
+		{API500, "", false},
+		{API403, "", false},
+		{API401, "", false},
+		{APIHang, "", false},
+		{APIHandshake, "", false},
+		{APIRefuse, "", false},
+		{APISlow, "50ms", true},
+		{APIShutdown, "", true},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.mode, c.arg), func(t *testing.T) {
 			got := window(c.mode, c.arg)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -49,7 +50,7 @@ func (c MeasureConfig) withDefaults() MeasureConfig {
 	return c
 }
 
-// Measurement is running probes, captures and watches. Stop it exactly once.
+// Measurement is running probes, captures and watches, until Stop.
 type Measurement struct {
 	lab      *Lab
 	cfg      MeasureConfig
@@ -60,6 +61,9 @@ type Measurement struct {
 	capture  *capture
 	watchers []*bindWatcher
 	lateness *latenessWatch
+
+	once   sync.Once
+	report *Report
 
 	mu    sync.Mutex
 	marks []Mark
@@ -75,6 +79,9 @@ type Mark struct {
 func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
 	cfg = cfg.withDefaults()
 	m := &Measurement{lab: l, cfg: cfg, began: l.now()}
+	l.mu.Lock()
+	l.measures[m] = struct{}{}
+	l.mu.Unlock()
 	if err := m.start(); err != nil {
 		m.Stop()
 		return nil, err
@@ -102,7 +109,7 @@ func (m *Measurement) start() error {
 		}
 		clients["c2"] = m.lab.OffLink
 	}
-	for _, name := range slices.Sorted(mapKeys(clients)) {
+	for _, name := range slices.Sorted(maps.Keys(clients)) {
 		for _, target := range m.cfg.Targets {
 			s, err := m.lab.startStream(name, clients[name].Namespace, target, m.cfg.Interval, m.cfg.Deadline)
 			if err != nil {
@@ -120,16 +127,6 @@ func (m *Measurement) start() error {
 	return err
 }
 
-func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
 // Mark notes the moment now in the timeline and returns it.
 func (m *Measurement) Mark(format string, args ...any) time.Duration {
 	at := m.lab.now()
@@ -144,16 +141,25 @@ func (m *Measurement) MarkAt(at time.Duration, format string, args ...any) {
 	m.marks = append(m.marks, Mark{At: at, Text: fmt.Sprintf(format, args...)})
 }
 
-// Stop ends all measuring and returns what was seen.
+// Stop ends all measuring and returns what was seen; again, the same report.
 func (m *Measurement) Stop() *Report {
+	m.once.Do(func() {
+		m.report = m.finish()
+		m.lab.mu.Lock()
+		delete(m.lab.measures, m)
+		m.lab.mu.Unlock()
+	})
+	return m.report
+}
+
+func (m *Measurement) finish() *Report {
 	r := &Report{Name: m.cfg.Name, Began: m.began, Realtime: m.lab.host.realtime, Load: loadAverage(), nodes: m.lab.nodeAddresses()}
 	// All stop together: each waits for its last answers.
 	var wait sync.WaitGroup
 	var mu sync.Mutex
-	finish := func(fn func()) { wait.Go(func() { fn() }) }
 	r.Streams = make([]StreamReport, len(m.streams))
 	for i, s := range m.streams {
-		finish(func() {
+		wait.Go(func() {
 			r.Streams[i] = s.finish()
 			mu.Lock()
 			r.Stalls = append(r.Stalls, s.stalls...)
@@ -162,7 +168,7 @@ func (m *Measurement) Stop() *Report {
 	}
 	r.HTTPS = make([]StreamReport, len(m.https))
 	for i, s := range m.https {
-		finish(func() { r.HTTPS[i] = s.finish() })
+		wait.Go(func() { r.HTTPS[i] = s.finish() })
 	}
 	wait.Wait()
 	if m.direct != nil {

@@ -22,7 +22,7 @@ func (r *Report) Timeline(w io.Writer, zero time.Duration) {
 	events := slices.Concat(r.markEvents(), r.advertEvents(), r.bindEvents(), r.announcementEvents(), r.clientEvents())
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	for _, e := range events {
-		if e.at < zero-20*time.Millisecond {
+		if e.at < zero-150*time.Millisecond {
 			continue
 		}
 		fmt.Fprintf(w, "  %+10.1f ms  %-7s %s\n", milliseconds(e.at-zero), e.who, e.what)

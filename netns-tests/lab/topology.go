@@ -3,12 +3,15 @@ package lab
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -49,6 +52,9 @@ type Lab struct {
 	spaces  []*Namespace
 	lans    int
 	echoes  []*echo
+
+	mu       sync.Mutex
+	measures map[*Measurement]struct{} // not stopped yet
 }
 
 // Peer is a host of the lab that runs no program under test.
@@ -66,7 +72,7 @@ func (h *Host) Open(cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("lab: needs root to make network namespaces: run it with sudo")
 	}
 	cfg = cfg.withDefaults()
-	l := &Lab{host: h, epoch: time.Now(), lans: cfg.lans(), run: fmt.Sprintf("%s%d.%d", runPrefix, os.Getpid(), h.runs.Add(1))}
+	l := &Lab{host: h, epoch: time.Now(), lans: cfg.lans(), measures: map[*Measurement]struct{}{}, run: fmt.Sprintf("%s%d.%d", runPrefix, os.Getpid(), h.runs.Add(1))}
 	h.mu.Lock()
 	h.labs[l] = struct{}{}
 	h.mu.Unlock()
@@ -271,6 +277,9 @@ func (l *Lab) Close() {
 	if !open {
 		return
 	}
+	for _, m := range l.running() {
+		m.Stop()
+	}
 	for _, e := range l.echoes {
 		e.close()
 	}
@@ -291,6 +300,13 @@ func (l *Lab) Close() {
 		l.pipe.Close()
 		_ = l.reaper.Wait()
 	}
+}
+
+// running lists the measurements that nobody has stopped, as after a failure.
+func (l *Lab) running() []*Measurement {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.measures))
 }
 
 // now is the lab's clock: monotonic, zero at Open.
@@ -314,8 +330,9 @@ func (l *Lab) batch(space, script string) error {
 	return err
 }
 
-func bridgeName(lan int) string    { return fmt.Sprintf("br%d", lan) }
+func bridgeName(lan int) string { return fmt.Sprintf("br%d", lan) }
 func host4(lan, id int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(77 + lan), 0, byte(id)}) }
+
 func hostMAC(lan, id int) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 0x6b, 0x76, byte(lan), 0, byte(id)}
 }
