@@ -1,0 +1,76 @@
+package arp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/mdlayher/arp"
+	"github.com/mdlayher/ethernet"
+	"github.com/mdlayher/ndp"
+)
+
+// allNodes is the group that every IPv6 host listens to (RFC 4291 2.7.1).
+var allNodes = netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 15: 1})
+
+// gratuitousARP is an Ethernet broadcast that says that mac answers for addr, as a request or as a reply. Receivers differ in which of the
+// two they believe. The target hardware address follows from the form: broadcast in a request, as routers send it for VRRP; mac in a reply,
+// because Linux takes a reply to any other address for somebody else's conversation and ignores it.
+func gratuitousARP(op arp.Operation, mac net.HardwareAddr, addr netip.Addr) ([]byte, error) {
+	target := ethernet.Broadcast
+	if op == arp.OperationReply {
+		target = mac
+	}
+	p, err := arp.NewPacket(op, mac, addr, target, addr)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := p.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return ethernetFrame(ethernet.Broadcast, mac, ethernet.EtherTypeARP, payload)
+}
+
+// unsolicitedNA is a neighbour advertisement to all nodes that says that mac answers for addr: not Solicited, with Override, so that it
+// replaces what a neighbour has cached (RFC 4861 4.4 and 7.2.6).
+func unsolicitedNA(mac net.HardwareAddr, addr netip.Addr, router bool) ([]byte, error) {
+	na := &ndp.NeighborAdvertisement{
+		Router:        router,
+		Override:      true,
+		TargetAddress: addr,
+		Options:       []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Target, Addr: mac}},
+	}
+	icmp, err := ndp.MarshalMessageChecksum(na, addr, allNodes)
+	if err != nil {
+		return nil, err
+	}
+	return ethernetFrame(groupMAC(allNodes), mac, ethernet.EtherTypeIPv6, ipv6Packet(addr, allNodes, icmp))
+}
+
+// ipv6Packet puts a message of neighbour discovery into an IPv6 packet: next header ICMPv6, and the hop limit of 255 by which its receiver
+// knows that no router has passed it on (RFC 4861 7.1).
+func ipv6Packet(src, dst netip.Addr, icmp []byte) []byte {
+	const version, icmpv6, hopLimit = 6 << 4, 58, 255
+	b := make([]byte, 0, 40+len(icmp))
+	b = append(b, version, 0, 0, 0)
+	b = binary.BigEndian.AppendUint16(b, uint16(len(icmp)))
+	b = append(b, icmpv6, hopLimit)
+	b = append(b, src.AsSlice()...)
+	b = append(b, dst.AsSlice()...)
+	return append(b, icmp...)
+}
+
+// groupMAC is the Ethernet address of an IPv6 multicast group (RFC 2464 7).
+func groupMAC(group netip.Addr) net.HardwareAddr {
+	a := group.As16()
+	return net.HardwareAddr{0x33, 0x33, a[12], a[13], a[14], a[15]}
+}
+
+func ethernetFrame(dst, src net.HardwareAddr, kind ethernet.EtherType, payload []byte) ([]byte, error) {
+	if len(src) != 6 {
+		return nil, fmt.Errorf("link-layer address of %d bytes, want 6", len(src))
+	}
+	return (&ethernet.Frame{Destination: dst, Source: src, EtherType: kind, Payload: payload}).MarshalBinary()
+}

@@ -1,0 +1,78 @@
+package arp
+
+import (
+	"slices"
+	"time"
+)
+
+// DefaultBurst are the times of the repeats after an address was bound, counted from then. The first is at once. The second makes up for one
+// lost frame before a person or a time-out notices. The gaps then double, because what is still in the way (a switch that learns, a port that
+// comes up, a neighbour that will not change a fresh entry twice within a second) takes longer and longer, and the last comes after all of it.
+var DefaultBurst = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
+
+// DefaultRefresh is the time between two announcements in quiet times: often enough to heal a neighbour that missed the burst.
+const DefaultRefresh = 60 * time.Second
+
+// ScheduleConfig says when an address is announced again.
+type ScheduleConfig struct {
+	Burst   []time.Duration // offsets from Restart, ascending; nil is DefaultBurst
+	Refresh time.Duration   // from the last of the burst on; 0 is DefaultRefresh, less than 0 is never
+}
+
+// Schedule says when to announce the addresses of one interface. It is pure: it reads no clock and sends nothing. A new one is stopped.
+type Schedule struct {
+	cfg     ScheduleConfig
+	started time.Time
+	sent    int // announcements of the burst that are over
+	next    time.Time
+	running bool
+}
+
+// NewSchedule returns a stopped Schedule.
+func NewSchedule(cfg ScheduleConfig) *Schedule {
+	if cfg.Burst == nil {
+		cfg.Burst = DefaultBurst
+	}
+	if cfg.Refresh == 0 {
+		cfg.Refresh = DefaultRefresh
+	}
+	cfg.Burst = slices.Clone(cfg.Burst)
+	return &Schedule{cfg: cfg}
+}
+
+// Restart begins the burst, again if it is running: after binding, when the link comes up, when a rival was heard.
+func (s *Schedule) Restart(now time.Time) {
+	s.started, s.sent, s.running = now, 0, true
+	s.plan(now)
+}
+
+// Stop ends it: the addresses are no longer ours to announce.
+func (s *Schedule) Stop() { s.running = false }
+
+// Next is when the next announcement is due; false if none is.
+func (s *Schedule) Next() (time.Time, bool) { return s.next, s.running }
+
+// Due reports whether an announcement is due at now and, if so, takes it off the schedule. A caller that comes late is told once, not once
+// for each that it missed.
+func (s *Schedule) Due(now time.Time) bool {
+	if !s.running || now.Before(s.next) {
+		return false
+	}
+	for s.sent < len(s.cfg.Burst) && !now.Before(s.started.Add(s.cfg.Burst[s.sent])) {
+		s.sent++
+	}
+	s.plan(now)
+	return true
+}
+
+// plan sets the next announcement after the one at now.
+func (s *Schedule) plan(now time.Time) {
+	switch {
+	case s.sent < len(s.cfg.Burst):
+		s.next = s.started.Add(s.cfg.Burst[s.sent])
+	case s.cfg.Refresh > 0:
+		s.next = now.Add(s.cfg.Refresh)
+	default:
+		s.running = false
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/link"
+)
+
+func newCleanup() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cleanup",
+		Short: "Remove from this host whatever a keepvip that is gone has left",
+		Long: "Removes every address that a keepvip has bound on this host and not removed, and prints each.\n" +
+			"It refuses while a keepvip is running here.",
+		Args: cobra.NoArgs,
+	}
+	socket := bindSocket(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if c, err := net.DialTimeout("unix", *socket, time.Second); err == nil {
+			_ = c.Close()
+			return failed(fmt.Errorf("a keepvip is running here (it serves %s): stop it first, it removes its addresses itself", *socket))
+		}
+		links, err := link.Open(slog.New(slog.DiscardHandler))
+		if err != nil {
+			return failed(err)
+		}
+		defer links.Close()
+		return failed(cleanup(cmd, links))
+	}
+	return cmd
+}
+
+func cleanup(cmd *cobra.Command, links *link.Handle) error {
+	all, err := links.Links()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, l := range all {
+		for _, a := range l.Addresses {
+			if !a.Ours {
+				continue
+			}
+			if err := links.Remove(l.Index, a.Prefix); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s from %s\n", a.Prefix, l.Name)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

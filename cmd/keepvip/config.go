@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/config"
+)
+
+func newConfig() *cobra.Command {
+	cmd := &cobra.Command{Use: "config", Short: "Check or describe the configuration"}
+	cmd.AddCommand(newValidate(), newShow(), newSchema())
+	return cmd
+}
+
+func newValidate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "Check the configuration from file, environment and flags",
+		Long:  "Checks the configuration as `run` would, and changes nothing. Every problem is one line on standard error.",
+		Args:  cobra.NoArgs,
+	}
+	flags := bindConfig(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := flags.load()
+		if err != nil {
+			return err
+		}
+		for _, w := range append(cfg.Warnings, advice(cfg)...) {
+			if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "note: "+w); err != nil {
+				return failed(err)
+			}
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
+		return failed(err)
+	}
+	return cmd
+}
+
+// advice is what is valid but worth knowing.
+func advice(cfg *config.Config) []string {
+	var out []string
+	for i, v := range cfg.VIPs {
+		if cfg.Origin(fmt.Sprintf("vips[%d].vrrp.id", i)).Source != config.Default {
+			continue
+		}
+		out = append(out, fmt.Sprintf("vips[%d] (%s): the VRID %d comes from %s; when that address changes, so does the VRID: "+
+			"set vrrp.id before you change it, and always beside keepalived peers", i, v.Name, v.VRRP.ID, v.Addresses[0].Addr()))
+	}
+	return out
+}
+
+func newShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print every value in force and where it comes from",
+		Args:  cobra.NoArgs,
+	}
+	flags := bindConfig(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := flags.load()
+		if err != nil {
+			return err
+		}
+		for _, v := range cfg.Values() {
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s # %s\n", v.Key, v.Text, v.Origin); err != nil {
+				return failed(err)
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func newSchema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of the configuration file",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(config.Schema())
+			return failed(err)
+		},
+	}
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/link"
+)
+
+// host is the agent's view of this machine: a snapshot of its links that is kept up to date, and the
+// sockets that announce.
+type host struct {
+	links *link.Handle
+	log   *slog.Logger
+
+	mu         sync.Mutex // guards what follows
+	snapshot   []link.Link
+	generation uint64 // counts changes of our own, so that a listing begun before one is not believed
+	virtual    []netip.Addr
+	announcers map[int]*arp.Conn
+}
+
+var _ agent.Host = (*host)(nil)
+
+func newHost(links *link.Handle, log *slog.Logger) *host {
+	return &host{links: links, log: log, announcers: map[int]*arp.Conn{}}
+}
+
+// refresh lists the links anew.
+func (h *host) refresh() error {
+	for {
+		before := h.gen()
+		links, err := h.links.Links()
+		if err != nil {
+			return err
+		}
+		if h.keep(links, before) {
+			return nil
+		}
+	}
+}
+
+func (h *host) gen() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.generation
+}
+
+func (h *host) keep(links []link.Link, generation uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.generation != generation {
+		return false
+	}
+	h.snapshot = links
+	for index, c := range h.announcers {
+		if !slices.ContainsFunc(links, func(l link.Link) bool { return l.Index == index }) {
+			_ = c.Close() // of an interface that is gone
+			delete(h.announcers, index)
+		}
+	}
+	return true
+}
+
+// setVirtual tells which addresses are virtual: none of them is ever an own address of the node.
+func (h *host) setVirtual(addrs []netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.virtual = addrs
+}
+
+// Place implements agent.Host.
+func (h *host) Place(w agent.Where) (agent.Place, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := w.Addresses[0].Addr()
+	l, err := link.Choose(h.snapshot, first, w.Interface)
+	if err != nil {
+		return agent.Place{}, err
+	}
+	if !l.Up {
+		return agent.Place{}, fmt.Errorf("%s is down", l.Name)
+	}
+	source, ok := h.source(l, first, w.Peers)
+	if !ok {
+		return agent.Place{}, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first))
+	}
+	return agent.Place{Index: l.Index, Name: l.Name, Source: source}, nil
+}
+
+// source is the own address: with a list of peers the one of them that is on the link.
+func (h *host) source(l link.Link, like netip.Addr, peers []netip.Addr) (netip.Addr, bool) {
+	for _, a := range l.Addresses {
+		if slices.Contains(peers, a.Prefix.Addr()) && !a.Tentative {
+			return a.Prefix.Addr(), true
+		}
+	}
+	if len(peers) > 0 {
+		return link.SourceToward(l, peers[0], h.virtual)
+	}
+	return link.Source(l, like, h.virtual)
+}
+
+func familyWord(a netip.Addr) string {
+	if a.Is4() {
+		return "IPv4 address"
+	}
+	return "IPv6 address"
+}
+
+// Bound implements agent.Host.
+func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []agent.Binding
+	for _, l := range h.snapshot {
+		for _, a := range l.Addresses {
+			if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == a.Prefix.Addr() }) {
+				out = append(out, agent.Binding{Index: l.Index, Prefix: a.Prefix})
+			}
+		}
+	}
+	return out
+}
+
+// Bind implements agent.Host.
+func (h *host) Bind(b agent.Binding) error {
+	err := h.links.Add(b.Index, b.Prefix, 0)
+	h.note(b, err == nil)
+	return err
+}
+
+// Unbind implements agent.Host.
+func (h *host) Unbind(b agent.Binding) error {
+	err := h.links.Remove(b.Index, b.Prefix)
+	if err == nil {
+		h.note(b, false)
+		return nil
+	}
+	return err
+}
+
+// note keeps the snapshot true to what this process has just done.
+func (h *host) note(b agent.Binding, bound bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.generation++
+	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == b.Index })
+	if i < 0 {
+		return
+	}
+	l := &h.snapshot[i]
+	same := func(a link.Address) bool { return a.Prefix == b.Prefix }
+	l.Addresses = slices.DeleteFunc(slices.Clone(l.Addresses), same)
+	if bound {
+		l.Addresses = append(l.Addresses, link.Address{Prefix: b.Prefix, Ours: true})
+	}
+}
+
+// Announce implements agent.Host.
+func (h *host) Announce(p agent.Place, addresses []netip.Addr) error {
+	c, err := h.announcer(p)
+	if err != nil {
+		return err
+	}
+	err = c.Announce(addresses...)
+	if errors.Is(err, arp.ErrGone) {
+		h.forget(p.Index)
+	}
+	return err
+}
+
+func (h *host) announcer(p agent.Place) (*arp.Conn, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c, ok := h.announcers[p.Index]; ok {
+		return c, nil
+	}
+	c, err := arp.Open(&net.Interface{Index: p.Index, Name: p.Name})
+	if err != nil {
+		return nil, err
+	}
+	h.announcers[p.Index] = c
+	return c, nil
+}
+
+func (h *host) forget(index int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c, ok := h.announcers[index]; ok {
+		_ = c.Close() // of an interface that is gone
+		delete(h.announcers, index)
+	}
+}
+
+// strays lists addresses that an earlier run has bound and that the configuration does not know.
+func (h *host) strays() []agent.Binding {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []agent.Binding
+	for _, l := range h.snapshot {
+		for _, a := range l.Addresses {
+			if a.Ours && !slices.Contains(h.virtual, a.Prefix.Addr()) {
+				out = append(out, agent.Binding{Index: l.Index, Prefix: a.Prefix})
+			}
+		}
+	}
+	return out
+}
+
+// removeStrays takes such addresses away.
+func (h *host) removeStrays() error {
+	var errs []error
+	for _, b := range h.strays() {
+		h.log.Info("address of an earlier run removed", "address", b.Prefix.String(), "interface", b.Index)
+		errs = append(errs, h.Unbind(b))
+	}
+	return errors.Join(errs...)
+}

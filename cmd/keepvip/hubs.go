@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// hubs shares one VRRP socket among the instances at the same place.
+type hubs struct {
+	mu   sync.Mutex // guards open
+	open map[hubKey]*election.Hub
+}
+
+type hubKey struct {
+	index   int
+	source  netip.Addr
+	unicast bool
+}
+
+func newHubs() *hubs { return &hubs{open: map[hubKey]*election.Hub{}} }
+
+// join returns a wire at p, and what gives it back: the socket goes with its last wire.
+func (h *hubs) join(p agent.Place, cfg election.WireConfig) (election.Wire, func(), error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := hubKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0}
+	hub, ok := h.open[key]
+	if !ok {
+		conn, err := vrrp.Open(vrrp.ConnConfig{
+			Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: cfg.Peers,
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
+		}
+		hub = election.NewHub(p.Source, conn)
+		h.open[key] = hub
+	}
+	wire, err := hub.Join(cfg)
+	if err != nil {
+		h.drop(key, hub)
+		return nil, nil, err
+	}
+	return wire, func() { h.leave(key, hub, wire) }, nil
+}
+
+func (h *hubs) leave(key hubKey, hub *election.Hub, wire election.Wire) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = wire.Close() // only the filter of a socket that may be closed next
+	h.drop(key, hub)
+}
+
+// drop closes a hub that nobody uses. The caller holds the lock.
+func (h *hubs) drop(key hubKey, hub *election.Hub) {
+	if hub.Idle() {
+		delete(h.open, key)
+		_ = hub.Close() // nothing is lost with a socket that nobody reads
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/health"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// builder turns the configuration into instances.
+type builder struct {
+	hubs *hubs
+	log  *slog.Logger
+}
+
+func (b *builder) instance(v config.VIP) (agent.Instance, error) {
+	in := agent.Instance{
+		Name:           v.Name,
+		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
+		ReleaseWhenIll: v.Check.WhenAllUnhealthy == config.Release,
+		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		VRID:           v.VRRP.ID,
+		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
+		Adjust: func(e election.Elector, p agent.Place) {
+			if r, ok := e.(*election.VRRP); ok {
+				r.Reconfigure(routerOf(v, p))
+			}
+		},
+	}
+	if v.Check.None() {
+		return in, nil
+	}
+	return in, b.check(v, &in)
+}
+
+// refresh translates the option's 0, never, into the schedule's.
+func refresh(v config.VIP) (d time.Duration) {
+	if v.Announce.Refresh == 0 {
+		return -1
+	}
+	return v.Announce.Refresh
+}
+
+func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), error) {
+	router := routerOf(v, p)
+	wire, leave, err := b.hubs.join(p, election.WireConfig{
+		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
+		Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, b.log.With("vip", v.Name))
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return e, leave, nil
+}
+
+// routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other
+// are bound and released with these.
+func routerOf(v config.VIP, p agent.Place) vrrp.Config {
+	var addrs []netip.Addr
+	for _, a := range v.Addresses {
+		if a.Addr().Is4() == p.Source.Is4() {
+			addrs = append(addrs, a.Addr())
+		}
+	}
+	return vrrp.Config{
+		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: v.Priority,
+		Interval: v.VRRP.AdvertisementInterval, Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
+		Source: p.Source, Addresses: addrs,
+	}
+}
+
+func formOf(c config.Checksum) vrrp.ChecksumForm {
+	if c == config.ChecksumMessageOnly {
+		return vrrp.MessageOnly
+	}
+	return vrrp.PseudoHeader
+}
+
+// check gives in the health check of v.
+func (b *builder) check(v config.VIP, in *agent.Instance) error {
+	c, err := health.New(health.Config{
+		URL: v.Check.URL, CAFile: v.Check.CA, ServerName: v.Check.ServerName,
+		Interval: v.Check.Interval, Timeout: v.Check.Timeout, Rise: v.Check.Rise, Fall: v.Check.Fall,
+	}, b.log.With("vip", v.Name))
+	if err != nil {
+		return fmt.Errorf("%s: %w", v.Name, err)
+	}
+	probed := v.Check
+	probed.WhenAllUnhealthy = "" // what the agent makes of the verdict is no part of the check
+	in.CheckID = fmt.Sprintf("%+v", probed)
+	in.Check = func(ctx context.Context, report func(agent.Verdict)) {
+		c.Run(ctx, func(h health.Verdict) { report(verdictOf(h)) })
+	}
+	in.Checked = func() agent.Verdict { return verdictOf(c.Verdict()) }
+	return nil
+}
+
+func verdictOf(v health.Verdict) agent.Verdict {
+	return agent.Verdict{
+		Known: v.State != health.Unknown, Healthy: v.State == health.Healthy,
+		Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe, Latency: v.LastLatency,
+		Probes: v.Probes, Failures: v.Failures,
+	}
+}
+
+// virtualAddresses are all that the configuration names.
+func virtualAddresses(c *config.Config) []netip.Addr {
+	var out []netip.Addr
+	for _, v := range c.VIPs {
+		for _, a := range v.Addresses {
+			out = append(out, a.Addr())
+		}
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+// Command keepvip keeps a virtual IP address on one of several nodes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Exit codes. Scripts rely on them.
+const (
+	exitOK      = 0
+	exitFailure = 1 // something went wrong while running
+	exitUsage   = 2 // the command line or the configuration is wrong; nothing was changed on the host
+)
+
+func main() {
+	os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs one command line and returns its exit code. With an error nothing is on out.
+func execute(ctx context.Context, args []string, out, errs io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errs)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		_, _ = fmt.Fprintln(errs, "keepvip: "+strings.TrimPrefix(line, "keepvip: "))
+	}
+	var code codedError
+	if errors.As(err, &code) {
+		return code.code
+	}
+	return exitUsage
+}
+
+// codedError is an error with an exit code of its own. An error without one is a wrong command line.
+type codedError struct {
+	error
+	code int
+}
+
+func (e codedError) Unwrap() error { return e.error }
+
+// failed marks an error that is not the command line's fault.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return codedError{error: err, code: exitFailure}
+}

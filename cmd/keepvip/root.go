@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/config"
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "keepvip",
+		Short: "Keep a virtual IP address on one of several nodes",
+		Long: "keepvip keeps a virtual IP address on one of several nodes: one unchanged configuration on every node,\n" +
+			"an election by VRRP, and a health check of the local apiserver that decides who is fit to hold it.",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.AddCommand(
+		newRun(), newStatus(), newManifest(), newConfig(), newAnnounce(), newReload(), newCleanup(), newVersion(),
+	)
+	return root
+}
+
+// configFlags are the flags of a command that reads the configuration.
+type configFlags struct {
+	file  string
+	flags *config.Flags
+}
+
+// bindConfig gives cmd a flag for every option that there is.
+func bindConfig(cmd *cobra.Command) *configFlags {
+	f := &configFlags{flags: config.NewFlags()}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.file, "config", "", "the configuration file; without it $"+config.EnvFile)
+	for o, v := range f.flags.All() {
+		flag := fs.VarPF(v, o.Flag, "", o.Help)
+		if o.IsBool() {
+			flag.NoOptDefVal = "true"
+		}
+	}
+	return f
+}
+
+func (f *configFlags) input() config.Input {
+	return config.Input{File: f.file, Flags: f.flags.Given(), Env: os.Environ()}
+}
+
+// load reads the configuration from all its sources.
+func (f *configFlags) load() (*config.Config, error) { return config.Load(f.input()) }
+
+// socketOf is the socket of a command that asks a running keepvip: the option's value from any source,
+// without the need for a configuration that is valid here.
+func bindSocket(cmd *cobra.Command) *string {
+	def := ""
+	for _, o := range config.Options() {
+		if o.Key == "socket" {
+			def = o.Default
+			if v := os.Getenv(o.Env()); v != "" {
+				def = v
+			}
+		}
+	}
+	return cmd.Flags().String("socket", def, "the unix socket of the running keepvip")
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/link"
+)
+
+func newRun() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Take part in the election and hold the address when elected",
+		Long: "Takes part in the election on this node and holds the address when elected, until SIGTERM or SIGINT.\n" +
+			"SIGHUP reads the configuration again. It needs the capabilities NET_ADMIN and NET_RAW.",
+		Example: "  keepvip run --vip 10.0.0.100\n  keepvip run --config /etc/keepvip/keepvip.yaml",
+		Args:    cobra.NoArgs,
+	}
+	flags := bindConfig(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := flags.load()
+		if err != nil {
+			return err
+		}
+		log := newLogger(cmd.ErrOrStderr(), cfg.Log)
+		for _, w := range cfg.Warnings {
+			log.Warn(w)
+		}
+		d, err := prepare(flags, cfg, log)
+		if err != nil {
+			return err
+		}
+		return failed(d.run(cmd.Context()))
+	}
+	return cmd
+}
+
+// daemon is one running keepvip.
+type daemon struct {
+	flags *configFlags
+	log   *slog.Logger
+	links *link.Handle
+	host  *host
+	agent *agent.Agent
+	build *builder
+
+	mu  sync.Mutex // guards cfg: one reload at a time
+	cfg *config.Config
+}
+
+// prepare checks everything that can be checked without changing the host. Its errors are the
+// configuration's, or a privilege that is missing.
+func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon, error) {
+	if err := checkCapabilities(); err != nil {
+		return nil, failed(err)
+	}
+	links, err := link.Open(log)
+	if err != nil {
+		return nil, failed(err)
+	}
+	h := newHost(links, log)
+	h.setVirtual(virtualAddresses(cfg))
+	if err := h.refresh(); err != nil {
+		return nil, failed(errors.Join(err, links.Close()))
+	}
+	if err := h.fits(cfg); err != nil {
+		return nil, errors.Join(err, links.Close())
+	}
+	return &daemon{
+		flags: flags, cfg: cfg, log: log, links: links, host: h, agent: agent.New(h, log),
+		build: &builder{hubs: newHubs(), log: log},
+	}, nil
+}
+
+// fits refuses an address that belongs to none of this node's networks. While the node has no address
+// at all it is still booting, and a named interface may appear later: that is waited for.
+func (h *host) fits(cfg *config.Config) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, v := range cfg.VIPs {
+		first := v.Addresses[0].Addr()
+		_, err := link.Choose(h.snapshot, first, v.Interface)
+		if errors.Is(err, link.ErrNoSubnet) && link.Addressed(h.snapshot, first) {
+			errs = append(errs, fmt.Errorf("vips[%s]: %w with --interface or the key \"interface\"", v.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d *daemon) run(ctx context.Context) error {
+	defer d.links.Close()
+	server, err := control.Open(d.cfg.Socket, control.Backend{Status: d.status, Announce: d.announce, Reload: d.reload})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	// The listeners outlive the election, so that its end can be watched.
+	outer, close := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close()
+	d.serve(outer, &wg, server.Serve)
+	if d.cfg.Metrics != "" {
+		listener, err := control.Listen(d.cfg.Metrics, d.probes())
+		if err != nil {
+			return err
+		}
+		d.serve(outer, &wg, listener.Serve)
+	}
+	return d.hold(ctx, outer, &wg)
+}
+
+// serve runs one listener until ctx ends.
+func (d *daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context.Context) error) {
+	wg.Go(func() {
+		if err := run(ctx); err != nil {
+			d.log.Error("a listener ended", "error", err)
+		}
+	})
+}
+
+// hold runs the agent until ctx ends.
+func (d *daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
+	instances, err := d.instances(d.cfg.VIPs)
+	if err != nil {
+		return err
+	}
+	if err := d.host.removeStrays(); err != nil {
+		d.log.Warn("an address of an earlier run stays", "error", err)
+	}
+	d.agent.Apply(agent.Delta{Add: instances})
+	wg.Go(func() { d.watch(outer) })
+	wg.Go(func() { d.hangups(outer) })
+	d.log.Info("started", "version", version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
+	d.agent.Run(ctx)
+	d.log.Info("stopped")
+	return nil
+}
+
+func (d *daemon) instances(vips []config.VIP) ([]agent.Instance, error) {
+	out := make([]agent.Instance, len(vips))
+	for i, v := range vips {
+		in, err := d.build.instance(v)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = in
+	}
+	return out, nil
+}
+
+// watch follows the host.
+func (d *daemon) watch(ctx context.Context) {
+	err := d.links.Watch(ctx, func() {
+		if err := d.host.refresh(); err != nil {
+			d.log.Warn("the host's interfaces cannot be listed", "error", err)
+			return
+		}
+		d.agent.HostChanged()
+	})
+	if err != nil && ctx.Err() == nil {
+		d.log.Error("changes of the host are not seen any more", "error", err)
+	}
+}
+
+// hangups reloads at each SIGHUP.
+func (d *daemon) hangups(ctx context.Context) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, unix.SIGHUP)
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			if _, err := d.reload(); err != nil {
+				d.log.Error("configuration not reloaded; the old one stays in force", "error", err)
+			}
+		}
+	}
+}
+
+func (d *daemon) probes() control.Probes {
+	reg := prometheus.NewRegistry()
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "keepvip_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	info.Set(1)
+	reg.MustRegister(agent.NewCollector(d.agent), info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return control.Probes{Live: d.agent.Live, Ready: d.agent.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})}
+}
+
+func (d *daemon) announce(names []string) error { return d.agent.Announce(names...) }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/control"
+)
+
+func newStatus() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say who holds the address, since when and why",
+		Args:  cobra.NoArgs,
+	}
+	socket := bindSocket(cmd)
+	output := cmd.Flags().StringP("output", "o", "text", "text or json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *output != "text" && *output != "json" {
+			return fmt.Errorf("--output %q, want text or json", *output)
+		}
+		client := control.NewClient(*socket)
+		if *output == "json" {
+			var raw json.RawMessage
+			if err := client.Status(cmd.Context(), &raw); err != nil {
+				return failed(err)
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
+			return failed(err)
+		}
+		var doc statusDoc
+		if err := client.Status(cmd.Context(), &doc); err != nil {
+			return failed(err)
+		}
+		_, err := io.WriteString(cmd.OutOrStdout(), doc.text(time.Now()))
+		return failed(err)
+	}
+	return cmd
+}
+
+// text is the status as a person reads it.
+func (d statusDoc) text(now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, keepvip %s\n", d.Node, d.Version)
+	for _, v := range d.VIPs {
+		writeVIP(&b, v, now)
+	}
+	return b.String()
+}
+
+func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
+	fmt.Fprintf(b, "\n%s: %s", v.Name, joined(v.Addresses))
+	if v.Interface != "" {
+		fmt.Fprintf(b, " on %s", v.Interface)
+	}
+	fmt.Fprintf(b, "\n  state     %s for %s: %s\n", v.State, ago(now, v.Since), v.Reason)
+	fmt.Fprintf(b, "  holder    %s\n", holderText(v))
+	fmt.Fprintf(b, "  this node %s, priority %d\n", fitText(v), v.Priority)
+	if v.Check != nil {
+		fmt.Fprintf(b, "  check     %s\n", checkText(*v.Check, now))
+	}
+	for i, m := range v.Members {
+		label := "members"
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintf(b, "  %-9s %s\n", label, memberText(m, now))
+	}
+}
+
+func joined(ps []netip.Prefix) string {
+	out := make([]string, len(ps))
+	for i, p := range ps {
+		out[i] = p.String()
+	}
+	return strings.Join(out, ", ")
+}
+
+// ago is a span as a person says it: two units at most.
+func ago(now, then time.Time) string {
+	d := now.Sub(then)
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < 48*time.Hour:
+		return d.Round(time.Second).String()
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+func holderText(v agent.Status) string {
+	switch {
+	case v.State == "active":
+		return "this node (" + v.Holder + ")"
+	case v.Holder == "":
+		return "none is heard"
+	default:
+		return v.Holder
+	}
+}
+
+func fitText(v agent.Status) string {
+	if v.Eligible {
+		return "fit"
+	}
+	return "not fit: " + v.Unfit
+}
+
+func checkText(c agent.CheckStatus, now time.Time) string {
+	out := c.State
+	if c.Reason != "" {
+		out += ": " + c.Reason
+	}
+	if !c.LastProbe.IsZero() {
+		out += fmt.Sprintf(" (%s ago, took %s)", ago(now, c.LastProbe), c.Latency)
+	}
+	if c.Hint != "" {
+		out += "; " + c.Hint
+	}
+	return out
+}
+
+func memberText(m agent.Member, now time.Time) string {
+	out := fmt.Sprintf("%s %s, priority %d", m.Address, m.State, m.Priority)
+	if m.Self {
+		return out + ", this node"
+	}
+	if m.LastHeard != nil {
+		out += ", heard " + ago(now, *m.LastHeard) + " ago"
+	}
+	return out
+}

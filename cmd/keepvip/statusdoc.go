@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os"
+
+	"github.com/keepvip/keepvip/internal/agent"
+)
+
+// statusDoc is what `keepvip status -o json` prints; its names are a contract with scripts.
+type statusDoc struct {
+	Version string         `json:"version"`
+	Node    string         `json:"node"`
+	VIPs    []agent.Status `json:"vips"`
+}
+
+func (d *daemon) status() any {
+	node, _ := os.Hostname() // a node without a name is shown without
+	return statusDoc{Version: version, Node: node, VIPs: d.agent.Status()}
+}

@@ -1,0 +1,128 @@
+// Package docs holds tests that keep the documents true.
+package docs
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/keepvip/keepvip"
+
+// room is one row of the table in architecture.md.
+type room struct {
+	name           string
+	rooms, outside []string
+}
+
+var code = regexp.MustCompile("`([^`]+)`")
+
+func readTable(t *testing.T) map[string]room {
+	t.Helper()
+	text, err := os.ReadFile("architecture.md")
+	require.NoError(t, err)
+	table := map[string]room{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		r := room{name: codes(cells[1])[0], rooms: codes(cells[3]), outside: codes(cells[4])}
+		table[r.name] = r
+	}
+	return table
+}
+
+func codes(cell string) []string {
+	var out []string
+	for _, m := range code.FindAllStringSubmatch(cell, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// imports lists what the files of every room import, tests left out.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		if d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		dir := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(filepath.ToSlash(path), "../")))
+		for _, i := range file.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			require.NoError(t, err)
+			found[roomOf(dir)] = append(found[roomOf(dir)], name)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return found
+}
+
+// roomOf is the room that a directory belongs to: netns-tests is one, with all that is below it.
+func roomOf(dir string) string {
+	if top, _, _ := strings.Cut(dir, "/"); top == "netns-tests" {
+		return top
+	}
+	return dir
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	table, found := readTable(t), imports(t)
+	require.NotEmpty(t, table)
+	for dir, names := range found {
+		r, ok := table[dir]
+		if !assert.True(t, ok, "package %s has no row in architecture.md", dir) {
+			continue
+		}
+		for _, name := range names {
+			assert.True(t, r.allows(name), "%s imports %s, which its row in architecture.md does not list", dir, name)
+		}
+	}
+	for name := range table {
+		assert.Contains(t, slices.Collect(maps.Keys(found)), name, "architecture.md has a row for a package that does not exist")
+	}
+}
+
+func (r room) allows(name string) bool {
+	if rest, ours := strings.CutPrefix(name, module+"/"); ours {
+		return roomOf(rest) == r.name || slices.Contains(r.rooms, rest)
+	}
+	if first, _, _ := strings.Cut(name, "/"); !strings.Contains(first, ".") {
+		return true // the standard library
+	}
+	return slices.ContainsFunc(r.outside, func(o string) bool { return name == o || strings.HasPrefix(name, o+"/") })
+}
+
+func TestTheTableHasNoCycle(t *testing.T) {
+	table := readTable(t)
+	var visit func(name string, path []string)
+	visit = func(name string, path []string) {
+		require.NotContains(t, path, name, "rooms import each other")
+		for _, next := range table[name].rooms {
+			visit(next, append(slices.Clone(path), name))
+		}
+	}
+	for name := range table {
+		visit(name, nil)
+	}
+}

@@ -1,0 +1,13 @@
+// Package election decides whether this node is Active for a virtual address.
+//
+// It has one interface, Elector, and an elector that speaks VRRP. What the address is, how it is bound
+// and announced, and how health is measured is not its business: it tells by Change when to hold the
+// address, and is told by Fitness how good this node would be at it.
+//
+// Several Virtual Routers share one socket per interface, family and source address: a Hub.
+//
+// # Goroutines
+//
+//   - Hub: one reader per open socket, from the first Join until the last wire is closed, which waits for it.
+//   - VRRP.Run: none of its own; it runs in its caller's goroutine.
+package election

@@ -1,0 +1,102 @@
+package election
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// Elector decides whether this node is Active for one virtual address, or for several that move together.
+type Elector interface {
+	// Run takes part in the election until ctx ends; it resigns, and has the address released,
+	// before it returns. It calls report from its own goroutine and goes on only after report has
+	// returned: the address is bound or released by then. An error from report on becoming Active
+	// makes the elector resign and stay out for one Active_Down_Interval. Run is called once.
+	Run(ctx context.Context, report func(Change) error) error
+
+	// SetFitness says how fit this node is. It is a level, not an edge: the newest counts, it may be
+	// set before Run and from any goroutine, and it never blocks.
+	SetFitness(f Fitness)
+
+	// Status is a copy of what the elector knows; safe from any goroutine.
+	Status() Status
+}
+
+// State is this node's part in the election (RFC 9568, section 6.3; Raft's states are mapped to these).
+type State uint8
+
+// The states. Initialize also stands for a node that keeps out of the election.
+const (
+	Initialize State = iota
+	Backup
+	Active
+)
+
+// String returns "initialize", "backup" or "active".
+func (s State) String() string {
+	switch s {
+	case Backup:
+		return "backup"
+	case Active:
+		return "active"
+	default:
+		return "initialize"
+	}
+}
+
+// Change is one thing the host has to follow.
+//
+//   - From differs from To: a change of state. To Active: bind and announce. From Active: release.
+//   - Active to Active: a rival was heard. Whoever remains Active announces last, so announce again,
+//     now and once more within Again.
+//   - Backup to Backup: the Active that this node hears is another one than before; Holder names it.
+type Change struct {
+	From, To State
+	Reason   string     // a short clause that an operator reads
+	Holder   netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
+	At       time.Time
+	Again    time.Duration // Active to Active only: repeat the announcement after this time
+}
+
+// Fitness says how good this node would be as the holder.
+type Fitness struct {
+	// Out keeps the node out of the election altogether: it never becomes Active, and resigns.
+	Out bool
+	// Less is taken off the configured priority; the result is clamped to 1..254. 0 is fully fit.
+	Less int
+	// Reason is why, for status and logs; empty when fit.
+	Reason string
+}
+
+// Status is a snapshot of an elector.
+type Status struct {
+	State    State
+	Since    time.Time // when State was entered
+	Reason   string    // why State was entered
+	Holder   netip.Addr
+	Priority uint8 // effective: what this node advertises, or would
+	Fitness  Fitness
+	Members  []Member
+	Counters Counters
+}
+
+// Member is one node of the group as this node sees it.
+type Member struct {
+	Address   netip.Addr
+	Self      bool
+	Priority  uint8     // as last advertised; 0 when it resigned
+	State     State     // Active while its advertisements arrive
+	LastHeard time.Time // zero for Self
+}
+
+// Counters count since the elector was made.
+type Counters struct {
+	Sent        uint64 // advertisements that left
+	SendErrors  uint64 // advertisements that the kernel refused
+	Received    uint64 // advertisements taken into account
+	Transitions uint64 // changes of state
+	Takeovers   uint64 // times this node became Active
+	Rivals      uint64 // advertisements of a rival heard while Active
+	// Rejected counts what arrived and was not taken into account, by reason.
+	Rejected map[string]uint64
+}

@@ -1,0 +1,224 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+var (
+	vip   = netip.MustParseAddr("10.77.0.100")
+	nodeA = netip.MustParseAddr("10.77.0.11")
+	nodeB = netip.MustParseAddr("10.77.0.12")
+	nodeC = netip.MustParseAddr("10.77.0.13")
+)
+
+const interval = 100 * time.Millisecond
+
+// lan is a network in memory. Advertisements take a millisecond.
+type lan struct {
+	mu    sync.Mutex // guards what follows
+	wires []*lanWire
+	cut   map[netip.Addr]bool
+	log   []entry
+}
+
+// entry is one thing that happened, in order.
+type entry struct {
+	node netip.Addr
+	what string // "send N" with the priority, "bind", "release", "again"
+	at   time.Time
+}
+
+func newLAN() *lan { return &lan{cut: map[netip.Addr]bool{}} }
+
+func (l *lan) note(node netip.Addr, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.log = append(l.log, entry{node, what, time.Now()})
+}
+
+// isolate cuts a node off, or joins it again.
+func (l *lan) isolate(node netip.Addr, cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut[node] = cut
+}
+
+func (l *lan) what(node netip.Addr) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for _, e := range l.log {
+		if e.node == node {
+			out = append(out, e.what)
+		}
+	}
+	return out
+}
+
+// lanWire is a Wire on a lan.
+type lanWire struct {
+	lan    *lan
+	self   netip.Addr
+	box    *mailbox
+	frozen chan struct{} // closed: runs
+}
+
+func (l *lan) join(self netip.Addr) *lanWire {
+	w := &lanWire{lan: l, self: self, box: newMailbox(), frozen: make(chan struct{})}
+	close(w.frozen)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wires = append(l.wires, w)
+	return w
+}
+
+func (w *lanWire) Send(adv vrrp.Advertisement) error {
+	w.lan.mu.Lock()
+	frozen := w.frozen
+	w.lan.mu.Unlock()
+	<-frozen
+	w.lan.mu.Lock()
+	defer w.lan.mu.Unlock()
+	w.lan.log = append(w.lan.log, entry{w.self, "send " + string(rune('0'+min(adv.Priority, 1))), time.Now()})
+	if w.lan.cut[w.self] {
+		return nil
+	}
+	for _, o := range w.lan.wires {
+		if o != w && !w.lan.cut[o.self] {
+			time.AfterFunc(time.Millisecond, func() {
+				o.box.put(Arrival{Source: w.self, Advertisement: adv, At: time.Now()})
+			})
+		}
+	}
+	return nil
+}
+
+func (w *lanWire) Arrived() <-chan struct{}     { return w.box.arrived }
+func (w *lanWire) Take(dst []Arrival) []Arrival { return w.box.take(dst) }
+func (w *lanWire) Drain()                       {}
+func (w *lanWire) Rejected() map[string]uint64  { return nil }
+func (w *lanWire) Close() error                 { return nil }
+
+// freeze stops a node at its next advertisement, until thaw.
+func (w *lanWire) freeze() (thaw func()) {
+	w.lan.mu.Lock()
+	defer w.lan.mu.Unlock()
+	c := make(chan struct{})
+	w.frozen = c
+	return func() { close(c) }
+}
+
+// member is one elector with the host that follows it.
+type member struct {
+	Elector
+	self   netip.Addr
+	wire   *lanWire
+	cancel context.CancelFunc
+	ended  chan error
+
+	mu      sync.Mutex // guards what follows
+	changes []Change
+	bound   bool
+	refuse  bool // the host cannot bind
+}
+
+var errRefused = errors.New("the host refuses")
+
+func (m *member) report(c Change) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.changes = append(m.changes, c)
+	switch {
+	case c.To == Active && c.From == Active:
+		m.wire.lan.note(m.self, "again")
+	case c.To == Active && m.refuse:
+		return errRefused
+	case c.To == Active:
+		m.bound = true
+		m.wire.lan.note(m.self, "bind")
+	case c.From == Active:
+		m.bound = false
+		m.wire.lan.note(m.self, "release")
+	}
+	return nil
+}
+
+func (m *member) holds() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bound
+}
+
+func (m *member) setRefuse(r bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse = r
+}
+
+func (m *member) stop() error {
+	m.cancel()
+	return <-m.ended
+}
+
+// start runs an elector on the lan until the test ends.
+func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *member {
+	t.Helper()
+	cfg := vrrp.Config{
+		Version: 3, VRID: 51, Priority: 100, Interval: interval, Preempt: true,
+		Source: self, Addresses: []netip.Addr{vip},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	wire := l.join(self)
+	e, err := NewVRRP(VRRPConfig{Router: cfg}, wire, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}
+	go func() { m.ended <- e.Run(ctx, m.report) }()
+	return m
+}
+
+func holders(members ...*member) []netip.Addr {
+	var out []netip.Addr
+	for _, m := range members {
+		if m.holds() {
+			out = append(out, m.self)
+		}
+	}
+	return out
+}
+
+// holder waits a while and requires exactly one.
+func holder(t *testing.T, after time.Duration, members ...*member) *member {
+	t.Helper()
+	time.Sleep(after)
+	list := holders(members...)
+	require.Len(t, list, 1, "holders")
+	return members[slices.IndexFunc(members, func(m *member) bool { return m.self == list[0] })]
+}
+
+func stopAll(t *testing.T, members ...*member) {
+	t.Helper()
+	for _, m := range members {
+		require.NoError(t, m.stop())
+	}
+}
+
+// last is the newest change that was reported.
+func (m *member) last() Change {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changes[len(m.changes)-1]
+}

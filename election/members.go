@@ -1,0 +1,104 @@
+package election
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// maxMembers bounds what a flood of invented sources can make this node remember.
+const maxMembers = 64
+
+// members remembers the senders of advertisements. It belongs to one goroutine.
+type members struct {
+	list []heard
+}
+
+type heard struct {
+	source   netip.Addr
+	priority uint8         // the last one that was not 0
+	resigned bool          // the last advertisement had priority 0
+	down     time.Duration // after this silence the sender is not Active any more
+	at       time.Time
+}
+
+// hear notes an advertisement; with the list full, the one that was silent longest makes room.
+func (m *members) hear(source netip.Addr, priority uint8, down time.Duration, at time.Time) {
+	i := slices.IndexFunc(m.list, func(h heard) bool { return h.source == source })
+	switch {
+	case i >= 0:
+	case len(m.list) < maxMembers:
+		m.list = append(m.list, heard{source: source})
+		i = len(m.list) - 1
+	default:
+		i = m.oldest()
+		m.list[i] = heard{source: source}
+	}
+	h := &m.list[i]
+	h.resigned, h.down, h.at = priority == 0, down, at
+	if priority != 0 {
+		h.priority = priority
+	}
+}
+
+func (m *members) oldest() int {
+	at := 0
+	for i := range m.list {
+		if m.list[i].at.Before(m.list[at].at) {
+			at = i
+		}
+	}
+	return at
+}
+
+// holder is the best of those whose advertisements still arrive: the highest priority, then the
+// greatest address (RFC 9568, section 6.4.3).
+func (m *members) holder(now time.Time) netip.Addr {
+	var best *heard
+	for i := range m.list {
+		h := &m.list[i]
+		if h.active(now) && (best == nil || h.beats(best)) {
+			best = h
+		}
+	}
+	if best == nil {
+		return netip.Addr{}
+	}
+	return best.source
+}
+
+// silentAt is when a will count as silent if nothing more is heard of it.
+func (m *members) silentAt(a netip.Addr) (time.Time, bool) {
+	for i := range m.list {
+		if h := &m.list[i]; h.source == a {
+			return h.at.Add(h.down), true
+		}
+	}
+	return time.Time{}, false
+}
+
+func (h *heard) active(now time.Time) bool {
+	return !h.resigned && now.Sub(h.at) < h.down
+}
+
+func (h *heard) beats(o *heard) bool {
+	if h.priority != o.priority {
+		return h.priority > o.priority
+	}
+	return o.source.Less(h.source)
+}
+
+// report lists the members as of now, by address.
+func (m *members) report(now time.Time) []Member {
+	out := make([]Member, 0, len(m.list)+1)
+	for i := range m.list {
+		h := &m.list[i]
+		r := Member{Address: h.source, Priority: h.priority, State: Backup, LastHeard: h.at}
+		if h.active(now) {
+			r.State = Active
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b Member) int { return a.Address.Compare(b.Address) })
+	return out
+}

@@ -1,0 +1,236 @@
+package election
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// illPriority is what a node advertises that would rather not be Active: the lowest that is not a
+// resignation, so that it comes last in every election and yields to anybody fitter.
+const illPriority = 1
+
+// VRRPConfig describes one Virtual Router.
+type VRRPConfig struct {
+	Router vrrp.Config
+	// Peers are the other nodes when they are known by configuration; the own address may be among
+	// them. They feed the rank that spreads ties.
+	Peers []netip.Addr
+}
+
+// VRRP elects by VRRP advertisements (RFC 9568, RFC 3768).
+type VRRP struct {
+	cfg    VRRPConfig
+	source netip.Addr // own address; never changes
+	wire   Wire
+	log    *slog.Logger
+
+	machine *vrrp.Machine
+	members members
+	report  func(Change) error
+	timer   *time.Timer
+	refusal refusal
+	inbox   []Arrival
+	holder  netip.Addr
+	failed  error // the last bind's error while an event is being handled
+	out     bool
+
+	fitted  chan struct{}    // capacity 1: fitness has changed
+	changes chan vrrp.Config // capacity 1: a live change of configuration
+
+	mu      sync.Mutex // guards fitness and status
+	fitness Fitness
+	status  Status
+}
+
+var _ Elector = (*VRRP)(nil)
+
+// NewVRRP makes an elector on wire, which the caller closes after Run has returned.
+func NewVRRP(cfg VRRPConfig, wire Wire, log *slog.Logger) (*VRRP, error) {
+	m, err := vrrp.NewMachine(cfg.Router)
+	if err != nil {
+		return nil, fmt.Errorf("election: %w", err)
+	}
+	e := &VRRP{
+		cfg: cfg, source: cfg.Router.Source, wire: wire, log: log, machine: m,
+		fitted: make(chan struct{}, 1), changes: make(chan vrrp.Config, 1),
+	}
+	e.status = Status{Reason: "not started", Priority: cfg.Router.Priority}
+	return e, nil
+}
+
+// SetFitness implements Elector.
+func (e *VRRP) SetFitness(f Fitness) {
+	e.mu.Lock()
+	e.fitness = f
+	e.mu.Unlock()
+	select {
+	case e.fitted <- struct{}{}:
+	default:
+	}
+}
+
+// Reconfigure changes what can change without a new election: priority, interval, preemption and the
+// advertised addresses. The newest counts.
+func (e *VRRP) Reconfigure(cfg vrrp.Config) {
+	for {
+		select {
+		case e.changes <- cfg:
+			return
+		default:
+		}
+		select {
+		case <-e.changes:
+		default:
+		}
+	}
+}
+
+// Run implements Elector.
+func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
+	e.report = report
+	e.timer = time.NewTimer(time.Hour)
+	defer e.timer.Stop()
+	e.applySpread(time.Now())
+	e.applyFitness(time.Now())
+	if e.out {
+		_ = e.tell(Change{Reason: e.status.Fitness.Reason, At: time.Now()})
+	}
+	for {
+		e.arm()
+		select {
+		case <-ctx.Done():
+			e.step(time.Now(), vrrp.Shutdown{})
+			return nil
+		case <-e.fitted:
+			e.applyFitness(time.Now())
+		case cfg := <-e.changes:
+			e.applyConfig(cfg)
+		case <-e.wire.Arrived():
+			e.receive()
+		case <-e.timer.C:
+			e.expire()
+		}
+	}
+}
+
+// arm sets the one timer to the next thing to do.
+func (e *VRRP) arm() {
+	next, ok := e.machine.Deadline()
+	if !ok {
+		next = e.idleUntil(time.Now())
+	}
+	if at := e.refusal.next(); !at.IsZero() && at.Before(next) {
+		next = at
+	}
+	e.timer.Reset(time.Until(next))
+}
+
+// idleUntil is when a node that takes no part has to look again whether the holder is still heard.
+func (e *VRRP) idleUntil(now time.Time) time.Time {
+	if at, ok := e.members.silentAt(e.holder); ok && at.After(now) {
+		return at
+	}
+	return now.Add(time.Hour)
+}
+
+// expire first takes in what has arrived: a starved process must not take its own lateness for the
+// other node's death.
+func (e *VRRP) expire() {
+	e.wire.Drain()
+	e.receive()
+	now := time.Now()
+	if e.refusal.due(now) {
+		e.applyFitness(now)
+	}
+	e.step(now, vrrp.Expired{})
+	e.noteHolder(now)
+}
+
+func (e *VRRP) receive() {
+	e.inbox = e.wire.Take(e.inbox[:0])
+	for _, a := range e.inbox {
+		e.hear(a)
+	}
+	if len(e.inbox) > 0 {
+		e.noteHolder(time.Now())
+	}
+}
+
+func (e *VRRP) hear(a Arrival) {
+	adv := a.Advertisement
+	before := len(e.members.list)
+	e.members.hear(a.Source, adv.Priority, e.silence(adv), a.At)
+	if len(e.members.list) != before {
+		e.applySpread(a.At)
+	}
+	e.count(func(c *Counters) { c.Received++ })
+	now := time.Now()
+	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At)})
+}
+
+// silence is after how long without an advertisement its sender is not taken for Active any more.
+func (e *VRRP) silence(adv vrrp.Advertisement) time.Duration {
+	n := e.cfg.Router.DownTimerAdverts
+	if n == 0 {
+		n = 3
+	}
+	return time.Duration(n+1) * adv.Interval
+}
+
+// applySpread tells the machine how ties are spread, now that more is known about the others.
+func (e *VRRP) applySpread(now time.Time) {
+	r := e.cfg.Router
+	var offset time.Duration
+	if equals(r.Priority, e.members.report(now)) {
+		offset = Spread(e.source, e.others(), r.Interval)
+	}
+	e.step(now, vrrp.SetSpread{Offset: offset})
+}
+
+func (e *VRRP) others() []netip.Addr {
+	var out []netip.Addr
+	for _, p := range e.cfg.Peers {
+		if p != e.source {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// applyFitness moves the machine to the newest fitness.
+func (e *VRRP) applyFitness(now time.Time) {
+	e.mu.Lock()
+	f := e.refusal.worsen(e.fitness)
+	e.status.Fitness = f
+	e.mu.Unlock()
+	e.out = f.Out || e.refusal.pausing()
+	if e.out {
+		e.step(now, vrrp.Shutdown{})
+		return
+	}
+	e.step(now, vrrp.SetPriority{Priority: effective(e.cfg.Router.Priority, f)})
+	e.step(now, vrrp.Startup{}) // counts only for a machine that is not started
+}
+
+// effective is the priority that a node of this fitness advertises. 255 is the owner's alone, and an
+// owner that is ill is no owner.
+func effective(base uint8, f Fitness) uint8 {
+	if f.Less <= 0 {
+		return base
+	}
+	return uint8(min(max(int(base)-f.Less, illPriority), 254))
+}
+
+func (e *VRRP) applyConfig(cfg vrrp.Config) {
+	e.cfg.Router = cfg
+	now := time.Now()
+	e.step(now, vrrp.Reconfigure{Config: cfg})
+	e.applySpread(now)
+	e.applyFitness(now)
+}

@@ -1,0 +1,144 @@
+package election
+
+import (
+	"maps"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// step gives one event to the machine and does what it asks for, in its order.
+func (e *VRRP) step(now time.Time, ev vrrp.Event) {
+	e.failed = nil
+	for _, a := range e.machine.Step(now, ev) {
+		e.act(a)
+	}
+	e.publish()
+	if e.failed != nil {
+		e.giveUp()
+	}
+}
+
+func (e *VRRP) act(a vrrp.Action) {
+	switch a := a.(type) {
+	case vrrp.Send:
+		e.send(a.Advertisement)
+	case vrrp.Change:
+		e.change(stateOf(a.From), stateOf(a.To), string(a.Reason))
+	case vrrp.Reannounce:
+		e.count(func(c *Counters) { c.Rivals++ })
+		e.tell(Change{
+			From: Active, To: Active, At: time.Now(), Holder: e.source,
+			Reason: "a rival was heard: " + a.Rival.String(), Again: e.cfg.Router.Interval,
+		})
+	}
+}
+
+func (e *VRRP) send(adv vrrp.Advertisement) {
+	if err := e.wire.Send(adv); err != nil {
+		e.count(func(c *Counters) { c.SendErrors++ })
+		e.log.Debug("advertisement not sent", "error", err)
+		return
+	}
+	e.count(func(c *Counters) { c.Sent++ })
+}
+
+// change lets the host follow before anything else happens.
+func (e *VRRP) change(from, to State, reason string) {
+	now := time.Now()
+	e.holder = e.holderIn(to, now)
+	e.mu.Lock()
+	e.status.State, e.status.Since, e.status.Reason = to, now, reason
+	e.status.Holder = e.holder
+	e.status.Counters.Transitions++
+	if to == Active {
+		e.status.Counters.Takeovers++
+	}
+	e.mu.Unlock()
+	err := e.tell(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now})
+	switch {
+	case to != Active:
+	case err != nil:
+		e.failed = err
+	default:
+		e.refusal = refusal{}
+	}
+}
+
+func (e *VRRP) tell(c Change) error {
+	return e.report(c)
+}
+
+// giveUp resigns after the host could not bind the address.
+func (e *VRRP) giveUp() {
+	err, now := e.failed, time.Now()
+	e.refusal.begin(now, err, e.machine.Snapshot().ActiveDownInterval)
+	e.log.Warn("resigned: the address could not be bound", "error", err, "comes last for", e.refusal.wait)
+	e.applyFitness(now)
+}
+
+// holderIn is the Active as seen from the given state of our own.
+func (e *VRRP) holderIn(s State, now time.Time) netip.Addr {
+	if s == Active {
+		return e.source
+	}
+	return e.members.holder(now)
+}
+
+// noteHolder reports that another node than before is heard as the Active.
+func (e *VRRP) noteHolder(now time.Time) {
+	state := stateOf(e.machine.Snapshot().State)
+	holder := e.holderIn(state, now)
+	if holder == e.holder {
+		return
+	}
+	e.holder = holder
+	e.mu.Lock()
+	e.status.Holder = holder
+	e.mu.Unlock()
+	if state == Backup {
+		reason := "no Active is heard"
+		if holder.IsValid() {
+			reason = "another node is heard as the Active"
+		}
+		_ = e.tell(Change{From: Backup, To: Backup, Reason: reason, Holder: holder, At: now})
+	}
+}
+
+func (e *VRRP) count(add func(*Counters)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	add(&e.status.Counters)
+}
+
+func (e *VRRP) publish() {
+	p := e.machine.Snapshot().Priority
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status.Priority = p
+	e.status.Members = e.members.report(time.Now())
+}
+
+// Status implements Elector.
+func (e *VRRP) Status() Status {
+	rejected := e.wire.Rejected()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.status
+	s.Counters.Rejected = maps.Clone(rejected)
+	self := Member{Address: e.source, Self: true, Priority: s.Priority, State: s.State}
+	s.Members = append([]Member{self}, s.Members...)
+	return s
+}
+
+func stateOf(s vrrp.State) State {
+	switch s {
+	case vrrp.Active:
+		return Active
+	case vrrp.Backup:
+		return Backup
+	default:
+		return Initialize
+	}
+}

@@ -1,0 +1,222 @@
+package election
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// three starts three equal nodes and returns the holder and the others.
+func three(t *testing.T, l *lan) (h *member, others []*member) {
+	t.Helper()
+	all := []*member{l.start(t, nodeA, nil), l.start(t, nodeB, nil), l.start(t, nodeC, nil)}
+	h = holder(t, time.Second, all...)
+	for _, m := range all {
+		if m != h {
+			others = append(others, m)
+		}
+	}
+	return h, others
+}
+
+func TestVRRPEqualsElectOneWithoutASecondTakeover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, uint64(1), h.Status().Counters.Takeovers)
+		for _, o := range others {
+			assert.Zero(t, o.Status().Counters.Takeovers, "%s", o.self)
+			assert.Equal(t, h.self, o.Status().Holder)
+			assert.Equal(t, Backup, o.Status().State)
+		}
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestVRRPShutdownReleasesBeforePriorityZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		require.NoError(t, h.stop())
+		what := l.what(h.self)
+		require.GreaterOrEqual(t, len(what), 2)
+		assert.Equal(t, []string{"release", "send 0"}, what[len(what)-2:])
+		holder(t, 200*time.Millisecond, others...)
+		stopAll(t, others...)
+	})
+}
+
+func TestVRRPDeadHolderIsReplacedWithinActiveDownInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		l.isolate(h.self, true)
+		at := time.Now()
+		next := holder(t, 500*time.Millisecond, others...)
+		last := next.last()
+		// Three intervals, Skew_Time at priority 100, the spread of ties, and the way of the last advertisement.
+		assert.LessOrEqual(t, last.At.Sub(at), 3*interval+61*time.Millisecond+interval/8+2*time.Millisecond)
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestVRRPIllHolderYieldsToAFitNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		h.SetFitness(Fitness{Less: 255, Reason: "ill"})
+		next := holder(t, 500*time.Millisecond, append(others, h)...)
+		assert.NotEqual(t, h.self, next.self)
+		assert.Equal(t, uint8(illPriority), h.Status().Priority)
+		h.SetFitness(Fitness{})
+		same := holder(t, 5*time.Second, append(others, h)...)
+		assert.Equal(t, next.self, same.self, "a node that recovers does not take the address from an equal")
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestVRRPNobodyMovesWhenAllAreIll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		for _, m := range append(slices.Clone(others), h) {
+			m.SetFitness(Fitness{Less: 255, Reason: "ill"})
+		}
+		same := holder(t, 10*time.Second, append(others, h)...)
+		assert.Equal(t, h.self, same.self)
+		assert.Equal(t, uint64(1), h.Status().Counters.Takeovers)
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestVRRPIllNodesElectOneAndTheFirstFitOneGetsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		ill := Fitness{Less: 255, Reason: "ill"}
+		a, b := l.start(t, nodeA, nil), l.start(t, nodeB, nil)
+		a.SetFitness(ill)
+		b.SetFitness(ill)
+		h := holder(t, time.Second, a, b)
+		other := a
+		if h == a {
+			other = b
+		}
+		other.SetFitness(Fitness{})
+		assert.Equal(t, other.self, holder(t, time.Second, a, b).self)
+		stopAll(t, a, b)
+	})
+}
+
+func TestVRRPNodeThatIsOutNeverHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		a := l.start(t, nodeA, nil)
+		a.SetFitness(Fitness{Out: true, Reason: "held back"})
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, holders(a))
+		assert.Equal(t, Initialize, a.Status().State)
+		a.SetFitness(Fitness{})
+		holder(t, time.Second, a)
+		a.SetFitness(Fitness{Out: true, Reason: "held back"})
+		synctest.Wait()
+		assert.Empty(t, holders(a), "it resigns at once")
+		assert.Equal(t, "send 0", l.what(nodeA)[len(l.what(nodeA))-1])
+		stopAll(t, a)
+	})
+}
+
+func TestVRRPPartitionHealsToOneHolderThatAnnouncesLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		all := append(slices.Clone(others), h)
+		l.isolate(h.self, true)
+		time.Sleep(3 * time.Second)
+		require.Len(t, holders(all...), 2, "the isolated one cannot know")
+		l.isolate(h.self, false)
+		winner := holder(t, 500*time.Millisecond, all...)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		released := slices.IndexFunc(l.log, func(e entry) bool { return e.what == "release" })
+		again := -1
+		for i, e := range l.log {
+			if e.what == "again" && e.node == winner.self {
+				again = i
+			}
+		}
+		require.GreaterOrEqual(t, released, 0)
+		assert.Greater(t, again, released, "the winner announces after the loser has released")
+	})
+}
+
+func TestVRRPFrozenHolderDoesNotGoOnAfterItWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		thaw := h.wire.freeze()
+		next := holder(t, 2*time.Second, others...)
+		thaw()
+		same := holder(t, time.Second, append(others, h)...)
+		assert.Contains(t, []*member{next, h}, same)
+		assert.Len(t, holders(append(others, h)...), 1)
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestVRRPResignsWhenTheHostCannotBindAndTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		a := l.start(t, nodeA, func(c *vrrp.Config) { c.Priority = 200 })
+		a.setRefuse(true)
+		b := l.start(t, nodeB, nil)
+		assert.Equal(t, nodeB, holder(t, 2*time.Second, a, b).self)
+		assert.Contains(t, a.Status().Fitness.Reason, "refuses")
+		taken := b.Status().Counters.Takeovers
+		time.Sleep(5 * time.Second)
+		assert.Equal(t, taken, b.Status().Counters.Takeovers, "a node that cannot bind does not take the address again and again")
+		a.setRefuse(false)
+		assert.Equal(t, nodeA, holder(t, 10*time.Second, a, b).self, "the better one tries again after a while")
+		stopAll(t, a, b)
+	})
+}
+
+func TestVRRPReconfigureKeepsTheAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		a, b := l.start(t, nodeA, nil), l.start(t, nodeB, nil)
+		h := holder(t, time.Second, a, b)
+		cfg := h.Elector.(*VRRP).cfg.Router
+		cfg.Interval = 50 * time.Millisecond
+		h.Elector.(*VRRP).Reconfigure(cfg)
+		same := holder(t, 2*time.Second, a, b)
+		assert.Equal(t, h.self, same.self)
+		assert.Equal(t, uint64(1), h.Status().Counters.Takeovers)
+		stopAll(t, a, b)
+	})
+}
+
+func TestVRRPReportsTheHolderItHears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		a := l.start(t, nodeA, nil)
+		holder(t, time.Second, a)
+		b := l.start(t, nodeB, nil)
+		time.Sleep(300 * time.Millisecond)
+		last := b.last()
+		assert.Equal(t, Backup, last.From)
+		assert.Equal(t, Backup, last.To)
+		assert.Equal(t, nodeA, last.Holder)
+		b.SetFitness(Fitness{Out: true})
+		l.isolate(nodeA, true)
+		time.Sleep(time.Second)
+		assert.False(t, b.Status().Holder.IsValid(), "also a node that is out forgets a silent holder")
+		stopAll(t, a, b)
+	})
+}

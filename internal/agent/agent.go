@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Agent runs the loops of all instances.
+type Agent struct {
+	host Host
+	log  *slog.Logger
+
+	mu    sync.Mutex // guards what follows
+	ctx   context.Context
+	loops []*running
+}
+
+type running struct {
+	*loop
+	cancel context.CancelFunc
+}
+
+// New makes an agent on host. Instances run from Run on.
+func New(host Host, log *slog.Logger) *Agent {
+	return &Agent{host: host, log: log}
+}
+
+// Run starts what Apply has added, and returns when ctx has ended and every instance has resigned and
+// left none of its addresses behind.
+func (a *Agent) Run(ctx context.Context) {
+	a.mu.Lock()
+	a.ctx = ctx
+	for _, r := range a.loops {
+		a.start(r)
+	}
+	a.mu.Unlock()
+	<-ctx.Done()
+	for _, r := range a.all() {
+		<-r.stopped
+	}
+}
+
+// start begins a loop's goroutine. The caller holds the lock.
+func (a *Agent) start(r *running) {
+	ctx, cancel := context.WithCancel(a.ctx)
+	r.cancel = cancel
+	go r.run(ctx)
+}
+
+// Delta is a change of the set of instances, by name.
+type Delta struct {
+	Remove []string   // resign and forget
+	Add    []Instance // new ones; one with a removed one's name begins anew
+	Adjust []Instance // changed in place, without a new election
+}
+
+// Apply carries out a change that was validated before. Instances that it does not name are not
+// touched. It returns when the removed ones have resigned.
+func (a *Agent) Apply(d Delta) {
+	for _, r := range a.take(d.Remove) {
+		if r.cancel != nil {
+			r.cancel()
+			<-r.stopped
+		}
+	}
+	for _, in := range d.Adjust {
+		if r := a.find(in.Name); r != nil {
+			r.pass(in)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, in := range d.Add {
+		r := &running{loop: newLoop(in, a.host, a.log)}
+		a.loops = append(a.loops, r)
+		if a.ctx != nil {
+			a.start(r)
+		}
+	}
+}
+
+func (r *running) pass(in Instance) {
+	select {
+	case r.adjusts <- in:
+	case <-r.stopped:
+	}
+}
+
+// take removes instances from the set.
+func (a *Agent) take(names []string) []*running {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var taken, kept []*running
+	for _, r := range a.loops {
+		if slices.Contains(names, r.name) {
+			taken = append(taken, r)
+		} else {
+			kept = append(kept, r)
+		}
+	}
+	a.loops = kept
+	return taken
+}
+
+func (a *Agent) all() []*running {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.loops)
+}
+
+func (a *Agent) find(name string) *running {
+	for _, r := range a.all() {
+		if r.name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// HostChanged makes every instance look at the host again. It never blocks.
+func (a *Agent) HostChanged() {
+	for _, r := range a.all() {
+		select {
+		case r.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Announce announces at once the addresses of the named instances, or of all when none is named. The
+// error names those that are not held here.
+func (a *Agent) Announce(names ...string) error {
+	var errs []error
+	found := 0
+	for _, r := range a.all() {
+		if len(names) > 0 && !slices.Contains(names, r.name) {
+			continue
+		}
+		found++
+		if err := r.ask(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.name, err))
+		}
+	}
+	if found == 0 {
+		return fmt.Errorf("no virtual address is named %q", names)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *running) ask() error {
+	answer := make(chan error, 1)
+	select {
+	case r.asks <- answer:
+		return <-answer
+	case <-r.stopped:
+		return errNotHeld
+	}
+}
+
+// deadAfter is how long a loop may be silent before it is taken for stuck.
+const deadAfter = 6 * beatEvery
+
+// Live returns an error when a loop does not run any more. It does not depend on the state of any
+// election or check.
+func (a *Agent) Live() error {
+	var errs []error
+	for _, r := range a.all() {
+		silent := time.Since(time.Unix(0, r.beat.Load()))
+		if silent > deadAfter {
+			errs = append(errs, fmt.Errorf("%s: the loop has been stuck for %s", r.name, silent.Round(time.Second)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Ready returns an error while an instance is not in its election.
+func (a *Agent) Ready() error {
+	var errs []error
+	for _, s := range a.Status() {
+		if s.State == "initialize" {
+			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Reason))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// arm sets the announcement timer to whatever is due next.
+func (l *loop) arm() {
+	next, planned := l.in.Schedule.Next()
+	if !l.again.IsZero() && (!planned || l.again.Before(next)) {
+		next, planned = l.again, true
+	}
+	if !planned || l.state() != election.Active {
+		l.announce.Stop()
+		return
+	}
+	l.announce.Reset(time.Until(next))
+}
+
+// announceDue announces what is due; one announcement serves everything that is due at once.
+func (l *loop) announceDue(now time.Time) {
+	again := !l.again.IsZero() && !now.Before(l.again)
+	if again {
+		l.again = time.Time{}
+	}
+	if due := l.in.Schedule.Due(now); (due || again) && l.state() == election.Active {
+		l.send()
+	}
+}
+
+// restartAnnouncing announces at once and begins the burst anew.
+func (l *loop) restartAnnouncing() {
+	now := time.Now()
+	l.in.Schedule.Restart(now)
+	l.announceDue(now)
+}
+
+// announceNow is what an operator asks for.
+func (l *loop) announceNow() error {
+	if l.state() != election.Active {
+		return errNotHeld
+	}
+	now := time.Now()
+	l.in.Schedule.Restart(now)
+	l.in.Schedule.Due(now)
+	return l.announceOnce()
+}
+
+// send announces once. A failure is no reason to give the address up.
+func (l *loop) send() {
+	if err := l.announceOnce(); err != nil {
+		l.log.Warn("announcement not sent", "interface", l.place.Name, "error", err)
+	}
+}
+
+func (l *loop) announceOnce() error {
+	err := l.host.Announce(l.place, l.in.hosts())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.view.announceErrs++
+		return err
+	}
+	l.view.announcements++
+	return nil
+}

@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// errNotHeld answers a wish that only the holder can fulfil.
+var errNotHeld = errors.New("this node does not hold the address")
+
+// follow makes the host what the election has decided. An error on becoming Active makes the elector
+// resign.
+func (l *loop) follow(c election.Change) error {
+	switch {
+	case c.To == election.Active && c.From == election.Active:
+		return l.outlive(c)
+	case c.To == election.Active:
+		return l.take(c)
+	case c.From == election.Active:
+		return l.release(c)
+	default:
+		return l.stand(c)
+	}
+}
+
+// take binds and announces: the announcement is on the wire before anything that can wait.
+func (l *loop) take(c election.Change) error {
+	if err := l.bind(); err != nil {
+		return errors.Join(err, l.unbind())
+	}
+	l.note(c.To, c.Reason)
+	l.restartAnnouncing()
+	l.adopting = false
+	l.logChange(c)
+	l.settle(holdBind) // strays of ours on other interfaces
+	return nil
+}
+
+// bind adds every address, also where it is thought to be bound: what was seen last may be stale.
+func (l *loop) bind() error {
+	for _, p := range l.in.Addresses {
+		if err := l.host.Bind(Binding{Index: l.place.Index, Prefix: p}); err != nil {
+			return fmt.Errorf("bind %s to %s: %w", p, l.place.Name, err)
+		}
+	}
+	return nil
+}
+
+func (l *loop) release(c election.Change) error {
+	l.again = time.Time{}
+	l.in.Schedule.Stop()
+	err := l.unbind()
+	l.note(c.To, c.Reason)
+	l.logChange(c)
+	return err
+}
+
+// unbind removes every address from the place, whatever was seen last, and from wherever else it is.
+func (l *loop) unbind() error {
+	l.adopting = false
+	var errs []error
+	for _, p := range l.in.Addresses {
+		if err := l.host.Unbind(Binding{Index: l.place.Index, Prefix: p}); err != nil {
+			errs = append(errs, fmt.Errorf("remove %s from %s: %w", p, l.place.Name, err))
+		}
+	}
+	l.settle(holdNone)
+	return errors.Join(errs...)
+}
+
+// outlive announces after a rival was heard: whoever remains Active announces last.
+func (l *loop) outlive(c election.Change) error {
+	now := time.Now()
+	l.send()
+	l.again = now.Add(c.Again)
+	l.logChange(c)
+	return nil
+}
+
+// stand is every change that this node is not the Active of.
+func (l *loop) stand(c election.Change) error {
+	if c.Holder.IsValid() || c.To == election.Initialize {
+		l.adopting = false
+	}
+	l.settle(l.wanted(c.To))
+	if c.From != c.To {
+		l.note(c.To, c.Reason)
+	}
+	l.logChange(c)
+	return nil
+}
+
+func (l *loop) logChange(c election.Change) {
+	args := []any{"from", c.From.String(), "to", c.To.String(), "reason", c.Reason}
+	if c.Holder.IsValid() {
+		args = append(args, "holder", c.Holder.String())
+	}
+	switch {
+	case c.From != c.To:
+		l.log.Info("state changed", args...)
+	case c.To == election.Active:
+		l.log.Warn("announced again after a rival", args...)
+	default:
+		l.log.Info("holder changed", args...)
+	}
+}
+
+// wanted is what this instance wants of its addresses in a state.
+func (l *loop) wanted(s election.State) holding {
+	switch {
+	case s == election.Active:
+		return holdBind
+	case l.adopting:
+		return holdKeep
+	default:
+		return holdNone
+	}
+}
+
+// correct makes the host what it should be after a change that somebody else made.
+func (l *loop) correct() {
+	l.settle(l.wanted(l.state()))
+}
+
+func (l *loop) state() election.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.view.state
+}
+
+// settle plans and carries out. What cannot be done now is tried again at the next event.
+func (l *loop) settle(want holding) {
+	steps := plan(want, l.place.Index, l.in.Addresses, l.host.Bound(l.in.Addresses))
+	added := false
+	for _, s := range steps {
+		var err error
+		if s.add {
+			err = l.host.Bind(s.Binding)
+			added = added || err == nil
+		} else {
+			err = l.host.Unbind(s.Binding)
+		}
+		if err != nil {
+			l.log.Warn("address not corrected", "address", s.Prefix.String(), "interface", s.Index, "error", err)
+		}
+	}
+	if added {
+		l.restored()
+	}
+}
+
+// restored announces an address that somebody else had taken away.
+func (l *loop) restored() {
+	l.log.Warn("address restored", "interface", l.place.Name)
+	l.mu.Lock()
+	l.view.restored++
+	l.mu.Unlock()
+	l.restartAnnouncing()
+}

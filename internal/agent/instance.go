@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// Instance describes one virtual address, or several that move together.
+type Instance struct {
+	Name string
+	Where
+
+	// Elect makes an elector for a term at p. The returned function gives back what it holds, after
+	// Run has returned.
+	Elect func(p Place) (election.Elector, func(), error)
+	// Adjust passes a change of configuration to a running elector; nil when nothing can be changed.
+	Adjust func(e election.Elector, p Place)
+	// Check probes until ctx ends and reports the first verdict and every change; nil: always healthy.
+	Check func(ctx context.Context, report func(Verdict))
+	// CheckID names what Check does; a check with the same one is kept when the configuration changes.
+	CheckID string
+	// Checked is the newest verdict with its counters, for status; nil when Check is.
+	Checked func() Verdict
+	// ReleaseWhenIll keeps an ill node out altogether. Otherwise it only comes last.
+	ReleaseWhenIll bool
+	// Schedule says when to announce.
+	Schedule Schedule
+
+	// Shown in status and metrics.
+	VRID uint8
+}
+
+// Verdict is what a health check found.
+type Verdict struct {
+	Known     bool // false until the first result
+	Healthy   bool
+	Reason    string // short: "200", "connection refused"
+	Hint      string // what to do about it
+	Since     time.Time
+	LastProbe time.Time
+	Latency   time.Duration
+	Probes    uint64
+	Failures  uint64
+}
+
+// lastPlace is more than any priority: an ill node comes after every fit one.
+const lastPlace = 255
+
+// fitness turns a verdict into the fitness that the elector is told.
+func (in *Instance) fitness(v Verdict) election.Fitness {
+	switch {
+	case in.Check == nil || v.Healthy:
+		return election.Fitness{}
+	case !v.Known:
+		return election.Fitness{Out: in.ReleaseWhenIll, Less: lastPlace, Reason: "no result of the health check yet"}
+	}
+	return election.Fitness{
+		Out: in.ReleaseWhenIll, Less: lastPlace, Reason: "the health check fails: " + v.Reason,
+	}
+}
+
+// hosts are the addresses without their prefix lengths.
+func (in *Instance) hosts() []netip.Addr {
+	out := make([]netip.Addr, len(in.Addresses))
+	for i, p := range in.Addresses {
+		out[i] = p.Addr()
+	}
+	return out
+}

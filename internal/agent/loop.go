@@ -1,0 +1,223 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+const (
+	// retryAfter is how long a loop waits before it tries again what went wrong, if no event comes first.
+	retryAfter = time.Second
+	// beatEvery makes an idle loop show that it lives.
+	beatEvery = 5 * time.Second
+)
+
+// loop keeps one instance. Its fields belong to the goroutine of run, but for those marked otherwise.
+type loop struct {
+	name string // of the instance; never changes
+	in   Instance
+	host Host
+	log  *slog.Logger
+
+	reports  chan reported
+	changed  chan struct{}   // capacity 1: the host has changed
+	verdicts chan Verdict    // from the check
+	adjusts  chan Instance   // a new configuration that needs no new election
+	asks     chan chan error // announce now, please
+	stopped  chan struct{}   // closed when run has returned
+
+	adopting bool // addresses of an earlier run may stay: nobody is known to have them
+	elector  election.Elector
+	place    Place
+	verdict  Verdict
+	again    time.Time // after a rival: announce once more
+	announce *time.Timer
+	beats    *time.Ticker
+	unchecks func() // ends the check and waits for it
+
+	beat atomic.Int64 // any goroutine: when the loop was last alive, in Unix nanoseconds
+
+	mu   sync.Mutex // guards view
+	view view
+}
+
+// view is what status reads.
+type view struct {
+	in            Instance
+	elector       election.Elector
+	place         Place
+	state         election.State
+	since         time.Time
+	reason        string
+	announcements uint64
+	announceErrs  uint64
+	restored      uint64
+	terms         uint64
+}
+
+// reported carries a Change from the elector's goroutine, and the answer back.
+type reported struct {
+	election.Change
+	done chan error
+}
+
+func newLoop(in Instance, host Host, log *slog.Logger) *loop {
+	l := &loop{
+		name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
+		reports: make(chan reported), changed: make(chan struct{}, 1),
+		verdicts: make(chan Verdict), adjusts: make(chan Instance),
+		asks: make(chan chan error), stopped: make(chan struct{}),
+	}
+	l.view = view{in: in, since: time.Now(), reason: "starting"}
+	l.beat.Store(time.Now().UnixNano())
+	return l
+}
+
+// run keeps the instance until ctx ends, then leaves none of its addresses behind.
+func (l *loop) run(ctx context.Context) {
+	defer close(l.stopped)
+	l.announce = time.NewTimer(time.Hour)
+	defer l.announce.Stop()
+	l.beats = time.NewTicker(beatEvery)
+	defer l.beats.Stop()
+	l.startCheck(ctx)
+	defer func() { l.unchecks() }()
+	for ctx.Err() == nil {
+		if err := l.term(ctx); err != nil && ctx.Err() == nil {
+			l.wait(ctx, err)
+		}
+	}
+	l.settle(holdNone)
+	l.note(election.Initialize, "stopped")
+}
+
+// wait shows why there is no election, and returns when it is worth another try.
+func (l *loop) wait(ctx context.Context, why error) {
+	l.settle(holdNone)
+	if l.note(election.Initialize, why.Error()) {
+		l.log.Warn("not in the election", "reason", why.Error())
+	}
+	retry := time.NewTimer(retryAfter)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.changed:
+			return
+		case <-retry.C:
+			return
+		case in := <-l.adjusts:
+			l.adjust(ctx, in)
+		case v := <-l.verdicts:
+			l.judge(v)
+		case ask := <-l.asks:
+			ask <- errNotHeld
+		case <-l.beats.C:
+			l.alive()
+		}
+	}
+}
+
+// term takes part in one election at one place, until ctx ends or the place is not what it was.
+func (l *loop) term(ctx context.Context) error {
+	place, err := l.host.Place(l.in.Where)
+	if err != nil {
+		return err
+	}
+	elector, giveBack, err := l.in.Elect(place)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	l.enter(place, elector)
+	defer l.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- elector.Run(ctx, l.report) }()
+	for {
+		l.arm()
+		select {
+		case err := <-ended:
+			return err
+		case r := <-l.reports:
+			r.done <- l.follow(r.Change)
+		case <-l.changed:
+			if l.moved() {
+				cancel()
+				continue
+			}
+			l.correct()
+		case <-l.announce.C:
+			l.announceDue(time.Now())
+		case v := <-l.verdicts:
+			l.judge(v)
+		case in := <-l.adjusts:
+			l.adjust(ctx, in)
+		case ask := <-l.asks:
+			ask <- l.announceNow()
+		case <-l.beats.C:
+			l.alive()
+		}
+	}
+}
+
+func (l *loop) enter(p Place, e election.Elector) {
+	l.place, l.elector = p, e
+	e.SetFitness(l.in.fitness(l.verdict))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.view.place, l.view.elector = p, e
+	l.view.terms++
+}
+
+func (l *loop) leave() {
+	l.elector = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.view.elector = nil
+}
+
+// moved tells that the election has to begin anew: another interface, another own address, or none.
+// A new name alone is followed.
+func (l *loop) moved() bool {
+	p, err := l.host.Place(l.in.Where)
+	if err != nil || p.Index != l.place.Index || p.Source != l.place.Source {
+		return true
+	}
+	if p != l.place {
+		l.log.Info("the interface was renamed", "from", l.place.Name, "to", p.Name)
+		l.place = p
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.view.place = p
+	}
+	return false
+}
+
+// report runs in the elector's goroutine.
+func (l *loop) report(c election.Change) error {
+	r := reported{Change: c, done: make(chan error, 1)}
+	l.reports <- r
+	return <-r.done
+}
+
+// note keeps the state and the reason that status shows, and tells whether they are new.
+func (l *loop) note(s election.State, reason string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh := l.view.state != s || l.view.reason != reason
+	if l.view.state != s {
+		l.view.since = time.Now()
+	}
+	l.view.state, l.view.reason = s, reason
+	return fresh
+}
+
+func (l *loop) alive() { l.beat.Store(time.Now().UnixNano()) }

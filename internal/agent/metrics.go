@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Collector turns the status of all instances into Prometheus metrics when it is scraped, so that
+// nothing is counted twice and an instance that is gone leaves no series behind.
+type Collector struct {
+	agent *Agent
+}
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// NewCollector makes a collector for a.
+func NewCollector(a *Agent) *Collector { return &Collector{agent: a} }
+
+var (
+	descState      = desc("state", "1 for the state that this node is in: initialize, backup or active.", "state")
+	descSince      = desc("state_since_seconds", "Unix time at which the state was entered.")
+	descHolder     = desc("holder", "1 for the address of the node that is heard as the Active.", "holder")
+	descEligible   = desc("eligible", "1 when this node would be a good holder.")
+	descPriority   = desc("priority", "Priority that this node advertises, or would.")
+	descMembers    = desc("members", "Nodes of the group that are known, this one included.")
+	descHealthy    = desc("check_healthy", "1 when the health check passes; absent until its first result.")
+	descProbes     = desc("check_probes_total", "Health probes made.")
+	descFailures   = desc("check_failures_total", "Health probes that failed.")
+	descSent       = desc("adverts_sent_total", "VRRP advertisements sent.")
+	descSendErrors = desc("advert_send_errors_total", "VRRP advertisements that the kernel refused to send.")
+	descReceived   = desc("adverts_received_total", "VRRP advertisements taken into account.")
+	descRejected   = desc("adverts_rejected_total", "VRRP advertisements not taken into account.", "reason")
+	descChanges    = desc("transitions_total", "Changes of state in the present term.")
+	descTakeovers  = desc("takeovers_total", "Times this node became Active in the present term.")
+	descRivals     = desc("rivals_total", "Advertisements of a rival heard while Active.")
+	descAnnounced  = desc("announcements_total", "Rounds of gratuitous ARP and unsolicited neighbour advertisements.")
+	descNotSent    = desc("announcement_errors_total", "Rounds of announcements that could not be sent.")
+	descRestored   = desc("addresses_restored_total", "Times an address was put back that somebody else had removed.")
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("keepvip_"+name, help, append([]string{"vip"}, labels...), nil)
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.agent.Status() {
+		collectState(ch, s)
+		collectCounters(ch, s)
+	}
+}
+
+func collectState(ch chan<- prometheus.Metric, s Status) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{s.Name}, labels...)...)
+	}
+	for _, state := range []string{"initialize", "backup", "active"} {
+		gauge(descState, truth(s.State == state), state)
+	}
+	gauge(descSince, float64(s.Since.UnixNano())/1e9)
+	if s.Holder != "" {
+		gauge(descHolder, 1, s.Holder)
+	}
+	gauge(descEligible, truth(s.Eligible))
+	gauge(descPriority, float64(s.Priority))
+	gauge(descMembers, float64(len(s.Members)))
+	if s.Check != nil && s.Check.State != "unknown" {
+		gauge(descHealthy, truth(s.Check.State == "healthy"))
+	}
+}
+
+func collectCounters(ch chan<- prometheus.Metric, s Status) {
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), append([]string{s.Name}, labels...)...)
+	}
+	c := s.Counters
+	counter(descSent, c.AdvertsSent)
+	counter(descSendErrors, c.AdvertSendErrors)
+	counter(descReceived, c.AdvertsReceived)
+	for reason, n := range c.AdvertsRejected {
+		counter(descRejected, n, reason)
+	}
+	counter(descChanges, c.Transitions)
+	counter(descTakeovers, c.Takeovers)
+	counter(descRivals, c.Rivals)
+	counter(descAnnounced, c.Announcements)
+	counter(descNotSent, c.AnnouncementFails)
+	counter(descRestored, c.Restored)
+	if s.Check != nil {
+		counter(descProbes, s.Check.Probes)
+		counter(descFailures, s.Check.Failures)
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

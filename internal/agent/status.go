@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// Status is one instance as an operator sees it. Its JSON form is part of the command line's contract.
+type Status struct {
+	Name      string         `json:"name"`
+	Addresses []netip.Prefix `json:"addresses"`
+	Interface string         `json:"interface"`
+	State     string         `json:"state"`  // initialize, backup or active
+	Holder    string         `json:"holder"` // the Active's own address; empty while none is heard
+	Since     time.Time      `json:"since"`
+	Reason    string         `json:"reason"`
+	Eligible  bool           `json:"eligible"`        // would this node be a good holder
+	Unfit     string         `json:"unfit,omitempty"` // why it would not
+	Priority  uint8          `json:"priority"`        // as advertised now
+	VRID      uint8          `json:"vrid,omitempty"`  // of the Virtual Router
+	Check     *CheckStatus   `json:"check,omitempty"` // absent when nothing is checked
+	Members   []Member       `json:"members"`         // this node and those it has heard
+	Counters  Counters       `json:"counters"`
+}
+
+// CheckStatus is the newest verdict of a health check.
+type CheckStatus struct {
+	State     string    `json:"state"` // unknown, healthy or unhealthy
+	Reason    string    `json:"reason"`
+	Hint      string    `json:"hint,omitempty"`
+	Since     time.Time `json:"since"`
+	LastProbe time.Time `json:"lastProbe"`
+	Latency   string    `json:"latency"`
+	Probes    uint64    `json:"probes"`
+	Failures  uint64    `json:"failures"`
+}
+
+// Member is one node of the group.
+type Member struct {
+	Address   netip.Addr `json:"address"`
+	Self      bool       `json:"self"`
+	Priority  uint8      `json:"priority"`
+	State     string     `json:"state"`
+	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node
+}
+
+// Counters count since the instance was added; those of the election since its newest term began.
+type Counters struct {
+	AdvertsSent       uint64            `json:"advertsSent"`
+	AdvertSendErrors  uint64            `json:"advertSendErrors"`
+	AdvertsReceived   uint64            `json:"advertsReceived"`
+	AdvertsRejected   map[string]uint64 `json:"advertsRejected"`
+	Transitions       uint64            `json:"transitions"`
+	Takeovers         uint64            `json:"takeovers"`
+	Rivals            uint64            `json:"rivals"`
+	Announcements     uint64            `json:"announcements"`
+	AnnouncementFails uint64            `json:"announcementErrors"`
+	Restored          uint64            `json:"addressesRestored"`
+	Terms             uint64            `json:"terms"`
+}
+
+// Status lists the instances in the order of the configuration.
+func (a *Agent) Status() []Status {
+	loops := a.all()
+	out := make([]Status, len(loops))
+	for i, r := range loops {
+		out[i] = r.status()
+	}
+	return out
+}
+
+func (l *loop) status() Status {
+	l.mu.Lock()
+	v := l.view
+	l.mu.Unlock()
+	s := Status{
+		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID,
+		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{},
+		Counters: Counters{
+			Announcements: v.announcements, AnnouncementFails: v.announceErrs,
+			Restored: v.restored, Terms: v.terms,
+		},
+	}
+	if v.in.Checked != nil {
+		s.Check = checkStatus(v.in.Checked())
+	}
+	if v.elector == nil {
+		s.Unfit = v.reason
+		return s
+	}
+	s.add(v.elector.Status())
+	return s
+}
+
+func (s *Status) add(e election.Status) {
+	s.Priority = e.Priority
+	s.Eligible, s.Unfit = e.Fitness.Less == 0 && !e.Fitness.Out, e.Fitness.Reason
+	if e.Holder.IsValid() {
+		s.Holder = e.Holder.String()
+	}
+	for _, m := range e.Members {
+		s.Members = append(s.Members, member(m))
+	}
+	c := &s.Counters
+	c.AdvertsSent, c.AdvertSendErrors = e.Counters.Sent, e.Counters.SendErrors
+	c.AdvertsReceived, c.AdvertsRejected = e.Counters.Received, e.Counters.Rejected
+	c.Transitions, c.Takeovers, c.Rivals = e.Counters.Transitions, e.Counters.Takeovers, e.Counters.Rivals
+}
+
+func member(m election.Member) Member {
+	out := Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String()}
+	if !m.Self {
+		at := m.LastHeard
+		out.LastHeard = &at
+	}
+	return out
+}
+
+func checkStatus(v Verdict) *CheckStatus {
+	c := &CheckStatus{
+		State: "unknown", Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
+		Latency: v.Latency.Round(time.Microsecond).String(), Probes: v.Probes, Failures: v.Failures,
+	}
+	switch {
+	case v.Known && v.Healthy:
+		c.State = "healthy"
+	case v.Known:
+		c.State = "unhealthy"
+	}
+	return c
+}

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Config is a complete, validated configuration.
+type Config struct {
+	VIPs     []VIP
+	KeyFile  string // "" without a key
+	Port     uint16 // UDP and TCP between members
+	Raft     Raft
+	Socket   string
+	StateDir string
+	Metrics  string // host:port, or "" when switched off
+	Log      Log
+
+	Path     string   // the file, "KEEPVIP_CONFIG_YAML" for an inlined one, "" for none
+	File     []byte   // its bytes
+	Warnings []string // one line each: what was ignored, and why
+
+	origins map[string]Origin
+}
+
+// VIP is one Virtual Router (RFC 9568) and the addresses that move with it.
+type VIP struct {
+	Name string
+	// Addresses has at least one entry. The family of the first carries the election; the others are bound and released with it.
+	Addresses []netip.Prefix
+	Interface string // "": the one whose subnet contains the first address
+	Election  Election
+	Priority  uint8 // 1..254
+	VRRP      VRRP
+	Announce  Announce
+	Check     Check
+}
+
+// VRRP is what only the VRRP elector needs.
+type VRRP struct {
+	ID                    uint8 // VRID, 1..255; [DeriveVRID] of the first address when not set
+	Version               uint8 // 2 or 3
+	AdvertisementInterval time.Duration
+	Preempt               bool // Preempt_Mode
+	PreemptDelay          time.Duration
+	Peers                 []netip.Addr // unicast when not empty; may contain this node's own address
+	Checksum              Checksum
+}
+
+// Announce is about gratuitous ARP and unsolicited neighbour advertisements.
+type Announce struct {
+	Refresh time.Duration // 0: none after the first burst
+}
+
+// Check is the local health check that gates one VIP.
+type Check struct {
+	URL              string // http or https, or "none": see [Check.None]
+	CA               string // file; "": the certificate is not verified
+	ServerName       string // "" with a CA: "kubernetes"
+	Interval         time.Duration
+	Timeout          time.Duration
+	Rise, Fall       int
+	WhenAllUnhealthy WhenAllUnhealthy
+}
+
+// None tells that the VIP has no check: its node is always fit.
+func (c Check) None() bool { return c.URL == noCheck }
+
+// Raft is what only the Raft elector needs.
+type Raft struct {
+	Peers []netip.Addr
+}
+
+// Log is how the daemon logs.
+type Log struct {
+	Level  LogLevel
+	Format LogFormat
+}
+
+// Election names an elector.
+type Election string
+
+// The electors.
+const (
+	ElectionVRRP Election = "vrrp"
+	ElectionRaft Election = "raft"
+)
+
+// Checksum names what a VRRPv3 checksum over IPv4 covers (RFC 9568 section 5.2.8). Both forms are accepted from others.
+type Checksum string
+
+// The two forms that are in use.
+const (
+	ChecksumPseudoHeader Checksum = "pseudo-header" // as keepalived and FRR send it
+	ChecksumMessageOnly  Checksum = "message-only"  // as RFC 9568 has it
+)
+
+// WhenAllUnhealthy says what an ill node does while no node is fit.
+type WhenAllUnhealthy string
+
+// The two answers.
+const (
+	Hold    WhenAllUnhealthy = "hold"    // an ill node may hold the addresses until a fitter one is heard
+	Release WhenAllUnhealthy = "release" // an ill node never holds them
+)
+
+// LogLevel is the least severe level that is logged.
+type LogLevel string
+
+// The levels of log/slog.
+const (
+	LogDebug LogLevel = "debug"
+	LogInfo  LogLevel = "info"
+	LogWarn  LogLevel = "warn"
+	LogError LogLevel = "error"
+)
+
+// LogFormat is the shape of a log line.
+type LogFormat string
+
+// The handlers of log/slog.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+const (
+	noCheck = "none"
+	off     = "off"
+)

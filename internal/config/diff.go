@@ -1,0 +1,80 @@
+package config
+
+import "slices"
+
+// Changes is what a reload has to do to get from one configuration to the next. VIPs are the same when their names are.
+type Changes struct {
+	Added   []VIP
+	Removed []VIP
+	Changed []VIPChange
+	// Restart lists the keys whose new values only a new process uses; the old values stay in force until then.
+	Restart []string
+}
+
+// VIPChange is one VIP that exists before and after.
+type VIPChange struct {
+	Old, New VIP
+	Keys     []string // of what differs: "vips[].priority"
+	// Recreate tells that the VIP's elector cannot take the change over while it runs: interface, VRID, version, family, ...
+	Recreate bool
+}
+
+// Empty tells that nothing differs.
+func (c Changes) Empty() bool {
+	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Restart) == 0
+}
+
+// Diff compares two validated configurations, in the order of the table and of the new file.
+func Diff(before, after *Config) Changes {
+	var d Changes
+	options := table()
+	for _, o := range options {
+		if !o.PerVIP() && o.differs(target{config: before}, target{config: after}) {
+			d.Restart = append(d.Restart, o.Key)
+		}
+	}
+	for _, v := range after.VIPs {
+		old, existed := before.VIP(v.Name)
+		if !existed {
+			d.Added = append(d.Added, v)
+			continue
+		}
+		if c := diffVIP(options, old, v); len(c.Keys) > 0 {
+			d.Changed = append(d.Changed, c)
+		}
+	}
+	for _, v := range before.VIPs {
+		if _, remains := after.VIP(v.Name); !remains {
+			d.Removed = append(d.Removed, v)
+		}
+	}
+	return d
+}
+
+func diffVIP(options []Option, before, after VIP) VIPChange {
+	c := VIPChange{Old: before, New: after}
+	for _, o := range options {
+		if o.PerVIP() && o.differs(target{vip: &before}, target{vip: &after}) {
+			c.Keys = append(c.Keys, o.Key)
+			c.Recreate = c.Recreate || o.Reload == Recreate
+		}
+	}
+	// A socket has one family.
+	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() {
+		c.Recreate = true
+	}
+	return c
+}
+
+func (o Option) differs(before, after target) bool {
+	return !slices.Equal(o.format(before), o.format(after))
+}
+
+// VIP finds a virtual address by its name.
+func (c *Config) VIP(name string) (VIP, bool) {
+	i := slices.IndexFunc(c.VIPs, func(v VIP) bool { return v.Name == name })
+	if i < 0 {
+		return VIP{}, false
+	}
+	return c.VIPs[i], true
+}

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"iter"
+	"strings"
+)
+
+// Flags collects the options given on a command line. Bind each value with pflag's VarPF or flag's Var, then pass
+// [Flags.Given] to [Load].
+type Flags struct {
+	options []Option
+	values  []*FlagValue
+}
+
+// NewFlags makes one value for every option.
+func NewFlags() *Flags {
+	f := &Flags{options: Options()}
+	for _, o := range f.options {
+		f.values = append(f.values, &FlagValue{option: o})
+	}
+	return f
+}
+
+// All yields every option with its value, in the reference's order.
+func (f *Flags) All() iter.Seq2[Option, *FlagValue] {
+	return func(yield func(Option, *FlagValue) bool) {
+		for i, o := range f.options {
+			if !yield(o, f.values[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Given is [Input.Flags]: what was set, by the flag's name.
+func (f *Flags) Given() map[string][]string {
+	given := map[string][]string{}
+	for i, v := range f.values {
+		if len(v.given) > 0 {
+			given[f.options[i].Flag] = v.given
+		}
+	}
+	return given
+}
+
+// FlagValue is one flag: a pflag.Value and flag.Value that only remembers, because [Load] judges all sources alike.
+type FlagValue struct {
+	option Option
+	given  []string
+}
+
+// String is what was given, or the default.
+func (v *FlagValue) String() string {
+	if len(v.given) == 0 {
+		return v.option.Default
+	}
+	return strings.Join(v.given, ",")
+}
+
+// Set takes one occurrence; of an option that is no list, the last counts.
+func (v *FlagValue) Set(s string) error {
+	if !v.option.list {
+		v.given = nil
+	}
+	v.given = append(v.given, s)
+	return nil
+}
+
+// Type names the value in a usage text.
+func (v *FlagValue) Type() string { return v.option.Kind() }
+
+// IsBoolFlag tells package flag that the value may be left out; with pflag set NoOptDefVal to "true".
+func (v *FlagValue) IsBoolFlag() bool { return v.option.IsBool() }

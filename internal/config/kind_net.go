@@ -1,0 +1,154 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// virtualAddress reads an address with or without its prefix length; without, it is a host prefix.
+func virtualAddress() kind[netip.Prefix] {
+	return kind[netip.Prefix]{
+		name: "address", tags: []string{tagString}, schema: map[string]any{"type": "string"},
+		parse: parseVirtualAddress,
+		format: func(p netip.Prefix) string {
+			if p.IsSingleIP() {
+				return p.Addr().String()
+			}
+			return p.String()
+		},
+	}
+}
+
+func parseVirtualAddress(s string) (netip.Prefix, error) {
+	host, bits, long := strings.Cut(s, "/")
+	addr, err := parseAddr(host)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	if !long {
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	n, err := strconv.Atoi(bits)
+	if err != nil || n < 1 || n > addr.BitLen() || strconv.Itoa(n) != bits {
+		return netip.Prefix{}, fmt.Errorf("%s, want a prefix length from 1 to %d", show(s), addr.BitLen())
+	}
+	p := netip.PrefixFrom(addr, n)
+	if addr.Is4() && n < 31 && (addr == p.Masked().Addr() || isBroadcast(p)) {
+		return netip.Prefix{}, fmt.Errorf("%s is the network or broadcast address of its subnet, want a host address", show(s))
+	}
+	return p, nil
+}
+
+func isBroadcast(p netip.Prefix) bool {
+	b := p.Addr().As4()
+	for i := p.Bits(); i < 32; i++ {
+		if b[i/8]&(0x80>>(i%8)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func address() kind[netip.Addr] {
+	return kind[netip.Addr]{
+		name: "address", tags: []string{tagString}, schema: map[string]any{"type": "string"},
+		parse: parseAddr, format: netip.Addr.String,
+	}
+}
+
+// parseAddr reads a unicast address that a node can have.
+func parseAddr(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	switch {
+	case err != nil:
+		return a, fmt.Errorf("%s, want an IPv4 or IPv6 address", show(s))
+	case a.Zone() != "":
+		return a, fmt.Errorf("%s has a zone, want the address alone and its link under interface", show(s))
+	case a.Is4In6():
+		return a, fmt.Errorf("%s is IPv4 written as IPv6, want %s", show(s), a.Unmap())
+	case a.IsUnspecified(), a.Is4() && a.As4()[0] == 0:
+		return a, fmt.Errorf("%s is unspecified, want a unicast address", show(s))
+	case a.IsLoopback():
+		return a, fmt.Errorf("%s is a loopback address, want one that other machines can reach", show(s))
+	case a.IsMulticast():
+		return a, fmt.Errorf("%s is multicast, want a unicast address", show(s))
+	case a.Is4() && a.As4()[0] >= 240:
+		return a, fmt.Errorf("%s is reserved or broadcast, want a unicast address", show(s))
+	}
+	return a, nil
+}
+
+// listener reads host:port, or off, which is kept as "".
+func listener() kind[string] {
+	return kind[string]{
+		name: "host:port|off", tags: []string{tagString}, schema: map[string]any{"type": "string"},
+		parse: func(s string) (string, error) {
+			if s == off {
+				return "", nil
+			}
+			host, port, err := net.SplitHostPort(s)
+			if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
+				return "", fmt.Errorf("%s, want host:port such as 127.0.0.1:9645, or %s", show(s), off)
+			}
+			return s, nil
+		},
+		format: func(s string) string {
+			if s == "" {
+				return off
+			}
+			return s
+		},
+	}
+}
+
+func checkURL() kind[string] {
+	k := text("url|none", func(s string) error {
+		if s == noCheck {
+			return nil
+		}
+		u, err := url.Parse(s)
+		switch {
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+			return fmt.Errorf("%s, want an http or https URL such as https://127.0.0.1:6443/readyz, or %s", show(s), noCheck)
+		case u.User != nil:
+			return errors.New("a URL with a user name or password, want one without: it shows in status and logs")
+		case u.Fragment != "":
+			return fmt.Errorf("%s, want a URL without a #fragment", show(s))
+		}
+		return nil
+	})
+	return k
+}
+
+func pattern(name, expr, want string) kind[string] {
+	re := regexp.MustCompile(expr)
+	k := text(name, func(s string) error {
+		if !re.MatchString(s) {
+			return fmt.Errorf("%s, want %s", show(s), want)
+		}
+		return nil
+	})
+	k.schema = map[string]any{"type": "string", "pattern": expr}
+	return k
+}
+
+// path reads a file name of at most that many bytes; NUL cannot be in one.
+func path(most int) kind[string] {
+	return text("path", func(s string) error {
+		switch {
+		case s == "":
+			return errors.New(`"", want a path`)
+		case len(s) > most:
+			return fmt.Errorf("a path of %d bytes, want at most %d", len(s), most)
+		case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+			return fmt.Errorf("%s, want a path without control characters", show(s))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,155 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// Input is everything that a configuration is made of.
+type Input struct {
+	File  string              // path; "": $KEEPVIP_CONFIG, $KEEPVIP_CONFIG_YAML, or no file at all
+	Flags map[string][]string // by name without dashes, only those given; see [Flags]
+	Env   []string            // as os.Environ returns it
+	// Elsewhere tells that the files named in the configuration lie on another machine and cannot be looked at: for manifests.
+	Elsewhere bool
+}
+
+// Load reads, merges and validates. The error joins every problem found, each one line that names place, key and remedy;
+// with an error there is no configuration. Load may be called again with the same input to reload.
+func Load(in Input) (*Config, error) {
+	var ps problems
+	env, vars, warnings := fromEnvironment(in.Env)
+	flags := fromFlags(in.Flags, &ps)
+	path, data, err := in.read(vars)
+	if err != nil {
+		return nil, err
+	}
+	var doc document
+	if data != nil {
+		if doc, err = parseFile(path, data); err != nil {
+			return nil, err
+		}
+	}
+	c := &Config{Path: path, File: data, Warnings: warnings, origins: map[string]Origin{}}
+	c.merge(doc, append(env, flags...), &ps)
+	if len(ps.list) > 0 {
+		return nil, ps.err()
+	}
+	c.derive()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if !in.Elsewhere {
+		if err := c.checkKeyFile(); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// read finds the one file, if there is one.
+func (in Input) read(vars map[string]string) (path string, data []byte, err error) {
+	path = in.File
+	inline, hasInline := vars[EnvInline]
+	if path == "" && !hasInline {
+		path = vars[EnvFile]
+	}
+	switch {
+	case path != "" && hasInline:
+		return "", nil, fmt.Errorf("config: %s: set together with the file %s, want one of them", EnvInline, path)
+	case hasInline:
+		return EnvInline, []byte(inline), nil
+	case path == "":
+		return "", nil, nil
+	}
+	data, err = readFile(path, maxFile)
+	if err != nil {
+		return "", nil, fmt.Errorf("config: %s: %w", path, err)
+	}
+	return path, data, nil
+}
+
+// readFile reads at most one byte more than most, and never blocks on a pipe or device.
+func readFile(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s, want a regular file", info.Mode().Type())
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, plain(err)
+	}
+	return data, nil
+}
+
+// plain drops the operation and the path, which the caller has named already.
+func plain(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// merge fills the configuration: defaults, then the file, then what overrides it, which is in rising order.
+func (c *Config) merge(doc document, overrides []setting, ps *problems) {
+	for i, origin := range doc.vips {
+		c.origins[fmt.Sprintf("%s[%d]", vipsKey, i)] = origin
+	}
+	n := len(doc.vips)
+	describesVIP := slices.IndexFunc(overrides, func(s setting) bool { return s.option.PerVIP() })
+	if n == 0 && describesVIP >= 0 {
+		n = 1
+	}
+	if n > 1 && describesVIP >= 0 {
+		o := overrides[describesVIP]
+		ps.add(o.origin, "", "describes one virtual address, but %s has %d under vips; set %s there", c.Path, n, o.option.Key)
+		return
+	}
+	c.VIPs = make([]VIP, n)
+	c.defaults()
+	for _, s := range append(doc.settings, overrides...) {
+		key, t := s.option.Key, target{config: c}
+		if s.option.PerVIP() {
+			key, t.vip = s.option.at(s.vip), &c.VIPs[s.vip]
+		}
+		if err := s.option.assign(t, s.raw); err != nil {
+			ps.add(s.origin, key, "%v", err)
+			continue
+		}
+		c.origins[key] = s.origin
+	}
+}
+
+func (c *Config) defaults() {
+	options := table()
+	for _, o := range options {
+		if o.Default == "" {
+			continue
+		}
+		targets := []target{{config: c}}
+		if o.PerVIP() {
+			targets = nil
+			for i := range c.VIPs {
+				targets = append(targets, target{config: c, vip: &c.VIPs[i]})
+			}
+		}
+		for _, t := range targets {
+			if err := o.assign(t, []string{o.Default}); err != nil {
+				panic(fmt.Sprintf("config: default of %s: %v", o.Key, err)) // a mistake in the table; every test meets it
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reload says what a changed value asks of a running daemon.
+type Reload uint8
+
+// From the least to the most disturbing.
+const (
+	Live     Reload = iota // taken over without anybody noticing
+	Recreate               // the VIP's elector is stopped and made anew
+	Restart                // only a new process uses it
+)
+
+// String is the word that the reference shows.
+func (r Reload) String() string {
+	return [...]string{"live", "re-created", "restart"}[r]
+}
+
+// Option is one row of the table: a value that can be configured, under all its names.
+type Option struct {
+	Key     string // in the file: "vips[].vrrp.id"
+	Flag    string // without dashes: "vrid"
+	Default string // as it would be written; "" when there is none
+	Help    string // one sentence without its full stop
+	Reload  Reload
+	binding
+
+	shorthand bool // a scalar in place of the mapping around this key stands for it: `check: none`
+}
+
+// Env is the option's environment variable. A list is separated by commas.
+func (o Option) Env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(o.Flag, "-", "_"))
+}
+
+// Kind names the type of value for people: "duration", "vrrp|raft".
+func (o Option) Kind() string { return o.kind }
+
+// IsList tells that the option has several values: a repeatable flag.
+func (o Option) IsList() bool { return o.list }
+
+// IsBool tells that a flag may stand without a value.
+func (o Option) IsBool() bool { return slices.Contains(o.tags, tagBool) }
+
+// PerVIP tells that the option describes one virtual address rather than the process.
+func (o Option) PerVIP() bool { return strings.HasPrefix(o.Key, vipsKey+"[].") }
+
+// at is the option's key for one VIP: "vips[1].vrrp.id".
+func (o Option) at(vip int) string {
+	return strings.Replace(o.Key, "[]", fmt.Sprintf("[%d]", vip), 1)
+}
+
+// Options lists every option, in the order of the reference. The slice is the caller's.
+func Options() []Option { return slices.Clone(table()) }
+
+// target is what an option is written into: the configuration, or one VIP of it.
+type target struct {
+	config *Config
+	vip    *VIP
+}
+
+// binding connects an option's text with its place in the typed configuration.
+type binding struct {
+	kind   string
+	tags   []string
+	list   bool
+	schema map[string]any
+	assign func(target, []string) error
+	format func(target) []string
+}
+
+// one binds a single value.
+func one[T any](k kind[T], at func(target) *T) binding {
+	return binding{
+		kind: k.name, tags: k.tags, schema: k.schema,
+		assign: func(t target, raw []string) error {
+			if len(raw) != 1 {
+				return fmt.Errorf("%d values, want one", len(raw))
+			}
+			v, err := k.parse(raw[0])
+			if err != nil {
+				return err
+			}
+			*at(t) = v
+			return nil
+		},
+		format: func(t target) []string { return []string{k.format(*at(t))} },
+	}
+}
+
+// many binds a list of distinct values.
+func many[T comparable](k kind[T], at func(target) *[]T) binding {
+	return binding{
+		kind: k.name, tags: k.tags, list: true,
+		schema: map[string]any{"type": "array", "items": k.schema, "uniqueItems": true},
+		assign: func(t target, raw []string) error {
+			values := make([]T, 0, len(raw))
+			for _, s := range raw {
+				v, err := k.parse(s)
+				if err != nil {
+					return err
+				}
+				if slices.Contains(values, v) {
+					return fmt.Errorf("%s stands twice, want it once", show(s))
+				}
+				values = append(values, v)
+			}
+			*at(t) = values
+			return nil
+		},
+		format: func(t target) []string {
+			var text []string
+			for _, v := range *at(t) {
+				text = append(text, k.format(v))
+			}
+			return text
+		},
+	}
+}

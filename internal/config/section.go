@@ -1,0 +1,61 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// section is one level of the file: a mapping whose keys are options or further sections.
+type section struct {
+	name     string
+	option   *Option // a leaf
+	short    *Option // what a scalar in place of the mapping sets
+	list     bool    // a sequence of such mappings
+	children []*section
+}
+
+// sections is the shape of the file, derived from the options' keys.
+func sections(options []Option) *section {
+	root := &section{}
+	for i := range options {
+		o := &options[i]
+		parent, at := root, root
+		for _, name := range strings.Split(o.Key, ".") {
+			parent = at
+			at = parent.child(strings.TrimSuffix(name, "[]"))
+			at.list = strings.HasSuffix(name, "[]")
+		}
+		at.option = o
+		if o.shorthand {
+			parent.short = o
+		}
+	}
+	return root
+}
+
+func (s *section) child(name string) *section {
+	if i := slices.IndexFunc(s.children, func(c *section) bool { return c.name == name }); i >= 0 {
+		return s.children[i]
+	}
+	c := &section{name: name}
+	s.children = append(s.children, c)
+	return c
+}
+
+// lookup is the child of that name, or nil.
+func (s *section) lookup(name string) *section {
+	for _, c := range s.children {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (s *section) names() []string {
+	var names []string
+	for _, c := range s.children {
+		names = append(names, c.name)
+	}
+	return names
+}

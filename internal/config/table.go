@@ -1,0 +1,179 @@
+package config
+
+import (
+	"net/netip"
+	"time"
+)
+
+const (
+	vipsKey   = "vips"
+	envPrefix = "KEEPVIP_"
+
+	maxPath   = 4095
+	maxSocket = 107 // sun_path of unix(7), less its NUL
+)
+
+// table is every option there is. Nothing else in the project names a key, a flag or a default.
+func table() []Option {
+	return append(vipOptions(), append(checkOptions(), processOptions()...)...)
+}
+
+func vipOptions() []Option {
+	return []Option{
+		{
+			Key: "vips[].name", Flag: "name", Default: "apiserver", Reload: Live,
+			Help:    "What status, metrics and logs call the virtual address; required when there are several",
+			binding: one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits and inner dashes, at most 63"), func(t target) *string { return &t.vip.Name }),
+		},
+		{
+			Key: "vips[].addresses", Flag: "vip", Reload: Live,
+			Help:    "The addresses that move together, each alone (/32 or /128) or with its prefix length; the family of the first carries the election",
+			binding: many(virtualAddress(), func(t target) *[]netip.Prefix { return &t.vip.Addresses }),
+		},
+		{
+			Key: "vips[].interface", Flag: "interface", Reload: Recreate,
+			Help:    "The network interface; without it the one whose subnet contains the first address",
+			binding: one(pattern("name", `^[^\s/:]{1,15}$`, "an interface name of at most 15 characters"), func(t target) *string { return &t.vip.Interface }),
+		},
+		{
+			Key: "vips[].election", Flag: "election", Default: string(ElectionVRRP), Reload: Recreate,
+			Help:    "How the nodes agree on the one that holds the addresses",
+			binding: one(enum(ElectionVRRP, ElectionRaft), func(t target) *Election { return &t.vip.Election }),
+		},
+		{
+			Key: "vips[].priority", Flag: "priority", Default: "100", Reload: Live,
+			Help:    "The fit node with the highest priority holds the addresses; equal on all nodes is fine (255 belongs to an address owner, RFC 9568 section 5.2.4)",
+			binding: one(number[uint8](1, 254), func(t target) *uint8 { return &t.vip.Priority }),
+		},
+		{
+			Key: "vips[].vrrp.id", Flag: "vrid", Reload: Recreate,
+			Help:    "The VRID; without it 1 + (the FNV-1a hash, 32 bits, of the first address's bytes) modulo 255; no other router on the link may use it",
+			binding: one(number[uint8](1, 255), func(t target) *uint8 { return &t.vip.VRRP.ID }),
+		},
+		{
+			Key: "vips[].vrrp.version", Flag: "vrrp-version", Default: "3", Reload: Recreate,
+			Help:    "The VRRP version; 2 knows only IPv4 and whole seconds",
+			binding: one(number[uint8](2, 3), func(t target) *uint8 { return &t.vip.VRRP.Version }),
+		},
+		{
+			Key: "vips[].vrrp.advertisementInterval", Flag: "advertisement-interval", Default: "100ms", Reload: Live,
+			Help:    "Advertisement_Interval; a dead holder is replaced after a little more than three of them",
+			binding: one(duration(10*time.Millisecond, 40950*time.Millisecond, 10*time.Millisecond), func(t target) *time.Duration { return &t.vip.VRRP.AdvertisementInterval }),
+		},
+		{
+			Key: "vips[].vrrp.preempt", Flag: "preempt", Default: "true", Reload: Live,
+			Help:    "Preempt_Mode: a fit node takes over from one with lower priority, never from an equal",
+			binding: one(boolean(), func(t target) *bool { return &t.vip.VRRP.Preempt }),
+		},
+		{
+			Key: "vips[].vrrp.preemptDelay", Flag: "preempt-delay", Default: "0s", Reload: Live,
+			Help:    "How long a node waits before it preempts",
+			binding: one(duration(0, 1000*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.vip.VRRP.PreemptDelay }),
+		},
+		{
+			Key: "vips[].vrrp.peers", Flag: "peer", Reload: Recreate,
+			Help:    "The nodes' own addresses: advertisements go to each of them instead of the multicast group; the list may be the same on all nodes",
+			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.VRRP.Peers }),
+		},
+		{
+			Key: "vips[].vrrp.checksum", Flag: "checksum", Default: string(ChecksumPseudoHeader), Reload: Recreate,
+			Help:    "What the checksum of a sent VRRPv3 advertisement over IPv4 covers; both forms are accepted",
+			binding: one(enum(ChecksumPseudoHeader, ChecksumMessageOnly), func(t target) *Checksum { return &t.vip.VRRP.Checksum }),
+		},
+		{
+			Key: "vips[].announce.refresh", Flag: "announce-refresh", Default: "1m0s", Reload: Live,
+			Help:    "How often the holder repeats its gratuitous ARP or neighbour advertisement after the first burst; 0s never",
+			binding: one(duration(0, 24*time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.vip.Announce.Refresh }),
+		},
+	}
+}
+
+func checkOptions() []Option {
+	return []Option{
+		{
+			Key: "vips[].check.url", Flag: "check", Default: "https://127.0.0.1:6443/readyz", Reload: Live, shorthand: true,
+			Help:    "What is probed by GET: 200 is healthy; none for an address that follows no service",
+			binding: one(checkURL(), func(t target) *string { return &t.vip.Check.URL }),
+		},
+		{
+			Key: "vips[].check.ca", Flag: "check-ca", Reload: Live,
+			Help:    "File with the CA certificates that the probed server is verified against; without it the certificate is not verified",
+			binding: one(path(maxPath), func(t target) *string { return &t.vip.Check.CA }),
+		},
+		{
+			Key: "vips[].check.serverName", Flag: "check-server-name", Reload: Live,
+			Help:    "The name in the server's certificate; without it kubernetes, which every apiserver of kubeadm has",
+			binding: one(pattern("name", `^[A-Za-z0-9]([-A-Za-z0-9.:]{0,251}[A-Za-z0-9])?$`, "a host name or an address"), func(t target) *string { return &t.vip.Check.ServerName }),
+		},
+		{
+			Key: "vips[].check.interval", Flag: "check-interval", Default: "300ms", Reload: Live,
+			Help:    "The time from the start of one probe to the next, give or take a tenth; probes never overlap",
+			binding: one(duration(10*time.Millisecond, 10*time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.vip.Check.Interval }),
+		},
+		{
+			Key: "vips[].check.timeout", Flag: "check-timeout", Default: "600ms", Reload: Live,
+			Help:    "How long a probe may take in all",
+			binding: one(duration(10*time.Millisecond, time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.vip.Check.Timeout }),
+		},
+		{
+			Key: "vips[].check.rise", Flag: "check-rise", Default: "2", Reload: Live,
+			Help:    "Good probes in a row that make an ill node healthy; right after the start one is enough",
+			binding: one(number(1, 1000), func(t target) *int { return &t.vip.Check.Rise }),
+		},
+		{
+			Key: "vips[].check.fall", Flag: "check-fall", Default: "3", Reload: Live,
+			Help:    "Bad probes in a row that make a healthy node ill; a refused connection needs only one",
+			binding: one(number(1, 1000), func(t target) *int { return &t.vip.Check.Fall }),
+		},
+		{
+			Key: "vips[].check.whenAllUnhealthy", Flag: "when-all-unhealthy", Default: string(Hold), Reload: Live,
+			Help:    "What an ill node does while no fitter one is heard: hold the addresses, or release them",
+			binding: one(enum(Hold, Release), func(t target) *WhenAllUnhealthy { return &t.vip.Check.WhenAllUnhealthy }),
+		},
+	}
+}
+
+func processOptions() []Option {
+	return []Option{
+		{
+			Key: "key.file", Flag: "key-file", Reload: Restart,
+			Help:    "File with the shared key: 32 to 64 bytes in hex or base64, readable by its owner alone",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.KeyFile }),
+		},
+		{
+			Key: "port", Flag: "port", Default: "9646", Reload: Restart,
+			Help:    "The UDP and TCP port on which the nodes talk to each other",
+			binding: one(number[uint16](1, 65535), func(t target) *uint16 { return &t.config.Port }),
+		},
+		{
+			Key: "raft.peers", Flag: "raft-peer", Reload: Restart,
+			Help:    "The members of a Raft election",
+			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
+		},
+		{
+			Key: "socket", Flag: "socket", Default: "/run/keepvip/keepvip.sock", Reload: Restart,
+			Help:    "The unix socket through which status and the other commands reach the daemon",
+			binding: one(path(maxSocket), func(t target) *string { return &t.config.Socket }),
+		},
+		{
+			Key: "stateDir", Flag: "state-dir", Default: "/var/lib/keepvip", Reload: Restart,
+			Help:    "The directory for what must survive a restart",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.StateDir }),
+		},
+		{
+			Key: "metrics", Flag: "metrics", Default: "127.0.0.1:9645", Reload: Restart,
+			Help:    "The listener for /metrics, /livez and /readyz",
+			binding: one(listener(), func(t target) *string { return &t.config.Metrics }),
+		},
+		{
+			Key: "log.level", Flag: "log-level", Default: string(LogInfo), Reload: Restart,
+			Help:    "The least severe log lines that are written",
+			binding: one(enum(LogDebug, LogInfo, LogWarn, LogError), func(t target) *LogLevel { return &t.config.Log.Level }),
+		},
+		{
+			Key: "log.format", Flag: "log-format", Default: string(LogText), Reload: Restart,
+			Help:    "The shape of a log line",
+			binding: one(enum(LogText, LogJSON), func(t target) *LogFormat { return &t.config.Log.Format }),
+		},
+	}
+}

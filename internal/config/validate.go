@@ -1,0 +1,180 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxIPv4 = 255 // Count IPvX Addr is 8 bits, RFC 9568 section 5.2.5
+	maxIPv6 = 90  // 40 + 8 + 16*90 bytes fill an MTU of 1500
+)
+
+// Validate checks what spans several values. The error joins one [Problem] for each thing wrong.
+func (c *Config) Validate() error {
+	var ps problems
+	if len(c.VIPs) == 0 {
+		ps.add(c.near(vipsKey), vipsKey, "no virtual address, want --vip ADDRESS or a file with %s", vipsKey)
+	}
+	for i := range c.VIPs {
+		v := check{c: c, ps: &ps, i: i, v: &c.VIPs[i]}
+		v.addresses()
+		v.election()
+		v.vrrp()
+		v.health()
+	}
+	c.validateNames(&ps)
+	c.validateUnique(&ps)
+	c.validateVRIDs(&ps)
+	return ps.err()
+}
+
+// near is the origin of a key, or of the nearest thing around it, or the file.
+func (c *Config) near(key string) Origin {
+	for at := key; at != ""; {
+		if o := c.origins[at]; o.Source != Default {
+			return o
+		}
+		at = at[:max(strings.LastIndexByte(at, '.'), 0)]
+	}
+	if c.Path == "" {
+		return Origin{}
+	}
+	return Origin{Source: File, Name: c.Path}
+}
+
+// check validates one VIP.
+type check struct {
+	c  *Config
+	ps *problems
+	i  int
+	v  *VIP
+}
+
+// fail complains about a key of the VIP, such as "vrrp.id".
+func (k check) fail(key, format string, args ...any) {
+	at := fmt.Sprintf("%s[%d].%s", vipsKey, k.i, key)
+	k.ps.add(k.c.near(at), at, format, args...)
+}
+
+func (k check) addresses() {
+	if len(k.v.Addresses) == 0 {
+		k.fail("addresses", "none, want at least one, such as [10.77.0.100]")
+	}
+	var v4, v6 int
+	for _, p := range k.v.Addresses {
+		if p.Addr().Is4() {
+			v4++
+		} else {
+			v6++
+		}
+	}
+	if v4 > maxIPv4 || v6 > maxIPv6 {
+		k.fail("addresses", "%d IPv4 and %d IPv6, want at most %d and %d; more fit into a second entry", v4, v6, maxIPv4, maxIPv6)
+	}
+}
+
+func (k check) election() {
+	if k.v.Election == ElectionRaft {
+		k.fail("election", "raft, but this build has no raft elector; want vrrp")
+	}
+}
+
+func (k check) vrrp() {
+	r := k.v.VRRP
+	if r.Version == 2 {
+		if r.AdvertisementInterval%time.Second != 0 {
+			k.fail("vrrp.advertisementInterval", "%v, want whole seconds with vrrp.version 2", r.AdvertisementInterval)
+		}
+		if len(k.v.Addresses) > 0 && k.v.Addresses[0].Addr().Is6() {
+			k.fail("vrrp.version", "2 with an IPv6 address first, want 3")
+		}
+	}
+	if r.PreemptDelay > 0 && !r.Preempt {
+		k.fail("vrrp.preemptDelay", "%v without preemption, want vrrp.preempt true or no delay", r.PreemptDelay)
+	}
+	for _, peer := range r.Peers {
+		switch {
+		case len(k.v.Addresses) > 0 && peer.Is4() != k.v.Addresses[0].Addr().Is4():
+			k.fail("vrrp.peers", "%s, want the family of the first address %s", peer, k.v.Addresses[0].Addr())
+		case k.c.isVirtual(peer):
+			k.fail("vrrp.peers", "%s is a virtual address, want a node's own", peer)
+		}
+	}
+}
+
+func (c *Config) isVirtual(a netip.Addr) bool {
+	return slices.ContainsFunc(c.VIPs, func(v VIP) bool {
+		return slices.ContainsFunc(v.Addresses, func(p netip.Prefix) bool { return p.Addr() == a })
+	})
+}
+
+func (k check) health() {
+	h := k.v.Check
+	switch {
+	case h.CA != "" && !strings.HasPrefix(h.URL, "https:"):
+		k.fail("check.ca", "set for %s, want an https URL or no CA", h.URL)
+	case h.ServerName != "" && h.CA == "":
+		k.fail("check.serverName", "set without check.ca, so that nothing is verified; want both or neither")
+	}
+	// A node whose every probe may outlast the daemon's other clocks would look healthy for minutes.
+	if worst := time.Duration(h.Fall) * max(h.Interval, h.Timeout); worst > time.Hour {
+		k.fail("check.fall", "%d probes of up to %v each, want illness seen within an hour", h.Fall, max(h.Interval, h.Timeout))
+	}
+}
+
+func (c *Config) validateNames(ps *problems) {
+	first := map[string]int{}
+	for i, v := range c.VIPs {
+		at := fmt.Sprintf("%s[%d].name", vipsKey, i)
+		if len(c.VIPs) > 1 && c.Origin(at).Source == Default {
+			ps.add(c.near(at), at, "missing, want a name of its own for each of several virtual addresses")
+			continue
+		}
+		if j, taken := first[v.Name]; taken {
+			ps.add(c.near(at), at, "%s is also the name of %s[%d], want another", v.Name, vipsKey, j)
+			continue
+		}
+		first[v.Name] = i
+	}
+}
+
+func (c *Config) validateUnique(ps *problems) {
+	first := map[netip.Addr]int{}
+	for i, v := range c.VIPs {
+		for _, p := range v.Addresses {
+			at := fmt.Sprintf("%s[%d].addresses", vipsKey, i)
+			if j, taken := first[p.Addr()]; taken {
+				ps.add(c.near(at), at, "%s stands in %s[%d] already, want it once", p.Addr(), vipsKey, j)
+				continue
+			}
+			first[p.Addr()] = i
+		}
+	}
+}
+
+// validateVRIDs refuses two virtual routers that would be one on the wire: same VRID and family on the same link, as far as
+// it is known. Without an interface's name the link is known only on the host, so two of those are taken to share it.
+func (c *Config) validateVRIDs(ps *problems) {
+	type router struct {
+		id    uint8
+		ipv4  bool
+		iface string
+	}
+	first := map[router]int{}
+	for i, v := range c.VIPs {
+		if len(v.Addresses) == 0 {
+			continue
+		}
+		at := fmt.Sprintf("%s[%d].vrrp.id", vipsKey, i)
+		r := router{v.VRRP.ID, v.Addresses[0].Addr().Is4(), v.Interface}
+		if j, taken := first[r]; taken {
+			ps.add(c.near(at), at, "VRID %d is also that of %s[%d] on the same link, want another", v.VRRP.ID, vipsKey, j)
+			continue
+		}
+		first[r] = i
+	}
+}

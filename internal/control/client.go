@@ -1,0 +1,87 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Client asks a Server.
+type Client struct {
+	path string
+	http *http.Client
+}
+
+// askTime bounds one request.
+const askTime = 10 * time.Second
+
+// maxAnswer bounds what a client reads, in bytes.
+const maxAnswer = 16 << 20
+
+// NewClient makes a client of the socket at path; it connects at each request.
+func NewClient(path string) *Client {
+	var d net.Dialer
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return d.DialContext(ctx, "unix", path)
+	}
+	return &Client{path: path, http: &http.Client{
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: askTime,
+	}}
+}
+
+// Status fills into with the answer.
+func (c *Client) Status(ctx context.Context, into any) error {
+	return c.do(ctx, http.MethodGet, PathStatus, into)
+}
+
+// Announce asks the holder to announce at once; no names: all.
+func (c *Client) Announce(ctx context.Context, names []string) error {
+	return c.do(ctx, http.MethodPost, PathAnnounce+"?"+url.Values{"vip": names}.Encode(), nil)
+}
+
+// Reload asks for the configuration to be read again, and fills into with what changed.
+func (c *Client) Reload(ctx context.Context, into any) error {
+	return c.do(ctx, http.MethodPost, PathReload, into)
+}
+
+func (c *Client) do(ctx context.Context, method, path string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://keepvip"+path, nil)
+	if err != nil {
+		return fmt.Errorf("control: request: %w", err)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask the keepvip at %s: %w; is it running, and is this its --socket?", c.path, dialCause(err))
+	}
+	defer res.Body.Close()
+	body := io.LimitReader(res.Body, maxAnswer)
+	if res.StatusCode != http.StatusOK {
+		var p Problem
+		if err := json.NewDecoder(body).Decode(&p); err != nil || p.Error == "" {
+			return fmt.Errorf("keepvip at %s answered %s", c.path, res.Status)
+		}
+		return errors.New(p.Error)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(body).Decode(into); err != nil {
+		return fmt.Errorf("answer of the keepvip at %s: %w", c.path, err)
+	}
+	return nil
+}
+
+// dialCause drops the invented URL from an error, which would only confuse.
+func dialCause(err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		return ue.Err
+	}
+	return err
+}

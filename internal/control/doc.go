@@ -1,0 +1,11 @@
+// Package control answers operators and machines: status and verbs on a unix socket, liveness,
+// readiness and metrics on a loopback listener.
+//
+// The unix socket speaks HTTP with JSON. Whoever can open the socket may read (the socket has mode 0660
+// in a directory of mode 0750); a verb that changes something is for root alone, by the peer
+// credentials that the kernel attests.
+//
+// # Goroutines
+//
+//   - Server.Serve: net/http's, one per connection, until Serve returns.
+package control

@@ -1,0 +1,139 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Backend is what the socket's API needs of the program. Its methods are called from several
+// goroutines.
+type Backend struct {
+	Status   func() any                    // encoded as JSON
+	Announce func(names []string) error    // at once; no names: all
+	Reload   func() (summary any, _ error) // read the configuration again
+}
+
+// Server serves the API on a unix socket.
+type Server struct {
+	dir  string // made by us, and removed with the socket; empty when it was there before
+	ln   net.Listener
+	http *http.Server
+}
+
+const (
+	dirMode    = 0o750
+	socketMode = 0o660
+	// dialTime bounds how long a socket that is there may take to show that somebody serves it.
+	dialTime = time.Second
+)
+
+// Open makes the socket, and its directory when that is missing. A socket that nobody serves any more
+// is replaced; one that somebody does is an error, because two managers must not run on one host by
+// mistake.
+func Open(path string, b Backend) (*Server, error) {
+	dir, err := makeDir(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("control: directory of the socket: %w", err)
+	}
+	if c, err := net.DialTimeout("unix", path, dialTime); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("control: another keepvip serves %s; stop it, or give this one another --socket", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("control: old socket: %w", err)
+	}
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("control: listen: %w", err)
+	}
+	if err := os.Chmod(path, socketMode); err != nil {
+		return nil, errors.Join(fmt.Errorf("control: mode of the socket: %w", err), ln.Close())
+	}
+	s := &Server{dir: dir, ln: ln}
+	s.http = &http.Server{Handler: handler(b), ConnContext: withPeer, ReadTimeout: 10 * time.Second, ReadHeaderTimeout: 5 * time.Second}
+	return s, nil
+}
+
+// makeDir returns dir if it had to be made.
+func makeDir(dir string) (string, error) {
+	if _, err := os.Stat(dir); err == nil {
+		return "", nil
+	}
+	return dir, os.MkdirAll(dir, dirMode)
+}
+
+// Serve answers until ctx ends, then removes the socket, and the directory if it was made for it.
+func (s *Server) Serve(ctx context.Context) error {
+	err := serve(ctx, s.http, s.ln)
+	if s.dir != "" {
+		_ = os.Remove(s.dir) // somebody else may have put something there
+	}
+	return err
+}
+
+// stopTime bounds how long requests under way hold up the end.
+const stopTime = time.Second
+
+func serve(ctx context.Context, srv *http.Server, ln net.Listener) error {
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if err := srv.Shutdown(stop); err != nil {
+		_ = srv.Close()
+	}
+	<-ended
+	return nil
+}
+
+func handler(b Backend) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+PathStatus, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, b.Status())
+	})
+	mux.HandleFunc("POST "+PathAnnounce, rootOnly(func(w http.ResponseWriter, r *http.Request) {
+		if err := b.Announce(r.URL.Query()["vip"]); err != nil {
+			answer(w, http.StatusConflict, Problem{Error: err.Error()})
+			return
+		}
+		answer(w, http.StatusOK, struct{}{})
+	}))
+	mux.HandleFunc("POST "+PathReload, rootOnly(func(w http.ResponseWriter, _ *http.Request) {
+		summary, err := b.Reload()
+		if err != nil {
+			answer(w, http.StatusUnprocessableEntity, Problem{Error: err.Error()})
+			return
+		}
+		answer(w, http.StatusOK, summary)
+	}))
+	return mux
+}
+
+func rootOnly(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !fromRoot(r) {
+			answer(w, http.StatusForbidden, Problem{Error: "this changes something: only root may ask for it"})
+			return
+		}
+		next(w, r)
+	}
+}
+
+func answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	// An error here means that the asker has gone.
+	_ = json.NewEncoder(w).Encode(body)
+}

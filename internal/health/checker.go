@@ -1,0 +1,163 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Config describes the check of an HTTP or HTTPS endpoint. Zero values mean the defaults in parentheses.
+type Config struct {
+	URL        string        // absolute, http or https
+	CAFile     string        // PEM; "": the certificate is not verified. May appear, change or vanish at any time.
+	ServerName string        // verified with CAFile ("kubernetes")
+	Interval   time.Duration // from the start of one probe to the next (300ms)
+	Timeout    time.Duration // of one probe in all (600ms)
+	Rise, Fall int           // see [Gate] (2, 3)
+}
+
+// Checker repeats a probe and keeps the verdict. Make it with [New], [NewChecker] or [Always].
+type Checker struct {
+	prober   Prober
+	interval time.Duration // 0: one probe, for ever
+	timeout  time.Duration
+	gate     *Gate
+	log      *slog.Logger
+	kick     chan struct{}
+
+	mu      sync.Mutex // guards verdict
+	verdict Verdict
+}
+
+// New makes the Checker of an HTTP or HTTPS endpoint. The error names the field of Config that cannot be.
+func New(cfg Config, log *slog.Logger) (*Checker, error) {
+	p, err := newHTTPProber(cfg.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	return NewChecker(p, cfg, log)
+}
+
+// NewChecker makes a Checker with a Prober of the caller's. Of cfg it uses the times and counts.
+func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Interval < 0 || cfg.Timeout < 0 || cfg.Rise < 0 || cfg.Fall < 0 {
+		return nil, fmt.Errorf("health: interval %v, timeout %v, rise %d, fall %d, want positive values", cfg.Interval, cfg.Timeout, cfg.Rise, cfg.Fall)
+	}
+	if log == nil {
+		return nil, errors.New("health: no logger")
+	}
+	return &Checker{
+		prober: p, interval: cfg.Interval, timeout: cfg.Timeout,
+		gate: NewGate(cfg.Rise, cfg.Fall), log: log, kick: make(chan struct{}, 1),
+	}, nil
+}
+
+// Always makes a Checker that finds this node healthy, for an address that follows no service.
+func Always() *Checker {
+	return &Checker{prober: always{}, gate: NewGate(1, 1), log: slog.New(slog.DiscardHandler), kick: make(chan struct{}, 1)}
+}
+
+func (cfg Config) withDefaults() Config {
+	orDuration := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	orDuration(&cfg.Interval, 300*time.Millisecond)
+	orDuration(&cfg.Timeout, 600*time.Millisecond)
+	if cfg.Rise == 0 {
+		cfg.Rise = 2
+	}
+	if cfg.Fall == 0 {
+		cfg.Fall = 3
+	}
+	return cfg
+}
+
+// Kick asks for a probe now, or right after the one that is running. It never blocks.
+func (c *Checker) Kick() {
+	select {
+	case c.kick <- struct{}{}:
+	default: // one is asked for already
+	}
+}
+
+// Verdict is the verdict as of the last probe.
+func (c *Checker) Verdict() Verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.verdict
+}
+
+// Run probes until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which may
+// be Unknown, and with every change of State. Run may be called once.
+func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.kick:
+		case <-timer.C:
+		}
+		start := time.Now()
+		result := c.probe(ctx)
+		if ctx.Err() != nil {
+			return // the result may be about the end of ctx
+		}
+		v, changed := c.step(result, start, time.Now())
+		if changed || v.Probes == 1 {
+			report(v)
+		}
+		if c.interval > 0 {
+			timer.Reset(pause(c.interval, v.LastLatency, rand.Float64()))
+		}
+		if result.Broken && v.Streak == 1 { // at most once in a row: a server that cuts every connection must not be hammered
+			c.Kick()
+		}
+	}
+}
+
+func (c *Checker) probe(ctx context.Context) Result {
+	if c.timeout == 0 {
+		return c.prober.Probe(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.prober.Probe(ctx)
+}
+
+// step puts one result into the gate and the verdict.
+func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
+	changed := c.gate.Step(end, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := &c.verdict
+	v.State, v.Since = c.gate.State()
+	v.Streak = c.gate.Streak()
+	v.Reason, v.Hint = r.Reason, r.Hint
+	v.LastProbe, v.LastLatency = end, end.Sub(start)
+	v.Probes++
+	if r.Outcome != Pass {
+		v.Failures++
+	}
+	if changed {
+		v.Changes++
+	}
+	c.log.Debug("Health probe ended", "state", v.State, "reason", v.Reason, "latency", v.LastLatency)
+	return *v, changed
+}
+
+// pause is the time from the end of one probe to the start of the next: starts are an interval apart, give or take a tenth, so
+// that nodes and checks do not march in step; a probe that took longer is followed at once, never overlapped.
+// random is in [0, 1).
+func pause(interval, took time.Duration, random float64) time.Duration {
+	jittered := interval + time.Duration((random-0.5)/5*float64(interval))
+	return max(jittered-took, 0)
+}

@@ -1,0 +1,57 @@
+package health
+
+import "time"
+
+// State is what the checks say about this node.
+type State uint8
+
+// The states. A Gate starts Unknown and never returns there.
+const (
+	Unknown State = iota
+	Healthy
+	Unhealthy
+)
+
+// String is the word that status shows.
+func (s State) String() string {
+	if int(s) >= len(stateNames) {
+		return "invalid"
+	}
+	return stateNames[s]
+}
+
+var stateNames = [...]string{"unknown", "healthy", "unhealthy"}
+
+// Verdict is a State with what led to it.
+type Verdict struct {
+	State       State
+	Reason      string        // of the last probe: "200", "403", "connection refused", "timeout after 600ms in the TLS handshake"
+	Hint        string        // what an operator should know or do about it, "" mostly
+	Since       time.Time     // of the State; zero before the first probe
+	LastProbe   time.Time     // when the last probe ended
+	LastLatency time.Duration // how long it took
+	Streak      int           // last probes in a row that speak against the State; 0 when the last one confirms it
+	Probes      uint64        // all of them
+	Failures    uint64        // those that did not pass
+	Changes     uint64        // of State, the first included
+}
+
+// Outcome is what one probe found.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Pass Outcome = iota
+	Fail         // counts towards fall
+	Down         // definite: nothing listens; it needs no counting
+)
+
+// Result is one probe's finding.
+type Result struct {
+	Outcome Outcome
+	Reason  string
+	Hint    string
+	// Broken tells that an established connection was cut, as by a process that dies: the next probe follows at once, and
+	// finds out whether anything still listens.
+	Broken bool
+}

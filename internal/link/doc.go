@@ -1,0 +1,14 @@
+// Package link adds, removes, lists, watches and fences IP addresses on this host's network interfaces.
+//
+// A Handle talks to the kernel over rtnetlink. Its snapshot (Links) is what everything else is decided from: Choose and Source are pure
+// functions over it, so an interface that was renamed, or deleted and created again, is followed by taking another snapshot. Watch tells
+// when one is worth taking.
+//
+// A virtual address must serve clients and nothing else. It is therefore added without a prefix route, and marked as deprecated, so that
+// neither the kernel nor an agent that looks for "the" address of the node picks it as a source; and it carries a tag by which a later run
+// finds it again, whatever became of the configuration in between.
+//
+// Left out on purpose: deciding which node holds an address (package election), announcing it (package arp), routes, and creating links.
+//
+// The package starts no goroutine of its own; Watch blocks its caller. A Handle may be used from several goroutines.
+package link

@@ -1,0 +1,86 @@
+package vrrp
+
+import "time"
+
+const (
+	// answerGap bounds the advertisements that rivals can draw from an Active: one sent less than this ago answers the
+	// next rival as well. Without it two routers that both believe they win would answer each other at line rate.
+	answerGap = time.Millisecond
+
+	// pacedAdverts is how many advertisements keep the group's shorter interval after a change to a longer one.
+	pacedAdverts = 5
+)
+
+// active is what an Active knows.
+type active struct {
+	sent     time.Time // when the last advertisement was sent
+	deadline time.Time // the Adver_Timer expires
+
+	// The next paced advertisements come at this shorter interval. Backups time the Active by the interval that they
+	// heard last; if the first advertisement with a longer one is lost, they must still hear the next in time.
+	pace  time.Duration
+	paced int
+}
+
+// becomeActive sends the first advertisement before the addresses are bound, so that the other Backups' timers restart
+// as early as they can.
+func (m *Machine) becomeActive(now time.Time, reason Reason) {
+	m.farewell.stop()
+	m.active = active{}
+	if heard := m.backup.interval; heard < m.cfg.Interval {
+		m.active.pace, m.active.paced = heard, pacedAdverts
+	}
+	m.backup.reset(m.cfg)
+	m.backup.interval = m.cfg.Interval
+	m.advertise(now)
+	m.change(now, Active, reason)
+}
+
+// advertise sends an advertisement and restarts the Adver_Timer.
+func (m *Machine) advertise(now time.Time) {
+	interval := m.cfg.Interval
+	if m.active.paced > 0 {
+		m.active.paced--
+		interval = m.active.pace
+	}
+	m.active.sent, m.active.deadline = now, now.Add(interval)
+	m.send(m.priority)
+}
+
+// frozen reports whether the last advertisement is so long ago that a Backup of our own priority would have taken over.
+func (m *Machine) frozen(now time.Time) bool {
+	interval := m.active.deadline.Sub(m.active.sent)
+	return now.Sub(m.active.sent) > m.activeDownInterval(interval)
+}
+
+// activeReceived is RFC 9568, section 6.4.3, for an advertisement.
+func (m *Machine) activeReceived(now time.Time, r Received) {
+	if reason, lost := m.loses(r); lost {
+		m.yield(now, r, reason)
+		return
+	}
+	// Priority 0 comes from a router that was Active too: it is as much a rival as one that goes on.
+	if now.Sub(m.active.sent) >= answerGap {
+		m.advertise(now)
+	}
+	m.actions = append(m.actions, Reannounce{Rival: r.Source})
+}
+
+// loses compares an advertisement with our own: by priority, then by address, unsigned and in network order.
+func (m *Machine) loses(r Received) (Reason, bool) {
+	switch priority := r.Advertisement.Priority; {
+	case priority > m.priority:
+		return ReasonHigherPriority, true
+	case priority == m.priority && r.Source.Compare(m.cfg.Source) > 0:
+		return ReasonHigherAddress, true
+	}
+	return "", false
+}
+
+// yield gives the addresses up to the router that r came from, and then tells it that it had a rival.
+func (m *Machine) yield(now time.Time, r Received, reason Reason) {
+	m.enterBackup(now, reason)
+	m.follow(now, r)
+	m.farewell.start(now)
+	m.sendFarewell(now)
+}

@@ -1,0 +1,119 @@
+package vrrp
+
+import (
+	"net/netip"
+	"time"
+)
+
+// backup is what a Backup knows. Its deadline is not stored but computed, so that every change of priority, spread or
+// interval moves the running Active_Down_Timer without moving its start.
+type backup struct {
+	start    time.Time     // the Active_Down_Timer runs from here
+	hold     time.Time     // and from here at the earliest (StartupDelay)
+	interval time.Duration // Active_Adver_Interval
+	gaveUp   bool          // priority 0 was heard: the timer is Skew_Time alone
+
+	followed         netip.Addr // source of the advertisement that last restarted the timer
+	followedPriority uint8
+
+	lower        bool      // a lower priority was heard and discarded since the timer started
+	preemptSince time.Time // when PreemptDelay started; zero if it does not run
+}
+
+// reset forgets everything that was heard.
+func (b *backup) reset(cfg Config) {
+	*b = backup{interval: max(cfg.Interval, cfg.StartupInterval)}
+}
+
+// restart starts the Active_Down_Timer anew, never earlier than it has started already.
+func (b *backup) restart(from time.Time) {
+	for _, earliest := range [...]time.Time{b.hold, b.start} {
+		if from.Before(earliest) {
+			from = earliest
+		}
+	}
+	b.start, b.gaveUp, b.lower = from, false, false
+}
+
+// backupDeadline is when the Active_Down_Timer expires.
+func (m *Machine) backupDeadline() time.Time {
+	d := m.activeDownInterval(m.backup.interval)
+	if m.backup.gaveUp {
+		d = m.skewTime(m.backup.interval)
+	}
+	return m.backup.start.Add(d + m.spread())
+}
+
+// enterBackup makes an Active a Backup with a fresh Active_Down_Timer and nobody to follow yet.
+func (m *Machine) enterBackup(now time.Time, reason Reason) {
+	m.backup.reset(m.cfg)
+	m.backup.restart(now)
+	m.change(now, Backup, reason)
+}
+
+// backupExpired sends what is due of the last advertisements, and takes over when the Active_Down_Timer has expired (RFC
+// 9568, section 6.4.2).
+func (m *Machine) backupExpired(now time.Time) {
+	if now.Before(m.backupDeadline()) {
+		if m.farewell.due(now) {
+			m.sendFarewell(now)
+		}
+		return
+	}
+	reason := ReasonSilence
+	switch {
+	case m.backup.gaveUp:
+		reason = ReasonPriorityZero
+	case m.backup.lower:
+		reason = ReasonPreempt
+	}
+	m.becomeActive(now, reason)
+}
+
+// backupReceived is RFC 9568, section 6.4.2, for an advertisement.
+func (m *Machine) backupReceived(now time.Time, r Received) {
+	switch {
+	case r.Advertisement.Priority == priorityGiveUp:
+		m.activeGaveUp(now, r.Source)
+	case m.preempts(now, r.Advertisement.Priority):
+		m.backup.lower = true
+	default:
+		m.follow(now, r)
+	}
+}
+
+// activeGaveUp sets the timer to Skew_Time. Priority 0 from anybody but the Active that is followed says nothing about
+// that Active, and is ignored: a third router that stops, or a forger, must not start a takeover.
+func (m *Machine) activeGaveUp(now time.Time, source netip.Addr) {
+	if source != m.backup.followed {
+		return
+	}
+	m.backup.restart(now)
+	m.backup.gaveUp = true
+	m.backup.followed, m.backup.followedPriority = netip.Addr{}, 0
+	m.backup.preemptSince = time.Time{}
+}
+
+// preempts reports whether an advertisement of the given priority is to be discarded, so that the Active_Down_Timer
+// runs on and this Backup takes over.
+func (m *Machine) preempts(now time.Time, priority uint8) bool {
+	if priority >= m.priority {
+		m.backup.preemptSince = time.Time{}
+		return false
+	}
+	if !m.cfg.Preempt {
+		return false
+	}
+	if m.backup.preemptSince.IsZero() {
+		m.backup.preemptSince = now
+	}
+	return now.Sub(m.backup.preemptSince) >= m.cfg.PreemptDelay
+}
+
+// follow accepts an advertisement as the Active's: adopts its interval and restarts the Active_Down_Timer.
+func (m *Machine) follow(now time.Time, r Received) {
+	m.backup.interval = r.Advertisement.Interval
+	m.backup.followed, m.backup.followedPriority = r.Source, r.Advertisement.Priority
+	age := min(max(r.Age, 0), m.backup.interval)
+	m.backup.restart(now.Add(-age))
+}

@@ -1,0 +1,194 @@
+//go:build linux
+
+package vrrp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ConnConfig describes a [Conn].
+type ConnConfig struct {
+	Interface net.Interface // Name and Index are used
+	Source    netip.Addr    // an address of the interface; its family is the Conn's
+
+	// Peers, if any, are the unicast peers: the group is not joined, and packets from other sources are dropped. They
+	// have Source's family; Source itself may be among them.
+	Peers []netip.Addr
+
+	// VRIDs are the Virtual Routers whose packets are wanted; nil means all.
+	VRIDs []uint8
+
+	// MinTTL is the least time to live or hop limit accepted from a unicast peer, 0 means 255. Anything less lets hosts
+	// beyond the link send. Multicast always wants 255 (RFC 9568, section 7.1).
+	MinTTL uint8
+}
+
+// Validate reports the first field that is wrong.
+func (c ConnConfig) Validate() error {
+	switch {
+	case c.Interface.Index <= 0 || c.Interface.Name == "":
+		return fmt.Errorf("vrrp: interface %q with index %d, want a name and a positive index", c.Interface.Name, c.Interface.Index)
+	case !c.Source.IsValid() || c.Source.Is4In6() || c.Source.IsUnspecified() || c.Source.IsMulticast():
+		return fmt.Errorf("vrrp: source %v, want a unicast IPv4 or IPv6 address", c.Source)
+	case len(c.Peers) > maxAddrs:
+		return fmt.Errorf("vrrp: %d peers, want at most %d", len(c.Peers), maxAddrs)
+	}
+	for _, peer := range c.Peers {
+		if peer.BitLen() != c.Source.BitLen() || peer.Is4In6() || peer.IsUnspecified() || peer.IsMulticast() {
+			return fmt.Errorf("vrrp: peer %v, want a unicast address of the source's family (%v)", peer, c.Source)
+		}
+	}
+	return nil
+}
+
+// Conn sends and receives VRRP packets of one address family on one interface. One Conn serves any number of Virtual
+// Routers. One goroutine may be in Wait and one in Drain; Write, Drops and SetFilter are safe from any. Sending and
+// receiving have a socket each; the one that sends receives nothing.
+type Conn struct {
+	ifindex int
+	filter  filter // as opened; SetFilter does not touch it
+
+	recv, send *os.File
+	recvRaw    syscall.RawConn
+	sendRaw    syscall.RawConn
+
+	drops   atomic.Uint64
+	emptied time.Time // when Drain last saw the queue empty: nothing in it is older
+	buf     []byte
+	oob     []byte
+}
+
+// Open opens the sockets. It needs CAP_NET_RAW, and the Source must be on the interface and usable (an IPv6 address
+// that is still tentative is not). Nothing that arrived before the filter was in place is delivered.
+func Open(cfg ConnConfig) (*Conn, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Conn{
+		ifindex: cfg.Interface.Index,
+		filter:  newFilter(cfg),
+		buf:     make([]byte, maxPacket),
+		oob:     make([]byte, oobSize),
+	}
+	s := options{cfg: cfg, source: c.filter.source}
+	var err error
+	if c.send, err = s.openSend(); err != nil {
+		return nil, fmt.Errorf("vrrp: open the send socket on %s: %w", cfg.Interface.Name, err)
+	}
+	if c.recv, err = s.openReceive(c.filter); err != nil {
+		return nil, errors.Join(fmt.Errorf("vrrp: open the receive socket on %s: %w", cfg.Interface.Name, err), c.send.Close())
+	}
+	c.emptied = time.Now()
+	if err := c.rawConns(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Conn) rawConns() (err error) {
+	if c.sendRaw, err = c.send.SyscallConn(); err != nil {
+		return fmt.Errorf("vrrp: send socket: %w", err)
+	}
+	if c.recvRaw, err = c.recv.SyscallConn(); err != nil {
+		return fmt.Errorf("vrrp: receive socket: %w", err)
+	}
+	return nil
+}
+
+// newFilter copies what it takes from cfg.
+func newFilter(cfg ConnConfig) filter {
+	f := filter{source: cfg.Source.WithZone(""), vrids: slices.Clone(cfg.VRIDs), minTTL: 255}
+	for _, peer := range cfg.Peers {
+		f.peers = append(f.peers, peer.WithZone(""))
+	}
+	if f.peers != nil && cfg.MinTTL != 0 {
+		f.minTTL = cfg.MinTTL
+	}
+	return f
+}
+
+// Group returns the multicast group of the Conn's family: 224.0.0.18 or ff02::12 (RFC 9568, section 5.1).
+func (c *Conn) Group() netip.Addr { return groupFor(c.filter.source) }
+
+// SetFilter replaces the set of VRIDs whose packets are wanted; nil means all, an empty set none. No packet is lost
+// meanwhile; packets that wait already stay.
+func (c *Conn) SetFilter(vrids []uint8) error {
+	f := c.filter
+	f.vrids = slices.Clone(vrids)
+	err := control(c.recvRaw, func(fd int) error { return attach(fd, f) })
+	if err != nil {
+		return fmt.Errorf("vrrp: replace the socket filter: %w", err)
+	}
+	return nil
+}
+
+// Write sends one packet from Source to dst, the Group or a peer. It does not block: a full send queue is an error.
+func (c *Conn) Write(payload []byte, dst netip.Addr) error {
+	if dst.BitLen() != c.filter.source.BitLen() || dst.Is4In6() {
+		return fmt.Errorf("vrrp: send to %v: want the family of the source %v", dst, c.filter.source)
+	}
+	err := control(c.sendRaw, func(fd int) error {
+		return unix.Sendto(fd, payload, unix.MSG_DONTWAIT, sockaddr(dst, c.ifindex))
+	})
+	if err != nil {
+		return fmt.Errorf("vrrp: send to %v: %w", dst, err)
+	}
+	return nil
+}
+
+// Wait blocks until a packet or an error waits in the queue. It returns net.ErrClosed after Close.
+func (c *Conn) Wait() error {
+	var pollErr error
+	err := c.recvRaw.Read(func(fd uintptr) bool {
+		var ready bool
+		ready, pollErr = readable(int(fd))
+		return ready || pollErr != nil
+	})
+	if err := errors.Join(closed(err), pollErr); err != nil {
+		return fmt.Errorf("vrrp: wait for a packet: %w", err)
+	}
+	return nil
+}
+
+// Drops returns how many packets that passed the filter the kernel has dropped because the queue was full, as far as
+// the packets drained say: the count moves with the next packet after a loss.
+func (c *Conn) Drops() uint64 { return c.drops.Load() }
+
+// Close closes the sockets, which leaves the group, and wakes Wait.
+func (c *Conn) Close() error { return errors.Join(c.recv.Close(), c.send.Close()) }
+
+// control runs f with the descriptor, and returns net.ErrClosed if there is none any more.
+func control(raw syscall.RawConn, f func(fd int) error) error {
+	var err error
+	if ctrl := raw.Control(func(fd uintptr) { err = f(int(fd)) }); ctrl != nil {
+		return closed(ctrl)
+	}
+	return err
+}
+
+// closed translates what package os says about a closed file into what package net says.
+func closed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return net.ErrClosed
+	}
+	return err
+}
+
+func readable(fd int) (bool, error) {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return n > 0, err
+		}
+	}
+}

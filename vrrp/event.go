@@ -1,0 +1,74 @@
+package vrrp
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Event is something that happened to a Virtual Router. The set is closed.
+type Event interface{ event() }
+
+// Startup starts the protocol (RFC 9568, section 6.4.1). It counts in Initialize only.
+type Startup struct{}
+
+// Shutdown stops the protocol (RFC 9568, sections 6.4.2 and 6.4.3). The Change carries Reason, or ReasonShutdown if
+// that is empty.
+type Shutdown struct{ Reason Reason }
+
+// Expired says that the Deadline has passed. Too early, it does nothing.
+type Expired struct{}
+
+// Received is an advertisement that [Parse] has accepted.
+type Received struct {
+	Source        netip.Addr // of the IP packet
+	Advertisement Advertisement
+
+	// Age is how long ago the kernel received the packet, 0 if that is not known. A Backup's timer counts from then,
+	// but at most one Active_Adver_Interval back: an older packet shows that this process was late, not when the
+	// Active was last alive.
+	Age time.Duration
+}
+
+// SetPriority changes the effective Priority, 1 to 254, as the node's health changes; 255 is taken only if it is
+// configured, 0 counts as 1. An Active advertises it at once, a Backup's running Active_Down_Timer is computed anew from
+// the same start. It outlives Shutdown, and ends when a Reconfigure changes the configured Priority.
+type SetPriority struct{ Priority uint8 }
+
+// SetSpread sets what is added to the Active_Down_Timer of this node, so that nodes of equal priority do not take over
+// at the same instant. Negative counts as 0; more than an eighth of the Active_Adver_Interval counts as that eighth. A
+// running Active_Down_Timer is computed anew from the same start.
+type SetSpread struct{ Offset time.Duration }
+
+// Reconfigure changes the configuration without a change of state. An Active whose advertisement changes sends one at
+// once. The Config must be valid and have the Version, VRID and family that the Machine has; one that is not does
+// nothing (call [Config.Validate] first).
+type Reconfigure struct{ Config Config }
+
+func (Startup) event()     {}
+func (Shutdown) event()    {}
+func (Expired) event()     {}
+func (Received) event()    {}
+func (SetPriority) event() {}
+func (SetSpread) event()   {}
+func (Reconfigure) event() {}
+
+// Action is something the caller must do, in the order given. The set is closed.
+type Action interface{ action() }
+
+// Send sends the advertisement to the group, or to each unicast peer. It must not be changed.
+type Send struct{ Advertisement Advertisement }
+
+// Change is a change of state. When it leaves Active, the host must have given up the addresses before the next action
+// is carried out; when it enters Active, the host binds and announces them.
+type Change struct {
+	From, To State
+	Reason   Reason
+}
+
+// Reannounce says that a rival, which held the addresses too, has stepped down or is about to: announce them now, and
+// once more within one Advertisement_Interval, so that the last announcement on the link is ours.
+type Reannounce struct{ Rival netip.Addr }
+
+func (Send) action()       {}
+func (Change) action()     {}
+func (Reannounce) action() {}

@@ -1,0 +1,168 @@
+package vrrp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/bpf"
+)
+
+// packet4 wraps a payload into an IPv4 header with the given number of option words.
+func packet4(src, dst netip.Addr, ttl uint8, options int, payload []byte) []byte {
+	header := 20 + 4*options
+	b := make([]byte, header, header+len(payload))
+	b[0], b[1], b[8], b[9] = 4<<4|uint8(header/4), tosControl, ttl, protocolNumber
+	binary.BigEndian.PutUint16(b[2:], uint16(header+len(payload)))
+	copy(b[12:], src.AsSlice())
+	copy(b[16:], dst.AsSlice())
+	return append(b, payload...)
+}
+
+func packet6(src, dst netip.Addr, hops uint8, payload []byte) []byte {
+	b := make([]byte, 40, 40+len(payload))
+	b[0], b[6], b[7] = 6<<4, protocolNumber, hops
+	binary.BigEndian.PutUint16(b[4:], uint16(len(payload)))
+	copy(b[8:], src.AsSlice())
+	copy(b[24:], dst.AsSlice())
+	return append(b, payload...)
+}
+
+// passes runs the filter in the BPF virtual machine, over a packet from the IP header on.
+func passes(t *testing.T, f filter, packet []byte) bool {
+	t.Helper()
+	vm, err := bpf.NewVM(f.program(layout{payload: 40}))
+	require.NoError(t, err)
+	n, err := vm.Run(packet)
+	require.NoError(t, err)
+	return n > 0
+}
+
+func advert4(t *testing.T, version, vrid uint8) []byte {
+	t.Helper()
+	a := Advertisement{Version: version, VRID: vrid, Priority: 100, Interval: time.Second, Addresses: []netip.Addr{vip}}
+	b, err := a.Append(nil, node2, group4, PseudoHeader)
+	require.NoError(t, err)
+	return b
+}
+
+func TestFilterIPv4(t *testing.T) {
+	open := filter{source: node1, minTTL: 255}
+	ours := filter{source: node1, minTTL: 255, vrids: []uint8{51, 200}}
+	peers := filter{source: node1, minTTL: 255, peers: []netip.Addr{node1, addr("10.9.0.13"), node2}}
+	routed := filter{source: node1, minTTL: 250, peers: []netip.Addr{node2}}
+	v3 := advert4(t, 3, 51)
+	mutate := func(f func(b []byte)) []byte {
+		b := packet4(node2, group4, 255, 0, v3)
+		f(b)
+		return b
+	}
+	tests := []struct {
+		name   string
+		filter filter
+		packet []byte
+		want   bool
+	}{
+		{"v3", open, packet4(node2, group4, 255, 0, v3), true},
+		{"v2", open, packet4(node2, group4, 255, 0, advert4(t, 2, 51)), true},
+		{"v3 behind header options", open, packet4(node2, group4, 255, 3, v3), true},
+		{"unicast", open, packet4(node2, node1, 255, 0, v3), true},
+		{"TTL 254", open, packet4(node2, group4, 254, 0, v3), false},
+		{"TTL 1", open, packet4(node2, group4, 1, 0, v3), false},
+		{"our own", open, packet4(node1, group4, 255, 0, v3), false},
+		{"first fragment", open, mutate(func(b []byte) { b[6] = 0x20 }), false},
+		{"later fragment", open, mutate(func(b []byte) { b[7] = 1 }), false},
+		{"do not fragment", open, mutate(func(b []byte) { b[6] = 0x40 }), true},
+		{"version 4", open, mutate(func(b []byte) { b[20] = 0x41 }), false},
+		{"version 1", open, mutate(func(b []byte) { b[20] = 0x11 }), false},
+		{"type 2", open, mutate(func(b []byte) { b[20] = 0x32 }), false},
+		{"one byte short of an address", open, packet4(node2, group4, 255, 0, v3[:11]), false},
+		{"no payload", open, packet4(node2, group4, 255, 0, nil), false},
+		{"nothing", open, nil, false},
+		{"a wanted VRID", ours, packet4(node2, group4, 255, 0, v3), true},
+		{"a wanted VRID behind options", ours, packet4(node2, group4, 255, 2, advert4(t, 3, 200)), true},
+		{"another VRID", ours, packet4(node2, group4, 255, 0, advert4(t, 3, 52)), false},
+		{"no VRID wanted", filter{source: node1, minTTL: 255, vrids: []uint8{}}, packet4(node2, group4, 255, 0, v3), false},
+		{"a peer", peers, packet4(node2, node1, 255, 0, v3), true},
+		{"a peer in the middle", peers, packet4(addr("10.9.0.13"), node1, 255, 0, v3), true},
+		{"ourselves among the peers", peers, packet4(node1, node1, 255, 0, v3), false},
+		{"a stranger", peers, packet4(addr("10.9.0.14"), node1, 255, 0, v3), false},
+		{"a routed peer", routed, packet4(node2, node1, 250, 0, v3), true},
+		{"a peer from too far", routed, packet4(node2, node1, 249, 0, v3), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, passes(t, tt.filter, tt.packet)) })
+	}
+}
+
+func TestFilterIPv6(t *testing.T) {
+	self, peer, stranger := addr("fe80::1"), addr("fe80::2"), addr("fe80::3:2")
+	v6 := Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: time.Second, Addresses: []netip.Addr{addr("fd09::100")}}
+	payload, err := v6.Append(nil, peer, group6, PseudoHeader)
+	require.NoError(t, err)
+	open := filter{source: self, minTTL: 255}
+	peers := filter{source: self, minTTL: 255, peers: []netip.Addr{addr("fe80::9"), peer}}
+	mutate := func(f func(b []byte)) []byte {
+		b := packet6(peer, group6, 255, payload)
+		f(b)
+		return b
+	}
+	tests := []struct {
+		name   string
+		filter filter
+		packet []byte
+		want   bool
+	}{
+		{"v3", open, packet6(peer, group6, 255, payload), true},
+		{"hop limit 254", open, packet6(peer, group6, 254, payload), false},
+		{"our own", open, packet6(self, group6, 255, payload), false},
+		{"version 2", open, mutate(func(b []byte) { b[40] = 0x21 }), false},
+		{"extension header", open, mutate(func(b []byte) { b[6] = 44 }), false},
+		{"one byte short of an address", open, packet6(peer, group6, 255, payload[:23]), false},
+		{"a wanted VRID", filter{source: self, minTTL: 255, vrids: []uint8{51}}, packet6(peer, group6, 255, payload), true},
+		{"another VRID", filter{source: self, minTTL: 255, vrids: []uint8{50, 52}}, packet6(peer, group6, 255, payload), false},
+		{"a peer", peers, packet6(peer, self, 255, payload), true},
+		{"a stranger that differs in one word", peers, packet6(stranger, self, 255, payload), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, passes(t, tt.filter, tt.packet)) })
+	}
+}
+
+func TestFilterVRIDBitmap(t *testing.T) {
+	for _, want := range []uint8{1, 31, 32, 63, 64, 127, 128, 224, 254, 255} {
+		f := filter{source: node1, minTTL: 255, vrids: []uint8{want}}
+		vm, err := bpf.NewVM(f.program(layout{}))
+		require.NoError(t, err)
+		for vrid := 1; vrid <= 255; vrid++ {
+			n, err := vm.Run(packet4(node2, group4, 255, 0, advert4(t, 3, uint8(vrid))))
+			require.NoError(t, err)
+			assert.Equal(t, vrid == int(want), n > 0, "VRID %d with %d wanted", vrid, want)
+		}
+	}
+}
+
+func TestFilterAssemblesForTheKernel(t *testing.T) {
+	all := make([]uint8, 255)
+	for i := range all {
+		all[i] = uint8(i + 1)
+	}
+	for _, source := range []string{"10.9.0.11", "fe80::1"} {
+		var peers []netip.Addr
+		for i := range maxAddrs {
+			peer := fmt.Sprintf("10.9.1.%d", i)
+			if source == "fe80::1" {
+				peer = fmt.Sprintf("fe80::1:%x", i)
+			}
+			peers = append(peers, addr(peer))
+		}
+		raw, err := filter{source: addr(source), peers: peers, vrids: all, minTTL: 255}.assemble()
+		require.NoError(t, err)
+		assert.LessOrEqual(t, len(raw), 4096, "BPF_MAXINSNS")
+	}
+	assert.Equal(t, uint32(0xfff00007), kernelLayout(6).network+7, "SKF_NET_OFF + 7")
+}

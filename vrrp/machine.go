@@ -1,0 +1,189 @@
+package vrrp
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Machine is the state machine of one Virtual Router (RFC 9568, section 6.4), pure: it has no clock and does no I/O.
+// Make one with [NewMachine]. It is not safe for concurrent use.
+type Machine struct {
+	cfg      Config
+	priority uint8 // effective
+
+	state  State
+	since  time.Time
+	reason Reason
+
+	offset time.Duration // SetSpread's, uncapped
+
+	backup   backup
+	active   active
+	farewell farewell
+
+	actions []Action
+}
+
+// NewMachine returns a Machine in Initialize. The error is [Config.Validate]'s.
+func NewMachine(cfg Config) (*Machine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	m := &Machine{cfg: cfg.normalized(), priority: cfg.Priority}
+	m.backup.reset(m.cfg)
+	return m, nil
+}
+
+// Step handles one event at time now and returns the actions to carry out in order. The slice is valid until the next
+// Step. now must not run backwards; take it from [time.Now], whose monotonic reading is used. An Active first
+// compares now with its last advertisement, whatever the event: if more than its Active_Down_Interval has passed, it
+// was frozen, somebody else may have taken over, and it becomes Backup.
+func (m *Machine) Step(now time.Time, ev Event) []Action {
+	clear(m.actions)
+	m.actions = m.actions[:0]
+	if m.state == Active && m.frozen(now) {
+		m.enterBackup(now, ReasonFrozen)
+	}
+	switch ev := ev.(type) {
+	case Startup:
+		m.startup(now)
+	case Shutdown:
+		m.shutdown(now, ev.Reason)
+	case Expired:
+		m.expired(now)
+	case Received:
+		m.received(now, ev)
+	case SetPriority:
+		m.setPriority(now, ev.Priority)
+	case SetSpread:
+		m.offset = max(ev.Offset, 0)
+	case Reconfigure:
+		m.reconfigure(now, ev.Config)
+	}
+	return m.actions
+}
+
+// Deadline returns when Expired is due next, and false if no timer runs.
+func (m *Machine) Deadline() (time.Time, bool) {
+	switch m.state {
+	case Backup:
+		down := m.backupDeadline()
+		if next, ok := m.farewell.deadline(); ok && next.Before(down) {
+			return next, true
+		}
+		return down, true
+	case Active:
+		return m.active.deadline, true
+	}
+	return time.Time{}, false
+}
+
+// startup is RFC 9568, section 6.4.1.
+func (m *Machine) startup(now time.Time) {
+	if m.state != Initialize {
+		return
+	}
+	m.backup.reset(m.cfg)
+	if m.priority == priorityOwner {
+		m.becomeActive(now, ReasonOwner)
+		return
+	}
+	m.backup.hold = now.Add(m.cfg.StartupDelay)
+	m.backup.restart(now)
+	m.change(now, Backup, ReasonStarted)
+}
+
+// shutdown is the Shutdown clause of RFC 9568, sections 6.4.2 and 6.4.3, with one difference: the state changes, and so
+// the addresses are off, before priority 0 invites the others to bind them.
+func (m *Machine) shutdown(now time.Time, reason Reason) {
+	if m.state == Initialize {
+		return
+	}
+	if reason == "" {
+		reason = ReasonShutdown
+	}
+	wasActive := m.state == Active
+	m.farewell.stop()
+	m.change(now, Initialize, reason)
+	if wasActive {
+		m.send(priorityGiveUp)
+	}
+	m.backup.reset(m.cfg)
+}
+
+func (m *Machine) expired(now time.Time) {
+	switch m.state {
+	case Backup:
+		m.backupExpired(now)
+	case Active:
+		if !now.Before(m.active.deadline) {
+			m.advertise(now)
+		}
+	}
+}
+
+func (m *Machine) received(now time.Time, r Received) {
+	r.Source = r.Source.WithZone("")
+	// Our own source address means our own packet looped back, or a duplicate of our address. Neither may move us.
+	if m.cfg.Check(r.Source, r.Advertisement) != nil || r.Source == m.cfg.Source {
+		return
+	}
+	switch m.state {
+	case Backup:
+		m.backupReceived(now, r)
+	case Active:
+		m.activeReceived(now, r)
+	}
+}
+
+func (m *Machine) setPriority(now time.Time, priority uint8) {
+	if priority == priorityOwner && m.cfg.Priority != priorityOwner {
+		priority--
+	}
+	priority = max(priority, 1)
+	if priority == m.priority {
+		return
+	}
+	m.priority = priority
+	if m.state == Active {
+		m.advertise(now)
+	}
+}
+
+// change records and emits a change of state.
+func (m *Machine) change(now time.Time, to State, reason Reason) {
+	m.actions = append(m.actions, Change{From: m.state, To: to, Reason: reason})
+	m.state, m.since, m.reason = to, now, reason
+}
+
+func (m *Machine) send(priority uint8) {
+	m.actions = append(m.actions, Send{Advertisement: m.cfg.advertisement(priority)})
+}
+
+// Snapshot is a Machine's state for an operator to read.
+type Snapshot struct {
+	State    State
+	Since    time.Time // when State was entered; zero if Startup never came
+	Reason   Reason    // why
+	Priority uint8     // effective
+
+	Followed         netip.Addr // source of the Active that this Backup follows; the zero Addr if none
+	FollowedPriority uint8      // what it advertised last
+
+	ActiveAdverInterval time.Duration // Active_Adver_Interval
+	SkewTime            time.Duration // Skew_Time
+	ActiveDownInterval  time.Duration // Active_Down_Interval, without Spread
+	Spread              time.Duration // as capped
+}
+
+// Snapshot returns the present state.
+func (m *Machine) Snapshot() Snapshot {
+	return Snapshot{
+		State: m.state, Since: m.since, Reason: m.reason, Priority: m.priority,
+		Followed: m.backup.followed, FollowedPriority: m.backup.followedPriority,
+		ActiveAdverInterval: m.backup.interval,
+		SkewTime:            m.skewTime(m.backup.interval),
+		ActiveDownInterval:  m.activeDownInterval(m.backup.interval),
+		Spread:              m.spread(),
+	}
+}

@@ -1,0 +1,148 @@
+//go:build linux
+
+package vrrp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxPacket = 1 << 16 // an IPv4 packet with its header
+	oobSize   = 256
+	// maxDrain bounds one Drain, so that a sender faster than we are cannot hold it for ever.
+	maxDrain = 1 << 13
+)
+
+// Datagram is one packet that passed the socket filter.
+type Datagram struct {
+	Source, Destination netip.Addr // without a zone
+	TTL                 int        // or hop limit
+	Payload             []byte     // the VRRP message; valid until fn returns
+
+	// Age is how long the packet has waited in the queue: not negative, and never longer ago than the queue was last
+	// seen empty. The kernel's receive time is wall-clock time, so a clock that was stepped may falsify it within
+	// these bounds.
+	Age time.Duration
+}
+
+// Drain calls fn for every packet that waits now, oldest first, and never blocks. Under a flood it stops after some
+// thousand packets, and Wait then returns at once. fn must not call Drain. The error is net.ErrClosed after Close; any
+// other is what the kernel says about the interface, and the Conn may go on to work after it.
+func (c *Conn) Drain(fn func(Datagram)) error {
+	err := control(c.recvRaw, func(fd int) error {
+		for range maxDrain {
+			if err := c.receive(fd, fn); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		c.emptied = time.Now()
+		return nil
+	case err != nil:
+		return fmt.Errorf("vrrp: receive: %w", err)
+	}
+	return nil
+}
+
+// receive reads one packet. EAGAIN means that none is left.
+func (c *Conn) receive(fd int, fn func(Datagram)) error {
+	n, oobn, flags, from, err := unix.Recvmsg(fd, c.buf, c.oob, unix.MSG_DONTWAIT)
+	switch {
+	case errors.Is(err, unix.EINTR):
+		return nil
+	case err != nil:
+		return err
+	case flags&unix.MSG_TRUNC != 0:
+		return nil
+	}
+	d, ok := datagram(c.buf[:n], from)
+	meta := parseControl(c.oob[:oobn])
+	if meta.hasDrops {
+		c.drops.Store(uint64(meta.drops))
+	}
+	if from6, is6 := from.(*unix.SockaddrInet6); is6 {
+		d.Source, d.Destination, d.TTL = netip.AddrFrom16(from6.Addr), meta.destination, meta.hopLimit
+	}
+	// The filter has refused what is below already; this holds should it ever be detached.
+	if !ok || d.TTL < int(c.filter.minTTL) {
+		return nil
+	}
+	d.Age = clampAge(meta.received, time.Now(), c.emptied)
+	fn(d)
+	return nil
+}
+
+// datagram takes an IPv4 packet's header off. An IPv6 socket delivers the payload alone.
+func datagram(b []byte, from unix.Sockaddr) (Datagram, bool) {
+	if _, ok := from.(*unix.SockaddrInet4); !ok {
+		return Datagram{Payload: b}, true
+	}
+	if len(b) < 20 {
+		return Datagram{}, false
+	}
+	header, total := int(b[0]&0x0f)*4, int(binary.BigEndian.Uint16(b[2:]))
+	if b[0]>>4 != 4 || header < 20 || header > total || total > len(b) {
+		return Datagram{}, false
+	}
+	return Datagram{
+		Source:      netip.AddrFrom4([4]byte(b[12:16])),
+		Destination: netip.AddrFrom4([4]byte(b[16:20])),
+		TTL:         int(b[8]),
+		Payload:     b[header:total],
+	}, true
+}
+
+// control messages that come with a packet.
+type ancillary struct {
+	received    time.Time
+	hopLimit    int
+	destination netip.Addr
+	drops       uint32
+	hasDrops    bool
+}
+
+func parseControl(oob []byte) (a ancillary) {
+	for len(oob) > 0 {
+		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
+		if err != nil {
+			return a
+		}
+		oob = rest
+		a.add(int(header.Level), int(header.Type), data)
+	}
+	return a
+}
+
+// add takes one message, and ignores one that is too short to be what it says.
+func (a *ancillary) add(level, typ int, data []byte) {
+	switch {
+	case level == unix.SOL_SOCKET && typ == unix.SCM_TIMESTAMPNS && len(data) >= 16:
+		sec, nsec := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
+		a.received = time.Unix(int64(sec), int64(nsec))
+	case level == unix.SOL_SOCKET && typ == unix.SO_RXQ_OVFL && len(data) >= 4:
+		a.drops, a.hasDrops = binary.NativeEndian.Uint32(data), true
+	case level == unix.IPPROTO_IPV6 && typ == unix.IPV6_HOPLIMIT && len(data) >= 4:
+		a.hopLimit = int(int32(binary.NativeEndian.Uint32(data)))
+	case level == unix.IPPROTO_IPV6 && typ == unix.IPV6_PKTINFO && len(data) >= 16:
+		a.destination = netip.AddrFrom16([16]byte(data))
+	}
+}
+
+// clampAge bounds the age that the wall clock gives by what the monotonic clock knows: the packet came in after the
+// queue was last seen empty.
+func clampAge(received, now, emptied time.Time) time.Duration {
+	if received.IsZero() {
+		return 0
+	}
+	age := time.Duration(now.UnixNano() - received.UnixNano())
+	return min(max(age, 0), max(now.Sub(emptied), 0))
+}

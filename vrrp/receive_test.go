@@ -1,0 +1,125 @@
+//go:build linux
+
+package vrrp
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"golang.org/x/sys/unix"
+)
+
+func TestDatagramTakesTheHeaderOff(t *testing.T) {
+	payload := []byte("message")
+	from := &unix.SockaddrInet4{Addr: node2.As4()}
+	want := Datagram{Source: node2, Destination: group4, TTL: 255, Payload: payload}
+
+	got, ok := datagram(packet4(node2, group4, 255, 0, payload), from)
+	assert.True(t, ok)
+	assert.Equal(t, want, got)
+
+	got, ok = datagram(packet4(node2, group4, 255, 10, payload), from)
+	assert.True(t, ok, "with 40 bytes of options")
+	assert.Equal(t, want, got)
+
+	got, ok = datagram(append(packet4(node2, group4, 255, 0, payload), 0, 0, 0), from)
+	assert.True(t, ok, "with padding behind the total length")
+	assert.Equal(t, want, got)
+}
+
+func TestDatagramRefusesBrokenHeaders(t *testing.T) {
+	from := &unix.SockaddrInet4{Addr: node2.As4()}
+	for name, change := range map[string]func(b []byte) []byte{
+		"empty":                     func([]byte) []byte { return nil },
+		"19 bytes":                  func(b []byte) []byte { return b[:19] },
+		"version 6":                 func(b []byte) []byte { b[0] = 0x65; return b },
+		"header of 16 bytes":        func(b []byte) []byte { b[0] = 0x44; return b },
+		"header beyond the packet":  func(b []byte) []byte { b[0] = 0x4f; return b },
+		"total beyond the packet":   func(b []byte) []byte { b[3]++; return b },
+		"total within the header":   func(b []byte) []byte { b[3] = 19; return b },
+		"total of 65535, cut short": func(b []byte) []byte { b[2], b[3] = 255, 255; return b },
+	} {
+		_, ok := datagram(change(packet4(node2, group4, 255, 0, []byte("message"))), from)
+		assert.False(t, ok, name)
+	}
+}
+
+func FuzzDatagram(f *testing.F) {
+	f.Add(packet4(node2, group4, 255, 0, []byte("message")))
+	f.Add([]byte{0x4f, 0, 0, 0})
+	from := &unix.SockaddrInet4{Addr: node2.As4()}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if d, ok := datagram(b, from); ok {
+			assert.LessOrEqual(t, len(d.Payload), len(b)-20)
+		}
+	})
+}
+
+func controlMessage(level, typ int32, data []byte) []byte {
+	b := make([]byte, unix.CmsgSpace(len(data)))
+	binary.NativeEndian.PutUint64(b, uint64(unix.CmsgLen(len(data))))
+	binary.NativeEndian.PutUint32(b[8:], uint32(level))
+	binary.NativeEndian.PutUint32(b[12:], uint32(typ))
+	copy(b[unix.CmsgLen(0):], data)
+	return b
+}
+
+func TestParseControl(t *testing.T) {
+	timestamp := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 1700000000), 42)
+	info := append(group6.AsSlice(), 7, 0, 0, 0)
+	oob := controlMessage(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, timestamp)
+	oob = append(oob, controlMessage(unix.SOL_SOCKET, unix.SO_RXQ_OVFL, binary.NativeEndian.AppendUint32(nil, 9))...)
+	oob = append(oob, controlMessage(unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT, binary.NativeEndian.AppendUint32(nil, 255))...)
+	oob = append(oob, controlMessage(unix.IPPROTO_IPV6, unix.IPV6_PKTINFO, info)...)
+
+	want := ancillary{received: time.Unix(1700000000, 42), hopLimit: 255, destination: group6, drops: 9, hasDrops: true}
+	assert.Equal(t, want, parseControl(oob))
+	for n := range oob {
+		parseControl(oob[:n]) // cut anywhere, it must not panic
+	}
+	assert.Equal(t, ancillary{}, parseControl(controlMessage(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, timestamp[:8])))
+}
+
+func TestClampAge(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	tests := []struct {
+		name              string
+		received, emptied time.Time
+		want              time.Duration
+	}{
+		{"no timestamp", time.Time{}, ago(time.Second), 0},
+		{"within the wait", ago(30 * time.Millisecond), ago(time.Second), 30 * time.Millisecond},
+		{"clock stepped back since", now.Add(time.Hour), ago(time.Second), 0},
+		{"clock stepped forward since", ago(time.Hour), ago(time.Second), time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, clampAge(tt.received.Round(0), now, tt.emptied))
+		})
+	}
+}
+
+func TestConnConfigValidate(t *testing.T) {
+	valid := ConnConfig{Interface: net.Interface{Name: "eth0", Index: 2}, Source: node1, Peers: []netip.Addr{node1, node2}}
+	assert.NoError(t, valid.Validate())
+	for want, change := range map[string]func(*ConnConfig){
+		`interface "eth0" with index 0`: func(c *ConnConfig) { c.Interface.Index = 0 },
+		`interface "" with index 2`:     func(c *ConnConfig) { c.Interface.Name = "" },
+		"source invalid IP":             func(c *ConnConfig) { c.Source = netip.Addr{} },
+		"source 224.0.0.18":             func(c *ConnConfig) { c.Source = group4 },
+		"source ::ffff:10.9.0.11":       func(c *ConnConfig) { c.Source = netip.AddrFrom16(node1.As16()) },
+		"peer fe80::1":                  func(c *ConnConfig) { c.Peers = []netip.Addr{node2, addr("fe80::1")} },
+		"256 peers":                     func(c *ConnConfig) { c.Peers = make([]netip.Addr, 256) },
+	} {
+		c := valid
+		change(&c)
+		assert.ErrorContains(t, c.Validate(), want)
+		_, err := Open(c)
+		assert.ErrorContains(t, err, want)
+	}
+}

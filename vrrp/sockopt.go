@@ -1,0 +1,222 @@
+//go:build linux
+
+package vrrp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	tosControl      = 0xc0    // precedence 6, Internetwork Control: what other routers' adverts carry
+	priorityControl = 7       // TC_PRIO_CONTROL; more than 6 needs CAP_NET_ADMIN
+	priorityUser    = 6       // the highest that anybody may set
+	receiveBuffer   = 1 << 20 // a second of 255 Virtual Routers at 100 ms, and more
+	ipv6MultiAll    = 29      // IPV6_MULTICAST_ALL (linux/in6.h), which x/sys does not name
+)
+
+// options opens the two sockets of a Conn.
+type options struct {
+	cfg    ConnConfig
+	source netip.Addr // without a zone
+}
+
+// option is one socket option with an integer value.
+type option struct {
+	name         string
+	level, opt   int
+	value        int
+	tolerate     error // this error leaves the fallback's value, if there is one
+	fallbackOpt  int
+	fallbackFrom int
+}
+
+// openSend opens the socket that only sends, bound to the source address.
+func (s options) openSend() (*os.File, error) {
+	drop, err := dropAll()
+	if err != nil {
+		return nil, err
+	}
+	return s.open("send", drop, func(fd int) error {
+		if err := set(fd, append(s.sendOptions(), s.priority())); err != nil {
+			return err
+		}
+		if err := s.multicastInterface(fd); err != nil {
+			return fmt.Errorf("choose the multicast interface: %w", err)
+		}
+		if err := unix.Bind(fd, sockaddr(s.source, s.cfg.Interface.Index)); err != nil {
+			return fmt.Errorf("bind to %v (is it on %s, and usable?): %w", s.source, s.cfg.Interface.Name, err)
+		}
+		return nil
+	})
+}
+
+// openReceive opens the socket that only receives. The real filter comes last, behind one that drops everything.
+func (s options) openReceive(f filter) (*os.File, error) {
+	drop, err := dropAll()
+	if err != nil {
+		return nil, err
+	}
+	return s.open("receive", drop, func(fd int) error {
+		if err := set(fd, s.receiveOptions()); err != nil {
+			return err
+		}
+		if len(s.cfg.Peers) == 0 {
+			if err := s.join(fd); err != nil {
+				return fmt.Errorf("join %v: %w", groupFor(s.source), err)
+			}
+		}
+		discard(fd)
+		return attach(fd, f)
+	})
+}
+
+// open makes a raw socket on the interface with a first filter and hands it to the Go netpoller.
+func (s options) open(name string, first []bpf.RawInstruction, setup func(fd int) error) (*os.File, error) {
+	domain := unix.AF_INET
+	if s.source.Is6() {
+		domain = unix.AF_INET6
+	}
+	fd, err := unix.Socket(domain, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocolNumber)
+	if err != nil {
+		return nil, fmt.Errorf("raw socket (needs CAP_NET_RAW): %w", err)
+	}
+	err = attachRaw(fd, first)
+	if err == nil {
+		if err = unix.BindToDevice(fd, s.cfg.Interface.Name); err != nil {
+			err = fmt.Errorf("bind to device: %w", err)
+		}
+	}
+	if err == nil {
+		err = setup(fd)
+	}
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), "vrrp-"+name+"-"+s.cfg.Interface.Name), nil
+}
+
+func (s options) sendOptions() []option {
+	if s.source.Is4() {
+		return []option{
+			{name: "IP_TTL", level: unix.IPPROTO_IP, opt: unix.IP_TTL, value: 255},
+			{name: "IP_MULTICAST_TTL", level: unix.IPPROTO_IP, opt: unix.IP_MULTICAST_TTL, value: 255},
+			{name: "IP_MULTICAST_LOOP", level: unix.IPPROTO_IP, opt: unix.IP_MULTICAST_LOOP, value: 0},
+			{name: "IP_TOS", level: unix.IPPROTO_IP, opt: unix.IP_TOS, value: tosControl},
+			{name: "IP_MTU_DISCOVER", level: unix.IPPROTO_IP, opt: unix.IP_MTU_DISCOVER, value: unix.IP_PMTUDISC_DONT},
+		}
+	}
+	return []option{
+		{name: "IPV6_UNICAST_HOPS", level: unix.IPPROTO_IPV6, opt: unix.IPV6_UNICAST_HOPS, value: 255},
+		{name: "IPV6_MULTICAST_HOPS", level: unix.IPPROTO_IPV6, opt: unix.IPV6_MULTICAST_HOPS, value: 255},
+		{name: "IPV6_MULTICAST_LOOP", level: unix.IPPROTO_IPV6, opt: unix.IPV6_MULTICAST_LOOP, value: 0},
+		{name: "IPV6_TCLASS", level: unix.IPPROTO_IPV6, opt: unix.IPV6_TCLASS, value: tosControl},
+		{name: "IPV6_MTU_DISCOVER", level: unix.IPPROTO_IPV6, opt: unix.IPV6_MTU_DISCOVER, value: unix.IPV6_PMTUDISC_DONT},
+	}
+}
+
+// priority comes after IP_TOS, which sets it too.
+func (s options) priority() option {
+	return option{
+		name: "SO_PRIORITY", level: unix.SOL_SOCKET, opt: unix.SO_PRIORITY, value: priorityControl,
+		tolerate: unix.EPERM, fallbackOpt: unix.SO_PRIORITY, fallbackFrom: priorityUser,
+	}
+}
+
+func (s options) receiveOptions() []option {
+	common := []option{
+		{
+			name: "SO_RCVBUFFORCE", level: unix.SOL_SOCKET, opt: unix.SO_RCVBUFFORCE, value: receiveBuffer,
+			tolerate: unix.EPERM, fallbackOpt: unix.SO_RCVBUF, fallbackFrom: receiveBuffer,
+		},
+		{name: "SO_TIMESTAMPNS", level: unix.SOL_SOCKET, opt: unix.SO_TIMESTAMPNS, value: 1},
+		{name: "SO_RXQ_OVFL", level: unix.SOL_SOCKET, opt: unix.SO_RXQ_OVFL, value: 1},
+	}
+	if s.source.Is4() {
+		return append(common, option{name: "IP_MULTICAST_ALL", level: unix.IPPROTO_IP, opt: unix.IP_MULTICAST_ALL, value: 0})
+	}
+	return append(
+		common,
+		option{name: "IPV6_MULTICAST_ALL", level: unix.IPPROTO_IPV6, opt: ipv6MultiAll, value: 0},
+		option{name: "IPV6_RECVHOPLIMIT", level: unix.IPPROTO_IPV6, opt: unix.IPV6_RECVHOPLIMIT, value: 1},
+		option{name: "IPV6_RECVPKTINFO", level: unix.IPPROTO_IPV6, opt: unix.IPV6_RECVPKTINFO, value: 1},
+	)
+}
+
+func set(fd int, opts []option) error {
+	for _, o := range opts {
+		err := unix.SetsockoptInt(fd, o.level, o.opt, o.value)
+		if err != nil && o.tolerate != nil && errors.Is(err, o.tolerate) {
+			err = unix.SetsockoptInt(fd, o.level, o.fallbackOpt, o.fallbackFrom)
+		}
+		if err != nil {
+			return fmt.Errorf("set %s: %w", o.name, err)
+		}
+	}
+	return nil
+}
+
+func (s options) multicastInterface(fd int) error {
+	index := s.cfg.Interface.Index
+	if s.source.Is4() {
+		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(index)})
+	}
+	return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, index)
+}
+
+func (s options) join(fd int) error {
+	index := s.cfg.Interface.Index
+	if s.source.Is4() {
+		m := &unix.IPMreqn{Multiaddr: group4.As4(), Ifindex: int32(index)}
+		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, m)
+	}
+	m := &unix.IPv6Mreq{Multiaddr: group6.As16(), Interface: uint32(index)}
+	return unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, m)
+}
+
+// sockaddr gives link-local addresses, and groups, the scope that they need.
+func sockaddr(a netip.Addr, ifindex int) unix.Sockaddr {
+	if a.Is4() {
+		return &unix.SockaddrInet4{Addr: a.As4()}
+	}
+	sa := &unix.SockaddrInet6{Addr: a.As16()}
+	if a.IsLinkLocalUnicast() || a.IsMulticast() {
+		sa.ZoneId = uint32(ifindex)
+	}
+	return sa
+}
+
+func attach(fd int, f filter) error {
+	raw, err := f.assemble()
+	if err != nil {
+		return err
+	}
+	return attachRaw(fd, raw)
+}
+
+func attachRaw(fd int, raw []bpf.RawInstruction) error {
+	code := make([]unix.SockFilter, len(raw))
+	for i, in := range raw {
+		code[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	}
+	prog := &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, prog); err != nil {
+		return fmt.Errorf("attach the socket filter: %w", err)
+	}
+	return nil
+}
+
+// discard empties the queue of what came in before there was a filter, from any interface.
+func discard(fd int) {
+	var b [1]byte
+	for {
+		if _, _, err := unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT); err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
