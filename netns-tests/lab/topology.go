@@ -330,7 +330,7 @@ func (l *Lab) batch(space, script string) error {
 	return err
 }
 
-func bridgeName(lan int) string { return fmt.Sprintf("br%d", lan) }
+func bridgeName(lan int) string    { return fmt.Sprintf("br%d", lan) }
 func host4(lan, id int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(77 + lan), 0, byte(id)}) }
 
 func hostMAC(lan, id int) net.HardwareAddr {
