@@ -1,0 +1,67 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func TestIllAPIServerMovesTheAddress(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	for _, c := range []struct {
+		name  string
+		fault trial.Fault
+		want  time.Duration // failing requests, with room for a busy machine
+	}{
+		{"killed", trial.APIKilled, 1500 * time.Millisecond},
+		{"500", trial.APIIll(lab.API500, "", 4*time.Second), 2500 * time.Millisecond},
+		{"403", trial.APIIll(lab.API403, "", 4*time.Second), 2500 * time.Millisecond},
+		{"hangs", trial.APIIll(lab.APIHang, "", 5*time.Second), 3500 * time.Millisecond},
+		{"stalls in the handshake", trial.APIIll(lab.APIHandshake, "", 5*time.Second), 3500 * time.Millisecond},
+		{"refuses", trial.APIIll(lab.APIRefuse, "", 3*time.Second), 1500 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			res := measure(t, g, c.fault)
+			assert.Less(t, res.HTTPS, c.want+res.Stall)
+			assert.NotZero(t, res.Taker, "the address did not move")
+			assert.NotEqual(t, res.Victim, res.Taker)
+			assert.Equal(t, 1, res.Takeovers)
+		})
+	}
+}
+
+func TestAPIServerThatAnswers401Stays(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	res := measure(t, g, trial.APIIll(lab.API401, "", 2*time.Second))
+	assert.Zero(t, res.Takeovers)
+}
+
+func TestAllAPIServersFailingKeepsTheAddress(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	res := measure(t, g, trial.APIAllKilled)
+	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
+	assert.Zero(t, res.Takeovers)
+}
+
+func TestFirstHealthyNodeGetsTheAddress(t *testing.T) {
+	g := prepare(t, trial.Config{})
+	for i, n := range g.Lab.Nodes {
+		g.Settings[i].API = true
+		require.NoError(t, g.Start(n))
+	}
+	first := settled(t, g)
+	other := g.Lab.Nodes[first.ID%3]
+	_, err := other.StartAPIServer()
+	require.NoError(t, err)
+	eventually(t, 5*time.Second, "the healthy node holds the address", func() bool {
+		h := g.Holders()
+		return len(h) == 1 && h[0] == other
+	})
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// benchCase is one fault with one product, repeated.
+type benchCase struct {
+	name   string
+	runs   int
+	config trial.Config
+	fault  trial.Fault
+	limits limits
+}
+
+func (c benchCase) product() trial.Product {
+	if c.config.Product == nil {
+		return trial.Keepvip{}
+	}
+	return c.config.Product
+}
+
+// limits are what a case must stay within; zero means no limit.
+type limits struct {
+	outageMedian, outageWorst     time.Duration
+	requestsMedian, requestsWorst time.Duration
+	excessMedian, announceMedian  time.Duration
+	two                           time.Duration // noTwo demands none
+	takeovers                     int           // at most; noTakeover demands none
+	single                        int           // at least so many per cent with one takeover
+}
+
+const (
+	noTwo      = -1
+	noTakeover = -1
+)
+
+func (l limits) judge(results []*trial.Result) string {
+	verdict := ""
+	check := func(what string, got, limit time.Duration) {
+		if limit > 0 && got > limit && verdict == "" {
+			verdict = fmt.Sprintf("OVER: %s %s ms, limit %s", what, lab.Milliseconds(got), lab.Milliseconds(limit))
+		}
+	}
+	outage, https := trial.Of(results, trial.Outage), trial.Of(results, trial.HTTPS)
+	check("median outage", outage.Median, l.outageMedian)
+	check("worst outage", outage.Max, l.outageWorst)
+	check("median of failing requests", https.Median, l.requestsMedian)
+	check("worst of failing requests", https.Max, l.requestsWorst)
+	check("beyond protocol", trial.Of(results, trial.Excess).Median, l.excessMedian)
+	check("bind to announce", trial.Of(results, trial.Announce).Median, l.announceMedian)
+	if l.two == noTwo {
+		check("two answering", trial.Of(results, trial.Two).Max, 1)
+	}
+	single := 0
+	for _, r := range results {
+		if r.Takeovers == 1 {
+			single++
+		}
+		if (l.takeovers > 0 && r.Takeovers > l.takeovers || l.takeovers == noTakeover && r.Takeovers > 0) && verdict == "" {
+			verdict = fmt.Sprintf("OVER: %d takeovers", r.Takeovers)
+		}
+	}
+	if l.single > 0 && single*100 < l.single*len(results) && verdict == "" {
+		verdict = fmt.Sprintf("OVER: %d of %d with one takeover", single, len(results))
+	}
+	switch {
+	case verdict != "":
+		return verdict
+	case l == (limits{}):
+		return ""
+	}
+	return "ok"
+}
+
+const ms = time.Millisecond
+
+// cases lists what is measured. Limits are keepvip's promises; keepalived runs
+// beside it where it can do the same.
+func cases() []benchCase {
+	var (
+		ranked = []int{200, 150, 100}
+		v4     = []netip.Addr{lab.VIP4}
+		v6     = []netip.Addr{lab.VIP6}
+		dual   = []netip.Addr{lab.VIP4, lab.VIP6}
+		other  = trial.Keepalived{}
+	)
+	death := func(name string, runs int, cfg trial.Config, l limits) benchCase {
+		return benchCase{name: "node death, " + name, runs: runs, config: cfg, fault: trial.NodeDeath, limits: l}
+	}
+	// An equal group may add a spread of an eighth of the interval.
+	equal := limits{outageMedian: 345 * ms, outageWorst: 450 * ms, excessMedian: 15*ms + 12500*time.Microsecond, announceMedian: 2 * ms, single: 96}
+	api := trial.Config{API: true}
+	return []benchCase{
+		death("200/150/100", 20, trial.Config{Priorities: ranked}, limits{outageMedian: 325 * ms, outageWorst: 420 * ms, excessMedian: 15 * ms, announceMedian: 2 * ms, takeovers: 1}),
+		death("200/150/100", 20, trial.Config{Priorities: ranked, Product: other}, limits{}),
+		death("equal", 50, trial.Config{}, equal),
+		death("equal", 20, trial.Config{Product: other}, limits{}),
+		death("equal, IPv4", 10, trial.Config{Addresses: v4}, equal),
+		death("equal, IPv6", 10, trial.Config{Addresses: v6}, equal),
+		death("equal, dual stack", 10, trial.Config{Addresses: dual}, equal),
+		death("200/150/100, 1 s", 5, trial.Config{Priorities: ranked, Interval: time.Second}, limits{outageWorst: 3700 * ms, takeovers: 1}),
+		death("200/150/100, 1 s", 5, trial.Config{Priorities: ranked, Interval: time.Second, Product: other}, limits{}),
+		{name: "SIGTERM", runs: 10, fault: trial.Terminated, limits: limits{outageWorst: 150 * ms, takeovers: 1}},
+		{name: "SIGTERM", runs: 10, fault: trial.Terminated, config: trial.Config{Product: other}},
+		{name: "kill -9 and restart", runs: 10, fault: trial.DaemonRestarted, limits: limits{outageWorst: 450 * ms}},
+		{name: "kill -9 and restart", runs: 5, fault: trial.DaemonRestarted, config: trial.Config{Product: other}},
+		{name: "cable pulled", runs: 10, fault: trial.CablePulled, limits: limits{outageMedian: 345 * ms, outageWorst: 450 * ms}},
+		{name: "cable pulled", runs: 5, fault: trial.CablePulled, config: trial.Config{Product: other}},
+		{name: "apiserver killed", runs: 10, fault: trial.APIKilled, config: api, limits: limits{requestsMedian: 900 * ms}},
+		{name: "apiserver 500", runs: 10, fault: trial.APIIll(lab.API500, "", 4*time.Second), config: api, limits: limits{requestsWorst: 2 * time.Second}},
+		{name: "apiserver hangs", runs: 10, fault: trial.APIIll(lab.APIHang, "", 5*time.Second), config: api, limits: limits{requestsWorst: 3 * time.Second}},
+		{name: "all apiservers killed", runs: 5, fault: trial.APIAllKilled, config: api, limits: limits{outageWorst: 20 * ms, takeovers: noTakeover}},
+		{name: "apiserver killed", runs: 2, fault: keepalivedAPI, config: trial.Config{API: true, Product: other, Interval: time.Second, Priorities: []int{101, 100, 100}}},
+		{name: "daemon killed", runs: 20, fault: trial.DaemonKilled},
+		{name: "daemon frozen 5 s", runs: 5, fault: trial.Frozen(5 * time.Second)},
+		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second)},
+		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
+	}
+}
+
+// keepalivedAPI waits as long as the checks of kubeadm's guide take.
+func keepalivedAPI(g *trial.Group) (*trial.Result, error) {
+	return trial.APIIll(lab.APIRefuse, "", 45*time.Second)(g)
+}

@@ -1,0 +1,92 @@
+// Command demo shows keepvip at work: three nodes and a client in network
+// namespaces, one floating address, and what a client loses when a node dies,
+// an apiserver is killed and a cable is pulled. It needs root and the built
+// binary, and leaves nothing behind.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func main() {
+	host := lab.Enter()
+	err := demo(host, os.Stdout)
+	host.Close()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type act struct {
+	title string
+	fault trial.Fault
+}
+
+func demo(host *lab.Host, out io.Writer) error {
+	fmt.Fprintln(out, "Three nodes (10.77.0.11-13), each with an apiserver of its own, and a client on one bridge.")
+	fmt.Fprintf(out, "All nodes run the same: keepvip run --vip %s\n\n", lab.VIP4)
+	g, err := trial.Open(host, trial.Config{API: true})
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	if err := showHolder(g, out); err != nil {
+		return err
+	}
+	var results []*trial.Result
+	for _, a := range []act{
+		{"The node that holds the address dies", trial.NodeDeath},
+		{"The apiserver beside the address is killed", trial.APIKilled},
+		{"Somebody pulls the cable of the holder", trial.CablePulled},
+	} {
+		fmt.Fprintf(out, "%s\n", a.title)
+		res, err := a.fault(g)
+		if err != nil {
+			return err
+		}
+		res.Report.Timeline(out, res.FaultAt)
+		fmt.Fprintln(out)
+		results = append(results, res)
+	}
+	return summary(out, results)
+}
+
+func showHolder(g *trial.Group, out io.Writer) error {
+	holder, err := g.Settle()
+	if err != nil {
+		return err
+	}
+	p, code, err := trial.Keepvip{}.Command(holder, "status", "--socket", trial.Socket(holder))
+	if err != nil {
+		return err
+	}
+	if code != 0 {
+		return fmt.Errorf("demo: keepvip status: exit %d: %s", code, p.Log())
+	}
+	fmt.Fprintf(out, "%s holds the address. Its `keepvip status`:\n\n%s\n", holder.Label, p.Stdout())
+	return nil
+}
+
+func summary(out io.Writer, results []*trial.Result) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "what happened\taddress away\trequests failing\tfrom\tto\ttakeovers")
+	for _, r := range results {
+		requests := "-"
+		if len(r.Report.HTTPS) > 0 {
+			requests = lab.Milliseconds(r.HTTPS) + " ms"
+		}
+		to := "nobody"
+		if r.Taker != 0 {
+			to = fmt.Sprintf("n%d", r.Taker)
+		}
+		fmt.Fprintf(t, "%s\t%s ms\t%s\tn%d\t%s\t%d\n", r.Fault, lab.Milliseconds(r.Outage), requests, r.Victim, to, r.Takeovers)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,180 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func TestNodeDeath(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		give trial.Config
+		runs int
+	}{
+		{"priorities 200/150/100", trial.Config{Priorities: []int{200, 150, 100}}, 2},
+		{"equal priorities, IPv4", trial.Config{}, 3},
+		{"equal priorities, IPv6", trial.Config{Addresses: []netip.Addr{lab.VIP6}}, 1},
+		{"equal priorities, dual stack", trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}, 2},
+		{"a client behind a router", trial.Config{Lab: lab.Config{OffLink: true}}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := open(t, c.give)
+			for range c.runs {
+				res := measure(t, g, trial.NodeDeath)
+				assert.Less(t, res.Outage, takeoverBound+res.Stall)
+				assert.NotZero(t, res.Taker)
+				assert.NotEqual(t, res.Victim, res.Taker)
+				assert.LessOrEqual(t, res.Takeovers, 2)
+				assert.GreaterOrEqual(t, res.Announce, time.Duration(0), "the taker announced nothing")
+				assert.Less(t, res.Announce, 20*time.Millisecond+res.Stall)
+				if len(c.give.Priorities) > 0 {
+					assert.Equal(t, 2, res.Taker, "the next in rank takes over")
+				}
+				for _, a := range g.Addresses {
+					s := res.Report.Stream("c1", a)
+					require.NotNil(t, s)
+					assert.Equal(t, res.Taker, s.Last, "%s is answered by the taker", a)
+				}
+			}
+		})
+	}
+}
+
+func TestDualStackAddressesAreNeverApart(t *testing.T) {
+	g := open(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	res := measure(t, g, trial.Terminated)
+	held := map[netip.Addr]int{}
+	for _, b := range res.Report.Binds {
+		if !b.Added {
+			held[b.Address] = 0
+			continue
+		}
+		held[b.Address] = b.Node
+		for a, node := range held {
+			if node != 0 {
+				assert.Equal(t, b.Node, node, "%s and %s at %v", b.Address, a, b.At)
+			}
+		}
+	}
+	assert.Equal(t, 1, res.Takeovers)
+}
+
+func TestCablePulled(t *testing.T) {
+	g := open(t, trial.Config{})
+	res := measure(t, g, trial.CablePulled)
+	assert.Less(t, res.Outage, takeoverBound+res.Stall)
+	assert.NotEqual(t, res.Victim, res.Taker)
+	settled(t, g)
+}
+
+func TestTerminationLeavesNoTrace(t *testing.T) {
+	g := prepare(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	before := map[int]lab.State{}
+	for _, n := range g.Lab.Nodes {
+		state, err := n.State()
+		require.NoError(t, err)
+		before[n.ID] = state
+		require.NoError(t, g.Start(n))
+	}
+	holder := settled(t, g)
+	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})
+	require.NoError(t, err)
+	settleFor(300 * time.Millisecond)
+	at := m.Mark("SIGTERM on %s", holder.Label)
+	code, err := g.Daemon(holder).Terminate(5 * time.Second)
+	require.NoError(t, err)
+	settleFor(time.Second)
+	r := m.Stop()
+
+	assert.Zero(t, code, "exit status")
+	for _, a := range g.Addresses {
+		assert.False(t, holder.Holds(a), "%s is still there", a)
+	}
+	unbound, ok := r.Unbound(holder.ID, lab.VIP4, at)
+	require.True(t, ok, "the address was never removed")
+	var resigned []lab.Advert
+	for _, a := range r.AdvertsOf(holder.ID, at, r.Ended) {
+		if a.Priority == 0 {
+			resigned = append(resigned, a)
+		}
+	}
+	if assert.NotEmpty(t, resigned, "no advertisement with priority 0") {
+		assert.Greater(t, resigned[0].At, unbound-time.Millisecond, "priority 0 before the address was off")
+	}
+	assert.Less(t, r.LongestAfter(at), 300*time.Millisecond+r.MaxStall())
+	assert.Equal(t, 1, r.Takeovers(lab.VIP4, at))
+	assert.LessOrEqual(t, r.Direct.Two(), twoBound)
+
+	for _, n := range g.Lab.Nodes {
+		if n != holder {
+			_, err := g.Daemon(n).Terminate(5 * time.Second)
+			require.NoError(t, err)
+		}
+		after, err := n.State()
+		require.NoError(t, err)
+		assert.Equal(t, before[n.ID], after, "%s before start and after SIGTERM", n.Label)
+		assert.NoFileExists(t, trial.Socket(n))
+	}
+}
+
+func TestKilledDaemonRestarts(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		priorities []int
+	}{{"equal priorities", nil}, {"priorities 200/150/100", []int{200, 150, 100}}} {
+		t.Run(c.name, func(t *testing.T) {
+			g := open(t, trial.Config{Priorities: c.priorities})
+			res := measure(t, g, trial.DaemonRestarted)
+			assert.Less(t, res.Outage, takeoverBound+res.Stall)
+			outages := 0
+			for _, o := range res.Report.Streams[0].Outages {
+				if o.Length > 50*time.Millisecond {
+					outages++
+				}
+			}
+			assert.LessOrEqual(t, outages, 1, "a second outage by the restart")
+			settled(t, g)
+		})
+	}
+}
+
+func TestLeftoverAddressIsHandledAtStart(t *testing.T) {
+	g := prepare(t, trial.Config{})
+	// What a daemon that was killed leaves, on two nodes at once.
+	for _, n := range g.Lab.Nodes[:2] {
+		require.NoError(t, n.AddAddress(hostPrefix(lab.VIP4)))
+	}
+	for _, n := range g.Lab.Nodes {
+		require.NoError(t, g.Start(n))
+	}
+	settled(t, g)
+	assert.Len(t, g.Holders(), 1)
+}
+
+func TestCleanupRemovesWhatAKilledDaemonLeft(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	before, err := n.State()
+	require.NoError(t, err)
+	require.NoError(t, g.Start(n))
+	settled(t, g)
+	require.NoError(t, g.Daemon(n).Kill9())
+	_, err = g.Daemon(n).Wait(time.Second)
+	require.NoError(t, err)
+	require.True(t, n.Holds(lab.VIP4), "nothing was left behind, the test shows nothing")
+	p, code, err := trial.Keepvip{}.Command(n, "cleanup")
+	require.NoError(t, err)
+	assert.Zero(t, code, p.Log())
+	after, err := n.State()
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+}

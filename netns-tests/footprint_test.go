@@ -1,0 +1,77 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func TestBinarySize(t *testing.T) {
+	path, err := trial.Binary()
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	t.Logf("%.2f MB", float64(info.Size())/1e6)
+	assert.LessOrEqual(t, info.Size(), int64(15_000_000))
+}
+
+func TestIdleMemory(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	settleFor(3 * time.Second)
+	for _, n := range g.Lab.Nodes {
+		rss, err := g.Daemon(n).RSS()
+		require.NoError(t, err)
+		t.Logf("%s: %.1f MiB", n.Label, float64(rss)/(1<<20))
+		assert.LessOrEqual(t, rss, int64(20<<20))
+	}
+}
+
+func TestTwoCapabilitiesSuffice(t *testing.T) {
+	g := open(t, trial.Config{Product: trial.Keepvip{Capabilities: []string{"net_admin", "net_raw"}}, Addresses: dualStack()})
+	for _, n := range g.Lab.Nodes {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.Daemon(n).PID()))
+		require.NoError(t, err)
+		assert.Contains(t, strings.ReplaceAll(string(status), "\t", " "), "CapBnd: 0000000000003000")
+	}
+	res := measure(t, g, trial.NodeDeath)
+	assert.Less(t, res.Outage, takeoverBound+res.Stall)
+	res = measure(t, g, trial.Terminated)
+	assert.Less(t, res.Outage, takeoverBound+res.Stall)
+}
+
+func TestStatus(t *testing.T) {
+	g := open(t, trial.Config{})
+	holder := settled(t, g)
+	for _, n := range g.Lab.Nodes {
+		s, err := trial.Keepvip{}.Status(n)
+		require.NoError(t, err)
+		require.Len(t, s.VIPs, 1)
+		v := s.VIPs[0]
+		want := "backup"
+		if n == holder {
+			want = "active"
+		}
+		assert.Equal(t, want, v.State, n.Label)
+		assert.Equal(t, holder.Address.String(), v.Holder, n.Label)
+		assert.Equal(t, []string{lab.VIP4.String() + "/32"}, v.Addresses)
+		assert.Equal(t, n.NICs[0].Name, v.Interface)
+		assert.NotEmpty(t, v.Reason)
+	}
+	p, code, err := trial.Keepvip{}.Command(holder, "status", "--socket", trial.Socket(holder))
+	require.NoError(t, err)
+	assert.Zero(t, code)
+	assert.Contains(t, p.Stdout(), "active")
+	info, err := os.Stat(trial.Socket(holder))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o660), info.Mode().Perm())
+}

@@ -1,0 +1,77 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func containsAddress(out, prefix string) bool { return strings.Contains(out, " "+prefix+" ") }
+
+// fromFile runs all nodes from one file that names no interface.
+func fromFile(t *testing.T) *trial.Group {
+	t.Helper()
+	g := prepare(t, trial.Config{})
+	for _, n := range g.Lab.Nodes {
+		runFile(t, g, n, startConfig)
+	}
+	settled(t, g)
+	return g
+}
+
+func TestRenamedInterfaceIsFollowed(t *testing.T) {
+	g := fromFile(t)
+	holder := settled(t, g)
+	require.NoError(t, holder.RenameNIC(0, "uplink0"))
+	settleFor(2 * time.Second)
+	settled(t, g)
+	_, err := g.Daemon(holder).Terminate(5 * time.Second)
+	require.NoError(t, err)
+	assert.False(t, holder.Holds(lab.VIP4), "the renamed interface keeps the address")
+	settled(t, g)
+}
+
+func TestDeletedAndRecreatedInterfaceIsFollowed(t *testing.T) {
+	g := fromFile(t)
+	holder := settled(t, g)
+	require.NoError(t, holder.DeleteNIC(0))
+	eventually(t, 5*time.Second, "another node takes over", func() bool {
+		h := g.Holders()
+		return len(h) == 1 && h[0] != holder
+	})
+	require.NoError(t, holder.CreateNIC(0))
+	next := settled(t, g)
+	// The node must be of use again: it takes over when the others are gone.
+	for _, n := range g.Lab.Nodes {
+		if n != holder {
+			_, err := g.Daemon(n).Terminate(5 * time.Second)
+			require.NoError(t, err)
+		}
+	}
+	assert.NotEqual(t, holder, next, "a node that comes back takes nothing away from an equal")
+	eventually(t, 5*time.Second, "the recreated interface holds the address", func() bool { return holder.Holds(lab.VIP4) })
+	assert.True(t, g.Daemon(holder).Alive())
+}
+
+func TestRemovedAddressComesBack(t *testing.T) {
+	g := open(t, trial.Config{})
+	holder := settled(t, g)
+	m, err := g.Lab.Measure(lab.MeasureConfig{})
+	require.NoError(t, err)
+	settleFor(100 * time.Millisecond)
+	at := m.Mark("address removed by hand")
+	require.NoError(t, holder.RemoveAddress(hostPrefix(lab.VIP4)))
+	settleFor(time.Second)
+	r := m.Stop()
+	assert.Less(t, r.LongestAfter(at), 150*time.Millisecond+r.MaxStall())
+	assert.Equal(t, holder.ID, r.Taker(lab.VIP4, at))
+	assert.Equal(t, 1, r.Takeovers(lab.VIP4, at))
+}

@@ -1,0 +1,226 @@
+package lab
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io"
+	"math/big"
+	randv2 "math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	apiPort      = 6443
+	apiSocketEnv = "KEEPVIP_LAB_API_SOCKET"
+	apiNodeEnv   = "KEEPVIP_LAB_API_NODE"
+)
+
+// standIn is the stand-in apiserver: HTTPS on port 6443 of every address, with
+// a certificate that names "kubernetes" and no address, as kubeadm's does not
+// name 127.0.0.1. Commands on a unix socket make it ill.
+type standIn struct {
+	node string
+	cert tls.Certificate
+
+	mu      sync.Mutex
+	mode    string
+	arg     string
+	changed chan struct{} // closed and replaced on every change of mode
+	server  *http.Server
+}
+
+// runAPIServer is the helper process of [Node.StartAPIServer].
+func runAPIServer(_ io.Reader, _ io.Writer) int {
+	cert, err := selfSigned()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s := &standIn{node: os.Getenv(apiNodeEnv), cert: cert, mode: string(APIHealthy), changed: make(chan struct{})}
+	if err := s.listen(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	path := os.Getenv(apiSocketEnv)
+	_ = os.Remove(path)
+	control, err := net.Listen("unix", path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for {
+		conn, err := control.Accept()
+		if err != nil {
+			return 1
+		}
+		s.command(conn)
+	}
+}
+
+// command reads one line "mode [argument]" and answers "ok" or an error.
+func (s *standIn) command(conn net.Conn) {
+	defer conn.Close()
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return
+	}
+	mode, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if err := s.set(mode, arg); err != nil {
+		fmt.Fprintln(conn, err)
+		return
+	}
+	fmt.Fprintln(conn, "ok")
+}
+
+func (s *standIn) set(mode, arg string) error {
+	s.mu.Lock()
+	was := s.mode
+	s.mode, s.arg = mode, arg
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+	refuse := string(APIRefuse)
+	switch {
+	case mode == refuse && was != refuse:
+		return s.server.Close()
+	case mode != refuse && was == refuse:
+		return s.listen()
+	}
+	return nil
+}
+
+func (s *standIn) listen() error {
+	inner, err := net.Listen("tcp", fmt.Sprintf(":%d", apiPort))
+	if err != nil {
+		return err
+	}
+	s.server = &http.Server{
+		Handler: s, TLSConfig: &tls.Config{Certificates: []tls.Certificate{s.cert}},
+		ReadHeaderTimeout: time.Minute,
+	}
+	server := s.server
+	go func() { _ = server.ServeTLS(stalling{Listener: inner, in: s}, "", "") }()
+	return nil
+}
+
+// stalling accepts connections but leaves them alone in mode "handshake".
+type stalling struct {
+	net.Listener
+	in *standIn
+}
+
+func (l stalling) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		mode, _, changed := l.in.now()
+		if mode != string(APIHandshake) {
+			return conn, nil
+		}
+		go func() {
+			<-changed
+			conn.Close()
+		}()
+	}
+}
+
+func (s *standIn) now() (mode, arg string, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode, s.arg, s.changed
+}
+
+func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	mode, arg, changed := s.now()
+	w.Header().Set("X-Node", s.node)
+	switch APIMode(mode) {
+	case APIHang:
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+		}
+		return
+	case APISlow:
+		delay, err := time.ParseDuration(arg)
+		if err == nil {
+			select {
+			case <-time.After(delay):
+			case <-r.Context().Done():
+			}
+		}
+	case APIDrip:
+		drip(w, r, 24*time.Hour)
+		return
+	case APIHuge:
+		block := make([]byte, 1<<16)
+		for range 1 << 14 {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+		return
+	case APIShutdown:
+		if r.URL.Path == "/readyz" {
+			http.Error(w, "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed", http.StatusInternalServerError)
+			return
+		}
+	case APINoise:
+		percent, _ := strconv.Atoi(arg)
+		if randv2.IntN(100) < percent {
+			http.Error(w, "noise", http.StatusInternalServerError)
+			return
+		}
+	case APIHealthy:
+	default:
+		if code, err := strconv.Atoi(mode); err == nil {
+			http.Error(w, mode, code)
+			return
+		}
+	}
+	fmt.Fprint(w, "ok")
+}
+
+// drip sends a byte now and then, so that no read of the client times out.
+func drip(w http.ResponseWriter, r *http.Request, limit time.Duration) {
+	end := time.Now().Add(limit)
+	for time.Now().Before(end) {
+		if _, err := w.Write([]byte{'.'}); err != nil || http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func selfSigned() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kube-apiserver"}, DNSNames: []string{"kubernetes"},
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}

@@ -1,0 +1,111 @@
+package lab
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// roleEnv names the environment variable that makes [Enter] turn this process
+// into one of the lab's helpers.
+const roleEnv = "KEEPVIP_LAB_ROLE"
+
+const (
+	roleAPIServer = "apiserver"
+	roleReaper    = "reaper"
+)
+
+// Host is the machine that labs are opened on. It is safe for concurrent use.
+type Host struct {
+	realtime bool
+	runs     atomic.Int32
+
+	mu   sync.Mutex
+	labs map[*Lab]struct{}
+}
+
+// Enter prepares this process for labs and must be called first in main or
+// TestMain. In a helper process that a lab started it never returns.
+//
+// It makes every thread of the process SCHED_RR where it may (programs under
+// test are put back to SCHED_OTHER) and closes all labs on SIGINT or SIGTERM.
+func Enter() *Host {
+	switch os.Getenv(roleEnv) {
+	case roleAPIServer:
+		os.Exit(runAPIServer(os.Stdin, os.Stdout))
+	case roleReaper:
+		os.Exit(runReaper(os.Stdin))
+	}
+	// A thread that returns from a system call needs a free P at once; with as
+	// many Ps as CPUs it would wait behind whatever else the lab is doing.
+	if runtime.GOMAXPROCS(0) < 32 {
+		runtime.GOMAXPROCS(32)
+	}
+	debug.SetGCPercent(400)
+	h := &Host{labs: make(map[*Lab]struct{})}
+	h.realtime = makeProcessRealtime() == nil
+	go h.closeOnSignal()
+	return h
+}
+
+func (h *Host) closeOnSignal() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	got := <-signals
+	fmt.Fprintf(os.Stderr, "\n%v: removing the lab\n", got)
+	h.Close()
+	os.Exit(128 + int(got.(syscall.Signal)))
+}
+
+// Close removes every lab that is still open.
+func (h *Host) Close() {
+	h.mu.Lock()
+	labs := make([]*Lab, 0, len(h.labs))
+	for l := range h.labs {
+		labs = append(labs, l)
+	}
+	h.mu.Unlock()
+	for _, l := range labs {
+		l.Close()
+	}
+}
+
+// helper returns a command that runs this executable again in the given role.
+func helper(role string, args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), roleEnv+"="+role)
+	return cmd
+}
+
+// startReaper starts the process that sweeps run when this process is gone.
+// The returned pipe keeps it waiting; closing it lets it finish.
+func startReaper(run string) (io.Closer, *exec.Cmd, error) {
+	cmd := helper(roleReaper)
+	cmd.Env = append(cmd.Env, "KEEPVIP_LAB_RUN="+run)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("lab: pipe to the reaper: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, fmt.Errorf("lab: start the reaper: %w", err)
+	}
+	return pipe, cmd, nil
+}
+
+func runReaper(in io.Reader) int {
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	_, _ = io.Copy(io.Discard, bufio.NewReader(in))
+	sweepRun(os.Getenv("KEEPVIP_LAB_RUN"))
+	return 0
+}

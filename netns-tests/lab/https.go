@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// httpsStream sends a request through the virtual address at each interval,
+// every one over a new connection, and notes which node served it.
+type httpsStream struct {
+	lab      *Lab
+	name     string
+	from     *Namespace
+	target   netip.AddrPort
+	path     string
+	interval time.Duration
+	limit    time.Duration // of one request, connecting included
+	stop     atomic.Bool
+	done     chan struct{}
+	requests sync.WaitGroup
+
+	mu      sync.Mutex
+	samples []sample
+}
+
+func (l *Lab) startHTTPS(name string, from *Namespace, target netip.Addr, path string, interval, limit time.Duration) *httpsStream {
+	s := &httpsStream{
+		lab: l, name: name, from: from, target: netip.AddrPortFrom(target, apiPort), path: path,
+		interval: interval, limit: limit, done: make(chan struct{}),
+	}
+	go s.run()
+	return s
+}
+
+// run owns a thread inside the client's namespace that opens the connections.
+func (s *httpsStream) run() {
+	defer close(s.done)
+	runtime.LockOSThread() // never unlocked: the thread is in another namespace
+	if err := s.from.enter(); err != nil {
+		return
+	}
+	for next := s.lab.now(); !s.stop.Load(); {
+		time.Sleep(next - s.lab.now())
+		now := s.lab.now()
+		s.mu.Lock()
+		index := len(s.samples)
+		s.samples = append(s.samples, sample{sent: now})
+		s.mu.Unlock()
+		if fd, err := connectTCP(s.target); err == nil {
+			s.requests.Go(func() { s.request(index, fd) })
+		}
+		if next += s.interval; now > next+stallLimit {
+			next = now
+		}
+	}
+}
+
+// connectTCP begins a connection and does not wait for it.
+func connectTCP(to netip.AddrPort) (int, error) {
+	family := unix.AF_INET
+	if to.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Connect(fd, sockaddr(to)); err != nil && !errors.Is(err, unix.EINPROGRESS) {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func (s *httpsStream) request(index, fd int) {
+	s.mu.Lock()
+	began := s.samples[index].sent
+	s.mu.Unlock()
+	node, err := s.exchange(fd, time.Now().Add(s.limit-(s.lab.now()-began)))
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples[index].node, s.samples[index].latency = node, s.lab.now()-began
+}
+
+// exchange finishes the connection and makes one request; it returns the node
+// that answered with 200.
+func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
+	raw, err := connected(fd, deadline)
+	if err != nil {
+		return 0, err
+	}
+	defer raw.Close()
+	if err := raw.SetDeadline(deadline); err != nil {
+		return 0, err
+	}
+	// The stand-in signs its own certificate; who answers is what is measured.
+	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", s.path); err != nil {
+		return 0, err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)); err != nil {
+		return 0, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("lab: status %d", response.StatusCode)
+	}
+	node, err := strconv.ParseUint(strings.TrimPrefix(response.Header.Get("X-Node"), "n"), 10, 6)
+	return byte(node), err
+}
+
+// connected waits for a connection that was begun and takes over fd.
+func connected(fd int, deadline time.Time) (net.Conn, error) {
+	f := os.NewFile(uintptr(fd), "tcp")
+	defer f.Close()
+	if err := f.SetWriteDeadline(deadline); err != nil {
+		return nil, err
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	if err := raw.Write(func(fd uintptr) bool {
+		if code, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); err != nil || code != 0 {
+			failed = errors.Join(err, unix.Errno(code))
+			return true
+		}
+		_, err := unix.Getpeername(int(fd))
+		return err == nil
+	}); err != nil {
+		return nil, err
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return net.FileConn(f)
+}
+
+func (s *httpsStream) finish() StreamReport {
+	s.stop.Store(true)
+	<-s.done
+	s.requests.Wait()
+	return summarize(s.name, s.target.Addr(), s.interval, s.samples)
+}

@@ -1,0 +1,215 @@
+//go:build netns
+
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var host *Host // one per process, made before any test runs
+
+func TestMain(m *testing.M) {
+	host = Enter()
+	code := m.Run()
+	host.Close()
+	os.Exit(code)
+}
+
+func open(t *testing.T, cfg Config) *Lab {
+	t.Helper()
+	l, err := host.Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	return l
+}
+
+func settleFor(d time.Duration) { <-time.After(d) }
+
+// move gives the address to a node by hand and announces it.
+func move(t *testing.T, n *Node, addr netip.Addr) {
+	t.Helper()
+	require.NoError(t, n.AddAddress(netip.PrefixFrom(addr, addr.BitLen())))
+	require.NoError(t, n.Announce(addr))
+}
+
+func drop(t *testing.T, n *Node, addr netip.Addr) {
+	t.Helper()
+	require.NoError(t, n.RemoveAddress(netip.PrefixFrom(addr, addr.BitLen())))
+}
+
+func TestMeasurementSeesAnAddressMovedByHand(t *testing.T) {
+	l := open(t, Config{Nodes: 2, OffLink: true})
+	first, second := l.Nodes[0], l.Nodes[1]
+	move(t, first, VIP4)
+	settleFor(100 * time.Millisecond)
+	m, err := l.Measure(MeasureConfig{OffLink: true})
+	require.NoError(t, err)
+	settleFor(200 * time.Millisecond)
+	fault := m.Mark("address removed")
+	drop(t, first, VIP4)
+	settleFor(300 * time.Millisecond)
+	move(t, second, VIP4)
+	settleFor(300 * time.Millisecond)
+	r := m.Stop()
+
+	for _, client := range []string{"c1", "c2"} {
+		s := r.Stream(client, VIP4)
+		require.NotNil(t, s)
+		assert.InDelta(t, 300, milliseconds(s.Longest), 150, "%s: longest outage", client)
+		assert.Equal(t, second.ID, s.Last, "%s: last answer", client)
+		assert.Equal(t, []Change{{At: s.Changes[0].At, From: 1, To: 2}}, s.Changes)
+	}
+	assert.Equal(t, 1, r.Takeovers(VIP4, fault))
+	assert.Equal(t, second.ID, r.Taker(VIP4, fault))
+	_, unbound := r.Unbound(first.ID, VIP4, fault)
+	assert.True(t, unbound)
+	assert.Len(t, r.AnnouncementDelays(VIP4, fault), 1)
+	assert.Zero(t, r.Direct.Two())
+	assert.NotZero(t, r.Direct.ARP.ByNode[2])
+	if testing.Verbose() {
+		r.Timeline(os.Stdout, fault)
+	}
+}
+
+func TestMeasurementSeesTwoNodesAnswering(t *testing.T) {
+	l := open(t, Config{Nodes: 3})
+	for _, vip := range []netip.Addr{VIP4, VIP6} {
+		move(t, l.Nodes[0], vip)
+	}
+	m, err := l.Measure(MeasureConfig{Targets: []netip.Addr{VIP4, VIP6}})
+	require.NoError(t, err)
+	settleFor(100 * time.Millisecond)
+	for _, vip := range []netip.Addr{VIP4, VIP6} {
+		require.NoError(t, l.Nodes[1].AddAddress(netip.PrefixFrom(vip, vip.BitLen())))
+	}
+	settleFor(300 * time.Millisecond)
+	for _, vip := range []netip.Addr{VIP4, VIP6} {
+		drop(t, l.Nodes[1], vip)
+	}
+	settleFor(100 * time.Millisecond)
+	r := m.Stop()
+	for kind, got := range map[string]DirectAnswers{"udp": r.Direct.UDP, "arp": r.Direct.ARP, "ns": r.Direct.NS} {
+		assert.InDelta(t, 300, milliseconds(got.Two), 150, kind)
+		assert.Contains(t, got.ByNode, 1, kind)
+		assert.Contains(t, got.ByNode, 2, kind)
+		assert.NotContains(t, got.ByNode, 3, kind)
+	}
+	assert.Zero(t, r.Lost(), "the client's own neighbour cache must stay untouched")
+}
+
+func TestNodeFaults(t *testing.T) {
+	l := open(t, Config{Nodes: 2})
+	n := l.Nodes[0]
+	reachable := func() bool { return l.Reaches(l.Client.Namespace, n.Address, 500*time.Millisecond) }
+	carrier := func() bool {
+		out, err := n.Run("ip", "-br", "link", "show", n.NICs[0].Name)
+		require.NoError(t, err)
+		return !strings.Contains(out, "NO-CARRIER")
+	}
+	require.True(t, reachable())
+
+	_, err := n.CutPort()
+	require.NoError(t, err)
+	assert.False(t, reachable(), "port cut")
+	assert.True(t, carrier(), "a cut port keeps the carrier")
+	_, err = n.HealPort()
+	require.NoError(t, err)
+	assert.True(t, reachable(), "port healed")
+
+	_, err = n.PullCable()
+	require.NoError(t, err)
+	assert.False(t, carrier(), "cable pulled")
+	require.NoError(t, n.PlugCable())
+	assert.Eventually(t, reachable, 5*time.Second, 50*time.Millisecond, "cable plugged")
+
+	require.NoError(t, n.Lose("meta l4proto udp", 100, In))
+	assert.False(t, reachable(), "all UDP lost")
+	require.NoError(t, n.LoseNothing())
+	assert.True(t, reachable(), "no loss")
+
+	p, err := n.Start("sleeper", "sleep", "1000")
+	require.NoError(t, err)
+	require.NoError(t, n.AddAddress(netip.PrefixFrom(VIP4, 32)))
+	_, err = n.PowerOff()
+	require.NoError(t, err)
+	assert.False(t, p.Alive(), "killed by the power cut")
+	require.NoError(t, n.PowerOn())
+	assert.False(t, n.Holds(VIP4), "a booted node has its own addresses only")
+	assert.Eventually(t, reachable, 5*time.Second, 50*time.Millisecond, "booted")
+}
+
+func TestAPIServerModes(t *testing.T) {
+	l := open(t, Config{Nodes: 1})
+	n := l.Nodes[0]
+	move(t, n, VIP4)
+	api, err := n.StartAPIServer()
+	require.NoError(t, err)
+	window := func(mode APIMode, arg string) *StreamReport {
+		require.NoError(t, api.Set(mode, arg))
+		m, err := l.Measure(MeasureConfig{HTTPS: true, NoDirect: true})
+		require.NoError(t, err)
+		settleFor(200 * time.Millisecond)
+		r := m.Stop()
+		require.NotZero(t, r.HTTPS[0].Sent)
+		return &r.HTTPS[0]
+	}
+	for _, c := range []struct {
+		mode APIMode
+		arg  string
+		want bool
+	}{
+		{APIHealthy, "", true},
+		{API500, "", false},
+		{API403, "", false},
+		{API401, "", false},
+		{APIHang, "", false},
+		{APIHandshake, "", false},
+		{APIRefuse, "", false},
+		{APISlow, "50ms", true},
+		{APIShutdown, "", true},
+	} {
+		t.Run(fmt.Sprintf("%s %s", c.mode, c.arg), func(t *testing.T) {
+			got := window(c.mode, c.arg)
+			if c.want {
+				assert.Zero(t, got.Lost)
+				assert.Equal(t, 1, got.Last)
+			} else {
+				assert.Equal(t, got.Sent, got.Lost)
+			}
+		})
+	}
+	require.NoError(t, api.Kill9())
+	_, err = api.Wait(time.Second)
+	require.NoError(t, err)
+}
+
+func TestProcessRunsWithChosenCapabilitiesAndOrdinaryPolicy(t *testing.T) {
+	l := open(t, Config{Nodes: 1})
+	p, err := l.Nodes[0].StartCommand(Command{Name: "caps", Args: []string{"sh", "-c", "grep CapEff /proc/self/status; chrt -p $$"}, Capabilities: []string{"net_admin", "net_raw"}})
+	require.NoError(t, err)
+	code, err := p.Wait(5 * time.Second)
+	require.NoError(t, err)
+	assert.Zero(t, code)
+	assert.Contains(t, p.Stdout(), "0000000000003000")
+	assert.Contains(t, p.Stdout(), "SCHED_OTHER")
+}
+
+func TestProcessSeesItsOwnDirectoryMounts(t *testing.T) {
+	l := open(t, Config{Nodes: 1})
+	n := l.Nodes[0]
+	p, err := n.StartCommand(Command{Name: "mounts", Args: []string{"touch", "/mnt/here"}, Mounts: map[string]string{"/mnt": n.Path("mnt")}})
+	require.NoError(t, err)
+	code, err := p.Wait(5 * time.Second)
+	require.NoError(t, err)
+	require.Zero(t, code, p.Log())
+	assert.FileExists(t, n.Path("mnt/here"))
+	assert.NoFileExists(t, "/mnt/here")
+}

@@ -1,0 +1,87 @@
+package lab
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stallLimit is the lateness of a measuring thread that is reported.
+const stallLimit = 5 * time.Millisecond
+
+// Stall is a time in which the measuring side itself did not run.
+type Stall struct {
+	At     time.Duration `json:"at"`
+	Length time.Duration `json:"length"`
+	CPU    int           `json:"cpu"` // which processor stood still, -1 for a prober's own lateness
+}
+
+// latenessWatch measures what the machine itself does: on every CPU a
+// real-time thread that only sleeps and wakes (its lateness stops everything
+// on that CPU), and one ordinary thread (what programs under test live with).
+type latenessWatch struct {
+	stop atomic.Bool
+	wait sync.WaitGroup
+
+	mu       sync.Mutex
+	stalls   []Stall
+	ordinary time.Duration
+}
+
+func startLatenessWatch(l *Lab) *latenessWatch {
+	w := &latenessWatch{}
+	for cpu := range runtime.NumCPU() {
+		w.wait.Go(func() { w.watchCPU(l, cpu) })
+	}
+	w.wait.Go(func() { w.watchOrdinary(l) })
+	return w
+}
+
+func (w *latenessWatch) watchCPU(l *Lab, cpu int) {
+	runtime.LockOSThread() // never unlocked: the thread is bound to one CPU
+	var set unix.CPUSet
+	set.Set(cpu)
+	if unix.SchedSetaffinity(0, &set) != nil {
+		return
+	}
+	for !w.stop.Load() {
+		if at, late := oversleep(l); late > stallLimit {
+			w.mu.Lock()
+			w.stalls = append(w.stalls, Stall{At: at, Length: late, CPU: cpu})
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (w *latenessWatch) watchOrdinary(l *Lab) {
+	runtime.LockOSThread() // never unlocked: the thread has another policy
+	if setScheduler(0, unix.SCHED_NORMAL, 0) != nil {
+		return
+	}
+	var longest time.Duration
+	for !w.stop.Load() {
+		_, late := oversleep(l)
+		longest = max(longest, late)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ordinary = longest
+}
+
+// oversleep sleeps 2 ms and returns when it should have ended and how much
+// later it did.
+func oversleep(l *Lab) (due, late time.Duration) {
+	due = l.now() + 2*time.Millisecond
+	ts := unix.NsecToTimespec((2 * time.Millisecond).Nanoseconds())
+	_ = unix.Nanosleep(&ts, nil)
+	return due, l.now() - due
+}
+
+func (w *latenessWatch) finish() ([]Stall, time.Duration) {
+	w.stop.Store(true)
+	w.wait.Wait()
+	return w.stalls, w.ordinary
+}

@@ -1,0 +1,210 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MeasureConfig says what to measure. The zero value probes [VIP4] from the
+// on-link client each millisecond and asks every node directly.
+type MeasureConfig struct {
+	Name     string
+	Targets  []netip.Addr  // probed addresses; none = VIP4
+	Interval time.Duration // of client probes, 0 = 1 ms
+	Deadline time.Duration // a later answer counts as lost, 0 = 200 ms
+	OffLink  bool          // probe from the client behind the router, too
+	// HTTPS adds requests through the first target, a new connection each
+	// HTTPSInterval (0 = 10 ms), to HTTPSPath ("" = /livez).
+	HTTPS         bool
+	HTTPSInterval time.Duration
+	HTTPSPath     string
+	// NoDirect leaves out the direct questions to every node. DirectEvery is
+	// their interval by UDP (0 = 2 ms), AskEvery by ARP and ND (0 = 10 ms).
+	NoDirect    bool
+	DirectEvery time.Duration
+	AskEvery    time.Duration
+}
+
+func (c MeasureConfig) withDefaults() MeasureConfig {
+	if len(c.Targets) == 0 {
+		c.Targets = []netip.Addr{VIP4}
+	}
+	for at, value := range map[*time.Duration]time.Duration{
+		&c.Interval: time.Millisecond, &c.Deadline: 200 * time.Millisecond, &c.HTTPSInterval: 10 * time.Millisecond,
+		&c.DirectEvery: 2 * time.Millisecond, &c.AskEvery: 10 * time.Millisecond,
+	} {
+		if *at == 0 {
+			*at = value
+		}
+	}
+	if c.HTTPSPath == "" {
+		c.HTTPSPath = "/livez"
+	}
+	return c
+}
+
+// Measurement is running probes, captures and watches, until Stop.
+type Measurement struct {
+	lab      *Lab
+	cfg      MeasureConfig
+	began    time.Duration
+	streams  []*stream
+	https    []*httpsStream
+	direct   *direct
+	capture  *capture
+	watchers []*bindWatcher
+	lateness *latenessWatch
+
+	once   sync.Once
+	report *Report
+
+	mu    sync.Mutex
+	marks []Mark
+}
+
+// Mark is a moment that the test itself noted.
+type Mark struct {
+	At   time.Duration `json:"at"`
+	Text string        `json:"text"`
+}
+
+// Measure starts measuring. All instants in the report count from [Host.Open].
+func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
+	cfg = cfg.withDefaults()
+	m := &Measurement{lab: l, cfg: cfg, began: l.now()}
+	l.mu.Lock()
+	l.measures[m] = struct{}{}
+	l.mu.Unlock()
+	if err := m.start(); err != nil {
+		m.Stop()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Measurement) start() error {
+	var err error
+	m.lateness = startLatenessWatch(m.lab)
+	for _, n := range m.lab.Nodes {
+		w, err := m.lab.startBindWatcher(n)
+		if err != nil {
+			return err
+		}
+		m.watchers = append(m.watchers, w)
+	}
+	if m.capture, err = m.lab.startCapture(); err != nil {
+		return err
+	}
+	clients := map[string]*Peer{"c1": m.lab.Client}
+	if m.cfg.OffLink {
+		if m.lab.OffLink == nil {
+			return fmt.Errorf("lab: measure from c2: the lab was opened without OffLink")
+		}
+		clients["c2"] = m.lab.OffLink
+	}
+	for _, name := range slices.Sorted(maps.Keys(clients)) {
+		for _, target := range m.cfg.Targets {
+			s, err := m.lab.startStream(name, clients[name].Namespace, target, m.cfg.Interval, m.cfg.Deadline)
+			if err != nil {
+				return err
+			}
+			m.streams = append(m.streams, s)
+		}
+	}
+	if m.cfg.HTTPS {
+		m.https = append(m.https, m.lab.startHTTPS("c1 https", m.lab.Client.Namespace, m.cfg.Targets[0], m.cfg.HTTPSPath, m.cfg.HTTPSInterval, time.Second))
+	}
+	if !m.cfg.NoDirect {
+		m.direct, err = m.lab.startDirect(m.cfg.Targets, m.cfg.DirectEvery, m.cfg.AskEvery)
+	}
+	return err
+}
+
+// Mark notes the moment now in the timeline and returns it.
+func (m *Measurement) Mark(format string, args ...any) time.Duration {
+	at := m.lab.now()
+	m.MarkAt(at, format, args...)
+	return at
+}
+
+// MarkAt notes a moment that is already known.
+func (m *Measurement) MarkAt(at time.Duration, format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.marks = append(m.marks, Mark{At: at, Text: fmt.Sprintf(format, args...)})
+}
+
+// Stop ends all measuring and returns what was seen; again, the same report.
+func (m *Measurement) Stop() *Report {
+	m.once.Do(func() {
+		m.report = m.finish()
+		m.lab.mu.Lock()
+		delete(m.lab.measures, m)
+		m.lab.mu.Unlock()
+	})
+	return m.report
+}
+
+func (m *Measurement) finish() *Report {
+	r := &Report{Name: m.cfg.Name, Began: m.began, Realtime: m.lab.host.realtime, Load: loadAverage(), nodes: m.lab.nodeAddresses()}
+	// All stop together: each waits for its last answers.
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	r.Streams = make([]StreamReport, len(m.streams))
+	for i, s := range m.streams {
+		wait.Go(func() {
+			r.Streams[i] = s.finish()
+			mu.Lock()
+			r.Stalls = append(r.Stalls, s.stalls...)
+			mu.Unlock()
+		})
+	}
+	r.HTTPS = make([]StreamReport, len(m.https))
+	for i, s := range m.https {
+		wait.Go(func() { r.HTTPS[i] = s.finish() })
+	}
+	wait.Wait()
+	if m.direct != nil {
+		r.Direct = m.direct.finish()
+	}
+	if m.capture != nil {
+		r.Announcements, r.Adverts = m.capture.finish()
+	}
+	for _, w := range m.watchers {
+		r.Binds = append(r.Binds, w.finish()...)
+	}
+	slices.SortFunc(r.Binds, func(a, b Bind) int { return int(a.At - b.At) })
+	stalls, ordinary := m.lateness.finish()
+	r.Stalls, r.OrdinaryStall = append(r.Stalls, stalls...), ordinary
+	slices.SortFunc(r.Stalls, func(a, b Stall) int { return int(a.At - b.At) })
+	r.Ended = m.lab.now()
+	m.mu.Lock()
+	r.Marks = slices.Clone(m.marks)
+	m.mu.Unlock()
+	return r
+}
+
+func loadAverage() float64 {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	v, _ := strconv.ParseFloat(first, 64)
+	return v
+}
+
+func (l *Lab) nodeAddresses() map[netip.Addr]int {
+	own := map[netip.Addr]int{}
+	for _, n := range l.Nodes {
+		own[n.Address], own[n.Addr6] = n.ID, n.ID
+	}
+	return own
+}

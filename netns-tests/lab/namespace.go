@@ -1,0 +1,113 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Namespace is one network namespace with a thread that lives inside it.
+type Namespace struct {
+	Name string // name under /run/netns, usable with `ip netns exec`
+
+	jobs chan func()
+	done chan struct{}
+}
+
+// makeNamespace creates a named network namespace and its worker thread.
+func makeNamespace(name string) (*Namespace, error) {
+	n := &Namespace{Name: name, jobs: make(chan func()), done: make(chan struct{})}
+	if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("lab: ip netns add %s: %w: %s", name, err, bytes.TrimSpace(out))
+	}
+	ready := make(chan error)
+	go n.work(ready)
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// work owns one thread inside the namespace. The thread is SCHED_OTHER, because
+// programs under test are started from it and inherit its policy; and it stays
+// until the end, because they are killed when the thread that started them ends.
+func (n *Namespace) work(ready chan<- error) {
+	defer close(n.done)
+	runtime.LockOSThread() // never unlocked: the thread must not serve anything else
+	if err := n.enter(); err != nil {
+		ready <- err
+		return
+	}
+	ready <- setScheduler(0, unix.SCHED_NORMAL, 0)
+	for job := range n.jobs {
+		job()
+	}
+}
+
+func (n *Namespace) path() string { return filepath.Join(netnsRoot, n.Name) }
+
+// enter moves the calling thread, which must be locked, into the namespace.
+func (n *Namespace) enter() error {
+	f, err := os.Open(n.path())
+	if err != nil {
+		return fmt.Errorf("lab: open namespace: %w", err)
+	}
+	defer f.Close()
+	if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("lab: enter namespace %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// Do runs fn on the thread inside the namespace. Sockets opened there belong to
+// the namespace for good. fn must not block for long: everything that happens
+// in the namespace waits for it.
+func (n *Namespace) Do(fn func() error) error {
+	result := make(chan error, 1)
+	n.jobs <- func() { result <- fn() }
+	return <-result
+}
+
+// Run runs a short command inside the namespace and returns its standard
+// output; the error carries what it wrote to standard error.
+func (n *Namespace) Run(name string, args ...string) (string, error) {
+	return n.RunInput("", name, args...)
+}
+
+// RunInput is [Namespace.Run] with a standard input.
+func (n *Namespace) RunInput(input, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
+	if err := n.Do(cmd.Start); err != nil {
+		return "", fmt.Errorf("lab: %s in %s: %w", name, n.Name, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		return out.String(), fmt.Errorf("lab: %s %s in %s: %w: %s", name, strings.Join(args, " "), n.Name, err, bytes.TrimSpace(errs.Bytes()))
+	}
+	return out.String(), nil
+}
+
+// Sysctl writes a per-namespace setting, for example net.ipv4.ip_forward given
+// as "net/ipv4/ip_forward".
+func (n *Namespace) Sysctl(key, value string) error {
+	return n.Do(func() error {
+		if err := os.WriteFile("/proc/sys/"+key, []byte(value), 0o644); err != nil {
+			return fmt.Errorf("lab: sysctl %s in %s: %w", key, n.Name, err)
+		}
+		return nil
+	})
+}
+
+// close ends the worker and deletes the namespace.
+func (n *Namespace) close() {
+	close(n.jobs)
+	<-n.done
+	removeNamespace(n.path())
+}

@@ -1,0 +1,293 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Node is a host that runs the program under test.
+type Node struct {
+	*Namespace
+	ID      int    // from 1
+	Label   string // "n1"
+	NICs    []NIC
+	Address netip.Addr // own IPv4 address on LAN 0, 10.77.0.(10+ID)
+	Addr6   netip.Addr // own IPv6 address on LAN 0, fd77::(10+ID)
+	Dir     string     // for sockets, state and configuration of this node alone
+
+	lab   *Lab
+	procs []*Process
+	api   *APIServer
+}
+
+// NIC is one interface of a node.
+type NIC struct {
+	Name string
+	LAN  int
+	MAC  net.HardwareAddr
+	Port string // its port on the switch
+}
+
+func (l *Lab) buildNode(id int, names []string) error {
+	label := fmt.Sprintf("n%d", id)
+	space, err := l.space(label)
+	if err != nil {
+		return err
+	}
+	n := &Node{Namespace: space, ID: id, Label: label, Address: host4(0, 10+id), Addr6: host6(0, 10+id), Dir: l.nodeDir(label), lab: l}
+	l.Nodes = append(l.Nodes, n)
+	if err := os.MkdirAll(n.Dir, 0o755); err != nil {
+		return fmt.Errorf("lab: directory of %s: %w", label, err)
+	}
+	for lan, name := range names {
+		n.NICs = append(n.NICs, NIC{Name: name, LAN: lan, MAC: hostMAC(lan, 10+id), Port: fmt.Sprintf("p-%s-%d", label, lan)})
+		if err := l.plug(space, n.NICs[lan].Port, name, lan, 10+id); err != nil {
+			return err
+		}
+	}
+	e, err := startEcho(space, id)
+	if err != nil {
+		return err
+	}
+	l.echoes = append(l.echoes, e)
+	return nil
+}
+
+func (n *Node) routeOffLink() error {
+	return n.lab.batch(n.Name, "route add 10.97.0.0/24 via "+host4(0, 254).String()+"\nroute add fd97::/64 via "+host6(0, 254).String())
+}
+
+// CutPort silently stops all traffic of the node at the switch: the carrier
+// stays, frames are lost in both directions. It returns when that happened.
+func (n *Node) CutPort() (time.Duration, error) { return n.setPorts(brStateDisabled) }
+
+// HealPort undoes [Node.CutPort].
+func (n *Node) HealPort() (time.Duration, error) { return n.setPorts(brStateForwarding) }
+
+func (n *Node) setPorts(state byte) (time.Duration, error) {
+	for _, nic := range n.NICs {
+		if err := n.lab.bridge.setState(nic.Port, state); err != nil {
+			return 0, err
+		}
+	}
+	return n.lab.now(), nil
+}
+
+// PullCable takes the carrier away from the node's first NIC.
+func (n *Node) PullCable() (time.Duration, error) {
+	err := n.lab.ip("-n", n.lab.Switch.Name, "link", "set", n.NICs[0].Port, "down")
+	return n.lab.now(), err
+}
+
+// PlugCable undoes [Node.PullCable].
+func (n *Node) PlugCable() error {
+	return n.lab.ip("-n", n.lab.Switch.Name, "link", "set", n.NICs[0].Port, "up")
+}
+
+// LinkDown sets the node's first NIC administratively down, which also takes
+// its IPv6 addresses; [Node.LinkUp] puts the node's own one back.
+func (n *Node) LinkDown() error {
+	_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "down")
+	return err
+}
+
+// LinkUp undoes [Node.LinkDown].
+func (n *Node) LinkUp() error {
+	return n.lab.batch(n.Name, fmt.Sprintf("link set %s up\naddr replace %s/64 dev %s nodad", n.NICs[0].Name, n.Addr6, n.NICs[0].Name))
+}
+
+// PowerOff cuts the node off and kills everything that runs on it.
+func (n *Node) PowerOff() (time.Duration, error) {
+	pids := processesIn(n.path())
+	at, err := n.CutPort()
+	for _, pid := range pids {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	n.KillAll()
+	return at, err
+}
+
+// PowerOn gives a node that was powered off the state of a fresh boot: new
+// interfaces with its own addresses only, an empty ruleset, no program running.
+func (n *Node) PowerOn() error {
+	n.KillAll()
+	if _, err := n.Run("nft", "flush", "ruleset"); err != nil {
+		return err
+	}
+	for i := range n.NICs {
+		if err := n.DeleteNIC(i); err != nil {
+			return err
+		}
+		if err := n.CreateNIC(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteNIC removes the interface from the node, as unplugging a USB adapter does.
+func (n *Node) DeleteNIC(i int) error {
+	return n.lab.ip("-n", n.lab.Switch.Name, "link", "del", n.NICs[i].Port)
+}
+
+// CreateNIC makes the interface again, with the same name, MAC and addresses.
+func (n *Node) CreateNIC(i int) error {
+	nic := n.NICs[i]
+	if err := n.lab.plug(n.Namespace, nic.Port, nic.Name, nic.LAN, 10+n.ID); err != nil {
+		return err
+	}
+	if n.lab.OffLink != nil && i == 0 {
+		return n.routeOffLink()
+	}
+	return nil
+}
+
+// RenameNIC gives an interface another name while it stays up.
+func (n *Node) RenameNIC(i int, name string) error {
+	if _, err := n.Run("ip", "link", "set", n.NICs[i].Name, "name", name); err != nil {
+		return err
+	}
+	n.NICs[i].Name = name
+	return nil
+}
+
+// AddAddress adds an address to the node's first NIC by hand.
+func (n *Node) AddAddress(p netip.Prefix) error {
+	_, err := n.Run("ip", "addr", "add", p.String(), "dev", n.NICs[0].Name, "nodad")
+	return err
+}
+
+// RemoveAddress removes an address from the node's first NIC by hand.
+func (n *Node) RemoveAddress(p netip.Prefix) error {
+	_, err := n.Run("ip", "addr", "del", p.String(), "dev", n.NICs[0].Name)
+	return err
+}
+
+// Announce sends one gratuitous ARP request or unsolicited neighbour
+// advertisement for the address from the node's first NIC, as a person who
+// moves an address by hand would.
+func (n *Node) Announce(addr netip.Addr) error {
+	index, err := n.linkIndex(n.NICs[0].Name)
+	if err != nil {
+		return err
+	}
+	fd, err := packetSocket(n.Namespace, 0, index)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, gratuitous(n.NICs[0].MAC, addr)); err != nil {
+		return fmt.Errorf("lab: announce %s from %s: %w", addr, n.Label, err)
+	}
+	return nil
+}
+
+// Addresses lists the node's addresses, without loopback and link-local ones,
+// by interface name.
+func (n *Node) Addresses() (map[string][]netip.Addr, error) {
+	found := map[string][]netip.Addr{}
+	err := n.Do(func() error {
+		links, err := net.Interfaces()
+		if err != nil {
+			return fmt.Errorf("lab: interfaces of %s: %w", n.Label, err)
+		}
+		for _, link := range links {
+			addrs, err := link.Addrs()
+			if err != nil {
+				continue // it went away between the two calls
+			}
+			for _, a := range addrs {
+				p, err := netip.ParsePrefix(a.String())
+				if err == nil && !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast() {
+					found[link.Name] = append(found[link.Name], p.Addr())
+				}
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Holds reports whether the node has the address on any interface.
+func (n *Node) Holds(addr netip.Addr) bool {
+	byLink, err := n.Addresses()
+	if err != nil {
+		return false
+	}
+	for _, addrs := range byLink {
+		if slices.Contains(addrs, addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// Path returns a path inside the node's own directory.
+func (n *Node) Path(name string) string { return filepath.Join(n.Dir, name) }
+
+// WriteFile puts a file into the node's own directory and returns its path.
+func (n *Node) WriteFile(name, content string, mode os.FileMode) (string, error) {
+	path := n.Path(name)
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		return "", fmt.Errorf("lab: write for %s: %w", n.Label, err)
+	}
+	return path, os.Chmod(path, mode)
+}
+
+// State is what a program may change on a node's host.
+type State struct {
+	Addresses, Routes, Rules, Ruleset, Sysctls string
+}
+
+// State reads the node's addresses, routes, rules, nftables ruleset and network
+// sysctls in a comparable form: lifetimes and counters are left out.
+func (n *Node) State() (State, error) {
+	var s State
+	var err error
+	if s.Addresses, err = n.stableJSON("ip", "-j", "addr", "show"); err != nil {
+		return s, err
+	}
+	if s.Routes, err = n.Run("sh", "-c", "ip route show table all | sort; ip -6 route show table all | sed 's/expires [0-9]*sec//' | sort"); err != nil {
+		return s, err
+	}
+	if s.Rules, err = n.Run("sh", "-c", "ip rule; ip -6 rule"); err != nil {
+		return s, err
+	}
+	if s.Ruleset, err = n.Run("nft", "-s", "list", "ruleset"); err != nil {
+		return s, err
+	}
+	s.Sysctls, err = n.Run("sh", "-c", "find /proc/sys/net/ipv4/conf /proc/sys/net/ipv6/conf /proc/sys/net/ipv4/ip_* -type f -readable 2>/dev/null | sort | xargs grep -s -H . | grep -v -e stable_secret -e ra_")
+	return s, err
+}
+
+// stableJSON drops what changes by itself from the output of ip -j.
+func (n *Node) stableJSON(name string, args ...string) (string, error) {
+	out, err := n.Run(name, args...)
+	if err != nil {
+		return "", err
+	}
+	var links []map[string]any
+	if err := json.Unmarshal([]byte(out), &links); err != nil {
+		return "", fmt.Errorf("lab: %s %s: %w", name, strings.Join(args, " "), err)
+	}
+	for _, link := range links {
+		infos, _ := link["addr_info"].([]any)
+		for _, info := range infos {
+			if m, ok := info.(map[string]any); ok {
+				delete(m, "valid_life_time")
+				delete(m, "preferred_life_time")
+			}
+		}
+	}
+	text, err := json.MarshalIndent(links, "", " ")
+	return string(text), err
+}

@@ -1,0 +1,172 @@
+package lab
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Report is everything a measurement saw. Instants count from [Host.Open];
+// durations are nanoseconds in JSON.
+type Report struct {
+	Name          string         `json:"name,omitempty"`
+	Began         time.Duration  `json:"began"`
+	Ended         time.Duration  `json:"ended"`
+	Marks         []Mark         `json:"marks,omitempty"`
+	Streams       []StreamReport `json:"streams"`
+	HTTPS         []StreamReport `json:"https,omitempty"`
+	Direct        DirectReport   `json:"direct"`
+	Announcements []Announcement `json:"announcements,omitempty"`
+	Adverts       []Advert       `json:"adverts,omitempty"`
+	Binds         []Bind         `json:"binds,omitempty"`
+	Realtime      bool           `json:"realtime"`      // the probers ran with SCHED_RR
+	Stalls        []Stall        `json:"stalls"`        // lateness of the probers above 5 ms
+	OrdinaryStall time.Duration  `json:"ordinaryStall"` // longest lateness of an ordinary process
+	Load          float64        `json:"load"`          // load average of the machine at the end
+
+	nodes map[netip.Addr]int
+}
+
+// Stream returns what a client saw of an address, nil if it did not probe it.
+func (r *Report) Stream(client string, target netip.Addr) *StreamReport {
+	for i, s := range r.Streams {
+		if s.Client == client && s.Target == target {
+			return &r.Streams[i]
+		}
+	}
+	return nil
+}
+
+// Longest is the longest outage over all UDP streams.
+func (r *Report) Longest() time.Duration {
+	var longest time.Duration
+	for _, s := range r.Streams {
+		longest = max(longest, s.Longest)
+	}
+	return longest
+}
+
+// LongestAfter is the longest outage over all UDP streams from the instant on.
+func (r *Report) LongestAfter(at time.Duration) time.Duration {
+	var longest time.Duration
+	for _, s := range r.Streams {
+		longest = max(longest, s.LongestAfter(at))
+	}
+	return longest
+}
+
+// Lost is the number of lost UDP probes over all streams.
+func (r *Report) Lost() int {
+	lost := 0
+	for _, s := range r.Streams {
+		lost += s.Lost
+	}
+	return lost
+}
+
+// MaxStall is the longest lateness of the probers.
+func (r *Report) MaxStall() time.Duration {
+	var longest time.Duration
+	for _, s := range r.Stalls {
+		longest = max(longest, s.Length)
+	}
+	return longest
+}
+
+// StallIn is the longest stall that touches the span [from, to].
+func (r *Report) StallIn(from, to time.Duration) time.Duration {
+	var longest time.Duration
+	for _, s := range r.Stalls {
+		if s.At <= to && s.At+s.Length >= from {
+			longest = max(longest, s.Length)
+		}
+	}
+	return longest
+}
+
+// Takeovers counts how often a node bound the address after the instant.
+func (r *Report) Takeovers(addr netip.Addr, after time.Duration) int {
+	return len(r.bindsOf(addr, after))
+}
+
+// Taker is the node that bound the address last, 0 if none did.
+func (r *Report) Taker(addr netip.Addr, after time.Duration) int {
+	binds := r.bindsOf(addr, after)
+	if len(binds) == 0 {
+		return 0
+	}
+	return binds[len(binds)-1].Node
+}
+
+func (r *Report) bindsOf(addr netip.Addr, after time.Duration) []Bind {
+	var found []Bind
+	for _, b := range r.Binds {
+		if b.Added && b.Address == addr && b.At >= after {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// Unbound is when the node lost the address, at or after the instant.
+func (r *Report) Unbound(node int, addr netip.Addr, after time.Duration) (time.Duration, bool) {
+	for _, b := range r.Binds {
+		if !b.Added && b.Node == node && b.Address == addr && b.At >= after {
+			return b.At, true
+		}
+	}
+	return 0, false
+}
+
+// AnnouncementDelays is, for every bind of the address after the instant, the
+// time to that node's first announcement of it. A bind without one is left out.
+func (r *Report) AnnouncementDelays(addr netip.Addr, after time.Duration) []time.Duration {
+	var delays []time.Duration
+	for _, b := range r.bindsOf(addr, after) {
+		// The watcher learns of the bind a moment after the kernel did it; IPv6
+		// addresses are reported by a work queue of the kernel.
+		slack := 500 * time.Microsecond
+		if addr.Is6() {
+			slack = 20 * time.Millisecond
+		}
+		for _, a := range r.Announcements {
+			if a.Node == b.Node && a.Address == addr && a.At >= b.At-slack {
+				delays = append(delays, max(a.At-b.At, 0))
+				break
+			}
+		}
+	}
+	return delays
+}
+
+// LastAdvert is the node's last advertisement before the instant.
+func (r *Report) LastAdvert(node int, before time.Duration) (Advert, bool) {
+	for _, a := range slices.Backward(r.Adverts) {
+		if a.Node == node && a.At <= before {
+			return a, true
+		}
+	}
+	return Advert{}, false
+}
+
+// AdvertsOf returns the node's advertisements in [from, to).
+func (r *Report) AdvertsOf(node int, from, to time.Duration) []Advert {
+	var found []Advert
+	for _, a := range r.Adverts {
+		if a.Node == node && a.At >= from && a.At < to {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// AnnouncementsAfter counts announcements of the address from the instant on.
+func (r *Report) AnnouncementsAfter(addr netip.Addr, at time.Duration) []Announcement {
+	var found []Announcement
+	for _, a := range r.Announcements {
+		if a.Address == addr && a.At >= at {
+			found = append(found, a)
+		}
+	}
+	return found
+}

@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// receiveBuffer holds what arrives while a measuring thread is late.
+const receiveBuffer = 8 << 20
+
+// udpSocket opens a non-blocking UDP socket of the address's family inside the
+// namespace, with kernel receive timestamps.
+func udpSocket(space *Namespace, local netip.AddrPort, options ...func(fd int) error) (int, error) {
+	family := unix.AF_INET
+	if local.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	fd := -1
+	err := space.Do(func() (err error) {
+		fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		if family == unix.AF_INET6 {
+			if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
+				return err
+			}
+		}
+		for _, option := range append(options, timestamps, largeBuffer) {
+			if err := option(fd); err != nil {
+				return err
+			}
+		}
+		return unix.Bind(fd, sockaddr(local))
+	})
+	if err != nil {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		return -1, fmt.Errorf("lab: UDP socket on %s in %s: %w", local, space.Name, err)
+	}
+	return fd, nil
+}
+
+// packetSocket opens a non-blocking AF_PACKET socket for one protocol on one
+// interface, or on all interfaces if index is 0.
+func packetSocket(space *Namespace, protocol uint16, index int, options ...func(fd int) error) (int, error) {
+	fd := -1
+	err := space.Do(func() (err error) {
+		// Protocol 0: nothing is queued before the filter is in place.
+		fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		for _, option := range append(options, timestamps, largeBuffer) {
+			if err := option(fd); err != nil {
+				return err
+			}
+		}
+		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(protocol), Ifindex: index})
+	})
+	if err != nil {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		return -1, fmt.Errorf("lab: packet socket in %s: %w", space.Name, err)
+	}
+	return fd, nil
+}
+
+func timestamps(fd int) error {
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+}
+
+func largeBuffer(fd int) error {
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
+}
+
+func sockaddr(a netip.AddrPort) unix.Sockaddr {
+	if a.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+}
+
+// receiver reads datagrams and the kernel's timestamps without allocating.
+type receiver struct {
+	data    [2048]byte
+	control [256]byte
+}
+
+// next reads one datagram; ok is false when nothing is queued.
+func (r *receiver) next(fd int) (data []byte, stamp time.Time, from unix.Sockaddr, ok bool) {
+	for {
+		n, cn, _, from, err := unix.Recvmsg(fd, r.data[:], r.control[:], 0)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, time.Time{}, nil, false
+		}
+		return r.data[:n], stampOf(r.control[:cn]), from, true
+	}
+}
+
+// stampOf finds SCM_TIMESTAMPNS; without one it is now.
+func stampOf(control []byte) time.Time {
+	if data, ok := controlMessage(control, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS); ok && len(data) >= 16 {
+		return time.Unix(int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:])))
+	}
+	return time.Now()
+}
+
+// controlMessage finds one control message and returns its data.
+func controlMessage(control []byte, level, kind int32) ([]byte, bool) {
+	for len(control) >= unix.SizeofCmsghdr {
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
+		length := int(h.Len)
+		if length < unix.SizeofCmsghdr || length > len(control) {
+			return nil, false
+		}
+		if h.Level == level && h.Type == kind {
+			return control[unix.CmsgLen(0):length], true
+		}
+		control = control[min(unix.CmsgSpace(length-unix.CmsgLen(0)), len(control)):]
+	}
+	return nil, false
+}
+
+// waitReadable waits until one of the sockets is readable or the time is over.
+func waitReadable(fds []unix.PollFd, limit time.Duration) {
+	ts := unix.NsecToTimespec(max(limit, 0).Nanoseconds())
+	_, _ = unix.Ppoll(fds, &ts, nil)
+}
+
+// networkOrder converts a 16-bit number for a field that is big-endian in memory.
+func networkOrder(v uint16) uint16 {
+	var b [2]byte
+	binary.BigEndian.PutUint16(b[:], v)
+	return binary.NativeEndian.Uint16(b[:])
+}

@@ -1,0 +1,119 @@
+package lab
+
+import (
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stream sends one UDP probe each interval from a client to an address and
+// notes which node answered which probe.
+type stream struct {
+	lab      *Lab
+	name     string
+	target   netip.AddrPort
+	interval time.Duration
+	deadline time.Duration // a later answer counts as lost
+	fd       int
+	stop     atomic.Bool
+	answered atomic.Int64 // probes answered so far
+	done     chan struct{}
+	samples  []sample // owned by run until done
+	stalls   []Stall
+}
+
+// sample is one probe: when it was sent, and who answered how fast.
+type sample struct {
+	sent    time.Duration
+	latency time.Duration // meaningless while node is 0
+	node    byte
+}
+
+func (l *Lab) startStream(name string, from *Namespace, target netip.Addr, interval, deadline time.Duration) (*stream, error) {
+	local := netip.IPv4Unspecified()
+	if target.Is6() {
+		local = netip.IPv6Unspecified()
+	}
+	fd, err := udpSocket(from, netip.AddrPortFrom(local, 0))
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{
+		lab: l, name: name, target: netip.AddrPortFrom(target, echoPort), interval: interval, deadline: deadline,
+		fd: fd, done: make(chan struct{}), samples: make([]sample, 0, 1<<16),
+	}
+	go s.run()
+	return s, nil
+}
+
+func (s *stream) run() {
+	defer close(s.done)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer unix.Close(s.fd)
+	var r receiver
+	poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
+	to := sockaddr(s.target)
+	buf := make([]byte, payloadSize)
+	next := s.lab.now()
+	var end time.Duration // when the last answers must be in, once stopping
+	for {
+		waitReadable(poll, next-s.lab.now())
+		s.drain(&r)
+		now := s.lab.now()
+		switch {
+		case end > 0 && now >= end:
+			return
+		case now < next:
+		case s.stop.Load():
+			if end == 0 {
+				end = now + s.deadline
+			}
+			next = now + time.Millisecond
+		default:
+			next = s.send(now, next, to, buf)
+		}
+	}
+}
+
+// send sends the probe that was due at due and returns when the next one is.
+// Probes that were missed by a stall are not made up for: a burst would
+// measure nothing.
+func (s *stream) send(now, due time.Duration, to unix.Sockaddr, buf []byte) time.Duration {
+	payload{seq: uint64(len(s.samples))}.put(buf)
+	s.samples = append(s.samples, sample{sent: now})
+	_ = unix.Sendto(s.fd, buf, unix.MSG_DONTWAIT, to) // an error is a lost probe
+	if late := now - due; late > stallLimit {
+		s.stalls = append(s.stalls, Stall{At: due, Length: late, CPU: -1})
+		return now + s.interval
+	}
+	return due + s.interval
+}
+
+func (s *stream) drain(r *receiver) {
+	for {
+		data, stamp, _, ok := r.next(s.fd)
+		if !ok {
+			return
+		}
+		p, ok := parsePayload(data)
+		if !ok || p.node == 0 || p.seq >= uint64(len(s.samples)) {
+			continue
+		}
+		probe := &s.samples[p.seq]
+		latency := s.lab.instant(stamp) - probe.sent
+		if probe.node == 0 && latency <= s.deadline {
+			probe.node, probe.latency = p.node, latency
+			s.answered.Add(1)
+		}
+	}
+}
+
+func (s *stream) finish() StreamReport {
+	s.stop.Store(true)
+	<-s.done
+	return summarize(s.name, s.target.Addr(), s.interval, s.samples)
+}

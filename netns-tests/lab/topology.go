@@ -1,0 +1,344 @@
+package lab
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The virtual addresses that measurements probe unless told otherwise.
+var (
+	VIP4 = netip.MustParseAddr("10.77.0.100")
+	VIP6 = netip.MustParseAddr("fd77::100")
+)
+
+// Config says what a lab looks like. The zero value is three nodes with one
+// NIC named eth0, an on-link client and nothing else.
+type Config struct {
+	Nodes int // number of nodes, 0 = 3
+	// NICs holds the NIC names of each node, in order of LANs; a node without
+	// an entry has the first node's, and without any entry one NIC eth0.
+	// LAN 0 is 10.77.0.0/24 and fd77::/64, LAN 1 10.78.., LAN 2 10.79...
+	NICs    [][]string
+	OffLink bool // adds the router r1 and the client c2 behind it
+}
+
+// Lab is a running network of namespaces.
+type Lab struct {
+	Nodes   []*Node
+	Client  *Peer // c1, on-link
+	Router  *Peer // r1, nil without OffLink
+	OffLink *Peer // c2, nil without OffLink
+	Dir     string
+	Switch  *Namespace
+
+	run     string
+	host    *Host
+	epoch   time.Time
+	monitor *Peer
+	bridge  *bridgeControl
+	lock    *os.File
+	reaper  *exec.Cmd
+	pipe    io.Closer
+	spaces  []*Namespace
+	lans    int
+	echoes  []*echo
+
+	mu       sync.Mutex
+	measures map[*Measurement]struct{} // not stopped yet
+}
+
+// Peer is a host of the lab that runs no program under test.
+type Peer struct {
+	*Namespace
+	MAC     net.HardwareAddr
+	Address netip.Addr // its IPv4 address
+	Addr6   netip.Addr
+	port    string // its port on the switch
+}
+
+// Open builds a lab. Close it; it is also removed when this process ends.
+func (h *Host) Open(cfg Config) (*Lab, error) {
+	if os.Geteuid() != 0 {
+		return nil, fmt.Errorf("lab: needs root to make network namespaces: run it with sudo")
+	}
+	cfg = cfg.withDefaults()
+	l := &Lab{host: h, epoch: time.Now(), lans: cfg.lans(), measures: map[*Measurement]struct{}{}, run: fmt.Sprintf("%s%d.%d", runPrefix, os.Getpid(), h.runs.Add(1))}
+	h.mu.Lock()
+	h.labs[l] = struct{}{}
+	h.mu.Unlock()
+	if err := l.build(cfg); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Nodes == 0 {
+		c.Nodes = 3
+	}
+	if len(c.NICs) == 0 {
+		c.NICs = [][]string{{"eth0"}}
+	}
+	for len(c.NICs) < c.Nodes {
+		c.NICs = append(c.NICs, c.NICs[0])
+	}
+	return c
+}
+
+func (c Config) lans() int {
+	n := 1
+	for _, nics := range c.NICs {
+		n = max(n, len(nics))
+	}
+	return n
+}
+
+func (l *Lab) build(cfg Config) error {
+	var err error
+	if l.Dir, l.lock, err = claimRun(l.run); err != nil {
+		return err
+	}
+	if l.pipe, l.reaper, err = startReaper(l.run); err != nil {
+		return err
+	}
+	if err := l.buildSwitch(); err != nil {
+		return err
+	}
+	for i := range cfg.Nodes {
+		if err := l.buildNode(i+1, cfg.NICs[i]); err != nil {
+			return err
+		}
+	}
+	if l.Client, err = l.buildPeer("c1", 201); err != nil {
+		return err
+	}
+	if l.monitor, err = l.buildPeer("monitor", 250); err != nil {
+		return err
+	}
+	if cfg.OffLink {
+		if err := l.buildOffLink(); err != nil {
+			return err
+		}
+	}
+	return l.settle()
+}
+
+func (l *Lab) buildSwitch() error {
+	var err error
+	if l.Switch, err = l.space("sw"); err != nil {
+		return err
+	}
+	// The switch is no host: without IPv6 on its ports it says nothing itself.
+	for _, key := range []string{"all", "default"} {
+		if err := l.Switch.Sysctl("net/ipv6/conf/"+key+"/disable_ipv6", "1"); err != nil {
+			return err
+		}
+	}
+	for lan := range l.lans {
+		br := bridgeName(lan)
+		if err := l.ip("-n", l.Switch.Name, "link", "add", br, "type", "bridge", "stp_state", "0", "forward_delay", "0", "mcast_snooping", "0"); err != nil {
+			return err
+		}
+		if err := l.ip("-n", l.Switch.Name, "link", "set", br, "up"); err != nil {
+			return err
+		}
+	}
+	l.bridge, err = openBridgeControl(l.Switch)
+	return err
+}
+
+// space makes a namespace that belongs to this run.
+func (l *Lab) space(name string) (*Namespace, error) {
+	n, err := makeNamespace(l.run + "-" + name)
+	if err != nil {
+		return nil, err
+	}
+	l.spaces = append(l.spaces, n)
+	if err := n.Sysctl("net/ipv6/conf/default/accept_dad", "0"); err != nil {
+		return nil, err
+	}
+	if _, err := n.Run("ip", "link", "set", "lo", "up"); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// buildPeer adds a host to LAN 0 with host number id.
+func (l *Lab) buildPeer(name string, id int) (*Peer, error) {
+	space, err := l.space(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Peer{Namespace: space, MAC: hostMAC(0, id), Address: host4(0, id), Addr6: host6(0, id), port: "p-" + name}
+	return p, l.plug(space, p.port, "eth0", 0, id)
+}
+
+// plug makes a veth from the namespace to the switch and gives it addresses.
+func (l *Lab) plug(space *Namespace, port, nic string, lan, id int) error {
+	script := strings.Join([]string{
+		fmt.Sprintf("link add %s type veth peer name %s address %s netns %s", port, nic, hostMAC(lan, id), space.Name),
+		fmt.Sprintf("link set %s master %s", port, bridgeName(lan)),
+		fmt.Sprintf("link set %s up", port),
+	}, "\n")
+	if err := l.batch(l.Switch.Name, script); err != nil {
+		return err
+	}
+	return l.batch(space.Name, strings.Join([]string{
+		fmt.Sprintf("link set %s up", nic),
+		fmt.Sprintf("addr add %s/24 brd + dev %s", host4(lan, id), nic),
+		fmt.Sprintf("addr add %s/64 dev %s nodad", host6(lan, id), nic),
+	}, "\n"))
+}
+
+// buildOffLink puts c2 (10.97.0.2, fd97::2) behind r1 (.254 on LAN 0).
+func (l *Lab) buildOffLink() error {
+	var err error
+	if l.Router, err = l.buildPeer("r1", 254); err != nil {
+		return err
+	}
+	c2, err := l.space("c2")
+	if err != nil {
+		return err
+	}
+	l.OffLink = &Peer{Namespace: c2, Address: netip.MustParseAddr("10.97.0.2"), Addr6: netip.MustParseAddr("fd97::2")}
+	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
+		if err := l.Router.Sysctl(key, "1"); err != nil {
+			return err
+		}
+	}
+	if err := l.batch(l.Router.Name, strings.Join([]string{
+		"link add far type veth peer name eth0 netns " + c2.Name,
+		"link set far up",
+		"addr add 10.97.0.1/24 dev far",
+		"addr add fd97::1/64 dev far nodad",
+	}, "\n")); err != nil {
+		return err
+	}
+	if err := l.batch(c2.Name, strings.Join([]string{
+		"link set eth0 up",
+		"addr add 10.97.0.2/24 dev eth0",
+		"addr add fd97::2/64 dev eth0 nodad",
+		"route add default via 10.97.0.1",
+		"route add default via fd97::1",
+	}, "\n")); err != nil {
+		return err
+	}
+	for _, n := range l.Nodes {
+		if err := n.routeOffLink(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits until every node can be reached, so that no measurement starts
+// on a network that is still coming up.
+func (l *Lab) settle() error {
+	for _, n := range l.Nodes {
+		for _, addr := range []netip.Addr{n.Address, n.Addr6} {
+			if !l.Reaches(l.Client.Namespace, addr, 5*time.Second) {
+				return fmt.Errorf("lab: %s does not answer at %s", n.Label, addr)
+			}
+		}
+	}
+	return nil
+}
+
+// Reaches reports whether the echo at an address answers within the limit.
+func (l *Lab) Reaches(from *Namespace, addr netip.Addr, limit time.Duration) bool {
+	s, err := l.startStream("", from, addr, 5*time.Millisecond, min(limit, 200*time.Millisecond))
+	if err != nil {
+		return false
+	}
+	for end := l.now() + limit; l.now() < end && s.answered.Load() == 0; {
+		time.Sleep(2 * time.Millisecond)
+	}
+	r := s.finish()
+	return r.Sent > r.Lost
+}
+
+// Close stops every program of the lab and removes it. It may be called twice.
+func (l *Lab) Close() {
+	l.host.mu.Lock()
+	_, open := l.host.labs[l]
+	delete(l.host.labs, l)
+	l.host.mu.Unlock()
+	if !open {
+		return
+	}
+	for _, m := range l.running() {
+		m.Stop()
+	}
+	for _, e := range l.echoes {
+		e.close()
+	}
+	for _, n := range l.Nodes {
+		n.KillAll()
+	}
+	if l.bridge != nil {
+		l.bridge.close()
+	}
+	for _, s := range l.spaces {
+		s.close()
+	}
+	if l.lock != nil {
+		removeRun(l.run)
+		l.lock.Close()
+	}
+	if l.pipe != nil {
+		l.pipe.Close()
+		_ = l.reaper.Wait()
+	}
+}
+
+// running lists the measurements that nobody has stopped, as after a failure.
+func (l *Lab) running() []*Measurement {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.measures))
+}
+
+// now is the lab's clock: monotonic, zero at Open.
+func (l *Lab) now() time.Duration { return time.Since(l.epoch) }
+
+// instant converts a kernel timestamp (CLOCK_REALTIME) to the lab's clock
+// through its age, so that steps of the wall clock do no harm.
+func (l *Lab) instant(stamp time.Time) time.Duration {
+	now := time.Now()
+	age := max(time.Duration(now.UnixNano()-stamp.UnixNano()), 0)
+	return now.Sub(l.epoch) - min(age, time.Second)
+}
+
+func (l *Lab) ip(args ...string) error {
+	_, err := l.Switch.Run("ip", args...)
+	return err
+}
+
+func (l *Lab) batch(space, script string) error {
+	_, err := l.Switch.RunInput(script, "ip", "-n", space, "-batch", "-")
+	return err
+}
+
+func bridgeName(lan int) string    { return fmt.Sprintf("br%d", lan) }
+func host4(lan, id int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(77 + lan), 0, byte(id)}) }
+
+func hostMAC(lan, id int) net.HardwareAddr {
+	return net.HardwareAddr{0x02, 0x6b, 0x76, byte(lan), 0, byte(id)}
+}
+func (l *Lab) nodeDir(name string) string { return filepath.Join(l.Dir, name) }
+
+// host6 writes the host number in decimal digits, so that fd77::11 is n1.
+func host6(lan, id int) netip.Addr {
+	return netip.MustParseAddr(fmt.Sprintf("fd%d::%d", 77+lan, id))
+}

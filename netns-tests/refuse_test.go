@@ -1,0 +1,87 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+const fileHead = "apiVersion: keepvip/v1\nkind: Config\n"
+
+func TestBadConfigurationIsRefused(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	openKey, err := n.WriteFile("open.key", strings.Repeat("ab", 32)+"\n", 0o644)
+	require.NoError(t, err)
+	vip := func(lines string) string { return fileHead + "vips:\n- addresses: [10.77.0.100]\n" + lines }
+	for _, c := range []struct {
+		name string
+		file string   // content, "" for none
+		args []string // instead of a file
+		want []string // in the one line of the error
+	}{
+		{name: "unknown key", file: vip("  priorty: 100\n"), want: []string{"keepvip.yaml", "priorty"}},
+		{name: "duplicate key", file: vip("  priority: 100\n  priority: 101\n"), want: []string{"keepvip.yaml", "priority"}},
+		{name: "address in no local subnet", args: []string{"--vip", "192.0.2.10", "--check", "none"}, want: []string{"192.0.2.10", "interface"}},
+		{name: "VRID 0", file: vip("  vrrp: {id: 0}\n"), want: []string{"keepvip.yaml", "id"}},
+		{name: "VRID 256", file: vip("  vrrp: {id: 256}\n"), want: []string{"keepvip.yaml", "256"}},
+		{name: "VRID 256 as a flag", args: []string{"--vip", "10.77.0.100", "--vrid", "256"}, want: []string{"vrid", "256"}},
+		{name: "unreadable key file", args: []string{"--vip", "10.77.0.100", "--key-file", "/nonexistent/key"}, want: []string{"/nonexistent/key"}},
+		{name: "world-readable key file", args: []string{"--vip", "10.77.0.100", "--key-file", openKey}, want: []string{openKey}},
+		{name: "interval 0", file: vip("  vrrp: {advertisementInterval: 0s}\n"), want: []string{"keepvip.yaml", "advertisementInterval"}},
+		{name: "interval 0 as a flag", args: []string{"--vip", "10.77.0.100", "--advertisement-interval", "0s"}, want: []string{"advertisement-interval"}},
+		{name: "no address", args: []string{}, want: []string{"vip"}},
+		{name: "no such file", args: []string{"--config", "/nonexistent/keepvip.yaml"}, want: []string{"/nonexistent/keepvip.yaml"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := c.args
+			if c.file != "" {
+				path, err := n.WriteFile("keepvip.yaml", c.file, 0o644)
+				require.NoError(t, err)
+				args = []string{"--config", path}
+			}
+			before, err := n.State()
+			require.NoError(t, err)
+			p, err := trial.Keepvip{}.Run(n, args...)
+			require.NoError(t, err)
+			code, err := p.Wait(5 * time.Second)
+			require.NoError(t, err, p.Log())
+			after, err := n.State()
+			require.NoError(t, err)
+
+			assert.Equal(t, 2, code, "exit status")
+			assert.Empty(t, p.Stdout())
+			message := strings.TrimSuffix(p.Stderr(), "\n")
+			assert.NotEmpty(t, message)
+			assert.NotContains(t, message, "\n", "more than one line")
+			for _, want := range c.want {
+				assert.Contains(t, message, want)
+			}
+			assert.Equal(t, before, after, "the host was changed")
+		})
+	}
+}
+
+func TestManifestWithAnErrorWritesNothing(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	p, code, err := trial.Keepvip{}.Command(n, "manifest", "pod", "--vip", "not-an-address")
+	require.NoError(t, err)
+	assert.Equal(t, 2, code)
+	assert.Empty(t, p.Stdout())
+	assert.NotEmpty(t, p.Stderr())
+
+	p, code, err = trial.Keepvip{}.Command(n, "manifest", "pod", "--vip", "10.77.0.100")
+	require.NoError(t, err)
+	assert.Zero(t, code, p.Stderr())
+	assert.Contains(t, p.Stdout(), "kind: Pod")
+	assert.Empty(t, p.Stderr())
+}

@@ -1,0 +1,150 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// startConfig is one file for all nodes, whatever their order and names.
+const startConfig = `apiVersion: keepvip/v1
+kind: Config
+vips:
+- name: apiserver
+  addresses: [10.77.0.100]
+  check: none
+`
+
+// runFile starts keepvip on a node with a file and nothing else of the trial's.
+func runFile(t *testing.T, g *trial.Group, n *lab.Node, text string) {
+	t.Helper()
+	path, err := n.WriteFile("keepvip.yaml", text, 0o644)
+	require.NoError(t, err)
+	p, err := trial.Keepvip{}.Run(n, "--config", path)
+	require.NoError(t, err)
+	g.Daemons[n.ID-1] = p
+}
+
+func TestStartOrders(t *testing.T) {
+	orders := [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}}
+	type start struct {
+		order []int
+		gap   time.Duration
+	}
+	var starts []start
+	for i, order := range orders {
+		starts = append(starts, start{order, 0})
+		if i == 1 || i == 4 {
+			starts = append(starts, start{order, 2 * time.Second})
+		}
+	}
+	g := prepare(t, trial.Config{})
+	for _, s := range starts {
+		t.Run(fmt.Sprintf("%v, %v apart", s.order, s.gap), func(t *testing.T) {
+			for i, id := range s.order {
+				if i > 0 {
+					settleFor(s.gap)
+				}
+				runFile(t, g, g.Lab.Nodes[id-1], startConfig)
+			}
+			holder := settled(t, g)
+			if s.gap > 0 {
+				assert.Equal(t, s.order[0], holder.ID, "an equal that comes later takes nothing away")
+			}
+			settleFor(500 * time.Millisecond)
+			assert.Equal(t, []*lab.Node{holder}, g.Holders())
+			for _, n := range g.Lab.Nodes {
+				_, err := g.Daemon(n).Terminate(5 * time.Second)
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func TestSimultaneousStart(t *testing.T) {
+	g := prepare(t, trial.Config{})
+	// All three wait for the same moment, then become the daemon.
+	at := time.Now().Add(500 * time.Millisecond)
+	for _, n := range g.Lab.Nodes {
+		path, err := n.WriteFile("keepvip.yaml", startConfig, 0o644)
+		require.NoError(t, err)
+		binary, err := trial.Binary()
+		require.NoError(t, err)
+		args := append([]string{
+			"sh", "-c", `sleep "$(awk -v at="$1" 'BEGIN { "date +%s.%N" | getline now; print (at > now) ? at - now : 0 }')"; shift; exec "$@"`,
+			"sh", fmt.Sprintf("%.6f", float64(at.UnixMicro())/1e6), binary, "run", "--config", path,
+		}, trial.Keepvip{}.Paths(n)...)
+		p, err := n.Start("keepvip", args...)
+		require.NoError(t, err)
+		g.Daemons[n.ID-1] = p
+	}
+	holder := settled(t, g)
+	settleFor(time.Second)
+	assert.Equal(t, []*lab.Node{holder}, g.Holders())
+}
+
+func TestDifferentNICNamesWithOneFile(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{NICs: [][]string{{"eth0", "eth1"}, {"enp3s0f0", "bond-b"}, {"lan", "storage"}}}})
+	for _, n := range g.Lab.Nodes {
+		runFile(t, g, n, startConfig)
+	}
+	settled(t, g)
+	res := measure(t, g, func(g *trial.Group) (*trial.Result, error) {
+		// The nodes of this test are started from the file, not from the trial's flags.
+		return stopHolder(g)
+	})
+	assert.Less(t, res.Outage, takeoverBound+res.Stall)
+	for _, n := range g.Holders() {
+		byLink, err := n.Addresses()
+		require.NoError(t, err)
+		assert.Contains(t, byLink[n.NICs[0].Name], lab.VIP4, "on the NIC of the address's subnet")
+	}
+}
+
+// stopHolder ends the daemon on the holder for good.
+func stopHolder(g *trial.Group) (*trial.Result, error) {
+	res, err := trial.Terminated(&trial.Group{Lab: g.Lab, Product: staysAway{}, Addresses: g.Addresses, Settings: g.Settings, Daemons: g.Daemons})
+	return res, err
+}
+
+// staysAway is a product that is not started again.
+type staysAway struct{}
+
+func (staysAway) Name() string { return "keepvip" }
+
+func (staysAway) Start(n *lab.Node, _ trial.Settings) (*lab.Process, error) {
+	return n.Start("nothing", "true")
+}
+
+func TestSecondLANByName(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{NICs: [][]string{{"eth0", "eth1"}}}})
+	n := g.Lab.Nodes[0]
+	// Outside every local subnet, so the interface has to be named.
+	p, err := trial.Keepvip{}.Run(n, "--vip", "192.0.2.10", "--interface", "eth1", "--check", "none")
+	require.NoError(t, err)
+	g.Daemons[0] = p
+	eventually(t, 5*time.Second, "192.0.2.10 on eth1", func() bool {
+		out, err := n.Run("ip", "-o", "addr", "show", "dev", "eth1")
+		return err == nil && assert.ObjectsAreEqual(true, len(out) > 0) && containsAddress(out, "192.0.2.10/32")
+	})
+}
+
+func TestSingleNodeWithoutAPIServerHolds(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	g.Settings[0].API = true // checked, but nothing listens
+	require.NoError(t, g.Start(g.Lab.Nodes[0]))
+	settled(t, g)
+	s, err := trial.Keepvip{}.Status(g.Lab.Nodes[0])
+	require.NoError(t, err)
+	require.Len(t, s.VIPs, 1)
+	assert.Equal(t, "active", s.VIPs[0].State)
+	assert.NotEqual(t, "healthy", s.VIPs[0].Check.State)
+}

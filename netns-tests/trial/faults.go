@@ -1,0 +1,276 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Fault breaks something in a settled group, waits for the outcome, and leaves
+// the group whole again.
+type Fault func(g *Group) (*Result, error)
+
+// span is how long a takeover may take and still be watched.
+func (g *Group) span() time.Duration {
+	return max(8*g.Settings[0].Interval, 800*time.Millisecond)
+}
+
+// run measures around a fault. It falls anywhere between two advertisements, as
+// in life: settling would otherwise tie it to the phase of the takeover before.
+func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measurement, holder *lab.Node) (time.Duration, error)) (*Result, error) {
+	holder, err := g.Settle()
+	if err != nil {
+		return nil, err
+	}
+	m, err := g.watch(name, cfg)
+	if err != nil {
+		return nil, err
+	}
+	interval := g.Settings[0].Interval
+	time.Sleep(2*interval + 50*time.Millisecond + rand.N(interval))
+	at, err := fault(m, holder)
+	r := m.Stop()
+	if err != nil {
+		return nil, fmt.Errorf("trial: %s: %w", name, err)
+	}
+	return g.result(name, at, holder, r), nil
+}
+
+// NodeDeath cuts the holder off and kills everything on it.
+func NodeDeath(g *Group) (*Result, error) {
+	var victim *lab.Node
+	res, err := g.run("node death", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		victim = holder
+		at, err := holder.PowerOff()
+		m.MarkAt(at, "%s dies", holder.Label)
+		time.Sleep(g.span())
+		return at, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, g.reboot(victim)
+}
+
+// reboot brings a dead node back with everything it ran.
+func (g *Group) reboot(n *lab.Node) error {
+	if err := n.PowerOn(); err != nil {
+		return err
+	}
+	if g.Settings[n.ID-1].API {
+		if _, err := n.StartAPIServer(); err != nil {
+			return err
+		}
+	}
+	return g.Start(n)
+}
+
+// DaemonKilled kills the daemon on the holder with SIGKILL; its kernel and its
+// address stay. Afterwards the daemon is started again.
+func DaemonKilled(g *Group) (*Result, error) {
+	var victim *lab.Node
+	res, err := g.run("daemon killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		victim = holder
+		if err := g.Daemon(holder).Kill9(); err != nil {
+			return 0, err
+		}
+		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+		time.Sleep(g.span())
+		return at, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, g.Start(victim)
+}
+
+// RestartAfter is how soon a supervisor starts a killed daemon again.
+const RestartAfter = 200 * time.Millisecond
+
+// DaemonRestarted kills the daemon on the holder and starts it again while
+// everything is watched.
+func DaemonRestarted(g *Group) (*Result, error) {
+	return g.run("daemon killed and restarted", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		if err := g.Daemon(holder).Kill9(); err != nil {
+			return 0, err
+		}
+		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+		time.Sleep(RestartAfter)
+		if err := g.Start(holder); err != nil {
+			return 0, err
+		}
+		m.Mark("the daemon on %s starts again", holder.Label)
+		time.Sleep(3 * g.span())
+		return at, nil
+	})
+}
+
+// Terminated stops the daemon on the holder with SIGTERM, then starts it again.
+func Terminated(g *Group) (*Result, error) {
+	var victim *lab.Node
+	res, err := g.run("SIGTERM", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		victim = holder
+		at := m.Mark("SIGTERM to the daemon on %s", holder.Label)
+		code, err := g.Daemon(holder).Terminate(10 * time.Second)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, g.Daemon(holder).Log())
+		}
+		time.Sleep(g.span())
+		return at, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, g.Start(victim)
+}
+
+// CablePulled takes the carrier away from the holder, and gives it back.
+func CablePulled(g *Group) (*Result, error) {
+	var victim *lab.Node
+	res, err := g.run("cable pulled", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		victim = holder
+		at, err := holder.PullCable()
+		m.MarkAt(at, "cable of %s pulled", holder.Label)
+		time.Sleep(g.span())
+		return at, err
+	})
+	if victim != nil {
+		err = errors.Join(err, victim.PlugCable())
+	}
+	return res, err
+}
+
+// Partition cuts the holder off silently for a while, then heals the network;
+// the whole of it is watched.
+func Partition(length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		return g.run("partition and heal", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			at, err := holder.CutPort()
+			if err != nil {
+				return at, err
+			}
+			m.MarkAt(at, "%s cut off", holder.Label)
+			time.Sleep(length)
+			healed, err := holder.HealPort()
+			m.MarkAt(healed, "%s reachable again", holder.Label)
+			time.Sleep(2 * g.span())
+			return at, err
+		})
+	}
+}
+
+// Frozen stops the daemon on the holder with SIGSTOP for a while.
+func Frozen(length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		return g.run("daemon frozen", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			if err := g.Daemon(holder).Stop(); err != nil {
+				return 0, err
+			}
+			at := m.Mark("daemon on %s frozen", holder.Label)
+			time.Sleep(length)
+			if err := g.Daemon(holder).Cont(); err != nil {
+				return at, err
+			}
+			m.Mark("daemon on %s goes on", holder.Label)
+			time.Sleep(2 * g.span())
+			return at, nil
+		})
+	}
+}
+
+// APIKilled kills the apiserver on the holder, and starts it again.
+func APIKilled(g *Group) (*Result, error) {
+	var victim *lab.Node
+	res, err := g.run("apiserver killed", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		victim = holder
+		if err := holder.API().Kill9(); err != nil {
+			return 0, err
+		}
+		at := m.Mark("apiserver on %s killed", holder.Label)
+		time.Sleep(g.span() + 2*time.Second)
+		return at, nil
+	})
+	if victim != nil {
+		_, again := victim.StartAPIServer()
+		err = errors.Join(err, again, g.healthy())
+	}
+	return res, err
+}
+
+// APIIll puts the apiserver on the holder into a mode, and back.
+func APIIll(mode lab.APIMode, arg string, watch time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		var victim *lab.Node
+		res, err := g.run("apiserver "+string(mode), lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			victim = holder
+			at := m.Mark("apiserver on %s: %s", holder.Label, mode)
+			err := holder.API().Set(mode, arg)
+			time.Sleep(watch)
+			return at, err
+		})
+		if victim != nil {
+			err = errors.Join(err, victim.API().Set(lab.APIHealthy, ""), g.healthy())
+		}
+		return res, err
+	}
+}
+
+// APIAllKilled kills the apiservers of all nodes at once, and starts them again.
+func APIAllKilled(g *Group) (*Result, error) {
+	res, err := g.run("all apiservers killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		at := m.Mark("all apiservers killed")
+		for _, n := range g.Lab.Nodes {
+			if err := n.API().Signal(unix.SIGKILL); err != nil {
+				return at, err
+			}
+		}
+		time.Sleep(4 * time.Second)
+		return at, nil
+	})
+	for _, n := range g.Lab.Nodes {
+		_, again := n.StartAPIServer()
+		err = errors.Join(err, again)
+	}
+	return res, errors.Join(err, g.healthy())
+}
+
+// healthy waits until every node that runs knows its apiserver to be healthy
+// again, so that the next fault starts from a clean state.
+func (g *Group) healthy() error {
+	k, ok := g.Product.(Keepvip)
+	if !ok {
+		// keepalived of the kubeadm guide: two good checks, three seconds apart.
+		time.Sleep(10 * time.Second)
+		return nil
+	}
+	var last error
+	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if last = g.checkHealthy(k); last == nil {
+			return nil
+		}
+	}
+	return last
+}
+
+func (g *Group) checkHealthy(k Keepvip) error {
+	for _, n := range g.Lab.Nodes {
+		if p := g.Daemon(n); p == nil || !p.Alive() {
+			continue
+		}
+		s, err := k.Status(n)
+		if err != nil {
+			return err
+		}
+		for _, v := range s.VIPs {
+			if v.Check.State != "healthy" {
+				return fmt.Errorf("trial: %s on %s is %q, want healthy: %s", v.Name, n.Label, v.Check.State, v.Check.Reason)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package trial
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Keepalived runs Debian's keepalived with VRRPv3, for comparison.
+type Keepalived struct{}
+
+// Name implements [Product].
+func (Keepalived) Name() string { return "keepalived" }
+
+// Start implements [Product].
+func (Keepalived) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	if s.VRID == 0 {
+		s.VRID = 51
+	}
+	check := ""
+	if s.API {
+		// The script of kubeadm's high-availability guide, with its values.
+		script, err := n.WriteFile("check_apiserver.sh", "#!/bin/sh\ncurl -sfk --max-time 2 https://localhost:6443/healthz -o /dev/null\n", 0o755)
+		if err != nil {
+			return nil, err
+		}
+		check = fmt.Sprintf("vrrp_script check_apiserver {\n script %q\n interval 3\n weight -2\n fall 10\n rise 2\n}\n", script)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "global_defs {\n router_id %s\n vrrp_version 3\n script_user root\n enable_script_security\n}\n%s", n.Label, check)
+	fmt.Fprintf(&b, "vrrp_instance VI {\n state BACKUP\n interface %s\n virtual_router_id %d\n priority %d\n advert_int %g\n virtual_ipaddress {\n", n.NICs[0].Name, s.VRID, s.Priority, s.Interval.Seconds())
+	for _, a := range s.Addresses {
+		if a.Is4() == s.Addresses[0].Is4() {
+			fmt.Fprintf(&b, "  %s\n", prefix(a))
+		}
+	}
+	b.WriteString(" }\n")
+	if s.API {
+		b.WriteString(" track_script {\n  check_apiserver\n }\n")
+	}
+	b.WriteString("}\n")
+	conf, err := n.WriteFile("keepalived.conf", b.String(), 0o644)
+	if err != nil {
+		return nil, err
+	}
+	// A node that was powered off has left its pid files.
+	id := strconv.Itoa(len(conf)) + n.Label
+	for _, name := range []string{"keepalived.pid", "vrrp.pid", "checkers.pid"} {
+		if _, err := n.Run("rm", "-f", n.Path(name)); err != nil {
+			return nil, err
+		}
+	}
+	return n.StartCommand(lab.Command{Name: "keepalived", Args: []string{
+		"keepalived", "--dont-fork", "--log-console", "--vrrp", "--use-file", conf,
+		"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid"), "--config-id", id,
+	}})
+}

@@ -1,0 +1,165 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Keepvip runs the built binary. The zero value finds it with [Binary].
+type Keepvip struct {
+	Path         string   // of the binary
+	Args         []string // added to the flags of every node
+	Capabilities []string // if not nil, all the daemon may have
+}
+
+// Name implements [Product].
+func (Keepvip) Name() string { return "keepvip" }
+
+// Start implements [Product].
+func (k Keepvip) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	args := []string{
+		"--priority", strconv.Itoa(s.Priority), "--advertisement-interval", s.Interval.String(), "--interface", n.NICs[0].Name,
+	}
+	for _, a := range s.Addresses {
+		args = append(args, "--vip", a.String())
+	}
+	if s.VRID != 0 {
+		args = append(args, "--vrid", strconv.Itoa(s.VRID))
+	}
+	if !s.API {
+		args = append(args, "--check", "none")
+	}
+	return k.Run(n, args...)
+}
+
+// Run starts `keepvip run` on the node with its own socket and state directory.
+func (k Keepvip) Run(n *lab.Node, args ...string) (*lab.Process, error) {
+	path, err := k.binary()
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{path, "run"}, k.Paths(n)...)
+	argv = append(append(argv, args...), k.Args...)
+	return n.StartCommand(lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities})
+}
+
+// Paths are the flags that keep the files of several nodes apart.
+func (Keepvip) Paths(n *lab.Node) []string {
+	return []string{"--socket", Socket(n), "--state-dir", n.Path("state"), "--metrics", "off"}
+}
+
+// Socket is the control socket of the node's keepvip.
+func Socket(n *lab.Node) string { return n.Path("run/keepvip.sock") }
+
+// Command runs a keepvip command to its end, for example `version`, and returns
+// the process with its outputs and its exit status.
+func (k Keepvip) Command(n *lab.Node, args ...string) (*lab.Process, int, error) {
+	path, err := k.binary()
+	if err != nil {
+		return nil, 0, err
+	}
+	p, err := n.Start("keepvip-command", append([]string{path}, args...)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	code, err := p.Wait(10 * time.Second)
+	return p, code, err
+}
+
+// Status is what the lab reads of `keepvip status -o json`.
+type Status struct {
+	Version string      `json:"version"`
+	Node    string      `json:"node"`
+	VIPs    []VIPStatus `json:"vips"`
+}
+
+// VIPStatus is the state of one virtual address on one node.
+type VIPStatus struct {
+	Name      string   `json:"name"`
+	Addresses []string `json:"addresses"`
+	Interface string   `json:"interface"`
+	State     string   `json:"state"`
+	Holder    string   `json:"holder"`
+	Reason    string   `json:"reason"`
+	Eligible  bool     `json:"eligible"`
+	Priority  int      `json:"priority"`
+	VRID      int      `json:"vrid"`
+	Check     struct {
+		State  string `json:"state"`
+		Reason string `json:"reason"`
+		Hint   string `json:"hint"`
+	} `json:"check"`
+	Members []struct {
+		Address string `json:"address"`
+		Self    bool   `json:"self"`
+		State   string `json:"state"`
+	} `json:"members"`
+}
+
+// Status asks the node's keepvip.
+func (k Keepvip) Status(n *lab.Node) (Status, error) {
+	p, code, err := k.Command(n, "status", "-o", "json", "--socket", Socket(n))
+	if err != nil {
+		return Status{}, err
+	}
+	if code != 0 {
+		return Status{}, fmt.Errorf("trial: keepvip status on %s: exit %d: %s", n.Label, code, p.Stderr())
+	}
+	var s Status
+	if err := json.Unmarshal([]byte(p.Stdout()), &s); err != nil {
+		return s, fmt.Errorf("trial: keepvip status on %s: %w: %s", n.Label, err, p.Stdout())
+	}
+	return s, nil
+}
+
+func (k Keepvip) binary() (string, error) {
+	if k.Path != "" {
+		return k.Path, nil
+	}
+	return Binary()
+}
+
+// Binary finds the program under test: $KEEPVIP_BINARY, or bin/keepvip of the
+// repository that the working directory is in.
+func Binary() (string, error) {
+	if path := os.Getenv("KEEPVIP_BINARY"); path != "" {
+		return filepath.Abs(path)
+	}
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(root, "bin", "keepvip")
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("trial: no keepvip to test: run `make build` first: %w", err)
+	}
+	return path, nil
+}
+
+// Root is the directory of go.mod at or above the working directory.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("trial: find the repository: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", fmt.Errorf("trial: no go.mod at or above the working directory")
+		}
+		dir = up
+	}
+}
+
+// prefix is the host prefix that an address is bound with.
+func prefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }

@@ -1,0 +1,82 @@
+package trial
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Result is one fault and what it cost.
+type Result struct {
+	Fault   string        `json:"fault"`
+	Product string        `json:"product"`
+	FaultAt time.Duration `json:"faultAt"`
+	Victim  int           `json:"victim"` // node that held the address
+	Taker   int           `json:"taker"`  // node that held it at the end
+	// Outage is the longest outage at the client over all addresses; Lost is
+	// every probe that was lost from the fault on.
+	Outage time.Duration `json:"outage"`
+	Lost   int           `json:"lost"`
+	// Answered is the time from the fault to the first answer of another node.
+	Answered time.Duration `json:"answered"`
+	// Excess is what the takeover took beyond the protocol's own time: from the
+	// old holder's last advertisement to the first answer, less the taker's
+	// Active_Down_Interval.
+	Excess    time.Duration `json:"excess"`
+	Takeovers int           `json:"takeovers"` // binds after the fault
+	Two       time.Duration `json:"two"`       // time with two nodes answering
+	Announce  time.Duration `json:"announce"`  // longest time from a bind to its first announcement, -1 if none was seen
+	HTTPS     time.Duration `json:"https"`     // longest time with failing requests
+	Stall     time.Duration `json:"stall"`     // longest stall of the machine around the fault
+	Report    *lab.Report   `json:"report,omitempty"`
+}
+
+// watch starts a measurement for a fault on this group.
+func (g *Group) watch(name string, cfg lab.MeasureConfig) (*lab.Measurement, error) {
+	cfg.Name, cfg.Targets = name, g.Addresses
+	return g.Lab.Measure(cfg)
+}
+
+// result reduces a report.
+func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.Report) *Result {
+	res := &Result{Fault: fault, Product: g.Product.Name(), FaultAt: at, Report: r, Announce: -1}
+	if victim != nil {
+		res.Victim = victim.ID
+	}
+	vip := g.Addresses[0]
+	res.Taker = r.Taker(vip, at)
+	res.Takeovers = r.Takeovers(vip, at)
+	res.Outage, res.Lost = r.LongestAfter(at), r.Lost()
+	res.Two = r.Direct.TwoAfter(at)
+	for _, s := range r.HTTPS {
+		res.HTTPS = max(res.HTTPS, s.LongestAfter(at))
+	}
+	for _, a := range g.Addresses {
+		for _, d := range r.AnnouncementDelays(a, at) {
+			res.Announce = max(res.Announce, d)
+		}
+	}
+	g.takeover(res, vip)
+	res.Stall = r.StallIn(at-100*time.Millisecond, at+max(res.Answered, res.Outage)+100*time.Millisecond)
+	return res
+}
+
+func (g *Group) takeover(res *Result, vip netip.Addr) {
+	s := res.Report.Stream("c1", vip)
+	if s == nil {
+		return
+	}
+	answered, node, ok := s.FirstAnswer(res.FaultAt, res.Victim)
+	if !ok {
+		return
+	}
+	res.Answered = answered - res.FaultAt
+	if last, ok := res.Report.LastAdvert(res.Victim, res.FaultAt); ok {
+		res.Excess = answered - last.At - g.Settings[node-1].downInterval()
+	}
+}
+
+// Disturbed reports whether the machine stood still long enough to spoil the
+// figures: then the run says nothing about the product and is done again.
+func (r *Result) Disturbed() bool { return r.Stall > 20*time.Millisecond }
