@@ -6,8 +6,7 @@ import "strings"
 // same configuration. The order is that of the reference.
 func (c *Config) Args() []string {
 	var args []string
-	options := table()
-	for _, o := range options {
+	for _, o := range table {
 		key, t := o.Key, target{config: c}
 		if o.PerVIP() {
 			if len(c.VIPs) != 1 { // with several, only the file describes them
@@ -35,18 +34,17 @@ type Value struct {
 // Values lists every value in force.
 func (c *Config) Values() []Value {
 	var values []Value
-	options := table()
 	add := func(o Option, key string, t target) {
 		values = append(values, Value{Key: key, Text: strings.Join(o.format(t), ", "), Origin: c.Origin(key)})
 	}
 	for i := range c.VIPs {
-		for _, o := range options {
+		for _, o := range table {
 			if o.PerVIP() {
 				add(o, o.at(i), target{config: c, vip: &c.VIPs[i]})
 			}
 		}
 	}
-	for _, o := range options {
+	for _, o := range table {
 		if !o.PerVIP() {
 			add(o, o.Key, target{config: c})
 		}

@@ -27,8 +27,7 @@ func (c Changes) Empty() bool {
 // Diff compares two validated configurations, in the order of the table and of the new file.
 func Diff(before, after *Config) Changes {
 	var d Changes
-	options := table()
-	for _, o := range options {
+	for _, o := range table {
 		if !o.PerVIP() && o.differs(target{config: before}, target{config: after}) {
 			d.Restart = append(d.Restart, o.Key)
 		}
@@ -39,7 +38,7 @@ func Diff(before, after *Config) Changes {
 			d.Added = append(d.Added, v)
 			continue
 		}
-		if c := diffVIP(options, old, v); len(c.Keys) > 0 {
+		if c := diffVIP(old, v); len(c.Keys) > 0 {
 			d.Changed = append(d.Changed, c)
 		}
 	}
@@ -51,9 +50,9 @@ func Diff(before, after *Config) Changes {
 	return d
 }
 
-func diffVIP(options []Option, before, after VIP) VIPChange {
+func diffVIP(before, after VIP) VIPChange {
 	c := VIPChange{Old: before, New: after}
-	for _, o := range options {
+	for _, o := range table {
 		if o.PerVIP() && o.differs(target{vip: &before}, target{vip: &after}) {
 			c.Keys = append(c.Keys, o.Key)
 			c.Recreate = c.Recreate || o.Reload == Recreate

@@ -48,7 +48,7 @@ func parseFile(path string, data []byte, ps *problems) document {
 	}
 	if top := r.decode(data); top != nil {
 		r.header(top)
-		r.mapping(top, sections(table()), "")
+		r.mapping(top, sections(), "")
 	}
 	return r.document
 }

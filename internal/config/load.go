@@ -132,8 +132,7 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 }
 
 func (c *Config) defaults() {
-	options := table()
-	for _, o := range options {
+	for _, o := range table {
 		if o.Default == "" {
 			continue
 		}

@@ -56,7 +56,7 @@ func (o Option) at(vip int) string {
 }
 
 // Options lists every option, in the order of the reference. The slice is the caller's.
-func Options() []Option { return slices.Clone(table()) }
+func Options() []Option { return slices.Clone(table) }
 
 // target is what an option is written into: the configuration, or one VIP of it.
 type target struct {

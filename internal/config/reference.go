@@ -10,7 +10,6 @@ func Reference() []byte {
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	b.WriteString("```yaml\n" + Example + "```\n")
-	options := table()
 	for _, part := range []struct{ title, note, prefix string }{
 		{"The virtual address", "One entry under `vips` for each. All addresses of an entry are always on the same node.", "vips[]."},
 		{"Its health check", "`check: none` and `check: URL` are short for a mapping with just `url`.", "vips[].check."},
@@ -18,7 +17,7 @@ func Reference() []byte {
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", part.title, part.note)
 		b.WriteString("| key | flag and variable | value | default | when changed | |\n|---|---|---|---|---|---|\n")
-		for _, o := range options {
+		for _, o := range table {
 			if o.part() == part.prefix {
 				b.WriteString(o.row())
 			}

@@ -5,8 +5,7 @@ import "encoding/json"
 // Schema is the file's JSON schema (draft 2020-12), for editors. It says less than [Load]: ranges that depend on other
 // values are not in it.
 func Schema() []byte {
-	options := table()
-	s := sections(options).schema()
+	s := sections().schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "keepvip configuration"
 	s["required"] = []string{"apiVersion", "kind"}

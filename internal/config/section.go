@@ -15,10 +15,10 @@ type section struct {
 }
 
 // sections is the shape of the file, derived from the options' keys.
-func sections(options []Option) *section {
+func sections() *section {
 	root := &section{}
-	for i := range options {
-		o := &options[i]
+	for i := range table {
+		o := &table[i]
 		parent, at := root, root
 		for _, name := range strings.Split(o.Key, ".") {
 			parent = at

@@ -13,7 +13,6 @@ const (
 
 // fromEnvironment takes the KEEPVIP_ variables that are not empty. Unknown ones are returned as warnings, not errors: others may use the prefix.
 func fromEnvironment(environ []string) (settings []setting, vars map[string]string, warnings []string) {
-	options := table()
 	vars = map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -24,12 +23,12 @@ func fromEnvironment(environ []string) (settings []setting, vars map[string]stri
 			vars[name] = value
 			continue
 		}
-		i := slices.IndexFunc(options, func(o Option) bool { return o.Env() == name })
+		i := slices.IndexFunc(table, func(o Option) bool { return o.Env() == name })
 		if i < 0 {
 			warnings = append(warnings, "environment variable "+show(name)+" is not an option of keepvip and is ignored")
 			continue
 		}
-		o := &options[i]
+		o := &table[i]
 		settings = append(settings, setting{option: o, raw: o.split(value), origin: Origin{Source: Environment, Name: name}})
 	}
 	return settings, vars, warnings
@@ -37,10 +36,9 @@ func fromEnvironment(environ []string) (settings []setting, vars map[string]stri
 
 // fromFlags takes the flags that were given, in the table's order.
 func fromFlags(flags map[string][]string, ps *problems) []setting {
-	options := table()
 	var settings []setting
-	for i := range options {
-		o := &options[i]
+	for i := range table {
+		o := &table[i]
 		if raw, given := flags[o.Flag]; given {
 			var values []string
 			for _, s := range raw {
@@ -50,7 +48,7 @@ func fromFlags(flags map[string][]string, ps *problems) []setting {
 		}
 	}
 	for name := range flags {
-		if !slices.ContainsFunc(options, func(o Option) bool { return o.Flag == name }) {
+		if !slices.ContainsFunc(table, func(o Option) bool { return o.Flag == name }) {
 			ps.add(Origin{Source: Flag, Name: "--" + name}, "", "unknown flag, want one of the reference")
 		}
 	}

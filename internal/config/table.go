@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -13,10 +14,8 @@ const (
 	maxSocket = 107 // sun_path of unix(7), less its NUL
 )
 
-// table is every option there is. Nothing else in the project names a key, a flag or a default.
-func table() []Option {
-	return append(vipOptions(), append(checkOptions(), processOptions()...)...)
-}
+// table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
+var table = slices.Concat(vipOptions(), checkOptions(), processOptions())
 
 func vipOptions() []Option {
 	return []Option{

@@ -1,0 +1,98 @@
+package kubeadm
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// mounts collects the pod's host paths, each under its own path inside.
+type mounts struct {
+	volumes []volume
+	mounts  []volumeMount
+}
+
+func (cfg PodConfig) mounts() (mounts, error) {
+	var m mounts
+	if err := m.directories(cfg); err != nil {
+		return mounts{}, err
+	}
+	files := []struct{ name, path string }{{"config", cfg.ConfigFile}, {"key", cfg.KeyFile}}
+	cas := slices.Compact(slices.Sorted(slices.Values(cfg.CAFiles)))
+	for i, ca := range cas {
+		name := "ca"
+		if i > 0 {
+			name = fmt.Sprintf("ca-%d", i+1)
+		}
+		files = append(files, struct{ name, path string }{name, ca})
+	}
+	for _, f := range files {
+		if f.path == "" {
+			continue
+		}
+		if err := m.file(f.name, f.path); err != nil {
+			return mounts{}, err
+		}
+	}
+	return m, nil
+}
+
+// directories mounts what keepvip writes: always, because a hold must survive a reboot and status needs the socket.
+func (m *mounts) directories(cfg PodConfig) error {
+	for _, d := range []struct{ name, what, path, dir string }{
+		{"run", "socket", cfg.Socket, path.Dir(cfg.Socket)},
+		{"state", "state directory", cfg.StateDir, cfg.StateDir},
+	} {
+		if err := checkPath(d.what, d.path); err != nil {
+			return err
+		}
+		if strings.Count(d.dir, "/") < 2 {
+			return fmt.Errorf("kubeadm: %s %s, want a directory of its own such as /run/keepvip: the pod would see all of %s", d.what, d.path, d.dir)
+		}
+		if !m.covers(d.dir) {
+			m.add(d.name, d.dir, "DirectoryOrCreate", false)
+		}
+	}
+	return nil
+}
+
+// file mounts one file read-only. A bind mount of a file shows that inode for ever, also when the file is replaced by a
+// rename, so a directory of our own is mounted whole. Others may hold what the pod has no business with.
+func (m *mounts) file(name, file string) error {
+	if err := checkPath(name+" file", file); err != nil {
+		return err
+	}
+	dir := path.Dir(file)
+	switch {
+	case m.covers(file):
+	case path.Base(dir) == "keepvip":
+		m.add("etc", dir, "Directory", true)
+	default:
+		m.add(name, file, "File", true)
+	}
+	return nil
+}
+
+// covers tells that a path is seen already.
+func (m *mounts) covers(p string) bool {
+	return slices.ContainsFunc(m.volumes, func(v volume) bool {
+		return p == v.HostPath.Path || strings.HasPrefix(p, v.HostPath.Path+"/")
+	})
+}
+
+func (m *mounts) add(name, p, kind string, readOnly bool) {
+	if slices.ContainsFunc(m.volumes, func(v volume) bool { return v.Name == name }) {
+		name = fmt.Sprintf("%s-%d", name, len(m.volumes))
+	}
+	m.volumes = append(m.volumes, volume{Name: name, HostPath: hostPath{Path: p, Type: kind}})
+	m.mounts = append(m.mounts, volumeMount{Name: name, MountPath: p, ReadOnly: readOnly})
+}
+
+// checkPath refuses what would mean something else, or nothing, on the node. A mount path may not hold a colon.
+func checkPath(what, p string) error {
+	if !path.IsAbs(p) || path.Clean(p) != p || strings.ContainsAny(p, ":\n\r\t\x00") {
+		return fmt.Errorf("kubeadm: %s %q, want an absolute, clean path on the node", what, p)
+	}
+	return nil
+}

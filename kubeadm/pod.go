@@ -1,0 +1,135 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// ManifestPath is where the kubelet of a kubeadm cluster looks for static pods.
+const ManifestPath = "/etc/kubernetes/manifests/keepvip.yaml"
+
+// inlineVariable carries a configuration file's text into the pod.
+const inlineVariable = "KEEPVIP_CONFIG_YAML"
+
+// PodConfig is what a static pod is made of. Paths are absolute and on the node.
+type PodConfig struct {
+	Image string   // with a tag or a digest
+	Args  []string // flags for `keepvip run`, as "--vip=10.77.0.100"
+
+	// At most one of these two.
+	ConfigYAML []byte // a configuration file's text, carried in the manifest
+	ConfigFile string // a configuration file on the node
+
+	// What the configuration names, because it has to be mounted. A file whose directory is called keepvip, such as
+	// /etc/keepvip/key, is seen with its whole directory, so that replacing it is noticed; of any other directory the pod
+	// sees that one file, as it was when the pod started.
+	KeyFile  string
+	CAFiles  []string
+	Socket   string // its directory is mounted
+	StateDir string
+
+	Metrics string // host:port for the kubelet's probes; "": none
+}
+
+// podHead is a comment, which the kubelet ignores.
+const podHead = `# keepvip as a static pod. The same file fits every control-plane node:
+# put it there as ` + ManifestPath + ` before kubeadm init or join.
+`
+
+// Pod renders a static pod. With an error nothing is rendered.
+func Pod(cfg PodConfig) ([]byte, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	probes, err := probesAt(cfg.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	m, err := cfg.mounts()
+	if err != nil {
+		return nil, err
+	}
+	c := container{
+		Name: "keepvip", Image: cfg.Image, ImagePullPolicy: "IfNotPresent",
+		Args: cfg.args(), Env: cfg.env(),
+		LivenessProbe: probes.live, ReadinessProbe: probes.ready, StartupProbe: probes.startup,
+		Resources: resources{
+			// No CPU limit: throttling an election is an outage.
+			Limits:   map[string]string{"memory": "128Mi"},
+			Requests: map[string]string{"cpu": "100m", "memory": "32Mi"},
+		},
+		SecurityContext: twoCapabilities(), VolumeMounts: m.mounts,
+	}
+	out, err := yaml.Marshal(staticPod(c, m.volumes))
+	if err != nil {
+		return nil, fmt.Errorf("kubeadm: render the pod: %w", err)
+	}
+	return append([]byte(podHead), out...), nil
+}
+
+func staticPod(c container, volumes []volume) pod {
+	return pod{
+		APIVersion: "v1", Kind: "Pod",
+		Metadata: metadata{
+			Name: "keepvip", Namespace: "kube-system",
+			Labels: map[string]string{"app.kubernetes.io/name": "keepvip", "component": "keepvip", "tier": "control-plane"},
+		},
+		Spec: podSpec{
+			Containers:  []container{c},
+			DNSPolicy:   "Default",
+			HostNetwork: true,
+			// The class's value, too: no admission plugin sees a static pod before the kubelet decides about eviction.
+			Priority: 2000001000, PriorityClassName: "system-node-critical",
+			TerminationGracePeriodSeconds: 10,
+			Tolerations:                   []toleration{{Operator: "Exists"}},
+			Volumes:                       volumes,
+			// EnableServiceLinks stays false: a Service called keepvip would set KEEPVIP_PORT to something else.
+		},
+	}
+}
+
+// twoCapabilities is root without its powers: file capabilities do not survive no-new-privileges, so root it must be.
+func twoCapabilities() securityContext {
+	return securityContext{
+		Capabilities:           capabilities{Add: []string{"NET_ADMIN", "NET_RAW"}, Drop: []string{"ALL"}},
+		ReadOnlyRootFilesystem: true,
+		SeccompProfile:         seccompProfile{Type: "RuntimeDefault"},
+	}
+}
+
+func (cfg PodConfig) check() error {
+	if err := checkImage(cfg.Image); err != nil {
+		return err
+	}
+	if len(cfg.ConfigYAML) > 0 && cfg.ConfigFile != "" {
+		return errors.New("kubeadm: a configuration both inline and as a file, want one of them")
+	}
+	if len(cfg.Args) == 0 && len(cfg.ConfigYAML) == 0 && cfg.ConfigFile == "" {
+		return errors.New("kubeadm: neither arguments nor a configuration, want one of them")
+	}
+	return nil
+}
+
+func (cfg PodConfig) args() []string {
+	args := []string{"run"}
+	if cfg.ConfigFile != "" {
+		args = append(args, "--config="+literal(cfg.ConfigFile))
+	}
+	for _, a := range cfg.Args {
+		args = append(args, literal(a))
+	}
+	return args
+}
+
+func (cfg PodConfig) env() []envVar {
+	if len(cfg.ConfigYAML) == 0 {
+		return nil
+	}
+	return []envVar{{Name: inlineVariable, Value: literal(string(cfg.ConfigYAML))}}
+}
+
+// literal keeps the kubelet from expanding $(NAME) in arguments and variables.
+func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
