@@ -18,6 +18,11 @@ type Elector interface {
 	// set before Run and from any goroutine, and it never blocks.
 	SetFitness(f Fitness)
 
+	// Tenure is until when this node may answer for the address if nothing else happens: the end of the
+	// lease that its last advertisement began. It is zero while the node is not Active. Safe from any
+	// goroutine.
+	Tenure() time.Time
+
 	// Status is a copy of what the elector knows; safe from any goroutine.
 	Status() Status
 }

@@ -43,9 +43,10 @@ type VRRP struct {
 	fitted  chan struct{}    // capacity 1: fitness has changed
 	changes chan vrrp.Config // capacity 1: a live change of configuration
 
-	mu      sync.Mutex // guards fitness and status
+	mu      sync.Mutex // guards what follows
 	fitness Fitness
 	status  Status
+	tenure  time.Time
 }
 
 var _ Elector = (*VRRP)(nil)

@@ -42,6 +42,22 @@ func (e *VRRP) send(adv vrrp.Advertisement) {
 		return
 	}
 	e.count(func(c *Counters) { c.Sent++ })
+	if adv.Priority > 0 && e.machine.Snapshot().State == vrrp.Active {
+		e.setTenure(time.Now().Add(Lease(e.cfg.Router)))
+	}
+}
+
+func (e *VRRP) setTenure(until time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tenure = until
+}
+
+// Tenure implements Elector.
+func (e *VRRP) Tenure() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tenure
 }
 
 // change lets the host follow before anything else happens.
@@ -54,6 +70,8 @@ func (e *VRRP) change(from, to State, reason string) {
 	e.status.Counters.Transitions++
 	if to == Active {
 		e.status.Counters.Takeovers++
+	} else {
+		e.tenure = time.Time{}
 	}
 	e.mu.Unlock()
 	err := e.tell(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now})

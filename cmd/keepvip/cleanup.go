@@ -16,7 +16,7 @@ func newCleanup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove from this host whatever a keepvip that is gone has left",
-		Long: "Removes every address that a keepvip has bound on this host and not removed, and prints each.\n" +
+		Long: "Removes every address and nftables table that a keepvip has left on this host, and prints each.\n" +
 			"It refuses while a keepvip is running here.",
 		Args: cobra.NoArgs,
 	}
@@ -54,6 +54,12 @@ func cleanup(cmd *cobra.Command, links *link.Handle) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s from %s\n", a.Prefix, l.Name)
 			errs = append(errs, err)
 		}
+	}
+	fences, err := link.CleanupFences()
+	errs = append(errs, err)
+	for _, name := range fences {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed the nftables table netdev %s\n", name)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/internal/agent"
@@ -131,8 +132,8 @@ func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
 }
 
 // Bind implements agent.Host.
-func (h *host) Bind(b agent.Binding) error {
-	err := h.links.Add(b.Index, b.Prefix, 0)
+func (h *host) Bind(b agent.Binding, valid time.Duration) error {
+	err := h.links.Add(b.Index, b.Prefix, valid)
 	h.note(b, err == nil)
 	return err
 }

@@ -17,8 +17,9 @@ import (
 
 // builder turns the configuration into instances.
 type builder struct {
-	hubs *hubs
-	log  *slog.Logger
+	hubs   *hubs
+	fences *fences
+	log    *slog.Logger
 }
 
 func (b *builder) instance(v config.VIP) (agent.Instance, error) {
@@ -29,12 +30,18 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
 		VRID:           v.VRRP.ID,
 		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
+		Reset:          resetConnections,
 		Adjust: func(e election.Elector, p agent.Place) {
 			if r, ok := e.(*election.VRRP); ok {
 				r.Reconfigure(routerOf(v, p))
 			}
 		},
 	}
+	interval := v.VRRP.AdvertisementInterval
+	in.Lease = election.Lease(routerOf(v, agent.Place{}))
+	// An Active whose interval grows sends five more advertisements at the old one.
+	in.Paced = 4*interval + interval/2
+	in.Fence = func(p agent.Place) (agent.Fence, error) { return b.fences.join(p, groupOf(v, p, in.Valid())) }
 	if v.Check.None() {
 		return in, nil
 	}

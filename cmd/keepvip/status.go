@@ -66,6 +66,7 @@ func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
 	if v.Check != nil {
 		fmt.Fprintf(b, "  check     %s\n", checkText(*v.Check, now))
 	}
+	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence))
 	for i, m := range v.Members {
 		label := "members"
 		if i > 0 {
@@ -128,6 +129,13 @@ func checkText(c agent.CheckStatus, now time.Time) string {
 		out += "; " + c.Hint
 	}
 	return out
+}
+
+func fenceText(f agent.FenceStatus) string {
+	if f.Standing {
+		return "stands: the kernel ends this node's tenure if keepvip dies"
+	}
+	return f.Reason
 }
 
 func memberText(m agent.Member, now time.Time) string {

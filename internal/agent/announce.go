@@ -6,17 +6,19 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
-// arm sets the announcement timer to whatever is due next.
+// arm sets the timer to whatever is due next.
 func (l *loop) arm() {
-	next, planned := l.in.Schedule.Next()
-	if !l.again.IsZero() && (!planned || l.again.Before(next)) {
-		next, planned = l.again, true
+	next, _ := l.in.Schedule.Next()
+	for _, t := range []time.Time{l.again, l.renewal, l.refence} {
+		if next.IsZero() || !t.IsZero() && t.Before(next) {
+			next = t
+		}
 	}
-	if !planned || l.state() != election.Active {
-		l.announce.Stop()
+	if next.IsZero() {
+		l.due.Stop()
 		return
 	}
-	l.announce.Reset(time.Until(next))
+	l.due.Reset(time.Until(next))
 }
 
 // announceDue announces what is due; one announcement serves everything that is due at once.
@@ -25,7 +27,7 @@ func (l *loop) announceDue(now time.Time) {
 	if again {
 		l.again = time.Time{}
 	}
-	if due := l.in.Schedule.Due(now); (due || again) && l.state() == election.Active {
+	if due := l.in.Schedule.Due(now); (due || again) && l.tenured() {
 		l.send()
 	}
 }
@@ -39,7 +41,7 @@ func (l *loop) restartAnnouncing() {
 
 // announceNow is what an operator asks for.
 func (l *loop) announceNow() error {
-	if l.state() != election.Active {
+	if !l.tenured() {
 		return errNotHeld
 	}
 	now := time.Now()

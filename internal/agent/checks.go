@@ -69,6 +69,7 @@ func (l *loop) adjust(ctx context.Context, in Instance) {
 	if in.Adjust != nil {
 		in.Adjust(l.elector, l.place)
 	}
+	l.adjustFence(old)
 	if l.state() == election.Active {
 		l.restartAnnouncing()
 	}

@@ -54,7 +54,7 @@ func (h *fakeHost) Bound(addresses []netip.Prefix) []Binding {
 	})
 }
 
-func (h *fakeHost) Bind(b Binding) error {
+func (h *fakeHost) Bind(b Binding, _ time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fail != nil {
@@ -144,6 +144,8 @@ func (e *fakeElector) Status() election.Status {
 	defer e.mu.Unlock()
 	return e.status
 }
+
+func (e *fakeElector) Tenure() time.Time { return time.Now().Add(time.Hour) }
 
 func (e *fakeElector) fitness() election.Fitness { return e.Status().Fitness }
 

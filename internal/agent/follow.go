@@ -33,6 +33,10 @@ func (l *loop) take(c election.Change) error {
 	}
 	l.note(c.To, c.Reason)
 	l.restartAnnouncing()
+	l.renewal = time.Now().Add(l.in.Valid() / 3)
+	if l.fence != nil {
+		l.fence.hold()
+	}
 	l.adopting = false
 	l.logChange(c)
 	l.settle(holdBind) // strays of ours on other interfaces
@@ -42,7 +46,7 @@ func (l *loop) take(c election.Change) error {
 // bind adds every address, also where it is thought to be bound: what was seen last may be stale.
 func (l *loop) bind() error {
 	for _, p := range l.in.Addresses {
-		if err := l.host.Bind(Binding{Index: l.place.Index, Prefix: p}); err != nil {
+		if err := l.host.Bind(Binding{Index: l.place.Index, Prefix: p}, l.in.Valid()); err != nil {
 			return fmt.Errorf("bind %s to %s: %w", p, l.place.Name, err)
 		}
 	}
@@ -52,7 +56,7 @@ func (l *loop) bind() error {
 func (l *loop) release(c election.Change) error {
 	l.again = time.Time{}
 	l.in.Schedule.Stop()
-	err := l.unbind()
+	err := l.letGo()
 	l.note(c.To, c.Reason)
 	l.logChange(c)
 	return err
@@ -122,6 +126,9 @@ func (l *loop) wanted(s election.State) holding {
 
 // correct makes the host what it should be after a change that somebody else made.
 func (l *loop) correct() {
+	if l.state() == election.Active && !l.tenured() {
+		return
+	}
 	l.settle(l.wanted(l.state()))
 }
 
@@ -138,7 +145,7 @@ func (l *loop) settle(want holding) {
 	for _, s := range steps {
 		var err error
 		if s.add {
-			err = l.host.Bind(s.Binding)
+			err = l.host.Bind(s.Binding, l.in.Valid())
 			added = added || err == nil
 		} else {
 			err = l.host.Unbind(s.Binding)

@@ -31,8 +31,9 @@ type Host interface {
 	Place(w Where) (Place, error)
 	// Bound lists where any of the addresses is on this host, with whatever prefix length, as last seen.
 	Bound(addresses []netip.Prefix) []Binding
-	// Bind adds an address, or renews it; no error when it is there already.
-	Bind(b Binding) error
+	// Bind adds an address, or renews it: the kernel removes it by itself after valid, in whole seconds.
+	// No error when it is there already.
+	Bind(b Binding, valid time.Duration) error
 	// Unbind removes an address; no error when it is not there, or its interface is gone.
 	Unbind(b Binding) error
 	// Announce sends one announcement for each address.
@@ -49,4 +50,24 @@ type Schedule interface {
 	Next() (time.Time, bool)
 	// Due reports whether one is due at now, and takes it off the schedule.
 	Due(now time.Time) bool
+}
+
+// Fence makes the kernel silence the addresses when this node's tenure is over, whatever has become of
+// this process. Its methods may take long on a node whose rule sets others are changing; they belong to
+// one goroutine.
+type Fence interface {
+	// Hold starts the guard, or goes on with it: within its time only a lease lets the addresses answer.
+	Hold() error
+	// ShutIn stops the addresses from hearing anything, at once.
+	ShutIn() error
+	// ShutOut stops anything from leaving in their name, at once.
+	ShutOut() error
+	// Release takes the guard away, after the addresses are off.
+	Release() error
+	// Check returns an error that says what is missing of the fence; nil when it stands.
+	Check() error
+	// Mend builds it anew, with a whole lease: only for a node that is entitled to the addresses.
+	Mend() error
+	// Close gives the fence back.
+	Close() error
 }

@@ -16,6 +16,15 @@ type Instance struct {
 	// Elect makes an elector for a term at p. The returned function gives back what it holds, after
 	// Run has returned.
 	Elect func(p Place) (election.Elector, func(), error)
+	// Fence makes the fence for a term at p, with the leases that Elect's elector keeps; nil: no fence.
+	Fence func(p Place) (Fence, error)
+	// Lease is how long the addresses answer after an advertisement, by the fence that Fence makes.
+	Lease time.Duration
+	// Paced is for how long after a change to a longer Lease the shorter one has to be kept: the others may
+	// not know yet that they have to wait longer.
+	Paced time.Duration
+	// Reset ends the connections to an address that is about to go, so that clients know at once; nil: no.
+	Reset func(address netip.Addr) error
 	// Adjust passes a change of configuration to a running elector; nil when nothing can be changed.
 	Adjust func(e election.Elector, p Place)
 	// Check probes until ctx ends and reports the first verdict and every change; nil: always healthy.
@@ -69,4 +78,19 @@ func (in *Instance) hosts() []netip.Addr {
 		out[i] = p.Addr()
 	}
 	return out
+}
+
+const (
+	// validLeast is the shortest lifetime of an address. The kernel counts in seconds and is up to one late.
+	validLeast = 4 * time.Second
+	validMost  = time.Minute
+	// perValid is how many addresses are renewed at the pace of validLeast.
+	perValid = 16
+)
+
+// Valid is how long the kernel keeps an address that is not renewed: longer for many addresses, because
+// each renewal is a call and an event for everybody who watches the host.
+func (in *Instance) Valid() time.Duration {
+	rounds := (len(in.Addresses) + perValid - 1) / perValid
+	return min(validLeast*time.Duration(rounds), validMost)
 }

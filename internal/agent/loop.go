@@ -36,7 +36,10 @@ type loop struct {
 	place    Place
 	verdict  Verdict
 	again    time.Time // after a rival: announce once more
-	announce *time.Timer
+	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
+	fence    *fencer   // nil: none
+	refence  time.Time // when the fence is to be exchanged for one with a longer lease
+	due      *time.Timer
 	beats    *time.Ticker
 	unchecks func() // ends the check and waits for it
 
@@ -57,6 +60,8 @@ type view struct {
 	announcements uint64
 	announceErrs  uint64
 	restored      uint64
+	fence         *fencer
+	unfenced      string // why there is no fence
 	terms         uint64
 }
 
@@ -81,8 +86,8 @@ func newLoop(in Instance, host Host, log *slog.Logger) *loop {
 // run keeps the instance until ctx ends, then leaves none of its addresses behind.
 func (l *loop) run(ctx context.Context) {
 	defer close(l.stopped)
-	l.announce = time.NewTimer(time.Hour)
-	defer l.announce.Stop()
+	l.due = time.NewTimer(time.Hour)
+	defer l.due.Stop()
 	l.beats = time.NewTicker(beatEvery)
 	defer l.beats.Stop()
 	l.startCheck(ctx)
@@ -137,6 +142,8 @@ func (l *loop) term(ctx context.Context) error {
 	defer giveBack()
 	l.enter(place, elector)
 	defer l.leave()
+	l.openFence()
+	defer l.closeFence()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -154,8 +161,12 @@ func (l *loop) term(ctx context.Context) error {
 				continue
 			}
 			l.correct()
-		case <-l.announce.C:
+		case <-l.due.C:
 			l.announceDue(time.Now())
+			l.renew(time.Now())
+			if !l.refence.IsZero() && !time.Now().Before(l.refence) {
+				l.exchangeFence()
+			}
 		case v := <-l.verdicts:
 			l.judge(v)
 		case in := <-l.adjusts:

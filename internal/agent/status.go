@@ -21,7 +21,8 @@ type Status struct {
 	Priority  uint8          `json:"priority"`        // as advertised now
 	VRID      uint8          `json:"vrid,omitempty"`  // of the Virtual Router
 	Check     *CheckStatus   `json:"check,omitempty"` // absent when nothing is checked
-	Members   []Member       `json:"members"`         // this node and those it has heard
+	Fence     FenceStatus    `json:"fence"`
+	Members   []Member       `json:"members"` // this node and those it has heard
 	Counters  Counters       `json:"counters"`
 }
 
@@ -82,6 +83,10 @@ func (l *loop) status() Status {
 			Announcements: v.announcements, AnnouncementFails: v.announceErrs,
 			Restored: v.restored, Terms: v.terms,
 		},
+	}
+	s.Fence = FenceStatus{Reason: v.unfenced}
+	if v.fence != nil {
+		s.Fence = v.fence.status()
 	}
 	if v.in.Checked != nil {
 		s.Check = checkStatus(v.in.Checked())

@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// patience is how long a release waits for the fence. Changing it can take seconds on a node whose rule
+	// sets others are changing, and another node may be waiting for the address.
+	patience = 30 * time.Millisecond
+	// checkEvery is how often a fence that is held is looked at.
+	checkEvery = time.Second
+	// maxJobs is more than a loop ever has waiting.
+	maxJobs = 16
+)
+
+// fencer does what the loop asks of a fence, in order, without making it wait.
+type fencer struct {
+	fence Fence
+	log   *slog.Logger
+	// entitled tells whether this node's tenure lasts; safe from any goroutine.
+	entitled func() bool
+	jobs     chan fenceJob
+	ended    chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	state FenceStatus
+	held  bool
+}
+
+type fenceJob struct {
+	do   func(Fence) error
+	held bool // as it is after the job
+	tell bool // its outcome says whether the fence stands
+	done chan struct{}
+}
+
+// FenceStatus says whether the kernel would end the tenure.
+type FenceStatus struct {
+	Standing bool   `json:"standing"`
+	Reason   string `json:"reason,omitempty"` // why not
+	Repairs  uint64 `json:"repairs"`
+}
+
+func newFencer(f Fence, log *slog.Logger, entitled func() bool) *fencer {
+	fr := &fencer{
+		fence: f, log: log, entitled: entitled, jobs: make(chan fenceJob, maxJobs), ended: make(chan struct{}),
+		state: FenceStatus{Standing: true},
+	}
+	go fr.run()
+	return fr
+}
+
+// run works until jobs is closed, then gives the fence back.
+func (f *fencer) run() {
+	defer close(f.ended)
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case j, ok := <-f.jobs:
+			if !ok {
+				f.debug(f.fence.Close())
+				return
+			}
+			f.work(j)
+		case <-tick.C:
+			f.check()
+		}
+	}
+}
+
+func (f *fencer) work(j fenceJob) {
+	defer close(j.done)
+	err := j.do(f.fence)
+	if j.tell {
+		f.note(err)
+	} else {
+		f.debug(err)
+	}
+	f.setHeld(j.held)
+}
+
+// debug is for what no operator has to act on: the address goes, or its lifetime ends.
+func (f *fencer) debug(err error) {
+	if err != nil {
+		f.log.Debug("the fence did not follow", "error", err)
+	}
+}
+
+// check looks at the fence, and mends it while this node is entitled to the addresses.
+func (f *fencer) check() {
+	if !f.isHeld() || !f.entitled() {
+		return
+	}
+	err := f.fence.Check()
+	f.note(err)
+	if err == nil {
+		return
+	}
+	f.log.Warn("the fence is broken; building it anew", "error", err)
+	if err := f.fence.Mend(); err != nil {
+		f.note(err)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Standing, f.state.Reason = true, ""
+	f.state.Repairs++
+}
+
+func (f *fencer) note(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Standing, f.state.Reason = err == nil, ""
+	if err != nil {
+		f.state.Reason = err.Error()
+	}
+}
+
+func (f *fencer) isHeld() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.held
+}
+
+func (f *fencer) setHeld(held bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = held
+}
+
+func (f *fencer) status() FenceStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+// hold starts the guard, or goes on with it. It does not wait.
+func (f *fencer) hold() { f.ask(fenceJob{do: Fence.Hold, held: true, tell: true}, 0) }
+
+// shutIn and shutOut wait a little, release does not.
+func (f *fencer) shutIn()  { f.ask(fenceJob{do: Fence.ShutIn}, patience) }
+func (f *fencer) shutOut() { f.ask(fenceJob{do: Fence.ShutOut}, patience) }
+func (f *fencer) release() { f.ask(fenceJob{do: Fence.Release}, 0) }
+
+// ask queues a job and waits for it, but not longer than wait. A queue that is full means that the
+// kernel does not answer; then the address's lifetime alone ends the tenure.
+func (f *fencer) ask(j fenceJob, wait time.Duration) {
+	j.done = make(chan struct{})
+	select {
+	case f.jobs <- j:
+	default:
+		return
+	}
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+	case <-timer.C:
+	}
+}
+
+// close waits until the fence is given back.
+func (f *fencer) close() {
+	close(f.jobs)
+	<-f.ended
+}
