@@ -1,7 +1,6 @@
 package kubeadm
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,13 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
 // golden compares with a file that `make golden` writes.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
-	if *update {
+	if os.Getenv("KEEPVIP_UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(file, got, 0o644))
 	}
 	want, err := os.ReadFile(file)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"testing"
 
@@ -10,12 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
 // golden compares with a file that `make golden` writes.
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
-	if *update {
+	if os.Getenv("KEEPVIP_UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)

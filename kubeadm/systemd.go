@@ -1,0 +1,109 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// UnitPath is where an administrator's systemd units are.
+const UnitPath = "/etc/systemd/system/keepvip.service"
+
+// SystemdConfig is what a systemd unit is made of. Paths are absolute and on the node.
+type SystemdConfig struct {
+	Binary   string   // "/usr/bin/keepvip"
+	Args     []string // flags for `keepvip run`
+	Socket   string   // its directory is made and may be written
+	StateDir string   // is made and may be written
+}
+
+// Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. With an error nothing is rendered.
+func Systemd(cfg SystemdConfig) ([]byte, error) {
+	if len(cfg.Args) == 0 {
+		return nil, errors.New("kubeadm: no arguments, want those of keepvip run")
+	}
+	for _, p := range []struct{ what, path string }{{"binary", cfg.Binary}, {"socket", cfg.Socket}, {"state directory", cfg.StateDir}} {
+		if err := checkPath(p.what, p.path); err != nil {
+			return nil, err
+		}
+		if strings.ContainsAny(p.path, " %$;'\"\\") { // each setting would quote it in its own way
+			return nil, fmt.Errorf("kubeadm: %s %q, want a path without blanks, quotes, %% and $ in a unit", p.what, p.path)
+		}
+	}
+	words := []string{cfg.Binary, "run"}
+	for _, a := range cfg.Args {
+		word, err := unitWord(a)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, word)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, unitHead, strings.Join(words, " "))
+	b.WriteString(ownDirectory("Runtime", "/run/", path.Dir(cfg.Socket)))
+	b.WriteString(ownDirectory("State", "/var/lib/", cfg.StateDir))
+	b.WriteString(unitFoot)
+	return []byte(b.String()), nil
+}
+
+// ownDirectory lets systemd make a directory where it can, and else just allows writing there.
+func ownDirectory(kind, root, dir string) string {
+	if below, ok := strings.CutPrefix(dir, root); ok {
+		return fmt.Sprintf("%sDirectory=%s\n%sDirectoryMode=0750\n", kind, below, kind)
+	}
+	return fmt.Sprintf("ReadWritePaths=%s\n", dir)
+}
+
+// unitWord quotes one argument (systemd.service(5), "Command lines"): systemd expands % and $, and splits at white space.
+func unitWord(s string) (string, error) {
+	if strings.ContainsAny(s, "\n\r\x00") {
+		return "", fmt.Errorf("kubeadm: argument %q, want one line", s)
+	}
+	s = strings.NewReplacer("%", "%%", "$", "$$", `\`, `\\`, `"`, `\"`).Replace(s)
+	if strings.ContainsAny(s, " \t;'\"\\") || s == "" {
+		return `"` + s + `"`, nil
+	}
+	return s, nil
+}
+
+const unitHead = `[Unit]
+Description=keepvip: addresses that move to a node that works
+Documentation=https://github.com/keepvip/keepvip
+Wants=network-online.target
+After=network-online.target
+# An election is never given up.
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart=%s
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=always
+RestartSec=200ms
+TimeoutStopSec=10s
+OOMScoreAdjust=-900
+`
+
+const unitFoot = `CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET
+RestrictNamespaces=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+UMask=0027
+
+[Install]
+WantedBy=multi-user.target
+`

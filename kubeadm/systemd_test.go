@@ -1,0 +1,83 @@
+package kubeadm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func unit() SystemdConfig {
+	return SystemdConfig{
+		Binary: "/usr/bin/keepvip", Args: []string{"--config=/etc/keepvip/config.yaml"},
+		Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip",
+	}
+}
+
+func TestSystemdGolden(t *testing.T) {
+	got, err := Systemd(unit())
+	require.NoError(t, err)
+	golden(t, "keepvip.service", got)
+}
+
+func TestSystemdQuotes(t *testing.T) {
+	tests := []struct{ give, want string }{
+		{"--vip=10.77.0.100", "--vip=10.77.0.100"},
+		{"--check=https://h/%7e?a=$B", "--check=https://h/%%7e?a=$$B"},
+		{"--socket=/a b/c", `"--socket=/a b/c"`},
+		{`--name="x\y"`, `"--name=\"x\\y\""`},
+		{"a;b", `"a;b"`},
+		{"", `""`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.give, func(t *testing.T) {
+			got, err := unitWord(tt.give)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestSystemdDirectoriesElsewhere(t *testing.T) {
+	cfg := unit()
+	cfg.Socket, cfg.StateDir = "/opt/keepvip/run/s", "/var/lib/infra/keepvip"
+	got, err := Systemd(cfg)
+	require.NoError(t, err)
+	assert.Contains(t, string(got), "ReadWritePaths=/opt/keepvip/run\nStateDirectory=infra/keepvip\n")
+	assert.NotContains(t, string(got), "RuntimeDirectory")
+}
+
+func TestSystemdRefuses(t *testing.T) {
+	tests := []struct {
+		name string
+		edit func(*SystemdConfig)
+		want string
+	}{
+		{"no arguments", func(c *SystemdConfig) { c.Args = nil }, "kubeadm: no arguments, want those of keepvip run"},
+		{"two lines", func(c *SystemdConfig) { c.Args = []string{"--name=a\nExecStart=/bin/sh"} }, `kubeadm: argument "--name=a\nExecStart=/bin/sh", want one line`},
+		{"relative binary", func(c *SystemdConfig) { c.Binary = "keepvip" }, `kubeadm: binary "keepvip", want an absolute, clean path on the node`},
+		{"directory with a blank", func(c *SystemdConfig) { c.StateDir = "/var/lib/keep vip" }, `kubeadm: state directory "/var/lib/keep vip", want a path without blanks, quotes, % and $ in a unit`},
+		{"relative socket", func(c *SystemdConfig) { c.Socket = "s" }, `kubeadm: socket "s", want an absolute, clean path on the node`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := unit()
+			tt.edit(&cfg)
+			out, err := Systemd(cfg)
+			assert.EqualError(t, err, tt.want)
+			assert.Nil(t, out)
+		})
+	}
+}
+
+// A line of a unit is a key and a value; nothing else may slip in.
+func TestSystemdHasOnlyAssignments(t *testing.T) {
+	got, err := Systemd(unit())
+	require.NoError(t, err)
+	for _, line := range strings.Split(strings.TrimSpace(string(got)), "\n") {
+		if line != "" && line[0] != '#' && line[0] != '[' {
+			assert.Regexp(t, `^[A-Z][A-Za-z]+=.+$`, line)
+		}
+	}
+}
