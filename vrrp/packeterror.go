@@ -15,6 +15,13 @@ const (
 	RejectAuth      = "auth"
 	RejectFamily    = "family"
 	RejectAddresses = "addresses"
+
+	// With HMAC authentication, in the order of the checks.
+	RejectUnsigned = "unsigned"
+	RejectKey      = "key"
+	RejectStale    = "stale"
+	RejectMAC      = "mac"
+	RejectReplay   = "replay"
 )
 
 // PacketError says why a packet that was received is discarded (RFC 9568, section 7.1). It does not mean that the
@@ -42,12 +49,25 @@ func (e *PacketError) Error() string {
 			return "vrrp: authentication data differ from the configured"
 		}
 		return fmt.Sprintf("vrrp: authentication type %d, want %d", e.Got, e.Want)
+	case RejectKey:
+		return fmt.Sprintf("vrrp: authentication with key id %d, which is not configured", e.Got)
+	case RejectStale:
+		return fmt.Sprintf("vrrp: sender's time differs by %ds, want at most %ds", e.Got, e.Want)
 	case RejectFamily:
 		return fmt.Sprintf("vrrp: address family IPv%d, want IPv%d", e.Got, e.Want)
-	case RejectAddresses:
-		return "vrrp: none of the advertised addresses is ours"
+	}
+	if text, ok := plainReasons[e.Reason]; ok {
+		return text
 	}
 	return fmt.Sprintf("vrrp: %s %d, want %d", e.Reason, e.Got, e.Want)
+}
+
+// plainReasons are the messages that need no numbers.
+var plainReasons = map[string]string{
+	RejectAddresses: "vrrp: none of the advertised addresses is ours",
+	RejectUnsigned:  "vrrp: no authentication trailer, want one",
+	RejectMAC:       "vrrp: authentication code differs (another key with this id, or a changed packet)",
+	RejectReplay:    "vrrp: sequence not greater than the sender's last",
 }
 
 func wantVRID(want int) string {

@@ -13,17 +13,25 @@ import (
 // The time to live and the configured VRID are the socket's matter, what depends on the configuration is
 // [Config.Check]'s. The reserved bits of version 3 are ignored. The result shares no memory with b.
 func Parse(b []byte, src, dst netip.Addr) (Advertisement, ChecksumForm, error) {
-	size, err := checkHeader(b, src, dst)
+	want, err := checkHeader(b, src, dst)
 	if err != nil {
 		return Advertisement{}, 0, err
 	}
-	version := b[0] >> 4
-	form, err := matchChecksum(b, version, src, dst)
+	if len(b) != want {
+		return Advertisement{}, 0, &PacketError{Reason: RejectLength, Got: len(b), Want: want}
+	}
+	form, err := matchChecksum(b, b[0]>>4, src, dst)
 	if err != nil {
 		return Advertisement{}, 0, err
 	}
-	a := Advertisement{Version: version, VRID: b[1], Priority: b[2]}
-	if version == 2 {
+	a, err := parseMessage(b, src.BitLen()/8)
+	return a, form, err
+}
+
+// parseMessage reads a message of the right length and checksum.
+func parseMessage(b []byte, size int) (Advertisement, error) {
+	a := Advertisement{Version: b[0] >> 4, VRID: b[1], Priority: b[2]}
+	if a.Version == 2 {
 		a.Interval = time.Duration(b[5]) * time.Second
 		a.AuthType = b[4]
 		copy(a.AuthData[:], b[len(b)-authLen:])
@@ -31,13 +39,13 @@ func Parse(b []byte, src, dst netip.Addr) (Advertisement, ChecksumForm, error) {
 		a.Interval = time.Duration(binary.BigEndian.Uint16(b[4:])&0x0fff) * centisecond
 	}
 	if err := checkFields(a); err != nil {
-		return Advertisement{}, 0, err
+		return Advertisement{}, err
 	}
 	a.Addresses = parseAddrs(b[headerLen:], int(b[3]), size)
-	return a, form, nil
+	return a, nil
 }
 
-// checkHeader checks what the fixed header says about the shape of the packet, and returns the size of one address.
+// checkHeader checks what the fixed header says about the shape of the message, and returns its length.
 func checkHeader(b []byte, src, dst netip.Addr) (int, error) {
 	if len(b) < headerLen {
 		return 0, &PacketError{Reason: RejectLength, Got: len(b), Want: headerLen}
@@ -59,10 +67,7 @@ func checkHeader(b []byte, src, dst netip.Addr) (int, error) {
 	if count == 0 {
 		return 0, &PacketError{Reason: RejectCount, Got: 0, Want: 1}
 	}
-	if want := headerLen + count*size + trailer; len(b) != want {
-		return 0, &PacketError{Reason: RejectLength, Got: len(b), Want: want}
-	}
-	return size, nil
+	return headerLen + count*size + trailer, nil
 }
 
 // checkFields checks the values of a packet whose checksum is right.

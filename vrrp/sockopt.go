@@ -31,9 +31,7 @@ type option struct {
 	name         string
 	level, opt   int
 	value        int
-	tolerate     error // this error leaves the fallback's value, if there is one
-	fallbackOpt  int
-	fallbackFrom int
+	unprivileged *option // taken when this one is not permitted
 }
 
 // openSend opens the socket that only sends, bound to the source address.
@@ -124,7 +122,7 @@ func (s options) sendOptions() []option {
 func (s options) priority() option {
 	return option{
 		name: "SO_PRIORITY", level: unix.SOL_SOCKET, opt: unix.SO_PRIORITY, value: priorityControl,
-		tolerate: unix.EPERM, fallbackOpt: unix.SO_PRIORITY, fallbackFrom: priorityUser,
+		unprivileged: &option{name: "SO_PRIORITY", level: unix.SOL_SOCKET, opt: unix.SO_PRIORITY, value: priorityUser},
 	}
 }
 
@@ -132,7 +130,7 @@ func (s options) receiveOptions() []option {
 	common := []option{
 		{
 			name: "SO_RCVBUFFORCE", level: unix.SOL_SOCKET, opt: unix.SO_RCVBUFFORCE, value: receiveBuffer,
-			tolerate: unix.EPERM, fallbackOpt: unix.SO_RCVBUF, fallbackFrom: receiveBuffer,
+			unprivileged: &option{name: "SO_RCVBUF", level: unix.SOL_SOCKET, opt: unix.SO_RCVBUF, value: receiveBuffer},
 		},
 		{name: "SO_TIMESTAMPNS", level: unix.SOL_SOCKET, opt: unix.SO_TIMESTAMPNS, value: 1},
 		{name: "SO_RXQ_OVFL", level: unix.SOL_SOCKET, opt: unix.SO_RXQ_OVFL, value: 1},
@@ -151,8 +149,9 @@ func (s options) receiveOptions() []option {
 func set(fd int, opts []option) error {
 	for _, o := range opts {
 		err := unix.SetsockoptInt(fd, o.level, o.opt, o.value)
-		if err != nil && o.tolerate != nil && errors.Is(err, o.tolerate) {
-			err = unix.SetsockoptInt(fd, o.level, o.fallbackOpt, o.fallbackFrom)
+		if errors.Is(err, unix.EPERM) && o.unprivileged != nil {
+			o = *o.unprivileged
+			err = unix.SetsockoptInt(fd, o.level, o.opt, o.value)
 		}
 		if err != nil {
 			return fmt.Errorf("set %s: %w", o.name, err)

@@ -1,0 +1,252 @@
+package vrrp
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// draftKey is the key of the draft's test vectors: 00 01 02 .. 1f.
+func draftKey() Key {
+	k := Key{ID: 1}
+	for i := range minSecret {
+		k.Secret = append(k.Secret, uint8(i))
+	}
+	return k
+}
+
+// draftTime is the vectors' time.
+var draftTime = time.Unix(0x68000000, int64(time.Second/2))
+
+func newVerifier(t *testing.T, window time.Duration, now time.Time, keys ...Key) *Verifier {
+	t.Helper()
+	v, err := NewVerifier(keys, window, now)
+	require.NoError(t, err)
+	return v
+}
+
+func assertRejected(t *testing.T, reason string, err error, args ...any) {
+	t.Helper()
+	var packet *PacketError
+	if assert.ErrorAs(t, err, &packet, args...) {
+		assert.Equal(t, reason, packet.Reason, args...)
+	}
+}
+
+func TestKeyReproducesTheDraftsVectors(t *testing.T) {
+	tests := []struct{ name, src, message, fixed, mac string }{
+		{
+			"IPv4", "198.51.100.10", "3133c80100644402c0000264",
+			"010100006800000080000000", "1b84bc4e8e43892dc6d98448f8ee2265",
+		},
+		{
+			"IPv6", "fe80::10", "3133c8010064a2e9fe800000000000000000000000000100",
+			"010100006800000080000000", "c8c56146ebfd66ee10ec4d8186461b78",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			mac := draftKey().mac(unhex(t, tt.message), unhex(t, tt.fixed), addr(tt.src))
+			assert.Equal(t, unhex(t, tt.mac), mac[:])
+		})
+	}
+}
+
+func TestVerifierReadsTheDraftsIPv4Vector(t *testing.T) {
+	b := unhex(t, "3133c80100644402c0000264 010100006800000080000000 1b84bc4e8e43892dc6d98448f8ee2265")
+	src := addr("198.51.100.10")
+	a, form, err := newVerifier(t, time.Minute, draftTime, draftKey()).Parse(b, src, group4, draftTime)
+	require.NoError(t, err)
+	assert.Equal(t, MessageOnly, form)
+	assert.Equal(t, Advertisement{
+		Version: 3, VRID: 51, Priority: 200, Interval: time.Second, Addresses: []netip.Addr{addr("192.0.2.100")},
+	}, a)
+}
+
+func TestSignerReproducesTheDraftsIPv4Vector(t *testing.T) {
+	s, err := NewSigner(draftKey(), draftTime)
+	require.NoError(t, err)
+	a := Advertisement{Version: 3, VRID: 51, Priority: 200, Interval: time.Second, Addresses: []netip.Addr{addr("192.0.2.100")}}
+	b, err := s.Append(nil, a, addr("198.51.100.10"), group4, MessageOnly, draftTime)
+	require.NoError(t, err)
+	assert.Equal(t, unhex(t, "3133c80100644402c0000264 010100006800000080000000 1b84bc4e8e43892dc6d98448f8ee2265"), b)
+}
+
+// signed returns each kind of advertisement, signed at now.
+func signed(t *testing.T, now time.Time) []wire {
+	t.Helper()
+	all := wires()
+	s, err := NewSigner(draftKey(), now)
+	require.NoError(t, err)
+	for i, w := range all {
+		b, err := s.Append(nil, w.want, w.src, w.dst, w.form, now)
+		require.NoError(t, err)
+		all[i].bytes = string(b)
+	}
+	return all
+}
+
+func TestVerifierReadsWhatSignerSigns(t *testing.T) {
+	for _, w := range signed(t, draftTime) {
+		t.Run(w.name, func(t *testing.T) {
+			v := newVerifier(t, time.Minute, draftTime, draftKey())
+			a, form, err := v.Parse([]byte(w.bytes), w.src, w.dst, draftTime)
+			require.NoError(t, err)
+			assert.Equal(t, w.want, a)
+			assert.Equal(t, w.form, form)
+			assert.True(t, Signed([]byte(w.bytes), w.src, w.dst))
+
+			_, _, err = v.Parse([]byte(w.bytes), w.src, w.dst, draftTime)
+			assertRejected(t, RejectReplay, err, "the same again")
+
+			_, _, err = Parse([]byte(w.bytes), w.src, w.dst)
+			assertRejected(t, RejectLength, err, "by a router without a key")
+		})
+	}
+}
+
+func TestVerifierRefusesEachFlippedBit(t *testing.T) {
+	for _, w := range signed(t, draftTime) {
+		t.Run(w.name, func(t *testing.T) {
+			b := []byte(w.bytes)
+			v := newVerifier(t, maxWindow, draftTime, draftKey())
+			for bit := range len(b) * 8 {
+				b[bit/8] ^= 1 << (bit % 8)
+				_, _, err := v.Parse(b, w.src, w.dst, draftTime)
+				assert.Error(t, err, "bit %d", bit)
+				b[bit/8] ^= 1 << (bit % 8)
+			}
+			_, _, err := v.Parse(b, w.src, w.dst, draftTime)
+			assert.NoError(t, err, "what was refused left no trace")
+		})
+	}
+}
+
+func TestVerifierRefuses(t *testing.T) {
+	now := draftTime
+	w := signed(t, now)[5]
+	other := draftKey()
+	other.Secret[0]++
+	second := draftKey()
+	second.ID = 2
+	tests := []struct {
+		name    string
+		keys    []Key
+		at      time.Duration
+		b       string
+		src     netip.Addr
+		want    string
+		message string
+	}{
+		{"no trailer", []Key{draftKey()}, 0, w.bytes[:12], w.src, RejectUnsigned, "vrrp: no authentication trailer, want one"},
+		{"half a trailer", []Key{draftKey()}, 0, w.bytes[:30], w.src, RejectLength, "vrrp: length 30, want 40"},
+		{"unknown key", []Key{second}, 0, w.bytes, w.src, RejectKey, "vrrp: authentication with key id 1, which is not configured"},
+		{"another key", []Key{other}, 0, w.bytes, w.src, RejectMAC, "vrrp: authentication code differs (another key with this id, or a changed packet)"},
+		{"another source", []Key{draftKey()}, 0, w.bytes, node2, RejectMAC, "vrrp: authentication code differs (another key with this id, or a changed packet)"},
+		{"too old", []Key{draftKey()}, 61 * time.Second, w.bytes, w.src, RejectStale, "vrrp: sender's time differs by 61s, want at most 60s"},
+		{"too new", []Key{draftKey()}, -61 * time.Second, w.bytes, w.src, RejectStale, "vrrp: sender's time differs by 61s, want at most 60s"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v := newVerifier(t, time.Minute, now.Add(tt.at), tt.keys...)
+			_, _, err := v.Parse([]byte(tt.b), tt.src, w.dst, now.Add(tt.at))
+			assertRejected(t, tt.want, err)
+			assert.EqualError(t, err, tt.message)
+		})
+	}
+}
+
+func TestVerifierAcceptsBothKeysOfAChange(t *testing.T) {
+	second := Key{ID: 2, Secret: make([]byte, maxSecret)}
+	v := newVerifier(t, time.Minute, draftTime, draftKey(), second)
+	for i, key := range []Key{draftKey(), second, draftKey()} {
+		now := draftTime.Add(time.Duration(i) * time.Second)
+		s, err := NewSigner(key, now)
+		require.NoError(t, err)
+		b, err := s.Append(nil, base().advertisement(100), node1, group4, PseudoHeader, now)
+		require.NoError(t, err)
+		_, _, err = v.Parse(b, node1, group4, now)
+		assert.NoError(t, err, "key %d", key.ID)
+	}
+}
+
+func TestVerifierKeepsSendersApart(t *testing.T) {
+	v := newVerifier(t, time.Minute, draftTime, draftKey())
+	late, err := NewSigner(draftKey(), draftTime)
+	require.NoError(t, err)
+	early, err := NewSigner(draftKey(), draftTime.Add(-30*time.Second))
+	require.NoError(t, err)
+
+	b, err := late.Append(nil, base().advertisement(100), node1, group4, PseudoHeader, draftTime)
+	require.NoError(t, err)
+	_, _, err = v.Parse(b, node1, group4, draftTime)
+	require.NoError(t, err)
+	b, err = early.Append(nil, base().advertisement(100), node2, group4, PseudoHeader, draftTime.Add(-30*time.Second))
+	require.NoError(t, err)
+	_, _, err = v.Parse(b, node2, group4, draftTime)
+	assert.NoError(t, err, "a clock that is 30 s behind is within the window")
+}
+
+// The sequence grows within one instant and when the given time runs backwards.
+func TestSignerSequenceGrows(t *testing.T) {
+	s, err := NewSigner(draftKey(), draftTime)
+	require.NoError(t, err)
+	last := stamp(0)
+	for _, off := range []time.Duration{0, 0, time.Nanosecond, -time.Second, 20 * time.Microsecond, time.Second, 0} {
+		next := s.next(draftTime.Add(off))
+		assert.Greater(t, next, last)
+		last = next
+	}
+}
+
+// A step of the wall clock shows in the wall reading of now but not in the monotonic one.
+func TestSteadyFollowsTheMonotonicClock(t *testing.T) {
+	start := time.Now()
+	c := steady{start}
+	later := start.Add(time.Minute) // moves both readings
+	assert.True(t, c.at(later).Equal(start.Round(0).Add(time.Minute)))
+	assert.Equal(t, start.Round(0), c.at(start))
+}
+
+func TestStampKeepsTheTime(t *testing.T) {
+	for _, want := range []time.Time{draftTime, time.Unix(1, 0), time.Unix(0xffffffff, 999999999)} {
+		assert.WithinDuration(t, want, stampOf(want).time(), 16*time.Microsecond)
+	}
+	assert.Equal(t, stamp(0x6800000080000000), stampOf(draftTime))
+}
+
+func TestKeysAndWindowsAreValidated(t *testing.T) {
+	short := Key{ID: 7, Secret: make([]byte, 31)}
+	_, err := NewSigner(short, draftTime)
+	assert.EqualError(t, err, "vrrp: key 7 has 31 bytes, want 32 to 64 random bytes")
+	_, err = NewVerifier([]Key{short}, time.Minute, draftTime)
+	assert.EqualError(t, err, "vrrp: key 7 has 31 bytes, want 32 to 64 random bytes")
+	_, err = NewVerifier([]Key{draftKey(), draftKey()}, time.Minute, draftTime)
+	assert.EqualError(t, err, "vrrp: key id 1 is there twice, want each once")
+	_, err = NewVerifier([]Key{draftKey()}, 0, draftTime)
+	assert.ErrorContains(t, err, "vrrp: time window 0s")
+}
+
+func FuzzVerifierParse(f *testing.F) {
+	s, _ := NewSigner(draftKey(), draftTime)
+	for _, w := range wires() {
+		b, err := s.Append(nil, w.want, w.src, w.dst, w.form, draftTime)
+		require.NoError(f, err)
+		f.Add(b, w.src.AsSlice(), w.dst.AsSlice())
+	}
+	f.Fuzz(func(t *testing.T, b, srcBytes, dstBytes []byte) {
+		src, _ := netip.AddrFromSlice(srcBytes)
+		dst, _ := netip.AddrFromSlice(dstBytes)
+		_, _, err := newVerifier(t, time.Minute, draftTime, draftKey()).Parse(b, src, dst, draftTime)
+		if err != nil {
+			var packet *PacketError
+			require.ErrorAs(t, err, &packet)
+			assert.NotEmpty(t, packet.Error())
+			return
+		}
+		assert.True(t, Signed(b, src, dst))
+	})
+}
