@@ -102,7 +102,6 @@ func TestWatchHearsStrangers(t *testing.T) {
 		require.NoError(t, netlink.LinkSetUp(eth0))
 	})
 	for start := time.Now(); len(claims) == 0; time.Sleep(10 * time.Millisecond) {
-		// The bridge takes up to a second to see that its port is back.
 		require.Less(t, time.Since(start), patience)
 		require.NoError(t, theirs.Announce(v6))
 	}
