@@ -540,3 +540,62 @@ func TestFenceOfManyAddresses(t *testing.T) {
 	timed("Rebuild", f.Rebuild)
 	timed("Release", func() error { return f.Release(4) })
 }
+
+// TestFenceEachDirectionSuffices takes one of the two hooks away at a time: each keeps the node silent by itself.
+func TestFenceEachDirectionSuffices(t *testing.T) {
+	for _, without := range []string{chainIngress, chainEgress} {
+		w := newWire(t)
+		f := w.fence(200*time.Millisecond, 60*time.Second)
+		c, err := nftables.New()
+		require.NoError(t, err)
+		c.FlushChain(f.chain(without))
+		require.NoError(t, c.Flush())
+		require.NoError(t, f.Hold(4))
+		require.NoError(t, f.Hold(6))
+		w.all(false, "without "+without)
+	}
+}
+
+// TestFenceSilentNodeDoesNotAskInTheAddressesName: while the address is passed on, a question from it would pull the asked client back.
+func TestFenceSilentNodeDoesNotAskInTheAddressesName(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	clients := map[netip.Addr]netip.Addr{vip4: netip.MustParseAddr("10.1.0.9"), vip6: netip.MustParseAddr("fd01::9")}
+	for vip, client := range clients {
+		forget := func() {
+			_ = w.holder.NeighDel(&netlink.Neigh{LinkIndex: w.index, IP: client.AsSlice()})
+		}
+		id := uint32(4)
+		if vip.Is6() {
+			id = 6
+		}
+		require.NoError(t, f.Hold(id))
+		w.advertiseBoth()
+		forget()
+		assert.True(t, w.answers(vip), "%s asks for its client", vip)
+		require.NoError(t, f.Shut(id, Discovery))
+		assert.True(t, w.answers(vip), "%s knows its client", vip)
+		forget()
+		assert.False(t, w.answers(vip), "%s must not ask", vip)
+	}
+}
+
+// TestFenceStopsAdvertisementsByTarget sends a neighbour advertisement for the address from another address of the node.
+func TestFenceStopsAdvertisementsByTarget(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	fd := w.socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0)
+	group := netip.MustParseAddr("ff02::1")
+	frame := slices.Concat([]byte{0x33, 0x33, 0, 0, 0, 1}, w.mac, []byte{0x86, 0xdd, 0x60, 0, 0, 0, 0, 24, icmpv6, 255}, w.own6.AsSlice(), group.AsSlice(),
+		[]byte{neighborAdvertisement, 0, 0, 0, 0x20, 0, 0, 0}, vip6.AsSlice())
+	send := func() error {
+		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: w.index, Protocol: htons(unix.ETH_P_IPV6)})
+	}
+	require.NoError(t, send(), "no tenure")
+	require.NoError(t, f.Hold(6))
+	require.ErrorIs(t, send(), unix.ENOBUFS, "no lease")
+	frame[54] = neighborSolicitation
+	require.ErrorIs(t, send(), unix.ENOBUFS, "a solicitation that names it")
+	frame[54] = 134
+	require.NoError(t, send(), "a router advertisement")
+}
