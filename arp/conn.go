@@ -128,10 +128,12 @@ func (c *Conn) sendOne(fd int, frame []byte) error {
 }
 
 // mac is the interface's Ethernet address at this moment.
-func (c *Conn) mac() (net.HardwareAddr, error) {
+func (c *Conn) mac() (net.HardwareAddr, error) { return hardwareAddr(c.raw) }
+
+func hardwareAddr(raw syscall.RawConn) (net.HardwareAddr, error) {
 	var sa unix.Sockaddr
 	var inner error
-	if err := c.raw.Control(func(fd uintptr) { sa, inner = unix.Getsockname(int(fd)) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { sa, inner = unix.Getsockname(int(fd)) }); err != nil {
 		return nil, err
 	}
 	ll, ok := sa.(*unix.SockaddrLinklayer)

@@ -11,6 +11,11 @@ import (
 	"github.com/mdlayher/ndp"
 )
 
+const (
+	icmpv6   = 58  // next header (RFC 8200)
+	hopLimit = 255 // of neighbour discovery (RFC 4861 7.1)
+)
+
 // allNodes is the group that every IPv6 host listens to (RFC 4291 2.7.1).
 var allNodes = netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 15: 1})
 
@@ -52,7 +57,7 @@ func unsolicitedNA(mac net.HardwareAddr, addr netip.Addr, router bool) ([]byte, 
 // ipv6Packet puts a message of neighbour discovery into an IPv6 packet: next header ICMPv6, and the hop limit of 255 by which its receiver
 // knows that no router has passed it on (RFC 4861 7.1).
 func ipv6Packet(src, dst netip.Addr, icmp []byte) []byte {
-	const version, icmpv6, hopLimit = 6 << 4, 58, 255
+	const version = 6 << 4
 	b := make([]byte, 0, 40+len(icmp))
 	b = append(b, version, 0, 0, 0)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(icmp)))

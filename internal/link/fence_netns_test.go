@@ -83,17 +83,18 @@ func (w *wire) fence(lease, guard time.Duration) *Fence {
 // advertise sends what matters of an advertisement from the holder.
 func (w *wire) advertise(source netip.Addr, vrid, priority byte) {
 	w.t.Helper()
-	payload := []byte{0x31, vrid, priority, 0, 0, 10, 0, 0}
-	if source.Is4() {
-		fd := w.socket(unix.AF_INET, vrrp)
-		require.NoError(w.t, unix.Bind(fd, &unix.SockaddrInet4{Addr: source.As4()}))
-		require.NoError(w.t, unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(w.index)}))
-		require.NoError(w.t, unix.Sendto(fd, payload, 0, &unix.SockaddrInet4{Addr: [4]byte{224, 0, 0, 18}}))
-		return
+	family, group := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Addr: [4]byte{224, 0, 0, 18}})
+	from := unix.Sockaddr(&unix.SockaddrInet4{Addr: [4]byte(source.AsSlice()[:4])})
+	if source.Is6() {
+		family, group = unix.AF_INET6, &unix.SockaddrInet6{Addr: [16]byte{0: 0xff, 1: 2, 15: 0x12}, ZoneId: uint32(w.index)}
+		from = &unix.SockaddrInet6{Addr: source.As16(), ZoneId: uint32(w.index)}
 	}
-	fd := w.socket(unix.AF_INET6, vrrp)
-	require.NoError(w.t, unix.Bind(fd, &unix.SockaddrInet6{Addr: source.As16(), ZoneId: uint32(w.index)}))
-	require.NoError(w.t, unix.Sendto(fd, payload, 0, &unix.SockaddrInet6{Addr: [16]byte{0: 0xff, 1: 2, 15: 0x12}, ZoneId: uint32(w.index)}))
+	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, vrrp)
+	require.NoError(w.t, err)
+	defer func() { _ = unix.Close(fd) }()
+	require.NoError(w.t, unix.Bind(fd, from))
+	require.NoError(w.t, unix.BindToDevice(fd, "eth0"))
+	require.NoError(w.t, unix.Sendto(fd, []byte{0x31, vrid, priority, 0, 0, 10, 0, 0}, 0, group))
 }
 
 func (w *wire) advertiseBoth() {
@@ -199,18 +200,18 @@ func TestFenceWithoutGuardIsInert(t *testing.T) {
 
 func TestFenceLeaseFollowsTheAdvertisement(t *testing.T) {
 	w := newWire(t)
-	const lease = 300 * time.Millisecond
+	const lease = 200 * time.Millisecond
 	f := w.fence(lease, 60*time.Second)
 	require.True(t, f.Egress())
 	require.NoError(t, f.Hold(4))
 	require.NoError(t, f.Hold(6))
-	for round := range 3 {
+	for round := range 2 {
 		for _, vip := range []netip.Addr{vip4, vip6} {
 			own := w.own4
 			if vip.Is6() {
 				own = w.own6
 			}
-			for range 8 {
+			for range 6 {
 				w.advertise(own, 51, 100)
 				require.True(t, w.answers(vip), "%s while advertising", vip)
 				time.Sleep(lease / 4)
@@ -219,7 +220,7 @@ func TestFenceLeaseFollowsTheAdvertisement(t *testing.T) {
 			w.advertise(own, 51, 100)
 			after := time.Now()
 			last := after
-			for time.Since(after) < 2*lease {
+			for time.Since(after) < lease+lease/2 {
 				if at := time.Now(); w.ping(vip, 2*time.Millisecond) {
 					last = at
 				}
@@ -405,15 +406,15 @@ func TestCleanupFencesLeavesOthersAlone(t *testing.T) {
 	assert.Empty(t, gone)
 }
 
-// frames counts what arrives at the client with the address anywhere inside, until the time is over.
-func (w *wire) frames(addr netip.Addr, during time.Duration) int {
+// frames counts what arrives at the client with one of the addresses as sender, source or target, until the time is over.
+func (w *wire) frames(during time.Duration, addrs ...netip.Addr) int {
 	w.t.Helper()
 	w.client.enter()
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(htons(unix.ETH_P_ALL)))
 	require.NoError(w.t, err)
 	w.holder.enter()
 	defer func() { _ = unix.Close(fd) }()
-	n, buf, needle := 0, make([]byte, 2048), addr.AsSlice()
+	n, buf := 0, make([]byte, 2048)
 	for end := time.Now().Add(during); time.Now().Before(end); {
 		tv := unix.NsecToTimeval(int64(10 * time.Millisecond))
 		require.NoError(w.t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv))
@@ -421,45 +422,65 @@ func (w *wire) frames(addr netip.Addr, during time.Duration) int {
 		if err != nil || from.(*unix.SockaddrLinklayer).Pkttype == unix.PACKET_OUTGOING {
 			continue
 		}
-		if slices.ContainsFunc([]int{28, 26, 22, 62}, func(at int) bool { return at+len(needle) <= size && slices.Equal(buf[at:at+len(needle)], needle) }) {
+		if slices.ContainsFunc(addrs, func(a netip.Addr) bool { return names(buf[:size], a) }) {
 			n++
 		}
 	}
 	return n
 }
 
+// names reports whether an Ethernet frame has the address where a fenced node must not say it: sender of ARP, source of IP, target of discovery.
+func names(frame []byte, a netip.Addr) bool {
+	return slices.ContainsFunc([]int{14 + 14, 14 + 12, 14 + 8, 14 + 40 + 8}, func(at int) bool {
+		needle := a.AsSlice()
+		return at+len(needle) <= len(frame) && slices.Equal(frame[at:at+len(needle)], needle)
+	})
+}
+
 func htons(v uint16) uint16 { return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v)) }
 
-// TestFenceFrozenNodeFallsSilent leaves a connection with unsent data to the kernel, which goes on retransmitting, and resolving its client,
+// TestFenceFrozenNodeFallsSilent leaves connections with unsent data to the kernel, which goes on retransmitting, and resolving the client,
 // whatever has become of the daemon.
 func TestFenceFrozenNodeFallsSilent(t *testing.T) {
+	w := newWire(t)
+	const lease = 300 * time.Millisecond
+	f := w.fence(lease, 60*time.Second)
+	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.Hold(6))
+	w.advertiseBoth()
 	for _, vip := range []netip.Addr{vip4, vip6} {
-		w := newWire(t)
-		const lease = 300 * time.Millisecond
-		f := w.fence(lease, 60*time.Second)
-		require.NoError(t, f.Hold(4))
-		require.NoError(t, f.Hold(6))
-		l, err := net.Listen("tcp", netip.AddrPortFrom(vip, 6443).String())
-		require.NoError(t, err)
-		w.advertiseBoth()
-		w.client.enter()
-		client, err := net.Dial("tcp", l.Addr().String())
-		require.NoError(t, err)
-		w.holder.enter()
-		server, err := l.Accept()
-		require.NoError(t, err)
-		go func() { _, _ = io.Copy(server, endless{}) }()
-		assert.NotZero(t, w.frames(vip, lease/3), "%s while the lease lasts", vip)
-		time.Sleep(lease)
-		assert.Zero(t, w.frames(vip, 1500*time.Millisecond), "%s: frames after the lease", vip)
-		// The neighbour entry has to be learnt anew: not in the address's name.
-		require.NoError(t, w.holder.NeighDel(&netlink.Neigh{LinkIndex: w.index, IP: client.LocalAddr().(*net.TCPAddr).IP}))
-		assert.Zero(t, w.frames(vip, 1500*time.Millisecond), "%s: frames after the lease, neighbour forgotten", vip)
-		w.holder.eventually(func() bool { w.advertiseBoth(); return w.answers(vip) }, "an answer with a lease again")
-		_ = client.Close()
-		_ = server.Close()
-		_ = l.Close()
+		w.stream(vip)
 	}
+	w.advertiseBoth()
+	for _, vip := range []netip.Addr{vip4, vip6} {
+		assert.NotZero(t, w.frames(lease/4, vip), "%s while the lease lasts", vip)
+	}
+	time.Sleep(lease)
+	assert.Zero(t, w.frames(time.Second, vip4, vip6), "frames after the lease")
+	for _, client := range []string{"10.1.0.9", "fd01::9"} {
+		require.NoError(t, w.holder.NeighDel(&netlink.Neigh{LinkIndex: w.index, IP: netip.MustParseAddr(client).AsSlice()}))
+	}
+	assert.Zero(t, w.frames(1500*time.Millisecond, vip4, vip6), "frames after the lease, with the client to be resolved anew")
+	for _, vip := range []netip.Addr{vip4, vip6} {
+		w.holder.eventually(func() bool { w.advertiseBoth(); return w.answers(vip) }, "an answer with a lease again")
+	}
+}
+
+// stream opens a connection from the client to the address, and writes into it without end.
+func (w *wire) stream(vip netip.Addr) {
+	w.t.Helper()
+	l, err := net.Listen("tcp", netip.AddrPortFrom(vip, 6443).String())
+	require.NoError(w.t, err)
+	defer func() { _ = l.Close() }()
+	w.client.enter()
+	client, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(w.t, err)
+	w.holder.enter()
+	server, err := l.Accept()
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { _, _ = client.Close(), server.Close() })
+	go func() { _, _ = io.Copy(server, endless{}) }()
+	go func() { _, _ = io.Copy(io.Discard, client) }()
 }
 
 type endless struct{}
@@ -518,4 +539,63 @@ func TestFenceOfManyAddresses(t *testing.T) {
 	timed("Check, nothing changed", f.Check)
 	timed("Rebuild", f.Rebuild)
 	timed("Release", func() error { return f.Release(4) })
+}
+
+// TestFenceEachDirectionSuffices takes one of the two hooks away at a time: each keeps the node silent by itself.
+func TestFenceEachDirectionSuffices(t *testing.T) {
+	for _, without := range []string{chainIngress, chainEgress} {
+		w := newWire(t)
+		f := w.fence(200*time.Millisecond, 60*time.Second)
+		c, err := nftables.New()
+		require.NoError(t, err)
+		c.FlushChain(f.chain(without))
+		require.NoError(t, c.Flush())
+		require.NoError(t, f.Hold(4))
+		require.NoError(t, f.Hold(6))
+		w.all(false, "without "+without)
+	}
+}
+
+// TestFenceSilentNodeDoesNotAskInTheAddressesName: while the address is passed on, a question from it would pull the asked client back.
+func TestFenceSilentNodeDoesNotAskInTheAddressesName(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	clients := map[netip.Addr]netip.Addr{vip4: netip.MustParseAddr("10.1.0.9"), vip6: netip.MustParseAddr("fd01::9")}
+	for vip, client := range clients {
+		forget := func() {
+			_ = w.holder.NeighDel(&netlink.Neigh{LinkIndex: w.index, IP: client.AsSlice()})
+		}
+		id := uint32(4)
+		if vip.Is6() {
+			id = 6
+		}
+		require.NoError(t, f.Hold(id))
+		w.advertiseBoth()
+		forget()
+		assert.True(t, w.answers(vip), "%s asks for its client", vip)
+		require.NoError(t, f.Shut(id, Discovery))
+		assert.True(t, w.answers(vip), "%s knows its client", vip)
+		forget()
+		assert.False(t, w.answers(vip), "%s must not ask", vip)
+	}
+}
+
+// TestFenceStopsAdvertisementsByTarget sends a neighbour advertisement for the address from another address of the node.
+func TestFenceStopsAdvertisementsByTarget(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	fd := w.socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0)
+	group := netip.MustParseAddr("ff02::1")
+	frame := slices.Concat([]byte{0x33, 0x33, 0, 0, 0, 1}, w.mac, []byte{0x86, 0xdd, 0x60, 0, 0, 0, 0, 24, icmpv6, 255}, w.own6.AsSlice(), group.AsSlice(),
+		[]byte{neighborAdvertisement, 0, 0, 0, 0x20, 0, 0, 0}, vip6.AsSlice())
+	send := func() error {
+		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: w.index, Protocol: htons(unix.ETH_P_IPV6)})
+	}
+	require.NoError(t, send(), "no tenure")
+	require.NoError(t, f.Hold(6))
+	require.ErrorIs(t, send(), unix.ENOBUFS, "no lease")
+	frame[54] = neighborSolicitation
+	require.ErrorIs(t, send(), unix.ENOBUFS, "a solicitation that names it")
+	frame[54] = 134
+	require.NoError(t, send(), "a router advertisement")
 }
