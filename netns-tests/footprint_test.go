@@ -25,9 +25,18 @@ func TestBinarySize(t *testing.T) {
 	assert.LessOrEqual(t, info.Size(), int64(15_000_000))
 }
 
-func TestIdleMemory(t *testing.T) {
+func TestQuietGroup(t *testing.T) {
 	g := open(t, trial.Config{API: true})
-	settleFor(3 * time.Second)
+	m, err := g.Lab.Measure(lab.MeasureConfig{HTTPS: true})
+	require.NoError(t, err)
+	at := m.Mark("nothing happens")
+	settleFor(5 * time.Second)
+	r := m.Stop()
+	t.Logf("stall of the machine %s ms, of an ordinary process %s ms", lab.Milliseconds(r.MaxStall()), lab.Milliseconds(r.OrdinaryStall))
+	if r.OrdinaryStall < 200*time.Millisecond {
+		assert.Zero(t, r.Takeovers(lab.VIP4, at), "a takeover without a fault")
+		assert.Less(t, r.Longest(), 100*time.Millisecond)
+	}
 	for _, n := range g.Lab.Nodes {
 		rss, err := g.Daemon(n).RSS()
 		require.NoError(t, err)
