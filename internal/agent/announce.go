@@ -1,10 +1,6 @@
 package agent
 
-import (
-	"time"
-
-	"github.com/keepvip/keepvip/election"
-)
+import "time"
 
 // arm sets the timer to whatever is due next.
 func (l *loop) arm() {
