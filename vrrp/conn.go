@@ -65,8 +65,7 @@ type Conn struct {
 	closing atomic.Bool
 	drops   atomic.Uint64
 	emptied time.Time // when Drain last saw the queue empty: nothing in it is older
-	buf     []byte
-	oob     []byte
+	batch   *batch
 }
 
 // Open opens the sockets. It needs CAP_NET_RAW, and the Source must be on the interface and usable (an IPv6 address
@@ -78,8 +77,7 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	c := &Conn{
 		ifindex: cfg.Interface.Index,
 		filter:  newFilter(cfg),
-		buf:     make([]byte, maxPacket),
-		oob:     make([]byte, oobSize),
+		batch:   newBatch(),
 	}
 	s := options{cfg: cfg, source: c.filter.source}
 	var err error

@@ -59,6 +59,7 @@ func (f filter) program(at layout) []bpf.Instruction {
 		p.requireNoExtension()
 	}
 	p.requireForm()
+	p.requireLength()
 	p.refuseSource(f.source)
 	if f.peers != nil {
 		p.requireSource(f.peers)
@@ -115,18 +116,49 @@ func (p *program) requireNoExtension() {
 	p.orDrop(bpf.JumpEqual, protocolNumber)
 }
 
-// requireForm wants a known version and type, and room for one address.
+// requireForm wants a known version and type.
 func (p *program) requireForm() {
 	p.loadPayload(0)
 	if p.v4 {
 		p.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: 2<<4 | typeAdvert, SkipTrue: 2})
 	}
 	p.orDrop(bpf.JumpEqual, 3<<4|typeAdvert)
+}
+
+// requireLength compares the length that the IP header gives with what the message says, with or without a trailer.
+func (p *program) requireLength() {
+	p.loadPayload(3)
+	p.orDrop(bpf.JumpGreaterThan, 0)
+	p.add(bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: p.addressShift()}, bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: headerLen})
+	p.add(bpf.StoreScratch{Src: bpf.RegA, N: 0})
 	if p.v4 {
-		p.loadPayload(headerLen + 4 - 1)
+		p.loadPayload(0)
+		p.add(
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: 3<<4 | typeAdvert, SkipTrue: 3},
+			bpf.LoadScratch{Dst: bpf.RegA, N: 0},
+			bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: authLen},
+			bpf.StoreScratch{Src: bpf.RegA, N: 0},
+			bpf.StoreScratch{Src: bpf.RegX, N: 1},
+			bpf.LoadAbsolute{Off: p.at.network + 2, Size: 2}, // total length, with the header
+			bpf.ALUOpX{Op: bpf.ALUOpSub},
+		)
 	} else {
-		p.loadPayload(headerLen + 16 - 1)
+		p.add(bpf.LoadAbsolute{Off: p.at.network + 4, Size: 2}) // payload length
 	}
+	p.add(bpf.LoadScratch{Dst: bpf.RegX, N: 0}, bpf.ALUOpX{Op: bpf.ALUOpSub}) // what is left behind the message
+	p.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2})
+	p.orDrop(bpf.JumpEqual, trailerLen)
+	if p.v4 {
+		p.add(bpf.LoadScratch{Dst: bpf.RegX, N: 1})
+	}
+}
+
+// addressShift is the binary logarithm of an address's size.
+func (p *program) addressShift() uint32 {
+	if p.v4 {
+		return 2
+	}
+	return 4
 }
 
 // words splits an address into what the filter compares, with the offsets in the IP header.

@@ -1,9 +1,11 @@
 package vrrp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,6 +58,10 @@ func TestFilterIPv4(t *testing.T) {
 	peers := filter{source: node1, minTTL: 255, peers: []netip.Addr{node1, addr("10.9.0.13"), node2}}
 	routed := filter{source: node1, minTTL: 250, peers: []netip.Addr{node2}}
 	v3 := advert4(t, 3, 51)
+	full, err := Advertisement{
+		Version: 3, VRID: 51, Priority: 100, Interval: time.Second, Addresses: slices.Repeat([]netip.Addr{vip}, 255),
+	}.Append(nil, node2, group4, PseudoHeader)
+	require.NoError(t, err)
 	mutate := func(f func(b []byte)) []byte {
 		b := packet4(node2, group4, 255, 0, v3)
 		f(b)
@@ -81,6 +87,14 @@ func TestFilterIPv4(t *testing.T) {
 		{"version 1", open, mutate(func(b []byte) { b[20] = 0x11 }), false},
 		{"type 2", open, mutate(func(b []byte) { b[20] = 0x32 }), false},
 		{"one byte short of an address", open, packet4(node2, group4, 255, 0, v3[:11]), false},
+		{"one byte long", open, packet4(node2, group4, 255, 0, append(bytes.Clone(v3), 0)), false},
+		{"one byte long behind options", open, packet4(node2, group4, 255, 3, append(bytes.Clone(v3), 0)), false},
+		{"with an authentication trailer", open, packet4(node2, group4, 255, 0, append(bytes.Clone(v3), make([]byte, trailerLen)...)), true},
+		{"v2 without its trailer", open, packet4(node2, group4, 255, 0, advert4(t, 2, 51)[:12]), false},
+		{"v2 with an authentication trailer", open, packet4(node2, group4, 255, 1, append(advert4(t, 2, 51), make([]byte, trailerLen)...)), true},
+		{"no address", open, mutate(func(b []byte) { b[23] = 0 }), false},
+		{"more addresses than the packet has", open, mutate(func(b []byte) { b[23] = 2 }), false},
+		{"255 addresses", open, packet4(node2, group4, 255, 0, full), true},
 		{"no payload", open, packet4(node2, group4, 255, 0, nil), false},
 		{"nothing", open, nil, false},
 		{"a wanted VRID", ours, packet4(node2, group4, 255, 0, v3), true},
@@ -122,6 +136,9 @@ func TestFilterIPv6(t *testing.T) {
 		{"our own", open, packet6(self, group6, 255, payload), false},
 		{"version 2", open, mutate(func(b []byte) { b[40] = 0x21 }), false},
 		{"extension header", open, mutate(func(b []byte) { b[6] = 44 }), false},
+		{"one byte long", open, packet6(peer, group6, 255, append(bytes.Clone(payload), 0)), false},
+		{"with an authentication trailer", open, packet6(peer, group6, 255, append(bytes.Clone(payload), make([]byte, trailerLen)...)), true},
+		{"no address", open, mutate(func(b []byte) { b[43] = 0 }), false},
 		{"one byte short of an address", open, packet6(peer, group6, 255, payload[:23]), false},
 		{"a wanted VRID", filter{source: self, minTTL: 255, vrids: []uint8{51}}, packet6(peer, group6, 255, payload), true},
 		{"another VRID", filter{source: self, minTTL: 255, vrids: []uint8{50, 52}}, packet6(peer, group6, 255, payload), false},

@@ -12,12 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	maxPacket = 1 << 16 // an IPv4 packet with its header
-	oobSize   = 256
-	// maxDrain bounds one Drain, so that a sender faster than we are cannot hold it for ever.
-	maxDrain = 1 << 13
-)
+// maxDrain bounds one Drain in packets, so that a sender faster than we are cannot hold it for ever.
+const maxDrain = 1 << 13
 
 // Datagram is one packet that passed the socket filter.
 type Datagram struct {
@@ -36,9 +32,14 @@ type Datagram struct {
 // other is what the kernel says about the interface, and the Conn may go on to work after it.
 func (c *Conn) Drain(fn func(Datagram)) error {
 	err := c.control(c.recvRaw, func(fd int) error {
-		for range maxDrain {
-			if err := c.receive(fd, fn); err != nil {
+		for range maxDrain / batchSize {
+			n, err := c.batch.receive(fd)
+			if err != nil {
 				return err
+			}
+			now := time.Now()
+			for i := range n {
+				c.deliver(c.batch.message(i), now, fn)
 			}
 		}
 		return nil
@@ -53,39 +54,25 @@ func (c *Conn) Drain(fn func(Datagram)) error {
 	return nil
 }
 
-// receive reads one packet. EAGAIN means that none is left.
-func (c *Conn) receive(fd int, fn func(Datagram)) error {
-	n, oobn, flags, from, err := unix.Recvmsg(fd, c.buf, c.oob, unix.MSG_DONTWAIT)
-	switch {
-	case errors.Is(err, unix.EINTR):
-		return nil
-	case err != nil:
-		return err
-	case flags&unix.MSG_TRUNC != 0:
-		return nil
-	}
-	d, ok := datagram(c.buf[:n], from)
-	meta := parseControl(c.oob[:oobn])
+// deliver hands one packet to fn, unless it is malformed or is one that the filter should have refused.
+func (c *Conn) deliver(m message, now time.Time, fn func(Datagram)) {
+	meta := parseControl(m.oob)
 	if meta.hasDrops {
 		c.drops.Store(uint64(meta.drops))
 	}
-	if from6, is6 := from.(*unix.SockaddrInet6); is6 {
-		d.Source, d.Destination, d.TTL = netip.AddrFrom16(from6.Addr), meta.destination, meta.hopLimit
+	d, ok := Datagram{Source: netip.AddrFrom16(m.source), Destination: meta.destination, TTL: meta.hopLimit, Payload: m.packet}, true
+	if c.filter.source.Is4() {
+		d, ok = datagram4(m.packet)
 	}
-	// The filter has refused what is below already; this holds should it ever be detached.
-	if !ok || d.TTL < int(c.filter.minTTL) {
-		return nil
+	if !ok || m.cut || d.TTL < int(c.filter.minTTL) {
+		return
 	}
-	d.Age = clampAge(meta.received, time.Now(), c.emptied)
+	d.Age = clampAge(meta.received, now, c.emptied)
 	fn(d)
-	return nil
 }
 
-// datagram takes an IPv4 packet's header off. An IPv6 socket delivers the payload alone.
-func datagram(b []byte, from unix.Sockaddr) (Datagram, bool) {
-	if _, ok := from.(*unix.SockaddrInet4); !ok {
-		return Datagram{Payload: b}, true
-	}
+// datagram4 takes an IPv4 packet's header off. An IPv6 socket delivers the payload alone.
+func datagram4(b []byte) (Datagram, bool) {
 	if len(b) < 20 {
 		return Datagram{}, false
 	}
@@ -101,7 +88,7 @@ func datagram(b []byte, from unix.Sockaddr) (Datagram, bool) {
 	}, true
 }
 
-// control messages that come with a packet.
+// ancillary is what comes with a packet in control messages.
 type ancillary struct {
 	received    time.Time
 	hopLimit    int

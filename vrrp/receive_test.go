@@ -15,24 +15,22 @@ import (
 
 func TestDatagramTakesTheHeaderOff(t *testing.T) {
 	payload := []byte("message")
-	from := &unix.SockaddrInet4{Addr: node2.As4()}
 	want := Datagram{Source: node2, Destination: group4, TTL: 255, Payload: payload}
 
-	got, ok := datagram(packet4(node2, group4, 255, 0, payload), from)
+	got, ok := datagram4(packet4(node2, group4, 255, 0, payload))
 	assert.True(t, ok)
 	assert.Equal(t, want, got)
 
-	got, ok = datagram(packet4(node2, group4, 255, 10, payload), from)
+	got, ok = datagram4(packet4(node2, group4, 255, 10, payload))
 	assert.True(t, ok, "with 40 bytes of options")
 	assert.Equal(t, want, got)
 
-	got, ok = datagram(append(packet4(node2, group4, 255, 0, payload), 0, 0, 0), from)
+	got, ok = datagram4(append(packet4(node2, group4, 255, 0, payload), 0, 0, 0))
 	assert.True(t, ok, "with padding behind the total length")
 	assert.Equal(t, want, got)
 }
 
 func TestDatagramRefusesBrokenHeaders(t *testing.T) {
-	from := &unix.SockaddrInet4{Addr: node2.As4()}
 	for name, change := range map[string]func(b []byte) []byte{
 		"empty":                     func([]byte) []byte { return nil },
 		"19 bytes":                  func(b []byte) []byte { return b[:19] },
@@ -43,7 +41,7 @@ func TestDatagramRefusesBrokenHeaders(t *testing.T) {
 		"total within the header":   func(b []byte) []byte { b[3] = 19; return b },
 		"total of 65535, cut short": func(b []byte) []byte { b[2], b[3] = 255, 255; return b },
 	} {
-		_, ok := datagram(change(packet4(node2, group4, 255, 0, []byte("message"))), from)
+		_, ok := datagram4(change(packet4(node2, group4, 255, 0, []byte("message"))))
 		assert.False(t, ok, name)
 	}
 }
@@ -51,9 +49,8 @@ func TestDatagramRefusesBrokenHeaders(t *testing.T) {
 func FuzzDatagram(f *testing.F) {
 	f.Add(packet4(node2, group4, 255, 0, []byte("message")))
 	f.Add([]byte{0x4f, 0, 0, 0})
-	from := &unix.SockaddrInet4{Addr: node2.As4()}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if d, ok := datagram(b, from); ok {
+		if d, ok := datagram4(b); ok {
 			assert.LessOrEqual(t, len(d.Payload), len(b)-20)
 		}
 	})
