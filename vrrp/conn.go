@@ -62,6 +62,7 @@ type Conn struct {
 	recvRaw    syscall.RawConn
 	sendRaw    syscall.RawConn
 
+	closed  atomic.Bool
 	drops   atomic.Uint64
 	emptied time.Time // when Drain last saw the queue empty: nothing in it is older
 	batch   *batch
@@ -123,7 +124,7 @@ func (c *Conn) Group() netip.Addr { return groupFor(c.filter.source) }
 func (c *Conn) SetFilter(vrids []uint8) error {
 	f := c.filter
 	f.vrids = slices.Clone(vrids)
-	err := control(c.recvRaw, func(fd int) error { return attach(fd, f) })
+	err := c.control(c.recvRaw, func(fd int) error { return attach(fd, f) })
 	if err != nil {
 		return fmt.Errorf("vrrp: replace the socket filter: %w", err)
 	}
@@ -135,7 +136,7 @@ func (c *Conn) Write(payload []byte, dst netip.Addr) error {
 	if dst.BitLen() != c.filter.source.BitLen() || dst.Is4In6() {
 		return fmt.Errorf("vrrp: send to %v: want the family of the source %v", dst, c.filter.source)
 	}
-	err := control(c.sendRaw, func(fd int) error {
+	err := c.control(c.sendRaw, func(fd int) error {
 		return unix.Sendto(fd, payload, unix.MSG_DONTWAIT, sockaddr(dst, c.ifindex))
 	})
 	if err != nil {
@@ -152,7 +153,7 @@ func (c *Conn) Wait() error {
 		ready, pollErr = readable(int(fd))
 		return ready || pollErr != nil
 	})
-	if err := errors.Join(closed(err), pollErr); err != nil {
+	if err := errors.Join(c.translate(err), pollErr); err != nil {
 		return fmt.Errorf("vrrp: wait for a packet: %w", err)
 	}
 	return nil
@@ -163,20 +164,23 @@ func (c *Conn) Wait() error {
 func (c *Conn) Drops() uint64 { return c.drops.Load() }
 
 // Close closes the sockets, which leaves the group, and wakes Wait.
-func (c *Conn) Close() error { return errors.Join(c.recv.Close(), c.send.Close()) }
+func (c *Conn) Close() error {
+	c.closed.Store(true)
+	return errors.Join(c.recv.Close(), c.send.Close())
+}
 
 // control runs f with the descriptor, and returns net.ErrClosed if there is none any more.
-func control(raw syscall.RawConn, f func(fd int) error) error {
+func (c *Conn) control(raw syscall.RawConn, f func(fd int) error) error {
 	var err error
 	if ctrl := raw.Control(func(fd uintptr) { err = f(int(fd)) }); ctrl != nil {
-		return closed(ctrl)
+		return c.translate(ctrl)
 	}
 	return err
 }
 
-// closed translates what package os says about a closed file into what package net says.
-func closed(err error) error {
-	if errors.Is(err, os.ErrClosed) {
+// translate replaces what a file's RawConn says after Close, which has no name outside the standard library.
+func (c *Conn) translate(err error) error {
+	if err != nil && c.closed.Load() {
 		return net.ErrClosed
 	}
 	return err

@@ -31,7 +31,7 @@ type Datagram struct {
 // thousand packets, and Wait then returns at once. fn must not call Drain. The error is net.ErrClosed after Close; any
 // other is what the kernel says about the interface, and the Conn may go on to work after it.
 func (c *Conn) Drain(fn func(Datagram)) error {
-	err := control(c.recvRaw, func(fd int) error {
+	err := c.control(c.recvRaw, func(fd int) error {
 		for range maxDrain / batchSize {
 			n, err := c.batch.receive(fd)
 			if err != nil {
