@@ -62,7 +62,7 @@ type Conn struct {
 	recvRaw    syscall.RawConn
 	sendRaw    syscall.RawConn
 
-	closing atomic.Bool
+	closed  atomic.Bool
 	drops   atomic.Uint64
 	emptied time.Time // when Drain last saw the queue empty: nothing in it is older
 	batch   *batch
@@ -153,7 +153,7 @@ func (c *Conn) Wait() error {
 		ready, pollErr = readable(int(fd))
 		return ready || pollErr != nil
 	})
-	if err := errors.Join(c.closed(err), pollErr); err != nil {
+	if err := errors.Join(c.translate(err), pollErr); err != nil {
 		return fmt.Errorf("vrrp: wait for a packet: %w", err)
 	}
 	return nil
@@ -165,7 +165,7 @@ func (c *Conn) Drops() uint64 { return c.drops.Load() }
 
 // Close closes the sockets, which leaves the group, and wakes Wait.
 func (c *Conn) Close() error {
-	c.closing.Store(true)
+	c.closed.Store(true)
 	return errors.Join(c.recv.Close(), c.send.Close())
 }
 
@@ -173,15 +173,14 @@ func (c *Conn) Close() error {
 func (c *Conn) control(raw syscall.RawConn, f func(fd int) error) error {
 	var err error
 	if ctrl := raw.Control(func(fd uintptr) { err = f(int(fd)) }); ctrl != nil {
-		return c.closed(ctrl)
+		return c.translate(ctrl)
 	}
 	return err
 }
 
-// closed turns whatever a call says that Close has interrupted, or that comes after it, into net.ErrClosed: for some of
-// them package os has no sentinel.
-func (c *Conn) closed(err error) error {
-	if err != nil && c.closing.Load() {
+// translate replaces what a file's RawConn says after Close, which has no name outside the standard library.
+func (c *Conn) translate(err error) error {
+	if err != nil && c.closed.Load() {
 		return net.ErrClosed
 	}
 	return err

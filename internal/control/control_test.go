@@ -1,0 +1,173 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+var errNotHeld = errors.New("this node does not hold the address")
+
+// serveAt runs a server until the test ends and returns its socket's path.
+func serveAt(t *testing.T, path string, b Backend) (stop func()) {
+	t.Helper()
+	s, err := Open(path, b)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	stop = func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}
+	return stop
+}
+
+func backend() Backend {
+	return Backend{
+		Status:   func() any { return map[string]string{"node": "n1"} },
+		Announce: func([]string) error { return errNotHeld },
+		Reload:   func() (any, error) { return map[string][]string{"added": {"ingress"}}, nil },
+	}
+}
+
+func TestServerAnswersOnASocketThatOnlyItsGroupMayOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "keepvip.sock")
+	stop := serveAt(t, path, backend())
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o660), info.Mode().Perm())
+	dir, err := os.Stat(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o750), dir.Mode().Perm())
+
+	var got map[string]string
+	require.NoError(t, NewClient(path).Status(t.Context(), &got))
+	assert.Equal(t, "n1", got["node"])
+
+	stop()
+	_, err = os.Stat(filepath.Dir(path))
+	assert.ErrorIs(t, err, os.ErrNotExist, "socket and directory go")
+}
+
+func TestServerLeavesADirectoryThatWasThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	serveAt(t, path, backend())()
+	_, err := os.Stat(filepath.Dir(path))
+	assert.NoError(t, err)
+}
+
+func TestVerbsPassOnWhatTheBackendSays(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("not root: the verbs answer that only root may ask; see TestVerbsAreForRoot")
+		return
+	}
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	stop := serveAt(t, path, backend())
+	defer stop()
+	c := NewClient(path)
+	assert.EqualError(t, c.Announce(t.Context(), []string{"apiserver"}), errNotHeld.Error())
+	var done map[string][]string
+	require.NoError(t, c.Reload(t.Context(), &done))
+	assert.Equal(t, []string{"ingress"}, done["added"])
+}
+
+func TestVerbsAreForRoot(t *testing.T) {
+	tests := []struct {
+		name string
+		peer any
+		want int
+	}{
+		{"root", unix.Ucred{Uid: 0}, http.StatusConflict},
+		{"somebody", unix.Ucred{Uid: 1000}, http.StatusForbidden},
+		{"no credentials", nil, http.StatusForbidden},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, PathAnnounce, nil)
+			if tt.peer != nil {
+				r = r.WithContext(context.WithValue(r.Context(), peerKey{}, tt.peer))
+			}
+			w := httptest.NewRecorder()
+			handler(backend()).ServeHTTP(w, r)
+			assert.Equal(t, tt.want, w.Code)
+		})
+	}
+}
+
+func TestOpenRefusesASocketThatSomebodyServes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	stop := serveAt(t, path, backend())
+	defer stop()
+	_, err := Open(path, backend())
+	assert.ErrorContains(t, err, "another keepvip serves "+path)
+}
+
+func TestOpenReplacesASocketThatNobodyServes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	ln.SetUnlinkOnClose(false)
+	require.NoError(t, ln.Close())
+	serveAt(t, path, backend())()
+}
+
+func TestClientSaysWhatToDoWhenNobodyAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	err := NewClient(path).Status(t.Context(), nil)
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), "is it running, and is this its --socket?")
+	assert.NotContains(t, err.Error(), "http://")
+}
+
+func TestListenerAnswersProbesAndMetrics(t *testing.T) {
+	ready := error(nil)
+	l, err := Listen("127.0.0.1:0", Probes{
+		Live:  func() error { return nil },
+		Ready: func() error { return ready },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "keepvip_build_info 1\n")
+		}),
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Serve(ctx) }()
+
+	assert.Equal(t, "200 ok\n", ask(t, l, "/livez"))
+	assert.Equal(t, "200 ok\n", ask(t, l, "/readyz"))
+	assert.Equal(t, "200 keepvip_build_info 1\n", ask(t, l, "/metrics"))
+	ready = errNotHeld
+	assert.Equal(t, "503 "+errNotHeld.Error()+"\n", ask(t, l, "/readyz"))
+
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+func ask(t *testing.T, l *Listener, path string) string {
+	t.Helper()
+	res, err := http.Get("http://" + l.ln.Addr().String() + path)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res.Status[:4] + string(body)
+}
+
+func TestListenNamesTheOption(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	_, err = Listen(taken.Addr().String(), Probes{})
+	assert.ErrorContains(t, err, "--metrics")
+}
