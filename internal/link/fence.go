@@ -49,20 +49,38 @@ type Fence struct {
 	sound  uint32           // generation of nftables at which all was as it should be
 }
 
-// OpenFence puts an empty fence on a link, in place of one that an earlier run left there. It needs CAP_NET_ADMIN. The error wraps
-// ErrNoNftables or ErrGone where that is the cause.
+// OpenFence puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
+// without a lease. It needs CAP_NET_ADMIN. The error wraps ErrNoNftables or ErrGone where that is the cause.
 func OpenFence(cfg FenceConfig) (*Fence, error) {
 	f := &Fence{
 		cfg:    cfg,
 		table:  &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev},
 		egress: true,
-		groups: map[uint32]Group{},
+		groups: byID(cfg.Groups),
 		held:   map[uint32]Part{},
 	}
-	if err := f.Rebuild(); err != nil {
-		return nil, err
+	if err := validate(cfg.Groups); err != nil {
+		return nil, f.wrap("open", err)
+	}
+	for _, id := range cfg.Bound {
+		if _, ok := f.groups[id]; !ok {
+			return nil, f.wrap("open", fmt.Errorf("bound group %d is not among the groups", id))
+		}
+		f.held[id] = 0
+	}
+	if err := f.build(false); err != nil {
+		return nil, f.wrap("open", err)
 	}
 	return f, nil
+}
+
+func byID(groups []Group) map[uint32]Group {
+	m := make(map[uint32]Group, len(groups))
+	for _, g := range groups {
+		g.Addresses = slices.Clone(g.Addresses)
+		m[g.ID] = g
+	}
+	return m
 }
 
 // Egress reports whether the kernel lets the fence see what leaves. If it does not, nothing is dropped on its way out, and only Renew renews.
@@ -79,11 +97,7 @@ func (f *Fence) Set(groups []Group) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next := map[uint32]Group{}
-	for _, g := range groups {
-		g.Addresses = slices.Clone(g.Addresses)
-		next[g.ID] = g
-	}
+	next := byID(groups)
 	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next) }); err != nil {
 		return f.wrap("set groups of", err)
 	}

@@ -549,6 +549,73 @@ func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {
 	assert.Equal(t, "02:00:00:00:00:09", announce(unix.ENOBUFS), "without, and the sender is told")
 }
 
+// TestOpenFenceTakesOverFromADeadRun: the address that a killed daemon has left stays silent through the start of the next.
+func TestOpenFenceTakesOverFromADeadRun(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(100*time.Millisecond, 60*time.Second)
+	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.Hold(6))
+	w.all(false, "the run before, dead")
+	groups := []Group{f.groups[4], f.groups[6]}
+	done, heard := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		defer close(heard)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				if w.ping(vip4, 2*time.Millisecond) {
+					heard <- true
+					return
+				}
+			}
+		}
+	}()
+	w.knows(vip4)
+	for range 10 {
+		next, err := OpenFence(FenceConfig{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
+		require.NoError(t, err)
+		require.NoError(t, next.Check())
+	}
+	close(done)
+	assert.False(t, <-heard, "an answer in between")
+	w.all(false, "the next run, without a lease")
+	w.advertiseBoth()
+	w.all(true, "the next run, Active")
+	_, err := OpenFence(FenceConfig{Index: w.index, Groups: groups, Bound: []uint32{5}})
+	assert.ErrorContains(t, err, "group 5")
+}
+
+// TestFenceSetKeepsTenures changes the groups around one that is held.
+func TestFenceSetKeepsTenures(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	require.NoError(t, f.Hold(4))
+	w.advertise(w.own4, 51, 100)
+	assert.True(t, w.answers(vip4))
+	other := Group{ID: 9, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.101")}, Lease: time.Second, Guard: time.Minute}
+	four := f.groups[4]
+	for name, groups := range map[string][]Group{"another beside it": {four, f.groups[6], other}, "less beside it": {four}, "alone with more addresses": {func() Group {
+		g := four
+		g.Addresses = append(slices.Clone(g.Addresses), netip.MustParseAddr("10.1.0.102"))
+		return g
+	}()}} {
+		require.NoError(t, f.Set(groups), name)
+		require.NoError(t, f.Check(), name)
+		assert.True(t, w.answers(vip4), name)
+	}
+	require.NoError(t, f.Shut(4, In))
+	require.NoError(t, f.Set([]Group{four, other}))
+	assert.False(t, w.answers(vip4), "what is shut stays shut")
+	require.NoError(t, f.Set([]Group{other}))
+	require.NoError(t, f.Check())
+	assert.True(t, w.answers(vip4), "no fence for what is in no group")
+	assert.ErrorContains(t, f.Hold(4), "group 4 is not set")
+	require.NoError(t, f.Set(nil))
+	require.NoError(t, f.Check())
+}
+
 // TestFenceOfManyAddresses shows what changes cost with a thousand addresses.
 func TestFenceOfManyAddresses(t *testing.T) {
 	w := newWire(t)

@@ -36,29 +36,34 @@ const elementsPerMessage = 400
 func (f *Fence) Rebuild() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.wrap("rebuild", f.build(true))
+}
+
+// build makes the table, on a kernel without the egress hook with only half of it.
+func (f *Fence) build(leases bool) error {
 	// Since Linux 6.16 the hook of a link that is not there is accepted, and waits for one of that name.
 	ifi, err := net.InterfaceByIndex(f.cfg.Index)
 	if err != nil {
-		return f.wrap("build", ErrGone)
+		return ErrGone
 	}
 	f.cfg.Name = ifi.Name
-	err = f.commit(f.rebuild)
+	err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
 	if f.egress && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)) {
 		f.egress = false
-		if err = f.commit(f.rebuild); err != nil {
+		if err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) }); err != nil {
 			f.egress = true
 		}
 	}
 	switch {
 	case errors.Is(err, unix.ENODEV):
-		err = ErrGone
+		return ErrGone
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.EPROTONOSUPPORT), errors.Is(err, unix.EPERM):
-		err = fmt.Errorf("%w: %w", ErrNoNftables, err)
+		return fmt.Errorf("%w: %w", ErrNoNftables, err)
 	}
-	return f.wrap("build", err)
+	return err
 }
 
-func (f *Fence) rebuild(c *nftables.Conn) error {
+func (f *Fence) fill(c *nftables.Conn, leases bool) error {
 	// Adding first makes the deletion succeed whether or not there is a table.
 	c.AddTable(f.table)
 	c.DelTable(f.table)
@@ -80,8 +85,11 @@ func (f *Fence) rebuild(c *nftables.Conn) error {
 	}
 	errs = append(errs, f.putAddresses(c, f.groups))
 	for id, shut := range f.held {
-		// The last renewal is lost with the old table.
-		errs = append(errs, f.putHeld(c, f.groups[id], shut), f.putTime(c, leaseOf(id), f.groups[id].Lease))
+		errs = append(errs, f.putHeld(c, f.groups[id], shut))
+		if leases {
+			// The last renewal is lost with the old table.
+			errs = append(errs, f.putTime(c, leaseOf(id), f.groups[id].Lease))
+		}
 	}
 	return errors.Join(errs...)
 }
