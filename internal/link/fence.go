@@ -24,7 +24,7 @@ type Part uint8
 
 // What Shut can stop.
 const (
-	Discovery Part = 1 << iota // hearing ARP requests and neighbour solicitations for them, and saying either in their name
+	Discovery Part = 1 << iota // ARP and neighbour discovery for them and in their name
 	In                         // hearing packets to them
 	Out                        // sending packets from them
 )
@@ -49,20 +49,38 @@ type Fence struct {
 	sound  uint32           // generation of nftables at which all was as it should be
 }
 
-// OpenFence puts an empty fence on a link, in place of one that an earlier run left there. It needs CAP_NET_ADMIN. The error wraps
-// ErrNoNftables or ErrGone where that is the cause.
+// OpenFence puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
+// without a lease. It needs CAP_NET_ADMIN. The error wraps ErrNoNftables or ErrGone where that is the cause.
 func OpenFence(cfg FenceConfig) (*Fence, error) {
 	f := &Fence{
 		cfg:    cfg,
 		table:  &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev},
 		egress: true,
-		groups: map[uint32]Group{},
+		groups: byID(cfg.Groups),
 		held:   map[uint32]Part{},
 	}
-	if err := f.Rebuild(); err != nil {
-		return nil, err
+	if err := validate(cfg.Groups); err != nil {
+		return nil, f.wrap("open", err)
+	}
+	for _, id := range cfg.Bound {
+		if _, ok := f.groups[id]; !ok {
+			return nil, f.wrap("open", fmt.Errorf("bound group %d is not among the groups", id))
+		}
+		f.held[id] = 0
+	}
+	if err := f.build(false); err != nil {
+		return nil, f.wrap("open", err)
 	}
 	return f, nil
+}
+
+func byID(groups []Group) map[uint32]Group {
+	m := make(map[uint32]Group, len(groups))
+	for _, g := range groups {
+		g.Addresses = slices.Clone(g.Addresses)
+		m[g.ID] = g
+	}
+	return m
 }
 
 // Egress reports whether the kernel lets the fence see what leaves. If it does not, nothing is dropped on its way out, and only Renew renews.
@@ -79,57 +97,89 @@ func (f *Fence) Set(groups []Group) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next := map[uint32]Group{}
-	for _, g := range groups {
-		g.Addresses = slices.Clone(g.Addresses)
-		next[g.ID] = g
-	}
-	held := maps.Clone(f.held)
-	maps.DeleteFunc(held, func(id uint32, _ Part) bool { _, stays := next[id]; return !stays })
-	err := f.commit(func(c *nftables.Conn) error {
-		return errors.Join(f.putGroups(c, next), f.putHeld(c, next, held))
-	})
-	if err != nil {
+	next := byID(groups)
+	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next) }); err != nil {
 		return f.wrap("set groups of", err)
 	}
-	f.groups, f.held = next, held
+	f.groups = next
+	maps.DeleteFunc(f.held, func(id uint32, _ Part) bool { _, stays := next[id]; return !stays })
 	return nil
+}
+
+// exchange replaces groups by others, and touches nothing of those that stay but their addresses and their renewal.
+func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group) error {
+	var errs []error
+	f.putBase(c, next)
+	c.FlushSet(f.addresses(mapAddresses4))
+	c.FlushSet(f.addresses(mapAddresses6))
+	if f.egress {
+		c.FlushChain(f.chain(chainAdverts))
+	}
+	for id := range f.groups {
+		if _, stays := next[id]; !stays {
+			f.deleteGroup(c, id)
+		}
+	}
+	for _, g := range f.sorted(next) {
+		if _, stays := f.groups[g.ID]; stays {
+			f.addRenewal(c, g)
+		} else {
+			errs = append(errs, f.addGroup(c, g))
+		}
+	}
+	return errors.Join(append(errs, f.putAddresses(c, next))...)
 }
 
 // Hold begins the tenure of a group, or goes on with it: its guard runs from now. Call it when the node becomes Active, and again well within
 // the guard's time, as with the lifetime of the addresses. It does not renew the lease.
 func (f *Fence) Hold(id uint32) error {
-	return f.wrap("hold", f.change(id, func(held map[uint32]Part) { held[id] = held[id] }))
+	return f.change("hold", id, func(shut Part) Part { return shut })
 }
 
-// Shut stops parts of a group from answering at once, lease or not, until Release or Reopen, or until the guard is over. The group must be held.
+// Shut stops parts of a group from answering at once, lease or not, until Release or Reopen, or until the guard is over, which it starts again.
 func (f *Fence) Shut(id uint32, parts Part) error {
-	return f.wrap("shut", f.change(id, func(held map[uint32]Part) { held[id] |= parts }))
+	return f.change("shut", id, func(shut Part) Part { return shut | parts })
 }
 
 // Reopen takes Shut back.
 func (f *Fence) Reopen(id uint32) error {
-	return f.wrap("reopen", f.change(id, func(held map[uint32]Part) { held[id] = 0 }))
+	return f.change("reopen", id, func(Part) Part { return 0 })
 }
 
-// Release ends the tenure of a group, whose addresses are off the link: nothing is dropped for it any more.
-func (f *Fence) Release(id uint32) error {
-	return f.wrap("release", f.change(id, func(held map[uint32]Part) { delete(held, id) }))
-}
-
-func (f *Fence) change(id uint32, edit func(map[uint32]Part)) error {
+func (f *Fence) change(step string, id uint32, edit func(Part) Part) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, ok := f.groups[id]; !ok {
-		return fmt.Errorf("group %d is not set", id)
+	g, ok := f.groups[id]
+	if !ok {
+		return f.wrap(step, fmt.Errorf("group %d is not set", id))
 	}
-	held := maps.Clone(f.held)
-	edit(held)
-	if err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, f.groups, held) }); err != nil {
-		return err
+	shut := edit(f.held[id])
+	err := f.commit(func(c *nftables.Conn) error {
+		if shut == f.held[id] {
+			return f.putTime(c, guardOf(id), g.Guard)
+		}
+		return f.putHeld(c, g, shut)
+	})
+	if err == nil {
+		f.held[id] = shut
 	}
-	f.held = held
-	return nil
+	return f.wrap(step, err)
+}
+
+// Release ends the tenure of a group, whose addresses are off the link: nothing is dropped for it any more, and the next one begins open.
+func (f *Fence) Release(id uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g, ok := f.groups[id]
+	if !ok {
+		return f.wrap("release", fmt.Errorf("group %d is not set", id))
+	}
+	g.Guard = 0
+	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, 0) })
+	if err == nil {
+		delete(f.held, id)
+	}
+	return f.wrap("release", err)
 }
 
 // Renew renews the lease of a group by hand, for an elector without advertisements and a kernel without the egress hook. The lease ends at
@@ -142,42 +192,23 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	if !ok {
 		return f.wrap("renew", fmt.Errorf("group %d is not set", id))
 	}
-	start := time.Now()
-	left := min(until.Sub(start), g.Lease)
-	if left < time.Millisecond {
-		return f.wrap("renew", errors.Join(ErrLate, f.putLease(id, 0)))
+	lease := func(left time.Duration) error {
+		return f.commit(func(c *nftables.Conn) error { return f.putTime(c, leaseOf(id), left) })
 	}
-	err := f.putLease(id, left)
-	// The kernel began to count somewhere between start and now: the end it has in mind is no later than now + left.
-	if late := time.Now().Add(left).Sub(until); err == nil && late > max(g.Lease/8, 20*time.Millisecond) {
-		err = errors.Join(ErrLate, f.putLease(id, 0))
+	left := min(time.Until(until), g.Lease)
+	if left < time.Millisecond {
+		return f.wrap("renew", errors.Join(ErrLate, lease(0)))
+	}
+	err := lease(left)
+	// The kernel began to count somewhere in between: the end it has in mind is no later than now + left.
+	if over := time.Now().Add(left).Sub(until); err == nil && over > max(g.Lease/8, lateness) {
+		err = errors.Join(ErrLate, lease(0))
 	}
 	return f.wrap("renew", err)
 }
 
-// putLease replaces the group's lease; with no time left it takes it away.
-func (f *Fence) putLease(id uint32, left time.Duration) error {
-	set := f.set(setLease)
-	old := []nftables.SetElement{{Key: groupKey(id)}}
-	replace := func(remove bool) error {
-		return f.commit(func(c *nftables.Conn) error {
-			var errs []error
-			if remove {
-				errs = append(errs, c.SetDeleteElements(set, old))
-			}
-			if left > 0 {
-				errs = append(errs, c.SetAddElements(set, []nftables.SetElement{{Key: groupKey(id), Timeout: left}}))
-			}
-			return errors.Join(errs...)
-		})
-	}
-	// Before Linux 6.12 adding an element again does not start its time again; and one that has run out cannot be removed.
-	err := replace(true)
-	if errors.Is(err, unix.ENOENT) {
-		err = replace(false)
-	}
-	return err
-}
+// lateness is what a transaction may take without making a renewal void: the kernel waits that long for itself, after an earlier one.
+const lateness = 50 * time.Millisecond
 
 // Remove takes the fence away. One that is gone already is no error.
 func (f *Fence) Remove() error {

@@ -1,7 +1,6 @@
 package link
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -47,59 +46,67 @@ func (f *Fence) inspect() error {
 		return err
 	}
 	defer func() { _ = c.CloseLasting() }()
-	for _, ch := range f.chains() {
-		if err := f.inspectChain(c, ch); err != nil {
+	families := familiesOf(f.groups)
+	rules := map[string]int{chainIngress: len(families.ingress())}
+	if f.egress {
+		rules[chainEgress], rules[chainAdverts] = len(families.egress()), 0
+		for _, g := range f.groups {
+			if renewal(g) != nil {
+				rules[chainAdverts]++
+			}
+		}
+	}
+	for id := range f.groups {
+		rules[chainOf(id)] = len(verdicts(id, f.held[id]))
+	}
+	for name, n := range rules {
+		if err := f.inspectChain(c, name, n); err != nil {
 			return err
 		}
 	}
 	return f.inspectSets(c)
 }
 
-func (f *Fence) inspectChain(c *nftables.Conn, want chain) error {
-	got, err := c.ListChain(f.table, want.name)
+func (f *Fence) inspectChain(c *nftables.Conn, name string, rules int) error {
+	want := f.chain(name)
+	got, err := c.ListChain(f.table, name)
 	if err != nil {
-		return fmt.Errorf("chain %s: %w", want.name, err)
+		return fmt.Errorf("chain %s: %w", name, err)
 	}
-	if hook := f.chain(want.name).Hooknum; hook != nil && (got.Hooknum == nil || *got.Hooknum != *hook) {
-		return fmt.Errorf("chain %s: not hooked", want.name)
+	if want.Hooknum != nil && (got.Hooknum == nil || *got.Hooknum != *want.Hooknum) {
+		return fmt.Errorf("chain %s: not hooked", name)
 	}
-	rules, err := c.GetRules(f.table, f.chain(want.name))
+	have, err := c.GetRules(f.table, want)
 	if err != nil {
-		return fmt.Errorf("chain %s: %w", want.name, err)
+		return fmt.Errorf("chain %s: %w", name, err)
 	}
-	n := len(want.rules)
-	if want.name == chainAdverts {
-		n = len(f.renewals(f.groups))
-	}
-	if len(rules) != n {
-		return fmt.Errorf("chain %s: %d rules, want %d", want.name, len(rules), n)
+	if len(have) != rules {
+		return fmt.Errorf("chain %s: %d rules, want %d", name, len(have), rules)
 	}
 	return nil
 }
 
+// inspectSets looks for each address, and for the guard of each tenure. A lease may be over, but its set has to be there, as rules use it.
 func (f *Fence) inspectSets(c *nftables.Conn) error {
-	want := f.addressElements(f.groups)
-	for id := range f.held {
-		want[setGuard] = append(want[setGuard], nftables.SetElement{Key: groupKey(id)})
-	}
-	for name, elements := range want {
-		got, err := c.GetSetElements(f.set(name))
+	for name, want := range addressElements(f.groups) {
+		got, err := c.GetSetElements(f.addresses(name))
 		if err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
+			return fmt.Errorf("map %s: %w", name, err)
 		}
-		value := make(map[string][]byte, len(got))
+		have := make(map[string]bool, len(got))
 		for _, e := range got {
-			value[string(e.Key)] = e.Val
+			have[string(e.Key)] = true
 		}
-		for _, e := range elements {
-			if v, ok := value[string(e.Key)]; !ok || !bytes.Equal(v, e.Val) {
-				return fmt.Errorf("set %s: element %x is missing", name, e.Key)
+		for _, e := range want {
+			if !have[string(e.Key)] {
+				return fmt.Errorf("map %s: address %s is missing", name, net.IP(e.Key))
 			}
 		}
 	}
-	// The lease may be empty, but has to be there.
-	if _, err := c.GetSetByName(f.table, setLease); err != nil {
-		return fmt.Errorf("set %s: %w", setLease, err)
+	for id := range f.held {
+		if got, err := c.GetSetElements(f.timer(guardOf(id))); err != nil || len(got) == 0 {
+			return errors.Join(fmt.Errorf("set %s: the guard is missing", guardOf(id)), err)
+		}
 	}
 	return nil
 }

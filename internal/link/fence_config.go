@@ -12,6 +12,9 @@ import (
 type FenceConfig struct {
 	Index int    // of the link that holds the addresses: a bridge or a bond itself, never one of its ports
 	Name  string // its name now
+
+	Groups []Group  // as with Set
+	Bound  []uint32 // IDs of groups whose addresses an earlier run left on the link: held from the start, and without a lease
 }
 
 // Group is a set of addresses whose tenure begins and ends together: those of one virtual router.

@@ -11,10 +11,9 @@ import (
 // A match is a run of nftables expressions, of which each one lets the packet go on to the next or ends the rule.
 type match []expr.Any
 
-// The two registers: what was read from the packet, and the group that it belongs to.
 const (
-	regPacket = 1
-	regGroup  = 2
+	register        = 1 // holds what was read from the packet
+	verdictRegister = 0 // NFT_REG_VERDICT
 )
 
 func and(parts ...match) match {
@@ -28,16 +27,16 @@ func and(parts ...match) match {
 // etherType compares the frame's type, below any VLAN tag.
 func etherType(t uint16) match {
 	return match{
-		&expr.Meta{Key: expr.MetaKeyPROTOCOL, Register: regPacket},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: regPacket, Data: binary.BigEndian.AppendUint16(nil, t)},
+		&expr.Meta{Key: expr.MetaKeyPROTOCOL, Register: register},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: binary.BigEndian.AppendUint16(nil, t)},
 	}
 }
 
 // l4proto compares the protocol above IP, behind any IPv6 extension header.
 func l4proto(p byte) match {
 	return match{
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: regPacket},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: regPacket, Data: []byte{p}},
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{p}},
 	}
 }
 
@@ -48,11 +47,11 @@ type field struct {
 }
 
 func (f field) load() match {
-	return match{&expr.Payload{OperationType: expr.PayloadLoad, DestRegister: regPacket, Base: f.base, Offset: f.offset, Len: f.len}}
+	return match{&expr.Payload{OperationType: expr.PayloadLoad, DestRegister: register, Base: f.base, Offset: f.offset, Len: f.len}}
 }
 
 func (f field) is(op expr.CmpOp, value ...byte) match {
-	return append(f.load(), &expr.Cmp{Op: op, Register: regPacket, Data: value})
+	return append(f.load(), &expr.Cmp{Op: op, Register: register, Data: value})
 }
 
 // The fields that the fence looks at. A network header is an ARP packet's start as well (RFC 826, RFC 791, RFC 8200, RFC 4861, RFC 9568).
@@ -70,27 +69,40 @@ var (
 	advertPriority = field{expr.PayloadBaseTransportHeader, 2, 1}
 )
 
-// groupOf ends the rule unless what was loaded is an address of ours, and keeps the group of the address.
-func groupOf(addresses string) match {
-	return match{&expr.Lookup{SourceRegister: regPacket, DestRegister: regGroup, IsDestRegSet: true, SetName: addresses}}
+// judge ends the rule unless what was loaded is an address of the map, and goes on in the chain of the group that has it.
+func judge(addresses string) match {
+	return match{&expr.Lookup{SourceRegister: register, DestRegister: verdictRegister, IsDestRegSet: true, SetName: addresses}}
 }
 
-// in and notIn ask whether the group is in a set.
-func in(set string) match {
-	return match{&expr.Lookup{SourceRegister: regGroup, SetName: set}}
+// way is the direction in which a frame passes the link.
+type way expr.MetaKey
+
+const (
+	incoming = way(expr.MetaKeyIIF)
+	outgoing = way(expr.MetaKeyOIF)
+)
+
+// The timed sets of a group have room for one element, the link itself: its index is the one thing that every frame of either way has in it,
+// so that a rule can ask whether the time is over. A frame of the other way has no such index and is in none.
+func (w way) load() match {
+	return match{&expr.Meta{Key: expr.MetaKey(w), Register: register}}
 }
 
-func notIn(set string) match {
-	return match{&expr.Lookup{SourceRegister: regGroup, SetName: set, Invert: true}}
+func (w way) in(set string) match {
+	return append(w.load(), &expr.Lookup{SourceRegister: register, SetName: set})
 }
 
-// renew puts the group with the ID into a timed set, or starts its time there again.
-func renew(set string, id uint32, timeout time.Duration) match {
-	return match{
-		&expr.Immediate{Register: regGroup, Data: groupKey(id)},
-		&expr.Dynset{SrcRegKey: regGroup, SetName: set, Operation: uint32(unix.NFT_DYNSET_OP_UPDATE), Timeout: timeout},
-	}
+func (w way) notIn(set string) match {
+	return append(w.load(), &expr.Lookup{SourceRegister: register, SetName: set, Invert: true})
 }
+
+// renew puts the link into a timed set, or starts its time there again.
+func (w way) renew(set string, timeout time.Duration) match {
+	return append(w.load(),
+		&expr.Dynset{SrcRegKey: register, SetName: set, Operation: uint32(unix.NFT_DYNSET_OP_UPDATE), Timeout: timeout})
+}
+
+func icmp6(kind byte) match { return and(l4proto(icmpv6), icmp6Type.is(expr.CmpOpEq, kind)) }
 
 func verdict(kind expr.VerdictKind, chain string) match {
 	return match{&expr.Verdict{Kind: kind, Chain: chain}}
@@ -98,6 +110,3 @@ func verdict(kind expr.VerdictKind, chain string) match {
 
 func drop() match             { return verdict(expr.VerdictDrop, "") }
 func jump(chain string) match { return verdict(expr.VerdictJump, chain) }
-
-// groupKey is a group's ID as the sets hold it, in the form of a packet mark.
-func groupKey(id uint32) []byte { return binary.NativeEndian.AppendUint32(nil, id) }

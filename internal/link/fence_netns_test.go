@@ -8,7 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os/exec"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +53,7 @@ func newWire(t *testing.T) *wire {
 	w.index, w.mac = w.holder.index("eth0"), w.holder.link("eth0").Attrs().HardwareAddr
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		require.NoError(t, w.h.Add(w.index, netip.PrefixFrom(vip, vip.BitLen()), 0))
+		w.holder.eventually(func() bool { return w.answers(vip) }, "the cable")
 	}
 	return w
 }
@@ -303,7 +307,7 @@ func TestFenceShutParts(t *testing.T) {
 	shut(Out)
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		assert.False(t, w.answers(vip))
-		assert.Equal(t, vip.Is4(), w.resolves(vip), "%s: ARP is not IP, neighbour discovery is", vip)
+		assert.False(t, w.resolves(vip))
 	}
 	require.NoError(t, f.Release(4))
 	require.NoError(t, f.Hold(4))
@@ -347,10 +351,11 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	damage := map[string]func(c *nftables.Conn){
 		"ruleset flushed": func(c *nftables.Conn) { c.FlushRuleset() },
 		"table deleted":   func(c *nftables.Conn) { c.DelTable(f.table) },
-		"rules flushed":   func(c *nftables.Conn) { c.FlushChain(f.chain("in_arp")) },
+		"rules flushed":   func(c *nftables.Conn) { c.FlushChain(f.chain(chainIngress)) },
+		"group flushed":   func(c *nftables.Conn) { c.FlushChain(f.chain(chainOf(6))) },
 		"adverts flushed": func(c *nftables.Conn) { c.FlushChain(f.chain(chainAdverts)) },
-		"guard flushed":   func(c *nftables.Conn) { c.FlushSet(f.set(setGuard)) },
-		"addresses gone":  func(c *nftables.Conn) { c.FlushSet(f.set(setAddresses6)) },
+		"guard flushed":   func(c *nftables.Conn) { c.FlushSet(f.timer(guardOf(4))) },
+		"addresses gone":  func(c *nftables.Conn) { c.FlushSet(f.addresses(mapAddresses6)) },
 	}
 	for name, do := range damage {
 		c, err := nftables.New()
@@ -377,6 +382,35 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	w.holder.ip("link del lan0")
 	require.ErrorIs(t, f.Check(), ErrGone)
 	require.ErrorIs(t, f.Rebuild(), ErrGone)
+}
+
+// TestFenceIsReadableByOthers: administrators list the rules, and save and load the listing. Some rules that the kernel takes make nft abort.
+func TestFenceIsReadableByOthers(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	list := func() string {
+		out, err := exec.Command("nft", "list", "ruleset").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return regexp.MustCompile(` expires [0-9a-z]+`).ReplaceAllString(string(out), "")
+	}
+	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.Shut(6, Discovery|In|Out))
+	w.advertiseBoth()
+	both := list()
+	t.Log(both)
+	assert.Contains(t, both, "10.1.0.100 : jump group4")
+	assert.Contains(t, both, "fd01::100 : jump group6")
+
+	// nft before 1.0.7 cannot read back what it prints for the target of a solicitation.
+	require.NoError(t, f.Set([]Group{{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 51}, Lease: time.Minute, Guard: time.Hour}}))
+	require.NoError(t, f.Shut(4, Discovery|In|Out))
+	before := list()
+	require.NoError(t, f.Remove())
+	load := exec.Command("nft", "-f", "-")
+	load.Stdin = strings.NewReader(before)
+	out, err := load.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, before, list())
 }
 
 func TestCleanupFencesLeavesOthersAlone(t *testing.T) {
@@ -513,6 +547,73 @@ func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {
 	assert.Equal(t, mac.String(), announce(nil), "with a lease")
 	w.holder.eventually(func() bool { return !w.answers(vip4) }, "the end of the lease")
 	assert.Equal(t, "02:00:00:00:00:09", announce(unix.ENOBUFS), "without, and the sender is told")
+}
+
+// TestOpenFenceTakesOverFromADeadRun: the address that a killed daemon has left stays silent through the start of the next.
+func TestOpenFenceTakesOverFromADeadRun(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(100*time.Millisecond, 60*time.Second)
+	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.Hold(6))
+	w.all(false, "the run before, dead")
+	groups := []Group{f.groups[4], f.groups[6]}
+	done, heard := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		defer close(heard)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				if w.ping(vip4, 2*time.Millisecond) {
+					heard <- true
+					return
+				}
+			}
+		}
+	}()
+	w.knows(vip4)
+	for range 10 {
+		next, err := OpenFence(FenceConfig{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
+		require.NoError(t, err)
+		require.NoError(t, next.Check())
+	}
+	close(done)
+	assert.False(t, <-heard, "an answer in between")
+	w.all(false, "the next run, without a lease")
+	w.advertiseBoth()
+	w.all(true, "the next run, Active")
+	_, err := OpenFence(FenceConfig{Index: w.index, Groups: groups, Bound: []uint32{5}})
+	assert.ErrorContains(t, err, "group 5")
+}
+
+// TestFenceSetKeepsTenures changes the groups around one that is held.
+func TestFenceSetKeepsTenures(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	require.NoError(t, f.Hold(4))
+	w.advertise(w.own4, 51, 100)
+	assert.True(t, w.answers(vip4))
+	other := Group{ID: 9, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.101")}, Lease: time.Second, Guard: time.Minute}
+	four := f.groups[4]
+	for name, groups := range map[string][]Group{"another beside it": {four, f.groups[6], other}, "less beside it": {four}, "alone with more addresses": {func() Group {
+		g := four
+		g.Addresses = append(slices.Clone(g.Addresses), netip.MustParseAddr("10.1.0.102"))
+		return g
+	}()}} {
+		require.NoError(t, f.Set(groups), name)
+		require.NoError(t, f.Check(), name)
+		assert.True(t, w.answers(vip4), name)
+	}
+	require.NoError(t, f.Shut(4, In))
+	require.NoError(t, f.Set([]Group{four, other}))
+	assert.False(t, w.answers(vip4), "what is shut stays shut")
+	require.NoError(t, f.Set([]Group{other}))
+	require.NoError(t, f.Check())
+	assert.True(t, w.answers(vip4), "no fence for what is in no group")
+	assert.ErrorContains(t, f.Hold(4), "group 4 is not set")
+	require.NoError(t, f.Set(nil))
+	require.NoError(t, f.Check())
 }
 
 // TestFenceOfManyAddresses shows what changes cost with a thousand addresses.

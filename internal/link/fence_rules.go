@@ -1,37 +1,31 @@
 package link
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 )
 
-// Names of what the table holds. The sets and maps:
+// What the table holds, besides the chains of the groups:
 //
-//	addresses4, addresses6    address -> group, without time
-//	guard                     groups whose fence stands; timed
-//	lease                     groups that may answer; timed, renewed by the advertisement that leaves
-//	silent, closedin, closedout  groups whose Part was shut; timed
+//	map addresses4, addresses6   address -> jump to the chain of its group
+//	set guardN, leaseN           of group N; timed; the link is in them, or it is not
+//	chain ingress, egress        on the link
+//	chain adverts                renews the leases
 const (
-	setAddresses4 = "addresses4"
-	setAddresses6 = "addresses6"
-	setGuard      = "guard"
-	setLease      = "lease"
-	setSilent     = "silent"
-	setClosedIn   = "closedin"
-	setClosedOut  = "closedout"
-
-	chainIngress = "ingress"
-	chainEgress  = "egress"
-	chainAdverts = "adverts"
+	mapAddresses4 = "addresses4"
+	mapAddresses6 = "addresses6"
+	chainIngress  = "ingress"
+	chainEgress   = "egress"
+	chainAdverts  = "adverts"
 )
 
-// chain is a list of rules; each rule is one match with a verdict at its end.
-type chain struct {
-	name  string
-	rules []match
-}
+func guardOf(id uint32) string { return fmt.Sprintf("guard%d", id) }
+func leaseOf(id uint32) string { return fmt.Sprintf("lease%d", id) }
+func chainOf(id uint32) string { return fmt.Sprintf("group%d", id) }
 
 const (
 	icmpv6                = 58
@@ -40,80 +34,75 @@ const (
 	neighborAdvertisement = 136
 )
 
-// class is one kind of packet that carries an address of ours, and the way in which such packets are shut.
-type class struct {
-	name      string // of the chain that decides
-	address   field
-	addresses string
-	shut      string
-}
+// families says of which families there are addresses: the traffic of the other is not looked at.
+type families struct{ v4, v6 bool }
 
-var (
-	inARP     = class{"held_in_arp", arpTarget, setAddresses4, setSilent}
-	inIP4     = class{"held_in_ip4", ip4Dest, setAddresses4, setClosedIn}
-	inNS      = class{"held_in_ns", ndTarget, setAddresses6, setSilent}
-	inIP6     = class{"held_in_ip6", ip6Dest, setAddresses6, setClosedIn}
-	outARP    = class{"held_out_arp", arpSender, setAddresses4, setSilent}
-	outIP4    = class{"held_out_ip4", ip4Source, setAddresses4, setClosedOut}
-	outND     = class{"held_out_nd", ndTarget, setAddresses6, setSilent}
-	outNDFrom = class{"held_out_nd_from", ip6Source, setAddresses6, setSilent}
-	outIP6    = class{"held_out_ip6", ip6Source, setAddresses6, setClosedOut}
-)
-
-// held ends the rule unless the packet is of the class and the fence of its group stands. The guard is asked first and always: without it
-// nothing is dropped, whatever else a dead process has left in the table.
-func (c class) held() match { return and(c.address.load(), groupOf(c.addresses), in(setGuard)) }
-
-// enter is the only rule that traffic of others meets, and costs it one look-up.
-func (c class) enter() match { return and(c.held(), jump(c.name)) }
-
-// decide drops what is shut, and what has no lease.
-func (c class) decide() chain {
-	group := and(c.address.load(), groupOf(c.addresses))
-	return chain{c.name, []match{
-		and(group, in(c.shut), drop()),
-		and(group, notIn(setLease), drop()),
-	}}
-}
-
-// ingress is what may not be heard once the tenure is over: a question for the address, and a packet to it. A neighbour solicitation is known
-// by the target inside, as it goes to a multicast group.
-func ingress() []chain {
-	return []chain{
-		inARP.decide(), inIP4.decide(), inNS.decide(), inIP6.decide(),
-		{"in_arp", []match{and(arpOperation.is(expr.CmpOpEq, 0, 1), inARP.enter())}},
-		{"in_ip4", []match{inIP4.enter()}},
-		{"in_ip6", []match{and(icmp6(neighborSolicitation), inNS.enter()), inIP6.enter()}},
-		{chainIngress, byType("in_arp", "in_ip4", "in_ip6")},
+func familiesOf(groups map[uint32]Group) families {
+	var f families
+	for _, g := range groups {
+		f.v4 = f.v4 || slices.ContainsFunc(g.Addresses, netip.Addr.Is4)
+		f.v6 = f.v6 || slices.ContainsFunc(g.Addresses, netip.Addr.Is6)
 	}
+	return f
 }
 
-// egress is what may not be said: ARP in the address's name, discovery that names it, and a packet from it. A solicitation from the address
-// counts as discovery as well: it carries our link-layer address, and a neighbour that hears it sends to us.
-func egress() []chain {
-	return []chain{
-		outARP.decide(), outIP4.decide(), outND.decide(), outNDFrom.decide(), outIP6.decide(),
-		{"out_arp", []match{outARP.enter()}},
-		{"out_ip4", []match{outIP4.enter()}},
-		{"out_ip6", []match{
-			and(icmp6(neighborSolicitation), outND.enter()),
-			and(icmp6(neighborSolicitation), outNDFrom.enter()),
-			and(icmp6(neighborAdvertisement), outND.enter()),
-			outIP6.enter(),
-		}},
-		{chainAdverts, nil},
-		{chainEgress, append(byType("out_arp", "out_ip4", "out_ip6"), and(l4proto(vrrp), jump(chainAdverts)))},
+// pick keeps the rules of the families that are there.
+func (f families) pick(v4, v6 []match) []match {
+	var rules []match
+	if f.v4 {
+		rules = append(rules, v4...)
 	}
+	if f.v6 {
+		rules = append(rules, v6...)
+	}
+	return rules
 }
 
-func icmp6(kind byte) match { return and(l4proto(icmpv6), icmp6Type.is(expr.CmpOpEq, kind)) }
+// ingress picks what may not be heard once the tenure is over: a question for an address, and a packet to it. A neighbour solicitation is
+// known by the target inside, as it goes to a multicast group. Traffic of others costs one look-up.
+func (f families) ingress() []match {
+	return f.pick([]match{
+		and(etherType(unix.ETH_P_ARP), arpOperation.is(expr.CmpOpEq, 0, 1), arpTarget.load(), judge(mapAddresses4)),
+		and(etherType(unix.ETH_P_IP), ip4Dest.load(), judge(mapAddresses4)),
+	}, []match{
+		and(etherType(unix.ETH_P_IPV6), icmp6(neighborSolicitation), ndTarget.load(), judge(mapAddresses6)),
+		and(etherType(unix.ETH_P_IPV6), ip6Dest.load(), judge(mapAddresses6)),
+	})
+}
 
-func byType(arp, ip4, ip6 string) []match {
-	return []match{
-		and(etherType(unix.ETH_P_ARP), jump(arp)),
-		and(etherType(unix.ETH_P_IP), jump(ip4)),
-		and(etherType(unix.ETH_P_IPV6), jump(ip6)),
+// egress picks what may not be said: ARP in an address's name, discovery that names it, and a packet from it; and the advertisements.
+func (f families) egress() []match {
+	return append(f.pick([]match{
+		and(etherType(unix.ETH_P_ARP), arpSender.load(), judge(mapAddresses4)),
+		and(etherType(unix.ETH_P_IP), ip4Source.load(), judge(mapAddresses4)),
+	}, []match{
+		and(etherType(unix.ETH_P_IPV6), icmp6(neighborSolicitation), ndTarget.load(), judge(mapAddresses6)),
+		and(etherType(unix.ETH_P_IPV6), icmp6(neighborAdvertisement), ndTarget.load(), judge(mapAddresses6)),
+		and(etherType(unix.ETH_P_IPV6), ip6Source.load(), judge(mapAddresses6)),
+	}), and(l4proto(vrrp), jump(chainAdverts)))
+}
+
+// verdicts is the chain of a group: what was picked for it is dropped if it is shut, or has no lease. Each rule asks the guard first: without
+// it nothing is dropped, whatever else a dead process has left in the table.
+func verdicts(id uint32, shut Part) []match {
+	var rules []match
+	for _, w := range []way{incoming, outgoing} {
+		held := w.in(guardOf(id))
+		if shut&Discovery != 0 {
+			rules = append(rules,
+				and(etherType(unix.ETH_P_ARP), held, drop()),
+				// A solicitation from the address counts, as well as one that names it: it carries our link-layer address, and a neighbour
+				// that hears it sends to us.
+				and(icmp6(neighborSolicitation), held, drop()),
+				and(icmp6(neighborAdvertisement), held, drop()),
+			)
+		}
+		if w == incoming && shut&In != 0 || w == outgoing && shut&Out != 0 {
+			rules = append(rules, and(held, drop()))
+		}
+		rules = append(rules, and(held, w.notIn(leaseOf(id)), drop()))
 	}
+	return rules
 }
 
 // renewal is the rule by which our own advertisement, on its way out, renews the lease of its group; nil if the group has none.
@@ -121,24 +110,24 @@ func renewal(g Group) match {
 	if g.Advert.zero() {
 		return nil
 	}
-	source, etherTypeOf := ip4Source, uint16(unix.ETH_P_IP)
+	source, kind := ip4Source, uint16(unix.ETH_P_IP)
 	if g.Advert.Source.Is6() {
-		source, etherTypeOf = ip6Source, unix.ETH_P_IPV6
+		source, kind = ip6Source, unix.ETH_P_IPV6
 	}
 	return and(
-		etherType(etherTypeOf),
+		etherType(kind),
 		source.is(expr.CmpOpEq, g.Advert.Source.AsSlice()...),
 		l4proto(vrrp),
 		advertVRID.is(expr.CmpOpEq, g.Advert.VRID),
 		advertPriority.is(expr.CmpOpNeq, 0),
-		renew(setLease, g.ID, g.Lease),
+		outgoing.renew(leaseOf(g.ID), g.Lease),
 	)
 }
 
 // addressesOf is the name of the map that holds an address.
 func addressesOf(a netip.Addr) string {
 	if a.Is4() {
-		return setAddresses4
+		return mapAddresses4
 	}
-	return setAddresses6
+	return mapAddresses6
 }

@@ -2,7 +2,6 @@ package link
 
 import (
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,45 +31,45 @@ func lastVerdict(t *testing.T, m match) *expr.Verdict {
 	return v
 }
 
-// TestFenceRulesDropOnlyBehindTheGuard: the promise that nobody is ever locked out by a keepvip that is gone, read from the rules themselves.
-func TestFenceRulesDropOnlyBehindTheGuard(t *testing.T) {
-	chains := map[string]chain{}
-	for _, c := range append(ingress(), egress()...) {
-		require.NotContains(t, chains, c.name)
-		chains[c.name] = c
-	}
-	drops := 0
-	for _, c := range chains {
-		for _, r := range c.rules {
-			switch v := lastVerdict(t, r); v.Kind {
-			case expr.VerdictDrop:
-				drops++
-				assert.True(t, strings.HasPrefix(c.name, "held_"), "chain %s drops", c.name)
-			case expr.VerdictJump:
-				assert.Contains(t, chains, v.Chain, "chain %s jumps nowhere", c.name)
-				if strings.HasPrefix(v.Chain, "held_") {
-					assert.Contains(t, sets(r), setGuard, "chain %s enters %s without asking the guard", c.name, v.Chain)
-				}
-			default:
-				assert.Fail(t, "unexpected verdict", "%v in %s", v.Kind, c.name)
-			}
+// TestFenceDropsOnlyBehindTheGuard: the promise that nobody is ever locked out by a keepvip that is gone, read from the rules themselves.
+func TestFenceDropsOnlyBehindTheGuard(t *testing.T) {
+	for shut := range Discovery | In | Out + 1 {
+		for _, r := range verdicts(7, shut) {
+			assert.Equal(t, expr.VerdictDrop, lastVerdict(t, r).Kind)
+			assert.Contains(t, sets(r), guardOf(7))
 		}
 	}
-	assert.Equal(t, 18, drops, "nine kinds of frame, shut or without a lease")
+	for _, r := range append(families{true, true}.ingress(), families{true, true}.egress()...) {
+		if l, ok := r[len(r)-1].(*expr.Lookup); ok {
+			assert.True(t, l.IsDestRegSet, "a verdict from a map")
+			assert.Contains(t, []string{mapAddresses4, mapAddresses6}, l.SetName)
+			continue
+		}
+		v := lastVerdict(t, r)
+		assert.Equal(t, expr.VerdictJump, v.Kind)
+		assert.Equal(t, chainAdverts, v.Chain)
+	}
 }
 
-// TestFenceRulesAreDefinedBeforeTheyAreUsed: the kernel takes a batch in order, and a jump needs its target.
-func TestFenceRulesAreDefinedBeforeTheyAreUsed(t *testing.T) {
-	for _, chains := range [][]chain{ingress(), egress()} {
-		seen := map[string]bool{}
-		for _, c := range chains {
-			for _, r := range c.rules {
-				if v := lastVerdict(t, r); v.Kind == expr.VerdictJump {
-					assert.True(t, seen[v.Chain], "%s before %s", v.Chain, c.name)
-				}
-			}
-			seen[c.name] = true
-		}
+func TestFenceLooksOnlyAtFamiliesThatAreThere(t *testing.T) {
+	group := func(addr string) map[uint32]Group {
+		return map[uint32]Group{1: {Addresses: []netip.Addr{netip.MustParseAddr(addr)}}}
+	}
+	for name, tt := range map[string]struct {
+		groups  map[uint32]Group
+		in, out int
+	}{
+		"none": {nil, 0, 1}, "IPv4": {group("10.0.0.1"), 2, 3}, "IPv6": {group("fd00::1"), 2, 4},
+	} {
+		f := familiesOf(tt.groups)
+		assert.Len(t, f.ingress(), tt.in, name)
+		assert.Len(t, f.egress(), tt.out, name)
+	}
+}
+
+func TestFenceVerdictsOfShutParts(t *testing.T) {
+	for shut, want := range map[Part]int{0: 2, Discovery: 8, In: 3, Out: 3, In | Out: 4, Discovery | In | Out: 10} {
+		assert.Len(t, verdicts(7, shut), want, "parts %b", shut)
 	}
 }
 
@@ -81,13 +80,10 @@ func TestFenceRenewalMatchesOneAdvertiser(t *testing.T) {
 		g.Advert.Source = netip.MustParseAddr(source)
 		var compared [][]byte
 		var update *expr.Dynset
-		var key []byte
 		for _, e := range renewal(g) {
 			switch e := e.(type) {
 			case *expr.Cmp:
 				compared = append(compared, e.Data)
-			case *expr.Immediate:
-				key = e.Data
 			case *expr.Dynset:
 				update = e
 			case *expr.Verdict:
@@ -96,9 +92,8 @@ func TestFenceRenewalMatchesOneAdvertiser(t *testing.T) {
 		}
 		assert.Contains(t, compared, want, "source")
 		assert.Contains(t, compared, []byte{51}, "VRID")
-		assert.Equal(t, groupKey(7), key)
 		require.NotNil(t, update)
-		assert.Equal(t, setLease, update.SetName)
+		assert.Equal(t, leaseOf(7), update.SetName)
 		assert.Equal(t, g.Lease, update.Timeout)
 	}
 }

@@ -1,15 +1,20 @@
 package link
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,73 +29,85 @@ func ourTable(name string) bool {
 }
 
 // elementsPerMessage keeps a message's list of elements within the 64 KiB that the length of a netlink attribute can say.
-const elementsPerMessage = 500
+const elementsPerMessage = 400
 
 // Rebuild makes the whole table anew in one transaction, with the groups and tenures that it should have. A tenure that goes on gets its guard
 // and, until the next renewal, a whole lease: call it only while the node is entitled to the addresses it holds.
 func (f *Fence) Rebuild() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.wrap("rebuild", f.build(true))
+}
+
+// build makes the table, on a kernel without the egress hook with only half of it.
+func (f *Fence) build(leases bool) error {
 	// Since Linux 6.16 the hook of a link that is not there is accepted, and waits for one of that name.
 	ifi, err := net.InterfaceByIndex(f.cfg.Index)
 	if err != nil {
-		return f.wrap("build", ErrGone)
+		return ErrGone
 	}
 	f.cfg.Name = ifi.Name
-	err = f.rebuild()
+	err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
 	if f.egress && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)) {
 		f.egress = false
-		if err = f.rebuild(); err != nil {
+		if err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) }); err != nil {
 			f.egress = true
 		}
 	}
 	switch {
 	case errors.Is(err, unix.ENODEV):
-		err = ErrGone
+		return ErrGone
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.EPROTONOSUPPORT), errors.Is(err, unix.EPERM):
-		err = fmt.Errorf("%w: %w", ErrNoNftables, err)
+		return fmt.Errorf("%w: %w", ErrNoNftables, err)
 	}
-	return f.wrap("build", err)
+	return err
 }
 
-func (f *Fence) rebuild() error {
-	return f.commit(func(c *nftables.Conn) error {
-		// Adding first makes the deletion succeed whether or not there is a table.
-		c.AddTable(f.table)
-		c.DelTable(f.table)
-		c.AddTable(f.table)
-		for _, name := range []string{setAddresses4, setAddresses6, setGuard, setLease, setSilent, setClosedIn, setClosedOut} {
-			if err := c.AddSet(f.set(name), nil); err != nil {
-				return err
-			}
+func (f *Fence) fill(c *nftables.Conn, leases bool) error {
+	// Adding first makes the deletion succeed whether or not there is a table.
+	c.AddTable(f.table)
+	c.DelTable(f.table)
+	c.AddTable(f.table)
+	for _, name := range []string{mapAddresses4, mapAddresses6} {
+		if err := c.AddSet(f.addresses(name), nil); err != nil {
+			return err
 		}
-		f.putChains(c)
-		return errors.Join(f.putGroups(c, f.groups), f.putHeld(c, f.groups, f.held), f.putLeases(c))
-	})
-}
-
-// putLeases gives each tenure that goes on a lease, because its last renewal is lost with the old table.
-func (f *Fence) putLeases(c *nftables.Conn) error {
-	var leases []nftables.SetElement
-	for id := range f.held {
-		leases = append(leases, nftables.SetElement{Key: groupKey(id), Timeout: f.groups[id].Lease})
 	}
-	return f.addAll(c, setLease, leases)
-}
-
-func (f *Fence) chains() []chain {
 	if f.egress {
-		return append(ingress(), egress()...)
+		c.AddChain(f.chain(chainAdverts))
+		c.AddChain(f.chain(chainEgress))
 	}
-	return ingress()
+	c.AddChain(f.chain(chainIngress))
+	f.putBase(c, f.groups)
+	var errs []error
+	for _, g := range f.sorted(f.groups) {
+		errs = append(errs, f.addGroup(c, g))
+	}
+	errs = append(errs, f.putAddresses(c, f.groups))
+	for id, shut := range f.held {
+		errs = append(errs, f.putHeld(c, f.groups[id], shut))
+		if leases {
+			// The last renewal is lost with the old table.
+			errs = append(errs, f.putTime(c, leaseOf(id), f.groups[id].Lease))
+		}
+	}
+	return errors.Join(errs...)
 }
 
-func (f *Fence) putChains(c *nftables.Conn) {
-	for _, ch := range f.chains() {
-		added := c.AddChain(f.chain(ch.name))
-		for _, r := range ch.rules {
-			c.AddRule(&nftables.Rule{Table: f.table, Chain: added, Exprs: r})
-		}
+// putBase replaces the rules of the chains that hang on the link.
+func (f *Fence) putBase(c *nftables.Conn, groups map[uint32]Group) {
+	in, out := f.chain(chainIngress), f.chain(chainEgress)
+	c.FlushChain(in)
+	f.addRules(c, in, familiesOf(groups).ingress())
+	if f.egress {
+		c.FlushChain(out)
+		f.addRules(c, out, familiesOf(groups).egress())
+	}
+}
+
+func (f *Fence) addRules(c *nftables.Conn, ch *nftables.Chain, rules []match) {
+	for _, r := range rules {
+		c.AddRule(&nftables.Rule{Table: f.table, Chain: ch, Exprs: r})
 	}
 }
 
@@ -110,83 +127,83 @@ func (f *Fence) chain(name string) *nftables.Chain {
 	return ch
 }
 
-func (f *Fence) set(name string) *nftables.Set {
-	s := &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeMark}
-	switch name {
-	case setAddresses4:
-		s.KeyType, s.DataType, s.IsMap = nftables.TypeIPAddr, nftables.TypeMark, true
-	case setAddresses6:
-		s.KeyType, s.DataType, s.IsMap = nftables.TypeIP6Addr, nftables.TypeMark, true
-	case setLease:
-		s.HasTimeout, s.Dynamic = true, true
-	default:
-		s.HasTimeout = true
+// addresses and timer describe the two kinds of sets.
+func (f *Fence) addresses(name string) *nftables.Set {
+	s := &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeIPAddr, DataType: nftables.TypeVerdict, IsMap: true}
+	if name == mapAddresses6 {
+		s.KeyType = nftables.TypeIP6Addr
 	}
 	return s
 }
 
-// putGroups replaces the addresses and the rules that renew.
-func (f *Fence) putGroups(c *nftables.Conn, groups map[uint32]Group) error {
-	if f.egress {
-		c.FlushChain(f.chain(chainAdverts))
-	}
-	for _, r := range f.renewals(groups) {
-		c.AddRule(&nftables.Rule{Table: f.table, Chain: f.chain(chainAdverts), Exprs: r})
-	}
-	return f.replaceAll(c, f.addressElements(groups))
+func (f *Fence) timer(name string) *nftables.Set {
+	return &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeIFIndex, HasTimeout: true, Dynamic: true}
 }
 
-func (f *Fence) renewals(groups map[uint32]Group) []match {
-	var rules []match
-	for _, g := range groups {
-		if r := renewal(g); f.egress && r != nil {
-			rules = append(rules, r)
+// addGroup adds a group that the table does not have yet, all but its addresses.
+func (f *Fence) addGroup(c *nftables.Conn, g Group) error {
+	err := errors.Join(c.AddSet(f.timer(guardOf(g.ID)), nil), c.AddSet(f.timer(leaseOf(g.ID)), nil))
+	f.addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID, 0))
+	f.addRenewal(c, g)
+	return err
+}
+
+func (f *Fence) addRenewal(c *nftables.Conn, g Group) {
+	if r := renewal(g); f.egress && r != nil {
+		f.addRules(c, f.chain(chainAdverts), []match{r})
+	}
+}
+
+// deleteGroup takes away what addGroup added, except for its renewal, which goes with those of all others.
+func (f *Fence) deleteGroup(c *nftables.Conn, id uint32) {
+	c.FlushChain(f.chain(chainOf(id)))
+	c.DelChain(f.chain(chainOf(id)))
+	c.DelSet(f.timer(guardOf(id)))
+	c.DelSet(f.timer(leaseOf(id)))
+}
+
+// putAddresses replaces the addresses of all groups.
+func (f *Fence) putAddresses(c *nftables.Conn, groups map[uint32]Group) error {
+	for name, elements := range addressElements(groups) {
+		for part := range slices.Chunk(elements, elementsPerMessage) {
+			if err := c.SetAddElements(f.addresses(name), part); err != nil {
+				return err
+			}
 		}
 	}
-	return rules
+	return nil
 }
 
-func (f *Fence) addressElements(groups map[uint32]Group) map[string][]nftables.SetElement {
-	elements := map[string][]nftables.SetElement{setAddresses4: nil, setAddresses6: nil}
+func addressElements(groups map[uint32]Group) map[string][]nftables.SetElement {
+	elements := map[string][]nftables.SetElement{}
 	for id, g := range groups {
 		for _, a := range g.Addresses {
-			elements[addressesOf(a)] = append(elements[addressesOf(a)], nftables.SetElement{Key: a.AsSlice(), Val: groupKey(id)})
+			name, judge := addressesOf(a), &expr.Verdict{Kind: expr.VerdictJump, Chain: chainOf(id)}
+			elements[name] = append(elements[name], nftables.SetElement{Key: a.AsSlice(), VerdictData: judge})
 		}
 	}
 	return elements
 }
 
-// putHeld replaces the guards and what is shut. All have their whole time again, which does no harm: a tenure that goes on is held again
-// within it anyway.
-func (f *Fence) putHeld(c *nftables.Conn, groups map[uint32]Group, held map[uint32]Part) error {
-	elements := map[string][]nftables.SetElement{setGuard: nil, setSilent: nil, setClosedIn: nil, setClosedOut: nil}
-	for id, shut := range held {
-		e := nftables.SetElement{Key: groupKey(id), Timeout: groups[id].Guard}
-		for name, part := range map[string]Part{setGuard: shut, setSilent: Discovery, setClosedIn: In, setClosedOut: Out} {
-			if shut&part == part {
-				elements[name] = append(elements[name], e)
-			}
-		}
-	}
-	return f.replaceAll(c, elements)
+// putHeld starts a group's guard again and shuts what is to be shut.
+func (f *Fence) putHeld(c *nftables.Conn, g Group, shut Part) error {
+	c.FlushChain(f.chain(chainOf(g.ID)))
+	f.addRules(c, f.chain(chainOf(g.ID)), verdicts(g.ID, shut))
+	return f.putTime(c, guardOf(g.ID), g.Guard)
 }
 
-// replaceAll makes each set hold exactly these elements.
-func (f *Fence) replaceAll(c *nftables.Conn, sets map[string][]nftables.SetElement) error {
-	for name, es := range sets {
-		c.FlushSet(f.set(name))
-		if err := f.addAll(c, name, es); err != nil {
-			return err
-		}
+// putTime starts a timer, or with no time stops it. It empties the set first, because before Linux 6.12 adding an element again does not start
+// its time again.
+func (f *Fence) putTime(c *nftables.Conn, timer string, left time.Duration) error {
+	c.FlushSet(f.timer(timer))
+	if left <= 0 {
+		return nil
 	}
-	return nil
+	key := binary.NativeEndian.AppendUint32(nil, uint32(f.cfg.Index))
+	return c.SetAddElements(f.timer(timer), []nftables.SetElement{{Key: key, Timeout: left}})
 }
 
-func (f *Fence) addAll(c *nftables.Conn, set string, elements []nftables.SetElement) error {
-	for part := range slices.Chunk(elements, elementsPerMessage) {
-		if err := c.SetAddElements(f.set(set), part); err != nil {
-			return err
-		}
-	}
-	return nil
+// sorted is the groups by ID, so that the same groups always make the same table.
+func (f *Fence) sorted(groups map[uint32]Group) []Group {
+	return slices.SortedFunc(maps.Values(groups), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
 }
