@@ -104,7 +104,7 @@ func TestVerifierReadsWhatSignerSigns(t *testing.T) {
 			assertRejected(t, RejectReplay, err, "the same again")
 
 			_, _, err = Parse([]byte(w.bytes), w.src, w.dst)
-			assertRejected(t, RejectLength, err, "by a router without a key")
+			assertRejected(t, RejectSigned, err, "by a router without a key")
 		})
 	}
 }

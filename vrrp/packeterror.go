@@ -15,6 +15,7 @@ const (
 	RejectAuth      = "auth"
 	RejectFamily    = "family"
 	RejectAddresses = "addresses"
+	RejectSigned    = "signed" // an authentication trailer where none is configured
 
 	// With HMAC authentication, in the order of the checks.
 	RejectUnsigned = "missing"
@@ -67,6 +68,7 @@ func (e *PacketError) Error() string {
 // plainReasons are the messages that need no numbers.
 var plainReasons = map[string]string{
 	RejectAddresses: "vrrp: none of the advertised addresses is ours",
+	RejectSigned:    "vrrp: an authentication trailer, want none: no key is configured",
 	RejectUnsigned:  "vrrp: no authentication trailer, want one",
 	RejectMAC:       "vrrp: authentication code differs (another key with this id, or a changed packet)",
 }
