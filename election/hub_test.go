@@ -107,12 +107,18 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 		reason string
 	}{
 		{name: "ours", from: nodeB, mine: 1, reason: ""},
-		{name: "one address shared is enough", from: nodeB, mine: 1, theirs: 1,
-			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{vip, other} }},
-		{name: "another cluster's list", from: nodeB, theirs: 1, reason: "addresses",
-			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{other} }},
-		{name: "another VRID", from: nodeB, reason: "vrid",
-			change: func(a *vrrp.Advertisement) { a.VRID = 52 }},
+		{
+			name: "one address shared is enough", from: nodeB, mine: 1, theirs: 1,
+			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{vip, other} },
+		},
+		{
+			name: "another cluster's list", from: nodeB, theirs: 1, reason: "addresses",
+			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{other} },
+		},
+		{
+			name: "another VRID", from: nodeB, reason: "vrid",
+			change: func(a *vrrp.Advertisement) { a.VRID = 52 },
+		},
 		{name: "our own, looped back", from: nodeA, reason: "own"},
 	}
 	for _, tt := range tests {

@@ -157,10 +157,14 @@ func TestVerdictBecomesFitness(t *testing.T) {
 	}{
 		{name: "no result yet comes last", want: election.Fitness{Less: lastPlace, Reason: "no result of the health check yet"}},
 		{name: "healthy", verdict: &Verdict{Known: true, Healthy: true}},
-		{name: "ill comes last", verdict: &Verdict{Known: true, Reason: "500"},
-			want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"}},
-		{name: "ill is out when asked for", release: true, verdict: &Verdict{Known: true, Reason: "500"},
-			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500"}},
+		{
+			name: "ill comes last", verdict: &Verdict{Known: true, Reason: "500"},
+			want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"},
+		},
+		{
+			name: "ill is out when asked for", release: true, verdict: &Verdict{Known: true, Reason: "500"},
+			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -98,8 +98,10 @@ func TestCleanupFencesLeavesOthersAlone(t *testing.T) {
 	c, err := nftables.New()
 	require.NoError(t, err)
 	for _, foreign := range []*nftables.Table{
-		{Name: "keepvip-x", Family: nftables.TableFamilyNetdev}, {Name: "keepvip-2x", Family: nftables.TableFamilyNetdev},
-		{Name: tableName(w.index), Family: nftables.TableFamilyINet}, {Name: "filter", Family: nftables.TableFamilyNetdev},
+		{Name: "keepvip-x", Family: nftables.TableFamilyNetdev},
+		{Name: "keepvip-2x", Family: nftables.TableFamilyNetdev},
+		{Name: tableName(w.index), Family: nftables.TableFamilyINet},
+		{Name: "filter", Family: nftables.TableFamilyNetdev},
 	} {
 		c.AddTable(foreign)
 	}
