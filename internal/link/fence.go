@@ -36,6 +36,8 @@ const (
 // renewed by the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody
 // tends opens by itself.
 //
+// Every method that changes something returns an error that wraps ErrBroken if others have taken the table, or a part of it, away.
+//
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
 // caller in a hurry binds first and calls Hold from another goroutine. A Fence may be used from several.
 type Fence struct {
@@ -222,8 +224,12 @@ func (f *Fence) Remove() error {
 }
 
 func (f *Fence) wrap(step string, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, unix.ENOENT) && !errors.Is(err, ErrNoNftables) && !errors.Is(err, ErrBroken):
+		// Everything that a transaction names, build has put there.
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	return fmt.Errorf("link: %s the fence on %s: %w", step, f.cfg.Name, err)
 }
