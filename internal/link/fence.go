@@ -25,8 +25,8 @@ type Part uint8
 // What Shut can stop.
 const (
 	Discovery Part = 1 << iota // ARP and neighbour discovery for them and in their name
-	In                         // hearing packets to them
-	Out                        // sending packets from them
+	In                         // hearing anything for them
+	Out                        // saying anything in their name
 )
 
 // Fence keeps a node from answering for addresses after its tenure, even if this process is frozen or gone: the kernel itself drops such
