@@ -229,6 +229,7 @@ func TestAdjustChangesTheAddressesInPlace(t *testing.T) {
 		assert.Contains(t, did, "del fd77::100/128 2")
 		assert.NotContains(t, did, "del 10.77.0.100/32 2")
 		assert.Equal(t, 1, adjusted)
+		assert.Zero(t, b.Status()[0].Counters.Restored, "nobody had taken it away")
 		assert.Empty(t, b.electors, "no new election")
 	})
 }
