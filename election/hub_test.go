@@ -107,14 +107,22 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 		reason string
 	}{
 		{name: "ours", from: nodeB, mine: 1, reason: ""},
-		{name: "one address shared is enough", from: nodeB, mine: 1, theirs: 1,
-			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{vip, other} }},
-		{name: "another cluster's list", from: nodeB, theirs: 1, reason: "addresses",
-			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{other} }},
-		{name: "another VRID", from: nodeB,
-			change: func(a *vrrp.Advertisement) { a.VRID = 52 }},
-		{name: "another version", from: nodeB, reason: "version",
-			change: func(a *vrrp.Advertisement) { a.Version, a.Interval = 2, time.Second }},
+		{
+			name: "one address shared is enough", from: nodeB, mine: 1, theirs: 1,
+			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{vip, other} },
+		},
+		{
+			name: "another cluster's list", from: nodeB, theirs: 1, reason: "addresses",
+			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{other} },
+		},
+		{
+			name: "another VRID", from: nodeB,
+			change: func(a *vrrp.Advertisement) { a.VRID = 52 },
+		},
+		{
+			name: "another version", from: nodeB, reason: "version",
+			change: func(a *vrrp.Advertisement) { a.Version, a.Interval = 2, time.Second },
+		},
 		{name: "our own, looped back", from: nodeA, reason: "own"},
 	}
 	for _, tt := range tests {

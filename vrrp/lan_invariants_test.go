@@ -19,10 +19,10 @@ type invariants struct {
 	unheard   bool                       // not everybody could hear the last change
 
 	// since the last mark
-	outage, overlap       time.Duration // longest without, and with more than one, Active
-	noneSince, manySince  time.Duration
-	takeovers             int
-	wasActive, everActive bool
+	outage, overlap      time.Duration // longest without, and with more than one, Active
+	noneSince, manySince time.Duration
+	takeovers            int
+	everActive           bool
 }
 
 func (w *invariants) reset() { *w = invariants{pairs: map[[2]*host]time.Duration{}} }

@@ -53,7 +53,10 @@ func (d *daemon) reload() (any, error) {
 
 // delta turns what differs into what the agent has to do.
 func (d *daemon) delta(c config.Changes) (agent.Delta, reloaded, error) {
-	done := reloaded{Live: c.Live, Restart: c.Restart}
+	done := reloaded{
+		Added: []string{}, Removed: []string{}, Changed: []string{}, Recreated: []string{},
+		Live: append([]string{}, c.Live...), Restart: append([]string{}, c.Restart...),
+	}
 	var add, adjust []config.VIP
 	for _, v := range c.Removed {
 		done.Removed = append(done.Removed, v.Name)

@@ -158,10 +158,14 @@ func TestVerdictBecomesFitness(t *testing.T) {
 	}{
 		{name: "no result yet comes last", want: election.Fitness{Less: lastPlace, Reason: "no result of the health check yet"}},
 		{name: "healthy", verdict: &Verdict{Known: true, Healthy: true}},
-		{name: "ill comes last", verdict: &Verdict{Known: true, Reason: "500"},
-			want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"}},
-		{name: "ill is out when asked for", release: true, verdict: &Verdict{Known: true, Reason: "500"},
-			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500"}},
+		{
+			name: "ill comes last", verdict: &Verdict{Known: true, Reason: "500"},
+			want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"},
+		},
+		{
+			name: "ill is out when asked for", release: true, verdict: &Verdict{Known: true, Reason: "500"},
+			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -226,6 +230,7 @@ func TestAdjustChangesTheAddressesInPlace(t *testing.T) {
 		assert.Contains(t, did, "del fd77::100/128 2")
 		assert.NotContains(t, did, "del 10.77.0.100/32 2")
 		assert.Equal(t, 1, adjusted)
+		assert.Zero(t, b.Status()[0].Counters.Restored, "nobody had taken it away")
 		assert.Empty(t, b.electors, "no new election")
 	})
 }

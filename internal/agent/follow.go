@@ -129,7 +129,9 @@ func (l *loop) correct() {
 	if l.state() == election.Active && !l.tenured() {
 		return
 	}
-	l.settle(l.wanted(l.state()))
+	if l.settle(l.wanted(l.state())) {
+		l.restored()
+	}
 }
 
 func (l *loop) state() election.State {
@@ -138,8 +140,9 @@ func (l *loop) state() election.State {
 	return l.view.state
 }
 
-// settle plans and carries out. What cannot be done now is tried again at the next event.
-func (l *loop) settle(want holding) {
+// settle plans and carries out, and tells whether it added an address. What cannot be done now is tried
+// again at the next event.
+func (l *loop) settle(want holding) bool {
 	steps := plan(want, l.place.Index, l.in.Addresses, l.host.Bound(l.in.Addresses))
 	added := false
 	for _, s := range steps {
@@ -154,9 +157,7 @@ func (l *loop) settle(want holding) {
 			l.log.Warn("address not corrected", "address", s.Prefix.String(), "interface", s.Index, "error", err)
 		}
 	}
-	if added {
-		l.restored()
-	}
+	return added
 }
 
 // restored announces an address that somebody else had taken away.

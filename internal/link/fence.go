@@ -25,8 +25,8 @@ type Part uint8
 // What Shut can stop.
 const (
 	Discovery Part = 1 << iota // ARP and neighbour discovery for them and in their name
-	In                         // hearing packets to them
-	Out                        // sending packets from them
+	In                         // hearing anything for them
+	Out                        // saying anything in their name
 )
 
 // Fence keeps a node from answering for addresses after its tenure, even if this process is frozen or gone: the kernel itself drops such
@@ -35,6 +35,8 @@ const (
 // Two timers decide for each group. Its guard says that the fence stands; Hold starts it. Its lease says that the node may answer; it is
 // renewed by the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody
 // tends opens by itself.
+//
+// Every method that changes something returns an error that wraps ErrBroken if others have taken the table, or a part of it, away.
 //
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
 // caller in a hurry binds first and calls Hold from another goroutine. A Fence may be used from several.
@@ -222,8 +224,12 @@ func (f *Fence) Remove() error {
 }
 
 func (f *Fence) wrap(step string, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, unix.ENOENT) && !errors.Is(err, ErrNoNftables) && !errors.Is(err, ErrBroken):
+		// Everything that a transaction names, build has put there.
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	return fmt.Errorf("link: %s the fence on %s: %w", step, f.cfg.Name, err)
 }

@@ -29,9 +29,9 @@ const (
 type Host struct {
 	realtime bool
 	runs     atomic.Int32
-
-	mu   sync.Mutex
-	labs map[*Lab]struct{}
+	ending   atomic.Bool // a signal ends this process
+	mu       sync.Mutex
+	labs     map[*Lab]struct{}
 }
 
 // Enter prepares this process for labs and must be called first in main or
@@ -62,13 +62,22 @@ func (h *Host) closeOnSignal() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	got := <-signals
+	h.ending.Store(true)
 	fmt.Fprintf(os.Stderr, "\n%v: removing the lab\n", got)
-	h.Close()
+	h.closeLabs()
 	os.Exit(128 + int(got.(syscall.Signal)))
 }
 
-// Close removes every lab that is still open.
+// Close removes every lab that is still open. While a signal ends the process
+// it does not return, so that its caller cannot exit in the middle of that.
 func (h *Host) Close() {
+	if h.ending.Load() {
+		select {}
+	}
+	h.closeLabs()
+}
+
+func (h *Host) closeLabs() {
 	h.mu.Lock()
 	labs := make([]*Lab, 0, len(h.labs))
 	for l := range h.labs {

@@ -52,6 +52,7 @@ type Lab struct {
 	spaces  []*Namespace
 	lans    int
 	echoes  []*echo
+	closed  sync.Once
 
 	mu       sync.Mutex
 	measures map[*Measurement]struct{} // not stopped yet
@@ -268,15 +269,16 @@ func (l *Lab) Reaches(from *Namespace, addr netip.Addr, limit time.Duration) boo
 	return r.Sent > r.Lost
 }
 
-// Close stops every program of the lab and removes it. It may be called twice.
-func (l *Lab) Close() {
-	l.host.mu.Lock()
-	_, open := l.host.labs[l]
-	delete(l.host.labs, l)
-	l.host.mu.Unlock()
-	if !open {
-		return
-	}
+// Close stops every program of the lab and removes it. It may be called again,
+// also at the same time, and returns when the lab is gone.
+func (l *Lab) Close() { l.closed.Do(l.remove) }
+
+func (l *Lab) remove() {
+	defer func() {
+		l.host.mu.Lock()
+		delete(l.host.labs, l)
+		l.host.mu.Unlock()
+	}()
 	for _, m := range l.running() {
 		m.Stop()
 	}

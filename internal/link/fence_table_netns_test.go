@@ -1,0 +1,216 @@
+//go:build netns
+
+package link
+
+import (
+	"net/netip"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFenceCheckAndRebuild(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.Hold(6))
+	w.advertiseBoth()
+	require.NoError(t, f.Check())
+	damage := map[string]func(c *nftables.Conn){
+		"ruleset flushed": func(c *nftables.Conn) { c.FlushRuleset() },
+		"table deleted":   func(c *nftables.Conn) { c.DelTable(f.table) },
+		"rules flushed":   func(c *nftables.Conn) { c.FlushChain(f.chain(chainIngress)) },
+		"group flushed":   func(c *nftables.Conn) { c.FlushChain(f.chain(chainOf(6))) },
+		"adverts flushed": func(c *nftables.Conn) { c.FlushChain(f.chain(chainAdverts)) },
+		"guard flushed":   func(c *nftables.Conn) { c.FlushSet(f.timer(guardOf(4))) },
+		"addresses gone":  func(c *nftables.Conn) { c.FlushSet(f.addresses(mapAddresses6)) },
+	}
+	for name, do := range damage {
+		c, err := nftables.New()
+		require.NoError(t, err)
+		do(c)
+		require.NoError(t, c.Flush())
+		require.ErrorIs(t, f.Check(), ErrBroken, name)
+		if name == "table deleted" {
+			require.ErrorIs(t, f.Hold(4), ErrBroken)
+			require.ErrorIs(t, f.Set(nil), ErrBroken)
+			require.NoError(t, f.Remove())
+		}
+		require.NoError(t, f.Rebuild(), name)
+		require.NoError(t, f.Check(), name)
+	}
+	w.all(true, "rebuilt, with a lease")
+	require.NoError(t, f.Shut(4, In))
+	assert.False(t, w.answers(vip4))
+
+	w.holder.ip("link set eth0 down")
+	w.holder.ip("link set eth0 name lan0")
+	w.holder.ip("link set lan0 up")
+	require.ErrorIs(t, f.Check(), ErrBroken)
+	require.NoError(t, f.Rebuild())
+	require.NoError(t, f.Check())
+	assert.False(t, w.answers(vip4), "what was shut stays shut")
+	require.NoError(t, f.Reopen(4))
+	assert.True(t, w.does(w.answers, vip4))
+	w.holder.ip("link del lan0")
+	require.ErrorIs(t, f.Check(), ErrGone)
+	require.ErrorIs(t, f.Rebuild(), ErrGone)
+}
+
+// TestFenceIsReadableByOthers: administrators list the rules, and save and load the listing. Some rules that the kernel takes make nft abort.
+func TestFenceIsReadableByOthers(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	list := func() string {
+		out, err := exec.Command("nft", "list", "ruleset").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return regexp.MustCompile(` expires [0-9a-z]+`).ReplaceAllString(string(out), "")
+	}
+	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.Shut(6, Discovery|In|Out))
+	w.advertiseBoth()
+	both := list()
+	t.Log(both)
+	assert.Contains(t, both, "10.1.0.100 : jump group4")
+	assert.Contains(t, both, "fd01::100 : jump group6")
+
+	// nft before 1.0.7 cannot read back what it prints for the target of a solicitation.
+	require.NoError(t, f.Set([]Group{{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 51}, Lease: time.Minute, Guard: time.Hour}}))
+	require.NoError(t, f.Shut(4, Discovery|In|Out))
+	before := list()
+	require.NoError(t, f.Remove())
+	load := exec.Command("nft", "-f", "-")
+	load.Stdin = strings.NewReader(before)
+	out, err := load.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, before, list())
+}
+
+func TestCleanupFencesLeavesOthersAlone(t *testing.T) {
+	w := newWire(t)
+	for range 2 {
+		f, err := OpenFence(FenceConfig{Index: w.index, Name: "eth0"})
+		require.NoError(t, err, "in place of the one of an earlier run")
+		require.NoError(t, f.Check())
+	}
+	c, err := nftables.New()
+	require.NoError(t, err)
+	for _, foreign := range []*nftables.Table{
+		{Name: "keepvip-x", Family: nftables.TableFamilyNetdev},
+		{Name: "keepvip-2x", Family: nftables.TableFamilyNetdev},
+		{Name: tableName(w.index), Family: nftables.TableFamilyINet},
+		{Name: "filter", Family: nftables.TableFamilyNetdev},
+	} {
+		c.AddTable(foreign)
+	}
+	require.NoError(t, c.Flush())
+	gone, err := CleanupFences()
+	require.NoError(t, err)
+	assert.Equal(t, []string{tableName(w.index)}, gone)
+	tables, err := c.ListTables()
+	require.NoError(t, err)
+	assert.Len(t, tables, 4)
+	gone, err = CleanupFences()
+	require.NoError(t, err)
+	assert.Empty(t, gone)
+}
+
+// TestOpenFenceTakesOverFromADeadRun: the address that a killed daemon has left stays silent through the start of the next.
+func TestOpenFenceTakesOverFromADeadRun(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(100*time.Millisecond, 60*time.Second)
+	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.Hold(6))
+	w.all(false, "the run before, dead")
+	groups := []Group{f.groups[4], f.groups[6]}
+	done, heard := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		defer close(heard)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				if w.ping(vip4, 2*time.Millisecond) {
+					heard <- true
+					return
+				}
+			}
+		}
+	}()
+	w.knows(vip4)
+	for range 10 {
+		next, err := OpenFence(FenceConfig{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
+		require.NoError(t, err)
+		require.NoError(t, next.Check())
+	}
+	close(done)
+	assert.False(t, <-heard, "an answer in between")
+	w.all(false, "the next run, without a lease")
+	w.advertiseBoth()
+	w.all(true, "the next run, Active")
+	_, err := OpenFence(FenceConfig{Index: w.index, Groups: groups, Bound: []uint32{5}})
+	assert.ErrorContains(t, err, "group 5")
+}
+
+// TestFenceSetKeepsTenures changes the groups around one that is held.
+func TestFenceSetKeepsTenures(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	require.NoError(t, f.Hold(4))
+	w.advertise(w.own4, 51, 100)
+	assert.True(t, w.does(w.answers, vip4))
+	other := Group{ID: 9, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.101")}, Lease: time.Second, Guard: time.Minute}
+	four := f.groups[4]
+	for name, groups := range map[string][]Group{"another beside it": {four, f.groups[6], other}, "less beside it": {four}, "alone with more addresses": {func() Group {
+		g := four
+		g.Addresses = append(slices.Clone(g.Addresses), netip.MustParseAddr("10.1.0.102"))
+		return g
+	}()}} {
+		require.NoError(t, f.Set(groups), name)
+		require.NoError(t, f.Check(), name)
+		assert.True(t, w.does(w.answers, vip4), name)
+	}
+	require.NoError(t, f.Shut(4, In))
+	require.NoError(t, f.Set([]Group{four, other}))
+	assert.False(t, w.answers(vip4), "what is shut stays shut")
+	require.NoError(t, f.Set([]Group{other}))
+	require.NoError(t, f.Check())
+	assert.True(t, w.does(w.answers, vip4), "no fence for what is in no group")
+	assert.ErrorContains(t, f.Hold(4), "group 4 is not set")
+	require.NoError(t, f.Set(nil))
+	require.NoError(t, f.Check())
+}
+
+// TestFenceOfManyAddresses shows what changes cost with a thousand addresses.
+func TestFenceOfManyAddresses(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	g4 := Group{ID: 4, Advert: Advert{Source: w.own4, VRID: 51}, Lease: time.Minute, Guard: time.Hour}
+	g6 := Group{ID: 6, Advert: Advert{Source: w.own6, VRID: 51}, Lease: time.Minute, Guard: time.Hour}
+	for i := range 1000 {
+		g4.Addresses = append(g4.Addresses, netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}))
+		g6.Addresses = append(g6.Addresses, netip.AddrFrom16([16]byte{0: 0xfd, 1: 2, 14: byte(i >> 8), 15: byte(i)}))
+	}
+	timed := func(what string, do func() error) {
+		start := time.Now()
+		require.NoError(t, do(), what)
+		t.Logf("%s: %s", what, time.Since(start))
+	}
+	timed("Set, 2 groups of 1000", func() error { return f.Set([]Group{g4, g6}) })
+	timed("Hold", func() error { return f.Hold(4) })
+	timed("Hold again", func() error { return f.Hold(4) })
+	timed("Renew", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
+	timed("Renew again", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
+	timed("Check, all of it", func() error { f.sound = 0; return f.Check() })
+	timed("Check, nothing changed", f.Check)
+	timed("Rebuild", f.Rebuild)
+	timed("Release", func() error { return f.Release(4) })
+}
