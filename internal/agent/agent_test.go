@@ -101,7 +101,7 @@ func TestBindThatFailsLeavesNothingAndTellsTheElector(t *testing.T) {
 	})
 }
 
-func TestRivalIsAnsweredByAnnouncingTwice(t *testing.T) {
+func TestRivalIsAnsweredByAnnouncingAgain(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
