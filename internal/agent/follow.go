@@ -33,7 +33,7 @@ func (l *loop) take(c election.Change) error {
 	}
 	l.note(c.To, c.Reason)
 	l.restartAnnouncing()
-	l.renewal = time.Now().Add(l.in.Valid() / 3)
+	l.renewal = l.in.renewAfter(time.Now())
 	if l.fence != nil {
 		l.fence.hold()
 	}

@@ -175,6 +175,7 @@ func (l *loop) term(ctx context.Context) error {
 			ask <- l.announceNow()
 		case <-l.beats.C:
 			l.alive()
+			l.correct() // what failed before is tried again
 		}
 	}
 }
