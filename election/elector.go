@@ -83,6 +83,7 @@ type Status struct {
 	Fitness  Fitness
 	Members  []Member
 	Counters Counters
+	Rejected []Rejection // what was refused, the newest first
 }
 
 // Member is one node of the group as this node sees it.
@@ -92,6 +93,7 @@ type Member struct {
 	Priority  uint8     // as last advertised; 0 when it resigned
 	State     State     // Active while its advertisements arrive
 	LastHeard time.Time // zero for Self
+	Note      string    // what is odd about it; empty for nothing
 }
 
 // Counters count since the elector was made.
