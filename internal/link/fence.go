@@ -44,7 +44,8 @@ type Fence struct {
 	cfg   FenceConfig
 	table *nftables.Table
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
+	socket sockets
 	egress bool             // the kernel has the egress hook (Linux 5.16)
 	groups map[uint32]Group // by ID
 	held   map[uint32]Part  // IDs with a guard, and what is shut of them
@@ -156,12 +157,7 @@ func (f *Fence) change(step string, id uint32, edit func(Part) Part) error {
 		return f.wrap(step, fmt.Errorf("group %d is not set", id))
 	}
 	shut := edit(f.held[id])
-	err := f.commit(func(c *nftables.Conn) error {
-		if shut == f.held[id] {
-			return f.putTime(c, guardOf(id), g.Guard)
-		}
-		return f.putHeld(c, g, shut)
-	})
+	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, f.held[id], shut) })
 	if err == nil {
 		f.held[id] = shut
 	}
@@ -177,7 +173,7 @@ func (f *Fence) Release(id uint32) error {
 		return f.wrap("release", fmt.Errorf("group %d is not set", id))
 	}
 	g.Guard = 0
-	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, 0) })
+	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, f.held[id], 0) })
 	if err == nil {
 		delete(f.held, id)
 	}
@@ -217,6 +213,7 @@ func (f *Fence) Remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.commit(func(c *nftables.Conn) error { c.DelTable(f.table); return nil })
+	f.socket.close()
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -236,18 +233,20 @@ func (f *Fence) wrap(step string, err error) error {
 
 // commit carries out a transaction: all of it, or nothing.
 func (f *Fence) commit(build func(*nftables.Conn) error) error {
-	c, err := nftables.New()
+	c, err := f.socket.tables()
 	if err != nil {
 		return err
 	}
 	if err := build(c); err != nil {
+		f.socket.close() // with what was half built
 		return err
 	}
 	if err := c.Flush(); err != nil {
+		f.socket.close() // with the answers that are still to come
 		return err
 	}
 	// If ours was the only change since all was well, all is well: no need to look.
-	if now, err := generation(); err == nil && now == f.sound+1 {
+	if now, err := f.socket.generation(); err == nil && now == f.sound+1 {
 		f.sound = now
 	}
 	return nil
