@@ -82,7 +82,7 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	}
 	return &daemon{
 		flags: flags, cfg: cfg, log: log, links: links, host: h, agent: agent.New(h, log),
-		build: &builder{hubs: newHubs(), fences: newFences(), log: log},
+		build: &builder{hubs: newHubs(), fences: newFences(h.leftovers), log: log},
 	}, nil
 }
 

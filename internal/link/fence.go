@@ -93,24 +93,33 @@ func (f *Fence) Egress() bool {
 	return f.egress
 }
 
-// Set makes the fence one for exactly these groups. Tenures of groups that stay go on, with new times from the next renewal on; others end.
-func (f *Fence) Set(groups []Group) error {
+// Set makes the fence one for exactly these groups. Tenures of groups that stay go on, with new times from the next renewal on; others end. New
+// groups whose IDs are in bound are held from the start, and without a lease, as those in FenceConfig.Bound.
+func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	if err := validate(groups); err != nil {
 		return f.wrap("set groups of", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next := byID(groups)
-	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next) }); err != nil {
+	bound = slices.DeleteFunc(slices.Clone(bound), func(id uint32) bool {
+		_, stays := f.groups[id]
+		_, wanted := next[id]
+		return stays || !wanted
+	})
+	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next, bound) }); err != nil {
 		return f.wrap("set groups of", err)
 	}
 	f.groups = next
 	maps.DeleteFunc(f.held, func(id uint32, _ Part) bool { _, stays := next[id]; return !stays })
+	for _, id := range bound {
+		f.held[id] = 0
+	}
 	return nil
 }
 
 // exchange replaces groups by others, and touches nothing of those that stay but their addresses and their renewal.
-func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group) error {
+func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32) error {
 	var errs []error
 	f.putBase(c, next)
 	c.FlushSet(f.addresses(mapAddresses4))
@@ -130,7 +139,11 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group) error {
 			errs = append(errs, f.addGroup(c, g))
 		}
 	}
-	return errors.Join(append(errs, f.putAddresses(c, next))...)
+	errs = append(errs, f.putAddresses(c, next))
+	for _, id := range bound {
+		errs = append(errs, f.putHeld(c, next[id], 0, 0))
+	}
+	return errors.Join(errs...)
 }
 
 // Hold begins the tenure of a group, or goes on with it: its guard runs from now. Call it when the node becomes Active, and again well within
