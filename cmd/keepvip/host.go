@@ -76,7 +76,7 @@ func (h *host) keep(links []link.Link, generation uint64) bool {
 	if h.generation != generation {
 		return false
 	}
-	h.snapshot, h.own = links, without(links, h.virtual)
+	h.snapshot, h.own = links, ownOf(links, h.virtual)
 	for index, c := range h.announcers {
 		if !slices.ContainsFunc(links, func(l link.Link) bool { return l.Index == index }) {
 			_ = c.Close() // of an interface that is gone
@@ -91,10 +91,10 @@ func (h *host) setVirtual(addrs []netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.virtual = addrs
-	h.own = without(h.snapshot, addrs)
+	h.own = ownOf(h.snapshot, addrs)
 }
 
-func without(links []link.Link, virtual []netip.Addr) []link.Link {
+func ownOf(links []link.Link, virtual []netip.Addr) []link.Link {
 	drop := map[netip.Addr]bool{}
 	for _, a := range virtual {
 		drop[a] = true
@@ -253,6 +253,21 @@ func (h *host) strays() []agent.Binding {
 		for _, a := range l.Addresses {
 			if a.Ours && !slices.Contains(h.virtual, a.Prefix.Addr()) {
 				out = append(out, agent.Binding{Index: l.Index, Prefix: a.Prefix})
+			}
+		}
+	}
+	return out
+}
+
+// leftovers lists the virtual addresses on a link, as last seen.
+func (h *host) leftovers(index int) []netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []netip.Addr
+	for _, l := range h.snapshot {
+		for _, a := range l.Addresses {
+			if l.Index == index && slices.Contains(h.virtual, a.Prefix.Addr()) {
+				out = append(out, a.Prefix.Addr())
 			}
 		}
 	}

@@ -43,7 +43,9 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 	in.Lease = election.Lease(routerOf(v, agent.Place{}))
 	// An Active whose interval grows sends five more advertisements at the old one.
 	in.Paced = 4*interval + interval/2
-	in.Fence = func(p agent.Place) (agent.Fence, error) { return b.fences.join(p, groupOf(v, p, in.Valid())) }
+	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
+		return b.fences.join(p, groupOf(v, p, in.Valid()), bound)
+	}
 	if v.Check.None() {
 		return in, nil
 	}

@@ -114,6 +114,19 @@ func TestRivalIsAnsweredByAnnouncingAgain(t *testing.T) {
 	})
 }
 
+// A loop that spun would keep time from passing in the bubble, and the test from ending.
+func TestLoopSleepsAfterItsTenure(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Active, election.Backup, nodeB))
+		b.host.take()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Empty(t, b.host.take())
+	})
+}
+
 func TestElectionBeginsAnewAtAnotherPlaceAndFollowsAName(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors

@@ -4,7 +4,11 @@ import "time"
 
 // arm sets the timer to whatever is due next.
 func (l *loop) arm() {
-	next, _ := l.in.Schedule.Next()
+	next, running := l.in.Schedule.Next()
+	if !running {
+		// What a stopped schedule returns is past, and would make the loop spin.
+		next = time.Time{}
+	}
 	for _, t := range []time.Time{l.insist.next, l.renewal, l.refence} {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t

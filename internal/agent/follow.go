@@ -89,10 +89,14 @@ func (l *loop) outlive(c election.Change) error {
 
 // stand is every change that this node is not the Active of.
 func (l *loop) stand(c election.Change) error {
+	leftover := l.adopting
 	if c.Holder.IsValid() || c.To == election.Initialize {
 		l.adopting = false
 	}
 	l.settle(l.wanted(c.To))
+	if leftover && !l.adopting && l.fence != nil {
+		l.fence.release()
+	}
 	if c.From != c.To {
 		l.note(c.To, c.Reason)
 	}
