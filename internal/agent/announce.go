@@ -5,7 +5,7 @@ import "time"
 // arm sets the timer to whatever is due next.
 func (l *loop) arm() {
 	next, _ := l.in.Schedule.Next()
-	for _, t := range []time.Time{l.again, l.renewal, l.refence} {
+	for _, t := range append(l.nextWatch(), l.again, l.renewal, l.refence) {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t
 		}

@@ -36,6 +36,12 @@ type Instance struct {
 	Checked func() Verdict
 	// ReleaseWhenIll keeps an ill node out altogether. Otherwise it only comes last.
 	ReleaseWhenIll bool
+	// ProbeFirst keeps this node from being the first to bind the addresses while a host outside the
+	// election claims one of them. It never counts once a holder was heard.
+	ProbeFirst bool
+	// Yield gives the addresses up as long as a host outside the election claims one of them. Otherwise they
+	// are defended.
+	Yield bool
 	// Schedule says when to announce.
 	Schedule Schedule
 

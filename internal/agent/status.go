@@ -22,7 +22,8 @@ type Status struct {
 	VRID      uint8          `json:"vrid,omitempty"`  // of the Virtual Router
 	Check     *CheckStatus   `json:"check,omitempty"` // absent when nothing is checked
 	Fence     FenceStatus    `json:"fence"`
-	Members   []Member       `json:"members"` // this node and those it has heard
+	Members   []Member       `json:"members"`   // this node and those it has heard
+	Conflicts []Conflict     `json:"conflicts"` // hosts outside the election that claim an address
 	Counters  Counters       `json:"counters"`
 }
 
@@ -78,7 +79,7 @@ func (l *loop) status() Status {
 	l.mu.Unlock()
 	s := Status{
 		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID,
-		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{},
+		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Conflicts: append([]Conflict{}, v.conflicts...),
 		Counters: Counters{
 			Announcements: v.announcements, AnnouncementFails: v.announceErrs,
 			Restored: v.restored, Terms: v.terms,

@@ -27,6 +27,8 @@ var samples = map[string]struct {
 	"peer":                   {value: "10.77.0.11,10.77.0.12"},
 	"checksum":               {value: "message-only"},
 	"announce-refresh":       {value: "0s"},
+	"on-conflict":            {value: "yield"},
+	"probe-before-bind":      {value: "false"},
 	"check":                  {value: "http://[::1]:8080/healthz?a=b"},
 	"check-ca":               {value: "/etc/kubernetes/pki/ca.crt"},
 	"check-server-name":      {value: "api.example.com", needs: map[string][]string{"check-ca": {"/ca"}}},
