@@ -14,5 +14,7 @@
 // # Goroutines
 //
 //   - Checker.Run uses its caller's; a Watcher has one more, which Run waits for;
-//   - one while credentials are read, which a file system that hangs can keep: one for each check, which nothing can end.
+//   - one while credentials or a file are looked at, processes are listed or a program runs. What hangs in the kernel can keep
+//     it, and nothing can end it then: at most one for each check;
+//   - two while a program runs, on threads of their own, and one that reads what it prints.
 package health

@@ -2,8 +2,8 @@ package health
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"time"
 )
@@ -18,21 +18,23 @@ const (
 // lifeline is an idle connection to the probed service. Its end is an event, as a rule the death of the process, that needs no
 // polling. It decides nothing: it asks for a probe.
 //
+// It may also be something else whose end makes it readable, as a handle on a process.
+//
 // It is a connection that a good probe leaves open, so that it opens none itself, and to an HTTP server it is what any client
 // leaves behind: idle between two requests, closed by an orderly shutdown at once and never waited for.
 type lifeline struct {
-	offers chan net.Conn // capacity 1
+	offers chan io.ReadCloser // capacity 1
 
 	mu       sync.Mutex // guards what follows
 	watched  bool
-	conn     net.Conn // nil: none
+	conn     io.ReadCloser // nil: none
 	since    time.Time
 	unwanted bool // is in the way of the server
 	gap      time.Duration
 	next     time.Time // not before then
 }
 
-func newLifeline() *lifeline { return &lifeline{offers: make(chan net.Conn, 1)} }
+func newLifeline() *lifeline { return &lifeline{offers: make(chan io.ReadCloser, 1)} }
 
 // wanted tells that the next good probe should leave its connection here.
 func (l *lifeline) wanted(now time.Time) bool {
@@ -42,7 +44,7 @@ func (l *lifeline) wanted(now time.Time) bool {
 }
 
 // adopt takes over a connection that nothing is expected on any more.
-func (l *lifeline) adopt(conn net.Conn, now time.Time) {
+func (l *lifeline) adopt(conn io.ReadCloser, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.watched || l.conn != nil {
@@ -101,7 +103,7 @@ func (l *lifeline) setWatched(yes bool) {
 }
 
 // attend returns when conn has ended, and whether that is news.
-func (l *lifeline) attend(ctx context.Context, conn net.Conn) (news bool) {
+func (l *lifeline) attend(ctx context.Context, conn io.ReadCloser) (news bool) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	var b [1]byte
