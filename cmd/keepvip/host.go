@@ -230,6 +230,21 @@ func (h *host) strays() []agent.Binding {
 	return out
 }
 
+// leftovers lists the virtual addresses on a link, as last seen.
+func (h *host) leftovers(index int) []netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []netip.Addr
+	for _, l := range h.snapshot {
+		for _, a := range l.Addresses {
+			if l.Index == index && slices.Contains(h.virtual, a.Prefix.Addr()) {
+				out = append(out, a.Prefix.Addr())
+			}
+		}
+	}
+	return out
+}
+
 // removeStrays takes such addresses away.
 func (h *host) removeStrays() error {
 	var errs []error

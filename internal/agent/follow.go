@@ -54,7 +54,7 @@ func (l *loop) bind() error {
 }
 
 func (l *loop) release(c election.Change) error {
-	l.again = time.Time{}
+	l.insist.stop()
 	l.in.Schedule.Stop()
 	err := l.letGo()
 	l.note(c.To, c.Reason)
@@ -77,19 +77,26 @@ func (l *loop) unbind() error {
 
 // outlive announces after a rival was heard: whoever remains Active announces last.
 func (l *loop) outlive(c election.Change) error {
-	now := time.Now()
-	l.send()
-	l.again = now.Add(c.Again)
-	l.logChange(c)
+	announce, first := l.insist.hear(time.Now(), c.Again)
+	if announce {
+		l.send()
+	}
+	if first {
+		l.logChange(c)
+	}
 	return nil
 }
 
 // stand is every change that this node is not the Active of.
 func (l *loop) stand(c election.Change) error {
+	leftover := l.adopting
 	if c.Holder.IsValid() || c.To == election.Initialize {
 		l.adopting = false
 	}
 	l.settle(l.wanted(c.To))
+	if leftover && !l.adopting && l.fence != nil {
+		l.fence.release()
+	}
 	if c.From != c.To {
 		l.note(c.To, c.Reason)
 	}
