@@ -222,6 +222,27 @@ func TestMachineTakerStopsWhenAnotherIsActive(t *testing.T) {
 	assert.Empty(t, r.wait(time.Second))
 }
 
+func TestMachineTakerRefusesAGrantOfAnotherDeal(t *testing.T) {
+	good := Message{Type: Grant, Session: 0xb, Facts: other(Backup, false), Deal: Deal{To: nodeA, Session: 0xa, Tenure: 3, Nonce: 2}}
+	for name, change := range map[string]func(*Message){
+		"ours":                  func(*Message) {},
+		"to our former session": func(m *Message) { m.Deal.Session = 0x9 },
+		"of another session":    func(m *Message) { m.Session = 0xc },
+		"of another tenure":     func(m *Message) { m.Deal.Tenure = 2 },
+		"of another nonce":      func(m *Message) { m.Deal.Nonce = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.self(Backup, true)
+			r.hello(nodeB, other(Active, false))
+			r.step(Confirmed{ID: 1, Fit: true})
+			m := good
+			change(&m)
+			assert.Equal(t, name == "ours", len(without(r.step(Received{nodeB, m}), "HELLO")) > 0)
+		})
+	}
+}
+
 func TestMachineTakerRefusesALateGrant(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
