@@ -18,7 +18,7 @@ TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl a
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
-.PHONY: help build deps test test-unit test-netns lint fmt fuzz bench demo golden soak clean root
+.PHONY: help build deps test test-unit test-netns lint fmt fuzz bench bench-starts demo golden soak clean root
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,13 +39,13 @@ test-unit: ## unit tests with the race detector
 
 # One package at a time: the labs measure milliseconds.
 test-netns: root build ## the built binary in network namespaces (root)
-	$(GO) test -tags netns -count=1 -p 1 -timeout 14m $(TESTFLAGS) ./netns-tests/...
+	$(GO) test -tags netns -count=1 -p 1 -timeout 14m $(TESTFLAGS) ./netns-tests/... ./internal/link ./arp
 
 lint: ## gofumpt, vet, staticcheck
 	@unformatted="$$($(GO) run $(GOFUMPT) -l .)" || exit 1; \
 	[ -z "$$unformatted" ] || { echo "not formatted with gofumpt (make fmt):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags netns ./netns-tests/...
+	$(GO) vet -tags netns ./...
 	$(GO) run $(STATICCHECK) -tags netns ./...
 
 fmt: ## format the code
@@ -62,6 +62,9 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: root deps build ## every fault many times, beside keepalived (root; BENCHFLAGS='-only "node death" -runs 5')
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench $(BENCHFLAGS)
+
+bench-starts: root deps build ## every order of starting three nodes, with 0 s and 5 s between two (root)
+	$(GO) test -tags netns -count=1 -v -run 'TestStartOrders|TestSimultaneousStart' ./netns-tests -args -start-gap 5s -every-gap
 
 soak: root deps build ## random faults for SOAK (root)
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench

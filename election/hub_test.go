@@ -93,7 +93,7 @@ func (s *fakeSocket) raw(d vrrp.Datagram) {
 }
 
 func wireConfig() WireConfig {
-	return WireConfig{Version: 3, VRID: 51, Addresses: []netip.Addr{vip}, Form: vrrp.PseudoHeader}
+	return WireConfig{Version: 3, VRID: 51, Addresses: []netip.Addr{vip}, Form: vrrp.PseudoHeader, Log: quiet}
 }
 
 func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
@@ -116,8 +116,12 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{other} },
 		},
 		{
-			name: "another VRID", from: nodeB, reason: "vrid",
+			name: "another VRID", from: nodeB,
 			change: func(a *vrrp.Advertisement) { a.VRID = 52 },
+		},
+		{
+			name: "another version", from: nodeB, reason: "version",
+			change: func(a *vrrp.Advertisement) { a.Version, a.Interval = 2, time.Second },
 		},
 		{name: "our own, looped back", from: nodeA, reason: "own"},
 	}
@@ -125,7 +129,7 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
-				h := NewHub(nodeA, s)
+				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 				mine, err := h.Join(wireConfig())
 				require.NoError(t, err)
 				cfg := wireConfig()
@@ -137,7 +141,7 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 				assert.Len(t, mine.Take(nil), tt.mine)
 				assert.Len(t, theirs.Take(nil), tt.theirs)
 				if tt.reason != "" {
-					assert.Equal(t, uint64(1), mine.Rejected()[tt.reason])
+					assert.Equal(t, uint64(1), mine.Rejections().Counts()[tt.reason])
 				}
 				require.NoError(t, h.Close())
 			})
@@ -148,13 +152,13 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 func TestHubCountsJunkByReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
 		require.NoError(t, err)
-		s.raw(vrrp.Datagram{Source: nodeB, Destination: s.group, TTL: 255, Payload: []byte{0x31}})
+		s.raw(vrrp.Datagram{Source: nodeB, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
 		synctest.Wait()
 		assert.Empty(t, w.Take(nil))
-		assert.Equal(t, uint64(1), w.Rejected()["length"])
+		assert.Equal(t, uint64(1), w.Rejections().Counts()["length"])
 		require.NoError(t, h.Close())
 	})
 }
@@ -162,7 +166,7 @@ func TestHubCountsJunkByReason(t *testing.T) {
 func TestHubKeepsTheNewestOfEachSender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
 		require.NoError(t, err)
 		for p := range uint8(50) {
@@ -181,7 +185,7 @@ func TestHubKeepsTheNewestOfEachSender(t *testing.T) {
 func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		cfg := wireConfig()
 		cfg.Peers = []netip.Addr{nodeA, nodeB}
 		w, err := h.Join(cfg)
@@ -192,7 +196,7 @@ func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) 
 		s.arrive(t, nodeC, nil)
 		synctest.Wait()
 		assert.Empty(t, w.Take(nil))
-		assert.Equal(t, uint64(1), w.Rejected()["peer"])
+		assert.Equal(t, uint64(1), w.Rejections().Counts()["peer"])
 		require.NoError(t, h.Close())
 	})
 }
@@ -200,7 +204,7 @@ func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) 
 func TestHubFilterFollowsItsWires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		a, err := h.Join(wireConfig())
 		require.NoError(t, err)
 		cfg := wireConfig()
@@ -221,7 +225,7 @@ func TestHubFilterFollowsItsWires(t *testing.T) {
 func TestHubAgeIsTheArrivalsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
 		require.NoError(t, err)
 		adv := vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}

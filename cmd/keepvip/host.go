@@ -131,11 +131,23 @@ func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
 	return out
 }
 
-// Bind implements agent.Host.
+// Bind implements agent.Host. An address that has come to stand before the node's own goes behind them, so
+// that nobody takes it for the node's.
 func (h *host) Bind(b agent.Binding, valid time.Duration) error {
-	err := h.links.Add(b.Index, b.Prefix, valid)
+	bind := h.links.Add
+	if h.leads(b) {
+		bind = h.links.Defer
+	}
+	err := bind(b.Index, b.Prefix, valid)
 	h.note(b, err == nil)
 	return err
+}
+
+func (h *host) leads(b agent.Binding) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == b.Index })
+	return i >= 0 && link.Leads(h.snapshot[i], b.Prefix)
 }
 
 // Unbind implements agent.Host.
@@ -159,9 +171,11 @@ func (h *host) note(b agent.Binding, bound bool) {
 	}
 	l := &h.snapshot[i]
 	same := func(a link.Address) bool { return a.Prefix == b.Prefix }
-	l.Addresses = slices.DeleteFunc(slices.Clone(l.Addresses), same)
-	if bound {
-		l.Addresses = append(l.Addresses, link.Address{Prefix: b.Prefix, Ours: true})
+	switch there := slices.ContainsFunc(l.Addresses, same); {
+	case bound && !there:
+		l.Addresses = append(slices.Clone(l.Addresses), link.Address{Prefix: b.Prefix, Ours: true})
+	case !bound && there:
+		l.Addresses = slices.DeleteFunc(slices.Clone(l.Addresses), same)
 	}
 }
 
@@ -210,6 +224,21 @@ func (h *host) strays() []agent.Binding {
 		for _, a := range l.Addresses {
 			if a.Ours && !slices.Contains(h.virtual, a.Prefix.Addr()) {
 				out = append(out, agent.Binding{Index: l.Index, Prefix: a.Prefix})
+			}
+		}
+	}
+	return out
+}
+
+// leftovers lists the virtual addresses on a link, as last seen.
+func (h *host) leftovers(index int) []netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []netip.Addr
+	for _, l := range h.snapshot {
+		for _, a := range l.Addresses {
+			if l.Index == index && slices.Contains(h.virtual, a.Prefix.Addr()) {
+				out = append(out, a.Prefix.Addr())
 			}
 		}
 	}

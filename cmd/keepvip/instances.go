@@ -41,7 +41,9 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 	in.Lease = election.Lease(routerOf(v, agent.Place{}))
 	// An Active whose interval grows sends five more advertisements at the old one.
 	in.Paced = 4*interval + interval/2
-	in.Fence = func(p agent.Place) (agent.Fence, error) { return b.fences.join(p, groupOf(v, p, in.Valid())) }
+	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
+		return b.fences.join(p, groupOf(v, p, in.Valid()), bound)
+	}
 	if v.Check.None() {
 		return in, nil
 	}
@@ -57,15 +59,15 @@ func refresh(v config.VIP) (d time.Duration) {
 }
 
 func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), error) {
-	router := routerOf(v, p)
+	router, log := routerOf(v, p), b.log.With("vip", v.Name)
 	wire, leave, err := b.hubs.join(p, election.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
-		Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum),
+		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, b.log.With("vip", v.Name))
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, log)
 	if err != nil {
 		leave()
 		return nil, nil, err
@@ -82,11 +84,21 @@ func routerOf(v config.VIP, p agent.Place) vrrp.Config {
 			addrs = append(addrs, a.Addr())
 		}
 	}
-	return vrrp.Config{
+	cfg := vrrp.Config{
 		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: v.Priority,
-		Interval: v.VRRP.AdvertisementInterval, Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
+		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,
+		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
+		StartupDelay: v.VRRP.StartupDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts,
 		Source: p.Source, Addresses: addrs,
 	}
+	if v.VRRP.Owner {
+		cfg.Priority = 255
+	}
+	if v.VRRP.Password != "" {
+		cfg.AuthType = vrrp.AuthPass
+		copy(cfg.AuthData[:], v.VRRP.Password)
+	}
+	return cfg
 }
 
 func formOf(c config.Checksum) vrrp.ChecksumForm {

@@ -57,6 +57,7 @@ type daemon struct {
 	host  *host
 	agent *agent.Agent
 	build *builder
+	auth  *auth
 
 	mu  sync.Mutex // guards cfg: one reload at a time
 	cfg *config.Config
@@ -67,6 +68,10 @@ type daemon struct {
 func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon, error) {
 	if err := checkCapabilities(); err != nil {
 		return nil, failed(err)
+	}
+	auth, err := newAuth(cfg.Key)
+	if err != nil {
+		return nil, err
 	}
 	links, err := link.Open(log)
 	if err != nil {
@@ -81,8 +86,8 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 		return nil, errors.Join(err, links.Close())
 	}
 	return &daemon{
-		flags: flags, cfg: cfg, log: log, links: links, host: h, agent: agent.New(h, log),
-		build: &builder{hubs: newHubs(), fences: newFences(), log: log},
+		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: agent.New(h, log),
+		build: &builder{hubs: newHubs(auth.Auth, log), fences: newFences(h.leftovers), log: log},
 	}, nil
 }
 

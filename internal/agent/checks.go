@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-
-	"github.com/keepvip/keepvip/election"
 )
 
 // startCheck runs the instance's check until unchecks is called.
@@ -70,10 +68,10 @@ func (l *loop) adjust(ctx context.Context, in Instance) {
 		in.Adjust(l.elector, l.place)
 	}
 	l.adjustFence(old)
-	if l.state() == election.Active {
+	if l.tenured() {
+		l.settle(holdBind)
 		l.restartAnnouncing()
 	}
-	l.correct()
 }
 
 // dropFormer removes addresses that are not in the list any more.

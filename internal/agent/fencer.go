@@ -18,12 +18,13 @@ const (
 
 // fencer does what the loop asks of a fence, in order, without making it wait.
 type fencer struct {
-	fence Fence
-	log   *slog.Logger
-	// entitled tells whether this node's tenure lasts; safe from any goroutine.
-	entitled func() bool
-	jobs     chan fenceJob
-	ended    chan struct{}
+	fence   Fence
+	log     *slog.Logger
+	tenure  func() time.Time // until when this node may answer; safe from any goroutine
+	renewal renewal          // how the lease is renewed; never changes
+	pace    pace             // belongs to run
+	jobs    chan fenceJob
+	ended   chan struct{}
 
 	mu    sync.Mutex // guards what follows
 	state FenceStatus
@@ -44,10 +45,15 @@ type FenceStatus struct {
 	Repairs  uint64 `json:"repairs"`
 }
 
-func newFencer(f Fence, log *slog.Logger, entitled func() bool) *fencer {
+// newFencer takes over f. With held its guard stands already.
+func newFencer(f Fence, log *slog.Logger, tenure func() time.Time, lease time.Duration, held bool) *fencer {
 	fr := &fencer{
-		fence: f, log: log, entitled: entitled, jobs: make(chan fenceJob, maxJobs), ended: make(chan struct{}),
-		state: FenceStatus{Standing: true},
+		fence: f, log: log, tenure: tenure, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease},
+		jobs: make(chan fenceJob, maxJobs), ended: make(chan struct{}),
+		state: FenceStatus{Standing: true}, held: held,
+	}
+	if fr.renewal == tooFast {
+		fr.note(errTooFast)
 	}
 	go fr.run()
 	return fr
@@ -58,7 +64,10 @@ func (f *fencer) run() {
 	defer close(f.ended)
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
+	renewals := time.NewTimer(time.Hour)
+	defer renewals.Stop()
 	for {
+		f.arm(renewals)
 		select {
 		case j, ok := <-f.jobs:
 			if !ok {
@@ -68,6 +77,8 @@ func (f *fencer) run() {
 			f.work(j)
 		case <-tick.C:
 			f.check()
+		case <-renewals.C:
+			f.renew()
 		}
 	}
 }
@@ -92,7 +103,7 @@ func (f *fencer) debug(err error) {
 
 // check looks at the fence, and mends it while this node is entitled to the addresses.
 func (f *fencer) check() {
-	if !f.isHeld() || !f.entitled() {
+	if !f.isHeld() || !time.Now().Before(f.tenure()) {
 		return
 	}
 	err := f.fence.Check()
@@ -105,6 +116,8 @@ func (f *fencer) check() {
 		f.note(err)
 		return
 	}
+	// A whole lease from now on may be longer than the newest advertisement allows.
+	f.debug(f.fence.Renew(f.tenure()))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state.Standing, f.state.Reason = true, ""
@@ -139,7 +152,7 @@ func (f *fencer) status() FenceStatus {
 }
 
 // hold starts the guard, or goes on with it. It does not wait.
-func (f *fencer) hold() { f.ask(fenceJob{do: Fence.Hold, held: true, tell: true}, 0) }
+func (f *fencer) hold() { f.ask(fenceJob{do: f.begin, held: f.renewal != tooFast, tell: true}, 0) }
 
 // shutIn and shutOut wait a little, release does not.
 func (f *fencer) shutIn()  { f.ask(fenceJob{do: Fence.ShutIn}, patience) }

@@ -54,7 +54,7 @@ func (l *loop) bind() error {
 }
 
 func (l *loop) release(c election.Change) error {
-	l.again = time.Time{}
+	l.insist.stop()
 	l.in.Schedule.Stop()
 	err := l.letGo()
 	l.note(c.To, c.Reason)
@@ -77,19 +77,26 @@ func (l *loop) unbind() error {
 
 // outlive announces after a rival was heard: whoever remains Active announces last.
 func (l *loop) outlive(c election.Change) error {
-	now := time.Now()
-	l.send()
-	l.again = now.Add(c.Again)
-	l.logChange(c)
+	announce, first := l.insist.hear(time.Now(), c.Again)
+	if announce {
+		l.send()
+	}
+	if first {
+		l.logChange(c)
+	}
 	return nil
 }
 
 // stand is every change that this node is not the Active of.
 func (l *loop) stand(c election.Change) error {
+	leftover := l.adopting
 	if c.Holder.IsValid() || c.To == election.Initialize {
 		l.adopting = false
 	}
 	l.settle(l.wanted(c.To))
+	if leftover && !l.adopting && l.fence != nil {
+		l.fence.release()
+	}
 	if c.From != c.To {
 		l.note(c.To, c.Reason)
 	}
@@ -129,7 +136,9 @@ func (l *loop) correct() {
 	if l.state() == election.Active && !l.tenured() {
 		return
 	}
-	l.settle(l.wanted(l.state()))
+	if l.settle(l.wanted(l.state())) {
+		l.restored()
+	}
 }
 
 func (l *loop) state() election.State {
@@ -138,8 +147,9 @@ func (l *loop) state() election.State {
 	return l.view.state
 }
 
-// settle plans and carries out. What cannot be done now is tried again at the next event.
-func (l *loop) settle(want holding) {
+// settle plans and carries out, and tells whether it added an address. What cannot be done now is tried
+// again at the next event.
+func (l *loop) settle(want holding) bool {
 	steps := plan(want, l.place.Index, l.in.Addresses, l.host.Bound(l.in.Addresses))
 	added := false
 	for _, s := range steps {
@@ -154,9 +164,7 @@ func (l *loop) settle(want holding) {
 			l.log.Warn("address not corrected", "address", s.Prefix.String(), "interface", s.Index, "error", err)
 		}
 	}
-	if added {
-		l.restored()
-	}
+	return added
 }
 
 // restored announces an address that somebody else had taken away.

@@ -68,6 +68,12 @@ type Fence interface {
 	Check() error
 	// Mend builds it anew, with a whole lease: only for a node that is entitled to the addresses.
 	Mend() error
+	// Renewing reports whether the kernel renews the lease with every advertisement that leaves. Otherwise
+	// Renew has to.
+	Renewing() bool
+	// Renew renews the lease until then, or for its length if that is sooner. An error when the kernel did
+	// not do so in time: the lease has then run out.
+	Renew(until time.Time) error
 	// Close gives the fence back.
 	Close() error
 }

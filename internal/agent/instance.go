@@ -16,8 +16,9 @@ type Instance struct {
 	// Elect makes an elector for a term at p. The returned function gives back what it holds, after
 	// Run has returned.
 	Elect func(p Place) (election.Elector, func(), error)
-	// Fence makes the fence for a term at p, with the leases that Elect's elector keeps; nil: no fence.
-	Fence func(p Place) (Fence, error)
+	// Fence makes the fence for a term at p, with the leases that Elect's elector keeps; nil: no fence. With
+	// bound an earlier run has left addresses there: they stay silent until the first renewal.
+	Fence func(p Place, bound bool) (Fence, error)
 	// Lease is how long the addresses answer after an advertisement, by the fence that Fence makes.
 	Lease time.Duration
 	// Paced is for how long after a change to a longer Lease the shorter one has to be kept: the others may

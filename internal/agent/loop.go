@@ -35,7 +35,7 @@ type loop struct {
 	elector  election.Elector
 	place    Place
 	verdict  Verdict
-	again    time.Time // after a rival: announce once more
+	insist   insistence
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease

@@ -20,31 +20,30 @@ func (l *loop) tenured() bool {
 }
 
 // openFence puts up the fence for this term. Without one the node goes on: status says so.
+//
+// An address of an earlier run stays silent until this node is elected: nobody knows yet whether another
+// node has it. It stays bound, so that its connections live if it is elected.
 func (l *loop) openFence() {
 	l.fence = nil
 	reason := errNoFence
 	if l.in.Fence != nil {
-		f, err := l.in.Fence(l.place)
+		bound := l.adopting && len(l.host.Bound(l.in.Addresses)) > 0
+		f, err := l.in.Fence(l.place, bound)
 		if err == nil {
-			elector := l.elector
-			l.fence = newFencer(f, l.log, func() bool { return time.Now().Before(elector.Tenure()) })
+			l.fence = newFencer(f, l.log, l.elector.Tenure, l.in.Lease, bound)
+			if s := l.fence.status(); !s.Standing {
+				err = errors.New(s.Reason)
+			}
 		} else {
 			reason = errors.Join(errNoFence, err)
+		}
+		if err != nil {
 			l.log.Warn("no fence", "reason", err.Error())
 		}
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.view.fence, l.view.unfenced = l.fence, reason.Error()
-	l.mu.Unlock()
-	l.guardLeftover()
-}
-
-// guardLeftover keeps an address of an earlier run silent until this node is elected: nobody knows yet
-// whether another node has it. It stays bound, so that its connections live if it is elected.
-func (l *loop) guardLeftover() {
-	if l.fence != nil && l.adopting && len(l.host.Bound(l.in.Addresses)) > 0 {
-		l.fence.hold()
-	}
 }
 
 // adjustFence gives the fence the new addresses and lease: at once, but for a lease that is longer.

@@ -42,7 +42,7 @@ func Load(in Input) (*Config, error) {
 		return nil, err
 	}
 	if !in.Elsewhere {
-		if err := c.checkKeyFile(); err != nil {
+		if err := c.checkFiles(); err != nil {
 			return nil, err
 		}
 	}

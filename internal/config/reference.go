@@ -95,7 +95,8 @@ The same file fits every node. One virtual address needs no file: flags or varia
 const referenceFoot = `
 ## Notes
 
-- The key is 32 to 64 bytes in hex or base64, such as from ` + "`openssl rand -hex 32`" + `, in a file that only its owner can read.
+- The key is 32 to 64 bytes in hex or base64, such as from ` + "`keepvip key generate`" + `, in a file that only its owner can read; [authentication](authentication.md)
+  says how it is introduced and changed.
 - At most 255 IPv4 and 90 IPv6 addresses fit into one entry.
 - ` + "`keepvip config schema`" + ` prints a JSON schema for editors.
 `

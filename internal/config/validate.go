@@ -13,6 +13,9 @@ const (
 	maxIPv6 = 90  // 40 + 8 + 16*90 bytes fill an MTU of 1500
 )
 
+// minSilence is the shortest silence after which a holder may count as dead.
+const minSilence = 30 * time.Millisecond
+
 // Validate checks what spans several values. The error joins one [Problem] for each thing wrong.
 func (c *Config) Validate() error {
 	var ps problems
@@ -26,6 +29,7 @@ func (c *Config) Validate() error {
 		v.vrrp()
 		v.health()
 	}
+	c.checkKey(&ps)
 	c.validateNames(&ps)
 	c.validateUnique(&ps)
 	c.validateVRIDs(&ps)
@@ -92,6 +96,15 @@ func (k check) vrrp() {
 		if len(k.v.Addresses) > 0 && k.v.Addresses[0].Addr().Is6() {
 			k.fail("vrrp.version", "2 with an IPv6 address first, want 3")
 		}
+	} else if r.PasswordFile != "" {
+		k.fail("vrrp.passwordFile", "set with vrrp.version %d, which has no password, want vrrp.version 2 or a key instead", r.Version)
+	}
+	if r.PasswordFile != "" && k.c.Key.File != "" {
+		k.fail("vrrp.passwordFile", "set beside key.file, want one of them: a key makes the password useless")
+	}
+	// The lease of the fence is this time less 10 ms, and has to outlast a late advertisement.
+	if silence := time.Duration(r.DownTimerAdverts) * r.AdvertisementInterval; silence < minSilence {
+		k.fail("vrrp.downTimerAdverts", "%d of %v, want at least %v in all", r.DownTimerAdverts, r.AdvertisementInterval, minSilence)
 	}
 	if r.PreemptDelay > 0 && !r.Preempt {
 		k.fail("vrrp.preemptDelay", "%v without preemption, want vrrp.preempt true or no delay", r.PreemptDelay)

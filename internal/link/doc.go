@@ -8,6 +8,16 @@
 // neither the kernel nor an agent that looks for "the" address of the node picks it as a source; and it carries a tag by which a later run
 // finds it again, whatever became of the configuration in between.
 //
+// A Fence makes sure that the kernel stops answering for an address when this node's tenure is over, even if nobody is left to take it off.
+// In the order of a life:
+//
+//	start     OpenFence with the groups, Bound for what an earlier run left; then Remove addresses, or Hold if they are adopted
+//	Active    the first advertisement leaves and renews the lease; Add; announce; Hold, which need not be waited for
+//	every third of the addresses' lifetime   Add again, Hold again; every second Check, and Rebuild if it says so
+//	resigning Shut In; ResetTCP; Shut Out; Remove the addresses; Release
+//	passing on   Shut Discovery; the taker announces; then as resigning
+//	exit      Fence.Remove; after a crash CleanupFences
+//
 // Left out on purpose: deciding which node holds an address (package election), announcing it (package arp), routes, and creating links.
 //
 // The package starts no goroutine of its own; Watch blocks its caller. A Handle may be used from several goroutines.

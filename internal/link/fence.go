@@ -25,8 +25,8 @@ type Part uint8
 // What Shut can stop.
 const (
 	Discovery Part = 1 << iota // ARP and neighbour discovery for them and in their name
-	In                         // hearing packets to them
-	Out                        // sending packets from them
+	In                         // hearing anything for them
+	Out                        // saying anything in their name
 )
 
 // Fence keeps a node from answering for addresses after its tenure, even if this process is frozen or gone: the kernel itself drops such
@@ -36,13 +36,16 @@ const (
 // renewed by the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody
 // tends opens by itself.
 //
+// Every method that changes something returns an error that wraps ErrBroken if others have taken the table, or a part of it, away.
+//
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
 // caller in a hurry binds first and calls Hold from another goroutine. A Fence may be used from several.
 type Fence struct {
 	cfg   FenceConfig
 	table *nftables.Table
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
+	socket sockets
 	egress bool             // the kernel has the egress hook (Linux 5.16)
 	groups map[uint32]Group // by ID
 	held   map[uint32]Part  // IDs with a guard, and what is shut of them
@@ -90,24 +93,33 @@ func (f *Fence) Egress() bool {
 	return f.egress
 }
 
-// Set makes the fence one for exactly these groups. Tenures of groups that stay go on, with new times from the next renewal on; others end.
-func (f *Fence) Set(groups []Group) error {
+// Set makes the fence one for exactly these groups. Tenures of groups that stay go on, with new times from the next renewal on; others end. New
+// groups whose IDs are in bound are held from the start, and without a lease, as those in FenceConfig.Bound.
+func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	if err := validate(groups); err != nil {
 		return f.wrap("set groups of", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next := byID(groups)
-	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next) }); err != nil {
+	bound = slices.DeleteFunc(slices.Clone(bound), func(id uint32) bool {
+		_, stays := f.groups[id]
+		_, wanted := next[id]
+		return stays || !wanted
+	})
+	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next, bound) }); err != nil {
 		return f.wrap("set groups of", err)
 	}
 	f.groups = next
 	maps.DeleteFunc(f.held, func(id uint32, _ Part) bool { _, stays := next[id]; return !stays })
+	for _, id := range bound {
+		f.held[id] = 0
+	}
 	return nil
 }
 
 // exchange replaces groups by others, and touches nothing of those that stay but their addresses and their renewal.
-func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group) error {
+func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32) error {
 	var errs []error
 	f.putBase(c, next)
 	c.FlushSet(f.addresses(mapAddresses4))
@@ -127,7 +139,11 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group) error {
 			errs = append(errs, f.addGroup(c, g))
 		}
 	}
-	return errors.Join(append(errs, f.putAddresses(c, next))...)
+	errs = append(errs, f.putAddresses(c, next))
+	for _, id := range bound {
+		errs = append(errs, f.putHeld(c, next[id], 0, 0))
+	}
+	return errors.Join(errs...)
 }
 
 // Hold begins the tenure of a group, or goes on with it: its guard runs from now. Call it when the node becomes Active, and again well within
@@ -154,12 +170,7 @@ func (f *Fence) change(step string, id uint32, edit func(Part) Part) error {
 		return f.wrap(step, fmt.Errorf("group %d is not set", id))
 	}
 	shut := edit(f.held[id])
-	err := f.commit(func(c *nftables.Conn) error {
-		if shut == f.held[id] {
-			return f.putTime(c, guardOf(id), g.Guard)
-		}
-		return f.putHeld(c, g, shut)
-	})
+	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, f.held[id], shut) })
 	if err == nil {
 		f.held[id] = shut
 	}
@@ -175,7 +186,7 @@ func (f *Fence) Release(id uint32) error {
 		return f.wrap("release", fmt.Errorf("group %d is not set", id))
 	}
 	g.Guard = 0
-	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, 0) })
+	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, f.held[id], 0) })
 	if err == nil {
 		delete(f.held, id)
 	}
@@ -215,6 +226,7 @@ func (f *Fence) Remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.commit(func(c *nftables.Conn) error { c.DelTable(f.table); return nil })
+	f.socket.close()
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -222,26 +234,32 @@ func (f *Fence) Remove() error {
 }
 
 func (f *Fence) wrap(step string, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, unix.ENOENT) && !errors.Is(err, ErrNoNftables) && !errors.Is(err, ErrBroken):
+		// Everything that a transaction names, build has put there.
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	return fmt.Errorf("link: %s the fence on %s: %w", step, f.cfg.Name, err)
 }
 
 // commit carries out a transaction: all of it, or nothing.
 func (f *Fence) commit(build func(*nftables.Conn) error) error {
-	c, err := nftables.New()
+	c, err := f.socket.tables()
 	if err != nil {
 		return err
 	}
 	if err := build(c); err != nil {
+		f.socket.close() // with what was half built
 		return err
 	}
 	if err := c.Flush(); err != nil {
+		f.socket.close() // with the answers that are still to come
 		return err
 	}
 	// If ours was the only change since all was well, all is well: no need to look.
-	if now, err := generation(); err == nil && now == f.sound+1 {
+	if now, err := f.socket.generation(); err == nil && now == f.sound+1 {
 		f.sound = now
 	}
 	return nil

@@ -1,14 +1,11 @@
 package link
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 
 	"github.com/google/nftables"
-	"github.com/vishvananda/netlink/nl"
-	"golang.org/x/sys/unix"
 )
 
 // ErrBroken: the fence is not there as it should be. Rebuild mends it.
@@ -25,7 +22,7 @@ func (f *Fence) Check() error {
 	} else if ifi.Name != f.cfg.Name {
 		return f.wrap("check", fmt.Errorf("%w: the interface is now called %s", ErrBroken, ifi.Name))
 	}
-	now, err := generation()
+	now, err := f.socket.generation()
 	if err != nil {
 		return f.wrap("check", err)
 	}
@@ -33,6 +30,7 @@ func (f *Fence) Check() error {
 		return nil
 	}
 	if err := f.inspect(); err != nil {
+		f.socket.close() // an answer may be half read
 		return f.wrap("check", fmt.Errorf("%w: %w", ErrBroken, err))
 	}
 	f.sound = now
@@ -41,11 +39,10 @@ func (f *Fence) Check() error {
 
 // inspect compares all of the table with what it should be.
 func (f *Fence) inspect() error {
-	c, err := nftables.New(nftables.AsLasting())
+	c, err := f.socket.tables()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.CloseLasting() }()
 	families := familiesOf(f.groups)
 	rules := map[string]int{chainIngress: len(families.ingress())}
 	if f.egress {
@@ -57,7 +54,7 @@ func (f *Fence) inspect() error {
 		}
 	}
 	for id := range f.groups {
-		rules[chainOf(id)] = len(verdicts(id, f.held[id]))
+		rules[chainOf(id)] = len(verdicts(id))
 	}
 	for name, n := range rules {
 		if err := f.inspectChain(c, name, n); err != nil {
@@ -103,31 +100,16 @@ func (f *Fence) inspectSets(c *nftables.Conn) error {
 			}
 		}
 	}
-	for id := range f.held {
+	for id, shut := range f.held {
 		if got, err := c.GetSetElements(f.timer(guardOf(id))); err != nil || len(got) == 0 {
 			return errors.Join(fmt.Errorf("set %s: the guard is missing", guardOf(id)), err)
 		}
+		for part, name := range shutSets(id) {
+			got, err := c.GetSetElements(f.toggle(name))
+			if err != nil || (len(got) > 0) != (shut&part != 0) {
+				return errors.Join(fmt.Errorf("set %s: %d elements, want what was shut", name, len(got)), err)
+			}
+		}
 	}
 	return nil
-}
-
-// generation is a number that every change of any nftables table in this network namespace adds one to.
-func generation() (uint32, error) {
-	const ask, answer = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETGEN, unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWGEN
-	r := nl.NewNetlinkRequest(ask, 0)
-	r.AddData(&nl.Nfgenmsg{Version: nl.NFNETLINK_V0})
-	msgs, err := r.Execute(unix.NETLINK_NETFILTER, answer)
-	if err != nil {
-		return 0, fmt.Errorf("generation of nftables: %w", err)
-	}
-	for _, m := range msgs {
-		if len(m) < nl.SizeofNfgenmsg {
-			continue
-		}
-		attrs, err := attributes(m[nl.SizeofNfgenmsg:])
-		if v := attrs[unix.NFTA_GEN_ID]; err == nil && len(v) == 4 {
-			return binary.BigEndian.Uint32(v), nil
-		}
-	}
-	return 0, errors.New("generation of nftables: no answer")
 }

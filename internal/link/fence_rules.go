@@ -13,6 +13,7 @@ import (
 //
 //	map addresses4, addresses6   address -> jump to the chain of its group
 //	set guardN, leaseN           of group N; timed; the link is in them, or it is not
+//	set quietN, deafN, muteN     of group N: what is shut, in the same way (Discovery, In, Out)
 //	chain ingress, egress        on the link
 //	chain adverts                renews the leases
 const (
@@ -26,6 +27,14 @@ const (
 func guardOf(id uint32) string { return fmt.Sprintf("guard%d", id) }
 func leaseOf(id uint32) string { return fmt.Sprintf("lease%d", id) }
 func chainOf(id uint32) string { return fmt.Sprintf("group%d", id) }
+
+// shutSets are the sets that shut the parts of a group. The rules that ask them are always there: a change of rules makes the kernel wait for
+// whoever is passing them, many times as long as a change of a set takes.
+func shutSets(id uint32) map[Part]string {
+	return map[Part]string{
+		Discovery: fmt.Sprintf("quiet%d", id), In: fmt.Sprintf("deaf%d", id), Out: fmt.Sprintf("mute%d", id),
+	}
+}
 
 const (
 	icmpv6                = 58
@@ -84,23 +93,25 @@ func (f families) egress() []match {
 
 // verdicts is the chain of a group: what was picked for it is dropped if it is shut, or has no lease. Each rule asks the guard first: without
 // it nothing is dropped, whatever else a dead process has left in the table.
-func verdicts(id uint32, shut Part) []match {
+func verdicts(id uint32) []match {
+	shut := shutSets(id)
 	var rules []match
 	for _, w := range []way{incoming, outgoing} {
 		held := w.in(guardOf(id))
-		if shut&Discovery != 0 {
-			rules = append(rules,
-				and(etherType(unix.ETH_P_ARP), held, drop()),
-				// A solicitation from the address counts, as well as one that names it: it carries our link-layer address, and a neighbour
-				// that hears it sends to us.
-				and(icmp6(neighborSolicitation), held, drop()),
-				and(icmp6(neighborAdvertisement), held, drop()),
-			)
+		quiet := and(held, w.in(shut[Discovery]), drop())
+		all := shut[In]
+		if w == outgoing {
+			all = shut[Out]
 		}
-		if w == incoming && shut&In != 0 || w == outgoing && shut&Out != 0 {
-			rules = append(rules, and(held, drop()))
-		}
-		rules = append(rules, and(held, w.notIn(leaseOf(id)), drop()))
+		rules = append(rules,
+			and(etherType(unix.ETH_P_ARP), quiet),
+			// A solicitation from the address counts, as well as one that names it: it carries our link-layer address, and a neighbour
+			// that hears it sends to us.
+			and(icmp6(neighborSolicitation), quiet),
+			and(icmp6(neighborAdvertisement), quiet),
+			and(held, w.in(all), drop()),
+			and(held, w.notIn(leaseOf(id)), drop()),
+		)
 	}
 	return rules
 }

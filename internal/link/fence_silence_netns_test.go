@@ -75,8 +75,8 @@ func TestFenceFrozenNodeFallsSilent(t *testing.T) {
 	}
 }
 
-// stream opens a connection from the client to the address, and writes into it without end.
-func (w *wire) stream(vip netip.Addr) {
+// stream opens a connection from the client to the address, and writes into it without end. It returns how the client's end ended.
+func (w *wire) stream(vip netip.Addr) <-chan error {
 	w.t.Helper()
 	l, err := net.Listen("tcp", netip.AddrPortFrom(vip, 6443).String())
 	require.NoError(w.t, err)
@@ -89,12 +89,38 @@ func (w *wire) stream(vip netip.Addr) {
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _, _ = client.Close(), server.Close() })
 	go func() { _, _ = io.Copy(server, endless{}) }()
-	go func() { _, _ = io.Copy(io.Discard, client) }()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, client)
+		ended <- err
+	}()
+	return ended
 }
 
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
+// TestFenceLetsResetsLeave: what comes in is shut first, so that the client cannot go on, and what goes out last, so that it is told.
+func TestFenceLetsResetsLeave(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	for id, vip := range map[uint32]netip.Addr{4: vip4, 6: vip6} {
+		require.NoError(t, f.Hold(id))
+		w.advertiseBoth()
+		ended := w.stream(vip)
+		require.NoError(t, f.Shut(id, In))
+		n, err := ResetTCP(vip)
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+		select {
+		case err := <-ended:
+			assert.ErrorIs(t, err, unix.ECONNRESET)
+		case <-time.After(patience):
+			assert.Fail(t, "the client was not told", "%s", vip)
+		}
+	}
+}
 
 // TestFenceStopsAnnouncementsOfALateDaemon sends a gratuitous ARP as a woken daemon would, before it has looked around.
 func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {

@@ -85,7 +85,7 @@ func (f *Fence) fill(c *nftables.Conn, leases bool) error {
 	}
 	errs = append(errs, f.putAddresses(c, f.groups))
 	for id, shut := range f.held {
-		errs = append(errs, f.putHeld(c, f.groups[id], shut))
+		errs = append(errs, f.putHeld(c, f.groups[id], 0, shut))
 		if leases {
 			// The last renewal is lost with the old table.
 			errs = append(errs, f.putTime(c, leaseOf(id), f.groups[id].Lease))
@@ -140,12 +140,20 @@ func (f *Fence) timer(name string) *nftables.Set {
 	return &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeIFIndex, HasTimeout: true, Dynamic: true}
 }
 
+// toggle describes a set that has the link in it, or not.
+func (f *Fence) toggle(name string) *nftables.Set {
+	return &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeIFIndex}
+}
+
 // addGroup adds a group that the table does not have yet, all but its addresses.
 func (f *Fence) addGroup(c *nftables.Conn, g Group) error {
-	err := errors.Join(c.AddSet(f.timer(guardOf(g.ID)), nil), c.AddSet(f.timer(leaseOf(g.ID)), nil))
-	f.addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID, 0))
+	errs := []error{c.AddSet(f.timer(guardOf(g.ID)), nil), c.AddSet(f.timer(leaseOf(g.ID)), nil)}
+	for _, name := range shutSets(g.ID) {
+		errs = append(errs, c.AddSet(f.toggle(name), nil))
+	}
+	f.addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID))
 	f.addRenewal(c, g)
-	return err
+	return errors.Join(errs...)
 }
 
 func (f *Fence) addRenewal(c *nftables.Conn, g Group) {
@@ -160,6 +168,9 @@ func (f *Fence) deleteGroup(c *nftables.Conn, id uint32) {
 	c.DelChain(f.chain(chainOf(id)))
 	c.DelSet(f.timer(guardOf(id)))
 	c.DelSet(f.timer(leaseOf(id)))
+	for _, name := range shutSets(id) {
+		c.DelSet(f.toggle(name))
+	}
 }
 
 // putAddresses replaces the addresses of all groups.
@@ -185,11 +196,20 @@ func addressElements(groups map[uint32]Group) map[string][]nftables.SetElement {
 	return elements
 }
 
-// putHeld starts a group's guard again and shuts what is to be shut.
-func (f *Fence) putHeld(c *nftables.Conn, g Group, shut Part) error {
-	c.FlushChain(f.chain(chainOf(g.ID)))
-	f.addRules(c, f.chain(chainOf(g.ID)), verdicts(g.ID, shut))
-	return f.putTime(c, guardOf(g.ID), g.Guard)
+// putHeld starts a group's guard again and changes what is shut of it.
+func (f *Fence) putHeld(c *nftables.Conn, g Group, was, shut Part) error {
+	var errs []error
+	for part, name := range shutSets(g.ID) {
+		if was&part == shut&part {
+			continue
+		}
+		change := c.SetAddElements
+		if shut&part == 0 {
+			change = c.SetDeleteElements
+		}
+		errs = append(errs, change(f.toggle(name), []nftables.SetElement{{Key: f.key()}}))
+	}
+	return errors.Join(append(errs, f.putTime(c, guardOf(g.ID), g.Guard))...)
 }
 
 // putTime starts a timer, or with no time stops it. It empties the set first, because before Linux 6.12 adding an element again does not start
@@ -199,9 +219,11 @@ func (f *Fence) putTime(c *nftables.Conn, timer string, left time.Duration) erro
 	if left <= 0 {
 		return nil
 	}
-	key := binary.NativeEndian.AppendUint32(nil, uint32(f.cfg.Index))
-	return c.SetAddElements(f.timer(timer), []nftables.SetElement{{Key: key, Timeout: left}})
+	return c.SetAddElements(f.timer(timer), []nftables.SetElement{{Key: f.key(), Timeout: left}})
 }
+
+// key is the link, as the sets have it.
+func (f *Fence) key() []byte { return binary.NativeEndian.AppendUint32(nil, uint32(f.cfg.Index)) }
 
 // sorted is the groups by ID, so that the same groups always make the same table.
 func (f *Fence) sorted(groups map[uint32]Group) []Group {

@@ -38,6 +38,11 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 		do(c)
 		require.NoError(t, c.Flush())
 		require.ErrorIs(t, f.Check(), ErrBroken, name)
+		if name == "table deleted" {
+			require.ErrorIs(t, f.Hold(4), ErrBroken)
+			require.ErrorIs(t, f.Set(nil), ErrBroken)
+			require.NoError(t, f.Remove())
+		}
 		require.NoError(t, f.Rebuild(), name)
 		require.NoError(t, f.Check(), name)
 	}
@@ -180,6 +185,11 @@ func TestFenceSetKeepsTenures(t *testing.T) {
 	require.NoError(t, f.Check())
 	assert.True(t, w.does(w.answers, vip4), "no fence for what is in no group")
 	assert.ErrorContains(t, f.Hold(4), "group 4 is not set")
+	require.NoError(t, f.Set([]Group{other, four}, 4, 9))
+	require.NoError(t, f.Check())
+	assert.False(t, w.answers(vip4), "a new group that is bound is held, and has no lease")
+	w.advertise(w.own4, 51, 100)
+	assert.True(t, w.does(w.answers, vip4))
 	require.NoError(t, f.Set(nil))
 	require.NoError(t, f.Check())
 }

@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// fakeFence is a kernel with one group.
+type fakeFence struct {
+	egress bool
+	fail   error // of Renew
+
+	mu     sync.Mutex // guards what follows
+	did    []string
+	renews []time.Time
+	guard  bool
+	lease  time.Time // ends then
+	broken error
+}
+
+var _ Fence = (*fakeFence)(nil)
+
+func (f *fakeFence) note(what string, change func()) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.did = append(f.did, what)
+	change()
+	return nil
+}
+
+func (f *fakeFence) Hold() error    { return f.note("hold", func() { f.guard = true }) }
+func (f *fakeFence) ShutIn() error  { return f.note("shut in", func() {}) }
+func (f *fakeFence) ShutOut() error { return f.note("shut out", func() {}) }
+func (f *fakeFence) Release() error { return f.note("release", func() { f.guard = false }) }
+func (f *fakeFence) Mend() error    { return f.note("mend", func() { f.broken = nil }) }
+func (f *fakeFence) Close() error   { return f.note("close", func() {}) }
+func (f *fakeFence) Renewing() bool { return f.egress }
+
+func (f *fakeFence) Check() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken
+}
+
+func (f *fakeFence) Renew(until time.Time) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	return f.note("renew", func() { f.lease, f.renews = until, append(f.renews, time.Now()) })
+}
+
+// silent tells whether the kernel drops what is for the addresses.
+func (f *fakeFence) silent() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guard && !time.Now().Before(f.lease)
+}
+
+func (f *fakeFence) take() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	did := f.did
+	f.did = nil
+	return did
+}
+
+// advertiser keeps a tenure as an elector does: each advertisement begins a lease.
+type advertiser struct {
+	mu     sync.Mutex // guards tenure
+	tenure time.Time
+}
+
+func (a *advertiser) until() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.tenure
+}
+
+func (a *advertiser) advertise(lease time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tenure = time.Now().Add(lease)
+}
+
+func leaseOf(interval time.Duration) time.Duration { return 3*interval - 10*time.Millisecond }
+
+func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
+	for _, interval := range []time.Duration{100, 110, 130, 150, 200, 250, 330, 1000} {
+		interval *= time.Millisecond
+		t.Run(interval.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kernel, elector, lease := &fakeFence{}, &advertiser{}, leaseOf(interval)
+				elector.advertise(lease)
+				f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, lease, false)
+				f.hold()
+				const adverts = 40
+				for range adverts {
+					for range 20 {
+						time.Sleep(interval / 20)
+						synctest.Wait()
+						require.False(t, kernel.silent(), "an address in tenure falls silent")
+					}
+					elector.advertise(lease)
+				}
+				for i := 5; i < len(kernel.renews); i++ {
+					require.GreaterOrEqual(t, kernel.renews[i].Sub(kernel.renews[i-5]), time.Second, "more than five a second")
+				}
+				assert.True(t, f.status().Standing)
+
+				// The daemon's adverts do not leave any more.
+				last := elector.until()
+				time.Sleep(time.Until(last) + time.Millisecond)
+				assert.True(t, kernel.silent())
+				before := len(kernel.renews)
+				time.Sleep(5 * time.Second)
+				assert.Len(t, kernel.renews, before)
+				f.close()
+			})
+		})
+	}
+}
+
+func TestFencerLeavesTheRenewalToTheKernel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kernel, elector := &fakeFence{egress: true}, &advertiser{}
+		elector.advertise(time.Hour)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, leaseOf(10*time.Millisecond), false)
+		f.hold()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"hold"}, kernel.take())
+		f.close()
+	})
+}
+
+func TestFencerDoesNotGuardWhatItCannotRenew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kernel, elector := &fakeFence{guard: true}, &advertiser{}
+		elector.advertise(time.Hour)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, leaseOf(90*time.Millisecond), true)
+		assert.Equal(t, FenceStatus{Reason: errTooFast.Error()}, f.status())
+		f.hold()
+		synctest.Wait()
+		assert.Equal(t, []string{"release"}, kernel.take(), "the guard of an earlier run goes")
+		f.hold()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Empty(t, kernel.take())
+		assert.False(t, f.status().Standing)
+		assert.Contains(t, f.status().Reason, "the lifetime of the address alone")
+		f.close()
+	})
+}
+
+func TestFencerWithoutARenewalDoesNotGuard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kernel, elector := &fakeFence{fail: errors.New("the tenure is over already")}, &advertiser{}
+		elector.advertise(time.Hour)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, leaseOf(time.Second), false)
+		f.hold()
+		synctest.Wait()
+		assert.Empty(t, kernel.take())
+		assert.False(t, f.status().Standing)
+		f.close()
+	})
+}
+
+func TestFencerMendsWhileEntitledAndNoLongerThanThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kernel, elector := &fakeFence{egress: true}, &advertiser{}
+		elector.advertise(time.Hour)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, time.Second, false)
+		f.hold()
+		synctest.Wait()
+		kernel.take()
+		kernel.mu.Lock()
+		kernel.broken = errors.New("table gone")
+		kernel.mu.Unlock()
+		time.Sleep(checkEvery)
+		synctest.Wait()
+		assert.Equal(t, []string{"mend", "renew"}, kernel.take())
+		assert.Equal(t, elector.until(), kernel.lease, "the lease ends with the tenure")
+		assert.Equal(t, FenceStatus{Standing: true, Repairs: 1}, f.status())
+		f.close()
+	})
+}

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"errors"
+	"time"
+)
+
+// renewal is how the lease of a fence is renewed.
+type renewal uint8
+
+const (
+	byKernel      renewal = iota // with every advertisement that leaves
+	byTransaction                // by the fencer, after an advertisement
+	tooFast                      // not at all: by transaction it would run out between two renewals
+)
+
+const (
+	// renewEvery is the shortest time between two renewals by transaction: each change of a table makes
+	// everybody who is listing one begin anew.
+	renewEvery = 200 * time.Millisecond
+	// renewReserve is what of a lease must be left for a renewal to be made in time.
+	renewReserve = 60 * time.Millisecond
+	// pollPerLease is how often in a lease the fencer looks whether an advertisement has left: about twenty
+	// times an interval.
+	pollPerLease = 60
+)
+
+// errTooFast is what status shows where no transaction can keep the lease alive.
+var errTooFast = errors.New("no fence: this kernel cannot renew the lease by itself (no nftables egress hook, Linux 5.16), and the " +
+	"advertisement interval is too short to do so for it (less than 100ms): the lifetime of the address alone ends the tenure of a dead process")
+
+func renewalOf(byItself bool, lease time.Duration) renewal {
+	switch {
+	case byItself:
+		return byKernel
+	case lease < renewEvery+renewReserve+4*lease/pollPerLease:
+		return tooFast
+	default:
+		return byTransaction
+	}
+}
+
+// pace spreads renewals by transaction. It is pure.
+type pace struct {
+	lease time.Duration
+	last  time.Time // of the newest renewal
+	until time.Time // when the lease ends that it began
+}
+
+// due says whether to renew at now, when the newest advertisement entitles until tenure, and if not, when
+// to ask again. It waits for an advertisement that has just left, because its lease is the longest, but
+// not until the last one runs out.
+func (p *pace) due(now, tenure time.Time) (bool, time.Duration) {
+	if wait := p.last.Add(renewEvery).Sub(now); wait > 0 {
+		return false, wait
+	}
+	poll := p.lease / pollPerLease
+	fresh := now.Sub(tenure.Add(-p.lease)) <= 4*poll
+	pressing := p.until.Sub(now) <= renewReserve
+	if now.Before(tenure) && (fresh || pressing && tenure.After(p.until)) {
+		return true, 0
+	}
+	return false, poll
+}
+
+func (p *pace) renewed(now, until time.Time) { p.last, p.until = now, until }
+
+// begin starts the guard. A lease that nobody else renews comes first, so that the address never falls
+// silent in between.
+func (f *fencer) begin(fence Fence) error {
+	switch f.renewal {
+	case tooFast:
+		if f.isHeld() {
+			return errors.Join(errTooFast, fence.Release())
+		}
+		return errTooFast
+	case byTransaction:
+		if err := f.extend(); err != nil {
+			return err
+		}
+	}
+	return fence.Hold()
+}
+
+// arm sets the timer to the next renewal by transaction.
+func (f *fencer) arm(t *time.Timer) {
+	if f.renewal != byTransaction || !f.isHeld() {
+		t.Stop()
+		return
+	}
+	_, wait := f.pace.due(time.Now(), f.tenure())
+	t.Reset(wait)
+}
+
+// renew renews when it is time to.
+func (f *fencer) renew() {
+	if due, _ := f.pace.due(time.Now(), f.tenure()); due && f.isHeld() {
+		f.note(f.extend())
+	}
+}
+
+func (f *fencer) extend() error {
+	now, until := time.Now(), f.tenure()
+	f.pace.renewed(now, until)
+	return f.fence.Renew(until)
+}
