@@ -25,7 +25,7 @@ type host struct {
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
 	own        []link.Link // the snapshot without virtual addresses, whose number must not make Place slow
-	generation uint64 // counts changes of our own, so that a listing begun before one is not believed
+	generation uint64      // counts changes of our own, so that a listing begun before one is not believed
 	virtual    []netip.Addr
 	announcers map[int]*arp.Conn
 }
