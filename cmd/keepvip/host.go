@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -215,6 +216,37 @@ func (h *host) Announce(p agent.Place, addresses []netip.Addr) error {
 		return err
 	}
 	err = c.Announce(addresses...)
+	if errors.Is(err, arp.ErrGone) {
+		h.forget(p.Index)
+	}
+	return err
+}
+
+// Listen implements agent.Host.
+func (h *host) Listen(ctx context.Context, p agent.Place, addresses []netip.Addr, report func(agent.Claim)) error {
+	return arp.Watch(ctx, &net.Interface{Index: p.Index, Name: p.Name}, addresses, func(c arp.Claim) {
+		// Who only asks for an address does not have it, and other nodes ask as this one does.
+		if c.Kind != arp.Asserted || h.ownMAC(c.MAC) {
+			return
+		}
+		vrid, _ := c.VRID()
+		report(agent.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid})
+	})
+}
+
+func (h *host) ownMAC(mac net.HardwareAddr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.snapshot, func(l link.Link) bool { return slices.Equal(l.MAC, mac) })
+}
+
+// Probe implements agent.Host.
+func (h *host) Probe(p agent.Place, addresses []netip.Addr) error {
+	c, err := h.announcer(p)
+	if err != nil {
+		return err
+	}
+	err = c.Probe(addresses...)
 	if errors.Is(err, arp.ErrGone) {
 		h.forget(p.Index)
 	}

@@ -28,6 +28,8 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Name:           v.Name,
 		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
 		ReleaseWhenIll: v.Check.WhenAllUnhealthy == config.Release,
+		ProbeFirst:     v.ProbeBeforeBind,
+		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
 		Crowd:          b.crowd,
 		VRID:           v.VRRP.ID,

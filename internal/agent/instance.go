@@ -38,6 +38,12 @@ type Instance struct {
 	ReleaseWhenIll bool
 	// Crowd is how many addresses this process keeps in all; no less than this instance's own.
 	Crowd int
+	// ProbeFirst keeps this node from being the first to bind the addresses while a host outside the
+	// election claims one of them. It never counts once a holder was heard.
+	ProbeFirst bool
+	// Yield gives the addresses up as long as a host outside the election claims one of them. Otherwise they
+	// are defended.
+	Yield bool
 	// Schedule says when to announce.
 	Schedule Schedule
 

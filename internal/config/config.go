@@ -34,6 +34,9 @@ type VIP struct {
 	VRRP      VRRP
 	Announce  Announce
 	Check     Check
+
+	OnConflict      OnConflict
+	ProbeBeforeBind bool
 }
 
 // VRRP is what only the VRRP elector needs.
