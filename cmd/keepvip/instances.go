@@ -20,6 +20,7 @@ type builder struct {
 	hubs   *hubs
 	fences *fences
 	log    *slog.Logger
+	groups groups
 	crowd  int // addresses of all instances
 }
 
@@ -32,6 +33,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
 		Crowd:          b.crowd,
+		Group:          v.Group,
 		VRID:           v.VRRP.ID,
 		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
 		Reset:          resetConnections,
@@ -71,7 +73,7 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, log)
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Seat: b.groups.seat(v)}, wire, log)
 	if err != nil {
 		leave()
 		return nil, nil, err
