@@ -94,7 +94,7 @@ func (h *host) Place(w agent.Where) (agent.Place, error) {
 	if !ok {
 		return agent.Place{}, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first))
 	}
-	return agent.Place{Index: l.Index, Name: l.Name, Source: source}, nil
+	return agent.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
 }
 
 // source is the own address: with a list of peers the one of them that is on the link.

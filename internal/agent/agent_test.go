@@ -133,6 +133,30 @@ func TestElectionBeginsAnewAtAnotherPlaceAndFollowsAName(t *testing.T) {
 	})
 }
 
+func TestAddressIsAnnouncedAgainWhenTheLinkHasChanged(t *testing.T) {
+	for name, change := range map[string]func(*Place){
+		"another MAC":                func(p *Place) { p.MAC = "02:00:00:00:00:77" },
+		"without carrier in between": func(p *Place) { p.Stay += 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, nil, nil, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				b.host.set(func(h *fakeHost) { change(&h.place) })
+				b.HostChanged()
+				synctest.Wait()
+				assert.Empty(t, b.host.take(), "not while it is not held")
+				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+				b.host.take()
+				b.host.set(func(h *fakeHost) { change(&h.place); h.place.Stay++ })
+				b.HostChanged()
+				synctest.Wait()
+				assert.Equal(t, []string{"announce 2"}, b.host.take())
+				assert.Empty(t, b.electors, "no new election")
+			})
+		})
+	}
+}
+
 func TestNoPlaceIsWaitedForAndShown(t *testing.T) {
 	down := func(h *fakeHost) { h.err = assert.AnError }
 	run(t, down, nil, func(t *testing.T, b *bench) {

@@ -11,6 +11,8 @@ type Place struct {
 	Index  int        // of the interface
 	Name   string     // of the interface
 	Source netip.Addr // own address there, of the family that carries the election
+	MAC    string     // of the interface
+	Stay   uint32     // another one after the carrier was gone for a moment
 }
 
 // Binding is an address on an interface.
