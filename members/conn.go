@@ -49,10 +49,12 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	if !plain(cfg.Source) {
 		return nil, fmt.Errorf("members: source %v, want an IPv4 or IPv6 address", cfg.Source)
 	}
+	cfg.Peers = slices.Clone(cfg.Peers)
 	c := &Conn{cfg: cfg}
-	for _, p := range cfg.Peers {
-		if p.WithZone("") != cfg.Source {
-			c.to = append(c.to, netip.AddrPortFrom(c.scoped(p), cfg.Port))
+	for i, p := range cfg.Peers {
+		cfg.Peers[i] = p.WithZone("")
+		if cfg.Peers[i] != cfg.Source {
+			c.to = append(c.to, netip.AddrPortFrom(c.scoped(cfg.Peers[i]), cfg.Port))
 		}
 	}
 	if err := c.open(); err != nil {

@@ -89,8 +89,11 @@ func (m *Machine) wanted(now time.Time) *Member {
 	t, h := &m.taker, m.table.holder()
 	t.wake = time.Time{}
 	m.watchHolder(now, h)
-	if h == nil || m.self.State != Backup || !m.self.Fit {
+	if m.self.State != Backup || !m.self.Fit {
 		return nil
+	}
+	if h == nil {
+		return m.granting(now)
 	}
 	wait := later(m.recoverAt(), t.other)
 	switch {
@@ -104,6 +107,16 @@ func (m *Machine) wanted(now time.Time) *Member {
 		return nil
 	}
 	return h
+}
+
+// granting is the holder that was asked, when it holds the address no more and nobody else does: its GRANT may be lost.
+func (m *Machine) granting(now time.Time) *Member {
+	t := &m.taker
+	o := m.table.find(t.from)
+	if t.phase != asking || now.Before(t.other) || o == nil || o.Session != t.session || o.Facts.Tenure != t.tenure {
+		return nil
+	}
+	return o
 }
 
 // watchHolder notes since when the holder is one that this node outranks, or one that waits for another.

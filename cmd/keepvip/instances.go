@@ -20,6 +20,7 @@ type builder struct {
 	hubs   *hubs
 	fences *fences
 	log    *slog.Logger
+	crowd  int // addresses of all instances
 }
 
 func (b *builder) instance(v config.VIP) (agent.Instance, error) {
@@ -27,7 +28,10 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Name:           v.Name,
 		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
 		ReleaseWhenIll: v.Check.WhenAllUnhealthy == config.Release,
+		ProbeFirst:     v.ProbeBeforeBind,
+		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		Crowd:          b.crowd,
 		VRID:           v.VRRP.ID,
 		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
 		Reset:          resetConnections,

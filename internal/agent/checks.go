@@ -31,9 +31,7 @@ func (l *loop) judge(v Verdict) {
 	if v.Known && (!before.Known || before.Healthy != v.Healthy) {
 		l.logVerdict(v)
 	}
-	if l.elector != nil {
-		l.elector.SetFitness(l.in.fitness(v))
-	}
+	l.fit()
 }
 
 func (l *loop) logVerdict(v Verdict) {
@@ -68,6 +66,7 @@ func (l *loop) adjust(ctx context.Context, in Instance) {
 		in.Adjust(l.elector, l.place)
 	}
 	l.adjustFence(old)
+	l.adjustLookout()
 	if l.tenured() {
 		l.settle(holdBind)
 		l.restartAnnouncing()

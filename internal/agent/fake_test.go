@@ -32,12 +32,51 @@ type fakeHost struct {
 	fail  error // of Bind
 	bound []Binding
 	did   []string
+
+	claims chan Claim            // what others say on the link
+	owners map[netip.Addr]string // MACs of others that answer probes
+	probed []netip.Addr
 }
 
 var _ Host = (*fakeHost)(nil)
 
 func newFakeHost() *fakeHost {
-	return &fakeHost{place: Place{Index: eth0, Name: "eth0", Source: nodeA}}
+	return &fakeHost{place: Place{Index: eth0, Name: "eth0", Source: nodeA}, claims: make(chan Claim), owners: map[netip.Addr]string{}}
+}
+
+func (h *fakeHost) Listen(ctx context.Context, _ Place, addresses []netip.Addr, report func(Claim)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-h.claims:
+			if slices.Contains(addresses, c.Address) {
+				report(c)
+			} else {
+				go h.say(ctx, c) // for another listener
+			}
+		}
+	}
+}
+
+func (h *fakeHost) say(ctx context.Context, c Claim) {
+	select {
+	case h.claims <- c:
+	case <-ctx.Done():
+	}
+}
+
+// Probe makes whoever owns an address answer.
+func (h *fakeHost) Probe(_ Place, addresses []netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.probed = append(h.probed, addresses...)
+	for _, a := range addresses {
+		if mac, ok := h.owners[a]; ok {
+			go func() { h.claims <- Claim{Address: a, MAC: mac} }()
+		}
+	}
+	return nil
 }
 
 func (h *fakeHost) Place(Where) (Place, error) {

@@ -14,6 +14,10 @@ var errNotHeld = errors.New("this node does not hold the address")
 // follow makes the host what the election has decided. An error on becoming Active makes the elector
 // resign.
 func (l *loop) follow(c election.Change) error {
+	if c.Holder.IsValid() && c.Holder != l.place.Source {
+		l.shared = true
+	}
+	defer func() { l.meet(time.Now()) }()
 	switch {
 	case c.To == election.Active && c.From == election.Active:
 		return l.outlive(c)
@@ -28,12 +32,17 @@ func (l *loop) follow(c election.Change) error {
 
 // take binds and announces: the announcement is on the wire before anything that can wait.
 func (l *loop) take(c election.Change) error {
-	if err := l.bind(); err != nil {
+	err := l.refuse()
+	if err == nil {
+		err = l.bind()
+	}
+	if err != nil {
 		return errors.Join(err, l.unbind())
 	}
+	l.shared = true
 	l.note(c.To, c.Reason)
 	l.restartAnnouncing()
-	l.renewal = time.Now().Add(l.in.Valid() / 3)
+	l.renewal = l.in.renewAfter(time.Now())
 	if l.fence != nil {
 		l.fence.hold()
 	}

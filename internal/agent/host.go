@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"net/netip"
 	"time"
 )
@@ -38,6 +39,18 @@ type Host interface {
 	Unbind(b Binding) error
 	// Announce sends one announcement for each address.
 	Announce(p Place, addresses []netip.Addr) error
+	// Listen reports what other machines say at p about any of the addresses, until ctx ends or it cannot
+	// listen any more. report must not block.
+	Listen(ctx context.Context, p Place, addresses []netip.Addr, report func(Claim)) error
+	// Probe asks once, at p, who has the addresses, without claiming any. Answers reach Listen.
+	Probe(p Place, addresses []netip.Addr) error
+}
+
+// Claim says that another machine speaks as the owner of an address: in ARP, or in neighbour discovery.
+type Claim struct {
+	Address netip.Addr
+	MAC     string
+	VRID    uint8 // of the Virtual Router whose virtual MAC it is (RFC 9568 section 7.3); 0 for an ordinary one
 }
 
 // Schedule says when to announce. It belongs to one goroutine.

@@ -36,6 +36,14 @@ type Instance struct {
 	Checked func() Verdict
 	// ReleaseWhenIll keeps an ill node out altogether. Otherwise it only comes last.
 	ReleaseWhenIll bool
+	// Crowd is how many addresses this process keeps in all; no less than this instance's own.
+	Crowd int
+	// ProbeFirst keeps this node from being the first to bind the addresses while a host outside the
+	// election claims one of them. It never counts once a holder was heard.
+	ProbeFirst bool
+	// Yield gives the addresses up as long as a host outside the election claims one of them. Otherwise they
+	// are defended.
+	Yield bool
 	// Schedule says when to announce.
 	Schedule Schedule
 
@@ -92,6 +100,13 @@ const (
 // Valid is how long the kernel keeps an address that is not renewed: longer for many addresses, because
 // each renewal is a call and an event for everybody who watches the host.
 func (in *Instance) Valid() time.Duration {
-	rounds := (len(in.Addresses) + perValid - 1) / perValid
+	rounds := (max(len(in.Addresses), in.Crowd) + perValid - 1) / perValid
 	return min(validLeast*time.Duration(rounds), validMost)
+}
+
+// renewAfter is when the addresses are renewed next: a third of their life later at most, and for all instances at
+// the same moment, so that one look at the host serves them all.
+func (in *Instance) renewAfter(now time.Time) time.Time {
+	every := in.Valid() / 3
+	return now.Add(every - time.Duration(now.UnixNano())%every)
 }

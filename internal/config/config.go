@@ -35,6 +35,9 @@ type VIP struct {
 	Announce  Announce
 	Check     Check
 	Checks    []ListedCheck // in place of Check when not empty
+
+	OnConflict      OnConflict
+	ProbeBeforeBind bool
 }
 
 // VRRP is what only the VRRP elector needs.
