@@ -34,6 +34,7 @@ type VIP struct {
 	VRRP      VRRP
 	Announce  Announce
 	Check     Check
+	Checks    []ListedCheck // in place of Check when not empty
 
 	OnConflict      OnConflict
 	ProbeBeforeBind bool

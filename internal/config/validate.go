@@ -31,6 +31,7 @@ func (c *Config) Validate() error {
 		v.election()
 		v.vrrp()
 		v.health()
+		v.listedChecks()
 	}
 	c.checkKey(&ps)
 	c.validateNames(&ps)
