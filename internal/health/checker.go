@@ -28,6 +28,7 @@ type Checker struct {
 	gate     *Gate
 	log      *slog.Logger
 	kick     chan struct{}
+	waiters  waiters // of Fresh
 
 	mu      sync.Mutex // guards verdict
 	verdict Verdict
@@ -107,6 +108,7 @@ func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 		case <-timer.C:
 		}
 		start := time.Now()
+		waiting := c.waiters.take()
 		result := c.probe(ctx)
 		if ctx.Err() != nil {
 			return // the result may be about the end of ctx
@@ -114,6 +116,9 @@ func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 		v, changed := c.step(result, start, time.Now())
 		if changed || v.Probes == 1 {
 			report(v)
+		}
+		for _, w := range waiting {
+			w <- result
 		}
 		if c.interval > 0 {
 			timer.Reset(pause(c.interval, v.LastLatency, rand.Float64()))
