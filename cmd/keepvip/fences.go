@@ -151,8 +151,8 @@ func groupOf(v config.VIP, p agent.Place, valid time.Duration) link.Group {
 	return g
 }
 
-// resetConnections ends the TCP connections of an address.
-func resetConnections(a netip.Addr) error {
-	_, err := link.ResetTCP(a)
+// resetConnections ends the TCP connections of the addresses.
+func resetConnections(addrs []netip.Addr) error {
+	_, err := link.ResetTCP(addrs...)
 	return err
 }
