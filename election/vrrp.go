@@ -36,6 +36,7 @@ type VRRP struct {
 	members members
 	report  func(Change) error
 	timer   *time.Timer
+	due     time.Time // when the timer is due
 	refusal refusal
 	inbox   []Arrival
 	holder  netip.Addr
@@ -49,6 +50,7 @@ type VRRP struct {
 	fitness Fitness
 	status  Status
 	tenure  time.Time
+	late    lateness
 }
 
 var _ Elector = (*VRRP)(nil)
@@ -128,6 +130,7 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 		case <-e.wire.Arrived():
 			e.receive()
 		case <-e.timer.C:
+			e.noteLate()
 			e.expire()
 		}
 	}
@@ -142,7 +145,16 @@ func (e *VRRP) arm() {
 	if at := e.refusal.next(); !at.IsZero() && at.Before(next) {
 		next = at
 	}
+	e.due = next
 	e.timer.Reset(time.Until(next))
+}
+
+// noteLate keeps by how much the timer was served late: what a loaded machine takes from an election.
+func (e *VRRP) noteLate() {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.late.note(now, now.Sub(e.due))
 }
 
 // idleUntil is when a node that takes no part has to look again whether the holder is still heard.

@@ -144,6 +144,7 @@ func (e *VRRP) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.status
+	s.Lateness = e.late.worst(time.Now())
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), rejections.List()
 	self := Member{Address: e.source, Self: true, Priority: s.Priority, State: s.State}
 	s.Members = append([]Member{self}, s.Members...)
