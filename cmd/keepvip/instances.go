@@ -82,18 +82,12 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 // routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other
 // are bound and released with these.
 func routerOf(v config.VIP, p agent.Place) vrrp.Config {
-	var addrs []netip.Addr
-	for _, a := range v.Addresses {
-		if a.Addr().Is4() == p.Source.Is4() {
-			addrs = append(addrs, a.Addr())
-		}
-	}
 	cfg := vrrp.Config{
 		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: v.Priority,
 		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,
 		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
 		StartupDelay: v.VRRP.StartupDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts,
-		Source: p.Source, Addresses: addrs,
+		Source: p.Source, Addresses: v.Advertised(p.Source.Is4()),
 	}
 	if v.VRRP.Owner {
 		cfg.Priority = 255

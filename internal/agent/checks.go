@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"net/netip"
 )
 
 // startCheck runs the instance's check until unchecks is called.
@@ -83,7 +84,7 @@ func (l *loop) dropFormer(old Instance) {
 		if keep[b.Prefix.String()] {
 			continue
 		}
-		if err := l.host.Unbind(b); err != nil {
+		if err := l.host.Unbind(b.Index, []netip.Prefix{b.Prefix}); err != nil {
 			l.log.Warn("former address not removed", "address", b.Prefix.String(), "error", err)
 		}
 	}

@@ -34,8 +34,7 @@ type Checker struct {
 	gate     *Gate
 	log      *slog.Logger
 	kick     chan struct{}
-	fresh    chan chan Verdict // each wants the verdict after a probe that begins now
-	ended    chan struct{}     // closed when Run has returned
+	waiters  waiters // of Fresh
 
 	mu      sync.Mutex // guards verdict
 	verdict Verdict
@@ -71,7 +70,7 @@ const dampedFor = time.Minute
 func newChecker(p Prober, g *Gate, log *slog.Logger) *Checker {
 	return &Checker{
 		prober: p, gate: g, log: log,
-		kick: make(chan struct{}, 1), fresh: make(chan chan Verdict), ended: make(chan struct{}),
+		kick: make(chan struct{}, 1),
 	}
 }
 
@@ -112,54 +111,27 @@ func (c *Checker) Verdict() Verdict {
 	return c.verdict
 }
 
-// Fresh takes one look that begins now, and returns the verdict after it: its Outcome is what the look found, while the State
-// still counts. It waits for Run to be running, and for a probe that is under way; when ctx ends, or Run does, it returns what
-// was known before with Outcome Fail.
-func (c *Checker) Fresh(ctx context.Context) Verdict {
-	answer := make(chan Verdict, 1)
-	select {
-	case c.fresh <- answer:
-		select {
-		case v := <-answer:
-			return v
-		case <-ctx.Done():
-		case <-c.ended:
-		}
-	case <-ctx.Done():
-	case <-c.ended:
-	}
-	v := c.Verdict()
-	v.Outcome, v.Reason = Fail, "no fresh result in time"
-	return v
-}
-
 // Once takes one look without counting. It must not be called while Run runs.
 func (c *Checker) Once(ctx context.Context) Result { return c.probe(ctx) }
 
 // Run probes until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which may
 // be Unknown, and with every change of State. Run may be called once.
 func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
-	defer close(c.ended)
 	if w, ok := c.prober.(Watcher); ok {
 		defer w.Watch(ctx, c.Kick)()
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		var answer chan Verdict
 		select {
 		case <-ctx.Done():
 			return
-		case answer = <-c.fresh:
 		case <-c.kick:
 		case <-timer.C:
 		}
 		v, ok := c.look(ctx, report)
 		if !ok {
 			return
-		}
-		if answer != nil {
-			answer <- v
 		}
 		if c.interval > 0 {
 			timer.Reset(pause(c.interval, v.LastLatency, rand.Float64()))
@@ -170,6 +142,7 @@ func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 // look takes one look and reports it; false when ctx has ended, which the result may be about.
 func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool) {
 	start := time.Now()
+	waiting := c.waiters.take()
 	result := c.probe(ctx)
 	if ctx.Err() != nil {
 		return Verdict{}, false
@@ -177,6 +150,9 @@ func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool
 	v, changed := c.step(result, start, time.Now())
 	if changed || v.Probes == 1 {
 		report(v)
+	}
+	for _, w := range waiting {
+		w <- result
 	}
 	// A second look at once, but never a third: a server that cuts every connection must not be hammered.
 	if v.Streak == 1 && (result.Broken || result.Outcome == Down) {

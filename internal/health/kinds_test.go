@@ -162,10 +162,10 @@ func sleeper(t *testing.T, name string) *exec.Cmd {
 }
 
 func TestProcess(t *testing.T) {
-	assert.Equal(t, "no process keepvip-no-such-thing", look(t, Process("keepvip-no-such-thing")).Reason)
-	assert.Equal(t, Down, look(t, Process("keepvip-no-such-thing")).Outcome)
+	assert.Equal(t, "no process keepvip-no-such-thing", look(t, Process("keepvip-no-such-thing", true)).Reason)
+	assert.Equal(t, Down, look(t, Process("keepvip-no-such-thing", true)).Outcome)
 	cmd := sleeper(t, "keepvip-test-sleeper")
-	p := Process("keepvip-test-sleeper")
+	p := Process("keepvip-test-sleeper", true)
 	want := Result{Reason: "process " + strconv.Itoa(cmd.Process.Pid)}
 	assert.Equal(t, want, look(t, p))
 	assert.Equal(t, want, look(t, p))
@@ -181,14 +181,14 @@ func TestProcessEndIsAnEvent(t *testing.T) {
 	} else {
 		h.Close()
 	}
-	reports := runs(t, Process("keepvip-test-mortal"), Config{Interval: hourly})
+	reports := runs(t, Process("keepvip-test-mortal", true), Config{Interval: hourly})
 	require.Equal(t, Healthy, next(t, reports).State)
 	require.NoError(t, cmd.Process.Kill())
 	assert.Equal(t, "no process keepvip-test-mortal", next(t, reports).Reason)
 }
 
 func TestProcessThatCannotBeListed(t *testing.T) {
-	p := Process("x").(*processProber)
+	p := Process("x", true).(*processProber)
 	p.proc = filepath.Join(t.TempDir(), "none")
 	assert.Equal(t, Result{Outcome: Fail, Reason: "list the processes: no such file or directory"}, look(t, p))
 }

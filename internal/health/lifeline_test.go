@@ -78,6 +78,13 @@ func next(t *testing.T, reports chan Verdict) Verdict {
 	}
 }
 
+func fresh(t *testing.T, c *Checker) Result {
+	t.Helper()
+	r, err := c.Fresh(t.Context())
+	require.NoError(t, err)
+	return r
+}
+
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }
 
 const hourly = time.Hour // an interval that no test waits for
@@ -98,7 +105,7 @@ func TestLifelineIsOneIdleConnection(t *testing.T) {
 	c, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
 	require.Equal(t, Healthy, next(t, reports).State)
 	for range 5 {
-		require.Equal(t, Pass, c.Fresh(t.Context()).Outcome)
+		require.Equal(t, Pass, fresh(t, c).Outcome)
 	}
 	assert.Eventually(t, func() bool {
 		return w.in(http.StateIdle) == 1 && w.in(http.StateActive) == 0 && w.in(http.StateNew) == 0
@@ -248,12 +255,11 @@ func TestLifelineOfManyEndsLeavesNothingOpen(t *testing.T) {
 	w := serveWatched(t, ok)
 	c, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
 	next(t, reports)
-	fresh := func() { require.NotEmpty(t, c.Fresh(t.Context()).Reason) }
-	fresh()
+	fresh(t, c)
 	before := descriptors(t)
 	for range 30 {
 		w.CloseClientConnections()
-		fresh()
+		fresh(t, c)
 	}
 	assert.Eventually(t, func() bool { return descriptors(t) <= before+2 }, 10*time.Second, 10*time.Millisecond)
 }

@@ -17,6 +17,7 @@ type processProber struct {
 	name     string
 	proc     string // "/proc"
 	last     int    // the process that was found last; 0: none
+	watched  bool
 	lifeline *lifeline
 	call     patient[Result]
 }
@@ -25,12 +26,16 @@ var _ Watcher = (*processProber)(nil)
 
 // Process makes the Prober of a process: healthy while one runs whose program has that name (the last element of its first
 // argument, or what the kernel calls it). Its end is an event, and definite. Only processes of this PID namespace are seen.
-func Process(name string) Prober {
-	return &processProber{name: name, proc: "/proc", lifeline: newLifeline()}
+// Without watch its end is seen by the next probe.
+func Process(name string, watch bool) Prober {
+	return &processProber{name: name, proc: "/proc", watched: watch, lifeline: newLifeline()}
 }
 
 // Watch implements [Watcher].
 func (p *processProber) Watch(ctx context.Context, changed func()) (wait func()) {
+	if !p.watched {
+		return func() {}
+	}
 	return p.lifeline.watch(ctx, changed)
 }
 

@@ -91,7 +91,11 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 	if err != nil {
 		return row, err
 	}
-	defer g.Close()
+	defer func() {
+		if g != nil {
+			g.Close()
+		}
+	}()
 	want := c.runs
 	if o.runs > 0 {
 		want = o.runs
@@ -100,6 +104,13 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 		res, err := c.fault(g)
 		if err != nil {
 			return row, err
+		}
+		if c.config.API {
+			// A check that flaps is slow to believe in health again: the next run begins with a new group.
+			g.Close()
+			if g, err = trial.Open(host, c.config); err != nil {
+				return row, err
+			}
 		}
 		if err := o.keep(res); err != nil {
 			return row, err
