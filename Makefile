@@ -13,12 +13,12 @@ GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 
 # Programs the namespace tests need, and the Debian packages they come from.
 LAB_TOOLS   := ip:iproute2 nft:nftables
-TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc
+TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc tshark:tshark vtysh:frr
 
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
-.PHONY: help build deps test test-unit test-netns lint fmt fuzz bench demo golden soak clean root
+.PHONY: help build deps test test-unit test-netns lint fmt fuzz bench bench-starts demo golden soak clean root
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -37,9 +37,10 @@ test: root deps lint test-unit test-netns ## all tests and the lint (root)
 test-unit: ## unit tests with the race detector
 	$(GO) test -race $(TESTFLAGS) ./...
 
-# One package at a time: the labs measure milliseconds.
+# One package at a time: the labs measure milliseconds. Tests that wait for
+# timers of seconds run beside each other.
 test-netns: root build ## the built binary in network namespaces (root)
-	$(GO) test -tags netns -count=1 -p 1 -timeout 14m $(TESTFLAGS) ./netns-tests/... ./internal/link ./arp
+	$(GO) test -tags netns -count=1 -p 1 -parallel 8 -timeout 14m $(TESTFLAGS) ./netns-tests/... ./internal/link ./arp
 
 lint: ## gofumpt, vet, staticcheck
 	@unformatted="$$($(GO) run $(GOFUMPT) -l .)" || exit 1; \
@@ -62,6 +63,9 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: root deps build ## every fault many times, beside keepalived (root; BENCHFLAGS='-only "node death" -runs 5')
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench $(BENCHFLAGS)
+
+bench-starts: root deps build ## every order of starting three nodes, with 0 s and 5 s between two (root)
+	$(GO) test -tags netns -count=1 -v -run 'TestStartOrders|TestSimultaneousStart' ./netns-tests -args -start-gap 5s -every-gap
 
 soak: root deps build ## random faults for SOAK (root)
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench

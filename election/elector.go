@@ -52,15 +52,15 @@ func (s State) String() string {
 // Change is one thing the host has to follow.
 //
 //   - From differs from To: a change of state. To Active: bind and announce. From Active: release.
-//   - Active to Active: a rival was heard. Whoever remains Active announces last, so announce again,
-//     now and once more within Again.
+//   - Active to Active: a rival was heard. Whoever remains Active announces last, so announce again, now
+//     and each Again until no rival has been heard for a few of them.
 //   - Backup to Backup: the Active that this node hears is another one than before; Holder names it.
 type Change struct {
 	From, To State
 	Reason   string     // a short clause that an operator reads
 	Holder   netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
 	At       time.Time
-	Again    time.Duration // Active to Active only: repeat the announcement after this time
+	Again    time.Duration // Active to Active only: the time between two repeats
 }
 
 // Fitness says how good this node would be as the holder.
@@ -83,6 +83,7 @@ type Status struct {
 	Fitness  Fitness
 	Members  []Member
 	Counters Counters
+	Rejected []Rejection // what was refused, the newest first
 }
 
 // Member is one node of the group as this node sees it.
@@ -92,6 +93,7 @@ type Member struct {
 	Priority  uint8     // as last advertised; 0 when it resigned
 	State     State     // Active while its advertisements arrive
 	LastHeard time.Time // zero for Self
+	Note      string    // what is odd about it; empty for nothing
 }
 
 // Counters count since the elector was made.

@@ -3,11 +3,13 @@ package election
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/vrrp"
@@ -23,40 +25,54 @@ type Socket interface {
 	Close() error
 }
 
-// HubConfig names the socket that a Hub shares.
+// HubConfig describes a Hub.
 type HubConfig struct {
-	Interface net.Interface
-	Source    netip.Addr // own address on Interface; its family is the hub's
-	Unicast   bool       // do not join the multicast group
+	Source netip.Addr // own address; its family is the hub's
+	Link   string     // tells links apart on which the same address may send; fit for an IPv6 zone
+	Auth   *Auth      // nil: no authentication
+	Log    *slog.Logger
 }
 
 // Hub reads one socket for all Virtual Routers of an interface and family, and hands each
 // advertisement to those that it concerns. Safe for concurrent use.
+//
+// A reader that is busy with a flood holds none of what sending needs.
 type Hub struct {
-	source netip.Addr
-	sock   Socket
-	done   chan struct{}
+	cfg      HubConfig
+	sock     Socket
+	done     chan struct{}
+	closed   atomic.Bool
+	rejected *Rejections                          // what belongs to no Virtual Router of ours
+	routes   atomic.Pointer[map[uint8][]*hubWire] // never changed, only replaced
 
-	mu       sync.Mutex // guards what follows
-	wires    map[uint8][]*hubWire
-	rejected map[string]uint64
-	buf      []byte
-	closed   bool
+	draining     sync.Mutex // one Drain at a time; guards what the present one has found
+	seen, useful bool       // anything, and anything for us
+
+	sending sync.Mutex // guards buf
+	buf     []byte
+
+	joining sync.Mutex // one change of routes at a time
 }
 
 // NewHub starts to read sock, which it owns from now on. Close ends that.
-func NewHub(source netip.Addr, sock Socket) *Hub {
+func NewHub(cfg HubConfig, sock Socket) *Hub {
 	h := &Hub{
-		source: source, sock: sock, done: make(chan struct{}),
-		wires: map[uint8][]*hubWire{}, rejected: map[string]uint64{},
-		buf: make([]byte, 0, 1500),
+		cfg: cfg, sock: sock, done: make(chan struct{}),
+		rejected: NewRejections(cfg.Log), buf: make([]byte, 0, 1500),
 	}
+	h.routes.Store(&map[uint8][]*hubWire{})
 	go h.read()
 	return h
 }
 
-// readPause keeps a socket that fails at once, again and again, from taking the processor.
-const readPause = 100 * time.Millisecond
+const (
+	// readPause keeps a socket that fails at once, again and again, from taking the processor.
+	readPause = 100 * time.Millisecond
+	// junkPause is how long the reader lets a queue grow that had nothing but junk in it: under a flood it then
+	// wakes up some hundred times a second, and not for each packet. An advertisement that waits meanwhile has the
+	// time at which the kernel had it.
+	junkPause = 2 * time.Millisecond
+)
 
 func (h *Hub) read() {
 	defer close(h.done)
@@ -65,109 +81,139 @@ func (h *Hub) read() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
+		useless := false
 		if err == nil {
-			err = h.drain()
+			useless, err = h.drain()
 		}
-		if err != nil {
-			h.reject("socket")
-			<-time.After(readPause)
+		switch {
+		case err != nil:
+			h.unreadable(err)
+			time.Sleep(readPause)
+		case useless:
+			time.Sleep(junkPause)
 		}
 	}
 }
 
-func (h *Hub) drain() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil
+// drain reads what is queued, and tells whether there was something, and nothing of it for us.
+func (h *Hub) drain() (useless bool, err error) {
+	h.draining.Lock()
+	defer h.draining.Unlock()
+	if h.closed.Load() {
+		return false, nil
 	}
-	now := time.Now()
-	return h.sock.Drain(func(d vrrp.Datagram) { h.deliver(d, now.Add(-d.Age)) })
+	h.seen, h.useful = false, false
+	err = h.sock.Drain(h.deliver)
+	return h.seen && !h.useful, err
 }
 
-// deliver parses once and hands to every wire of the VRID that knows one of the addresses. The caller
-// holds the lock; d.Payload is only valid until deliver returns.
-func (h *Hub) deliver(d vrrp.Datagram, at time.Time) {
-	adv, _, err := vrrp.Parse(d.Payload, d.Source, d.Destination)
+// deliver parses once and hands to every wire of the VRID. d.Payload is only valid until it returns.
+func (h *Hub) deliver(d vrrp.Datagram) {
+	h.seen = true
+	p, err := h.cfg.Auth.parse(d, h.cfg.Link)
 	if err != nil {
-		h.rejected[reasonOf(err)]++
+		h.refuse(d, reasonOf(err), err)
 		return
 	}
-	wires := h.wires[adv.VRID]
+	wires := (*h.routes.Load())[p.VRID]
 	if len(wires) == 0 {
-		h.rejected["vrid"]++
+		h.rejected.Add(d.Source, vrrp.RejectVRID, nil)
 		return
+	}
+	a := Arrival{Source: d.Source, Advertisement: p.Advertisement, Verified: p.verified, At: time.Now().Add(-d.Age)}
+	for _, w := range wires {
+		h.useful = w.consider(a, p.doubt) || h.useful
+	}
+}
+
+// refuse records a packet under the Virtual Router that it claims to be for, which only decides where it is counted.
+func (h *Hub) refuse(d vrrp.Datagram, reason string, err error) {
+	var wires []*hubWire
+	if len(d.Payload) > 1 {
+		wires = (*h.routes.Load())[d.Payload[1]]
 	}
 	for _, w := range wires {
-		w.consider(Arrival{Source: d.Source, Advertisement: adv, At: at})
+		w.rejected.Add(d.Source, reason, err)
+	}
+	if len(wires) == 0 {
+		h.rejected.Add(d.Source, reason, err)
 	}
 }
 
-func reasonOf(err error) string {
-	var pe *vrrp.PacketError
-	if errors.As(err, &pe) {
-		return string(pe.Reason)
+// unreadable tells every Virtual Router that nothing is heard.
+func (h *Hub) unreadable(err error) {
+	for _, wires := range *h.routes.Load() {
+		for _, w := range wires {
+			w.rejected.Add(netip.Addr{}, RejectSocket, err)
+		}
 	}
-	return "other"
-}
-
-func (h *Hub) reject(reason string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.rejected[reason]++
 }
 
 // WireConfig says which advertisements are a Virtual Router's own, and where it sends to.
 type WireConfig struct {
 	Version   uint8
 	VRID      uint8
-	Addresses []netip.Addr // an advertisement that shares none of these belongs to another cluster
-	Peers     []netip.Addr // unicast: where to send, and who is listened to; empty: the multicast group
-	Form      vrrp.ChecksumForm
+	Addresses []netip.Addr // an advertisement that shares none of these, and is not verified, belongs to another cluster
+	// AnyAddresses takes advertisements with any list of addresses for this cluster's, as RFC 9568 has it.
+	AnyAddresses bool
+	Peers        []netip.Addr // unicast: where to send, and who is listened to; empty: the multicast group
+	Form         vrrp.ChecksumForm
+	Log          *slog.Logger
 }
 
 // Join adds a Virtual Router. The wire has to be closed.
 func (h *Hub) Join(cfg WireConfig) (Wire, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil, fmt.Errorf("election: join virtual router %d: %w", cfg.VRID, net.ErrClosed)
-	}
-	w := &hubWire{hub: h, cfg: cfg, box: newMailbox(), rejected: map[string]uint64{}}
-	h.wires[cfg.VRID] = append(h.wires[cfg.VRID], w)
-	if err := h.sock.SetFilter(h.vrids()); err != nil {
-		h.remove(w)
-		return nil, fmt.Errorf("election: filter for virtual router %d: %w", cfg.VRID, err)
+	w := &hubWire{hub: h, cfg: cfg, box: newMailbox(), rejected: NewRejections(cfg.Log)}
+	w.SetAddresses(cfg.Addresses)
+	err := h.reroute(func(routes map[uint8][]*hubWire) {
+		routes[cfg.VRID] = append(slices.Clone(routes[cfg.VRID]), w)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("election: join virtual router %d: %w", cfg.VRID, err)
 	}
 	return w, nil
 }
 
-func (h *Hub) vrids() []uint8 {
-	return slices.Sorted(maps.Keys(h.wires))
+// leave takes a wire away. Its error is that of a filter that could not be narrowed.
+func (h *Hub) leave(w *hubWire) error {
+	err := h.reroute(func(routes map[uint8][]*hubWire) {
+		id := w.cfg.VRID
+		routes[id] = slices.DeleteFunc(slices.Clone(routes[id]), func(o *hubWire) bool { return o == w })
+		if len(routes[id]) == 0 {
+			delete(routes, id)
+		}
+	})
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
-func (h *Hub) remove(w *hubWire) {
-	id := w.cfg.VRID
-	rest := slices.DeleteFunc(h.wires[id], func(o *hubWire) bool { return o == w })
-	if len(rest) == 0 {
-		delete(h.wires, id)
-		return
+// reroute changes the routes, and the socket's filter with them. With an error from the filter a wire that joins is
+// left out, and one that leaves is gone nevertheless.
+func (h *Hub) reroute(change func(map[uint8][]*hubWire)) error {
+	h.joining.Lock()
+	defer h.joining.Unlock()
+	old := h.routes.Load()
+	next := maps.Clone(*old)
+	change(next)
+	if h.closed.Load() {
+		h.routes.Store(&next)
+		return net.ErrClosed
 	}
-	h.wires[id] = rest
+	err := h.sock.SetFilter(slices.Sorted(maps.Keys(next)))
+	if err == nil || len(next) < len(*old) {
+		h.routes.Store(&next)
+	}
+	return err
 }
 
 // Idle tells that no Virtual Router uses the hub.
-func (h *Hub) Idle() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.wires) == 0
-}
+func (h *Hub) Idle() bool { return len(*h.routes.Load()) == 0 }
 
 // Close closes the socket and waits for the reader.
 func (h *Hub) Close() error {
-	h.mu.Lock()
-	h.closed = true
-	h.mu.Unlock()
+	h.closed.Store(true)
 	err := h.sock.Close()
 	<-h.done
 	return err

@@ -22,6 +22,7 @@ type fakeSocket struct {
 	queue  []vrrp.Datagram
 	sent   []netip.Addr
 	filter []uint8
+	drains int
 	closed chan struct{}
 	ready  chan struct{}
 }
@@ -52,6 +53,7 @@ func (s *fakeSocket) Drain(fn func(vrrp.Datagram)) error {
 	s.mu.Lock()
 	queue := s.queue
 	s.queue = nil
+	s.drains++
 	s.mu.Unlock()
 	for _, d := range queue {
 		fn(d)
@@ -93,7 +95,7 @@ func (s *fakeSocket) raw(d vrrp.Datagram) {
 }
 
 func wireConfig() WireConfig {
-	return WireConfig{Version: 3, VRID: 51, Addresses: []netip.Addr{vip}, Form: vrrp.PseudoHeader}
+	return WireConfig{Version: 3, VRID: 51, Addresses: []netip.Addr{vip}, Form: vrrp.PseudoHeader, Log: quiet}
 }
 
 func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
@@ -116,8 +118,12 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 			change: func(a *vrrp.Advertisement) { a.Addresses = []netip.Addr{other} },
 		},
 		{
-			name: "another VRID", from: nodeB, reason: "vrid",
+			name: "another VRID", from: nodeB,
 			change: func(a *vrrp.Advertisement) { a.VRID = 52 },
+		},
+		{
+			name: "another version", from: nodeB, reason: "version",
+			change: func(a *vrrp.Advertisement) { a.Version, a.Interval = 2, time.Second },
 		},
 		{name: "our own, looped back", from: nodeA, reason: "own"},
 	}
@@ -125,7 +131,7 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
-				h := NewHub(nodeA, s)
+				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 				mine, err := h.Join(wireConfig())
 				require.NoError(t, err)
 				cfg := wireConfig()
@@ -137,7 +143,7 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 				assert.Len(t, mine.Take(nil), tt.mine)
 				assert.Len(t, theirs.Take(nil), tt.theirs)
 				if tt.reason != "" {
-					assert.Equal(t, uint64(1), mine.Rejected()[tt.reason])
+					assert.Equal(t, uint64(1), mine.Rejections().Counts()[tt.reason])
 				}
 				require.NoError(t, h.Close())
 			})
@@ -148,13 +154,13 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 func TestHubCountsJunkByReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
 		require.NoError(t, err)
-		s.raw(vrrp.Datagram{Source: nodeB, Destination: s.group, TTL: 255, Payload: []byte{0x31}})
+		s.raw(vrrp.Datagram{Source: nodeB, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
 		synctest.Wait()
 		assert.Empty(t, w.Take(nil))
-		assert.Equal(t, uint64(1), w.Rejected()["length"])
+		assert.Equal(t, uint64(1), w.Rejections().Counts()["length"])
 		require.NoError(t, h.Close())
 	})
 }
@@ -162,7 +168,7 @@ func TestHubCountsJunkByReason(t *testing.T) {
 func TestHubKeepsTheNewestOfEachSender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
 		require.NoError(t, err)
 		for p := range uint8(50) {
@@ -181,7 +187,7 @@ func TestHubKeepsTheNewestOfEachSender(t *testing.T) {
 func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		cfg := wireConfig()
 		cfg.Peers = []netip.Addr{nodeA, nodeB}
 		w, err := h.Join(cfg)
@@ -192,7 +198,7 @@ func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) 
 		s.arrive(t, nodeC, nil)
 		synctest.Wait()
 		assert.Empty(t, w.Take(nil))
-		assert.Equal(t, uint64(1), w.Rejected()["peer"])
+		assert.Equal(t, uint64(1), w.Rejections().Counts()["peer"])
 		require.NoError(t, h.Close())
 	})
 }
@@ -200,7 +206,7 @@ func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) 
 func TestHubFilterFollowsItsWires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		a, err := h.Join(wireConfig())
 		require.NoError(t, err)
 		cfg := wireConfig()
@@ -221,7 +227,7 @@ func TestHubFilterFollowsItsWires(t *testing.T) {
 func TestHubAgeIsTheArrivalsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(nodeA, s)
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
 		require.NoError(t, err)
 		adv := vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}
@@ -232,6 +238,48 @@ func TestHubAgeIsTheArrivalsTime(t *testing.T) {
 		got := w.Take(nil)
 		require.Len(t, got, 1)
 		assert.Equal(t, 70*time.Millisecond, time.Since(got[0].At))
+		require.NoError(t, h.Close())
+	})
+}
+
+// A flood of junk neither delays what is sent nor hides what is meant for us, and does not wake the reader for each packet.
+func TestHubUnderAFloodOfJunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSocket()
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		w, err := h.Join(wireConfig())
+		require.NoError(t, err)
+		const junk = 20_000
+		for i := range junk {
+			s.raw(vrrp.Datagram{Source: nodeC, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
+			if i%2000 == 1000 {
+				s.arrive(t, nodeB, nil)
+				before := time.Now()
+				require.NoError(t, w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}))
+				assert.Zero(t, time.Since(before))
+			}
+			time.Sleep(time.Second / junk)
+		}
+		time.Sleep(2 * junkPause)
+		assert.Len(t, w.Take(nil), 1)
+		assert.Equal(t, map[string]uint64{"length": junk}, w.Rejections().Counts())
+		assert.Less(t, s.drains, 600)
+		require.NoError(t, h.Close())
+	})
+}
+
+// The elector that looks before it takes over sees everything at once, whatever the reader is waiting for.
+func TestHubDrainDoesNotWaitForTheReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSocket()
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		w, err := h.Join(wireConfig())
+		require.NoError(t, err)
+		s.raw(vrrp.Datagram{Source: nodeC, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
+		synctest.Wait() // the reader pauses now
+		s.arrive(t, nodeB, nil)
+		w.Drain()
+		assert.Len(t, w.Take(nil), 1)
 		require.NoError(t, h.Close())
 	})
 }

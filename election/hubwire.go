@@ -3,62 +3,77 @@ package election
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
 	"github.com/keepvip/keepvip/vrrp"
 )
 
 // hubWire is one Virtual Router's share of a Hub.
 type hubWire struct {
-	hub *Hub
-	cfg WireConfig
-	box *mailbox
-
-	rejected map[string]uint64 // guarded by hub.mu
+	hub       *Hub
+	cfg       WireConfig
+	addresses atomic.Pointer[[]netip.Addr]
+	box       *mailbox
+	rejected  *Rejections
 }
 
 var _ Wire = (*hubWire)(nil)
 
-// consider keeps what is for this Virtual Router. Two clusters that share a VRID by accident both keep
-// working, because their lists have nothing in common. The caller holds the hub's lock.
-func (w *hubWire) consider(a Arrival) {
-	switch {
-	case a.Source == w.hub.source:
-		w.rejected["own"]++
-	case a.Advertisement.Version != w.cfg.Version:
-		w.rejected["version"]++
-	case len(w.cfg.Peers) > 0 && !slices.Contains(w.cfg.Peers, a.Source):
-		w.rejected["peer"]++
-	case !shares(a.Advertisement.Addresses, w.cfg.Addresses):
-		w.rejected["addresses"]++
-	default:
+// consider keeps what is for this Virtual Router. Two clusters that share a VRID by accident both keep working, because
+// their lists have nothing in common; whoever has the key is of this cluster, whatever its list. doubt is why it would be
+// refused if authentication were insisted on. The answer is whether it was kept.
+func (w *hubWire) consider(a Arrival, doubt error) bool {
+	switch reason := w.refuses(a); reason {
+	case "":
+		if doubt != nil {
+			w.rejected.Add(a.Source, reasonOf(doubt)+permitted, doubt)
+		}
 		w.box.put(a)
+		return true
+	case vrrp.RejectAddresses, vrrp.RejectVersion:
+		w.rejected.Add(a.Source, reason, &vrrp.PacketError{Reason: reason, Got: int(a.Advertisement.Version), Want: int(w.cfg.Version)})
+	default:
+		w.rejected.Add(a.Source, reason, nil)
 	}
+	return false
 }
 
-func shares(a, b []netip.Addr) bool {
-	return slices.ContainsFunc(a, func(x netip.Addr) bool { return slices.Contains(b, x) })
+// refuses is why an advertisement is not for this Virtual Router, or empty.
+func (w *hubWire) refuses(a Arrival) string {
+	switch {
+	case a.Source == w.hub.cfg.Source:
+		return RejectOwn
+	case len(w.cfg.Peers) > 0 && !slices.Contains(w.cfg.Peers, a.Source):
+		return RejectPeer
+	case !a.Verified && !w.cfg.AnyAddresses && !a.Advertisement.Shares(*w.addresses.Load()):
+		return vrrp.RejectAddresses
+	case a.Advertisement.Version != w.cfg.Version:
+		return vrrp.RejectVersion
+	}
+	return ""
 }
+
+func (w *hubWire) SetAddresses(list []netip.Addr) { w.addresses.Store(&list) }
 
 func (w *hubWire) Arrived() <-chan struct{} { return w.box.arrived }
 
 func (w *hubWire) Take(dst []Arrival) []Arrival { return w.box.take(dst) }
 
 // Drain leaves an error to the reader, which sees it too.
-func (w *hubWire) Drain() { _ = w.hub.drain() }
+func (w *hubWire) Drain() { _, _ = w.hub.drain() }
 
 func (w *hubWire) Send(adv vrrp.Advertisement) error {
 	h := w.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.sending.Lock()
+	defer h.sending.Unlock()
 	if len(w.cfg.Peers) == 0 {
 		return h.write(adv, h.sock.Group(), w.cfg.Form)
 	}
 	var errs []error
 	for _, p := range w.cfg.Peers {
-		if p != h.source {
+		if p != h.cfg.Source {
 			errs = append(errs, h.write(adv, p, w.cfg.Form))
 		}
 	}
@@ -66,7 +81,7 @@ func (w *hubWire) Send(adv vrrp.Advertisement) error {
 }
 
 func (h *Hub) write(adv vrrp.Advertisement, dst netip.Addr, form vrrp.ChecksumForm) error {
-	b, err := adv.Append(h.buf[:0], h.source, dst, form)
+	b, err := h.cfg.Auth.append(h.buf[:0], adv, h.cfg.Source, dst, form)
 	if err != nil {
 		return fmt.Errorf("election: encode for %s: %w", dst, err)
 	}
@@ -76,22 +91,6 @@ func (h *Hub) write(adv vrrp.Advertisement, dst netip.Addr, form vrrp.ChecksumFo
 	return nil
 }
 
-func (w *hubWire) Rejected() map[string]uint64 {
-	w.hub.mu.Lock()
-	defer w.hub.mu.Unlock()
-	out := maps.Clone(w.hub.rejected)
-	for k, n := range w.rejected {
-		out[k] += n
-	}
-	return out
-}
+func (w *hubWire) Rejections() *Rejections { return w.rejected }
 
-func (w *hubWire) Close() error {
-	w.hub.mu.Lock()
-	defer w.hub.mu.Unlock()
-	w.hub.remove(w)
-	if w.hub.closed {
-		return nil
-	}
-	return w.hub.sock.SetFilter(w.hub.vrids())
-}
+func (w *hubWire) Close() error { return w.hub.leave(w) }

@@ -22,6 +22,8 @@ var (
 	nodeC = netip.MustParseAddr("10.77.0.13")
 )
 
+var quiet = slog.New(slog.DiscardHandler)
+
 const interval = 100 * time.Millisecond
 
 // lan is a network in memory. Advertisements take a millisecond.
@@ -72,10 +74,13 @@ type lanWire struct {
 	self   netip.Addr
 	box    *mailbox
 	frozen chan struct{} // closed: runs
+
+	rejected *Rejections
+	list     []netip.Addr
 }
 
 func (l *lan) join(self netip.Addr) *lanWire {
-	w := &lanWire{lan: l, self: self, box: newMailbox(), frozen: make(chan struct{})}
+	w := &lanWire{lan: l, self: self, box: newMailbox(), frozen: make(chan struct{}), rejected: NewRejections(quiet)}
 	close(w.frozen)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,8 +112,21 @@ func (w *lanWire) Send(adv vrrp.Advertisement) error {
 func (w *lanWire) Arrived() <-chan struct{}     { return w.box.arrived }
 func (w *lanWire) Take(dst []Arrival) []Arrival { return w.box.take(dst) }
 func (w *lanWire) Drain()                       {}
-func (w *lanWire) Rejected() map[string]uint64  { return nil }
-func (w *lanWire) Close() error                 { return nil }
+func (w *lanWire) Rejections() *Rejections      { return w.rejected }
+
+func (w *lanWire) SetAddresses(list []netip.Addr) {
+	w.lan.mu.Lock()
+	defer w.lan.mu.Unlock()
+	w.list = list
+}
+
+func (w *lanWire) addresses() []netip.Addr {
+	w.lan.mu.Lock()
+	defer w.lan.mu.Unlock()
+	return w.list
+}
+
+func (w *lanWire) Close() error { return nil }
 
 // freeze stops a node at its next advertisement, until thaw.
 func (w *lanWire) freeze() (thaw func()) {
@@ -182,7 +200,7 @@ func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *m
 		change(&cfg)
 	}
 	wire := l.join(self)
-	e, err := NewVRRP(VRRPConfig{Router: cfg}, wire, slog.New(slog.DiscardHandler))
+	e, err := NewVRRP(VRRPConfig{Router: cfg}, wire, quiet)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}

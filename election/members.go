@@ -20,6 +20,23 @@ type heard struct {
 	resigned bool          // the last advertisement had priority 0
 	down     time.Duration // after this silence the sender is not Active any more
 	at       time.Time
+	note     string    // what is odd about its advertisements
+	remarked time.Time // when that was logged
+}
+
+// remark keeps what is odd about a member, and tells whether that is worth a line: at most one in a while.
+func (m *members) remark(source netip.Addr, note string, at time.Time) bool {
+	i := slices.IndexFunc(m.list, func(h heard) bool { return h.source == source })
+	if i < 0 || m.list[i].note == note {
+		return false
+	}
+	h := &m.list[i]
+	h.note = note
+	if note == "" || !h.remarked.IsZero() && at.Sub(h.remarked) < logEvery {
+		return false
+	}
+	h.remarked = at
+	return true
 }
 
 // hear notes an advertisement; with the list full, the one that was silent longest makes room.
@@ -88,12 +105,12 @@ func (h *heard) beats(o *heard) bool {
 	return o.source.Less(h.source)
 }
 
-// report lists the members as of now, by address.
-func (m *members) report(now time.Time) []Member {
-	out := make([]Member, 0, len(m.list)+1)
+// report appends the members as of now, by address, to dst.
+func (m *members) report(dst []Member, now time.Time) []Member {
+	out := dst
 	for i := range m.list {
 		h := &m.list[i]
-		r := Member{Address: h.source, Priority: h.priority, State: Backup, LastHeard: h.at}
+		r := Member{Address: h.source, Priority: h.priority, State: Backup, LastHeard: h.at, Note: h.note}
 		if h.active(now) {
 			r.State = Active
 		}

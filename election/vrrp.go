@@ -165,14 +165,32 @@ func (e *VRRP) receive() {
 
 func (e *VRRP) hear(a Arrival) {
 	adv := a.Advertisement
+	if err := e.cfg.Router.Check(a.Source, adv); err != nil {
+		e.wire.Rejections().Add(a.Source, reasonOf(err), err)
+		return
+	}
 	before := len(e.members.list)
 	e.members.hear(a.Source, adv.Priority, e.silence(adv), a.At)
 	if len(e.members.list) != before {
 		e.applySpread(a.At)
 	}
+	e.compare(a)
 	e.count(func(c *Counters) { c.Received++ })
 	now := time.Now()
 	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At)})
+}
+
+// compare shows a list of addresses that is not ours. While lists are being changed one node at a time this is so for a
+// while; if it stays, the nodes hold different addresses.
+func (e *VRRP) compare(a Arrival) {
+	note := ""
+	if list := a.Advertisement.Addresses; !sameAddresses(list, e.cfg.Router.Addresses) {
+		note = "advertises another list of addresses: " + joinAddresses(list)
+	}
+	if e.members.remark(a.Source, note, a.At) {
+		e.log.Warn("another list of addresses is advertised", "from", a.Source.String(),
+			"got", joinAddresses(a.Advertisement.Addresses), "want", joinAddresses(e.cfg.Router.Addresses))
+	}
 }
 
 // silence is after how long without an advertisement its sender is not taken for Active any more.
@@ -188,7 +206,7 @@ func (e *VRRP) silence(adv vrrp.Advertisement) time.Duration {
 func (e *VRRP) applySpread(now time.Time) {
 	r := e.cfg.Router
 	var offset time.Duration
-	if equals(r.Priority, e.members.report(now)) {
+	if equals(r.Priority, e.members.report(nil, now)) {
 		offset = Spread(e.source, e.others(), r.Interval)
 	}
 	e.step(now, vrrp.SetSpread{Offset: offset})
@@ -230,6 +248,7 @@ func effective(base uint8, f Fitness) uint8 {
 
 func (e *VRRP) applyConfig(cfg vrrp.Config) {
 	e.cfg.Router = cfg
+	e.wire.SetAddresses(cfg.Addresses)
 	now := time.Now()
 	e.step(now, vrrp.Reconfigure{Config: cfg})
 	e.applySpread(now)

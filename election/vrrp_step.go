@@ -1,7 +1,6 @@
 package election
 
 import (
-	"maps"
 	"net/netip"
 	"time"
 
@@ -135,16 +134,16 @@ func (e *VRRP) publish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status.Priority = p
-	e.status.Members = e.members.report(time.Now())
+	e.status.Members = e.members.report(e.status.Members[:0], time.Now())
 }
 
 // Status implements Elector.
 func (e *VRRP) Status() Status {
-	rejected := e.wire.Rejected()
+	rejections := e.wire.Rejections()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.status
-	s.Counters.Rejected = maps.Clone(rejected)
+	s.Counters.Rejected, s.Rejected = rejections.Counts(), rejections.List()
 	self := Member{Address: e.source, Self: true, Priority: s.Priority, State: s.State}
 	s.Members = append([]Member{self}, s.Members...)
 	return s

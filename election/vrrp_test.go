@@ -1,6 +1,7 @@
 package election
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -217,6 +218,48 @@ func TestVRRPReportsTheHolderItHears(t *testing.T) {
 		l.isolate(nodeA, true)
 		time.Sleep(time.Second)
 		assert.False(t, b.Status().Holder.IsValid(), "also a node that is out forgets a silent holder")
+		stopAll(t, a, b)
+	})
+}
+
+func TestVRRPShowsAnotherListOfAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := netip.MustParseAddr("10.77.0.101")
+		l := newLAN()
+		a := l.start(t, nodeA, nil)
+		b := l.start(t, nodeB, func(c *vrrp.Config) { c.Addresses = []netip.Addr{vip, other}; c.Priority = 200 })
+		time.Sleep(time.Second)
+		note := func() string { return a.Status().Members[1].Note }
+		assert.Equal(t, "advertises another list of addresses: 10.77.0.100, 10.77.0.101", note())
+		cfg := vrrp.Config{
+			Version: 3, VRID: 51, Priority: 100, Interval: interval, Preempt: true,
+			Source: nodeA, Addresses: []netip.Addr{other, vip},
+		}
+		a.Elector.(*VRRP).Reconfigure(cfg)
+		time.Sleep(time.Second)
+		assert.Empty(t, note(), "the order does not matter")
+		assert.Equal(t, []netip.Addr{other, vip}, a.wire.addresses())
+		stopAll(t, a, b)
+	})
+}
+
+// With version 2 another interval is a reason to drop (RFC 3768, section 7.1), and an operator has to know.
+func TestVRRPRejectsAnotherIntervalOfVersion2(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		v2 := func(interval time.Duration) func(*vrrp.Config) {
+			return func(c *vrrp.Config) { c.Version, c.Interval = 2, interval }
+		}
+		a := l.start(t, nodeA, v2(time.Second))
+		b := l.start(t, nodeB, v2(2*time.Second))
+		time.Sleep(20 * time.Second)
+		assert.Len(t, holders(a, b), 2, "RFC 3768 has it so")
+		s := a.Status()
+		assert.NotZero(t, s.Counters.Rejected["interval"])
+		require.NotEmpty(t, s.Rejected)
+		assert.Equal(t, nodeB, s.Rejected[0].Source)
+		assert.Equal(t, "vrrp: advertisement interval 2s, want 1s", s.Rejected[0].Text)
+		assert.Zero(t, s.Counters.Received)
 		stopAll(t, a, b)
 	})
 }

@@ -18,8 +18,10 @@ type Wire interface {
 	Drain()
 	// Take appends what has arrived to dst, in the order of arrival, the newest of each sender only.
 	Take(dst []Arrival) []Arrival
-	// Rejected counts what arrived here and was not for this Virtual Router or not valid, by reason.
-	Rejected() map[string]uint64
+	// SetAddresses changes the addresses by which an advertisement of this Virtual Router is known.
+	SetAddresses(list []netip.Addr)
+	// Rejections records what arrived here and was not for this Virtual Router or not valid.
+	Rejections() *Rejections
 	// Close gives the wire back.
 	Close() error
 }
@@ -28,5 +30,6 @@ type Wire interface {
 type Arrival struct {
 	Source        netip.Addr
 	Advertisement vrrp.Advertisement
+	Verified      bool      // the sender has the key
 	At            time.Time // when the kernel had it
 }

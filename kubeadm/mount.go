@@ -18,15 +18,9 @@ func (cfg PodConfig) mounts() (mounts, error) {
 	if err := m.directories(cfg); err != nil {
 		return mounts{}, err
 	}
-	files := []struct{ name, path string }{{"config", cfg.ConfigFile}, {"key", cfg.KeyFile}}
-	cas := slices.Compact(slices.Sorted(slices.Values(cfg.CAFiles)))
-	for i, ca := range cas {
-		name := "ca"
-		if i > 0 {
-			name = fmt.Sprintf("ca-%d", i+1)
-		}
-		files = append(files, struct{ name, path string }{name, ca})
-	}
+	files := []namedFile{{"config", cfg.ConfigFile}, {"key", cfg.KeyFile}}
+	files = append(files, numbered("secret", cfg.SecretFiles)...)
+	files = append(files, numbered("ca", cfg.CAFiles)...)
 	for _, f := range files {
 		if f.path == "" {
 			continue
@@ -36,6 +30,22 @@ func (cfg PodConfig) mounts() (mounts, error) {
 		}
 	}
 	return m, nil
+}
+
+// namedFile is a file with the name of its volume.
+type namedFile struct{ name, path string }
+
+// numbered names each file once: the first alone, the others with their number.
+func numbered(name string, paths []string) []namedFile {
+	var out []namedFile
+	for i, p := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		volume := name
+		if i > 0 {
+			volume = fmt.Sprintf("%s-%d", name, i+1)
+		}
+		out = append(out, namedFile{volume, p})
+	}
+	return out
 }
 
 // directories mounts what keepvip writes: always, because a hold must survive a reboot and status needs the socket.

@@ -26,10 +26,11 @@ type PodConfig struct {
 	// What the configuration names, because it has to be mounted. A file whose directory is called keepvip, such as
 	// /etc/keepvip/key, is seen with its whole directory, so that replacing it is noticed; of any other directory the pod
 	// sees that one file, as it was when the pod started.
-	KeyFile  string
-	CAFiles  []string
-	Socket   string // its directory is mounted
-	StateDir string
+	KeyFile     string
+	SecretFiles []string // further keys, and passwords
+	CAFiles     []string
+	Socket      string // its directory is mounted
+	StateDir    string
 
 	Metrics string // host:port for the kubelet's probes; "": none
 }

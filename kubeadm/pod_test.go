@@ -103,6 +103,9 @@ func TestPodMounts(t *testing.T) {
 		}, []mount{{"/etc/keepvip", "Directory", true}}},
 		{"two directories of our own", func(c *PodConfig) { c.ConfigFile, c.KeyFile = "/etc/keepvip/c.yaml", "/opt/keepvip/key" }, []mount{{"/etc/keepvip", "Directory", true}, {"/opt/keepvip", "Directory", true}}},
 		{"kubeadm's CA, not the keys beside it", func(c *PodConfig) { c.CAFiles = []string{"/etc/kubernetes/pki/ca.crt"} }, []mount{{"/etc/kubernetes/pki/ca.crt", "File", true}}},
+		{"further secrets", func(c *PodConfig) {
+			c.KeyFile, c.SecretFiles = "/etc/keepvip/key", []string{"/etc/keepvip/key.2", "/etc/pw", "/etc/a", "/etc/pw"}
+		}, []mount{{"/etc/keepvip", "Directory", true}, {"/etc/a", "File", true}, {"/etc/pw", "File", true}}},
 		{"key in the state directory", func(c *PodConfig) { c.KeyFile = "/var/lib/keepvip/key" }, nil},
 	}
 	for _, tt := range tests {

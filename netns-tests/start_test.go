@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +13,12 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// `make bench` starts in every order with 5 s between two nodes.
+var (
+	startGap = flag.Duration("start-gap", 2*time.Second, "the time between two starts, where there is any")
+	everyGap = flag.Bool("every-gap", false, "have that time in every order, not only in two")
 )
 
 // startConfig is one file for all nodes, whatever their order and names.
@@ -42,8 +49,8 @@ func TestStartOrders(t *testing.T) {
 	var starts []start
 	for i, order := range orders {
 		starts = append(starts, start{order, 0})
-		if i == 1 || i == 4 {
-			starts = append(starts, start{order, 2 * time.Second})
+		if i == 1 || i == 4 || *everyGap {
+			starts = append(starts, start{order, *startGap})
 		}
 	}
 	g := prepare(t, trial.Config{})

@@ -90,7 +90,7 @@ func (m *Machine) backupReceived(now time.Time, r Received) {
 	switch {
 	case r.Advertisement.Priority == priorityGiveUp:
 		m.activeGaveUp(now, r.Source)
-	case m.preempts(now, r.Advertisement.Priority):
+	case m.preempts(now, r.Advertisement.Priority) && !r.Deferred:
 		m.backup.lower = true
 	default:
 		m.follow(now, r)

@@ -41,6 +41,8 @@ func (k Key) Validate() error {
 	return nil
 }
 
+func (k Key) clone() Key { return Key{ID: k.ID, Secret: slices.Clone(k.Secret)} }
+
 // mac authenticates a message and the fixed part of its trailer. It covers the source address, which the network could
 // change, and not the checksum, which depends on it.
 func (k Key) mac(message, fixed []byte, src netip.Addr) [macLen]byte {
@@ -60,20 +62,31 @@ func (k Key) mac(message, fixed []byte, src netip.Addr) [macLen]byte {
 
 // Signer appends authentication trailers. All Virtual Routers of a process may share one; it is safe for concurrent use.
 type Signer struct {
-	key   Key
-	clock steady
+	clock *Clock
 
-	mu   sync.Mutex // guards last
+	mu   sync.Mutex // guards what follows
+	key  Key
 	last stamp
 }
 
-// NewSigner returns a Signer for key. now, from time.Now, is when the wall clock is read; afterwards the Signer follows
-// the monotonic clock. The error is [Key.Validate]'s.
-func NewSigner(key Key, now time.Time) (*Signer, error) {
-	if err := key.Validate(); err != nil {
+// NewSigner returns a Signer for key whose stamps are clock's. The error is [Key.Validate]'s.
+func NewSigner(key Key, clock *Clock) (*Signer, error) {
+	s := &Signer{clock: clock}
+	if err := s.SetKey(key); err != nil {
 		return nil, err
 	}
-	return &Signer{key: Key{ID: key.ID, Secret: slices.Clone(key.Secret)}, clock: steady{now}}, nil
+	return s, nil
+}
+
+// SetKey changes the key; the sequence goes on. The error is [Key.Validate]'s.
+func (s *Signer) SetKey(key Key) error {
+	if err := key.Validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.key = key.clone()
+	return nil
 }
 
 // Append appends a, and its trailer, to b: as [Advertisement.Append], and with the same errors. Over IPv6 the checksum
@@ -85,9 +98,10 @@ func (s *Signer) Append(b []byte, a Advertisement, src, dst netip.Addr, form Che
 		return b, err
 	}
 	end := len(b)
-	b = append(b, trailerType, s.key.ID, 0, 0)
-	b = binary.BigEndian.AppendUint64(b, uint64(s.next(now)))
-	mac := s.key.mac(b[start:end], b[end:], src)
+	key, sequence := s.next(now)
+	b = append(b, trailerType, key.ID, 0, 0)
+	b = binary.BigEndian.AppendUint64(b, uint64(sequence))
+	mac := key.mac(b[start:end], b[end:], src)
 	b = append(b, mac[:]...)
 	if src.Is6() {
 		whole := b[start:]
@@ -97,10 +111,11 @@ func (s *Signer) Append(b []byte, a Advertisement, src, dst netip.Addr, form Che
 	return b, nil
 }
 
-// next returns a stamp greater than any before.
-func (s *Signer) next(now time.Time) stamp {
+// next returns the key and a stamp greater than any before.
+func (s *Signer) next(now time.Time) (Key, stamp) {
+	at := stampOf(s.clock.at(now))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = max(stampOf(s.clock.at(now)), s.last+1)
-	return s.last
+	s.last = max(at, s.last+1)
+	return s.key, s.last
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 )
 
@@ -13,37 +12,51 @@ import (
 const maxWindow = time.Hour
 
 // Verifier reads authenticated advertisements. It remembers each sender's last sequence, so one Verifier serves all that
-// is received on a socket. It is not safe for concurrent use.
+// a process receives. It is not safe for concurrent use.
+//
+// A sender that is not known yet must have a time within the window of ours: it bounds how old a captured advertisement
+// may be that is played to a node which has just started. From a sender that is known only a growing sequence is
+// wanted, whatever its time: a node whose clock was stepped, or that was paused, remains a member.
 type Verifier struct {
+	clock  *Clock
 	keys   map[uint8]Key
 	window time.Duration
-	clock  steady
 	last   map[sender]stamp
 }
 
 // sender has its own sequence. Only the holders of a key can add one.
 type sender struct {
-	source netip.Addr
+	source netip.Addr // with its zone, if it has one
 	vrid   uint8
 }
 
-// NewVerifier returns a Verifier that accepts any of keys, from senders whose time is within window (up to an hour) of
-// ours. now, from time.Now, is when the wall clock is read. The error names the key or the window that is wrong.
-func NewVerifier(keys []Key, window time.Duration, now time.Time) (*Verifier, error) {
-	if window <= 0 || window > maxWindow {
-		return nil, fmt.Errorf("vrrp: time window %v, want more than 0s and at most %v", window, maxWindow)
-	}
-	v := &Verifier{keys: map[uint8]Key{}, window: window, clock: steady{now}, last: map[sender]stamp{}}
-	for _, key := range keys {
-		if err := key.Validate(); err != nil {
-			return nil, err
-		}
-		if _, ok := v.keys[key.ID]; ok {
-			return nil, fmt.Errorf("vrrp: key id %d is there twice, want each once", key.ID)
-		}
-		v.keys[key.ID] = Key{ID: key.ID, Secret: slices.Clone(key.Secret)}
+// NewVerifier returns a Verifier that accepts any of keys, from new senders whose time is within window (up to an hour)
+// of clock's. The error names the key or the window that is wrong.
+func NewVerifier(keys []Key, window time.Duration, clock *Clock) (*Verifier, error) {
+	v := &Verifier{clock: clock, last: map[sender]stamp{}}
+	if err := v.Set(keys, window); err != nil {
+		return nil, err
 	}
 	return v, nil
+}
+
+// Set changes the keys and the window; what is known of the senders remains. With an error nothing has changed.
+func (v *Verifier) Set(keys []Key, window time.Duration) error {
+	if window <= 0 || window > maxWindow {
+		return fmt.Errorf("vrrp: time window %v, want more than 0s and at most %v", window, maxWindow)
+	}
+	byID := map[uint8]Key{}
+	for _, key := range keys {
+		if err := key.Validate(); err != nil {
+			return err
+		}
+		if _, ok := byID[key.ID]; ok {
+			return fmt.Errorf("vrrp: key id %d is there twice, want each once", key.ID)
+		}
+		byID[key.ID] = key.clone()
+	}
+	v.keys, v.window = byID, window
+	return nil
 }
 
 // Signed reports whether b has the length of an advertisement with a trailer. It does not say whether the trailer is
@@ -53,8 +66,8 @@ func Signed(b []byte, src, dst netip.Addr) bool {
 	return err == nil && len(b) == end+trailerLen
 }
 
-// Parse is as the function [Parse], for advertisements with a trailer. It checks structure, key, time, authentication
-// code and sequence, in this order, and then what Parse checks. The error is always a *PacketError; a packet that is
+// Parse is as the function [Parse], for advertisements with a trailer. It checks structure, key, a new sender's time,
+// authentication code and sequence, in this order, and then what Parse checks. A zone of src tells senders apart. The error is always a *PacketError; a packet that is
 // refused leaves no trace.
 func (v *Verifier) Parse(b []byte, src, dst netip.Addr, now time.Time) (Advertisement, ChecksumForm, error) {
 	end, err := checkHeader(b, src, dst)
@@ -80,7 +93,7 @@ func (v *Verifier) Parse(b []byte, src, dst netip.Addr, now time.Time) (Advertis
 	if err != nil {
 		return Advertisement{}, 0, err
 	}
-	v.last[sender{src.WithZone(""), a.VRID}] = sequence
+	v.last[sender{src, a.VRID}] = sequence
 	return a, form, nil
 }
 
@@ -94,17 +107,35 @@ func (v *Verifier) verify(message, trailer []byte, src netip.Addr, now time.Time
 		return 0, &PacketError{Reason: RejectKey, Got: int(trailer[1])}
 	}
 	sequence := stamp(binary.BigEndian.Uint64(trailer[4:]))
-	if off := sequence.time().Sub(v.clock.at(now)).Abs(); off > v.window {
-		return 0, &PacketError{Reason: RejectStale, Got: int(off / time.Second), Want: int(v.window / time.Second)}
+	last, known := v.last[sender{src, message[1]}]
+	if off := sequence.time().Sub(v.clock.at(now)).Abs(); !known && off > v.window {
+		return 0, &PacketError{Reason: RejectStale, Got: seconds(off), Want: seconds(v.window)}
 	}
 	want := key.mac(message, trailer[:trailerFixed], src)
 	if !hmac.Equal(want[:], trailer[trailerFixed:]) {
 		return 0, &PacketError{Reason: RejectMAC}
 	}
-	if last, ok := v.last[sender{src.WithZone(""), message[1]}]; ok && sequence <= last {
-		return 0, &PacketError{Reason: RejectReplay}
+	if known && sequence <= last {
+		return 0, &PacketError{Reason: RejectReplay, Got: seconds(last.time().Sub(sequence.time()))}
 	}
 	return sequence, nil
+}
+
+func seconds(d time.Duration) int { return int(d / time.Second) }
+
+// ParseUnverified reads an advertisement with a trailer, or without one, and does not look at the trailer. It is for
+// nodes that do not insist on authentication while a key is being introduced. The error is always a *PacketError.
+func ParseUnverified(b []byte, src, dst netip.Addr) (Advertisement, ChecksumForm, error) {
+	if !Signed(b, src, dst) {
+		return Parse(b, src, dst)
+	}
+	end := len(b) - trailerLen
+	form, err := matchSigned(b, end, src, dst)
+	if err != nil {
+		return Advertisement{}, 0, err
+	}
+	a, err := parseMessage(b[:end], src.BitLen()/8)
+	return a, form, err
 }
 
 // matchSigned checks the checksum, which over IPv6 covers the trailer as well when the sender's kernel has computed it.

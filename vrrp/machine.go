@@ -53,6 +53,10 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.expired(now)
 	case Received:
 		m.received(now, ev)
+	case PassOn:
+		m.passOn(now)
+	case Granted:
+		m.granted(now)
 	case SetPriority:
 		m.setPriority(now, ev.Priority)
 	case SetSpread:

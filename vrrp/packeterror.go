@@ -15,12 +15,13 @@ const (
 	RejectAuth      = "auth"
 	RejectFamily    = "family"
 	RejectAddresses = "addresses"
+	RejectSigned    = "signed" // an authentication trailer where none is configured
 
 	// With HMAC authentication, in the order of the checks.
-	RejectUnsigned = "unsigned"
-	RejectKey      = "key"
+	RejectUnsigned = "missing"
+	RejectKey      = "key-id"
 	RejectStale    = "stale"
-	RejectMAC      = "mac"
+	RejectMAC      = "hmac"
 	RejectReplay   = "replay"
 )
 
@@ -52,7 +53,9 @@ func (e *PacketError) Error() string {
 	case RejectKey:
 		return fmt.Sprintf("vrrp: authentication with key id %d, which is not configured", e.Got)
 	case RejectStale:
-		return fmt.Sprintf("vrrp: sender's time differs by %ds, want at most %ds", e.Got, e.Want)
+		return fmt.Sprintf("vrrp: new sender's time differs by %ds, want at most %ds", e.Got, e.Want)
+	case RejectReplay:
+		return fmt.Sprintf("vrrp: sequence %ds before the sender's last, want a greater one", e.Got)
 	case RejectFamily:
 		return fmt.Sprintf("vrrp: address family IPv%d, want IPv%d", e.Got, e.Want)
 	}
@@ -65,9 +68,9 @@ func (e *PacketError) Error() string {
 // plainReasons are the messages that need no numbers.
 var plainReasons = map[string]string{
 	RejectAddresses: "vrrp: none of the advertised addresses is ours",
+	RejectSigned:    "vrrp: an authentication trailer, want none: no key is configured",
 	RejectUnsigned:  "vrrp: no authentication trailer, want one",
 	RejectMAC:       "vrrp: authentication code differs (another key with this id, or a changed packet)",
-	RejectReplay:    "vrrp: sequence not greater than the sender's last",
 }
 
 func wantVRID(want int) string {

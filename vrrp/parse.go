@@ -17,7 +17,11 @@ func Parse(b []byte, src, dst netip.Addr) (Advertisement, ChecksumForm, error) {
 	if err != nil {
 		return Advertisement{}, 0, err
 	}
-	if len(b) != want {
+	switch len(b) {
+	case want:
+	case want + trailerLen:
+		return Advertisement{}, 0, &PacketError{Reason: RejectSigned}
+	default:
 		return Advertisement{}, 0, &PacketError{Reason: RejectLength, Got: len(b), Want: want}
 	}
 	form, err := matchChecksum(b, b[0]>>4, src, dst)

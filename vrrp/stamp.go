@@ -16,10 +16,3 @@ func (s stamp) time() time.Time {
 	nanoseconds := int64(s>>16&0xffff) * int64(time.Second) >> 16
 	return time.Unix(int64(s>>32), nanoseconds)
 }
-
-// steady is wall-clock time that is read once and then follows the monotonic clock: stepping the wall clock of a running
-// node neither makes its own advertisements stale nor other nodes'.
-type steady struct{ start time.Time }
-
-// at needs start and now from time.Now, whose difference is monotonic.
-func (s steady) at(now time.Time) time.Time { return s.start.Round(0).Add(now.Sub(s.start)) }

@@ -24,7 +24,8 @@ type host struct {
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
-	generation uint64 // counts changes of our own, so that a listing begun before one is not believed
+	own        []link.Link // the snapshot without virtual addresses, whose number must not make Place slow
+	generation uint64      // counts changes of our own, so that a listing begun before one is not believed
 	virtual    []netip.Addr
 	announcers map[int]*arp.Conn
 }
@@ -35,24 +36,39 @@ func newHost(links *link.Handle, log *slog.Logger) *host {
 	return &host{links: links, log: log, announcers: map[int]*arp.Conn{}}
 }
 
-// refresh lists the links anew.
-func (h *host) refresh() error {
+// refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an
+// event too, and with many addresses a frequent one.
+func (h *host) refresh() (changed bool, err error) {
 	for {
-		before := h.gen()
+		before, old := h.last()
 		links, err := h.links.Links()
 		if err != nil {
-			return err
+			return false, err
 		}
 		if h.keep(links, before) {
-			return nil
+			return !slices.EqualFunc(old, links, sameLink), nil
 		}
 	}
 }
 
-func (h *host) gen() uint64 {
+func sameLink(a, b link.Link) bool {
+	return a.Index == b.Index && a.Name == b.Name && a.Up == b.Up && a.Master == b.Master &&
+		slices.EqualFunc(a.Addresses, b.Addresses, sameAddress)
+}
+
+// sameAddress leaves out what is left of the lifetime, and of our own addresses what only the kernel knows.
+func sameAddress(a, b link.Address) bool {
+	if a.Ours && b.Ours {
+		return a.Prefix == b.Prefix
+	}
+	a.Valid, b.Valid = 0, 0
+	return a == b
+}
+
+func (h *host) last() (uint64, []link.Link) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.generation
+	return h.generation, slices.Clone(h.snapshot)
 }
 
 func (h *host) keep(links []link.Link, generation uint64) bool {
@@ -61,7 +77,7 @@ func (h *host) keep(links []link.Link, generation uint64) bool {
 	if h.generation != generation {
 		return false
 	}
-	h.snapshot = links
+	h.snapshot, h.own = links, ownOf(links, h.virtual)
 	for index, c := range h.announcers {
 		if !slices.ContainsFunc(links, func(l link.Link) bool { return l.Index == index }) {
 			_ = c.Close() // of an interface that is gone
@@ -76,6 +92,19 @@ func (h *host) setVirtual(addrs []netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.virtual = addrs
+	h.own = ownOf(h.snapshot, addrs)
+}
+
+func ownOf(links []link.Link, virtual []netip.Addr) []link.Link {
+	drop := map[netip.Addr]bool{}
+	for _, a := range virtual {
+		drop[a] = true
+	}
+	out := slices.Clone(links)
+	for i := range out {
+		out[i].Addresses = slices.DeleteFunc(slices.Clone(out[i].Addresses), func(a link.Address) bool { return drop[a.Prefix.Addr()] })
+	}
+	return out
 }
 
 // Place implements agent.Host.
@@ -83,7 +112,7 @@ func (h *host) Place(w agent.Where) (agent.Place, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first := w.Addresses[0].Addr()
-	l, err := link.Choose(h.snapshot, first, w.Interface)
+	l, err := link.Choose(h.own, first, w.Interface)
 	if err != nil {
 		return agent.Place{}, err
 	}
@@ -105,9 +134,9 @@ func (h *host) source(l link.Link, like netip.Addr, peers []netip.Addr) (netip.A
 		}
 	}
 	if len(peers) > 0 {
-		return link.SourceToward(l, peers[0], h.virtual)
+		return link.SourceToward(l, peers[0], nil)
 	}
-	return link.Source(l, like, h.virtual)
+	return link.Source(l, like, nil)
 }
 
 func familyWord(a netip.Addr) string {

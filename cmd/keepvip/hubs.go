@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 
 	"github.com/keepvip/keepvip/election"
@@ -13,6 +15,9 @@ import (
 
 // hubs shares one VRRP socket among the instances at the same place.
 type hubs struct {
+	auth *election.Auth
+	log  *slog.Logger
+
 	mu   sync.Mutex // guards open
 	open map[hubKey]*election.Hub
 }
@@ -23,7 +28,9 @@ type hubKey struct {
 	unicast bool
 }
 
-func newHubs() *hubs { return &hubs{open: map[hubKey]*election.Hub{}} }
+func newHubs(auth *election.Auth, log *slog.Logger) *hubs {
+	return &hubs{auth: auth, log: log, open: map[hubKey]*election.Hub{}}
+}
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
 func (h *hubs) join(p agent.Place, cfg election.WireConfig) (election.Wire, func(), error) {
@@ -38,7 +45,9 @@ func (h *hubs) join(p agent.Place, cfg election.WireConfig) (election.Wire, func
 		if err != nil {
 			return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 		}
-		hub = election.NewHub(p.Source, conn)
+		hub = election.NewHub(election.HubConfig{
+			Source: p.Source, Link: strconv.Itoa(p.Index), Auth: h.auth, Log: h.log.With("interface", p.Name),
+		}, conn)
 		h.open[key] = hub
 	}
 	wire, err := hub.Join(cfg)

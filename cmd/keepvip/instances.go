@@ -20,6 +20,7 @@ type builder struct {
 	hubs   *hubs
 	fences *fences
 	log    *slog.Logger
+	crowd  int // addresses of all instances
 }
 
 func (b *builder) instance(v config.VIP) (agent.Instance, error) {
@@ -30,6 +31,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		ProbeFirst:     v.ProbeBeforeBind,
 		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		Crowd:          b.crowd,
 		VRID:           v.VRRP.ID,
 		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
 		Reset:          resetConnections,
@@ -61,15 +63,15 @@ func refresh(v config.VIP) (d time.Duration) {
 }
 
 func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), error) {
-	router := routerOf(v, p)
+	router, log := routerOf(v, p), b.log.With("vip", v.Name)
 	wire, leave, err := b.hubs.join(p, election.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
-		Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum),
+		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, b.log.With("vip", v.Name))
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, log)
 	if err != nil {
 		leave()
 		return nil, nil, err
@@ -80,11 +82,21 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 // routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other
 // are bound and released with these.
 func routerOf(v config.VIP, p agent.Place) vrrp.Config {
-	return vrrp.Config{
+	cfg := vrrp.Config{
 		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: v.Priority,
-		Interval: v.VRRP.AdvertisementInterval, Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
+		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,
+		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
+		StartupDelay: v.VRRP.StartupDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts,
 		Source: p.Source, Addresses: v.Advertised(p.Source.Is4()),
 	}
+	if v.VRRP.Owner {
+		cfg.Priority = 255
+	}
+	if v.VRRP.Password != "" {
+		cfg.AuthType = vrrp.AuthPass
+		copy(cfg.AuthData[:], v.VRRP.Password)
+	}
+	return cfg
 }
 
 func formOf(c config.Checksum) vrrp.ChecksumForm {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // keepvip runs one command line.
@@ -134,4 +135,57 @@ apiserver: 10.77.0.100/32 on eth0
             10.77.0.11 active, priority 100, heard 40ms ago
 `
 	assert.Equal(t, want, doc.text(now))
+}
+
+func TestKeyGenerate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	code, out, errs := keepvip(t, "key", "generate", "--out", file)
+	require.Equal(t, exitOK, code, errs)
+	assert.Empty(t, out)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode())
+	before, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Len(t, before, 65)
+
+	code, _, errs = keepvip(t, "key", "generate", "--out", file)
+	assert.Equal(t, exitFailure, code)
+	assert.Contains(t, errs, file+" is there already")
+	after, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+
+	code, first, _ := keepvip(t, "key", "generate")
+	assert.Equal(t, exitOK, code)
+	_, second, _ := keepvip(t, "key", "generate")
+	assert.NotEqual(t, first, second)
+
+	code, out, _ = keepvip(t, "key", "fingerprint", file)
+	assert.Equal(t, exitOK, code)
+	assert.Regexp(t, "^[0-9a-f]{8}  "+file+"\n$", out)
+	require.NoError(t, os.Chmod(file, 0o644))
+	code, out, errs = keepvip(t, "key", "fingerprint", file)
+	assert.Equal(t, exitFailure, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "chmod 600")
+}
+
+func TestAuthTakesOverNewContentsOfTheSameFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	_, _, _ = keepvip(t, "key", "generate", "--out", file)
+	k := config.Key{File: file, ID: 3, Mode: config.KeyPermissive, Window: time.Minute}
+	a, err := newAuth(k)
+	require.NoError(t, err)
+	before := a.status()
+	assert.Equal(t, "permissive", before.Mode)
+	assert.Equal(t, uint8(3), before.Signs.ID)
+	require.NoError(t, os.Remove(file))
+	assert.ErrorContains(t, a.set(k), file)
+	assert.Same(t, before, a.status(), "with an error nothing has changed")
+	_, _, _ = keepvip(t, "key", "generate", "--out", file)
+	require.NoError(t, a.set(k))
+	assert.NotEqual(t, before.Signs.Fingerprint, a.status().Signs.Fingerprint)
+	require.NoError(t, a.set(config.Key{}))
+	assert.Nil(t, a.status())
 }

@@ -49,7 +49,7 @@ func newManifestPod() *cobra.Command {
 // podOf is what the manifest needs of the configuration.
 func podOf(cfg *config.Config, image string, inline bool) kubeadm.PodConfig {
 	pod := kubeadm.PodConfig{
-		Image: image, Args: cfg.Args(), KeyFile: cfg.KeyFile,
+		Image: image, Args: cfg.Args(), KeyFile: cfg.Key.File,
 		Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics,
 	}
 	switch {
@@ -59,7 +59,13 @@ func podOf(cfg *config.Config, image string, inline bool) kubeadm.PodConfig {
 	default:
 		pod.ConfigFile = cfg.Path
 	}
+	for _, k := range cfg.Key.Accept {
+		pod.SecretFiles = append(pod.SecretFiles, k.File)
+	}
 	for _, v := range cfg.VIPs {
+		if v.VRRP.PasswordFile != "" {
+			pod.SecretFiles = append(pod.SecretFiles, v.VRRP.PasswordFile)
+		}
 		if v.Check.CA != "" {
 			pod.CAFiles = append(pod.CAFiles, v.Check.CA)
 		}

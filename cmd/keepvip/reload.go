@@ -19,6 +19,7 @@ type reloaded struct {
 	Removed   []string `json:"removed"`
 	Changed   []string `json:"changed"`   // in place
 	Recreated []string `json:"recreated"` // with a new election
+	Live      []string `json:"live"`      // keys of the process that it has taken over
 	Restart   []string `json:"restart"`   // keys that only a new process takes over
 }
 
@@ -30,6 +31,7 @@ func (d *daemon) reload() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.build.crowd = len(virtualAddresses(next))
 	changes := config.Diff(d.cfg, next)
 	delta, done, err := d.delta(changes)
 	if err != nil {
@@ -38,17 +40,24 @@ func (d *daemon) reload() (any, error) {
 	if err := d.host.fits(next); err != nil {
 		return nil, err
 	}
+	// Last of what can fail. The files may have new contents under their old names.
+	if err := d.auth.set(next.Key); err != nil {
+		return nil, err
+	}
 	d.host.setVirtual(virtualAddresses(next))
 	d.agent.Apply(delta)
 	d.cfg = next
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
-		"changed", done.Changed, "recreated", done.Recreated, "restart", done.Restart)
+		"changed", done.Changed, "recreated", done.Recreated, "live", done.Live, "restart", done.Restart)
 	return done, nil
 }
 
 // delta turns what differs into what the agent has to do.
 func (d *daemon) delta(c config.Changes) (agent.Delta, reloaded, error) {
-	done := reloaded{Restart: c.Restart}
+	done := reloaded{
+		Added: []string{}, Removed: []string{}, Changed: []string{}, Recreated: []string{},
+		Live: append([]string{}, c.Live...), Restart: append([]string{}, c.Restart...),
+	}
 	var add, adjust []config.VIP
 	for _, v := range c.Removed {
 		done.Removed = append(done.Removed, v.Name)

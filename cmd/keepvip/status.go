@@ -49,6 +49,9 @@ func newStatus() *cobra.Command {
 func (d statusDoc) text(now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, keepvip %s\n", d.Node, d.Version)
+	if d.Key != nil {
+		fmt.Fprintf(&b, "key %d (%s), %s\n", d.Key.Signs.ID, d.Key.Signs.Fingerprint, d.Key.Mode)
+	}
 	for _, v := range d.VIPs {
 		writeVIP(&b, v, now)
 	}
@@ -77,6 +80,18 @@ func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
 		}
 		fmt.Fprintf(b, "  %-9s %s\n", label, memberText(m, now))
 	}
+	for _, r := range v.Rejected {
+		if r.Acute(now) {
+			fmt.Fprintf(b, "  %-9s from %s, %d times: %s; %s\n", rejectedWord(r), r.From, r.Count, r.Error, r.Remedy)
+		}
+	}
+}
+
+func rejectedWord(r agent.Rejection) string {
+	if r.Permitted {
+		return "DOUBTFUL"
+	}
+	return "REJECTED"
 }
 
 func joined(ps []netip.Prefix) string {
@@ -152,6 +167,9 @@ func memberText(m agent.Member, now time.Time) string {
 	}
 	if m.LastHeard != nil {
 		out += ", heard " + ago(now, *m.LastHeard) + " ago"
+	}
+	if m.Note != "" {
+		out += "; " + m.Note
 	}
 	return out
 }

@@ -10,10 +10,11 @@ import (
 type statusDoc struct {
 	Version string         `json:"version"`
 	Node    string         `json:"node"`
+	Key     *keyStatus     `json:"key,omitempty"` // absent without one
 	VIPs    []agent.Status `json:"vips"`
 }
 
 func (d *daemon) status() any {
 	node, _ := os.Hostname() // a node without a name is shown without
-	return statusDoc{Version: version, Node: node, VIPs: d.agent.Status()}
+	return statusDoc{Version: version, Node: node, Key: d.auth.status(), VIPs: d.agent.Status()}
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -100,7 +101,7 @@ func TestBindThatFailsLeavesNothingAndTellsTheElector(t *testing.T) {
 	})
 }
 
-func TestRivalIsAnsweredByAnnouncingTwice(t *testing.T) {
+func TestRivalIsAnsweredByAnnouncingAgain(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
@@ -110,6 +111,19 @@ func TestRivalIsAnsweredByAnnouncingTwice(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
 		assert.Equal(t, []string{"announce 2"}, b.host.take())
+	})
+}
+
+// A loop that spun would keep time from passing in the bubble, and the test from ending.
+func TestLoopSleepsAfterItsTenure(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Active, election.Backup, nodeB))
+		b.host.take()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Empty(t, b.host.take())
 	})
 }
 
@@ -253,6 +267,7 @@ func TestAdjustChangesTheAddressesInPlace(t *testing.T) {
 		assert.Contains(t, did, "del fd77::100/128 2")
 		assert.NotContains(t, did, "del 10.77.0.100/32 2")
 		assert.Equal(t, 1, adjusted)
+		assert.Zero(t, b.Status()[0].Counters.Restored, "nobody had taken it away")
 		assert.Empty(t, b.electors, "no new election")
 	})
 }
@@ -268,6 +283,46 @@ func TestAnnounceNamesWhatIsNotHeld(t *testing.T) {
 		require.NoError(t, b.Announce("apiserver"))
 		assert.Equal(t, []string{"announce 2"}, b.host.take())
 	})
+}
+
+func TestStatusAndMetricsShowWhatIsRejected(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		remedied := func(from netip.Addr, age time.Duration) election.Rejection {
+			return election.Rejection{
+				Source: from, Reason: "hmac", Text: "wrong", Remedy: "another key", Count: 7, Last: time.Now().Add(-age),
+			}
+		}
+		e.mu.Lock()
+		e.status.Rejected = []election.Rejection{
+			remedied(nodeB, 0), remedied(nodeA, time.Minute), {Source: nodeA, Reason: "checksum", Last: time.Now()},
+		}
+		e.status.Counters.Rejected = map[string]uint64{"hmac": 14, "checksum": 1}
+		e.mu.Unlock()
+		s := b.Status()[0]
+		require.Len(t, s.Rejected, 3)
+		assert.Equal(t, Rejection{From: "10.77.0.12", Reason: "hmac", Error: "wrong", Remedy: "another key", Count: 7, Last: s.Rejected[0].Last}, s.Rejected[0])
+		assert.Equal(t, []float64{1}, values(t, b.Agent, "keepvip_adverts_rejected_acute"))
+		assert.Equal(t, []float64{1, 14}, values(t, b.Agent, "keepvip_adverts_rejected_total"))
+	})
+}
+
+// values are a metric's, in the order of its labels.
+func values(t *testing.T, a *Agent, name string) []float64 {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	require.NoError(t, reg.Register(NewCollector(a)))
+	families, err := reg.Gather()
+	require.NoError(t, err)
+	var out []float64
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				out = append(out, m.GetGauge().GetValue()+m.GetCounter().GetValue())
+			}
+		}
+	}
+	return out
 }
 
 func TestPlan(t *testing.T) {

@@ -4,8 +4,12 @@ import "time"
 
 // arm sets the timer to whatever is due next.
 func (l *loop) arm() {
-	next, _ := l.in.Schedule.Next()
-	for _, t := range append(l.nextWatch(), l.again, l.renewal, l.refence) {
+	next, running := l.in.Schedule.Next()
+	if !running {
+		// What a stopped schedule returns is past, and would make the loop spin.
+		next = time.Time{}
+	}
+	for _, t := range append(l.nextWatch(), l.insist.next, l.renewal, l.refence) {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t
 		}
@@ -19,10 +23,7 @@ func (l *loop) arm() {
 
 // announceDue announces what is due; one announcement serves everything that is due at once.
 func (l *loop) announceDue(now time.Time) {
-	again := !l.again.IsZero() && !now.Before(l.again)
-	if again {
-		l.again = time.Time{}
-	}
+	again := l.insist.due(now)
 	if due := l.in.Schedule.Due(now); (due || again) && l.tenured() {
 		l.send()
 	}

@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"net/netip"
-
-	"github.com/keepvip/keepvip/election"
 )
 
 // startCheck runs the instance's check until unchecks is called.
@@ -70,10 +68,10 @@ func (l *loop) adjust(ctx context.Context, in Instance) {
 	}
 	l.adjustFence(old)
 	l.adjustLookout()
-	if l.state() == election.Active {
+	if l.tenured() {
+		l.settle(holdBind)
 		l.restartAnnouncing()
 	}
-	l.correct()
 }
 
 // dropFormer removes addresses that are not in the list any more.

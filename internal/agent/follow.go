@@ -43,7 +43,7 @@ func (l *loop) take(c election.Change) error {
 	l.shared = true
 	l.note(c.To, c.Reason)
 	l.restartAnnouncing()
-	l.renewal = time.Now().Add(l.in.Valid() / 3)
+	l.renewal = l.in.renewAfter(time.Now())
 	if l.fence != nil {
 		l.fence.hold()
 	}
@@ -62,7 +62,7 @@ func (l *loop) bind() error {
 }
 
 func (l *loop) release(c election.Change) error {
-	l.again = time.Time{}
+	l.insist.stop()
 	l.in.Schedule.Stop()
 	err := l.letGo()
 	l.note(c.To, c.Reason)
@@ -83,10 +83,13 @@ func (l *loop) unbind() error {
 
 // outlive announces after a rival was heard: whoever remains Active announces last.
 func (l *loop) outlive(c election.Change) error {
-	now := time.Now()
-	l.send()
-	l.again = now.Add(c.Again)
-	l.logChange(c)
+	announce, first := l.insist.hear(time.Now(), c.Again)
+	if announce {
+		l.send()
+	}
+	if first {
+		l.logChange(c)
+	}
 	return nil
 }
 
@@ -139,7 +142,9 @@ func (l *loop) correct() {
 	if l.state() == election.Active && !l.tenured() {
 		return
 	}
-	l.settle(l.wanted(l.state()))
+	if l.settle(l.wanted(l.state())) {
+		l.restored()
+	}
 }
 
 func (l *loop) state() election.State {
@@ -148,8 +153,9 @@ func (l *loop) state() election.State {
 	return l.view.state
 }
 
-// settle plans and carries out. What cannot be done now is tried again at the next event.
-func (l *loop) settle(want holding) {
+// settle plans and carries out, and tells whether it added an address. What cannot be done now is tried
+// again at the next event.
+func (l *loop) settle(want holding) bool {
 	var missing []netip.Prefix
 	for _, s := range plan(want, l.place.Index, l.in.Addresses, l.host.Bound(l.in.Addresses)) {
 		if s.add {
@@ -159,13 +165,11 @@ func (l *loop) settle(want holding) {
 		}
 	}
 	if len(missing) == 0 {
-		return
+		return false
 	}
-	if err := l.host.Bind(l.place.Index, missing, l.in.Valid()); err != nil {
-		l.uncorrected(err)
-		return
-	}
-	l.restored()
+	err := l.host.Bind(l.place.Index, missing, l.in.Valid())
+	l.uncorrected(err)
+	return err == nil
 }
 
 func (l *loop) uncorrected(err error) {

@@ -37,6 +37,8 @@ type Instance struct {
 	Checked func() Verdict
 	// ReleaseWhenIll keeps an ill node out altogether. Otherwise it only comes last.
 	ReleaseWhenIll bool
+	// Crowd is how many addresses this process keeps in all; no less than this instance's own.
+	Crowd int
 	// ProbeFirst keeps this node from being the first to bind the addresses while a host outside the
 	// election claims one of them. It never counts once a holder was heard.
 	ProbeFirst bool
@@ -116,7 +118,14 @@ func (in *Instance) Valid() time.Duration {
 			n6++
 		}
 	}
-	rounds := (len(in.Addresses) + perValid - 1) / perValid
+	rounds := (max(len(in.Addresses), in.Crowd) + perValid - 1) / perValid
 	valid := max(min(validLeast*time.Duration(rounds), validMost), n6*n6*validSquare)
 	return valid.Truncate(time.Second)
+}
+
+// renewAfter is when the addresses are renewed next: a third of their life later at most, and for all instances at
+// the same moment, so that one look at the host serves them all.
+func (in *Instance) renewAfter(now time.Time) time.Time {
+	every := in.Valid() / 3
+	return now.Add(every - time.Duration(now.UnixNano())%every)
 }

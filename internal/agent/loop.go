@@ -37,7 +37,7 @@ type loop struct {
 	elector  election.Elector
 	place    Place
 	verdict  Verdict
-	again    time.Time // after a rival: announce once more
+	insist   insistence
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease
@@ -183,6 +183,7 @@ func (l *loop) term(ctx context.Context) error {
 			ask <- l.announceNow()
 		case <-l.beats.C:
 			l.alive()
+			l.correct() // what failed before is tried again
 		}
 	}
 }

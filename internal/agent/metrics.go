@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -31,6 +33,7 @@ var (
 	descSendErrors = desc("advert_send_errors_total", "VRRP advertisements that the kernel refused to send.")
 	descReceived   = desc("adverts_received_total", "VRRP advertisements taken into account.")
 	descRejected   = desc("adverts_rejected_total", "VRRP advertisements not taken into account.", "reason")
+	descAcute      = desc("adverts_rejected_acute", "Senders whose advertisements were refused in the last minute for a reason that an operator has to act on.")
 	descChanges    = desc("transitions_total", "Changes of state in the present term.")
 	descTakeovers  = desc("takeovers_total", "Times this node became Active in the present term.")
 	descRivals     = desc("rivals_total", "Advertisements of a rival heard while Active.")
@@ -68,6 +71,7 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	gauge(descEligible, truth(s.Eligible))
 	gauge(descPriority, float64(s.Priority))
 	gauge(descMembers, float64(len(s.Members)))
+	gauge(descAcute, float64(acute(s.Rejected)))
 	gauge(descFenced, truth(s.Fence.Standing))
 	gauge(descConflicts, float64(len(s.Conflicts)))
 	if s.Check != nil && s.Check.State != "unknown" {
@@ -96,6 +100,16 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 		counter(descProbes, s.Check.Probes)
 		counter(descFailures, s.Check.Failures)
 	}
+}
+
+func acute(list []Rejection) int {
+	senders := map[string]bool{}
+	for _, r := range list {
+		if r.Acute(time.Now()) {
+			senders[r.From] = true
+		}
+	}
+	return len(senders)
 }
 
 func truth(b bool) float64 {

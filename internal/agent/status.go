@@ -22,10 +22,28 @@ type Status struct {
 	VRID      uint8          `json:"vrid,omitempty"`  // of the Virtual Router
 	Check     *CheckStatus   `json:"check,omitempty"` // absent when nothing is checked
 	Fence     FenceStatus    `json:"fence"`
-	Members   []Member       `json:"members"`   // this node and those it has heard
-	Conflicts []Conflict     `json:"conflicts"` // hosts outside the election that claim an address
+	Members   []Member       `json:"members"`            // this node and those it has heard
+	Rejected  []Rejection    `json:"rejected,omitempty"` // what was not taken into account, the newest first
+	Conflicts []Conflict     `json:"conflicts"`          // hosts outside the election that claim an address
 	Counters  Counters       `json:"counters"`
 }
+
+// Rejection is what was refused of one sender for one reason.
+type Rejection struct {
+	From      string    `json:"from"`                // empty when it is about the socket
+	Reason    string    `json:"reason"`              // as in the counters
+	Permitted bool      `json:"permitted,omitempty"` // it was taken nevertheless
+	Error     string    `json:"error"`
+	Remedy    string    `json:"remedy,omitempty"` // absent when nobody has to act
+	Count     uint64    `json:"count"`
+	Last      time.Time `json:"last"`
+}
+
+// recently is for how long a rejection counts as something that is wrong now.
+const recently = time.Minute
+
+// Acute tells that an operator has to act on something that still happens.
+func (r Rejection) Acute(now time.Time) bool { return r.Remedy != "" && now.Sub(r.Last) < recently }
 
 // CheckStatus is the newest verdict of a health check.
 type CheckStatus struct {
@@ -46,6 +64,7 @@ type Member struct {
 	Priority  uint8      `json:"priority"`
 	State     string     `json:"state"`
 	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node
+	Note      string     `json:"note,omitempty"`      // what is odd about it
 }
 
 // Counters count since the instance was added; those of the election since its newest term began.
@@ -109,6 +128,9 @@ func (s *Status) add(e election.Status) {
 	for _, m := range e.Members {
 		s.Members = append(s.Members, member(m))
 	}
+	for _, r := range e.Rejected {
+		s.Rejected = append(s.Rejected, rejection(r))
+	}
 	c := &s.Counters
 	c.AdvertsSent, c.AdvertSendErrors = e.Counters.Sent, e.Counters.SendErrors
 	c.AdvertsReceived, c.AdvertsRejected = e.Counters.Received, e.Counters.Rejected
@@ -116,10 +138,18 @@ func (s *Status) add(e election.Status) {
 }
 
 func member(m election.Member) Member {
-	out := Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String()}
+	out := Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note}
 	if !m.Self {
 		at := m.LastHeard
 		out.LastHeard = &at
+	}
+	return out
+}
+
+func rejection(r election.Rejection) Rejection {
+	out := Rejection{Reason: r.Reason, Permitted: r.Permitted, Error: r.Text, Remedy: r.Remedy, Count: r.Count, Last: r.Last}
+	if r.Source.IsValid() {
+		out.From = r.Source.String()
 	}
 	return out
 }

@@ -82,7 +82,7 @@ func (l *loop) renew(now time.Time) {
 	if l.renewal.IsZero() || now.Before(l.renewal) {
 		return
 	}
-	l.renewal = now.Add(l.in.Valid() / 3)
+	l.renewal = l.in.renewAfter(now)
 	if !l.tenured() {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 // Config is a complete, validated configuration.
 type Config struct {
 	VIPs     []VIP
-	KeyFile  string // "" without a key
+	Key      Key
 	Port     uint16 // UDP and TCP between members
 	Raft     Raft
 	Socket   string
@@ -34,6 +34,7 @@ type VIP struct {
 	VRRP      VRRP
 	Announce  Announce
 	Check     Check
+	Checks    []ListedCheck // in place of Check when not empty
 
 	OnConflict      OnConflict
 	ProbeBeforeBind bool
@@ -63,7 +64,39 @@ type VRRP struct {
 	PreemptDelay          time.Duration
 	Peers                 []netip.Addr // unicast when not empty; may contain this node's own address
 	Checksum              Checksum
+	DownTimerAdverts      int           // advertisements that may be missed
+	StartupDelay          time.Duration // before the Active_Down_Timer of a node that starts
+	StartupInterval       time.Duration // the longest interval another router may have; 0: AdvertisementInterval
+	Owner                 bool          // the address owner, with priority 255 in place of Priority
+	AnyAddresses          bool          // any list of addresses is of this cluster
+	PasswordFile          string        // version 2: the file of the password; "" for none
+	Password              string        // its contents, as loaded; at most 8 bytes
 }
+
+// Key is the shared key and what is done with it.
+type Key struct {
+	File   string // "" without a key
+	ID     uint8
+	Mode   KeyMode
+	Window time.Duration
+	Accept []KeyRef // further keys that are accepted, but do not sign
+}
+
+// KeyRef is a key by its file.
+type KeyRef struct {
+	ID   uint8
+	File string
+}
+
+// KeyMode says how much a node insists on authentication.
+type KeyMode string
+
+// The modes.
+const (
+	KeyEnforce     KeyMode = "enforce"
+	KeyPermissive  KeyMode = "permissive"
+	KeyReceiveOnly KeyMode = "receive-only"
+)
 
 // Announce is about gratuitous ARP and unsolicited neighbour advertisements.
 type Announce struct {

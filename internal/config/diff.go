@@ -1,12 +1,17 @@
 package config
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Changes is what a reload has to do to get from one configuration to the next. VIPs are the same when their names are.
 type Changes struct {
 	Added   []VIP
 	Removed []VIP
 	Changed []VIPChange
+	// Live lists the keys of the process whose new values a running one takes over.
+	Live []string
 	// Restart lists the keys whose new values only a new process uses; the old values stay in force until then.
 	Restart []string
 }
@@ -21,14 +26,18 @@ type VIPChange struct {
 
 // Empty tells that nothing differs.
 func (c Changes) Empty() bool {
-	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Restart) == 0
+	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Live)+len(c.Restart) == 0
 }
 
 // Diff compares two validated configurations, in the order of the table and of the new file.
 func Diff(before, after *Config) Changes {
 	var d Changes
 	for _, o := range table {
-		if !o.PerVIP() && o.differs(target{config: before}, target{config: after}) {
+		switch {
+		case o.PerVIP() || !o.differs(target{config: before}, target{config: after}):
+		case o.Reload == Live:
+			d.Live = append(d.Live, o.Key)
+		default:
 			d.Restart = append(d.Restart, o.Key)
 		}
 	}
@@ -57,6 +66,12 @@ func diffVIP(before, after VIP) VIPChange {
 			c.Keys = append(c.Keys, o.Key)
 			c.Recreate = c.Recreate || o.Reload == Recreate
 		}
+	}
+	if before.VRRP.Password != after.VRRP.Password && before.VRRP.PasswordFile == after.VRRP.PasswordFile {
+		c.Keys = append(c.Keys, "vips[].vrrp.passwordFile") // another text in the same file
+	}
+	if !reflect.DeepEqual(before.Checks, after.Checks) {
+		c.Keys = append(c.Keys, vipsKey+"[]."+checksKey)
 	}
 	// A socket has one family.
 	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() {

@@ -73,3 +73,16 @@ func TestDiffOfTheSet(t *testing.T) {
 	assert.False(t, d.Empty())
 	assert.Equal(t, Changes{Restart: []string{"socket"}}, Diff(load(t, "vips: [{addresses: [10.77.0.1]}]\n"), load(t, "vips: [{addresses: [10.77.0.1]}]\nsocket: /x\n")))
 }
+
+func TestDiffOfKeysIsLive(t *testing.T) {
+	const vips = "vips: [{addresses: [10.77.0.1]}]\n"
+	in := inFile(vips + "key: {file: /a}\n")
+	in.Elsewhere = true
+	before, err := Load(in)
+	require.NoError(t, err)
+	in = inFile(vips + "key: {file: /b, id: 2, accept: [1=/a], mode: permissive}\n")
+	in.Elsewhere = true
+	after, err := Load(in)
+	require.NoError(t, err)
+	assert.Equal(t, Changes{Live: []string{"key.file", "key.id", "key.accept", "key.mode"}}, Diff(before, after))
+}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -18,14 +19,7 @@ const (
 // LoadKey reads a shared key: 32 to 64 bytes written in hex or base64, white space around it ignored. The file must be
 // regular and neither readable nor writable by group or others. Errors name the path and the remedy, never the contents.
 func LoadKey(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("key file %s: %w", path, plain(err))
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("key file %s: mode %04o, want 0600: chmod 600 %s", path, mode, path)
-	}
-	data, err := readFile(path, maxKeyFile)
+	data, err := readSecret(path)
 	if err != nil {
 		return nil, fmt.Errorf("key file %s: %w", path, err)
 	}
@@ -34,6 +28,18 @@ func LoadKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("key file %s: %w", path, err)
 	}
 	return key, nil
+}
+
+// readSecret reads a file that nobody but its owner may read.
+func readSecret(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("mode %04o, want 0600: chmod 600 %s", mode, path)
+	}
+	return readFile(path, maxKeyFile)
 }
 
 // decodeKey tries hex first: a hex key is also valid base64, of another length.
@@ -45,22 +51,88 @@ func decodeKey(data []byte) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, errors.New("neither hex nor base64, want 32 to 64 bytes such as from: openssl rand -hex 32")
+		return nil, errors.New("neither hex nor base64, want 32 to 64 bytes such as from: keepvip key generate")
 	case len(key) < minKey || len(key) > maxKey:
-		return nil, fmt.Errorf("%d bytes, want %d to %d such as from: openssl rand -hex 32", len(key), minKey, maxKey)
+		return nil, fmt.Errorf("%d bytes, want %d to %d such as from: keepvip key generate", len(key), minKey, maxKey)
 	}
 	return key, nil
 }
 
-func (c *Config) checkKeyFile() error {
-	if c.KeyFile == "" {
-		return nil
+// Secret is a key with its number.
+type Secret struct {
+	ID    uint8
+	Bytes []byte
+}
+
+// Load reads all keys, the one that signs first; none without a key.
+func (k Key) Load() ([]Secret, error) {
+	if k.File == "" {
+		return nil, nil
 	}
-	_, err := LoadKey(c.KeyFile)
-	if err == nil {
-		return nil
+	var out []Secret
+	var errs []error
+	for _, ref := range append([]KeyRef{{ID: k.ID, File: k.File}}, k.Accept...) {
+		secret, err := LoadKey(ref.File)
+		errs = append(errs, err)
+		out = append(out, Secret{ID: ref.ID, Bytes: secret})
 	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// NewKey is a random key as a key file has it.
+func NewKey() []byte {
+	var key [minKey]byte
+	_, _ = rand.Read(key[:]) // never fails
+	return []byte(hex.EncodeToString(key[:]) + "\n")
+}
+
+// checkKey refuses what does not fit together.
+func (c *Config) checkKey(ps *problems) {
+	k := c.Key
+	if k.File == "" {
+		for _, key := range []string{"key.id", "key.accept", "key.mode", "key.window"} {
+			if o := c.Origin(key); o.Source != Default {
+				ps.add(o, key, "set without key.file, want both or neither")
+			}
+		}
+		return
+	}
+	seen := map[uint8]bool{k.ID: true}
+	for _, ref := range k.Accept {
+		if seen[ref.ID] {
+			ps.add(c.Origin("key.accept"), "key.accept", "key id %d stands twice (key.id is %d), want each once", ref.ID, k.ID)
+		}
+		seen[ref.ID] = true
+	}
+}
+
+// checkFiles reads the secrets that the configuration names, and looks for the programs.
+func (c *Config) checkFiles() error {
 	var ps problems
-	ps.add(c.Origin("key.file"), "key.file", "%v", err)
+	if c.Key.File != "" {
+		if _, err := LoadKey(c.Key.File); err != nil {
+			ps.add(c.Origin("key.file"), "key.file", "%v", err)
+		}
+	}
+	for _, ref := range c.Key.Accept {
+		if _, err := LoadKey(ref.File); err != nil {
+			ps.add(c.Origin("key.accept"), "key.accept", "%v", err)
+		}
+	}
+	for i := range c.VIPs {
+		v := &c.VIPs[i].VRRP
+		if v.PasswordFile == "" {
+			continue
+		}
+		key := fmt.Sprintf("%s[%d].vrrp.passwordFile", vipsKey, i)
+		var err error
+		if v.Password, err = loadPassword(v.PasswordFile); err != nil {
+			ps.add(c.Origin(key), key, "%v", err)
+		}
+	}
+	c.checkPrograms(&ps)
 	return ps.err()
 }

@@ -152,3 +152,21 @@ func path(most int) kind[string] {
 		return nil
 	})
 }
+
+// keyRef reads ID=PATH.
+func keyRef() kind[KeyRef] {
+	file := path(maxPath)
+	return kind[KeyRef]{
+		name: "ID=PATH", tags: []string{tagString}, schema: map[string]any{"type": "string", "pattern": "^[0-9]{1,3}=."},
+		parse: func(s string) (KeyRef, error) {
+			id, name, ok := strings.Cut(s, "=")
+			n, err := strconv.ParseUint(id, 10, 8)
+			if !ok || err != nil {
+				return KeyRef{}, fmt.Errorf("%s, want ID=PATH with an ID from 0 to 255, such as 2=/etc/keepvip/key.2", show(s))
+			}
+			name, err = file.parse(name)
+			return KeyRef{ID: uint8(n), File: name}, err
+		},
+		format: func(k KeyRef) string { return fmt.Sprintf("%d=%s", k.ID, k.File) },
+	}
+}

@@ -26,7 +26,7 @@ func TestLoadFlagsDescribeOneVIP(t *testing.T) {
 	v := c.VIPs[0]
 	assert.Equal(t, "apiserver", v.Name)
 	assert.Equal(t, prefixes("10.77.0.100/32", "fd77::100/64"), v.Addresses)
-	assert.Equal(t, VRRP{ID: 51, Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, Checksum: ChecksumPseudoHeader}, v.VRRP)
+	assert.Equal(t, VRRP{ID: 51, Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3}, v.VRRP)
 	assert.True(t, v.Check.None())
 }
 
@@ -35,7 +35,7 @@ func TestLoadDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, VIP{
 		Name: "apiserver", Addresses: prefixes("10.77.0.100/32"), Election: ElectionVRRP, Priority: 100,
-		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, Checksum: ChecksumPseudoHeader},
+		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3},
 		Announce:   Announce{Refresh: time.Minute},
 		OnConflict: Defend, ProbeBeforeBind: true,
 		Check: Check{
@@ -46,6 +46,7 @@ func TestLoadDefaults(t *testing.T) {
 	assert.False(t, c.VIPs[0].Check.None())
 	assert.Equal(t, "/run/keepvip/keepvip.sock /var/lib/keepvip 127.0.0.1:9645", strings.Join([]string{c.Socket, c.StateDir, c.Metrics}, " "))
 	assert.Equal(t, uint16(9646), c.Port)
+	assert.Equal(t, Key{ID: 1, Mode: KeyEnforce, Window: time.Minute}, c.Key)
 	assert.Equal(t, Log{Level: LogInfo, Format: LogText}, c.Log)
 	assert.Empty(t, c.Path)
 	assert.Empty(t, c.Warnings)
@@ -54,7 +55,7 @@ func TestLoadDefaults(t *testing.T) {
 func TestLoadExampleOfTheReference(t *testing.T) {
 	c, err := Load(Input{Env: []string{EnvInline + "=" + Example}, Elsewhere: true})
 	require.NoError(t, err)
-	assert.Equal(t, "/etc/keepvip/key", c.KeyFile)
+	assert.Equal(t, "/etc/keepvip/key", c.Key.File)
 	assert.Equal(t, EnvInline, c.Path)
 	assert.Equal(t, Example, string(c.File))
 	v, found := c.VIP("registry")

@@ -70,6 +70,36 @@ func vipOptions() []Option {
 			binding: one(duration(0, 1000*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.vip.VRRP.PreemptDelay }),
 		},
 		{
+			Key: "vips[].vrrp.downTimerAdverts", Flag: "down-timer-adverts", Default: "3", Reload: Live,
+			Help:    "After how many missed advertisements a holder counts as dead; the same on all nodes",
+			binding: one(number(1, 100), func(t target) *int { return &t.vip.VRRP.DownTimerAdverts }),
+		},
+		{
+			Key: "vips[].vrrp.startupDelay", Flag: "startup-delay", Default: "0s", Reload: Live,
+			Help:    "How long a node that starts only listens, before the time begins after which it takes over",
+			binding: one(duration(0, 1000*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.vip.VRRP.StartupDelay }),
+		},
+		{
+			Key: "vips[].vrrp.startupInterval", Flag: "startup-interval", Default: "0s", Reload: Live,
+			Help:    "The longest interval that another router may have when this node starts; set it while the interval is being made shorter by restarting node after node (a reload does not need it)",
+			binding: one(duration(0, 40950*time.Millisecond, 10*time.Millisecond), func(t target) *time.Duration { return &t.vip.VRRP.StartupInterval }),
+		},
+		{
+			Key: "vips[].vrrp.owner", Flag: "owner", Default: "false", Reload: Live,
+			Help:    "This node is the address owner: priority 255, Active at once when it starts, above all others; on one node at most (RFC 9568 section 8.3.2)",
+			binding: one(boolean(), func(t target) *bool { return &t.vip.VRRP.Owner }),
+		},
+		{
+			Key: "vips[].vrrp.anyAddresses", Flag: "any-addresses", Default: "false", Reload: Recreate,
+			Help:    "Take every advertisement with this VRID for this cluster's, as RFC 9568 has it, also when it shares no address with the list here; without it such a one is another cluster's, and ignored",
+			binding: one(boolean(), func(t target) *bool { return &t.vip.VRRP.AnyAddresses }),
+		},
+		{
+			Key: "vips[].vrrp.passwordFile", Flag: "password-file", Reload: Live,
+			Help:    "File with the password of VRRP version 2, at most 8 characters; it travels readable in every advertisement and is no security, only for routers that insist on it",
+			binding: one(path(maxPath), func(t target) *string { return &t.vip.VRRP.PasswordFile }),
+		},
+		{
 			Key: "vips[].vrrp.peers", Flag: "peer", Reload: Recreate,
 			Help:    "The nodes' own addresses: advertisements go to each of them instead of the multicast group; the list may be the same on all nodes",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.VRRP.Peers }),
@@ -135,9 +165,29 @@ func checkOptions() []Option {
 func processOptions() []Option {
 	return []Option{
 		{
-			Key: "key.file", Flag: "key-file", Reload: Restart,
-			Help:    "File with the shared key: 32 to 64 bytes in hex or base64, readable by its owner alone",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.KeyFile }),
+			Key: "key.file", Flag: "key-file", Reload: Live,
+			Help:    "File with the shared key: 32 to 64 bytes in hex or base64, readable by its owner alone; with it every advertisement is signed, and needs a signature",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.Key.File }),
+		},
+		{
+			Key: "key.id", Flag: "key-id", Default: "1", Reload: Live,
+			Help:    "The number of that key in advertisements, by which receivers find it",
+			binding: one(number[uint8](0, 255), func(t target) *uint8 { return &t.config.Key.ID }),
+		},
+		{
+			Key: "key.accept", Flag: "key-accept", Reload: Live,
+			Help:    "Further keys that are accepted but do not sign, each as ID=PATH: while the key is being changed",
+			binding: many(keyRef(), func(t target) *[]KeyRef { return &t.config.Key.Accept }),
+		},
+		{
+			Key: "key.mode", Flag: "key-mode", Default: string(KeyEnforce), Reload: Live,
+			Help:    "enforce: sign, and refuse what is not signed; permissive: sign, take everything, and say what enforce would refuse; receive-only: as permissive, without signing. Only enforce protects",
+			binding: one(enum(KeyEnforce, KeyPermissive, KeyReceiveOnly), func(t target) *KeyMode { return &t.config.Key.Mode }),
+		},
+		{
+			Key: "key.window", Flag: "key-window", Default: "1m0s", Reload: Live,
+			Help:    "How far the clock of a node may be from the clock here when it is first heard; afterwards only its growing sequence counts",
+			binding: one(duration(time.Second, time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.config.Key.Window }),
 		},
 		{
 			Key: "port", Flag: "port", Default: "9646", Reload: Restart,

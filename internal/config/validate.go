@@ -16,6 +16,9 @@ const (
 	maxAddresses = 2000 // bound within a fraction of the time of an election, and renewed every 20 s
 )
 
+// minSilence is the shortest silence after which a holder may count as dead.
+const minSilence = 30 * time.Millisecond
+
 // Validate checks what spans several values. The error joins one [Problem] for each thing wrong.
 func (c *Config) Validate() error {
 	var ps problems
@@ -28,7 +31,9 @@ func (c *Config) Validate() error {
 		v.election()
 		v.vrrp()
 		v.health()
+		v.listedChecks()
 	}
+	c.checkKey(&ps)
 	c.validateNames(&ps)
 	c.validateUnique(&ps)
 	c.validateVRIDs(&ps)
@@ -87,6 +92,15 @@ func (k check) vrrp() {
 		if len(k.v.Addresses) > 0 && k.v.Addresses[0].Addr().Is6() {
 			k.fail("vrrp.version", "2 with an IPv6 address first, want 3")
 		}
+	} else if r.PasswordFile != "" {
+		k.fail("vrrp.passwordFile", "set with vrrp.version %d, which has no password, want vrrp.version 2 or a key instead", r.Version)
+	}
+	if r.PasswordFile != "" && k.c.Key.File != "" {
+		k.fail("vrrp.passwordFile", "set beside key.file, want one of them: a key makes the password useless")
+	}
+	// The lease of the fence is this time less 10 ms, and has to outlast a late advertisement.
+	if silence := time.Duration(r.DownTimerAdverts) * r.AdvertisementInterval; silence < minSilence {
+		k.fail("vrrp.downTimerAdverts", "%d of %v, want at least %v in all", r.DownTimerAdverts, r.AdvertisementInterval, minSilence)
 	}
 	if r.PreemptDelay > 0 && !r.Preempt {
 		k.fail("vrrp.preemptDelay", "%v without preemption, want vrrp.preempt true or no delay", r.PreemptDelay)

@@ -113,7 +113,7 @@ func lifetime(valid time.Duration) (uint32, error) {
 
 // do sends one request to rtnetlink and waits for the kernel's verdict.
 func (h *Handle) do(kind, flags int, data ...nl.NetlinkRequestData) error {
-	_, err := h.request(kind, flags|unix.NLM_F_ACK, data).Execute(unix.NETLINK_ROUTE, 0)
+	_, err := execute(h.request(kind, flags|unix.NLM_F_ACK, data), unix.NETLINK_ROUTE, 0)
 	return err
 }
 

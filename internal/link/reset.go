@@ -50,7 +50,7 @@ func (d *diag) execute(kind, flags int, data message) ([][]byte, error) {
 	r := nl.NewNetlinkRequest(kind, flags)
 	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_INET_DIAG: d.handle}
 	r.AddData(data)
-	return r.Execute(unix.NETLINK_INET_DIAG, 0)
+	return execute(r, unix.NETLINK_INET_DIAG, 0)
 }
 
 func (d *diag) reset(family byte, addrs []netip.Addr, wanted map[netip.Addr]bool) (n int, err error) {

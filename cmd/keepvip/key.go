@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/config"
+)
+
+func newKey() *cobra.Command {
+	cmd := &cobra.Command{Use: "key", Short: "Make or compare the shared key"}
+	cmd.AddCommand(newKeyGenerate(), newKeyFingerprint())
+	return cmd
+}
+
+func newKeyGenerate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "generate",
+		Short:   "Make a random key",
+		Long:    "Makes a random key of 32 bytes and prints it in hex, or writes it to a new file that only its owner can read.",
+		Example: "  keepvip key generate --out /etc/keepvip/key",
+		Args:    cobra.NoArgs,
+	}
+	out := cmd.Flags().String("out", "", "the file to write; it must not exist yet")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *out == "" {
+			_, err := cmd.OutOrStdout().Write(config.NewKey())
+			return failed(err)
+		}
+		return failed(writeNew(*out, config.NewKey()))
+	}
+	return cmd
+}
+
+// writeNew writes a file that was not there, for its owner alone.
+func writeNew(path string, data []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s is there already and was not touched: remove it, or name another file with --out", path)
+	case err != nil:
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func newKeyFingerprint() *cobra.Command {
+	return &cobra.Command{
+		Use:   "fingerprint FILE...",
+		Short: "Print what tells keys apart without giving them away",
+		Long:  "Prints the fingerprint of each key file, as `keepvip status` shows it: nodes with the same key have the same one.",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			for _, path := range paths {
+				secret, err := config.LoadKey(path)
+				if err != nil {
+					return failed(err)
+				}
+				if _, err := io.WriteString(cmd.OutOrStdout(), config.Fingerprint(secret)+"  "+path+"\n"); err != nil {
+					return failed(err)
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,45 @@
+package agent
+
+import "time"
+
+const (
+	// insistRounds is for how many intervals after the last rival the announcement is repeated: as long as a
+	// router that was heard with gaps may still believe that it is Active.
+	insistRounds = 3
+	// insistGap keeps a rival that advertises very fast from drawing an announcement each time.
+	insistGap = 10 * time.Millisecond
+)
+
+// insistence is the announcing after a rival was heard: at once, and once an interval until it is quiet.
+type insistence struct {
+	every             time.Duration
+	last, next, until time.Time
+}
+
+// hear notes a rival, and tells whether to announce at once and whether this is the first in a while.
+func (i *insistence) hear(now time.Time, every time.Duration) (announce, first bool) {
+	first = i.next.IsZero()
+	announce = first || now.Sub(i.last) >= insistGap
+	if first {
+		i.next = now.Add(every)
+	}
+	i.every, i.until = every, now.Add(insistRounds*every)
+	if announce {
+		i.last = now
+	}
+	return announce, first
+}
+
+// due tells whether a repeat is due at now, and plans the one after.
+func (i *insistence) due(now time.Time) bool {
+	if i.next.IsZero() || now.Before(i.next) {
+		return false
+	}
+	i.last, i.next = now, now.Add(i.every)
+	if i.next.After(i.until) {
+		i.next = time.Time{}
+	}
+	return true
+}
+
+func (i *insistence) stop() { *i = insistence{} }

@@ -1,0 +1,80 @@
+package members
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// maxLifetime is what the wire can carry.
+const maxLifetime = 65535 * time.Millisecond
+
+// Append appends the message to b, without authentication. stamp grows with every message of a sender; see [Sealer].
+// The error names the field that cannot be sent.
+func (m Message) Append(b []byte, stamp uint64) ([]byte, error) {
+	if err := m.validate(); err != nil {
+		return b, err
+	}
+	start := len(b)
+	b = append(b, magic...)
+	b = append(b, Version, uint8(m.Type), 0, 0)
+	b = binary.BigEndian.AppendUint64(b, m.Session)
+	b = binary.BigEndian.AppendUint64(b, stamp)
+	f := m.Facts
+	b = appendField(b, fieldGroup, f.Group.AsSlice())
+	b = appendField(b, fieldRank, appendRank(nil, f))
+	b = appendText(b, fieldNode, f.Node)
+	b = appendText(b, fieldSoftware, f.Software)
+	b = appendText(b, fieldReason, f.Reason)
+	if f.For.IsValid() {
+		b = appendField(b, fieldFor, f.For.AsSlice())
+	}
+	if m.Type != Hello {
+		b = appendField(b, fieldTo, m.Deal.To.AsSlice())
+		b = appendField(b, fieldDeal, appendDeal(nil, m.Deal))
+	}
+	binary.BigEndian.PutUint16(b[start+6:], uint16(len(b)-start-headerLen))
+	return b, nil
+}
+
+func appendField(b []byte, f field, value []byte) []byte {
+	b = append(b, uint8(f), uint8(len(value)))
+	return append(b, value...)
+}
+
+// appendText leaves an empty text out.
+func appendText(b []byte, f field, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return appendField(b, f, []byte(s))
+}
+
+// validate reports the first field that the wire cannot carry.
+func (m Message) validate() error {
+	f := m.Facts
+	switch {
+	case m.Type < Hello || m.Type > Grant:
+		return fmt.Errorf("members: %v, want HELLO, REQUEST or GRANT", m.Type)
+	case f.State > Active:
+		return fmt.Errorf("members: %v, want initialize, backup or active", f.State)
+	case f.Lifetime < 0 || f.Lifetime > maxLifetime:
+		return fmt.Errorf("members: lifetime %v, want 0s to %v", f.Lifetime, maxLifetime)
+	case f.For != netip.Addr{} && !plain(f.For):
+		return fmt.Errorf("members: wanted taker %v, want an address without a zone", f.For)
+	case !plain(f.Group):
+		return fmt.Errorf("members: group %v, want an address without a zone", f.Group)
+	case m.Type != Hello && !plain(m.Deal.To):
+		return fmt.Errorf("members: %v to %v, want an address without a zone", m.Type, m.Deal.To)
+	}
+	for _, t := range []struct {
+		name, text string
+		most       int
+	}{{"node", f.Node, maxNode}, {"software", f.Software, maxSoftware}, {"reason", f.Reason, maxReason}} {
+		if !text(t.text, t.most) {
+			return fmt.Errorf("members: %s %q, want at most %d bytes of printable text", t.name, t.text, t.most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+//go:build netns
+
+package members
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
+)
+
+// space is one end of a veth pair, in a network namespace of its own.
+type space struct {
+	fd  int
+	ifi net.Interface
+}
+
+// newSpaces makes two namespaces, joined. The test keeps its thread to the end: Go then throws it away.
+func newSpaces(t *testing.T) (a, b space) {
+	t.Helper()
+	runtime.LockOSThread()
+	fd := func() int {
+		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET), "a network namespace takes root")
+		fd, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		return fd
+	}
+	a.fd, b.fd = fd(), fd()
+	require.NoError(t, netlink.LinkAdd(&netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, PeerName: "eth0", PeerNamespace: netlink.NsFd(a.fd),
+	}))
+	b.up(t, "10.9.0.12/24", "fd09::12/64")
+	a.up(t, "10.9.0.11/24", "fd09::11/64")
+	return a, b
+}
+
+func (s *space) enter(t *testing.T) {
+	t.Helper()
+	require.NoError(t, unix.Setns(s.fd, unix.CLONE_NEWNET))
+}
+
+func (s *space) up(t *testing.T, prefixes ...string) {
+	t.Helper()
+	s.enter(t)
+	l, err := netlink.LinkByName("eth0")
+	require.NoError(t, err)
+	require.NoError(t, netlink.LinkSetUp(l))
+	for _, p := range prefixes {
+		a, err := netlink.ParseAddr(p)
+		require.NoError(t, err)
+		a.Flags = unix.IFA_F_NODAD
+		require.NoError(t, netlink.AddrReplace(l, a))
+	}
+	s.ifi = net.Interface{Index: l.Attrs().Index, Name: "eth0", HardwareAddr: l.Attrs().HardwareAddr}
+}
+
+func (s *space) open(t *testing.T, source string, peers ...netip.Addr) *Conn {
+	t.Helper()
+	s.enter(t)
+	c, err := Open(ConnConfig{Interface: s.ifi, Source: netip.MustParseAddr(source), Peers: peers})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+type received struct {
+	text   string
+	source netip.Addr
+	err    error
+}
+
+// receive hands on what comes in.
+func receive(c *Conn) <-chan received {
+	out := make(chan received, 100)
+	go func() {
+		defer close(out)
+		for {
+			b := make([]byte, MaxMessage)
+			n, source, err := c.Receive(b)
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			out <- received{string(b[:n]), source, err}
+		}
+	}()
+	return out
+}
+
+func expect(t *testing.T, in <-chan received) received {
+	t.Helper()
+	select {
+	case r := <-in:
+		return r
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "nothing received")
+	}
+	return received{}
+}
+
+func silence(t *testing.T, in <-chan received) {
+	t.Helper()
+	select {
+	case r := <-in:
+		assert.Fail(t, "unexpected", "%+v", r)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+func TestConnMulticast(t *testing.T) {
+	for _, tt := range []struct{ a, b string }{{"10.9.0.11", "10.9.0.12"}, {"fd09::11", "fd09::12"}} {
+		a, b := newSpaces(t)
+		one, two := a.open(t, tt.a), b.open(t, tt.b)
+		first, second := receive(one), receive(two)
+		require.NoError(t, one.Send([]byte("hello")))
+		assert.Equal(t, received{"hello", netip.MustParseAddr(tt.a), nil}, expect(t, second))
+		silence(t, first)
+		require.NoError(t, two.Close())
+		_, open := <-second
+		assert.False(t, open, "Close ends Receive")
+	}
+}
+
+func TestConnUnicast(t *testing.T) {
+	a, b := newSpaces(t)
+	peers := []netip.Addr{netip.MustParseAddr("10.9.0.11"), netip.MustParseAddr("10.9.0.12")}
+	one, two := a.open(t, "10.9.0.11", peers...), b.open(t, "10.9.0.12", peers...)
+	second := receive(two)
+	require.NoError(t, one.Send([]byte("hello")))
+	assert.Equal(t, received{"hello", peers[0], nil}, expect(t, second))
+
+	a.enter(t)
+	stranger, err := net.Dial("udp", "10.9.0.12:9646")
+	require.NoError(t, err)
+	defer stranger.Close()
+	_, err = stranger.Write([]byte("came through a router"))
+	require.NoError(t, err)
+	assert.Equal(t, RejectTTL, reasonOf(t, expect(t, second).err))
+}
+
+// Whoever does not reach the group cannot reach a Conn at all.
+func TestConnHearsOnlyTheGroup(t *testing.T) {
+	a, b := newSpaces(t)
+	heard := receive(b.open(t, "10.9.0.12"))
+	a.enter(t)
+	c, err := net.ListenPacket("udp4", "10.9.0.11:0")
+	require.NoError(t, err)
+	defer c.Close()
+	p := ipv4.NewPacketConn(c)
+	require.NoError(t, p.SetTTL(255))
+	_, err = p.WriteTo([]byte("unicast"), nil, &net.UDPAddr{IP: net.IPv4(10, 9, 0, 12), Port: DefaultPort})
+	require.NoError(t, err)
+	silence(t, heard)
+	require.NoError(t, p.SetMulticastTTL(254))
+	require.NoError(t, p.SetMulticastInterface(&a.ifi))
+	_, err = p.WriteTo([]byte("group"), nil, &net.UDPAddr{IP: net.IPv4(224, 0, 0, 18), Port: DefaultPort})
+	require.NoError(t, err)
+	assert.Equal(t, RejectTTL, reasonOf(t, expect(t, heard).err))
+}
+
+func TestOpenRefuses(t *testing.T) {
+	a, _ := newSpaces(t)
+	a.enter(t)
+	_, err := Open(ConnConfig{Interface: a.ifi, Source: netip.MustParseAddr("10.9.0.99")})
+	assert.ErrorContains(t, err, "bind to 10.9.0.99:0 (is it on eth0, and usable?)")
+	_, err = Open(ConnConfig{Interface: a.ifi})
+	assert.ErrorContains(t, err, "want an IPv4 or IPv6 address")
+}

@@ -1,0 +1,101 @@
+package members
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Event is something that happened to a Machine. The set is closed.
+type Event interface{ event() }
+
+// SetSelf says how this node is. It is a level: set it whenever it may have changed. A node that has become Active sets
+// it only after the address is bound and announced, because the one that has granted it then lets go.
+type SetSelf struct{ Self Self }
+
+// Self is how this node is; the fields are as in [Facts].
+type Self struct {
+	State          State
+	Base, Priority uint8
+	Fit            bool
+	Reason         string
+	For            netip.Addr
+}
+
+// Received is a message of the group from another node.
+type Received struct {
+	Source  netip.Addr // of the IP packet
+	Message Message
+}
+
+// Confirmed answers a Confirm.
+type Confirmed struct {
+	ID  uint64 // the Confirm's
+	Fit bool
+}
+
+// Reconfigure changes what can be changed without a new session: Software, Preempt, PreemptDelay, RecoverHold and Lease.
+type Reconfigure struct{ Config Config }
+
+// Expired says that the Deadline has passed. Too early, it does nothing.
+type Expired struct{}
+
+// Leave says good-bye; nothing more is sent or asked for.
+type Leave struct{}
+
+func (SetSelf) event()     {}
+func (Received) event()    {}
+func (Confirmed) event()   {}
+func (Reconfigure) event() {}
+func (Expired) event()     {}
+func (Leave) event()       {}
+
+// Action is something the caller must do, in the order given. The set is closed.
+type Action interface{ action() }
+
+// Send sends a message to all.
+type Send struct{ Message Message }
+
+// Confirm asks for one fresh probe of this node's health, whose result Confirmed brings.
+type Confirm struct{ ID uint64 }
+
+// Pass passes the address on: stop answering ARP and neighbour solicitations for it, become Backup without letting go
+// of the address, and then send Message, a GRANT, to all. Nobody may answer for the address again before the election
+// makes this node Active anew.
+type Pass struct{ Message Message }
+
+// Release ends what Pass has begun: the taker has announced the address, or was given time enough.
+type Release struct {
+	To    netip.Addr
+	Heard bool // the taker has announced it
+}
+
+// Take takes the address: become Active now.
+type Take struct{ From netip.Addr }
+
+func (Send) action()    {}
+func (Confirm) action() {}
+func (Pass) action()    {}
+func (Release) action() {}
+func (Take) action()    {}
+
+// Config describes this node's part in a group.
+type Config struct {
+	Group    netip.Addr // as in Facts
+	Address  netip.Addr // own address: what the others see as the source of our messages
+	Node     string
+	Software string
+	Session  uint64 // random, new for each Machine
+
+	// Preempt lets a node of higher priority ask a fit holder, after PreemptDelay.
+	Preempt      bool
+	PreemptDelay time.Duration
+	// RecoverHold is how long after a spell in which nobody was fit nobody asks.
+	RecoverHold time.Duration
+	// Lease is for how long at least a node that has passed the address on stays silent if nobody takes it: the shortest
+	// Active_Down_Interval of the group, and less.
+	Lease time.Duration
+}
+
+// DefaultRecoverHold is longer than the apiservers of a group take to recover one after the other from what made
+// all of them ill.
+const DefaultRecoverHold = 5 * time.Second

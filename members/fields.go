@@ -1,0 +1,130 @@
+package members
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The message, in network byte order (docs/protocol.md):
+//
+//	magic (4)   version (1)  type (1)   length of the fields (2)
+//	session (8)
+//	stamp (8)
+//	fields: type (1)  length (1)  value, each
+//	and with a key: key id (4)  authentication code (32)
+const (
+	magic     = "kpvp"
+	headerLen = 24
+
+	// maxMessage is what fits into one frame on any link; no message is longer.
+	maxMessage = 1200
+)
+
+// field is the type of a field.
+type field uint8
+
+const (
+	fieldGroup    field = 1 // address
+	fieldRank     field = 2 // see rankLen
+	fieldNode     field = 3 // text
+	fieldSoftware field = 4 // text
+	fieldReason   field = 5 // text
+	fieldFor      field = 6 // address
+	fieldTo       field = 7 // address
+	fieldDeal     field = 8 // session (8)  tenure (8)  nonce (8)
+
+	fields = 9 // one more than the last
+)
+
+const (
+	rankLen = 15 // state, base, priority, flags, revision (1 each), lifetime (2), tenure (8)
+	dealLen = 24
+
+	flagFit = 1 << 0
+
+	maxNode     = 253
+	maxSoftware = 64
+	maxReason   = 200
+)
+
+// String is the name in errors.
+func (f field) String() string {
+	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "deal"}[f]
+}
+
+// text tells whether s may be shown to an operator as it is.
+func text(s string, most int) bool {
+	if len(s) > most || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Clean makes any text one that a message may carry: what cannot be printed becomes a space, and what is over the
+// length in bytes is cut off at a character's end.
+func Clean(s string, most int) string {
+	out := make([]byte, 0, min(len(s), most))
+	for _, r := range s {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			r = ' '
+		}
+		if len(out)+utf8.RuneLen(r) > most {
+			break
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out)
+}
+
+// plain tells whether a is an address that the wire can carry.
+func plain(a netip.Addr) bool {
+	return a.IsValid() && !a.Is4In6() && a.Zone() == "" && !a.IsUnspecified()
+}
+
+func parseAddr(b []byte) (netip.Addr, bool) {
+	a, ok := netip.AddrFromSlice(b)
+	return a, ok && plain(a)
+}
+
+func appendRank(b []byte, f Facts) []byte {
+	var flags uint8
+	if f.Fit {
+		flags |= flagFit
+	}
+	b = append(b, uint8(f.State), f.Base, f.Priority, flags, f.Revision)
+	b = binary.BigEndian.AppendUint16(b, uint16(f.Lifetime/time.Millisecond))
+	return binary.BigEndian.AppendUint64(b, f.Tenure)
+}
+
+// parseRank takes what it knows; a later version may have more behind it.
+func (f *Facts) parseRank(b []byte) bool {
+	if len(b) < rankLen || State(b[0]) > Active {
+		return false
+	}
+	f.State, f.Base, f.Priority, f.Fit, f.Revision = State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
+	f.Lifetime = time.Duration(binary.BigEndian.Uint16(b[5:])) * time.Millisecond
+	f.Tenure = binary.BigEndian.Uint64(b[7:])
+	return true
+}
+
+func appendDeal(b []byte, d Deal) []byte {
+	b = binary.BigEndian.AppendUint64(b, d.Session)
+	b = binary.BigEndian.AppendUint64(b, d.Tenure)
+	return binary.BigEndian.AppendUint64(b, d.Nonce)
+}
+
+func (d *Deal) parse(b []byte) bool {
+	if len(b) < dealLen {
+		return false
+	}
+	d.Session, d.Tenure, d.Nonce = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])
+	return true
+}

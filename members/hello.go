@@ -1,0 +1,49 @@
+package members
+
+import "time"
+
+const (
+	helloEvery = time.Second
+	// lifetime survives the loss of two HELLOs in a row.
+	lifetime = 3500 * time.Millisecond
+)
+
+// repeats are when a change is said again, because any message may be lost.
+var repeats = [...]time.Duration{20 * time.Millisecond, 60 * time.Millisecond}
+
+// hello says when to speak.
+type hello struct {
+	due    time.Time // zero: nothing was ever said
+	change time.Time // when our facts changed last
+	said   int       // how often the change was said
+}
+
+// changed makes the next HELLO due now, and its repetitions soon.
+func (h *hello) changed(now time.Time) { h.due, h.change, h.said = now, now, 0 }
+
+// met answers a newcomer soon, but lets HELLOs of several newcomers be one.
+func (h *hello) met(now time.Time) {
+	if !h.due.IsZero() {
+		h.due = sooner(h.due, now.Add(repeats[0]))
+	}
+}
+
+func (h *hello) deadline() time.Time { return h.due }
+
+// sent sets the next time.
+func (h *hello) sent(now time.Time) {
+	h.due = now.Add(helloEvery)
+	if h.said < len(repeats) {
+		h.due = h.change.Add(repeats[h.said])
+		h.said++
+	}
+}
+
+// greet sends a HELLO if one is due. REQUEST and GRANT say the same, but not to one that has lost them.
+func (m *Machine) greet(now time.Time) {
+	if m.hello.due.IsZero() || now.Before(m.hello.due) {
+		return
+	}
+	m.act(Send{m.message(Hello, Deal{})})
+	m.hello.sent(now)
+}

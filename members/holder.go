@@ -1,0 +1,154 @@
+package members
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+const (
+	// gatherTime is how long the holder waits for others that ask too, so that it can choose.
+	gatherTime = 10 * time.Millisecond
+	// forwardTime is how long a node that has passed the address on goes on forwarding at most.
+	forwardTime = 300 * time.Millisecond
+)
+
+// holder is what a node knows that holds the address, or has passed it on.
+type holder struct {
+	asked  []ask
+	decide time.Time // when to choose; zero when nobody has asked
+	passed *passed
+}
+
+// ask is one REQUEST that could be granted.
+type ask struct {
+	from     netip.Addr
+	session  uint64
+	priority uint8
+	nonce    uint64
+}
+
+// passed is a GRANT that was given.
+type passed struct {
+	to       netip.Addr
+	session  uint64
+	tenure   uint64 // our own, that ended
+	at       time.Time
+	released bool
+}
+
+func (h *holder) deadline() time.Time {
+	if h.passed != nil && !h.passed.released {
+		return h.passed.at.Add(forwardTime)
+	}
+	return h.decide
+}
+
+// follow forgets what another state has made void. A Backup that has passed the address on remembers it.
+func (h *holder) follow(s State) {
+	if s != Active {
+		h.asked, h.decide = nil, time.Time{}
+	}
+	if s != Backup {
+		h.passed = nil
+	}
+}
+
+// within is how long after a REQUEST its GRANT may be taken, and after the first GRANT another be given: two thirds of
+// the lease in all. Before the lease is over nobody else answers: neither the one that has passed the address on, nor a
+// third that may have heard its last advertisement a whole interval, a third of the lease, earlier. So two never answer,
+// however late a message comes.
+func (m *Machine) within() time.Duration { return m.cfg.Lease / 3 }
+
+func (m *Machine) requested(now time.Time, r Received) {
+	d := r.Message.Deal
+	if d.To != m.cfg.Address || d.Session != m.cfg.Session || d.Tenure != m.tenure {
+		return
+	}
+	a := ask{from: r.Source, session: r.Message.Session, priority: r.Message.Facts.Priority, nonce: d.Nonce}
+	if p := m.holder.passed; p != nil {
+		m.repeat(now, a)
+		return
+	}
+	if m.self.State != Active || !r.Message.Facts.Fit || r.Message.Facts.State != Backup {
+		return
+	}
+	h := &m.holder
+	h.asked = slices.DeleteFunc(h.asked, func(o ask) bool { return o.from == a.from })
+	if len(h.asked) == maxMembers {
+		return
+	}
+	h.asked = append(h.asked, a)
+	if h.decide.IsZero() {
+		h.decide = now.Add(min(gatherTime, m.within()/4))
+	}
+}
+
+// repeat gives the same node the GRANT again, which it has not heard.
+func (m *Machine) repeat(now time.Time, a ask) {
+	p := m.holder.passed
+	if a.from == p.to && a.session == p.session && now.Sub(p.at) < m.within() {
+		m.act(Send{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: p.tenure, Nonce: a.nonce})})
+	}
+}
+
+// hold passes the address on when it is time, and lets go when the taker had time enough.
+func (m *Machine) hold(now time.Time) {
+	h := &m.holder
+	if p := h.passed; p != nil && !p.released && now.Sub(p.at) >= forwardTime {
+		m.release(false)
+	}
+	if m.self.State != Active || h.decide.IsZero() || now.Before(h.decide) && !m.allAsked() {
+		return
+	}
+	h.decide = time.Time{}
+	asked := slices.DeleteFunc(h.asked, func(a ask) bool { return !m.mayHave(a) })
+	h.asked = nil
+	if len(asked) > 0 {
+		m.pass(now, slices.MaxFunc(asked, func(a, b ask) int {
+			if outranks(a.priority, a.from, b.priority, b.from) {
+				return 1
+			}
+			return -1
+		}))
+	}
+}
+
+// mayHave tells whether one that asks may have the address: from a holder that wants to give it away, or has the lower
+// priority.
+func (m *Machine) mayHave(a ask) bool {
+	if !m.self.Fit {
+		return !m.self.For.IsValid() || m.self.For == a.from
+	}
+	return a.priority > m.self.Priority
+}
+
+// allAsked tells that nobody else is known that could ask.
+func (m *Machine) allAsked() bool {
+	return !slices.ContainsFunc(m.table.list, func(o Member) bool {
+		candidate := o.Facts.Fit && o.Facts.State == Backup &&
+			m.mayHave(ask{from: o.Address, priority: o.Facts.Priority})
+		return candidate && !slices.ContainsFunc(m.holder.asked, func(a ask) bool { return a.from == o.Address })
+	})
+}
+
+// pass ends this node's tenure.
+func (m *Machine) pass(now time.Time, a ask) {
+	m.holder.passed = &passed{to: a.from, session: a.session, tenure: m.tenure, at: now}
+	m.self.State = Backup
+	m.hello.changed(now)
+	m.act(Pass{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: m.tenure, Nonce: a.nonce})})
+}
+
+// heardTaker lets go when the taker says that it is Active: by then it has announced.
+func (m *Machine) heardTaker(r Received) {
+	p := m.holder.passed
+	if p != nil && !p.released && r.Source == p.to && r.Message.Facts.State == Active {
+		m.release(true)
+	}
+}
+
+func (m *Machine) release(heard bool) {
+	m.holder.passed.released = true
+	m.act(Release{To: m.holder.passed.to, Heard: heard})
+}

@@ -1,0 +1,171 @@
+package members
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Machine is one node's part in knowing the members and passing the address on, pure: it has no clock and does no I/O.
+// Make one with [NewMachine]. It is not safe for concurrent use.
+//
+// It never decides by itself who holds the address. It advises the election: a Pass makes the holder a Backup, a Take
+// makes a Backup the Active. When the exchange comes to nothing, the election goes on as without it.
+type Machine struct {
+	cfg  Config
+	self Self
+	left bool
+
+	tenure uint64
+	serial uint64 // of nonces and Confirms
+
+	table  table
+	hello  hello
+	spell  spell
+	holder holder
+	taker  taker
+
+	actions []Action
+}
+
+// NewMachine returns a Machine that knows nobody.
+func NewMachine(cfg Config) *Machine {
+	m := &Machine{}
+	m.configure(cfg)
+	return m
+}
+
+func (m *Machine) configure(cfg Config) {
+	cfg.Node, cfg.Software = Clean(cfg.Node, maxNode), Clean(cfg.Software, maxSoftware)
+	m.cfg = cfg
+}
+
+// Step handles one event at time now and returns the actions to carry out in order. The slice is valid until the next
+// Step. now must not run backwards.
+func (m *Machine) Step(now time.Time, ev Event) []Action {
+	clear(m.actions)
+	m.actions = m.actions[:0]
+	if m.left {
+		return nil
+	}
+	m.table.expire(now)
+	m.watchSpell(now)
+	switch ev := ev.(type) {
+	case SetSelf:
+		m.setSelf(now, ev.Self)
+	case Received:
+		m.received(now, ev)
+	case Confirmed:
+		m.confirmed(now, ev)
+	case Reconfigure:
+		m.reconfigure(ev.Config)
+	case Leave:
+		m.leave()
+		return m.actions
+	}
+	m.watchSpell(now)
+	m.hold(now)
+	m.seek(now)
+	m.greet(now)
+	return m.actions
+}
+
+// Deadline returns when Expired is due next, and false if no timer runs.
+func (m *Machine) Deadline() (time.Time, bool) {
+	if m.left {
+		return time.Time{}, false
+	}
+	next := sooner(m.hello.deadline(), m.table.next())
+	next = sooner(next, m.holder.deadline())
+	next = sooner(next, m.takerDeadline())
+	return next, !next.IsZero()
+}
+
+// Members lists the other nodes that are known, by address.
+func (m *Machine) Members(now time.Time) []Member {
+	m.table.expire(now)
+	return slices.Clone(m.table.list)
+}
+
+// Successors tells whether another node is known that could take the address now.
+func (m *Machine) Successors(now time.Time) bool {
+	m.table.expire(now)
+	return slices.ContainsFunc(m.table.list, func(o Member) bool {
+		return o.Facts.Fit && o.Facts.State == Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
+	})
+}
+
+func (m *Machine) setSelf(now time.Time, s Self) {
+	s.Reason = Clean(s.Reason, maxReason)
+	if s == m.self {
+		return
+	}
+	if s.State == Active && m.self.State != Active {
+		m.tenure++
+	}
+	m.self = s
+	m.holder.follow(s.State)
+	m.taker.follow(s.State)
+	m.hello.changed(now)
+}
+
+func (m *Machine) reconfigure(cfg Config) {
+	old := m.cfg
+	cfg.Group, cfg.Address, cfg.Session, cfg.Node = old.Group, old.Address, old.Session, old.Node
+	m.configure(cfg)
+}
+
+func (m *Machine) received(now time.Time, r Received) {
+	r.Source = r.Source.WithZone("")
+	if r.Source == m.cfg.Address || r.Message.Facts.Group != m.cfg.Group {
+		return
+	}
+	if m.table.find(r.Source) == nil {
+		m.hello.met(now)
+	}
+	m.table.hear(now, r.Source, r.Message)
+	switch r.Message.Type {
+	case Hello:
+		m.heardTaker(r)
+	case Request:
+		m.requested(now, r)
+	case Grant:
+		m.granted(now, r)
+	}
+}
+
+func (m *Machine) facts() Facts {
+	s := m.self
+	return Facts{
+		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
+		State: s.State, Tenure: m.tenure, Base: s.Base, Priority: s.Priority,
+		Fit: s.Fit, Reason: s.Reason, For: s.For, Lifetime: lifetime,
+	}
+}
+
+func (m *Machine) message(t Type, d Deal) Message {
+	return Message{Type: t, Session: m.cfg.Session, Facts: m.facts(), Deal: d}
+}
+
+func (m *Machine) act(a Action) { m.actions = append(m.actions, a) }
+
+func (m *Machine) next() uint64 {
+	m.serial++
+	return m.serial
+}
+
+// leave is heard as the last word, whatever the state.
+func (m *Machine) leave() {
+	msg := m.message(Hello, Deal{})
+	msg.Facts.State, msg.Facts.Fit, msg.Facts.Lifetime = Initialize, false, 0
+	m.act(Send{msg})
+	m.left = true
+}
+
+// outranks compares two that ask: by priority, then by address.
+func outranks(p uint8, a netip.Addr, q uint8, b netip.Addr) bool {
+	if p != q {
+		return p > q
+	}
+	return b.Less(a)
+}

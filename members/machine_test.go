@@ -1,0 +1,529 @@
+package members
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const ms = time.Millisecond
+
+// rig is one machine whose others are played by the test.
+type rig struct {
+	t   *testing.T
+	m   *Machine
+	now time.Time
+}
+
+func newRig(t *testing.T, change func(*Config)) *rig {
+	cfg := Config{
+		Group: group, Address: nodeA, Node: "a", Session: 0xa, Preempt: true,
+		RecoverHold: 5 * time.Second, Lease: 290 * ms,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	return &rig{t: t, m: NewMachine(cfg), now: epoch}
+}
+
+// step gives an event and returns what the machine wants, shortly.
+func (r *rig) step(ev Event) []string {
+	r.t.Helper()
+	var out []string
+	for _, a := range r.m.Step(r.now, ev) {
+		switch a := a.(type) {
+		case Send:
+			s := a.Message.Type.String()
+			if a.Message.Type != Hello {
+				s += fmt.Sprintf(" to %v nonce %d", a.Message.Deal.To, a.Message.Deal.Nonce)
+			}
+			out = append(out, s)
+		case Confirm:
+			out = append(out, fmt.Sprint("confirm ", a.ID))
+		case Pass:
+			out = append(out, fmt.Sprintf("pass to %v nonce %d", a.Message.Deal.To, a.Message.Deal.Nonce))
+		case Release:
+			out = append(out, fmt.Sprintf("release heard=%v", a.Heard))
+		case Take:
+			out = append(out, fmt.Sprintf("take from %v", a.From))
+		}
+	}
+	if at, ok := r.m.Deadline(); ok {
+		require.True(r.t, at.After(r.now) || !at.Before(r.now.Add(-time.Hour)), "deadline %v", at)
+	}
+	return out
+}
+
+// wait lets time pass, serving the timer, and returns what was wanted meanwhile, HELLOs left out.
+func (r *rig) wait(d time.Duration) []string {
+	r.t.Helper()
+	end := r.now.Add(d)
+	var out []string
+	for range 10000 {
+		at, ok := r.m.Deadline()
+		if !ok || at.After(end) {
+			r.now = end
+			return out
+		}
+		require.False(r.t, at.Before(r.now), "the deadline stays in the past")
+		r.now = at
+		for _, s := range r.step(Expired{}) {
+			if s != "HELLO" {
+				out = append(out, s)
+			}
+		}
+	}
+	require.Fail(r.t, "the timer spins")
+	return nil
+}
+
+func without(list []string, s string) (out []string) {
+	for _, o := range list {
+		if o != s {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (r *rig) self(s State, fit bool) []string {
+	r.t.Helper()
+	p := uint8(100)
+	if !fit {
+		p = 1
+	}
+	return without(r.step(SetSelf{Self{State: s, Base: 100, Priority: p, Fit: fit}}), "HELLO")
+}
+
+func other(s State, fit bool) Facts {
+	f := Facts{Group: group, State: s, Tenure: 3, Base: 100, Priority: 100, Fit: fit, Lifetime: lifetime}
+	if !fit {
+		f.Priority = 1
+	}
+	return f
+}
+
+func (r *rig) hello(from netip.Addr, f Facts) []string {
+	r.t.Helper()
+	return without(r.step(Received{from, Message{Type: Hello, Session: 0xb, Facts: f}}), "HELLO")
+}
+
+func (r *rig) request(from netip.Addr, f Facts, nonce uint64) []string {
+	r.t.Helper()
+	d := Deal{To: nodeA, Session: 0xa, Tenure: r.m.tenure, Nonce: nonce}
+	return without(r.step(Received{from, Message{Type: Request, Session: 0xb, Facts: f, Deal: d}}), "HELLO")
+}
+
+func (r *rig) grant(from netip.Addr, nonce uint64) []string {
+	r.t.Helper()
+	d := Deal{To: nodeA, Session: 0xa, Tenure: 3, Nonce: nonce}
+	return without(r.step(Received{from, Message{Type: Grant, Session: 0xb, Facts: other(Backup, false), Deal: d}}), "HELLO")
+}
+
+func TestMachineSaysHelloOnChangeTwiceMoreAndEachSecond(t *testing.T) {
+	r := newRig(t, nil)
+	_, ok := r.m.Deadline()
+	assert.False(t, ok, "nothing to say yet")
+	assert.Equal(t, []string{"HELLO"}, r.step(SetSelf{Self{State: Backup, Priority: 100, Fit: true}}))
+	assert.Empty(t, r.step(SetSelf{Self{State: Backup, Priority: 100, Fit: true}}), "no change")
+	var at []time.Duration
+	for range 4 {
+		next, ok := r.m.Deadline()
+		require.True(t, ok)
+		r.now = next
+		assert.Equal(t, []string{"HELLO"}, r.step(Expired{}))
+		at = append(at, next.Sub(epoch))
+	}
+	assert.Equal(t, []time.Duration{20 * ms, 60 * ms, 1060 * ms, 2060 * ms}, at)
+}
+
+func TestMachineAnswersANewcomerSoon(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	r.wait(500 * ms)
+	r.hello(nodeB, other(Active, true))
+	next, _ := r.m.Deadline()
+	assert.Equal(t, 520*ms, next.Sub(epoch))
+}
+
+func TestMachineKnowsMembers(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	r.hello(nodeC, other(Backup, true))
+	r.hello(nodeB, other(Active, true))
+	foreign := other(Backup, true)
+	foreign.Group = nodeC
+	r.hello(netip.MustParseAddr("10.77.0.99"), foreign)
+	r.hello(nodeA, other(Active, false))
+	list := r.m.Members(r.now)
+	require.Len(t, list, 2, "neither of another group nor ourselves")
+	assert.Equal(t, []netip.Addr{nodeB, nodeC}, []netip.Addr{list[0].Address, list[1].Address})
+	r.wait(3 * time.Second)
+	r.hello(nodeC, other(Backup, true))
+	r.wait(600 * ms)
+	assert.Len(t, r.m.Members(r.now), 1, "silent for longer than it said")
+	bye := other(Initialize, false)
+	bye.Lifetime = 0
+	r.hello(nodeC, bye)
+	assert.Empty(t, r.m.Members(r.now))
+}
+
+func TestMachineTableIsBounded(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	for i := range 300 {
+		r.hello(netip.AddrFrom4([4]byte{10, 78, byte(i >> 8), byte(i)}), other(Backup, true))
+	}
+	assert.Len(t, r.m.Members(r.now), maxMembers)
+}
+
+func TestMachineTakerAsksAnIllHolder(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	assert.Empty(t, r.hello(nodeB, other(Active, true)))
+	assert.False(t, r.m.Defers(r.now, nodeB))
+	assert.Equal(t, []string{"confirm 1"}, r.hello(nodeB, other(Active, false)))
+	assert.True(t, r.m.Defers(r.now, nodeB))
+	assert.False(t, r.m.Defers(r.now, nodeC))
+	assert.Empty(t, r.hello(nodeB, other(Active, false)), "a repeated HELLO")
+	r.now = r.now.Add(5 * ms)
+	assert.Equal(t, []string{"REQUEST to 10.77.0.12 nonce 2"}, r.step(Confirmed{ID: 1, Fit: true}))
+	assert.Equal(t, []string{"REQUEST to 10.77.0.12 nonce 3"}, r.wait(30*ms))
+	assert.Empty(t, r.grant(nodeB, 9), "not asked for")
+	assert.Empty(t, r.grant(nodeC, 2), "not its to give")
+	assert.Equal(t, []string{"take from 10.77.0.12"}, r.grant(nodeB, 2))
+	assert.Empty(t, r.grant(nodeB, 2), "again")
+	assert.Empty(t, r.self(Active, true))
+	assert.Empty(t, r.wait(10*time.Second))
+}
+
+// The holder has said that it is Backup now, but its GRANT was lost.
+func TestMachineTakerGoesOnAskingOneThatHasGranted(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	r.hello(nodeB, other(Active, false))
+	r.step(Confirmed{ID: 1, Fit: true})
+	assert.Empty(t, r.hello(nodeB, other(Backup, false)))
+	assert.Equal(t, []string{"REQUEST to 10.77.0.12 nonce 3"}, r.wait(30*ms))
+	assert.Equal(t, []string{"take from 10.77.0.12"}, r.grant(nodeB, 3))
+}
+
+func TestMachineTakerStopsWhenAnotherIsActive(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	r.hello(nodeB, other(Active, false))
+	r.step(Confirmed{ID: 1, Fit: true})
+	r.hello(nodeB, other(Backup, false))
+	r.hello(nodeC, other(Active, true))
+	assert.Empty(t, r.wait(time.Second))
+}
+
+func TestMachineTakerRefusesAGrantOfAnotherDeal(t *testing.T) {
+	good := Message{Type: Grant, Session: 0xb, Facts: other(Backup, false), Deal: Deal{To: nodeA, Session: 0xa, Tenure: 3, Nonce: 2}}
+	for name, change := range map[string]func(*Message){
+		"ours":                  func(*Message) {},
+		"to our former session": func(m *Message) { m.Deal.Session = 0x9 },
+		"of another session":    func(m *Message) { m.Session = 0xc },
+		"of another tenure":     func(m *Message) { m.Deal.Tenure = 2 },
+		"of another nonce":      func(m *Message) { m.Deal.Nonce = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.self(Backup, true)
+			r.hello(nodeB, other(Active, false))
+			r.step(Confirmed{ID: 1, Fit: true})
+			m := good
+			change(&m)
+			assert.Equal(t, name == "ours", len(without(r.step(Received{nodeB, m}), "HELLO")) > 0)
+		})
+	}
+}
+
+func TestMachineTakerRefusesALateGrant(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	r.hello(nodeB, other(Active, false))
+	r.step(Confirmed{ID: 1, Fit: true})
+	r.now = r.now.Add(290 * ms / 3)
+	assert.NotContains(t, r.grant(nodeB, 2), "take from 10.77.0.12")
+}
+
+func TestMachineTakerAsksOnlyWhenTheProbePasses(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	require.Equal(t, []string{"confirm 1"}, r.hello(nodeB, other(Active, false)))
+	assert.Empty(t, r.step(Confirmed{ID: 7, Fit: true}), "the answer to nothing")
+	assert.Empty(t, r.step(Confirmed{ID: 1, Fit: false}))
+	assert.True(t, r.m.Defers(r.now, nodeB), "a node that is no better does not take over")
+	assert.Equal(t, []string{"confirm 2"}, r.wait(260*ms), "and looks again")
+	assert.Empty(t, r.wait(2100*ms), "no answer")
+	r.hello(nodeB, other(Active, false))
+	assert.Equal(t, []string{"confirm 3"}, r.wait(200*ms))
+	r.self(Backup, false)
+	assert.Empty(t, r.step(Confirmed{ID: 3, Fit: true}), "ill meanwhile")
+}
+
+func TestMachineTakerGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	r.hello(nodeB, other(Active, false))
+	r.step(Confirmed{ID: 1, Fit: true})
+	assert.Len(t, r.wait(490*ms), len(retries)-1, "and one at once")
+	assert.True(t, r.m.Defers(r.now, nodeB))
+	assert.Empty(t, r.wait(20*ms))
+	assert.False(t, r.m.Defers(r.now, nodeB), "now VRRP decides")
+	for range 5 {
+		assert.Empty(t, r.wait(800*ms))
+		r.hello(nodeB, other(Active, false))
+	}
+	assert.NotEmpty(t, r.wait(time.Second), "another try")
+	again := other(Active, false)
+	again.Tenure++
+	r.hello(nodeB, again)
+	assert.True(t, r.m.Defers(r.now, nodeB), "another tenure is another matter")
+}
+
+func TestMachineWhoAsksWhom(t *testing.T) {
+	higher := func(f Facts) Facts { f.Base, f.Priority = 200, 200; return f }
+	reserved := func(f Facts, to netip.Addr) Facts { f.For = to; return f }
+	for _, tt := range []struct {
+		name   string
+		change func(*Config)
+		self   Self
+		holder Facts
+		wait   time.Duration
+		want   bool
+	}{
+		{"an equal and a fit holder", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Active, true), time.Minute, false},
+		{"ill and an ill holder", nil, Self{State: Backup, Priority: 1}, other(Active, false), time.Minute, false},
+		{"fit and an ill holder", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Active, false), 0, true},
+		{"fit and an ill Backup", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Backup, false), time.Minute, false},
+		{"kept out", nil, Self{State: Initialize, Priority: 100, Fit: true}, other(Active, false), time.Minute, false},
+		{"higher priority", nil, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 0, true},
+		{"higher priority, but ill", nil, Self{State: Backup, Priority: 150}, other(Active, true), time.Minute, false},
+		{"lower priority", nil, Self{State: Backup, Priority: 150, Fit: true}, higher(other(Active, true)), time.Minute, false},
+		{"higher priority without preemption", func(c *Config) { c.Preempt = false }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), time.Minute, false},
+		{"an ill holder without preemption", func(c *Config) { c.Preempt = false }, Self{State: Backup, Priority: 100, Fit: true}, other(Active, false), 0, true},
+		{"higher priority within preemptDelay", func(c *Config) { c.PreemptDelay = 5 * time.Second }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 4 * time.Second, false},
+		{"higher priority after preemptDelay", func(c *Config) { c.PreemptDelay = 5 * time.Second }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 6 * time.Second, true},
+		{"reserved for us", nil, Self{State: Backup, Priority: 100, Fit: true}, reserved(other(Active, false), nodeA), 0, true},
+		{"reserved for another", nil, Self{State: Backup, Priority: 100, Fit: true}, reserved(other(Active, false), nodeC), time.Minute, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, tt.change)
+			r.step(SetSelf{tt.self})
+			did := r.hello(nodeB, tt.holder)
+			for at := time.Duration(0); at < tt.wait; at += time.Second {
+				did = append(did, r.wait(time.Second)...)
+				did = append(did, r.hello(nodeB, tt.holder)...)
+			}
+			assert.Equal(t, tt.want, len(did) > 0, "%v", did)
+		})
+	}
+}
+
+func TestMachineReservedForAnotherIsDeferredToOnlyAWhile(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	f := other(Active, false)
+	f.For = nodeC
+	r.hello(nodeB, f)
+	assert.True(t, r.m.Defers(r.now, nodeB))
+	r.wait(1100 * ms)
+	assert.False(t, r.m.Defers(r.now, nodeB))
+}
+
+func TestMachineWaitsAfterASpellInWhichAllWereIll(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, false)
+	r.hello(nodeB, other(Active, false))
+	r.wait(2 * time.Second)
+	assert.Empty(t, r.self(Backup, true))
+	assert.True(t, r.m.Defers(r.now, nodeB))
+	for range 4 {
+		r.hello(nodeB, other(Active, false))
+		assert.Empty(t, r.wait(time.Second))
+	}
+	r.hello(nodeB, other(Active, false))
+	assert.Equal(t, []string{"confirm 1"}, r.wait(1010*ms))
+}
+
+// The holder recovers last, but within recoverHold of the first: nothing moves.
+func TestMachineAllRecover(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, false)
+	r.hello(nodeB, other(Active, false))
+	r.hello(nodeC, other(Backup, false))
+	r.wait(2 * time.Second)
+	r.hello(nodeC, other(Backup, true)) // the first
+	r.wait(2 * time.Second)
+	r.hello(nodeB, other(Active, false))
+	assert.Empty(t, r.self(Backup, true), "the second waits for the same time")
+	assert.Empty(t, r.wait(2900*ms))
+	assert.Empty(t, r.hello(nodeB, other(Active, true)))
+	assert.Empty(t, r.wait(3*time.Second))
+}
+
+func TestMachineHolderChooses(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Active, false)
+	low, high := other(Backup, true), other(Backup, true)
+	high.Base, high.Priority = 150, 150
+	r.hello(nodeB, high)
+	r.hello(nodeC, low)
+	assert.Empty(t, r.request(nodeC, low, 5), "B may ask too")
+	assert.Equal(t, []string{"pass to 10.77.0.12 nonce 6"}, r.request(nodeB, high, 6), "all have asked")
+}
+
+func TestMachineHolderChoosesTheHigherAddressAmongEquals(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Active, false)
+	f := other(Backup, true)
+	for _, n := range []netip.Addr{nodeB, nodeC} {
+		r.hello(n, f)
+	}
+	r.hello(netip.MustParseAddr("10.77.0.14"), f)
+	assert.Empty(t, r.request(nodeC, f, 5))
+	assert.Empty(t, r.request(nodeB, f, 6))
+	assert.Equal(t, []string{"pass to 10.77.0.13 nonce 5"}, r.wait(10*ms), "the third does not ask")
+}
+
+func TestMachineHolderRefuses(t *testing.T) {
+	f := other(Backup, true)
+	higher := f
+	higher.Priority = 150
+	for _, tt := range []struct {
+		name string
+		self Self
+		give func(*Message)
+		want bool
+	}{
+		{"ill, an equal asks", Self{State: Active, Priority: 1}, nil, true},
+		{"fit, an equal asks", Self{State: Active, Priority: 100, Fit: true}, nil, false},
+		{"fit, a higher priority asks", Self{State: Active, Priority: 100, Fit: true}, func(m *Message) { m.Facts = higher }, true},
+		{"an ill one asks", Self{State: Active, Priority: 1}, func(m *Message) { m.Facts.Fit = false }, false},
+		{"reserved for it", Self{State: Active, Priority: 1, For: nodeB}, nil, true},
+		{"reserved for another", Self{State: Active, Priority: 1, For: nodeC}, nil, false},
+		{"not the holder", Self{State: Backup, Priority: 1}, nil, false},
+		{"of an earlier session", Self{State: Active, Priority: 1}, func(m *Message) { m.Deal.Session++ }, false},
+		{"of another tenure", Self{State: Active, Priority: 1}, func(m *Message) { m.Deal.Tenure++ }, false},
+		{"of another node", Self{State: Active, Priority: 1}, func(m *Message) { m.Deal.To = nodeC }, false},
+		{"of another group", Self{State: Active, Priority: 1}, func(m *Message) { m.Facts.Group = nodeC }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.step(SetSelf{tt.self})
+			m := Message{Type: Request, Session: 0xb, Facts: f, Deal: Deal{To: nodeA, Session: 0xa, Tenure: r.m.tenure, Nonce: 1}}
+			if tt.give != nil {
+				tt.give(&m)
+			}
+			did := without(r.step(Received{nodeB, m}), "HELLO")
+			did = append(did, r.wait(20*ms)...)
+			assert.Equal(t, tt.want, len(did) > 0, "%v", did)
+		})
+	}
+}
+
+func TestMachineHolderRecoversBeforeItHasChosen(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Active, false)
+	r.hello(nodeC, other(Backup, true))
+	assert.Empty(t, r.request(nodeB, other(Backup, true), 1))
+	assert.Empty(t, r.self(Active, true))
+	assert.Empty(t, r.wait(time.Second))
+}
+
+func passing(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t, nil)
+	r.self(Active, false)
+	require.Equal(t, []string{"pass to 10.77.0.12 nonce 1"}, r.request(nodeB, other(Backup, true), 1))
+	return r
+}
+
+func TestMachineReleasesWhenTheTakerIsHeard(t *testing.T) {
+	r := passing(t)
+	assert.Empty(t, r.hello(nodeC, other(Active, true)), "somebody else")
+	assert.Empty(t, r.hello(nodeB, other(Backup, true)), "not yet")
+	assert.Equal(t, []string{"release heard=true"}, r.hello(nodeB, other(Active, true)))
+	assert.Empty(t, r.hello(nodeB, other(Active, true)))
+	assert.Empty(t, r.wait(time.Second))
+}
+
+func TestMachineReleasesInTheEnd(t *testing.T) {
+	r := passing(t)
+	assert.Empty(t, r.wait(299*ms))
+	assert.Equal(t, []string{"release heard=false"}, r.wait(ms))
+	assert.Empty(t, r.wait(time.Second))
+}
+
+func TestMachineTakenBackIsNotReleased(t *testing.T) {
+	r := passing(t)
+	r.wait(100 * ms)
+	r.self(Active, false)
+	assert.Empty(t, r.wait(time.Second))
+	assert.Empty(t, without(r.step(Received{nodeB, Message{
+		Type: Request, Session: 0xb, Facts: other(Backup, true), Deal: Deal{To: nodeA, Session: 0xa, Tenure: 1, Nonce: 2},
+	}}), "HELLO"), "asked of the tenure before")
+}
+
+func TestMachineRepeatsALostGrantWithinTheLease(t *testing.T) {
+	r := passing(t)
+	r.now = r.now.Add(20 * ms)
+	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 2"}, r.request(nodeB, other(Backup, true), 2))
+	assert.Empty(t, r.request(nodeC, other(Backup, true), 3), "it is another's now")
+	r.now = r.now.Add(80 * ms)
+	assert.Empty(t, r.request(nodeB, other(Backup, true), 4), "too late")
+}
+
+func TestMachineLetsAnotherTakerGoFirst(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	r.hello(nodeB, other(Active, false))
+	r.step(Confirmed{ID: 1, Fit: true})
+	d := Deal{To: nodeC, Session: 1, Tenure: 3, Nonce: 1}
+	f := other(Backup, false)
+	r.step(Received{nodeB, Message{Type: Grant, Session: 0xb, Facts: f, Deal: d}})
+	assert.Empty(t, r.wait(900*ms))
+	f = other(Active, false)
+	f.Tenure = 4
+	assert.Empty(t, r.hello(nodeB, f), "taken back")
+	assert.True(t, r.m.Defers(r.now, nodeB))
+	assert.Equal(t, []string{"confirm 3"}, r.wait(110*ms))
+}
+
+func TestMachineLeave(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Active, true)
+	actions := r.m.Step(r.now, Leave{})
+	require.Len(t, actions, 1)
+	f := actions[0].(Send).Message.Facts
+	assert.Zero(t, f.Lifetime)
+	assert.Equal(t, Initialize, f.State)
+	_, ok := r.m.Deadline()
+	assert.False(t, ok)
+	assert.Empty(t, r.self(Backup, true))
+}
+
+func TestMachineSuccessors(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Active, false)
+	r.hello(nodeB, other(Backup, false))
+	assert.False(t, r.m.Successors(r.now))
+	r.hello(nodeB, other(Backup, true))
+	assert.True(t, r.m.Successors(r.now))
+	r.step(SetSelf{Self{State: Active, For: nodeC}})
+	assert.False(t, r.m.Successors(r.now))
+}
+
+func TestMachineReconfigure(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Preempt = false })
+	r.step(SetSelf{Self{State: Backup, Priority: 150, Fit: true}})
+	assert.Empty(t, r.hello(nodeB, other(Active, true)))
+	assert.Equal(t, []string{"confirm 1"}, r.step(Reconfigure{Config{Preempt: true, Lease: 290 * ms}}))
+	assert.Equal(t, nodeA, r.m.cfg.Address)
+}

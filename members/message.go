@@ -1,0 +1,100 @@
+package members
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// Version is the version of the wire format. A message of another one is refused; what later versions add within the
+// format is skipped.
+const Version = 1
+
+// Revision is what this software can do within Version. It grows with every addition.
+const Revision = 1
+
+// Type is a message's type.
+type Type uint8
+
+// The types.
+const (
+	Hello   Type = 1 // to all: who and how the sender is
+	Request Type = 2 // to the holder: let me have the address
+	Grant   Type = 3 // to the one that asked: the address is yours
+)
+
+// String returns "HELLO", "REQUEST" or "GRANT".
+func (t Type) String() string {
+	switch t {
+	case Hello:
+		return "HELLO"
+	case Request:
+		return "REQUEST"
+	case Grant:
+		return "GRANT"
+	}
+	return "type " + strconv.Itoa(int(t))
+}
+
+// State is a node's part in the election.
+type State uint8
+
+// The states, as in RFC 9568, section 6.3. Initialize also stands for a node that keeps out.
+const (
+	Initialize State = iota
+	Backup
+	Active
+)
+
+// String returns "initialize", "backup" or "active".
+func (s State) String() string {
+	switch s {
+	case Initialize:
+		return "initialize"
+	case Backup:
+		return "backup"
+	case Active:
+		return "active"
+	}
+	return "state " + strconv.Itoa(int(s))
+}
+
+// Message is one message. All types say who and how the sender is.
+type Message struct {
+	Type Type
+	// Session tells one run of a node from the next: random, and the same until the node starts anew.
+	Session uint64
+	Facts   Facts
+	// Deal is what a REQUEST or a GRANT is about; unused in a HELLO.
+	Deal Deal
+}
+
+// Facts are what a node says about itself.
+type Facts struct {
+	Group    netip.Addr // the first of the virtual addresses: tells one group on the link from another
+	Node     string     // the node's name, at most 253 bytes; empty if it has none
+	Software string     // version of the program, at most 64 bytes
+	Revision uint8      // see the constant
+
+	State    State
+	Tenure   uint64 // counts how often the node has become Active in this session
+	Base     uint8  // the configured priority
+	Priority uint8  // what the node advertises, or would
+
+	// Fit tells that the node would be a good holder. A holder that is not fit wants to give the address away.
+	Fit    bool
+	Reason string     // why it is not fit, at most 200 bytes
+	For    netip.Addr // the only node that it wants to give the address to; the zero Addr for any
+
+	// Lifetime is for how long this counts if nothing more is heard, in milliseconds on the wire; 0 when the sender
+	// leaves.
+	Lifetime time.Duration
+}
+
+// Deal names one attempt to pass the address on.
+type Deal struct {
+	To      netip.Addr // the node that the message is for; the others listen
+	Session uint64     // of that node
+	Tenure  uint64     // of the holder, whose tenure is to end
+	Nonce   uint64     // chosen by the one that asks, new for each REQUEST; the GRANT repeats it
+}

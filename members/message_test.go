@@ -1,0 +1,250 @@
+package members
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	group = netip.MustParseAddr("10.77.0.100")
+	nodeA = netip.MustParseAddr("10.77.0.11")
+	nodeB = netip.MustParseAddr("10.77.0.12")
+	nodeC = netip.MustParseAddr("10.77.0.13")
+)
+
+// full has every field.
+func full() Message {
+	return Message{
+		Type: Request, Session: 0x0102030405060708,
+		Facts: Facts{
+			Group: group, Node: "cp-1", Software: "v1", Revision: 1,
+			State: Backup, Tenure: 7, Base: 100, Priority: 1, Reason: "refused", For: nodeB,
+			Lifetime: 3500 * time.Millisecond,
+		},
+		Deal: Deal{To: nodeC, Session: 0xaa, Tenure: 0xbb, Nonce: 0xcc},
+	}
+}
+
+// wires are messages byte by byte, as docs/protocol.md has them.
+func wires() map[string]struct {
+	message Message
+	bytes   string
+} {
+	six := Message{Type: Hello, Facts: Facts{Group: netip.MustParseAddr("fd77::100"), State: Active, Base: 254, Priority: 254, Fit: true}}
+	return map[string]struct {
+		message Message
+		bytes   string
+	}{
+		"REQUEST with every field": {full(), `
+			6b707670 01 02 0050 0102030405060708 000000000000002a
+			01 04 0a4d0064
+			02 0f 01 64 01 00 01 0dac 0000000000000007
+			03 04 63702d31
+			04 02 7631
+			05 07 72656675736564
+			06 04 0a4d000c
+			07 04 0a4d000d
+			08 18 00000000000000aa 00000000000000bb 00000000000000cc`},
+		"HELLO over IPv6, the shortest": {six, `
+			6b707670 01 01 0023 0000000000000000 000000000000002a
+			01 10 fd770000000000000000000000000100
+			02 0f 02 fe fe 01 00 0000 0000000000000000`},
+	}
+}
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	require.NoError(t, err)
+	return b
+}
+
+func TestMessageAppendIsByteExact(t *testing.T) {
+	for name, tt := range wires() {
+		t.Run(name, func(t *testing.T) {
+			b, err := tt.message.Append(nil, 42)
+			require.NoError(t, err)
+			assert.Equal(t, hex.EncodeToString(unhex(t, tt.bytes)), hex.EncodeToString(b))
+			got, stamp, err := Parse(b)
+			require.NoError(t, err)
+			assert.Equal(t, tt.message, got)
+			assert.Equal(t, uint64(42), stamp)
+		})
+	}
+}
+
+func TestMessageAppendRefuses(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, tt := range []struct {
+		name string
+		give func(*Message)
+		want string
+	}{
+		{"type", func(m *Message) { m.Type = 9 }, "type 9, want HELLO, REQUEST or GRANT"},
+		{"state", func(m *Message) { m.Facts.State = 7 }, "state 7"},
+		{"no group", func(m *Message) { m.Facts.Group = netip.Addr{} }, "group"},
+		{"zone", func(m *Message) { m.Facts.Group = netip.MustParseAddr("fe80::1%eth0") }, "group"},
+		{"no addressee", func(m *Message) { m.Deal.To = netip.Addr{} }, "REQUEST to"},
+		{"unspecified taker", func(m *Message) { m.Facts.For = netip.IPv4Unspecified() }, "wanted taker"},
+		{"lifetime", func(m *Message) { m.Facts.Lifetime = 66 * time.Second }, "lifetime"},
+		{"node", func(m *Message) { m.Facts.Node = long }, "node"},
+		{"reason", func(m *Message) { m.Facts.Reason = "a\x1b[31mb" }, "reason"},
+		{"software", func(m *Message) { m.Facts.Software = "\xff" }, "software"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := full()
+			tt.give(&m)
+			_, err := m.Append(nil, 1)
+			assert.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	good := func() []byte { b, _ := full().Append(nil, 1); return b }
+	// fields makes a HELLO of these fields.
+	fields := func(s string) []byte {
+		b := append([]byte(magic), 1, 1, 0, 0)
+		b = append(b, make([]byte, 16)...)
+		b = append(b, unhex(t, s)...)
+		b[7] = byte(len(b) - headerLen)
+		return b
+	}
+	const rank = "020f 02 fe fe 01 00 0000 0000000000000000 "
+	for _, tt := range []struct {
+		name string
+		give []byte
+		want Reason
+	}{
+		{"nothing", nil, RejectLength},
+		{"a byte short of a header", good()[:headerLen-1], RejectLength},
+		{"cut off", good()[:len(good())-1], RejectLength},
+		{"a byte more", append(good(), 0), RejectLength},
+		{"much more", append(good(), make([]byte, maxMessage)...), RejectLength},
+		{"magic", append([]byte("x"), good()[1:]...), RejectMagic},
+		{"version", func() []byte { b := good(); b[4] = 2; return b }(), RejectVersion},
+		{"type", func() []byte { b := good(); b[5] = 4; return b }(), RejectType},
+		{"field longer than the rest", fields(rank + "01ff 0a4d0064"), RejectLength},
+		{"half a field header", fields(rank + "01"), RejectLength},
+		{"no group", fields(rank), RejectField},
+		{"no rank", fields("0104 0a4d0064"), RejectField},
+		{"group twice", fields(rank + "0104 0a4d0064 0104 0a4d0064"), RejectField},
+		{"group of 5 bytes", fields(rank + "0105 0a4d006401"), RejectField},
+		{"group 0.0.0.0", fields(rank + "0104 00000000"), RejectField},
+		{"short rank", fields("0104 0a4d0064 020e 02 fe fe 01 00 0000 00000000000000"), RejectField},
+		{"state 3", fields("0104 0a4d0064 020f 03 fe fe 01 00 0000 0000000000000000"), RejectField},
+		{"control characters", fields(rank + "0104 0a4d0064 0502 1b5b"), RejectField},
+		{"long reason", fields(rank + "0104 0a4d0064 05c9" + strings.Repeat("61", 201)), RejectField},
+		{"REQUEST without a deal", func() []byte { b := fields(rank + "0104 0a4d0064 0704 0a4d000d"); b[5] = 2; return b }(), RejectField},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := Parse(tt.give)
+			var packet *PacketError
+			require.ErrorAs(t, err, &packet)
+			assert.Equal(t, tt.want, packet.Reason)
+			assert.NotEmpty(t, packet.Error())
+		})
+	}
+}
+
+// A later version may add fields, and lengthen those that are not text or addresses.
+func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
+	b := unhex(t, `
+		6b707670 01 01 0020 0000000000000000 000000000000002a
+		ff 03 010203
+		02 11 02 fe fe ff 09 0000 0000000000000000 beef
+		01 04 0a4d0064
+		09 00`)
+	m, _, err := Parse(b)
+	require.NoError(t, err)
+	assert.Equal(t, Facts{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Revision: 9}, m.Facts)
+}
+
+func TestClean(t *testing.T) {
+	assert.Equal(t, "a b c", Clean("a\nb\xffc", 10))
+	assert.Equal(t, "ä", Clean("ää", 3))
+	m := full()
+	m.Facts.Reason = Clean(strings.Repeat("ä\x00", 300), maxReason)
+	_, err := m.Append(nil, 1)
+	assert.NoError(t, err)
+}
+
+func TestLongestMessageFits(t *testing.T) {
+	m := full()
+	six := netip.MustParseAddr("fd77::1")
+	m.Facts.Group, m.Facts.For, m.Deal.To = six, six, six
+	m.Facts.Node, m.Facts.Software = strings.Repeat("n", maxNode), strings.Repeat("s", maxSoftware)
+	m.Facts.Reason = strings.Repeat("r", maxReason)
+	b, err := m.Append(nil, 1)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(b)+trailerLen, maxMessage)
+}
+
+func TestTypesHaveNames(t *testing.T) {
+	assert.Equal(t, "HELLO REQUEST GRANT type 0", strings.Join([]string{Hello.String(), Request.String(), Grant.String(), Type(0).String()}, " "))
+	assert.Equal(t, "initialize backup active", strings.Join([]string{Initialize.String(), Backup.String(), Active.String()}, " "))
+}
+
+// FuzzParse wants of any input either a *PacketError or a message that says the same when it is sent again.
+func FuzzParse(f *testing.F) {
+	for _, tt := range wires() {
+		f.Add(unhex(f, tt.bytes))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, stamp, err := Parse(b)
+		if err != nil {
+			var packet *PacketError
+			require.ErrorAs(t, err, &packet)
+			return
+		}
+		if m.Type == Hello {
+			m.Deal = Deal{}
+		}
+		again, err := m.Append(nil, stamp)
+		require.NoError(t, err)
+		got, gotStamp, err := Parse(again)
+		require.NoError(t, err)
+		assert.Equal(t, m, got)
+		assert.Equal(t, stamp, gotStamp)
+	})
+}
+
+// FuzzOpen wants that nothing but what was sealed with the key passes.
+func FuzzOpen(f *testing.F) {
+	key := testKey(f, 1)
+	now := time.Unix(1_800_000_000, 0)
+	good, err := NewSealer(&key).Append(nil, full(), nodeA, now)
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add(good[:len(good)-trailerLen])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := NewOpener([]Key{key}).Open(b, nodeA, now)
+		if string(b) == string(good) {
+			require.NoError(t, err)
+			assert.Equal(t, full(), m)
+			return
+		}
+		var packet *PacketError
+		require.ErrorAs(t, err, &packet)
+	})
+}
+
+func TestParseOfEachFlippedBitNeverPanics(t *testing.T) {
+	b, err := full().Append(nil, 1)
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		c := append([]byte(nil), b...)
+		for range 1 + rng.IntN(4) {
+			c[rng.IntN(len(c))] ^= 1 << rng.IntN(8)
+		}
+		_, _, _ = Parse(c[:rng.IntN(len(c)+1)])
+	}
+}

@@ -1,0 +1,44 @@
+package members
+
+import "fmt"
+
+// Reason says in a word, for a metric's label, why a message was refused.
+type Reason string
+
+// The reasons.
+const (
+	RejectLength   Reason = "length"   // shorter or longer than it says
+	RejectMagic    Reason = "magic"    // not ours
+	RejectVersion  Reason = "version"  // another version of the format
+	RejectType     Reason = "type"     // a type that this version does not know
+	RejectField    Reason = "field"    // a field is missing, twice there, or not valid
+	RejectTTL      Reason = "ttl"      // came through a router
+	RejectUnsigned Reason = "unsigned" // a key is wanted, and there is no authentication code
+	RejectKey      Reason = "key"      // made with another key
+	RejectMAC      Reason = "mac"      // the authentication code is wrong
+	RejectStale    Reason = "stale"    // of a new sender whose clock is too far from ours
+	RejectReplay   Reason = "replay"   // heard before, or older than what was heard
+	RejectGroup    Reason = "group"    // of a group that this node is not in
+	RejectSocket   Reason = "socket"   // the socket could not be read
+	RejectOverflow Reason = "overflow" // came in faster than it was read
+)
+
+// PacketError says why a message was refused.
+type PacketError struct {
+	Reason    Reason
+	Field     string // of RejectField
+	Got, Want int    // where numbers say more
+}
+
+// Error implements error.
+func (e *PacketError) Error() string {
+	switch {
+	case e.Field != "":
+		return fmt.Sprintf("members: field %s: missing, repeated or not valid", e.Field)
+	case e.Got != 0 || e.Want != 0:
+		return fmt.Sprintf("members: %s %d, want %d", e.Reason, e.Got, e.Want)
+	}
+	return "members: message refused: " + string(e.Reason)
+}
+
+func badField(name string) error { return &PacketError{Reason: RejectField, Field: name} }

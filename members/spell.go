@@ -1,0 +1,28 @@
+package members
+
+import "time"
+
+// spell watches for times in which nobody is fit. After such a time the first that recovers must not take the address at
+// once: what made all of them ill ends for all of them, one after the other, and the holder may be next.
+type spell struct {
+	last time.Time // when nobody was fit for the last time
+}
+
+// watchSpell counts only what is known: with no holder in sight there is nothing to wait for.
+func (m *Machine) watchSpell(now time.Time) {
+	h := m.table.holder()
+	if h == nil || m.self.Fit || m.table.anyFit() {
+		return
+	}
+	m.spell.last = now
+}
+
+// recoverAt is until when nobody asks; zero when there was no such spell.
+func (m *Machine) recoverAt() time.Time {
+	if m.spell.last.IsZero() {
+		return time.Time{}
+	}
+	return m.spell.last.Add(m.cfg.RecoverHold)
+}
+
+func (m *Machine) recovering(now time.Time) bool { return now.Before(m.recoverAt()) }

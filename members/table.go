@@ -1,0 +1,91 @@
+package members
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// maxMembers bounds what a flood of invented senders can make a node remember.
+const maxMembers = 64
+
+// Member is another node of the group, as it was heard last.
+type Member struct {
+	Address netip.Addr
+	Session uint64
+	Facts   Facts
+	Heard   time.Time
+}
+
+// expires is when the member is forgotten if nothing more is heard.
+func (m *Member) expires() time.Time { return m.Heard.Add(m.Facts.Lifetime) }
+
+// gives tells that the member holds the address and wants to give it away.
+func (m *Member) gives() bool { return m.Facts.State == Active && !m.Facts.Fit }
+
+// table is who was heard, by address.
+type table struct {
+	list []Member
+}
+
+func (t *table) find(a netip.Addr) *Member {
+	i := slices.IndexFunc(t.list, func(m Member) bool { return m.Address == a })
+	if i < 0 {
+		return nil
+	}
+	return &t.list[i]
+}
+
+// hear notes what a node says. With the table full, the one that was silent longest makes room.
+func (t *table) hear(now time.Time, source netip.Addr, m Message) {
+	t.drop(func(o Member) bool { return o.Address == source })
+	if m.Facts.Lifetime <= 0 {
+		return
+	}
+	if len(t.list) == maxMembers {
+		oldest := slices.MinFunc(t.list, func(a, b Member) int { return a.Heard.Compare(b.Heard) })
+		t.drop(func(o Member) bool { return o.Address == oldest.Address })
+	}
+	t.list = append(t.list, Member{Address: source, Session: m.Session, Facts: m.Facts, Heard: now})
+	slices.SortFunc(t.list, func(a, b Member) int { return a.Address.Compare(b.Address) })
+}
+
+// expire forgets those that were silent for too long.
+func (t *table) expire(now time.Time) {
+	t.drop(func(m Member) bool { return !now.Before(m.expires()) })
+}
+
+func (t *table) drop(which func(Member) bool) { t.list = slices.DeleteFunc(t.list, which) }
+
+// next is when the first will be forgotten; zero when there is nobody.
+func (t *table) next() (first time.Time) {
+	for i := range t.list {
+		first = sooner(first, t.list[i].expires())
+	}
+	return first
+}
+
+// holder is the Active that ranks highest: by priority, then by address (RFC 9568, section 6.4.3).
+func (t *table) holder() *Member {
+	var best *Member
+	for i := range t.list {
+		m := &t.list[i]
+		if m.Facts.State == Active && (best == nil || m.Facts.Priority >= best.Facts.Priority) {
+			best = m
+		}
+	}
+	return best
+}
+
+// anyFit tells whether somebody could hold the address.
+func (t *table) anyFit() bool {
+	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Facts.Fit && m.Facts.State != Initialize })
+}
+
+// sooner is the earlier of two times, where zero means never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
