@@ -114,13 +114,14 @@ func (e *VRRP) noteHolder(now time.Time) {
 	e.mu.Lock()
 	e.status.Holder = holder
 	e.mu.Unlock()
-	if state == Backup {
-		reason := "no Active is heard"
-		if holder.IsValid() {
-			reason = "another node is heard as the Active"
-		}
-		_ = e.tell(Change{From: Backup, To: Backup, Reason: reason, Holder: holder, At: now})
+	if state == Active {
+		return
 	}
+	reason := "no Active is heard"
+	if holder.IsValid() {
+		reason = "another node is heard as the Active"
+	}
+	_ = e.tell(Change{From: state, To: state, Reason: reason, Holder: holder, At: now})
 }
 
 func (e *VRRP) count(add func(*Counters)) {
