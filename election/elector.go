@@ -83,7 +83,8 @@ type Status struct {
 	Fitness  Fitness
 	Members  []Member
 	Counters Counters
-	Rejected []Rejection // what was refused, the newest first
+	Lateness time.Duration // the most by which a timer was served late in the last one to two minutes
+	Rejected []Rejection   // what was refused, the newest first
 }
 
 // Member is one node of the group as this node sees it.
