@@ -4,15 +4,20 @@
 // therefore send each other three UDP messages, which docs/protocol.md describes byte by byte: HELLO says who a node is
 // and how it is, REQUEST asks the holder for the address, GRANT passes it on.
 //
-// The package has four parts that know little of each other:
+// The package has five parts that know little of each other:
 //
 //   - the codec: [Message], [Message.Append] and [Parse], bytes and nothing else;
 //   - [Sealer] and [Opener], which authenticate messages when there is a key, and keep replayed ones out;
 //   - the state machine: [Machine], pure, with the time as an argument, no clock and no I/O;
-//   - the socket: [Conn], for one interface and one address family.
+//   - the socket: [Conn], for one interface and one address family;
+//   - [Hub], which shares a socket among the groups of a node.
 //
 // Left out: who becomes the holder when the holder is gone. That is the election's; the machine is told about it, and
 // what it asks for, the election carries out.
 //
-// The package starts no goroutine and logs nothing. A Machine, and an Opener, belong to one goroutine.
+// Nothing is logged here. A Machine, and an Opener, belong to one goroutine.
+//
+// # Goroutines
+//
+//   - Hub: one reader, from NewHub to Close, which waits for it.
 package members

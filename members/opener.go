@@ -23,7 +23,7 @@ type Opener struct {
 
 // sender has its own sequence. Only the holders of a key can add one.
 type sender struct {
-	source netip.Addr
+	source netip.Addr // with its zone, if it has one
 	group  netip.Addr
 }
 
@@ -40,7 +40,7 @@ func NewOpener(keys []Key) *Opener {
 // SetKeys changes the keys; what is known of the senders remains.
 func (o *Opener) SetKeys(keys []Key) { o.keys = slices.Clone(keys) }
 
-// Open reads a message that came from source at now. The error is always a *PacketError; a message that is refused
+// Open reads a message that came from source at now; a zone of source tells senders on different links apart. The error is always a *PacketError; a message that is refused
 // leaves no trace.
 func (o *Opener) Open(b []byte, source netip.Addr, now time.Time) (Message, error) {
 	if len(o.keys) > 0 {
@@ -53,7 +53,7 @@ func (o *Opener) Open(b []byte, source netip.Addr, now time.Time) (Message, erro
 		return Message{}, err
 	}
 	if len(o.keys) > 0 {
-		if err := o.fresh(sender{source.WithZone(""), m.Facts.Group}, stamp, now); err != nil {
+		if err := o.fresh(sender{source, m.Facts.Group}, stamp, now); err != nil {
 			return Message{}, err
 		}
 	}

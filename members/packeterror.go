@@ -19,6 +19,7 @@ const (
 	RejectStale    Reason = "stale"    // of a new sender whose clock is too far from ours
 	RejectReplay   Reason = "replay"   // heard before, or older than what was heard
 	RejectGroup    Reason = "group"    // of a group that this node is not in
+	RejectSocket   Reason = "socket"   // the socket could not be read
 	RejectOverflow Reason = "overflow" // came in faster than it was read
 )
 

@@ -28,7 +28,19 @@ type Received struct {
 	// but at most one Active_Adver_Interval back: an older packet shows that this process was late, not when the
 	// Active was last alive.
 	Age time.Duration
+
+	// Deferred says that the Active of lower priority that this came from is about to pass the addresses on in some
+	// better way: it is followed, not preempted.
+	Deferred bool
 }
+
+// PassOn makes an Active a Backup that expects another to become Active at once: it sends nothing, and its
+// Active_Down_Timer runs. It does nothing in other states.
+type PassOn struct{}
+
+// Granted makes a Backup Active at once, because the Active has passed the addresses on to it. It does nothing in other
+// states.
+type Granted struct{}
 
 // SetPriority changes the effective Priority, 1 to 254, as the node's health changes; 255 is taken only if it is
 // configured, 0 counts as 1. An Active advertises it at once, a Backup's running Active_Down_Timer is computed anew from
@@ -40,6 +52,9 @@ type SetPriority struct{ Priority uint8 }
 // running Active_Down_Timer is computed anew from the same start.
 type SetSpread struct{ Offset time.Duration }
 
+// TakeOver makes a Backup Active that is ready to be (Snapshot.Ready); otherwise it does nothing.
+type TakeOver struct{}
+
 // Reconfigure changes the configuration without a change of state. An Active whose advertisement changes sends one at
 // once. The Config must be valid and have the Version, VRID and family that the Machine has; one that is not does
 // nothing (call [Config.Validate] first).
@@ -49,8 +64,11 @@ func (Startup) event()     {}
 func (Shutdown) event()    {}
 func (Expired) event()     {}
 func (Received) event()    {}
+func (PassOn) event()      {}
+func (Granted) event()     {}
 func (SetPriority) event() {}
 func (SetSpread) event()   {}
+func (TakeOver) event()    {}
 func (Reconfigure) event() {}
 
 // Action is something the caller must do, in the order given. The set is closed.

@@ -123,7 +123,7 @@ func (h *host) Place(w agent.Where) (agent.Place, error) {
 	if !ok {
 		return agent.Place{}, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first))
 	}
-	return agent.Place{Index: l.Index, Name: l.Name, Source: source}, nil
+	return agent.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
 }
 
 // source is the own address: with a list of peers the one of them that is on the link.
@@ -148,12 +148,16 @@ func familyWord(a netip.Addr) string {
 
 // Bound implements agent.Host.
 func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
+	wanted := make(map[netip.Addr]bool, len(addresses))
+	for _, p := range addresses {
+		wanted[p.Addr()] = true
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []agent.Binding
 	for _, l := range h.snapshot {
 		for _, a := range l.Addresses {
-			if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == a.Prefix.Addr() }) {
+			if wanted[a.Prefix.Addr()] {
 				out = append(out, agent.Binding{Index: l.Index, Prefix: a.Prefix})
 			}
 		}
@@ -161,51 +165,42 @@ func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
 	return out
 }
 
-// Bind implements agent.Host. An address that has come to stand before the node's own goes behind them, so
-// that nobody takes it for the node's.
-func (h *host) Bind(b agent.Binding, valid time.Duration) error {
-	bind := h.links.Add
-	if h.leads(b) {
-		bind = h.links.Defer
-	}
-	err := bind(b.Index, b.Prefix, valid)
-	h.note(b, err == nil)
+// Bind implements agent.Host.
+func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
+	err := h.links.AddAll(index, addresses, valid)
+	h.note(index, addresses, err == nil)
 	return err
 }
 
-func (h *host) leads(b agent.Binding) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == b.Index })
-	return i >= 0 && link.Leads(h.snapshot[i], b.Prefix)
-}
-
 // Unbind implements agent.Host.
-func (h *host) Unbind(b agent.Binding) error {
-	err := h.links.Remove(b.Index, b.Prefix)
+func (h *host) Unbind(index int, addresses []netip.Prefix) error {
+	err := h.links.RemoveAll(index, addresses)
 	if err == nil {
-		h.note(b, false)
-		return nil
+		h.note(index, addresses, false)
 	}
 	return err
 }
 
 // note keeps the snapshot true to what this process has just done.
-func (h *host) note(b agent.Binding, bound bool) {
+func (h *host) note(index int, addresses []netip.Prefix, bound bool) {
+	touched := make(map[netip.Prefix]bool, len(addresses))
+	for _, p := range addresses {
+		touched[p] = true
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.generation++
-	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == b.Index })
+	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == index })
 	if i < 0 {
 		return
 	}
 	l := &h.snapshot[i]
-	same := func(a link.Address) bool { return a.Prefix == b.Prefix }
-	switch there := slices.ContainsFunc(l.Addresses, same); {
-	case bound && !there:
-		l.Addresses = append(slices.Clone(l.Addresses), link.Address{Prefix: b.Prefix, Ours: true})
-	case !bound && there:
-		l.Addresses = slices.DeleteFunc(slices.Clone(l.Addresses), same)
+	l.Addresses = slices.DeleteFunc(slices.Clone(l.Addresses), func(a link.Address) bool { return touched[a.Prefix] })
+	if !bound {
+		return
+	}
+	for _, p := range addresses {
+		l.Addresses = append(l.Addresses, link.Address{Prefix: p, Ours: true})
 	}
 }
 
@@ -311,7 +306,7 @@ func (h *host) removeStrays() error {
 	var errs []error
 	for _, b := range h.strays() {
 		h.log.Info("address of an earlier run removed", "address", b.Prefix.String(), "interface", b.Index)
-		errs = append(errs, h.Unbind(b))
+		errs = append(errs, h.Unbind(b.Index, []netip.Prefix{b.Prefix}))
 	}
 	return errors.Join(errs...)
 }

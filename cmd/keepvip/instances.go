@@ -17,6 +17,7 @@ type builder struct {
 	hubs   *hubs
 	fences *fences
 	log    *slog.Logger
+	groups groups
 	crowd  int // addresses of all instances
 }
 
@@ -29,6 +30,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
 		Crowd:          b.crowd,
+		Group:          v.Group,
 		VRID:           v.VRRP.ID,
 		Priority:       v.Priority,
 		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
@@ -70,7 +72,7 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, log)
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Seat: b.groups.seat(v)}, wire, log)
 	if err != nil {
 		leave()
 		return nil, nil, err
@@ -81,18 +83,12 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 // routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other
 // are bound and released with these.
 func routerOf(v config.VIP, p agent.Place) vrrp.Config {
-	var addrs []netip.Addr
-	for _, a := range v.Addresses {
-		if a.Addr().Is4() == p.Source.Is4() {
-			addrs = append(addrs, a.Addr())
-		}
-	}
 	cfg := vrrp.Config{
 		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: topPriority(v),
 		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,
 		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
 		StartupDelay: v.VRRP.StartupDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts,
-		Source: p.Source, Addresses: addrs,
+		Source: p.Source, Addresses: v.Advertised(p.Source.Is4()),
 	}
 	if v.VRRP.Owner {
 		cfg.Priority = 255

@@ -1,5 +1,7 @@
 package agent
 
+import "net/netip"
+
 // judge passes a check's verdict on as part of the fitness.
 func (l *loop) judge(r result) {
 	before, news := l.checkup.take(r)
@@ -56,7 +58,7 @@ func (l *loop) dropFormer(old Instance) {
 		if keep[b.Prefix.String()] {
 			continue
 		}
-		if err := l.host.Unbind(b); err != nil {
+		if err := l.host.Unbind(b.Index, []netip.Prefix{b.Prefix}); err != nil {
 			l.log.Warn("former address not removed", "address", b.Prefix.String(), "error", err)
 		}
 	}

@@ -93,25 +93,29 @@ func (h *fakeHost) Bound(addresses []netip.Prefix) []Binding {
 	})
 }
 
-func (h *fakeHost) Bind(b Binding, _ time.Duration) error {
+func (h *fakeHost) Bind(index int, addresses []netip.Prefix, _ time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fail != nil {
 		return h.fail
 	}
-	h.did = append(h.did, fmt.Sprintf("add %s %d", b.Prefix, b.Index))
-	if !slices.Contains(h.bound, b) {
-		h.bound = append(h.bound, b)
+	for _, p := range addresses {
+		h.did = append(h.did, fmt.Sprintf("add %s %d", p, index))
+		if b := (Binding{index, p}); !slices.Contains(h.bound, b) {
+			h.bound = append(h.bound, b)
+		}
 	}
 	return nil
 }
 
-func (h *fakeHost) Unbind(b Binding) error {
+func (h *fakeHost) Unbind(index int, addresses []netip.Prefix) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if i := slices.Index(h.bound, b); i >= 0 {
-		h.did = append(h.did, fmt.Sprintf("del %s %d", b.Prefix, b.Index))
-		h.bound = slices.Delete(h.bound, i, i+1)
+	for _, p := range addresses {
+		if i := slices.Index(h.bound, Binding{index, p}); i >= 0 {
+			h.did = append(h.did, fmt.Sprintf("del %s %d", p, index))
+			h.bound = slices.Delete(h.bound, i, i+1)
+		}
 	}
 	return nil
 }

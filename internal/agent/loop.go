@@ -203,20 +203,39 @@ func (l *loop) leave() {
 }
 
 // moved tells that the election has to begin anew: another interface, another own address, or none.
-// A new name alone is followed.
+// Anything else that is new is followed.
 func (l *loop) moved() bool {
 	p, err := l.host.Place(l.in.Where)
 	if err != nil || p.Index != l.place.Index || p.Source != l.place.Source {
 		return true
 	}
 	if p != l.place {
-		l.log.Info("the interface was renamed", "from", l.place.Name, "to", p.Name)
-		l.place = p
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.view.place = p
+		l.settleIn(p)
 	}
 	return false
+}
+
+// settleIn follows an interface that has another name or MAC, or that was without carrier for a moment.
+func (l *loop) settleIn(p Place) {
+	old := l.place
+	l.place = p
+	l.mu.Lock()
+	l.view.place = p
+	l.mu.Unlock()
+	if p.Name != old.Name {
+		l.log.Info("the interface was renamed", "from", old.Name, "to", p.Name)
+		if l.fence != nil {
+			l.fence.look()
+		}
+	}
+	if p.MAC == old.MAC && p.Stay == old.Stay {
+		return
+	}
+	// Neighbours have the old MAC, and a switch may have forgotten the port.
+	l.log.Info("the link has changed", "interface", p.Name, "mac", p.MAC)
+	if l.tenured() {
+		l.restartAnnouncing()
+	}
 }
 
 // report runs in the elector's goroutine.

@@ -10,6 +10,7 @@ import (
 // Status is one instance as an operator sees it. Its JSON form is part of the command line's contract.
 type Status struct {
 	Name      string         `json:"name"`
+	Group     string         `json:"group,omitempty"` // of instances that move together
 	Addresses []netip.Prefix `json:"addresses"`
 	Interface string         `json:"interface"`
 	State     string         `json:"state"`  // initialize, backup or active
@@ -24,6 +25,7 @@ type Status struct {
 	Checks    []CheckStatus  `json:"checks,omitempty"` // all of them
 	Fence     FenceStatus    `json:"fence"`
 	Members   []Member       `json:"members"`            // this node and those it has heard
+	Lateness  float64        `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
 	Rejected  []Rejection    `json:"rejected,omitempty"` // what was not taken into account, the newest first
 	Conflicts []Conflict     `json:"conflicts"`          // hosts outside the election that claim an address
 	Counters  Counters       `json:"counters"`
@@ -106,7 +108,7 @@ func (l *loop) status() Status {
 	v := l.view
 	l.mu.Unlock()
 	s := Status{
-		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID,
+		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID, Group: v.in.Group,
 		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Conflicts: append([]Conflict{}, v.conflicts...),
 		Counters: Counters{
 			Announcements: v.announcements, AnnouncementFails: v.announceErrs,
@@ -130,7 +132,7 @@ func (l *loop) status() Status {
 }
 
 func (s *Status) add(e election.Status) {
-	s.Priority = e.Priority
+	s.Priority, s.Lateness = e.Priority, e.Lateness.Seconds()
 	s.Eligible, s.Unfit = e.Fitness.Less < lastPlace && !e.Fitness.Out, e.Fitness.Reason
 	if e.Holder.IsValid() {
 		s.Holder = e.Holder.String()

@@ -31,8 +31,8 @@ func (l *loop) openFence() {
 		f, err := l.in.Fence(l.place, bound)
 		if err == nil {
 			l.fence = newFencer(f, l.log, l.elector.Tenure, l.in.Lease, bound)
-			if s := l.fence.status(); !s.Standing {
-				err = errors.New(s.Reason)
+			if l.fence.renewal == tooFast {
+				err = errTooFast
 			}
 		} else {
 			reason = errors.Join(errNoFence, err)
@@ -119,18 +119,11 @@ func (l *loop) resetConnections() {
 		return
 	}
 	done := make(chan struct{})
-	go func(reset func(netip.Addr) error, addresses []netip.Addr) {
+	go func(reset func([]netip.Addr) error, addresses []netip.Addr) {
 		defer close(done)
-		for _, a := range addresses {
-			if err := reset(a); err != nil {
-				l.log.Debug("connections not reset", "address", a.String(), "error", err)
-			}
+		if err := reset(addresses); err != nil {
+			l.log.Debug("connections not reset", "error", err)
 		}
 	}(l.in.Reset, l.in.hosts())
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
+	await(done, patience)
 }

@@ -9,8 +9,11 @@ import (
 )
 
 const (
-	maxIPv4 = 255 // Count IPvX Addr is 8 bits, RFC 9568 section 5.2.5
-	maxIPv6 = 90  // 40 + 8 + 16*90 bytes fill an MTU of 1500
+	// An advertisement names no more than these; the others are bound and released with them.
+	advertisedIPv4 = 255 // Count IPvX Addr is 8 bits, RFC 9568 section 5.2.5
+	advertisedIPv6 = 90  // 40 + 8 + 16*90 bytes fill an MTU of 1500
+
+	maxAddresses = 2000 // bound within a fraction of the time of an election, and renewed every 20 s
 )
 
 // minSilence is the shortest silence after which a holder may count as dead.
@@ -34,6 +37,7 @@ func (c *Config) Validate() error {
 	c.validateNames(&ps)
 	c.validateUnique(&ps)
 	c.validateVRIDs(&ps)
+	c.validateGroups(&ps)
 	return ps.err()
 }
 
@@ -69,16 +73,8 @@ func (k check) addresses() {
 	if len(k.v.Addresses) == 0 {
 		k.fail("addresses", "none, want at least one, such as [10.77.0.100]")
 	}
-	var v4, v6 int
-	for _, p := range k.v.Addresses {
-		if p.Addr().Is4() {
-			v4++
-		} else {
-			v6++
-		}
-	}
-	if v4 > maxIPv4 || v6 > maxIPv6 {
-		k.fail("addresses", "%d IPv4 and %d IPv6, want at most %d and %d; more fit into a second entry", v4, v6, maxIPv4, maxIPv6)
+	if n := len(k.v.Addresses); n > maxAddresses {
+		k.fail("addresses", "%d of them, want at most %d; more fit into a second entry", n, maxAddresses)
 	}
 }
 
@@ -190,5 +186,25 @@ func (c *Config) validateVRIDs(ps *problems) {
 			continue
 		}
 		first[r] = i
+	}
+}
+
+// validateGroups refuses members that would want to be on different nodes.
+func (c *Config) validateGroups(ps *problems) {
+	first := map[string]int{}
+	for i, v := range c.VIPs {
+		if v.Group == "" {
+			continue
+		}
+		j, known := first[v.Group]
+		if !known {
+			first[v.Group] = i
+			continue
+		}
+		o := c.VIPs[j]
+		if v.Priority != o.Priority || v.VRRP.Owner != o.VRRP.Owner || v.VRRP.Preempt != o.VRRP.Preempt {
+			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
+			ps.add(c.near(at), at, "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
+		}
 	}
 }

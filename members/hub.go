@@ -1,0 +1,193 @@
+package members
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Socket is what a Hub needs of a Conn.
+type Socket interface {
+	Send(b []byte) error
+	Receive(b []byte) (int, netip.Addr, error)
+	Close() error
+}
+
+// HubConfig describes a Hub.
+type HubConfig struct {
+	Source netip.Addr // own address
+	Link   string     // tells links apart on which the same address may send; fit for an IPv6 zone
+	Auth   *Auth
+}
+
+// Hub reads one socket for all groups of a node on an interface and family. Safe for concurrent use.
+type Hub struct {
+	cfg  HubConfig
+	sock Socket
+	done chan struct{}
+
+	mu       sync.Mutex // guards what follows
+	wires    map[netip.Addr]*Wire
+	rejected map[Reason]uint64 // what belongs to no group of ours
+
+	sending sync.Mutex // guards buf, and keeps the stamps in order
+	buf     []byte
+}
+
+// NewHub starts to read sock, which it owns from now on. Close ends that.
+func NewHub(cfg HubConfig, sock Socket) *Hub {
+	h := &Hub{cfg: cfg, sock: sock, done: make(chan struct{}), wires: map[netip.Addr]*Wire{}, rejected: map[Reason]uint64{}}
+	go h.read()
+	return h
+}
+
+// readPause keeps a socket that fails at once, again and again, from taking the processor.
+const readPause = 100 * time.Millisecond
+
+func (h *Hub) read() {
+	defer close(h.done)
+	buf := make([]byte, MaxMessage)
+	for {
+		n, source, err := h.sock.Receive(buf)
+		var packet *PacketError
+		switch {
+		case err == nil:
+			h.deliver(buf[:n], source)
+		case errors.Is(err, net.ErrClosed):
+			return
+		case errors.As(err, &packet):
+			h.reject(packet.Reason)
+		default:
+			h.reject(RejectSocket)
+			<-time.After(readPause)
+		}
+	}
+}
+
+func (h *Hub) deliver(b []byte, source netip.Addr) {
+	m, err := h.cfg.Auth.open(b, source.WithZone(h.cfg.Link))
+	var packet *PacketError
+	if errors.As(err, &packet) {
+		h.reject(packet.Reason)
+		return
+	}
+	h.mu.Lock()
+	w := h.wires[m.Facts.Group]
+	h.mu.Unlock()
+	if w == nil {
+		h.reject(RejectGroup)
+		return
+	}
+	w.put(Received{Source: source, Message: m})
+}
+
+func (h *Hub) reject(r Reason) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rejected[r]++
+}
+
+// Join adds a group, named by its first address. Its wire has to be closed.
+func (h *Hub) Join(group netip.Addr) (*Wire, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.wires[group] != nil {
+		return nil, fmt.Errorf("members: the group of %v has joined already", group)
+	}
+	w := &Wire{hub: h, group: group, arrived: make(chan struct{}, 1)}
+	h.wires[group] = w
+	return w, nil
+}
+
+// Idle tells that no group uses the hub.
+func (h *Hub) Idle() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.wires) == 0
+}
+
+// Close closes the socket and waits for the reader.
+func (h *Hub) Close() error {
+	err := h.sock.Close()
+	<-h.done
+	return err
+}
+
+// maxWaiting is more than a group of any size says at once.
+const maxWaiting = 256
+
+// Wire is one group's share of a Hub.
+type Wire struct {
+	hub     *Hub
+	group   netip.Addr
+	arrived chan struct{} // capacity 1: a level
+
+	mu       sync.Mutex // guards what follows
+	waiting  []Received
+	overflow uint64
+}
+
+// put keeps a message until it is taken. Of what comes in faster than it is taken the newest is dropped.
+func (w *Wire) put(r Received) {
+	w.mu.Lock()
+	if len(w.waiting) < maxWaiting {
+		w.waiting = append(w.waiting, r)
+	} else {
+		w.overflow++
+	}
+	w.mu.Unlock()
+	select {
+	case w.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// Arrived has a value when Take may have something.
+func (w *Wire) Arrived() <-chan struct{} { return w.arrived }
+
+// Take appends what has come in to dst, in order.
+func (w *Wire) Take(dst []Received) []Received {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dst = append(dst, w.waiting...)
+	clear(w.waiting)
+	w.waiting = w.waiting[:0]
+	return dst
+}
+
+// Send sends a message to all members.
+func (w *Wire) Send(m Message) error {
+	h := w.hub
+	h.sending.Lock()
+	defer h.sending.Unlock()
+	b, err := h.cfg.Auth.seal(h.buf[:0], m, h.cfg.Source)
+	if err != nil {
+		return err
+	}
+	h.buf = b
+	return h.sock.Send(b)
+}
+
+// Rejected counts what was refused, by reason: of this group, and of the whole socket where no group can be told.
+func (w *Wire) Rejected() map[Reason]uint64 {
+	w.hub.mu.Lock()
+	out := maps.Clone(w.hub.rejected)
+	w.hub.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.overflow > 0 {
+		out[RejectOverflow] = w.overflow
+	}
+	return out
+}
+
+// Close gives the wire back.
+func (w *Wire) Close() {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	delete(w.hub.wires, w.group)
+}

@@ -1,0 +1,98 @@
+package members
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// wireSocket is a Socket whose other end is the test.
+type wireSocket struct {
+	in     chan received1
+	out    chan []byte
+	closed chan struct{}
+}
+
+type received1 struct {
+	b      []byte
+	source netip.Addr
+	err    error
+}
+
+func newWireSocket() *wireSocket {
+	return &wireSocket{in: make(chan received1), out: make(chan []byte, 100), closed: make(chan struct{})}
+}
+
+func (s *wireSocket) Send(b []byte) error { s.out <- append([]byte(nil), b...); return nil }
+func (s *wireSocket) Close() error        { close(s.closed); return nil }
+
+func (s *wireSocket) Receive(b []byte) (int, netip.Addr, error) {
+	select {
+	case r := <-s.in:
+		return copy(b, r.b), r.source, r.err
+	case <-s.closed:
+		return 0, netip.Addr{}, net.ErrClosed
+	}
+}
+
+func TestHubDeliversToItsGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := testKey(t, 1)
+		auth := NewAuth()
+		auth.Set(&key, []Key{key})
+		s := newWireSocket()
+		h := NewHub(HubConfig{Source: nodeB, Auth: auth}, s)
+		w, err := h.Join(group)
+		require.NoError(t, err)
+		_, err = h.Join(group)
+		require.ErrorContains(t, err, "joined already")
+
+		seal := func(m Message) []byte {
+			b, err := NewSealer(&key).Append(nil, m, nodeA, time.Now())
+			require.NoError(t, err)
+			return b
+		}
+		good := seal(full())
+		s.in <- received1{b: good, source: nodeA}
+		<-w.Arrived()
+		synctest.Wait()
+		assert.Equal(t, []Received{{nodeA, full()}}, w.Take(nil))
+		assert.Empty(t, w.Take(nil))
+
+		s.in <- received1{b: good, source: nodeA}
+		s.in <- received1{b: []byte("?"), source: nodeA}
+		s.in <- received1{err: &PacketError{Reason: RejectTTL}}
+		s.in <- received1{err: errors.New("the interface is down")}
+		other := full()
+		other.Facts.Group = nodeC
+		s.in <- received1{b: seal(other), source: nodeA}
+		synctest.Wait()
+		assert.Equal(t, map[Reason]uint64{
+			RejectReplay: 1, RejectLength: 1, RejectTTL: 1, RejectSocket: 1, RejectGroup: 1,
+		}, w.Rejected())
+
+		require.NoError(t, w.Send(full()))
+		m, err := NewOpener([]Key{key}).Open(<-s.out, nodeB, time.Now())
+		require.NoError(t, err)
+		assert.Equal(t, full(), m)
+		assert.False(t, h.Idle())
+		w.Close()
+		assert.True(t, h.Idle())
+		require.NoError(t, h.Close())
+	})
+}
+
+func TestWireIsBounded(t *testing.T) {
+	w := &Wire{hub: &Hub{rejected: map[Reason]uint64{}}, arrived: make(chan struct{}, 1)}
+	for range maxWaiting + 5 {
+		w.put(Received{})
+	}
+	assert.Len(t, w.Take(nil), maxWaiting)
+	assert.Equal(t, uint64(5), w.Rejected()[RejectOverflow])
+}
