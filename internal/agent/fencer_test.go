@@ -43,7 +43,7 @@ func (f *fakeFence) Mend() error    { return f.note("mend", func() { f.broken = 
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }
 func (f *fakeFence) Renewing() bool { return f.egress }
 
-func (f *fakeFence) Check() error {
+func (f *fakeFence) Check(time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.broken
