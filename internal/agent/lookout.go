@@ -214,7 +214,7 @@ func (l *loop) barred() string {
 	switch {
 	case len(conflicts) > 0 && l.in.Yield:
 		return "yielded: " + claimText(conflicts[0])
-	case refused != nil:
+	case len(conflicts) > 0 && refused != nil:
 		return refused.Error()
 	case !l.lookout.until.IsZero():
 		return "asking the link whether anybody has the address"
@@ -246,6 +246,10 @@ func (l *loop) fit() {
 	f := l.in.fitness(l.checkup.verdicts)
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
+	} else if err := l.refuse(); err != nil {
+		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so:
+		// the node comes last until then, and its timers run.
+		f = election.Fitness{Less: lastPlace, Reason: err.Error()}
 	}
 	l.elector.SetFitness(f)
 }
