@@ -61,7 +61,9 @@ type Rejection struct {
 // Rejections counts what was not taken into account, remembers the newest of each sender and reason, and logs at most
 // one line per sender and reason in a minute. Safe for concurrent use.
 type Rejections struct {
-	log *slog.Logger
+	log      *slog.Logger
+	what     string
+	remedies map[string]string
 
 	mu     sync.Mutex // guards what follows
 	counts map[string]uint64
@@ -75,9 +77,12 @@ type noted struct {
 	logged time.Time
 }
 
-// NewRejections makes an empty record that logs to log.
-func NewRejections(log *slog.Logger) *Rejections {
-	return &Rejections{log: log, counts: map[string]uint64{}}
+// NewRejections makes an empty record of advertisements that logs to log.
+func NewRejections(log *slog.Logger) *Rejections { return NewRejectionsOf("advertisement", actOn, log) }
+
+// NewRejectionsOf makes an empty record of something else, with what to do about each reason.
+func NewRejectionsOf(what string, remedies map[string]string, log *slog.Logger) *Rejections {
+	return &Rejections{log: log, what: what, remedies: remedies, counts: map[string]uint64{}}
 }
 
 // Add records a packet that was refused, err saying why in full; nil where the reason says all.
@@ -111,7 +116,7 @@ func (r *Rejections) find(source netip.Addr, reason string) *noted {
 		}
 	}
 	base, taken := strings.CutSuffix(reason, permitted)
-	fresh := noted{Rejection: Rejection{Source: source, Reason: reason, Permitted: taken, Text: reason, Remedy: actOn[base]}}
+	fresh := noted{Rejection: Rejection{Source: source, Reason: reason, Permitted: taken, Text: reason, Remedy: r.remedies[base]}}
 	if len(r.list) < maxRejections {
 		r.list = append(r.list, fresh)
 		return &r.list[len(r.list)-1]
@@ -132,11 +137,11 @@ func (r *Rejections) write(n Rejection) {
 	args := []any{"from", n.Source.String(), "reason", n.Reason, "error", n.Text}
 	switch {
 	case n.Permitted:
-		r.log.Warn("advertisement taken that key.mode enforce would reject", append(args, "remedy", n.Remedy)...)
+		r.log.Warn(r.what+" taken that key.mode enforce would reject", append(args, "remedy", n.Remedy)...)
 	case n.Remedy != "":
-		r.log.Warn("advertisement rejected", append(args, "remedy", n.Remedy)...)
+		r.log.Warn(r.what+" rejected", append(args, "remedy", n.Remedy)...)
 	default:
-		r.log.Debug("advertisement rejected", args...)
+		r.log.Debug(r.what+" rejected", args...)
 	}
 }
 

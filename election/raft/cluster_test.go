@@ -1,0 +1,341 @@
+package raftelection
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// lan is a network of nodes in one synctest bubble.
+type lan struct {
+	t         *testing.T
+	heartbeat time.Duration
+	wg        sync.WaitGroup
+
+	mu    sync.Mutex // guards what follows
+	hosts map[netip.Addr]*host
+	cut   map[[2]netip.Addr]bool // no packets from, to
+	loss  float64
+	delay time.Duration
+	rand  *rand.Rand
+}
+
+// host is one machine: its disk survives its node.
+type host struct {
+	lan  *lan
+	self netip.Addr
+	cfg  Config
+	disk *store
+
+	node    *Node
+	inmem   *raft.InmemTransport
+	elector *Elector
+	cancel  context.CancelFunc
+	stopped chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	fitness election.Fitness
+	bound   bool
+	changes []election.Change
+	bindErr error
+}
+
+var errCut = errors.New("no route")
+
+func newLan(t *testing.T, n int) *lan {
+	l := &lan{
+		t: t, heartbeat: 500 * time.Millisecond, hosts: map[netip.Addr]*host{}, cut: map[[2]netip.Addr]bool{},
+		delay: 200 * time.Microsecond, rand: rand.New(rand.NewPCG(1, 2)),
+	}
+	var peers []netip.Addr
+	for i := range n {
+		peers = append(peers, addr(i))
+	}
+	for i := range n {
+		l.add(i, peers)
+	}
+	return l
+}
+
+func addr(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(11 + i)}) }
+
+func (l *lan) add(i int, peers []netip.Addr) *host {
+	id := &Identity{}
+	require.NoError(l.t, id.UseKeys(make([]byte, 32)))
+	h := &host{lan: l, self: addr(i), disk: emptyDisk()}
+	h.cfg = Config{Self: h.self, Port: 1, Peers: peers, Heartbeat: l.heartbeat, Identity: id, Log: testLog(h.self)}
+	l.mu.Lock()
+	l.hosts[h.self] = h
+	l.mu.Unlock()
+	return h
+}
+
+func testLog(a netip.Addr) *slog.Logger {
+	if os.Getenv("RAFT_LOG") == "" {
+		return slog.New(slog.DiscardHandler)
+	}
+	level := slog.LevelInfo
+	if os.Getenv("RAFT_LOG") == "debug" {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: level})).With("node", a.String())
+}
+
+func emptyDisk() *store {
+	s := raft.NewInmemStore()
+	return &store{logs: s, stable: s, snapshots: raft.NewInmemSnapshotStore(), close: func() error { return nil }}
+}
+
+// path tells whether a packet gets from a to b, after its time on the way.
+func (l *lan) path(a, b netip.Addr) bool {
+	l.mu.Lock()
+	lost := l.cut[[2]netip.Addr{a, b}] || l.rand.Float64() < l.loss
+	delay := l.delay
+	l.mu.Unlock()
+	if lost {
+		return false
+	}
+	time.Sleep(delay)
+	return true
+}
+
+func (l *lan) setCut(a, b netip.Addr, cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut[[2]netip.Addr{a, b}] = cut
+}
+
+// isolate cuts a from everybody, or joins it again.
+func (l *lan) isolate(a netip.Addr, cut bool) {
+	for b := range l.hosts {
+		l.setCut(a, b, cut)
+		l.setCut(b, a, cut)
+	}
+}
+
+// boot starts the node of a host.
+func (h *host) boot() {
+	_, h.inmem = raft.NewInmemTransportWithTimeout(raft.ServerAddress(h.self.String()), h.lan.heartbeat)
+	n := newNode(h.cfg)
+	n.plumbing = plumbing{
+		wire: &lossy{InmemTransport: h.inmem, host: h}, store: h.disk,
+		ask:   h.ask,
+		close: func() error { return h.inmem.Close() },
+	}
+	h.lan.mu.Lock()
+	h.node = n
+	h.lan.mu.Unlock()
+	n.Expect([]string{"vip"})
+	ctx, cancel := context.WithCancel(context.Background())
+	h.cancel, h.stopped = cancel, make(chan struct{})
+	h.elector = n.NewElector(ElectorConfig{Name: "vip", Priority: 100, Log: h.cfg.Log})
+	h.elector.SetFitness(h.fitness)
+	elector := h.elector
+	h.lan.wg.Go(func() {
+		defer close(h.stopped)
+		nodeCtx, stopNode := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); n.Run(nodeCtx) }()
+		_ = elector.Run(ctx, h.follow)
+		stopNode()
+		<-done
+	})
+}
+
+// stop ends the node in order.
+func (h *host) stop() {
+	h.cancel()
+	<-h.stopped
+	h.lan.mu.Lock()
+	h.node = nil
+	h.lan.mu.Unlock()
+}
+
+func (h *host) follow(c election.Change) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changes = append(h.changes, c)
+	if c.To == election.Active && h.bindErr != nil {
+		return h.bindErr
+	}
+	h.bound = c.To == election.Active
+	return nil
+}
+
+func (h *host) fit(f election.Fitness) {
+	h.fitness = f
+	h.elector.SetFitness(f)
+}
+
+// answers tells whether this host answers for the address: it is bound, and the fence still has a lease.
+func (h *host) answers() bool {
+	h.lan.mu.Lock()
+	up := h.node != nil
+	h.lan.mu.Unlock()
+	h.mu.Lock()
+	bound := h.bound
+	h.mu.Unlock()
+	return up && bound && time.Now().Before(h.elector.Tenure())
+}
+
+// ask is a question over the lan.
+func (h *host) ask(ctx context.Context, to netip.Addr, m message) (message, error) {
+	h.lan.mu.Lock()
+	other := h.lan.hosts[to]
+	var n *Node
+	if other != nil {
+		n = other.node
+	}
+	h.lan.mu.Unlock()
+	if n == nil || !h.lan.path(h.self, to) {
+		return message{}, errCut
+	}
+	res := n.answer(m)
+	if !h.lan.path(to, h.self) {
+		<-ctx.Done()
+		return message{}, ctx.Err()
+	}
+	if res.Error != "" {
+		return res, errors.New(res.Error)
+	}
+	return res, ctx.Err()
+}
+
+// lossy is the library's transport in memory, over the lan.
+type lossy struct {
+	*raft.InmemTransport
+	host *host
+}
+
+// reach connects to the other side if the way there is open.
+func (y *lossy) reach(to raft.ServerAddress) (netip.Addr, error) {
+	a := netip.MustParseAddr(string(to))
+	l := y.host.lan
+	l.mu.Lock()
+	other := l.hosts[a]
+	up := other != nil && other.node != nil
+	var trans *raft.InmemTransport
+	if up {
+		trans = other.inmem
+	}
+	l.mu.Unlock()
+	if !up || !l.path(y.host.self, a) {
+		time.Sleep(10 * time.Millisecond)
+		return a, errCut
+	}
+	y.Connect(to, trans)
+	return a, nil
+}
+
+func (y *lossy) back(a netip.Addr) error {
+	if !y.host.lan.path(a, y.host.self) {
+		time.Sleep(y.host.lan.heartbeat)
+		return errCut
+	}
+	return nil
+}
+
+func (y *lossy) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	a, err := y.reach(to)
+	if err != nil {
+		return err
+	}
+	if err := y.InmemTransport.AppendEntries(id, to, args, resp); err != nil {
+		return err
+	}
+	return y.back(a)
+}
+
+func (y *lossy) RequestVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	a, err := y.reach(to)
+	if err != nil {
+		return err
+	}
+	req := *args
+	if err := y.InmemTransport.RequestVote(id, to, &req, resp); err != nil {
+		return err
+	}
+	return y.back(a)
+}
+
+func (y *lossy) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	a, err := y.reach(to)
+	if err != nil {
+		return err
+	}
+	if err := y.InmemTransport.RequestPreVote(id, to, args, resp); err != nil {
+		return err
+	}
+	return y.back(a)
+}
+
+func (y *lossy) TimeoutNow(id raft.ServerID, to raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+	a, err := y.reach(to)
+	if err != nil {
+		return err
+	}
+	if err := y.InmemTransport.TimeoutNow(id, to, args, resp); err != nil {
+		return err
+	}
+	return y.back(a)
+}
+
+// watch looks at every millisecond of virtual time until the end of d. It returns for how long nobody answered, and fails
+// when two did.
+func (l *lan) watch(d time.Duration) (silent time.Duration) {
+	l.t.Helper()
+	const step = time.Millisecond
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(step) {
+		if l.answering(); len(l.answering()) == 0 {
+			silent += step
+		}
+	}
+	return silent
+}
+
+// answering lists who answers now, and fails when two do.
+func (l *lan) answering() []*host {
+	l.t.Helper()
+	var out []*host
+	for _, h := range l.hosts {
+		if h.elector != nil && h.answers() {
+			out = append(out, h)
+		}
+	}
+	require.LessOrEqual(l.t, len(out), 1, "two nodes answer")
+	return out
+}
+
+// await waits for a holder, and says how long it took.
+func (l *lan) await(limit time.Duration) (*host, time.Duration) {
+	l.t.Helper()
+	began := time.Now()
+	for time.Since(began) < limit {
+		if a := l.answering(); len(a) == 1 {
+			return a[0], time.Since(began)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	require.Fail(l.t, "no holder in "+limit.String())
+	return nil, 0
+}
+
+func (l *lan) stopAll() {
+	for _, h := range l.hosts {
+		if h.node != nil {
+			h.stop()
+		}
+	}
+	l.wg.Wait()
+}

@@ -1,0 +1,289 @@
+package raftelection
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// ElectorConfig describes what one virtual address wants of the cluster.
+type ElectorConfig struct {
+	Name     string // of the virtual address
+	Priority uint8  // 1 to 254, as long as the node is fit
+	Log      *slog.Logger
+}
+
+// Elector elects for one virtual address: it is Active while this node leads, its lease is valid, and it is not out.
+type Elector struct {
+	node *Node
+	cfg  ElectorConfig
+	log  *slog.Logger
+
+	report  func(election.Change) error
+	refused refusal
+	nudged  chan struct{} // capacity 1
+	waits   atomic.Bool   // for a lease
+	holds   atomic.Bool   // the address may be bound
+
+	mu      sync.Mutex // guards what follows
+	fitness election.Fitness
+	base    uint8
+	status  election.Status
+	worse   string // why this node comes last for a while; empty when it does not
+}
+
+var _ election.Elector = (*Elector)(nil)
+
+// NewElector makes an elector of the node.
+func (n *Node) NewElector(cfg ElectorConfig) *Elector {
+	return &Elector{
+		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, nudged: make(chan struct{}, 1),
+		status: election.Status{Reason: "not started", Priority: cfg.Priority},
+	}
+}
+
+// SetFitness implements election.Elector.
+func (e *Elector) SetFitness(f election.Fitness) {
+	e.mu.Lock()
+	e.fitness = f
+	e.mu.Unlock()
+	e.nudge()
+	e.node.wake()
+}
+
+// SetPriority changes the priority of a running elector.
+func (e *Elector) SetPriority(p uint8) {
+	e.mu.Lock()
+	e.base = p
+	e.mu.Unlock()
+	e.node.wake()
+}
+
+// fit is the fitness that counts, and the priority that it takes from.
+func (e *Elector) fit() (election.Fitness, uint8) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f := e.fitness
+	if e.worse != "" && !f.Out {
+		f = election.Fitness{Less: topPriority + 1, Reason: e.worse}
+	}
+	return f, e.base
+}
+
+func (e *Elector) nudge() {
+	select {
+	case e.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// Tenure implements election.Elector.
+func (e *Elector) Tenure() time.Time {
+	if !e.holds.Load() {
+		return time.Time{}
+	}
+	return e.node.tenure()
+}
+
+// Run implements election.Elector.
+func (e *Elector) Run(ctx context.Context, report func(election.Change) error) error {
+	e.report = report
+	e.node.sit(e)
+	defer e.node.rise(e)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		now := time.Now()
+		e.follow(now, e.node.outlook())
+		timer.Reset(time.Until(e.next(now)))
+		select {
+		case <-ctx.Done():
+			if e.state() != election.Initialize {
+				e.change(election.Change{To: election.Initialize, Reason: "shutting down", At: time.Now()})
+			}
+			return nil
+		case <-e.nudged:
+		case <-timer.C:
+		}
+	}
+}
+
+// next is when there is something to do without being nudged: the end of the lease, and that of a refusal.
+func (e *Elector) next(now time.Time) time.Time {
+	at := now.Add(time.Hour)
+	if e.state() == election.Active {
+		at = e.node.tenure()
+	}
+	if r := e.refused.next(); !r.IsZero() && r.Before(at) {
+		at = r
+	}
+	return at
+}
+
+// outlook is how the cluster stands, as far as it concerns the electors.
+type outlook struct {
+	started bool
+	until   time.Time // the end of the lease
+	leading bool
+	leader  netip.Addr
+	trouble string
+}
+
+func (n *Node) outlook() outlook {
+	o := outlook{}
+	n.mu.Lock()
+	o.trouble, o.leader = n.trouble, n.leader
+	if n.refused != "" {
+		o.trouble = n.refused
+	}
+	n.mu.Unlock()
+	r := n.raft.Load()
+	if r == nil {
+		return o
+	}
+	o.started = true
+	o.leading = r.State() == raft.Leader
+	o.until = n.tenure()
+	if address, _ := r.LeaderWithID(); address != "" || !o.leading {
+		o.leader = addressOf(address)
+	}
+	return o
+}
+
+// follow makes this elector's state what the cluster's says.
+func (e *Elector) follow(now time.Time, o outlook) {
+	if e.refused.due(now) {
+		e.comeLast()
+	}
+	e.waits.Store(o.leading && !now.Before(o.until))
+	want, reason := e.want(now, o)
+	state := e.state()
+	switch {
+	case want != state && want == election.Active:
+		e.become(reason)
+	case want != state:
+		e.change(election.Change{To: want, Reason: reason, Holder: o.holder(want, e.node.cfg.Self), At: now})
+	case want != election.Active && o.holder(want, e.node.cfg.Self) != e.holder():
+		e.tellHolder(now, o.holder(want, e.node.cfg.Self))
+	}
+}
+
+// holder is the leader as others see it; this node's own leadership without a lease holds nothing.
+func (o outlook) holder(want election.State, self netip.Addr) netip.Addr {
+	if o.leader == self && want != election.Active {
+		return netip.Addr{}
+	}
+	return o.leader
+}
+
+func (e *Elector) want(now time.Time, o outlook) (election.State, string) {
+	f, _ := e.fit()
+	switch {
+	case !o.started:
+		return election.Initialize, o.trouble
+	case !o.leading && o.trouble != "":
+		return election.Initialize, o.trouble
+	case !o.leading && o.leader.IsValid():
+		return election.Backup, "another node leads"
+	case !o.leading:
+		return election.Backup, "no leader is known"
+	case f.Out:
+		return election.Backup, "leads, but is out: " + f.Reason
+	case e.refused.pausing():
+		return election.Backup, e.refused.reason
+	case !now.Before(o.until):
+		return election.Backup, "leads, but has no lease of a majority"
+	}
+	return election.Active, "leads, and a majority follows"
+}
+
+// become has the address bound; without success this node comes last for a while.
+func (e *Elector) become(reason string) {
+	if !e.node.take(e) {
+		return
+	}
+	now := time.Now()
+	err := e.change(election.Change{To: election.Active, Reason: reason, Holder: e.node.cfg.Self, At: now})
+	if err == nil {
+		e.refused = refusal{}
+		e.comeLast()
+		return
+	}
+	e.log.Warn("resigned: the address could not be bound", "error", err)
+	e.refused.begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
+	e.comeLast()
+	e.change(election.Change{To: election.Backup, Reason: e.refused.reason, At: time.Now()})
+	e.node.wake()
+}
+
+// comeLast publishes whether a refusal lasts.
+func (e *Elector) comeLast() {
+	e.mu.Lock()
+	e.worse = e.refused.reason
+	e.mu.Unlock()
+	e.node.wake()
+}
+
+// change lets the host follow before anything else happens.
+func (e *Elector) change(c election.Change) error {
+	e.mu.Lock()
+	c.From = e.status.State
+	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = c.To, c.At, c.Reason, c.Holder
+	e.status.Counters.Transitions++
+	if c.To == election.Active {
+		e.status.Counters.Takeovers++
+	}
+	e.mu.Unlock()
+	err := e.report(c)
+	if c.To != election.Active {
+		e.holds.Store(false)
+		e.node.letGo()
+	}
+	return err
+}
+
+func (e *Elector) tellHolder(now time.Time, holder netip.Addr) {
+	e.mu.Lock()
+	e.status.Holder = holder
+	state := e.status.State
+	e.mu.Unlock()
+	reason := "no leader is known"
+	if holder.IsValid() {
+		reason = "another node leads"
+	}
+	_ = e.report(election.Change{From: state, To: state, Reason: reason, Holder: holder, At: now}) // only binding can fail
+}
+
+func (e *Elector) state() election.State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.status.State
+}
+
+func (e *Elector) holder() netip.Addr {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.status.Holder
+}
+
+// Status implements election.Elector.
+func (e *Elector) Status() election.Status {
+	f, base := e.fit()
+	members := e.node.Members()
+	e.mu.Lock()
+	s := e.status
+	e.mu.Unlock()
+	s.Fitness, s.Priority = f, effective(base, f)
+	s.Counters.Rejected, s.Rejected = e.node.rejections.Counts(), e.node.rejections.List()
+	for _, m := range members {
+		s.Members = append(s.Members, m.shown())
+	}
+	return s
+}

@@ -1,0 +1,136 @@
+package raftelection
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// maxHeard bounds how many addresses a node talks to.
+const maxHeard = 64
+
+// greet asks everybody how they are, all at once, but nobody twice at a time.
+func (n *Node) greet(ctx context.Context) {
+	hello := n.hello()
+	for _, a := range n.toGreet() {
+		n.tasks.Go(func() {
+			defer n.greeted(a)
+			ctx, cancel := context.WithTimeout(ctx, 2*n.pace())
+			defer cancel()
+			res, err := n.plumbing.ask(ctx, a, hello)
+			if err != nil {
+				n.log.Debug("a raft member does not answer", "error", err)
+				return
+			}
+			n.hear(res)
+		})
+	}
+}
+
+func (n *Node) toGreet() []netip.Addr {
+	servers := n.servers()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	set := map[netip.Addr]bool{}
+	for _, a := range n.others() {
+		set[a] = true
+	}
+	for _, s := range servers {
+		set[addressOf(s.Address)] = true
+	}
+	var out []netip.Addr
+	for a := range set {
+		if a.IsValid() && a != n.cfg.Self && !n.asking[a] && len(out) < maxHeard {
+			n.asking[a] = true
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (n *Node) greeted(a netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.asking, a)
+}
+
+// hello is what this node says of itself.
+func (n *Node) hello() message {
+	own := n.standing()
+	m := message{
+		Kind: askHello, From: n.cfg.Self, List: digest(n.cfg.Peers), Priority: own.priority, Reason: clip(own.reason),
+		Witness: n.cfg.witness(n.cfg.Self), Heartbeat: n.cfg.Heartbeat,
+	}
+	r := n.raft.Load()
+	if r == nil {
+		return m
+	}
+	leader, _ := r.LeaderWithID()
+	m.ID, m.Seeded, m.Term, m.Last = string(n.id), n.voice(), r.CurrentTerm(), r.LastIndex()
+	m.Formed, m.State, m.Leader = m.Term > 1, r.State().String(), addressOf(leader)
+	return m
+}
+
+// hear takes in what a member has said of itself.
+func (n *Node) hear(m message) {
+	now := time.Now()
+	n.mu.Lock()
+	old := n.heard[m.From]
+	if len(n.heard) < maxHeard || !old.at.IsZero() {
+		n.heard[m.From] = hearing{message: m, at: now}
+	}
+	switch {
+	case m.Kind == askHello: // a question says nothing of us
+	case !m.Stranger && m.State == raft.Leader.String():
+		n.stranger, n.refused = time.Time{}, ""
+	case m.Stranger && m.State == raft.Leader.String() && n.stranger.IsZero():
+		n.stranger = now
+	}
+	n.mu.Unlock()
+	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID {
+		n.wake()
+	}
+}
+
+// answer answers a member. It is called from many goroutines.
+func (n *Node) answer(m message) message {
+	switch m.Kind {
+	case askHello:
+		n.hear(m)
+		res := n.hello()
+		res.Kind = ""
+		res.Stranger = m.ID != "" && !n.knows(raft.ServerID(m.ID))
+		return res
+	case askRelease:
+		return n.answerRelease(m)
+	case askJoin:
+		return n.answerJoin(m)
+	case askChange:
+		return n.answerChange(m)
+	}
+	return n.no(fmt.Sprintf("no question of kind %q", m.Kind))
+}
+
+func (n *Node) yes() message { return message{From: n.cfg.Self} }
+
+func (n *Node) no(why string) message { return message{From: n.cfg.Self, Error: clip(why)} }
+
+func (n *Node) knows(id raft.ServerID) bool {
+	for _, s := range n.servers() {
+		if s.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// answerRelease takes a leader's word that it lets go.
+func (n *Node) answerRelease(m message) message {
+	if n.raft.Load() == nil || !n.transport.letGo(release{term: m.Term, to: raft.ServerID(m.To)}) {
+		return n.no("not following that leader")
+	}
+	return n.yes()
+}

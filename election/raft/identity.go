@@ -1,0 +1,122 @@
+package raftelection
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// Identity is what this node shows to the other members, and whom it believes. Safe for concurrent use; what is set anew
+// counts from the next connection on.
+type Identity struct {
+	now atomic.Pointer[credentials]
+}
+
+type credentials struct {
+	cert  tls.Certificate
+	roots *x509.CertPool
+	at    time.Time // certificates are judged as of then; zero: by the clock
+}
+
+var (
+	// ErrNoKey: members are told from strangers by the shared key alone.
+	ErrNoKey = errors.New("raft: no shared key and no certificates, want key.file (make one by: keepvip key generate) or raft.tls")
+	// errStranger is a certificate that none of the trusted authorities has signed.
+	errStranger = errors.New("certificate of another key")
+)
+
+// UseKeys makes the identity one of the holders of shared keys, 32 to 64 random bytes each. The first one signs; all are
+// believed, so that a key can be exchanged one node at a time. With an error nothing has changed.
+func (i *Identity) UseKeys(secrets ...[]byte) error {
+	if len(secrets) == 0 {
+		return ErrNoKey
+	}
+	c := credentials{roots: x509.NewCertPool(), at: midway}
+	for n, secret := range secrets {
+		ca, err := newAuthority(secret)
+		if err != nil {
+			return err
+		}
+		c.roots.AddCert(ca.cert)
+		if n > 0 {
+			continue
+		}
+		if c.cert, err = ca.mint(); err != nil {
+			return err
+		}
+	}
+	i.now.Store(&c)
+	return nil
+}
+
+// Files are an operator's own certificates, in PEM.
+type Files struct {
+	Cert, Key string // of this node
+	CA        string // every certificate that one of these has signed is a member's
+}
+
+// UseFiles makes the identity that of certificate files. With an error nothing has changed.
+func (i *Identity) UseFiles(f Files) error {
+	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		return fmt.Errorf("raft: certificate %s: %w", f.Cert, err)
+	}
+	pem, err := os.ReadFile(f.CA)
+	if err != nil {
+		return fmt.Errorf("raft: CA file: %w", err)
+	}
+	c := credentials{cert: cert, roots: x509.NewCertPool()}
+	if !c.roots.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("raft: CA file %s: no certificate, want PEM", f.CA)
+	}
+	i.now.Store(&c)
+	return nil
+}
+
+// server is what the listener needs. Tickets are off: a connection that resumes an older one would escape a change of keys.
+func (i *Identity) server(protocols ...string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: protocols, SessionTicketsDisabled: true,
+		ClientAuth:       tls.RequireAnyClientCert,
+		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &i.now.Load().cert, nil },
+		VerifyConnection: i.verify,
+	}
+}
+
+// client is what a caller needs. The names in certificates say nothing: whoever holds the key is any member, so the chain
+// is verified in place of the name.
+func (i *Identity) client(protocol string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
+		InsecureSkipVerify: true, // verify does it
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &i.now.Load().cert, nil
+		},
+		VerifyConnection: i.verify,
+	}
+}
+
+func (i *Identity) verify(s tls.ConnectionState) error {
+	c := i.now.Load()
+	if len(s.PeerCertificates) == 0 {
+		return fmt.Errorf("%w: none", errStranger)
+	}
+	opts := x509.VerifyOptions{
+		Roots: c.roots, Intermediates: x509.NewCertPool(), CurrentTime: c.at,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	}
+	for _, cert := range s.PeerCertificates[1:] {
+		opts.Intermediates.AddCert(cert)
+	}
+	if _, err := s.PeerCertificates[0].Verify(opts); err != nil {
+		return fmt.Errorf("%w: %w", errStranger, err)
+	}
+	if s.NegotiatedProtocol == "" {
+		return errors.New("no protocol in common")
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package raftelection
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Tenure is until when this node may answer for the addresses if nothing else happens; zero when it may not.
+func (n *Node) tenure() time.Time {
+	r := n.raft.Load()
+	if r == nil || r.State() != raft.Leader {
+		return time.Time{}
+	}
+	term := r.CurrentTerm()
+	n.mu.Lock()
+	given := n.given == term
+	n.mu.Unlock()
+	if given || n.cfg.witness(n.cfg.Self) {
+		return time.Time{}
+	}
+	since := n.transport.since(term, n.voters())
+	if since.IsZero() {
+		return time.Time{}
+	}
+	return since.Add(LeaseLength(n.cfg.Heartbeat))
+}
+
+// acked is told of every call that has succeeded: electors that wait for a lease may have one now.
+func (n *Node) acked() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.seats {
+		if s.elector != nil && s.elector.waits.Load() {
+			s.elector.nudge()
+		}
+	}
+}
+
+// reluctance is how much longer this node waits than it would have to before it stands for election: one that is ill, or a
+// witness, leaves it to others, as long as there are any.
+func (n *Node) reluctance() time.Duration {
+	if n.cfg.witness(n.cfg.Self) || n.priority() <= illPriority {
+		return 3 * n.cfg.Heartbeat
+	}
+	return 0
+}

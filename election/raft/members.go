@@ -1,0 +1,130 @@
+package raftelection
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// Member is one node of the cluster as this node sees it.
+type Member struct {
+	Address   netip.Addr `json:"address"`
+	ID        string     `json:"id"`
+	Self      bool       `json:"self,omitempty"`
+	Voter     bool       `json:"voter"`
+	Witness   bool       `json:"witness,omitempty"`
+	Leader    bool       `json:"leader,omitempty"`
+	Waiting   bool       `json:"waiting,omitempty"` // not a member yet
+	Priority  uint8      `json:"priority"`
+	LastHeard *time.Time `json:"lastHeard,omitempty"`
+	Note      string     `json:"note,omitempty"`
+	silent    bool
+}
+
+// Members lists the members of the cluster, then those that are heard but are none.
+func (n *Node) Members() []Member {
+	servers := n.servers()
+	own := n.standing()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out []Member
+	for _, s := range servers {
+		a := addressOf(s.Address)
+		m := n.member(a, own)
+		m.ID, m.Voter = string(s.ID), s.Suffrage == raft.Voter
+		switch {
+		case m.Self && s.ID != n.id, !m.Self && m.Note == "" && n.heard[a].ID != "" && n.heard[a].ID != string(s.ID):
+			m.Note = "has lost its store, and joins anew"
+		case !m.Voter && m.Note == "":
+			m.Note = "catching up: no vote yet"
+		}
+		out = append(out, m)
+	}
+	for _, a := range sorted(n.others()) {
+		if !slices.ContainsFunc(out, func(m Member) bool { return m.Address == a }) && !n.heard[a].at.IsZero() {
+			m := n.member(a, own)
+			m.ID, m.Waiting = n.heard[a].ID, true
+			out = append(out, m)
+		}
+	}
+	if !slices.ContainsFunc(out, func(m Member) bool { return m.Self }) {
+		m := n.member(n.cfg.Self, own)
+		m.Waiting = true
+		out = append(out, m)
+	}
+	return out
+}
+
+// member is what is known of an address. The caller holds the lock.
+func (n *Node) member(a netip.Addr, own standing) Member {
+	m := Member{Address: a, Self: a == n.cfg.Self, Leader: a == n.leader, Witness: n.cfg.witness(a)}
+	if m.Self {
+		m.Priority, m.Note = own.priority, own.reason
+		return m
+	}
+	h := n.heard[a]
+	m.Priority, m.Witness = h.Priority, m.Witness || h.Witness
+	if h.at.IsZero() {
+		m.Note, m.silent = "not heard since this node started", true
+		return m
+	}
+	m.LastHeard = &h.at
+	switch {
+	case !h.fresh(time.Now(), n.pace()):
+		m.Note, m.silent = "silent", true
+	case h.Heartbeat != n.cfg.Heartbeat:
+		m.Note = "has raft.heartbeatTimeout " + h.Heartbeat.String() + ", want " + n.cfg.Heartbeat.String() + " as here: it is not followed until then"
+	default:
+		m.Note = h.Reason
+	}
+	return m
+}
+
+// shown is the member as status has it.
+func (m Member) shown() election.Member {
+	out := election.Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: election.Backup, Note: m.Note}
+	if m.LastHeard != nil {
+		out.LastHeard = *m.LastHeard
+	}
+	switch {
+	case m.Leader:
+		out.State = election.Active
+	case m.silent, m.Waiting:
+		out.State = election.Initialize
+	}
+	if m.Witness {
+		out.Note = joinNotes("witness", out.Note)
+	}
+	return out
+}
+
+func joinNotes(a, b string) string {
+	if b == "" || b == "a witness" {
+		return a
+	}
+	return a + "; " + b
+}
+
+// others are the addresses of everybody that this node talks to. The caller holds the lock.
+func (n *Node) others() []netip.Addr {
+	set := map[netip.Addr]bool{}
+	for _, p := range n.peers {
+		set[p] = true
+	}
+	for a := range n.heard {
+		set[a] = true
+	}
+	for a := range n.knocks {
+		set[a] = true
+	}
+	delete(set, n.cfg.Self)
+	var out []netip.Addr
+	for a := range set {
+		out = append(out, a)
+	}
+	return out
+}

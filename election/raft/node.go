@@ -1,0 +1,217 @@
+package raftelection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// plumbing is what a node stands on.
+type plumbing struct {
+	wire  wire
+	store *store
+	ask   func(ctx context.Context, to netip.Addr, m message) (message, error)
+	close func() error
+	renew func() // after the identity has changed
+}
+
+// Node is this machine's part in a raft cluster: one for the process. Whatever virtual addresses are elected by it move
+// together, to the leader.
+type Node struct {
+	cfg        Config
+	log        *slog.Logger
+	plumbing   plumbing
+	rejections *election.Rejections
+	roster     roster
+	id         raft.ServerID // set before raft
+
+	transport *transport // set before raft
+	raft      atomic.Pointer[raft.Raft]
+
+	look  chan struct{} // capacity 1: something has changed
+	freed chan struct{} // capacity 1: an elector has let go
+	tasks sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	peers    []netip.Addr
+	heard    map[netip.Addr]hearing
+	asking   map[netip.Addr]bool
+	knocks   map[netip.Addr]raft.ServerID
+	seats    map[string]*seat
+	given    uint64 // the term in which this node lets go of the address
+	passing  bool   // leadership is being passed on
+	changing bool   // the membership is being changed
+	knocking bool   // this node is asking to be let in
+	nextPass time.Time
+	stranger time.Time // since when others say that this node is no member; zero when they do not
+	refused  string    // why it may not become one
+	trouble  string    // why it is in no election
+	leader   netip.Addr
+}
+
+// hearing is what a member has last said of itself.
+type hearing struct {
+	message
+	at time.Time
+}
+
+// Open listens on this node's address. The node takes part in the cluster from Run on.
+func Open(cfg Config) (*Node, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	st, err := openStore(cfg.Dir, library{log: cfg.Log})
+	if err != nil {
+		return nil, err
+	}
+	inner, err := net.Listen("tcp", netip.AddrPortFrom(cfg.Self, cfg.Port).String())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("raft: listen: %w", err), st.close())
+	}
+	n := newNode(cfg)
+	n.connect(inner, st)
+	return n, nil
+}
+
+func newNode(cfg Config) *Node {
+	return &Node{
+		cfg: cfg, log: cfg.Log, rejections: newRejections(cfg.Log), peers: sorted(cfg.Peers),
+		look: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{},
+		knocks: map[netip.Addr]raft.ServerID{}, seats: map[string]*seat{}, trouble: "starting",
+	}
+}
+
+// connect lays the pipes: the listener with its two doors, the library's transport, and the asker.
+func (n *Node) connect(inner net.Listener, st *store) {
+	d := dialer{id: n.cfg.Identity, self: n.cfg.Self, port: n.cfg.Port}
+	talk := newStream(d, protocolRaft(n.cfg.Heartbeat))
+	answers := &answerer{answer: n.answer, refuse: n.rejections.Add}
+	l := newListener(inner, n.cfg.Identity, n.rejections.Add, map[string]func(net.Conn){
+		talk.protocol: talk.take, protocolMember: answers.take,
+	})
+	asks := newAsker(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return d.dial(ctx, to, protocolMember) })
+	w := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: talk, MaxPool: 2, MaxRPCsInFlight: 1, Timeout: max(n.cfg.Heartbeat, 500*time.Millisecond), Logger: library{log: n.log},
+	})
+	n.tasks.Go(l.serve)
+	n.plumbing = plumbing{
+		wire: w, store: st, ask: asks.ask,
+		renew: func() { asks.hangUp(); l.hangUp(); w.CloseStreams() },
+		close: func() error {
+			err := errors.Join(l.close(), w.Close())
+			asks.hangUp()
+			answers.wg.Wait()
+			return errors.Join(err, st.close())
+		},
+	}
+}
+
+// IdentityChanged ends the connections that were made with an older key or certificate.
+func (n *Node) IdentityChanged() {
+	if n.plumbing.renew != nil {
+		n.plumbing.renew()
+	}
+}
+
+// Run takes part in the cluster until ctx ends, then passes leadership on, if it can, and gives everything back. The
+// electors have to be done by then.
+func (n *Node) Run(ctx context.Context) {
+	tick := time.NewTicker(n.pace())
+	defer tick.Stop()
+	var leaderCh <-chan bool
+	greeted := time.Time{}
+	for ctx.Err() == nil {
+		if r := n.raft.Load(); r != nil && leaderCh == nil {
+			leaderCh = r.LeaderCh()
+			n.tasks.Go(func() { n.hurry(ctx) })
+		}
+		if now := time.Now(); now.Sub(greeted) >= n.pace() {
+			greeted = now
+			n.greet(ctx)
+		}
+		n.step(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-n.look:
+		case <-leaderCh: // a level: step looks at the state itself
+		}
+	}
+	n.stop()
+}
+
+// pace is how often this node looks at itself and at the others.
+func (n *Node) pace() time.Duration {
+	return min(max(n.cfg.Heartbeat, 200*time.Millisecond), time.Second)
+}
+
+// step looks at everything once.
+func (n *Node) step(ctx context.Context) {
+	if n.raft.Load() == nil {
+		if err := n.boot(); err != nil {
+			n.setTrouble(err.Error())
+		}
+	}
+	if r := n.raft.Load(); r != nil {
+		n.noteLeader(r)
+		if r.State() == raft.Leader {
+			n.lead(ctx, r)
+		} else {
+			n.knock(ctx)
+		}
+	}
+	n.wakeAll()
+}
+
+func (n *Node) noteLeader(r *raft.Raft) {
+	address, _ := r.LeaderWithID()
+	leader := addressOf(address)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.leader = leader
+}
+
+// wake makes the loop look again. It never blocks.
+func (n *Node) wake() {
+	select {
+	case n.look <- struct{}{}:
+	default:
+	}
+}
+
+func (n *Node) setTrouble(why string) {
+	n.mu.Lock()
+	fresh := n.trouble != why
+	n.trouble = why
+	n.mu.Unlock()
+	if fresh && why != "" {
+		n.log.Info("not in the raft election yet", "reason", why)
+	}
+}
+
+// stop passes leadership on and gives everything back.
+func (n *Node) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*n.cfg.Heartbeat)
+	defer cancel()
+	if r := n.raft.Load(); r != nil {
+		n.passBeforeLeaving(ctx, r)
+		if err := r.Shutdown().Error(); err != nil {
+			n.log.Debug("raft did not stop in order", "error", err)
+		}
+	}
+	if err := n.plumbing.close(); err != nil {
+		n.log.Debug("raft is not closed in order", "error", err)
+	}
+	n.tasks.Wait()
+}

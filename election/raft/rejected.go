@@ -1,0 +1,14 @@
+package raftelection
+
+import (
+	"log/slog"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// newRejections makes the record of refused connections.
+func newRejections(log *slog.Logger) *election.Rejections {
+	return election.NewRejectionsOf("raft connection", map[string]string{
+		RejectKey: "the other side has another key or certificate; give all members the same, or list the other one under key.accept",
+	}, log)
+}

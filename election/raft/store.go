@@ -1,0 +1,104 @@
+package raftelection
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	boltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
+)
+
+const (
+	// keepSnapshots is one more than needed, should the newest turn out to be unreadable.
+	keepSnapshots = 2
+	// lockTime is how long another process may hold the store, as during a restart.
+	lockTime = 3 * time.Second
+)
+
+var (
+	keyID        = []byte("keepvip id")
+	keyHeartbeat = []byte("keepvip heartbeat")
+)
+
+// store is what survives a restart, or the loss of power. Every write is synced.
+type store struct {
+	logs      raft.LogStore
+	stable    raft.StableStore
+	snapshots raft.SnapshotStore
+	close     func() error
+}
+
+// openStore opens the store in dir/raft, which it makes if need be.
+func openStore(dir string, log hclog.Logger) (*store, error) {
+	dir = filepath.Join(dir, "raft")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("raft: state directory: %w", err)
+	}
+	path := filepath.Join(dir, "store.db")
+	db, err := boltdb.New(boltdb.Options{Path: path, BoltOptions: &bbolt.Options{Timeout: lockTime, NoFreelistSync: true}})
+	if errors.Is(err, bbolt.ErrTimeout) {
+		return nil, fmt.Errorf("raft: store %s: another process holds it; is a keepvip running with this stateDir?", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("raft: store %s: %w", path, err)
+	}
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, log)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("raft: snapshots in %s: %w", dir, err), db.Close())
+	}
+	return &store{logs: db, stable: db, snapshots: snapshots, close: db.Close}, nil
+}
+
+// used tells whether a node has ever been a member with this store.
+func (s *store) used() (bool, error) {
+	used, err := raft.HasExistingState(s.logs, s.stable, s.snapshots)
+	if err != nil {
+		return false, fmt.Errorf("raft: read the store: %w", err)
+	}
+	return used, nil
+}
+
+// id is the identity that goes with the store; empty for a new one.
+func (s *store) id() (raft.ServerID, error) {
+	id, err := s.stable.Get(keyID)
+	if err != nil && err.Error() != "not found" { // as both of the library's stores have it
+		return "", fmt.Errorf("raft: read the store: %w", err)
+	}
+	return raft.ServerID(id), nil
+}
+
+func (s *store) setID(id raft.ServerID) error {
+	if err := s.stable.Set(keyID, []byte(id)); err != nil {
+		return fmt.Errorf("raft: write the store: %w", err)
+	}
+	return nil
+}
+
+// heartbeat exchanges the heartbeat timeout that is kept for the one in use, and returns the longer of them: promises of the
+// run before were made by its own.
+func (s *store) heartbeat(now time.Duration) (time.Duration, error) {
+	old, err := s.stable.GetUint64(keyHeartbeat)
+	if err != nil && err.Error() != "not found" {
+		return 0, fmt.Errorf("raft: read the store: %w", err)
+	}
+	if time.Duration(old) != now {
+		if err := s.stable.SetUint64(keyHeartbeat, uint64(now)); err != nil {
+			return 0, fmt.Errorf("raft: write the store: %w", err)
+		}
+	}
+	return max(now, min(time.Duration(old), time.Minute)), nil
+}
+
+// freshID names a store that replaces one that is lost: what the old one has promised is not known to it, so it is another member.
+func freshID(base raft.ServerID) raft.ServerID {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base + "#" + raft.ServerID(hex.EncodeToString(b[:]))
+}

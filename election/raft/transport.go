@@ -1,0 +1,275 @@
+package raftelection
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// wire is what the library's transports have in common.
+type wire interface {
+	raft.Transport
+	raft.WithPreVote
+	raft.WithClose
+}
+
+var (
+	errPromised = errors.New("raft: this node follows a leader, or has just started")
+	errNoVoice  = errors.New("raft: this node's vote does not count yet")
+	errRival    = errors.New("raft: another one stands for election, too")
+	errMuted    = errors.New("raft: this term is given up")
+)
+
+// transport stands between the library and the wire. It keeps this node's promise on one side, and computes the lease from
+// the promises of the others on the other.
+//
+// What arrives is handed on one at a time, heartbeats too: a heartbeat that overtakes the main loop, as the library has it,
+// could be acknowledged in the middle of an election of our own.
+type transport struct {
+	wire
+	self    raft.ServerID
+	rpcs    chan raft.RPC
+	done    chan struct{}
+	relayed chan struct{}
+	once    sync.Once
+
+	heartbeat  time.Duration
+	voice      func() bool          // whether this node's vote counts
+	reluctance func() time.Duration // how much longer than others it waits before it stands
+	acked      func()               // a call has succeeded
+
+	mu      sync.Mutex // guards what follows
+	promise promise
+	acks    acks
+	muted   uint64 // no calls in this term
+	rival   rival
+}
+
+// rival is another candidate that this node would vote for.
+type rival struct {
+	term uint64
+	at   time.Time
+}
+
+var (
+	_ raft.Transport   = (*transport)(nil)
+	_ raft.WithPreVote = (*transport)(nil)
+	_ raft.WithClose   = (*transport)(nil)
+)
+
+func newTransport(w wire, self raft.ServerID, heartbeat time.Duration) *transport {
+	return &transport{
+		wire: w, self: self, rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
+		heartbeat: heartbeat, promise: promise{hold: heartbeat},
+	}
+}
+
+// start begins to hand on what arrives. Until then it waits.
+func (t *transport) start(hold time.Duration) {
+	t.mu.Lock()
+	t.promise.begin(time.Now(), hold)
+	t.mu.Unlock()
+	go t.relay()
+}
+
+func (t *transport) relay() {
+	defer close(t.relayed)
+	for {
+		select {
+		case rpc := <-t.wire.Consumer():
+			t.pass(rpc)
+		case <-t.done:
+			return
+		}
+	}
+}
+
+// pass hands one call to the library and its answer back.
+func (t *transport) pass(rpc raft.RPC) {
+	if err := t.screen(rpc.Command); err != nil {
+		rpc.Respond(nil, err)
+		return
+	}
+	answer := make(chan raft.RPCResponse, 1)
+	select {
+	case t.rpcs <- raft.RPC{Command: rpc.Command, Reader: rpc.Reader, RespChan: answer}:
+	case <-t.done:
+		rpc.Respond(nil, raft.ErrTransportShutdown)
+		return
+	}
+	select {
+	case r := <-answer:
+		t.answered(rpc.Command, r)
+		rpc.RespChan <- r
+	case <-t.done:
+		rpc.Respond(nil, raft.ErrTransportShutdown)
+	}
+}
+
+// screen refuses what would break the promise, and makes it for what will be acknowledged: before the library sees the call,
+// as it may stand for election the moment after.
+func (t *transport) screen(command any) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	switch c := command.(type) {
+	case *raft.AppendEntriesRequest:
+		t.promise.follow(now, c.Term, raft.ServerID(c.ID))
+	case *raft.RequestPreVoteRequest:
+		return t.mayVote(now, c.Term, raft.ServerID(c.ID))
+	case *raft.RequestVoteRequest:
+		// The library takes this flag for the consent of any leader; the promise knows of which.
+		c.LeadershipTransfer = c.LeadershipTransfer && t.promise.freed(c.Term, raft.ServerID(c.ID))
+		return t.mayVote(now, c.Term, raft.ServerID(c.ID))
+	case *raft.TimeoutNowRequest:
+		if !t.promise.mayHurry(t.self) {
+			return errPromised
+		}
+	}
+	return nil
+}
+
+func (t *transport) mayVote(now time.Time, term uint64, candidate raft.ServerID) error {
+	switch {
+	case !t.voice():
+		return errNoVoice
+	case !t.promise.allows(now, term, candidate):
+		return errPromised
+	}
+	return nil
+}
+
+// answered notes what the library has done with a call. The promise begins once more, however long that took.
+func (t *transport) answered(command any, r raft.RPCResponse) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch c := command.(type) {
+	case *raft.AppendEntriesRequest:
+		if res, ok := r.Response.(*raft.AppendEntriesResponse); ok && res.Success {
+			t.promise.follow(now, c.Term, raft.ServerID(c.ID))
+		}
+	case *raft.RequestPreVoteRequest:
+		if res, ok := r.Response.(*raft.RequestPreVoteResponse); ok && res.Granted && raft.ServerID(c.ID) < t.self {
+			t.rival = rival{term: c.Term, at: now}
+		}
+	}
+}
+
+// Consumer implements raft.Transport.
+func (t *transport) Consumer() <-chan raft.RPC { return t.rpcs }
+
+// SetHeartbeatHandler implements raft.Transport: there is none.
+func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// AppendEntriesPipeline implements raft.Transport. The start of a pipelined call is not known well enough.
+func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// AppendEntries implements raft.Transport.
+func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if t.isMuted(args.Term) {
+		return errMuted
+	}
+	start := time.Now()
+	if err := t.wire.AppendEntries(id, to, args, resp); err != nil {
+		return err
+	}
+	if !resp.Success || resp.Term != args.Term {
+		return nil
+	}
+	t.mu.Lock()
+	t.acks.add(args.Term, id, start)
+	t.mu.Unlock()
+	t.acked()
+	return nil
+}
+
+func (t *transport) isMuted(term uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return term != 0 && term == t.muted
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (t *transport) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	if err := t.mayStand(args.Term); err != nil {
+		return err
+	}
+	if err := t.wire.RequestPreVote(id, to, args, resp); err != nil || !resp.Granted {
+		return err
+	}
+	return t.yields(args.Term)
+}
+
+// yields keeps two nodes that stand at the same moment from taking each other's votes away: the one with the greater name
+// waits.
+func (t *transport) yields(term uint64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rival.term == term && time.Since(t.rival.at) < t.heartbeat/2 {
+		return errRival
+	}
+	return nil
+}
+
+// RequestVote implements raft.Transport.
+func (t *transport) RequestVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	if err := t.mayStand(args.Term); err != nil {
+		return err
+	}
+	return t.wire.RequestVote(id, to, args, resp)
+}
+
+func (t *transport) mayStand(term uint64) error {
+	reluctance, voice := t.reluctance(), t.voice()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !voice || !t.promise.mayStand(time.Now(), term, t.self, reluctance) {
+		return fmt.Errorf("not standing for election: %w", errPromised)
+	}
+	return nil
+}
+
+// since is the newest time since when a majority is known to follow this node in a term; zero for never.
+func (t *transport) since(term uint64, voters []raft.ServerID) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.acks.quorum(term, t.self, voters, time.Now())
+}
+
+// letGo takes another leader's word that it lets go.
+func (t *transport) letGo(r release) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.promise.letGo(r)
+}
+
+// mute ends a leadership that cannot be passed on: the others elect when they hear nothing.
+func (t *transport) mute(term uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.muted = term
+}
+
+// following is when this node has last followed a leader, plus its promise.
+func (t *transport) following() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.promise.until
+}
+
+// Close implements raft.WithClose. It returns when nothing is handed on any more.
+func (t *transport) Close() error {
+	var err error
+	t.once.Do(func() {
+		close(t.done)
+		err = t.wire.Close()
+		<-t.relayed
+	})
+	return err
+}
