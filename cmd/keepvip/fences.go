@@ -63,7 +63,7 @@ func (f *fences) join(p agent.Place, g link.Group, bound bool) (agent.Fence, err
 		return nil, err
 	}
 	s.groups = append(s.groups, g)
-	return &groupFence{all: f, index: p.Index, fence: s, id: g.ID}, nil
+	return &groupFence{all: f, index: p.Index, fence: s, id: g.ID, adverts: g.Advert != link.Advert{}}, nil
 }
 
 // begin opens the fence of a link with its first group.
@@ -81,7 +81,7 @@ func (f *fences) begin(p agent.Place, g link.Group, held []uint32) (agent.Fence,
 	}
 	s.Fence = fence
 	f.open[p.Index], f.known[p.Index] = s, true
-	return &groupFence{all: f, index: p.Index, fence: s, id: g.ID}, nil
+	return &groupFence{all: f, index: p.Index, fence: s, id: g.ID, adverts: g.Advert != link.Advert{}}, nil
 }
 
 func without(addrs, gone []netip.Addr) []netip.Addr {
@@ -119,11 +119,12 @@ func (f *fences) leave(index int, s *sharedFence, id uint32) error {
 
 // groupFence is one instance's share of a fence.
 type groupFence struct {
-	all   *fences
-	index int
-	fence *sharedFence
-	id    uint32
-	broke time.Time // when Check saw it broken
+	all     *fences
+	index   int
+	fence   *sharedFence
+	id      uint32
+	adverts bool      // of ours renew the lease
+	broke   time.Time // when Check saw it broken
 }
 
 var _ agent.Fence = (*groupFence)(nil)
@@ -132,7 +133,7 @@ func (g *groupFence) Hold() error    { return g.fence.Hold(g.id) }
 func (g *groupFence) ShutIn() error  { return g.fence.Shut(g.id, link.Discovery|link.In) }
 func (g *groupFence) ShutOut() error { return g.fence.Shut(g.id, link.Out) }
 func (g *groupFence) Release() error { return g.fence.Release(g.id) }
-func (g *groupFence) Renewing() bool { return g.fence.Egress() }
+func (g *groupFence) Renewing() bool { return g.adverts && g.fence.Egress() }
 func (g *groupFence) Close() error   { return g.all.leave(g.index, g.fence, g.id) }
 
 func (g *groupFence) Renew(until time.Time) error { return g.fence.Renew(g.id, until) }

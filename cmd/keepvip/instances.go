@@ -19,6 +19,9 @@ type builder struct {
 	log    *slog.Logger
 	groups groups
 	crowd  int // addresses of all instances
+	rafts  *rafts
+
+	heartbeat time.Duration // of raft; never changes
 }
 
 func (b *builder) instance(v config.VIP) (agent.Instance, error) {
@@ -47,6 +50,9 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 	in.Paced = 4*interval + interval/2
 	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
 		return b.fences.join(p, groupOf(v, p, in.Valid()), bound)
+	}
+	if v.Election == config.ElectionRaft {
+		in = b.raftInstance(v, in)
 	}
 	checkers, err := checkersOf(v, b.log.With("vip", v.Name))
 	for _, c := range checkers {

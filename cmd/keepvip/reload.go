@@ -44,9 +44,13 @@ func (d *daemon) reload() (any, error) {
 	if err := d.auth.set(next.Key); err != nil {
 		return nil, err
 	}
+	if err := d.build.rafts.set(next); err != nil {
+		return nil, err
+	}
 	d.host.setVirtual(virtualAddresses(next))
 	d.build.groups.set(next.VIPs)
 	d.agent.Apply(delta)
+	d.build.rafts.closeIdle()
 	d.cfg = next
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
 		"changed", done.Changed, "recreated", done.Recreated, "live", done.Live, "restart", done.Restart)

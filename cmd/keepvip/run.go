@@ -88,9 +88,16 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	if err := h.fits(cfg); err != nil {
 		return nil, errors.Join(err, links.Close())
 	}
+	raft := newRafts(h, log)
+	if err := raft.set(cfg); err != nil {
+		return nil, errors.Join(err, links.Close())
+	}
 	return &daemon{
 		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: agent.New(h, log),
-		build: &builder{hubs: newHubs(auth.Auth, log), fences: newFences(h.leftovers), log: log},
+		build: &builder{
+			hubs: newHubs(auth.Auth, log), fences: newFences(h.leftovers), log: log,
+			rafts: raft, heartbeat: cfg.Raft.HeartbeatTimeout,
+		},
 	}, nil
 }
 
@@ -101,6 +108,9 @@ func (h *host) fits(cfg *config.Config) error {
 	defer h.mu.Unlock()
 	var errs []error
 	for _, v := range cfg.VIPs {
+		if v.Election == config.ElectionRaft && h.witness(cfg.Raft) {
+			continue // votes from any network
+		}
 		first := v.Addresses[0].Addr()
 		_, err := link.Choose(h.snapshot, first, v.Interface)
 		if errors.Is(err, link.ErrNoSubnet) && link.Addressed(h.snapshot, first) {
@@ -112,7 +122,7 @@ func (h *host) fits(cfg *config.Config) error {
 
 func (d *daemon) run(ctx context.Context) error {
 	defer d.links.Close()
-	server, err := control.Open(d.cfg.Socket, control.Backend{Status: d.status, Announce: d.announce, Reload: d.reload})
+	server, err := control.Open(d.cfg.Socket, control.Backend{Status: d.status, Announce: d.announce, Reload: d.reload, Member: d.member})
 	if err != nil {
 		return err
 	}
@@ -158,7 +168,9 @@ func (d *daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
 	d.log.Info("started", "version", version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
+	wg.Go(func() { d.build.rafts.keepTrying(ctx) })
 	d.agent.Run(ctx)
+	d.build.rafts.close()
 	d.log.Info("stopped")
 	return nil
 }

@@ -26,8 +26,9 @@ const (
 )
 
 // errTooFast is what status shows where no transaction can keep the lease alive.
-var errTooFast = errors.New("no fence: this kernel cannot renew the lease by itself (no nftables egress hook, Linux 5.16), and the " +
-	"advertisement interval is too short to do so for it (less than 100ms): the lifetime of the address alone ends the tenure of a dead process")
+var errTooFast = errors.New("no fence: no advertisement renews the lease in the kernel (an election by raft, or no nftables egress hook, " +
+	"Linux 5.16), and the lease is too short to renew it by hand (less than about 280ms: raft.heartbeatTimeout below 330ms, or an " +
+	"advertisement interval below 100ms): the lifetime of the address alone ends the tenure of a dead process")
 
 // errNoLease: the guard was not started, because the lease that lets the address answer could not be.
 var errNoLease = errors.New("the lease of the fence could not be renewed")

@@ -119,11 +119,6 @@ type Check struct {
 // None tells that the VIP has no check: its node is always fit.
 func (c Check) None() bool { return c.URL == noCheck }
 
-// Raft is what only the Raft elector needs.
-type Raft struct {
-	Peers []netip.Addr
-}
-
 // Log is how the daemon logs.
 type Log struct {
 	Level  LogLevel

@@ -15,7 +15,7 @@ const (
 )
 
 // table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
-var table = slices.Concat(vipOptions(), conflictOptions(), checkOptions(), processOptions())
+var table = slices.Concat(vipOptions(), conflictOptions(), checkOptions(), processOptions(), raftOptions(), hostOptions())
 
 func vipOptions() []Option {
 	return []Option{
@@ -41,7 +41,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].election", Flag: "election", Default: string(ElectionVRRP), Reload: Recreate,
-			Help:    "How the nodes agree on the one that holds the addresses; raft is not in this build",
+			Help:    "How the nodes agree on the one that holds the addresses: vrrp lives with one node; raft needs a majority of raft.peers, and has no two holders during a partition",
 			binding: one(enum(ElectionVRRP, ElectionRaft), func(t target) *Election { return &t.vip.Election }),
 		},
 		{
@@ -199,11 +199,11 @@ func processOptions() []Option {
 			Help:    "The UDP and TCP port on which the nodes talk to each other",
 			binding: one(number[uint16](1, 65535), func(t target) *uint16 { return &t.config.Port }),
 		},
-		{
-			Key: "raft.peers", Flag: "raft-peer", Reload: Restart,
-			Help:    "The members of a Raft election",
-			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
-		},
+	}
+}
+
+func hostOptions() []Option {
+	return []Option{
 		{
 			Key: "realtime", Flag: "realtime", Default: "false", Reload: Restart,
 			Help:    "Schedule keepvip before everything on the node that is not real-time (SCHED_RR), so that load does not make advertisements late; needs the capability SYS_NICE, and goes on without",

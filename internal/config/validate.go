@@ -28,12 +28,16 @@ func (c *Config) Validate() error {
 	for i := range c.VIPs {
 		v := check{c: c, ps: &ps, i: i, v: &c.VIPs[i]}
 		v.addresses()
-		v.election()
-		v.vrrp()
+		if v.v.Election == ElectionRaft {
+			v.raft()
+		} else {
+			v.vrrp()
+		}
 		v.health()
 		v.listedChecks()
 	}
 	c.checkKey(&ps)
+	c.checkRaft(&ps)
 	c.validateNames(&ps)
 	c.validateUnique(&ps)
 	c.validateVRIDs(&ps)
@@ -75,12 +79,6 @@ func (k check) addresses() {
 	}
 	if n := len(k.v.Addresses); n > maxAddresses {
 		k.fail("addresses", "%d of them, want at most %d; more fit into a second entry", n, maxAddresses)
-	}
-}
-
-func (k check) election() {
-	if k.v.Election == ElectionRaft {
-		k.fail("election", "raft, but this build has no raft elector; want vrrp")
 	}
 }
 
@@ -176,7 +174,7 @@ func (c *Config) validateVRIDs(ps *problems) {
 	}
 	first := map[router]int{}
 	for i, v := range c.VIPs {
-		if len(v.Addresses) == 0 {
+		if len(v.Addresses) == 0 || v.Election == ElectionRaft {
 			continue
 		}
 		at := fmt.Sprintf("%s[%d].vrrp.id", vipsKey, i)

@@ -5,6 +5,7 @@ const (
 	PathStatus   = "/v1/status"
 	PathAnnounce = "/v1/announce"
 	PathReload   = "/v1/reload"
+	PathMember   = "/v1/member"
 )
 
 // Problem is the body of every answer that is not a success.

@@ -50,6 +50,11 @@ func (c *Client) Reload(ctx context.Context, into any) error {
 	return c.do(ctx, http.MethodPost, PathReload, into)
 }
 
+// Member adds a member to the cluster, or removes one; op is "add" or "remove".
+func (c *Client) Member(ctx context.Context, op, address string) error {
+	return c.do(ctx, http.MethodPost, PathMember+"?"+url.Values{"op": {op}, "address": {address}}.Encode(), nil)
+}
+
 func (c *Client) do(ctx context.Context, method, path string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://keepvip"+path, nil)
 	if err != nil {

@@ -15,9 +15,10 @@ import (
 // Backend is what the socket's API needs of the program. Its methods are called from several
 // goroutines.
 type Backend struct {
-	Status   func() any                    // encoded as JSON
-	Announce func(names []string) error    // at once; no names: all
-	Reload   func() (summary any, _ error) // read the configuration again
+	Status   func() any                                          // encoded as JSON
+	Announce func(names []string) error                          // at once; no names: all
+	Reload   func() (summary any, _ error)                       // read the configuration again
+	Member   func(ctx context.Context, op, address string) error // change the members of the cluster
 }
 
 // Server serves the API on a unix socket.
@@ -117,6 +118,14 @@ func handler(b Backend) http.Handler {
 			return
 		}
 		answer(w, http.StatusOK, summary)
+	}))
+	mux.HandleFunc("POST "+PathMember, rootOnly(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if err := b.Member(r.Context(), q.Get("op"), q.Get("address")); err != nil {
+			answer(w, http.StatusConflict, Problem{Error: err.Error()})
+			return
+		}
+		answer(w, http.StatusOK, struct{}{})
 	}))
 	return mux
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	raftelection "github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/internal/control"
+)
+
+// raftStatus is the part of status that is about the Raft cluster.
+type raftStatus struct {
+	Members []raftelection.Member `json:"members"`
+}
+
+func (r *rafts) status() *raftStatus {
+	n := r.current()
+	if n == nil {
+		return nil
+	}
+	return &raftStatus{Members: n.Members()}
+}
+
+// member carries out a verb of `keepvip member`.
+func (d *daemon) member(ctx context.Context, op, address string) error {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return fmt.Errorf("%q, want the address of a node", address)
+	}
+	n := d.build.rafts.current()
+	if n == nil {
+		return errNoRaft
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTime)
+	defer cancel()
+	return n.Change(ctx, op, a)
+}
+
+func newMember() *cobra.Command {
+	cmd := &cobra.Command{Use: "member", Short: "List, add or remove the members of the raft cluster"}
+	cmd.AddCommand(newMemberList(),
+		newMemberChange(raftelection.OpAdd, "Let a node join: it gets a vote when it has caught up",
+			"Lets the node with that address join the cluster. It may be started before or after; it gets a vote when it has caught up."),
+		newMemberChange(raftelection.OpRemove, "Remove a node from the cluster",
+			"Removes the node with that address. It is refused when no majority of those that are left lives."))
+	return cmd
+}
+
+func newMemberList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the members as this node sees them", Args: cobra.NoArgs}
+	socket := bindSocket(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var doc statusDoc
+		if err := control.NewClient(*socket).Status(cmd.Context(), &doc); err != nil {
+			return failed(err)
+		}
+		if doc.Raft == nil {
+			return failed(errNoRaft)
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+		_, _ = fmt.Fprintln(w, "ADDRESS\tROLE\tPRIORITY\tHEARD\tNOTE") // Flush has the error
+		for _, m := range doc.Raft.Members {
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", m.Address, roleOf(m), m.Priority, heardText(m, time.Now()), m.Note)
+		}
+		return failed(w.Flush())
+	}
+	return cmd
+}
+
+func roleOf(m raftelection.Member) string {
+	switch {
+	case m.Leader:
+		return "leader"
+	case m.Waiting:
+		return "no member"
+	case m.Witness:
+		return "witness"
+	case m.Voter:
+		return "voter"
+	}
+	return "no vote yet"
+}
+
+func heardText(m raftelection.Member, now time.Time) string {
+	switch {
+	case m.Self:
+		return "this node"
+	case m.LastHeard == nil:
+		return "never"
+	}
+	return ago(now, *m.LastHeard) + " ago"
+}
+
+func newMemberChange(op, short, long string) *cobra.Command {
+	cmd := &cobra.Command{Use: op + " ADDRESS", Short: short, Long: long, Args: cobra.ExactArgs(1)}
+	socket := bindSocket(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return failed(control.NewClient(*socket).Member(cmd.Context(), op, args[0]))
+	}
+	return cmd
+}

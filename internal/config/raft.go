@@ -1,0 +1,118 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Raft is what only the Raft elector needs.
+type Raft struct {
+	Peers            []netip.Addr  // the members that a new cluster begins with
+	Witnesses        []netip.Addr  // of Peers: vote, but never hold
+	HeartbeatTimeout time.Duration // after how long without a leader another one is elected
+	RemoveDeadAfter  time.Duration // 0: never
+	Certificate      string        // file; "" with those of the shared key
+	PrivateKey       string        // file
+	CA               string        // file
+}
+
+// OwnCertificates tells that the members know each other by certificate files rather than by the shared key.
+func (r Raft) OwnCertificates() bool { return r.Certificate != "" }
+
+// maxPeers is more than any majority vote gains from.
+const maxPeers = 9
+
+func raftOptions() []Option {
+	return []Option{
+		{
+			Key: "raft.peers", Flag: "raft-peer", Reload: Live,
+			Help:    "The nodes' own addresses that a new Raft cluster begins with, the same list on all of them; an address that a reload adds or drops is added to the running cluster, or removed",
+			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
+		},
+		{
+			Key: "raft.witnesses", Flag: "raft-witness", Reload: Restart,
+			Help:    "Those of raft.peers that vote, but never hold an address",
+			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Witnesses }),
+		},
+		{
+			Key: "raft.heartbeatTimeout", Flag: "raft-heartbeat-timeout", Default: "500ms", Reload: Restart,
+			Help:    "After how long without a leader the nodes elect another; the same on all nodes, as those with another one do not vote together. Below 330ms the fence cannot be renewed in time, and the lifetime of the address alone ends the tenure of a dead process",
+			binding: one(duration(100*time.Millisecond, 10*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.config.Raft.HeartbeatTimeout }),
+		},
+		{
+			Key: "raft.removeDeadAfter", Flag: "raft-remove-dead-after", Default: "0s", Reload: Restart,
+			Help:    "After how long a silent voter is removed from the cluster, as long as a majority of those that are left lives; 0s never",
+			binding: one(duration(0, 30*24*time.Hour, time.Second), func(t target) *time.Duration { return &t.config.Raft.RemoveDeadAfter }),
+		},
+		{
+			Key: "raft.certificate", Flag: "raft-certificate", Reload: Restart,
+			Help:    "File with this node's certificate for Raft, in PEM; without it one is derived from the shared key at every start",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.Certificate }),
+		},
+		{
+			Key: "raft.privateKey", Flag: "raft-private-key", Reload: Restart,
+			Help:    "File with the private key of that certificate, in PEM",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.PrivateKey }),
+		},
+		{
+			Key: "raft.ca", Flag: "raft-ca", Reload: Restart,
+			Help:    "File with the CA certificates, in PEM: whoever has a certificate of one of these is a member",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.CA }),
+		},
+	}
+}
+
+// raft complains about what an election by Raft lacks.
+func (k check) raft() {
+	r := k.c.Raft
+	switch {
+	case len(r.Peers) == 0:
+		k.fail("election", "raft without raft.peers, want the nodes' own addresses there")
+	case k.c.Key.File == "" && !r.OwnCertificates():
+		k.fail("election", "raft without a shared key: set key.file (keepvip key generate makes one), or raft.certificate, raft.privateKey and raft.ca")
+	}
+	if k.v.Group != "" {
+		k.fail("group", "%s with election raft, want none: all addresses elected by Raft move together", k.v.Group)
+	}
+	if k.v.VRRP.Owner {
+		k.fail("vrrp.owner", "set with election raft, which has no address owner")
+	}
+}
+
+// checkRaft complains about the section itself.
+func (c *Config) checkRaft(ps *problems) {
+	r := c.Raft
+	bad := func(key, format string, args ...any) { ps.add(c.near(key), key, format, args...) }
+	if n := len(r.Peers); n > maxPeers {
+		bad("raft.peers", "%d of them, want at most %d", n, maxPeers)
+	}
+	for _, p := range r.Peers {
+		if c.isVirtual(p) {
+			bad("raft.peers", "%s is a virtual address, want a node's own", p)
+		}
+	}
+	for _, w := range r.Witnesses {
+		if !slices.Contains(r.Peers, w) {
+			bad("raft.witnesses", "%s is not among raft.peers, want it there, too", w)
+		}
+	}
+	if len(r.Peers) > 0 && len(r.Witnesses) == len(r.Peers) {
+		bad("raft.witnesses", "all of raft.peers, want at least one that can hold the addresses")
+	}
+	set := 0
+	for _, f := range []string{r.Certificate, r.PrivateKey, r.CA} {
+		if f != "" {
+			set++
+		}
+	}
+	if set != 0 && set != 3 {
+		bad("raft.certificate", "%s set, want all three of raft.certificate, raft.privateKey and raft.ca, or none", fmt.Sprintf("%d of 3 files", set))
+	}
+}
+
+// ByRaft are the virtual addresses that Raft elects for.
+func (c *Config) ByRaft() []VIP {
+	return slices.DeleteFunc(slices.Clone(c.VIPs), func(v VIP) bool { return v.Election != ElectionRaft })
+}
