@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	raftelection "github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/control"
 )
 
@@ -26,8 +27,52 @@ func (r *rafts) status() *raftStatus {
 	return &raftStatus{Members: n.Members()}
 }
 
+// opRecover makes this node the only voter.
+const opRecover = "recover"
+
+// recover begins the cluster anew with this node alone.
+func (d *daemon) recover() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.build.rafts.current()
+	if n == nil {
+		return errNoRaft
+	}
+	if err := n.PrepareRecovery(); err != nil {
+		return err
+	}
+	vips := d.cfg.ByRaft()
+	again, err := d.instances(vips)
+	if err != nil {
+		return err
+	}
+	d.agent.Apply(agent.Delta{Remove: namesOf(vips)})
+	d.build.rafts.close()
+	d.agent.Apply(agent.Delta{Add: again})
+	return nil
+}
+
+func newMemberRecover() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "recover",
+		Short: "Begin the cluster anew with this node alone, when its majority is lost for good",
+		Long: "Makes this node the only voter of the cluster, so that it can lead again. It is refused while a majority lives.\n" +
+			"The others must not come back with what they have stored: remove raft/ in their stateDir before they are started,\n" +
+			"then let them join by `keepvip member add`.",
+		Args: cobra.NoArgs,
+	}
+	socket := bindSocket(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return failed(control.NewClient(*socket).Member(cmd.Context(), opRecover, ""))
+	}
+	return cmd
+}
+
 // member carries out a verb of `keepvip member`.
 func (d *daemon) member(ctx context.Context, op, address string) error {
+	if op == opRecover {
+		return d.recover()
+	}
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return fmt.Errorf("%q, want the address of a node", address)
@@ -42,12 +87,13 @@ func (d *daemon) member(ctx context.Context, op, address string) error {
 }
 
 func newMember() *cobra.Command {
-	cmd := &cobra.Command{Use: "member", Short: "List, add or remove the members of the raft cluster"}
+	cmd := &cobra.Command{Use: "member", Short: "List, add or remove the members of the raft cluster, or recover it"}
 	cmd.AddCommand(newMemberList(),
 		newMemberChange(raftelection.OpAdd, "Let a node join: it gets a vote when it has caught up",
 			"Lets the node with that address join the cluster. It may be started before or after; it gets a vote when it has caught up."),
 		newMemberChange(raftelection.OpRemove, "Remove a node from the cluster",
-			"Removes the node with that address. It is refused when no majority of those that are left lives."))
+			"Removes the node with that address. It is refused when no majority of those that are left lives."),
+		newMemberRecover())
 	return cmd
 }
 

@@ -75,6 +75,9 @@ func (n *Node) boot() error {
 		if id == "" {
 			id = base
 		}
+		if err := n.recover(id); err != nil {
+			return err
+		}
 		return n.begin(id)
 	}
 	how, why := choose(n.cfg.Self, n.cfg.Peers, n.present())

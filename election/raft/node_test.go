@@ -1,11 +1,14 @@
 package raftelection
 
 import (
+	"errors"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 )
@@ -97,4 +100,142 @@ func TestNodeIllHolderPassesOn(t *testing.T) {
 		}
 		assert.Zero(t, l.watch(5*time.Second), "all ill: nobody moves")
 	})
+}
+
+func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		for i := range 3 {
+			l.hosts[addr(i)].boot()
+		}
+		l.await(3 * time.Second)
+		time.Sleep(3 * time.Second)
+		for i := range 3 {
+			h := l.hosts[addr(i)]
+			h.stop()
+			h.disk = emptyDisk()
+			h.boot()
+			l.watch(10 * time.Second)
+			assert.True(t, h.node.voice(), "the wiped node votes again")
+			assert.Len(t, h.node.voters(), 3)
+		}
+		l.await(time.Second)
+	})
+}
+
+func TestNodeMembersComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 1)
+		defer l.stopAll()
+		l.hosts[addr(0)].boot()
+		l.await(3 * time.Second)
+		var all []netip.Addr
+		for i := range 5 {
+			all = append(all, addr(i))
+		}
+		var silent time.Duration
+		for i := 1; i < 5; i++ {
+			l.add(i, all).boot()
+			silent += l.watch(4 * time.Second)
+			assert.Len(t, l.hosts[addr(0)].node.voters(), i, "nobody comes in uninvited")
+			require.NoError(t, l.hosts[addr(0)].node.Change(t.Context(), OpAdd, addr(i)))
+			silent += l.watch(6 * time.Second)
+			assert.True(t, l.hosts[addr(i)].node.voice())
+		}
+		for i := range 4 {
+			require.NoError(t, l.hosts[addr(4)].node.Change(t.Context(), OpRemove, addr(i)))
+			silent += l.watch(3 * time.Second)
+			l.hosts[addr(i)].stop()
+			silent += l.watch(time.Second)
+		}
+		t.Log("silent for", silent)
+		assert.Less(t, silent, 2*time.Second)
+		holder, _ := l.await(time.Second)
+		assert.Equal(t, addr(4), holder.self)
+	})
+}
+
+func TestNodeWitnessNeverHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		for i := range 3 {
+			l.hosts[addr(i)].cfg.Witnesses = []netip.Addr{addr(2)}
+			l.hosts[addr(i)].boot()
+		}
+		for range 3 {
+			h, _ := l.await(10 * time.Second)
+			assert.NotEqual(t, addr(2), h.self)
+			time.Sleep(3 * time.Second)
+			l.isolate(h.self, true)
+			l.watch(5 * time.Second)
+			l.isolate(h.self, false)
+			l.watch(3 * time.Second)
+		}
+	})
+}
+
+func TestNodeThatCannotBindLeavesItToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.hosts[addr(0)].bindErr = errors.New("no permission")
+		l.hosts[addr(1)].bindErr = errors.New("no permission")
+		for i := range 3 {
+			l.hosts[addr(i)].boot()
+		}
+		h, _ := l.await(15 * time.Second)
+		assert.Equal(t, addr(2), h.self)
+	})
+}
+
+func TestNodeRecoversWithoutAMajority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		for i := range 3 {
+			l.hosts[addr(i)].boot()
+		}
+		l.await(3 * time.Second)
+		time.Sleep(3 * time.Second)
+		last := l.hosts[addr(2)]
+		assert.ErrorContains(t, last.node.PrepareRecovery(), "the cluster has a majority")
+		for i := range 2 {
+			l.isolate(addr(i), true)
+			l.hosts[addr(i)].stop()
+		}
+		time.Sleep(5 * time.Second)
+		require.NoError(t, last.node.PrepareRecovery())
+		last.stop()
+		last.boot()
+		h, _ := l.await(5 * time.Second)
+		assert.Equal(t, last, h)
+		assert.Len(t, last.node.voters(), 1)
+	})
+}
+
+func TestChoose(t *testing.T) {
+	peers := []netip.Addr{addr(0), addr(1), addr(2)}
+	same := message{List: digest([]netip.Addr{addr(2), addr(0), addr(1)})}
+	for _, c := range []struct {
+		name   string
+		peers  []netip.Addr
+		others map[netip.Addr]message
+		want   start
+		why    string
+	}{
+		{"alone in the list", peers[:1], nil, found, ""},
+		{"alone of three", peers, nil, waiting, "1 of 3 raft.peers present (this node), want 2 to begin"},
+		{"two of three", peers, map[netip.Addr]message{addr(1): same}, found, ""},
+		{"one of two", peers[:2], nil, waiting, "1 of 2 raft.peers present (this node), want 2 to begin"},
+		{"another list", peers, map[netip.Addr]message{addr(1): {List: "x"}}, waiting, "10.77.0.12 has another list under raft.peers, want the same on all nodes"},
+		{"a cluster exists", peers, map[netip.Addr]message{addr(1): same, addr(2): {Formed: true}}, rejoin, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, why := choose(addr(0), c.peers, c.others)
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.why, why)
+		})
+	}
 }

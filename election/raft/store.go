@@ -68,8 +68,8 @@ func (s *store) used() (bool, error) {
 // id is the identity that goes with the store; empty for a new one.
 func (s *store) id() (raft.ServerID, error) {
 	id, err := s.stable.Get(keyID)
-	if err != nil && err.Error() != "not found" { // as both of the library's stores have it
-		return "", fmt.Errorf("raft: read the store: %w", err)
+	if err := ignoreNotFound(err); err != nil {
+		return "", err
 	}
 	return raft.ServerID(id), nil
 }
@@ -85,8 +85,8 @@ func (s *store) setID(id raft.ServerID) error {
 // run before were made by its own.
 func (s *store) heartbeat(now time.Duration) (time.Duration, error) {
 	old, err := s.stable.GetUint64(keyHeartbeat)
-	if err != nil && err.Error() != "not found" {
-		return 0, fmt.Errorf("raft: read the store: %w", err)
+	if err := ignoreNotFound(err); err != nil {
+		return 0, err
 	}
 	if time.Duration(old) != now {
 		if err := s.stable.SetUint64(keyHeartbeat, uint64(now)); err != nil {
