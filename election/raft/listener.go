@@ -169,12 +169,12 @@ func (l *listener) hangUp() {
 func reasonOf(err error) string {
 	var record tls.RecordHeaderError
 	var timeout net.Error
-	var alert tls.AlertError
+	var op *net.OpError
 	switch {
 	case errors.As(err, &record):
 		return RejectPlain
-	case errors.Is(err, errStranger), errors.As(err, &alert):
-		return RejectKey // an alert: the caller does not believe us
+	case errors.Is(err, errStranger), errors.As(err, &op) && op.Op == "remote error":
+		return RejectKey // the caller does not believe us
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return RejectSlow
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):

@@ -93,12 +93,15 @@ func (c *Config) checkRaft(ps *problems) {
 			bad("raft.peers", "%s is a virtual address, want a node's own", p)
 		}
 	}
+	holders := len(r.Peers)
 	for _, w := range r.Witnesses {
 		if !slices.Contains(r.Peers, w) {
 			bad("raft.witnesses", "%s is not among raft.peers, want it there, too", w)
+			continue
 		}
+		holders--
 	}
-	if len(r.Peers) > 0 && len(r.Witnesses) == len(r.Peers) {
+	if len(r.Peers) > 0 && holders == 0 {
 		bad("raft.witnesses", "all of raft.peers, want at least one that can hold the addresses")
 	}
 	set := 0
