@@ -89,16 +89,16 @@ func (r *rafts) identify(cfg *config.Config) error {
 // follow makes the cluster's members what a reload has made of the list: what stands there now and did not before comes in,
 // and the reverse. The caller holds the lock.
 func (r *rafts) follow(n *raftelection.Node, before, after []netip.Addr) {
+	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
+	defer cancel()
 	change := func(op string, list, in []netip.Addr) {
 		for _, a := range list {
 			if slices.Contains(in, a) {
 				continue
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), memberTime)
 			if err := n.Change(ctx, op, a); err != nil {
 				r.log.Warn("the raft membership does not follow the list", "step", op, "member", a.String(), "error", err)
 			}
-			cancel()
 		}
 	}
 	change(raftelection.OpAdd, after, before)
