@@ -18,6 +18,11 @@ type Elector interface {
 	// set before Run and from any goroutine, and it never blocks.
 	SetFitness(f Fitness)
 
+	// SetProbe says how to make one fresh probe of what this node's fitness comes from: it blocks until the
+	// result is there, or ctx ends, and tells whether the probe passed. nil: nothing is probed, and a node that is fit
+	// is fit. Safe from any goroutine.
+	SetProbe(probe func(ctx context.Context) bool)
+
 	// Tenure is until when this node may answer for the address if nothing else happens: the end of the
 	// lease that its last advertisement began. It is zero while the node is not Active. Safe from any
 	// goroutine.
@@ -55,13 +60,30 @@ func (s State) String() string {
 //   - Active to Active: a rival was heard. Whoever remains Active announces last, so announce again, now
 //     and each Again until no rival has been heard for a few of them.
 //   - Backup to Backup: the Active that this node hears is another one than before; Holder names it.
+//
+// To pass the address on without loss takes two changes: Active to Backup with PassBegin, and then Backup to Backup with
+// PassEnd. The second does not come if the node becomes Active again first, or Initialize.
 type Change struct {
 	From, To State
 	Reason   string     // a short clause that an operator reads
 	Holder   netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
 	At       time.Time
 	Again    time.Duration // Active to Active only: the time between two repeats
+	Passing  Passing
 }
+
+// Passing is a step of passing the address on.
+type Passing uint8
+
+// The steps.
+const (
+	NotPassing Passing = iota
+	// PassBegin: stop answering ARP and neighbour solicitations for the address at once, but go on forwarding; what
+	// cannot do so has to be released as a whole. When report has returned, another node may answer.
+	PassBegin
+	// PassEnd: release the address. The other node has announced it, or has had time enough.
+	PassEnd
+)
 
 // Fitness says how good this node would be as the holder.
 type Fitness struct {
@@ -94,6 +116,13 @@ type Member struct {
 	State     State     // Active while its advertisements arrive
 	LastHeard time.Time // zero for Self
 	Note      string    // what is odd about it; empty for nothing
+
+	// What a member says that speaks keepvip's own protocol.
+	Speaks   bool
+	Node     string // its name
+	Software string // its version
+	Fit      bool
+	Unfit    string // why it is not fit
 }
 
 // Counters count since the elector was made.
@@ -104,6 +133,8 @@ type Counters struct {
 	Transitions uint64 // changes of state
 	Takeovers   uint64 // times this node became Active
 	Rivals      uint64 // advertisements of a rival heard while Active
+	Granted     uint64 // times the address was passed on to this node
+	PassedOn    uint64 // times this node has passed the address on
 	// Rejected counts what arrived and was not taken into account, by reason.
 	Rejected map[string]uint64
 }

@@ -30,6 +30,8 @@ const interval = 100 * time.Millisecond
 type lan struct {
 	mu    sync.Mutex // guards what follows
 	wires []*lanWire
+	talk  bool // the nodes that start speak the members' protocol
+	kin   []*kinWire
 	cut   map[netip.Addr]bool
 	log   []entry
 }
@@ -165,7 +167,10 @@ func (m *member) report(c Change) error {
 	case c.To == Active:
 		m.bound = true
 		m.wire.lan.note(m.self, "bind")
-	case c.From == Active:
+	case c.Passing == PassBegin:
+		m.bound = false
+		m.wire.lan.note(m.self, "shut")
+	case c.From == Active || c.Passing == PassEnd:
 		m.bound = false
 		m.wire.lan.note(m.self, "release")
 	}
@@ -200,7 +205,11 @@ func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *m
 		change(&cfg)
 	}
 	wire := l.join(self)
-	e, err := NewVRRP(VRRPConfig{Router: cfg}, wire, quiet)
+	vc := VRRPConfig{Router: cfg}
+	if l.talk {
+		vc.Members = l.meet(self)
+	}
+	e, err := NewVRRP(vc, wire, quiet)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ type VRRPConfig struct {
 	// Peers are the other nodes when they are known by configuration; the own address may be among
 	// them. They feed the rank that spreads ties.
 	Peers []netip.Addr
+	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone.
+	Members *MembersConfig
 }
 
 // VRRP elects by VRRP advertisements (RFC 9568, RFC 3768).
@@ -39,6 +42,7 @@ type VRRP struct {
 	holder  netip.Addr
 	failed  error // the last bind's error while an event is being handled
 	out     bool
+	x       *exchange // nil: plain VRRP alone
 
 	fitted  chan struct{}    // capacity 1: fitness has changed
 	changes chan vrrp.Config // capacity 1: a live change of configuration
@@ -62,6 +66,9 @@ func NewVRRP(cfg VRRPConfig, wire Wire, log *slog.Logger) (*VRRP, error) {
 		fitted: make(chan struct{}, 1), changes: make(chan vrrp.Config, 1),
 	}
 	e.status = Status{Reason: "not started", Priority: cfg.Router.Priority}
+	if cfg.Members != nil {
+		e.x = newExchange(e, *cfg.Members)
+	}
 	return e, nil
 }
 
@@ -102,12 +109,25 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 	if e.out {
 		_ = e.tell(Change{Reason: e.status.Fitness.Reason, At: time.Now()})
 	}
+	defer e.x.end()
+	done := ctx.Done()
 	for {
-		e.arm()
-		select {
-		case <-ctx.Done():
+		e.x.tell(time.Now())
+		if done == nil && e.x.departed(time.Now()) {
 			e.step(time.Now(), vrrp.Shutdown{})
 			return nil
+		}
+		e.arm()
+		select {
+		case <-done:
+			done = nil
+			e.x.depart(time.Now())
+		case <-e.x.arrived():
+			e.x.receive()
+		case c := <-e.x.results():
+			e.x.step(time.Now(), c)
+		case r := <-e.x.wishes():
+			e.x.wish(time.Now(), r)
 		case <-e.fitted:
 			e.applyFitness(time.Now())
 		case cfg := <-e.changes:
@@ -126,8 +146,10 @@ func (e *VRRP) arm() {
 	if !ok {
 		next = e.idleUntil(time.Now())
 	}
-	if at := e.refusal.next(); !at.IsZero() && at.Before(next) {
-		next = at
+	for _, at := range []time.Time{e.refusal.next(), e.x.deadline()} {
+		if !at.IsZero() && at.Before(next) {
+			next = at
+		}
 	}
 	e.timer.Reset(time.Until(next))
 }
@@ -151,6 +173,7 @@ func (e *VRRP) expire() {
 	}
 	e.step(now, vrrp.Expired{})
 	e.noteHolder(now)
+	e.x.expire(now)
 }
 
 func (e *VRRP) receive() {
@@ -177,7 +200,7 @@ func (e *VRRP) hear(a Arrival) {
 	e.compare(a)
 	e.count(func(c *Counters) { c.Received++ })
 	now := time.Now()
-	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At)})
+	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At), Deferred: e.x.defers(now, a.Source)})
 }
 
 // compare shows a list of addresses that is not ours. While lists are being changed one node at a time this is so for a
@@ -214,8 +237,8 @@ func (e *VRRP) applySpread(now time.Time) {
 
 func (e *VRRP) others() []netip.Addr {
 	var out []netip.Addr
-	for _, p := range e.cfg.Peers {
-		if p != e.source {
+	for _, p := range slices.Concat(e.cfg.Peers, e.x.addresses()) {
+		if p != e.source && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
@@ -225,7 +248,7 @@ func (e *VRRP) others() []netip.Addr {
 // applyFitness moves the machine to the newest fitness.
 func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Lock()
-	f := e.refusal.worsen(e.fitness)
+	f := e.x.worsen(e.refusal.worsen(e.fitness))
 	e.status.Fitness = f
 	e.mu.Unlock()
 	e.out = f.Out || e.refusal.pausing()

@@ -133,6 +133,8 @@ func (e *fakeElector) Run(ctx context.Context, report func(election.Change) erro
 	}
 }
 
+func (e *fakeElector) SetProbe(func(context.Context) bool) {}
+
 func (e *fakeElector) SetFitness(f election.Fitness) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
