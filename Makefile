@@ -13,7 +13,7 @@ GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 
 # Programs the namespace tests need, and the Debian packages they come from.
 LAB_TOOLS   := ip:iproute2 nft:nftables
-TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc
+TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc tshark:tshark vtysh:frr
 
 export PATH := $(PATH):/usr/sbin:/sbin
 
@@ -37,9 +37,10 @@ test: root deps lint test-unit test-netns ## all tests and the lint (root)
 test-unit: ## unit tests with the race detector
 	$(GO) test -race $(TESTFLAGS) ./...
 
-# One package at a time: the labs measure milliseconds.
+# One package at a time: the labs measure milliseconds. Tests that wait for
+# timers of seconds run beside each other.
 test-netns: root build ## the built binary in network namespaces (root)
-	$(GO) test -tags netns -count=1 -p 1 -timeout 14m $(TESTFLAGS) ./netns-tests/... ./internal/link ./arp
+	$(GO) test -tags netns -count=1 -p 1 -parallel 8 -timeout 14m $(TESTFLAGS) ./netns-tests/... ./internal/link ./arp
 
 lint: ## gofumpt, vet, staticcheck
 	@unformatted="$$($(GO) run $(GOFUMPT) -l .)" || exit 1; \

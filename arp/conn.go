@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
@@ -86,14 +87,25 @@ func (c *Conn) announce(addrs []netip.Addr) error {
 	return c.send(frames)
 }
 
-// send writes all frames in one stay on the socket.
+const (
+	// queueRetry is how long to wait for room in the interface's queue, and queueTries how often for one frame.
+	queueRetry = time.Millisecond
+	queueTries = 20
+)
+
+// send writes all frames in one stay on the socket. A queue that is full is waited for, but not for long: an announcement is repeated anyway.
 func (c *Conn) send(frames [][]byte) error {
 	var failed int
 	var first error
-	next := 0
+	next, tries := 0, 0
 	err := c.raw.Write(func(fd uintptr) bool {
 		for ; next < len(frames); next++ {
-			switch err := c.sendOne(int(fd), frames[next]); {
+			err := c.sendOne(int(fd), frames[next])
+			for ; errors.Is(err, unix.ENOBUFS) && tries < queueTries; tries++ {
+				time.Sleep(queueRetry)
+				err = c.sendOne(int(fd), frames[next])
+			}
+			switch {
 			case errors.Is(err, unix.EAGAIN):
 				return false
 			case err != nil:

@@ -45,7 +45,8 @@ type Hub struct {
 	rejected *Rejections                          // what belongs to no Virtual Router of ours
 	routes   atomic.Pointer[map[uint8][]*hubWire] // never changed, only replaced
 
-	draining sync.Mutex // one Drain at a time
+	draining     sync.Mutex // one Drain at a time; guards what the present one has found
+	seen, useful bool       // anything, and anything for us
 
 	sending sync.Mutex // guards buf
 	buf     []byte
@@ -64,8 +65,14 @@ func NewHub(cfg HubConfig, sock Socket) *Hub {
 	return h
 }
 
-// readPause keeps a socket that fails at once, again and again, from taking the processor.
-const readPause = 100 * time.Millisecond
+const (
+	// readPause keeps a socket that fails at once, again and again, from taking the processor.
+	readPause = 100 * time.Millisecond
+	// junkPause is how long the reader lets a queue grow that had nothing but junk in it: under a flood it then
+	// wakes up some hundred times a second, and not for each packet. An advertisement that waits meanwhile has the
+	// time at which the kernel had it.
+	junkPause = 2 * time.Millisecond
+)
 
 func (h *Hub) read() {
 	defer close(h.done)
@@ -74,27 +81,35 @@ func (h *Hub) read() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
+		useless := false
 		if err == nil {
-			err = h.drain()
+			useless, err = h.drain()
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			h.unreadable(err)
-			<-time.After(readPause)
+			time.Sleep(readPause)
+		case useless:
+			time.Sleep(junkPause)
 		}
 	}
 }
 
-func (h *Hub) drain() error {
+// drain reads what is queued, and tells whether there was something, and nothing of it for us.
+func (h *Hub) drain() (useless bool, err error) {
 	h.draining.Lock()
 	defer h.draining.Unlock()
 	if h.closed.Load() {
-		return nil
+		return false, nil
 	}
-	return h.sock.Drain(h.deliver)
+	h.seen, h.useful = false, false
+	err = h.sock.Drain(h.deliver)
+	return h.seen && !h.useful, err
 }
 
 // deliver parses once and hands to every wire of the VRID. d.Payload is only valid until it returns.
 func (h *Hub) deliver(d vrrp.Datagram) {
+	h.seen = true
 	p, err := h.cfg.Auth.parse(d, h.cfg.Link)
 	if err != nil {
 		h.refuse(d, reasonOf(err), err)
@@ -107,7 +122,7 @@ func (h *Hub) deliver(d vrrp.Datagram) {
 	}
 	a := Arrival{Source: d.Source, Advertisement: p.Advertisement, Verified: p.verified, At: time.Now().Add(-d.Age)}
 	for _, w := range wires {
-		w.consider(a, p.doubt)
+		h.useful = w.consider(a, p.doubt) || h.useful
 	}
 }
 

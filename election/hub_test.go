@@ -22,6 +22,7 @@ type fakeSocket struct {
 	queue  []vrrp.Datagram
 	sent   []netip.Addr
 	filter []uint8
+	drains int
 	closed chan struct{}
 	ready  chan struct{}
 }
@@ -52,6 +53,7 @@ func (s *fakeSocket) Drain(fn func(vrrp.Datagram)) error {
 	s.mu.Lock()
 	queue := s.queue
 	s.queue = nil
+	s.drains++
 	s.mu.Unlock()
 	for _, d := range queue {
 		fn(d)
@@ -236,6 +238,48 @@ func TestHubAgeIsTheArrivalsTime(t *testing.T) {
 		got := w.Take(nil)
 		require.Len(t, got, 1)
 		assert.Equal(t, 70*time.Millisecond, time.Since(got[0].At))
+		require.NoError(t, h.Close())
+	})
+}
+
+// A flood of junk neither delays what is sent nor hides what is meant for us, and does not wake the reader for each packet.
+func TestHubUnderAFloodOfJunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSocket()
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		w, err := h.Join(wireConfig())
+		require.NoError(t, err)
+		const junk = 20_000
+		for i := range junk {
+			s.raw(vrrp.Datagram{Source: nodeC, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
+			if i%2000 == 1000 {
+				s.arrive(t, nodeB, nil)
+				before := time.Now()
+				require.NoError(t, w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}))
+				assert.Zero(t, time.Since(before))
+			}
+			time.Sleep(time.Second / junk)
+		}
+		time.Sleep(2 * junkPause)
+		assert.Len(t, w.Take(nil), 1)
+		assert.Equal(t, map[string]uint64{"length": junk}, w.Rejections().Counts())
+		assert.Less(t, s.drains, 600)
+		require.NoError(t, h.Close())
+	})
+}
+
+// The elector that looks before it takes over sees everything at once, whatever the reader is waiting for.
+func TestHubDrainDoesNotWaitForTheReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSocket()
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		w, err := h.Join(wireConfig())
+		require.NoError(t, err)
+		s.raw(vrrp.Datagram{Source: nodeC, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
+		synctest.Wait() // the reader pauses now
+		s.arrive(t, nodeB, nil)
+		w.Drain()
+		assert.Len(t, w.Take(nil), 1)
 		require.NoError(t, h.Close())
 	})
 }

@@ -23,19 +23,21 @@ var _ Wire = (*hubWire)(nil)
 
 // consider keeps what is for this Virtual Router. Two clusters that share a VRID by accident both keep working, because
 // their lists have nothing in common; whoever has the key is of this cluster, whatever its list. doubt is why it would be
-// refused if authentication were insisted on.
-func (w *hubWire) consider(a Arrival, doubt error) {
+// refused if authentication were insisted on. The answer is whether it was kept.
+func (w *hubWire) consider(a Arrival, doubt error) bool {
 	switch reason := w.refuses(a); reason {
 	case "":
 		if doubt != nil {
 			w.rejected.Add(a.Source, reasonOf(doubt)+permitted, doubt)
 		}
 		w.box.put(a)
+		return true
 	case vrrp.RejectAddresses, vrrp.RejectVersion:
 		w.rejected.Add(a.Source, reason, &vrrp.PacketError{Reason: reason, Got: int(a.Advertisement.Version), Want: int(w.cfg.Version)})
 	default:
 		w.rejected.Add(a.Source, reason, nil)
 	}
+	return false
 }
 
 // refuses is why an advertisement is not for this Virtual Router, or empty.
@@ -60,7 +62,7 @@ func (w *hubWire) Arrived() <-chan struct{} { return w.box.arrived }
 func (w *hubWire) Take(dst []Arrival) []Arrival { return w.box.take(dst) }
 
 // Drain leaves an error to the reader, which sees it too.
-func (w *hubWire) Drain() { _ = w.hub.drain() }
+func (w *hubWire) Drain() { _, _ = w.hub.drain() }
 
 func (w *hubWire) Send(adv vrrp.Advertisement) error {
 	h := w.hub

@@ -105,9 +105,9 @@ func (h *heard) beats(o *heard) bool {
 	return o.source.Less(h.source)
 }
 
-// report lists the members as of now, by address.
-func (m *members) report(now time.Time) []Member {
-	out := make([]Member, 0, len(m.list)+1)
+// report appends the members as of now, by address, to dst.
+func (m *members) report(dst []Member, now time.Time) []Member {
+	out := dst
 	for i := range m.list {
 		h := &m.list[i]
 		r := Member{Address: h.source, Priority: h.priority, State: Backup, LastHeard: h.at, Note: h.note}

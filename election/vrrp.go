@@ -229,7 +229,7 @@ func (e *VRRP) silence(adv vrrp.Advertisement) time.Duration {
 func (e *VRRP) applySpread(now time.Time) {
 	r := e.cfg.Router
 	var offset time.Duration
-	if equals(r.Priority, e.members.report(now)) {
+	if equals(r.Priority, e.members.report(nil, now)) {
 		offset = Spread(e.source, e.others(), r.Interval)
 	}
 	e.step(now, vrrp.SetSpread{Offset: offset})

@@ -135,7 +135,7 @@ func (e *VRRP) publish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status.Priority = p
-	e.status.Members = e.members.report(time.Now())
+	e.status.Members = e.members.report(e.status.Members[:0], time.Now())
 }
 
 // Status implements Elector.

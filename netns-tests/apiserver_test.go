@@ -14,7 +14,6 @@ import (
 )
 
 func TestIllAPIServerMovesTheAddress(t *testing.T) {
-	g := open(t, trial.Config{API: true})
 	for _, c := range []struct {
 		name  string
 		fault trial.Fault
@@ -28,6 +27,8 @@ func TestIllAPIServerMovesTheAddress(t *testing.T) {
 		{"refuses", trial.APIIll(lab.APIRefuse, "", 3*time.Second), 1500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			// A new group each time: a check that flaps is slow to believe in health again.
+			g := open(t, trial.Config{API: true})
 			res := measure(t, g, c.fault)
 			assert.Less(t, res.HTTPS, c.want+res.Stall)
 			assert.NotZero(t, res.Taker, "the address did not move")

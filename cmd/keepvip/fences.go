@@ -25,6 +25,7 @@ type fences struct {
 
 type sharedFence struct {
 	*link.Fence
+	checks checks
 	groups []link.Group
 	// orphans were left by an earlier run, and their instance has not joined yet.
 	orphans []netip.Addr
@@ -122,6 +123,7 @@ type groupFence struct {
 	index int
 	fence *sharedFence
 	id    uint32
+	broke time.Time // when Check saw it broken
 }
 
 var _ agent.Fence = (*groupFence)(nil)
@@ -130,8 +132,6 @@ func (g *groupFence) Hold() error    { return g.fence.Hold(g.id) }
 func (g *groupFence) ShutIn() error  { return g.fence.Shut(g.id, link.Discovery|link.In) }
 func (g *groupFence) ShutOut() error { return g.fence.Shut(g.id, link.Out) }
 func (g *groupFence) Release() error { return g.fence.Release(g.id) }
-func (g *groupFence) Check() error   { return g.fence.Check() }
-func (g *groupFence) Mend() error    { return g.fence.Rebuild() }
 func (g *groupFence) Renewing() bool { return g.fence.Egress() }
 func (g *groupFence) Close() error   { return g.all.leave(g.index, g.fence, g.id) }
 
@@ -151,8 +151,8 @@ func groupOf(v config.VIP, p agent.Place, valid time.Duration) link.Group {
 	return g
 }
 
-// resetConnections ends the TCP connections of an address.
-func resetConnections(a netip.Addr) error {
-	_, err := link.ResetTCP(a)
+// resetConnections ends the TCP connections of the addresses.
+func resetConnections(addrs []netip.Addr) error {
+	_, err := link.ResetTCP(addrs...)
 	return err
 }

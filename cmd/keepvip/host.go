@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,7 +24,8 @@ type host struct {
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
-	generation uint64 // counts changes of our own, so that a listing begun before one is not believed
+	own        []link.Link // the snapshot without virtual addresses, whose number must not make Place slow
+	generation uint64      // counts changes of our own, so that a listing begun before one is not believed
 	virtual    []netip.Addr
 	announcers map[int]*arp.Conn
 }
@@ -34,24 +36,39 @@ func newHost(links *link.Handle, log *slog.Logger) *host {
 	return &host{links: links, log: log, announcers: map[int]*arp.Conn{}}
 }
 
-// refresh lists the links anew.
-func (h *host) refresh() error {
+// refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an
+// event too, and with many addresses a frequent one.
+func (h *host) refresh() (changed bool, err error) {
 	for {
-		before := h.gen()
+		before, old := h.last()
 		links, err := h.links.Links()
 		if err != nil {
-			return err
+			return false, err
 		}
 		if h.keep(links, before) {
-			return nil
+			return !slices.EqualFunc(old, links, sameLink), nil
 		}
 	}
 }
 
-func (h *host) gen() uint64 {
+func sameLink(a, b link.Link) bool {
+	return a.Index == b.Index && a.Name == b.Name && a.Up == b.Up && a.Master == b.Master &&
+		slices.EqualFunc(a.Addresses, b.Addresses, sameAddress)
+}
+
+// sameAddress leaves out what is left of the lifetime, and of our own addresses what only the kernel knows.
+func sameAddress(a, b link.Address) bool {
+	if a.Ours && b.Ours {
+		return a.Prefix == b.Prefix
+	}
+	a.Valid, b.Valid = 0, 0
+	return a == b
+}
+
+func (h *host) last() (uint64, []link.Link) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.generation
+	return h.generation, slices.Clone(h.snapshot)
 }
 
 func (h *host) keep(links []link.Link, generation uint64) bool {
@@ -60,7 +77,7 @@ func (h *host) keep(links []link.Link, generation uint64) bool {
 	if h.generation != generation {
 		return false
 	}
-	h.snapshot = links
+	h.snapshot, h.own = links, ownOf(links, h.virtual)
 	for index, c := range h.announcers {
 		if !slices.ContainsFunc(links, func(l link.Link) bool { return l.Index == index }) {
 			_ = c.Close() // of an interface that is gone
@@ -75,6 +92,19 @@ func (h *host) setVirtual(addrs []netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.virtual = addrs
+	h.own = ownOf(h.snapshot, addrs)
+}
+
+func ownOf(links []link.Link, virtual []netip.Addr) []link.Link {
+	drop := map[netip.Addr]bool{}
+	for _, a := range virtual {
+		drop[a] = true
+	}
+	out := slices.Clone(links)
+	for i := range out {
+		out[i].Addresses = slices.DeleteFunc(slices.Clone(out[i].Addresses), func(a link.Address) bool { return drop[a.Prefix.Addr()] })
+	}
+	return out
 }
 
 // Place implements agent.Host.
@@ -82,7 +112,7 @@ func (h *host) Place(w agent.Where) (agent.Place, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	first := w.Addresses[0].Addr()
-	l, err := link.Choose(h.snapshot, first, w.Interface)
+	l, err := link.Choose(h.own, first, w.Interface)
 	if err != nil {
 		return agent.Place{}, err
 	}
@@ -93,7 +123,7 @@ func (h *host) Place(w agent.Where) (agent.Place, error) {
 	if !ok {
 		return agent.Place{}, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first))
 	}
-	return agent.Place{Index: l.Index, Name: l.Name, Source: source}, nil
+	return agent.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
 }
 
 // source is the own address: with a list of peers the one of them that is on the link.
@@ -104,9 +134,9 @@ func (h *host) source(l link.Link, like netip.Addr, peers []netip.Addr) (netip.A
 		}
 	}
 	if len(peers) > 0 {
-		return link.SourceToward(l, peers[0], h.virtual)
+		return link.SourceToward(l, peers[0], nil)
 	}
-	return link.Source(l, like, h.virtual)
+	return link.Source(l, like, nil)
 }
 
 func familyWord(a netip.Addr) string {
@@ -118,12 +148,16 @@ func familyWord(a netip.Addr) string {
 
 // Bound implements agent.Host.
 func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
+	wanted := make(map[netip.Addr]bool, len(addresses))
+	for _, p := range addresses {
+		wanted[p.Addr()] = true
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []agent.Binding
 	for _, l := range h.snapshot {
 		for _, a := range l.Addresses {
-			if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == a.Prefix.Addr() }) {
+			if wanted[a.Prefix.Addr()] {
 				out = append(out, agent.Binding{Index: l.Index, Prefix: a.Prefix})
 			}
 		}
@@ -131,51 +165,42 @@ func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
 	return out
 }
 
-// Bind implements agent.Host. An address that has come to stand before the node's own goes behind them, so
-// that nobody takes it for the node's.
-func (h *host) Bind(b agent.Binding, valid time.Duration) error {
-	bind := h.links.Add
-	if h.leads(b) {
-		bind = h.links.Defer
-	}
-	err := bind(b.Index, b.Prefix, valid)
-	h.note(b, err == nil)
+// Bind implements agent.Host.
+func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
+	err := h.links.AddAll(index, addresses, valid)
+	h.note(index, addresses, err == nil)
 	return err
 }
 
-func (h *host) leads(b agent.Binding) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == b.Index })
-	return i >= 0 && link.Leads(h.snapshot[i], b.Prefix)
-}
-
 // Unbind implements agent.Host.
-func (h *host) Unbind(b agent.Binding) error {
-	err := h.links.Remove(b.Index, b.Prefix)
+func (h *host) Unbind(index int, addresses []netip.Prefix) error {
+	err := h.links.RemoveAll(index, addresses)
 	if err == nil {
-		h.note(b, false)
-		return nil
+		h.note(index, addresses, false)
 	}
 	return err
 }
 
 // note keeps the snapshot true to what this process has just done.
-func (h *host) note(b agent.Binding, bound bool) {
+func (h *host) note(index int, addresses []netip.Prefix, bound bool) {
+	touched := make(map[netip.Prefix]bool, len(addresses))
+	for _, p := range addresses {
+		touched[p] = true
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.generation++
-	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == b.Index })
+	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == index })
 	if i < 0 {
 		return
 	}
 	l := &h.snapshot[i]
-	same := func(a link.Address) bool { return a.Prefix == b.Prefix }
-	switch there := slices.ContainsFunc(l.Addresses, same); {
-	case bound && !there:
-		l.Addresses = append(slices.Clone(l.Addresses), link.Address{Prefix: b.Prefix, Ours: true})
-	case !bound && there:
-		l.Addresses = slices.DeleteFunc(slices.Clone(l.Addresses), same)
+	l.Addresses = slices.DeleteFunc(slices.Clone(l.Addresses), func(a link.Address) bool { return touched[a.Prefix] })
+	if !bound {
+		return
+	}
+	for _, p := range addresses {
+		l.Addresses = append(l.Addresses, link.Address{Prefix: p, Ours: true})
 	}
 }
 
@@ -186,6 +211,37 @@ func (h *host) Announce(p agent.Place, addresses []netip.Addr) error {
 		return err
 	}
 	err = c.Announce(addresses...)
+	if errors.Is(err, arp.ErrGone) {
+		h.forget(p.Index)
+	}
+	return err
+}
+
+// Listen implements agent.Host.
+func (h *host) Listen(ctx context.Context, p agent.Place, addresses []netip.Addr, report func(agent.Claim)) error {
+	return arp.Watch(ctx, &net.Interface{Index: p.Index, Name: p.Name}, addresses, func(c arp.Claim) {
+		// Who only asks for an address does not have it, and other nodes ask as this one does.
+		if c.Kind != arp.Asserted || h.ownMAC(c.MAC) {
+			return
+		}
+		vrid, _ := c.VRID()
+		report(agent.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid})
+	})
+}
+
+func (h *host) ownMAC(mac net.HardwareAddr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.snapshot, func(l link.Link) bool { return slices.Equal(l.MAC, mac) })
+}
+
+// Probe implements agent.Host.
+func (h *host) Probe(p agent.Place, addresses []netip.Addr) error {
+	c, err := h.announcer(p)
+	if err != nil {
+		return err
+	}
+	err = c.Probe(addresses...)
 	if errors.Is(err, arp.ErrGone) {
 		h.forget(p.Index)
 	}
@@ -250,7 +306,7 @@ func (h *host) removeStrays() error {
 	var errs []error
 	for _, b := range h.strays() {
 		h.log.Info("address of an earlier run removed", "address", b.Prefix.String(), "interface", b.Index)
-		errs = append(errs, h.Unbind(b))
+		errs = append(errs, h.Unbind(b.Index, []netip.Prefix{b.Prefix}))
 	}
 	return errors.Join(errs...)
 }

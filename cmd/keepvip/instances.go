@@ -20,6 +20,7 @@ type builder struct {
 	hubs   *hubs
 	fences *fences
 	log    *slog.Logger
+	crowd  int // addresses of all instances
 }
 
 func (b *builder) instance(v config.VIP) (agent.Instance, error) {
@@ -27,7 +28,10 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Name:           v.Name,
 		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
 		ReleaseWhenIll: v.Check.WhenAllUnhealthy == config.Release,
+		ProbeFirst:     v.ProbeBeforeBind,
+		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		Crowd:          b.crowd,
 		VRID:           v.VRRP.ID,
 		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
 		Reset:          resetConnections,
@@ -78,18 +82,12 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 // routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other
 // are bound and released with these.
 func routerOf(v config.VIP, p agent.Place) vrrp.Config {
-	var addrs []netip.Addr
-	for _, a := range v.Addresses {
-		if a.Addr().Is4() == p.Source.Is4() {
-			addrs = append(addrs, a.Addr())
-		}
-	}
 	cfg := vrrp.Config{
 		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: v.Priority,
 		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,
 		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
 		StartupDelay: v.VRRP.StartupDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts,
-		Source: p.Source, Addresses: addrs,
+		Source: p.Source, Addresses: v.Advertised(p.Source.Is4()),
 	}
 	if v.VRRP.Owner {
 		cfg.Priority = 255

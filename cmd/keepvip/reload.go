@@ -31,6 +31,7 @@ func (d *daemon) reload() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.build.crowd = len(virtualAddresses(next))
 	changes := config.Diff(d.cfg, next)
 	delta, done, err := d.delta(changes)
 	if err != nil {

@@ -79,7 +79,7 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	}
 	h := newHost(links, log)
 	h.setVirtual(virtualAddresses(cfg))
-	if err := h.refresh(); err != nil {
+	if _, err := h.refresh(); err != nil {
 		return nil, failed(errors.Join(err, links.Close()))
 	}
 	if err := h.fits(cfg); err != nil {
@@ -142,6 +142,7 @@ func (d *daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 
 // hold runs the agent until ctx ends.
 func (d *daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
+	d.build.crowd = len(virtualAddresses(d.cfg))
 	instances, err := d.instances(d.cfg.VIPs)
 	if err != nil {
 		return err
@@ -173,11 +174,13 @@ func (d *daemon) instances(vips []config.VIP) ([]agent.Instance, error) {
 // watch follows the host.
 func (d *daemon) watch(ctx context.Context) {
 	err := d.links.Watch(ctx, func() {
-		if err := d.host.refresh(); err != nil {
+		changed, err := d.host.refresh()
+		switch {
+		case err != nil:
 			d.log.Warn("the host's interfaces cannot be listed", "error", err)
-			return
+		case changed:
+			d.agent.HostChanged()
 		}
-		d.agent.HostChanged()
 	})
 	if err != nil && ctx.Err() == nil {
 		d.log.Error("changes of the host are not seen any more", "error", err)

@@ -70,6 +70,9 @@ func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
 		fmt.Fprintf(b, "  check     %s\n", checkText(*v.Check, now))
 	}
 	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence))
+	for _, c := range v.Conflicts {
+		fmt.Fprintf(b, "  CONFLICT  %s is claimed by %s, which takes no part in the election (last heard %s ago)\n", c.Address, c.MAC, ago(now, c.LastSeen))
+	}
 	for i, m := range v.Members {
 		label := "members"
 		if i > 0 {

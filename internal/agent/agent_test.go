@@ -95,7 +95,7 @@ func TestBindThatFailsLeavesNothingAndTellsTheElector(t *testing.T) {
 		b.host.set(func(h *fakeHost) { h.fail = errFull })
 		err := e.decide(election.Initialize, election.Active, nodeA)
 		require.ErrorIs(t, err, errFull)
-		assert.ErrorContains(t, err, "bind 10.77.0.100/32 to eth0")
+		assert.ErrorContains(t, err, "bind 10.77.0.100/32 and 1 more to eth0")
 		assert.Empty(t, b.host.bound)
 		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
 	})
@@ -145,6 +145,30 @@ func TestElectionBeginsAnewAtAnotherPlaceAndFollowsAName(t *testing.T) {
 		require.NoError(t, next.decide(election.Initialize, election.Active, nodeA))
 		assert.Contains(t, b.host.take(), "add 10.77.0.100/32 7")
 	})
+}
+
+func TestAddressIsAnnouncedAgainWhenTheLinkHasChanged(t *testing.T) {
+	for name, change := range map[string]func(*Place){
+		"another MAC":                func(p *Place) { p.MAC = "02:00:00:00:00:77" },
+		"without carrier in between": func(p *Place) { p.Stay += 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, nil, nil, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				b.host.set(func(h *fakeHost) { change(&h.place) })
+				b.HostChanged()
+				synctest.Wait()
+				assert.Empty(t, b.host.take(), "not while it is not held")
+				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+				b.host.take()
+				b.host.set(func(h *fakeHost) { change(&h.place); h.place.Stay++ })
+				b.HostChanged()
+				synctest.Wait()
+				assert.Equal(t, []string{"announce 2"}, b.host.take())
+				assert.Empty(t, b.electors, "no new election")
+			})
+		})
+	}
 }
 
 func TestNoPlaceIsWaitedForAndShown(t *testing.T) {
@@ -322,5 +346,28 @@ func TestPlan(t *testing.T) {
 			got := plan(tt.want, eth0, addresses, tt.have)
 			assert.True(t, slices.Equal(tt.then, got), "got %v, want %v", got, tt.then)
 		})
+	}
+}
+
+func TestValidGrowsWithTheAddresses(t *testing.T) {
+	for _, tt := range []struct {
+		v4, v6 int
+		want   time.Duration
+	}{
+		{1, 0, 4 * time.Second},
+		{8, 8, 4 * time.Second},
+		{17, 0, 8 * time.Second},
+		{1000, 0, time.Minute},
+		{0, 90, 24 * time.Second},
+		{0, 1000, 350 * time.Second},
+	} {
+		var in Instance
+		for range tt.v4 {
+			in.Addresses = append(in.Addresses, vip4)
+		}
+		for range tt.v6 {
+			in.Addresses = append(in.Addresses, vip6)
+		}
+		assert.Equal(t, tt.want, in.Valid(), "%d and %d", tt.v4, tt.v6)
 	}
 }

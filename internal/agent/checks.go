@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"net/netip"
 )
 
 // startCheck runs the instance's check until unchecks is called.
@@ -31,9 +32,7 @@ func (l *loop) judge(v Verdict) {
 	if v.Known && (!before.Known || before.Healthy != v.Healthy) {
 		l.logVerdict(v)
 	}
-	if l.elector != nil {
-		l.elector.SetFitness(l.in.fitness(v))
-	}
+	l.fit()
 }
 
 func (l *loop) logVerdict(v Verdict) {
@@ -68,6 +67,7 @@ func (l *loop) adjust(ctx context.Context, in Instance) {
 		in.Adjust(l.elector, l.place)
 	}
 	l.adjustFence(old)
+	l.adjustLookout()
 	if l.tenured() {
 		l.settle(holdBind)
 		l.restartAnnouncing()
@@ -84,7 +84,7 @@ func (l *loop) dropFormer(old Instance) {
 		if keep[b.Prefix.String()] {
 			continue
 		}
-		if err := l.host.Unbind(b); err != nil {
+		if err := l.host.Unbind(b.Index, []netip.Prefix{b.Prefix}); err != nil {
 			l.log.Warn("former address not removed", "address", b.Prefix.String(), "error", err)
 		}
 	}

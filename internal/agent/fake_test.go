@@ -32,12 +32,51 @@ type fakeHost struct {
 	fail  error // of Bind
 	bound []Binding
 	did   []string
+
+	claims chan Claim            // what others say on the link
+	owners map[netip.Addr]string // MACs of others that answer probes
+	probed []netip.Addr
 }
 
 var _ Host = (*fakeHost)(nil)
 
 func newFakeHost() *fakeHost {
-	return &fakeHost{place: Place{Index: eth0, Name: "eth0", Source: nodeA}}
+	return &fakeHost{place: Place{Index: eth0, Name: "eth0", Source: nodeA}, claims: make(chan Claim), owners: map[netip.Addr]string{}}
+}
+
+func (h *fakeHost) Listen(ctx context.Context, _ Place, addresses []netip.Addr, report func(Claim)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-h.claims:
+			if slices.Contains(addresses, c.Address) {
+				report(c)
+			} else {
+				go h.say(ctx, c) // for another listener
+			}
+		}
+	}
+}
+
+func (h *fakeHost) say(ctx context.Context, c Claim) {
+	select {
+	case h.claims <- c:
+	case <-ctx.Done():
+	}
+}
+
+// Probe makes whoever owns an address answer.
+func (h *fakeHost) Probe(_ Place, addresses []netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.probed = append(h.probed, addresses...)
+	for _, a := range addresses {
+		if mac, ok := h.owners[a]; ok {
+			go func() { h.claims <- Claim{Address: a, MAC: mac} }()
+		}
+	}
+	return nil
 }
 
 func (h *fakeHost) Place(Where) (Place, error) {
@@ -54,25 +93,29 @@ func (h *fakeHost) Bound(addresses []netip.Prefix) []Binding {
 	})
 }
 
-func (h *fakeHost) Bind(b Binding, _ time.Duration) error {
+func (h *fakeHost) Bind(index int, addresses []netip.Prefix, _ time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fail != nil {
 		return h.fail
 	}
-	h.did = append(h.did, fmt.Sprintf("add %s %d", b.Prefix, b.Index))
-	if !slices.Contains(h.bound, b) {
-		h.bound = append(h.bound, b)
+	for _, p := range addresses {
+		h.did = append(h.did, fmt.Sprintf("add %s %d", p, index))
+		if b := (Binding{index, p}); !slices.Contains(h.bound, b) {
+			h.bound = append(h.bound, b)
+		}
 	}
 	return nil
 }
 
-func (h *fakeHost) Unbind(b Binding) error {
+func (h *fakeHost) Unbind(index int, addresses []netip.Prefix) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if i := slices.Index(h.bound, b); i >= 0 {
-		h.did = append(h.did, fmt.Sprintf("del %s %d", b.Prefix, b.Index))
-		h.bound = slices.Delete(h.bound, i, i+1)
+	for _, p := range addresses {
+		if i := slices.Index(h.bound, Binding{index, p}); i >= 0 {
+			h.did = append(h.did, fmt.Sprintf("del %s %d", p, index))
+			h.bound = slices.Delete(h.bound, i, i+1)
+		}
 	}
 	return nil
 }

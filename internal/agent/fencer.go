@@ -24,6 +24,7 @@ type fencer struct {
 	renewal renewal          // how the lease is renewed; never changes
 	pace    pace             // belongs to run
 	jobs    chan fenceJob
+	looks   chan struct{} // capacity 1: look at the fence now
 	ended   chan struct{}
 
 	mu    sync.Mutex // guards what follows
@@ -49,7 +50,7 @@ type FenceStatus struct {
 func newFencer(f Fence, log *slog.Logger, tenure func() time.Time, lease time.Duration, held bool) *fencer {
 	fr := &fencer{
 		fence: f, log: log, tenure: tenure, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease},
-		jobs: make(chan fenceJob, maxJobs), ended: make(chan struct{}),
+		jobs: make(chan fenceJob, maxJobs), looks: make(chan struct{}, 1), ended: make(chan struct{}),
 		state: FenceStatus{Standing: true}, held: held,
 	}
 	if fr.renewal == tooFast {
@@ -76,6 +77,8 @@ func (f *fencer) run() {
 			}
 			f.work(j)
 		case <-tick.C:
+			f.check()
+		case <-f.looks:
 			f.check()
 		case <-renewals.C:
 			f.renew()
@@ -153,6 +156,14 @@ func (f *fencer) status() FenceStatus {
 
 // hold starts the guard, or goes on with it. It does not wait.
 func (f *fencer) hold() { f.ask(fenceJob{do: f.begin, held: f.renewal != tooFast, tell: true}, 0) }
+
+// look makes the fencer look at the fence before its time. It does not wait.
+func (f *fencer) look() {
+	select {
+	case f.looks <- struct{}{}:
+	default:
+	}
+}
 
 // shutIn and shutOut wait a little, release does not.
 func (f *fencer) shutIn()  { f.ask(fenceJob{do: Fence.ShutIn}, patience) }

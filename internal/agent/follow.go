@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -14,6 +15,10 @@ var errNotHeld = errors.New("this node does not hold the address")
 // follow makes the host what the election has decided. An error on becoming Active makes the elector
 // resign.
 func (l *loop) follow(c election.Change) error {
+	if c.Holder.IsValid() && c.Holder != l.place.Source {
+		l.shared = true
+	}
+	defer func() { l.meet(time.Now()) }()
 	switch {
 	case c.To == election.Active && c.From == election.Active:
 		return l.outlive(c)
@@ -28,12 +33,17 @@ func (l *loop) follow(c election.Change) error {
 
 // take binds and announces: the announcement is on the wire before anything that can wait.
 func (l *loop) take(c election.Change) error {
-	if err := l.bind(); err != nil {
+	err := l.refuse()
+	if err == nil {
+		err = l.bind()
+	}
+	if err != nil {
 		return errors.Join(err, l.unbind())
 	}
+	l.shared = true
 	l.note(c.To, c.Reason)
 	l.restartAnnouncing()
-	l.renewal = time.Now().Add(l.in.Valid() / 3)
+	l.renewal = l.in.renewAfter(time.Now())
 	if l.fence != nil {
 		l.fence.hold()
 	}
@@ -45,10 +55,8 @@ func (l *loop) take(c election.Change) error {
 
 // bind adds every address, also where it is thought to be bound: what was seen last may be stale.
 func (l *loop) bind() error {
-	for _, p := range l.in.Addresses {
-		if err := l.host.Bind(Binding{Index: l.place.Index, Prefix: p}, l.in.Valid()); err != nil {
-			return fmt.Errorf("bind %s to %s: %w", p, l.place.Name, err)
-		}
+	if err := l.host.Bind(l.place.Index, l.in.Addresses, l.in.Valid()); err != nil {
+		return fmt.Errorf("bind %s to %s: %w", l.in.title(), l.place.Name, err)
 	}
 	return nil
 }
@@ -65,14 +73,12 @@ func (l *loop) release(c election.Change) error {
 // unbind removes every address from the place, whatever was seen last, and from wherever else it is.
 func (l *loop) unbind() error {
 	l.adopting = false
-	var errs []error
-	for _, p := range l.in.Addresses {
-		if err := l.host.Unbind(Binding{Index: l.place.Index, Prefix: p}); err != nil {
-			errs = append(errs, fmt.Errorf("remove %s from %s: %w", p, l.place.Name, err))
-		}
+	err := l.host.Unbind(l.place.Index, l.in.Addresses)
+	if err != nil {
+		err = fmt.Errorf("remove %s from %s: %w", l.in.title(), l.place.Name, err)
 	}
 	l.settle(holdNone)
-	return errors.Join(errs...)
+	return err
 }
 
 // outlive announces after a rival was heard: whoever remains Active announces last.
@@ -150,21 +156,26 @@ func (l *loop) state() election.State {
 // settle plans and carries out, and tells whether it added an address. What cannot be done now is tried
 // again at the next event.
 func (l *loop) settle(want holding) bool {
-	steps := plan(want, l.place.Index, l.in.Addresses, l.host.Bound(l.in.Addresses))
-	added := false
-	for _, s := range steps {
-		var err error
+	var missing []netip.Prefix
+	for _, s := range plan(want, l.place.Index, l.in.Addresses, l.host.Bound(l.in.Addresses)) {
 		if s.add {
-			err = l.host.Bind(s.Binding, l.in.Valid())
-			added = added || err == nil
+			missing = append(missing, s.Prefix)
 		} else {
-			err = l.host.Unbind(s.Binding)
-		}
-		if err != nil {
-			l.log.Warn("address not corrected", "address", s.Prefix.String(), "interface", s.Index, "error", err)
+			l.uncorrected(l.host.Unbind(s.Index, []netip.Prefix{s.Prefix}))
 		}
 	}
-	return added
+	if len(missing) == 0 {
+		return false
+	}
+	err := l.host.Bind(l.place.Index, missing, l.in.Valid())
+	l.uncorrected(err)
+	return err == nil
+}
+
+func (l *loop) uncorrected(err error) {
+	if err != nil {
+		l.log.Warn("address not corrected", "error", err)
+	}
 }
 
 // restored announces an address that somebody else had taken away.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"net/netip"
 	"time"
 )
@@ -10,6 +11,8 @@ type Place struct {
 	Index  int        // of the interface
 	Name   string     // of the interface
 	Source netip.Addr // own address there, of the family that carries the election
+	MAC    string     // of the interface
+	Stay   uint32     // another one after the carrier was gone for a moment
 }
 
 // Binding is an address on an interface.
@@ -31,13 +34,25 @@ type Host interface {
 	Place(w Where) (Place, error)
 	// Bound lists where any of the addresses is on this host, with whatever prefix length, as last seen.
 	Bound(addresses []netip.Prefix) []Binding
-	// Bind adds an address, or renews it: the kernel removes it by itself after valid, in whole seconds.
-	// No error when it is there already.
-	Bind(b Binding, valid time.Duration) error
-	// Unbind removes an address; no error when it is not there, or its interface is gone.
-	Unbind(b Binding) error
+	// Bind adds addresses to an interface, or renews them: the kernel removes them by itself after valid, in
+	// whole seconds. No error for those that are there already.
+	Bind(index int, addresses []netip.Prefix, valid time.Duration) error
+	// Unbind removes addresses; no error for those that are not there, or when the interface is gone.
+	Unbind(index int, addresses []netip.Prefix) error
 	// Announce sends one announcement for each address.
 	Announce(p Place, addresses []netip.Addr) error
+	// Listen reports what other machines say at p about any of the addresses, until ctx ends or it cannot
+	// listen any more. report must not block.
+	Listen(ctx context.Context, p Place, addresses []netip.Addr, report func(Claim)) error
+	// Probe asks once, at p, who has the addresses, without claiming any. Answers reach Listen.
+	Probe(p Place, addresses []netip.Addr) error
+}
+
+// Claim says that another machine speaks as the owner of an address: in ARP, or in neighbour discovery.
+type Claim struct {
+	Address netip.Addr
+	MAC     string
+	VRID    uint8 // of the Virtual Router whose virtual MAC it is (RFC 9568 section 7.3); 0 for an ordinary one
 }
 
 // Schedule says when to announce. It belongs to one goroutine.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -25,7 +26,7 @@ type Instance struct {
 	// not know yet that they have to wait longer.
 	Paced time.Duration
 	// Reset ends the connections to an address that is about to go, so that clients know at once; nil: no.
-	Reset func(address netip.Addr) error
+	Reset func(addresses []netip.Addr) error
 	// Adjust passes a change of configuration to a running elector; nil when nothing can be changed.
 	Adjust func(e election.Elector, p Place)
 	// Check probes until ctx ends and reports the first verdict and every change; nil: always healthy.
@@ -36,6 +37,14 @@ type Instance struct {
 	Checked func() Verdict
 	// ReleaseWhenIll keeps an ill node out altogether. Otherwise it only comes last.
 	ReleaseWhenIll bool
+	// Crowd is how many addresses this process keeps in all; no less than this instance's own.
+	Crowd int
+	// ProbeFirst keeps this node from being the first to bind the addresses while a host outside the
+	// election claims one of them. It never counts once a holder was heard.
+	ProbeFirst bool
+	// Yield gives the addresses up as long as a host outside the election claims one of them. Otherwise they
+	// are defended.
+	Yield bool
 	// Schedule says when to announce.
 	Schedule Schedule
 
@@ -81,17 +90,42 @@ func (in *Instance) hosts() []netip.Addr {
 	return out
 }
 
+// title names the addresses in an error.
+func (in *Instance) title() string {
+	if n := len(in.Addresses); n > 1 {
+		return fmt.Sprintf("%s and %d more", in.Addresses[0], n-1)
+	}
+	return in.Addresses[0].String()
+}
+
 const (
 	// validLeast is the shortest lifetime of an address. The kernel counts in seconds and is up to one late.
 	validLeast = 4 * time.Second
 	validMost  = time.Minute
 	// perValid is how many addresses are renewed at the pace of validLeast.
 	perValid = 16
+	// validSquare is for each pair of IPv6 addresses: the kernel looks at all of them whenever it renews one,
+	// which takes it 0.3 ms with a thousand.
+	validSquare = 350 * time.Microsecond
 )
 
 // Valid is how long the kernel keeps an address that is not renewed: longer for many addresses, because
 // each renewal is a call and an event for everybody who watches the host.
 func (in *Instance) Valid() time.Duration {
-	rounds := (len(in.Addresses) + perValid - 1) / perValid
-	return min(validLeast*time.Duration(rounds), validMost)
+	n6 := time.Duration(0)
+	for _, p := range in.Addresses {
+		if p.Addr().Is6() {
+			n6++
+		}
+	}
+	rounds := (max(len(in.Addresses), in.Crowd) + perValid - 1) / perValid
+	valid := max(min(validLeast*time.Duration(rounds), validMost), n6*n6*validSquare)
+	return valid.Truncate(time.Second)
+}
+
+// renewAfter is when the addresses are renewed next: a third of their life later at most, and for all instances at
+// the same moment, so that one look at the host serves them all.
+func (in *Instance) renewAfter(now time.Time) time.Time {
+	every := in.Valid() / 3
+	return now.Add(every - time.Duration(now.UnixNano())%every)
 }

@@ -31,7 +31,9 @@ type loop struct {
 	asks     chan chan error // announce now, please
 	stopped  chan struct{}   // closed when run has returned
 
-	adopting bool // addresses of an earlier run may stay: nobody is known to have them
+	shared   bool     // the addresses were bound here, or another holder was heard, since the start
+	lookout  *lookout // nil between terms
+	adopting bool     // addresses of an earlier run may stay: nobody is known to have them
 	elector  election.Elector
 	place    Place
 	verdict  Verdict
@@ -60,6 +62,7 @@ type view struct {
 	announcements uint64
 	announceErrs  uint64
 	restored      uint64
+	conflicts     []Conflict
 	fence         *fencer
 	unfenced      string // why there is no fence
 	terms         uint64
@@ -146,6 +149,8 @@ func (l *loop) term(ctx context.Context) error {
 	defer l.closeFence()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	l.look(ctx)
+	defer l.unlook()
 	ended := make(chan error, 1)
 	go func() { ended <- elector.Run(ctx, l.report) }()
 	for {
@@ -164,9 +169,12 @@ func (l *loop) term(ctx context.Context) error {
 		case <-l.due.C:
 			l.announceDue(time.Now())
 			l.renew(time.Now())
+			l.watchDue(time.Now())
 			if !l.refence.IsZero() && !time.Now().Before(l.refence) {
 				l.exchangeFence()
 			}
+		case c := <-l.lookout.claims:
+			l.heard(c)
 		case v := <-l.verdicts:
 			l.judge(v)
 		case in := <-l.adjusts:
@@ -175,13 +183,14 @@ func (l *loop) term(ctx context.Context) error {
 			ask <- l.announceNow()
 		case <-l.beats.C:
 			l.alive()
+			l.correct() // what failed before is tried again
 		}
 	}
 }
 
 func (l *loop) enter(p Place, e election.Elector) {
 	l.place, l.elector = p, e
-	e.SetFitness(l.in.fitness(l.verdict))
+	l.fit()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.view.place, l.view.elector = p, e
@@ -196,20 +205,39 @@ func (l *loop) leave() {
 }
 
 // moved tells that the election has to begin anew: another interface, another own address, or none.
-// A new name alone is followed.
+// Anything else that is new is followed.
 func (l *loop) moved() bool {
 	p, err := l.host.Place(l.in.Where)
 	if err != nil || p.Index != l.place.Index || p.Source != l.place.Source {
 		return true
 	}
 	if p != l.place {
-		l.log.Info("the interface was renamed", "from", l.place.Name, "to", p.Name)
-		l.place = p
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.view.place = p
+		l.settleIn(p)
 	}
 	return false
+}
+
+// settleIn follows an interface that has another name or MAC, or that was without carrier for a moment.
+func (l *loop) settleIn(p Place) {
+	old := l.place
+	l.place = p
+	l.mu.Lock()
+	l.view.place = p
+	l.mu.Unlock()
+	if p.Name != old.Name {
+		l.log.Info("the interface was renamed", "from", old.Name, "to", p.Name)
+		if l.fence != nil {
+			l.fence.look()
+		}
+	}
+	if p.MAC == old.MAC && p.Stay == old.Stay {
+		return
+	}
+	// Neighbours have the old MAC, and a switch may have forgotten the port.
+	l.log.Info("the link has changed", "interface", p.Name, "mac", p.MAC)
+	if l.tenured() {
+		l.restartAnnouncing()
+	}
 }
 
 // report runs in the elector's goroutine.

@@ -25,6 +25,7 @@ var (
 	descPriority   = desc("priority", "Priority that this node advertises, or would.")
 	descMembers    = desc("members", "Nodes of the group that are known, this one included.")
 	descFenced     = desc("fenced", "1 when the kernel would end this node's tenure by itself.")
+	descConflicts  = desc("conflicts", "Hosts outside the election that claim an address.")
 	descHealthy    = desc("check_healthy", "1 when the health check passes; absent until its first result.")
 	descProbes     = desc("check_probes_total", "Health probes made.")
 	descFailures   = desc("check_failures_total", "Health probes that failed.")
@@ -72,6 +73,7 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	gauge(descMembers, float64(len(s.Members)))
 	gauge(descAcute, float64(acute(s.Rejected)))
 	gauge(descFenced, truth(s.Fence.Standing))
+	gauge(descConflicts, float64(len(s.Conflicts)))
 	if s.Check != nil && s.Check.State != "unknown" {
 		gauge(descHealthy, truth(s.Check.State == "healthy"))
 	}

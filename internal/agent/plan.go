@@ -1,9 +1,6 @@
 package agent
 
-import (
-	"net/netip"
-	"slices"
-)
+import "net/netip"
 
 // holding says what an instance wants of its addresses.
 type holding uint8
@@ -22,9 +19,10 @@ type change struct {
 
 // plan turns have into what is wanted, the removals first: an address must not be at two interfaces.
 func plan(want holding, index int, addresses []netip.Prefix, have []Binding) []change {
+	listed, there := setOf(addresses), setOf(have)
 	var out []change
 	for _, b := range have {
-		wrong := b.Index != index || want == holdBind && !slices.Contains(addresses, b.Prefix)
+		wrong := b.Index != index || want == holdBind && !listed[b.Prefix]
 		if want == holdNone || wrong {
 			out = append(out, change{Binding: b})
 		}
@@ -33,10 +31,18 @@ func plan(want holding, index int, addresses []netip.Prefix, have []Binding) []c
 		return out
 	}
 	for _, p := range addresses {
-		b := Binding{Index: index, Prefix: p}
-		if !slices.Contains(have, b) {
+		if b := (Binding{Index: index, Prefix: p}); !there[b] {
 			out = append(out, change{add: true, Binding: b})
 		}
 	}
 	return out
+}
+
+// setOf makes looking up one of a thousand cheap.
+func setOf[T comparable](list []T) map[T]bool {
+	set := make(map[T]bool, len(list))
+	for _, v := range list {
+		set[v] = true
+	}
+	return set
 }

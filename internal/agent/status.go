@@ -24,6 +24,7 @@ type Status struct {
 	Fence     FenceStatus    `json:"fence"`
 	Members   []Member       `json:"members"`            // this node and those it has heard
 	Rejected  []Rejection    `json:"rejected,omitempty"` // what was not taken into account, the newest first
+	Conflicts []Conflict     `json:"conflicts"`          // hosts outside the election that claim an address
 	Counters  Counters       `json:"counters"`
 }
 
@@ -97,7 +98,7 @@ func (l *loop) status() Status {
 	l.mu.Unlock()
 	s := Status{
 		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID,
-		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{},
+		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Conflicts: append([]Conflict{}, v.conflicts...),
 		Counters: Counters{
 			Announcements: v.announcements, AnnouncementFails: v.announceErrs,
 			Restored: v.restored, Terms: v.terms,

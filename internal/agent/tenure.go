@@ -82,7 +82,7 @@ func (l *loop) renew(now time.Time) {
 	if l.renewal.IsZero() || now.Before(l.renewal) {
 		return
 	}
-	l.renewal = now.Add(l.in.Valid() / 3)
+	l.renewal = l.in.renewAfter(now)
 	if !l.tenured() {
 		return
 	}
@@ -119,12 +119,10 @@ func (l *loop) resetConnections() {
 		return
 	}
 	done := make(chan struct{})
-	go func(reset func(netip.Addr) error, addresses []netip.Addr) {
+	go func(reset func([]netip.Addr) error, addresses []netip.Addr) {
 		defer close(done)
-		for _, a := range addresses {
-			if err := reset(a); err != nil {
-				l.log.Debug("connections not reset", "address", a.String(), "error", err)
-			}
+		if err := reset(addresses); err != nil {
+			l.log.Debug("connections not reset", "error", err)
 		}
 	}(l.in.Reset, l.in.hosts())
 	timer := time.NewTimer(patience)

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Args is what flags and environment added to the file, as flags: with them and the same file another process gets the
 // same configuration. The order is that of the reference.
@@ -41,6 +44,14 @@ func (c *Config) Values() []Value {
 		for _, o := range table {
 			if o.PerVIP() {
 				add(o, o.at(i), target{config: c, vip: &c.VIPs[i]})
+			}
+		}
+		for j := range c.VIPs[i].Checks {
+			h := &c.VIPs[i].Checks[j]
+			for _, o := range listed {
+				if key := o.name(); slices.Contains(commonKeys, key) || slices.Contains(kindKeys[h.Kind].keys, key) {
+					add(o, o.atCheck(i, j), target{check: h})
+				}
 			}
 		}
 	}

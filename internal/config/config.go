@@ -34,6 +34,25 @@ type VIP struct {
 	VRRP      VRRP
 	Announce  Announce
 	Check     Check
+	Checks    []ListedCheck // in place of Check when not empty
+
+	OnConflict      OnConflict
+	ProbeBeforeBind bool
+}
+
+// Advertised lists the addresses of one family that an advertisement names: the first 255 for IPv4, the first 90 for IPv6.
+func (v VIP) Advertised(ipv4 bool) []netip.Addr {
+	most := advertisedIPv6
+	if ipv4 {
+		most = advertisedIPv4
+	}
+	var out []netip.Addr
+	for _, p := range v.Addresses {
+		if p.Addr().Is4() == ipv4 && len(out) < most {
+			out = append(out, p.Addr())
+		}
+	}
+	return out
 }
 
 // VRRP is what only the VRRP elector needs.

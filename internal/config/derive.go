@@ -20,5 +20,10 @@ func (c *Config) derive() {
 		if v.VRRP.ID == 0 && len(v.Addresses) > 0 {
 			v.VRRP.ID = DeriveVRID(v.Addresses[0].Addr())
 		}
+		for j := range v.Checks {
+			if h := &v.Checks[j]; h.Name == "" {
+				h.Name = string(h.Kind)
+			}
+		}
 	}
 }

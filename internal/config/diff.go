@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Changes is what a reload has to do to get from one configuration to the next. VIPs are the same when their names are.
 type Changes struct {
@@ -66,6 +69,9 @@ func diffVIP(before, after VIP) VIPChange {
 	}
 	if before.VRRP.Password != after.VRRP.Password && before.VRRP.PasswordFile == after.VRRP.PasswordFile {
 		c.Keys = append(c.Keys, "vips[].vrrp.passwordFile") // another text in the same file
+	}
+	if !reflect.DeepEqual(before.Checks, after.Checks) {
+		c.Keys = append(c.Keys, vipsKey+"[]."+checksKey)
 	}
 	// A socket has one family.
 	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() {

@@ -21,6 +21,7 @@ const (
 type setting struct {
 	option *Option
 	vip    int // index under vips; 0 in a flag or variable that describes a VIP
+	check  int // index under the VIP's checks, of an option there
 	raw    []string
 	origin Origin
 }
@@ -28,7 +29,8 @@ type setting struct {
 // document is a file taken apart, before any value is read.
 type document struct {
 	settings []setting
-	vips     []Origin // of each entry under vips
+	vips     []Origin   // of each entry under vips
+	checks   [][]Origin // of each entry under its checks
 }
 
 // fileReader walks one file. Nothing is decoded by reflection: only what the table names is taken, at a known line.
@@ -36,7 +38,7 @@ type fileReader struct {
 	path string
 	*problems
 	document
-	vip int
+	vip, check int // where we are
 }
 
 // parseFile takes a configuration file apart. Every complaint names path and line; what is left can be read on.
@@ -150,15 +152,17 @@ func (r *fileReader) value(n *yaml.Node, s *section, key string) {
 	}
 }
 
-// entries reads the list of VIPs.
+// entries reads the list of VIPs, or of the checks of one.
 func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 	if n.Kind != yaml.SequenceNode {
-		r.add(r.at(n.Line), key, "%s, want a list: one entry with %s for each virtual address", describe(n), s.children[1].name)
+		r.add(r.at(n.Line), key, "%s, want a list: one entry with %s for each %s", describe(n), s.children[s.telling()].name, s.what())
 		return
 	}
+	if s.name == checksKey && len(n.Content) == 0 {
+		r.add(r.at(n.Line), key, "an empty list, want at least one check, or check: %s in its place", noCheck)
+	}
 	for i, entry := range n.Content {
-		r.vip = i
-		r.vips = append(r.vips, r.at(entry.Line))
+		r.enter(s, i, r.at(entry.Line))
 		at := fmt.Sprintf("%s[%d]", key, i)
 		if entry.Kind != yaml.MappingNode || entry.Anchor != "" {
 			r.add(r.at(entry.Line), at, "%s, want a mapping with %s", describe(entry), strings.Join(s.names(), ", "))
@@ -166,6 +170,32 @@ func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 		}
 		r.mapping(entry, s, at+".")
 	}
+}
+
+// enter notes that entry i of a list begins.
+func (r *fileReader) enter(s *section, i int, at Origin) {
+	if s.name == checksKey {
+		r.check = i
+		r.checks[r.vip] = append(r.checks[r.vip], at)
+		return
+	}
+	r.vip = i
+	r.vips, r.checks = append(r.vips, at), append(r.checks, nil)
+}
+
+// what a list is a list of, and telling the place of the key that tells most about an entry.
+func (s *section) what() string {
+	if s.name == checksKey {
+		return "check"
+	}
+	return "virtual address"
+}
+
+func (s *section) telling() int {
+	if s.name == checksKey {
+		return 0
+	}
+	return 1
 }
 
 // leaf takes one option's value, a scalar or a list of scalars of the right type.
@@ -186,7 +216,7 @@ func (r *fileReader) leaf(n *yaml.Node, o *Option, key string) {
 		}
 		raw = append(raw, v.Value)
 	}
-	r.settings = append(r.settings, setting{option: o, vip: r.vip, raw: raw, origin: r.at(n.Line)})
+	r.settings = append(r.settings, setting{option: o, vip: r.vip, check: r.check, raw: raw, origin: r.at(n.Line)})
 }
 
 func (o *Option) accepts(v *yaml.Node) bool {

@@ -117,11 +117,15 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 		return
 	}
 	c.VIPs = make([]VIP, n)
+	c.makeChecks(doc)
 	c.defaults()
 	for _, s := range append(doc.settings, overrides...) {
 		key, t := s.option.Key, target{config: c}
 		if s.option.PerVIP() {
 			key, t.vip = s.option.at(s.vip), &c.VIPs[s.vip]
+		}
+		if s.option.perCheck() {
+			key, t.check = s.option.atCheck(s.vip, s.check), &t.vip.Checks[s.check]
 		}
 		if err := s.option.assign(t, s.raw); err != nil {
 			ps.add(s.origin, key, "%v", err)
@@ -131,8 +135,20 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 	}
 }
 
+// makeChecks makes room for the checks that the file lists.
+func (c *Config) makeChecks(doc document) {
+	for i, origins := range doc.checks {
+		for j, origin := range origins {
+			c.origins[fmt.Sprintf("%s[%d].%s[%d]", vipsKey, i, checksKey, j)] = origin
+		}
+		if len(origins) > 0 {
+			c.VIPs[i].Checks = make([]ListedCheck, len(origins))
+		}
+	}
+}
+
 func (c *Config) defaults() {
-	for _, o := range table {
+	for o := range everywhere() {
 		if o.Default == "" {
 			continue
 		}
@@ -140,7 +156,7 @@ func (c *Config) defaults() {
 		if o.PerVIP() {
 			targets = nil
 			for i := range c.VIPs {
-				targets = append(targets, target{config: c, vip: &c.VIPs[i]})
+				targets = append(targets, c.targets(o, &c.VIPs[i])...)
 			}
 		}
 		for _, t := range targets {
@@ -149,4 +165,16 @@ func (c *Config) defaults() {
 			}
 		}
 	}
+}
+
+// targets are the places of an option in one VIP.
+func (c *Config) targets(o *Option, v *VIP) []target {
+	if !o.perCheck() {
+		return []target{{config: c, vip: v}}
+	}
+	var all []target
+	for i := range v.Checks {
+		all = append(all, target{config: c, vip: v, check: &v.Checks[i]})
+	}
+	return all
 }

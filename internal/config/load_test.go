@@ -35,8 +35,9 @@ func TestLoadDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, VIP{
 		Name: "apiserver", Addresses: prefixes("10.77.0.100/32"), Election: ElectionVRRP, Priority: 100,
-		VRRP:     VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3},
-		Announce: Announce{Refresh: time.Minute},
+		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3},
+		Announce:   Announce{Refresh: time.Minute},
+		OnConflict: Defend, ProbeBeforeBind: true,
 		Check: Check{
 			URL: "https://127.0.0.1:6443/readyz", Interval: 300 * time.Millisecond, Timeout: 600 * time.Millisecond,
 			Rise: 2, Fall: 3, WhenAllUnhealthy: Hold,
@@ -147,7 +148,19 @@ func TestLoadBoundsTheNumberOfAddresses(t *testing.T) {
 		_, err := Load(Input{Flags: map[string][]string{"vip": {vips}}})
 		return err
 	}
-	assert.NoError(t, load(list("10.77.0.%d", 255)+","+list("fd77::%x", 90)))
-	assert.EqualError(t, load(list("10.77.0.%d", 255)+",10.77.1.0"), "config: --vip: 256 IPv4 and 0 IPv6, want at most 255 and 90; more fit into a second entry")
-	assert.EqualError(t, load(list("fd77::%x", 91)), "config: --vip: 0 IPv4 and 91 IPv6, want at most 255 and 90; more fit into a second entry")
+	assert.NoError(t, load(list("10.77.0.%d", 255)+","+list("fd77::%x", 1745)))
+	assert.EqualError(t, load(list("fd77::%x", 2001)), "config: --vip: 2001 of them, want at most 2000; more fit into a second entry")
+}
+
+func TestVIPAdvertisesWhatFitsIntoAnAdvertisement(t *testing.T) {
+	var v VIP
+	for i := range 1000 {
+		v.Addresses = append(v.Addresses, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 32),
+			netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 14: byte(i >> 8), 15: byte(i)}), 128))
+	}
+	v4, v6 := v.Advertised(true), v.Advertised(false)
+	assert.Len(t, v4, 255)
+	assert.Equal(t, netip.MustParseAddr("10.0.0.254"), v4[254])
+	assert.Len(t, v6, 90)
+	assert.Equal(t, netip.MustParseAddr("fd00::59"), v6[89])
 }

@@ -55,13 +55,25 @@ func (o Option) at(vip int) string {
 	return strings.Replace(o.Key, "[]", fmt.Sprintf("[%d]", vip), 1)
 }
 
-// Options lists every option, in the order of the reference. The slice is the caller's.
+// atCheck is the option's key for one check of a list: "vips[1].checks[0].url".
+func (o Option) atCheck(vip, check int) string {
+	return strings.Replace(o.at(vip), "[]", fmt.Sprintf("[%d]", check), 1)
+}
+
+// name is the last part of the key.
+func (o Option) name() string { return o.Key[strings.LastIndexByte(o.Key, '.')+1:] }
+
+// perCheck tells that the option describes one check of a list.
+func (o Option) perCheck() bool { return strings.HasPrefix(o.Key, vipsKey+"[]."+checksKey+"[].") }
+
+// Options lists every option that has a flag, in the order of the reference. The slice is the caller's.
 func Options() []Option { return slices.Clone(table) }
 
 // target is what an option is written into: the configuration, or one VIP of it.
 type target struct {
 	config *Config
 	vip    *VIP
+	check  *ListedCheck
 }
 
 // binding connects an option's text with its place in the typed configuration.

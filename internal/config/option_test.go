@@ -37,6 +37,8 @@ var samples = map[string]struct {
 	"key-mode":               {value: "receive-only", needs: map[string][]string{"key-file": {"/key"}}},
 	"key-window":             {value: "1s", needs: map[string][]string{"key-file": {"/key"}}},
 	"announce-refresh":       {value: "0s"},
+	"on-conflict":            {value: "yield"},
+	"probe-before-bind":      {value: "false"},
 	"check":                  {value: "http://[::1]:8080/healthz?a=b"},
 	"check-ca":               {value: "/etc/kubernetes/pki/ca.crt"},
 	"check-server-name":      {value: "api.example.com", needs: map[string][]string{"check-ca": {"/ca"}}},

@@ -13,9 +13,14 @@ func Reference() []byte {
 	for _, part := range []struct{ title, note, prefix string }{
 		{"The virtual address", "One entry under `vips` for each. All addresses of an entry are always on the same node.", "vips[]."},
 		{"Its health check", "`check: none` and `check: URL` are short for a mapping with just `url`.", "vips[].check."},
+		{"Several health checks", checksNote, listedPrefix},
 		{"The process", "Once in a file, beside `vips`.", ""},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", part.title, part.note)
+		if part.prefix == listedPrefix {
+			b.WriteString(listedRows())
+			continue
+		}
 		b.WriteString("| key | flag and variable | value | default | when changed | |\n|---|---|---|---|---|---|\n")
 		for _, o := range table {
 			if o.part() == part.prefix {
@@ -38,9 +43,28 @@ func (o Option) part() string {
 	return ""
 }
 
-func (o Option) row() string {
-	code := func(s string) string { return "`" + strings.ReplaceAll(s, "|", `\|`) + "`" }
-	value, def := code(o.kind), ""
+// listedPrefix is of the options of a check in a list.
+const listedPrefix = vipsKey + "[]." + checksKey + "[]."
+
+const checksNote = "`checks` is a list in place of `check`, in the file only; `check.whenAllUnhealthy` may stand beside it. The node is fit while every check of\n" +
+	"weight 0 is good. The other checks only change its priority: a weight above 0 is added while the check is good, one below 0 is taken off\n" +
+	"while it is bad. Every change is taken over live; a check that has not changed goes on."
+
+func listedRows() string {
+	var b strings.Builder
+	b.WriteString("| key | value | default | |\n|---|---|---|---|\n")
+	for _, o := range listed {
+		value, def := o.cells()
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(o.Key), value, def, o.Help)
+	}
+	return b.String()
+}
+
+func code(s string) string { return "`" + strings.ReplaceAll(s, "|", `\|`) + "`" }
+
+// cells are the value and the default.
+func (o Option) cells() (value, def string) {
+	value = code(o.kind)
 	if o.span != "" {
 		value += ", " + o.span
 	}
@@ -50,6 +74,11 @@ func (o Option) row() string {
 	if o.Default != "" {
 		def = code(o.Default)
 	}
+	return value, def
+}
+
+func (o Option) row() string {
+	value, def := o.cells()
 	return fmt.Sprintf("| %s | %s %s | %s | %s | %s | %s |\n",
 		code(o.Key), code("--"+o.Flag), code(o.Env()), value, def, o.Reload, o.Help)
 }
@@ -97,6 +126,6 @@ const referenceFoot = `
 
 - The key is 32 to 64 bytes in hex or base64, such as from ` + "`keepvip key generate`" + `, in a file that only its owner can read; [authentication](authentication.md)
   says how it is introduced and changed.
-- At most 255 IPv4 and 90 IPv6 addresses fit into one entry.
+- At most 2000 addresses fit into one entry. An advertisement names the first 255 of IPv4 or the first 90 of IPv6; the others are bound, announced and released with them.
 - ` + "`keepvip config schema`" + ` prints a JSON schema for editors.
 `

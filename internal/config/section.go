@@ -1,6 +1,7 @@
 package config
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -17,8 +18,7 @@ type section struct {
 // sections is the shape of the file, derived from the options' keys.
 func sections() *section {
 	root := &section{}
-	for i := range table {
-		o := &table[i]
+	for o := range everywhere() {
 		parent, at := root, root
 		for _, name := range strings.Split(o.Key, ".") {
 			parent = at
@@ -31,6 +31,19 @@ func sections() *section {
 		}
 	}
 	return root
+}
+
+// everywhere yields the options of the file.
+func everywhere() iter.Seq[*Option] {
+	return func(yield func(*Option) bool) {
+		for _, options := range [][]Option{table, listed} {
+			for i := range options {
+				if !yield(&options[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (s *section) child(name string) *section {

@@ -15,7 +15,7 @@ const (
 )
 
 // table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
-var table = slices.Concat(vipOptions(), checkOptions(), processOptions())
+var table = slices.Concat(vipOptions(), conflictOptions(), checkOptions(), processOptions())
 
 func vipOptions() []Option {
 	return []Option{

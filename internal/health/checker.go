@@ -10,11 +10,17 @@ import (
 	"time"
 )
 
-// Config describes the check of an HTTP or HTTPS endpoint. Zero values mean the defaults in parentheses.
+// Config describes the check of an HTTP or HTTPS endpoint. Zero values mean the defaults in parentheses. The files may appear,
+// change or vanish at any time; while one is missing the check fails.
 type Config struct {
 	URL        string        // absolute, http or https
-	CAFile     string        // PEM; "": the certificate is not verified. May appear, change or vanish at any time.
+	CAFile     string        // PEM; "": the certificate is not verified
 	ServerName string        // verified with CAFile ("kubernetes")
+	Codes      []int         // the healthy statuses (200, and 401 to a check without certificate and token)
+	CertFile   string        // PEM, the client's certificate
+	KeyFile    string        // PEM, the key of CertFile (CertFile)
+	TokenFile  string        // bearer token; only with CAFile
+	NoIdle     bool          // leave no idle connection open to notice the server's death by
 	Interval   time.Duration // from the start of one probe to the next (300ms)
 	Timeout    time.Duration // of one probe in all (600ms)
 	Rise, Fall int           // see [Gate] (2, 3)
@@ -52,15 +58,25 @@ func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
 	if log == nil {
 		return nil, errors.New("health: no logger")
 	}
+	c := newChecker(p, NewGate(cfg.Rise, cfg.Fall), log)
+	c.interval, c.timeout = cfg.Interval, cfg.Timeout
+	c.gate.most = int(dampedFor / cfg.Interval)
+	return c, nil
+}
+
+// dampedFor bounds for how long damping alone keeps a good service ill.
+const dampedFor = time.Minute
+
+func newChecker(p Prober, g *Gate, log *slog.Logger) *Checker {
 	return &Checker{
-		prober: p, interval: cfg.Interval, timeout: cfg.Timeout,
-		gate: NewGate(cfg.Rise, cfg.Fall), log: log, kick: make(chan struct{}, 1),
-	}, nil
+		prober: p, gate: g, log: log,
+		kick: make(chan struct{}, 1),
+	}
 }
 
 // Always makes a Checker that finds this node healthy, for an address that follows no service.
 func Always() *Checker {
-	return &Checker{prober: always{}, gate: NewGate(1, 1), log: slog.New(slog.DiscardHandler), kick: make(chan struct{}, 1)}
+	return newChecker(always{}, NewGate(1, 1), slog.New(slog.DiscardHandler))
 }
 
 func (cfg Config) withDefaults() Config {
@@ -95,9 +111,15 @@ func (c *Checker) Verdict() Verdict {
 	return c.verdict
 }
 
+// Once takes one look without counting. It must not be called while Run runs.
+func (c *Checker) Once(ctx context.Context) Result { return c.probe(ctx) }
+
 // Run probes until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which may
 // be Unknown, and with every change of State. Run may be called once.
 func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
+	if w, ok := c.prober.(Watcher); ok {
+		defer w.Watch(ctx, c.Kick)()
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -107,26 +129,36 @@ func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 		case <-c.kick:
 		case <-timer.C:
 		}
-		start := time.Now()
-		waiting := c.waiters.take()
-		result := c.probe(ctx)
-		if ctx.Err() != nil {
-			return // the result may be about the end of ctx
-		}
-		v, changed := c.step(result, start, time.Now())
-		if changed || v.Probes == 1 {
-			report(v)
-		}
-		for _, w := range waiting {
-			w <- result
+		v, ok := c.look(ctx, report)
+		if !ok {
+			return
 		}
 		if c.interval > 0 {
 			timer.Reset(pause(c.interval, v.LastLatency, rand.Float64()))
 		}
-		if result.Broken && v.Streak == 1 { // at most once in a row: a server that cuts every connection must not be hammered
-			c.Kick()
-		}
 	}
+}
+
+// look takes one look and reports it; false when ctx has ended, which the result may be about.
+func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool) {
+	start := time.Now()
+	waiting := c.waiters.take()
+	result := c.probe(ctx)
+	if ctx.Err() != nil {
+		return Verdict{}, false
+	}
+	v, changed := c.step(result, start, time.Now())
+	if changed || v.Probes == 1 {
+		report(v)
+	}
+	for _, w := range waiting {
+		w <- result
+	}
+	// A second look at once, but never a third: a server that cuts every connection must not be hammered.
+	if v.Streak == 1 && (result.Broken || result.Outcome == Down) {
+		c.Kick()
+	}
+	return v, true
 }
 
 func (c *Checker) probe(ctx context.Context) Result {
@@ -146,7 +178,11 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	v := &c.verdict
 	v.State, v.Since = c.gate.State()
 	v.Streak = c.gate.Streak()
-	v.Reason, v.Hint = r.Reason, r.Hint
+	v.Outcome, v.Reason, v.Hint = r.Outcome, r.Reason, r.Hint
+	v.Falls, v.Rise = c.gate.Falls()
+	if v.State == Unhealthy && v.Falls > 1 {
+		v.Hint = flapping(*v)
+	}
 	v.LastProbe, v.LastLatency = end, end.Sub(start)
 	v.Probes++
 	if r.Outcome != Pass {
@@ -157,6 +193,15 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	}
 	c.log.Debug("Health probe ended", "state", v.State, "reason", v.Reason, "latency", v.LastLatency)
 	return *v, changed
+}
+
+// flapping tells why a service that looks good is still ill.
+func flapping(v Verdict) string {
+	hint := fmt.Sprintf("flapping, ill %d times lately: %d good probes in a row make it healthy", v.Falls, v.Rise)
+	if v.Hint == "" {
+		return hint
+	}
+	return v.Hint + "; " + hint
 }
 
 // pause is the time from the end of one probe to the start of the next: starts are an interval apart, give or take a tenth, so

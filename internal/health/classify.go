@@ -27,6 +27,7 @@ func (x *exchange) classify(ctx context.Context, err error) Result {
 	case reset && x.phase == connecting:
 		r.Outcome, r.Reason = Down, "connection reset while connecting"
 	case isTimeout(ctx, err):
+		x.timedOut = true
 		r.Reason = fmt.Sprintf("timeout after %v %s", x.prober.timeout, x.phase)
 	case cut:
 		r.Reason, r.Broken = "connection cut "+string(x.phase), true

@@ -3,11 +3,18 @@
 // A [Prober] takes one look; a [Gate], which is pure, counts; a [Checker] repeats the one into the other. What real apiservers
 // answer shaped the rules: 200 is healthy; 401 is healthy, because a server that asks who we are is alive; 403 is ill,
 // because that is what an apiserver answers anonymously until it has loaded its roles; a refused connection means that no
-// process listens, which needs no second look; everything else is counted.
+// process listens, and a 500 that names shutdown that one is going, which needs no second look; everything else is counted.
+//
+// Death is an event: one good probe leaves its connection open, idle, and when that ends the next probe follows at once. The
+// connection decides nothing.
 //
 // Further kinds of check are further Probers. Left out: what a node does with its fitness, which is the elector's business,
-// and several checks for one address.
+// and what several checks for one address amount to.
 //
-// Goroutines: Run uses its caller's and starts none. The HTTP client has its own while a request lasts; each probe closes its
-// connection, which ends them.
+// # Goroutines
+//
+//   - Checker.Run uses its caller's; a Watcher has one more, which Run waits for;
+//   - one while credentials or a file are looked at, processes are listed or a program runs. What hangs in the kernel can keep
+//     it, and nothing can end it then: at most one for each check;
+//   - two while a program runs, on threads of their own, and one that reads what it prints.
 package health

@@ -20,8 +20,18 @@ var errTooLong = fmt.Errorf("answer longer than %d bytes", maxAnswer)
 // exchange is one request on one connection. It does without http.Transport, which goes on connecting in the background when
 // a request is given up, so that a server that hangs would gather goroutines and descriptors.
 type exchange struct {
-	prober *httpProber
-	phase  phase
+	prober   *httpProber
+	keep     bool     // leave the connection open if the server does
+	kept     net.Conn // the connection that was left open; nil: none
+	timedOut bool
+	phase    phase
+}
+
+// answer is a complete one.
+type answer struct {
+	status int
+	body   []byte // of a status that is not 200 to 299
+	open   bool   // the server leaves the connection open
 }
 
 // phase is how far an exchange has come, in words that follow "timeout after 600ms".
@@ -34,26 +44,33 @@ const (
 	reading     phase = "reading the answer"
 )
 
-// run returns the status of a complete answer.
-func (x *exchange) run(ctx context.Context) (status int, err error) {
+// run returns a complete answer.
+func (x *exchange) run(ctx context.Context) (a answer, err error) {
 	x.phase = connecting
 	raw, err := x.prober.dialer.DialContext(ctx, "tcp", x.prober.address)
 	if err != nil {
-		return 0, err
+		return a, err
 	}
-	defer raw.Close()
+	defer func() {
+		if x.kept == nil {
+			_ = raw.Close() // without the farewell of TLS, which could block
+		}
+	}()
 	// A deadline in the past wakes whatever blocks.
-	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	conn, err := x.secure(raw)
 	if err != nil {
-		return 0, err
+		return a, err
 	}
 	x.phase = waiting
-	if err := x.prober.request.Write(conn); err != nil {
-		return 0, err
+	if err := x.ask(conn); err != nil {
+		return a, err
 	}
-	return x.answer(conn)
+	if a, err = x.answer(conn); err == nil && x.keep && a.open && stop() {
+		x.kept = conn
+	}
+	return a, err
 }
 
 func (x *exchange) secure(raw net.Conn) (net.Conn, error) {
@@ -65,35 +82,51 @@ func (x *exchange) secure(raw net.Conn) (net.Conn, error) {
 	return secured, secured.Handshake()
 }
 
-// answer reads the whole answer and throws the body away.
-func (x *exchange) answer(conn net.Conn) (status int, err error) {
+func (x *exchange) ask(conn net.Conn) error {
+	req := *x.prober.request // shallow: what changes is replaced
+	req.Close = !x.keep
+	if token := x.prober.now.token; token != "" {
+		req.Header = req.Header.Clone()
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return req.Write(conn)
+}
+
+// answer reads the whole answer.
+func (x *exchange) answer(conn net.Conn) (a answer, err error) {
 	limited := &io.LimitedReader{R: conn, N: maxAnswer}
 	in := bufio.NewReader(limited)
 	if _, err := in.Peek(1); err != nil {
-		return 0, err
+		return a, err
 	}
 	x.phase = reading
-	status, err = finalAnswer(in, x.prober.request)
+	a, err = finalAnswer(in, x.prober.request)
 	if err != nil && limited.N <= 0 {
-		return 0, errTooLong
+		return a, errTooLong
 	}
-	return status, err
+	a.open = a.open && in.Buffered() == 0
+	return a, err
 }
 
 // finalAnswer skips interim answers (RFC 9110 section 15.2), as many as fit into the limit.
-func finalAnswer(in *bufio.Reader, req *http.Request) (status int, err error) {
+func finalAnswer(in *bufio.Reader, req *http.Request) (a answer, err error) {
 	for {
 		resp, err := http.ReadResponse(in, req)
 		if err != nil {
-			return 0, err
+			return a, err
 		}
-		_, err = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
+		a = answer{status: resp.StatusCode, open: !resp.Close}
+		if a.status >= 200 && a.status < 300 {
+			_, err = io.Copy(io.Discard, resp.Body)
+		} else {
+			a.body, err = io.ReadAll(resp.Body)
+		}
+		_ = resp.Body.Close() // read to its end
 		if err != nil {
-			return 0, err
+			return a, err
 		}
-		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
-			return resp.StatusCode, nil
+		if a.status >= 200 || a.status == http.StatusSwitchingProtocols {
+			return a, nil
 		}
 	}
 }

@@ -2,18 +2,31 @@ package health
 
 import "time"
 
+const (
+	// calm is how long a healthy state has to last to make up for one fall.
+	calm = time.Minute
+	// dampFactor is what each further fall multiplies the rise by, dampMost how far in all. Both were found by simulation: see the
+	// tests of noise.
+	dampFactor, dampMost = 16, 48
+)
+
 // Gate turns results into a State. It is pure: the time comes from the caller. The zero Gate is not usable; see [NewGate].
 //
 //   - The first Pass since the start makes healthy at once, however many failures came before: nothing has flapped yet, and
 //     kubeadm init waits for the address.
 //   - Once it was healthy, fall Fails in a row make ill, and rise Passes in a row make healthy again.
-//   - A Down makes ill at once, in any state.
+//   - A Down makes ill at once; as the first result since the start it needs a second one in a row.
+//   - A gate that falls again and again is damped: after the second fall it takes 16 times the rise, from the third on 48 times,
+//     but never longer than a bound that the caller may set. Every minute of unbroken health makes up for one fall.
 type Gate struct {
 	rise, fall int
 	state      State
 	since      time.Time
 	streak     int
 	proven     bool // was healthy once
+	falls      int  // from health, those made up for taken off
+	calmFrom   time.Time
+	most       int // that damping makes of the rise; 0: no bound
 }
 
 // NewGate makes a gate in state Unknown. Both counts are at least 1.
@@ -27,17 +40,27 @@ func (g *Gate) State() (State, time.Time) { return g.state, g.since }
 // Streak is how many results in a row, up to the last, spoke against the state.
 func (g *Gate) Streak() int { return g.streak }
 
+// Falls is how often the gate has lately fallen from health, and how many Passes in a row it therefore takes to rise.
+func (g *Gate) Falls() (falls, rise int) {
+	rise = g.rise * damping(g.falls)
+	if g.most > 0 {
+		rise = min(rise, max(g.rise, g.most))
+	}
+	return g.falls, rise
+}
+
+func damping(falls int) int {
+	factor := 1
+	for range min(falls-1, dampMost) {
+		factor = min(factor*dampFactor, dampMost)
+	}
+	return factor
+}
+
 // Step takes one result and tells whether the state changed.
 func (g *Gate) Step(now time.Time, r Result) (changed bool) {
-	verdict, need := Unhealthy, g.fall
-	switch {
-	case r.Outcome == Down:
-		need = 1
-	case r.Outcome == Pass && g.proven:
-		verdict, need = Healthy, g.rise
-	case r.Outcome == Pass:
-		verdict, need = Healthy, 1
-	}
+	g.forget(now)
+	verdict, need := g.weigh(r)
 	if g.state == verdict {
 		g.streak = 0
 		return false
@@ -46,7 +69,36 @@ func (g *Gate) Step(now time.Time, r Result) (changed bool) {
 	if g.streak < need {
 		return false
 	}
-	g.state, g.since, g.streak = verdict, now, 0
+	if g.state == Healthy {
+		g.falls++
+	}
+	g.state, g.since, g.calmFrom, g.streak = verdict, now, now, 0
 	g.proven = g.proven || verdict == Healthy
 	return true
+}
+
+// weigh is the state that a result speaks for, and how many such in a row it takes.
+func (g *Gate) weigh(r Result) (verdict State, need int) {
+	switch {
+	case r.Outcome == Pass && g.proven:
+		_, rise := g.Falls()
+		return Healthy, rise
+	case r.Outcome == Pass:
+		return Healthy, 1
+	case r.Outcome == Down && g.state == Unknown:
+		return Unhealthy, min(2, g.fall)
+	case r.Outcome == Down:
+		return Unhealthy, 1
+	}
+	return Unhealthy, g.fall
+}
+
+// forget makes up for falls by unbroken health.
+func (g *Gate) forget(now time.Time) {
+	if g.state != Healthy {
+		return
+	}
+	for ; g.falls > 0 && now.Sub(g.calmFrom) >= calm; g.falls-- {
+		g.calmFrom = g.calmFrom.Add(calm)
+	}
 }

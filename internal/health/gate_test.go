@@ -19,8 +19,10 @@ func TestGateStep(t *testing.T) {
 		{"first fail is no failure", 2, 3, "f", "u"},
 		{"unknown until fall", 2, 3, "fff", "uuI"},
 		{"a pass ends the unknown", 2, 3, "ffp", "uuH"},
-		{"refused at the start is definite", 2, 3, "d", "I"},
-		{"never healthy before: one pass, as kubeadm init wants it", 2, 3, "dddfp", "IIIIH"},
+		{"refused at the start is looked at twice", 2, 3, "dd", "uI"},
+		{"the first result decides nothing, not even with fall 1 for a pass after it", 2, 3, "dp", "uH"},
+		{"refused after a fail at the start", 2, 3, "fd", "uI"},
+		{"never healthy before: one pass, as kubeadm init wants it", 2, 3, "dddfp", "uIIIH"},
 		{"fall in a row", 2, 3, "pfff", "HHHI"},
 		{"a pass resets the fall", 2, 3, "pffpffp", "HHHHHHH"},
 		{"refused skips the fall", 2, 3, "pd", "HI"},
@@ -29,6 +31,8 @@ func TestGateStep(t *testing.T) {
 		{"a fail resets the rise", 2, 3, "pdpfpp", "HIIIIH"},
 		{"refused resets the rise", 3, 3, "pdppdppp", "HIIIIIIH"},
 		{"rise 1, fall 1", 1, 1, "pfpf", "HIHI"},
+		{"the second fall makes the rise 16 times as long", 1, 1, "pfpf" + strings.Repeat("p", 16), "HIHI" + strings.Repeat("I", 15) + "H"},
+		{"the third, 48 times", 1, 1, "pfpf" + strings.Repeat("p", 16) + "f" + strings.Repeat("p", 48), "HIHI" + strings.Repeat("I", 15) + "HI" + strings.Repeat("I", 47) + "H"},
 		{"counts below one are one", 0, -1, "pfp", "HIH"},
 		{"noise of one in two never falls", 2, 3, "pfpfpfpffpf", "HHHHHHHHHHH"},
 	}
@@ -63,6 +67,54 @@ func TestGateStreak(t *testing.T) {
 		got = append(got, g.Streak())
 	}
 	assert.Equal(t, []int{0, 1, 2, 0, 1, 2, 0, 0, 1, 0, 1, 0}, got)
+}
+
+func TestGateForgetsAFallForEachMinuteOfHealth(t *testing.T) {
+	g, now := NewGate(1, 1), time.Unix(0, 0)
+	step := func(o Outcome, after time.Duration) (falls, rise int) {
+		now = now.Add(after)
+		g.Step(now, Result{Outcome: o})
+		return g.Falls()
+	}
+	both := func(a, b int) []int { return []int{a, b} }
+	step(Pass, 0)
+	for range 4 {
+		step(Fail, time.Second)
+		for range dampMost {
+			step(Pass, 10*time.Millisecond)
+		}
+	}
+	assert.Equal(t, []int{4, 48}, both(step(Pass, 59*time.Second)))
+	assert.Equal(t, []int{3, 48}, both(step(Pass, time.Second)))
+	assert.Equal(t, []int{1, 1}, both(step(Pass, 2*time.Minute)))
+	assert.Equal(t, []int{2, 16}, both(step(Fail, 59*time.Second)), "a minute that was broken does not count")
+	assert.Equal(t, []int{2, 16}, both(step(Fail, time.Hour)), "nor does one of illness")
+	for range dampMost {
+		step(Pass, time.Millisecond)
+	}
+	assert.Equal(t, []int{0, 1}, both(step(Pass, time.Hour)))
+}
+
+func TestGateDampingHasABound(t *testing.T) {
+	tests := []struct {
+		name                    string
+		rise, most, falls, want int
+	}{
+		{"none", 2, 0, 9, 96},
+		{"binding", 2, 6, 2, 6},
+		{"not binding", 2, 200, 9, 96},
+		{"never below the rise", 10, 6, 9, 10},
+		{"no fall", 2, 6, 0, 2},
+		{"very many falls", 2, 0, 1 << 40, 96},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewGate(tt.rise, 1)
+			g.most, g.falls = tt.most, tt.falls
+			_, rise := g.Falls()
+			assert.Equal(t, tt.want, rise)
+		})
+	}
 }
 
 func TestStateString(t *testing.T) {

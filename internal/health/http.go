@@ -1,12 +1,15 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -14,13 +17,18 @@ import (
 // httpProber asks by GET, on a new connection each time: what is to be known is whether a client that comes now is served.
 // Anonymous apiservers grant only GET, not HEAD. There is no proxy and no redirect, whose health would be another's.
 type httpProber struct {
-	request *http.Request // written anew for each probe, never changed
-	address string        // host:port
-	tls     *tls.Config   // nil: plain http
-	trust   *trust        // nil: the certificate is not verified
-	dialer  net.Dialer
-	timeout time.Duration // for the reason only; the context ends the probe
+	request     *http.Request // never changed
+	codes       []int         // healthy ones; none: see judge
+	address     string        // host:port
+	tls         *tls.Config   // nil: plain http
+	credentials *credentials
+	now         presented // in the present probe
+	lifeline    *lifeline // nil: none
+	dialer      net.Dialer
+	timeout     time.Duration // for the reason only; the context ends the probe
 }
+
+var _ Watcher = (*httpProber)(nil)
 
 func newHTTPProber(cfg Config) (*httpProber, error) {
 	u, err := url.Parse(cfg.URL)
@@ -31,16 +39,21 @@ func newHTTPProber(cfg Config) (*httpProber, error) {
 	if err != nil {
 		return nil, fmt.Errorf("health: URL %q: %w", cfg.URL, err)
 	}
-	req.Close = true
 	req.Header.Set("User-Agent", "keepvip")
-	p := &httpProber{request: req, dialer: net.Dialer{KeepAlive: -1}, timeout: cfg.Timeout}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	c, err := newCredentials(cfg)
+	if err != nil {
+		return nil, err
 	}
-	p.address = net.JoinHostPort(u.Hostname(), port)
+	if u.Scheme == "http" && !c.none() {
+		return nil, errors.New("health: a CA, client certificate or token for http, want an https URL")
+	}
+	p := &httpProber{request: req, codes: cfg.Codes, credentials: c, dialer: net.Dialer{KeepAlive: -1}, timeout: cfg.Timeout}
+	p.address = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	if u.Scheme == "https" {
 		p.secure(cfg, u.Hostname())
+	}
+	if !cfg.NoIdle {
+		p.lifeline = newLifeline()
 	}
 	return p, nil
 }
@@ -49,47 +62,92 @@ func newHTTPProber(cfg Config) (*httpProber, error) {
 // no public issuer, and 127.0.0.1 is not among its names.
 func (p *httpProber) secure(cfg Config, host string) {
 	name := cfg.ServerName
-	if name == "" && net.ParseIP(host) == nil {
+	switch {
+	case name == "" && cfg.CAFile != "":
+		name = apiserverName
+	case name == "" && net.ParseIP(host) == nil:
 		name = host
 	}
 	p.tls = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ServerName: name}
 	if cfg.CAFile != "" {
-		p.trust = newTrust(cfg.CAFile, cfg.ServerName)
-		p.tls.ServerName = p.trust.name
-		p.tls.VerifyConnection = p.trust.verify
+		p.tls.VerifyConnection = func(cs tls.ConnectionState) error { return p.now.verify(cs, name) }
 	}
+	if cfg.CertFile != "" {
+		p.tls.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return p.now.pair, nil }
+	}
+}
+
+// Watch implements [Watcher]: it notices the end of an idle connection.
+func (p *httpProber) Watch(ctx context.Context, changed func()) (wait func()) {
+	if p.lifeline == nil {
+		return func() {}
+	}
+	return p.lifeline.watch(ctx, changed)
 }
 
 // Probe asks once and waits for the complete answer: one that never ends is none.
 func (p *httpProber) Probe(ctx context.Context) Result {
-	if p.trust != nil {
-		if err := p.trust.refresh(); err != nil {
-			return Result{Outcome: Fail, Reason: err.Error(), Hint: "the check cannot run without its CA file"}
-		}
+	var err error
+	if p.now, err = p.credentials.present(ctx); err != nil {
+		return Result{Outcome: Fail, Reason: brief(err), Hint: "the check cannot run without it"}
 	}
-	x := exchange{prober: p}
-	status, err := x.run(ctx)
+	x := exchange{prober: p, keep: p.lifeline != nil && p.lifeline.wanted(time.Now())}
+	a, err := x.run(ctx)
 	if err != nil {
-		return x.classify(ctx, err)
+		return p.settle(&x, x.classify(ctx, err))
 	}
-	return judge(status)
+	return p.settle(&x, p.judge(a))
+}
+
+// settle keeps or drops the idle connection.
+func (p *httpProber) settle(x *exchange, r Result) Result {
+	switch {
+	case x.kept != nil && r.Outcome == Pass:
+		p.lifeline.adopt(x.kept, time.Now())
+	case x.kept != nil:
+		_ = x.kept.Close() // only asked whether it would be good
+	case p.lifeline == nil:
+	case r.Outcome == Down:
+		p.lifeline.drop(false)
+	case x.timedOut:
+		p.lifeline.drop(true)
+	}
+	return r
 }
 
 // judge is the verdict on a complete answer.
-func judge(status int) Result {
-	r := Result{Outcome: Fail, Reason: strconv.Itoa(status)}
+func (p *httpProber) judge(a answer) Result {
+	r := Result{Outcome: Fail, Reason: strconv.Itoa(a.status)}
+	if len(p.codes) > 0 {
+		if slices.Contains(p.codes, a.status) {
+			r.Outcome = Pass
+		}
+		return explain(r, a)
+	}
 	switch {
-	case status == http.StatusOK:
+	case a.status == http.StatusOK:
 		r.Outcome = Pass
-	case status == http.StatusUnauthorized:
+	case a.status == http.StatusUnauthorized && p.credentials.anonymous():
 		r.Outcome = Pass
 		r.Hint = "the server lives but does not answer anonymously: allow anonymous users this path, or its real state stays unseen"
-	case status == http.StatusForbidden:
+	case a.status == http.StatusUnauthorized:
+		r.Hint = "the server does not accept the check's certificate or token"
+	case a.status == http.StatusForbidden:
 		r.Hint = "normal for some seconds while an apiserver starts; later it means that anonymous users may not get this path"
-	case status == http.StatusBadRequest:
+	}
+	return explain(r, a)
+}
+
+// explain adds what a bad status means.
+func explain(r Result, a answer) Result {
+	switch {
+	case r.Outcome == Pass || r.Hint != "":
+	case a.status == http.StatusBadRequest:
 		r.Hint = "a port that wants https answers http like this"
-	case status >= 300 && status < 400:
+	case a.status >= 300 && a.status < 400:
 		r.Hint = "redirects are not followed: check the place that it leads to"
+	case a.status == http.StatusInternalServerError:
+		return explainParts(r, a.body)
 	}
 	return r
 }

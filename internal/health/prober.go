@@ -8,6 +8,20 @@ type Prober interface {
 	Probe(ctx context.Context) Result
 }
 
+// Watcher is a Prober that also notices by itself when something has happened. It decides nothing by that: it asks for a probe.
+type Watcher interface {
+	Prober
+	// Watch makes the Prober call changed, which does not block, whenever a probe would probably find news, until ctx ends. wait
+	// returns when nothing of that is left.
+	Watch(ctx context.Context, changed func()) (wait func())
+}
+
+// Func makes a Prober of a function.
+type Func func(ctx context.Context) Result
+
+// Probe implements [Prober].
+func (f Func) Probe(ctx context.Context) Result { return f(ctx) }
+
 // always is the Prober of an address that follows no service.
 type always struct{}
 

@@ -25,6 +25,7 @@ var stateNames = [...]string{"unknown", "healthy", "unhealthy"}
 // Verdict is a State with what led to it.
 type Verdict struct {
 	State       State
+	Outcome     Outcome       // of the last probe
 	Reason      string        // of the last probe: "200", "403", "connection refused", "timeout after 600ms in the TLS handshake"
 	Hint        string        // what an operator should know or do about it, "" mostly
 	Since       time.Time     // of the State; zero before the first probe
@@ -34,6 +35,8 @@ type Verdict struct {
 	Probes      uint64        // all of them
 	Failures    uint64        // those that did not pass
 	Changes     uint64        // of State, the first included
+	Falls       int           // from health to illness, lately: see [Gate]
+	Rise        int           // Passes in a row that it takes to become healthy, damping included
 }
 
 // Outcome is what one probe found.
@@ -43,7 +46,7 @@ type Outcome uint8
 const (
 	Pass Outcome = iota
 	Fail         // counts towards fall
-	Down         // definite: nothing listens; it needs no counting
+	Down         // definite: nothing listens, or it says that it is going; it needs no counting
 )
 
 // Result is one probe's finding.

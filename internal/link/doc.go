@@ -20,5 +20,5 @@
 //
 // Left out on purpose: deciding which node holds an address (package election), announcing it (package arp), routes, and creating links.
 //
-// The package starts no goroutine of its own; Watch blocks its caller. A Handle may be used from several goroutines.
+// The package keeps no goroutine of its own: each request runs on one that its caller waits for, and Watch blocks its caller. A Handle may be used from several goroutines.
 package link

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/google/nftables"
+	"github.com/mdlayher/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
@@ -18,10 +19,16 @@ type sockets struct {
 	ask     *nl.SocketHandle
 }
 
+// answers holds the acknowledgements of a transaction that makes the table for hundreds of groups: they all come before the first is read.
+const answers = 8 << 20
+
+// roomForAnswers goes past the system's limit only with CAP_NET_ADMIN, which a fence needs anyway.
+func roomForAnswers(c *netlink.Conn) error { return c.SetReadBuffer(answers) }
+
 // tables is the connection for transactions and listings. After an error it has to be closed.
 func (s *sockets) tables() (*nftables.Conn, error) {
 	if s.lasting == nil {
-		c, err := nftables.New(nftables.AsLasting())
+		c, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(roomForAnswers))
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +66,7 @@ func (s *sockets) generation() (uint32, error) {
 	r := nl.NewNetlinkRequest(ask, 0)
 	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_NETFILTER: s.ask}
 	r.AddData(&nl.Nfgenmsg{Version: nl.NFNETLINK_V0})
-	msgs, err := r.Execute(unix.NETLINK_NETFILTER, answer)
+	msgs, err := execute(r, unix.NETLINK_NETFILTER, answer)
 	if err != nil {
 		s.close()
 		return 0, fmt.Errorf("generation of nftables: %w", err)

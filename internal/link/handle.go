@@ -73,25 +73,16 @@ func (h *Handle) add(index int, p netip.Prefix, valid time.Duration) error {
 	if err := check(index, p); err != nil {
 		return err
 	}
-	err = h.do(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, addressMessage(index, p, h.mark, seconds))
-	switch {
-	case errors.Is(err, unix.ENODEV):
-		return ErrGone
-	case p.Addr().Is6() && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP)):
-		return ErrNoIPv6
-	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%w (it takes CAP_NET_ADMIN)", err)
-	}
-	return err
+	return refusal(p, h.do(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, addressMessage(index, p, h.mark, seconds)))
 }
 
 // Remove takes p off the interface. An address or an interface that is not there is no error. It needs CAP_NET_ADMIN.
 func (h *Handle) Remove(index int, p netip.Prefix) error {
 	err := check(index, p)
 	if err == nil {
-		err = h.do(unix.RTM_DELADDR, 0, bareMessage(index, p))
+		err = unlessGone(h.do(unix.RTM_DELADDR, 0, bareMessage(index, p)))
 	}
-	if err == nil || errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.ENODEV) {
+	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("link: remove %s from interface %d: %w", p, index, err)
@@ -122,7 +113,7 @@ func lifetime(valid time.Duration) (uint32, error) {
 
 // do sends one request to rtnetlink and waits for the kernel's verdict.
 func (h *Handle) do(kind, flags int, data ...nl.NetlinkRequestData) error {
-	_, err := h.request(kind, flags|unix.NLM_F_ACK, data).Execute(unix.NETLINK_ROUTE, 0)
+	_, err := execute(h.request(kind, flags|unix.NLM_F_ACK, data), unix.NETLINK_ROUTE, 0)
 	return err
 }
 

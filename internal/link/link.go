@@ -12,6 +12,7 @@ type Link struct {
 	Name      string
 	MAC       net.HardwareAddr // empty on a link without link-layer addresses
 	Up        bool             // administratively up, and with carrier
+	Carriers  uint32           // how often the carrier has come or gone (Linux 3.15); two snapshots with the same one saw the same stay
 	Loopback  bool
 	Master    int       // index of the bridge, bond or VRF this link is a port of; 0 when it is none
 	Kind      string    // the kernel's name for the kind of a virtual link ("bridge", "veth", ...); empty for hardware

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -13,26 +14,30 @@ import (
 // ErrNoDestroy: this kernel was built without CONFIG_INET_DIAG_DESTROY.
 var ErrNoDestroy = errors.New("the kernel cannot destroy sockets (CONFIG_INET_DIAG_DESTROY)")
 
-// ResetTCP ends every TCP connection whose local address is addr, and returns how many there were. Each peer gets a reset, as long as addr is
-// still bound and frames from it still leave: so this comes before either is taken away. Listening sockets stay. It needs CAP_NET_ADMIN. The
-// error wraps ErrNoDestroy where that is the cause.
-func ResetTCP(addr netip.Addr) (n int, err error) {
+// ResetTCP ends every TCP connection whose local address is one of addrs, and returns how many there were. Each peer gets a reset, as long as
+// the address is still bound and frames from it still leave: so this comes before either is taken away. Listening sockets stay. It needs
+// CAP_NET_ADMIN. The error wraps ErrNoDestroy where that is the cause.
+func ResetTCP(addrs ...netip.Addr) (n int, err error) {
 	s, err := nl.Subscribe(unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return 0, fmt.Errorf("link: open socket diagnostics: %w", err)
 	}
 	d := &diag{&nl.SocketHandle{Socket: s}}
 	defer s.Close()
+	// A server that listens on both families at once has its IPv4 connections on IPv6 sockets.
 	families := []byte{unix.AF_INET6}
-	if addr.Is4() {
-		// A server that listens on both families at once has its IPv4 connections on IPv6 sockets.
+	if slices.ContainsFunc(addrs, netip.Addr.Is4) {
 		families = []byte{unix.AF_INET, unix.AF_INET6}
 	}
+	wanted := make(map[netip.Addr]bool, len(addrs))
+	for _, a := range addrs {
+		wanted[a] = true
+	}
 	for _, family := range families {
-		done, err := d.reset(family, addr)
+		done, err := d.reset(family, addrs, wanted)
 		n += done
 		if err != nil {
-			return n, fmt.Errorf("link: reset the connections of %s: %w", addr, err)
+			return n, fmt.Errorf("link: reset the connections of %s: %w", addrs[0], err)
 		}
 	}
 	return n, nil
@@ -45,15 +50,18 @@ func (d *diag) execute(kind, flags int, data message) ([][]byte, error) {
 	r := nl.NewNetlinkRequest(kind, flags)
 	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_INET_DIAG: d.handle}
 	r.AddData(data)
-	return r.Execute(unix.NETLINK_INET_DIAG, 0)
+	return execute(r, unix.NETLINK_INET_DIAG, 0)
 }
 
-func (d *diag) reset(family byte, addr netip.Addr) (n int, err error) {
-	ids, err := d.list(family, addr)
+func (d *diag) reset(family byte, addrs []netip.Addr, wanted map[netip.Addr]bool) (n int, err error) {
+	ids, err := d.list(family, addrs)
 	if err != nil {
 		return 0, err
 	}
 	for _, id := range ids {
+		if !wanted[localOf(family, id)] {
+			continue
+		}
 		_, err := d.execute(nl.SOCK_DESTROY, unix.NLM_F_ACK, diagRequest(family, 0, id))
 		switch {
 		case err == nil:
@@ -73,11 +81,14 @@ const requestBytecode = 1
 // connections are the states in which there is a peer to tell, as bits of 1 << TCP_x: not TIME_WAIT (6), CLOSE (7) and LISTEN (10).
 const connections = 0xffe &^ (1<<6 | 1<<7 | 1<<10)
 
-// list returns the identities of the family's sockets whose local address is addr.
-func (d *diag) list(family byte, addr netip.Addr) ([][]byte, error) {
+// list returns the identities of the family's sockets: of those whose local address is addrs, if it is one alone, else of all.
+func (d *diag) list(family byte, addrs []netip.Addr) ([][]byte, error) {
 	var ids [][]byte
 	for try := 1; ; try++ {
-		ask := attribute(diagRequest(family, connections, make([]byte, sizeofSocketID)), requestBytecode, localIs(addr))
+		ask := diagRequest(family, connections, make([]byte, sizeofSocketID))
+		if len(addrs) == 1 {
+			ask = attribute(ask, requestBytecode, localIs(addrs[0]))
+		}
 		msgs, err := d.execute(nl.SOCK_DIAG_BY_FAMILY, unix.NLM_F_DUMP, ask)
 		if errors.Is(err, nl.ErrDumpInterrupted) && try < dumpTries {
 			continue
@@ -97,6 +108,14 @@ func (d *diag) list(family byte, addr netip.Addr) ([][]byte, error) {
 
 // sizeofSocketID is that of struct inet_diag_sockid: ports, addresses, interface and cookie.
 const sizeofSocketID = 48
+
+// localOf reads the local address of an identity.
+func localOf(family byte, id []byte) netip.Addr {
+	if family == unix.AF_INET {
+		return netip.AddrFrom4([4]byte(id[4:8]))
+	}
+	return netip.AddrFrom16([16]byte(id[4:20])).Unmap()
+}
 
 // diagRequest is a struct inet_diag_req_v2 for TCP.
 func diagRequest(family byte, states uint32, id []byte) message {

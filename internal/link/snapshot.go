@@ -92,6 +92,9 @@ func parseLink(b []byte) (Link, error) {
 		Up:       flags&unix.IFF_UP != 0 && flags&unix.IFF_RUNNING != 0,
 		Loopback: flags&unix.IFF_LOOPBACK != 0,
 	}
+	if v := attrs[unix.IFLA_CARRIER_CHANGES]; len(v) == 4 {
+		l.Carriers = binary.NativeEndian.Uint32(v)
+	}
 	if v := attrs[unix.IFLA_MASTER]; len(v) == 4 {
 		l.Master = int(binary.NativeEndian.Uint32(v))
 	}

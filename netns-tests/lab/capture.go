@@ -19,6 +19,7 @@ type capture struct {
 	fd    int
 	stop  atomic.Bool
 	done  chan struct{}
+	raw   func(frame []byte, at time.Duration, node int) // instead of reading the frames
 
 	announcements []Announcement // owned by run until done
 	adverts       []Advert
@@ -106,6 +107,10 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 		return
 	}
 	at := c.lab.instant(stamp)
+	if c.raw != nil {
+		c.raw(frame, at, node)
+		return
+	}
 	if a, ok := parseAnnouncement(frame); ok {
 		if a.unsolicited {
 			c.announcements = append(c.announcements, Announcement{At: at, Node: node, Kind: a.kind, Address: a.address, MAC: a.mac.String()})

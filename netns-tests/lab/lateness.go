@@ -12,6 +12,9 @@ import (
 // stallLimit is the lateness of a measuring thread that is reported.
 const stallLimit = 5 * time.Millisecond
 
+// starvedLimit is the lateness of an ordinary process that is reported.
+const starvedLimit = 30 * time.Millisecond
+
 // Stall is a time in which the measuring side itself did not run.
 type Stall struct {
 	At     time.Duration `json:"at"`
@@ -29,6 +32,7 @@ type latenessWatch struct {
 	mu       sync.Mutex
 	stalls   []Stall
 	ordinary time.Duration
+	starved  []Stall
 }
 
 func startLatenessWatch(l *Lab) *latenessWatch {
@@ -62,13 +66,17 @@ func (w *latenessWatch) watchOrdinary(l *Lab) {
 		return
 	}
 	var longest time.Duration
+	var starved []Stall
 	for !w.stop.Load() {
-		_, late := oversleep(l)
+		at, late := oversleep(l)
 		longest = max(longest, late)
+		if late > starvedLimit {
+			starved = append(starved, Stall{At: at, Length: late, CPU: -1})
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ordinary = longest
+	w.ordinary, w.starved = longest, starved
 }
 
 // oversleep sleeps 2 ms and returns when it should have ended and how much

@@ -182,7 +182,7 @@ func (m *Measurement) finish() *Report {
 	}
 	slices.SortFunc(r.Binds, func(a, b Bind) int { return int(a.At - b.At) })
 	stalls, ordinary := m.lateness.finish()
-	r.Stalls, r.OrdinaryStall = append(r.Stalls, stalls...), ordinary
+	r.Stalls, r.OrdinaryStall, r.Starved = append(r.Stalls, stalls...), ordinary, m.lateness.starved
 	slices.SortFunc(r.Stalls, func(a, b Stall) int { return int(a.At - b.At) })
 	r.Ended = m.lab.now()
 	m.mu.Lock()

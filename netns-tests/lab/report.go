@@ -22,6 +22,7 @@ type Report struct {
 	Realtime      bool           `json:"realtime"`      // the probers ran with SCHED_RR
 	Stalls        []Stall        `json:"stalls"`        // lateness of the probers above 5 ms
 	OrdinaryStall time.Duration  `json:"ordinaryStall"` // longest lateness of an ordinary process
+	Starved       []Stall        `json:"starved"`       // lateness of an ordinary process above 30 ms
 	Load          float64        `json:"load"`          // load average of the machine at the end
 
 	nodes map[netip.Addr]int
@@ -82,6 +83,14 @@ func (r *Report) StallIn(from, to time.Duration) time.Duration {
 		}
 	}
 	return longest
+}
+
+// Starving reports whether an ordinary process, and so perhaps the program
+// under test, stood still for longer than the limit in the span [from, to].
+func (r *Report) Starving(from, to, limit time.Duration) bool {
+	return slices.ContainsFunc(slices.Concat(r.Stalls, r.Starved), func(s Stall) bool {
+		return s.Length > limit && s.At <= to && s.At+s.Length >= from
+	})
 }
 
 // Takeovers counts how often a node bound the address after the instant.

@@ -68,6 +68,7 @@ type Row struct {
 	Results   []*Result
 	Disturbed int    // runs left out because the machine itself stood still
 	Verdict   string // "" without limits
+	Note      string // figures without a column
 }
 
 // Takeovers counts results by number of takeovers: "1" or "18 x 1, 2 x 2".
@@ -94,14 +95,14 @@ func (r Row) Takeovers() string {
 // Print writes rows as a table; times are milliseconds, "median (min-max)".
 func Print(w io.Writer, rows []Row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "fault\tproduct\tn\toutage ms\tother answers ms\tbeyond protocol ms\ttakeovers\ttwo answering ms\tbind to announce ms\trequests failing ms\tdisturbed\tverdict")
+	fmt.Fprintln(t, "fault\tproduct\tn\toutage ms\tother answers ms\tbeyond protocol ms\ttakeovers\ttwo answering ms\tbind to announce ms\trequests failing ms\tdisturbed\tverdict\tnotes")
 	for _, r := range rows {
 		https := Of(r.Results, HTTPS).String()
 		if !slices.ContainsFunc(r.Results, func(res *Result) bool { return res.Report != nil && len(res.Report.HTTPS) > 0 }) {
 			https = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.Name, r.Product, len(r.Results),
-			Of(r.Results, Outage), Of(r.Results, Answered), Of(r.Results, Excess), r.Takeovers(), Of(r.Results, Two), Of(r.Results, Announce), https, r.Disturbed, r.Verdict)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", r.Name, r.Product, len(r.Results),
+			Of(r.Results, Outage), Of(r.Results, Answered), Of(r.Results, Excess), r.Takeovers(), Of(r.Results, Two), Of(r.Results, Announce), https, r.Disturbed, r.Verdict, r.Note)
 	}
 	return t.Flush()
 }

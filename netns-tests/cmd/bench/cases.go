@@ -16,6 +16,7 @@ type benchCase struct {
 	config trial.Config
 	fault  trial.Fault
 	limits limits
+	open   func(*lab.Host) (*trial.Group, error) // nil = trial.Open with config
 }
 
 func (c benchCase) product() trial.Product {
@@ -33,6 +34,7 @@ type limits struct {
 	two                           time.Duration // noTwo demands none
 	takeovers                     int           // at most; noTakeover demands none
 	single                        int           // at least so many per cent with one takeover
+	vrrpLimits
 }
 
 const (
@@ -56,6 +58,10 @@ func (l limits) judge(results []*trial.Result) string {
 	check("bind to announce", trial.Of(results, trial.Announce).Median, l.announceMedian)
 	if l.two == noTwo {
 		check("two answering", trial.Of(results, trial.Two).Max, 1)
+	}
+	check("two answering", trial.Of(results, trial.Two).Max, l.two)
+	if verdict == "" {
+		verdict = l.over(results)
 	}
 	single := 0
 	for _, r := range results {
@@ -96,7 +102,7 @@ func cases() []benchCase {
 	// An equal group may add a spread of an eighth of the interval.
 	equal := limits{outageMedian: 345 * ms, outageWorst: 450 * ms, excessMedian: 15*ms + 12500*time.Microsecond, announceMedian: 2 * ms, single: 96}
 	api := trial.Config{API: true}
-	return []benchCase{
+	return append([]benchCase{
 		death("200/150/100", 20, trial.Config{Priorities: ranked}, limits{outageMedian: 325 * ms, outageWorst: 420 * ms, excessMedian: 15 * ms, announceMedian: 2 * ms, takeovers: 1}),
 		death("200/150/100", 20, trial.Config{Priorities: ranked, Product: other}, limits{}),
 		death("equal", 50, trial.Config{}, equal),
@@ -121,7 +127,7 @@ func cases() []benchCase {
 		{name: "daemon frozen 5 s", runs: 5, fault: trial.Frozen(5 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
-	}
+	}, vrrpCases()...)
 }
 
 // keepalivedAPI waits as long as the checks of kubeadm's guide take.

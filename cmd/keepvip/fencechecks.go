@@ -1,0 +1,53 @@
+package main
+
+import (
+	"sync"
+	"time"
+)
+
+// checkAge is for how long the outcome of a check serves the other groups of a fence: each looks about once a second,
+// and what one would see all would.
+const checkAge = 900 * time.Millisecond
+
+// checks shares the checks and repairs of a fence among its groups.
+type checks struct {
+	mu     sync.Mutex // guards what follows, and held for a check or repair at a time
+	at     time.Time
+	err    error
+	mended time.Time
+}
+
+// check looks at the fence, unless another group has just done so. The time is that of the look.
+func (c *checks) check(look func() error) (time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.at) >= checkAge {
+		c.at, c.err = now, look()
+	}
+	return c.at, c.err
+}
+
+// mend repairs the fence that was broken at some time, unless another group has done so since.
+func (c *checks) mend(broke time.Time, repair func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mended.After(broke) {
+		return nil
+	}
+	c.at = time.Time{}
+	if err := repair(); err != nil {
+		return err
+	}
+	c.mended = time.Now()
+	return nil
+}
+
+// Check implements agent.Fence.
+func (g *groupFence) Check() error {
+	at, err := g.fence.checks.check(g.fence.Fence.Check)
+	g.broke = at
+	return err
+}
+
+// Mend implements agent.Fence.
+func (g *groupFence) Mend() error { return g.fence.checks.mend(g.broke, g.fence.Rebuild) }

@@ -1,0 +1,259 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+const (
+	// claimsQueued is how many claims may wait for the loop. More are dropped: who means it says it again.
+	claimsQueued = 64
+	// warnEvery keeps many strangers from filling the log.
+	warnEvery = time.Second
+)
+
+// lookout watches the link of one term for strangers. It belongs to the loop's goroutine.
+type lookout struct {
+	strangers
+	patrol  patrol
+	claims  chan Claim
+	ctx     context.Context
+	virtual listener
+	members listener
+	ears    sync.WaitGroup // of every listener there was
+	until   time.Time      // the end of the probes before the first bind, where the election would not wait for it
+	warned  time.Time
+}
+
+// listener is a goroutine that hears claims to some addresses. It ends some time after it was stopped: the
+// kernel takes long to close a packet socket, and a takeover must not wait for that.
+type listener struct {
+	addresses []netip.Addr
+	stop      context.CancelFunc // nil: there is none
+}
+
+// look begins to watch for strangers.
+func (l *loop) look(ctx context.Context) {
+	now := time.Now()
+	l.lookout = &lookout{
+		strangers: newStrangers(l.in.VRID), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued), ctx: ctx,
+	}
+	l.listen(&l.lookout.virtual, l.in.hosts())
+	l.meet(now)
+	if first := l.in.ProbeFirst && !l.shared; first && l.in.Lease < probeWindow && len(l.host.Bound(l.in.Addresses)) == 0 {
+		l.lookout.until = now.Add(probeWindow)
+	}
+	l.patrolDue(now)
+	l.fit()
+}
+
+// unlook ends it.
+func (l *loop) unlook() {
+	l.listen(&l.lookout.virtual, nil)
+	l.listen(&l.lookout.members, nil)
+	l.lookout.ears.Wait()
+	l.lookout = nil
+	l.showConflicts(nil)
+}
+
+// listen makes li hear claims to these addresses instead of those before.
+func (l *loop) listen(li *listener, addresses []netip.Addr) {
+	if slices.Equal(li.addresses, addresses) {
+		return
+	}
+	if li.stop != nil {
+		li.stop()
+	}
+	*li = listener{}
+	if len(addresses) == 0 {
+		return
+	}
+	ctx, stop := context.WithCancel(l.lookout.ctx)
+	*li = listener{addresses: addresses, stop: stop}
+	place, claims := l.place, l.lookout.claims
+	l.lookout.ears.Go(func() { l.hearOn(ctx, place, addresses, claims) })
+}
+
+// hearOn passes claims on until ctx ends.
+func (l *loop) hearOn(ctx context.Context, p Place, addresses []netip.Addr, claims chan<- Claim) {
+	report := func(c Claim) {
+		select {
+		case claims <- c:
+		default:
+		}
+	}
+	for {
+		err := l.host.Listen(ctx, p, addresses, report)
+		if ctx.Err() != nil {
+			return
+		}
+		l.log.Debug("claims of others are not heard", "interface", p.Name, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryAfter):
+		}
+	}
+}
+
+// meet takes over who the members are.
+func (l *loop) meet(now time.Time) {
+	addresses := slices.Clone(l.in.Peers)
+	for _, m := range l.elector.Status().Members {
+		if !m.Self {
+			addresses = append(addresses, m.Address)
+		}
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	addresses = slices.DeleteFunc(slices.Compact(addresses), func(a netip.Addr) bool {
+		return a == l.place.Source || slices.Contains(l.lookout.virtual.addresses, a)
+	})
+	if l.lookout.setMembers(now, addresses) {
+		l.listen(&l.lookout.members, addresses)
+	}
+}
+
+// heard takes in a claim.
+func (l *loop) heard(c Claim) {
+	now := time.Now()
+	l.meet(now)
+	if l.lookout.hear(now, c) {
+		l.showConflicts(l.lookout.conflicts())
+		l.defend(now)
+	}
+}
+
+// defend announces against a stranger while this node holds the addresses and does not yield.
+func (l *loop) defend(now time.Time) {
+	if !l.in.Yield && l.tenured() && l.lookout.defend(now) {
+		l.restartAnnouncing()
+	}
+}
+
+// watchDue does what is due on the lookout.
+func (l *loop) watchDue(now time.Time) {
+	if l.lookout == nil {
+		return
+	}
+	l.patrolDue(now)
+	begun, over := l.lookout.sift(now)
+	for _, c := range over {
+		l.log.Info("nobody outside the election claims the address any more", "address", c.Address.String(), "mac", c.MAC)
+	}
+	for _, c := range begun {
+		if now.Sub(l.lookout.warned) >= warnEvery {
+			l.lookout.warned = now
+			l.log.Warn("a host outside the election claims the address", "address", c.Address.String(), "mac", c.MAC)
+		}
+	}
+	if len(begun)+len(over) > 0 {
+		l.showConflicts(l.lookout.conflicts())
+		l.lookout.patrol.hurry(now)
+		l.fit()
+		if len(begun) > 0 {
+			l.defend(now)
+		}
+	}
+	if l.lookout.over(now) {
+		l.fit()
+	}
+}
+
+// over ends the probes before the first bind.
+func (o *lookout) over(now time.Time) bool {
+	if o.until.IsZero() || now.Before(o.until) {
+		return false
+	}
+	o.until = time.Time{}
+	return true
+}
+
+// patrolDue asks what is to be asked.
+func (l *loop) patrolDue(now time.Time) {
+	ask := l.lookout.question(now)
+	if due := l.lookout.patrol.due(now, rand.Float64(), len(l.lookout.conflicts()) > 0); len(due) > 0 {
+		l.meet(now)
+		ask = append(ask, due...)
+	}
+	if len(ask) == 0 {
+		return
+	}
+	if err := l.host.Probe(l.place, ask); err != nil {
+		l.log.Debug("probe not sent", "interface", l.place.Name, "error", err)
+	}
+}
+
+// nextWatch is when watchDue has something to do.
+func (l *loop) nextWatch() []time.Time {
+	if l.lookout == nil {
+		return nil
+	}
+	return []time.Time{l.lookout.patrol.next, l.lookout.next(), l.lookout.until}
+}
+
+// barred is why this node must not have the addresses now; empty when it may.
+func (l *loop) barred() string {
+	if l.lookout == nil {
+		return ""
+	}
+	conflicts := l.lookout.conflicts()
+	first := l.in.ProbeFirst && !l.shared
+	switch {
+	case len(conflicts) > 0 && l.in.Yield:
+		return "yielded: " + claimText(conflicts[0])
+	case len(conflicts) > 0 && first:
+		return "refused: " + claimText(conflicts[0])
+	case !l.lookout.until.IsZero():
+		return "asking the link whether anybody has the address"
+	}
+	return ""
+}
+
+// refuse is the error of a first bind that somebody else's claim forbids, reported or not yet.
+func (l *loop) refuse() error {
+	if l.lookout == nil || !l.in.ProbeFirst || l.shared {
+		return nil
+	}
+	if c, ok := l.lookout.suspect(); ok {
+		return fmt.Errorf("refused: %s", claimText(c))
+	}
+	return nil
+}
+
+func claimText(c Conflict) string {
+	return fmt.Sprintf("%s is claimed by %s, which takes no part in the election", c.Address, c.MAC)
+}
+
+// fit tells the elector how fit this node is.
+func (l *loop) fit() {
+	if l.elector == nil {
+		return
+	}
+	f := l.in.fitness(l.verdict)
+	if reason := l.barred(); reason != "" {
+		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
+	}
+	l.elector.SetFitness(f)
+}
+
+func (l *loop) showConflicts(c []Conflict) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.view.conflicts = c
+}
+
+// adjustLookout takes over new addresses and policies.
+func (l *loop) adjustLookout() {
+	hosts := l.in.hosts()
+	if !slices.Equal(l.lookout.virtual.addresses, hosts) {
+		l.lookout.patrol = newPatrol(time.Now(), hosts)
+		l.listen(&l.lookout.virtual, hosts)
+	}
+	l.fit()
+}

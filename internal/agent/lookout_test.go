@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+func (b *bench) hear(address netip.Addr, mac string) {
+	b.host.claims <- Claim{Address: address, MAC: mac}
+	synctest.Wait()
+}
+
+func probeFirst(in *Instance) { in.ProbeFirst, in.Lease = true, time.Second }
+
+func TestStrangerIsReportedAndDefendedAgainst(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		b.host.take()
+		b.hear(vip4.Addr(), strangerMAC)
+		assert.Empty(t, b.Status()[0].Conflicts)
+		time.Sleep(strangerGrace)
+		synctest.Wait()
+		require.Len(t, b.Status()[0].Conflicts, 1)
+		assert.Equal(t, strangerMAC, b.Status()[0].Conflicts[0].MAC)
+		assert.Equal(t, []string{"announce 2"}, b.host.take())
+		for range 9 {
+			time.Sleep(time.Second)
+			b.hear(vip4.Addr(), strangerMAC)
+		}
+		assert.NotContains(t, b.host.take(), "announce 2", "more often than DEFEND_INTERVAL")
+		time.Sleep(time.Second)
+		b.hear(vip4.Addr(), strangerMAC)
+		assert.Contains(t, b.host.take(), "announce 2")
+		assert.Equal(t, election.Fitness{}, e.fitness())
+		time.Sleep(strangerForget)
+		synctest.Wait()
+		assert.Empty(t, b.Status()[0].Conflicts)
+	})
+}
+
+func TestStrangerThatAnswersProbesIsFound(t *testing.T) {
+	silent := func(h *fakeHost) { h.owners[vip6.Addr()] = strangerMAC }
+	run(t, silent, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, b.Status()[0].Conflicts, 1, "found by the probes of the start")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Len(t, b.Status()[0].Conflicts, 1, "it goes on answering")
+		b.host.set(func(h *fakeHost) { clear(h.owners) })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Empty(t, b.Status()[0].Conflicts)
+	})
+}
+
+func TestMemberIsNoStranger(t *testing.T) {
+	run(t, func(h *fakeHost) { h.owners[nodeB] = memberMAC }, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		e.mu.Lock()
+		e.status.Members = []election.Member{{Address: nodeA, Self: true}, {Address: nodeB, State: election.Active}}
+		e.mu.Unlock()
+		// It announces the address before its advertisement has been looked at.
+		b.hear(vip4.Addr(), memberMAC)
+		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Empty(t, b.Status()[0].Conflicts)
+		assert.Contains(t, b.host.probed, nodeB)
+	})
+}
+
+func TestStrangerForbidsTheFirstBind(t *testing.T) {
+	run(t, nil, probeFirst, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		b.hear(vip4.Addr(), strangerMAC)
+		err := e.decide(election.Backup, election.Active, nodeA)
+		require.ErrorContains(t, err, "refused: 10.77.0.100 is claimed by "+strangerMAC)
+		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")
+		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
+		time.Sleep(strangerGrace)
+		synctest.Wait()
+		assert.True(t, e.fitness().Out)
+		assert.Contains(t, e.fitness().Reason, "refused: 10.77.0.100 is claimed by")
+		time.Sleep(strangerForget)
+		synctest.Wait()
+		assert.False(t, e.fitness().Out, "nobody claims it any more")
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+	})
+}
+
+func TestStrangerDoesNotDelayATakeover(t *testing.T) {
+	run(t, nil, probeFirst, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		b.hear(vip4.Addr(), strangerMAC)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Len(t, b.Status()[0].Conflicts, 1)
+		assert.False(t, e.fitness().Out)
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+	})
+}
+
+func TestStrangerIsYieldedTo(t *testing.T) {
+	yield := func(in *Instance) { in.Yield = true }
+	run(t, nil, yield, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		b.hear(vip4.Addr(), strangerMAC)
+		time.Sleep(strangerGrace)
+		synctest.Wait()
+		assert.True(t, e.fitness().Out)
+		assert.Contains(t, e.fitness().Reason, "yielded: 10.77.0.100 is claimed by "+strangerMAC)
+		time.Sleep(strangerForget)
+		synctest.Wait()
+		assert.False(t, e.fitness().Out)
+	})
+}
+
+func TestShortElectionWaitsForTheProbesBeforeTheFirstBind(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		lease time.Duration
+		bound []Binding
+		want  bool
+	}{
+		{name: "the election is shorter than the probes", lease: 20 * time.Millisecond, want: true},
+		{name: "the election is longer", lease: 290 * time.Millisecond},
+		{name: "an earlier run has left the address", lease: 20 * time.Millisecond, bound: []Binding{{eth0, vip4}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, func(h *fakeHost) { h.bound = tt.bound }, func(in *Instance) {
+				in.ProbeFirst, in.Lease = true, tt.lease
+			}, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				synctest.Wait()
+				assert.Equal(t, tt.want, e.fitness().Out)
+				time.Sleep(probeWindow)
+				synctest.Wait()
+				assert.False(t, e.fitness().Out)
+			})
+		})
+	}
+}

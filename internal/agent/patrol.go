@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"net/netip"
+	"time"
+)
+
+const (
+	// probeEvery is the mean time between two probes of an address: a silent stranger is known within twice
+	// as long even if one probe is lost.
+	probeEvery = 12 * time.Second
+	// probeInConflict is the time between two while somebody claims an address.
+	probeInConflict = 5 * time.Second
+	// probeWindow is how long the probes before the first bind may take in all.
+	probeWindow = 250 * time.Millisecond
+	// perProbe is how many addresses are probed together; more are spread over the time.
+	perProbe = 16
+)
+
+// firstProbes are the probes of a term, counted from its begin: as many as RFC 5227 section 2.1.1 has, but
+// within the time that an election takes.
+var firstProbes = []time.Duration{0, 80 * time.Millisecond, 160 * time.Millisecond}
+
+// patrol says when which addresses are probed. It is pure.
+type patrol struct {
+	addresses []netip.Addr
+	started   time.Time
+	first     int // of firstProbes, done
+	at        int // index of the next address
+	next      time.Time
+}
+
+func newPatrol(now time.Time, addresses []netip.Addr) patrol {
+	return patrol{addresses: addresses, started: now, next: now}
+}
+
+// due returns what to probe at now, or nothing. Jitter is between 0 and 1; conflict is while somebody claims
+// an address.
+func (p *patrol) due(now time.Time, jitter float64, conflict bool) []netip.Addr {
+	if now.Before(p.next) || len(p.addresses) == 0 {
+		return nil
+	}
+	if p.first < len(firstProbes) {
+		p.first++
+		if p.first < len(firstProbes) {
+			p.next = p.started.Add(firstProbes[p.first])
+		} else {
+			p.next = now.Add(p.pause(jitter, conflict))
+		}
+		return p.addresses
+	}
+	end := min(p.at+perProbe, len(p.addresses))
+	part := p.addresses[p.at:end]
+	p.at = end % len(p.addresses)
+	p.next = now.Add(p.pause(jitter, conflict))
+	return part
+}
+
+// pause is the time to the next step of a round.
+func (p *patrol) pause(jitter float64, conflict bool) time.Duration {
+	round := probeEvery
+	if conflict {
+		round = probeInConflict
+	}
+	steps := (len(p.addresses) + perProbe - 1) / perProbe
+	return time.Duration(float64(round) * (0.8 + 0.4*jitter) / float64(steps))
+}
+
+// hurry brings the next probe forward, as soon as there is a conflict.
+func (p *patrol) hurry(now time.Time) {
+	if at := now.Add(probeInConflict); at.Before(p.next) {
+		p.next = at
+	}
+}

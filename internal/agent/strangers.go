@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+const (
+	// strangerGrace is how long a claim waits before it is reported: its MAC may be that of a member that
+	// has just become Active, and the answer that says so is on its way.
+	strangerGrace = 500 * time.Millisecond
+	// strangerForget ends a conflict: three probes in a row had no answer.
+	strangerForget = 3*probeInConflict + 2*time.Second
+	// defendEvery is DEFEND_INTERVAL (RFC 5227 section 1.1).
+	defendEvery = 10 * time.Second
+	// mostStrangers bounds what a flood of invented claims can make this node remember.
+	mostStrangers = 16
+	// mostMACs does so for claims in the members' names.
+	mostMACs = 256
+)
+
+// Conflict is a host outside the election that speaks as the owner of a virtual address (RFC 5227
+// section 2.4, RFC 4862 section 5.4).
+type Conflict struct {
+	Address  netip.Addr `json:"address"`
+	MAC      string     `json:"mac"`
+	Since    time.Time  `json:"since"`
+	LastSeen time.Time  `json:"lastSeen"`
+}
+
+// strangers tells hosts that take no part in the election from those that do. It is pure.
+//
+// An advertisement does not carry a MAC that could be trusted for another protocol, so members are known by
+// the MACs that answer for their own addresses.
+type strangers struct {
+	vrid     uint8
+	members  []acquaintance
+	known    map[string]bool // MACs of members
+	claims   []claimed
+	defended time.Time
+}
+
+// acquaintance is a member by its own address.
+type acquaintance struct {
+	address netip.Addr
+	found   bool      // a MAC of it is known
+	tries   int       // questions asked so far
+	ask     time.Time // the next one
+}
+
+type claimed struct {
+	Conflict
+	reported bool
+}
+
+// memberRetries are the waits between two questions for a member's MAC; the last one repeats.
+var memberRetries = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 15 * time.Second}
+
+func newStrangers(vrid uint8) strangers { return strangers{vrid: vrid, known: map[string]bool{}} }
+
+// setMembers replaces the members' own addresses, and tells whether they are others than before. What is
+// known of those that stay is kept.
+func (s *strangers) setMembers(now time.Time, addresses []netip.Addr) bool {
+	changed := len(addresses) != len(s.members)
+	next := make([]acquaintance, 0, len(addresses))
+	for _, a := range addresses {
+		i := slices.IndexFunc(s.members, func(m acquaintance) bool { return m.address == a })
+		if i >= 0 {
+			next = append(next, s.members[i])
+			continue
+		}
+		next = append(next, acquaintance{address: a, ask: now.Add(memberRetries[0])})
+		changed = true
+	}
+	s.members = next
+	return changed
+}
+
+// hear takes in a claim, and reports whether it is that of a known stranger.
+func (s *strangers) hear(now time.Time, c Claim) bool {
+	if i := slices.IndexFunc(s.members, func(m acquaintance) bool { return m.address == c.Address }); i >= 0 {
+		s.members[i].found = true
+		s.acquit(c.MAC)
+		return false
+	}
+	if s.known[c.MAC] || c.VRID != 0 && c.VRID == s.vrid {
+		return false
+	}
+	i := slices.IndexFunc(s.claims, func(o claimed) bool { return o.Address == c.Address && o.MAC == c.MAC })
+	if i >= 0 {
+		s.claims[i].LastSeen = now
+		return s.claims[i].reported
+	}
+	if len(s.claims) < mostStrangers {
+		s.claims = append(s.claims, claimed{Conflict: Conflict{Address: c.Address, MAC: c.MAC, Since: now, LastSeen: now}})
+	}
+	return false
+}
+
+// acquit learns that a MAC is a member's.
+func (s *strangers) acquit(mac string) {
+	if len(s.known) < mostMACs {
+		s.known[mac] = true
+		s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool { return c.MAC == mac })
+	}
+}
+
+// sift returns the conflicts that have begun, and those that are over.
+func (s *strangers) sift(now time.Time) (begun, over []Conflict) {
+	for i := range s.claims {
+		c := &s.claims[i]
+		if !c.reported && now.Sub(c.Since) >= strangerGrace {
+			c.reported = true
+			begun = append(begun, c.Conflict)
+		}
+	}
+	s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool {
+		end := now.Sub(c.LastSeen) >= strangerForget
+		if end {
+			over = append(over, c.Conflict)
+		}
+		return end
+	})
+	return begun, over
+}
+
+// next is when sift or question has something to do; zero when they have not.
+func (s *strangers) next() time.Time {
+	var next time.Time
+	sooner := func(t time.Time) {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	for _, c := range s.claims {
+		if c.reported {
+			sooner(c.LastSeen.Add(strangerForget))
+		} else {
+			sooner(c.Since.Add(strangerGrace))
+		}
+	}
+	for _, m := range s.members {
+		if !m.found {
+			sooner(m.ask)
+		}
+	}
+	return next
+}
+
+// question returns the members whose MAC is to be asked for now.
+func (s *strangers) question(now time.Time) []netip.Addr {
+	var out []netip.Addr
+	for i := range s.members {
+		m := &s.members[i]
+		if m.found || now.Before(m.ask) {
+			continue
+		}
+		m.tries++
+		m.ask = now.Add(memberRetries[min(m.tries, len(memberRetries)-1)])
+		out = append(out, m.address)
+	}
+	return out
+}
+
+// conflicts lists what was reported and is not over.
+func (s *strangers) conflicts() []Conflict {
+	var out []Conflict
+	for _, c := range s.claims {
+		if c.reported {
+			out = append(out, c.Conflict)
+		}
+	}
+	return out
+}
+
+// suspect is a claim that may be a conflict, reported or not.
+func (s *strangers) suspect() (Conflict, bool) {
+	if len(s.claims) == 0 {
+		return Conflict{}, false
+	}
+	return s.claims[0].Conflict, true
+}
+
+// defend tells whether to announce the addresses against a stranger's claim (RFC 5227 section 2.4 (c)):
+// not more often than every DEFEND_INTERVAL, because two hosts that both defended at once would never end.
+func (s *strangers) defend(now time.Time) bool {
+	if !s.defended.IsZero() && now.Sub(s.defended) < defendEvery {
+		return false
+	}
+	s.defended = now
+	return true
+}

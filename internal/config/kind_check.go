@@ -1,0 +1,62 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// listedURL is checkURL without a way to switch the check off.
+func listedURL() kind[string] {
+	k := checkURL()
+	simple := k.parse
+	k.name = "url"
+	k.parse = func(s string) (string, error) {
+		if s == noCheck {
+			return "", fmt.Errorf("%s, want an http or https URL such as https://127.0.0.1:6443/readyz", s)
+		}
+		return simple(s)
+	}
+	return k
+}
+
+// endpoint reads host:port.
+func endpoint() kind[string] {
+	return text("host:port", func(s string) error {
+		host, port, err := net.SplitHostPort(s)
+		n, bad := strconv.ParseUint(port, 10, 16)
+		if err != nil || bad != nil || n == 0 || host == "" || strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return fmt.Errorf("%s, want host:port such as 127.0.0.1:5432", show(s))
+		}
+		return nil
+	})
+}
+
+// words binds a list in which the same may stand twice, as in a command line.
+func words(at func(target) *[]string) binding {
+	return binding{
+		kind: "text", tags: []string{tagString}, list: true,
+		schema: map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+		assign: func(t target, raw []string) error {
+			for _, s := range raw {
+				if strings.ContainsRune(s, 0) {
+					return errors.New("a NUL within, want text")
+				}
+			}
+			*at(t) = slices.Clone(raw)
+			return nil
+		},
+		format: func(t target) []string { return *at(t) },
+	}
+}
+
+// userName reads a user's name, or numbers, which need no quotes.
+func userName() kind[string] {
+	k := pattern("user", `^([a-z_][-a-z0-9_.]{0,31}|[0-9]{1,10}(:[0-9]{1,10})?)$`, "a user's name, its id, or ids of user and group as 65534:65534")
+	k.tags = append(k.tags, tagInt)
+	k.schema = map[string]any{"type": []string{"string", "integer"}}
+	return k
+}

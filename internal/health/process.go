@@ -1,0 +1,140 @@
+package health
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processProber looks for a process by the name of its program.
+type processProber struct {
+	name     string
+	proc     string // "/proc"
+	last     int    // the process that was found last; 0: none
+	watched  bool
+	lifeline *lifeline
+	call     patient[Result]
+}
+
+var _ Watcher = (*processProber)(nil)
+
+// Process makes the Prober of a process: healthy while one runs whose program has that name (the last element of its first
+// argument, or what the kernel calls it). Its end is an event, and definite. Only processes of this PID namespace are seen.
+// Without watch its end is seen by the next probe.
+func Process(name string, watch bool) Prober {
+	return &processProber{name: name, proc: "/proc", watched: watch, lifeline: newLifeline()}
+}
+
+// Watch implements [Watcher].
+func (p *processProber) Watch(ctx context.Context, changed func()) (wait func()) {
+	if !p.watched {
+		return func() {}
+	}
+	return p.lifeline.watch(ctx, changed)
+}
+
+// Probe implements [Prober]. The arguments of a process that hangs in the kernel cannot be read.
+func (p *processProber) Probe(ctx context.Context) Result {
+	r, err := p.call.do(ctx, func() Result { return p.look(ctx) })
+	if err != nil {
+		return Result{Outcome: Fail, Reason: "list the processes: " + err.Error()}
+	}
+	return r
+}
+
+// look asks the process that was found last first: to look through all of them is dear.
+func (p *processProber) look(ctx context.Context) Result {
+	if p.last == 0 || !p.is(p.last) {
+		pid, err := p.find(ctx)
+		if err != nil {
+			return Result{Outcome: Fail, Reason: brief(err)}
+		}
+		if p.last = pid; pid == 0 {
+			p.lifeline.drop(false)
+			return Result{
+				Outcome: Down, Reason: "no process " + p.name,
+				Hint: "a pod sees only its own processes, unless it has hostPID",
+			}
+		}
+	}
+	p.hold()
+	return Result{Outcome: Pass, Reason: fmt.Sprintf("process %d", p.last)}
+}
+
+// hold keeps a handle on the process, where the kernel gives one.
+func (p *processProber) hold() {
+	now := time.Now()
+	if !p.lifeline.wanted(now) {
+		return
+	}
+	if f, err := openProcess(p.last); err == nil {
+		p.lifeline.adopt(f, now)
+	}
+}
+
+func (p *processProber) find(ctx context.Context) (pid int, err error) {
+	dir, err := os.Open(p.proc)
+	if err != nil {
+		return 0, fmt.Errorf("list the processes: %w", plain(err))
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return 0, fmt.Errorf("list the processes: %w", plain(err))
+	}
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && p.is(pid) {
+			return pid, nil
+		}
+		if ctx.Err() != nil {
+			return 0, fmt.Errorf("list the processes: %w", ctx.Err())
+		}
+	}
+	return 0, nil
+}
+
+// is tells whether a process runs and has the name. A kernel thread has no arguments, nor has a process that has ended and is
+// not waited for.
+func (p *processProber) is(pid int) bool {
+	dir := filepath.Join(p.proc, strconv.Itoa(pid))
+	args, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	if err != nil || len(args) == 0 {
+		return false
+	}
+	first, _, _ := bytes.Cut(args, []byte{0})
+	if filepath.Base(string(first)) == p.name {
+		return true
+	}
+	const kernelMost = 15 // TASK_COMM_LEN without its NUL
+	comm, err := os.ReadFile(filepath.Join(dir, "comm"))
+	return err == nil && string(bytes.TrimSuffix(comm, []byte("\n"))) == p.name[:min(len(p.name), kernelMost)]
+}
+
+// processHandle becomes readable when its process ends.
+type processHandle struct{ *os.File }
+
+func openProcess(pid int) (*processHandle, error) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("open a handle on process %d: %w", pid, err)
+	}
+	return &processHandle{os.NewFile(uintptr(fd), "pidfd")}, nil
+}
+
+// Read waits for the end of the process, or of the handle; there is nothing to read.
+func (h *processHandle) Read([]byte) (int, error) {
+	raw, err := h.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	return 0, raw.Read(func(fd uintptr) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n != 0 || err != nil
+	})
+}

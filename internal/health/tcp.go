@@ -1,0 +1,72 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+)
+
+// tcpProber connects, and says nothing.
+type tcpProber struct {
+	address  string
+	timeout  time.Duration // for the reason only
+	dialer   net.Dialer
+	lifeline *lifeline // nil: none
+}
+
+var _ Watcher = (*tcpProber)(nil)
+
+// TCP makes the Prober of a TCP endpoint, such as "127.0.0.1:5432": it is healthy when it accepts connections. Of cfg it uses
+// the times, the counts and NoIdle.
+func TCP(address string, cfg Config) (Prober, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || port == "" {
+		return nil, fmt.Errorf("health: address %q, want host:port", address)
+	}
+	p := &tcpProber{address: address, timeout: cfg.withDefaults().Timeout, dialer: net.Dialer{KeepAlive: -1}}
+	if !cfg.NoIdle {
+		p.lifeline = newLifeline()
+	}
+	return p, nil
+}
+
+// Watch implements [Watcher].
+func (p *tcpProber) Watch(ctx context.Context, changed func()) (wait func()) {
+	if p.lifeline == nil {
+		return func() {}
+	}
+	return p.lifeline.watch(ctx, changed)
+}
+
+// Probe implements [Prober].
+func (p *tcpProber) Probe(ctx context.Context) Result {
+	conn, err := p.dialer.DialContext(ctx, "tcp", p.address)
+	if err != nil {
+		return p.failed(ctx, err)
+	}
+	if now := time.Now(); p.lifeline != nil && p.lifeline.wanted(now) {
+		p.lifeline.adopt(conn, now)
+	} else {
+		_ = conn.Close() // nothing was written
+	}
+	return Result{Outcome: Pass, Reason: "connected"}
+}
+
+func (p *tcpProber) failed(ctx context.Context, err error) Result {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		if p.lifeline != nil {
+			p.lifeline.drop(false)
+		}
+		return Result{Outcome: Down, Reason: "connection refused"}
+	case isTimeout(ctx, err):
+		if p.lifeline != nil {
+			p.lifeline.drop(true)
+		}
+		return Result{Outcome: Fail, Reason: fmt.Sprintf("timeout after %v connecting", p.timeout)}
+	}
+	return Result{Outcome: Fail, Reason: brief(err)}
+}

@@ -1,0 +1,126 @@
+package link
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// perBatch is how many requests are on their way at a time: their answers have to fit into a socket's ordinary receive buffer.
+const perBatch = 100
+
+// AddAll is Add for many addresses, in a fraction of the time. One that is refused does not keep the others back; the error then names the
+// first, and says how many there are.
+func (h *Handle) AddAll(index int, ps []netip.Prefix, valid time.Duration) error {
+	seconds, err := lifetime(valid)
+	if err != nil {
+		return fmt.Errorf("link: add %d addresses to interface %d: %w", len(ps), index, err)
+	}
+	return h.all("add %s to interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
+		return h.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, []nl.NetlinkRequestData{addressMessage(index, p, h.mark, seconds)})
+	}, refusal)
+}
+
+// RemoveAll is Remove for many addresses.
+func (h *Handle) RemoveAll(index int, ps []netip.Prefix) error {
+	return h.all("remove %s from interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
+		return h.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, p)})
+	}, func(_ netip.Prefix, err error) error { return unlessGone(err) })
+}
+
+// all sends one request for each address and gathers what was refused.
+func (h *Handle) all(step string, index int, ps []netip.Prefix, request func(netip.Prefix) *nl.NetlinkRequest, read func(netip.Prefix, error) error) error {
+	for _, p := range ps {
+		if err := check(index, p); err != nil {
+			return fmt.Errorf("link: "+step, p, index, err)
+		}
+	}
+	var first error
+	refused := 0
+	for len(ps) > 0 {
+		part := ps[:min(perBatch, len(ps))]
+		ps = ps[len(part):]
+		requests := make([]*nl.NetlinkRequest, len(part))
+		for i, p := range part {
+			requests[i] = request(p)
+		}
+		answers, err := h.pipeline(requests)
+		if err != nil {
+			return fmt.Errorf("link: "+step, part[0], index, err)
+		}
+		for i, p := range part {
+			if err := read(p, answers[i]); err != nil {
+				if refused++; first == nil {
+					first = fmt.Errorf("link: "+step, p, index, err)
+				}
+			}
+		}
+	}
+	if refused > 1 {
+		return fmt.Errorf("%w (and %d more)", first, refused-1)
+	}
+	return first
+}
+
+// pipeline sends all requests in one message and returns the kernel's answer to each.
+func (h *Handle) pipeline(requests []*nl.NetlinkRequest) ([]error, error) {
+	s := h.route.Socket
+	s.Lock()
+	defer s.Unlock()
+	at := make(map[uint32]int, len(requests))
+	var b []byte
+	for i, r := range requests {
+		r.Seq = atomic.AddUint32(&h.route.Seq, 1)
+		at[r.Seq] = i
+		b = append(b, r.Serialize()...)
+	}
+	if err := unix.Sendto(s.GetFd(), b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil, fmt.Errorf("send to rtnetlink: %w", err)
+	}
+	answers := make([]error, len(requests))
+	for missing := len(requests); missing > 0; {
+		msgs, _, err := s.Receive()
+		if err != nil {
+			return nil, fmt.Errorf("receive from rtnetlink: %w", err)
+		}
+		for _, m := range msgs {
+			i, ours := at[m.Header.Seq]
+			if !ours || m.Header.Type != unix.NLMSG_ERROR || len(m.Data) < 4 {
+				continue // the answer to a request that nobody waits for any more
+			}
+			delete(at, m.Header.Seq)
+			missing--
+			if code := int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
+				answers[i] = unix.Errno(-code)
+			}
+		}
+	}
+	return answers, nil
+}
+
+// refusal reads the kernel's answer to a request to add p.
+func refusal(p netip.Prefix, err error) error {
+	switch {
+	case errors.Is(err, unix.ENODEV):
+		return ErrGone
+	case p.Addr().Is6() && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP)):
+		return ErrNoIPv6
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w (it takes CAP_NET_ADMIN)", err)
+	}
+	return err
+}
+
+// unlessGone reads its answer to a request to remove an address.
+func unlessGone(err error) error {
+	if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// vrrpLimits are further limits; zero means none.
+type vrrpLimits struct {
+	cpu         float64       // per cent of one core
+	rss         int64         // octets
+	answered    time.Duration // at worst
+	lastIsTaker bool          // the last announcement on the wire is the one of the node that holds
+}
+
+func (l vrrpLimits) over(results []*trial.Result) string {
+	for _, r := range results {
+		switch {
+		case l.cpu > 0 && r.CPU > l.cpu:
+			return fmt.Sprintf("OVER: CPU %.1f %%, limit %.1f", r.CPU, l.cpu)
+		case l.rss > 0 && r.RSS > l.rss:
+			return fmt.Sprintf("OVER: RSS %.1f MiB, limit %.1f", mib(r.RSS), mib(l.rss))
+		case l.answered > 0 && r.Answered > l.answered:
+			return fmt.Sprintf("OVER: all answered after %s ms, limit %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.answered))
+		case l.lastIsTaker && r.LastAnnouncer() != r.Taker:
+			return fmt.Sprintf("OVER: n%d announced last, n%d holds", r.LastAnnouncer(), r.Taker)
+		}
+	}
+	return ""
+}
+
+func mib(octets int64) float64 { return float64(octets) / (1 << 20) }
+
+// note gathers the figures that have no column: the worst CPU and RSS, and what
+// the runs themselves say.
+func note(results []*trial.Result) string {
+	var cpu float64
+	var rss int64
+	var parts []string
+	for _, r := range results {
+		cpu, rss = max(cpu, r.CPU), max(rss, r.RSS)
+		if r.Note != "" && !slices.Contains(parts, r.Note) {
+			parts = append(parts, r.Note)
+		}
+	}
+	if cpu > 0 {
+		parts = append(parts, fmt.Sprintf("CPU %.1f %%", cpu))
+	}
+	if rss > 0 {
+		parts = append(parts, fmt.Sprintf("RSS %.1f MiB", mib(rss)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// sharedVRID opens a group on a VRID that a sender of junk can know.
+func sharedVRID(cfg trial.Config) func(*lab.Host) (*trial.Group, error) {
+	return func(h *lab.Host) (*trial.Group, error) { return trial.OpenMixed(h, cfg) }
+}
+
+// vrrpCases is what the protocol promises: after a heal, under loss and junk,
+// with many instances, starved, and beside other routers.
+func vrrpCases() []benchCase {
+	return slices.Concat(healCases(), lossCases(), junkCases(), manyCases(), mixedCases(), []benchCase{
+		{
+			name: "equal backups, node death", runs: 50, fault: trial.NodeDeath,
+			limits: limits{outageWorst: 450 * ms, vrrpLimits: vrrpLimits{lastIsTaker: true}},
+		},
+		{name: "10 ms, short tasks on both cores", runs: 1, fault: trial.Starved(4, 5*time.Minute), config: trial.Config{Interval: 10 * ms, Product: trial.Beside{}}},
+	})
+}
+
+// healCases cut the holder off for 10 s. With equal priorities both the lowest
+// address, which yields, and the highest, which stays, are cut off.
+func healCases() []benchCase {
+	ranked := []int{200, 150, 100}
+	far := lab.Config{OffLink: true}
+	var cases []benchCase
+	for _, c := range []struct {
+		interval time.Duration
+		runs     int
+	}{{100 * ms, 20}, {time.Second, 10}} {
+		promised := limits{outageWorst: 50 * ms, two: c.interval + 20*ms}
+		name := func(what string) string { return fmt.Sprintf("heal after 10 s, %s, %v", what, c.interval) }
+		cases = append(
+			cases,
+			benchCase{name: name("200/150/100"), runs: c.runs, fault: trial.Heal(10*time.Second, 0), config: trial.Config{Interval: c.interval, Priorities: ranked, Lab: far}, limits: promised},
+			benchCase{name: name("equal, low address cut off"), runs: c.runs, fault: trial.Heal(10*time.Second, 1), config: trial.Config{Interval: c.interval, Lab: far}, limits: promised},
+			benchCase{name: name("equal, high address cut off"), runs: c.runs, fault: trial.Heal(10*time.Second, 3), config: trial.Config{Interval: c.interval, Lab: far}, limits: promised},
+			benchCase{name: name("200/150/100"), runs: 5, fault: trial.Heal(10*time.Second, 0), config: trial.Config{Interval: c.interval, Priorities: ranked, Lab: far, Product: trial.Keepalived{}}},
+		)
+	}
+	return cases
+}
+
+func lossCases() []benchCase {
+	var cases []benchCase
+	for percent, worst := range map[int]time.Duration{20: 150 * ms, 40: 400 * ms} {
+		name := fmt.Sprintf("%d %% of protocol 112 lost, 60 s", percent)
+		cases = append(
+			cases,
+			benchCase{name: name, runs: 5, fault: trial.Lossy(percent, time.Minute), limits: limits{outageWorst: worst}},
+			benchCase{name: name, runs: 2, fault: trial.Lossy(percent, time.Minute), config: trial.Config{Product: trial.Keepalived{}}},
+		)
+	}
+	slices.SortFunc(cases, func(a, b benchCase) int { return strings.Compare(a.name, b.name) })
+	return cases
+}
+
+func junkCases() []benchCase {
+	var cases []benchCase
+	for _, kind := range append(trial.JunkKinds(), trial.JunkMixed) {
+		cases = append(cases, benchCase{
+			name: "20,000 junk packets/s, " + kind, runs: 1, fault: trial.Junk(kind, 20_000, 20*time.Second), open: sharedVRID(trial.Config{}),
+			limits: limits{outageWorst: 20 * ms, takeovers: noTakeover, vrrpLimits: vrrpLimits{cpu: 15}},
+		})
+	}
+	for _, kind := range trial.Attacks() {
+		cases = append(cases, benchCase{
+			name: "with a key, 1,000/s: " + kind, runs: 1, fault: trial.Attack(kind, 10*time.Second), open: sharedVRID(trial.Config{Product: trial.Keyed{}}),
+			limits: limits{outageWorst: 20 * ms, takeovers: noTakeover},
+		})
+	}
+	return cases
+}
+
+func manyCases() []benchCase {
+	open := func(run trial.Runner) func(*lab.Host) (*trial.Group, error) {
+		return func(h *lab.Host) (*trial.Group, error) { return trial.OpenMany(h, run, 255, time.Second) }
+	}
+	promised := limits{vrrpLimits: vrrpLimits{cpu: 3, rss: 40 << 20, answered: 3700 * ms}}
+	return []benchCase{
+		{name: "255 instances, 1 s", runs: 2, fault: trial.ManyDie(20 * time.Second), open: open(trial.RunKeepvip), limits: promised},
+		{name: "255 instances, 1 s", runs: 2, fault: trial.ManyDie(20 * time.Second), open: open(trial.RunKeepalived), config: trial.Config{Product: trial.Keepalived{}}},
+	}
+}
+
+// mixedCases replace a group of keepalived by keepvip and back. Takeovers are
+// those of all six replacements: two at each of the holder's.
+func mixedCases() []benchCase {
+	guide := trial.KubeadmGuide(trial.RunKeepalived)
+	return []benchCase{{
+		name: "kubeadm guide's group replaced and back", runs: 3, config: guide, open: sharedVRID(guide), fault: trial.ReplaceAll,
+		limits: limits{outageWorst: 800 * ms, two: 20 * ms, takeovers: 4},
+	}}
+}

@@ -1,0 +1,60 @@
+package lab
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Forgery describes a VRRP packet to send by hand, good or bad. The zero
+// values of the fields from TTL on make a good one.
+type Forgery struct {
+	Source    netip.Addr
+	Version   int // 2 or 3
+	VRID      int
+	Priority  int
+	Interval  time.Duration
+	Addresses []netip.Addr
+	Auth      [8]byte // VRRPv2
+	AuthType  byte
+
+	TTL       byte // 0 = 255
+	FlipSum   bool // a checksum that is wrong by one bit
+	Cut       int  // octets missing at the end
+	CountDiff int  // added to the count of addresses
+}
+
+// Forge builds the Ethernet frame of a packet to the VRRP group as the peer
+// would send it. The checksum of version 3 covers the pseudo-header.
+func (p *Peer) Forge(f Forgery) []byte {
+	group := netip.MustParseAddr("224.0.0.18")
+	mac := net.HardwareAddr{0x01, 0, 0x5e, 0, 0, 0x12}
+	if f.Source.Is6() {
+		group, mac = netip.MustParseAddr("ff02::12"), net.HardwareAddr{0x33, 0x33, 0, 0, 0, 0x12}
+	}
+	b := []byte{byte(f.Version)<<4 | 1, byte(f.VRID), byte(f.Priority), byte(len(f.Addresses) + f.CountDiff)}
+	if f.Version == 2 {
+		b = append(b, f.AuthType, byte(f.Interval/time.Second))
+	} else {
+		b = binary.BigEndian.AppendUint16(b, uint16(f.Interval/(10*time.Millisecond)))
+	}
+	b = append(b, 0, 0)
+	for _, a := range f.Addresses {
+		b = append(b, a.AsSlice()...)
+	}
+	sum := pseudoChecksum(f.Source, group, protoVRRP, b)
+	if f.Version == 2 {
+		sum = ^sum16(0, b)
+		b = append(b, f.Auth[:]...)
+	}
+	if f.FlipSum {
+		sum ^= 0x0100
+	}
+	binary.BigEndian.PutUint16(b[6:], sum)
+	ttl := f.TTL
+	if ttl == 0 {
+		ttl = 255
+	}
+	return ipFrame(ends{fromMAC: p.MAC, toMAC: mac}, f.Source, group, protoVRRP, ttl, b[:len(b)-f.Cut])
+}

@@ -1,0 +1,89 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Recording keeps whole VRRP frames as nodes sent them, for other programs to
+// read and for replays.
+type Recording struct {
+	capture *capture
+	frames  []RecordedFrame // owned by the capture until Stop
+}
+
+// RecordedFrame is one Ethernet frame that came out of a node.
+type RecordedFrame struct {
+	At   time.Duration // since [Host.Open]
+	Node int
+	Data []byte
+}
+
+// Record starts to keep every frame of protocol 112 that a node sends.
+func (l *Lab) Record() (*Recording, error) {
+	r := &Recording{capture: &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}}
+	if err := r.capture.learnPorts(); err != nil {
+		return nil, err
+	}
+	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(onlyVRRP()))
+	if err != nil {
+		return nil, err
+	}
+	r.capture.fd, r.capture.raw = fd, r.note
+	go r.capture.run()
+	return r, nil
+}
+
+func (r *Recording) note(frame []byte, at time.Duration, node int) {
+	r.frames = append(r.frames, RecordedFrame{At: at, Node: node, Data: bytes.Clone(frame)})
+}
+
+// Stop ends the recording and returns the frames in the order of arrival.
+func (r *Recording) Stop() []RecordedFrame {
+	r.capture.finish()
+	return r.frames
+}
+
+// WritePCAP writes frames to a file that tshark and tcpdump read (the classic
+// format, link type Ethernet); instants count from 1970.
+func WritePCAP(path string, frames []RecordedFrame) error {
+	const ethernet = 1
+	b := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	b = binary.LittleEndian.AppendUint16(b, 2)
+	b = binary.LittleEndian.AppendUint16(b, 4)
+	b = append(b, make([]byte, 8)...)
+	b = binary.LittleEndian.AppendUint32(b, 65535)
+	b = binary.LittleEndian.AppendUint32(b, ethernet)
+	for _, f := range frames {
+		b = binary.LittleEndian.AppendUint32(b, uint32(f.At/time.Second))
+		b = binary.LittleEndian.AppendUint32(b, uint32(f.At%time.Second/time.Microsecond))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Data)))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Data)))
+		b = append(b, f.Data...)
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		return fmt.Errorf("lab: write a capture: %w", err)
+	}
+	return nil
+}
+
+// onlyVRRP passes protocol 112 over both families.
+func onlyVRRP() []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 12, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: 3},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 5},
+		bpf.LoadAbsolute{Off: etherHeader + 9, Size: 1},
+		bpf.Jump{Skip: 1},
+		bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipFalse: 1},
+		bpf.RetConstant{Val: 0xffff},
+		bpf.RetConstant{Val: 0},
+	}
+}

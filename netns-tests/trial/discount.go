@@ -1,0 +1,52 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// discount leaves out of a long run what followed from a starved machine: an
+// outage or a takeover within a down interval after an ordinary process had
+// stood still for more than an interval. The note tells what was left out.
+func (g *Group) discount(res *Result) {
+	s := g.Settings[0]
+	starving := func(from, to time.Duration) bool {
+		return res.Report.Starving(from-s.downInterval()-s.Interval, to, s.Interval)
+	}
+	outages, takeovers := 0, 0
+	res.Outage, res.Takeovers = 0, 0
+	for _, stream := range res.Report.Streams {
+		for _, o := range stream.Outages {
+			switch {
+			case o.End <= res.FaultAt:
+			case starving(o.At, o.End):
+				outages++
+			default:
+				res.Outage = max(res.Outage, o.Length)
+			}
+		}
+	}
+	for _, b := range res.Report.Binds {
+		switch {
+		case !b.Added || b.Address != g.Addresses[0] || b.At < res.FaultAt:
+		case starving(b.At, b.At):
+			takeovers++
+		default:
+			res.Takeovers++
+		}
+	}
+	res.Stall = res.Report.StallIn(res.FaultAt, res.Report.Ended)
+	if outages+takeovers > 0 {
+		res.addNote("left out for a starved machine (up to %s ms): %d outages, %d takeovers", lab.Milliseconds(max(res.Report.OrdinaryStall, res.Stall)), outages, takeovers)
+		res.Stall = 0 // it is in the figures already
+	}
+}
+
+func (r *Result) addNote(format string, args ...any) {
+	if r.Note != "" {
+		r.Note += ", "
+	}
+	r.Note += fmt.Sprintf(format, args...)
+}

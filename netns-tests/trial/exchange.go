@@ -1,0 +1,168 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Exchange is a fixed course of two daemons that run the same virtual routers,
+// one with a low and one with a high priority, through every way in which one
+// takes over from the other.
+type Exchange struct {
+	Low, High Runner
+	Routers   []Router      // Priority is set by the exchange
+	Margin    time.Duration // what starting a daemon and a busy machine may add to each step
+}
+
+// The priorities of an exchange.
+const (
+	LowPriority  = 100
+	HighPriority = 150
+)
+
+// Step is one event of an exchange: who advertises a router from then on, and
+// within which time of the protocol.
+type Step struct {
+	Name   string
+	At     time.Duration
+	End    time.Duration
+	Holder func(r Router) int // node that advertises at End
+	// Within is the protocol's time from At to the first advertisement of a
+	// holder that is new.
+	Within func(r Router) time.Duration
+}
+
+// Run goes through the exchange on a lab with two nodes: the low router is on
+// the first. The report has the marks and advertisements that the steps speak of.
+func (e Exchange) Run(l *lab.Lab, cfg lab.MeasureConfig) ([]Step, *lab.Report, error) {
+	m, err := l.Measure(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	steps, err := e.course(l, m)
+	return steps, m.Stop(), err
+}
+
+func (e Exchange) course(l *lab.Lab, m *lab.Measurement) ([]Step, error) {
+	low, high := l.Nodes[0], l.Nodes[1]
+	var lowProc, highProc *lab.Process
+	start := func(p **lab.Process, n *lab.Node, run Runner, priority int) func() error {
+		return func() (err error) {
+			*p, err = run(n, e.ranked(priority)...)
+			return err
+		}
+	}
+	die := func(n *lab.Node) func() error {
+		return func() error {
+			_, err := n.PowerOff()
+			return err
+		}
+	}
+	startLow, startHigh := start(&lowProc, low, e.Low, LowPriority), start(&highProc, high, e.High, HighPriority)
+	always := func(n *lab.Node) func(Router) int { return func(Router) int { return n.ID } }
+	preempted := func(r Router) int {
+		if r.NoPreempt {
+			return low.ID
+		}
+		return high.ID
+	}
+	boot := func(n *lab.Node, then func() error) func() error {
+		return func() error {
+			if err := n.PowerOn(); err != nil {
+				return err
+			}
+			return then()
+		}
+	}
+	down := func(priority int) func(Router) time.Duration {
+		return func(r Router) time.Duration { r.Priority = priority; return r.DownInterval() }
+	}
+	course := []struct {
+		Step
+		do   func() error
+		wait func(Router) time.Duration
+	}{
+		{Step{Name: "the low one starts alone", Holder: always(low), Within: down(LowPriority)}, startLow, down(LowPriority)},
+		{Step{Name: "the high one joins", Holder: preempted, Within: down(HighPriority)}, startHigh, down(HighPriority)},
+		{Step{Name: "the low one dies", Holder: always(high), Within: down(HighPriority)}, die(low), down(HighPriority)},
+		{Step{Name: "the low one is back", Holder: always(high)}, boot(low, startLow), down(LowPriority)},
+		{
+			Step{Name: "the high one is stopped", Holder: always(low), Within: func(r Router) time.Duration { r.Priority = LowPriority; return r.SkewTime() }},
+			func() error { return terminate(highProc) }, func(r Router) time.Duration { r.Priority = LowPriority; return r.SkewTime() + r.Interval },
+		},
+		{Step{Name: "the high one joins again", Holder: preempted, Within: down(HighPriority)}, startHigh, down(HighPriority)},
+		{Step{Name: "the high one dies", Holder: always(low), Within: down(LowPriority)}, die(high), down(LowPriority)},
+	}
+	var steps []Step
+	for _, c := range course {
+		longest := time.Duration(0)
+		for _, r := range e.Routers {
+			longest = max(longest, c.wait(r))
+		}
+		c.At = m.Mark("%s", c.Name)
+		if err := c.do(); err != nil {
+			return nil, fmt.Errorf("trial: %s: %w", c.Name, err)
+		}
+		time.Sleep(longest + e.Margin)
+		c.End = m.Mark("%s: over", c.Name)
+		steps = append(steps, c.Step)
+	}
+	return steps, nil
+}
+
+func (e Exchange) ranked(priority int) []Router {
+	routers := make([]Router, len(e.Routers))
+	for i, r := range e.Routers {
+		r.Priority = priority
+		routers[i] = r
+	}
+	return routers
+}
+
+func terminate(p *lab.Process) error {
+	code, err := p.Terminate(5 * time.Second)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit status %d after SIGTERM: %s", code, p.Log())
+	}
+	return err
+}
+
+// Outcome is how one router fared in one step.
+type Outcome struct {
+	Holder   int           // node that advertised last before the end of the step, 0 if none
+	Alone    bool          // nobody else advertised once the holder had done so for half an interval
+	Takeover time.Duration // from the step's beginning to the first advertisement of a new holder, 0 if it is not new
+}
+
+// OutcomeOf reads a router's advertisements around a step.
+func (r Router) OutcomeOf(report *lab.Report, s Step) Outcome {
+	before, first, last := 0, map[int]time.Duration{}, map[int]time.Duration{}
+	o := Outcome{Alone: true}
+	for _, a := range report.Adverts {
+		if a.VRID != r.VRID || a.Priority == 0 || a.At > s.End {
+			continue
+		}
+		if a.At < s.At {
+			before = a.Node
+			continue
+		}
+		if _, seen := first[a.Node]; !seen {
+			first[a.Node] = a.At
+		}
+		last[a.Node], o.Holder = a.At, a.Node
+	}
+	if o.Holder != 0 && o.Holder != before {
+		o.Takeover = first[o.Holder] - s.At
+	}
+	if s.End-last[o.Holder] > 2*r.Interval {
+		o.Holder = 0
+	}
+	for node, at := range last {
+		if node != o.Holder && at > first[o.Holder]+r.Interval/2 && at > s.At+r.Interval {
+			o.Alone = false
+		}
+	}
+	return o
+}

@@ -1,0 +1,95 @@
+package trial
+
+import (
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Heal cuts the holder off silently for a while. The result counts from the
+// moment when the network is whole again: then two nodes are Active, and every
+// client has to end up with the one that stays.
+//
+// With from not 0 that node is made the holder first, so that with equal
+// priorities the lower address, which has to yield, can be the one cut off.
+func Heal(length time.Duration, from int) Fault {
+	return func(g *Group) (*Result, error) {
+		if err := g.makeHolder(from); err != nil {
+			return nil, err
+		}
+		cfg := lab.MeasureConfig{OffLink: g.Lab.OffLink != nil}
+		return g.run("heal after a partition", cfg, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			at, err := holder.CutPort()
+			if err != nil {
+				return at, err
+			}
+			m.MarkAt(at, "%s cut off", holder.Label)
+			time.Sleep(length)
+			at, err = holder.HealPort()
+			m.MarkAt(at, "%s reachable again", holder.Label)
+			time.Sleep(g.span() + 2*time.Second)
+			return at, err
+		})
+	}
+}
+
+// makeHolder lets the node take over by stopping the others and starting them
+// again; it must not have a lower priority than they.
+func (g *Group) makeHolder(id int) error {
+	if id == 0 || g.Lab.Nodes[id-1].Holds(g.Addresses[0]) {
+		return nil
+	}
+	for _, n := range g.Lab.Nodes {
+		if n.ID == id {
+			continue
+		}
+		if err := terminate(g.Daemon(n)); err != nil {
+			return err
+		}
+	}
+	if _, err := g.Settle(); err != nil {
+		return err
+	}
+	for _, n := range g.Lab.Nodes {
+		if n.ID == id {
+			continue
+		}
+		if err := g.Start(n); err != nil {
+			return err
+		}
+	}
+	_, err := g.Settle()
+	return err
+}
+
+// Lossy drops percent of all advertisements at the holder, in both directions,
+// for a while.
+func Lossy(percent int, length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		res, err := g.run("loss of advertisements", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			at := m.Mark("%d %% of protocol 112 lost at %s", percent, holder.Label)
+			if err := holder.LoseVRRP(percent, lab.Both); err != nil {
+				return at, err
+			}
+			time.Sleep(length)
+			err := holder.LoseNothing()
+			m.Mark("nothing lost at %s", holder.Label)
+			time.Sleep(g.span())
+			return at, err
+		})
+		if err == nil {
+			g.discount(res)
+		}
+		return res, err
+	}
+}
+
+// LastAnnouncer is the node whose announcement of the first address was the
+// last one on the wire, 0 if there was none after the fault.
+func (r *Result) LastAnnouncer() int {
+	seen := r.Report.AnnouncementsAfter(r.Report.Streams[0].Target, r.FaultAt)
+	if len(seen) == 0 {
+		return 0
+	}
+	return seen[len(seen)-1].Node
+}

@@ -1,0 +1,107 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// many is a product with one virtual router for each address, VRIDs from 1.
+type many struct {
+	run       Runner
+	addresses []netip.Addr
+}
+
+func (many) Name() string { return "many instances" }
+
+func (p many) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	routers := make([]Router, len(p.addresses))
+	for i, a := range p.addresses {
+		s.VRID, s.Addresses = i+1, []netip.Addr{a}
+		routers[i] = Router{Name: fmt.Sprintf("r%d", i+1), Settings: s}
+	}
+	return p.run(n, routers...)
+}
+
+// OpenMany opens a group of three nodes with so many virtual routers each, at
+// most 255. They have priorities 200/150/100; the group's addresses are only
+// the first, the middle and the last one, which stand for the others.
+func OpenMany(host *lab.Host, run Runner, count int, interval time.Duration) (*Group, error) {
+	p := many{run: run}
+	for i := range count {
+		p.addresses = append(p.addresses, netip.AddrFrom4([4]byte{10, 88, 0, byte(i + 1)}))
+	}
+	some := []netip.Addr{p.addresses[0], p.addresses[count/2], p.addresses[count-1]}
+	g, err := Prepare(host, Config{Product: p, Addresses: some, Priorities: []int{200, 150, 100}, Interval: interval})
+	if err != nil {
+		return nil, err
+	}
+	if err := g.startMany(); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Group) startMany() error {
+	if _, err := g.Lab.Client.Run("ip", "route", "add", "10.88.0.0/24", "dev", "eth0"); err != nil {
+		return err
+	}
+	for _, n := range g.Lab.Nodes {
+		if err := g.Start(n); err != nil {
+			return err
+		}
+	}
+	_, err := g.Settle()
+	return err
+}
+
+// ManyDie measures what the holder of many routers costs for a while, then lets
+// it die. Answered becomes the time until the last address is bound elsewhere.
+func ManyDie(idle time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		p, ok := g.Product.(many)
+		if !ok {
+			return nil, fmt.Errorf("trial: %s has not many instances", g.Product.Name())
+		}
+		var cpu float64
+		var rss int64
+		var victim *lab.Node
+		res, err := g.run("node death", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			victim = holder
+			before, began := g.cpu(), time.Now()
+			time.Sleep(idle)
+			cpu = float64(g.cpu()[holder.ID-1]-before[holder.ID-1]) / float64(time.Since(began)) * 100
+			var err error
+			if rss, err = g.Daemon(holder).RSS(); err != nil {
+				return 0, err
+			}
+			at, err := holder.PowerOff()
+			m.MarkAt(at, "%s dies", holder.Label)
+			time.Sleep(g.Settings[0].downInterval() + time.Second)
+			return at, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		res.CPU, res.RSS = cpu, rss
+		last, bound := time.Duration(0), 0
+		for _, a := range p.addresses {
+			for _, b := range res.Report.Binds {
+				if b.Added && b.Address == a && b.At >= res.FaultAt {
+					bound++
+					last = max(last, b.At-res.FaultAt)
+					break
+				}
+			}
+		}
+		res.Answered = last
+		res.Note = fmt.Sprintf("%d of %d addresses bound after %s ms", bound, len(p.addresses), lab.Milliseconds(last))
+		if bound < len(p.addresses) {
+			res.Answered = time.Hour // never
+		}
+		return res, g.reboot(victim)
+	}
+}

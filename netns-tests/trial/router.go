@@ -1,0 +1,169 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Flavor is what the VRRP routers of a group agree on besides [Settings].
+type Flavor struct {
+	Version   int          // 2 or 3, 0 = 3
+	Password  string       // VRRPv2 with authentication type 1, at most 8 octets
+	Peers     []netip.Addr // unicast to these addresses, the own one among them; none = multicast
+	NoPreempt bool
+}
+
+// Router is one virtual router of a daemon that may run several.
+type Router struct {
+	Name string
+	Settings
+	Flavor
+}
+
+// Runner starts a daemon with the given virtual routers on a node.
+type Runner func(n *lab.Node, routers ...Router) (*lab.Process, error)
+
+// PerNode is a product that runs another daemon on each node: a mixed group.
+type PerNode struct {
+	Runners []Runner // by node
+	Flavor  Flavor
+}
+
+// Name implements [Product].
+func (PerNode) Name() string { return "mixed group" }
+
+// Start implements [Product].
+func (p PerNode) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	return p.Runners[n.ID-1](n, Router{Name: "apiserver", Settings: s, Flavor: p.Flavor})
+}
+
+func (r Router) version() int {
+	if r.Version == 0 {
+		return 3
+	}
+	return r.Version
+}
+
+// others are the peers without the node itself, and its own address among
+// them: what daemons with a list per node want.
+func (r Router) others(n *lab.Node) (own netip.Addr, others []netip.Addr) {
+	for _, p := range r.Peers {
+		if p == n.Address || p == n.Addr6 {
+			own = p
+			continue
+		}
+		others = append(others, p)
+	}
+	return own, others
+}
+
+// DownInterval is the Active_Down_Interval of the router: RFC 9568 section 6.1,
+// and for version 2 with its skew of up to a second RFC 3768 section 6.1.
+func (r Router) DownInterval() time.Duration { return 3*r.Interval + r.SkewTime() }
+
+// SkewTime is the Skew_Time of the router.
+func (r Router) SkewTime() time.Duration {
+	base := r.Interval
+	if r.version() == 2 {
+		base = time.Second
+	}
+	return base * time.Duration(256-r.Priority) / 256
+}
+
+// RunKeepvip runs the built keepvip from one file; nothing follows a service.
+func RunKeepvip(n *lab.Node, routers ...Router) (*lab.Process, error) {
+	var b strings.Builder
+	b.WriteString("apiVersion: keepvip/v1\nkind: Config\nvips:\n")
+	for _, r := range routers {
+		fmt.Fprintf(&b, "- name: %s\n  addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n", r.Name, quoted(r.Addresses), n.NICs[0].Name, r.Priority)
+		fmt.Fprintf(&b, "  vrrp: {id: %d, version: %d, advertisementInterval: %v, preempt: %v, peers: [%s]", r.VRID, r.version(), r.Interval, !r.NoPreempt, quoted(r.Peers))
+		if r.Password != "" {
+			path, err := n.WriteFile("password."+r.Name, r.Password+"\n", 0o600)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, ", passwordFile: %q", path)
+		}
+		b.WriteString("}\n")
+	}
+	path, err := n.WriteFile("keepvip.yaml", b.String(), 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return Keepvip{}.Run(n, "--config", path)
+}
+
+// quoted lists addresses for YAML, where a bare IPv6 address means something else.
+func quoted(addrs []netip.Addr) string {
+	var parts []string
+	for _, a := range addrs {
+		parts = append(parts, fmt.Sprintf("%q", a))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// RunKeepalived runs Debian's keepalived.
+func RunKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "global_defs {\n router_id %s\n}\n", n.Label)
+	for _, r := range routers {
+		b.WriteString(r.keepalived(n))
+	}
+	conf, err := n.WriteFile("keepalived.conf", b.String(), 0o644)
+	if err != nil {
+		return nil, err
+	}
+	pids := []string{"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid")}
+	// A node that was powered off has left its pid files.
+	if _, err := n.Run("rm", "-f", pids[1], pids[3], pids[5]); err != nil {
+		return nil, err
+	}
+	args := append([]string{"keepalived", "--dont-fork", "--log-console", "--vrrp", "--use-file", conf}, pids...)
+	return n.Start("keepalived", append(args, "--config-id", n.Label)...)
+}
+
+// keepalived writes the router as keepalived's manual page says; "state
+// BACKUP" is what nopreempt needs and changes nothing otherwise.
+func (r Router) keepalived(n *lab.Node) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "vrrp_instance %s {\n state BACKUP\n interface %s\n virtual_router_id %d\n priority %d\n version %d\n advert_int %g\n", r.Name, n.NICs[0].Name, r.VRID, r.Priority, r.version(), r.Interval.Seconds())
+	if r.NoPreempt {
+		b.WriteString(" nopreempt\n")
+	}
+	if r.Password != "" {
+		fmt.Fprintf(&b, " authentication {\n  auth_type PASS\n  auth_pass %s\n }\n", r.Password)
+	}
+	if own, others := r.others(n); own.IsValid() {
+		// Without unicast_ttl, IPv6 leaves with the host's hop limit of 64.
+		fmt.Fprintf(&b, " unicast_ttl 255\n unicast_src_ip %s\n unicast_peer {\n%s }\n", own, lines("  ", others))
+	}
+	fmt.Fprintf(&b, " virtual_ipaddress {\n%s }\n}\n", lines("  ", r.Addresses))
+	return b.String()
+}
+
+func lines(indent string, addrs []netip.Addr) string {
+	var b strings.Builder
+	for _, a := range addrs {
+		fmt.Fprintf(&b, "%s%s\n", indent, prefix(a))
+	}
+	return b.String()
+}
+
+// NodeAddresses are the nodes' own addresses in the family of like, for
+// [Flavor.Peers].
+func NodeAddresses(l *lab.Lab, like netip.Addr) []netip.Addr {
+	var addrs []netip.Addr
+	for _, n := range l.Nodes {
+		own := n.Address
+		if like.Is6() {
+			own = n.Addr6
+		}
+		addrs = append(addrs, own)
+	}
+	return slices.Clip(addrs)
+}

@@ -1,0 +1,53 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// besideVIP is the address that keepalived keeps next to keepvip's.
+var besideVIP = netip.MustParseAddr("10.77.0.110")
+
+// Beside runs keepvip, and on the same nodes keepalived with an address and a
+// VRID of its own, so that both live through the same moments of the machine.
+type Beside struct{ Keepvip Keepvip }
+
+// Name implements [Product].
+func (Beside) Name() string { return "keepvip" }
+
+// Start implements [Product]; the process is keepvip's.
+func (b Beside) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	other := s
+	other.VRID, other.Addresses = 52, []netip.Addr{besideVIP}
+	if _, err := RunKeepalived(n, Router{Name: "beside", Settings: other}); err != nil {
+		return nil, err
+	}
+	return b.Keepvip.Start(n, s)
+}
+
+// Starved keeps every processor busy with short tasks for a while. Takeovers are
+// keepvip's; the note tells keepalived's.
+func Starved(perCPU int, length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		res, err := g.run("short tasks", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
+			at := m.Mark("%d loops of short tasks on every processor", perCPU)
+			p, err := g.Lab.Press(perCPU)
+			if err != nil {
+				return at, err
+			}
+			time.Sleep(length)
+			p.Release()
+			m.Mark("the short tasks end")
+			return at, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		res.Note = fmt.Sprintf("keepalived beside it: %d takeovers; ordinary process late by up to %s ms", res.Report.Takeovers(besideVIP, res.FaultAt), lab.Milliseconds(res.Report.OrdinaryStall))
+		res.Stall = 0 // the load is the point
+		return res, nil
+	}
+}

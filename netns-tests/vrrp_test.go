@@ -1,0 +1,137 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// openMixed opens a group whose nodes may run different daemons.
+func openMixed(t *testing.T, cfg trial.Config) *trial.Group {
+	t.Helper()
+	g, err := trial.OpenMixed(host, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { finish(t, g) })
+	return g
+}
+
+func TestKeepalivedGroupIsReplacedNodeByNodeAndBack(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := openMixed(t, trial.KubeadmGuide(trial.RunKeepalived))
+	for _, to := range []struct {
+		name string
+		run  trial.Runner
+	}{{"keepvip", trial.RunKeepvip}, {"keepalived", trial.RunKeepalived}} {
+		// The holder comes last, as careful people do it.
+		for _, id := range []int{2, 3, 1} {
+			n := g.Lab.Nodes[id-1]
+			t.Run(fmt.Sprintf("%s by %s", n.Label, to.name), func(t *testing.T) {
+				res := measure(t, g, func(g *trial.Group) (*trial.Result, error) { return g.Replace(n, to.name, to.run) })
+				assert.Equal(t, []*lab.Node{g.Lab.Nodes[0]}, g.Holders(), "the best holds in the end")
+				assert.LessOrEqual(t, res.Two, 100*time.Millisecond+res.Stall)
+				if res.Victim == 0 {
+					assert.Zero(t, res.Takeovers, "a backup's replacement moves nothing")
+					assert.Less(t, res.Outage, 20*time.Millisecond+res.Stall)
+					return
+				}
+				// One when it leaves, after the skew time, and one when the best is back.
+				assert.LessOrEqual(t, res.Takeovers, 3)
+				assert.Less(t, res.Outage, time.Second+res.Stall)
+			})
+		}
+	}
+}
+
+func TestPartitionHeals(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		priorities []int
+		from       []int // nodes that are cut off, one after the other
+	}{
+		{"priorities 200/150/100", []int{200, 150, 100}, []int{0}},
+		{"equal priorities", nil, []int{1, 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := open(t, trial.Config{Priorities: c.priorities, Lab: lab.Config{OffLink: true}})
+			for _, id := range c.from {
+				res := measure(t, g, trial.Heal(2*time.Second, id))
+				assert.Less(t, res.Outage, 150*time.Millisecond+res.Stall, "lost after the heal")
+				assert.Less(t, res.Two, 250*time.Millisecond+res.Stall, "two holders after the heal")
+				assert.Len(t, g.Holders(), 1)
+				for _, client := range []string{"c1", "c2"} {
+					assert.Equal(t, g.Holders()[0].ID, res.Report.Stream(client, lab.VIP4).Last, client)
+				}
+			}
+		})
+	}
+}
+
+func TestLossOfAdvertisements(t *testing.T) {
+	g := open(t, trial.Config{})
+	for percent, bound := range map[int]time.Duration{20: 300 * time.Millisecond, 40: 600 * time.Millisecond} {
+		res := measure(t, g, trial.Lossy(percent, 4*time.Second))
+		assert.Less(t, res.Outage, bound+res.Stall, "%d %%", percent)
+	}
+}
+
+func TestEqualBackupsTakeOverOnce(t *testing.T) {
+	g := open(t, trial.Config{})
+	for range 2 {
+		res := measure(t, g, trial.NodeDeath)
+		assert.Less(t, res.Outage, takeoverBound+res.Stall)
+		assert.Equal(t, res.Taker, res.LastAnnouncer(), "the last announcement on the wire")
+	}
+}
+
+func TestJunkMovesNothing(t *testing.T) {
+	g := prepare(t, trial.Config{})
+	for i, n := range g.Lab.Nodes {
+		g.Settings[i].VRID = 51
+		require.NoError(t, g.Start(n))
+	}
+	for _, kind := range []string{trial.JunkMixed, trial.JunkList} {
+		res := measure(t, g, trial.Junk(kind, 10_000, 2*time.Second))
+		t.Logf("%s: %s, CPU %.1f %%", kind, res.Note, res.CPU)
+		assert.Zero(t, res.Takeovers, kind)
+		assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall, kind)
+		assert.Less(t, res.CPU, 50.0, kind)
+	}
+}
+
+func TestForgeriesMoveNothingWithAKey(t *testing.T) {
+	g := openMixed(t, trial.Config{Product: trial.Keyed{}})
+	for _, kind := range trial.Attacks() {
+		res := measure(t, g, trial.Attack(kind, 2*time.Second))
+		t.Logf("%s: %s, CPU %.1f %%", kind, res.Note, res.CPU)
+		assert.Zero(t, res.Takeovers, kind)
+		assert.Less(t, res.Outage, 50*time.Millisecond, kind)
+	}
+}
+
+// The attacks are real: without a key they work.
+func TestForgeriesWorkWithoutAKey(t *testing.T) {
+	g := openMixed(t, trial.Config{})
+	res := measure(t, g, trial.Attack(trial.ForgedOwner, time.Second))
+	assert.Greater(t, res.Outage, 500*time.Millisecond)
+}
+
+// The figures for 255 instances are measured by cmd/bench.
+func TestManyInstances(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g, err := trial.OpenMany(host, trial.RunKeepvip, 64, time.Second)
+	require.NoError(t, err)
+	t.Cleanup(func() { finish(t, g) })
+	res := measure(t, g, trial.ManyDie(4*time.Second))
+	t.Logf("holder: CPU %.1f %%, RSS %.1f MiB; %s", res.CPU, float64(res.RSS)/(1<<20), res.Note)
+	assert.Less(t, res.Answered, 3700*time.Millisecond+500*time.Millisecond+res.Stall)
+	assert.Less(t, res.CPU, 30.0)
+	assert.Less(t, res.RSS, int64(60<<20))
+}
