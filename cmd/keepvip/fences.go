@@ -129,11 +129,14 @@ type groupFence struct {
 var _ agent.Fence = (*groupFence)(nil)
 
 func (g *groupFence) Hold() error    { return g.fence.Hold(g.id) }
+func (g *groupFence) Reopen() error  { return g.fence.Reopen(g.id) }
 func (g *groupFence) ShutIn() error  { return g.fence.Shut(g.id, link.Discovery|link.In) }
 func (g *groupFence) ShutOut() error { return g.fence.Shut(g.id, link.Out) }
 func (g *groupFence) Release() error { return g.fence.Release(g.id) }
 func (g *groupFence) Renewing() bool { return g.fence.Egress() }
 func (g *groupFence) Close() error   { return g.all.leave(g.index, g.fence, g.id) }
+
+func (g *groupFence) ShutDiscovery() error { return g.fence.Shut(g.id, link.Discovery) }
 
 func (g *groupFence) Renew(until time.Time) error { return g.fence.Renew(g.id, until) }
 

@@ -48,7 +48,7 @@ func (l *loop) adjust(ctx context.Context, in Instance) {
 	old := l.in
 	sameCheck := in.CheckID == old.CheckID
 	if sameCheck {
-		in.Check, in.Checked = old.Check, old.Checked
+		in.Check, in.Checked, in.Probe = old.Check, old.Checked, old.Probe
 	}
 	l.in = in
 	l.mu.Lock()
@@ -63,6 +63,7 @@ func (l *loop) adjust(ctx context.Context, in Instance) {
 	if l.elector == nil {
 		return
 	}
+	l.elector.SetProbe(in.Probe)
 	if in.Adjust != nil {
 		in.Adjust(l.elector, l.place)
 	}

@@ -200,6 +200,12 @@ func (e *fakeElector) decide(from, to election.State, holder netip.Addr) error {
 	return <-e.answers
 }
 
+// tell reports any change.
+func (e *fakeElector) tell(c election.Change) error {
+	e.changes <- c
+	return <-e.answers
+}
+
 // fakeSchedule is due at once, and then once a minute.
 type fakeSchedule struct {
 	next time.Time

@@ -20,6 +20,10 @@ func (l *loop) follow(c election.Change) error {
 	}
 	defer func() { l.meet(time.Now()) }()
 	switch {
+	case c.Passing == election.PassBegin:
+		return l.pass(c)
+	case c.Passing == election.PassEnd:
+		return l.passed(c)
 	case c.To == election.Active && c.From == election.Active:
 		return l.outlive(c)
 	case c.To == election.Active:
@@ -42,6 +46,7 @@ func (l *loop) take(c election.Change) error {
 	}
 	l.shared = true
 	l.note(c.To, c.Reason)
+	l.takenBack()
 	l.restartAnnouncing()
 	l.renewal = l.in.renewAfter(time.Now())
 	if l.fence != nil {
@@ -99,6 +104,10 @@ func (l *loop) stand(c election.Change) error {
 	if c.Holder.IsValid() || c.To == election.Initialize {
 		l.adopting = false
 	}
+	var err error
+	if c.To == election.Initialize {
+		err = l.passed(c)
+	}
 	l.settle(l.wanted(c.To))
 	if leftover && !l.adopting && l.fence != nil {
 		l.fence.release()
@@ -107,7 +116,7 @@ func (l *loop) stand(c election.Change) error {
 		l.note(c.To, c.Reason)
 	}
 	l.logChange(c)
-	return nil
+	return err
 }
 
 func (l *loop) logChange(c election.Change) {
@@ -130,7 +139,7 @@ func (l *loop) wanted(s election.State) holding {
 	switch {
 	case s == election.Active:
 		return holdBind
-	case l.adopting:
+	case l.adopting, l.passing:
 		return holdKeep
 	default:
 		return holdNone

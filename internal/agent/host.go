@@ -73,6 +73,11 @@ type Schedule interface {
 type Fence interface {
 	// Hold starts the guard, or goes on with it: within its time only a lease lets the addresses answer.
 	Hold() error
+	// ShutDiscovery stops ARP and neighbour discovery for the addresses and in their name, at once. Everything
+	// else goes on.
+	ShutDiscovery() error
+	// Reopen takes back what was shut.
+	Reopen() error
 	// ShutIn stops the addresses from hearing anything, at once.
 	ShutIn() error
 	// ShutOut stops anything from leaving in their name, at once.

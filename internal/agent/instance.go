@@ -31,6 +31,9 @@ type Instance struct {
 	Adjust func(e election.Elector, p Place)
 	// Check probes until ctx ends and reports the first verdict and every change; nil: always healthy.
 	Check func(ctx context.Context, report func(Verdict))
+	// Probe makes one fresh probe as Check does, and tells whether it passed; nil when Check is. It returns when
+	// ctx ends.
+	Probe func(ctx context.Context) bool
 	// CheckID names what Check does; a check with the same one is kept when the configuration changes.
 	CheckID string
 	// Checked is the newest verdict with its counters, for status; nil when Check is.

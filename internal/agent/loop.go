@@ -38,6 +38,7 @@ type loop struct {
 	place    Place
 	verdict  Verdict
 	insist   insistence
+	passing  bool      // the addresses are being passed on: they are here, but nobody is told so
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease
@@ -191,6 +192,7 @@ func (l *loop) term(ctx context.Context) error {
 func (l *loop) enter(p Place, e election.Elector) {
 	l.place, l.elector = p, e
 	l.fit()
+	e.SetProbe(l.in.Probe)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.view.place, l.view.elector = p, e

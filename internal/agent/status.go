@@ -65,6 +65,12 @@ type Member struct {
 	State     string     `json:"state"`
 	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node
 	Note      string     `json:"note,omitempty"`      // what is odd about it
+
+	// What it says itself, if it speaks more than VRRP.
+	Node    string `json:"node,omitempty"`
+	Version string `json:"version,omitempty"` // of its software
+	Fit     *bool  `json:"fit,omitempty"`
+	Unfit   string `json:"unfit,omitempty"` // why it is not fit
 }
 
 // Counters count since the instance was added; those of the election since its newest term began.
@@ -79,6 +85,8 @@ type Counters struct {
 	Announcements     uint64            `json:"announcements"`
 	AnnouncementFails uint64            `json:"announcementErrors"`
 	Restored          uint64            `json:"addressesRestored"`
+	Granted           uint64            `json:"granted"`  // takeovers that another node has granted
+	PassedOn          uint64            `json:"passedOn"` // times this node has granted
 	Terms             uint64            `json:"terms"`
 }
 
@@ -134,6 +142,7 @@ func (s *Status) add(e election.Status) {
 	c := &s.Counters
 	c.AdvertsSent, c.AdvertSendErrors = e.Counters.Sent, e.Counters.SendErrors
 	c.AdvertsReceived, c.AdvertsRejected = e.Counters.Received, e.Counters.Rejected
+	c.Granted, c.PassedOn = e.Counters.Granted, e.Counters.PassedOn
 	c.Transitions, c.Takeovers, c.Rivals = e.Counters.Transitions, e.Counters.Takeovers, e.Counters.Rivals
 }
 
@@ -142,6 +151,10 @@ func member(m election.Member) Member {
 	if !m.Self {
 		at := m.LastHeard
 		out.LastHeard = &at
+	}
+	if m.Speaks {
+		fit := m.Fit
+		out.Node, out.Version, out.Fit, out.Unfit = m.Node, m.Software, &fit, m.Unfit
 	}
 	return out
 }

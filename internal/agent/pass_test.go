@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// passing runs an instance with a fence up to the moment when it has begun to pass the addresses on.
+func passing(t *testing.T, kernel *fakeFence, fn func(t *testing.T, b *bench, e *fakeElector)) {
+	fenced := func(in *Instance) {
+		in.Lease = 290 * time.Millisecond
+		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+	}
+	run(t, nil, fenced, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		b.host.take()
+		kernel.take()
+		require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}))
+		fn(t, b, e)
+	})
+}
+
+func TestPassKeepsTheAddressUntilTheNextNodeHasIt(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		assert.Equal(t, []string{"shut discovery"}, kernel.take())
+		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		b.HostChanged()
+		time.Sleep(200 * time.Millisecond)
+		assert.Empty(t, b.host.take(), "neither removed nor announced")
+		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd}))
+		synctest.Wait()
+		assert.Equal(t, []string{"shut in", "shut out", "release"}, kernel.take())
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd}))
+		assert.Empty(t, b.host.take(), "again")
+	})
+}
+
+func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		synctest.Wait()
+		assert.Equal(t, []string{"shut discovery", "reopen", "hold"}, kernel.take())
+		assert.Contains(t, b.host.take(), "announce 2")
+	})
+}
+
+func TestPassEndsWithTheElection(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		require.NoError(t, e.decide(election.Backup, election.Initialize, netip.Addr{}))
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+	})
+}
+
+// What the kernel cannot shut in part goes as a whole, before another node may answer.
+func TestPassWithoutAFenceReleasesAtOnce(t *testing.T) {
+	for name, kernel := range map[string]*fakeFence{
+		"the kernel refuses":             {egress: true, fail: errors.New("refused")},
+		"there is no fence":              nil,
+		"the lease is renewed by nobody": {egress: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fenced := func(in *Instance) {
+				in.Lease = 20 * time.Millisecond
+				if kernel != nil {
+					in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+				}
+			}
+			run(t, nil, fenced, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+				b.host.take()
+				require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}))
+				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+			})
+		})
+	}
+}
