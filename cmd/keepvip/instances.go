@@ -17,6 +17,7 @@ import (
 
 // builder turns the configuration into instances.
 type builder struct {
+	kin    *kin
 	hubs   *hubs
 	fences *fences
 	log    *slog.Logger
@@ -71,12 +72,18 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, log)
+	known, quit, err := b.kin.join(v, p)
 	if err != nil {
-		leave()
+		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
+		known, quit = nil, func() {}
+	}
+	giveBack := func() { quit(); leave() }
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Members: known}, wire, log)
+	if err != nil {
+		giveBack()
 		return nil, nil, err
 	}
-	return e, leave, nil
+	return e, giveBack, nil
 }
 
 // routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other
@@ -120,6 +127,10 @@ func (b *builder) check(v config.VIP, in *agent.Instance) error {
 	in.CheckID = fmt.Sprintf("%+v", probed)
 	in.Check = func(ctx context.Context, report func(agent.Verdict)) {
 		c.Run(ctx, func(h health.Verdict) { report(verdictOf(h)) })
+	}
+	in.Probe = func(ctx context.Context) bool {
+		r, err := c.Fresh(ctx)
+		return err == nil && r.Outcome == health.Pass
 	}
 	in.Checked = func() agent.Verdict { return verdictOf(c.Verdict()) }
 	return nil

@@ -158,6 +158,12 @@ func fenceText(f agent.FenceStatus) string {
 
 func memberText(m agent.Member, now time.Time) string {
 	out := fmt.Sprintf("%s %s, priority %d", m.Address, m.State, m.Priority)
+	if m.Node != "" {
+		out = m.Node + " " + out
+	}
+	if m.Fit != nil && !*m.Fit && !m.Self {
+		out += ", not fit: " + m.Unfit
+	}
 	if m.Self {
 		return out + ", this node"
 	}
