@@ -70,6 +70,7 @@ func (x *exchange) machineConfig() membership.Config {
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.e.machine.Snapshot().ActiveAdverInterval)
 	c.Lease = Lease(r)
+	c.Passive = x.e.cfg.Seat != nil // instances of a group move together, by plain VRRP
 	return c
 }
 

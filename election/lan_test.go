@@ -197,6 +197,12 @@ func (m *member) stop() error {
 // start runs an elector on the lan until the test ends.
 func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *member {
 	t.Helper()
+	return l.startSeated(t, self, nil, change)
+}
+
+// startSeated runs one that is in a group.
+func (l *lan) startSeated(t *testing.T, self netip.Addr, seat *Seat, change func(*vrrp.Config)) *member {
+	t.Helper()
 	cfg := vrrp.Config{
 		Version: 3, VRID: 51, Priority: 100, Interval: interval, Preempt: true,
 		Source: self, Addresses: []netip.Addr{vip},
@@ -205,7 +211,7 @@ func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *m
 		change(&cfg)
 	}
 	wire := l.join(self)
-	vc := VRRPConfig{Router: cfg}
+	vc := VRRPConfig{Router: cfg, Seat: seat}
 	if l.talk {
 		vc.Members = l.meet(self)
 	}

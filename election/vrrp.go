@@ -24,6 +24,8 @@ type VRRPConfig struct {
 	Peers []netip.Addr
 	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone.
 	Members *MembersConfig
+	// Seat is the instance's place in a group; nil: it moves alone. With one, Router.Grouped is set.
+	Seat *Seat
 }
 
 // VRRP elects by VRRP advertisements (RFC 9568, RFC 3768).
@@ -57,6 +59,7 @@ var _ Elector = (*VRRP)(nil)
 
 // NewVRRP makes an elector on wire, which the caller closes after Run has returned.
 func NewVRRP(cfg VRRPConfig, wire Wire, log *slog.Logger) (*VRRP, error) {
+	cfg.Router.Grouped = cfg.Seat != nil
 	m, err := vrrp.NewMachine(cfg.Router)
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
@@ -77,6 +80,11 @@ func (e *VRRP) SetFitness(f Fitness) {
 	e.mu.Lock()
 	e.fitness = f
 	e.mu.Unlock()
+	e.wake()
+}
+
+// wake makes the elector look at its fitness, and at its group, again.
+func (e *VRRP) wake() {
 	select {
 	case e.fitted <- struct{}{}:
 	default:
@@ -104,6 +112,10 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 	e.report = report
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
+	if s := e.cfg.Seat; s != nil {
+		s.sit(e.wake)
+		defer s.rise()
+	}
 	e.applySpread(time.Now())
 	e.applyFitness(time.Now())
 	if e.out {
@@ -112,6 +124,7 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 	defer e.x.end()
 	done := ctx.Done()
 	for {
+		e.consult()
 		e.x.tell(time.Now())
 		if done == nil && e.x.departed(time.Now()) {
 			e.step(time.Now(), vrrp.Shutdown{})
@@ -248,10 +261,17 @@ func (e *VRRP) others() []netip.Addr {
 // applyFitness moves the machine to the newest fitness.
 func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Lock()
-	f := e.x.worsen(e.refusal.worsen(e.fitness))
+	f := e.refusal.worsen(e.fitness)
+	e.mu.Unlock()
+	f.Out = f.Out || e.refusal.pausing()
+	f = e.x.worsen(f)
+	if e.cfg.Seat != nil {
+		f = e.cfg.Seat.fit(f)
+	}
+	e.mu.Lock()
 	e.status.Fitness = f
 	e.mu.Unlock()
-	e.out = f.Out || e.refusal.pausing()
+	e.out = f.Out
 	if e.out {
 		e.step(now, vrrp.Shutdown{})
 		return
@@ -270,6 +290,7 @@ func effective(base uint8, f Fitness) uint8 {
 }
 
 func (e *VRRP) applyConfig(cfg vrrp.Config) {
+	cfg.Grouped = e.cfg.Seat != nil
 	e.cfg.Router = cfg
 	e.wire.SetAddresses(cfg.Addresses)
 	now := time.Now()

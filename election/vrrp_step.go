@@ -131,10 +131,11 @@ func (e *VRRP) count(add func(*Counters)) {
 }
 
 func (e *VRRP) publish() {
-	p := e.machine.Snapshot().Priority
+	s := e.machine.Snapshot()
+	e.tellGroup(s)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.status.Priority = p
+	e.status.Priority = s.Priority
 	e.status.Members = e.members.report(e.status.Members[:0], time.Now())
 }
 

@@ -33,7 +33,7 @@ type Confirmed struct {
 	Fit bool
 }
 
-// Reconfigure changes what can be changed without a new session: Software, Preempt, PreemptDelay, RecoverHold and Lease.
+// Reconfigure changes what can be changed without a new session: Software, Passive, Preempt, PreemptDelay, RecoverHold and Lease.
 type Reconfigure struct{ Config Config }
 
 // Expired says that the Deadline has passed. Too early, it does nothing.
@@ -86,6 +86,8 @@ type Config struct {
 	Software string
 	Session  uint64 // random, new for each Machine
 
+	// Passive tells and listens, but neither asks nor gives: the address cannot move without others.
+	Passive bool
 	// Preempt lets a node of higher priority ask a fit holder, after PreemptDelay.
 	Preempt      bool
 	PreemptDelay time.Duration

@@ -70,7 +70,7 @@ func (m *Machine) requested(now time.Time, r Received) {
 		m.repeat(now, a)
 		return
 	}
-	if m.self.State != Active || !r.Message.Facts.Fit || r.Message.Facts.State != Backup {
+	if m.self.State != Active || m.cfg.Passive || !r.Message.Facts.Fit || r.Message.Facts.State != Backup {
 		return
 	}
 	h := &m.holder

@@ -90,7 +90,7 @@ func (m *Machine) Members(now time.Time) []Member {
 // Successors tells whether another node is known that could take the address now.
 func (m *Machine) Successors(now time.Time) bool {
 	m.table.expire(now)
-	return slices.ContainsFunc(m.table.list, func(o Member) bool {
+	return !m.cfg.Passive && slices.ContainsFunc(m.table.list, func(o Member) bool {
 		return o.Facts.Fit && o.Facts.State == Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
 	})
 }

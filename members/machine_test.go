@@ -496,6 +496,18 @@ func TestMachineLetsAnotherTakerGoFirst(t *testing.T) {
 	assert.Equal(t, []string{"confirm 3"}, r.wait(110*ms))
 }
 
+func TestMachinePassive(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Passive = true })
+	r.self(Backup, true)
+	assert.Empty(t, r.hello(nodeB, other(Active, false)))
+	assert.False(t, r.m.Defers(r.now, nodeB))
+	assert.Len(t, r.m.Members(r.now), 1)
+	r.self(Active, false)
+	assert.Empty(t, r.request(nodeB, other(Backup, true), 1))
+	assert.Empty(t, r.wait(time.Second))
+	assert.False(t, r.m.Successors(r.now))
+}
+
 func TestMachineLeave(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Active, true)

@@ -21,6 +21,7 @@ type builder struct {
 	hubs   *hubs
 	fences *fences
 	log    *slog.Logger
+	groups groups
 	crowd  int // addresses of all instances
 }
 
@@ -33,6 +34,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
 		Crowd:          b.crowd,
+		Group:          v.Group,
 		VRID:           v.VRRP.ID,
 		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
 		Reset:          resetConnections,
@@ -78,7 +80,7 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 		known, quit = nil, func() {}
 	}
 	giveBack := func() { quit(); leave() }
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Members: known}, wire, log)
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Members: known, Seat: b.groups.seat(v)}, wire, log)
 	if err != nil {
 		giveBack()
 		return nil, nil, err

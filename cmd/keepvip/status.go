@@ -151,7 +151,11 @@ func checkText(c agent.CheckStatus, now time.Time) string {
 
 func fenceText(f agent.FenceStatus) string {
 	if f.Standing {
-		return "stands: the kernel ends this node's tenure if keepvip dies"
+		text := "stands: the kernel ends this node's tenure if keepvip dies"
+		if f.Repairs > 0 {
+			text += fmt.Sprintf(" (built anew %d times)", f.Repairs)
+		}
+		return text
 	}
 	return f.Reason
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ type fencer struct {
 	renewal renewal          // how the lease is renewed; never changes
 	pace    pace             // belongs to run
 	jobs    chan fenceJob
-	looks   chan struct{} // capacity 1: look at the fence now
+	looks   chan chan FenceStatus // look at the fence now, and tell
 	ended   chan struct{}
 
 	mu    sync.Mutex // guards what follows
@@ -50,7 +51,7 @@ type FenceStatus struct {
 func newFencer(f Fence, log *slog.Logger, tenure func() time.Time, lease time.Duration, held bool) *fencer {
 	fr := &fencer{
 		fence: f, log: log, tenure: tenure, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease},
-		jobs: make(chan fenceJob, maxJobs), looks: make(chan struct{}, 1), ended: make(chan struct{}),
+		jobs: make(chan fenceJob, maxJobs), looks: make(chan chan FenceStatus, maxJobs), ended: make(chan struct{}),
 		state: FenceStatus{Standing: true}, held: held,
 	}
 	if fr.renewal == tooFast {
@@ -77,9 +78,11 @@ func (f *fencer) run() {
 			}
 			f.work(j)
 		case <-tick.C:
-			f.check()
-		case <-f.looks:
-			f.check()
+			f.mend(f.check())
+		case seen := <-f.looks:
+			err := f.check()
+			seen <- f.seen() // what is broken, before it is mended
+			f.mend(err)
 		case <-renewals.C:
 			f.renew()
 		}
@@ -94,7 +97,9 @@ func (f *fencer) work(j fenceJob) {
 	} else {
 		f.debug(err)
 	}
-	f.setHeld(j.held)
+	if !errors.Is(err, errNoLease) {
+		f.setHeld(j.held)
+	}
 }
 
 // debug is for what no operator has to act on: the address goes, or its lifetime ends.
@@ -104,13 +109,18 @@ func (f *fencer) debug(err error) {
 	}
 }
 
-// check looks at the fence, and mends it while this node is entitled to the addresses.
-func (f *fencer) check() {
-	if !f.isHeld() || !time.Now().Before(f.tenure()) {
-		return
+// check looks at the fence while this node is entitled to the addresses.
+func (f *fencer) check() error {
+	if !f.isHeld() || f.renewal == tooFast || !time.Now().Before(f.tenure()) {
+		return nil
 	}
 	err := f.fence.Check()
 	f.note(err)
+	return err
+}
+
+// mend builds a broken fence anew.
+func (f *fencer) mend(err error) {
 	if err == nil {
 		return
 	}
@@ -148,7 +158,21 @@ func (f *fencer) setHeld(held bool) {
 	f.held = held
 }
 
+// status is how the fence is at this moment, or what was seen last if the kernel does not answer soon.
 func (f *fencer) status() FenceStatus {
+	if f.isHeld() {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case s := <-f.look():
+			return s
+		case <-timer.C:
+		}
+	}
+	return f.seen()
+}
+
+func (f *fencer) seen() FenceStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
@@ -157,11 +181,22 @@ func (f *fencer) status() FenceStatus {
 // hold starts the guard, or goes on with it. It does not wait.
 func (f *fencer) hold() { f.ask(fenceJob{do: f.begin, held: f.renewal != tooFast, tell: true}, 0) }
 
-// look makes the fencer look at the fence before its time. It does not wait.
-func (f *fencer) look() {
+// look makes the fencer look at the fence before its time, and tell how it is.
+func (f *fencer) look() <-chan FenceStatus {
+	seen := make(chan FenceStatus, 1)
 	select {
-	case f.looks <- struct{}{}:
+	case f.looks <- seen:
 	default:
+	}
+	return seen
+}
+
+func await(done <-chan struct{}, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
 	}
 }
 
@@ -182,12 +217,7 @@ func (f *fencer) ask(j fenceJob, wait time.Duration) {
 	if wait <= 0 {
 		return
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-j.done:
-	case <-timer.C:
-	}
+	await(j.done, wait)
 }
 
 // close waits until the fence is given back.

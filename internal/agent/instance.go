@@ -52,7 +52,8 @@ type Instance struct {
 	Schedule Schedule
 
 	// Shown in status and metrics.
-	VRID uint8
+	VRID  uint8
+	Group string // of instances that move together; empty: alone
 }
 
 // Verdict is what a health check found.

@@ -29,6 +29,9 @@ const (
 var errTooFast = errors.New("no fence: this kernel cannot renew the lease by itself (no nftables egress hook, Linux 5.16), and the " +
 	"advertisement interval is too short to do so for it (less than 100ms): the lifetime of the address alone ends the tenure of a dead process")
 
+// errNoLease: the guard was not started, because the lease that lets the address answer could not be.
+var errNoLease = errors.New("the lease of the fence could not be renewed")
+
 func renewalOf(byItself bool, lease time.Duration) renewal {
 	switch {
 	case byItself:
@@ -76,7 +79,7 @@ func (f *fencer) begin(fence Fence) error {
 		return errTooFast
 	case byTransaction:
 		if err := f.extend(); err != nil {
-			return err
+			return errors.Join(errNoLease, err)
 		}
 	}
 	return fence.Hold()

@@ -10,6 +10,7 @@ import (
 // Status is one instance as an operator sees it. Its JSON form is part of the command line's contract.
 type Status struct {
 	Name      string         `json:"name"`
+	Group     string         `json:"group,omitempty"` // of instances that move together
 	Addresses []netip.Prefix `json:"addresses"`
 	Interface string         `json:"interface"`
 	State     string         `json:"state"`  // initialize, backup or active
@@ -105,7 +106,7 @@ func (l *loop) status() Status {
 	v := l.view
 	l.mu.Unlock()
 	s := Status{
-		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID,
+		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID, Group: v.in.Group,
 		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Conflicts: append([]Conflict{}, v.conflicts...),
 		Counters: Counters{
 			Announcements: v.announcements, AnnouncementFails: v.announceErrs,

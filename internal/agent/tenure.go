@@ -31,8 +31,8 @@ func (l *loop) openFence() {
 		f, err := l.in.Fence(l.place, bound)
 		if err == nil {
 			l.fence = newFencer(f, l.log, l.elector.Tenure, l.in.Lease, bound)
-			if s := l.fence.status(); !s.Standing {
-				err = errors.New(s.Reason)
+			if l.fence.renewal == tooFast {
+				err = errTooFast
 			}
 		} else {
 			reason = errors.Join(errNoFence, err)
@@ -129,10 +129,5 @@ func (l *loop) resetConnections() {
 			l.log.Debug("connections not reset", "error", err)
 		}
 	}(l.in.Reset, l.in.hosts())
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
+	await(done, patience)
 }

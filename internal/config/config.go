@@ -29,6 +29,7 @@ type VIP struct {
 	// Addresses has at least one entry. The family of the first carries the election; the others are bound and released with it.
 	Addresses []netip.Prefix
 	Interface string // "": the one whose subnet contains the first address
+	Group     string // moves with the others of this name; "": alone
 	Election  Election
 	Priority  uint8 // 1..254
 	VRRP      VRRP

@@ -17,6 +17,7 @@ var samples = map[string]struct {
 }{
 	"name":                   {value: "registry"},
 	"vip":                    {value: "10.77.0.100/24,fd77::100"},
+	"group":                  {value: "edge"},
 	"interface":              {value: "bond0.7"},
 	"priority":               {value: "254"},
 	"vrid":                   {value: "255"},

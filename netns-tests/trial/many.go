@@ -75,7 +75,7 @@ func ManyDie(idle time.Duration) Fault {
 			time.Sleep(idle)
 			cpu = float64(g.cpu()[holder.ID-1]-before[holder.ID-1]) / float64(time.Since(began)) * 100
 			var err error
-			if rss, err = g.Daemon(holder).RSS(); err != nil {
+			if rss, err = g.Daemon(holder).TreeRSS(); err != nil {
 				return 0, err
 			}
 			at, err := holder.PowerOff()
@@ -89,6 +89,7 @@ func ManyDie(idle time.Duration) Fault {
 		res.CPU, res.RSS = cpu, rss
 		last, bound := time.Duration(0), 0
 		for _, a := range p.addresses {
+			before := bound
 			for _, b := range res.Report.Binds {
 				if b.Added && b.Address == a && b.At >= res.FaultAt {
 					bound++
@@ -96,12 +97,26 @@ func ManyDie(idle time.Duration) Fault {
 					break
 				}
 			}
+			if bound == before {
+				res.addNote("%s was not bound: %s", a, g.whereIs(a))
+			}
 		}
 		res.Answered = last
-		res.Note = fmt.Sprintf("%d of %d addresses bound after %s ms", bound, len(p.addresses), lab.Milliseconds(last))
+		res.addNote("%d of %d addresses bound after %s ms", bound, len(p.addresses), lab.Milliseconds(last))
 		if bound < len(p.addresses) {
 			res.Answered = time.Hour // never
 		}
 		return res, g.reboot(victim)
 	}
+}
+
+// whereIs lists the nodes that have an address now.
+func (g *Group) whereIs(a netip.Addr) string {
+	var on []string
+	for _, n := range g.Lab.Nodes {
+		if n.Holds(a) {
+			on = append(on, n.Label)
+		}
+	}
+	return fmt.Sprintf("now on %v", on)
 }
