@@ -16,6 +16,7 @@ type Machine struct {
 	self Self
 	left bool
 
+	proven bool // was fit before
 	tenure uint64
 	serial uint64 // of nonces and Confirms
 
@@ -104,6 +105,7 @@ func (m *Machine) setSelf(now time.Time, s Self) {
 		m.tenure++
 	}
 	m.self = s
+	m.proven = m.proven || s.Fit
 	m.holder.follow(s.State)
 	m.taker.follow(s.State)
 	m.hello.changed(now)
@@ -139,7 +141,7 @@ func (m *Machine) facts() Facts {
 	return Facts{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Tenure: m.tenure, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Reason: s.Reason, For: s.For, Lifetime: lifetime,
+		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, For: s.For, Lifetime: lifetime,
 	}
 }
 

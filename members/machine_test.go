@@ -100,7 +100,7 @@ func (r *rig) self(s State, fit bool) []string {
 }
 
 func other(s State, fit bool) Facts {
-	f := Facts{Group: group, State: s, Tenure: 3, Base: 100, Priority: 100, Fit: fit, Lifetime: lifetime}
+	f := Facts{Group: group, State: s, Tenure: 3, Base: 100, Priority: 100, Fit: fit, Proven: true, Lifetime: lifetime}
 	if !fit {
 		f.Priority = 1
 	}
@@ -350,6 +350,17 @@ func TestMachineWaitsAfterASpellInWhichAllWereIll(t *testing.T) {
 	}
 	r.hello(nodeB, other(Active, false))
 	assert.Equal(t, []string{"confirm 1"}, r.wait(1010*ms))
+}
+
+// A cluster that comes up: nobody was fit before.
+func TestMachineDoesNotWaitForTheFirstThatIsFit(t *testing.T) {
+	r := newRig(t, nil)
+	f := other(Active, false)
+	f.Proven = false
+	r.self(Backup, false)
+	r.hello(nodeB, f)
+	r.wait(2 * time.Second)
+	assert.Equal(t, []string{"confirm 1"}, r.self(Backup, true))
 }
 
 // The holder recovers last, but within recoverHold of the first: nothing moves.

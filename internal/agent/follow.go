@@ -21,7 +21,7 @@ func (l *loop) follow(c election.Change) error {
 	defer func() { l.meet(time.Now()) }()
 	switch {
 	case c.Passing == election.PassBegin:
-		return l.pass(c)
+		return l.passOn(c)
 	case c.Passing == election.PassEnd:
 		return l.passed(c)
 	case c.To == election.Active && c.From == election.Active:

@@ -7,10 +7,10 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
-// pass begins to pass the addresses on: nobody is told any more that they are here, but who knows it already is served
+// passOn begins to pass the addresses on: nobody is told any more that they are here, but who knows it already is served
 // until the next node has announced them. Where the kernel cannot keep the two apart, or not in time, the addresses go
 // at once: another node may answer as soon as this returns.
-func (l *loop) pass(c election.Change) error {
+func (l *loop) passOn(c election.Change) error {
 	l.insist.stop()
 	l.in.Schedule.Stop()
 	var err error
