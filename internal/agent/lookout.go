@@ -235,7 +235,7 @@ func (l *loop) fit() {
 	if l.elector == nil {
 		return
 	}
-	f := l.in.fitness(l.verdict)
+	f := l.drainedFitness(l.in.fitness(l.verdict))
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
 	}

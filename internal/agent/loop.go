@@ -29,6 +29,7 @@ type loop struct {
 	verdicts chan Verdict    // from the check
 	adjusts  chan Instance   // a new configuration that needs no new election
 	asks     chan chan error // announce now, please
+	drains   chan bool       // an operator has drained or resumed this node
 	stopped  chan struct{}   // closed when run has returned
 
 	shared   bool     // the addresses were bound here, or another holder was heard, since the start
@@ -38,6 +39,7 @@ type loop struct {
 	place    Place
 	verdict  Verdict
 	insist   insistence
+	drained  bool      // an operator wants this node to come last
 	passing  bool      // the addresses are being passed on: they are here, but nobody is told so
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
@@ -80,7 +82,7 @@ func newLoop(in Instance, host Host, log *slog.Logger) *loop {
 		name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		reports: make(chan reported), changed: make(chan struct{}, 1),
 		verdicts: make(chan Verdict), adjusts: make(chan Instance),
-		asks: make(chan chan error), stopped: make(chan struct{}),
+		asks: make(chan chan error), drains: make(chan bool), stopped: make(chan struct{}),
 	}
 	l.view = view{in: in, since: time.Now(), reason: "starting"}
 	l.beat.Store(time.Now().UnixNano())
@@ -127,6 +129,8 @@ func (l *loop) wait(ctx context.Context, why error) {
 			l.judge(v)
 		case ask := <-l.asks:
 			ask <- errNotHeld
+		case drained := <-l.drains:
+			l.drain(drained)
 		case <-l.beats.C:
 			l.alive()
 		}
@@ -182,6 +186,8 @@ func (l *loop) term(ctx context.Context) error {
 			l.adjust(ctx, in)
 		case ask := <-l.asks:
 			ask <- l.announceNow()
+		case drained := <-l.drains:
+			l.drain(drained)
 		case <-l.beats.C:
 			l.alive()
 			l.correct() // what failed before is tried again

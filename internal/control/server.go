@@ -18,6 +18,12 @@ type Backend struct {
 	Status   func() any                    // encoded as JSON
 	Announce func(names []string) error    // at once; no names: all
 	Reload   func() (summary any, _ error) // read the configuration again
+
+	// Handover passes addresses on, to one node if that is named; Drain makes the node one that comes last first, until
+	// Resume. No names: all. They return when it is done, or with an error when ctx has ended.
+	Handover func(ctx context.Context, names []string, to string) error
+	Drain    func(ctx context.Context, names []string) error
+	Resume   func(names []string) error
 }
 
 // Server serves the API on a unix socket.
@@ -118,7 +124,38 @@ func handler(b Backend) http.Handler {
 		}
 		answer(w, http.StatusOK, summary)
 	}))
+	mux.HandleFunc("POST "+PathHandover, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
+		return b.Handover(ctx, r.URL.Query()["vip"], r.URL.Query().Get("to"))
+	})))
+	mux.HandleFunc("POST "+PathDrain, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
+		return b.Drain(ctx, r.URL.Query()["vip"])
+	})))
+	mux.HandleFunc("POST "+PathResume, rootOnly(timed(func(_ context.Context, r *http.Request) error {
+		return b.Resume(r.URL.Query()["vip"])
+	})))
 	return mux
+}
+
+// timed answers with the outcome of a verb that may take as long as the asker has said.
+func timed(verb func(context.Context, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		limit := askTime
+		if text := r.URL.Query().Get("timeout"); text != "" {
+			d, err := time.ParseDuration(text)
+			if err != nil || d <= 0 || d > maxVerb {
+				answer(w, http.StatusBadRequest, Problem{Error: fmt.Sprintf("timeout %q, want more than 0s and at most %s", text, maxVerb)})
+				return
+			}
+			limit = d
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		if err := verb(ctx, r); err != nil {
+			answer(w, http.StatusConflict, problem(err))
+			return
+		}
+		answer(w, http.StatusOK, struct{}{})
+	}
 }
 
 func rootOnly(next http.HandlerFunc) http.HandlerFunc {
