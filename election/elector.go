@@ -18,10 +18,9 @@ type Elector interface {
 	// set before Run and from any goroutine, and it never blocks.
 	SetFitness(f Fitness)
 
-	// SetProbe says how to make one fresh probe of what this node's fitness comes from: it blocks until the
-	// result is there, or ctx ends, and tells whether the probe passed. nil: nothing is probed, and a node that is fit
-	// is fit. Safe from any goroutine.
-	SetProbe(probe func(ctx context.Context) bool)
+	// SetProbe says how to look afresh at what this node's fitness comes from: probe blocks until the result is there,
+	// at the latest until ctx ends. nil: what SetFitness has said is believed. Safe from any goroutine.
+	SetProbe(probe func(ctx context.Context) Fitness)
 
 	// Tenure is until when this node may answer for the address if nothing else happens: the end of the
 	// lease that its last advertisement began. It is zero while the node is not Active. Safe from any

@@ -52,7 +52,7 @@ type exchange struct {
 	begun   bool      // PassBegin was reported, and PassEnd was not
 
 	mu    sync.Mutex // guards what follows
-	probe func(context.Context) bool
+	probe func(context.Context) Fitness
 	list  []membership.Member
 }
 
@@ -142,14 +142,25 @@ func (x *exchange) tell(now time.Time) {
 }
 
 func (x *exchange) self() membership.Self {
-	s := x.e.machine.Snapshot()
-	x.e.mu.Lock()
-	f := x.e.status.Fitness
-	x.e.mu.Unlock()
+	s, f := x.e.machine.Snapshot(), x.fitness()
+	base := x.e.cfg.Router.Priority
 	return membership.Self{
-		State: membersState(s.State), Base: x.e.cfg.Router.Priority, Priority: s.Priority,
-		Fit: f.Less <= 0 && !f.Out && !x.e.out, Reason: f.Reason, For: x.leaving.wanted(),
+		State: membersState(s.State), Base: base, Priority: s.Priority,
+		Fit: f.fit(effective(base, f)), Reason: f.Reason, For: x.leaving.wanted(),
 	}
+}
+
+// fit tells whether a node of this fitness would be a good holder. One that is only less fit than it could be has the
+// priority to say so.
+func (f Fitness) fit(effective uint8) bool {
+	return !f.Out && (f.Less <= 0 || effective > illPriority)
+}
+
+// fitness is the one that the elector goes by.
+func (x *exchange) fitness() Fitness {
+	x.e.mu.Lock()
+	defer x.e.mu.Unlock()
+	return x.e.status.Fitness
 }
 
 func membersState(s vrrp.State) membership.State {
@@ -199,10 +210,15 @@ func (x *exchange) confirm(id uint64) {
 	x.mu.Lock()
 	probe := x.probe
 	x.mu.Unlock()
+	told := x.fitness()
 	x.probes.Go(func() {
 		ctx, cancel := context.WithTimeout(x.probing, probeTime)
 		defer cancel()
-		c := membership.Confirmed{ID: id, Fit: probe == nil || probe(ctx)}
+		c := membership.Confirmed{ID: id, Fit: true}
+		if probe != nil {
+			f := probe(ctx)
+			c.Fit = !f.Out && f.Less <= told.Less
+		}
 		select {
 		case x.confirmed <- c:
 		case <-x.probing.Done():
@@ -292,7 +308,7 @@ func (x *exchange) addresses() []netip.Addr {
 }
 
 // SetProbe implements Elector.
-func (e *VRRP) SetProbe(probe func(context.Context) bool) {
+func (e *VRRP) SetProbe(probe func(context.Context) Fitness) {
 	if e.x == nil {
 		return
 	}

@@ -146,13 +146,16 @@ func TestExchangeProbesFirst(t *testing.T) {
 		var passes atomic.Bool
 		var probes atomic.Int32
 		for _, o := range others {
-			o.SetProbe(func(ctx context.Context) bool {
+			o.SetProbe(func(ctx context.Context) Fitness {
 				probes.Add(1)
 				select {
 				case <-time.After(5 * time.Millisecond):
 				case <-ctx.Done():
 				}
-				return passes.Load()
+				if passes.Load() {
+					return Fitness{}
+				}
+				return sick
 			})
 		}
 		h.SetFitness(sick)
@@ -287,7 +290,7 @@ func TestHandoverThatNobodyAnswersTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		for _, o := range others {
-			o.SetProbe(func(context.Context) bool { return false })
+			o.SetProbe(func(context.Context) Fitness { return sick })
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()

@@ -148,7 +148,7 @@ func (e *VRRP) Status() Status {
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), rejections.List()
 	self := e.x.introduce(Member{
 		Address: e.source, Self: true, Priority: s.Priority, State: s.State,
-		Fit: s.Fitness.Less <= 0 && !s.Fitness.Out, Unfit: s.Fitness.Reason,
+		Fit: s.Fitness.fit(s.Priority), Unfit: s.Fitness.Reason,
 	})
 	s.Members = append([]Member{self}, e.x.merge(slices.Clone(s.Members))...)
 	return s

@@ -176,7 +176,7 @@ func (e *fakeElector) Run(ctx context.Context, report func(election.Change) erro
 	}
 }
 
-func (e *fakeElector) SetProbe(func(context.Context) bool) {}
+func (e *fakeElector) SetProbe(func(context.Context) election.Fitness) {}
 
 func (e *fakeElector) SetFitness(f election.Fitness) {
 	e.mu.Lock()
@@ -245,13 +245,18 @@ func (b *bench) instance(change func(*Instance)) Instance {
 	if change != nil {
 		change(&in)
 	}
-	if in.CheckID != "" {
-		in.Check = b.check
+	for i := range in.Checks {
+		if in.Checks[i].Run == nil {
+			in.Checks[i].Run = b.check
+		}
+		if in.Checks[i].Verdict == nil {
+			in.Checks[i].Verdict = func() Verdict { return Verdict{} }
+		}
 	}
 	return in
 }
 
-// check is an Instance.Check that reports what the test says.
+// check is a Check.Run that reports what the test says.
 func (b *bench) check(ctx context.Context, report func(Verdict)) {
 	for {
 		select {

@@ -235,7 +235,7 @@ func (l *loop) fit() {
 	if l.elector == nil {
 		return
 	}
-	f := l.drainedFitness(l.in.fitness(l.verdict))
+	f := l.drainedFitness(l.in.fitness(l.checkup.verdicts))
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
 	}

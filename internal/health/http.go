@@ -30,6 +30,9 @@ type httpProber struct {
 
 var _ Watcher = (*httpProber)(nil)
 
+// HTTP makes the Prober of an HTTP or HTTPS endpoint. The error names the field of cfg that cannot be.
+func HTTP(cfg Config) (Prober, error) { return newHTTPProber(cfg.withDefaults()) }
+
 func newHTTPProber(cfg Config) (*httpProber, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
