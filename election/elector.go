@@ -60,8 +60,8 @@ func (s State) String() string {
 //     and each Again until no rival has been heard for a few of them.
 //   - Backup to Backup: the Active that this node hears is another one than before; Holder names it.
 //
-// To pass the address on without loss takes two changes: Active to Backup with PassBegin, and then Backup to Backup with
-// PassEnd. The second does not come if the node becomes Active again first, or Initialize.
+// To pass the address on without loss takes two changes here: Active to Backup with PassBegin, and then Backup to Backup with
+// PassEnd; and one in between on the other node, Backup to Active with PassTake. The second does not come if the node becomes Active again first, or Initialize.
 type Change struct {
 	From, To State
 	Reason   string     // a short clause that an operator reads
@@ -80,6 +80,8 @@ const (
 	// PassBegin: stop answering ARP and neighbour solicitations for the address at once, but go on forwarding; what
 	// cannot do so has to be released as a whole. When report has returned, another node may answer.
 	PassBegin
+	// PassTake, to Active: the former holder serves the address until this node has announced it.
+	PassTake
 	// PassEnd: release the address. The other node has announced it, or has had time enough.
 	PassEnd
 )

@@ -246,8 +246,11 @@ func (x *exchange) passing(reason string) Passing {
 		return NotPassing
 	}
 	x.begun = reason == string(vrrp.ReasonPassedOn)
-	if x.begun {
+	switch {
+	case x.begun:
 		return PassBegin
+	case reason == string(vrrp.ReasonGranted):
+		return PassTake
 	}
 	return NotPassing
 }

@@ -172,6 +172,26 @@ func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) er
 	return err
 }
 
+// Usable implements agent.Host.
+func (h *host) Usable(addresses []netip.Addr, limit time.Duration) {
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for _, a := range addresses {
+		for {
+			if usable, err := h.links.Usable(a); usable || err != nil {
+				break
+			}
+			select {
+			case <-end.C:
+				return
+			case <-look.C:
+			}
+		}
+	}
+}
+
 // Unbind implements agent.Host.
 func (h *host) Unbind(index int, addresses []netip.Prefix) error {
 	err := h.links.RemoveAll(index, addresses)

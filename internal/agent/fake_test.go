@@ -93,6 +93,12 @@ func (h *fakeHost) Bound(addresses []netip.Prefix) []Binding {
 	})
 }
 
+func (h *fakeHost) Usable([]netip.Addr, time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.did = append(h.did, "usable")
+}
+
 func (h *fakeHost) Bind(index int, addresses []netip.Prefix, _ time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

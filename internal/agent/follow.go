@@ -46,6 +46,9 @@ func (l *loop) take(c election.Change) error {
 	}
 	l.shared = true
 	l.note(c.To, c.Reason)
+	if c.Passing == election.PassTake {
+		l.host.Usable(l.in.hosts(), usableTime)
+	}
 	l.takenBack()
 	l.restartAnnouncing()
 	l.renewal = l.in.renewAfter(time.Now())

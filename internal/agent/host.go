@@ -37,6 +37,9 @@ type Host interface {
 	// Bind adds addresses to an interface, or renews them: the kernel removes them by itself after valid, in
 	// whole seconds. No error for those that are there already.
 	Bind(index int, addresses []netip.Prefix, valid time.Duration) error
+	// Usable returns when this machine takes packets for the addresses, which may be a while after Bind, and at the
+	// latest after limit.
+	Usable(addresses []netip.Addr, limit time.Duration)
 	// Unbind removes addresses; no error for those that are not there, or when the interface is gone.
 	Unbind(index int, addresses []netip.Prefix) error
 	// Announce sends one announcement for each address.

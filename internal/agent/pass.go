@@ -7,6 +7,10 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
+// usableTime is how long a node that was granted the addresses waits until they work before it announces them. The
+// former holder serves them meanwhile.
+const usableTime = 100 * time.Millisecond
+
 // passOn begins to pass the addresses on: nobody is told any more that they are here, but who knows it already is served
 // until the next node has announced them. Where the kernel cannot keep the two apart, or not in time, the addresses go
 // at once: another node may answer as soon as this returns.

@@ -58,6 +58,14 @@ func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
 	})
 }
 
+func TestGrantedAddressIsAnnouncedWhenItWorks(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake}))
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "announce 2"}, b.host.take())
+	})
+}
+
 func TestPassEndsWithTheElection(t *testing.T) {
 	kernel := &fakeFence{egress: true}
 	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
