@@ -58,10 +58,12 @@ func (s State) String() string {
 //   - From differs from To: a change of state. To Active: bind and announce. From Active: release.
 //   - Active to Active: a rival was heard. Whoever remains Active announces last, so announce again, now
 //     and each Again until no rival has been heard for a few of them.
-//   - Backup to Backup: the Active that this node hears is another one than before; Holder names it.
+//   - Backup to Backup, or Initialize to Initialize: the Active that this node hears is another one than
+//     before; Holder names it.
 //
-// To pass the address on without loss takes two changes here: Active to Backup with PassBegin, and then Backup to Backup with
-// PassEnd; and one in between on the other node, Backup to Active with PassTake. The second does not come if the node becomes Active again first, or Initialize.
+// To pass the address on without loss takes two changes here, Active to Backup with PassBegin and then Backup to Backup
+// with PassEnd, and one in between on the other node, Backup to Active with PassTake. PassEnd does not come if this node
+// becomes Active again first, or Initialize.
 type Change struct {
 	From, To State
 	Reason   string     // a short clause that an operator reads
@@ -106,7 +108,8 @@ type Status struct {
 	Fitness  Fitness
 	Members  []Member
 	Counters Counters
-	Rejected []Rejection // what was refused, the newest first
+	Lateness time.Duration // the most by which a timer was served late in the last one to two minutes
+	Rejected []Rejection   // what was refused, the newest first
 }
 
 // Member is one node of the group as this node sees it.

@@ -39,6 +39,7 @@ type VRRP struct {
 	members members
 	report  func(Change) error
 	timer   *time.Timer
+	due     time.Time // when the timer is due
 	refusal refusal
 	inbox   []Arrival
 	holder  netip.Addr
@@ -53,6 +54,7 @@ type VRRP struct {
 	fitness Fitness
 	status  Status
 	tenure  time.Time
+	late    lateness
 }
 
 var _ Elector = (*VRRP)(nil)
@@ -148,6 +150,7 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 		case <-e.wire.Arrived():
 			e.receive()
 		case <-e.timer.C:
+			e.noteLate()
 			e.expire()
 		}
 	}
@@ -164,7 +167,16 @@ func (e *VRRP) arm() {
 			next = at
 		}
 	}
+	e.due = next
 	e.timer.Reset(time.Until(next))
+}
+
+// noteLate keeps by how much the timer was served late: what a loaded machine takes from an election.
+func (e *VRRP) noteLate() {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.late.note(now, now.Sub(e.due))
 }
 
 // idleUntil is when a node that takes no part has to look again whether the holder is still heard.

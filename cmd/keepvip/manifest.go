@@ -52,7 +52,7 @@ func newManifestPod() *cobra.Command {
 func podOf(cfg *config.Config, image string, inline bool) kubeadm.PodConfig {
 	pod := kubeadm.PodConfig{
 		Image: image, Args: cfg.Args(), KeyFile: cfg.Key.File,
-		Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics,
+		Realtime: cfg.Realtime, Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics,
 	}
 	switch {
 	case cfg.Path == "":

@@ -44,6 +44,9 @@ func newRun() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if cfg.Realtime {
+			goRealtime(log)
+		}
 		return failed(d.run(cmd.Context()))
 	}
 	return cmd

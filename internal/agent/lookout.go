@@ -43,7 +43,7 @@ type listener struct {
 func (l *loop) look(ctx context.Context) {
 	now := time.Now()
 	l.lookout = &lookout{
-		strangers: newStrangers(l.in.VRID), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued), ctx: ctx,
+		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued), ctx: ctx,
 	}
 	l.listen(&l.lookout.virtual, l.in.hosts())
 	l.meet(now)
@@ -123,7 +123,12 @@ func (l *loop) meet(now time.Time) {
 func (l *loop) heard(c Claim) {
 	now := time.Now()
 	l.meet(now)
-	if l.lookout.hear(now, c) {
+	known := l.lookout.hear(now, c)
+	if l.lookout.cleared() {
+		l.showConflicts(l.lookout.conflicts())
+		l.fit()
+	}
+	if known {
 		l.showConflicts(l.lookout.conflicts())
 		l.defend(now)
 	}

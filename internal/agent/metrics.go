@@ -39,6 +39,7 @@ var (
 	descReceived   = desc("adverts_received_total", "VRRP advertisements taken into account.")
 	descRejected   = desc("adverts_rejected_total", "VRRP advertisements not taken into account.", "reason")
 	descAcute      = desc("adverts_rejected_acute", "Senders whose advertisements were refused in the last minute for a reason that an operator has to act on.")
+	descLateness   = desc("lateness_seconds", "The most by which a timer was served late in the last one to two minutes.")
 	descChanges    = desc("transitions_total", "Changes of state in the present term.")
 	descTakeovers  = desc("takeovers_total", "Times this node became Active in the present term.")
 	descRivals     = desc("rivals_total", "Advertisements of a rival heard while Active.")
@@ -79,6 +80,7 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	gauge(descPriority, float64(s.Priority))
 	gauge(descMembers, float64(len(s.Members)))
 	gauge(descAcute, float64(acute(s.Rejected)))
+	gauge(descLateness, s.Lateness)
 	gauge(descFenced, truth(s.Fence.Standing))
 	gauge(descConflicts, float64(len(s.Conflicts)))
 	for _, k := range s.Checks {

@@ -25,6 +25,7 @@ type Status struct {
 	Checks    []CheckStatus  `json:"checks,omitempty"` // all of them
 	Fence     FenceStatus    `json:"fence"`
 	Members   []Member       `json:"members"`            // this node and those it has heard
+	Lateness  float64        `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
 	Rejected  []Rejection    `json:"rejected,omitempty"` // what was not taken into account, the newest first
 	Conflicts []Conflict     `json:"conflicts"`          // hosts outside the election that claim an address
 	Counters  Counters       `json:"counters"`
@@ -139,7 +140,7 @@ func (l *loop) status() Status {
 }
 
 func (s *Status) add(e election.Status) {
-	s.Priority = e.Priority
+	s.Priority, s.Lateness = e.Priority, e.Lateness.Seconds()
 	s.Eligible, s.Unfit = e.Fitness.Less < lastPlace && !e.Fitness.Out, e.Fitness.Reason
 	if e.Holder.IsValid() {
 		s.Holder = e.Holder.String()

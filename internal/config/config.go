@@ -11,6 +11,7 @@ type Config struct {
 	Key      Key
 	Port     uint16 // UDP and TCP between members
 	Raft     Raft
+	Realtime bool // schedule the process before everything that is not real-time
 	Socket   string
 	StateDir string
 	Metrics  string // host:port, or "" when switched off

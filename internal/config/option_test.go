@@ -51,6 +51,7 @@ var samples = map[string]struct {
 	"key-file":               {value: "/etc/keepvip/key"},
 	"port":                   {value: "1"},
 	"raft-peer":              {value: "10.77.0.11,fd77::12"},
+	"realtime":               {value: "true"},
 	"socket":                 {value: "/tmp/a b/s"},
 	"state-dir":              {value: "/tmp"},
 	"metrics":                {value: "off"},

@@ -205,6 +205,11 @@ func processOptions() []Option {
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
 		},
 		{
+			Key: "realtime", Flag: "realtime", Default: "false", Reload: Restart,
+			Help:    "Schedule keepvip before everything on the node that is not real-time (SCHED_RR), so that load does not make advertisements late; needs the capability SYS_NICE, and goes on without",
+			binding: one(boolean(), func(t target) *bool { return &t.config.Realtime }),
+		},
+		{
 			Key: "socket", Flag: "socket", Default: "/run/keepvip/keepvip.sock", Reload: Restart,
 			Help:    "The unix socket through which status and the other commands reach the daemon",
 			binding: one(path(maxSocket), func(t target) *string { return &t.config.Socket }),
