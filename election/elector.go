@@ -141,4 +141,6 @@ type Counters struct {
 	PassedOn    uint64 // times this node has passed the address on
 	// Rejected counts what arrived and was not taken into account, by reason.
 	Rejected map[string]uint64
+	// MembersRejected is the same for the members' messages.
+	MembersRejected map[string]uint64
 }

@@ -16,6 +16,8 @@ type MembersWire interface {
 	Send(m membership.Message) error
 	Arrived() <-chan struct{}
 	Take(dst []membership.Received) []membership.Received
+	// Rejected counts what was refused, by reason.
+	Rejected() map[membership.Reason]uint64
 }
 
 // MembersConfig says how a node takes part in knowing the others. Of Machine the elector sets Address, Preempt, PreemptDelay
@@ -40,6 +42,7 @@ type exchange struct {
 	m     *membership.Machine
 	inbox []membership.Received
 	known []netip.Addr // the other members, by address
+	told  membership.Self
 
 	confirmed chan membership.Confirmed
 	probes    sync.WaitGroup
@@ -123,7 +126,9 @@ func (x *exchange) expire(now time.Time) {
 	if x == nil {
 		return
 	}
-	x.step(now, membership.Expired{})
+	if at, ok := x.m.Deadline(); ok && !now.Before(at) {
+		x.step(now, membership.Expired{})
+	}
 	x.check(now)
 }
 
@@ -137,7 +142,10 @@ func (x *exchange) tell(now time.Time) {
 		x.cfg.Machine = c
 		x.step(now, membership.Reconfigure{Config: c})
 	}
-	x.step(now, membership.SetSelf{Self: x.self()})
+	if s := x.self(); s != x.told {
+		x.told = s
+		x.step(now, membership.SetSelf{Self: s})
+	}
 	x.check(now)
 }
 

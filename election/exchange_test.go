@@ -63,6 +63,10 @@ func (w *kinWire) put(r membership.Received) {
 
 func (w *kinWire) Arrived() <-chan struct{} { return w.arrived }
 
+func (w *kinWire) Rejected() map[membership.Reason]uint64 {
+	return map[membership.Reason]uint64{membership.RejectReplay: 3}
+}
+
 func (w *kinWire) Take(dst []membership.Received) []membership.Received {
 	w.lan.mu.Lock()
 	defer w.lan.mu.Unlock()
@@ -100,6 +104,7 @@ func TestExchangeKnowsTheMembers(t *testing.T) {
 		_, h, others := talking(t)
 		others[0].SetFitness(sick)
 		time.Sleep(10 * time.Millisecond)
+		assert.Equal(t, map[string]uint64{"replay": 3}, h.Status().Counters.MembersRejected)
 		list := h.Status().Members
 		require.Len(t, list, 3)
 		assert.True(t, list[0].Self)

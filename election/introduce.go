@@ -46,6 +46,18 @@ func stateOfMember(s membership.State) State {
 	}
 }
 
+// rejected counts the members' messages that were refused.
+func (x *exchange) rejected() map[string]uint64 {
+	if x == nil {
+		return nil
+	}
+	out := map[string]uint64{}
+	for reason, n := range x.cfg.Wire.Rejected() {
+		out[string(reason)] = n
+	}
+	return out
+}
+
 // introduce adds what this node tells the others about itself.
 func (x *exchange) introduce(self Member) Member {
 	if x == nil {

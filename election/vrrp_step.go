@@ -142,12 +142,13 @@ func (e *VRRP) publish() {
 
 // Status implements Elector.
 func (e *VRRP) Status() Status {
-	rejections := e.wire.Rejections()
+	rejections, refused := e.wire.Rejections(), e.x.rejected()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.status
 	s.Lateness = e.late.worst(time.Now())
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), rejections.List()
+	s.Counters.MembersRejected = refused
 	self := e.x.introduce(Member{
 		Address: e.source, Self: true, Priority: s.Priority, State: s.State,
 		Fit: s.Fitness.fit(s.Priority), Unfit: s.Fitness.Reason,

@@ -96,8 +96,9 @@ type Counters struct {
 	Announcements     uint64            `json:"announcements"`
 	AnnouncementFails uint64            `json:"announcementErrors"`
 	Restored          uint64            `json:"addressesRestored"`
-	Granted           uint64            `json:"granted"`  // takeovers that another node has granted
-	PassedOn          uint64            `json:"passedOn"` // times this node has granted
+	MembersRejected   map[string]uint64 `json:"membersRejected,omitempty"` // messages of the members' protocol
+	Granted           uint64            `json:"granted"`                   // takeovers that another node has granted
+	PassedOn          uint64            `json:"passedOn"`                  // times this node has granted
 	Terms             uint64            `json:"terms"`
 }
 
@@ -154,6 +155,7 @@ func (s *Status) add(e election.Status) {
 	c := &s.Counters
 	c.AdvertsSent, c.AdvertSendErrors = e.Counters.Sent, e.Counters.SendErrors
 	c.AdvertsReceived, c.AdvertsRejected = e.Counters.Received, e.Counters.Rejected
+	c.MembersRejected = e.Counters.MembersRejected
 	c.Granted, c.PassedOn = e.Counters.Granted, e.Counters.PassedOn
 	c.Transitions, c.Takeovers, c.Rivals = e.Counters.Transitions, e.Counters.Takeovers, e.Counters.Rivals
 }
