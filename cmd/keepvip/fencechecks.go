@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// checkAge is for how long the outcome of a check serves the other groups of a fence: each looks about once a second,
-// and what one would see all would.
-const checkAge = 900 * time.Millisecond
-
 // checks shares the checks and repairs of a fence among its groups.
 type checks struct {
 	mu     sync.Mutex // guards what follows, and held for a check or repair at a time
@@ -17,11 +13,12 @@ type checks struct {
 	mended time.Time
 }
 
-// check looks at the fence, unless another group has just done so. The time is that of the look.
-func (c *checks) check(look func() error) (time.Time, error) {
+// check looks at the fence, unless another group has done so within the given time: what one would see all would.
+// The time that is returned is that of the look.
+func (c *checks) check(within time.Duration, look func() error) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.at) >= checkAge {
+	if now := time.Now(); now.Sub(c.at) >= within {
 		c.at, c.err = now, look()
 	}
 	return c.at, c.err
@@ -43,8 +40,8 @@ func (c *checks) mend(broke time.Time, repair func() error) error {
 }
 
 // Check implements agent.Fence.
-func (g *groupFence) Check() error {
-	at, err := g.fence.checks.check(g.fence.Fence.Check)
+func (g *groupFence) Check(within time.Duration) error {
+	at, err := g.fence.checks.check(within, g.fence.Fence.Check)
 	g.broke = at
 	return err
 }

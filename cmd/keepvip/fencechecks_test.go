@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+const checkAge = 900 * time.Millisecond
+
 func TestChecksServeAllGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c checks
@@ -16,7 +18,7 @@ func TestChecksServeAllGroups(t *testing.T) {
 		look := func() error { looks++; return broken }
 		repair := func() error { repairs++; broken = nil; return nil }
 		for range 255 {
-			_, err := c.check(look)
+			_, err := c.check(checkAge, look)
 			assert.NoError(t, err)
 		}
 		assert.Equal(t, 1, looks)
@@ -25,7 +27,7 @@ func TestChecksServeAllGroups(t *testing.T) {
 		broken = errors.New("flushed")
 		var seen []time.Time
 		for range 255 {
-			at, err := c.check(look)
+			at, err := c.check(checkAge, look)
 			assert.Error(t, err)
 			seen = append(seen, at)
 		}
@@ -35,7 +37,7 @@ func TestChecksServeAllGroups(t *testing.T) {
 			assert.NoError(t, c.mend(at, repair))
 		}
 		assert.Equal(t, 1, repairs)
-		at, err := c.check(look)
+		at, err := c.check(checkAge, look)
 		assert.NoError(t, err, "looked at again after the repair")
 		time.Sleep(time.Millisecond)
 		assert.NoError(t, c.mend(at, repair))
@@ -46,7 +48,7 @@ func TestChecksServeAllGroups(t *testing.T) {
 func TestChecksTryAgainAfterARepairThatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c checks
-		at, _ := c.check(func() error { return errors.New("gone") })
+		at, _ := c.check(checkAge, func() error { return errors.New("gone") })
 		fails := func() error { return errors.New("no") }
 		assert.Error(t, c.mend(at, fails))
 		assert.Error(t, c.mend(at, fails))

@@ -12,7 +12,11 @@ const (
 	// sets others are changing, and another node may be waiting for the address.
 	patience = 30 * time.Millisecond
 	// checkEvery is how often a fence that is held is looked at.
-	checkEvery = time.Second
+	checkEvery = 500 * time.Millisecond
+	// lookAge is how old an outcome may be that status shows: with many instances on one link it asks for many.
+	lookAge = 5 * time.Millisecond
+	// statusPatience is how long status waits for a look at the fence: a broken one takes longer to see.
+	statusPatience = time.Second
 	// maxJobs is more than a loop ever has waiting.
 	maxJobs = 16
 )
@@ -78,9 +82,9 @@ func (f *fencer) run() {
 			}
 			f.work(j)
 		case <-tick.C:
-			f.mend(f.check())
+			f.mend(f.check(checkEvery / 2))
 		case seen := <-f.looks:
-			err := f.check()
+			err := f.check(lookAge)
 			seen <- f.seen() // what is broken, before it is mended
 			f.mend(err)
 		case <-renewals.C:
@@ -110,11 +114,11 @@ func (f *fencer) debug(err error) {
 }
 
 // check looks at the fence while this node is entitled to the addresses.
-func (f *fencer) check() error {
+func (f *fencer) check(within time.Duration) error {
 	if !f.isHeld() || f.renewal == tooFast || !time.Now().Before(f.tenure()) {
 		return nil
 	}
-	err := f.fence.Check()
+	err := f.fence.Check(within)
 	f.note(err)
 	return err
 }
@@ -161,7 +165,7 @@ func (f *fencer) setHeld(held bool) {
 // status is how the fence is at this moment, or what was seen last if the kernel does not answer soon.
 func (f *fencer) status() FenceStatus {
 	if f.isHeld() {
-		timer := time.NewTimer(patience)
+		timer := time.NewTimer(statusPatience)
 		defer timer.Stop()
 		select {
 		case s := <-f.look():

@@ -51,7 +51,7 @@ func (f *fakeFence) ShutDiscovery() error {
 	return f.note("shut discovery", func() {})
 }
 
-func (f *fakeFence) Check() error {
+func (f *fakeFence) Check(time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.broken

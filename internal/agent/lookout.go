@@ -123,8 +123,10 @@ func (l *loop) meet(now time.Time) {
 func (l *loop) heard(c Claim) {
 	now := time.Now()
 	l.meet(now)
+	_, suspected := l.lookout.suspect()
 	known := l.lookout.hear(now, c)
-	if l.lookout.cleared() {
+	_, suspect := l.lookout.suspect()
+	if cleared := l.lookout.cleared(); cleared || suspect != suspected {
 		l.showConflicts(l.lookout.conflicts())
 		l.fit()
 	}
@@ -208,19 +210,20 @@ func (l *loop) barred() string {
 		return ""
 	}
 	conflicts := l.lookout.conflicts()
-	first := l.in.ProbeFirst && !l.shared
+	refused := l.refuse()
 	switch {
 	case len(conflicts) > 0 && l.in.Yield:
 		return "yielded: " + claimText(conflicts[0])
-	case len(conflicts) > 0 && first:
-		return "refused: " + claimText(conflicts[0])
+	case len(conflicts) > 0 && refused != nil:
+		return refused.Error()
 	case !l.lookout.until.IsZero():
 		return "asking the link whether anybody has the address"
 	}
 	return ""
 }
 
-// refuse is the error of a first bind that somebody else's claim forbids, reported or not yet.
+// refuse is the error of a first bind that somebody else's claim forbids. It need not be reported yet: a
+// node that said it was Active before it refused would be taken for a holder by the others.
 func (l *loop) refuse() error {
 	if l.lookout == nil || !l.in.ProbeFirst || l.shared {
 		return nil
@@ -243,6 +246,10 @@ func (l *loop) fit() {
 	f := l.drainedFitness(l.in.fitness(l.checkup.verdicts))
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
+	} else if err := l.refuse(); err != nil {
+		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so:
+		// the node comes last until then, and its timers run.
+		f = election.Fitness{Less: lastPlace, Reason: err.Error()}
 	}
 	l.elector.SetFitness(f)
 }

@@ -67,7 +67,7 @@ func TestStrangerThatAnswersProbesIsFound(t *testing.T) {
 }
 
 func TestMemberIsNoStranger(t *testing.T) {
-	run(t, func(h *fakeHost) { h.owners[nodeB] = memberMAC }, nil, func(t *testing.T, b *bench) {
+	run(t, func(h *fakeHost) { h.owners[nodeB] = memberMAC }, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
 		e.mu.Lock()
@@ -80,6 +80,7 @@ func TestMemberIsNoStranger(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, b.Status()[0].Conflicts)
 		assert.Contains(t, b.host.probed, nodeB)
+		assert.False(t, e.fitness().Out)
 	})
 }
 
@@ -88,6 +89,7 @@ func TestStrangerForbidsTheFirstBind(t *testing.T) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
 		b.hear(vip4.Addr(), strangerMAC)
+		assert.Equal(t, lastPlace, e.fitness().Less, "before anything is reported")
 		err := e.decide(election.Backup, election.Active, nodeA)
 		require.ErrorContains(t, err, "refused: 10.77.0.100 is claimed by "+strangerMAC)
 		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")

@@ -176,17 +176,36 @@ func (n *Node) RemoveAddress(p netip.Prefix) error {
 // advertisement for the address from the node's first NIC, as a person who
 // moves an address by hand would.
 func (n *Node) Announce(addr netip.Addr) error {
-	index, err := n.linkIndex(n.NICs[0].Name)
+	return announce(n.Namespace, n.NICs[0].Name, n.NICs[0].MAC, addr)
+}
+
+// Announce is [Node.Announce] for a host that is no node.
+func (p *Peer) Announce(addr netip.Addr) error { return announce(p.Namespace, "eth0", p.MAC, addr) }
+
+// Take gives the peer an address by hand, without a word about it on the link.
+func (p *Peer) Take(addr netip.Addr) error {
+	_, err := p.Run("ip", "addr", "add", netip.PrefixFrom(addr, addr.BitLen()).String(), "dev", "eth0", "nodad")
+	return err
+}
+
+// Leave undoes [Peer.Take].
+func (p *Peer) Leave(addr netip.Addr) error {
+	_, err := p.Run("ip", "addr", "del", netip.PrefixFrom(addr, addr.BitLen()).String(), "dev", "eth0")
+	return err
+}
+
+func announce(space *Namespace, nic string, mac net.HardwareAddr, addr netip.Addr) error {
+	index, err := space.linkIndex(nic)
 	if err != nil {
 		return err
 	}
-	fd, err := packetSocket(n.Namespace, 0, index)
+	fd, err := packetSocket(space, 0, index)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, gratuitous(n.NICs[0].MAC, addr)); err != nil {
-		return fmt.Errorf("lab: announce %s from %s: %w", addr, n.Label, err)
+	if _, err := unix.Write(fd, gratuitous(mac, addr)); err != nil {
+		return fmt.Errorf("lab: announce %s from %s: %w", addr, space.Name, err)
 	}
 	return nil
 }

@@ -179,3 +179,25 @@ func (r *Report) AnnouncementsAfter(addr netip.Addr, at time.Duration) []Announc
 	}
 	return found
 }
+
+// AnnouncementsOf returns the node's announcements of the address.
+func (r *Report) AnnouncementsOf(node int, addr netip.Addr) []Announcement {
+	var found []Announcement
+	for _, a := range r.Announcements {
+		if a.Node == node && a.Address == addr {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// BindsOn counts how often the node bound the address.
+func (r *Report) BindsOn(node int, addr netip.Addr) int {
+	n := 0
+	for _, b := range r.Binds {
+		if b.Added && b.Node == node && b.Address == addr {
+			n++
+		}
+	}
+	return n
+}

@@ -311,6 +311,9 @@ func (l *Lab) running() []*Measurement {
 	return slices.Collect(maps.Keys(l.measures))
 }
 
+// Now is the time on the clock of every report: monotonic, zero at [Host.Open].
+func (l *Lab) Now() time.Duration { return l.now() }
+
 // now is the lab's clock: monotonic, zero at Open.
 func (l *Lab) now() time.Duration { return time.Since(l.epoch) }
 

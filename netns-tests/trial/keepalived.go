@@ -11,6 +11,10 @@ import (
 // Keepalived runs Debian's keepalived with VRRPv3, for comparison.
 type Keepalived struct{}
 
+// advertised is how many addresses keepalived names in its advertisements here;
+// it binds the others as well.
+const advertised = 20
+
 // Name implements [Product].
 func (Keepalived) Name() string { return "keepalived" }
 
@@ -31,7 +35,10 @@ func (Keepalived) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "global_defs {\n router_id %s\n vrrp_version 3\n script_user root\n enable_script_security\n}\n%s", n.Label, check)
 	fmt.Fprintf(&b, "vrrp_instance VI {\n state BACKUP\n interface %s\n virtual_router_id %d\n priority %d\n advert_int %g\n virtual_ipaddress {\n", n.NICs[0].Name, s.VRID, s.Priority, s.Interval.Seconds())
-	for _, a := range s.Addresses {
+	for i, a := range s.Addresses {
+		if i == advertised {
+			b.WriteString(" }\n virtual_ipaddress_excluded {\n")
+		}
 		if a.Is4() == s.Addresses[0].Is4() {
 			fmt.Fprintf(&b, "  %s\n", prefix(a))
 		}

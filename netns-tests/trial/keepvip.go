@@ -96,11 +96,21 @@ type VIPStatus struct {
 		Reason string `json:"reason"`
 		Hint   string `json:"hint"`
 	} `json:"check"`
-	Members []struct {
+	Unfit     string      `json:"unfit"`
+	Conflicts []Conflict  `json:"conflicts"`
+	Fence     FenceStatus `json:"fence"`
+	Members   []struct {
 		Address string `json:"address"`
 		Self    bool   `json:"self"`
 		State   string `json:"state"`
 	} `json:"members"`
+}
+
+// FenceStatus is what the node's keepvip says of its fence.
+type FenceStatus struct {
+	Standing bool   `json:"standing"`
+	Reason   string `json:"reason"`
+	Repairs  int    `json:"repairs"`
 }
 
 // Status asks the node's keepvip.

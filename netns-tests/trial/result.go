@@ -24,14 +24,15 @@ type Result struct {
 	// old holder's last advertisement to the first answer, less the taker's
 	// Active_Down_Interval.
 	Excess    time.Duration `json:"excess"`
-	Takeovers int           `json:"takeovers"`      // binds after the fault
-	Two       time.Duration `json:"two"`            // time with two nodes answering
-	Announce  time.Duration `json:"announce"`       // longest time from a bind to its first announcement, -1 if none was seen
-	HTTPS     time.Duration `json:"https"`          // longest time with failing requests
-	Stall     time.Duration `json:"stall"`          // longest stall of the machine around the fault
-	CPU       float64       `json:"cpu,omitempty"`  // per cent of one core, where a fault measures it
-	RSS       int64         `json:"rss,omitempty"`  // octets, likewise
-	Note      string        `json:"note,omitempty"` // a figure that has no column
+	Takeovers int           `json:"takeovers"`         // binds after the fault
+	Two       time.Duration `json:"two"`               // time with two nodes answering
+	Announce  time.Duration `json:"announce"`          // longest time from a bind to its first announcement, -1 if none was seen
+	HTTPS     time.Duration `json:"https"`             // longest time with failing requests
+	Stall     time.Duration `json:"stall"`             // longest stall of the machine around the fault
+	CPU       float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
+	RSS       int64         `json:"rss,omitempty"`     // octets, likewise
+	Note      string        `json:"note,omitempty"`    // a figure that has no column
+	Silence   *Silence      `json:"silence,omitempty"` // where a fault looks for it
 	Report    *lab.Report   `json:"report,omitempty"`
 }
 

@@ -1,0 +1,70 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		interval time.Duration
+		faults   map[string]trial.Fault
+	}{
+		{"100 ms", 100 * time.Millisecond, map[string]trial.Fault{
+			"kill -9":  trial.KilledForGood,
+			"SIGSTOP":  trial.Silenced("SIGSTOP", trial.BySignal, 6*time.Second),
+			"debugger": trial.Silenced("ptrace", trial.ByDebugger, 2*time.Second),
+			"freezer":  trial.Silenced("cgroup freezer", trial.ByFreezer, 2*time.Second),
+		}},
+		{"1 s", time.Second, map[string]trial.Fault{"kill -9": trial.KilledForGood}},
+	} {
+		g := open(t, trial.Config{Addresses: dualStack(), Interval: c.interval})
+		for name, fault := range c.faults {
+			t.Run(c.name+", "+name, func(t *testing.T) {
+				if name == "freezer" && !lab.HasFreezer() {
+					t.Log("no cgroup freezer on this machine: nothing to see")
+					return
+				}
+				res := measure(t, g, fault)
+				require.NotNil(t, res.Silence)
+				t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone)
+				assert.Zero(t, res.Two, "two nodes answering")
+				if c.interval < time.Second {
+					// At 1 s the watch goes on beyond the guard, and an IPv6 connection of the dead node then
+					// retransmits: docs/fence.md says so.
+					assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
+				}
+				assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
+				assert.Less(t, res.Outage, takeoverBound+4*c.interval+res.Stall)
+				if name == "kill -9" || name == "SIGSTOP" {
+					assert.Less(t, res.Silence.Gone, 6*time.Second)
+					assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")
+				}
+			})
+		}
+		g.Close()
+	}
+}
+
+// TestShows: with bounds that a busy machine keeps. The promises themselves are
+// measured by cmd/bench.
+func TestShows(t *testing.T) {
+	const busy = 4
+	for _, s := range trial.Shows() {
+		t.Run(s.Name, func(t *testing.T) {
+			found, err := s.Run(host, false)
+			require.NoError(t, err)
+			t.Log(found)
+			assert.Empty(t, found.Over(busy))
+		})
+	}
+}

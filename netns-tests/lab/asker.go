@@ -1,0 +1,145 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Asker asks one node, by its MAC, for many addresses, by ARP and neighbour
+// solicitation, and notes when each was answered for the first time. It asks for
+// the first few that were not answered yet: more would keep the node from binding.
+type Asker struct {
+	lab    *Lab
+	node   *Node
+	frames [][]byte
+	index  map[netip.Addr]int
+	send   int
+	fds    []unix.PollFd
+	stop   atomic.Bool
+	done   chan struct{}
+	first  []time.Duration // owned by run until done
+	left   int
+}
+
+const (
+	askPause = 2 * time.Millisecond // between two rounds
+	askMost  = 50                   // questions in a round
+)
+
+// StartAsker begins to ask.
+func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (*Asker, error) {
+	a := &Asker{lab: l, node: n, index: map[netip.Addr]int{}, done: make(chan struct{}), first: make([]time.Duration, len(addrs)), left: len(addrs)}
+	m := l.monitor
+	for i, addr := range addrs {
+		e := ends{fromMAC: m.MAC, toMAC: n.NICs[0].MAC, to: netip.AddrPortFrom(addr, 0)}
+		a.index[addr] = i
+		if addr.Is4() {
+			e.from = netip.AddrPortFrom(m.Address, 0)
+			a.frames = append(a.frames, arpRequest(e))
+		} else {
+			e.from = netip.AddrPortFrom(m.Addr6, 0)
+			a.frames = append(a.frames, neighborSolicitation(e))
+		}
+	}
+	index, err := m.linkIndex("eth0")
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range []struct {
+		protocol uint16
+		options  []func(int) error
+	}{{unix.ETH_P_ARP, nil}, {unix.ETH_P_IPV6, []func(int) error{attach(neighborAdvertisements())}}} {
+		fd, err := packetSocket(m.Namespace, o.protocol, index, o.options...)
+		if err != nil {
+			a.closeSockets()
+			return nil, err
+		}
+		a.fds = append(a.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	a.send = int(a.fds[0].Fd)
+	go a.run()
+	return a, nil
+}
+
+func (a *Asker) closeSockets() {
+	for _, p := range a.fds {
+		unix.Close(int(p.Fd))
+	}
+}
+
+func (a *Asker) run() {
+	defer close(a.done)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer a.closeSockets()
+	var r receiver
+	next := a.lab.now()
+	for !a.stop.Load() && a.left > 0 {
+		waitReadable(a.fds, next-a.lab.now())
+		a.drain(&r)
+		if now := a.lab.now(); now >= next {
+			a.ask()
+			next = now + askPause
+		}
+	}
+}
+
+func (a *Asker) ask() {
+	asked := 0
+	for i, frame := range a.frames {
+		if a.first[i] != 0 {
+			continue
+		}
+		_, _ = unix.Write(a.send, frame)
+		if asked++; asked == askMost || a.left == len(a.frames) {
+			return
+		}
+	}
+}
+
+func (a *Asker) drain(r *receiver) {
+	for _, p := range a.fds {
+		for {
+			data, stamp, from, ok := r.next(int(p.Fd))
+			if !ok {
+				break
+			}
+			if link, ok := from.(*unix.SockaddrLinklayer); ok && link.Pkttype == unix.PACKET_OUTGOING {
+				continue
+			}
+			said, ok := parseAnnouncement(data)
+			if !ok || said.unsolicited || !bytes.Equal(said.mac, a.node.NICs[0].MAC) {
+				continue
+			}
+			if i, ours := a.index[said.address]; ours && a.first[i] == 0 {
+				a.first[i] = a.lab.instant(stamp)
+				a.left--
+			}
+		}
+	}
+}
+
+// Finish waits until every address was answered, or for the limit, and returns
+// when the last one was answered for the first time.
+func (a *Asker) Finish(limit time.Duration) (time.Duration, error) {
+	select {
+	case <-a.done:
+	case <-time.After(limit):
+	}
+	a.stop.Store(true)
+	<-a.done
+	var last time.Duration
+	for _, at := range a.first {
+		last = max(last, at)
+	}
+	if a.left > 0 {
+		return last, fmt.Errorf("lab: %s does not answer for %d of %d addresses", a.node.Label, a.left, len(a.first))
+	}
+	return last, nil
+}

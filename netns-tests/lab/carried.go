@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Carried is a frame that a node sent in an address's name.
+type Carried struct {
+	At      time.Duration
+	Node    int
+	Kind    string // "arp", "ip", "ns" or "na"
+	Address netip.Addr
+}
+
+// CarriedWatch notes every frame that carries one of some addresses.
+type CarriedWatch struct {
+	capture *capture
+	wanted  map[netip.Addr]bool
+	frames  []Carried // owned by the capture until Stop
+}
+
+// WatchCarried notes each frame that comes out of a node and carries one of the
+// addresses: as the sender in ARP, as the source of a packet, or as the target of
+// a neighbour solicitation or advertisement.
+func (l *Lab) WatchCarried(addrs ...netip.Addr) (*CarriedWatch, error) {
+	w := &CarriedWatch{capture: &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}, wanted: map[netip.Addr]bool{}}
+	for _, a := range addrs {
+		w.wanted[a] = true
+	}
+	if err := w.capture.learnPorts(); err != nil {
+		return nil, err
+	}
+	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0)
+	if err != nil {
+		return nil, err
+	}
+	w.capture.fd, w.capture.raw = fd, w.note
+	go w.capture.run()
+	return w, nil
+}
+
+// Stop ends the watch and returns the frames in the order of arrival.
+func (w *CarriedWatch) Stop() []Carried {
+	w.capture.finish()
+	return w.frames
+}
+
+func (w *CarriedWatch) note(frame []byte, at time.Duration, node int) {
+	for kind, addr := range carriedBy(frame) {
+		if w.wanted[addr] {
+			w.frames = append(w.frames, Carried{At: at, Node: node, Kind: kind, Address: addr})
+			return
+		}
+	}
+}
+
+// carriedBy lists the addresses in whose name a frame speaks.
+func carriedBy(frame []byte) map[string]netip.Addr {
+	if len(frame) < etherHeader+ipv4Header {
+		return nil
+	}
+	b := frame[etherHeader:]
+	switch binary.BigEndian.Uint16(frame[12:]) {
+	case unix.ETH_P_ARP:
+		return map[string]netip.Addr{"arp": netip.AddrFrom4([4]byte(b[14:18]))}
+	case unix.ETH_P_IP:
+		return map[string]netip.Addr{"ip": netip.AddrFrom4([4]byte(b[12:16]))}
+	case unix.ETH_P_IPV6:
+		return carriedByIPv6(b)
+	}
+	return nil
+}
+
+func carriedByIPv6(b []byte) map[string]netip.Addr {
+	if len(b) < ipv6Header {
+		return nil
+	}
+	found := map[string]netip.Addr{"ip": netip.AddrFrom16([16]byte(b[8:24]))}
+	if b[6] == unix.IPPROTO_ICMPV6 && len(b) >= ipv6Header+24 {
+		target := netip.AddrFrom16([16]byte(b[ipv6Header+8 : ipv6Header+24]))
+		switch {
+		case b[ipv6Header] == icmpNeighborSolicit && !found["ip"].IsUnspecified():
+			found["ns"] = target
+		case b[ipv6Header] == icmpNeighborAdvertise:
+			found["na"] = target
+		}
+	}
+	return found
+}

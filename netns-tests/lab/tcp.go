@@ -1,0 +1,152 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// tcpPort is where the ticker of each node listens.
+const tcpPort = 7008
+
+// Ticker sends a line to every connection each few milliseconds, and so always
+// has data on the way. Like the echo it is no part of the program under test.
+type Ticker struct {
+	listener net.Listener
+	cancel   context.CancelFunc
+	ctx      context.Context
+	wait     sync.WaitGroup
+}
+
+// StartTicker listens on every address of the node, of both families.
+func (n *Node) StartTicker() (*Ticker, error) {
+	t := &Ticker{}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	err := n.Do(func() (err error) {
+		t.listener, err = net.Listen("tcp", fmt.Sprintf(":%d", tcpPort))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lab: ticker on %s: %w", n.Label, err)
+	}
+	t.wait.Go(func() {
+		for {
+			c, err := t.listener.Accept()
+			if err != nil {
+				return
+			}
+			t.wait.Go(func() { t.serve(c, n.Label) })
+		}
+	})
+	return t, nil
+}
+
+// serve writes until the connection ends. What the peer says is read, so that
+// only a fault keeps data from leaving.
+func (t *Ticker) serve(c net.Conn, label string) {
+	defer c.Close()
+	defer context.AfterFunc(t.ctx, func() { _ = c.Close() })()
+	t.wait.Go(func() {
+		buf := make([]byte, 1<<10)
+		for {
+			if _, err := c.Read(buf); err != nil {
+				return
+			}
+		}
+	})
+	line := []byte(label + " ticks\n")
+	for {
+		if _, err := c.Write(line); err != nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Close ends the listener and every connection.
+func (t *Ticker) Close() {
+	t.cancel()
+	_ = t.listener.Close()
+	t.wait.Wait()
+}
+
+// Session is what a client with one long-lived connection went through.
+type Session struct {
+	Broken    time.Duration // when the client was told that its connection is gone; 0 if it was not
+	How       string        // the error
+	Connected time.Duration // when the next connection carried data; 0 if none did
+}
+
+// Follow holds a connection from the client to the address, talks on it, and
+// connects again when it breaks, until stop is called.
+func (l *Lab) Follow(from *Namespace, addr netip.Addr) (stop func() Session, err error) {
+	c, err := l.dial(from, addr, 2*time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("lab: connect to %s: %w", addr, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var s Session
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+		err := talk(c)
+		if ctx.Err() != nil {
+			return
+		}
+		s.Broken, s.How = l.now(), err.Error()
+		s.Connected = l.again(ctx, from, addr)
+	}()
+	return func() Session { cancel(); <-done; return s }, nil
+}
+
+// talk reads, and says something now and then as a keep-alive does, until the
+// connection breaks.
+func talk(c net.Conn) error {
+	buf := make([]byte, 4<<10)
+	for {
+		_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		_, err := c.Read(buf)
+		if err == nil {
+			continue
+		}
+		if t, ok := err.(net.Error); !ok || !t.Timeout() {
+			return err
+		}
+		if _, err := c.Write([]byte("are you there?\n")); err != nil {
+			return err
+		}
+	}
+}
+
+// again connects until data arrives.
+func (l *Lab) again(ctx context.Context, from *Namespace, addr netip.Addr) time.Duration {
+	for ctx.Err() == nil {
+		c, err := l.dial(from, addr, 200*time.Millisecond)
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		_, err = c.Read(make([]byte, 1))
+		_ = c.Close()
+		if err == nil {
+			return l.now()
+		}
+	}
+	return 0
+}
+
+// dial connects from inside a namespace.
+func (l *Lab) dial(from *Namespace, addr netip.Addr, limit time.Duration) (net.Conn, error) {
+	var c net.Conn
+	err := from.Do(func() (err error) {
+		d := net.Dialer{Timeout: limit, FallbackDelay: -1}
+		c, err = d.Dial("tcp", netip.AddrPortFrom(addr, tcpPort).String())
+		return err
+	})
+	return c, err
+}

@@ -1,0 +1,155 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Silence is what a holder said in the address's name when it must not any more.
+type Silence struct {
+	Late  int           `json:"late"`  // frames that carried an address after its lease
+	Woken int           `json:"woken"` // announcements after the daemon went on
+	Gone  time.Duration `json:"gone"`  // from the fault until the last address was off the victim; -1 while one is on
+}
+
+// lease is how long a holder may answer after its last advertisement.
+func (s Settings) lease() time.Duration { return 3*s.Interval - 10*time.Millisecond }
+
+// Stop is a way to make the daemon on a node stand still for a while.
+type Stop func(p *lab.Process, length time.Duration) error
+
+// BySignal is SIGSTOP and SIGCONT.
+func BySignal(p *lab.Process, length time.Duration) error {
+	if err := p.Stop(); err != nil {
+		return err
+	}
+	time.Sleep(length)
+	return p.Cont()
+}
+
+// ByDebugger is ptrace.
+func ByDebugger(p *lab.Process, length time.Duration) error { return p.Trace(length) }
+
+// ByFreezer is the cgroup freezer.
+func ByFreezer(p *lab.Process, length time.Duration) error { return p.Freeze(length) }
+
+// Silenced makes the daemon on the holder stand still while a client has a
+// connection through each address with data on the way, and notes what the node
+// sends in the addresses' names after its lease.
+func Silenced(name string, stop Stop, length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		return g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (time.Duration, time.Duration, error) {
+			at := m.Mark("daemon on %s stands still", holder.Label)
+			if err := stop(g.Daemon(holder), length); err != nil {
+				return at, 0, err
+			}
+			woken := m.Mark("daemon on %s goes on", holder.Label)
+			time.Sleep(2 * g.span())
+			return at, woken, nil
+		})
+	}
+}
+
+// KilledForGood kills the daemon on the holder, and waits until the addresses are
+// off it; then the daemon is started again.
+func KilledForGood(g *Group) (*Result, error) {
+	var victim *lab.Node
+	res, err := g.silenced("daemon killed for good", func(m *lab.Measurement, holder *lab.Node) (time.Duration, time.Duration, error) {
+		victim = holder
+		if err := g.Daemon(holder).Kill9(); err != nil {
+			return 0, 0, err
+		}
+		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+		_, err := until(10*time.Second, "the addresses are off", func() bool {
+			for _, a := range g.Addresses {
+				if holder.Holds(a) {
+					return false
+				}
+			}
+			return true
+		})
+		time.Sleep(g.span())
+		return at, 0, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, g.Start(victim)
+}
+
+// silenced measures around a fault after which the holder has to be silent. The
+// fault returns when it began, and when the daemon went on.
+func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (at, woken time.Duration, err error)) (*Result, error) {
+	holder, err := g.Settle()
+	if err != nil {
+		return nil, err
+	}
+	ticker, err := holder.StartTicker()
+	if err != nil {
+		return nil, err
+	}
+	defer ticker.Close()
+	for _, a := range g.Addresses {
+		stop, err := g.Lab.Follow(g.Lab.Client.Namespace, a)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+	}
+	watch, err := g.Lab.WatchCarried(g.Addresses...)
+	if err != nil {
+		return nil, err
+	}
+	var began, woken time.Duration
+	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, h *lab.Node) (time.Duration, error) {
+		if h != holder {
+			return 0, errors.New("the holder has changed")
+		}
+		var err error
+		began, woken, err = fault(m, h)
+		return began, err
+	})
+	frames := watch.Stop()
+	if err != nil {
+		return nil, err
+	}
+	return res, g.judge(res, holder, frames, began, woken)
+}
+
+func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began, woken time.Duration) error {
+	last, ok := res.Report.LastAdvert(holder.ID, began+g.Settings[0].Interval)
+	if !ok {
+		return fmt.Errorf("trial: %s has not advertised", holder.Label)
+	}
+	res.Silence = &Silence{Gone: -1}
+	// The kernel counts in ticks, and the capture is a moment behind.
+	end := last.At + g.Settings[0].lease() + 10*time.Millisecond
+	again := time.Duration(1<<62 - 1)
+	for _, b := range res.Report.Binds {
+		if b.Added && b.Node == holder.ID && b.At > end {
+			again = min(again, b.At) // it was elected anew
+		}
+	}
+	for _, f := range frames {
+		if f.Node == holder.ID && f.At > end && f.At < again {
+			res.Silence.Late++
+			if res.Note == "" {
+				res.Note = fmt.Sprintf("%s of %s %s ms after the lease", f.Kind, f.Address, lab.Milliseconds(f.At-end))
+			}
+		}
+	}
+	for _, a := range res.Report.Announcements {
+		if woken > 0 && a.Node == holder.ID && a.At >= woken && a.At < again {
+			res.Silence.Woken++
+		}
+	}
+	for _, a := range g.Addresses {
+		if at, off := res.Report.Unbound(holder.ID, a, began); off {
+			res.Silence.Gone = max(res.Silence.Gone, at-began)
+		}
+	}
+	return nil
+}

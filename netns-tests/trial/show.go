@@ -1,0 +1,114 @@
+package trial
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Show is something that keepvip promises and that is no fault of a running
+// group: it brings its own lab.
+type Show struct {
+	Name string
+	// Run does it. With full it repeats as often, and waits as long, as the
+	// promise says; otherwise only often enough to see that it works.
+	Run func(host *lab.Host, full bool) (Findings, error)
+}
+
+// Findings is what a show measured.
+type Findings []Measured
+
+// Measured is one figure. Limit is the promise: at most so much; less than 0
+// stands for a figure that is only told.
+type Measured struct {
+	What       string
+	Got, Limit float64
+	Unit       string
+}
+
+func took(what string, got, limit time.Duration) Measured {
+	return Measured{What: what, Got: inMilliseconds(got), Limit: inMilliseconds(limit), Unit: "ms"}
+}
+
+func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// none is a count that must be 0.
+func none(what string, got int) Measured {
+	return Measured{What: what, Got: float64(got), Unit: "times"}
+}
+
+// told is a figure without a limit.
+func told(what string, got time.Duration) Measured {
+	return Measured{What: what, Got: inMilliseconds(got), Limit: -1, Unit: "ms"}
+}
+
+// Over lists what is over its limit, with so much slack: 1 is none. A limit of 0
+// knows no slack.
+func (o Findings) Over(slack float64) []string {
+	var over []string
+	for _, m := range o {
+		if m.Limit >= 0 && m.Got > m.Limit*slack {
+			over = append(over, fmt.Sprintf("%s %s, limit %s", m.What, m.number(m.Got), m.number(m.Limit)))
+		}
+	}
+	return over
+}
+
+func (m Measured) number(v float64) string {
+	text := strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
+	return text + " " + m.Unit
+}
+
+// String lists all figures.
+func (o Findings) String() string {
+	parts := make([]string, len(o))
+	for i, m := range o {
+		parts[i] = m.What + " " + m.number(m.Got)
+		if m.Limit >= 0 {
+			parts[i] += " (limit " + m.number(m.Limit) + ")"
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Shows are all there are.
+func Shows() []Show {
+	return []Show{
+		{"address deleted by hand", addressDeleted},
+		{"a thousand IPv4 addresses", thousand(false)},
+		{"a thousand IPv6 addresses", thousand(true)},
+		{"foreign host that announces", foreignHost(true)},
+		{"foreign host that is silent", foreignHost(false)},
+		{"foreign host before the first bind", foreignFirst},
+		{"foreign table listed", foreignTable},
+		{"no lock-out by a dead keepvip", noLockOut},
+		{"fence destroyed", fenceDestroyed},
+		{"long-lived connection", longConnection},
+		{"no trace on the host", noTrace},
+		{"never the node's identity", identity},
+	}
+}
+
+// sequence runs steps until one fails.
+func sequence(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until polls a condition and returns how long it took.
+func until(limit time.Duration, what string, ok func() bool) (time.Duration, error) {
+	began := time.Now()
+	for !ok() {
+		if time.Since(began) > limit {
+			return 0, fmt.Errorf("trial: not within %v: %s", limit, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return time.Since(began), nil
+}

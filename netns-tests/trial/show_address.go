@@ -1,0 +1,157 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// addressDeleted deletes the addresses of the holder by hand, one after the
+// other, and measures how long each was away.
+func addressDeleted(host *lab.Host, full bool) (Findings, error) {
+	times := 6
+	if full {
+		times = 100
+	}
+	g, err := Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	holder, err := g.Settle()
+	if err != nil {
+		return nil, err
+	}
+	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true})
+	if err != nil {
+		return nil, err
+	}
+	for i := range times {
+		time.Sleep(60 * time.Millisecond)
+		if err := holder.RemoveAddress(prefix(g.Addresses[i%2])); err != nil {
+			return nil, err
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
+	r := m.Stop()
+	away, takeovers, back := time.Duration(0), 0, 0
+	gone := map[netip.Addr]time.Duration{}
+	for _, b := range r.Binds {
+		switch {
+		case b.Node != holder.ID:
+			takeovers++
+		case !b.Added:
+			gone[b.Address] = b.At
+		case gone[b.Address] > 0:
+			away = max(away, b.At-gone[b.Address])
+			back++
+			delete(gone, b.Address)
+		}
+	}
+	return Findings{
+		took("away at most", away, 50*time.Millisecond), none("taken over", takeovers), none("not put back", times-back),
+		told("outage of a client", r.Longest()),
+	}, nil
+}
+
+// manyAddresses are the virtual address and others outside of every subnet.
+func manyAddresses(count int, v6 bool) []netip.Addr {
+	addrs := []netip.Addr{lab.VIP4}
+	if v6 {
+		addrs[0] = lab.VIP6
+	}
+	for i := 1; i < count; i++ {
+		if v6 {
+			addrs = append(addrs, netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x99, 14: byte(i >> 8), 15: byte(i)}))
+		} else {
+			addrs = append(addrs, netip.AddrFrom4([4]byte{10, 99, byte(i >> 8), byte(i)}))
+		}
+	}
+	return addrs
+}
+
+// thousand lets the holder of a thousand addresses die, and measures from the
+// first bound on the taker to the last answering there; and what holding them
+// costs. In full keepalived does the same first.
+func thousand(v6 bool) func(*lab.Host, bool) (Findings, error) {
+	return func(host *lab.Host, full bool) (Findings, error) {
+		limit, watch := 150*time.Millisecond, 4*time.Second
+		var out Findings
+		if full {
+			watch = 60 * time.Second
+			other, _, err := thousandOf(host, Keepalived{}, v6, 0)
+			if err != nil {
+				out = append(out, Measured{What: "keepalived: " + err.Error(), Limit: -1})
+			} else {
+				out = append(out, told("keepalived: first bound to last answering", other))
+				limit = min(limit, other)
+			}
+		}
+		span, cpu, err := thousandOf(host, Keepvip{}, v6, watch)
+		if err != nil {
+			return out, err
+		}
+		return append(out, took("first bound to last answering", span, limit),
+			Measured{What: "holder's CPU at 1 s", Got: cpu, Limit: 1.5, Unit: "%"}), nil
+	}
+}
+
+func thousandOf(host *lab.Host, p Product, v6 bool, watch time.Duration) (span time.Duration, cpu float64, err error) {
+	const count = 1000
+	addrs := manyAddresses(count, v6)
+	g, err := Prepare(host, Config{Lab: lab.Config{Nodes: 2}, Product: p, Addresses: addrs, Priorities: []int{200, 100}, Interval: time.Second})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer g.Close()
+	for _, n := range g.Lab.Nodes {
+		if err := g.Start(n); err != nil {
+			return 0, 0, err
+		}
+	}
+	g.Addresses = addrs[:1]
+	holder, err := g.Settle()
+	if err != nil {
+		return 0, 0, err
+	}
+	taker := g.Lab.Nodes[2-holder.ID]
+	if span, err = takeAll(g, holder, taker, addrs); err != nil || watch == 0 {
+		return span, 0, err
+	}
+	time.Sleep(3 * time.Second) // past the burst of announcements
+	before, err := g.Daemon(taker).CPU()
+	if err != nil {
+		return span, 0, err
+	}
+	began := time.Now()
+	time.Sleep(watch)
+	after, err := g.Daemon(taker).CPU()
+	return span, float64(after-before) / float64(time.Since(began)) * 100, err
+}
+
+func takeAll(g *Group, holder, taker *lab.Node, addrs []netip.Addr) (time.Duration, error) {
+	a, err := g.Lab.StartAsker(taker, addrs)
+	if err != nil {
+		return 0, err
+	}
+	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: addrs[:1], NoDirect: true})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := holder.PowerOff(); err != nil {
+		return 0, err
+	}
+	last, err := a.Finish(20 * time.Second)
+	r := m.Stop()
+	if err != nil {
+		return 0, fmt.Errorf("%w\n%s", err, g.Logs())
+	}
+	for _, b := range r.Binds {
+		if b.Node == taker.ID && b.Added {
+			return last - b.At, nil
+		}
+	}
+	return 0, fmt.Errorf("trial: %s bound nothing", taker.Label)
+}

@@ -1,0 +1,129 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Conflict is a stranger that a node's keepvip reports.
+type Conflict struct {
+	Address string `json:"address"`
+	MAC     string `json:"mac"`
+}
+
+// reports tells whether the node's keepvip reports that a host with this MAC
+// claims every one of the addresses.
+func reports(n *lab.Node, mac string, addrs []netip.Addr) bool {
+	s, err := Keepvip{}.Status(n)
+	if err != nil || len(s.VIPs) != 1 {
+		return false
+	}
+	for _, a := range addrs {
+		if !slices.Contains(s.VIPs[0].Conflicts, Conflict{Address: a.String(), MAC: mac}) {
+			return false
+		}
+	}
+	return true
+}
+
+// foreignHost gives the addresses to a host that knows nothing of the election.
+func foreignHost(announces bool) func(*lab.Host, bool) (Findings, error) {
+	return func(host *lab.Host, _ bool) (Findings, error) {
+		g, err := Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+		if err != nil {
+			return nil, err
+		}
+		defer g.Close()
+		time.Sleep(time.Second) // past the probes of the start
+		stranger, limit := g.Lab.Client, 30*time.Second
+		for _, a := range g.Addresses {
+			if err := stranger.Take(a); err != nil {
+				return nil, err
+			}
+		}
+		began := time.Now()
+		if announces {
+			limit = time.Second
+			for _, a := range g.Addresses {
+				if err := stranger.Announce(a); err != nil {
+					return nil, err
+				}
+			}
+		}
+		var slowest time.Duration
+		for _, n := range g.Lab.Nodes {
+			if _, err := until(40*time.Second, n.Label+" reports the stranger", func() bool { return reports(n, stranger.MAC.String(), g.Addresses) }); err != nil {
+				return nil, fmt.Errorf("%w\n%s", err, g.Logs())
+			}
+			slowest = max(slowest, time.Since(began))
+		}
+		return Findings{took("reported by all nodes after", slowest, limit), none("nodes whose log does not name the MAC", silentLogs(g, stranger.MAC.String()))}, nil
+	}
+}
+
+func silentLogs(g *Group, mac string) int {
+	silent := 0
+	for _, n := range g.Lab.Nodes {
+		if !strings.Contains(g.Daemon(n).Log(), mac) {
+			silent++
+		}
+	}
+	return silent
+}
+
+// foreignFirst starts keepvip while a foreign host has the address, for each
+// family, and at two intervals: one leaves the probes time, one does not.
+func foreignFirst(host *lab.Host, full bool) (Findings, error) {
+	var out Findings
+	for _, interval := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond} {
+		for _, a := range []netip.Addr{lab.VIP4, lab.VIP6} {
+			if !full && a.Is6() != (interval < 50*time.Millisecond) {
+				continue
+			}
+			bound, said, err := refusesFirst(host, a, interval)
+			if err != nil {
+				return out, err
+			}
+			out = append(out, none(fmt.Sprintf("%s at %v bound", a, interval), bound), none(fmt.Sprintf("%s at %v not said", a, interval), said))
+		}
+	}
+	return out, nil
+}
+
+func refusesFirst(host *lab.Host, a netip.Addr, interval time.Duration) (bound, unsaid int, err error) {
+	g, err := Prepare(host, Config{Addresses: []netip.Addr{a}, Interval: interval})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer g.Close()
+	if err := g.Lab.Client.Take(a); err != nil {
+		return 0, 0, err
+	}
+	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, n := range g.Lab.Nodes {
+		if err := g.Start(n); err != nil {
+			return 0, 0, err
+		}
+	}
+	time.Sleep(2 * time.Second)
+	r := m.Stop()
+	for _, n := range g.Lab.Nodes {
+		bound += len(r.AnnouncementsOf(n.ID, a)) + r.BindsOn(n.ID, a)
+		s, err := Keepvip{}.Status(n)
+		if err != nil {
+			return 0, 0, err
+		}
+		if !strings.Contains(s.VIPs[0].Reason+s.VIPs[0].Unfit, "refused") {
+			unsaid++
+		}
+	}
+	return bound, unsaid, nil
+}

@@ -1,0 +1,229 @@
+package trial
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// longConnection holds a connection through the address while the holder is
+// stopped, killed, and dies.
+func longConnection(host *lab.Host, full bool) (Findings, error) {
+	times := 1
+	if full {
+		times = 5
+	}
+	var out Findings
+	for _, f := range []struct {
+		name  string
+		fault Fault
+	}{{"SIGTERM", Terminated}, {"kill -9", DaemonKilled}, {"node death", NodeDeath}} {
+		for _, a := range []netip.Addr{lab.VIP4, lab.VIP6} {
+			told, back, err := longest(host, a, f.fault, times)
+			if err != nil {
+				return out, fmt.Errorf("%s: %w", f.name, err)
+			}
+			out = append(out, took(fmt.Sprintf("%s, %s: told after", f.name, a), told, time.Second), took("connected again after", back, time.Second))
+		}
+	}
+	return out, nil
+}
+
+// longest repeats a fault and returns the longest times from the takeover to the
+// client's reset, and to its next working connection.
+func longest(host *lab.Host, a netip.Addr, fault Fault, times int) (reset, back time.Duration, err error) {
+	g, err := Open(host, Config{Addresses: []netip.Addr{a}})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer g.Close()
+	for _, n := range g.Lab.Nodes {
+		t, err := n.StartTicker()
+		if err != nil {
+			return 0, 0, err
+		}
+		defer t.Close()
+	}
+	for range times {
+		if _, err := g.Settle(); err != nil {
+			return 0, 0, err
+		}
+		stop, err := g.Lab.Follow(g.Lab.Client.Namespace, a)
+		if err != nil {
+			return 0, 0, err
+		}
+		res, err := fault(g)
+		s := stop()
+		if err != nil {
+			return 0, 0, err
+		}
+		taken := takenAt(res, a)
+		if s.Connected == 0 || taken == 0 {
+			return 0, 0, fmt.Errorf("trial: the connection to %s was told %q at %v and came back at %v; taken over at %v", a, s.How, s.Broken, s.Connected, taken)
+		}
+		reset, back = max(reset, s.Broken-taken), max(back, s.Connected-taken)
+	}
+	return reset, back, nil
+}
+
+func takenAt(r *Result, a netip.Addr) time.Duration {
+	for _, b := range r.Report.Binds {
+		if b.Added && b.Address == a && b.At >= r.FaultAt && b.Node != r.Victim {
+			return b.At
+		}
+	}
+	return 0
+}
+
+// noTrace compares the host before keepvip and after, for three ends.
+func noTrace(host *lab.Host, _ bool) (Findings, error) {
+	g, err := Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	n := g.Lab.Nodes[0]
+	end := func() error {
+		code, err := g.Daemon(n).Terminate(5 * time.Second)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("exit status %d", code)
+		}
+		return err
+	}
+	kill := func() error {
+		_ = g.Daemon(n).Kill9()
+		_, err := g.Daemon(n).Wait(2 * time.Second)
+		return err
+	}
+	settle := func() error { _, err := g.Settle(); return err }
+	start := func() error { return g.Start(n) }
+	var out Findings
+	for _, e := range []struct {
+		name  string
+		steps []func() error
+	}{
+		{"SIGTERM", []func() error{start, settle, end}},
+		{"kill -9 and cleanup", []func() error{start, settle, kill, func() error {
+			p, code, err := Keepvip{}.Command(n, "cleanup", "--socket", Socket(n))
+			if err == nil && code != 0 {
+				err = fmt.Errorf("cleanup: exit status %d: %s", code, p.Log())
+			}
+			return err
+		}}},
+		{"kill -9, restart and SIGTERM", []func() error{start, settle, kill, start, settle, end}},
+	} {
+		before, err := n.State()
+		if err != nil {
+			return out, err
+		}
+		if err := sequence(e.steps...); err != nil {
+			return out, fmt.Errorf("%s: %w", e.name, err)
+		}
+		after, err := n.State()
+		if err != nil {
+			return out, err
+		}
+		out = append(out, none(e.name+" left something", count(before != after)))
+	}
+	return out, nil
+}
+
+// identity looks for the virtual addresses wherever a program could take one for
+// the node's own.
+func identity(host *lab.Host, _ bool) (Findings, error) {
+	addrs := []netip.Addr{lab.VIP4, lab.VIP6}
+	g, err := Open(host, Config{Addresses: addrs})
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	n, err := g.Settle()
+	if err != nil {
+		return nil, err
+	}
+	var out Findings
+	for _, to := range []string{"10.77.0.201", "10.77.0.101", "192.0.2.1", "fd77::201", "fd77::101", "2001:db8::1"} {
+		if _, err := n.Run("ip", "route", "replace", "default", "via", g.Lab.Client.Address.String()); err != nil {
+			return nil, err
+		}
+		if _, err := n.Run("ip", "-6", "route", "replace", "default", "via", g.Lab.Client.Addr6.String()); err != nil {
+			return nil, err
+		}
+		route, err := n.Run("ip", "route", "get", to)
+		if err != nil {
+			return nil, err
+		}
+		from, err := sourceTo(n, to)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, none("source toward "+to+" by route", count(isOne(route, addrs))), none("by connect", count(isOne(from+" ", addrs))))
+	}
+	for _, family := range []string{"-4", "-6"} {
+		list, err := n.Run("ip", family, "-o", "addr", "show", "dev", n.NICs[0].Name, "scope", "global", "-deprecated")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, none("an address to use, by ip "+family, count(strings.Contains(list, lab.VIP4.String()+"/") || strings.Contains(list, lab.VIP6.String()+"/"))))
+	}
+	picked, err := firstGlobal(n)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, none("first IPv4 address of the interface", count(picked == lab.VIP4))), nil
+}
+
+func isOne(text string, addrs []netip.Addr) bool {
+	for _, a := range addrs {
+		if strings.Contains(text, " src "+a.String()+" ") || text == a.String()+" " {
+			return true
+		}
+	}
+	return false
+}
+
+// sourceTo is the address from which an ordinary socket would speak.
+func sourceTo(n *lab.Node, to string) (string, error) {
+	var from string
+	err := n.Do(func() error {
+		c, err := net.Dial("udp", net.JoinHostPort(to, "9"))
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		from = netip.MustParseAddrPort(c.LocalAddr().String()).Addr().String()
+		return nil
+	})
+	return from, err
+}
+
+// firstGlobal is what Kubernetes' ChooseHostInterface and etcd's GetDefaultHost
+// come to on a node with one interface: the first IPv4 address, in the order of
+// the kernel, of the interface of the default route that is neither loopback nor
+// link-local.
+func firstGlobal(n *lab.Node) (netip.Addr, error) {
+	var found netip.Addr
+	err := n.Do(func() error {
+		link, err := net.InterfaceByName(n.NICs[0].Name)
+		if err != nil {
+			return err
+		}
+		addrs, err := link.Addrs()
+		if err != nil {
+			return err
+		}
+		for _, a := range addrs {
+			p, err := netip.ParsePrefix(a.String())
+			if err == nil && p.Addr().Is4() && p.Addr().IsGlobalUnicast() {
+				found = p.Addr()
+				return nil
+			}
+		}
+		return fmt.Errorf("trial: %s has no address", link.Name)
+	})
+	return found, err
+}
