@@ -112,7 +112,8 @@ func (h *host) fits(cfg *config.Config) error {
 
 func (d *daemon) run(ctx context.Context) error {
 	defer d.links.Close()
-	server, err := control.Open(d.cfg.Socket, control.Backend{Status: d.status, Announce: d.announce, Reload: d.reload,
+	server, err := control.Open(d.cfg.Socket, control.Backend{
+		Status: d.status, Announce: d.announce, Reload: d.reload,
 		Handover: d.handover, Drain: d.drain, Resume: d.agent.Resume,
 	})
 	if err != nil {
