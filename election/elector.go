@@ -61,9 +61,10 @@ func (s State) String() string {
 //   - Backup to Backup, or Initialize to Initialize: the Active that this node hears is another one than
 //     before; Holder names it.
 //
-// To pass the address on without loss takes two changes here, Active to Backup with PassBegin and then Backup to Backup
-// with PassEnd, and one in between on the other node, Backup to Active with PassTake. PassEnd does not come if this node
-// becomes Active again first, or Initialize.
+// To pass the address on without loss takes three changes here, Active to Active with PassPrepare, then Active to Backup
+// with PassBegin and Backup to Backup with PassEnd, and one on the other node before the last, Backup to Active with
+// PassTake. PassBegin does not come after an error from report on PassPrepare, PassEnd not if this node becomes Active
+// again first, or Initialize.
 type Change struct {
 	From, To State
 	Reason   string     // a short clause that an operator reads
@@ -79,8 +80,11 @@ type Passing uint8
 // The steps.
 const (
 	NotPassing Passing = iota
-	// PassBegin: stop answering ARP and neighbour solicitations for the address at once, but go on forwarding; what
-	// cannot do so has to be released as a whole. When report has returned, another node may answer.
+	// PassPrepare: stop answering ARP and neighbour solicitations for the address at once, but go on forwarding. An error:
+	// that would take too long now, and everything goes on as before.
+	PassPrepare
+	// PassBegin: another node may answer when report has returned. What could not be prepared on this host at all has to
+	// be released as a whole.
 	PassBegin
 	// PassTake, to Active: the former holder serves the address until this node has announced it.
 	PassTake

@@ -186,24 +186,30 @@ func membersState(s vrrp.State) membership.State {
 // later, by tell.
 func (x *exchange) step(now time.Time, ev membership.Event) {
 	for _, a := range slices.Clone(x.m.Step(now, ev)) {
-		x.act(now, a)
+		if err := x.act(now, a); err != nil {
+			x.e.log.Debug("the address is not passed on now", "error", err)
+			x.m.Step(now, membership.Kept{})
+			break
+		}
 	}
 	x.note(now)
 }
 
-func (x *exchange) act(now time.Time, a membership.Action) {
+// act does what the machine asks for. An error: the address could not be passed on.
+func (x *exchange) act(now time.Time, a membership.Action) error {
 	switch a := a.(type) {
 	case membership.Send:
 		x.send(a.Message)
 	case membership.Confirm:
 		x.confirm(a.ID)
 	case membership.Pass:
-		x.pass(now, a.Message)
+		return x.pass(now, a.Message)
 	case membership.Release:
 		x.release(now, a)
 	case membership.Take:
 		x.take(now)
 	}
+	return nil
 }
 
 // send does not fail: a message that did not leave is as one that was lost.
@@ -235,17 +241,23 @@ func (x *exchange) confirm(id uint64) {
 }
 
 // pass lets the host stop answering, and then grants. A node that was frozen, or that is not Active any more, has
-// nothing to grant.
-func (x *exchange) pass(now time.Time, grant membership.Message) {
+// nothing to grant. A host that cannot stop soon remains the holder: until the GRANT left, nobody would take the address in
+// time, and whoever wants it asks again.
+func (x *exchange) pass(now time.Time, grant membership.Message) error {
 	if x.e.machine.Snapshot().State != vrrp.Active {
-		return
+		return nil
+	}
+	prepare := Change{From: Active, To: Active, Reason: "another node asks for the address", Holder: x.e.source, At: now, Passing: PassPrepare}
+	if err := x.e.tell(prepare); err != nil {
+		return err
 	}
 	x.e.step(now, vrrp.PassOn{})
 	if !x.begun {
-		return
+		return nil
 	}
 	x.e.count(func(c *Counters) { c.PassedOn++ })
 	x.send(grant)
+	return nil
 }
 
 // passing is the step that a change of the elector's state is part of.

@@ -132,7 +132,7 @@ func TestExchangeIllHolderPassesOn(t *testing.T) {
 		h.SetFitness(sick)
 		next := holder(t, 50*time.Millisecond, append(others, h)...)
 		require.NotEqual(t, h.self, next.self)
-		assert.Equal(t, []string{"send 1", "shut", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
 		assert.Equal(t, []string{"REQUEST", "send 1", "bind"}, l.what(next.self)[:3])
 		assert.Less(t, next.last().At.Sub(at), 5*time.Millisecond)
 		assert.Equal(t, string(vrrp.ReasonGranted), next.Status().Reason)
@@ -229,8 +229,25 @@ func TestExchangeGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
 		l.mark()
 		h.SetFitness(sick)
 		assert.Equal(t, h, holder(t, 500*time.Millisecond, a, b))
-		assert.Equal(t, []string{"shut", "GRANT"}, []string{l.what(h.self)[1], l.what(h.self)[2]})
+		assert.Equal(t, []string{"shut", "begin", "GRANT"}, l.what(h.self)[1:4])
 		stopAll(t, a, b)
+	})
+}
+
+// Nothing is granted that could only come too late: the holder goes on, and is asked again.
+func TestExchangeHostThatIsBusyIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		h.mu.Lock()
+		h.busy = 2
+		h.mu.Unlock()
+		h.SetFitness(sick)
+		next := holder(t, 100*time.Millisecond, append(others, h)...)
+		assert.NotEqual(t, h.self, next.self)
+		assert.Equal(t, []string{"send 1", "busy", "busy", "shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, uint64(1), h.Status().Counters.PassedOn)
+		assert.Equal(t, uint64(1), h.Status().Counters.Takeovers)
+		stopAll(t, append(others, h)...)
 	})
 }
 
@@ -240,7 +257,7 @@ func TestExchangeStopPassesOn(t *testing.T) {
 		at := time.Now()
 		require.NoError(t, h.stop())
 		assert.Less(t, time.Since(at), 10*time.Millisecond)
-		assert.Equal(t, []string{"send 1", "shut", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
 		holder(t, 0, others...)
 		time.Sleep(time.Second)
 		others[0].SetFitness(sick)

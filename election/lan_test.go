@@ -151,6 +151,7 @@ type member struct {
 	changes []Change
 	bound   bool
 	refuse  bool // the host cannot bind
+	busy    int  // so often the host cannot prepare to pass on
 }
 
 var errRefused = errors.New("the host refuses")
@@ -160,6 +161,13 @@ func (m *member) report(c Change) error {
 	defer m.mu.Unlock()
 	m.changes = append(m.changes, c)
 	switch {
+	case c.Passing == PassPrepare && m.busy > 0:
+		m.busy--
+		m.wire.lan.note(m.self, "busy")
+		return errRefused
+	case c.Passing == PassPrepare:
+		m.bound = false
+		m.wire.lan.note(m.self, "shut")
 	case c.To == Active && c.From == Active:
 		m.wire.lan.note(m.self, "again")
 	case c.To == Active && m.refuse:
@@ -168,8 +176,7 @@ func (m *member) report(c Change) error {
 		m.bound = true
 		m.wire.lan.note(m.self, "bind")
 	case c.Passing == PassBegin:
-		m.bound = false
-		m.wire.lan.note(m.self, "shut")
+		m.wire.lan.note(m.self, "begin")
 	case c.From == Active || c.Passing == PassEnd:
 		m.bound = false
 		m.wire.lan.note(m.self, "release")

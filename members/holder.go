@@ -140,6 +140,14 @@ func (m *Machine) pass(now time.Time, a ask) {
 	m.act(Pass{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: m.tenure, Nonce: a.nonce})})
 }
 
+// kept goes on with the tenure that pass has ended. Whoever still wants the address asks again.
+func (m *Machine) kept() {
+	if m.holder.passed != nil && !m.holder.passed.released {
+		m.holder.passed = nil
+		m.self.State = Active
+	}
+}
+
 // heardTaker lets go when the taker says that it is Active: by then it has announced.
 func (m *Machine) heardTaker(r Received) {
 	p := m.holder.passed

@@ -58,6 +58,8 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.received(now, ev)
 	case Confirmed:
 		m.confirmed(now, ev)
+	case Kept:
+		m.kept()
 	case Reconfigure:
 		m.reconfigure(ev.Config)
 	case Leave:

@@ -550,3 +550,16 @@ func TestMachineReconfigure(t *testing.T) {
 	assert.Equal(t, []string{"confirm 1"}, r.step(Reconfigure{Config{Preempt: true, Lease: 290 * ms}}))
 	assert.Equal(t, nodeA, r.m.cfg.Address)
 }
+
+func TestMachineKeptGoesOnAsTheHolder(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Active, false)
+	r.hello(nodeB, other(Backup, true))
+	require.Equal(t, []string{"pass to 10.77.0.12 nonce 5"}, r.request(nodeB, other(Backup, true), 5))
+	assert.Empty(t, r.step(Kept{}))
+	assert.Empty(t, r.wait(time.Second), "nothing to release")
+	assert.Equal(t, []string{"pass to 10.77.0.12 nonce 6"}, r.request(nodeB, other(Backup, true), 6), "of the same tenure")
+	r.self(Backup, false)
+	r.hello(nodeB, other(Active, true))
+	assert.Empty(t, r.step(Kept{}), "too late")
+}

@@ -23,6 +23,7 @@ type fakeFence struct {
 	guard  bool
 	lease  time.Time // ends then
 	broken error
+	delay  time.Duration // of ShutDiscovery
 }
 
 var _ Fence = (*fakeFence)(nil)
@@ -48,7 +49,17 @@ func (f *fakeFence) ShutDiscovery() error {
 	if f.fail != nil {
 		return f.fail
 	}
+	f.mu.Lock()
+	delay := f.delay
+	f.mu.Unlock()
+	time.Sleep(delay)
 	return f.note("shut discovery", func() {})
+}
+
+func (f *fakeFence) slow(delay time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.delay = delay
 }
 
 func (f *fakeFence) Check(time.Duration) error {

@@ -21,6 +21,8 @@ func (l *loop) follow(c election.Change) error {
 	}
 	defer func() { l.meet(time.Now()) }()
 	switch {
+	case c.Passing == election.PassPrepare:
+		return l.prepare()
 	case c.Passing == election.PassBegin:
 		return l.passOn(c)
 	case c.Passing == election.PassEnd:

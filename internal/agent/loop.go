@@ -39,6 +39,7 @@ type loop struct {
 	checkup  checkup
 	insist   insistence
 	drained  bool      // an operator wants this node to come last
+	hushed   bool      // discovery is shut: the addresses are about to be passed on
 	passing  bool      // the addresses are being passed on: they are here, but nobody is told so
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none

@@ -13,6 +13,11 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
+var (
+	prepare = election.Change{From: election.Active, To: election.Active, Passing: election.PassPrepare}
+	begin   = election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}
+)
+
 // passing runs an instance with a fence up to the moment when it has begun to pass the addresses on.
 func passing(t *testing.T, kernel *fakeFence, fn func(t *testing.T, b *bench, e *fakeElector)) {
 	fenced := func(in *Instance) {
@@ -26,7 +31,8 @@ func passing(t *testing.T, kernel *fakeFence, fn func(t *testing.T, b *bench, e 
 		synctest.Wait()
 		b.host.take()
 		kernel.take()
-		require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}))
+		require.NoError(t, e.tell(prepare))
+		require.NoError(t, e.tell(begin))
 		fn(t, b, e)
 	})
 }
@@ -92,9 +98,39 @@ func TestPassWithoutAFenceReleasesAtOnce(t *testing.T) {
 				e := <-b.electors
 				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
 				b.host.take()
-				require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}))
+				require.NoError(t, e.tell(prepare))
+				assert.Empty(t, b.host.take())
+				require.NoError(t, e.tell(begin))
 				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
 			})
 		})
 	}
+}
+
+// A kernel that is only slow would let the grant come too late.
+func TestPassWaitsForAnotherTimeWhenTheKernelIsSlow(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	fenced := func(in *Instance) {
+		in.Lease = 290 * time.Millisecond
+		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+	}
+	run(t, nil, fenced, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		time.Sleep(5 * time.Second)
+		b.host.take()
+		kernel.take()
+		kernel.slow(80 * time.Millisecond)
+		at := time.Now()
+		require.ErrorIs(t, e.tell(prepare), errNotNow)
+		assert.Less(t, time.Since(at), 50*time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
+		assert.Equal(t, []string{"shut discovery", "reopen"}, kernel.take()[:2])
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		kernel.slow(0)
+		require.NoError(t, e.tell(prepare))
+		require.NoError(t, e.tell(begin))
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		assert.Contains(t, kernel.take(), "shut discovery")
+	})
 }
