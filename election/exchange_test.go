@@ -325,6 +325,24 @@ func TestHandoverThatNobodyAnswersTimesOut(t *testing.T) {
 	})
 }
 
+// What nobody takes is not handed over.
+func TestHandoverThatLeadsToNothingIsNoSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		for _, o := range others {
+			o.setRefuse(true)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		at := time.Now()
+		require.ErrorIs(t, h.Elector.(*VRRP).Handover(ctx, ""), ErrTimeout)
+		assert.Equal(t, 3*time.Second, time.Since(at))
+		assert.NotZero(t, h.Status().Counters.PassedOn)
+		assert.Equal(t, h, holder(t, 2*time.Second, append(others, h)...))
+		stopAll(t, append(others, h)...)
+	})
+}
+
 func TestHandoverWithoutMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()

@@ -128,17 +128,18 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// check ends a handover that has come to its end.
+// check ends a handover that has come to its end: another node is heard as the Active.
 func (x *exchange) check(now time.Time) {
 	h := x.leaving
+	if h == nil {
+		return
+	}
+	active := x.e.machine.Snapshot().State == vrrp.Active
 	switch {
-	case h == nil:
-	case x.e.machine.Snapshot().State != vrrp.Active:
-		if !x.begun {
-			x.finish(nil)
-		}
+	case !active && !x.begun && x.e.members.holder(now).IsValid():
+		x.finish(nil)
 	case now.Before(h.end):
-	case h.taker || x.m.Successors(now):
+	case !active || h.taker || x.m.Successors(now):
 		x.finish(ErrTimeout)
 	default:
 		x.finish(ErrNoTaker)
