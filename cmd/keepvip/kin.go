@@ -105,7 +105,7 @@ func setMembersKeys(a *members.Auth, mode config.KeyMode, secrets []config.Secre
 	}
 	keys := make([]members.Key, len(secrets))
 	for i, s := range secrets {
-		k, err := members.NewKey(s.Bytes)
+		k, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
 		if err != nil {
 			return err
 		}
