@@ -44,8 +44,30 @@ func newDrain() *cobra.Command {
 	return cmd
 }
 
+func newHold() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hold [NAME ...]",
+		Short: "Keep this node out until resume, over restarts",
+		Long: "Passes on what this node holds of the named virtual addresses, or of all, and keeps it out of their elections until\n" +
+			"`keepvip resume`, also over a restart or a reboot. While no other node could take an address nothing changes, unless\n" +
+			"--force says that nobody has it then." + exitCodes,
+	}
+	socket := bindSocket(cmd)
+	reason := cmd.Flags().String("reason", "", "why, as status shows it on every node; at most 120 bytes")
+	force := cmd.Flags().Bool("force", false, "give the address up even if no other node could take it")
+	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long it may take")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		return moved(control.NewClient(*socket).Hold(cmd.Context(), names, *reason, *force, *timeout))
+	}
+	return cmd
+}
+
 func newResume() *cobra.Command {
-	cmd := &cobra.Command{Use: "resume [NAME ...]", Short: "End drain"}
+	cmd := &cobra.Command{
+		Use:   "resume [NAME ...]",
+		Short: "End drain and hold",
+		Long:  "Lets this node take part again in the elections of the named virtual addresses, or of all. It does not take an address by itself, unless it has the higher priority.",
+	}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		return failed(control.NewClient(*socket).Resume(cmd.Context(), names))
@@ -74,6 +96,10 @@ func (d *daemon) handover(ctx context.Context, names []string, to string) error 
 
 func (d *daemon) drain(ctx context.Context, names []string) error {
 	return kindOf(d.agent.Drain(ctx, names))
+}
+
+func (d *daemon) holdBack(ctx context.Context, names []string, reason string, force bool) error {
+	return kindOf(d.agent.Hold(ctx, names, reason, force))
 }
 
 // kindOf tells the client what to make of an error of the election.

@@ -19,6 +19,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 func newRun() *cobra.Command {
@@ -76,6 +77,10 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	if err != nil {
 		return nil, err
 	}
+	holds, err := state.Open(cfg.StateDir)
+	if err != nil {
+		return nil, failed(err)
+	}
 	links, err := link.Open(log)
 	if err != nil {
 		return nil, failed(err)
@@ -88,8 +93,10 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	if err := h.fits(cfg); err != nil {
 		return nil, errors.Join(err, links.Close())
 	}
+	a := agent.New(h, log)
+	a.Keep(store{holds})
 	return &daemon{
-		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: agent.New(h, log),
+		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: a,
 		build: &builder{hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port), fences: newFences(h.leftovers), log: log},
 	}, nil
 }
@@ -114,7 +121,7 @@ func (d *daemon) run(ctx context.Context) error {
 	defer d.links.Close()
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Announce: d.announce, Reload: d.reload,
-		Handover: d.handover, Drain: d.drain, Resume: d.agent.Resume,
+		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.agent.Resume,
 	})
 	if err != nil {
 		return err

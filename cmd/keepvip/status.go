@@ -64,6 +64,7 @@ func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
 		fmt.Fprintf(b, " on %s", v.Interface)
 	}
 	fmt.Fprintf(b, "\n  state     %s for %s: %s\n", v.State, ago(now, v.Since), v.Reason)
+	fmt.Fprintf(b, "  desired   %s\n  observed  %s\n", desiredText(v, now), v.Observed)
 	fmt.Fprintf(b, "  holder    %s\n", holderText(v))
 	fmt.Fprintf(b, "  this node %s, priority %d\n", fitText(v), v.Priority)
 	writeChecks(b, v, now)
@@ -144,6 +145,17 @@ func holderText(v agent.Status) string {
 	default:
 		return v.Holder
 	}
+}
+
+func desiredText(v agent.Status, now time.Time) string {
+	text := string(v.Desired)
+	if v.Held != nil {
+		text += " for " + ago(now, v.Held.Since)
+		if v.Held.Reason != "" {
+			text += ": " + v.Held.Reason
+		}
+	}
+	return text
 }
 
 func fitText(v agent.Status) string {

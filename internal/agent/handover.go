@@ -17,9 +17,6 @@ type hander interface {
 	Handover(ctx context.Context, to string) error
 }
 
-// drainedReason is what status and the other members show.
-const drainedReason = "drained by an operator"
-
 // Handover passes on the addresses of the named instances, or of all that are held here when none is named, to the
 // node of that name or address, or with an empty one to any. The error says which stay here, and wraps
 // election.ErrNoTaker, ErrTimeout or ErrNotActive where that is the cause.
@@ -29,40 +26,6 @@ func (a *Agent) Handover(ctx context.Context, names []string, to string) error {
 		return err
 	}
 	return a.hand(ctx, loops, to, len(names) == 0)
-}
-
-// Drain makes this node one that comes last until Resume, and passes the addresses on. They stay here as long as no
-// other node could take them.
-func (a *Agent) Drain(ctx context.Context, names []string) error {
-	loops, err := a.setDrained(names, true)
-	if err != nil {
-		return err
-	}
-	err = a.hand(ctx, loops, "", true)
-	if errors.Is(err, election.ErrNotActive) {
-		return nil // nothing to give away
-	}
-	return err
-}
-
-// Resume ends Drain.
-func (a *Agent) Resume(names []string) error {
-	_, err := a.setDrained(names, false)
-	return err
-}
-
-func (a *Agent) setDrained(names []string, drained bool) ([]*running, error) {
-	loops, err := a.named(names)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range loops {
-		select {
-		case r.drains <- drained:
-		case <-r.stopped:
-		}
-	}
-	return loops, nil
 }
 
 // named are the instances of these names; none: all.
@@ -112,22 +75,4 @@ func (r *running) hand(ctx context.Context, to string) error {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
 	return nil
-}
-
-// drain takes over an operator's wish.
-func (l *loop) drain(drained bool) {
-	if drained == l.drained {
-		return
-	}
-	l.drained = drained
-	l.log.Info("drained or resumed by an operator", "drained", drained)
-	l.fit()
-}
-
-// drainedFitness is the fitness f of a node that an operator may have drained.
-func (l *loop) drainedFitness(f election.Fitness) election.Fitness {
-	if !l.drained || f.Out {
-		return f
-	}
-	return election.Fitness{Less: lastPlace, Reason: drainedReason}
 }

@@ -50,7 +50,7 @@ func TestDrainLastsUntilResume(t *testing.T) {
 	synctestHanding(t, e, func(b *bench) {
 		require.NoError(t, b.Drain(t.Context(), nil), "a node that holds nothing has nothing to give away")
 		synctest.Wait()
-		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: drainedReason}, e.fitness())
+		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "drained by an operator"}, e.fitness())
 		e.answer = election.ErrTimeout
 		require.ErrorIs(t, b.Drain(t.Context(), []string{"apiserver"}), election.ErrTimeout)
 		require.NoError(t, b.Resume(nil))

@@ -28,7 +28,7 @@ type loop struct {
 	changed chan struct{}   // capacity 1: the host has changed
 	adjusts chan Instance   // a new configuration that needs no new election
 	asks    chan chan error // announce now, please
-	drains  chan bool       // an operator has drained or resumed this node
+	wishes  chan wish       // an operator wants something else of this node
 	stopped chan struct{}   // closed when run has returned
 
 	shared   bool     // the addresses were bound here, or another holder was heard, since the start
@@ -38,7 +38,7 @@ type loop struct {
 	place    Place
 	checkup  checkup
 	insist   insistence
-	drained  bool      // an operator wants this node to come last
+	wish     wish      // what an operator wants of this node
 	hushed   bool      // discovery is shut: the addresses are about to be passed on
 	passing  bool      // the addresses are being passed on: they are here, but nobody is told so
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
@@ -68,6 +68,9 @@ type view struct {
 	fence         *fencer
 	unfenced      string // why there is no fence
 	terms         uint64
+	wish          wish
+	removed       bool // the instance has ended
+	passing       bool // as loop.passing
 }
 
 // reported carries a Change from the elector's goroutine, and the answer back.
@@ -81,7 +84,7 @@ func newLoop(in Instance, host Host, log *slog.Logger) *loop {
 		name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		reports: make(chan reported), changed: make(chan struct{}, 1),
 		checkup: newCheckup(), adjusts: make(chan Instance),
-		asks: make(chan chan error), drains: make(chan bool), stopped: make(chan struct{}),
+		asks: make(chan chan error), wishes: make(chan wish), stopped: make(chan struct{}),
 	}
 	l.view = view{in: in, since: time.Now(), reason: "starting"}
 	l.beat.Store(time.Now().UnixNano())
@@ -104,6 +107,9 @@ func (l *loop) run(ctx context.Context) {
 	}
 	l.settle(holdNone)
 	l.note(election.Initialize, "stopped")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.view.removed = true
 }
 
 // wait shows why there is no election, and returns when it is worth another try.
@@ -128,8 +134,8 @@ func (l *loop) wait(ctx context.Context, why error) {
 			l.judge(r)
 		case ask := <-l.asks:
 			ask <- errNotHeld
-		case drained := <-l.drains:
-			l.drain(drained)
+		case w := <-l.wishes:
+			l.heed(w)
 		case <-l.beats.C:
 			l.alive()
 		}
@@ -185,8 +191,8 @@ func (l *loop) term(ctx context.Context) error {
 			l.adjust(in)
 		case ask := <-l.asks:
 			ask <- l.announceNow()
-		case drained := <-l.drains:
-			l.drain(drained)
+		case w := <-l.wishes:
+			l.heed(w)
 		case <-l.beats.C:
 			l.alive()
 			l.correct() // what failed before is tried again

@@ -46,7 +46,7 @@ func (l *loop) passOn(c election.Change) error {
 	l.in.Schedule.Stop()
 	var err error
 	if l.hushed && l.fence != nil {
-		l.passing = true
+		l.setPassing(true)
 		l.renewal = time.Time{}
 	} else {
 		err = l.letGo()
@@ -57,12 +57,19 @@ func (l *loop) passOn(c election.Change) error {
 	return err
 }
 
+func (l *loop) setPassing(passing bool) {
+	l.passing = passing
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.view.passing = passing
+}
+
 // passed ends it.
 func (l *loop) passed(c election.Change) error {
 	if !l.passing {
 		return nil
 	}
-	l.passing = false
+	l.setPassing(false)
 	err := l.letGo()
 	l.log.Info("address passed on", "to", c.Holder.String(), "reason", c.Reason)
 	return err
@@ -73,7 +80,7 @@ func (l *loop) takenBack() {
 	if l.passing && l.fence != nil {
 		l.fence.reopen(patience)
 	}
-	l.passing = false
+	l.setPassing(false)
 }
 
 // shutDiscovery tells whether the kernel has answered within limit, and what. Where nothing keeps the lease alive, to shut

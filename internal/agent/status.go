@@ -13,8 +13,11 @@ type Status struct {
 	Group     string         `json:"group,omitempty"` // of instances that move together
 	Addresses []netip.Prefix `json:"addresses"`
 	Interface string         `json:"interface"`
-	State     string         `json:"state"`  // initialize, backup or active
-	Holder    string         `json:"holder"` // the Active's own address; empty while none is heard
+	State     string         `json:"state"`          // initialize, backup or active
+	Desired   Desired        `json:"desired"`        // what an operator wants
+	Observed  Observed       `json:"observed"`       // what this node is at this moment; Reason, Unfit and Held say why
+	Held      *Hold          `json:"held,omitempty"` // since when and why, if it is held or drained
+	Holder    string         `json:"holder"`         // the Active's own address; empty while none is heard
 	Since     time.Time      `json:"since"`
 	Reason    string         `json:"reason"`
 	Eligible  bool           `json:"eligible"`         // would this node be a good holder
@@ -132,11 +135,16 @@ func (l *loop) status() Status {
 		s.Checks = append(s.Checks, checkStatus(c))
 	}
 	s.Check = decisive(s.Checks)
+	s.Desired = v.wish.Desired
+	if !v.wish.Since.IsZero() {
+		s.Held = &v.wish.Hold
+	}
 	if v.elector == nil {
 		s.Unfit = v.reason
-		return s
+	} else {
+		s.add(v.elector.Status())
 	}
-	s.add(v.elector.Status())
+	s.Observed = v.observed(s.Eligible)
 	return s
 }
 

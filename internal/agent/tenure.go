@@ -63,7 +63,7 @@ func (l *loop) adjustFence(old Instance) {
 func (l *loop) exchangeFence() {
 	l.refence = time.Time{}
 	if l.passing {
-		l.passing = false
+		l.setPassing(false)
 		l.uncorrected(l.letGo())
 	}
 	l.closeFence()

@@ -9,6 +9,7 @@ const (
 	PathReload   = "/v1/reload"
 	PathHandover = "/v1/handover"
 	PathDrain    = "/v1/drain"
+	PathHold     = "/v1/hold"
 	PathResume   = "/v1/resume"
 )
 

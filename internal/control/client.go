@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -65,7 +66,13 @@ func (c *Client) Drain(ctx context.Context, names []string, limit time.Duration)
 	return c.verb(ctx, PathDrain, url.Values{"vip": names}, limit)
 }
 
-// Resume ends Drain.
+// Hold makes the node stay out, and passes the addresses on before, within limit; with force it stays out also if nobody
+// could take them.
+func (c *Client) Hold(ctx context.Context, names []string, reason string, force bool, limit time.Duration) error {
+	return c.verb(ctx, PathHold, url.Values{"vip": names, "reason": {reason}, "force": {strconv.FormatBool(force)}}, limit)
+}
+
+// Resume ends Drain and Hold.
 func (c *Client) Resume(ctx context.Context, names []string) error {
 	return c.do(ctx, http.MethodPost, PathResume+"?"+url.Values{"vip": names}.Encode(), nil)
 }

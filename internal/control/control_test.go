@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -188,6 +189,10 @@ func TestServerVerbs(t *testing.T) {
 		did = append(did, "drain "+strings.Join(names, " "))
 		return nil
 	}
+	b.Hold = func(_ context.Context, names []string, reason string, force bool) error {
+		did = append(did, fmt.Sprintf("hold %v %q %v", names, reason, force))
+		return &KindError{Kind: KindTimeout, Err: errors.New("late")}
+	}
 	b.Resume = func(names []string) error { return errNotHeld }
 	defer serveAt(t, path, b)()
 
@@ -198,7 +203,10 @@ func TestServerVerbs(t *testing.T) {
 	assert.Equal(t, KindNoTaker, kind.Kind)
 	assert.EqualError(t, err, "no other node could take the address")
 	assert.NoError(t, c.Drain(t.Context(), nil, time.Minute))
+	require.ErrorAs(t, c.Hold(t.Context(), []string{"a"}, "new kernel & more", true, time.Minute), &kind)
+	assert.Equal(t, KindTimeout, kind.Kind)
+	assert.ErrorContains(t, c.Hold(t.Context(), nil, strings.Repeat("x", 121), false, time.Minute), "want at most 120")
 	assert.EqualError(t, c.Resume(t.Context(), nil), errNotHeld.Error())
 	assert.ErrorContains(t, c.Drain(t.Context(), nil, -time.Second), `timeout "-1s", want more than 0s`)
-	assert.Equal(t, []string{"handover a b to cp-2", "drain "}, did)
+	assert.Equal(t, []string{"handover a b to cp-2", "drain ", `hold [a] "new kernel & more" true`}, did)
 }

@@ -20,9 +20,11 @@ type Backend struct {
 	Reload   func() (summary any, _ error) // read the configuration again
 
 	// Handover passes addresses on, to one node if that is named; Drain makes the node one that comes last first, until
-	// Resume. No names: all. They return when it is done, or with an error when ctx has ended.
+	// Resume, and Hold one that stays out, with force also if nobody could take the addresses. No names: all. They return
+	// when it is done, or with an error when ctx has ended.
 	Handover func(ctx context.Context, names []string, to string) error
 	Drain    func(ctx context.Context, names []string) error
+	Hold     func(ctx context.Context, names []string, reason string, force bool) error
 	Resume   func(names []string) error
 }
 
@@ -36,6 +38,8 @@ type Server struct {
 const (
 	dirMode    = 0o750
 	socketMode = 0o660
+	// maxReason bounds what an operator may give as a reason, in bytes: it is shown to every member.
+	maxReason = 120
 	// dialTime bounds how long a socket that is there may take to show that somebody serves it.
 	dialTime = time.Second
 )
@@ -129,6 +133,14 @@ func handler(b Backend) http.Handler {
 	})))
 	mux.HandleFunc("POST "+PathDrain, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
 		return b.Drain(ctx, r.URL.Query()["vip"])
+	})))
+	mux.HandleFunc("POST "+PathHold, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
+		q := r.URL.Query()
+		reason := q.Get("reason")
+		if len(reason) > maxReason {
+			return fmt.Errorf("a reason of %d bytes, want at most %d", len(reason), maxReason)
+		}
+		return b.Hold(ctx, q["vip"], reason, q.Get("force") == "true")
 	})))
 	mux.HandleFunc("POST "+PathResume, rootOnly(timed(func(_ context.Context, r *http.Request) error {
 		return b.Resume(r.URL.Query()["vip"])
