@@ -11,9 +11,13 @@ import (
 // afterwards `keepvip resume`.
 func Verb(args ...string) Fault {
 	return func(g *Group) (*Result, error) {
-		k, ok := g.Product.(Keepvip)
-		if !ok {
-			return nil, fmt.Errorf("trial: %s has no command to hand over", g.Product.Name())
+		var k Keepvip
+		switch p := g.Product.(type) {
+		case Keepvip:
+			k = p
+		case Keyed:
+		default:
+			return nil, fmt.Errorf("trial: %s has no command to hand over", p.Name())
 		}
 		run := func(n *lab.Node, args ...string) error {
 			p, code, err := k.Command(n, append(args, "--socket", Socket(n))...)
@@ -22,7 +26,7 @@ func Verb(args ...string) Fault {
 			}
 			return err
 		}
-		return g.run("keepvip "+args[0], lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		return g.run("keepvip "+args[0], g.everywhere(), func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			at := m.Mark("keepvip %v on %s", args, holder.Label)
 			if err := run(holder, args...); err != nil {
 				return 0, err
@@ -32,4 +36,9 @@ func Verb(args ...string) Fault {
 			return at, run(holder, "resume")
 		})
 	}
+}
+
+// everywhere measures also from behind the router, if there is one.
+func (g *Group) everywhere() lab.MeasureConfig {
+	return lab.MeasureConfig{OffLink: g.Lab.OffLink != nil}
 }
