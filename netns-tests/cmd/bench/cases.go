@@ -35,6 +35,7 @@ type limits struct {
 	takeovers                     int           // at most; noTakeover demands none
 	single                        int           // at least so many per cent with one takeover
 	vrrpLimits
+	passLimits
 }
 
 const (
@@ -62,6 +63,9 @@ func (l limits) judge(results []*trial.Result) string {
 	check("two answering", trial.Of(results, trial.Two).Max, l.two)
 	if verdict == "" {
 		verdict = l.over(results)
+	}
+	if verdict == "" {
+		verdict = l.passLimits.judge(results)
 	}
 	single := 0
 	for _, r := range results {
@@ -127,7 +131,7 @@ func cases() []benchCase {
 		{name: "daemon frozen 5 s", runs: 5, fault: trial.Frozen(5 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
-	}, vrrpCases()...)
+	}, append(vrrpCases(), passCases()...)...)
 }
 
 // keepalivedAPI waits as long as the checks of kubeadm's guide take.
