@@ -247,9 +247,8 @@ func (l *loop) fit() {
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
 	} else if err := l.refuse(); err != nil {
-		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so:
-		// the node comes last until then, and its timers run.
-		f = election.Fitness{Less: lastPlace, Reason: err.Error()}
+		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so.
+		f.Wait, f.Reason = true, err.Error()
 	}
 	l.elector.SetFitness(f)
 }
