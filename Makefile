@@ -40,7 +40,7 @@ test-unit: ## unit tests with the race detector
 # One package at a time: the labs measure milliseconds. Tests that wait for
 # timers of seconds run beside each other.
 test-netns: root build ## the built binary in network namespaces (root)
-	$(GO) test -tags netns -count=1 -p 1 -parallel 8 -timeout 14m $(TESTFLAGS) ./netns-tests/... ./internal/link ./arp
+	.ci/netns $(TESTFLAGS)
 
 lint: ## gofumpt, vet, staticcheck
 	@unformatted="$$($(GO) run $(GOFUMPT) -l .)" || exit 1; \

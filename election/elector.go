@@ -54,7 +54,8 @@ func (s State) String() string {
 //   - From differs from To: a change of state. To Active: bind and announce. From Active: release.
 //   - Active to Active: a rival was heard. Whoever remains Active announces last, so announce again, now
 //     and each Again until no rival has been heard for a few of them.
-//   - Backup to Backup: the Active that this node hears is another one than before; Holder names it.
+//   - Backup to Backup, or Initialize to Initialize: the Active that this node hears is another one than
+//     before; Holder names it.
 type Change struct {
 	From, To State
 	Reason   string     // a short clause that an operator reads
@@ -83,7 +84,8 @@ type Status struct {
 	Fitness  Fitness
 	Members  []Member
 	Counters Counters
-	Rejected []Rejection // what was refused, the newest first
+	Lateness time.Duration // the most by which a timer was served late in the last one to two minutes
+	Rejected []Rejection   // what was refused, the newest first
 }
 
 // Member is one node of the group as this node sees it.

@@ -192,6 +192,12 @@ func (m *member) stop() error {
 // start runs an elector on the lan until the test ends.
 func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *member {
 	t.Helper()
+	return l.startSeated(t, self, nil, change)
+}
+
+// startSeated runs one that is in a group.
+func (l *lan) startSeated(t *testing.T, self netip.Addr, seat *Seat, change func(*vrrp.Config)) *member {
+	t.Helper()
 	cfg := vrrp.Config{
 		Version: 3, VRID: 51, Priority: 100, Interval: interval, Preempt: true,
 		Source: self, Addresses: []netip.Addr{vip},
@@ -200,7 +206,7 @@ func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *m
 		change(&cfg)
 	}
 	wire := l.join(self)
-	e, err := NewVRRP(VRRPConfig{Router: cfg}, wire, quiet)
+	e, err := NewVRRP(VRRPConfig{Router: cfg, Seat: seat}, wire, quiet)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}

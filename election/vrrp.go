@@ -21,6 +21,8 @@ type VRRPConfig struct {
 	// Peers are the other nodes when they are known by configuration; the own address may be among
 	// them. They feed the rank that spreads ties.
 	Peers []netip.Addr
+	// Seat is the instance's place in a group; nil: it moves alone. With one, Router.Grouped is set.
+	Seat *Seat
 }
 
 // VRRP elects by VRRP advertisements (RFC 9568, RFC 3768).
@@ -34,6 +36,7 @@ type VRRP struct {
 	members members
 	report  func(Change) error
 	timer   *time.Timer
+	due     time.Time // when the timer is due
 	refusal refusal
 	inbox   []Arrival
 	holder  netip.Addr
@@ -47,12 +50,14 @@ type VRRP struct {
 	fitness Fitness
 	status  Status
 	tenure  time.Time
+	late    lateness
 }
 
 var _ Elector = (*VRRP)(nil)
 
 // NewVRRP makes an elector on wire, which the caller closes after Run has returned.
 func NewVRRP(cfg VRRPConfig, wire Wire, log *slog.Logger) (*VRRP, error) {
+	cfg.Router.Grouped = cfg.Seat != nil
 	m, err := vrrp.NewMachine(cfg.Router)
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
@@ -70,6 +75,11 @@ func (e *VRRP) SetFitness(f Fitness) {
 	e.mu.Lock()
 	e.fitness = f
 	e.mu.Unlock()
+	e.wake()
+}
+
+// wake makes the elector look at its fitness, and at its group, again.
+func (e *VRRP) wake() {
 	select {
 	case e.fitted <- struct{}{}:
 	default:
@@ -97,12 +107,17 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 	e.report = report
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
+	if s := e.cfg.Seat; s != nil {
+		s.sit(e.wake)
+		defer s.rise()
+	}
 	e.applySpread(time.Now())
 	e.applyFitness(time.Now())
 	if e.out {
 		_ = e.tell(Change{Reason: e.status.Fitness.Reason, At: time.Now()})
 	}
 	for {
+		e.consult()
 		e.arm()
 		select {
 		case <-ctx.Done():
@@ -115,6 +130,7 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 		case <-e.wire.Arrived():
 			e.receive()
 		case <-e.timer.C:
+			e.noteLate()
 			e.expire()
 		}
 	}
@@ -129,7 +145,16 @@ func (e *VRRP) arm() {
 	if at := e.refusal.next(); !at.IsZero() && at.Before(next) {
 		next = at
 	}
+	e.due = next
 	e.timer.Reset(time.Until(next))
+}
+
+// noteLate keeps by how much the timer was served late: what a loaded machine takes from an election.
+func (e *VRRP) noteLate() {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.late.note(now, now.Sub(e.due))
 }
 
 // idleUntil is when a node that takes no part has to look again whether the holder is still heard.
@@ -226,9 +251,15 @@ func (e *VRRP) others() []netip.Addr {
 func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Lock()
 	f := e.refusal.worsen(e.fitness)
+	e.mu.Unlock()
+	f.Out = f.Out || e.refusal.pausing()
+	if e.cfg.Seat != nil {
+		f = e.cfg.Seat.fit(f)
+	}
+	e.mu.Lock()
 	e.status.Fitness = f
 	e.mu.Unlock()
-	e.out = f.Out || e.refusal.pausing()
+	e.out = f.Out
 	if e.out {
 		e.step(now, vrrp.Shutdown{})
 		return
@@ -247,6 +278,7 @@ func effective(base uint8, f Fitness) uint8 {
 }
 
 func (e *VRRP) applyConfig(cfg vrrp.Config) {
+	cfg.Grouped = e.cfg.Seat != nil
 	e.cfg.Router = cfg
 	e.wire.SetAddresses(cfg.Addresses)
 	now := time.Now()

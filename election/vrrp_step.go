@@ -114,13 +114,14 @@ func (e *VRRP) noteHolder(now time.Time) {
 	e.mu.Lock()
 	e.status.Holder = holder
 	e.mu.Unlock()
-	if state == Backup {
-		reason := "no Active is heard"
-		if holder.IsValid() {
-			reason = "another node is heard as the Active"
-		}
-		_ = e.tell(Change{From: Backup, To: Backup, Reason: reason, Holder: holder, At: now})
+	if state == Active {
+		return
 	}
+	reason := "no Active is heard"
+	if holder.IsValid() {
+		reason = "another node is heard as the Active"
+	}
+	_ = e.tell(Change{From: state, To: state, Reason: reason, Holder: holder, At: now})
 }
 
 func (e *VRRP) count(add func(*Counters)) {
@@ -130,10 +131,11 @@ func (e *VRRP) count(add func(*Counters)) {
 }
 
 func (e *VRRP) publish() {
-	p := e.machine.Snapshot().Priority
+	s := e.machine.Snapshot()
+	e.tellGroup(s)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.status.Priority = p
+	e.status.Priority = s.Priority
 	e.status.Members = e.members.report(e.status.Members[:0], time.Now())
 }
 
@@ -143,6 +145,7 @@ func (e *VRRP) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.status
+	s.Lateness = e.late.worst(time.Now())
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), rejections.List()
 	self := Member{Address: e.source, Self: true, Priority: s.Priority, State: s.State}
 	s.Members = append([]Member{self}, s.Members...)

@@ -32,7 +32,8 @@ type PodConfig struct {
 	Socket      string // its directory is mounted
 	StateDir    string
 
-	Metrics string // host:port for the kubelet's probes; "": none
+	Realtime bool   // adds the capability SYS_NICE
+	Metrics  string // host:port for the kubelet's probes; "": none
 }
 
 // podHead is a comment, which the kubelet ignores.
@@ -62,7 +63,7 @@ func Pod(cfg PodConfig) ([]byte, error) {
 			Limits:   map[string]string{"memory": "128Mi"},
 			Requests: map[string]string{"cpu": "100m", "memory": "32Mi"},
 		},
-		SecurityContext: twoCapabilities(), VolumeMounts: m.mounts,
+		SecurityContext: confined(cfg.Realtime), VolumeMounts: m.mounts,
 	}
 	out, err := yaml.Marshal(staticPod(c, m.volumes))
 	if err != nil {
@@ -92,10 +93,14 @@ func staticPod(c container, volumes []volume) pod {
 	}
 }
 
-// twoCapabilities is root without its powers: file capabilities do not survive no-new-privileges, so root it must be.
-func twoCapabilities() securityContext {
+// confined is root without its powers: file capabilities do not survive no-new-privileges, so root it must be.
+func confined(realtime bool) securityContext {
+	add := []string{"NET_ADMIN", "NET_RAW"}
+	if realtime {
+		add = append(add, "SYS_NICE")
+	}
 	return securityContext{
-		Capabilities:           capabilities{Add: []string{"NET_ADMIN", "NET_RAW"}, Drop: []string{"ALL"}},
+		Capabilities:           capabilities{Add: add, Drop: []string{"ALL"}},
 		ReadOnlyRootFilesystem: true,
 		SeccompProfile:         seccompProfile{Type: "RuntimeDefault"},
 	}

@@ -205,3 +205,12 @@ func TestPodImages(t *testing.T) {
 		assert.Error(t, checkImage(image), image)
 	}
 }
+
+func TestRealtimeAddsOneCapability(t *testing.T) {
+	assert.Equal(t, []string{"NET_ADMIN", "NET_RAW", "SYS_NICE"}, confined(true).Capabilities.Add)
+	unit, err := Systemd(SystemdConfig{
+		Binary: "/usr/bin/keepvip", Args: []string{"--realtime"}, Socket: "/run/keepvip/s", StateDir: "/var/lib/keepvip", Realtime: true,
+	})
+	require.NoError(t, err)
+	assert.Contains(t, string(unit), "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE\n")
+}

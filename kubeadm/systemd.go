@@ -16,6 +16,7 @@ type SystemdConfig struct {
 	Args     []string // flags for `keepvip run`
 	Socket   string   // its directory is made and may be written
 	StateDir string   // is made and may be written
+	Realtime bool     // adds the capability SYS_NICE
 }
 
 // Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. With an error nothing is rendered.
@@ -43,7 +44,11 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 	fmt.Fprintf(&b, unitHead, strings.Join(words, " "))
 	b.WriteString(ownDirectory("Runtime", "/run/", path.Dir(cfg.Socket)))
 	b.WriteString(ownDirectory("State", "/var/lib/", cfg.StateDir))
-	b.WriteString(unitFoot)
+	capabilities := "CAP_NET_ADMIN CAP_NET_RAW"
+	if cfg.Realtime {
+		capabilities += " CAP_SYS_NICE"
+	}
+	fmt.Fprintf(&b, unitFoot, capabilities)
 	return []byte(b.String()), nil
 }
 
@@ -85,13 +90,14 @@ TimeoutStopSec=10s
 OOMScoreAdjust=-900
 `
 
-const unitFoot = `CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW
+// ProtectClock is left out, and adjtimex let in, because keepvip asks whether the clock is synchronized. To set it takes a
+// capability that it does not have.
+const unitFoot = `CapabilityBoundingSet=%s
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes
 PrivateTmp=yes
 PrivateDevices=yes
-ProtectClock=yes
 ProtectControlGroups=yes
 ProtectKernelLogs=yes
 ProtectKernelModules=yes
@@ -101,7 +107,8 @@ RestrictSUIDSGID=yes
 LockPersonality=yes
 MemoryDenyWriteExecute=yes
 SystemCallArchitectures=native
-SystemCallFilter=@system-service
+SystemCallFilter=@system-service adjtimex
+SystemCallErrorNumber=EPERM
 UMask=0027
 
 [Install]

@@ -12,6 +12,7 @@ type backup struct {
 	hold     time.Time     // and from here at the earliest (StartupDelay)
 	interval time.Duration // Active_Adver_Interval
 	gaveUp   bool          // priority 0 was heard: the timer is Skew_Time alone
+	ready    Reason        // why it would be Active if it were not Grouped; empty while the timer runs
 	late     bool          // the timer was served much too late, and started again
 
 	followed         netip.Addr // source of the advertisement that last restarted the timer
@@ -33,7 +34,7 @@ func (b *backup) restart(from time.Time) {
 			from = earliest
 		}
 	}
-	b.start, b.gaveUp, b.lower, b.late = from, false, false, false
+	b.start, b.gaveUp, b.lower, b.late, b.ready = from, false, false, false, ""
 }
 
 // backupDeadline is when the Active_Down_Timer expires.
@@ -56,7 +57,7 @@ func (m *Machine) enterBackup(now time.Time, reason Reason) {
 // 9568, section 6.4.2).
 func (m *Machine) backupExpired(now time.Time) {
 	deadline := m.backupDeadline()
-	if now.Before(deadline) {
+	if now.Before(deadline) || m.backup.ready != "" {
 		if m.farewell.due(now) {
 			m.sendFarewell(now)
 		}
@@ -73,7 +74,18 @@ func (m *Machine) backupExpired(now time.Time) {
 	case m.backup.lower:
 		reason = ReasonPreempt
 	}
+	if m.cfg.Grouped {
+		m.backup.ready = reason
+		return
+	}
 	m.becomeActive(now, reason)
+}
+
+// takeOver ends the wait of a Grouped Backup.
+func (m *Machine) takeOver(now time.Time) {
+	if m.state == Backup && m.backup.ready != "" {
+		m.becomeActive(now, m.backup.ready)
+	}
 }
 
 // listenAgain gives a Backup that was frozen one more Active_Adver_Interval and its Skew_Time, once, before it takes over.

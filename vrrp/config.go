@@ -42,6 +42,10 @@ type Config struct {
 	// DownTimerAdverts is how many advertisements may be missed, 1 to 100; 0 means 3. All members should have the same.
 	DownTimerAdverts int
 
+	// Grouped makes a Backup whose Active_Down_Timer has expired wait for TakeOver: several Virtual Routers that have to
+	// be Active on the same node agree in between.
+	Grouped bool
+
 	Source    netip.Addr   // own primary address, IPv4 or IPv6: decides between equal priorities
 	Addresses []netip.Addr // advertised, 1 to 255, of Source's family
 

@@ -61,6 +61,7 @@ type Conn struct {
 	recv, send *os.File
 	recvRaw    syscall.RawConn
 	sendRaw    syscall.RawConn
+	waiter     *waiter
 
 	closed  atomic.Bool
 	drops   atomic.Uint64
@@ -99,6 +100,9 @@ func (c *Conn) rawConns() (err error) {
 		return fmt.Errorf("vrrp: send socket: %w", err)
 	}
 	if c.recvRaw, err = c.recv.SyscallConn(); err != nil {
+		return fmt.Errorf("vrrp: receive socket: %w", err)
+	}
+	if c.waiter, err = newWaiter(c.recv); err != nil {
 		return fmt.Errorf("vrrp: receive socket: %w", err)
 	}
 	return nil
@@ -147,13 +151,7 @@ func (c *Conn) Write(payload []byte, dst netip.Addr) error {
 
 // Wait blocks until a packet or an error waits in the queue. It returns net.ErrClosed after Close.
 func (c *Conn) Wait() error {
-	var pollErr error
-	err := c.recvRaw.Read(func(fd uintptr) bool {
-		var ready bool
-		ready, pollErr = readable(int(fd))
-		return ready || pollErr != nil
-	})
-	if err := errors.Join(c.translate(err), pollErr); err != nil {
+	if err := c.translate(c.waiter.wait(c.recv)); err != nil {
 		return fmt.Errorf("vrrp: wait for a packet: %w", err)
 	}
 	return nil
@@ -166,7 +164,11 @@ func (c *Conn) Drops() uint64 { return c.drops.Load() }
 // Close closes the sockets, which leaves the group, and wakes Wait.
 func (c *Conn) Close() error {
 	c.closed.Store(true)
-	return errors.Join(c.recv.Close(), c.send.Close())
+	var err error
+	if c.waiter != nil {
+		err = c.waiter.close()
+	}
+	return errors.Join(err, c.recv.Close(), c.send.Close())
 }
 
 // control runs f with the descriptor, and returns net.ErrClosed if there is none any more.
@@ -184,13 +186,4 @@ func (c *Conn) translate(err error) error {
 		return net.ErrClosed
 	}
 	return err
-}
-
-func readable(fd int) (bool, error) {
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		if !errors.Is(err, unix.EINTR) {
-			return n > 0, err
-		}
-	}
 }

@@ -15,7 +15,7 @@ import (
 // pipeConn is a Conn whose receiving socket is one end of a pair, and the other end.
 func pipeConn(t *testing.T) (*Conn, int) {
 	t.Helper()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	send, err := os.Open(os.DevNull)
 	require.NoError(t, err)

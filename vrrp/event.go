@@ -52,6 +52,9 @@ type SetPriority struct{ Priority uint8 }
 // running Active_Down_Timer is computed anew from the same start.
 type SetSpread struct{ Offset time.Duration }
 
+// TakeOver makes a Backup Active that is ready to be (Snapshot.Ready); otherwise it does nothing.
+type TakeOver struct{}
+
 // Reconfigure changes the configuration without a change of state. An Active whose advertisement changes sends one at
 // once. The Config must be valid and have the Version, VRID and family that the Machine has; one that is not does
 // nothing (call [Config.Validate] first).
@@ -65,6 +68,7 @@ func (PassOn) event()      {}
 func (Granted) event()     {}
 func (SetPriority) event() {}
 func (SetSpread) event()   {}
+func (TakeOver) event()    {}
 func (Reconfigure) event() {}
 
 // Action is something the caller must do, in the order given. The set is closed.

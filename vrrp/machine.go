@@ -61,6 +61,8 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.setPriority(now, ev.Priority)
 	case SetSpread:
 		m.offset = max(ev.Offset, 0)
+	case TakeOver:
+		m.takeOver(now)
 	case Reconfigure:
 		m.reconfigure(now, ev.Config)
 	}
@@ -71,11 +73,11 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 func (m *Machine) Deadline() (time.Time, bool) {
 	switch m.state {
 	case Backup:
-		down := m.backupDeadline()
-		if next, ok := m.farewell.deadline(); ok && next.Before(down) {
-			return next, true
+		next, ok := m.farewell.deadline()
+		if down := m.backupDeadline(); m.backup.ready == "" && (!ok || down.Before(next)) {
+			return down, true
 		}
-		return down, true
+		return next, ok
 	case Active:
 		return m.active.deadline, true
 	}
@@ -88,13 +90,17 @@ func (m *Machine) startup(now time.Time) {
 		return
 	}
 	m.backup.reset(m.cfg)
-	if m.priority == priorityOwner {
+	owner := m.priority == priorityOwner
+	if owner && !m.cfg.Grouped {
 		m.becomeActive(now, ReasonOwner)
 		return
 	}
 	m.backup.hold = now.Add(m.cfg.StartupDelay)
 	m.backup.restart(now)
 	m.change(now, Backup, ReasonStarted)
+	if owner {
+		m.backup.ready = ReasonOwner
+	}
 }
 
 // shutdown is the Shutdown clause of RFC 9568, sections 6.4.2 and 6.4.3, with one difference: the state changes, and so
@@ -170,6 +176,7 @@ type Snapshot struct {
 	Since    time.Time // when State was entered; zero if Startup never came
 	Reason   Reason    // why
 	Priority uint8     // effective
+	Ready    bool      // a Grouped Backup whose Active_Down_Timer has expired
 
 	Followed         netip.Addr // source of the Active that this Backup follows; the zero Addr if none
 	FollowedPriority uint8      // what it advertised last
@@ -184,6 +191,7 @@ type Snapshot struct {
 func (m *Machine) Snapshot() Snapshot {
 	return Snapshot{
 		State: m.state, Since: m.since, Reason: m.reason, Priority: m.priority,
+		Ready:    m.state == Backup && m.backup.ready != "",
 		Followed: m.backup.followed, FollowedPriority: m.backup.followedPriority,
 		ActiveAdverInterval: m.backup.interval,
 		SkewTime:            m.skewTime(m.backup.interval),

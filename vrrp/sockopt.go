@@ -74,13 +74,14 @@ func (s options) openReceive(f filter) (*os.File, error) {
 	})
 }
 
-// open makes a raw socket on the interface with a first filter and hands it to the Go netpoller.
+// open makes a raw socket on the interface with a first filter. It is not for the Go netpoller (see waiter); every call
+// says for itself that it does not block.
 func (s options) open(name string, first []bpf.RawInstruction, setup func(fd int) error) (*os.File, error) {
 	domain := unix.AF_INET
 	if s.source.Is6() {
 		domain = unix.AF_INET6
 	}
-	fd, err := unix.Socket(domain, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocolNumber)
+	fd, err := unix.Socket(domain, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocolNumber)
 	if err != nil {
 		return nil, fmt.Errorf("raw socket (needs CAP_NET_RAW): %w", err)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/health"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -20,6 +17,7 @@ type builder struct {
 	hubs   *hubs
 	fences *fences
 	log    *slog.Logger
+	groups groups
 	crowd  int // addresses of all instances
 }
 
@@ -32,7 +30,9 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
 		Crowd:          b.crowd,
+		Group:          v.Group,
 		VRID:           v.VRRP.ID,
+		Priority:       v.Priority,
 		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
 		Reset:          resetConnections,
 		Adjust: func(e election.Elector, p agent.Place) {
@@ -48,10 +48,11 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
 		return b.fences.join(p, groupOf(v, p, in.Valid()), bound)
 	}
-	if v.Check.None() {
-		return in, nil
+	checkers, err := checkersOf(v, b.log.With("vip", v.Name))
+	for _, c := range checkers {
+		in.Checks = append(in.Checks, agentCheck(c))
 	}
-	return in, b.check(v, &in)
+	return in, err
 }
 
 // refresh translates the option's 0, never, into the schedule's.
@@ -71,7 +72,7 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers}, wire, log)
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Seat: b.groups.seat(v)}, wire, log)
 	if err != nil {
 		leave()
 		return nil, nil, err
@@ -83,7 +84,7 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 // are bound and released with these.
 func routerOf(v config.VIP, p agent.Place) vrrp.Config {
 	cfg := vrrp.Config{
-		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: v.Priority,
+		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: topPriority(v),
 		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,
 		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
 		StartupDelay: v.VRRP.StartupDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts,
@@ -104,33 +105,6 @@ func formOf(c config.Checksum) vrrp.ChecksumForm {
 		return vrrp.MessageOnly
 	}
 	return vrrp.PseudoHeader
-}
-
-// check gives in the health check of v.
-func (b *builder) check(v config.VIP, in *agent.Instance) error {
-	c, err := health.New(health.Config{
-		URL: v.Check.URL, CAFile: v.Check.CA, ServerName: v.Check.ServerName,
-		Interval: v.Check.Interval, Timeout: v.Check.Timeout, Rise: v.Check.Rise, Fall: v.Check.Fall,
-	}, b.log.With("vip", v.Name))
-	if err != nil {
-		return fmt.Errorf("%s: %w", v.Name, err)
-	}
-	probed := v.Check
-	probed.WhenAllUnhealthy = "" // what the agent makes of the verdict is no part of the check
-	in.CheckID = fmt.Sprintf("%+v", probed)
-	in.Check = func(ctx context.Context, report func(agent.Verdict)) {
-		c.Run(ctx, func(h health.Verdict) { report(verdictOf(h)) })
-	}
-	in.Checked = func() agent.Verdict { return verdictOf(c.Verdict()) }
-	return nil
-}
-
-func verdictOf(v health.Verdict) agent.Verdict {
-	return agent.Verdict{
-		Known: v.State != health.Unknown, Healthy: v.State == health.Healthy,
-		Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe, Latency: v.LastLatency,
-		Probes: v.Probes, Failures: v.Failures,
-	}
 }
 
 // virtualAddresses are all that the configuration names.

@@ -116,7 +116,10 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Interface: "eth0",
 		State: "backup", Holder: "10.77.0.11", Since: now.Add(-90 * time.Second), Reason: "started",
 		Unfit: "the health check fails: 500", Priority: 1,
-		Check: &agent.CheckStatus{State: "unhealthy", Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4ms"},
+		Checks: []agent.CheckStatus{
+			{State: "unhealthy", Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4ms"},
+			{Name: "db", Weight: -20, State: "healthy", Reason: "connected"},
+		},
 		Fence: agent.FenceStatus{Standing: true},
 		Members: []agent.Member{
 			{Address: netip.MustParseAddr("10.77.0.12"), Self: true, Priority: 1, State: "backup"},
@@ -129,7 +132,8 @@ apiserver: 10.77.0.100/32 on eth0
   state     backup for 1m30s: started
   holder    10.77.0.11
   this node not fit: the health check fails: 500, priority 1
-  check     unhealthy: 500 (120ms ago, took 4ms)
+  checks    unhealthy: 500 (120ms ago, took 4ms)
+            db (weight -20) healthy: connected
   fence     stands: the kernel ends this node's tenure if keepvip dies
   members   10.77.0.12 backup, priority 1, this node
             10.77.0.11 active, priority 100, heard 40ms ago

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
@@ -50,7 +52,7 @@ func newManifestPod() *cobra.Command {
 func podOf(cfg *config.Config, image string, inline bool) kubeadm.PodConfig {
 	pod := kubeadm.PodConfig{
 		Image: image, Args: cfg.Args(), KeyFile: cfg.Key.File,
-		Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics,
+		Realtime: cfg.Realtime, Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics,
 	}
 	switch {
 	case cfg.Path == "":
@@ -66,9 +68,24 @@ func podOf(cfg *config.Config, image string, inline bool) kubeadm.PodConfig {
 		if v.VRRP.PasswordFile != "" {
 			pod.SecretFiles = append(pod.SecretFiles, v.VRRP.PasswordFile)
 		}
-		if v.Check.CA != "" {
-			pod.CAFiles = append(pod.CAFiles, v.Check.CA)
-		}
+		pod.CAFiles = append(pod.CAFiles, credentialFiles(v)...)
 	}
 	return pod
+}
+
+// credentialFiles are the files that the checks of v read.
+func credentialFiles(v config.VIP) []string {
+	var all []string
+	add := func(paths ...string) {
+		for _, p := range paths {
+			if p != "" && !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	add(v.Check.CA)
+	for _, h := range v.Checks {
+		add(h.CA, h.ClientCert, h.ClientKey, h.TokenFile)
+	}
+	return all
 }

@@ -45,6 +45,7 @@ func (d *daemon) reload() (any, error) {
 		return nil, err
 	}
 	d.host.setVirtual(virtualAddresses(next))
+	d.build.groups.set(next.VIPs)
 	d.agent.Apply(delta)
 	d.cfg = next
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,

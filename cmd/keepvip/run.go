@@ -45,6 +45,9 @@ func newRun() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if cfg.Realtime {
+			goRealtime(log)
+		}
 		return failed(d.run(cmd.Context()))
 	}
 	return cmd
@@ -144,6 +147,7 @@ func (d *daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 // hold runs the agent until ctx ends.
 func (d *daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
 	d.build.crowd = len(virtualAddresses(d.cfg))
+	d.build.groups.set(d.cfg.VIPs)
 	instances, err := d.instances(d.cfg.VIPs)
 	if err != nil {
 		return err

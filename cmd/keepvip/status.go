@@ -66,9 +66,7 @@ func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
 	fmt.Fprintf(b, "\n  state     %s for %s: %s\n", v.State, ago(now, v.Since), v.Reason)
 	fmt.Fprintf(b, "  holder    %s\n", holderText(v))
 	fmt.Fprintf(b, "  this node %s, priority %d\n", fitText(v), v.Priority)
-	if v.Check != nil {
-		fmt.Fprintf(b, "  check     %s\n", checkText(*v.Check, now))
-	}
+	writeChecks(b, v, now)
 	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence))
 	for _, c := range v.Conflicts {
 		fmt.Fprintf(b, "  CONFLICT  %s is claimed by %s, which takes no part in the election (last heard %s ago)\n", c.Address, c.MAC, ago(now, c.LastSeen))
@@ -92,6 +90,26 @@ func rejectedWord(r agent.Rejection) string {
 		return "DOUBTFUL"
 	}
 	return "REJECTED"
+}
+
+// writeChecks has a line for each check; one alone needs no name.
+func writeChecks(b *strings.Builder, v agent.Status, now time.Time) {
+	for i, c := range v.Checks {
+		label, name := "check", c.Name
+		if len(v.Checks) > 1 {
+			label = "checks"
+		}
+		if i > 0 {
+			label = ""
+		}
+		if c.Weight != 0 {
+			name = fmt.Sprintf("%s (weight %+d)", name, c.Weight)
+		}
+		if name != "" {
+			name += " "
+		}
+		fmt.Fprintf(b, "  %-9s %s%s\n", label, name, checkText(c, now))
+	}
 }
 
 func joined(ps []netip.Prefix) string {

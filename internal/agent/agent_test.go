@@ -186,39 +186,9 @@ func TestNoPlaceIsWaitedForAndShown(t *testing.T) {
 	})
 }
 
-func TestVerdictBecomesFitness(t *testing.T) {
-	tests := []struct {
-		name    string
-		release bool
-		verdict *Verdict
-		want    election.Fitness
-	}{
-		{name: "no result yet comes last", want: election.Fitness{Less: lastPlace, Reason: "no result of the health check yet"}},
-		{name: "healthy", verdict: &Verdict{Known: true, Healthy: true}},
-		{
-			name: "ill comes last", verdict: &Verdict{Known: true, Reason: "500"},
-			want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"},
-		},
-		{
-			name: "ill is out when asked for", release: true, verdict: &Verdict{Known: true, Reason: "500"},
-			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			in := Instance{Check: (&bench{}).check, ReleaseWhenIll: tt.release}
-			v := Verdict{}
-			if tt.verdict != nil {
-				v = *tt.verdict
-			}
-			assert.Equal(t, tt.want, in.fitness(v))
-		})
-	}
-}
-
 func TestVerdictsReachTheElectorAlsoBeforeItsTermBegins(t *testing.T) {
 	run(t, func(h *fakeHost) { h.err = assert.AnError }, func(in *Instance) {
-		in.CheckID = "checked"
+		in.Checks = []Check{{ID: "checked"}}
 	}, func(t *testing.T, b *bench) {
 		b.verdicts <- Verdict{Known: true, Reason: "500"}
 		synctest.Wait()

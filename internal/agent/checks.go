@@ -1,65 +1,39 @@
 package agent
 
-import (
-	"context"
-	"net/netip"
-)
+import "net/netip"
 
-// startCheck runs the instance's check until unchecks is called.
-func (l *loop) startCheck(ctx context.Context) {
-	l.unchecks = func() {}
-	if l.in.Check == nil {
+// judge passes a check's verdict on as part of the fitness.
+func (l *loop) judge(r result) {
+	before, news := l.checkup.take(r)
+	if !news {
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func(check func(context.Context, func(Verdict))) {
-		defer close(done)
-		check(ctx, func(v Verdict) {
-			select {
-			case l.verdicts <- v:
-			case <-ctx.Done():
-			}
-		})
-	}(l.in.Check)
-	l.unchecks = func() { cancel(); <-done }
-}
-
-// judge passes a verdict on as fitness.
-func (l *loop) judge(v Verdict) {
-	before := l.verdict
-	l.verdict = v
-	if v.Known && (!before.Known || before.Healthy != v.Healthy) {
-		l.logVerdict(v)
+	if r.Known && (!before.Known || before.Healthy != r.Healthy) {
+		l.logVerdict(r)
 	}
 	l.fit()
 }
 
-func (l *loop) logVerdict(v Verdict) {
-	args := []any{"healthy", v.Healthy, "reason", v.Reason}
-	if v.Hint != "" {
-		args = append(args, "hint", v.Hint)
+func (l *loop) logVerdict(r result) {
+	args := []any{"healthy", r.Healthy, "reason", r.Reason}
+	if r.check != "" {
+		args = append([]any{"check", r.check}, args...)
+	}
+	if r.Hint != "" {
+		args = append(args, "hint", r.Hint)
 	}
 	l.log.Info("health changed", args...)
 }
 
 // adjust takes over a configuration that needs no new election. What has not changed is not touched.
-func (l *loop) adjust(ctx context.Context, in Instance) {
+func (l *loop) adjust(in Instance) {
 	old := l.in
-	sameCheck := in.CheckID == old.CheckID
-	if sameCheck {
-		in.Check, in.Checked = old.Check, old.Checked
-	}
+	in.Checks = l.checkup.change(in.Checks)
 	l.in = in
 	l.mu.Lock()
 	l.view.in = in
 	l.mu.Unlock()
 	l.dropFormer(old)
-	if !sameCheck {
-		l.unchecks()
-		l.verdict = Verdict{}
-		l.startCheck(ctx)
-	}
 	if l.elector == nil {
 		return
 	}

@@ -12,7 +12,7 @@
 // # Goroutines
 //
 //   - one per Instance for its loop, from Apply until it is removed or Run ends;
-//   - one per Instance for its check, owned by the loop, which waits for it;
+//   - one for each check of an Instance, owned by the loop, which waits for it;
 //   - two per term that listen for strangers: one for the virtual addresses, one for the members' own; owned
 //     by the loop, which waits for them;
 //   - one per term for the fence, owned by the loop, which waits for it;

@@ -237,13 +237,18 @@ func (b *bench) instance(change func(*Instance)) Instance {
 	if change != nil {
 		change(&in)
 	}
-	if in.CheckID != "" {
-		in.Check = b.check
+	for i := range in.Checks {
+		if in.Checks[i].Run == nil {
+			in.Checks[i].Run = b.check
+		}
+		if in.Checks[i].Verdict == nil {
+			in.Checks[i].Verdict = func() Verdict { return Verdict{} }
+		}
 	}
 	return in
 }
 
-// check is an Instance.Check that reports what the test says.
+// check is a Check.Run that reports what the test says.
 func (b *bench) check(ctx context.Context, report func(Verdict)) {
 	for {
 		select {

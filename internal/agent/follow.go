@@ -15,8 +15,9 @@ var errNotHeld = errors.New("this node does not hold the address")
 // follow makes the host what the election has decided. An error on becoming Active makes the elector
 // resign.
 func (l *loop) follow(c election.Change) error {
-	if c.Holder.IsValid() && c.Holder != l.place.Source {
+	if !l.shared && c.Holder.IsValid() && c.Holder != l.place.Source {
 		l.shared = true
+		defer l.fit() // what forbids a first bind counts no more
 	}
 	defer func() { l.meet(time.Now()) }()
 	switch {

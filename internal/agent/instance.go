@@ -29,12 +29,10 @@ type Instance struct {
 	Reset func(addresses []netip.Addr) error
 	// Adjust passes a change of configuration to a running elector; nil when nothing can be changed.
 	Adjust func(e election.Elector, p Place)
-	// Check probes until ctx ends and reports the first verdict and every change; nil: always healthy.
-	Check func(ctx context.Context, report func(Verdict))
-	// CheckID names what Check does; a check with the same one is kept when the configuration changes.
-	CheckID string
-	// Checked is the newest verdict with its counters, for status; nil when Check is.
-	Checked func() Verdict
+	// Checks decide, together, how fit this node is; none: always fit.
+	Checks []Check
+	// Priority is the configured one, which the weights of Checks move.
+	Priority uint8
 	// ReleaseWhenIll keeps an ill node out altogether. Otherwise it only comes last.
 	ReleaseWhenIll bool
 	// Crowd is how many addresses this process keeps in all; no less than this instance's own.
@@ -49,7 +47,24 @@ type Instance struct {
 	Schedule Schedule
 
 	// Shown in status and metrics.
-	VRID uint8
+	VRID  uint8
+	Group string // of instances that move together; empty: alone
+}
+
+// Check is one health check. Its functions are safe from any goroutine.
+type Check struct {
+	// Name is unique in the instance; empty for one that has none.
+	Name string
+	// ID names what the check does; one with the same Name and ID goes on when the configuration changes.
+	ID string
+	// Weight is 0 for a condition, without which the node is not fit. Otherwise it moves the priority: see Instance.fitness.
+	Weight int
+	// Run probes until ctx ends and reports the first verdict and every change. It is called once.
+	Run func(ctx context.Context, report func(Verdict))
+	// Verdict is the newest verdict with its counters, for status.
+	Verdict func() Verdict
+	// Fresh takes one look that begins now, while Run runs; the verdict is Healthy only if that look was good, too.
+	Fresh func(ctx context.Context) Verdict
 }
 
 // Verdict is what a health check found.
@@ -63,22 +78,10 @@ type Verdict struct {
 	Latency   time.Duration
 	Probes    uint64
 	Failures  uint64
-}
-
-// lastPlace is more than any priority: an ill node comes after every fit one.
-const lastPlace = 255
-
-// fitness turns a verdict into the fitness that the elector is told.
-func (in *Instance) fitness(v Verdict) election.Fitness {
-	switch {
-	case in.Check == nil || v.Healthy:
-		return election.Fitness{}
-	case !v.Known:
-		return election.Fitness{Out: in.ReleaseWhenIll, Less: lastPlace, Reason: "no result of the health check yet"}
-	}
-	return election.Fitness{
-		Out: in.ReleaseWhenIll, Less: lastPlace, Reason: "the health check fails: " + v.Reason,
-	}
+	Changes   uint64 // of Healthy, the first result included
+	Streak    int    // last probes in a row that speak against it
+	Falls     int    // how often it flapped lately; while ill, Rise says what that costs
+	Rise      int    // good probes in a row that make an ill one healthy
 }
 
 // hosts are the addresses without their prefix lengths.

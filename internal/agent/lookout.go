@@ -43,7 +43,7 @@ type listener struct {
 func (l *loop) look(ctx context.Context) {
 	now := time.Now()
 	l.lookout = &lookout{
-		strangers: newStrangers(l.in.VRID), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued), ctx: ctx,
+		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued), ctx: ctx,
 	}
 	l.listen(&l.lookout.virtual, l.in.hosts())
 	l.meet(now)
@@ -124,12 +124,15 @@ func (l *loop) heard(c Claim) {
 	now := time.Now()
 	l.meet(now)
 	_, suspected := l.lookout.suspect()
-	if l.lookout.hear(now, c) {
+	known := l.lookout.hear(now, c)
+	_, suspect := l.lookout.suspect()
+	if cleared := l.lookout.cleared(); cleared || suspect != suspected {
+		l.showConflicts(l.lookout.conflicts())
+		l.fit()
+	}
+	if known {
 		l.showConflicts(l.lookout.conflicts())
 		l.defend(now)
-	}
-	if _, now := l.lookout.suspect(); now != suspected {
-		l.fit()
 	}
 }
 
@@ -240,7 +243,7 @@ func (l *loop) fit() {
 	if l.elector == nil {
 		return
 	}
-	f := l.in.fitness(l.verdict)
+	f := l.in.fitness(l.checkup.verdicts)
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
 	}

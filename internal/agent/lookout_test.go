@@ -94,7 +94,7 @@ func TestStrangerForbidsTheFirstBind(t *testing.T) {
 		require.ErrorContains(t, err, "refused: 10.77.0.100 is claimed by "+strangerMAC)
 		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")
 		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
-		time.Sleep(strangerGrace)
+		time.Sleep(time.Second) // the lease, by whose end every member has been heard
 		synctest.Wait()
 		assert.True(t, e.fitness().Out)
 		assert.Contains(t, e.fitness().Reason, "refused: 10.77.0.100 is claimed by")
@@ -125,7 +125,7 @@ func TestStrangerIsYieldedTo(t *testing.T) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
 		b.hear(vip4.Addr(), strangerMAC)
-		time.Sleep(strangerGrace)
+		time.Sleep(time.Second) // the lease, by whose end every member has been heard
 		synctest.Wait()
 		assert.True(t, e.fitness().Out)
 		assert.Contains(t, e.fitness().Reason, "yielded: 10.77.0.100 is claimed by "+strangerMAC)

@@ -24,26 +24,24 @@ type loop struct {
 	host Host
 	log  *slog.Logger
 
-	reports  chan reported
-	changed  chan struct{}   // capacity 1: the host has changed
-	verdicts chan Verdict    // from the check
-	adjusts  chan Instance   // a new configuration that needs no new election
-	asks     chan chan error // announce now, please
-	stopped  chan struct{}   // closed when run has returned
+	reports chan reported
+	changed chan struct{}   // capacity 1: the host has changed
+	adjusts chan Instance   // a new configuration that needs no new election
+	asks    chan chan error // announce now, please
+	stopped chan struct{}   // closed when run has returned
 
 	shared   bool     // the addresses were bound here, or another holder was heard, since the start
 	lookout  *lookout // nil between terms
 	adopting bool     // addresses of an earlier run may stay: nobody is known to have them
 	elector  election.Elector
 	place    Place
-	verdict  Verdict
+	checkup  checkup
 	insist   insistence
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease
 	due      *time.Timer
 	beats    *time.Ticker
-	unchecks func() // ends the check and waits for it
 
 	beat atomic.Int64 // any goroutine: when the loop was last alive, in Unix nanoseconds
 
@@ -78,7 +76,7 @@ func newLoop(in Instance, host Host, log *slog.Logger) *loop {
 	l := &loop{
 		name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		reports: make(chan reported), changed: make(chan struct{}, 1),
-		verdicts: make(chan Verdict), adjusts: make(chan Instance),
+		checkup: newCheckup(), adjusts: make(chan Instance),
 		asks: make(chan chan error), stopped: make(chan struct{}),
 	}
 	l.view = view{in: in, since: time.Now(), reason: "starting"}
@@ -93,8 +91,8 @@ func (l *loop) run(ctx context.Context) {
 	defer l.due.Stop()
 	l.beats = time.NewTicker(beatEvery)
 	defer l.beats.Stop()
-	l.startCheck(ctx)
-	defer func() { l.unchecks() }()
+	l.checkup.begin(ctx, l.in.Checks)
+	defer l.checkup.stop()
 	for ctx.Err() == nil {
 		if err := l.term(ctx); err != nil && ctx.Err() == nil {
 			l.wait(ctx, err)
@@ -121,9 +119,9 @@ func (l *loop) wait(ctx context.Context, why error) {
 		case <-retry.C:
 			return
 		case in := <-l.adjusts:
-			l.adjust(ctx, in)
-		case v := <-l.verdicts:
-			l.judge(v)
+			l.adjust(in)
+		case r := <-l.checkup.results:
+			l.judge(r)
 		case ask := <-l.asks:
 			ask <- errNotHeld
 		case <-l.beats.C:
@@ -175,10 +173,10 @@ func (l *loop) term(ctx context.Context) error {
 			}
 		case c := <-l.lookout.claims:
 			l.heard(c)
-		case v := <-l.verdicts:
-			l.judge(v)
+		case r := <-l.checkup.results:
+			l.judge(r)
 		case in := <-l.adjusts:
-			l.adjust(ctx, in)
+			l.adjust(in)
 		case ask := <-l.asks:
 			ask <- l.announceNow()
 		case <-l.beats.C:

@@ -26,14 +26,20 @@ var (
 	descMembers    = desc("members", "Nodes of the group that are known, this one included.")
 	descFenced     = desc("fenced", "1 when the kernel would end this node's tenure by itself.")
 	descConflicts  = desc("conflicts", "Hosts outside the election that claim an address.")
-	descHealthy    = desc("check_healthy", "1 when the health check passes; absent until its first result.")
-	descProbes     = desc("check_probes_total", "Health probes made.")
-	descFailures   = desc("check_failures_total", "Health probes that failed.")
+	descHealthy    = desc("check_healthy", "1 when the health check passes; absent until its first result.", "check")
+	descProbes     = desc("check_probes_total", "Health probes made.", "check")
+	descFailures   = desc("check_failures_total", "Health probes that failed.", "check")
+	descFlips      = desc("check_changes_total", "Times the health check changed its mind, the first result included.", "check")
+	descFalls      = desc("check_falls", "Times the health check fell ill lately: while above 1 it is damped.", "check")
+	descWeight     = desc("check_weight", "What the health check moves the priority by; 0 for a condition.", "check")
+	descLatency    = desc("check_last_probe_duration_seconds", "How long the last health probe took.", "check")
+	descProbed     = desc("check_last_probe_timestamp_seconds", "Unix time at which the last health probe ended.", "check")
 	descSent       = desc("adverts_sent_total", "VRRP advertisements sent.")
 	descSendErrors = desc("advert_send_errors_total", "VRRP advertisements that the kernel refused to send.")
 	descReceived   = desc("adverts_received_total", "VRRP advertisements taken into account.")
 	descRejected   = desc("adverts_rejected_total", "VRRP advertisements not taken into account.", "reason")
 	descAcute      = desc("adverts_rejected_acute", "Senders whose advertisements were refused in the last minute for a reason that an operator has to act on.")
+	descLateness   = desc("lateness_seconds", "The most by which a timer was served late in the last one to two minutes.")
 	descChanges    = desc("transitions_total", "Changes of state in the present term.")
 	descTakeovers  = desc("takeovers_total", "Times this node became Active in the present term.")
 	descRivals     = desc("rivals_total", "Advertisements of a rival heard while Active.")
@@ -72,10 +78,19 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	gauge(descPriority, float64(s.Priority))
 	gauge(descMembers, float64(len(s.Members)))
 	gauge(descAcute, float64(acute(s.Rejected)))
+	gauge(descLateness, s.Lateness)
 	gauge(descFenced, truth(s.Fence.Standing))
 	gauge(descConflicts, float64(len(s.Conflicts)))
-	if s.Check != nil && s.Check.State != "unknown" {
-		gauge(descHealthy, truth(s.Check.State == "healthy"))
+	for _, k := range s.Checks {
+		if k.State != "unknown" {
+			gauge(descHealthy, truth(k.State == "healthy"), k.Name)
+		}
+		gauge(descFalls, float64(k.Falls), k.Name)
+		gauge(descWeight, float64(k.Weight), k.Name)
+		if !k.LastProbe.IsZero() {
+			gauge(descLatency, k.took.Seconds(), k.Name)
+			gauge(descProbed, float64(k.LastProbe.UnixNano())/1e9, k.Name)
+		}
 	}
 }
 
@@ -96,9 +111,10 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 	counter(descAnnounced, c.Announcements)
 	counter(descNotSent, c.AnnouncementFails)
 	counter(descRestored, c.Restored)
-	if s.Check != nil {
-		counter(descProbes, s.Check.Probes)
-		counter(descFailures, s.Check.Failures)
+	for _, k := range s.Checks {
+		counter(descProbes, k.Probes, k.Name)
+		counter(descFailures, k.Failures, k.Name)
+		counter(descFlips, k.Changes, k.Name)
 	}
 }
 

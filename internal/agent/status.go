@@ -10,19 +10,22 @@ import (
 // Status is one instance as an operator sees it. Its JSON form is part of the command line's contract.
 type Status struct {
 	Name      string         `json:"name"`
+	Group     string         `json:"group,omitempty"` // of instances that move together
 	Addresses []netip.Prefix `json:"addresses"`
 	Interface string         `json:"interface"`
 	State     string         `json:"state"`  // initialize, backup or active
 	Holder    string         `json:"holder"` // the Active's own address; empty while none is heard
 	Since     time.Time      `json:"since"`
 	Reason    string         `json:"reason"`
-	Eligible  bool           `json:"eligible"`        // would this node be a good holder
-	Unfit     string         `json:"unfit,omitempty"` // why it would not
-	Priority  uint8          `json:"priority"`        // as advertised now
-	VRID      uint8          `json:"vrid,omitempty"`  // of the Virtual Router
-	Check     *CheckStatus   `json:"check,omitempty"` // absent when nothing is checked
+	Eligible  bool           `json:"eligible"`         // would this node be a good holder
+	Unfit     string         `json:"unfit,omitempty"`  // why it would not
+	Priority  uint8          `json:"priority"`         // as advertised now
+	VRID      uint8          `json:"vrid,omitempty"`   // of the Virtual Router
+	Check     *CheckStatus   `json:"check,omitempty"`  // the one that decides; absent when nothing is checked
+	Checks    []CheckStatus  `json:"checks,omitempty"` // all of them
 	Fence     FenceStatus    `json:"fence"`
 	Members   []Member       `json:"members"`            // this node and those it has heard
+	Lateness  float64        `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
 	Rejected  []Rejection    `json:"rejected,omitempty"` // what was not taken into account, the newest first
 	Conflicts []Conflict     `json:"conflicts"`          // hosts outside the election that claim an address
 	Counters  Counters       `json:"counters"`
@@ -47,7 +50,9 @@ func (r Rejection) Acute(now time.Time) bool { return r.Remedy != "" && now.Sub(
 
 // CheckStatus is the newest verdict of a health check.
 type CheckStatus struct {
-	State     string    `json:"state"` // unknown, healthy or unhealthy
+	Name      string    `json:"name,omitempty"`   // absent for the only one, which has none
+	Weight    int       `json:"weight,omitempty"` // absent for a condition
+	State     string    `json:"state"`            // unknown, healthy or unhealthy
 	Reason    string    `json:"reason"`
 	Hint      string    `json:"hint,omitempty"`
 	Since     time.Time `json:"since"`
@@ -55,6 +60,12 @@ type CheckStatus struct {
 	Latency   string    `json:"latency"`
 	Probes    uint64    `json:"probes"`
 	Failures  uint64    `json:"failures"`
+	Streak    int       `json:"streak,omitempty"` // last probes in a row that speak against the state
+	Changes   uint64    `json:"changes"`
+	Falls     int       `json:"falls,omitempty"` // how often it fell ill lately: it flaps
+	Rise      int       `json:"rise,omitempty"`  // good probes in a row that it takes to become healthy
+
+	took time.Duration // Latency
 }
 
 // Member is one node of the group.
@@ -97,7 +108,7 @@ func (l *loop) status() Status {
 	v := l.view
 	l.mu.Unlock()
 	s := Status{
-		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID,
+		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID, Group: v.in.Group,
 		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Conflicts: append([]Conflict{}, v.conflicts...),
 		Counters: Counters{
 			Announcements: v.announcements, AnnouncementFails: v.announceErrs,
@@ -108,9 +119,10 @@ func (l *loop) status() Status {
 	if v.fence != nil {
 		s.Fence = v.fence.status()
 	}
-	if v.in.Checked != nil {
-		s.Check = checkStatus(v.in.Checked())
+	for _, c := range v.in.Checks {
+		s.Checks = append(s.Checks, checkStatus(c))
 	}
+	s.Check = decisive(s.Checks)
 	if v.elector == nil {
 		s.Unfit = v.reason
 		return s
@@ -120,8 +132,8 @@ func (l *loop) status() Status {
 }
 
 func (s *Status) add(e election.Status) {
-	s.Priority = e.Priority
-	s.Eligible, s.Unfit = e.Fitness.Less == 0 && !e.Fitness.Out, e.Fitness.Reason
+	s.Priority, s.Lateness = e.Priority, e.Lateness.Seconds()
+	s.Eligible, s.Unfit = e.Fitness.Less < lastPlace && !e.Fitness.Out, e.Fitness.Reason
 	if e.Holder.IsValid() {
 		s.Holder = e.Holder.String()
 	}
@@ -154,16 +166,33 @@ func rejection(r election.Rejection) Rejection {
 	return out
 }
 
-func checkStatus(v Verdict) *CheckStatus {
-	c := &CheckStatus{
-		State: "unknown", Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
+func checkStatus(c Check) CheckStatus {
+	v := c.Verdict()
+	s := CheckStatus{
+		Name: c.Name, Weight: c.Weight, State: "unknown", Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
 		Latency: v.Latency.Round(time.Microsecond).String(), Probes: v.Probes, Failures: v.Failures,
+		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise, took: v.Latency,
 	}
 	switch {
 	case v.Known && v.Healthy:
-		c.State = "healthy"
+		s.State = "healthy"
 	case v.Known:
-		c.State = "unhealthy"
+		s.State = "unhealthy"
 	}
-	return c
+	return s
+}
+
+// decisive is the check that an operator wants to see first: a condition that is ill, else one without a result, else the first.
+func decisive(checks []CheckStatus) *CheckStatus {
+	for _, state := range []string{"unhealthy", "unknown", "healthy"} {
+		for i := range checks {
+			if checks[i].Weight == 0 && checks[i].State == state {
+				return &checks[i]
+			}
+		}
+	}
+	if len(checks) == 0 {
+		return nil
+	}
+	return &checks[0]
 }

@@ -39,6 +39,10 @@ type strangers struct {
 	known    map[string]bool // MACs of members
 	claims   []claimed
 	defended time.Time
+	// ready is when every member that advertises has been heard: before that a claim may be its.
+	ready time.Time
+	// acquitted tells that a reported claim has turned out to be a member's.
+	acquitted bool
 }
 
 // acquaintance is a member by its own address.
@@ -57,7 +61,10 @@ type claimed struct {
 // memberRetries are the waits between two questions for a member's MAC; the last one repeats.
 var memberRetries = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 15 * time.Second}
 
-func newStrangers(vrid uint8) strangers { return strangers{vrid: vrid, known: map[string]bool{}} }
+// newStrangers begins with nobody known; by ready every member that advertises has been heard.
+func newStrangers(vrid uint8, ready time.Time) strangers {
+	return strangers{vrid: vrid, known: map[string]bool{}, ready: ready}
+}
 
 // setMembers replaces the members' own addresses, and tells whether they are others than before. What is
 // known of those that stay is kept.
@@ -102,7 +109,10 @@ func (s *strangers) hear(now time.Time, c Claim) bool {
 func (s *strangers) acquit(mac string) {
 	if len(s.known) < mostMACs {
 		s.known[mac] = true
-		s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool { return c.MAC == mac })
+		s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool {
+			s.acquitted = s.acquitted || c.MAC == mac && c.reported
+			return c.MAC == mac
+		})
 	}
 }
 
@@ -110,7 +120,7 @@ func (s *strangers) acquit(mac string) {
 func (s *strangers) sift(now time.Time) (begun, over []Conflict) {
 	for i := range s.claims {
 		c := &s.claims[i]
-		if !c.reported && now.Sub(c.Since) >= strangerGrace {
+		if !c.reported && !now.Before(s.reportAt(c)) {
 			c.reported = true
 			begun = append(begun, c.Conflict)
 		}
@@ -125,6 +135,21 @@ func (s *strangers) sift(now time.Time) (begun, over []Conflict) {
 	return begun, over
 }
 
+// reportAt is when a claim is reported unless its MAC turns out to be a member's.
+func (s *strangers) reportAt(c *claimed) time.Time {
+	if at := c.Since.Add(strangerGrace); at.After(s.ready) {
+		return at
+	}
+	return s.ready
+}
+
+// cleared tells, once, that a reported claim was a member's after all.
+func (s *strangers) cleared() bool {
+	was := s.acquitted
+	s.acquitted = false
+	return was
+}
+
 // next is when sift or question has something to do; zero when they have not.
 func (s *strangers) next() time.Time {
 	var next time.Time
@@ -137,7 +162,7 @@ func (s *strangers) next() time.Time {
 		if c.reported {
 			sooner(c.LastSeen.Add(strangerForget))
 		} else {
-			sooner(c.Since.Add(strangerGrace))
+			sooner(s.reportAt(&c))
 		}
 	}
 	for _, m := range s.members {

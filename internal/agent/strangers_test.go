@@ -42,7 +42,7 @@ func TestStrangersTellMembersFromOthers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			start := time.Unix(1000, 0)
-			s := newStrangers(51)
+			s := newStrangers(51, time.Time{})
 			require.True(t, s.setMembers(start, []netip.Addr{nodeB}))
 			for _, c := range tt.give {
 				s.sift(start.Add(c.after))
@@ -61,7 +61,7 @@ func TestStrangersTellMembersFromOthers(t *testing.T) {
 
 func TestStrangersReportBeginAndEndOnce(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := newStrangers(51)
+	s := newStrangers(51, time.Time{})
 	assert.False(t, s.hear(now, Claim{vip4.Addr(), strangerMAC, 0}), "not known yet")
 	assert.Equal(t, now.Add(strangerGrace), s.next())
 	begun, over := s.sift(s.next())
@@ -79,7 +79,7 @@ func TestStrangersReportBeginAndEndOnce(t *testing.T) {
 
 func TestStrangersAskForMembersUntilTheyAreFound(t *testing.T) {
 	start := time.Unix(1000, 0)
-	s := newStrangers(51)
+	s := newStrangers(51, time.Time{})
 	require.True(t, s.setMembers(start, []netip.Addr{nodeA, nodeB}))
 	var asked []time.Duration
 	for range 4 {
@@ -97,7 +97,7 @@ func TestStrangersAskForMembersUntilTheyAreFound(t *testing.T) {
 
 func TestStrangersAreBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := newStrangers(51)
+	s := newStrangers(51, time.Time{})
 	s.setMembers(now, []netip.Addr{nodeB})
 	for i := range 10000 {
 		mac := fmt.Sprintf("02:00:00:00:%02x:%02x", i>>8&0xff, i&0xff)
@@ -155,4 +155,19 @@ func TestPatrolSpreadsManyAddresses(t *testing.T) {
 	}
 	assert.Len(t, asked, 1000)
 	assert.InDelta(t, probeEvery, p.next.Sub(began), float64(time.Millisecond))
+}
+
+func TestClaimsOfTheFirstLeaseWaitUntilEveryMemberIsHeard(t *testing.T) {
+	start := time.Now()
+	s := newStrangers(51, start.Add(3*time.Second))
+	s.hear(start, Claim{Address: vip4.Addr(), MAC: memberMAC})
+	begun, _ := s.sift(start.Add(time.Second))
+	assert.Empty(t, begun, "a member that advertises once a second may not have been heard")
+	begun, _ = s.sift(start.Add(3 * time.Second))
+	assert.Len(t, begun, 1)
+	s.setMembers(start.Add(4*time.Second), []netip.Addr{nodeB})
+	s.hear(start.Add(4*time.Second), Claim{Address: nodeB, MAC: memberMAC})
+	assert.True(t, s.cleared())
+	assert.False(t, s.cleared(), "told once")
+	assert.Empty(t, s.conflicts())
 }

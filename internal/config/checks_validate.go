@@ -73,6 +73,9 @@ func (l listedCheck) validate() {
 			l.fail(key, "missing, kind %s wants one", l.h.Kind)
 		}
 	}
+	if l.h.Weight != 0 && l.v.VRRP.Owner {
+		l.fail("weight", "%d with vrrp.owner, whose priority is 255, want a condition (0)", l.h.Weight)
+	}
 	l.specific()
 	if worst := time.Duration(l.h.Fall) * max(l.h.Interval, l.h.Timeout); worst > time.Hour {
 		l.fail("fall", "%d probes of up to %v each, want illness seen within an hour", l.h.Fall, max(l.h.Interval, l.h.Timeout))

@@ -11,6 +11,7 @@ type Config struct {
 	Key      Key
 	Port     uint16 // UDP and TCP between members
 	Raft     Raft
+	Realtime bool // schedule the process before everything that is not real-time
 	Socket   string
 	StateDir string
 	Metrics  string // host:port, or "" when switched off
@@ -29,6 +30,7 @@ type VIP struct {
 	// Addresses has at least one entry. The family of the first carries the election; the others are bound and released with it.
 	Addresses []netip.Prefix
 	Interface string // "": the one whose subnet contains the first address
+	Group     string // moves with the others of this name; "": alone
 	Election  Election
 	Priority  uint8 // 1..254
 	VRRP      VRRP

@@ -17,6 +17,7 @@ var samples = map[string]struct {
 }{
 	"name":                   {value: "registry"},
 	"vip":                    {value: "10.77.0.100/24,fd77::100"},
+	"group":                  {value: "edge"},
 	"interface":              {value: "bond0.7"},
 	"priority":               {value: "254"},
 	"vrid":                   {value: "255"},
@@ -50,6 +51,7 @@ var samples = map[string]struct {
 	"key-file":               {value: "/etc/keepvip/key"},
 	"port":                   {value: "1"},
 	"raft-peer":              {value: "10.77.0.11,fd77::12"},
+	"realtime":               {value: "true"},
 	"socket":                 {value: "/tmp/a b/s"},
 	"state-dir":              {value: "/tmp"},
 	"metrics":                {value: "off"},

@@ -35,6 +35,11 @@ func vipOptions() []Option {
 			binding: one(pattern("name", `^[^\s/:]{1,15}$`, "an interface name of at most 15 characters"), func(t target) *string { return &t.vip.Interface }),
 		},
 		{
+			Key: "vips[].group", Flag: "group", Reload: Recreate,
+			Help:    "The virtual addresses with the same group are always on the same node, as when they have different interfaces; if one of them cannot be held there, none is",
+			binding: one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits and inner dashes, at most 63"), func(t target) *string { return &t.vip.Group }),
+		},
+		{
 			Key: "vips[].election", Flag: "election", Default: string(ElectionVRRP), Reload: Recreate,
 			Help:    "How the nodes agree on the one that holds the addresses; raft is not in this build",
 			binding: one(enum(ElectionVRRP, ElectionRaft), func(t target) *Election { return &t.vip.Election }),
@@ -198,6 +203,11 @@ func processOptions() []Option {
 			Key: "raft.peers", Flag: "raft-peer", Reload: Restart,
 			Help:    "The members of a Raft election",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
+		},
+		{
+			Key: "realtime", Flag: "realtime", Default: "false", Reload: Restart,
+			Help:    "Schedule keepvip before everything on the node that is not real-time (SCHED_RR), so that load does not make advertisements late; needs the capability SYS_NICE, and goes on without",
+			binding: one(boolean(), func(t target) *bool { return &t.config.Realtime }),
 		},
 		{
 			Key: "socket", Flag: "socket", Default: "/run/keepvip/keepvip.sock", Reload: Restart,

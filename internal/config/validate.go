@@ -37,6 +37,7 @@ func (c *Config) Validate() error {
 	c.validateNames(&ps)
 	c.validateUnique(&ps)
 	c.validateVRIDs(&ps)
+	c.validateGroups(&ps)
 	return ps.err()
 }
 
@@ -185,5 +186,25 @@ func (c *Config) validateVRIDs(ps *problems) {
 			continue
 		}
 		first[r] = i
+	}
+}
+
+// validateGroups refuses members that would want to be on different nodes.
+func (c *Config) validateGroups(ps *problems) {
+	first := map[string]int{}
+	for i, v := range c.VIPs {
+		if v.Group == "" {
+			continue
+		}
+		j, known := first[v.Group]
+		if !known {
+			first[v.Group] = i
+			continue
+		}
+		o := c.VIPs[j]
+		if v.Priority != o.Priority || v.VRRP.Owner != o.VRRP.Owner || v.VRRP.Preempt != o.VRRP.Preempt {
+			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
+			ps.add(c.near(at), at, "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
+		}
 	}
 }

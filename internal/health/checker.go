@@ -197,7 +197,7 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 
 // flapping tells why a service that looks good is still ill.
 func flapping(v Verdict) string {
-	hint := fmt.Sprintf("flapping, ill %d times lately: %d good probes in a row make it healthy", v.Falls, v.Rise)
+	hint := fmt.Sprintf("flapping, ill %d times lately: %d good probes make it healthy", v.Falls, v.Rise)
 	if v.Hint == "" {
 		return hint
 	}

@@ -8,6 +8,8 @@
 // Death is an event: one good probe leaves its connection open, idle, and when that ends the next probe follows at once. The
 // connection decides nothing.
 //
+// A fast check, of less than 250 ms, asks most of its questions on one connection; every failure is found out on new ones.
+//
 // Further kinds of check are further Probers. Left out: what a node does with its fitness, which is the elector's business,
 // and what several checks for one address amount to.
 //

@@ -2,6 +2,7 @@ package health
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,8 +22,8 @@ var errTooLong = fmt.Errorf("answer longer than %d bytes", maxAnswer)
 // a request is given up, so that a server that hangs would gather goroutines and descriptors.
 type exchange struct {
 	prober   *httpProber
-	keep     bool     // leave the connection open if the server does
-	kept     net.Conn // the connection that was left open; nil: none
+	keep     bool        // leave the connection open if the server does
+	kept     *connection // the connection that was left open; nil: none
 	timedOut bool
 	phase    phase
 }
@@ -44,24 +45,43 @@ const (
 	reading     phase = "reading the answer"
 )
 
-// run returns a complete answer.
-func (x *exchange) run(ctx context.Context) (a answer, err error) {
-	x.phase = connecting
-	raw, err := x.prober.dialer.DialContext(ctx, "tcp", x.prober.address)
+// result asks on conn, or on a new connection when that is nil.
+func (x *exchange) result(ctx context.Context, conn *connection) Result {
+	a, err := x.run(ctx, conn)
 	if err != nil {
-		return a, err
+		return x.classify(ctx, err)
+	}
+	return x.prober.judge(a)
+}
+
+// connection is an open one, with what is below its TLS.
+type connection struct {
+	net.Conn
+	raw net.Conn
+}
+
+// run returns a complete answer.
+func (x *exchange) run(ctx context.Context, conn *connection) (a answer, err error) {
+	x.phase = connecting
+	if conn == nil {
+		raw, err := x.prober.dialer.DialContext(ctx, "tcp", x.prober.address)
+		if err != nil {
+			return a, err
+		}
+		conn = &connection{raw: raw}
 	}
 	defer func() {
 		if x.kept == nil {
-			_ = raw.Close() // without the farewell of TLS, which could block
+			_ = conn.raw.Close() // without the farewell of TLS, which could block
 		}
 	}()
 	// A deadline in the past wakes whatever blocks.
-	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = conn.raw.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	conn, err := x.secure(raw)
-	if err != nil {
-		return a, err
+	if conn.Conn == nil {
+		if conn.Conn, err = x.secure(conn.raw); err != nil {
+			return a, err
+		}
 	}
 	x.phase = waiting
 	if err := x.ask(conn); err != nil {
@@ -83,19 +103,50 @@ func (x *exchange) secure(raw net.Conn) (net.Conn, error) {
 }
 
 func (x *exchange) ask(conn net.Conn) error {
-	req := *x.prober.request // shallow: what changes is replaced
-	req.Close = !x.keep
-	if token := x.prober.now.token; token != "" {
-		req.Header = req.Header.Clone()
-		req.Header.Set("Authorization", "Bearer "+token)
+	text, err := x.prober.question(x.keep)
+	if err != nil {
+		return err
 	}
-	return req.Write(conn)
+	_, err = conn.Write(text)
+	return err
+}
+
+// question is the request as it goes over the wire, made anew only for another token.
+func (p *httpProber) question(keep bool) ([]byte, error) {
+	if p.now.token != p.asked.token {
+		p.asked = asked{token: p.now.token}
+	}
+	text := &p.asked.close
+	if keep {
+		text = &p.asked.keep
+	}
+	if text.Len() > 0 {
+		return text.Bytes(), nil
+	}
+	req := *p.request // shallow: what changes is replaced
+	req.Close = !keep
+	if p.now.token != "" {
+		req.Header = req.Header.Clone()
+		req.Header.Set("Authorization", "Bearer "+p.now.token)
+	}
+	if err := req.Write(text); err != nil {
+		text.Reset()
+		return nil, err
+	}
+	return text.Bytes(), nil
+}
+
+// asked keeps the texts of requests.
+type asked struct {
+	token       string
+	close, keep bytes.Buffer
 }
 
 // answer reads the whole answer.
 func (x *exchange) answer(conn net.Conn) (a answer, err error) {
 	limited := &io.LimitedReader{R: conn, N: maxAnswer}
-	in := bufio.NewReader(limited)
+	in := x.prober.in
+	in.Reset(limited)
 	if _, err := in.Peek(1); err != nil {
 		return a, err
 	}

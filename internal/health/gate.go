@@ -7,7 +7,7 @@ const (
 	calm = time.Minute
 	// dampFactor is what each further fall multiplies the rise by, dampMost how far in all. Both were found by simulation: see the
 	// tests of noise.
-	dampFactor, dampMost = 16, 48
+	dampFactor, dampMost = 16, 24
 )
 
 // Gate turns results into a State. It is pure: the time comes from the caller. The zero Gate is not usable; see [NewGate].
@@ -16,8 +16,9 @@ const (
 //     kubeadm init waits for the address.
 //   - Once it was healthy, fall Fails in a row make ill, and rise Passes in a row make healthy again.
 //   - A Down makes ill at once; as the first result since the start it needs a second one in a row.
-//   - A gate that falls again and again is damped: after the second fall it takes 16 times the rise, from the third on 48 times,
-//     but never longer than a bound that the caller may set. Every minute of unbroken health makes up for one fall.
+//   - A gate that falls again and again is damped: after the second fall it takes 16 times the rise, from the third on 24 times,
+//     but never longer than a bound that the caller may set. A Fail then costs a quarter of that count, not all that was counted.
+//     Every minute of unbroken health makes up for one fall.
 type Gate struct {
 	rise, fall int
 	state      State
@@ -37,7 +38,7 @@ func NewGate(rise, fall int) *Gate {
 // State is the state and when it began; the time is zero while Unknown.
 func (g *Gate) State() (State, time.Time) { return g.state, g.since }
 
-// Streak is how many results in a row, up to the last, spoke against the state.
+// Streak is how many results in a row, up to the last, spoke against the state. While damped it is the count so far.
 func (g *Gate) Streak() int { return g.streak }
 
 // Falls is how often the gate has lately fallen from health, and how many Passes in a row it therefore takes to rise.
@@ -62,7 +63,7 @@ func (g *Gate) Step(now time.Time, r Result) (changed bool) {
 	g.forget(now)
 	verdict, need := g.weigh(r)
 	if g.state == verdict {
-		g.streak = 0
+		g.relapse(r)
 		return false
 	}
 	g.streak++
@@ -75,6 +76,17 @@ func (g *Gate) Step(now time.Time, r Result) (changed bool) {
 	g.state, g.since, g.calmFrom, g.streak = verdict, now, now, 0
 	g.proven = g.proven || verdict == Healthy
 	return true
+}
+
+// relapse takes a result that confirms the state. While damped, one bad probe among many good ones does not begin the long
+// count anew: it costs a quarter of it, which noise never makes up for and a service that has recovered soon does.
+func (g *Gate) relapse(r Result) {
+	_, rise := g.Falls()
+	if g.state == Unhealthy && rise > g.rise && r.Outcome != Down {
+		g.streak = max(g.streak-rise/4, 0)
+		return
+	}
+	g.streak = 0
 }
 
 // weigh is the state that a result speaks for, and how many such in a row it takes.

@@ -32,7 +32,9 @@ func TestGateStep(t *testing.T) {
 		{"refused resets the rise", 3, 3, "pdppdppp", "HIIIIIIH"},
 		{"rise 1, fall 1", 1, 1, "pfpf", "HIHI"},
 		{"the second fall makes the rise 16 times as long", 1, 1, "pfpf" + strings.Repeat("p", 16), "HIHI" + strings.Repeat("I", 15) + "H"},
-		{"the third, 48 times", 1, 1, "pfpf" + strings.Repeat("p", 16) + "f" + strings.Repeat("p", 48), "HIHI" + strings.Repeat("I", 15) + "HI" + strings.Repeat("I", 47) + "H"},
+		{"the third, 24 times", 1, 1, "pfpf" + strings.Repeat("p", 16) + "f" + strings.Repeat("p", 24), "HIHI" + strings.Repeat("I", 15) + "HI" + strings.Repeat("I", 23) + "H"},
+		{"while damped a fail costs a quarter of the count", 1, 1, "pfpf" + strings.Repeat("p", 12) + "f" + strings.Repeat("p", 8), "HIHI" + strings.Repeat("I", 12) + "I" + strings.Repeat("I", 7) + "H"},
+		{"and refused all of it", 1, 1, "pfpf" + strings.Repeat("p", 12) + "d" + strings.Repeat("p", 16), "HIHI" + strings.Repeat("I", 12) + "I" + strings.Repeat("I", 15) + "H"},
 		{"counts below one are one", 0, -1, "pfp", "HIH"},
 		{"noise of one in two never falls", 2, 3, "pfpfpfpffpf", "HHHHHHHHHHH"},
 	}
@@ -84,8 +86,8 @@ func TestGateForgetsAFallForEachMinuteOfHealth(t *testing.T) {
 			step(Pass, 10*time.Millisecond)
 		}
 	}
-	assert.Equal(t, []int{4, 48}, both(step(Pass, 59*time.Second)))
-	assert.Equal(t, []int{3, 48}, both(step(Pass, time.Second)))
+	assert.Equal(t, []int{4, 24}, both(step(Pass, 59*time.Second)))
+	assert.Equal(t, []int{3, 24}, both(step(Pass, time.Second)))
 	assert.Equal(t, []int{1, 1}, both(step(Pass, 2*time.Minute)))
 	assert.Equal(t, []int{2, 16}, both(step(Fail, 59*time.Second)), "a minute that was broken does not count")
 	assert.Equal(t, []int{2, 16}, both(step(Fail, time.Hour)), "nor does one of illness")
@@ -100,12 +102,12 @@ func TestGateDampingHasABound(t *testing.T) {
 		name                    string
 		rise, most, falls, want int
 	}{
-		{"none", 2, 0, 9, 96},
+		{"none", 2, 0, 9, 48},
 		{"binding", 2, 6, 2, 6},
-		{"not binding", 2, 200, 9, 96},
+		{"not binding", 2, 200, 9, 48},
 		{"never below the rise", 10, 6, 9, 10},
 		{"no fall", 2, 6, 0, 2},
-		{"very many falls", 2, 0, 1 << 40, 96},
+		{"very many falls", 2, 0, 1 << 40, 48},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

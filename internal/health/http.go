@@ -1,6 +1,7 @@
 package health
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -14,8 +15,8 @@ import (
 	"time"
 )
 
-// httpProber asks by GET, on a new connection each time: what is to be known is whether a client that comes now is served.
-// Anonymous apiservers grant only GET, not HEAD. There is no proxy and no redirect, whose health would be another's.
+// httpProber asks by GET, on a new connection each time: what is to be known is whether a client that comes now is served. Only
+// a fast one asks most of its questions on a connection that it has: see reuse. Anonymous apiservers grant only GET, not HEAD. There is no proxy and no redirect, whose health would be another's.
 type httpProber struct {
 	request     *http.Request // never changed
 	codes       []int         // healthy ones; none: see judge
@@ -24,11 +25,17 @@ type httpProber struct {
 	credentials *credentials
 	now         presented // in the present probe
 	lifeline    *lifeline // nil: none
+	reuse       reuse
+	asked       asked
+	in          *bufio.Reader
 	dialer      net.Dialer
 	timeout     time.Duration // for the reason only; the context ends the probe
 }
 
 var _ Watcher = (*httpProber)(nil)
+
+// HTTP makes the Prober of an HTTP or HTTPS endpoint. The error names the field of cfg that cannot be.
+func HTTP(cfg Config) (Prober, error) { return newHTTPProber(cfg.withDefaults()) }
 
 func newHTTPProber(cfg Config) (*httpProber, error) {
 	u, err := url.Parse(cfg.URL)
@@ -47,7 +54,8 @@ func newHTTPProber(cfg Config) (*httpProber, error) {
 	if u.Scheme == "http" && !c.none() {
 		return nil, errors.New("health: a CA, client certificate or token for http, want an https URL")
 	}
-	p := &httpProber{request: req, codes: cfg.Codes, credentials: c, dialer: net.Dialer{KeepAlive: -1}, timeout: cfg.Timeout}
+	p := &httpProber{request: req, codes: cfg.Codes, credentials: c, timeout: cfg.Timeout}
+	p.dialer.KeepAlive, p.in = -1, bufio.NewReader(nil)
 	p.address = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	if u.Scheme == "https" {
 		p.secure(cfg, u.Hostname())
@@ -55,6 +63,7 @@ func newHTTPProber(cfg Config) (*httpProber, error) {
 	if !cfg.NoIdle {
 		p.lifeline = newLifeline()
 	}
+	p.reuse.fast = cfg.Interval > 0 && cfg.Interval < fastInterval
 	return p, nil
 }
 
@@ -79,10 +88,15 @@ func (p *httpProber) secure(cfg Config, host string) {
 
 // Watch implements [Watcher]: it notices the end of an idle connection.
 func (p *httpProber) Watch(ctx context.Context, changed func()) (wait func()) {
-	if p.lifeline == nil {
-		return func() {}
+	p.reuse.allowed = true
+	end := func() {}
+	if p.lifeline != nil {
+		end = p.lifeline.watch(ctx, changed)
 	}
-	return p.lifeline.watch(ctx, changed)
+	return func() {
+		p.reuse.drop()
+		end()
+	}
 }
 
 // Probe asks once and waits for the complete answer: one that never ends is none.
@@ -91,21 +105,34 @@ func (p *httpProber) Probe(ctx context.Context) Result {
 	if p.now, err = p.credentials.present(ctx); err != nil {
 		return Result{Outcome: Fail, Reason: brief(err), Hint: "the check cannot run without it"}
 	}
-	x := exchange{prober: p, keep: p.lifeline != nil && p.lifeline.wanted(time.Now())}
-	a, err := x.run(ctx)
-	if err != nil {
-		return p.settle(&x, x.classify(ctx, err))
+	now := time.Now()
+	if conn := p.reuse.take(now); conn != nil {
+		x := exchange{prober: p, keep: true}
+		if r := x.result(ctx, conn); !r.Broken || ctx.Err() != nil { // a server may close what is idle whenever it likes
+			if r.Outcome == Pass {
+				p.reuse.put(x.kept)
+			}
+			return p.settle(&x, r)
+		}
 	}
-	return p.settle(&x, p.judge(a))
+	idle := p.lifeline != nil && p.lifeline.wanted(now)
+	x := exchange{prober: p, keep: idle || p.reuse.wanted()}
+	r := x.result(ctx, nil)
+	switch {
+	case r.Outcome == Pass && idle && x.kept != nil:
+		p.lifeline.adopt(x.kept, now)
+	case r.Outcome == Pass:
+		p.reuse.begin(x.kept, now)
+	}
+	return p.settle(&x, r)
 }
 
-// settle keeps or drops the idle connection.
+// settle gives up what a bad probe has left, and the idle connection where it is no good any more.
 func (p *httpProber) settle(x *exchange, r Result) Result {
-	switch {
-	case x.kept != nil && r.Outcome == Pass:
-		p.lifeline.adopt(x.kept, time.Now())
-	case x.kept != nil:
+	if r.Outcome != Pass && x.kept != nil {
 		_ = x.kept.Close() // only asked whether it would be good
+	}
+	switch {
 	case p.lifeline == nil:
 	case r.Outcome == Down:
 		p.lifeline.drop(false)

@@ -105,3 +105,28 @@ func TestRareFailuresMoveNothing(t *testing.T) {
 	assert.Zero(t, all[50])
 	assert.LessOrEqual(t, all[99], 1)
 }
+
+// A service that has recovered for good, but for one probe in twenty, is not kept out for long.
+func TestDampingEndsForAServiceThatIsNearlyWell(t *testing.T) {
+	cfg := Config{}.withDefaults()
+	var all []time.Duration
+	for seed := range uint64(200) {
+		rng, now, g := rand.New(rand.NewPCG(seed, 2)), time.Unix(0, 0), NewGate(cfg.Rise, cfg.Fall)
+		g.Step(now, Result{})
+		g.falls = 2
+		g.Step(now, Result{Outcome: Down})
+		for s, _ := g.State(); s != Healthy; s, _ = g.State() {
+			now = now.Add(cfg.Interval)
+			r := Result{}
+			if rng.Float64() < 0.05 {
+				r.Outcome = Fail
+			}
+			g.Step(now, r)
+		}
+		all = append(all, now.Sub(time.Unix(0, 0)))
+	}
+	slices.Sort(all)
+	t.Logf("healthy again after %v (median), %v (worst)", all[100], all[199])
+	assert.Less(t, all[100], time.Minute)
+	assert.Less(t, all[199], 3*time.Minute)
+}

@@ -50,7 +50,9 @@ func (h *Handle) all(step string, index int, ps []netip.Prefix, request func(net
 		for i, p := range part {
 			requests[i] = request(p)
 		}
-		answers, err := h.pipeline(requests)
+		var answers []error
+		var err error
+		aside(func() { answers, err = h.pipeline(requests) })
 		if err != nil {
 			return fmt.Errorf("link: "+step, part[0], index, err)
 		}

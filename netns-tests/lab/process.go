@@ -180,14 +180,21 @@ func (p *Process) Terminate(limit time.Duration) (int, error) {
 
 // RSS is the resident set of the process in bytes.
 func (p *Process) RSS() (int64, error) {
-	status := readFile(fmt.Sprintf("/proc/%d/status", p.PID()))
-	for line := range strings.Lines(status) {
+	rss, ok := rssOf(p.PID())
+	if !ok {
+		return 0, fmt.Errorf("lab: %s has no VmRSS", p.Name)
+	}
+	return rss, nil
+}
+
+func rssOf(pid int) (int64, bool) {
+	for line := range strings.Lines(readFile(fmt.Sprintf("/proc/%d/status", pid))) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kib << 10, err
+			return kib << 10, err == nil
 		}
 	}
-	return 0, fmt.Errorf("lab: %s has no VmRSS: %s", p.Name, status)
+	return 0, false
 }
 
 // CPU is the processor time the process and its threads have used.
@@ -196,9 +203,17 @@ func (p *Process) CPU() (time.Duration, error) {
 	if len(fields) < 15 {
 		return 0, fmt.Errorf("lab: %s has no /proc stat", p.Name)
 	}
+	return cpuOf(fields), nil
+}
+
+// cpuOf is the processor time in the fields of a /proc stat, 0 without them.
+func cpuOf(fields []string) time.Duration {
+	if len(fields) < 15 {
+		return 0
+	}
 	user, _ := strconv.ParseInt(fields[11], 10, 64)
 	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond, nil
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // KillAll kills everything that runs on the node and waits for what the lab

@@ -97,7 +97,7 @@ func (g *Group) cpu() []time.Duration {
 	used := make([]time.Duration, len(g.Daemons))
 	for i, p := range g.Daemons {
 		if p != nil {
-			used[i], _ = p.CPU()
+			used[i], _ = p.TreeCPU()
 		}
 	}
 	return used

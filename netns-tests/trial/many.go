@@ -2,7 +2,9 @@ package trial
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -69,13 +71,16 @@ func ManyDie(idle time.Duration) Fault {
 		var cpu float64
 		var rss int64
 		var victim *lab.Node
+		if err := g.bestHoldsAll(p); err != nil {
+			return nil, err
+		}
 		res, err := g.run("node death", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			victim = holder
 			before, began := g.cpu(), time.Now()
 			time.Sleep(idle)
 			cpu = float64(g.cpu()[holder.ID-1]-before[holder.ID-1]) / float64(time.Since(began)) * 100
 			var err error
-			if rss, err = g.Daemon(holder).RSS(); err != nil {
+			if rss, err = g.Daemon(holder).TreeRSS(); err != nil {
 				return 0, err
 			}
 			at, err := holder.PowerOff()
@@ -88,7 +93,8 @@ func ManyDie(idle time.Duration) Fault {
 		}
 		res.CPU, res.RSS = cpu, rss
 		last, bound := time.Duration(0), 0
-		for _, a := range p.addresses {
+		for i, a := range p.addresses {
+			before := bound
 			for _, b := range res.Report.Binds {
 				if b.Added && b.Address == a && b.At >= res.FaultAt {
 					bound++
@@ -96,12 +102,60 @@ func ManyDie(idle time.Duration) Fault {
 					break
 				}
 			}
+			if bound == before {
+				res.addNote("%s was not bound: now on %v, advertised before by %v", a, g.whereIs(a), advertisers(res.Report, i+1, res.FaultAt))
+			}
 		}
 		res.Answered = last
-		res.Note = fmt.Sprintf("%d of %d addresses bound after %s ms", bound, len(p.addresses), lab.Milliseconds(last))
+		res.addNote("%d of %d addresses bound after %s ms", bound, len(p.addresses), lab.Milliseconds(last))
 		if bound < len(p.addresses) {
 			res.Answered = time.Hour // never
 		}
 		return res, g.reboot(victim)
 	}
+}
+
+// joinLimit is how long a node may take to join the elections of all its routers.
+const joinLimit = time.Minute
+
+// bestHoldsAll waits until the node with the best priority has every address.
+func (g *Group) bestHoldsAll(p many) error {
+	missing := p.addresses
+	for end := time.Now().Add(joinLimit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		byLink, err := g.Lab.Nodes[0].Addresses()
+		if err != nil {
+			return err
+		}
+		held := map[netip.Addr]bool{}
+		for _, a := range slices.Concat(slices.Collect(maps.Values(byLink))...) {
+			held[a] = true
+		}
+		missing = slices.DeleteFunc(slices.Clone(p.addresses), func(a netip.Addr) bool { return held[a] })
+		if len(missing) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("trial: n1 has the best priority and did not take %d of %d addresses within %v: %v", len(missing), len(p.addresses), joinLimit, missing)
+}
+
+// whereIs lists the nodes that have an address now.
+func (g *Group) whereIs(a netip.Addr) []string {
+	var on []string
+	for _, n := range g.Lab.Nodes {
+		if n.Holds(a) {
+			on = append(on, n.Label)
+		}
+	}
+	return on
+}
+
+// advertisers lists the nodes that advertised a VRID in the two seconds before.
+func advertisers(r *lab.Report, vrid int, before time.Duration) []int {
+	var nodes []int
+	for _, a := range r.Adverts {
+		if a.VRID == vrid && a.At < before && a.At > before-2*time.Second && !slices.Contains(nodes, a.Node) {
+			nodes = append(nodes, a.Node)
+		}
+	}
+	return nodes
 }

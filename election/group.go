@@ -1,0 +1,201 @@
+package election
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// groupGrace is how long an instance that has just joined a group may take to get into its election before it counts as
+// one that cannot be held.
+const groupGrace = 3 * time.Second
+
+// Group keeps instances on the same node: all of them are Active here, or none is. If one of them cannot be held, or is
+// not fit, none is; they become Active together, when each of them could. Safe for concurrent use.
+//
+// Where the members' links disagree about who is alive, a group prefers to stay Backup: otherwise it would take an
+// address here, lose it with another one there, and begin anew.
+type Group struct {
+	name string
+
+	mu    sync.Mutex // guards what follows, and every seat
+	seats map[string]*Seat
+}
+
+// NewGroup makes a group without members.
+func NewGroup(name string) *Group { return &Group{name: name, seats: map[string]*Seat{}} }
+
+// Seat is one instance's place in a group.
+type Seat struct {
+	group *Group
+	name  string
+
+	// The lock of the group guards what follows.
+	wake    func() // nil while the instance is in no election
+	seen    bool   // it has been in one
+	since   time.Time
+	fitness Fitness
+	state   State
+	ready   bool      // Backup, and would be Active if it were alone
+	follows time.Time // since when it is Backup of somebody who is heard; zero if it is not
+	lost    string    // who of the others has given up
+}
+
+// Set says which instances belong to the group. Those that stay are not disturbed.
+func (g *Group) Set(names []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for name := range g.seats {
+		if !slices.Contains(names, name) {
+			delete(g.seats, name)
+		}
+	}
+	for _, name := range names {
+		if g.seats[name] == nil {
+			g.seats[name] = &Seat{group: g, name: name, since: time.Now()}
+			time.AfterFunc(groupGrace, g.wakeAll)
+		}
+	}
+	g.wakeOthers(nil)
+}
+
+// Seat is the place of an instance that belongs to the group; nil for one that does not.
+func (g *Group) Seat(name string) *Seat {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.seats[name]
+}
+
+func (g *Group) wakeAll() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wakeOthers(nil)
+}
+
+// wakeOthers makes every other member look at the group again. The caller holds the lock.
+func (g *Group) wakeOthers(self *Seat) {
+	for _, s := range g.seats {
+		if s != self && s.wake != nil {
+			s.wake()
+		}
+	}
+}
+
+// sit brings the instance into the group; wake, which must not block, is called when the others have changed.
+func (s *Seat) sit(wake func()) {
+	g := s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.wake, s.seen, s.state, s.ready, s.lost, s.follows = wake, true, Initialize, false, "", time.Time{}
+	g.wakeOthers(s)
+}
+
+// rise takes it out: the others cannot be held without it.
+func (s *Seat) rise() {
+	g := s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.wake = nil
+	s.enter(Initialize)
+	s.ready = false
+	g.wakeOthers(s)
+}
+
+// enter notes the state, and tells those that are Active when this one is not any more. The caller holds the lock.
+func (s *Seat) enter(to State) {
+	if s.state == Active && to != Active {
+		for _, o := range s.group.seats {
+			if o != s && o.state == Active {
+				o.lost = s.name
+			}
+		}
+	}
+	s.state = to
+}
+
+// tell notes how the instance's election stands: ready, as vrrp.Snapshot has it, and whether somebody else is heard.
+func (s *Seat) tell(state State, ready, follows bool) {
+	g := s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	changed := state != s.state || ready != s.ready
+	s.enter(state)
+	s.ready = ready
+	switch {
+	case state != Backup || ready || !follows:
+		s.follows = time.Time{}
+	case s.follows.IsZero():
+		s.follows = time.Now()
+	}
+	if changed {
+		g.wakeOthers(s)
+	}
+}
+
+// fit notes the instance's own fitness, and returns that of the group: its worst member's.
+func (s *Seat) fit(own Fitness) Fitness {
+	g := s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if own != s.fitness {
+		s.fitness = own
+		g.wakeOthers(s)
+	}
+	worst := own
+	for _, o := range g.seats {
+		if f := o.shown(time.Now()); o != s && f.worse(worst) {
+			worst = f
+			worst.Reason = fmt.Sprintf("group %s: %s: %s", g.name, o.name, f.Reason)
+		}
+	}
+	return worst
+}
+
+// shown is the fitness of a member, also of one that is in no election. The caller holds the lock.
+func (s *Seat) shown(now time.Time) Fitness {
+	if s.wake == nil && (s.seen || now.Sub(s.since) >= groupGrace) {
+		return Fitness{Out: true, Reason: "not in its election"}
+	}
+	return s.fitness
+}
+
+// worse tells whether f is less fit than o.
+func (f Fitness) worse(o Fitness) bool {
+	return f.Out && !o.Out || f.Out == o.Out && f.Less > o.Less
+}
+
+// mayTake tells whether the instance is to become Active, because every member can.
+func (s *Seat) mayTake() bool {
+	g := s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, o := range g.seats {
+		if o.wake == nil || o.state != Active && !o.ready {
+			return false
+		}
+	}
+	return s.ready
+}
+
+// mustYield returns why an instance that is Active has to give up; empty if it has not. patience is how long another
+// member may be the Backup of another node meanwhile.
+func (s *Seat) mustYield(patience time.Duration) string {
+	g := s.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	lost := s.lost
+	s.lost = ""
+	if s.state != Active {
+		return ""
+	}
+	for _, o := range g.seats {
+		if o != s && !o.follows.IsZero() && time.Since(o.follows) > patience {
+			lost = o.name
+		}
+	}
+	if lost == "" {
+		return ""
+	}
+	return fmt.Sprintf("group %s: %s is not Active here", g.name, lost)
+}
