@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,4 +160,30 @@ func TestShortElectionWaitsForTheProbesBeforeTheFirstBind(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAddressOwnerIsWarnedAboutOnce(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		e.mu.Lock()
+		e.status.Members = []election.Member{{Address: nodeB, Priority: 255, State: election.Active}}
+		e.mu.Unlock()
+		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, 1, strings.Count(b.log.String(), "address owner (priority 255)"))
+		assert.Contains(t, b.log.String(), nodeB.String())
+	})
+}
+
+func TestStrangerIsLoggedOnceWithItsMAC(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		<-b.electors
+		for range 20 {
+			b.hear(vip4.Addr(), strangerMAC)
+			time.Sleep(time.Second)
+		}
+		assert.Equal(t, 1, strings.Count(b.log.String(), "mac="+strangerMAC))
+		assert.Contains(t, b.log.String(), "level=WARN")
+	})
 }
