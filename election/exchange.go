@@ -161,7 +161,7 @@ func (x *exchange) self() membership.Self {
 // fit tells whether a node of this fitness would be a good holder. One that is only less fit than it could be has the
 // priority to say so.
 func (f Fitness) fit(effective uint8) bool {
-	return !f.Out && (f.Less <= 0 || effective > illPriority)
+	return !f.Out && !f.Wait && (f.Less <= 0 || effective > illPriority)
 }
 
 // fitness is the one that the elector goes by.

@@ -165,9 +165,9 @@ func (x *exchange) worsen(f Fitness) Fitness {
 	case x == nil || f.Out:
 		return f
 	case x.leaving != nil:
-		return Fitness{Less: 255, Reason: x.leaving.reason}
+		return Fitness{Wait: f.Wait, Less: 255, Reason: x.leaving.reason}
 	case !x.until.IsZero():
-		return Fitness{Less: 255, Reason: "stopping"}
+		return Fitness{Wait: f.Wait, Less: 255, Reason: "stopping"}
 	}
 	return f
 }
