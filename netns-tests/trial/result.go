@@ -31,6 +31,8 @@ type Result struct {
 	Finders   time.Duration `json:"finders"`           // time with two nodes answering ARP or neighbour discovery
 	Announce  time.Duration `json:"announce"`          // longest time from a bind to its first announcement, -1 if none was seen
 	HTTPS     time.Duration `json:"https"`             // longest time with failing requests
+	Failed    int           `json:"failed,omitempty"`  // requests refused or timed out, where a fault counts them
+	Resets    int           `json:"resets,omitempty"`  // requests whose connection was reset, likewise
 	Stall     time.Duration `json:"stall"`             // longest stall of the machine around the fault
 	CPU       float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
 	RSS       int64         `json:"rss,omitempty"`     // octets, likewise

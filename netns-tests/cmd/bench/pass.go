@@ -11,11 +11,17 @@ import (
 
 // passLimits are those of a move on purpose; the zero value means none.
 type passLimits struct {
-	lossless int // at least so many per cent of the runs without a lost probe
-	lost     int // at most so many lost probes of one client and address; counts with lossless
+	lossless int  // at least so many per cent of the runs without a lost probe
+	lost     int  // at most so many lost probes of one client and address; counts with lossless
+	rolling  bool // no request is refused or timed out, and two at most are reset at each move
 }
 
 func (l passLimits) judge(results []*trial.Result) string {
+	for _, r := range results {
+		if l.rolling && (r.Failed > 0 || r.Resets > 2*r.Takeovers) {
+			return fmt.Sprintf("OVER: %d requests refused or timed out, %d reset in %d moves", r.Failed, r.Resets, r.Takeovers)
+		}
+	}
 	if l.lossless == 0 {
 		return ""
 	}
@@ -57,5 +63,10 @@ func passCases() []benchCase {
 			}
 		}
 	}
-	return cases
+	rolled := limits{outageWorst: 20 * ms, takeovers: 3, passLimits: passLimits{rolling: true}}
+	return append(
+		cases,
+		benchCase{name: "rolling restart of keepvip", runs: 5, fault: trial.RollingDaemons, limits: rolled, config: trial.Config{API: true}},
+		benchCase{name: "rolling restart of the apiservers", runs: 5, fault: trial.RollingAPIServers, limits: rolled, config: trial.Config{API: true}},
+	)
 }
