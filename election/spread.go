@@ -12,6 +12,11 @@ import (
 // the Skew_Time of any priority up to 224, so that failover stays within what RFC 9568 promises.
 const spreadShare = 8
 
+// amongOthers divides the spread where other priorities were heard: there may still be equals among the
+// Backups, as in the 101, 100, 100 of kubeadm's guide. What is left is below the 256th of an interval that one
+// step of priority makes, so that no order is turned round.
+const amongOthers = 40
+
 // Spread is the time that a Backup adds to its Active_Down_Interval so that equals do not all become
 // Active at the same moment. It is between 0 and interval/8.
 //
@@ -38,7 +43,7 @@ func lowBits(a netip.Addr) uint64 {
 	return binary.BigEndian.Uint64(b[8:])
 }
 
-// equals tells whether the tie spread is wanted: it is only for equals, and must not turn the order of
+// equals tells whether the whole tie spread is wanted: it is for equals, and must not turn the order of
 // nodes round that the operator gave different priorities. A node is taken for an equal until another
 // priority is heard from somebody; the lowest priority says only that the node is ill.
 func equals(base uint8, heard []Member) bool {

@@ -81,3 +81,10 @@ func TestMembersHolderIsTheBestThatIsNotSilent(t *testing.T) {
 	m.hear(nodeC, 0, time.Second, now)
 	assert.Equal(t, nodeB, m.holder(now), "nodeC resigned, nodeA is silent")
 }
+
+func TestSpreadAmongOtherPrioritiesIsLessThanOneStepOfSkewTime(t *testing.T) {
+	for _, every := range []time.Duration{10 * time.Millisecond, interval, time.Second} {
+		most := every / spreadShare / amongOthers
+		assert.Less(t, most, every/256)
+	}
+}

@@ -230,9 +230,9 @@ func (e *VRRP) silence(adv vrrp.Advertisement) time.Duration {
 // applySpread tells the machine how ties are spread, now that more is known about the others.
 func (e *VRRP) applySpread(now time.Time) {
 	r := e.cfg.Router
-	var offset time.Duration
-	if equals(r.Priority, e.members.report(nil, now)) {
-		offset = Spread(e.source, e.others(), r.Interval)
+	offset := Spread(e.source, e.others(), r.Interval)
+	if !equals(r.Priority, e.members.report(nil, now)) {
+		offset /= amongOthers
 	}
 	e.step(now, vrrp.SetSpread{Offset: offset})
 }

@@ -64,8 +64,8 @@ func TestInterop(t *testing.T) {
 		unicast   bool
 		margin    time.Duration
 	}{
-		{"keepvip above keepalived", trial.RunKeepalived, trial.RunKeepvip, 2, true, true, time.Second},
-		{"keepalived above keepvip", trial.RunKeepvip, trial.RunKeepalived, 1, true, true, time.Second},
+		{"keepvip above keepalived", trial.RunKeepalived, trial.RunKeepvip, 2, true, true, 1500 * time.Millisecond},
+		{"keepalived above keepvip", trial.RunKeepvip, trial.RunKeepalived, 1, true, true, 1500 * time.Millisecond},
 		// FRR takes most of a second to start, and its first IPv6 advertisement is
 		// lost: the macvlan is not up yet.
 		{"keepvip above FRR", trial.RunFRR, trial.RunKeepvip, 2, false, false, 2 * time.Second},
