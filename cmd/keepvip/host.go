@@ -189,8 +189,11 @@ func (h *host) note(index int, addresses []netip.Prefix, bound bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.generation++
 	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == index })
+	if bound && i >= 0 && haveAll(h.snapshot[i], touched) {
+		return // a renewal
+	}
+	h.generation++
 	if i < 0 {
 		return
 	}
@@ -202,6 +205,17 @@ func (h *host) note(index int, addresses []netip.Prefix, bound bool) {
 	for _, p := range addresses {
 		l.Addresses = append(l.Addresses, link.Address{Prefix: p, Ours: true})
 	}
+}
+
+// haveAll tells whether all of these addresses are on l as ours.
+func haveAll(l link.Link, prefixes map[netip.Prefix]bool) bool {
+	n := 0
+	for _, a := range l.Addresses {
+		if a.Ours && prefixes[a.Prefix] {
+			n++
+		}
+	}
+	return n == len(prefixes)
 }
 
 // Announce implements agent.Host.
