@@ -41,7 +41,7 @@ type loop struct {
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease
 	due      *time.Timer
-	beats    *time.Ticker
+	beats    *time.Timer
 
 	beat atomic.Int64 // any goroutine: when the loop was last alive, in Unix nanoseconds
 
@@ -89,7 +89,7 @@ func (l *loop) run(ctx context.Context) {
 	defer close(l.stopped)
 	l.due = time.NewTimer(time.Hour)
 	defer l.due.Stop()
-	l.beats = time.NewTicker(beatEvery)
+	l.beats = time.NewTimer(untilNext(time.Now(), beatEvery))
 	defer l.beats.Stop()
 	l.checkup.begin(ctx, l.in.Checks)
 	defer l.checkup.stop()
@@ -257,4 +257,9 @@ func (l *loop) note(s election.State, reason string) bool {
 	return fresh
 }
 
-func (l *loop) alive() { l.beat.Store(time.Now().UnixNano()) }
+// alive follows each beat, and asks for the next.
+func (l *loop) alive() {
+	now := time.Now()
+	l.beats.Reset(untilNext(now, beatEvery))
+	l.beat.Store(now.UnixNano())
+}
