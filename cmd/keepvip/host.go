@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +20,7 @@ import (
 type host struct {
 	links *link.Handle
 	log   *slog.Logger
+	ears  *listeners
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
@@ -33,7 +33,7 @@ type host struct {
 var _ agent.Host = (*host)(nil)
 
 func newHost(links *link.Handle, log *slog.Logger) *host {
-	return &host{links: links, log: log, announcers: map[int]*arp.Conn{}}
+	return &host{links: links, log: log, ears: newListeners(log), announcers: map[int]*arp.Conn{}}
 }
 
 // refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an
@@ -46,6 +46,7 @@ func (h *host) refresh() (changed bool, err error) {
 			return false, err
 		}
 		if h.keep(links, before) {
+			h.ears.keep(links)
 			return !slices.EqualFunc(old, links, sameLink), nil
 		}
 	}
@@ -232,10 +233,9 @@ func (h *host) Announce(p agent.Place, addresses []netip.Addr) error {
 }
 
 // Listen implements agent.Host.
-func (h *host) Listen(ctx context.Context, p agent.Place, addresses []netip.Addr, report func(agent.Claim)) error {
-	return arp.Watch(ctx, &net.Interface{Index: p.Index, Name: p.Name}, addresses, func(c arp.Claim) {
-		// Who only asks for an address does not have it, and other nodes ask as this one does.
-		if c.Kind != arp.Asserted || h.ownMAC(c.MAC) {
+func (h *host) Listen(p agent.Place, addresses []netip.Addr, report func(agent.Claim)) func() {
+	return h.ears.at(p).Watch(addresses, func(c arp.Claim) {
+		if h.ownMAC(c.MAC) {
 			return
 		}
 		vrid, _ := c.VRID()

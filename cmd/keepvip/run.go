@@ -119,6 +119,7 @@ func (h *host) fits(cfg *config.Config) error {
 
 func (d *daemon) run(ctx context.Context) error {
 	defer d.links.Close()
+	defer d.host.ears.close()
 	server, err := control.Open(d.cfg.Socket, control.Backend{Status: d.status, Announce: d.announce, Reload: d.reload})
 	if err != nil {
 		return err

@@ -147,7 +147,7 @@ func (l *loop) term(ctx context.Context) error {
 	defer l.closeFence()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.look(ctx)
+	l.look()
 	defer l.unlook()
 	ended := make(chan error, 1)
 	go func() { ended <- elector.Run(ctx, l.report) }()
