@@ -28,7 +28,7 @@ type fences struct {
 type sharedFence struct {
 	*link.Fence
 	checks checks
-	holds  holds
+	holds  gather[uint32] // by ID of the group
 	groups []link.Group
 	// orphans were left by an earlier run, and their instance has not joined yet.
 	orphans []netip.Addr
@@ -65,7 +65,7 @@ type groupFence struct {
 
 var _ agent.Fence = (*groupFence)(nil)
 
-func (g *groupFence) Hold() error    { return g.fence.holds.hold(g.id, g.fence.Fence.Hold) }
+func (g *groupFence) Hold() error    { return g.fence.holds.do(g.id, g.fence.Fence.Hold) }
 func (g *groupFence) ShutIn() error  { return g.fence.Shut(g.id, link.Discovery|link.In) }
 func (g *groupFence) ShutOut() error { return g.fence.Shut(g.id, link.Out) }
 func (g *groupFence) Release() error { return g.fence.Release(g.id) }

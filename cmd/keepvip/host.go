@@ -21,6 +21,7 @@ type host struct {
 	links *link.Handle
 	log   *slog.Logger
 	ears  *listeners
+	binds gather[bind]
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
@@ -168,7 +169,9 @@ func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
 
 // Bind implements agent.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
-	err := h.links.AddAll(index, addresses, valid)
+	err := h.binds.do(bind{index: index, addresses: addresses, valid: valid}, func(all ...bind) error {
+		return bindTogether(all, h.links.AddAll)
+	})
 	h.note(index, addresses, err == nil)
 	return err
 }

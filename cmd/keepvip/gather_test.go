@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// fenceChanges records changes. During the first one, others begin to wait.
-type fenceChanges struct {
+// gatheredChanges records changes. During the first one, others begin to wait.
+type gatheredChanges struct {
 	made [][]uint32
 	meet func()
-	bad  uint32 // a group that is refused; 0: none
+	bad  uint32 // one that is refused; 0: none
 }
 
-func (f *fenceChanges) change(ids ...uint32) error {
+func (f *gatheredChanges) change(ids ...uint32) error {
 	f.made = append(f.made, ids)
 	if len(f.made) == 1 {
 		f.meet()
@@ -28,7 +28,7 @@ func (f *fenceChanges) change(ids ...uint32) error {
 	return nil
 }
 
-func TestHoldsThatWaitAreMadeTogether(t *testing.T) {
+func TestGatherMakesTogetherWhatWaits(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		bad  uint32
@@ -38,19 +38,19 @@ func TestHoldsThatWaitAreMadeTogether(t *testing.T) {
 		{name: "one is refused, then each is tried alone", bad: 3, want: 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var h holds
+			var g gather[uint32]
 			var wg sync.WaitGroup
 			errs := make([]error, 6)
-			f := &fenceChanges{bad: tt.bad}
+			f := &gatheredChanges{bad: tt.bad}
 			f.meet = func() {
 				for id := uint32(2); id < 6; id++ {
-					wg.Go(func() { errs[id] = h.hold(id, f.change) })
+					wg.Go(func() { errs[id] = g.do(id, f.change) })
 				}
-				for h.count() < 4 {
+				for g.count() < 4 {
 					runtime.Gosched()
 				}
 			}
-			errs[1] = h.hold(1, f.change)
+			errs[1] = g.do(1, f.change)
 			wg.Wait()
 			assert.Len(t, f.made, tt.want)
 			assert.Equal(t, []uint32{1}, f.made[0])
@@ -62,8 +62,8 @@ func TestHoldsThatWaitAreMadeTogether(t *testing.T) {
 	}
 }
 
-func (h *holds) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.waiting)
+func (g *gather[T]) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting)
 }
