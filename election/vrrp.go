@@ -15,6 +15,9 @@ import (
 // resignation, so that it comes last in every election and yields to anybody fitter.
 const illPriority = 1
 
+// ownerPriority is the address owner's, which becomes Active without an election (RFC 9568 section 6.4.1).
+const ownerPriority = 255
+
 // VRRPConfig describes one Virtual Router.
 type VRRPConfig struct {
 	Router vrrp.Config
@@ -42,6 +45,7 @@ type VRRP struct {
 	holder  netip.Addr
 	failed  error // the last bind's error while an event is being handled
 	out     bool
+	waits   bool
 
 	fitted  chan struct{}    // capacity 1: fitness has changed
 	changes chan vrrp.Config // capacity 1: a live change of configuration
@@ -124,7 +128,7 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 			e.step(time.Now(), vrrp.Shutdown{})
 			return nil
 		case <-e.fitted:
-			e.applyFitness(time.Now())
+			e.refit()
 		case cfg := <-e.changes:
 			e.applyConfig(cfg)
 		case <-e.wire.Arrived():
@@ -139,7 +143,7 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 // arm sets the one timer to the next thing to do.
 func (e *VRRP) arm() {
 	next, ok := e.machine.Deadline()
-	if !ok {
+	if !ok || e.waiting() {
 		next = e.idleUntil(time.Now())
 	}
 	if at := e.refusal.next(); !at.IsZero() && at.Before(next) {
@@ -174,7 +178,9 @@ func (e *VRRP) expire() {
 	if e.refusal.due(now) {
 		e.applyFitness(now)
 	}
-	e.step(now, vrrp.Expired{})
+	if !e.waiting() {
+		e.step(now, vrrp.Expired{})
+	}
 	e.noteHolder(now)
 }
 
@@ -247,19 +253,36 @@ func (e *VRRP) others() []netip.Addr {
 	return out
 }
 
+// waiting tells whether this Backup must not become Active yet, whatever its timer says.
+func (e *VRRP) waiting() bool { return e.waits && e.machine.Snapshot().State == vrrp.Backup }
+
+// cannotWait tells whether this node would become Active without being a Backup first, or with others that do not wait.
+func (e *VRRP) cannotWait() bool {
+	return e.machine.Snapshot().State != vrrp.Active && (e.cfg.Seat != nil || e.cfg.Router.Priority == ownerPriority)
+}
+
+// refit takes over a new fitness. A wait that is over may have outlasted the timer.
+func (e *VRRP) refit() {
+	waited := e.waiting()
+	e.applyFitness(time.Now())
+	if waited && !e.waiting() {
+		e.expire()
+	}
+}
+
 // applyFitness moves the machine to the newest fitness.
 func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Lock()
 	f := e.refusal.worsen(e.fitness)
 	e.mu.Unlock()
-	f.Out = f.Out || e.refusal.pausing()
+	f.Out = f.Out || e.refusal.pausing() || f.Wait && e.cannotWait()
 	if e.cfg.Seat != nil {
 		f = e.cfg.Seat.fit(f)
 	}
 	e.mu.Lock()
 	e.status.Fitness = f
 	e.mu.Unlock()
-	e.out = f.Out
+	e.out, e.waits = f.Out, f.Wait
 	if e.out {
 		e.step(now, vrrp.Shutdown{})
 		return

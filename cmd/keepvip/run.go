@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -183,9 +184,16 @@ func (d *daemon) instances(vips []config.VIP) ([]agent.Instance, error) {
 	return out, nil
 }
 
+// watchGap is the least time between two looks at the host: a thousand addresses that are bound at once are a
+// thousand events.
+const watchGap = 10 * time.Millisecond
+
 // watch follows the host.
 func (d *daemon) watch(ctx context.Context) {
+	var last time.Time
 	err := d.links.Watch(ctx, func() {
+		time.Sleep(watchGap - time.Since(last))
+		defer func() { last = time.Now() }()
 		changed, err := d.host.refresh()
 		switch {
 		case err != nil:

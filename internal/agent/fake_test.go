@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -222,6 +223,7 @@ func (s *fakeSchedule) Due(now time.Time) bool {
 // bench is an agent with one instance on a fake host.
 type bench struct {
 	*Agent
+	log      syncBuffer
 	host     *fakeHost
 	electors chan *fakeElector
 	verdicts chan Verdict
@@ -272,7 +274,7 @@ func run(t *testing.T, prepare func(*fakeHost), change func(*Instance), test fun
 		if prepare != nil {
 			prepare(b.host)
 		}
-		b.Agent = New(b.host, slog.New(slog.DiscardHandler))
+		b.Agent = New(b.host, slog.New(slog.NewTextHandler(&b.log, nil)))
 		ctx, cancel := context.WithCancel(t.Context())
 		b.cancel = cancel
 		b.Apply(Delta{Add: []Instance{b.instance(change)}})
@@ -285,3 +287,21 @@ func run(t *testing.T, prepare func(*fakeHost), change func(*Instance), test fun
 }
 
 var errFull = errors.New("no space left")
+
+// syncBuffer is a log that may be read while it is written.
+type syncBuffer struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -13,6 +13,9 @@ import (
 const (
 	// claimsQueued is how many claims may wait for the loop. More are dropped: who means it says it again.
 	claimsQueued = 64
+	// ownerPriority is an address owner's: it waits for a dead holder almost no longer than a lease lasts
+	// (RFC 9568 sections 5.2.4 and 6.1).
+	ownerPriority = 255
 	// warnEvery keeps many strangers from filling the log.
 	warnEvery = time.Second
 )
@@ -26,6 +29,7 @@ type lookout struct {
 	members listener
 	until   time.Time // the end of the probes before the first bind, where the election would not wait for it
 	warned  time.Time
+	owners  map[netip.Addr]bool // that were warned about
 }
 
 // listener hears claims to some addresses.
@@ -39,6 +43,7 @@ func (l *loop) look() {
 	now := time.Now()
 	l.lookout = &lookout{
 		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued),
+		owners: map[netip.Addr]bool{},
 	}
 	l.listen(&l.lookout.virtual, l.in.hosts())
 	l.meet(now)
@@ -83,8 +88,13 @@ func (l *loop) listen(li *listener, addresses []netip.Addr) {
 func (l *loop) meet(now time.Time) {
 	addresses := slices.Clone(l.in.Peers)
 	for _, m := range l.elector.Status().Members {
-		if !m.Self {
-			addresses = append(addresses, m.Address)
+		if m.Self {
+			continue
+		}
+		addresses = append(addresses, m.Address)
+		if m.Priority == ownerPriority && !l.lookout.owners[m.Address] {
+			l.lookout.owners[m.Address] = true
+			l.log.Warn("an address owner (priority 255) may answer before the lease of another holder has ended", "member", m.Address.String())
 		}
 	}
 	slices.SortFunc(addresses, netip.Addr.Compare)
@@ -224,9 +234,8 @@ func (l *loop) fit() {
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
 	} else if err := l.refuse(); err != nil {
-		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so:
-		// the node comes last until then, and its timers run.
-		f = election.Fitness{Less: lastPlace, Reason: err.Error()}
+		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so.
+		f.Wait, f.Reason = true, err.Error()
 	}
 	l.elector.SetFitness(f)
 }

@@ -47,9 +47,12 @@ type Fence struct {
 	mu     sync.Mutex // guards what follows
 	socket sockets
 	egress bool             // the kernel has the egress hook (Linux 5.16)
+	routes bool             // and knows there which addresses are its own
 	groups map[uint32]Group // by ID
 	held   map[uint32]Part  // IDs with a guard, and what is shut of them
 	sound  uint32           // generation of nftables at which all was as it should be
+	// orphans is when the time of the set of that name began.
+	orphans time.Time
 }
 
 // OpenFence puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
@@ -59,6 +62,7 @@ func OpenFence(cfg FenceConfig) (*Fence, error) {
 		cfg:    cfg,
 		table:  &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev},
 		egress: true,
+		routes: true,
 		groups: byID(cfg.Groups),
 		held:   map[uint32]Part{},
 	}
@@ -264,6 +268,7 @@ func (f *Fence) commit(build func(*nftables.Conn) error) error {
 		return err
 	}
 	if err := c.Flush(); err != nil {
+		f.orphans = time.Time{}
 		f.socket.close() // with the answers that are still to come
 		return err
 	}
