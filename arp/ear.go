@@ -16,8 +16,12 @@ import (
 // frameLen is the longest frame that is read: neighbour discovery is not fragmented, and anything longer is cut off and then refused.
 const frameLen = 1514
 
-// goneCheck is how long after a link went down it is looked at again.
-const goneCheck = time.Second
+const (
+	// goneCheck is how long after a link went down it is looked at again.
+	goneCheck = time.Second
+	// reopenAfter is how long a socket that failed is left alone.
+	reopenAfter = time.Second
+)
 
 // family is the EtherType that carries the claims of an address family.
 type family int
@@ -96,7 +100,7 @@ func (l *Listener) hear(ctx context.Context, f family, e *ear, sock *packet.Conn
 	for {
 		if sock != nil {
 			err := receive(ctx, sock, l.dispatch)
-			l.replace(e, nil)
+			l.lose(e)
 			_ = sock.Close() // here and not in leave: the kernel takes its time
 			if ctx.Err() == nil {
 				l.note(err)
@@ -121,10 +125,11 @@ func (l *Listener) reopen(ctx context.Context, f family, e *ear) *packet.Conn {
 	return e.sock
 }
 
-func (l *Listener) replace(e *ear, sock *packet.Conn) {
+// lose takes a socket out of use that is about to be closed.
+func (l *Listener) lose(e *ear) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.sock = sock
+	e.sock = nil
 }
 
 // receive passes claims on until ctx ends, or the socket fails.

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Listener hears who on a link claims addresses, for any number of watchers: they share one socket of each family, which is open while
@@ -116,6 +115,3 @@ func (l *Listener) addresses(f family) []netip.Addr {
 	}
 	return out
 }
-
-// reopenAfter is how long a socket that failed is left alone.
-const reopenAfter = time.Second
