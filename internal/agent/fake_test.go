@@ -45,19 +45,23 @@ func newFakeHost() *fakeHost {
 	return &fakeHost{place: Place{Index: eth0, Name: "eth0", Source: nodeA}, claims: make(chan Claim), owners: map[netip.Addr]string{}}
 }
 
-func (h *fakeHost) Listen(ctx context.Context, _ Place, addresses []netip.Addr, report func(Claim)) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case c := <-h.claims:
-			if slices.Contains(addresses, c.Address) {
-				report(c)
-			} else {
-				go h.say(ctx, c) // for another listener
+func (h *fakeHost) Listen(_ Place, addresses []netip.Addr, report func(Claim)) func() {
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case c := <-h.claims:
+				if slices.Contains(addresses, c.Address) {
+					report(c)
+				} else {
+					go h.say(ctx, c) // for another listener
+				}
 			}
 		}
-	}
+	}()
+	return stop
 }
 
 func (h *fakeHost) say(ctx context.Context, c Claim) {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"net/netip"
 	"time"
 )
@@ -44,9 +43,9 @@ type Host interface {
 	Unbind(index int, addresses []netip.Prefix) error
 	// Announce sends one announcement for each address.
 	Announce(p Place, addresses []netip.Addr) error
-	// Listen reports what other machines say at p about any of the addresses, until ctx ends or it cannot
-	// listen any more. report must not block.
-	Listen(ctx context.Context, p Place, addresses []netip.Addr, report func(Claim)) error
+	// Listen reports what other machines say at p about any of the addresses, until stop has returned. report
+	// must not block.
+	Listen(p Place, addresses []netip.Addr, report func(Claim)) (stop func())
 	// Probe asks once, at p, who has the addresses, without claiming any. Answers reach Listen.
 	Probe(p Place, addresses []netip.Addr) error
 }

@@ -45,7 +45,7 @@ type loop struct {
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease
 	due      *time.Timer
-	beats    *time.Ticker
+	beats    *time.Timer
 
 	beat atomic.Int64 // any goroutine: when the loop was last alive, in Unix nanoseconds
 
@@ -96,7 +96,7 @@ func (l *loop) run(ctx context.Context) {
 	defer close(l.stopped)
 	l.due = time.NewTimer(time.Hour)
 	defer l.due.Stop()
-	l.beats = time.NewTicker(beatEvery)
+	l.beats = time.NewTimer(untilNext(time.Now(), beatEvery))
 	defer l.beats.Stop()
 	l.checkup.begin(ctx, l.in.Checks)
 	defer l.checkup.stop()
@@ -159,7 +159,7 @@ func (l *loop) term(ctx context.Context) error {
 	defer l.closeFence()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.look(ctx)
+	l.look()
 	defer l.unlook()
 	ended := make(chan error, 1)
 	go func() { ended <- elector.Run(ctx, l.report) }()
@@ -273,4 +273,9 @@ func (l *loop) note(s election.State, reason string) bool {
 	return fresh
 }
 
-func (l *loop) alive() { l.beat.Store(time.Now().UnixNano()) }
+// alive follows each beat, and asks for the next.
+func (l *loop) alive() {
+	now := time.Now()
+	l.beats.Reset(untilNext(now, beatEvery))
+	l.beat.Store(now.UnixNano())
+}

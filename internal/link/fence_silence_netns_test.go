@@ -54,8 +54,7 @@ func TestFenceFrozenNodeFallsSilent(t *testing.T) {
 	w := newWire(t)
 	const lease = 300 * time.Millisecond
 	f := w.fence(lease, 60*time.Second)
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.Hold(4, 6))
 	w.advertiseBoth()
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		w.stream(vip)
