@@ -58,6 +58,10 @@ func (e *Elector) SetFitness(f election.Fitness) {
 	e.node.wake()
 }
 
+// SetProbe implements election.Elector. Leadership moves between nodes that tell each other how they are; there is no
+// moment at which one of them has to look afresh.
+func (e *Elector) SetProbe(func(context.Context) election.Fitness) {}
+
 // SetPriority changes the priority of a running elector.
 func (e *Elector) SetPriority(p uint8) {
 	e.mu.Lock()
@@ -198,6 +202,8 @@ func (e *Elector) want(now time.Time, o outlook) (election.State, string) {
 		return election.Backup, "leads, but is out: " + f.Reason
 	case e.refused.pausing():
 		return election.Backup, e.refused.reason
+	case f.Wait && e.state() != election.Active:
+		return election.Backup, "leads, but waits: " + f.Reason
 	case !now.Before(o.until):
 		return election.Backup, "leads, but has no lease of a majority"
 	}

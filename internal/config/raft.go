@@ -73,6 +73,9 @@ func (k check) raft() {
 	case k.c.Key.File == "" && !r.OwnCertificates():
 		k.fail("election", "raft without a shared key: set key.file (keepvip key generate makes one), or raft.certificate, raft.privateKey and raft.ca")
 	}
+	if k.c.Port == 0 {
+		k.fail("election", "raft with port 0, want the TCP port of its members there")
+	}
 	if k.v.Group != "" {
 		k.fail("group", "%s with election raft, want none: all addresses elected by Raft move together", k.v.Group)
 	}
