@@ -49,6 +49,8 @@ type host struct {
 	bound   bool
 	changes []election.Change
 	bindErr error
+	frozen  bool      // the process stands still: nothing is released, nothing renewed
+	granted time.Time // until when the kernel lets the address answer
 }
 
 var errCut = errors.New("no route")
@@ -163,6 +165,9 @@ func (h *host) stop() {
 }
 
 func (h *host) follow(c election.Change) error {
+	for h.isFrozen() {
+		time.Sleep(time.Millisecond)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.changes = append(h.changes, c)
@@ -178,15 +183,30 @@ func (h *host) fit(f election.Fitness) {
 	h.elector.SetFitness(f)
 }
 
-// answers tells whether this host answers for the address: it is bound, and the fence still has a lease.
+// answers tells whether this host answers for the address: it is bound, and the fence, which renews here whenever that is
+// looked at, still has a lease.
 func (h *host) answers() bool {
-	h.lan.mu.Lock()
-	up := h.node != nil
-	h.lan.mu.Unlock()
+	until := h.elector.Tenure()
 	h.mu.Lock()
-	bound := h.bound
-	h.mu.Unlock()
-	return up && bound && time.Now().Before(h.elector.Tenure())
+	defer h.mu.Unlock()
+	if !h.frozen && until.After(h.granted) {
+		h.granted = until
+	}
+	return h.bound && time.Now().Before(h.granted)
+}
+
+func (h *host) isFrozen() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.frozen
+}
+
+// freeze stops the process, as others see it, or lets it go on.
+func (h *host) freeze(frozen bool) {
+	h.lan.isolate(h.self, frozen)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.frozen = frozen
 }
 
 // ask is a question over the lan.
@@ -334,6 +354,7 @@ func (l *lan) await(limit time.Duration) (*host, time.Duration) {
 func (l *lan) stopAll() {
 	for _, h := range l.hosts {
 		if h.node != nil {
+			h.freeze(false)
 			h.stop()
 		}
 	}

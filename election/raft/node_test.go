@@ -239,3 +239,32 @@ func TestChoose(t *testing.T) {
 		})
 	}
 }
+
+// The follower that has acknowledged is restarted at once, while the holder stands still and the third, which has not heard
+// it for long, asks for votes all the time: nobody may win before the holder's lease is over.
+func TestNodeRestartedFollowerKeepsItsPromise(t *testing.T) {
+	for round := range 12 {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLan(t, 3)
+			defer l.stopAll()
+			for i := range 3 {
+				l.hosts[addr(i)].boot()
+			}
+			holder, _ := l.await(3 * time.Second)
+			var others []*host
+			for i := range 3 {
+				if addr(i) != holder.self {
+					others = append(others, l.hosts[addr(i)])
+				}
+			}
+			l.watch(3 * time.Second)
+			l.setCut(holder.self, others[1].self, true)
+			l.setCut(others[1].self, holder.self, true)
+			l.watch(2*time.Second + time.Duration(round)*41*time.Millisecond)
+			holder.freeze(true)
+			others[0].stop()
+			others[0].boot()
+			l.watch(3 * time.Second)
+		})
+	}
+}

@@ -55,7 +55,7 @@ func simulate(t *testing.T, seed int) {
 func (l *lan) strike(r *rand.Rand, nodes int) {
 	a, b := addr(r.IntN(nodes)), addr(r.IntN(nodes))
 	h := l.hosts[a]
-	switch r.IntN(9) {
+	switch r.IntN(11) {
 	case 0, 1:
 		l.isolate(a, true)
 	case 2:
@@ -67,18 +67,24 @@ func (l *lan) strike(r *rand.Rand, nodes int) {
 		l.loss = 0.3 * r.Float64()
 		l.mu.Unlock()
 	case 6: // a crash: nobody hears anything of it, and it comes back with its disk
+		h.freeze(false)
 		l.isolate(a, true)
 		h.stop()
 		h.boot()
 		l.isolate(a, false)
 	case 7:
 		h.fit(election.Fitness{Less: 255, Reason: "the health check fails"})
-	case 8:
+	case 8, 9:
+		h.freeze(true)
+	case 10:
 		h.fit(election.Fitness{})
 	}
 }
 
 func (l *lan) heal() {
+	for _, h := range l.hosts {
+		h.freeze(false)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loss = 0

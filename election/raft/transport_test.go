@@ -1,0 +1,91 @@
+package raftelection
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// slow is a wire on which calls take their time.
+type slow struct {
+	*raft.InmemTransport
+	takes time.Duration
+	term  uint64 // of the answer
+}
+
+func (s *slow) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	time.Sleep(s.takes)
+	*resp = raft.AppendEntriesResponse{Term: args.Term, Success: s.term == 0 || s.term == args.Term}
+	return nil
+}
+
+func newSlow(takes time.Duration) *transport {
+	_, inmem := raft.NewInmemTransport("a")
+	t := newTransport(&slow{InmemTransport: inmem, takes: takes}, "a", 500*time.Millisecond)
+	t.acked, t.voice, t.reluctance = func() {}, func() bool { return true }, func() time.Duration { return 0 }
+	return t
+}
+
+func TestTransportLeaseBeginsWithTheCallNotItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newSlow(3 * time.Second)
+		began := time.Now()
+		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
+		assert.Equal(t, began, tr.since(4, []raft.ServerID{"a", "b", "c"}))
+		assert.Zero(t, tr.since(5, []raft.ServerID{"a", "b", "c"}))
+	})
+}
+
+func TestTransportMutedTermIsSilent(t *testing.T) {
+	tr := newSlow(0)
+	tr.mute(4)
+	assert.ErrorIs(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}), errMuted)
+	assert.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 5}, &raft.AppendEntriesResponse{}))
+}
+
+// The library lets a request to stand, and the votes that follow from it, pass whatever leader there is by now.
+func TestTransportTransferNeedsTheWordOfTheLeaderFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newSlow(0)
+		follow := func(term uint64, leader string) {
+			require.NoError(t, tr.screen(&raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ID: []byte(leader)}, Term: term}))
+		}
+		vote := func(term uint64, candidate string) (bool, error) {
+			req := &raft.RequestVoteRequest{RPCHeader: raft.RPCHeader{ID: []byte(candidate)}, Term: term, LeadershipTransfer: true}
+			err := tr.screen(req)
+			return req.LeadershipTransfer, err
+		}
+		follow(4, "b")
+		require.ErrorIs(t, tr.screen(&raft.TimeoutNowRequest{}), errPromised, "without a word")
+		_, err := vote(5, "c")
+		require.ErrorIs(t, err, errPromised)
+
+		require.True(t, tr.letGo(release{term: 4, to: "c"}))
+		require.ErrorIs(t, tr.screen(&raft.TimeoutNowRequest{}), errPromised, "the word was for another")
+		flag, err := vote(5, "c")
+		require.NoError(t, err)
+		require.True(t, flag)
+
+		follow(6, "d")
+		_, err = vote(7, "c")
+		require.ErrorIs(t, err, errPromised, "delayed beyond the next leader")
+		require.False(t, tr.letGo(release{term: 4, to: "a"}), "a former leader's word")
+
+		time.Sleep(500 * time.Millisecond)
+		flag, err = vote(7, "c")
+		require.NoError(t, err, "the promise is over")
+		assert.False(t, flag, "but that is no transfer")
+	})
+}
+
+func TestTransportWithoutAVoice(t *testing.T) {
+	tr := newSlow(0)
+	tr.voice = func() bool { return false }
+	assert.ErrorIs(t, tr.screen(&raft.RequestVoteRequest{Term: 1}), errNoVoice)
+	assert.ErrorIs(t, tr.screen(&raft.RequestPreVoteRequest{Term: 1}), errNoVoice)
+	assert.ErrorIs(t, tr.mayStand(1), errPromised)
+}
