@@ -12,7 +12,6 @@ import (
 func (n *Node) hurry(ctx context.Context) {
 	timer := time.NewTimer(n.cfg.Heartbeat)
 	defer timer.Stop()
-	odd := false
 	var last time.Time
 	for {
 		select {
@@ -27,20 +26,19 @@ func (n *Node) hurry(ctx context.Context) {
 		}
 		timer.Reset(n.cfg.Heartbeat / 5)
 		if r := n.raft.Load(); r != nil && r.State() == raft.Follower && until != last {
-			last, odd = until, !odd
-			n.poke(r, odd)
+			last = until
+			n.poke(r)
 		}
 	}
 }
 
-// poke makes a follower look at its leader now: a change of the timeout does, however small.
-func (n *Node) poke(r *raft.Raft, odd bool) {
+// poke makes a follower look at its leader now: a shorter timeout does, however little.
+func (n *Node) poke(r *raft.Raft) {
 	c := r.ReloadableConfig()
-	c.HeartbeatTimeout = n.cfg.Heartbeat
-	if odd {
-		c.HeartbeatTimeout += time.Nanosecond
-	}
-	if err := r.ReloadConfig(c); err != nil {
-		n.log.Debug("raft was not woken", "error", err)
+	for _, more := range []time.Duration{time.Nanosecond, 0} {
+		c.HeartbeatTimeout = n.cfg.Heartbeat + more
+		if err := r.ReloadConfig(c); err != nil {
+			n.log.Debug("raft was not woken", "error", err)
+		}
 	}
 }
