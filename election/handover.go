@@ -18,6 +18,10 @@ var (
 	errStopped   = errors.New("the election has ended")
 )
 
+// settleTime is how long the other node has to be heard before the address counts as handed over: it advertises first, and
+// resigns if it then cannot bind the address.
+const settleTime = 50 * time.Millisecond
+
 // handover is an operator's wish to have the address elsewhere, or what a node wants that stops. A nil one wants nothing.
 type handover struct {
 	to      string // a node's name or address; empty for any
@@ -26,14 +30,18 @@ type handover struct {
 	done    chan error // capacity 1
 
 	end   time.Time // when it has failed
+	heard time.Time // since when another node is heard as the Active
 	taker bool      // somebody is known that could take the address
 }
 
 func (h *handover) deadline() time.Time {
-	if h == nil {
+	switch {
+	case h == nil:
 		return time.Time{}
+	case h.heard.IsZero():
+		return h.end
 	}
-	return h.end
+	return sooner(h.end, h.heard.Add(settleTime))
 }
 
 func (h *handover) wanted() netip.Addr {
@@ -130,13 +138,18 @@ func sooner(a, b time.Time) time.Time {
 
 // check ends a handover that has come to its end: another node is heard as the Active.
 func (x *exchange) check(now time.Time) {
-	h := x.leaving
-	if h == nil {
+	if x == nil || x.leaving == nil {
 		return
 	}
-	active := x.e.machine.Snapshot().State == vrrp.Active
+	h, active := x.leaving, x.e.machine.Snapshot().State == vrrp.Active
+	switch taken := !active && !x.begun && x.e.members.holder(now).IsValid(); {
+	case !taken:
+		h.heard = time.Time{}
+	case h.heard.IsZero():
+		h.heard = now
+	}
 	switch {
-	case !active && !x.begun && x.e.members.holder(now).IsValid():
+	case !h.heard.IsZero() && now.Sub(h.heard) >= settleTime:
 		x.finish(nil)
 	case now.Before(h.end):
 	case !active || h.taker || x.m.Successors(now):

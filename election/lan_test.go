@@ -79,6 +79,7 @@ type lanWire struct {
 
 	rejected *Rejections
 	list     []netip.Addr
+	way      []Arrival // to this node
 }
 
 func (l *lan) join(self netip.Addr) *lanWire {
@@ -103,12 +104,21 @@ func (w *lanWire) Send(adv vrrp.Advertisement) error {
 	}
 	for _, o := range w.lan.wires {
 		if o != w && !w.lan.cut[o.self] {
-			time.AfterFunc(time.Millisecond, func() {
-				o.box.put(Arrival{Source: w.self, Advertisement: adv, At: time.Now()})
-			})
+			o.way = append(o.way, Arrival{Source: w.self, Advertisement: adv})
+			time.AfterFunc(time.Millisecond, o.arrive)
 		}
 	}
 	return nil
+}
+
+// arrive delivers what has been on its way for longest: what leaves in an order arrives in it.
+func (w *lanWire) arrive() {
+	w.lan.mu.Lock()
+	next := w.way[0]
+	w.way = w.way[1:]
+	w.lan.mu.Unlock()
+	next.At = time.Now()
+	w.box.put(next)
 }
 
 func (w *lanWire) Arrived() <-chan struct{}     { return w.box.arrived }

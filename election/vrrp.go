@@ -214,6 +214,7 @@ func (e *VRRP) receive() {
 	}
 	if len(e.inbox) > 0 {
 		e.noteHolder(time.Now())
+		e.x.check(time.Now())
 	}
 }
 

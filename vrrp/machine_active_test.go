@@ -142,7 +142,8 @@ func TestMachineActiveAdvertisesOnTicks(t *testing.T) {
 		{
 			name: "from the second advertisement on", change: ticks,
 			steps: []step{
-				start(), {3700 * ms, Expired{}, tookOver},
+				start(),
+				{3700 * ms, Expired{}, tookOver},
 				{4624 * ms, Expired{}, ""},
 				{4627 * ms, Expired{}, "send 100"},
 			},
