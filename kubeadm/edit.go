@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -37,6 +38,9 @@ func (e *editor) fail(line int, format string, args ...any) error {
 
 // documents reads the text. Empty documents are left out.
 func (e *editor) documents() ([]*yaml.Node, error) {
+	if !utf8.Valid(e.text) { // the parser also takes UTF-16, which lines cannot be put into
+		return nil, e.fail(0, "bytes that are no UTF-8, want text")
+	}
 	var docs []*yaml.Node
 	for dec := yaml.NewDecoder(bytes.NewReader(e.text)); ; {
 		var n yaml.Node

@@ -141,6 +141,7 @@ func TestEditorSets(t *testing.T) {
 // What cannot be changed safely is left alone and named.
 func TestEditorRefuses(t *testing.T) {
 	tests := []struct{ name, give, want string }{
+		{"not UTF-8", "a: \xff\n", "kubeadm: f.yaml: bytes that are no UTF-8, want text"},
 		{"not YAML", "a: [\n", "kubeadm: f.yaml: not valid YAML: line 1: did not find expected node content"},
 		{"mapping in braces", "spec: {a: 1}\n", "kubeadm: f.yaml:1: spec is a mapping in braces, want a mapping with one line for each key"},
 		{"no mapping", "spec: text\n", `kubeadm: f.yaml:1: spec is "text", want a mapping with one line for each key`},
