@@ -12,7 +12,7 @@ func Configuration(reference []byte, version string, date time.Time) Page {
 	p.section("NAME")
 	p.raw("keepvip.yaml \\- the configuration of keepvip\n")
 	p.section("DESCRIPTION")
-	m := markdown{page: p}
+	m := markdown{page: p, headed: true}
 	for l := range strings.Lines(string(reference)) {
 		m.line(strings.TrimRight(l, "\n"))
 	}
@@ -26,6 +26,7 @@ type markdown struct {
 	*page
 	code    bool
 	between bool     // an empty line came before
+	headed  bool     // nothing came since the heading
 	heads   []string // of the table that is being read
 }
 
@@ -38,17 +39,17 @@ func (m *markdown) line(l string) {
 	case strings.HasPrefix(l, "# "), strings.HasPrefix(l, "<!--"):
 	case strings.HasPrefix(l, "## "):
 		m.section(strings.ToUpper(l[3:]))
-		m.between = false
+		m.headed = true
 	case strings.HasPrefix(l, "### "):
 		m.raw(".SS " + line(l[4:]) + "\n")
-		m.between = false
+		m.headed = true
 	case strings.HasPrefix(l, "|"):
 		m.row(cells(l))
 	case l == "":
 		m.between, m.heads = true, nil
 	case strings.HasPrefix(l, "- "):
 		m.raw(".IP \\(bu 2\n" + line(l[2:]) + "\n")
-		m.between = false
+		m.between, m.headed = false, false
 	default:
 		m.text(l)
 	}
@@ -57,17 +58,24 @@ func (m *markdown) line(l string) {
 func (m *markdown) fence() {
 	m.code = !m.code
 	if m.code {
-		m.raw(".PP\n.EX\n")
+		m.between = true
+		m.paragraph()
+		m.raw(".EX\n")
 	} else {
 		m.raw(".EE\n")
 	}
 }
 
-func (m *markdown) text(l string) {
-	if m.between {
+// paragraph begins one, unless a heading has.
+func (m *markdown) paragraph() {
+	if m.between && !m.headed {
 		m.raw(".PP\n")
-		m.between = false
 	}
+	m.between, m.headed = false, false
+}
+
+func (m *markdown) text(l string) {
+	m.paragraph()
 	m.raw(line(strings.TrimSpace(l)) + "\n")
 }
 
@@ -82,6 +90,7 @@ func (m *markdown) row(cells []string) {
 	case rule.MatchString(strings.Join(cells, "")):
 		return
 	}
+	m.headed = false
 	m.raw(".TP\n" + line(cells[0]) + "\n" + line(cells[len(cells)-1]) + ".\n")
 	for i := 1; i < len(cells)-1 && i < len(m.heads); i++ {
 		if cells[i] != "" {

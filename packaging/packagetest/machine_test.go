@@ -91,7 +91,7 @@ func (m *machine) start(root string) {
 	cmd := exec.Command("sh", "-c", bootScript, "sh", root)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWCGROUP,
+		Cloneflags:  syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWCGROUP,
 		UseCgroupFD: true, CgroupFD: int(group.Fd()), Setsid: true,
 	}
 	require.NoError(m.t, cmd.Start())
@@ -172,11 +172,9 @@ func (m *machine) write(path, text string) {
 	m.must("sh", "-c", `mkdir -p "$(dirname "$1")" && umask 077 && printf '%s' "$2" >"$1"`, "sh", path, text)
 }
 
-// push copies a file of this machine.
-func (m *machine) push(from, to string) {
+// push makes a file that is too large for an argument.
+func (m *machine) push(data []byte, to string) {
 	m.t.Helper()
-	data, err := os.ReadFile(from)
-	require.NoError(m.t, err)
 	cmd := exec.Command("nsenter", "-t", strconv.Itoa(m.pid), "-m", "--", "tee", to)
 	cmd.Stdin = bytes.NewReader(data)
 	require.NoError(m.t, cmd.Run())

@@ -4,7 +4,6 @@ package packagetest
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,7 +21,7 @@ const (
 	config = "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [" + vip + "]\n  check: none\n"
 )
 
-// made are the packages of two versions for this machine.
+// made are the packages and images of two versions for this machine, by version and extension.
 var made = sync.OnceValues(func() (map[string][]byte, error) {
 	targets, err := release.SelectTargets("host")
 	if err != nil {
@@ -31,7 +30,7 @@ var made = sync.OnceValues(func() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, v := range []release.Version{"0.1.0", "0.2.0"} {
 		r := release.Release{Version: v, Time: time.Unix(1700000000, 0), Source: "../..", Targets: targets}
-		files, err := r.Make(context.Background(), []string{release.Packages})
+		files, err := r.Make(context.Background(), []string{release.Packages, release.Image})
 		if err != nil {
 			return nil, err
 		}
@@ -41,6 +40,14 @@ var made = sync.OnceValues(func() (map[string][]byte, error) {
 	}
 	return all, nil
 })
+
+func result(t *testing.T, name string) []byte {
+	t.Helper()
+	files, err := made()
+	require.NoError(t, err)
+	require.Contains(t, files, name)
+	return files[name]
+}
 
 // manager is what the two kinds of packages have in common.
 type manager struct {
@@ -58,12 +65,8 @@ func managers() []manager {
 
 func (m *machine) install(p manager, version string) string {
 	m.t.Helper()
-	files, err := made()
-	require.NoError(m.t, err)
 	path := "/tmp/package-" + version + p.suffix
-	local := filepath.Join(m.t.TempDir(), "package")
-	require.NoError(m.t, os.WriteFile(local, files[version+p.suffix], 0o644))
-	m.push(local, path)
+	m.push(result(m.t, version+p.suffix), path)
 	return m.must(append(p.install, path)...)
 }
 
