@@ -6,8 +6,11 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -37,7 +40,7 @@ type Config struct {
 	Files   []File
 }
 
-// ConfigDir is the directory of configuration and key; it is in no package's list of files otherwise.
+// ConfigDir is the directory of configuration and key, for root alone.
 const ConfigDir = "/etc/keepvip"
 
 // Deb makes a Debian package and its customary name.
@@ -100,10 +103,20 @@ lease in the kernel ends the tenure of a node whose keepvip is gone.`
 )
 
 func (cfg Config) contents(dir, format string) (files.Contents, error) {
-	out := files.Contents{{
-		Destination: ConfigDir, Type: files.TypeDir,
-		FileInfo: &files.ContentFileInfo{Mode: 0o750, MTime: cfg.Time},
-	}}
+	dirs := map[string]fs.FileMode{ConfigDir: 0o750}
+	for _, f := range cfg.Files {
+		// Of rpm, a directory that belongs to no package outlives them.
+		if dir := path.Dir(f.Path); path.Base(dir) == "keepvip" && dir != ConfigDir && (f.Only == "" || f.Only == format) {
+			dirs[dir] = 0o755
+		}
+	}
+	var out files.Contents
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		out = append(out, &files.Content{
+			Destination: dir, Type: files.TypeDir,
+			FileInfo: &files.ContentFileInfo{Mode: dirs[dir], MTime: cfg.Time},
+		})
+	}
 	for i, f := range cfg.Files {
 		if f.Only != "" && f.Only != format {
 			continue
