@@ -38,11 +38,7 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 				require.NotNil(t, res.Silence)
 				t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone)
 				assert.Zero(t, res.Two, "two nodes answering")
-				if c.interval < time.Second {
-					// At 1 s the watch goes on beyond the guard, and an IPv6 connection of the dead node then
-					// retransmits: docs/fence.md says so.
-					assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
-				}
+				assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
 				assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
 				assert.Less(t, res.Outage, takeoverBound+4*c.interval+res.Stall)
 				if name == "kill -9" || name == "SIGSTOP" {

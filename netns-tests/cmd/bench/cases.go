@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -34,7 +35,9 @@ type limits struct {
 	two                           time.Duration // noTwo demands none
 	takeovers                     int           // at most; noTakeover demands none
 	single                        int           // at least so many per cent with one takeover
+	silence                       silence
 	vrrpLimits
+	passLimits
 }
 
 const (
@@ -62,6 +65,12 @@ func (l limits) judge(results []*trial.Result) string {
 	check("two answering", trial.Of(results, trial.Two).Max, l.two)
 	if verdict == "" {
 		verdict = l.over(results)
+	}
+	if verdict == "" {
+		verdict = l.silence.over(results)
+	}
+	if verdict == "" {
+		verdict = l.passLimits.judge(results)
 	}
 	single := 0
 	for _, r := range results {
@@ -123,11 +132,9 @@ func cases() []benchCase {
 		{name: "apiserver hangs", runs: 10, fault: trial.APIIll(lab.APIHang, "", 5*time.Second), config: api, limits: limits{requestsWorst: 3 * time.Second}},
 		{name: "all apiservers killed", runs: 5, fault: trial.APIAllKilled, config: api, limits: limits{outageWorst: 20 * ms, takeovers: noTakeover}},
 		{name: "apiserver killed", runs: 2, fault: keepalivedAPI, config: trial.Config{API: true, Product: other, Interval: time.Second, Priorities: []int{101, 100, 100}}},
-		{name: "daemon killed", runs: 20, fault: trial.DaemonKilled},
-		{name: "daemon frozen 5 s", runs: 5, fault: trial.Frozen(5 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
-	}, vrrpCases()...)
+	}, slices.Concat(fenceCases(), vrrpCases(), passCases())...)
 }
 
 // keepalivedAPI waits as long as the checks of kubeadm's guide take.
