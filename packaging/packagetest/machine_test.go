@@ -152,8 +152,10 @@ func wait() { <-time.After(100 * time.Millisecond) }
 
 // try runs a command on the machine.
 func (m *machine) try(command ...string) (string, error) {
-	args := append([]string{"-t", strconv.Itoa(m.pid), "-m", "-p", "-n", "-u", "-i", "-C", "--", "env", "-i",
-		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive", "LANG=C.UTF-8"}, command...)
+	args := append([]string{
+		"-t", strconv.Itoa(m.pid), "-m", "-p", "-n", "-u", "-i", "-C", "--", "env", "-i",
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive", "LANG=C.UTF-8",
+	}, command...)
 	var out bytes.Buffer
 	cmd := exec.Command("nsenter", args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
