@@ -78,8 +78,10 @@ func boot(t *testing.T) *machine {
 		require.NoError(t, os.RemoveAll(filepath.Join(etc, unit)))
 		require.NoError(t, os.Symlink("/dev/null", filepath.Join(etc, unit)))
 	}
-	// Where this machine is itself a container, it may forbid packages to start services.
-	require.NoError(t, os.RemoveAll(filepath.Join(root, "usr/sbin/policy-rc.d")))
+	// Where this machine is itself a container, it may forbid packages to start services and to install manual pages.
+	for _, path := range []string{"usr/sbin/policy-rc.d", "etc/dpkg/dpkg.cfg.d"} {
+		require.NoError(t, os.RemoveAll(filepath.Join(root, path)))
+	}
 	m.start(root)
 	return m
 }

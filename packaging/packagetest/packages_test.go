@@ -86,6 +86,14 @@ func TestPackageLife(t *testing.T) {
 	}
 }
 
+// readable asks the readers of completions and manual pages whether they understand them.
+const readable = `
+bash -n /usr/share/bash-completion/completions/keepvip
+fish -n /usr/share/fish/vendor_completions.d/keepvip.fish
+zsh -n /usr/share/zsh/*/_keepvip
+for page in /usr/share/man/man[58]/keepvip*.gz; do mandoc -T lint -W warning "$page"; done
+`
+
 func installed(t *testing.T, m *machine, p manager) {
 	m.install(p, "0.1.0")
 	assert.Contains(t, m.must("keepvip", "version"), "keepvip v0.1.0 ")
@@ -93,6 +101,7 @@ func installed(t *testing.T, m *machine, p manager) {
 	assert.Equal(t, "disabled", m.property("UnitFileState"))
 	m.must("keepvip", "config", "validate", "--config", "/etc/keepvip/keepvip.yaml.example")
 	m.must("systemd-analyze", "verify", "keepvip.service")
+	m.must("sh", "-ec", readable)
 	assert.Equal(t, "750 root:root", strings.TrimSpace(m.must("stat", "-c", "%a %U:%G", "/etc/keepvip")))
 }
 
