@@ -139,7 +139,8 @@ func (n *Node) begin(id raft.ServerID) error {
 func (n *Node) raftConfig(id raft.ServerID) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = id
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat, n.cfg.Heartbeat
+	c.HeartbeatTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat
+	c.ElectionTimeout = n.cfg.Heartbeat + time.Microsecond // room for poke: the heartbeat timeout may not be longer
 	c.CommitTimeout = n.cfg.Heartbeat / 10
 	c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 128, 128, 2*time.Minute
 	c.Logger = library{log: n.log}
