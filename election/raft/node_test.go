@@ -55,6 +55,7 @@ func TestNodeSuccessorOfADeadHolder(t *testing.T) {
 			}
 			_, took := l.await(2500 * time.Millisecond)
 			t.Log("silent for", took)
+			assert.Less(t, took, 400*time.Millisecond, "the others look when the promise ends, not at random")
 			time.Sleep(2 * time.Second)
 			l.isolate(first.self, false)
 			assert.LessOrEqual(t, l.watch(5*time.Second), 100*time.Millisecond)
