@@ -19,14 +19,28 @@ func (r *Release) binary(ctx context.Context, t Target) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "keepvip")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -buildid= -X main.version="+r.Version.Tag(), "-o", out, "./cmd/keepvip")
+	args := append([]string{"build", "-trimpath", "-buildvcs=false"}, small()...)
+	cmd := exec.CommandContext(ctx, "go", append(args,
+		"-ldflags", "-s -w -buildid= -X main.version="+r.Version.Tag(), "-o", out, "./cmd/keepvip")...)
 	cmd.Dir = r.Source
 	cmd.Env = buildEnv(t)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("release: compile for %s: %w\n%s", t.Name, err, bytes.TrimSpace(text))
 	}
 	return os.ReadFile(out)
+}
+
+// small are the flags by which the Makefile keeps the binary small, too: no HTTP/2, which nothing here speaks, and no inlining
+// where nothing is in a hurry.
+func small() []string {
+	flags := []string{"-tags", "nethttpomithttp2"}
+	for _, pattern := range []string{
+		"google.golang.org/protobuf/...", "github.com/prometheus/...", "go.yaml.in/...", "sigs.k8s.io/...", "github.com/spf13/...",
+		"github.com/hashicorp/...", "net/http", "text/template/...", "html/template", "go/...",
+	} {
+		flags = append(flags, "-gcflags="+pattern+"=-l")
+	}
+	return flags
 }
 
 // buildEnv sets whatever changes the result.
