@@ -16,6 +16,7 @@ import (
 type builder struct {
 	hubs   *hubs
 	fences *fences
+	near   neighbours
 	log    *slog.Logger
 	groups groups
 	crowd  int // addresses of all instances
@@ -48,7 +49,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
 		return b.fences.join(p, groupOf(v, p, in.Valid()), bound)
 	}
-	checkers, err := checkersOf(v, b.log.With("vip", v.Name))
+	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
 		in.Checks = append(in.Checks, agentCheck(c))
 	}

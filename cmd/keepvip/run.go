@@ -90,7 +90,7 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	}
 	return &daemon{
 		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: agent.New(h, log),
-		build: &builder{hubs: newHubs(auth.Auth, log), fences: newFences(h.leftovers), log: log},
+		build: &builder{hubs: newHubs(auth.Auth, log), fences: newFences(h.leftovers), near: h.neighbours, log: log},
 	}, nil
 }
 
