@@ -121,8 +121,9 @@ func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
 		return 0, err
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)); err != nil {
-		return 0, err
+	const most = 1 << 16
+	if n, err := io.Copy(io.Discard, io.LimitReader(response.Body, most)); err != nil || n == most {
+		return 0, errors.Join(err, fmt.Errorf("lab: answer of %d bytes", n))
 	}
 	if response.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("lab: status %d", response.StatusCode)

@@ -9,6 +9,7 @@ import (
 
 // Result is one fault and what it cost.
 type Result struct {
+	Case    string        `json:"case,omitempty"` // of the bench
 	Fault   string        `json:"fault"`
 	Product string        `json:"product"`
 	FaultAt time.Duration `json:"faultAt"`
@@ -26,6 +27,7 @@ type Result struct {
 	Excess    time.Duration `json:"excess"`
 	Takeovers int           `json:"takeovers"`         // binds after the fault
 	Two       time.Duration `json:"two"`               // time with two nodes answering
+	Seen      time.Duration `json:"seen"`              // from the fault until the product saw it, -1 if it did not: see [Group.seen]
 	Announce  time.Duration `json:"announce"`          // longest time from a bind to its first announcement, -1 if none was seen
 	HTTPS     time.Duration `json:"https"`             // longest time with failing requests
 	Stall     time.Duration `json:"stall"`             // longest stall of the machine around the fault
@@ -62,6 +64,7 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 		}
 	}
 	g.takeover(res, vip)
+	res.Seen = g.seen(res, victim)
 	res.Stall = r.StallIn(at-100*time.Millisecond, at+max(res.Answered, res.Outage)+100*time.Millisecond)
 	return res
 }
