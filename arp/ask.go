@@ -12,6 +12,7 @@ import (
 	"github.com/mdlayher/arp"
 	"github.com/mdlayher/ethernet"
 	"github.com/mdlayher/ndp"
+	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,23 +33,33 @@ func OpenAsker(ifi *net.Interface, from, to netip.Addr) (*Asker, error) {
 	if from.Is4() != to.Is4() || from.Is4In6() || to.Is4In6() {
 		return nil, fmt.Errorf("arp: ask for %s from %s, want two addresses of one family", to, from)
 	}
-	protocol, filter := unix.ETH_P_ARP, arpFilter([]netip.Addr{to})
-	if to.Is6() {
-		protocol, filter = unix.ETH_P_IPV6, ndFilter([]netip.Addr{to})
-	}
-	e, err := openEar(ifi, protocol, filter)
+	c, err := openAsking(ifi, to)
 	if err != nil {
-		return nil, fmt.Errorf("arp: ask on %s: %w", ifi.Name, privilege(err))
-	}
-	c := &Conn{ifi: *ifi, sock: e.sock}
-	if c.raw, err = e.sock.SyscallConn(); err == nil {
-		_, err = c.mac()
-	}
-	if err != nil {
-		_ = e.sock.Close()
 		return nil, fmt.Errorf("arp: ask on %s: %w", ifi.Name, err)
 	}
 	return &Asker{conn: c, from: from, to: to}, nil
+}
+
+// openAsking makes a socket that sends, and hears the words of one neighbour.
+func openAsking(ifi *net.Interface, to netip.Addr) (*Conn, error) {
+	f := familyOf(to)
+	filter, err := f.filter([]netip.Addr{to})
+	if err != nil {
+		return nil, err
+	}
+	sock, err := packet.Listen(ifi, packet.Raw, int(f), &packet.Config{Filter: filter})
+	if err != nil {
+		return nil, privilege(err)
+	}
+	c := &Conn{ifi: *ifi, sock: sock}
+	if c.raw, err = sock.SyscallConn(); err == nil {
+		_, err = c.mac()
+	}
+	if err != nil {
+		_ = sock.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // Close releases the socket.
@@ -158,7 +169,7 @@ func question(own, mac net.HardwareAddr, from, to netip.Addr) ([]byte, error) {
 // parseAnswer reads the MAC that answers for to out of a frame that answers from, and nobody else.
 func parseAnswer(frame []byte, from, to netip.Addr) (net.HardwareAddr, bool) {
 	c, ok := parseClaim(frame)
-	if !ok || c.Addr != to || c.Kind != Asserted {
+	if !ok || c.Addr != to {
 		return nil, false
 	}
 	payload := frame[ethernetLen:]

@@ -11,34 +11,11 @@ import (
 	"github.com/mdlayher/ndp"
 )
 
-// ClaimKind is how a claim was made.
-type ClaimKind uint8
-
-// The kinds of claims.
-const (
-	// Asserted: the sender speaks as the owner of the address: in any ARP packet, in a neighbour advertisement for it, in a neighbour
-	// solicitation from it.
-	Asserted ClaimKind = iota + 1
-	// Probed: the sender asks whether it may have the address: an ARP probe (RFC 5227 2.1.1), or duplicate address detection (RFC 4862 5.4.2).
-	Probed
-)
-
-// String is "asserted" or "probed".
-func (k ClaimKind) String() string {
-	switch k {
-	case Asserted:
-		return "asserted"
-	case Probed:
-		return "probed"
-	}
-	return "unknown"
-}
-
-// Claim says that somebody on the link has an address, or wants it.
+// Claim says that somebody on the link speaks as the owner of an address: in any ARP packet, in a neighbour advertisement for it, in a
+// neighbour solicitation from it. Who only asks whether it may have the address (RFC 5227 2.1.1, RFC 4862 5.4.2) does not claim it.
 type Claim struct {
 	Addr netip.Addr
 	MAC  net.HardwareAddr // of the claimant
-	Kind ClaimKind
 }
 
 // VRID is the virtual router that a claimant with a VRRP virtual MAC belongs to (RFC 9568 7.3); false if its MAC is an ordinary one.
@@ -75,13 +52,7 @@ func parseARP(b []byte) (Claim, bool) {
 	if p.UnmarshalBinary(b) != nil || p.HardwareType != 1 || p.ProtocolType != uint16(ethernet.EtherTypeIPv4) || p.HardwareAddrLength != 6 || p.IPLength != 4 {
 		return Claim{}, false
 	}
-	switch {
-	case !p.SenderIP.IsUnspecified():
-		return claim(p.SenderIP, p.SenderHardwareAddr, Asserted)
-	case p.Operation == arp.OperationRequest:
-		return claim(p.TargetIP, p.SenderHardwareAddr, Probed)
-	}
-	return Claim{}, false
+	return claim(p.SenderIP, p.SenderHardwareAddr)
 }
 
 // parseND reads an IPv6 packet with a neighbour advertisement or solicitation directly behind its header. RFC 6980 forbids to fragment them,
@@ -105,22 +76,19 @@ func parseND(src net.HardwareAddr, b []byte) (Claim, bool) {
 	}
 	switch m := m.(type) {
 	case *ndp.NeighborAdvertisement:
-		return claim(m.TargetAddress, linkLayer(m.Options, ndp.Target, src), Asserted)
+		return claim(m.TargetAddress, linkLayer(m.Options, ndp.Target, src))
 	case *ndp.NeighborSolicitation:
-		if from.IsUnspecified() {
-			return claim(m.TargetAddress, src, Probed)
-		}
-		return claim(from, linkLayer(m.Options, ndp.Source, src), Asserted)
+		return claim(from, linkLayer(m.Options, ndp.Source, src))
 	}
 	return Claim{}, false
 }
 
 // claim takes only what a host may own, from somebody who could own it.
-func claim(addr netip.Addr, mac net.HardwareAddr, kind ClaimKind) (Claim, bool) {
+func claim(addr netip.Addr, mac net.HardwareAddr) (Claim, bool) {
 	if addr.IsUnspecified() || addr.IsMulticast() || addr.Is4In6() || len(mac) != 6 || mac[0]&1 != 0 {
 		return Claim{}, false
 	}
-	return Claim{Addr: addr, MAC: slices.Clone(mac), Kind: kind}, true
+	return Claim{Addr: addr, MAC: slices.Clone(mac)}, true
 }
 
 // linkLayer is the address that an option gives, else that of the frame's sender.

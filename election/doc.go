@@ -9,5 +9,5 @@
 // # Goroutines
 //
 //   - Hub: one reader per open socket, from the first Join until the last wire is closed, which waits for it.
-//   - VRRP.Run: none of its own; it runs in its caller's goroutine.
+//   - VRRP.Run: it runs in its caller's goroutine; with members, one for a fresh probe at a time, which it waits for.
 package election

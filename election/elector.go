@@ -18,6 +18,10 @@ type Elector interface {
 	// set before Run and from any goroutine, and it never blocks.
 	SetFitness(f Fitness)
 
+	// SetProbe says how to look afresh at what this node's fitness comes from: probe blocks until the result is there,
+	// at the latest until ctx ends. nil: what SetFitness has said is believed. Safe from any goroutine.
+	SetProbe(probe func(ctx context.Context) Fitness)
+
 	// Tenure is until when this node may answer for the address if nothing else happens: the end of the
 	// lease that its last advertisement began. It is zero while the node is not Active. Safe from any
 	// goroutine.
@@ -56,18 +60,46 @@ func (s State) String() string {
 //     and each Again until no rival has been heard for a few of them.
 //   - Backup to Backup, or Initialize to Initialize: the Active that this node hears is another one than
 //     before; Holder names it.
+//
+// To pass the address on without loss takes three changes here, Active to Active with PassPrepare, then Active to Backup
+// with PassBegin and Backup to Backup with PassEnd, and one on the other node before the last, Backup to Active with
+// PassTake. PassBegin does not come after an error from report on PassPrepare, PassEnd not if this node becomes Active
+// again first, or Initialize.
 type Change struct {
 	From, To State
 	Reason   string     // a short clause that an operator reads
 	Holder   netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
 	At       time.Time
 	Again    time.Duration // Active to Active only: the time between two repeats
+	Passing  Passing
 }
+
+// Passing is a step of passing the address on.
+type Passing uint8
+
+// The steps.
+const (
+	NotPassing Passing = iota
+	// PassPrepare: stop answering ARP and neighbour solicitations for the address at once, but go on forwarding. An error:
+	// that would take too long now, and everything goes on as before.
+	PassPrepare
+	// PassBegin: another node may answer when report has returned. What could not be prepared on this host at all has to
+	// be released as a whole.
+	PassBegin
+	// PassTake, to Active: the former holder serves the address until this node has announced it.
+	PassTake
+	// PassEnd: release the address. The other node has announced it, or has had time enough.
+	PassEnd
+)
 
 // Fitness says how good this node would be as the holder.
 type Fitness struct {
 	// Out keeps the node out of the election altogether: it never becomes Active, and resigns.
 	Out bool
+	// Wait keeps a Backup from becoming Active while its timers run on: what forbids it may be over in a moment. A node
+	// whose timers have ended meanwhile becomes Active when the wait is over, or one interval and Skew_Time later. In a group, and for an address owner,
+	// which has no timers, it is the same as Out.
+	Wait bool
 	// Less is taken off the configured priority; the result is clamped to 1..254. 0 is fully fit.
 	Less int
 	// Reason is why, for status and logs; empty when fit.
@@ -96,6 +128,13 @@ type Member struct {
 	State     State     // Active while its advertisements arrive
 	LastHeard time.Time // zero for Self
 	Note      string    // what is odd about it; empty for nothing
+
+	// What a member says that speaks keepvip's own protocol.
+	Speaks   bool
+	Node     string // its name
+	Software string // its version
+	Fit      bool
+	Unfit    string // why it is not fit
 }
 
 // Counters count since the elector was made.
@@ -106,6 +145,10 @@ type Counters struct {
 	Transitions uint64 // changes of state
 	Takeovers   uint64 // times this node became Active
 	Rivals      uint64 // advertisements of a rival heard while Active
+	Granted     uint64 // times the address was passed on to this node
+	PassedOn    uint64 // times this node has passed the address on
 	// Rejected counts what arrived and was not taken into account, by reason.
 	Rejected map[string]uint64
+	// MembersRejected is the same for the members' messages.
+	MembersRejected map[string]uint64
 }

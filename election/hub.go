@@ -69,9 +69,9 @@ const (
 	// readPause keeps a socket that fails at once, again and again, from taking the processor.
 	readPause = 100 * time.Millisecond
 	// junkPause is how long the reader lets a queue grow that had nothing but junk in it: under a flood it then
-	// wakes up some hundred times a second, and not for each packet. An advertisement that waits meanwhile has the
+	// wakes up two hundred times a second, and not for each packet. An advertisement that waits meanwhile has the
 	// time at which the kernel had it.
-	junkPause = 2 * time.Millisecond
+	junkPause = 4 * time.Millisecond
 )
 
 func (h *Hub) read() {

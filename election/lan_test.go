@@ -30,6 +30,8 @@ const interval = 100 * time.Millisecond
 type lan struct {
 	mu    sync.Mutex // guards what follows
 	wires []*lanWire
+	talk  bool // the nodes that start speak the members' protocol
+	kin   []*kinWire
 	cut   map[netip.Addr]bool
 	log   []entry
 }
@@ -77,6 +79,7 @@ type lanWire struct {
 
 	rejected *Rejections
 	list     []netip.Addr
+	way      []Arrival // to this node
 }
 
 func (l *lan) join(self netip.Addr) *lanWire {
@@ -101,12 +104,21 @@ func (w *lanWire) Send(adv vrrp.Advertisement) error {
 	}
 	for _, o := range w.lan.wires {
 		if o != w && !w.lan.cut[o.self] {
-			time.AfterFunc(time.Millisecond, func() {
-				o.box.put(Arrival{Source: w.self, Advertisement: adv, At: time.Now()})
-			})
+			o.way = append(o.way, Arrival{Source: w.self, Advertisement: adv})
+			time.AfterFunc(time.Millisecond, o.arrive)
 		}
 	}
 	return nil
+}
+
+// arrive delivers what has been on its way for longest: what leaves in an order arrives in it.
+func (w *lanWire) arrive() {
+	w.lan.mu.Lock()
+	next := w.way[0]
+	w.way = w.way[1:]
+	w.lan.mu.Unlock()
+	next.At = time.Now()
+	w.box.put(next)
 }
 
 func (w *lanWire) Arrived() <-chan struct{}     { return w.box.arrived }
@@ -149,6 +161,7 @@ type member struct {
 	changes []Change
 	bound   bool
 	refuse  bool // the host cannot bind
+	busy    int  // so often the host cannot prepare to pass on
 }
 
 var errRefused = errors.New("the host refuses")
@@ -158,6 +171,13 @@ func (m *member) report(c Change) error {
 	defer m.mu.Unlock()
 	m.changes = append(m.changes, c)
 	switch {
+	case c.Passing == PassPrepare && m.busy > 0:
+		m.busy--
+		m.wire.lan.note(m.self, "busy")
+		return errRefused
+	case c.Passing == PassPrepare:
+		m.bound = false
+		m.wire.lan.note(m.self, "shut")
 	case c.To == Active && c.From == Active:
 		m.wire.lan.note(m.self, "again")
 	case c.To == Active && m.refuse:
@@ -165,7 +185,9 @@ func (m *member) report(c Change) error {
 	case c.To == Active:
 		m.bound = true
 		m.wire.lan.note(m.self, "bind")
-	case c.From == Active:
+	case c.Passing == PassBegin:
+		m.wire.lan.note(m.self, "begin")
+	case c.From == Active || c.Passing == PassEnd:
 		m.bound = false
 		m.wire.lan.note(m.self, "release")
 	}
@@ -206,7 +228,11 @@ func (l *lan) startSeated(t *testing.T, self netip.Addr, seat *Seat, change func
 		change(&cfg)
 	}
 	wire := l.join(self)
-	e, err := NewVRRP(VRRPConfig{Router: cfg, Seat: seat}, wire, quiet)
+	vc := VRRPConfig{Router: cfg, Seat: seat}
+	if l.talk {
+		vc.Members = l.meet(self)
+	}
+	e, err := NewVRRP(vc, wire, quiet)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,12 +16,17 @@ import (
 // resignation, so that it comes last in every election and yields to anybody fitter.
 const illPriority = 1
 
+// ownerPriority is the address owner's, which becomes Active without an election (RFC 9568 section 6.4.1).
+const ownerPriority = 255
+
 // VRRPConfig describes one Virtual Router.
 type VRRPConfig struct {
 	Router vrrp.Config
 	// Peers are the other nodes when they are known by configuration; the own address may be among
 	// them. They feed the rank that spreads ties.
 	Peers []netip.Addr
+	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone.
+	Members *MembersConfig
 	// Seat is the instance's place in a group; nil: it moves alone. With one, Router.Grouped is set.
 	Seat *Seat
 }
@@ -42,6 +48,8 @@ type VRRP struct {
 	holder  netip.Addr
 	failed  error // the last bind's error while an event is being handled
 	out     bool
+	waits   bool
+	x       *exchange // nil: plain VRRP alone
 
 	fitted  chan struct{}    // capacity 1: fitness has changed
 	changes chan vrrp.Config // capacity 1: a live change of configuration
@@ -67,6 +75,9 @@ func NewVRRP(cfg VRRPConfig, wire Wire, log *slog.Logger) (*VRRP, error) {
 		fitted: make(chan struct{}, 1), changes: make(chan vrrp.Config, 1),
 	}
 	e.status = Status{Reason: "not started", Priority: cfg.Router.Priority}
+	if cfg.Members != nil {
+		e.x = newExchange(e, *cfg.Members)
+	}
 	return e, nil
 }
 
@@ -116,15 +127,28 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 	if e.out {
 		_ = e.tell(Change{Reason: e.status.Fitness.Reason, At: time.Now()})
 	}
+	defer e.x.end()
+	done := ctx.Done()
 	for {
 		e.consult()
-		e.arm()
-		select {
-		case <-ctx.Done():
+		e.x.tell(time.Now())
+		if done == nil && e.x.departed(time.Now()) {
 			e.step(time.Now(), vrrp.Shutdown{})
 			return nil
+		}
+		e.arm()
+		select {
+		case <-done:
+			done = nil
+			e.x.depart(time.Now())
+		case <-e.x.arrived():
+			e.x.receive()
+		case c := <-e.x.results():
+			e.x.step(time.Now(), c)
+		case r := <-e.x.wishes():
+			e.x.wish(time.Now(), r)
 		case <-e.fitted:
-			e.applyFitness(time.Now())
+			e.refit()
 		case cfg := <-e.changes:
 			e.applyConfig(cfg)
 		case <-e.wire.Arrived():
@@ -139,11 +163,13 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 // arm sets the one timer to the next thing to do.
 func (e *VRRP) arm() {
 	next, ok := e.machine.Deadline()
-	if !ok {
+	if !ok || e.waiting() {
 		next = e.idleUntil(time.Now())
 	}
-	if at := e.refusal.next(); !at.IsZero() && at.Before(next) {
-		next = at
+	for _, at := range []time.Time{e.refusal.next(), e.x.deadline()} {
+		if !at.IsZero() && at.Before(next) {
+			next = at
+		}
 	}
 	e.due = next
 	e.timer.Reset(time.Until(next))
@@ -174,8 +200,11 @@ func (e *VRRP) expire() {
 	if e.refusal.due(now) {
 		e.applyFitness(now)
 	}
-	e.step(now, vrrp.Expired{})
+	if !e.waiting() {
+		e.step(now, vrrp.Expired{})
+	}
 	e.noteHolder(now)
+	e.x.expire(now)
 }
 
 func (e *VRRP) receive() {
@@ -185,6 +214,7 @@ func (e *VRRP) receive() {
 	}
 	if len(e.inbox) > 0 {
 		e.noteHolder(time.Now())
+		e.x.check(time.Now())
 	}
 }
 
@@ -202,7 +232,7 @@ func (e *VRRP) hear(a Arrival) {
 	e.compare(a)
 	e.count(func(c *Counters) { c.Received++ })
 	now := time.Now()
-	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At)})
+	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At), Deferred: e.x.defers(now, a.Source)})
 }
 
 // compare shows a list of addresses that is not ours. While lists are being changed one node at a time this is so for a
@@ -239,12 +269,29 @@ func (e *VRRP) applySpread(now time.Time) {
 
 func (e *VRRP) others() []netip.Addr {
 	var out []netip.Addr
-	for _, p := range e.cfg.Peers {
-		if p != e.source {
+	for _, p := range slices.Concat(e.cfg.Peers, e.x.addresses()) {
+		if p != e.source && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// waiting tells whether this Backup must not become Active yet, whatever its timer says.
+func (e *VRRP) waiting() bool { return e.waits && e.machine.Snapshot().State == vrrp.Backup }
+
+// cannotWait tells whether this node would become Active without being a Backup first, or with others that do not wait.
+func (e *VRRP) cannotWait() bool {
+	return e.machine.Snapshot().State != vrrp.Active && (e.cfg.Seat != nil || e.cfg.Router.Priority == ownerPriority)
+}
+
+// refit takes over a new fitness. A wait that is over may have outlasted the timer.
+func (e *VRRP) refit() {
+	waited := e.waiting()
+	e.applyFitness(time.Now())
+	if waited && !e.waiting() {
+		e.expire()
+	}
 }
 
 // applyFitness moves the machine to the newest fitness.
@@ -252,14 +299,15 @@ func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Lock()
 	f := e.refusal.worsen(e.fitness)
 	e.mu.Unlock()
-	f.Out = f.Out || e.refusal.pausing()
+	f.Out = f.Out || e.refusal.pausing() || f.Wait && e.cannotWait()
+	f = e.x.worsen(f)
 	if e.cfg.Seat != nil {
 		f = e.cfg.Seat.fit(f)
 	}
 	e.mu.Lock()
 	e.status.Fitness = f
 	e.mu.Unlock()
-	e.out = f.Out
+	e.out, e.waits = f.Out, f.Wait
 	if e.out {
 		e.step(now, vrrp.Shutdown{})
 		return

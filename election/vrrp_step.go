@@ -2,6 +2,7 @@ package election
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/vrrp"
@@ -73,7 +74,7 @@ func (e *VRRP) change(from, to State, reason string) {
 		e.tenure = time.Time{}
 	}
 	e.mu.Unlock()
-	err := e.tell(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now})
+	err := e.tell(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now, Passing: e.x.passing(reason)})
 	switch {
 	case to != Active:
 	case err != nil:
@@ -141,14 +142,18 @@ func (e *VRRP) publish() {
 
 // Status implements Elector.
 func (e *VRRP) Status() Status {
-	rejections := e.wire.Rejections()
+	rejections, refused := e.wire.Rejections(), e.x.rejected()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.status
 	s.Lateness = e.late.worst(time.Now())
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), rejections.List()
-	self := Member{Address: e.source, Self: true, Priority: s.Priority, State: s.State}
-	s.Members = append([]Member{self}, s.Members...)
+	s.Counters.MembersRejected = refused
+	self := e.x.introduce(Member{
+		Address: e.source, Self: true, Priority: s.Priority, State: s.State,
+		Fit: s.Fitness.fit(s.Priority), Unfit: s.Fitness.Reason,
+	})
+	s.Members = append([]Member{self}, e.x.merge(slices.Clone(s.Members))...)
 	return s
 }
 

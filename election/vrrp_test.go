@@ -133,6 +133,56 @@ func TestVRRPNodeThatIsOutNeverHolds(t *testing.T) {
 	})
 }
 
+func TestVRRPNodeThatWaitsHoldsSoonAfterTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		a := l.start(t, nodeA, nil)
+		a.SetFitness(Fitness{Wait: true, Reason: "a claim is looked at"})
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, holders(a))
+		assert.Equal(t, Backup, a.Status().State)
+		assert.Empty(t, l.what(nodeA), "it has said nothing")
+		a.SetFitness(Fitness{})
+		// Its timer has run out long ago: it listens for one interval and Skew_Time more, as after any such lateness.
+		holder(t, 2*interval+interval/8, a)
+		a.SetFitness(Fitness{Wait: true})
+		synctest.Wait()
+		assert.Len(t, holders(a), 1, "a holder stays")
+		stopAll(t, a)
+	})
+}
+
+func TestVRRPNodeThatWaitsLosesNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		began := time.Now()
+		a := l.start(t, nodeA, nil)
+		a.SetFitness(Fitness{Wait: true})
+		time.Sleep(interval)
+		a.SetFitness(Fitness{})
+		holder(t, time.Second, a)
+		assert.Less(t, a.last().At.Sub(began), 4*interval)
+		stopAll(t, a)
+	})
+}
+
+func TestVRRPOwnerCannotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		a := l.start(t, nodeA, func(c *vrrp.Config) { c.Priority = ownerPriority })
+		holder(t, time.Second, a)
+		a.SetFitness(Fitness{Wait: true})
+		synctest.Wait()
+		assert.Len(t, holders(a), 1, "a holder stays")
+		a.SetFitness(Fitness{Out: true})
+		synctest.Wait()
+		a.SetFitness(Fitness{Wait: true})
+		time.Sleep(time.Second)
+		assert.Equal(t, Initialize, a.Status().State, "it would hold at once")
+		stopAll(t, a)
+	})
+}
+
 func TestVRRPPartitionHealsToOneHolderThatAnnouncesLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()

@@ -33,8 +33,12 @@ type Confirmed struct {
 	Fit bool
 }
 
-// Reconfigure changes what can be changed without a new session: Software, Preempt, PreemptDelay, RecoverHold and Lease.
+// Reconfigure changes what can be changed without a new session: Software, Passive, Preempt, PreemptDelay, RecoverHold and Lease.
 type Reconfigure struct{ Config Config }
+
+// Kept answers a Pass that the host could not begin in time: the address is here as before, nothing was granted, and what
+// the Step of that Pass has asked for after it is void.
+type Kept struct{}
 
 // Expired says that the Deadline has passed. Too early, it does nothing.
 type Expired struct{}
@@ -46,6 +50,7 @@ func (SetSelf) event()     {}
 func (Received) event()    {}
 func (Confirmed) event()   {}
 func (Reconfigure) event() {}
+func (Kept) event()        {}
 func (Expired) event()     {}
 func (Leave) event()       {}
 
@@ -60,7 +65,7 @@ type Confirm struct{ ID uint64 }
 
 // Pass passes the address on: stop answering ARP and neighbour solicitations for it, become Backup without letting go
 // of the address, and then send Message, a GRANT, to all. Nobody may answer for the address again before the election
-// makes this node Active anew.
+// makes this node Active anew. Kept, if that cannot be done.
 type Pass struct{ Message Message }
 
 // Release ends what Pass has begun: the taker has announced the address, or was given time enough.
@@ -86,6 +91,8 @@ type Config struct {
 	Software string
 	Session  uint64 // random, new for each Machine
 
+	// Passive tells and listens, but neither asks nor gives: the address cannot move without others.
+	Passive bool
 	// Preempt lets a node of higher priority ask a fit holder, after PreemptDelay.
 	Preempt      bool
 	PreemptDelay time.Duration

@@ -43,7 +43,8 @@ const (
 	rankLen = 15 // state, base, priority, flags, revision (1 each), lifetime (2), tenure (8)
 	dealLen = 24
 
-	flagFit = 1 << 0
+	flagFit    = 1 << 0
+	flagProven = 1 << 1
 
 	maxNode     = 253
 	maxSoftware = 64
@@ -99,6 +100,9 @@ func appendRank(b []byte, f Facts) []byte {
 	if f.Fit {
 		flags |= flagFit
 	}
+	if f.Proven {
+		flags |= flagProven
+	}
 	b = append(b, uint8(f.State), f.Base, f.Priority, flags, f.Revision)
 	b = binary.BigEndian.AppendUint16(b, uint16(f.Lifetime/time.Millisecond))
 	return binary.BigEndian.AppendUint64(b, f.Tenure)
@@ -110,6 +114,7 @@ func (f *Facts) parseRank(b []byte) bool {
 		return false
 	}
 	f.State, f.Base, f.Priority, f.Fit, f.Revision = State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
+	f.Proven = b[3]&flagProven != 0
 	f.Lifetime = time.Duration(binary.BigEndian.Uint16(b[5:])) * time.Millisecond
 	f.Tenure = binary.BigEndian.Uint64(b[7:])
 	return true

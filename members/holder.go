@@ -70,7 +70,7 @@ func (m *Machine) requested(now time.Time, r Received) {
 		m.repeat(now, a)
 		return
 	}
-	if m.self.State != Active || !r.Message.Facts.Fit || r.Message.Facts.State != Backup {
+	if m.self.State != Active || m.cfg.Passive || !r.Message.Facts.Fit || r.Message.Facts.State != Backup {
 		return
 	}
 	h := &m.holder
@@ -138,6 +138,14 @@ func (m *Machine) pass(now time.Time, a ask) {
 	m.self.State = Backup
 	m.hello.changed(now)
 	m.act(Pass{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: m.tenure, Nonce: a.nonce})})
+}
+
+// kept goes on with the tenure that pass has ended. Whoever still wants the address asks again.
+func (m *Machine) kept() {
+	if m.holder.passed != nil && !m.holder.passed.released {
+		m.holder.passed = nil
+		m.self.State = Active
+	}
 }
 
 // heardTaker lets go when the taker says that it is Active: by then it has announced.

@@ -16,6 +16,7 @@ type Machine struct {
 	self Self
 	left bool
 
+	proven bool // was fit before
 	tenure uint64
 	serial uint64 // of nonces and Confirms
 
@@ -57,6 +58,8 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.received(now, ev)
 	case Confirmed:
 		m.confirmed(now, ev)
+	case Kept:
+		m.kept()
 	case Reconfigure:
 		m.reconfigure(ev.Config)
 	case Leave:
@@ -90,7 +93,7 @@ func (m *Machine) Members(now time.Time) []Member {
 // Successors tells whether another node is known that could take the address now.
 func (m *Machine) Successors(now time.Time) bool {
 	m.table.expire(now)
-	return slices.ContainsFunc(m.table.list, func(o Member) bool {
+	return !m.cfg.Passive && slices.ContainsFunc(m.table.list, func(o Member) bool {
 		return o.Facts.Fit && o.Facts.State == Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
 	})
 }
@@ -104,6 +107,7 @@ func (m *Machine) setSelf(now time.Time, s Self) {
 		m.tenure++
 	}
 	m.self = s
+	m.proven = m.proven || s.Fit
 	m.holder.follow(s.State)
 	m.taker.follow(s.State)
 	m.hello.changed(now)
@@ -139,7 +143,7 @@ func (m *Machine) facts() Facts {
 	return Facts{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Tenure: m.tenure, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Reason: s.Reason, For: s.For, Lifetime: lifetime,
+		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, For: s.For, Lifetime: lifetime,
 	}
 }
 

@@ -100,7 +100,7 @@ func (r *rig) self(s State, fit bool) []string {
 }
 
 func other(s State, fit bool) Facts {
-	f := Facts{Group: group, State: s, Tenure: 3, Base: 100, Priority: 100, Fit: fit, Lifetime: lifetime}
+	f := Facts{Group: group, State: s, Tenure: 3, Base: 100, Priority: 100, Fit: fit, Proven: true, Lifetime: lifetime}
 	if !fit {
 		f.Priority = 1
 	}
@@ -352,6 +352,17 @@ func TestMachineWaitsAfterASpellInWhichAllWereIll(t *testing.T) {
 	assert.Equal(t, []string{"confirm 1"}, r.wait(1010*ms))
 }
 
+// A cluster that comes up: nobody was fit before.
+func TestMachineDoesNotWaitForTheFirstThatIsFit(t *testing.T) {
+	r := newRig(t, nil)
+	f := other(Active, false)
+	f.Proven = false
+	r.self(Backup, false)
+	r.hello(nodeB, f)
+	r.wait(2 * time.Second)
+	assert.Equal(t, []string{"confirm 1"}, r.self(Backup, true))
+}
+
 // The holder recovers last, but within recoverHold of the first: nothing moves.
 func TestMachineAllRecover(t *testing.T) {
 	r := newRig(t, nil)
@@ -496,6 +507,18 @@ func TestMachineLetsAnotherTakerGoFirst(t *testing.T) {
 	assert.Equal(t, []string{"confirm 3"}, r.wait(110*ms))
 }
 
+func TestMachinePassive(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Passive = true })
+	r.self(Backup, true)
+	assert.Empty(t, r.hello(nodeB, other(Active, false)))
+	assert.False(t, r.m.Defers(r.now, nodeB))
+	assert.Len(t, r.m.Members(r.now), 1)
+	r.self(Active, false)
+	assert.Empty(t, r.request(nodeB, other(Backup, true), 1))
+	assert.Empty(t, r.wait(time.Second))
+	assert.False(t, r.m.Successors(r.now))
+}
+
 func TestMachineLeave(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Active, true)
@@ -526,4 +549,17 @@ func TestMachineReconfigure(t *testing.T) {
 	assert.Empty(t, r.hello(nodeB, other(Active, true)))
 	assert.Equal(t, []string{"confirm 1"}, r.step(Reconfigure{Config{Preempt: true, Lease: 290 * ms}}))
 	assert.Equal(t, nodeA, r.m.cfg.Address)
+}
+
+func TestMachineKeptGoesOnAsTheHolder(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Active, false)
+	r.hello(nodeB, other(Backup, true))
+	require.Equal(t, []string{"pass to 10.77.0.12 nonce 5"}, r.request(nodeB, other(Backup, true), 5))
+	assert.Empty(t, r.step(Kept{}))
+	assert.Empty(t, r.wait(time.Second), "nothing to release")
+	assert.Equal(t, []string{"pass to 10.77.0.12 nonce 6"}, r.request(nodeB, other(Backup, true), 6), "of the same tenure")
+	r.self(Backup, false)
+	r.hello(nodeB, other(Active, true))
+	assert.Empty(t, r.step(Kept{}), "too late")
 }

@@ -83,6 +83,7 @@ type Facts struct {
 
 	// Fit tells that the node would be a good holder. A holder that is not fit wants to give the address away.
 	Fit    bool
+	Proven bool       // it was fit before, in this session
 	Reason string     // why it is not fit, at most 200 bytes
 	For    netip.Addr // the only node that it wants to give the address to; the zero Addr for any
 

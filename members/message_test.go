@@ -25,7 +25,7 @@ func full() Message {
 		Type: Request, Session: 0x0102030405060708,
 		Facts: Facts{
 			Group: group, Node: "cp-1", Software: "v1", Revision: 1,
-			State: Backup, Tenure: 7, Base: 100, Priority: 1, Reason: "refused", For: nodeB,
+			State: Backup, Tenure: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", For: nodeB,
 			Lifetime: 3500 * time.Millisecond,
 		},
 		Deal: Deal{To: nodeC, Session: 0xaa, Tenure: 0xbb, Nonce: 0xcc},
@@ -45,7 +45,7 @@ func wires() map[string]struct {
 		"REQUEST with every field": {full(), `
 			6b707670 01 02 0050 0102030405060708 000000000000002a
 			01 04 0a4d0064
-			02 0f 01 64 01 00 01 0dac 0000000000000007
+			02 0f 01 64 01 02 01 0dac 0000000000000007
 			03 04 63702d31
 			04 02 7631
 			05 07 72656675736564
@@ -164,7 +164,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		09 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
-	assert.Equal(t, Facts{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Revision: 9}, m.Facts)
+	assert.Equal(t, Facts{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Revision: 9}, m.Facts)
 }
 
 func TestClean(t *testing.T) {

@@ -8,10 +8,11 @@ type spell struct {
 	last time.Time // when nobody was fit for the last time
 }
 
-// watchSpell counts only what is known: with no holder in sight there is nothing to wait for.
+// watchSpell counts only what is known: with no holder in sight there is nothing to wait for. And where nobody was fit
+// before, nothing recovers: the first that is fit is waited for, as by kubeadm init.
 func (m *Machine) watchSpell(now time.Time) {
 	h := m.table.holder()
-	if h == nil || m.self.Fit || m.table.anyFit() {
+	if h == nil || m.self.Fit || m.table.anyFit() || !m.proven && !m.table.anyProven() {
 		return
 	}
 	m.spell.last = now

@@ -82,6 +82,11 @@ func (t *table) anyFit() bool {
 	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Facts.Fit && m.Facts.State != Initialize })
 }
 
+// anyProven tells whether somebody was fit before.
+func (t *table) anyProven() bool {
+	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Facts.Proven })
+}
+
 // sooner is the earlier of two times, where zero means never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {

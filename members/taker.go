@@ -89,7 +89,7 @@ func (m *Machine) wanted(now time.Time) *Member {
 	t, h := &m.taker, m.table.holder()
 	t.wake = time.Time{}
 	m.watchHolder(now, h)
-	if m.self.State != Backup || !m.self.Fit {
+	if m.self.State != Backup || !m.self.Fit || m.cfg.Passive {
 		return nil
 	}
 	if h == nil {
@@ -143,7 +143,7 @@ func since(t *time.Time, now time.Time, so bool) {
 func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	m.table.expire(now)
 	t, h := &m.taker, m.table.find(source.WithZone(""))
-	if h == nil || h.Facts.State != Active || m.left {
+	if h == nil || h.Facts.State != Active || m.left || m.cfg.Passive {
 		return false
 	}
 	switch {

@@ -76,8 +76,10 @@ func TestCablePulled(t *testing.T) {
 	settled(t, g)
 }
 
+// Plain VRRP: among nodes that talk to each other the address is passed on, and there is no priority 0.
 func TestTerminationLeavesNoTrace(t *testing.T) {
-	g := prepare(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	plain := trial.Keepvip{Args: []string{"--port", "0"}}
+	g := prepare(t, trial.Config{Product: plain, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	before := map[int]lab.State{}
 	for _, n := range g.Lab.Nodes {
 		state, err := n.State()

@@ -120,7 +120,8 @@ func TestForgeriesMoveNothingWithAKey(t *testing.T) {
 func TestForgeriesWorkWithoutAKey(t *testing.T) {
 	g := openMixed(t, trial.Config{})
 	res := measure(t, g, trial.Attack(trial.ForgedOwner, time.Second))
-	assert.Greater(t, res.Outage, 500*time.Millisecond)
+	// The report's own figure: a starved machine's share, which the result leaves out, may be all of a second.
+	assert.Greater(t, res.Report.LongestAfter(res.FaultAt), 500*time.Millisecond)
 }
 
 // The figures for 255 instances are measured by cmd/bench.

@@ -13,8 +13,9 @@ const (
 
 // active is what an Active knows.
 type active struct {
-	sent     time.Time // when the last advertisement was sent
-	deadline time.Time // the Adver_Timer expires
+	sent     time.Time     // when the last advertisement was sent
+	interval time.Duration // Advertisement_Interval then
+	deadline time.Time     // the Adver_Timer expires
 
 	// The next paced advertisements come at this shorter interval. Backups time the Active by the interval that they
 	// heard last; if the first advertisement with a longer one is lost, they must still hear the next in time.
@@ -43,14 +44,23 @@ func (m *Machine) advertise(now time.Time) {
 		m.active.paced--
 		interval = m.active.pace
 	}
-	m.active.sent, m.active.deadline = now, now.Add(interval)
+	m.active.sent, m.active.interval, m.active.deadline = now, interval, m.onTick(now, interval)
 	m.send(m.priority)
+}
+
+// onTick is the last tick that is not more than the interval from now; without ticks, or for an interval too short for
+// them, its end. The wall clock only says which tick: when it is stepped, the next advertisement comes a little sooner, once.
+func (m *Machine) onTick(now time.Time, interval time.Duration) time.Time {
+	at := now.Add(interval)
+	if m.cfg.Tick == 0 || m.cfg.Tick > interval/2 {
+		return at
+	}
+	return at.Add(-time.Duration(at.UnixNano() % int64(m.cfg.Tick)))
 }
 
 // frozen reports whether the last advertisement is so long ago that a Backup of our own priority would have taken over.
 func (m *Machine) frozen(now time.Time) bool {
-	interval := m.active.deadline.Sub(m.active.sent)
-	return now.Sub(m.active.sent) > m.activeDownInterval(interval)
+	return now.Sub(m.active.sent) > m.activeDownInterval(m.active.interval)
 }
 
 // activeReceived is RFC 9568, section 6.4.3, for an advertisement.

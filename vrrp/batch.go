@@ -32,15 +32,17 @@ type mmsghdr struct {
 
 // batch reads many packets with one system call: under a flood, the calls are what costs most.
 type batch struct {
-	headers [batchSize]mmsghdr
-	iovecs  [batchSize]unix.Iovec
-	names   [batchSize]unix.RawSockaddrInet6
-	packets [batchSize][packetSize]byte
-	oobs    [batchSize][oobSize]byte
+	nameless bool
+	headers  [batchSize]mmsghdr
+	iovecs   [batchSize]unix.Iovec
+	names    [batchSize]unix.RawSockaddrInet6
+	packets  [batchSize][packetSize]byte
+	oobs     [batchSize][oobSize]byte
 }
 
-func newBatch() *batch {
-	b := &batch{}
+// newBatch is for IPv4 nameless: each packet has its source in its header, and need not have it twice.
+func newBatch(nameless bool) *batch {
+	b := &batch{nameless: nameless}
 	for i := range b.headers {
 		b.iovecs[i].Base = &b.packets[i][0]
 		b.iovecs[i].SetLen(packetSize)
@@ -55,7 +57,9 @@ func newBatch() *batch {
 func (b *batch) receive(fd int) (int, error) {
 	for i := range b.headers {
 		h := &b.headers[i].hdr // the kernel has changed the lengths of those that it filled
-		h.Name, h.Namelen = (*byte)(unsafe.Pointer(&b.names[i])), unix.SizeofSockaddrInet6
+		if !b.nameless {
+			h.Name, h.Namelen = (*byte)(unsafe.Pointer(&b.names[i])), unix.SizeofSockaddrInet6
+		}
 		h.Control = &b.oobs[i][0]
 		h.SetControllen(oobSize)
 		h.Flags = 0

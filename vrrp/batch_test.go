@@ -13,13 +13,16 @@ import (
 
 // A pair of Unix datagram sockets stands in for the raw socket: recvmmsg(2) is the same, and it needs no privilege.
 func TestBatchReceive(t *testing.T) {
+	t.Run("with names", func(t *testing.T) { testBatchReceive(t, newBatch(false)) })
+	t.Run("nameless", func(t *testing.T) { testBatchReceive(t, newBatch(true)) })
+}
+
+func testBatchReceive(t *testing.T, b *batch) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	send := func(b []byte) { require.NoError(t, unix.Send(pair[1], b, 0)) }
-	b := newBatch()
-
 	_, err = b.receive(pair[0])
 	assert.ErrorIs(t, err, unix.EAGAIN, "empty: does not block")
 

@@ -42,6 +42,11 @@ type Config struct {
 	// DownTimerAdverts is how many advertisements may be missed, 1 to 100; 0 means 3. All members should have the same.
 	DownTimerAdverts int
 
+	// Tick, if not 0, lets advertisements leave at multiples of it, which shortens the first interval by up to a Tick: of
+	// many Virtual Routers those that advertise together cost this node, and all that hear them, one wakeup. At most half
+	// the Interval.
+	Tick time.Duration
+
 	// Grouped makes a Backup whose Active_Down_Timer has expired wait for TakeOver: several Virtual Routers that have to
 	// be Active on the same node agree in between.
 	Grouped bool
@@ -71,6 +76,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("vrrp: startup delay %v, want 0s to %v", c.StartupDelay, maxDelay)
 	case c.DownTimerAdverts < 0 || c.DownTimerAdverts > maxDownTimerAdverts:
 		return fmt.Errorf("vrrp: down timer adverts %d, want 1 to %d", c.DownTimerAdverts, maxDownTimerAdverts)
+	case c.Tick < 0 || c.Tick > c.Interval/2:
+		return fmt.Errorf("vrrp: tick %v, want 0s to %v, half the interval", c.Tick, c.Interval/2)
 	case c.StartupInterval < 0 || c.StartupInterval > maxInterval:
 		return fmt.Errorf("vrrp: startup interval %v, want 0s to %v", c.StartupInterval, maxInterval)
 	}

@@ -75,6 +75,7 @@ func TestConfigValidate(t *testing.T) {
 		"vrrp: preempt delay -1ns, want 0s to 16m40s":  func(c *Config) { c.PreemptDelay = -1 },
 		"vrrp: startup delay 1h0m0s, want 0s to 16m40": func(c *Config) { c.StartupDelay = time.Hour },
 		"vrrp: down timer adverts 101, want 1 to 100":  func(c *Config) { c.DownTimerAdverts = 101 },
+		"vrrp: tick 501ms, want 0s to 500ms":           func(c *Config) { c.Tick = 501 * time.Millisecond },
 		"vrrp: startup interval 1h0m0s, want 0s to 40": func(c *Config) { c.StartupInterval = time.Hour },
 	} {
 		c := base()

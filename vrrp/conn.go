@@ -78,7 +78,7 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	c := &Conn{
 		ifindex: cfg.Interface.Index,
 		filter:  newFilter(cfg),
-		batch:   newBatch(),
+		batch:   newBatch(cfg.Source.Is4()),
 	}
 	s := options{cfg: cfg, source: c.filter.source}
 	var err error

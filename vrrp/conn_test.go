@@ -20,7 +20,7 @@ func pipeConn(t *testing.T) (*Conn, int) {
 	send, err := os.Open(os.DevNull)
 	require.NoError(t, err)
 	c := &Conn{
-		filter: filter{source: addr("fe80::1")}, batch: newBatch(),
+		filter: filter{source: addr("fe80::1")}, batch: newBatch(false),
 		recv: os.NewFile(uintptr(pair[0]), "receive"), send: send,
 	}
 	require.NoError(t, c.rawConns())

@@ -144,3 +144,27 @@ func TestMachineActiveFrozen(t *testing.T) {
 func TestMachineShutdownReason(t *testing.T) {
 	scenario{steps: asActive(step{4 * time.Second, Shutdown{Reason: "drained"}, "active>initialize (drained); send 0"}), state: Initialize}.run(t)
 }
+
+// However late a timer is served, and whatever draws an advertisement in between, the next one is on a tick.
+func TestMachineActiveAdvertisesOnTicks(t *testing.T) {
+	ticks := func(c *Config) { c.Tick = 125 * ms }
+	runScenarios(t, []scenario{
+		{
+			name: "from the second advertisement on", change: ticks,
+			steps: []step{
+				start(),
+				{3700 * ms, Expired{}, tookOver},
+				{4624 * ms, Expired{}, ""},
+				{4627 * ms, Expired{}, "send 100"},
+			},
+			state: Active, deadline: 5625 * ms,
+		},
+		{
+			name: "on a tick already", change: ticks,
+			steps: []step{start(), {3750 * ms, Expired{}, tookOver}}, state: Active, deadline: 4750 * ms,
+		},
+	})
+	m := Machine{cfg: Config{Tick: 500 * ms}}
+	assert.Equal(t, epoch.Add(800*ms), m.onTick(epoch.Add(100*ms), 700*ms), "an interval too short for ticks")
+	assert.Equal(t, epoch.Add(time.Second), m.onTick(epoch.Add(100*ms), 1100*ms))
+}

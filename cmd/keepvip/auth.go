@@ -7,13 +7,15 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
 // auth is the authentication of this process, with what status shows of it.
 type auth struct {
 	*election.Auth
-	shown atomic.Pointer[keyStatus] // nil without a key
+	members *members.Auth
+	shown   atomic.Pointer[keyStatus] // nil without a key
 }
 
 // keyStatus shows which keys are in use, but not what they are.
@@ -39,7 +41,7 @@ func newAuth(k config.Key) (*auth, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &auth{Auth: inner}
+	a := &auth{Auth: inner, members: members.NewAuth()}
 	return a, a.set(k)
 }
 
@@ -54,6 +56,9 @@ func (a *auth) set(k config.Key) error {
 		cfg.Keys = append(cfg.Keys, vrrp.Key{ID: s.ID, Secret: s.Bytes})
 	}
 	if err := a.Set(cfg); err != nil {
+		return err
+	}
+	if err := setMembersKeys(a.members, k.Mode, secrets); err != nil {
 		return err
 	}
 	a.shown.Store(shownKeys(k, secrets))

@@ -17,7 +17,9 @@ type fences struct {
 	// leftovers lists what an earlier run has left on a link.
 	leftovers func(index int) []netip.Addr
 
-	mu     sync.Mutex // guards what follows
+	wishes wishes
+
+	mu     sync.Mutex // guards what follows, and held while a fence is being changed
 	open   map[int]*sharedFence
 	known  map[int]bool // links that had a fence in this run
 	nextID uint32
@@ -26,6 +28,7 @@ type fences struct {
 type sharedFence struct {
 	*link.Fence
 	checks checks
+	holds  gather[uint32] // by ID of the group
 	groups []link.Group
 	// orphans were left by an earlier run, and their instance has not joined yet.
 	orphans []netip.Addr
@@ -41,53 +44,6 @@ func newFences(leftovers func(index int) []netip.Addr) *fences {
 // guardBeyond is how much longer the guard stands than the addresses live.
 const guardBeyond = 3 * time.Second
 
-// join puts a group's fence up at p, and the whole fence when it is the first there. With bound the
-// group's addresses are there already, and stay silent until the first advertisement.
-func (f *fences) join(p agent.Place, g link.Group, bound bool) (agent.Fence, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.nextID++
-	g.ID = f.nextID
-	var held []uint32
-	if bound {
-		held = append(held, g.ID)
-	}
-	s, ok := f.open[p.Index]
-	if !ok {
-		return f.begin(p, g, held)
-	}
-	before := s.orphans
-	s.orphans = without(before, g.Addresses)
-	if err := s.Set(s.with(append(slices.Clone(s.groups), g)), held...); err != nil {
-		s.orphans = before
-		return nil, err
-	}
-	s.groups = append(s.groups, g)
-	return &groupFence{all: f, index: p.Index, fence: s, id: g.ID}, nil
-}
-
-// begin opens the fence of a link with its first group.
-func (f *fences) begin(p agent.Place, g link.Group, held []uint32) (agent.Fence, error) {
-	s := &sharedFence{groups: []link.Group{g}}
-	if !f.known[p.Index] {
-		s.orphans = without(f.leftovers(p.Index), g.Addresses)
-	}
-	if len(s.orphans) > 0 {
-		held = append(held, orphanID)
-	}
-	fence, err := link.OpenFence(link.FenceConfig{Index: p.Index, Name: p.Name, Groups: s.with(s.groups), Bound: held})
-	if err != nil {
-		return nil, err
-	}
-	s.Fence = fence
-	f.open[p.Index], f.known[p.Index] = s, true
-	return &groupFence{all: f, index: p.Index, fence: s, id: g.ID}, nil
-}
-
-func without(addrs, gone []netip.Addr) []netip.Addr {
-	return slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return slices.Contains(gone, a) })
-}
-
 // with adds the group of the orphans, as long as there are any.
 func (s *sharedFence) with(groups []link.Group) []link.Group {
 	if len(s.orphans) == 0 {
@@ -96,25 +52,6 @@ func (s *sharedFence) with(groups []link.Group) []link.Group {
 	return append(slices.Clone(groups), link.Group{
 		ID: orphanID, Addresses: s.orphans, Lease: time.Millisecond, Guard: 2 * guardBeyond,
 	})
-}
-
-// drop removes a fence that holds no group. The caller holds the lock.
-func (f *fences) drop(index int, s *sharedFence) error {
-	if len(s.groups) > 0 {
-		return nil
-	}
-	delete(f.open, index)
-	return s.Remove()
-}
-
-func (f *fences) leave(index int, s *sharedFence, id uint32) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.groups = slices.DeleteFunc(slices.Clone(s.groups), func(g link.Group) bool { return g.ID == id })
-	if len(s.groups) == 0 {
-		return f.drop(index, s)
-	}
-	return s.Set(s.with(s.groups))
 }
 
 // groupFence is one instance's share of a fence.
@@ -128,12 +65,15 @@ type groupFence struct {
 
 var _ agent.Fence = (*groupFence)(nil)
 
-func (g *groupFence) Hold() error    { return g.fence.Hold(g.id) }
+func (g *groupFence) Hold() error    { return g.fence.holds.do(g.id, g.fence.Fence.Hold) }
+func (g *groupFence) Reopen() error  { return g.fence.Reopen(g.id) }
 func (g *groupFence) ShutIn() error  { return g.fence.Shut(g.id, link.Discovery|link.In) }
 func (g *groupFence) ShutOut() error { return g.fence.Shut(g.id, link.Out) }
 func (g *groupFence) Release() error { return g.fence.Release(g.id) }
 func (g *groupFence) Renewing() bool { return g.fence.Egress() }
-func (g *groupFence) Close() error   { return g.all.leave(g.index, g.fence, g.id) }
+func (g *groupFence) Close() error   { return g.all.leave(g) }
+
+func (g *groupFence) ShutDiscovery() error { return g.fence.Shut(g.id, link.Discovery) }
 
 func (g *groupFence) Renew(until time.Time) error { return g.fence.Renew(g.id, until) }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +20,8 @@ import (
 type host struct {
 	links *link.Handle
 	log   *slog.Logger
+	ears  *listeners
+	binds gather[bind]
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
@@ -33,7 +34,7 @@ type host struct {
 var _ agent.Host = (*host)(nil)
 
 func newHost(links *link.Handle, log *slog.Logger) *host {
-	return &host{links: links, log: log, announcers: map[int]*arp.Conn{}}
+	return &host{links: links, log: log, ears: newListeners(log), announcers: map[int]*arp.Conn{}}
 }
 
 // refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an
@@ -46,6 +47,7 @@ func (h *host) refresh() (changed bool, err error) {
 			return false, err
 		}
 		if h.keep(links, before) {
+			h.ears.keep(links)
 			return !slices.EqualFunc(old, links, sameLink), nil
 		}
 	}
@@ -167,9 +169,31 @@ func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
 
 // Bind implements agent.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
-	err := h.links.AddAll(index, addresses, valid)
+	err := h.binds.do(bind{index: index, addresses: addresses, valid: valid}, func(all ...bind) error {
+		return bindTogether(all, h.links.AddAll)
+	})
 	h.note(index, addresses, err == nil)
 	return err
+}
+
+// Usable implements agent.Host.
+func (h *host) Usable(addresses []netip.Addr, limit time.Duration) {
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for _, a := range addresses {
+		for {
+			if usable, err := h.links.Usable(a); usable || err != nil {
+				break
+			}
+			select {
+			case <-end.C:
+				return
+			case <-look.C:
+			}
+		}
+	}
 }
 
 // Unbind implements agent.Host.
@@ -189,8 +213,11 @@ func (h *host) note(index int, addresses []netip.Prefix, bound bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.generation++
 	i := slices.IndexFunc(h.snapshot, func(l link.Link) bool { return l.Index == index })
+	if bound && i >= 0 && haveAll(h.snapshot[i], touched) {
+		return // a renewal
+	}
+	h.generation++
 	if i < 0 {
 		return
 	}
@@ -202,6 +229,17 @@ func (h *host) note(index int, addresses []netip.Prefix, bound bool) {
 	for _, p := range addresses {
 		l.Addresses = append(l.Addresses, link.Address{Prefix: p, Ours: true})
 	}
+}
+
+// haveAll tells whether all of these addresses are on l as ours.
+func haveAll(l link.Link, prefixes map[netip.Prefix]bool) bool {
+	n := 0
+	for _, a := range l.Addresses {
+		if a.Ours && prefixes[a.Prefix] {
+			n++
+		}
+	}
+	return n == len(prefixes)
 }
 
 // Announce implements agent.Host.
@@ -218,10 +256,9 @@ func (h *host) Announce(p agent.Place, addresses []netip.Addr) error {
 }
 
 // Listen implements agent.Host.
-func (h *host) Listen(ctx context.Context, p agent.Place, addresses []netip.Addr, report func(agent.Claim)) error {
-	return arp.Watch(ctx, &net.Interface{Index: p.Index, Name: p.Name}, addresses, func(c arp.Claim) {
-		// Who only asks for an address does not have it, and other nodes ask as this one does.
-		if c.Kind != arp.Asserted || h.ownMAC(c.MAC) {
+func (h *host) Listen(p agent.Place, addresses []netip.Addr, report func(agent.Claim)) func() {
+	return h.ears.at(p).Watch(addresses, func(c arp.Claim) {
+		if h.ownMAC(c.MAC) {
 			return
 		}
 		vrid, _ := c.VRID()

@@ -14,6 +14,7 @@ import (
 
 // builder turns the configuration into instances.
 type builder struct {
+	kin    *kin
 	hubs   *hubs
 	fences *fences
 	near   neighbours
@@ -23,6 +24,7 @@ type builder struct {
 }
 
 func (b *builder) instance(v config.VIP) (agent.Instance, error) {
+	crowd := b.crowd // the builder goes on to another configuration
 	in := agent.Instance{
 		Name:           v.Name,
 		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
@@ -30,15 +32,15 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		ProbeFirst:     v.ProbeBeforeBind,
 		Yield:          v.OnConflict == config.Yield,
 		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
-		Crowd:          b.crowd,
+		Crowd:          crowd,
 		Group:          v.Group,
 		VRID:           v.VRRP.ID,
 		Priority:       v.Priority,
-		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p) },
+		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd) },
 		Reset:          resetConnections,
 		Adjust: func(e election.Elector, p agent.Place) {
 			if r, ok := e.(*election.VRRP); ok {
-				r.Reconfigure(routerOf(v, p))
+				r.Reconfigure(ticking(routerOf(v, p), crowd))
 			}
 		},
 	}
@@ -64,8 +66,23 @@ func refresh(v config.VIP) (d time.Duration) {
 	return v.Announce.Refresh
 }
 
-func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), error) {
-	router, log := routerOf(v, p), b.log.With("vip", v.Name)
+const (
+	// ticksPerInterval is how often in an interval many addresses advertise: each time of so many.
+	ticksPerInterval = 8
+	// crowdTicks is from how many addresses on they do.
+	crowdTicks = 16
+)
+
+// ticking makes one of many Virtual Routers advertise together with others.
+func ticking(router vrrp.Config, crowd int) vrrp.Config {
+	if crowd >= crowdTicks {
+		router.Tick = router.Interval / ticksPerInterval
+	}
+	return router
+}
+
+func (b *builder) elect(v config.VIP, p agent.Place, crowd int) (election.Elector, func(), error) {
+	router, log := ticking(routerOf(v, p), crowd), b.log.With("vip", v.Name)
 	wire, leave, err := b.hubs.join(p, election.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
 		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
@@ -73,12 +90,18 @@ func (b *builder) elect(v config.VIP, p agent.Place) (election.Elector, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Seat: b.groups.seat(v)}, wire, log)
+	known, quit, err := b.kin.join(v, p)
 	if err != nil {
-		leave()
+		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
+		known, quit = nil, func() {}
+	}
+	giveBack := func() { quit(); leave() }
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Members: known, Seat: b.groups.seat(v)}, wire, log)
+	if err != nil {
+		giveBack()
 		return nil, nil, err
 	}
-	return e, leave, nil
+	return e, giveBack, nil
 }
 
 // routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other

@@ -15,6 +15,8 @@ const (
 	exitOK      = 0
 	exitFailure = 1 // something went wrong while running
 	exitUsage   = 2 // the command line or the configuration is wrong; nothing was changed on the host
+	exitNoTaker = 3 // no other node could take the address
+	exitTimeout = 4 // it was not taken in time
 )
 
 func main() {

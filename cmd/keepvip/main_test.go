@@ -114,7 +114,8 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 	heard := now.Add(-40 * time.Millisecond)
 	doc := statusDoc{Version: "v1", Node: "n2", VIPs: []agent.Status{{
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Interface: "eth0",
-		State: "backup", Holder: "10.77.0.11", Since: now.Add(-90 * time.Second), Reason: "started",
+		State: "backup", Desired: agent.Held, Observed: agent.ObservedHeld, Held: &agent.Hold{Since: now.Add(-time.Hour), Reason: "new kernel"},
+		Holder: "10.77.0.11", Since: now.Add(-90 * time.Second), Reason: "started",
 		Unfit: "the health check fails: 500", Priority: 1,
 		Checks: []agent.CheckStatus{
 			{State: "unhealthy", Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4ms"},
@@ -130,6 +131,8 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 
 apiserver: 10.77.0.100/32 on eth0
   state     backup for 1m30s: started
+  desired   held for 1h0m0s: new kernel
+  observed  held
   holder    10.77.0.11
   this node not fit: the health check fails: 500, priority 1
   checks    unhealthy: 500 (120ms ago, took 4ms)

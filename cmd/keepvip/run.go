@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -19,7 +21,11 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/state"
 )
+
+// gcPercent trades processor time, of which the daemon hardly uses any on garbage, for memory, which every node gives up.
+const gcPercent = 40
 
 func newRun() *cobra.Command {
 	cmd := &cobra.Command{
@@ -43,6 +49,9 @@ func newRun() *cobra.Command {
 		d, err := prepare(flags, cfg, log)
 		if err != nil {
 			return err
+		}
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(gcPercent)
 		}
 		if cfg.Realtime {
 			goRealtime(log)
@@ -76,6 +85,10 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	if err != nil {
 		return nil, err
 	}
+	holds, err := state.Open(cfg.StateDir)
+	if err != nil {
+		return nil, failed(err)
+	}
 	links, err := link.Open(log)
 	if err != nil {
 		return nil, failed(err)
@@ -88,9 +101,13 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	if err := h.fits(cfg); err != nil {
 		return nil, errors.Join(err, links.Close())
 	}
+	a := agent.New(h, log)
+	a.Keep(store{holds})
 	return &daemon{
-		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: agent.New(h, log),
-		build: &builder{hubs: newHubs(auth.Auth, log), fences: newFences(h.leftovers), near: h.neighbours, log: log},
+		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: a,
+		build: &builder{
+			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port), fences: newFences(h.leftovers), near: h.neighbours, log: log,
+		},
 	}, nil
 }
 
@@ -112,7 +129,11 @@ func (h *host) fits(cfg *config.Config) error {
 
 func (d *daemon) run(ctx context.Context) error {
 	defer d.links.Close()
-	server, err := control.Open(d.cfg.Socket, control.Backend{Status: d.status, Announce: d.announce, Reload: d.reload})
+	defer d.host.ears.close()
+	server, err := control.Open(d.cfg.Socket, control.Backend{
+		Status: d.status, Announce: d.announce, Reload: d.reload,
+		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.agent.Resume,
+	})
 	if err != nil {
 		return err
 	}
@@ -175,9 +196,16 @@ func (d *daemon) instances(vips []config.VIP) ([]agent.Instance, error) {
 	return out, nil
 }
 
+// watchGap is the least time between two looks at the host: a thousand addresses that are bound at once are a
+// thousand events.
+const watchGap = 10 * time.Millisecond
+
 // watch follows the host.
 func (d *daemon) watch(ctx context.Context) {
+	var last time.Time
 	err := d.links.Watch(ctx, func() {
+		time.Sleep(watchGap - time.Since(last))
+		defer func() { last = time.Now() }()
 		changed, err := d.host.refresh()
 		switch {
 		case err != nil:

@@ -64,6 +64,7 @@ func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
 		fmt.Fprintf(b, " on %s", v.Interface)
 	}
 	fmt.Fprintf(b, "\n  state     %s for %s: %s\n", v.State, ago(now, v.Since), v.Reason)
+	fmt.Fprintf(b, "  desired   %s\n  observed  %s\n", desiredText(v, now), v.Observed)
 	fmt.Fprintf(b, "  holder    %s\n", holderText(v))
 	fmt.Fprintf(b, "  this node %s, priority %d\n", fitText(v), v.Priority)
 	writeChecks(b, v, now)
@@ -146,6 +147,17 @@ func holderText(v agent.Status) string {
 	}
 }
 
+func desiredText(v agent.Status, now time.Time) string {
+	text := string(v.Desired)
+	if v.Held != nil {
+		text += " for " + ago(now, v.Held.Since)
+		if v.Held.Reason != "" {
+			text += ": " + v.Held.Reason
+		}
+	}
+	return text
+}
+
 func fitText(v agent.Status) string {
 	if v.Eligible {
 		return "fit"
@@ -180,6 +192,12 @@ func fenceText(f agent.FenceStatus) string {
 
 func memberText(m agent.Member, now time.Time) string {
 	out := fmt.Sprintf("%s %s, priority %d", m.Address, m.State, m.Priority)
+	if m.Node != "" {
+		out = m.Node + " " + out
+	}
+	if m.Fit != nil && !*m.Fit && !m.Self {
+		out += ", not fit: " + m.Unfit
+	}
 	if m.Self {
 		return out + ", this node"
 	}

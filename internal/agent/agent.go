@@ -12,8 +12,9 @@ import (
 
 // Agent runs the loops of all instances.
 type Agent struct {
-	host Host
-	log  *slog.Logger
+	host  Host
+	log   *slog.Logger
+	store Store // nil: holds end with the process
 
 	mu    sync.Mutex // guards what follows
 	ctx   context.Context
@@ -62,7 +63,9 @@ type Delta struct {
 // Apply carries out a change that was validated before. Instances that it does not name are not
 // touched. It returns when the removed ones have resigned.
 func (a *Agent) Apply(d Delta) {
+	wishes := map[string]wish{} // of instances that begin anew
 	for _, r := range a.take(d.Remove) {
+		wishes[r.name] = r.wished()
 		if r.cancel != nil {
 			r.cancel()
 			<-r.stopped
@@ -77,6 +80,11 @@ func (a *Agent) Apply(d Delta) {
 	defer a.mu.Unlock()
 	for _, in := range d.Add {
 		r := &running{loop: newLoop(in, a.host, a.log)}
+		if w, again := wishes[in.Name]; again {
+			r.setWish(w)
+		} else {
+			r.setWish(a.firstWish(in.Name))
+		}
 		a.loops = append(a.loops, r)
 		if a.ctx != nil {
 			a.start(r)
@@ -178,11 +186,11 @@ func (a *Agent) Live() error {
 	return errors.Join(errs...)
 }
 
-// Ready returns an error while an instance is not in its election.
+// Ready returns an error while an instance is not in its election, unless an operator wants it so.
 func (a *Agent) Ready() error {
 	var errs []error
 	for _, s := range a.Status() {
-		if s.State == "initialize" {
+		if s.State == "initialize" && s.Desired != Held {
 			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Reason))
 		}
 	}

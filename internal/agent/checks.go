@@ -37,6 +37,7 @@ func (l *loop) adjust(in Instance) {
 	if l.elector == nil {
 		return
 	}
+	l.elector.SetProbe(in.Fresh)
 	if in.Adjust != nil {
 		in.Adjust(l.elector, l.place)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,19 +45,23 @@ func newFakeHost() *fakeHost {
 	return &fakeHost{place: Place{Index: eth0, Name: "eth0", Source: nodeA}, claims: make(chan Claim), owners: map[netip.Addr]string{}}
 }
 
-func (h *fakeHost) Listen(ctx context.Context, _ Place, addresses []netip.Addr, report func(Claim)) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case c := <-h.claims:
-			if slices.Contains(addresses, c.Address) {
-				report(c)
-			} else {
-				go h.say(ctx, c) // for another listener
+func (h *fakeHost) Listen(_ Place, addresses []netip.Addr, report func(Claim)) func() {
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case c := <-h.claims:
+				if slices.Contains(addresses, c.Address) {
+					report(c)
+				} else {
+					go h.say(ctx, c) // for another listener
+				}
 			}
 		}
-	}
+	}()
+	return stop
 }
 
 func (h *fakeHost) say(ctx context.Context, c Claim) {
@@ -91,6 +96,12 @@ func (h *fakeHost) Bound(addresses []netip.Prefix) []Binding {
 	return slices.DeleteFunc(slices.Clone(h.bound), func(b Binding) bool {
 		return !slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == b.Prefix.Addr() })
 	})
+}
+
+func (h *fakeHost) Usable([]netip.Addr, time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.did = append(h.did, "usable")
 }
 
 func (h *fakeHost) Bind(index int, addresses []netip.Prefix, _ time.Duration) error {
@@ -176,6 +187,8 @@ func (e *fakeElector) Run(ctx context.Context, report func(election.Change) erro
 	}
 }
 
+func (e *fakeElector) SetProbe(func(context.Context) election.Fitness) {}
+
 func (e *fakeElector) SetFitness(f election.Fitness) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -195,6 +208,12 @@ func (e *fakeElector) fitness() election.Fitness { return e.Status().Fitness }
 // decide reports a change and waits until the host has followed.
 func (e *fakeElector) decide(from, to election.State, holder netip.Addr) error {
 	e.changes <- election.Change{From: from, To: to, Reason: "decided", Holder: holder, Again: 50 * time.Millisecond}
+	return <-e.answers
+}
+
+// tell reports any change.
+func (e *fakeElector) tell(c election.Change) error {
+	e.changes <- c
 	return <-e.answers
 }
 
@@ -218,6 +237,7 @@ func (s *fakeSchedule) Due(now time.Time) bool {
 // bench is an agent with one instance on a fake host.
 type bench struct {
 	*Agent
+	log      syncBuffer
 	host     *fakeHost
 	electors chan *fakeElector
 	verdicts chan Verdict
@@ -268,7 +288,7 @@ func run(t *testing.T, prepare func(*fakeHost), change func(*Instance), test fun
 		if prepare != nil {
 			prepare(b.host)
 		}
-		b.Agent = New(b.host, slog.New(slog.DiscardHandler))
+		b.Agent = New(b.host, slog.New(slog.NewTextHandler(&b.log, nil)))
 		ctx, cancel := context.WithCancel(t.Context())
 		b.cancel = cancel
 		b.Apply(Delta{Add: []Instance{b.instance(change)}})
@@ -281,3 +301,21 @@ func run(t *testing.T, prepare func(*fakeHost), change func(*Instance), test fun
 }
 
 var errFull = errors.New("no space left")
+
+// syncBuffer is a log that may be read while it is written.
+type syncBuffer struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -68,7 +68,7 @@ func newFencer(f Fence, log *slog.Logger, tenure func() time.Time, lease time.Du
 // run works until jobs is closed, then gives the fence back.
 func (f *fencer) run() {
 	defer close(f.ended)
-	tick := time.NewTicker(checkEvery)
+	tick := time.NewTimer(untilNext(time.Now(), checkEvery))
 	defer tick.Stop()
 	renewals := time.NewTimer(time.Hour)
 	defer renewals.Stop()
@@ -82,6 +82,7 @@ func (f *fencer) run() {
 			}
 			f.work(j)
 		case <-tick.C:
+			tick.Reset(untilNext(time.Now(), checkEvery))
 			f.mend(f.check(checkEvery / 2))
 		case seen := <-f.looks:
 			err := f.check(lookAge)

@@ -23,6 +23,7 @@ type fakeFence struct {
 	guard  bool
 	lease  time.Time // ends then
 	broken error
+	delay  time.Duration // of ShutDiscovery
 }
 
 var _ Fence = (*fakeFence)(nil)
@@ -36,12 +37,30 @@ func (f *fakeFence) note(what string, change func()) error {
 }
 
 func (f *fakeFence) Hold() error    { return f.note("hold", func() { f.guard = true }) }
+func (f *fakeFence) Reopen() error  { return f.note("reopen", func() {}) }
 func (f *fakeFence) ShutIn() error  { return f.note("shut in", func() {}) }
 func (f *fakeFence) ShutOut() error { return f.note("shut out", func() {}) }
 func (f *fakeFence) Release() error { return f.note("release", func() { f.guard = false }) }
 func (f *fakeFence) Mend() error    { return f.note("mend", func() { f.broken = nil }) }
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }
 func (f *fakeFence) Renewing() bool { return f.egress }
+
+func (f *fakeFence) ShutDiscovery() error {
+	if f.fail != nil {
+		return f.fail
+	}
+	f.mu.Lock()
+	delay := f.delay
+	f.mu.Unlock()
+	time.Sleep(delay)
+	return f.note("shut discovery", func() {})
+}
+
+func (f *fakeFence) slow(delay time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.delay = delay
+}
 
 func (f *fakeFence) Check(time.Duration) error {
 	f.mu.Lock()

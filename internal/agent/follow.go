@@ -21,6 +21,12 @@ func (l *loop) follow(c election.Change) error {
 	}
 	defer func() { l.meet(time.Now()) }()
 	switch {
+	case c.Passing == election.PassPrepare:
+		return l.prepare()
+	case c.Passing == election.PassBegin:
+		return l.passOn(c)
+	case c.Passing == election.PassEnd:
+		return l.passed(c)
 	case c.To == election.Active && c.From == election.Active:
 		return l.outlive(c)
 	case c.To == election.Active:
@@ -43,6 +49,10 @@ func (l *loop) take(c election.Change) error {
 	}
 	l.shared = true
 	l.note(c.To, c.Reason)
+	if c.Passing == election.PassTake {
+		l.host.Usable(l.in.hosts(), usableTime)
+	}
+	l.takenBack()
 	l.restartAnnouncing()
 	l.renewal = l.in.renewAfter(time.Now())
 	if l.fence != nil {
@@ -100,6 +110,10 @@ func (l *loop) stand(c election.Change) error {
 	if c.Holder.IsValid() || c.To == election.Initialize {
 		l.adopting = false
 	}
+	var err error
+	if c.To == election.Initialize {
+		err = l.passed(c)
+	}
 	l.settle(l.wanted(c.To))
 	if leftover && !l.adopting && l.fence != nil {
 		l.fence.release()
@@ -108,7 +122,7 @@ func (l *loop) stand(c election.Change) error {
 		l.note(c.To, c.Reason)
 	}
 	l.logChange(c)
-	return nil
+	return err
 }
 
 func (l *loop) logChange(c election.Change) {
@@ -131,7 +145,7 @@ func (l *loop) wanted(s election.State) holding {
 	switch {
 	case s == election.Active:
 		return holdBind
-	case l.adopting:
+	case l.adopting, l.passing:
 		return holdKeep
 	default:
 		return holdNone

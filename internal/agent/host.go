@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"net/netip"
 	"time"
 )
@@ -37,13 +36,16 @@ type Host interface {
 	// Bind adds addresses to an interface, or renews them: the kernel removes them by itself after valid, in
 	// whole seconds. No error for those that are there already.
 	Bind(index int, addresses []netip.Prefix, valid time.Duration) error
+	// Usable returns when this machine takes packets for the addresses, which may be a while after Bind, and at the
+	// latest after limit.
+	Usable(addresses []netip.Addr, limit time.Duration)
 	// Unbind removes addresses; no error for those that are not there, or when the interface is gone.
 	Unbind(index int, addresses []netip.Prefix) error
 	// Announce sends one announcement for each address.
 	Announce(p Place, addresses []netip.Addr) error
-	// Listen reports what other machines say at p about any of the addresses, until ctx ends or it cannot
-	// listen any more. report must not block.
-	Listen(ctx context.Context, p Place, addresses []netip.Addr, report func(Claim)) error
+	// Listen reports what other machines say at p about any of the addresses, until stop has returned. report
+	// must not block.
+	Listen(p Place, addresses []netip.Addr, report func(Claim)) (stop func())
 	// Probe asks once, at p, who has the addresses, without claiming any. Answers reach Listen.
 	Probe(p Place, addresses []netip.Addr) error
 }
@@ -73,6 +75,11 @@ type Schedule interface {
 type Fence interface {
 	// Hold starts the guard, or goes on with it: within its time only a lease lets the addresses answer.
 	Hold() error
+	// ShutDiscovery stops ARP and neighbour discovery for the addresses and in their name, at once. Everything
+	// else goes on.
+	ShutDiscovery() error
+	// Reopen takes back what was shut.
+	Reopen() error
 	// ShutIn stops the addresses from hearing anything, at once.
 	ShutIn() error
 	// ShutOut stops anything from leaving in their name, at once.

@@ -1,12 +1,10 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -15,6 +13,9 @@ import (
 const (
 	// claimsQueued is how many claims may wait for the loop. More are dropped: who means it says it again.
 	claimsQueued = 64
+	// ownerPriority is an address owner's: it waits for a dead holder almost no longer than a lease lasts
+	// (RFC 9568 sections 5.2.4 and 6.1).
+	ownerPriority = 255
 	// warnEvery keeps many strangers from filling the log.
 	warnEvery = time.Second
 )
@@ -24,26 +25,25 @@ type lookout struct {
 	strangers
 	patrol  patrol
 	claims  chan Claim
-	ctx     context.Context
 	virtual listener
 	members listener
-	ears    sync.WaitGroup // of every listener there was
-	until   time.Time      // the end of the probes before the first bind, where the election would not wait for it
+	until   time.Time // the end of the probes before the first bind, where the election would not wait for it
 	warned  time.Time
+	owners  map[netip.Addr]bool // that were warned about
 }
 
-// listener is a goroutine that hears claims to some addresses. It ends some time after it was stopped: the
-// kernel takes long to close a packet socket, and a takeover must not wait for that.
+// listener hears claims to some addresses.
 type listener struct {
 	addresses []netip.Addr
-	stop      context.CancelFunc // nil: there is none
+	stop      func() // nil: there is none
 }
 
 // look begins to watch for strangers.
-func (l *loop) look(ctx context.Context) {
+func (l *loop) look() {
 	now := time.Now()
 	l.lookout = &lookout{
-		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued), ctx: ctx,
+		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued),
+		owners: map[netip.Addr]bool{},
 	}
 	l.listen(&l.lookout.virtual, l.in.hosts())
 	l.meet(now)
@@ -58,7 +58,6 @@ func (l *loop) look(ctx context.Context) {
 func (l *loop) unlook() {
 	l.listen(&l.lookout.virtual, nil)
 	l.listen(&l.lookout.members, nil)
-	l.lookout.ears.Wait()
 	l.lookout = nil
 	l.showConflicts(nil)
 }
@@ -75,39 +74,27 @@ func (l *loop) listen(li *listener, addresses []netip.Addr) {
 	if len(addresses) == 0 {
 		return
 	}
-	ctx, stop := context.WithCancel(l.lookout.ctx)
-	*li = listener{addresses: addresses, stop: stop}
-	place, claims := l.place, l.lookout.claims
-	l.lookout.ears.Go(func() { l.hearOn(ctx, place, addresses, claims) })
-}
-
-// hearOn passes claims on until ctx ends.
-func (l *loop) hearOn(ctx context.Context, p Place, addresses []netip.Addr, claims chan<- Claim) {
-	report := func(c Claim) {
+	claims := l.lookout.claims
+	stop := l.host.Listen(l.place, addresses, func(c Claim) {
 		select {
 		case claims <- c:
 		default:
 		}
-	}
-	for {
-		err := l.host.Listen(ctx, p, addresses, report)
-		if ctx.Err() != nil {
-			return
-		}
-		l.log.Debug("claims of others are not heard", "interface", p.Name, "error", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryAfter):
-		}
-	}
+	})
+	*li = listener{addresses: addresses, stop: stop}
 }
 
 // meet takes over who the members are.
 func (l *loop) meet(now time.Time) {
 	addresses := slices.Clone(l.in.Peers)
 	for _, m := range l.elector.Status().Members {
-		if !m.Self {
-			addresses = append(addresses, m.Address)
+		if m.Self {
+			continue
+		}
+		addresses = append(addresses, m.Address)
+		if m.Priority == ownerPriority && !l.lookout.owners[m.Address] {
+			l.lookout.owners[m.Address] = true
+			l.log.Warn("an address owner (priority 255) may answer before the lease of another holder has ended", "member", m.Address.String())
 		}
 	}
 	slices.SortFunc(addresses, netip.Addr.Compare)
@@ -243,13 +230,12 @@ func (l *loop) fit() {
 	if l.elector == nil {
 		return
 	}
-	f := l.in.fitness(l.checkup.verdicts)
+	f := l.wish.fitness(l.in.fitness(l.checkup.verdicts))
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
-	} else if err := l.refuse(); err != nil {
-		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so:
-		// the node comes last until then, and its timers run.
-		f = election.Fitness{Less: lastPlace, Reason: err.Error()}
+	} else if err := l.refuse(); err != nil && !f.Out {
+		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so.
+		f.Wait, f.Reason = true, err.Error()
 	}
 	l.elector.SetFitness(f)
 }

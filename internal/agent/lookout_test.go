@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,7 +90,7 @@ func TestStrangerForbidsTheFirstBind(t *testing.T) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
 		b.hear(vip4.Addr(), strangerMAC)
-		assert.Equal(t, lastPlace, e.fitness().Less, "before anything is reported")
+		assert.True(t, e.fitness().Wait, "before anything is reported")
 		err := e.decide(election.Backup, election.Active, nodeA)
 		require.ErrorContains(t, err, "refused: 10.77.0.100 is claimed by "+strangerMAC)
 		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")
@@ -159,4 +160,30 @@ func TestShortElectionWaitsForTheProbesBeforeTheFirstBind(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAddressOwnerIsWarnedAboutOnce(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		e.mu.Lock()
+		e.status.Members = []election.Member{{Address: nodeB, Priority: 255, State: election.Active}}
+		e.mu.Unlock()
+		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, 1, strings.Count(b.log.String(), "address owner (priority 255)"))
+		assert.Contains(t, b.log.String(), nodeB.String())
+	})
+}
+
+func TestStrangerIsLoggedOnceWithItsMAC(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		<-b.electors
+		for range 20 {
+			b.hear(vip4.Addr(), strangerMAC)
+			time.Sleep(time.Second)
+		}
+		assert.Equal(t, 1, strings.Count(b.log.String(), "mac="+strangerMAC))
+		assert.Contains(t, b.log.String(), "level=WARN")
+	})
 }

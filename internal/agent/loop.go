@@ -28,6 +28,7 @@ type loop struct {
 	changed chan struct{}   // capacity 1: the host has changed
 	adjusts chan Instance   // a new configuration that needs no new election
 	asks    chan chan error // announce now, please
+	wishes  chan wish       // an operator wants something else of this node
 	stopped chan struct{}   // closed when run has returned
 
 	shared   bool     // the addresses were bound here, or another holder was heard, since the start
@@ -37,11 +38,14 @@ type loop struct {
 	place    Place
 	checkup  checkup
 	insist   insistence
+	wish     wish      // what an operator wants of this node
+	hushed   bool      // discovery is shut: the addresses are about to be passed on
+	passing  bool      // the addresses are being passed on: they are here, but nobody is told so
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease
 	due      *time.Timer
-	beats    *time.Ticker
+	beats    *time.Timer
 
 	beat atomic.Int64 // any goroutine: when the loop was last alive, in Unix nanoseconds
 
@@ -64,6 +68,9 @@ type view struct {
 	fence         *fencer
 	unfenced      string // why there is no fence
 	terms         uint64
+	wish          wish
+	removed       bool // the instance has ended
+	passing       bool // as loop.passing
 }
 
 // reported carries a Change from the elector's goroutine, and the answer back.
@@ -77,7 +84,7 @@ func newLoop(in Instance, host Host, log *slog.Logger) *loop {
 		name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		reports: make(chan reported), changed: make(chan struct{}, 1),
 		checkup: newCheckup(), adjusts: make(chan Instance),
-		asks: make(chan chan error), stopped: make(chan struct{}),
+		asks: make(chan chan error), wishes: make(chan wish), stopped: make(chan struct{}),
 	}
 	l.view = view{in: in, since: time.Now(), reason: "starting"}
 	l.beat.Store(time.Now().UnixNano())
@@ -89,7 +96,7 @@ func (l *loop) run(ctx context.Context) {
 	defer close(l.stopped)
 	l.due = time.NewTimer(time.Hour)
 	defer l.due.Stop()
-	l.beats = time.NewTicker(beatEvery)
+	l.beats = time.NewTimer(untilNext(time.Now(), beatEvery))
 	defer l.beats.Stop()
 	l.checkup.begin(ctx, l.in.Checks)
 	defer l.checkup.stop()
@@ -100,6 +107,9 @@ func (l *loop) run(ctx context.Context) {
 	}
 	l.settle(holdNone)
 	l.note(election.Initialize, "stopped")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.view.removed = true
 }
 
 // wait shows why there is no election, and returns when it is worth another try.
@@ -124,6 +134,8 @@ func (l *loop) wait(ctx context.Context, why error) {
 			l.judge(r)
 		case ask := <-l.asks:
 			ask <- errNotHeld
+		case w := <-l.wishes:
+			l.heed(w)
 		case <-l.beats.C:
 			l.alive()
 		}
@@ -147,7 +159,7 @@ func (l *loop) term(ctx context.Context) error {
 	defer l.closeFence()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.look(ctx)
+	l.look()
 	defer l.unlook()
 	ended := make(chan error, 1)
 	go func() { ended <- elector.Run(ctx, l.report) }()
@@ -179,6 +191,8 @@ func (l *loop) term(ctx context.Context) error {
 			l.adjust(in)
 		case ask := <-l.asks:
 			ask <- l.announceNow()
+		case w := <-l.wishes:
+			l.heed(w)
 		case <-l.beats.C:
 			l.alive()
 			l.correct() // what failed before is tried again
@@ -189,6 +203,8 @@ func (l *loop) term(ctx context.Context) error {
 func (l *loop) enter(p Place, e election.Elector) {
 	l.place, l.elector = p, e
 	l.fit()
+	in := l.in
+	e.SetProbe(in.Fresh)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.view.place, l.view.elector = p, e
@@ -257,4 +273,9 @@ func (l *loop) note(s election.State, reason string) bool {
 	return fresh
 }
 
-func (l *loop) alive() { l.beat.Store(time.Now().UnixNano()) }
+// alive follows each beat, and asks for the next.
+func (l *loop) alive() {
+	now := time.Now()
+	l.beats.Reset(untilNext(now, beatEvery))
+	l.beat.Store(now.UnixNano())
+}

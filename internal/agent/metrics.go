@@ -43,6 +43,9 @@ var (
 	descChanges    = desc("transitions_total", "Changes of state in the present term.")
 	descTakeovers  = desc("takeovers_total", "Times this node became Active in the present term.")
 	descRivals     = desc("rivals_total", "Advertisements of a rival heard while Active.")
+	descRefused    = desc("member_messages_rejected_total", "Messages of the members' protocol not taken into account.", "reason")
+	descGranted    = desc("granted_total", "Takeovers that another node has granted, in the present term.")
+	descPassedOn   = desc("passed_on_total", "Times this node has passed the address on, in the present term.")
 	descAnnounced  = desc("announcements_total", "Rounds of gratuitous ARP and unsolicited neighbour advertisements.")
 	descNotSent    = desc("announcement_errors_total", "Rounds of announcements that could not be sent.")
 	descRestored   = desc("addresses_restored_total", "Times an address was put back that somebody else had removed.")
@@ -108,6 +111,11 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 	counter(descChanges, c.Transitions)
 	counter(descTakeovers, c.Takeovers)
 	counter(descRivals, c.Rivals)
+	for reason, n := range c.MembersRejected {
+		counter(descRefused, n, reason)
+	}
+	counter(descGranted, c.Granted)
+	counter(descPassedOn, c.PassedOn)
 	counter(descAnnounced, c.Announcements)
 	counter(descNotSent, c.AnnouncementFails)
 	counter(descRestored, c.Restored)

@@ -13,8 +13,11 @@ type Status struct {
 	Group     string         `json:"group,omitempty"` // of instances that move together
 	Addresses []netip.Prefix `json:"addresses"`
 	Interface string         `json:"interface"`
-	State     string         `json:"state"`  // initialize, backup or active
-	Holder    string         `json:"holder"` // the Active's own address; empty while none is heard
+	State     string         `json:"state"`          // initialize, backup or active
+	Desired   Desired        `json:"desired"`        // what an operator wants
+	Observed  Observed       `json:"observed"`       // what this node is at this moment; Reason, Unfit and Held say why
+	Held      *Hold          `json:"held,omitempty"` // since when and why, if it is held or drained
+	Holder    string         `json:"holder"`         // the Active's own address; empty while none is heard
 	Since     time.Time      `json:"since"`
 	Reason    string         `json:"reason"`
 	Eligible  bool           `json:"eligible"`         // would this node be a good holder
@@ -76,6 +79,12 @@ type Member struct {
 	State     string     `json:"state"`
 	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node
 	Note      string     `json:"note,omitempty"`      // what is odd about it
+
+	// What it says itself, if it speaks more than VRRP.
+	Node    string `json:"node,omitempty"`
+	Version string `json:"version,omitempty"` // of its software
+	Fit     *bool  `json:"fit,omitempty"`
+	Unfit   string `json:"unfit,omitempty"` // why it is not fit
 }
 
 // Counters count since the instance was added; those of the election since its newest term began.
@@ -90,6 +99,9 @@ type Counters struct {
 	Announcements     uint64            `json:"announcements"`
 	AnnouncementFails uint64            `json:"announcementErrors"`
 	Restored          uint64            `json:"addressesRestored"`
+	MembersRejected   map[string]uint64 `json:"membersRejected,omitempty"` // messages of the members' protocol
+	Granted           uint64            `json:"granted"`                   // takeovers that another node has granted
+	PassedOn          uint64            `json:"passedOn"`                  // times this node has granted
 	Terms             uint64            `json:"terms"`
 }
 
@@ -123,11 +135,16 @@ func (l *loop) status() Status {
 		s.Checks = append(s.Checks, checkStatus(c))
 	}
 	s.Check = decisive(s.Checks)
+	s.Desired = v.wish.Desired
+	if !v.wish.Since.IsZero() {
+		s.Held = &v.wish.Hold
+	}
 	if v.elector == nil {
 		s.Unfit = v.reason
-		return s
+	} else {
+		s.add(v.elector.Status())
 	}
-	s.add(v.elector.Status())
+	s.Observed = v.observed(s.Eligible)
 	return s
 }
 
@@ -146,6 +163,8 @@ func (s *Status) add(e election.Status) {
 	c := &s.Counters
 	c.AdvertsSent, c.AdvertSendErrors = e.Counters.Sent, e.Counters.SendErrors
 	c.AdvertsReceived, c.AdvertsRejected = e.Counters.Received, e.Counters.Rejected
+	c.MembersRejected = e.Counters.MembersRejected
+	c.Granted, c.PassedOn = e.Counters.Granted, e.Counters.PassedOn
 	c.Transitions, c.Takeovers, c.Rivals = e.Counters.Transitions, e.Counters.Takeovers, e.Counters.Rivals
 }
 
@@ -154,6 +173,10 @@ func member(m election.Member) Member {
 	if !m.Self {
 		at := m.LastHeard
 		out.LastHeard = &at
+	}
+	if m.Speaks {
+		fit := m.Fit
+		out.Node, out.Version, out.Fit, out.Unfit = m.Node, m.Software, &fit, m.Unfit
 	}
 	return out
 }

@@ -62,6 +62,10 @@ func (l *loop) adjustFence(old Instance) {
 // has begun the new lease.
 func (l *loop) exchangeFence() {
 	l.refence = time.Time{}
+	if l.passing {
+		l.setPassing(false)
+		l.uncorrected(l.letGo())
+	}
 	l.closeFence()
 	l.openFence()
 }

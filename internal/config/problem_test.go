@@ -116,7 +116,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"interface", flags("interface", "a-name-that-is-too-long"), "--interface: a-name-that-is-too-long, want an interface name of at most 15 characters"},
 		{"metrics", flags("metrics", "9645"), "--metrics: 9645, want host:port such as 127.0.0.1:9645, or off"},
 		{"metrics port", flags("metrics", "127.0.0.1:99999"), "--metrics: 127.0.0.1:99999, want host:port such as 127.0.0.1:9645, or off"},
-		{"port", flags("port", "0"), "--port: 0, want a number from 1 to 65535"},
+		{"port", flags("port", "65536"), "--port: 65536, want a number from 0 to 65535"},
 		{"socket too long", flags("socket", "/"+strings.Repeat("x", 107)), "--socket: a path of 108 bytes, want at most 107"},
 		{"empty path", flags("state-dir", ""), `--state-dir: "", want a path`},
 		{"log level", flags("log-level", "loud"), "--log-level: loud, want debug or info or warn or error"},

@@ -196,8 +196,8 @@ func processOptions() []Option {
 		},
 		{
 			Key: "port", Flag: "port", Default: "9646", Reload: Restart,
-			Help:    "The UDP and TCP port on which the nodes talk to each other",
-			binding: one(number[uint16](1, 65535), func(t target) *uint16 { return &t.config.Port }),
+			Help:    "The UDP port on which the nodes tell each other how they are and pass the address on (docs/protocol.md), and the TCP port of Raft; 0: plain VRRP alone",
+			binding: one(number[uint16](0, 65535), func(t target) *uint16 { return &t.config.Port }),
 		},
 		{
 			Key: "raft.peers", Flag: "raft-peer", Reload: Restart,

@@ -1,13 +1,51 @@
 package control
 
+import "errors"
+
 // The paths of the socket's API.
 const (
 	PathStatus   = "/v1/status"
 	PathAnnounce = "/v1/announce"
 	PathReload   = "/v1/reload"
+	PathHandover = "/v1/handover"
+	PathDrain    = "/v1/drain"
+	PathHold     = "/v1/hold"
+	PathResume   = "/v1/resume"
 )
 
 // Problem is the body of every answer that is not a success.
 type Problem struct {
 	Error string `json:"error"`
+	Kind  Kind   `json:"kind,omitempty"`
+}
+
+// Kind tells problems apart that a caller may want to handle.
+type Kind string
+
+// The kinds.
+const (
+	KindNoTaker Kind = "no-taker" // no other node could take the address
+	KindTimeout Kind = "timeout"  // it was not taken in time
+)
+
+// KindError is an error of a known kind.
+type KindError struct {
+	Kind Kind
+	Err  error
+}
+
+// Error implements error.
+func (e *KindError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *KindError) Unwrap() error { return e.Err }
+
+// problem is the body for err.
+func problem(err error) Problem {
+	p := Problem{Error: err.Error()}
+	var kind *KindError
+	if errors.As(err, &kind) {
+		p.Kind = kind.Kind
+	}
+	return p
 }

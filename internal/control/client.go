@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -18,8 +19,12 @@ type Client struct {
 	http *http.Client
 }
 
-// askTime bounds one request.
-const askTime = 10 * time.Second
+const (
+	// askTime bounds one request.
+	askTime = 10 * time.Second
+	// maxVerb bounds what a verb may be given.
+	maxVerb = time.Hour
+)
 
 // maxAnswer bounds what a client reads, in bytes.
 const maxAnswer = 16 << 20
@@ -31,7 +36,7 @@ func NewClient(path string) *Client {
 		return d.DialContext(ctx, "unix", path)
 	}
 	return &Client{path: path, http: &http.Client{
-		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: askTime,
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true},
 	}}
 }
 
@@ -50,7 +55,40 @@ func (c *Client) Reload(ctx context.Context, into any) error {
 	return c.do(ctx, http.MethodPost, PathReload, into)
 }
 
+// Handover passes addresses on, to the node of that name or address, or with an empty one to any; no names: all that are
+// held there. It takes at most limit. A *KindError tells known problems apart.
+func (c *Client) Handover(ctx context.Context, names []string, to string, limit time.Duration) error {
+	return c.verb(ctx, PathHandover, url.Values{"vip": names, "to": {to}}, limit)
+}
+
+// Drain makes the node come last, and passes the addresses on, within limit.
+func (c *Client) Drain(ctx context.Context, names []string, limit time.Duration) error {
+	return c.verb(ctx, PathDrain, url.Values{"vip": names}, limit)
+}
+
+// Hold makes the node stay out, and passes the addresses on before, within limit; with force it stays out also if nobody
+// could take them.
+func (c *Client) Hold(ctx context.Context, names []string, reason string, force bool, limit time.Duration) error {
+	return c.verb(ctx, PathHold, url.Values{"vip": names, "reason": {reason}, "force": {strconv.FormatBool(force)}}, limit)
+}
+
+// Resume ends Drain and Hold.
+func (c *Client) Resume(ctx context.Context, names []string) error {
+	return c.do(ctx, http.MethodPost, PathResume+"?"+url.Values{"vip": names}.Encode(), nil)
+}
+
+func (c *Client) verb(ctx context.Context, path string, q url.Values, limit time.Duration) error {
+	q.Set("timeout", limit.String())
+	return c.ask(ctx, http.MethodPost, path+"?"+q.Encode(), nil, limit+askTime)
+}
+
 func (c *Client) do(ctx context.Context, method, path string, into any) error {
+	return c.ask(ctx, method, path, into, askTime)
+}
+
+func (c *Client) ask(ctx context.Context, method, path string, into any, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://keepvip"+path, nil)
 	if err != nil {
 		return fmt.Errorf("control: request: %w", err)
@@ -65,6 +103,9 @@ func (c *Client) do(ctx context.Context, method, path string, into any) error {
 		var p Problem
 		if err := json.NewDecoder(body).Decode(&p); err != nil || p.Error == "" {
 			return fmt.Errorf("keepvip at %s answered %s", c.path, res.Status)
+		}
+		if p.Kind != "" {
+			return &KindError{Kind: p.Kind, Err: errors.New(p.Error)}
 		}
 		return errors.New(p.Error)
 	}

@@ -3,13 +3,16 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -170,4 +173,40 @@ func TestListenNamesTheOption(t *testing.T) {
 	defer taken.Close()
 	_, err = Listen(taken.Addr().String(), Probes{})
 	assert.ErrorContains(t, err, "--metrics")
+}
+
+func TestServerVerbs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	var did []string
+	b := backend()
+	b.Handover = func(ctx context.Context, names []string, to string) error {
+		deadline, _ := ctx.Deadline()
+		assert.Less(t, time.Until(deadline), 3*time.Second)
+		did = append(did, "handover "+strings.Join(names, " ")+" to "+to)
+		return &KindError{Kind: KindNoTaker, Err: errors.New("no other node could take the address")}
+	}
+	b.Drain = func(ctx context.Context, names []string) error {
+		did = append(did, "drain "+strings.Join(names, " "))
+		return nil
+	}
+	b.Hold = func(_ context.Context, names []string, reason string, force bool) error {
+		did = append(did, fmt.Sprintf("hold %v %q %v", names, reason, force))
+		return &KindError{Kind: KindTimeout, Err: errors.New("late")}
+	}
+	b.Resume = func(names []string) error { return errNotHeld }
+	defer serveAt(t, path, b)()
+
+	c := NewClient(path)
+	err := c.Handover(t.Context(), []string{"a", "b"}, "cp-2", 3*time.Second)
+	var kind *KindError
+	require.ErrorAs(t, err, &kind)
+	assert.Equal(t, KindNoTaker, kind.Kind)
+	assert.EqualError(t, err, "no other node could take the address")
+	assert.NoError(t, c.Drain(t.Context(), nil, time.Minute))
+	require.ErrorAs(t, c.Hold(t.Context(), []string{"a"}, "new kernel & more", true, time.Minute), &kind)
+	assert.Equal(t, KindTimeout, kind.Kind)
+	assert.ErrorContains(t, c.Hold(t.Context(), nil, strings.Repeat("x", 121), false, time.Minute), "want at most 120")
+	assert.EqualError(t, c.Resume(t.Context(), nil), errNotHeld.Error())
+	assert.ErrorContains(t, c.Drain(t.Context(), nil, -time.Second), `timeout "-1s", want more than 0s`)
+	assert.Equal(t, []string{"handover a b to cp-2", "drain ", `hold [a] "new kernel & more" true`}, did)
 }

@@ -18,6 +18,14 @@ type Backend struct {
 	Status   func() any                    // encoded as JSON
 	Announce func(names []string) error    // at once; no names: all
 	Reload   func() (summary any, _ error) // read the configuration again
+
+	// Handover passes addresses on, to one node if that is named; Drain makes the node one that comes last first, until
+	// Resume, and Hold one that stays out, with force also if nobody could take the addresses. No names: all. They return
+	// when it is done, or with an error when ctx has ended.
+	Handover func(ctx context.Context, names []string, to string) error
+	Drain    func(ctx context.Context, names []string) error
+	Hold     func(ctx context.Context, names []string, reason string, force bool) error
+	Resume   func(names []string) error
 }
 
 // Server serves the API on a unix socket.
@@ -30,6 +38,8 @@ type Server struct {
 const (
 	dirMode    = 0o750
 	socketMode = 0o660
+	// maxReason bounds what an operator may give as a reason, in bytes: it is shown to every member.
+	maxReason = 120
 	// dialTime bounds how long a socket that is there may take to show that somebody serves it.
 	dialTime = time.Second
 )
@@ -118,7 +128,46 @@ func handler(b Backend) http.Handler {
 		}
 		answer(w, http.StatusOK, summary)
 	}))
+	mux.HandleFunc("POST "+PathHandover, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
+		return b.Handover(ctx, r.URL.Query()["vip"], r.URL.Query().Get("to"))
+	})))
+	mux.HandleFunc("POST "+PathDrain, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
+		return b.Drain(ctx, r.URL.Query()["vip"])
+	})))
+	mux.HandleFunc("POST "+PathHold, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
+		q := r.URL.Query()
+		reason := q.Get("reason")
+		if len(reason) > maxReason {
+			return fmt.Errorf("a reason of %d bytes, want at most %d", len(reason), maxReason)
+		}
+		return b.Hold(ctx, q["vip"], reason, q.Get("force") == "true")
+	})))
+	mux.HandleFunc("POST "+PathResume, rootOnly(timed(func(_ context.Context, r *http.Request) error {
+		return b.Resume(r.URL.Query()["vip"])
+	})))
 	return mux
+}
+
+// timed answers with the outcome of a verb that may take as long as the asker has said.
+func timed(verb func(context.Context, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		limit := askTime
+		if text := r.URL.Query().Get("timeout"); text != "" {
+			d, err := time.ParseDuration(text)
+			if err != nil || d <= 0 || d > maxVerb {
+				answer(w, http.StatusBadRequest, Problem{Error: fmt.Sprintf("timeout %q, want more than 0s and at most %s", text, maxVerb)})
+				return
+			}
+			limit = d
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		if err := verb(ctx, r); err != nil {
+			answer(w, http.StatusConflict, problem(err))
+			return
+		}
+		answer(w, http.StatusOK, struct{}{})
+	}
 }
 
 func rootOnly(next http.HandlerFunc) http.HandlerFunc {

@@ -47,9 +47,12 @@ type Fence struct {
 	mu     sync.Mutex // guards what follows
 	socket sockets
 	egress bool             // the kernel has the egress hook (Linux 5.16)
+	routes bool             // and knows there which addresses are its own
 	groups map[uint32]Group // by ID
 	held   map[uint32]Part  // IDs with a guard, and what is shut of them
 	sound  uint32           // generation of nftables at which all was as it should be
+	// orphans is when the time of the set of that name began.
+	orphans time.Time
 }
 
 // OpenFence puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
@@ -59,6 +62,7 @@ func OpenFence(cfg FenceConfig) (*Fence, error) {
 		cfg:    cfg,
 		table:  &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev},
 		egress: true,
+		routes: true,
 		groups: byID(cfg.Groups),
 		held:   map[uint32]Part{},
 	}
@@ -146,33 +150,42 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32
 	return errors.Join(errs...)
 }
 
-// Hold begins the tenure of a group, or goes on with it: its guard runs from now. Call it when the node becomes Active, and again well within
+// Hold begins the tenure of groups, or goes on with it: their guards run from now. Call it when the node becomes Active, and again well within
 // the guard's time, as with the lifetime of the addresses. It does not renew the lease.
-func (f *Fence) Hold(id uint32) error {
-	return f.change("hold", id, func(shut Part) Part { return shut })
+func (f *Fence) Hold(ids ...uint32) error {
+	return f.change("hold", ids, func(shut Part) Part { return shut })
 }
 
 // Shut stops parts of a group from answering at once, lease or not, until Release or Reopen, or until the guard is over, which it starts again.
 func (f *Fence) Shut(id uint32, parts Part) error {
-	return f.change("shut", id, func(shut Part) Part { return shut | parts })
+	return f.change("shut", []uint32{id}, func(shut Part) Part { return shut | parts })
 }
 
 // Reopen takes Shut back.
 func (f *Fence) Reopen(id uint32) error {
-	return f.change("reopen", id, func(Part) Part { return 0 })
+	return f.change("reopen", []uint32{id}, func(Part) Part { return 0 })
 }
 
-func (f *Fence) change(step string, id uint32, edit func(Part) Part) error {
+// change changes all of the groups, or none.
+func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g, ok := f.groups[id]
-	if !ok {
-		return f.wrap(step, fmt.Errorf("group %d is not set", id))
+	for _, id := range ids {
+		if _, ok := f.groups[id]; !ok {
+			return f.wrap(step, fmt.Errorf("group %d is not set", id))
+		}
 	}
-	shut := edit(f.held[id])
-	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, f.held[id], shut) })
+	err := f.commit(func(c *nftables.Conn) error {
+		var errs []error
+		for _, id := range ids {
+			errs = append(errs, f.putHeld(c, f.groups[id], f.held[id], edit(f.held[id])))
+		}
+		return errors.Join(errs...)
+	})
 	if err == nil {
-		f.held[id] = shut
+		for _, id := range ids {
+			f.held[id] = edit(f.held[id])
+		}
 	}
 	return f.wrap(step, err)
 }
@@ -255,6 +268,7 @@ func (f *Fence) commit(build func(*nftables.Conn) error) error {
 		return err
 	}
 	if err := c.Flush(); err != nil {
+		f.orphans = time.Time{}
 		f.socket.close() // with the answers that are still to come
 		return err
 	}

@@ -54,7 +54,7 @@ func (f *Fence) inspect() error {
 		}
 	}
 	for id := range f.groups {
-		rules[chainOf(id)] = len(verdicts(id))
+		rules[chainOf(id)] = len(verdicts(id, f.routes))
 	}
 	for name, n := range rules {
 		if err := f.inspectChain(c, name, n); err != nil {

@@ -102,6 +102,14 @@ func (w way) renew(set string, timeout time.Duration) match {
 		&expr.Dynset{SrcRegKey: register, SetName: set, Operation: uint32(unix.NFT_DYNSET_OP_UPDATE), Timeout: timeout})
 }
 
+// sourceNotLocal asks the kernel whether the packet's source is none of its own addresses.
+func sourceNotLocal() match {
+	return match{
+		&expr.Fib{Register: register, FlagSADDR: true, ResultADDRTYPE: true},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)},
+	}
+}
+
 func icmp6(kind byte) match { return and(l4proto(icmpv6), icmp6Type.is(expr.CmpOpEq, kind)) }
 
 func verdict(kind expr.VerdictKind, chain string) match {

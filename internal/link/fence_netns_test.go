@@ -16,8 +16,7 @@ func TestFenceWithoutGuardIsInert(t *testing.T) {
 	w.all(true, "no fence")
 	f := w.fence(200*time.Millisecond, 60*time.Second)
 	w.all(true, "a fence, but no tenure")
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.Hold(4, 6))
 	w.all(false, "a tenure without a lease")
 	require.NoError(t, f.Release(4))
 	require.NoError(t, f.Release(6))
@@ -29,8 +28,7 @@ func TestFenceLeaseFollowsTheAdvertisement(t *testing.T) {
 	const lease = 200 * time.Millisecond
 	f := w.fence(lease, 60*time.Second)
 	require.True(t, f.Egress())
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.Hold(4, 6))
 	for round := range 2 {
 		for _, vip := range []netip.Addr{vip4, vip6} {
 			own := w.own4
@@ -63,8 +61,7 @@ func TestFenceOnlyOurAdvertisementRenews(t *testing.T) {
 	w := newWire(t)
 	w.holder.has("eth0", "10.1.0.6/24")
 	f := w.fence(2*time.Second, 60*time.Second)
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.Hold(4, 6))
 	other := netip.MustParseAddr("10.1.0.6")
 	for name, advert := range map[string]func(){
 		"priority 0":         func() { w.advertise(w.own4, 51, 0); w.advertise(w.own6, 51, 0) },
@@ -86,8 +83,7 @@ func TestFenceOnlyOurAdvertisementRenews(t *testing.T) {
 func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(50*time.Millisecond, 400*time.Millisecond)
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.Hold(4, 6))
 	start := time.Now()
 	require.NoError(t, f.Shut(4, Discovery|In|Out))
 	assert.False(t, w.answers(vip4))
@@ -104,8 +100,7 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 func TestFenceShutParts(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.Hold(4, 6))
 	w.advertiseBoth()
 	w.all(true, "open")
 	shut := func(p Part) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
@@ -14,6 +15,7 @@ import (
 //	map addresses4, addresses6   address -> jump to the chain of its group
 //	set guardN, leaseN           of group N; timed; the link is in them, or it is not
 //	set quietN, deafN, muteN     of group N: what is shut, in the same way (Discovery, In, Out)
+//	set orphans                  in the same way; timed, far longer than any guard
 //	chain ingress, egress        on the link
 //	chain adverts                renews the leases
 const (
@@ -22,7 +24,12 @@ const (
 	chainIngress  = "ingress"
 	chainEgress   = "egress"
 	chainAdverts  = "adverts"
+	setOrphans    = "orphans"
 )
+
+// orphanTime is for how long a connection of an address that is gone may go on retransmitting: about a quarter of an
+// hour, with Linux's default of net.ipv4.tcp_retries2.
+const orphanTime = 20 * time.Minute
 
 func guardOf(id uint32) string { return fmt.Sprintf("guard%d", id) }
 func leaseOf(id uint32) string { return fmt.Sprintf("lease%d", id) }
@@ -93,7 +100,11 @@ func (f families) egress() []match {
 
 // verdicts is the chain of a group: what was picked for it is dropped if it is shut, or has no lease. Each rule asks the guard first: without
 // it nothing is dropped, whatever else a dead process has left in the table.
-func verdicts(id uint32) []match {
+//
+// One rule outlives the guard, where the kernel can tell which addresses are its own: with IPv6 it goes on sending what a
+// connection has to say from an address that it has removed (with IPv4 it does not). Nobody is locked out by that: the
+// rule is inert as soon as somebody adds the address again.
+func verdicts(id uint32, routes bool) []match {
 	shut := shutSets(id)
 	var rules []match
 	for _, w := range []way{incoming, outgoing} {
@@ -112,6 +123,9 @@ func verdicts(id uint32) []match {
 			and(held, w.in(all), drop()),
 			and(held, w.notIn(leaseOf(id)), drop()),
 		)
+	}
+	if routes {
+		rules = append(rules, and(etherType(unix.ETH_P_IPV6), outgoing.in(setOrphans), sourceNotLocal(), drop()))
 	}
 	return rules
 }

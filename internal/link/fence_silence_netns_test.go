@@ -54,8 +54,7 @@ func TestFenceFrozenNodeFallsSilent(t *testing.T) {
 	w := newWire(t)
 	const lease = 300 * time.Millisecond
 	f := w.fence(lease, 60*time.Second)
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.Hold(4, 6))
 	w.advertiseBoth()
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		w.stream(vip)
@@ -95,6 +94,23 @@ func (w *wire) stream(vip netip.Addr) <-chan error {
 		ended <- err
 	}()
 	return ended
+}
+
+// TestFenceSilencesConnectionsOfAnAddressThatIsGone: after the guard too, and only until the address is there again.
+func TestFenceSilencesConnectionsOfAnAddressThatIsGone(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(200*time.Millisecond, 400*time.Millisecond)
+	for id, vip := range map[uint32]netip.Addr{4: vip4, 6: vip6} {
+		require.NoError(t, f.Hold(id))
+		w.advertiseBoth()
+		w.stream(vip)
+		w.advertiseBoth()
+		assert.NotZero(t, w.frames(50*time.Millisecond, vip), "%s while the lease lasts", vip)
+		require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip, vip.BitLen())))
+		assert.Zero(t, w.frames(2*time.Second, vip), "%s is gone", vip)
+		require.NoError(t, w.h.Add(w.index, netip.PrefixFrom(vip, vip.BitLen()), 0))
+		w.holder.eventually(func() bool { return w.answers(vip) }, "an answer after somebody has added it")
+	}
 }
 
 type endless struct{}

@@ -48,11 +48,17 @@ func (f *Fence) build(leases bool) error {
 	}
 	f.cfg.Name = ifi.Name
 	err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
-	if f.egress && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)) {
+	egress, routes := f.egress, f.routes
+	if f.routes && (lacks(err) || errors.Is(err, unix.ENOENT)) {
+		f.routes = false
+		err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
+	}
+	if f.egress && lacks(err) {
 		f.egress = false
-		if err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) }); err != nil {
-			f.egress = true
-		}
+		err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
+	}
+	if err != nil {
+		f.egress, f.routes = egress, routes
 	}
 	switch {
 	case errors.Is(err, unix.ENODEV):
@@ -62,6 +68,9 @@ func (f *Fence) build(leases bool) error {
 	}
 	return err
 }
+
+// lacks tells whether a transaction failed because the kernel cannot do a part of it.
+func lacks(err error) bool { return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) }
 
 func (f *Fence) fill(c *nftables.Conn, leases bool) error {
 	// Adding first makes the deletion succeed whether or not there is a table.
@@ -73,6 +82,14 @@ func (f *Fence) fill(c *nftables.Conn, leases bool) error {
 			return err
 		}
 	}
+	if err := c.AddSet(f.timer(setOrphans), nil); err != nil {
+		return err
+	}
+	// From the start on: what an earlier run has left may still speak.
+	if err := f.putTime(c, setOrphans, orphanTime); err != nil {
+		return err
+	}
+	f.orphans = time.Now()
 	if f.egress {
 		c.AddChain(f.chain(chainAdverts))
 		c.AddChain(f.chain(chainEgress))
@@ -151,7 +168,7 @@ func (f *Fence) addGroup(c *nftables.Conn, g Group) error {
 	for _, name := range shutSets(g.ID) {
 		errs = append(errs, c.AddSet(f.toggle(name), nil))
 	}
-	f.addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID))
+	f.addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID, f.routes))
 	f.addRenewal(c, g)
 	return errors.Join(errs...)
 }
@@ -208,6 +225,10 @@ func (f *Fence) putHeld(c *nftables.Conn, g Group, was, shut Part) error {
 			change = c.SetDeleteElements
 		}
 		errs = append(errs, change(f.toggle(name), []nftables.SetElement{{Key: f.key()}}))
+	}
+	if g.Guard > 0 && time.Since(f.orphans) > orphanTime/20 {
+		errs = append(errs, f.putTime(c, setOrphans, orphanTime))
+		f.orphans = time.Now()
 	}
 	return errors.Join(append(errs, f.putTime(c, guardOf(g.ID), g.Guard))...)
 }

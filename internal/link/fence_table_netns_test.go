@@ -19,8 +19,8 @@ import (
 func TestFenceCheckAndRebuild(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.ErrorContains(t, f.Hold(4, 7), "group 7 is not set")
+	require.NoError(t, f.Hold(4, 6))
 	w.advertiseBoth()
 	require.NoError(t, f.Check())
 	damage := map[string]func(c *nftables.Conn){
@@ -126,8 +126,7 @@ func TestCleanupFencesLeavesOthersAlone(t *testing.T) {
 func TestOpenFenceTakesOverFromADeadRun(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(100*time.Millisecond, 60*time.Second)
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.Hold(4, 6))
 	w.all(false, "the run before, dead")
 	groups := []Group{f.groups[4], f.groups[6]}
 	done, heard := make(chan struct{}), make(chan bool, 1)

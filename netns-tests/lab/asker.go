@@ -28,8 +28,8 @@ type Asker struct {
 }
 
 const (
-	askPause = 2 * time.Millisecond // between two rounds
-	askMost  = 50                   // questions in a round
+	askPause = time.Millisecond // between two rounds
+	askMost  = 50               // questions in a round
 )
 
 // StartAsker begins to ask.

@@ -258,8 +258,18 @@ func (r DirectReport) Two() time.Duration { return max(r.UDP.Two, r.ARP.Two, r.N
 
 // TwoAfter is [DirectReport.Two] for the rounds from the instant on.
 func (r DirectReport) TwoAfter(at time.Duration) time.Duration {
+	return r.twoAfter(at, byUDP, byARP, byNS)
+}
+
+// DiscoveryTwoAfter is the same for ARP and neighbour discovery alone.
+func (r DirectReport) DiscoveryTwoAfter(at time.Duration) time.Duration {
+	return r.twoAfter(at, byARP, byNS)
+}
+
+func (r DirectReport) twoAfter(at time.Duration, kinds ...int) time.Duration {
 	var longest time.Duration
-	for kind, ticks := range r.ticks {
+	for _, kind := range kinds {
+		ticks := r.ticks[kind]
 		var later []tick
 		for _, t := range ticks {
 			if t.at >= at {

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Forgery describes a VRRP packet to send by hand, good or bad. The zero
@@ -57,4 +59,30 @@ func (p *Peer) Forge(f Forgery) []byte {
 		ttl = 255
 	}
 	return ipFrame(ends{fromMAC: p.MAC, toMAC: mac}, f.Source, group, protoVRRP, ttl, b[:len(b)-f.Cut])
+}
+
+// ForgeUDP builds the Ethernet frame of a datagram to the VRRP group, from the address and with both ports the same, as
+// the peer would send it.
+func (p *Peer) ForgeUDP(source netip.Addr, port uint16, content []byte) []byte {
+	group := netip.MustParseAddr("224.0.0.18")
+	mac := net.HardwareAddr{0x01, 0, 0x5e, 0, 0, 0x12}
+	b := binary.BigEndian.AppendUint16(nil, port)
+	b = binary.BigEndian.AppendUint16(b, port)
+	b = binary.BigEndian.AppendUint16(b, uint16(udpHeader+len(content)))
+	b = append(append(b, 0, 0), content...) // over IPv4 it may go without a checksum
+	return ipFrame(ends{fromMAC: p.MAC, toMAC: mac}, source, group, unix.IPPROTO_UDP, 255, b)
+}
+
+// UDPOf is the source and the content of a datagram over IPv4 without options.
+func UDPOf(frame []byte) (source netip.Addr, content []byte) {
+	const headers = etherHeader + ipv4Header + udpHeader
+	if len(frame) < headers || frame[etherHeader] != 0x45 {
+		return netip.Addr{}, nil
+	}
+	source, _ = netip.AddrFromSlice(frame[etherHeader+12 : etherHeader+16])
+	size := int(binary.BigEndian.Uint16(frame[etherHeader+ipv4Header+4:])) - udpHeader
+	if size < 0 || len(frame) < headers+size {
+		return source, nil
+	}
+	return source, frame[headers : headers+size]
 }

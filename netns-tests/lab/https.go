@@ -92,11 +92,12 @@ func (s *httpsStream) request(index, fd int) {
 	began := s.samples[index].sent
 	s.mu.Unlock()
 	node, err := s.exchange(fd, time.Now().Add(s.limit-(s.lab.now()-began)))
-	if err != nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err != nil {
+		s.samples[index].reset = errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
+		return
+	}
 	s.samples[index].node, s.samples[index].latency = node, s.lab.now()-began
 }
 

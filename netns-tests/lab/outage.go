@@ -30,6 +30,7 @@ type StreamReport struct {
 	Interval time.Duration `json:"interval"`
 	Sent     int           `json:"sent"`
 	Lost     int           `json:"lost"`
+	Resets   int           `json:"resets,omitempty"` // of the lost ones, requests whose connection was reset
 	Longest  time.Duration `json:"longest"`
 	Total    time.Duration `json:"total"` // sum of all outages
 	Outages  []Outage      `json:"outages,omitempty"`
@@ -46,6 +47,9 @@ func summarize(client string, target netip.Addr, interval time.Duration, samples
 	var open *Outage
 	var lastLost time.Duration
 	for _, s := range samples {
+		if s.reset {
+			r.Resets++
+		}
 		if s.node == 0 {
 			r.Lost++
 			if open == nil {

@@ -26,12 +26,17 @@ type RecordedFrame struct {
 }
 
 // Record starts to keep every frame of protocol 112 that a node sends.
-func (l *Lab) Record() (*Recording, error) {
+func (l *Lab) Record() (*Recording, error) { return l.record(onlyVRRP()) }
+
+// RecordUDP starts to keep every datagram to the port that a node sends.
+func (l *Lab) RecordUDP(port uint16) (*Recording, error) { return l.record(onlyUDP(port)) }
+
+func (l *Lab) record(filter []bpf.Instruction) (*Recording, error) {
 	r := &Recording{capture: &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}}
 	if err := r.capture.learnPorts(); err != nil {
 		return nil, err
 	}
-	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(onlyVRRP()))
+	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(filter))
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +88,26 @@ func onlyVRRP() []bpf.Instruction {
 		bpf.Jump{Skip: 1},
 		bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipFalse: 1},
+		bpf.RetConstant{Val: 0xffff},
+		bpf.RetConstant{Val: 0},
+	}
+}
+
+// onlyUDP passes datagrams to a port over both families, without IP options.
+func onlyUDP(port uint16) []bpf.Instruction {
+	const destination = 2 // in the UDP header
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 12, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: 5},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 9},
+		bpf.LoadAbsolute{Off: etherHeader + 9, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipFalse: 7},
+		bpf.LoadAbsolute{Off: etherHeader + ipv4Header + destination, Size: 2},
+		bpf.Jump{Skip: 3},
+		bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipFalse: 3},
+		bpf.LoadAbsolute{Off: etherHeader + ipv6Header + destination, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(port), SkipFalse: 1},
 		bpf.RetConstant{Val: 0xffff},
 		bpf.RetConstant{Val: 0},
 	}

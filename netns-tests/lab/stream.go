@@ -30,6 +30,7 @@ type sample struct {
 	sent    time.Duration
 	latency time.Duration // meaningless while node is 0
 	node    byte
+	reset   bool // the connection was reset; of TCP alone
 }
 
 func (l *Lab) startStream(name string, from *Namespace, target netip.Addr, interval, deadline time.Duration) (*stream, error) {

@@ -111,7 +111,7 @@ func DaemonRestarted(g *Group) (*Result, error) {
 // Terminated stops the daemon on the holder with SIGTERM, then starts it again.
 func Terminated(g *Group) (*Result, error) {
 	var victim *lab.Node
-	res, err := g.run("SIGTERM", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res, err := g.run("SIGTERM", g.everywhere(), func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		victim = holder
 		at := m.Mark("SIGTERM to the daemon on %s", holder.Label)
 		code, err := g.Daemon(holder).Terminate(10 * time.Second)

@@ -86,6 +86,8 @@ type VIPStatus struct {
 	Addresses []string `json:"addresses"`
 	Interface string   `json:"interface"`
 	State     string   `json:"state"`
+	Desired   string   `json:"desired"`
+	Observed  string   `json:"observed"`
 	Holder    string   `json:"holder"`
 	Reason    string   `json:"reason"`
 	Eligible  bool     `json:"eligible"`
@@ -96,6 +98,11 @@ type VIPStatus struct {
 		Reason string `json:"reason"`
 		Hint   string `json:"hint"`
 	} `json:"check"`
+	Counters struct {
+		MembersRejected map[string]int `json:"membersRejected"`
+		Granted         int            `json:"granted"`
+		PassedOn        int            `json:"passedOn"`
+	} `json:"counters"`
 	Unfit     string      `json:"unfit"`
 	Conflicts []Conflict  `json:"conflicts"`
 	Fence     FenceStatus `json:"fence"`

@@ -19,6 +19,8 @@ type Result struct {
 	// every probe that was lost from the fault on.
 	Outage time.Duration `json:"outage"`
 	Lost   int           `json:"lost"`
+	// LostMost is the same for the stream that lost most.
+	LostMost int `json:"lostMost"`
 	// Answered is the time from the fault to the first answer of another node.
 	Answered time.Duration `json:"answered"`
 	// Excess is what the takeover took beyond the protocol's own time: from the
@@ -27,9 +29,12 @@ type Result struct {
 	Excess    time.Duration `json:"excess"`
 	Takeovers int           `json:"takeovers"`         // binds after the fault
 	Two       time.Duration `json:"two"`               // time with two nodes answering
+	Finders   time.Duration `json:"finders"`           // time with two nodes answering ARP or neighbour discovery
 	Seen      time.Duration `json:"seen"`              // from the fault until the product saw it, -1 if it did not: see [Group.seen]
 	Announce  time.Duration `json:"announce"`          // longest time from a bind to its first announcement, -1 if none was seen
 	HTTPS     time.Duration `json:"https"`             // longest time with failing requests
+	Failed    int           `json:"failed,omitempty"`  // requests refused or timed out, where a fault counts them
+	Resets    int           `json:"resets,omitempty"`  // requests whose connection was reset, likewise
 	Stall     time.Duration `json:"stall"`             // longest stall of the machine around the fault
 	CPU       float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
 	RSS       int64         `json:"rss,omitempty"`     // octets, likewise
@@ -54,7 +59,10 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 	res.Taker = r.Taker(vip, at)
 	res.Takeovers = r.Takeovers(vip, at)
 	res.Outage, res.Lost = r.LongestAfter(at), r.Lost()
-	res.Two = r.Direct.TwoAfter(at)
+	for _, s := range r.Streams {
+		res.LostMost = max(res.LostMost, s.Lost)
+	}
+	res.Two, res.Finders = r.Direct.TwoAfter(at), r.Direct.DiscoveryTwoAfter(at)
 	for _, s := range r.HTTPS {
 		res.HTTPS = max(res.HTTPS, s.LongestAfter(at))
 	}

@@ -18,11 +18,15 @@ func longConnection(host *lab.Host, full bool) (Findings, error) {
 		times = 5
 	}
 	var out Findings
-	for _, f := range []struct {
+	for i, f := range []struct {
 		name  string
 		fault Fault
 	}{{"SIGTERM", Terminated}, {"kill -9", DaemonKilled}, {"node death", NodeDeath}} {
-		for _, a := range []netip.Addr{lab.VIP4, lab.VIP6} {
+		addrs := []netip.Addr{lab.VIP4, lab.VIP6}
+		if !full {
+			addrs = addrs[i%2 : i%2+1]
+		}
+		for _, a := range addrs {
 			told, back, err := longest(host, a, f.fault, times)
 			if err != nil {
 				return out, fmt.Errorf("%s: %w", f.name, err)

@@ -37,7 +37,9 @@ type limits struct {
 	two                           time.Duration // noTwo demands none
 	takeovers                     int           // at most; noTakeover demands none
 	single                        int           // at least so many per cent with one takeover
+	silence                       silence
 	vrrpLimits
+	passLimits
 }
 
 const (
@@ -66,6 +68,12 @@ func (l limits) judge(results []*trial.Result) string {
 	check("two answering", trial.Of(results, trial.Two).Max, l.two)
 	if verdict == "" {
 		verdict = l.over(results)
+	}
+	if verdict == "" {
+		verdict = l.silence.over(results)
+	}
+	if verdict == "" {
+		verdict = l.passLimits.judge(results)
 	}
 	single := 0
 	for _, r := range results {
@@ -124,11 +132,9 @@ func cases() []benchCase {
 		{name: "cable pulled", mode: "the holder's cable is pulled", runs: 10, fault: trial.CablePulled, limits: limits{outageMedian: 345 * ms, outageWorst: 450 * ms}},
 		{name: "cable pulled", runs: 5, fault: trial.CablePulled, config: trial.Config{Product: other}},
 		{name: "apiserver killed", runs: 2, fault: keepalivedAPI, config: trial.Config{API: true, Product: other, Interval: time.Second, Priorities: []int{101, 100, 100}}},
-		{name: "daemon killed", mode: "keepvip is killed (SIGKILL)", runs: 20, fault: trial.DaemonKilled},
-		{name: "daemon frozen 5 s", mode: "keepvip stands still for 5 s (SIGSTOP)", runs: 5, fault: trial.Frozen(5 * time.Second)},
 		{name: "partition 10 s and heal", mode: "the holder is cut off for 10 s", runs: 5, fault: trial.Partition(10 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
-	}, slices.Concat(vrrpCases(), modes())...)
+	}, slices.Concat(fenceCases(), vrrpCases(), passCases(), modes())...)
 }
 
 // keepalivedAPI waits as long as the checks of kubeadm's guide take.

@@ -93,8 +93,16 @@ func table(host *lab.Host, o options, out io.Writer) error {
 	if err := trial.Print(out, rows); err != nil {
 		return fmt.Errorf("bench: print: %w", err)
 	}
-	if over > 0 {
-		return fmt.Errorf("bench: %d of %d cases over their limits or failed", over, len(rows))
+	var worse, done int
+	var err error
+	if o.failures == "" {
+		worse, done, err = shows(host, o, out)
+	}
+	if err != nil {
+		return fmt.Errorf("bench: print: %w", err)
+	}
+	if over += worse; over > 0 {
+		return fmt.Errorf("bench: %d of %d cases over their limits or failed", over, len(rows)+done)
 	}
 	return nil
 }

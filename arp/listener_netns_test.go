@@ -1,0 +1,194 @@
+//go:build netns
+
+package arp
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// listener makes a Listener on a node. Its sockets are opened by the first watcher, on the test's thread.
+func (l *lan) listener(n *node) (*Listener, <-chan error) {
+	failed := make(chan error, 100)
+	ear := NewListener(&n.ifi, func(err error) { failed <- err })
+	l.t.Cleanup(ear.Close)
+	return ear, failed
+}
+
+// watch adds a watcher to a Listener on a node.
+func (l *lan) watch(n *node, ear *Listener, addrs ...netip.Addr) (<-chan Claim, func()) {
+	l.t.Helper()
+	claims := make(chan Claim, 100)
+	var stop func()
+	l.in(n, func() { stop = ear.Watch(addrs, func(c Claim) { claims <- c }) })
+	return claims, stop
+}
+
+func (l *lan) expect(claims <-chan Claim, want Claim) {
+	l.t.Helper()
+	select {
+	case got := <-claims:
+		assert.Equal(l.t, want, got)
+	case <-time.After(patience):
+		require.Fail(l.t, "no claim heard")
+	}
+}
+
+func (l *lan) silence(claims <-chan Claim) {
+	l.t.Helper()
+	select {
+	case got := <-claims:
+		assert.Fail(l.t, "unexpected", "%+v", got)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+func TestListenerHearsStrangers(t *testing.T) {
+	l := newLAN(t)
+	us, them := &l.nodes[0], &l.nodes[1]
+	v4, v6 := netip.MustParseAddr("10.9.0.100"), netip.MustParseAddr("fd09::100")
+	ear, failed := l.listener(us)
+	claims, _ := l.watch(us, ear, v4, v6)
+	ours, theirs := l.open(us), l.open(them)
+	mac := them.ifi.HardwareAddr
+
+	require.NoError(t, theirs.Announce(v4))
+	l.expect(claims, Claim{v4, mac})
+	l.expect(claims, Claim{v4, mac})
+	require.NoError(t, theirs.Announce(v6))
+	l.expect(claims, Claim{v6, mac})
+	require.NoError(t, theirs.Announce(netip.MustParseAddr("10.9.0.7"), netip.MustParseAddr("fd09::7"), netip.MustParseAddr("fd08::100")))
+	require.NoError(t, ours.Announce(v4, v6))
+	require.NoError(t, ours.Probe(v4, v6))
+	require.NoError(t, theirs.Probe(v4, v6))
+	l.silence(claims)
+
+	// A silent stranger gives itself away when asked.
+	l.in(them, func() {
+		eth0, err := netlink.LinkByName("eth0")
+		require.NoError(t, err)
+		for _, p := range []string{"10.9.0.100/32", "fd09::100/128"} {
+			a, err := netlink.ParseAddr(p)
+			require.NoError(t, err)
+			a.Flags = unix.IFA_F_NODAD
+			require.NoError(t, netlink.AddrAdd(eth0, a))
+		}
+	})
+	for len(claims) > 0 {
+		<-claims
+	}
+	start := time.Now()
+	require.NoError(t, ours.Probe(v4))
+	l.expect(claims, Claim{v4, mac})
+	t.Logf("IPv4: a silent stranger is known %s after the probe", time.Since(start))
+	start = time.Now()
+	require.NoError(t, ours.Probe(v6))
+	l.expect(claims, Claim{v6, mac})
+	t.Logf("IPv6: a silent stranger is known %s after the probe", time.Since(start))
+
+	l.in(us, func() {
+		eth0, err := netlink.LinkByIndex(us.ifi.Index)
+		require.NoError(t, err)
+		require.NoError(t, netlink.LinkSetDown(eth0))
+		require.NoError(t, netlink.LinkSetUp(eth0))
+	})
+	for start := time.Now(); len(claims) == 0; time.Sleep(10 * time.Millisecond) {
+		require.Less(t, time.Since(start), patience)
+		require.NoError(t, theirs.Announce(v6))
+	}
+	l.expect(claims, Claim{v6, mac})
+
+	l.in(us, func() {
+		eth0, err := netlink.LinkByIndex(us.ifi.Index)
+		require.NoError(t, err)
+		require.NoError(t, netlink.LinkDel(eth0))
+	})
+	select {
+	case err := <-failed:
+		assert.ErrorIs(t, err, ErrGone)
+	case <-time.After(patience):
+		require.Fail(t, "nobody noticed that the interface is gone")
+	}
+}
+
+func TestListenerServesManyWatchers(t *testing.T) {
+	l := newLAN(t)
+	us, them := &l.nodes[0], &l.nodes[1]
+	ear, failed := l.listener(us)
+	theirs := l.open(them)
+	mac := them.ifi.HardwareAddr
+	var (
+		claims []<-chan Claim
+		stops  []func()
+		addrs  []netip.Addr
+	)
+	for i := range 255 {
+		addrs = append(addrs, netip.AddrFrom4([4]byte{192, 168, 0, byte(i + 1)}))
+		c, stop := l.watch(us, ear, addrs[i], addrs[0])
+		claims, stops = append(claims, c), append(stops, stop)
+	}
+	assert.Equal(t, 1, l.packetSockets(us))
+	require.NoError(t, theirs.Announce(addrs[200]))
+	for range 2 { // a request and a reply
+		l.expect(claims[200], Claim{addrs[200], mac})
+	}
+	require.NoError(t, theirs.Announce(addrs[0]))
+	for _, c := range claims {
+		l.expect(c, Claim{addrs[0], mac})
+		l.expect(c, Claim{addrs[0], mac})
+	}
+	stops[200]()
+	require.NoError(t, theirs.Announce(addrs[200]))
+	l.silence(claims[200])
+	for _, stop := range stops {
+		stop()
+	}
+	for start := time.Now(); l.packetSockets(us) > 0; time.Sleep(10 * time.Millisecond) {
+		require.Less(t, time.Since(start), patience, "the socket outlives the last watcher")
+	}
+
+	v6 := netip.MustParseAddr("fd09::100")
+	again, _ := l.watch(us, ear, addrs[3], v6)
+	assert.Equal(t, 2, l.packetSockets(us))
+	require.NoError(t, theirs.Announce(addrs[3], v6))
+	assert.ElementsMatch(t, []netip.Addr{addrs[3], addrs[3], v6}, []netip.Addr{(<-again).Addr, (<-again).Addr, (<-again).Addr})
+	ear.Close()
+	assert.Zero(t, l.packetSockets(us))
+	assert.Empty(t, failed)
+}
+
+// The kernel takes the filter of as many addresses as we give it.
+func TestListenerFiltersVeryManyAddresses(t *testing.T) {
+	l := newLAN(t)
+	us := &l.nodes[0]
+	ear, failed := l.listener(us)
+	for i := range mostFiltered {
+		addrs := []netip.Addr{netip.AddrFrom4([4]byte{192, 168, byte(i >> 8), byte(i)}), netip.MustParseAddr(fmt.Sprintf("fd09::ff00:%x", i))}
+		l.watch(us, ear, addrs...)
+	}
+	assert.Empty(t, failed)
+}
+
+// packetSockets counts those of a node that receive something.
+func (l *lan) packetSockets(n *node) (count int) {
+	l.t.Helper()
+	l.in(n, func() {
+		b, err := os.ReadFile("/proc/thread-self/net/packet")
+		require.NoError(l.t, err)
+		for _, line := range strings.Split(string(b), "\n")[1:] {
+			if f := strings.Fields(line); len(f) > 3 && f[3] != "0000" {
+				count++
+			}
+		}
+	})
+	return count
+}

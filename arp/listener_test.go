@@ -1,0 +1,61 @@
+package arp
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// deaf is a Listener on an interface that does not exist, and what it has complained of.
+func deaf(t *testing.T) (*Listener, chan error) {
+	failed := make(chan error, 10)
+	l := NewListener(&net.Interface{Index: 1 << 30, Name: "none0"}, func(err error) { failed <- err })
+	t.Cleanup(l.Close)
+	return l, failed
+}
+
+func TestListenerTellsWatchersApart(t *testing.T) {
+	l, _ := deaf(t)
+	a, b, c := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2"), netip.MustParseAddr("fd09::1")
+	var heard []string
+	watch := func(name string, addrs ...netip.Addr) func() {
+		return l.Watch(addrs, func(c Claim) { heard = append(heard, name+" "+c.Addr.String()) })
+	}
+	say := func(addrs ...netip.Addr) []string {
+		heard = nil
+		for _, a := range addrs {
+			l.dispatch(Claim{a, stranger})
+		}
+		return heard
+	}
+	first := watch("first", a, b, a)
+	second := watch("second", b, c)
+	assert.Equal(t, []string{"first 10.9.0.1", "first 10.9.0.2", "second 10.9.0.2", "second fd09::1"}, say(a, b, c))
+	first()
+	first()
+	assert.Equal(t, []string{"second 10.9.0.2"}, say(a, b))
+	second()
+	assert.Empty(t, say(a, b, c))
+	assert.Empty(t, l.ears, "nothing is listened to without watchers")
+	watch("third", a)
+	l.Close()
+	assert.Empty(t, say(a))
+	watch("late", a)
+	assert.Empty(t, l.ears, "closed")
+}
+
+func TestListenerSaysWhyNothingIsHeard(t *testing.T) {
+	l, failed := deaf(t)
+	stop := l.Watch([]netip.Addr{netip.MustParseAddr("10.9.0.1")}, func(Claim) {})
+	assert.ErrorContains(t, <-failed, "arp: listen on none0: ")
+	select {
+	case err := <-failed:
+		assert.ErrorContains(t, err, "arp: listen on none0: ", "tried again")
+	case <-time.After(20 * reopenAfter):
+		assert.Fail(t, "not tried again")
+	}
+	stop()
+}

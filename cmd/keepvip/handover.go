@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/control"
+)
+
+const exitCodes = "\n\nExit codes: 0 done, 3 no other node could take it, 4 it was not taken in time (the address stays here then)."
+
+func newHandover() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "handover [NAME ...]",
+		Short: "Pass the address on to another node, without loss",
+		Long: "Passes the named virtual addresses, or all that this node holds, on to another node, and returns when that node\n" +
+			"has announced them. With preemption and the highest priority this node asks for them again at once: drain it instead." + exitCodes,
+	}
+	socket := bindSocket(cmd)
+	to := cmd.Flags().String("to", "", "the node, by its name or address; without it the fittest")
+	timeout := cmd.Flags().Duration("timeout", 10*time.Second, "how long it may take")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		return moved(control.NewClient(*socket).Handover(cmd.Context(), names, *to, *timeout))
+	}
+	return cmd
+}
+
+func newDrain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drain [NAME ...]",
+		Short: "Pass the address on, and keep it away from this node until resume",
+		Long: "Makes this node come last for the named virtual addresses, or for all, until `keepvip resume` or a restart, and\n" +
+			"passes on what it holds. It takes an address only if no other node is fit." + exitCodes,
+	}
+	socket := bindSocket(cmd)
+	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long it may take")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		return moved(control.NewClient(*socket).Drain(cmd.Context(), names, *timeout))
+	}
+	return cmd
+}
+
+func newHold() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hold [NAME ...]",
+		Short: "Keep this node out until resume, over restarts",
+		Long: "Passes on what this node holds of the named virtual addresses, or of all, and keeps it out of their elections until\n" +
+			"`keepvip resume`, also over a restart or a reboot. While no other node could take an address nothing changes, unless\n" +
+			"--force says that nobody has it then." + exitCodes,
+	}
+	socket := bindSocket(cmd)
+	reason := cmd.Flags().String("reason", "", "why, as status shows it on every node; at most 120 bytes")
+	force := cmd.Flags().Bool("force", false, "give the address up even if no other node could take it")
+	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long it may take")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		return moved(control.NewClient(*socket).Hold(cmd.Context(), names, *reason, *force, *timeout))
+	}
+	return cmd
+}
+
+func newResume() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "resume [NAME ...]",
+		Short: "End drain and hold",
+		Long:  "Lets this node take part again in the elections of the named virtual addresses, or of all. It does not take an address by itself, unless it has the higher priority.",
+	}
+	socket := bindSocket(cmd)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		return failed(control.NewClient(*socket).Resume(cmd.Context(), names))
+	}
+	return cmd
+}
+
+// moved gives an error the exit code that scripts look for.
+func moved(err error) error {
+	var kind *control.KindError
+	if !errors.As(err, &kind) {
+		return failed(err)
+	}
+	switch kind.Kind {
+	case control.KindNoTaker:
+		return codedError{error: err, code: exitNoTaker}
+	case control.KindTimeout:
+		return codedError{error: err, code: exitTimeout}
+	}
+	return failed(err)
+}
+
+func (d *daemon) handover(ctx context.Context, names []string, to string) error {
+	return kindOf(d.agent.Handover(ctx, names, to))
+}
+
+func (d *daemon) drain(ctx context.Context, names []string) error {
+	return kindOf(d.agent.Drain(ctx, names))
+}
+
+func (d *daemon) holdBack(ctx context.Context, names []string, reason string, force bool) error {
+	return kindOf(d.agent.Hold(ctx, names, reason, force))
+}
+
+// kindOf tells the client what to make of an error of the election.
+func kindOf(err error) error {
+	switch {
+	case errors.Is(err, election.ErrTimeout):
+		return &control.KindError{Kind: control.KindTimeout, Err: err}
+	case errors.Is(err, election.ErrNoTaker):
+		return &control.KindError{Kind: control.KindNoTaker, Err: err}
+	}
+	return err
+}

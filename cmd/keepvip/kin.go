@@ -1,0 +1,123 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/members"
+)
+
+// kin shares one socket to the other members among the instances at the same place.
+type kin struct {
+	auth *members.Auth
+	port uint16 // 0: there is none
+	node string
+
+	mu   sync.Mutex // guards open
+	open map[kinKey]*members.Hub
+}
+
+type kinKey struct {
+	index  int
+	source netip.Addr
+	peers  string
+}
+
+func newKin(auth *members.Auth, port uint16) *kin {
+	node, _ := os.Hostname() // a node without a name is known by its address
+	return &kin{auth: auth, port: port, node: node, open: map[kinKey]*members.Hub{}}
+}
+
+// join lets v know the other members at p. The returned function gives that back.
+func (k *kin) join(v config.VIP, p agent.Place) (*election.MembersConfig, func(), error) {
+	if k.port == 0 {
+		return nil, func() {}, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := kinKey{index: p.Index, source: p.Source, peers: fmt.Sprint(v.VRRP.Peers)}
+	hub, err := k.hub(key, v, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	group := v.Addresses[0].Addr()
+	wire, err := hub.Join(group)
+	if err != nil {
+		k.drop(key, hub)
+		return nil, nil, err
+	}
+	return &election.MembersConfig{Wire: wire, Machine: members.Config{
+		Group: group, Node: k.node, Software: version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
+	}}, func() { k.leave(key, hub, wire) }, nil
+}
+
+// hub is the one of that key. The caller holds the lock.
+func (k *kin) hub(key kinKey, v config.VIP, p agent.Place) (*members.Hub, error) {
+	if hub, ok := k.open[key]; ok {
+		return hub, nil
+	}
+	conn, err := members.Open(members.ConnConfig{
+		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Port: k.port, Peers: v.VRRP.Peers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	hub := members.NewHub(members.HubConfig{Source: p.Source, Link: strconv.Itoa(p.Index), Auth: k.auth}, conn)
+	k.open[key] = hub
+	return hub, nil
+}
+
+func (k *kin) leave(key kinKey, hub *members.Hub, wire *members.Wire) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wire.Close()
+	k.drop(key, hub)
+}
+
+// drop closes a hub that nobody uses. The caller holds the lock.
+func (k *kin) drop(key kinKey, hub *members.Hub) {
+	if hub.Idle() {
+		delete(k.open, key)
+		_ = hub.Close() // nothing is lost with a socket that nobody reads
+	}
+}
+
+func newSession() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// setMembersKeys gives the members' messages the keys that advertisements have.
+func setMembersKeys(a *members.Auth, mode config.KeyMode, secrets []config.Secret) error {
+	if len(secrets) == 0 {
+		a.Set(nil, nil)
+		return nil
+	}
+	keys := make([]members.Key, len(secrets))
+	for i, s := range secrets {
+		k, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
+		if err != nil {
+			return err
+		}
+		keys[i] = k
+	}
+	switch mode {
+	case config.KeyReceiveOnly:
+		a.Set(nil, nil)
+	case config.KeyPermissive:
+		a.Set(&keys[0], nil)
+	default:
+		a.Set(&keys[0], keys)
+	}
+	return nil
+}

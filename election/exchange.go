@@ -1,0 +1,341 @@
+package election
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	membership "github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// MembersWire carries the messages of one group. A members.Hub makes wires of a real network; tests make them of memory.
+type MembersWire interface {
+	Send(m membership.Message) error
+	Arrived() <-chan struct{}
+	Take(dst []membership.Received) []membership.Received
+	// Rejected counts what was refused, by reason.
+	Rejected() map[membership.Reason]uint64
+}
+
+// MembersConfig says how a node takes part in knowing the others. Of Machine the elector sets Address, Preempt, PreemptDelay
+// and Lease itself.
+type MembersConfig struct {
+	Wire    MembersWire // the caller closes it after Run has returned
+	Machine membership.Config
+}
+
+const (
+	// probeTime bounds one fresh probe.
+	probeTime = 2 * time.Second
+	// departTime is how long a node that stops tries to pass the address on first.
+	departTime = time.Second
+)
+
+// exchange joins a members.Machine to an elector, in whose goroutine it runs. The methods of a nil exchange do nothing:
+// that is plain VRRP.
+type exchange struct {
+	e     *VRRP
+	cfg   MembersConfig
+	m     *membership.Machine
+	inbox []membership.Received
+	known []netip.Addr // the other members, by address
+	told  membership.Self
+
+	confirmed chan membership.Confirmed
+	probes    sync.WaitGroup
+	probing   context.Context // ends with Run
+	stop      context.CancelFunc
+
+	asked   chan *handover
+	leaving *handover // the address is being given away because somebody wants it
+	until   time.Time // of the departure; zero before it
+	begun   bool      // PassBegin was reported, and PassEnd was not
+
+	mu    sync.Mutex // guards what follows
+	probe func(context.Context) Fitness
+	list  []membership.Member
+}
+
+func newExchange(e *VRRP, cfg MembersConfig) *exchange {
+	x := &exchange{e: e, cfg: cfg, confirmed: make(chan membership.Confirmed), asked: make(chan *handover)}
+	x.cfg.Machine = x.machineConfig()
+	x.m = membership.NewMachine(x.cfg.Machine)
+	x.probing, x.stop = context.WithCancel(context.Background())
+	return x
+}
+
+func (x *exchange) machineConfig() membership.Config {
+	r, c := x.e.cfg.Router, x.cfg.Machine
+	c.Address, c.Preempt, c.PreemptDelay = x.e.source.WithZone(""), r.Preempt, r.PreemptDelay
+	// Whoever has the shorter interval is the first that may answer again.
+	r.Interval = min(r.Interval, x.e.machine.Snapshot().ActiveAdverInterval)
+	c.Lease = Lease(r)
+	c.Passive = x.e.cfg.Seat != nil // instances of a group move together, by plain VRRP
+	return c
+}
+
+// end waits for the probes, and says good-bye.
+func (x *exchange) end() {
+	if x == nil {
+		return
+	}
+	x.stop()
+	x.finish(errStopped)
+	x.step(time.Now(), membership.Leave{})
+	x.probes.Wait()
+}
+
+func (x *exchange) arrived() <-chan struct{} {
+	if x == nil {
+		return nil
+	}
+	return x.cfg.Wire.Arrived()
+}
+
+func (x *exchange) results() <-chan membership.Confirmed {
+	if x == nil {
+		return nil
+	}
+	return x.confirmed
+}
+
+func (x *exchange) deadline() time.Time {
+	if x == nil {
+		return time.Time{}
+	}
+	next, _ := x.m.Deadline()
+	for _, at := range []time.Time{x.until, x.leaving.deadline()} {
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+func (x *exchange) receive() {
+	x.inbox = x.cfg.Wire.Take(x.inbox[:0])
+	for _, r := range x.inbox {
+		x.step(time.Now(), r)
+	}
+}
+
+func (x *exchange) expire(now time.Time) {
+	if x == nil {
+		return
+	}
+	if at, ok := x.m.Deadline(); ok && !now.Before(at) {
+		x.step(now, membership.Expired{})
+	}
+	x.check(now)
+}
+
+// tell lets the machine know how this node is. It comes after everything that the elector has done, so that an Active has
+// announced before it says so.
+func (x *exchange) tell(now time.Time) {
+	if x == nil {
+		return
+	}
+	if c := x.machineConfig(); c != x.cfg.Machine {
+		x.cfg.Machine = c
+		x.step(now, membership.Reconfigure{Config: c})
+	}
+	if s := x.self(); s != x.told {
+		x.told = s
+		x.step(now, membership.SetSelf{Self: s})
+	}
+	x.check(now)
+}
+
+func (x *exchange) self() membership.Self {
+	s, f := x.e.machine.Snapshot(), x.fitness()
+	base := x.e.cfg.Router.Priority
+	return membership.Self{
+		State: membersState(s.State), Base: base, Priority: s.Priority,
+		Fit: f.fit(effective(base, f)), Reason: f.Reason, For: x.leaving.wanted(),
+	}
+}
+
+// fit tells whether a node of this fitness would be a good holder. One that is only less fit than it could be has the
+// priority to say so.
+func (f Fitness) fit(effective uint8) bool {
+	return !f.Out && !f.Wait && (f.Less <= 0 || effective > illPriority)
+}
+
+// fitness is the one that the elector goes by.
+func (x *exchange) fitness() Fitness {
+	x.e.mu.Lock()
+	defer x.e.mu.Unlock()
+	return x.e.status.Fitness
+}
+
+func membersState(s vrrp.State) membership.State {
+	switch s {
+	case vrrp.Active:
+		return membership.Active
+	case vrrp.Backup:
+		return membership.Backup
+	default:
+		return membership.Initialize
+	}
+}
+
+// step gives one event to the machine and does what it asks for. What the elector does meanwhile the machine is told
+// later, by tell.
+func (x *exchange) step(now time.Time, ev membership.Event) {
+	for _, a := range slices.Clone(x.m.Step(now, ev)) {
+		if err := x.act(now, a); err != nil {
+			x.e.log.Debug("the address is not passed on now", "error", err)
+			x.m.Step(now, membership.Kept{})
+			break
+		}
+	}
+	x.note(now)
+}
+
+// act does what the machine asks for. An error: the address could not be passed on.
+func (x *exchange) act(now time.Time, a membership.Action) error {
+	switch a := a.(type) {
+	case membership.Send:
+		x.send(a.Message)
+	case membership.Confirm:
+		x.confirm(a.ID)
+	case membership.Pass:
+		return x.pass(now, a.Message)
+	case membership.Release:
+		x.release(now, a)
+	case membership.Take:
+		x.take(now)
+	}
+	return nil
+}
+
+// send does not fail: a message that did not leave is as one that was lost.
+func (x *exchange) send(m membership.Message) {
+	if err := x.cfg.Wire.Send(m); err != nil {
+		x.e.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
+	}
+}
+
+// confirm makes one fresh probe beside the elector.
+func (x *exchange) confirm(id uint64) {
+	x.mu.Lock()
+	probe := x.probe
+	x.mu.Unlock()
+	told := x.fitness()
+	x.probes.Go(func() {
+		ctx, cancel := context.WithTimeout(x.probing, probeTime)
+		defer cancel()
+		c := membership.Confirmed{ID: id, Fit: true}
+		if probe != nil {
+			f := probe(ctx)
+			c.Fit = !f.Out && f.Less <= told.Less
+		}
+		select {
+		case x.confirmed <- c:
+		case <-x.probing.Done():
+		}
+	})
+}
+
+// pass lets the host stop answering, and then grants. A node that was frozen, or that is not Active any more, has
+// nothing to grant. A host that cannot stop soon remains the holder: until the GRANT left, nobody would take the address in
+// time, and whoever wants it asks again.
+func (x *exchange) pass(now time.Time, grant membership.Message) error {
+	if x.e.machine.Snapshot().State != vrrp.Active {
+		return nil
+	}
+	prepare := Change{From: Active, To: Active, Reason: "another node asks for the address", Holder: x.e.source, At: now, Passing: PassPrepare}
+	if err := x.e.tell(prepare); err != nil {
+		return err
+	}
+	x.e.step(now, vrrp.PassOn{})
+	if !x.begun {
+		return nil
+	}
+	x.e.count(func(c *Counters) { c.PassedOn++ })
+	x.send(grant)
+	return nil
+}
+
+// passing is the step that a change of the elector's state is part of.
+func (x *exchange) passing(reason string) Passing {
+	if x == nil {
+		return NotPassing
+	}
+	x.begun = reason == string(vrrp.ReasonPassedOn)
+	switch {
+	case x.begun:
+		return PassBegin
+	case reason == string(vrrp.ReasonGranted):
+		return PassTake
+	}
+	return NotPassing
+}
+
+// release ends what pass has begun, unless another change of state has done so.
+func (x *exchange) release(now time.Time, r membership.Release) {
+	if !x.begun {
+		return
+	}
+	x.begun = false
+	reason := "the next node has announced the address"
+	if !r.Heard {
+		reason = "the next node was given time enough"
+	}
+	_ = x.e.tell(Change{From: Backup, To: Backup, Reason: reason, Holder: r.To, At: now, Passing: PassEnd})
+}
+
+// take first takes in what the former Active has sent before it granted: its last advertisement must not look like a
+// rival's.
+func (x *exchange) take(now time.Time) {
+	x.e.wire.Drain()
+	x.e.receive()
+	before := x.e.machine.Snapshot().State
+	x.e.step(time.Now(), vrrp.Granted{})
+	if before == vrrp.Backup && x.e.machine.Snapshot().State == vrrp.Active {
+		x.e.count(func(c *Counters) { c.Granted++ })
+	}
+	x.e.noteHolder(now)
+}
+
+// defers tells whether the Active of lower priority that source is should be followed for now.
+func (x *exchange) defers(now time.Time, source netip.Addr) bool {
+	return x != nil && x.m.Defers(now, source)
+}
+
+// note keeps what the machine knows of the members, for status and for the spread.
+func (x *exchange) note(now time.Time) {
+	list := x.m.Members(now)
+	known := make([]netip.Addr, len(list))
+	for i, m := range list {
+		known[i] = m.Address
+	}
+	x.mu.Lock()
+	x.list = list
+	x.mu.Unlock()
+	if !slices.Equal(known, x.known) {
+		x.known = known
+		x.e.applySpread(now)
+	}
+}
+
+// addresses are those of the other members, for the rank among them.
+func (x *exchange) addresses() []netip.Addr {
+	if x == nil {
+		return nil
+	}
+	return x.known
+}
+
+// SetProbe implements Elector.
+func (e *VRRP) SetProbe(probe func(context.Context) Fitness) {
+	if e.x == nil {
+		return
+	}
+	e.x.mu.Lock()
+	defer e.x.mu.Unlock()
+	e.x.probe = probe
+}

@@ -1,0 +1,354 @@
+package election
+
+import (
+	"context"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	membership "github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// kinWire is a MembersWire on a lan. Messages take half as long as advertisements.
+type kinWire struct {
+	lan     *lan
+	self    netip.Addr
+	arrived chan struct{}
+	waiting []membership.Received // guarded by lan.mu
+	deaf    membership.Type       // of this type nothing is heard; 0 for none
+}
+
+func (l *lan) meet(self netip.Addr) *MembersConfig {
+	w := &kinWire{lan: l, self: self, arrived: make(chan struct{}, 1)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kin = append(l.kin, w)
+	return &MembersConfig{Wire: w, Machine: membership.Config{
+		Group: vip, Node: "node-" + self.String(), Session: uint64(len(l.kin)), RecoverHold: membership.DefaultRecoverHold,
+	}}
+}
+
+func (w *kinWire) Send(m membership.Message) error {
+	w.lan.mu.Lock()
+	defer w.lan.mu.Unlock()
+	if m.Type != membership.Hello {
+		w.lan.log = append(w.lan.log, entry{w.self, m.Type.String(), time.Now()})
+	}
+	if w.lan.cut[w.self] {
+		return nil
+	}
+	for _, o := range w.lan.kin {
+		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type {
+			time.AfterFunc(time.Millisecond/2, func() { o.put(membership.Received{Source: w.self, Message: m}) })
+		}
+	}
+	return nil
+}
+
+func (w *kinWire) put(r membership.Received) {
+	w.lan.mu.Lock()
+	w.waiting = append(w.waiting, r)
+	w.lan.mu.Unlock()
+	select {
+	case w.arrived <- struct{}{}:
+	default:
+	}
+}
+
+func (w *kinWire) Arrived() <-chan struct{} { return w.arrived }
+
+func (w *kinWire) Rejected() map[membership.Reason]uint64 {
+	return map[membership.Reason]uint64{membership.RejectReplay: 3}
+}
+
+func (w *kinWire) Take(dst []membership.Received) []membership.Received {
+	w.lan.mu.Lock()
+	defer w.lan.mu.Unlock()
+	dst = append(dst, w.waiting...)
+	w.waiting = nil
+	return dst
+}
+
+// make nobody hear messages of a type any more.
+func (l *lan) deafen(t membership.Type) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.kin {
+		w.deaf = t
+	}
+}
+
+func (l *lan) mark() { l.mu.Lock(); defer l.mu.Unlock(); l.log = nil }
+
+var sick = Fitness{Less: 255, Reason: "ill"}
+
+// talking starts three equal nodes that speak the members' protocol.
+func talking(t *testing.T) (l *lan, h *member, others []*member) {
+	t.Helper()
+	l = newLAN()
+	l.talk = true
+	h, others = three(t, l)
+	time.Sleep(time.Second)
+	l.mark()
+	return l, h, others
+}
+
+func TestExchangeKnowsTheMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		others[0].SetFitness(sick)
+		time.Sleep(10 * time.Millisecond)
+		assert.Equal(t, map[string]uint64{"replay": 3}, h.Status().Counters.MembersRejected)
+		list := h.Status().Members
+		require.Len(t, list, 3)
+		assert.True(t, list[0].Self)
+		for _, m := range list[1:] {
+			assert.Equal(t, "node-"+m.Address.String(), m.Node)
+			assert.Equal(t, Backup, m.State)
+			assert.Equal(t, m.Address != others[0].self, m.Fit)
+			if !m.Fit {
+				assert.Equal(t, "ill", m.Unfit)
+				assert.Equal(t, uint8(illPriority), m.Priority)
+			}
+		}
+		require.NoError(t, others[0].stop())
+		time.Sleep(10 * time.Millisecond)
+		assert.Len(t, h.Status().Members, 2, "it has said good-bye")
+		stopAll(t, h, others[1])
+	})
+}
+
+// The whole order: the holder shuts discovery before it grants, the taker binds and is heard, the holder lets go.
+func TestExchangeIllHolderPassesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		at := time.Now()
+		h.SetFitness(sick)
+		next := holder(t, 50*time.Millisecond, append(others, h)...)
+		require.NotEqual(t, h.self, next.self)
+		assert.Equal(t, []string{"send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"REQUEST", "send 1", "bind"}, l.what(next.self)[:3])
+		assert.Less(t, next.last().At.Sub(at), 5*time.Millisecond)
+		assert.Equal(t, string(vrrp.ReasonGranted), next.Status().Reason)
+		assert.Equal(t, uint64(1), next.Status().Counters.Granted)
+		assert.Equal(t, uint64(1), h.Status().Counters.PassedOn)
+		h.SetFitness(Fitness{})
+		assert.Equal(t, next, holder(t, 10*time.Second, append(others, h)...))
+		assert.Equal(t, uint64(1), next.Status().Counters.Takeovers)
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestExchangeProbesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		var passes atomic.Bool
+		var probes atomic.Int32
+		for _, o := range others {
+			o.SetProbe(func(ctx context.Context) Fitness {
+				probes.Add(1)
+				select {
+				case <-time.After(5 * time.Millisecond):
+				case <-ctx.Done():
+				}
+				if passes.Load() {
+					return Fitness{}
+				}
+				return sick
+			})
+		}
+		h.SetFitness(sick)
+		assert.Equal(t, h, holder(t, 3*time.Second, append(others, h)...), "nobody is better, whatever was thought")
+		assert.NotContains(t, l.what(others[0].self), "REQUEST")
+		assert.Greater(t, probes.Load(), int32(10))
+		passes.Store(true)
+		assert.NotEqual(t, h, holder(t, 300*time.Millisecond, append(others, h)...))
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestExchangeThatFailsIsLeftToVRRP(t *testing.T) {
+	for _, lost := range []membership.Type{membership.Request, membership.Grant} {
+		t.Run(lost.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, h, others := talking(t)
+				l.deafen(lost)
+				h.SetFitness(sick)
+				next := holder(t, 1500*time.Millisecond, append(others, h)...)
+				assert.NotEqual(t, h.self, next.self)
+				stopAll(t, append(others, h)...)
+			})
+		})
+	}
+}
+
+func TestExchangeHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.talk = true
+		low := l.start(t, nodeB, nil)
+		holder(t, time.Second, low)
+		l.mark()
+		high := l.start(t, nodeA, func(c *vrrp.Config) { c.Priority = 150 })
+		assert.Equal(t, high, holder(t, 2*time.Second, low, high))
+		assert.Contains(t, l.what(low.self), "GRANT")
+		stopAll(t, low, high)
+	})
+}
+
+func TestExchangeAllIllNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		all := append(others[:2:2], h)
+		for _, m := range []*member{others[0], others[1], h} {
+			m.SetFitness(sick)
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.Equal(t, h, holder(t, 14*time.Second, all...))
+		others[0].SetFitness(Fitness{})
+		assert.Equal(t, h, holder(t, 4900*time.Millisecond, all...))
+		assert.Equal(t, others[0], holder(t, 200*time.Millisecond, all...))
+		stopAll(t, all...)
+	})
+}
+
+func TestExchangeGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.talk = true
+		a, b := l.start(t, nodeA, nil), l.start(t, nodeB, nil)
+		h := holder(t, 2*time.Second, a, b)
+		other := map[*member]*member{a: b, b: a}[h]
+		other.setRefuse(true)
+		l.mark()
+		h.SetFitness(sick)
+		assert.Equal(t, h, holder(t, 500*time.Millisecond, a, b))
+		assert.Equal(t, []string{"shut", "begin", "GRANT"}, l.what(h.self)[1:4])
+		stopAll(t, a, b)
+	})
+}
+
+// Nothing is granted that could only come too late: the holder goes on, and is asked again.
+func TestExchangeHostThatIsBusyIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		h.mu.Lock()
+		h.busy = 2
+		h.mu.Unlock()
+		h.SetFitness(sick)
+		next := holder(t, 100*time.Millisecond, append(others, h)...)
+		assert.NotEqual(t, h.self, next.self)
+		assert.Equal(t, []string{"send 1", "busy", "busy", "shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, uint64(1), h.Status().Counters.PassedOn)
+		assert.Equal(t, uint64(1), h.Status().Counters.Takeovers)
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestExchangeStopPassesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		at := time.Now()
+		require.NoError(t, h.stop())
+		assert.Less(t, time.Since(at), 10*time.Millisecond)
+		assert.Equal(t, []string{"send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
+		holder(t, 0, others...)
+		time.Sleep(time.Second)
+		others[0].SetFitness(sick)
+		others[1].SetFitness(sick)
+		time.Sleep(time.Second)
+		last := holder(t, time.Second, others...)
+		at = time.Now()
+		require.NoError(t, last.stop())
+		assert.Less(t, time.Since(at), 10*time.Millisecond, "with nobody fit it does not wait")
+		what := l.what(last.self)
+		assert.Equal(t, []string{"release", "send 0"}, what[len(what)-2:])
+		for _, o := range others {
+			if o != last {
+				require.NoError(t, o.stop())
+			}
+		}
+	})
+}
+
+func TestHandover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		all := append(others[:2:2], h)
+		vrrpOf := func(m *member) *VRRP { return m.Elector.(*VRRP) }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+
+		require.ErrorIs(t, vrrpOf(others[0]).Handover(ctx, ""), ErrNotActive)
+		require.ErrorIs(t, vrrpOf(h).Handover(ctx, "nobody"), ErrNoTaker)
+		require.NoError(t, vrrpOf(h).Handover(ctx, "node-"+others[0].self.String()))
+		assert.Equal(t, others[0], holder(t, 0, all...))
+		require.NoError(t, vrrpOf(others[0]).Handover(ctx, others[1].self.String()))
+		assert.Equal(t, others[1], holder(t, 0, all...))
+		assert.Equal(t, Fitness{}, others[1].Status().Fitness)
+		require.NoError(t, vrrpOf(others[1]).Handover(ctx, ""))
+		next := holder(t, 10*time.Second, all...)
+		assert.NotEqual(t, others[1], next)
+		for _, m := range all {
+			if m != next {
+				m.SetFitness(sick)
+			}
+		}
+		time.Sleep(time.Second)
+		at := time.Now()
+		require.ErrorIs(t, vrrpOf(next).Handover(ctx, ""), ErrNoTaker)
+		assert.Less(t, time.Since(at), 3*time.Second)
+		assert.Equal(t, next, holder(t, time.Second, all...))
+		stopAll(t, all...)
+	})
+}
+
+func TestHandoverThatNobodyAnswersTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		for _, o := range others {
+			o.SetProbe(func(context.Context) Fitness { return sick })
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		require.ErrorIs(t, h.Elector.(*VRRP).Handover(ctx, ""), ErrTimeout)
+		assert.Equal(t, h, holder(t, time.Second, append(others, h)...))
+		assert.NotContains(t, l.what(h.self), "GRANT")
+		assert.Equal(t, Fitness{}, h.Status().Fitness)
+		stopAll(t, append(others, h)...)
+	})
+}
+
+// What nobody takes is not handed over.
+func TestHandoverThatLeadsToNothingIsNoSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		for _, o := range others {
+			o.setRefuse(true)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		at := time.Now()
+		require.ErrorIs(t, h.Elector.(*VRRP).Handover(ctx, ""), ErrTimeout)
+		assert.Equal(t, 3*time.Second, time.Since(at))
+		assert.NotZero(t, h.Status().Counters.PassedOn)
+		assert.Equal(t, h, holder(t, 2*time.Second, append(others, h)...))
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestHandoverWithoutMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		m := l.start(t, nodeA, nil)
+		holder(t, time.Second, m)
+		assert.ErrorIs(t, m.Elector.(*VRRP).Handover(t.Context(), ""), ErrNoTaker)
+		stopAll(t, m)
+	})
+}

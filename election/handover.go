@@ -1,0 +1,206 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// What Handover may return.
+var (
+	ErrNotActive = errors.New("this node does not hold the address")
+	ErrNoTaker   = errors.New("no other node could take the address")
+	ErrTimeout   = errors.New("the address was not taken in time")
+	errStopped   = errors.New("the election has ended")
+)
+
+// settleTime is how long the other node has to be heard before the address counts as handed over: it advertises first, and
+// resigns if it then cannot bind the address.
+const settleTime = 50 * time.Millisecond
+
+// handover is an operator's wish to have the address elsewhere, or what a node wants that stops. A nil one wants nothing.
+type handover struct {
+	to      string // a node's name or address; empty for any
+	address netip.Addr
+	reason  string
+	done    chan error // capacity 1
+
+	end   time.Time // when it has failed
+	heard time.Time // since when another node is heard as the Active
+	taker bool      // somebody is known that could take the address
+}
+
+func (h *handover) deadline() time.Time {
+	switch {
+	case h == nil:
+		return time.Time{}
+	case h.heard.IsZero():
+		return h.end
+	}
+	return sooner(h.end, h.heard.Add(settleTime))
+}
+
+func (h *handover) wanted() netip.Addr {
+	if h == nil {
+		return netip.Addr{}
+	}
+	return h.address
+}
+
+// Handover passes the address on to the node of that name or address, or with an empty one to whoever is fit. It returns
+// when the other node has it; or ErrNotActive, ErrNoTaker, or, when ctx has ended, ErrTimeout. The address stays here
+// then. Safe from any goroutine.
+func (e *VRRP) Handover(ctx context.Context, to string) error {
+	if e.x == nil {
+		return fmt.Errorf("%w: the port for members is switched off", ErrNoTaker)
+	}
+	h := &handover{to: to, reason: "asked to hand over", done: make(chan error, 1)}
+	if end, ok := ctx.Deadline(); ok {
+		h.end = end
+	}
+	select {
+	case e.x.asked <- h:
+		return <-h.done
+	case <-ctx.Done():
+		return ErrTimeout
+	case <-e.x.probing.Done():
+		return errStopped
+	}
+}
+
+func (x *exchange) wishes() <-chan *handover {
+	if x == nil {
+		return nil
+	}
+	return x.asked
+}
+
+// wish begins a handover. A node that is on its way out gives the address away already.
+func (x *exchange) wish(now time.Time, h *handover) {
+	switch {
+	case x.e.machine.Snapshot().State != vrrp.Active:
+		h.done <- ErrNotActive
+		return
+	case x.leaving != nil:
+		h.done <- errors.New("the address is being handed over already")
+		return
+	}
+	if err := x.resolve(h); err != nil {
+		h.done <- err
+		return
+	}
+	if h.end.IsZero() {
+		h.end = now.Add(time.Minute)
+	}
+	x.begin(now, h)
+}
+
+// resolve finds the node that is meant.
+func (x *exchange) resolve(h *handover) error {
+	if h.to == "" {
+		return nil
+	}
+	for i := range x.list {
+		m := &x.list[i]
+		if m.Facts.Node != h.to && m.Address.String() != h.to {
+			continue
+		}
+		h.address = m.Address
+		if !m.Facts.Fit {
+			return fmt.Errorf("%w: %s is not fit: %s", ErrNoTaker, h.to, m.Facts.Reason)
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: %s is not known as a member", ErrNoTaker, h.to)
+}
+
+func (x *exchange) begin(now time.Time, h *handover) {
+	x.leaving = h
+	x.e.applyFitness(now)
+	x.tell(now)
+	h.taker = x.m.Successors(now)
+	if !h.taker {
+		// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
+		h.end = sooner(h.end, now.Add(2*x.e.machine.Snapshot().ActiveDownInterval+departTime))
+	}
+}
+
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// check ends a handover that has come to its end: another node is heard as the Active.
+func (x *exchange) check(now time.Time) {
+	if x == nil || x.leaving == nil {
+		return
+	}
+	h, active := x.leaving, x.e.machine.Snapshot().State == vrrp.Active
+	switch taken := !active && !x.begun && x.e.members.holder(now).IsValid(); {
+	case !taken:
+		h.heard = time.Time{}
+	case h.heard.IsZero():
+		h.heard = now
+	}
+	switch {
+	case !h.heard.IsZero() && now.Sub(h.heard) >= settleTime:
+		x.finish(nil)
+	case now.Before(h.end):
+	case !active || h.taker || x.m.Successors(now):
+		x.finish(ErrTimeout)
+	default:
+		x.finish(ErrNoTaker)
+	}
+}
+
+// finish answers, and makes the node as fit as it is.
+func (x *exchange) finish(err error) {
+	h := x.leaving
+	if h == nil {
+		return
+	}
+	x.leaving = nil
+	h.done <- err
+	if x.until.IsZero() {
+		x.e.applyFitness(time.Now())
+	}
+}
+
+// worsen is the fitness f while the address is to be given away.
+func (x *exchange) worsen(f Fitness) Fitness {
+	switch {
+	case x == nil || f.Out:
+		return f
+	case x.leaving != nil:
+		return Fitness{Wait: f.Wait, Less: 255, Reason: x.leaving.reason}
+	case !x.until.IsZero():
+		return Fitness{Wait: f.Wait, Less: 255, Reason: "stopping"}
+	}
+	return f
+}
+
+// depart begins the end of Run: a holder first passes the address on, if somebody could take it.
+func (x *exchange) depart(now time.Time) {
+	if x == nil {
+		return
+	}
+	x.until = now
+	if x.e.machine.Snapshot().State != vrrp.Active || !x.m.Successors(now) {
+		return
+	}
+	x.until = now.Add(departTime)
+	if x.leaving == nil {
+		x.begin(now, &handover{reason: "stopping", done: make(chan error, 1), end: x.until})
+	}
+}
+
+// departed tells that nothing keeps Run any longer.
+func (x *exchange) departed(now time.Time) bool {
+	return x == nil || !now.Before(x.until) || !x.begun && x.e.machine.Snapshot().State != vrrp.Active
+}

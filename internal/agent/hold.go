@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// Store keeps holds over restarts, by the names of instances. Its methods are called from several goroutines.
+type Store interface {
+	Held(name string) (Hold, bool)
+	// Hold and Resume have lasted when they return. With an error nothing has changed.
+	Hold(names []string, h Hold) error
+	Resume(names []string) error
+}
+
+// Keep makes holds survive this process. Call it before the first Apply.
+func (a *Agent) Keep(s Store) { a.store = s }
+
+// Hold makes this node one that stays out until Resume, over restarts, and passes the addresses on before. With an error
+// nothing has changed: an address that nobody else could take stays here. With force it goes nevertheless.
+func (a *Agent) Hold(ctx context.Context, names []string, reason string, force bool) error {
+	loops, err := a.named(names)
+	if err != nil {
+		return err
+	}
+	var fresh []*running // what is held already stays so, whatever comes
+	var before []wish
+	for _, r := range loops {
+		if w := r.wished(); w.Desired != Held {
+			fresh, before = append(fresh, r), append(before, w)
+		}
+	}
+	h := Hold{Since: time.Now().UTC().Truncate(time.Second), Reason: reason}
+	if err := a.keep(fresh, h); err != nil {
+		return err
+	}
+	for _, r := range fresh {
+		r.want(wish{Drained, h})
+	}
+	if err := a.giveAway(ctx, fresh); err != nil && !force {
+		for i, r := range fresh {
+			r.want(before[i])
+		}
+		return errors.Join(err, a.forget(fresh))
+	}
+	for _, r := range fresh {
+		r.want(wish{Held, h})
+	}
+	return gone(ctx, fresh)
+}
+
+// Drain makes this node one that comes last until Resume, and passes the addresses on. They stay here as long as no
+// other node could take them.
+func (a *Agent) Drain(ctx context.Context, names []string) error {
+	loops, err := a.named(names)
+	if err != nil {
+		return err
+	}
+	for _, r := range loops {
+		if r.wished().Desired != Held {
+			r.want(wish{Desired: Drained})
+		}
+	}
+	return a.giveAway(ctx, loops)
+}
+
+// Resume ends Drain and Hold.
+func (a *Agent) Resume(names []string) error {
+	loops, err := a.named(names)
+	if err != nil {
+		return err
+	}
+	if err := a.forget(loops); err != nil {
+		return err
+	}
+	for _, r := range loops {
+		r.want(wish{Desired: Available})
+	}
+	return nil
+}
+
+// giveAway passes on what is held here; nothing is no error.
+func (a *Agent) giveAway(ctx context.Context, loops []*running) error {
+	err := a.hand(ctx, loops, "", true)
+	if errors.Is(err, election.ErrNotActive) {
+		return nil
+	}
+	return err
+}
+
+func (a *Agent) keep(loops []*running, h Hold) error {
+	if a.store == nil || len(loops) == 0 {
+		return nil
+	}
+	return a.store.Hold(namesOf(loops), h)
+}
+
+func (a *Agent) forget(loops []*running) error {
+	if a.store == nil || len(loops) == 0 {
+		return nil
+	}
+	return a.store.Resume(namesOf(loops))
+}
+
+// firstWish is what is wanted of an instance that is new to this process.
+func (a *Agent) firstWish(name string) wish {
+	if a.store != nil {
+		if h, held := a.store.Held(name); held {
+			return wish{Held, h}
+		}
+	}
+	return wish{Desired: Available}
+}
+
+func namesOf(loops []*running) []string {
+	out := make([]string, len(loops))
+	for i, r := range loops {
+		out[i] = r.name
+	}
+	return out
+}
+
+// goneEvery is how often gone looks.
+const goneEvery = 5 * time.Millisecond
+
+// gone waits until none of them is Active.
+func gone(ctx context.Context, loops []*running) error {
+	tick := time.NewTicker(goneEvery)
+	defer tick.Stop()
+	for _, r := range loops {
+		for r.state() == election.Active {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return election.ErrTimeout
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// fakeStore is a disk.
+type fakeStore struct {
+	held map[string]Hold
+	fail error
+}
+
+func (s *fakeStore) Held(name string) (Hold, bool) { h, ok := s.held[name]; return h, ok }
+
+func (s *fakeStore) Hold(names []string, h Hold) error {
+	for _, n := range names {
+		if s.fail == nil {
+			s.held[n] = h
+		}
+	}
+	return s.fail
+}
+
+func (s *fakeStore) Resume(names []string) error {
+	for _, n := range names {
+		if s.fail == nil {
+			delete(s.held, n)
+		}
+	}
+	return s.fail
+}
+
+// onHold runs an agent whose elector answers a Handover as the test says.
+func onHold(t *testing.T, test func(b *bench, e *handingElector, disk *fakeStore)) {
+	t.Helper()
+	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
+	disk := &fakeStore{held: map[string]Hold{}}
+	synctestHanding(t, e, func(b *bench) {
+		b.Keep(disk)
+		test(b, e, disk)
+	})
+}
+
+func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
+	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
+		require.NoError(t, b.Hold(t.Context(), nil, "new kernel", false))
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator: new kernel"}, e.fitness())
+		s := b.Status()[0]
+		assert.Equal(t, Held, s.Desired)
+		assert.Equal(t, ObservedHeld, s.Observed)
+		assert.Equal(t, &Hold{Since: time.Now().UTC(), Reason: "new kernel"}, s.Held)
+		require.NoError(t, b.Ready(), "it is as wanted")
+		assert.Equal(t, disk.held["apiserver"], *s.Held)
+
+		require.NoError(t, b.Drain(t.Context(), nil))
+		require.NoError(t, b.Hold(t.Context(), nil, "again", false))
+		synctest.Wait()
+		assert.Equal(t, "new kernel", b.Status()[0].Held.Reason, "it is held already")
+		b.Apply(Delta{Remove: []string{"apiserver"}, Add: []Instance{b.instance(handing(e))}})
+		synctest.Wait()
+		assert.Equal(t, ObservedHeld, b.Status()[0].Observed, "also with a new election")
+
+		require.NoError(t, b.Resume(nil))
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{}, e.fitness())
+		assert.Equal(t, Available, b.Status()[0].Desired)
+		assert.Nil(t, b.Status()[0].Held)
+		assert.Empty(t, disk.held)
+	})
+}
+
+func TestHoldOfAnEarlierRunLasts(t *testing.T) {
+	e := &handingElector{to: make(chan string, 10)}
+	synctestHanding(t, e, func(b *bench) {
+		b.Keep(&fakeStore{held: map[string]Hold{"apiserver": {Reason: "new kernel"}}})
+		b.Apply(Delta{Remove: []string{"apiserver"}})
+		b.Apply(Delta{Add: []Instance{b.instance(handing(e))}})
+		synctest.Wait()
+		assert.True(t, e.fitness().Out)
+		assert.Equal(t, "held by an operator: new kernel", e.fitness().Reason)
+	})
+}
+
+func TestHoldThatNobodyCouldTakeChangesNothing(t *testing.T) {
+	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
+		e.answer = election.ErrNoTaker
+		require.ErrorIs(t, b.Hold(t.Context(), nil, "", false), election.ErrNoTaker)
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{}, e.fitness())
+		assert.Empty(t, disk.held)
+		require.NoError(t, b.Hold(t.Context(), nil, "", true), "by force")
+		synctest.Wait()
+		assert.True(t, e.fitness().Out)
+		assert.Contains(t, disk.held, "apiserver")
+	})
+}
+
+func TestHoldThatCannotBeKeptChangesNothing(t *testing.T) {
+	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
+		disk.fail = errors.New("no space left")
+		require.ErrorIs(t, b.Hold(t.Context(), nil, "", false), disk.fail)
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{}, e.fitness())
+		assert.Empty(t, e.to, "the address was not passed on")
+	})
+}
+
+func TestObserved(t *testing.T) {
+	elector := newFakeElector()
+	held, drained := wish{Desired: Held}, wish{Desired: Drained}
+	free := wish{Desired: Available}
+	for name, tt := range map[string]struct {
+		give     view
+		eligible bool
+		want     Observed
+	}{
+		"the holder":                          {view{elector: elector, state: election.Active, wish: free}, true, ObservedActive},
+		"an ill holder":                       {view{elector: elector, state: election.Active, wish: free}, false, ObservedActive},
+		"the holder is drained":               {view{elector: elector, state: election.Active, wish: drained}, false, ObservedDraining},
+		"the address is on its way":           {view{elector: elector, state: election.Backup, wish: free, passing: true}, true, ObservedDraining},
+		"a fit Backup":                        {view{elector: elector, state: election.Backup, wish: free}, true, ObservedStandby},
+		"an ill Backup":                       {view{elector: elector, state: election.Backup, wish: free}, false, ObservedIneligible},
+		"a drained Backup":                    {view{elector: elector, state: election.Backup, wish: drained}, false, ObservedIneligible},
+		"held":                                {view{elector: elector, wish: held}, false, ObservedHeld},
+		"no interface":                        {view{wish: free}, false, ObservedFault},
+		"no interface, and it is wanted none": {view{wish: held}, false, ObservedHeld},
+		"ended":                               {view{wish: free, removed: true}, false, ObservedRemoved},
+	} {
+		assert.Equal(t, tt.want, tt.give.observed(tt.eligible), name)
+	}
+}

@@ -1,0 +1,37 @@
+package agent
+
+import "github.com/keepvip/keepvip/election"
+
+// Observed is what a node is to one virtual address, whatever is wanted of it. Its text is part of the status.
+type Observed string
+
+// What a node may be.
+const (
+	ObservedActive     Observed = "active"     // it holds the address
+	ObservedStandby    Observed = "standby"    // it would take it
+	ObservedIneligible Observed = "ineligible" // it takes part, but is not fit
+	ObservedDraining   Observed = "draining"   // it holds or serves the address that it is to give away
+	ObservedHeld       Observed = "held"       // it stays out because an operator wants it so
+	ObservedRemoved    Observed = "removed"    // it has left the election for good
+	ObservedFault      Observed = "fault"      // it cannot take part
+)
+
+// observed is pure.
+func (v *view) observed(eligible bool) Observed {
+	wanted := v.wish.Desired == Available
+	switch {
+	case v.removed:
+		return ObservedRemoved
+	case v.state == election.Active && wanted:
+		return ObservedActive
+	case v.state == election.Active, v.passing:
+		return ObservedDraining
+	case v.wish.Desired == Held:
+		return ObservedHeld
+	case v.elector == nil:
+		return ObservedFault
+	case eligible:
+		return ObservedStandby
+	}
+	return ObservedIneligible
+}

@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+var (
+	prepare = election.Change{From: election.Active, To: election.Active, Passing: election.PassPrepare}
+	begin   = election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}
+)
+
+// passing runs an instance with a fence up to the moment when it has begun to pass the addresses on.
+func passing(t *testing.T, kernel *fakeFence, fn func(t *testing.T, b *bench, e *fakeElector)) {
+	fenced := func(in *Instance) {
+		in.Lease = 290 * time.Millisecond
+		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+	}
+	run(t, nil, fenced, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		b.host.take()
+		kernel.take()
+		require.NoError(t, e.tell(prepare))
+		require.NoError(t, e.tell(begin))
+		fn(t, b, e)
+	})
+}
+
+func TestPassKeepsTheAddressUntilTheNextNodeHasIt(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		assert.Equal(t, []string{"shut discovery"}, kernel.take())
+		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		b.HostChanged()
+		time.Sleep(200 * time.Millisecond)
+		assert.Empty(t, b.host.take(), "neither removed nor announced")
+		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd}))
+		synctest.Wait()
+		assert.Equal(t, []string{"shut in", "shut out", "release"}, kernel.take())
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd}))
+		assert.Empty(t, b.host.take(), "again")
+	})
+}
+
+func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		synctest.Wait()
+		assert.Equal(t, []string{"shut discovery", "reopen", "hold"}, kernel.take())
+		assert.Contains(t, b.host.take(), "announce 2")
+	})
+}
+
+func TestGrantedAddressIsAnnouncedWhenItWorks(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake}))
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "announce 2"}, b.host.take())
+	})
+}
+
+func TestPassEndsWithTheElection(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		require.NoError(t, e.decide(election.Backup, election.Initialize, netip.Addr{}))
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+	})
+}
+
+// What the kernel cannot shut in part goes as a whole, before another node may answer.
+func TestPassWithoutAFenceReleasesAtOnce(t *testing.T) {
+	for name, kernel := range map[string]*fakeFence{
+		"the kernel refuses":             {egress: true, fail: errors.New("refused")},
+		"there is no fence":              nil,
+		"the lease is renewed by nobody": {egress: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fenced := func(in *Instance) {
+				in.Lease = 20 * time.Millisecond
+				if kernel != nil {
+					in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+				}
+			}
+			run(t, nil, fenced, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+				b.host.take()
+				require.NoError(t, e.tell(prepare))
+				assert.Empty(t, b.host.take())
+				require.NoError(t, e.tell(begin))
+				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+			})
+		})
+	}
+}
+
+// A kernel that is only slow would let the grant come too late.
+func TestPassWaitsForAnotherTimeWhenTheKernelIsSlow(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	fenced := func(in *Instance) {
+		in.Lease = 290 * time.Millisecond
+		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+	}
+	run(t, nil, fenced, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		time.Sleep(5 * time.Second)
+		b.host.take()
+		kernel.take()
+		kernel.slow(80 * time.Millisecond)
+		at := time.Now()
+		require.ErrorIs(t, e.tell(prepare), errNotNow)
+		assert.Less(t, time.Since(at), 50*time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
+		assert.Equal(t, []string{"shut discovery", "reopen"}, kernel.take()[:2])
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		kernel.slow(0)
+		require.NoError(t, e.tell(prepare))
+		require.NoError(t, e.tell(begin))
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		assert.Contains(t, kernel.take(), "shut discovery")
+	})
+}

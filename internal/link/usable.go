@@ -1,0 +1,25 @@
+package link
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Usable reports whether this host takes packets for a, as it does some time after Add of an IPv6 address: the kernel puts its
+// route in beside, on a busy machine ten and more milliseconds later.
+func (h *Handle) Usable(a netip.Addr) (bool, error) {
+	m := message{unix.AF_INET, byte(a.BitLen()), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // struct rtmsg
+	if a.Is6() {
+		m[0] = unix.AF_INET6
+	}
+	m = attribute(m, unix.RTA_DST, a.AsSlice())
+	answers, err := execute(h.request(unix.RTM_GETROUTE, 0, []nl.NetlinkRequestData{m}), unix.NETLINK_ROUTE, unix.RTM_NEWROUTE)
+	if err != nil {
+		return false, fmt.Errorf("link: route to %s: %w", a, err)
+	}
+	const kind = 7 // rtm_type
+	return len(answers) > 0 && len(answers[0]) > kind && answers[0][kind] == unix.RTN_LOCAL, nil
+}

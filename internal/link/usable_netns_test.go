@@ -1,0 +1,35 @@
+//go:build netns
+
+package link
+
+import (
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestUsable(t *testing.T) {
+	s := newSpace(t)
+	s.pair("eth0", s, "eth1")
+	h, err := Open(slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer h.Close()
+	for own, vip := range map[string]string{"10.9.0.1/24": "10.9.0.100/32", "fd09::1/64": "fd09::100/128"} {
+		s.has("eth0", own)
+		p := netip.MustParsePrefix(vip)
+		usable := func() bool {
+			ok, err := h.Usable(p.Addr())
+			require.NoError(t, err)
+			return ok
+		}
+		assert.False(t, usable())
+		require.NoError(t, h.Add(s.index("eth0"), p, time.Minute))
+		assert.Eventually(t, usable, patience, time.Millisecond)
+		require.NoError(t, h.Remove(s.index("eth0"), p))
+		assert.False(t, usable())
+	}
+}

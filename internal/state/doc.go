@@ -1,0 +1,9 @@
+// Package state keeps what operators want of this node over a restart: one small file in the state directory.
+//
+// A node that cannot read the file does not know whether it may hold an address, so [Open] fails then; a file that is not
+// there says that nothing is wanted. A change is on the disk before its method returns.
+//
+// Left out: what a wish means, which is the agent's.
+//
+// There are no goroutines.
+package state

@@ -1,0 +1,46 @@
+package members_test
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/members"
+)
+
+// A fit Backup hears that the holder is ill, looks afresh at its own service, and asks.
+func ExampleMachine() {
+	group, holder := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("10.0.0.12")
+	m := members.NewMachine(members.Config{
+		Group: group, Address: netip.MustParseAddr("10.0.0.11"), Session: 1, Lease: 290 * time.Millisecond,
+	})
+	now := time.Unix(0, 0)
+	show := func(ev members.Event) {
+		for _, a := range m.Step(now, ev) {
+			switch a := a.(type) {
+			case members.Confirm:
+				fmt.Println("probe")
+			case members.Send:
+				fmt.Println("send", a.Message.Type)
+			case members.Take:
+				fmt.Println("take from", a.From)
+			}
+		}
+	}
+	show(members.SetSelf{Self: members.Self{State: members.Backup, Priority: 100, Fit: true}})
+	ill := members.Facts{Group: group, State: members.Active, Tenure: 1, Priority: 1, Lifetime: time.Second}
+	show(members.Received{Source: holder, Message: members.Message{Type: members.Hello, Session: 2, Facts: ill}})
+	show(members.Confirmed{ID: 1, Fit: true})
+
+	given := ill
+	given.State = members.Backup
+	show(members.Received{Source: holder, Message: members.Message{
+		Type: members.Grant, Session: 2, Facts: given,
+		Deal: members.Deal{To: netip.MustParseAddr("10.0.0.11"), Session: 1, Tenure: 1, Nonce: 2},
+	}})
+	// Output:
+	// send HELLO
+	// probe
+	// send REQUEST
+	// take from 10.0.0.12
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// silence says that a holder which lost its daemon must be silent after its lease,
+// and for how long its addresses may stay bound.
+type silence struct {
+	wanted bool
+	gone   time.Duration
+}
+
+func (s silence) over(results []*trial.Result) string {
+	if !s.wanted {
+		return ""
+	}
+	for _, r := range results {
+		switch {
+		case r.Silence == nil:
+			return "FAILED: nothing was watched"
+		case r.Silence.Late > 0:
+			return fmt.Sprintf("OVER: %d frames after the lease (%s)", r.Silence.Late, r.Note)
+		case r.Silence.Woken > 0:
+			return fmt.Sprintf("OVER: %d announcements after waking", r.Silence.Woken)
+		case s.gone > 0 && (r.Silence.Gone < 0 || r.Silence.Gone > s.gone):
+			return fmt.Sprintf("OVER: the address was gone after %v, limit %v", r.Silence.Gone, s.gone)
+		}
+	}
+	return ""
+}
+
+// fenceCases are the faults after which the kernel has to end the tenure.
+func fenceCases() []benchCase {
+	dual := []netip.Addr{lab.VIP4, lab.VIP6}
+	quick := trial.Config{Addresses: dual}
+	slow := trial.Config{Addresses: dual, Interval: time.Second}
+	quiet := func(outage, gone time.Duration) limits {
+		return limits{outageWorst: outage, two: noTwo, silence: silence{wanted: true, gone: gone}}
+	}
+	const gone = 5 * time.Second // the lifetime of the address, and a second
+	return []benchCase{
+		{name: "kill -9 for good", mode: "keepvip is killed (SIGKILL)", runs: 20, config: quick, fault: trial.KilledForGood, limits: quiet(120*ms, gone)},
+		{name: "kill -9 for good, 1 s", runs: 5, config: slow, fault: trial.KilledForGood, limits: quiet(1200*ms, gone)},
+		{name: "SIGSTOP for 10 s", mode: "keepvip stands still for 10 s (SIGSTOP)", runs: 20, config: quick, fault: trial.Silenced("SIGSTOP", trial.BySignal, 10*time.Second), limits: quiet(120*ms, gone)},
+		{name: "stopped by a debugger for 5 s", runs: 5, config: quick, fault: trial.Silenced("ptrace", trial.ByDebugger, 5*time.Second), limits: quiet(120*ms, gone)},
+		{name: "cgroup frozen for 5 s", runs: 5, config: quick, fault: trial.Silenced("cgroup freezer", trial.ByFreezer, 5*time.Second), limits: quiet(120*ms, gone)},
+	}
+}
+
+// shows runs what brings its own lab, and prints a table of its own.
+func shows(host *lab.Host, o options, out io.Writer) (over, done int, err error) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, s := range trial.Shows() {
+		if !o.only.MatchString("show: " + s.Name) {
+			continue
+		}
+		done++
+		began := time.Now()
+		found, err := s.Run(host, true)
+		verdict := "ok"
+		if limits := found.Over(1); len(limits) > 0 {
+			verdict = "OVER: " + strings.Join(limits, "; ")
+		}
+		if err != nil {
+			verdict = "FAILED: " + err.Error()
+		}
+		if verdict != "ok" {
+			over++
+		}
+		fmt.Fprintf(os.Stderr, "show: %s: %v: %s %s\n", s.Name, time.Since(began).Round(time.Second), found, verdict)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Name, found, strings.Split(verdict, "\n")[0])
+	}
+	return over, done, t.Flush()
+}

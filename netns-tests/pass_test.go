@@ -1,0 +1,185 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// An ill holder passes the address on in one ordered exchange: what fails is the time until the illness is seen.
+func TestKilledAPIServerPassesTheAddressOn(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	for range 3 {
+		res := measure(t, g, trial.APIKilled)
+		t.Logf("failing requests for %v, probes lost %d", res.HTTPS, res.Lost)
+		assert.Less(t, res.HTTPS, 250*time.Millisecond+res.Stall)
+		assert.Equal(t, 1, res.Takeovers)
+		require.NotEqual(t, res.Victim, res.Taker)
+		assert.Less(t, res.Two, twoBound+res.Stall)
+	}
+}
+
+// An apiserver that is being stopped says so while it still serves: nothing fails at all.
+func TestAPIServerThatIsBeingStoppedPassesTheAddressOn(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	res := measure(t, g, trial.APIIll(lab.APIShutdown, "", 2*time.Second))
+	t.Logf("another node answered after %v, failing requests for %v, probes lost %d", res.Answered, res.HTTPS, res.Lost)
+	assert.Less(t, res.Answered, 600*time.Millisecond+res.Stall, "without the fall count of three looks in 300 ms")
+	assert.LessOrEqual(t, res.Lost, 3+int(res.Stall/time.Millisecond))
+	assert.Less(t, res.HTTPS, 50*time.Millisecond+res.Stall)
+	assert.Equal(t, 1, res.Takeovers)
+	assert.NotEqual(t, res.Victim, res.Taker)
+}
+
+func TestPlannedMoveLosesNothing(t *testing.T) {
+	for interval, moves := range map[time.Duration][]trial.Fault{
+		100 * time.Millisecond: {trial.Verb("handover"), trial.Verb("drain"), trial.Terminated},
+		time.Second:            {trial.Verb("handover")},
+	} {
+		t.Run(interval.String(), func(t *testing.T) {
+			g := open(t, trial.Config{Interval: interval, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+			for _, move := range moves {
+				res := measure(t, g, move)
+				t.Logf("probes lost %d", res.Lost)
+				assert.LessOrEqual(t, res.Lost, 3+int(res.Stall/time.Millisecond))
+				assert.NotEqual(t, res.Victim, res.Taker)
+				assert.Less(t, res.Two, twoBound+res.Stall)
+			}
+		})
+	}
+}
+
+func TestHandoverSaysWhyItFails(t *testing.T) {
+	g := open(t, trial.Config{})
+	holder := settled(t, g)
+	backup := g.Lab.Nodes[holder.ID%3]
+	assert.Equal(t, 1, command(t, backup, "handover"), "it holds nothing")
+	assert.Equal(t, 3, command(t, holder, "handover", "--to", "nobody"))
+	for _, n := range g.Lab.Nodes {
+		if n != holder {
+			require.Equal(t, 0, command(t, n, "drain"))
+		}
+	}
+	settleFor(200 * time.Millisecond)
+	assert.Equal(t, 3, command(t, holder, "drain"), "the others are drained")
+	assert.Equal(t, []*lab.Node{holder}, g.Holders())
+}
+
+// What others do to a node's rule sets makes the fence slow. Then the address is passed on a little later, or not at all; it is
+// never let go of before another node can take it.
+func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
+	g := open(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	var elements strings.Builder
+	for i := range 40000 {
+		fmt.Fprintf(&elements, "%s10.%d.%d.1", map[bool]string{true: "", false: ", "}[i == 0], i/250, i%250)
+	}
+	for _, n := range g.Lab.Nodes {
+		path, err := n.WriteFile("others.nft", "table inet others\ndelete table inet others\ntable inet others { set s { type ipv4_addr; elements = { "+
+			elements.String()+" } } }\n", 0o644)
+		require.NoError(t, err)
+		_, err = n.Start("others", "sh", "-c", "while :; do nft -f "+path+"; done")
+		require.NoError(t, err)
+	}
+	for range 4 {
+		res := measure(t, g, trial.Verb("handover"))
+		t.Logf("probes lost %d", res.Lost)
+		assert.LessOrEqual(t, res.Lost, 3+2*int(res.Stall/time.Millisecond))
+		assert.Equal(t, 1, res.Takeovers)
+		assert.NotEqual(t, res.Victim, res.Taker)
+	}
+}
+
+// Two of three are held, and all daemons of the held nodes begin anew: only the third ever holds the address.
+func TestHoldLastsOverARestart(t *testing.T) {
+	g := open(t, trial.Config{})
+	first := settled(t, g)
+	others := []*lab.Node{g.Lab.Nodes[first.ID%3], g.Lab.Nodes[(first.ID+1)%3]}
+	free, held := others[0], []*lab.Node{first, others[1]}
+	require.Equal(t, 0, command(t, held[1], "hold", "--reason", "spare"))
+	res := measure(t, g, trial.Verb("hold", "--reason", "new kernel"))
+	assert.Equal(t, first.ID, res.Victim)
+	assert.Equal(t, free.ID, res.Taker)
+	assert.LessOrEqual(t, res.Lost, 3+int(res.Stall/time.Millisecond))
+	require.Equal(t, 0, command(t, first, "hold", "--reason", "new kernel"), "the measurement has resumed it")
+	assert.Equal(t, 3, command(t, free, "hold"), "nobody could take it")
+	for _, n := range held {
+		_, err := g.Daemon(n).Terminate(5 * time.Second)
+		require.NoError(t, err)
+		require.NoError(t, g.Start(n))
+	}
+	for i, n := range held {
+		eventually(t, 5*time.Second, "held again", func() bool {
+			s, err := trial.Keepvip{}.Status(n)
+			return err == nil && s.VIPs[0].Desired == "held" && s.VIPs[0].Observed == "held" &&
+				s.VIPs[0].Unfit == "held by an operator: "+[]string{"new kernel", "spare"}[i]
+		})
+	}
+	_, err := g.Daemon(free).Terminate(5 * time.Second)
+	require.NoError(t, err)
+	settleFor(time.Second)
+	assert.Empty(t, g.Holders(), "the others are held")
+	require.Equal(t, 0, command(t, held[1], "resume"))
+	eventually(t, 5*time.Second, "it takes part again", func() bool { return slices.Equal(g.Holders(), held[1:]) })
+}
+
+func TestUnreadableHoldsAreRefusedAtStart(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	require.NoError(t, os.Mkdir(n.Path("state"), 0o750))
+	path, err := n.WriteFile("state/holds.json", `{"version":`, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, g.Start(n))
+	code, err := g.Daemon(n).Wait(5 * time.Second)
+	require.NoError(t, err)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, g.Daemon(n).Log(), path)
+	assert.Contains(t, g.Daemon(n).Log(), "remove it to let this node take part")
+}
+
+func command(t *testing.T, n *lab.Node, args ...string) int {
+	t.Helper()
+	_, code, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
+	require.NoError(t, err)
+	return code
+}
+
+// Whoever has not the key moves nothing, and is counted.
+func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
+	g := open(t, trial.Config{Product: trial.Keyed{}})
+	for kind, reason := range map[string]string{
+		trial.ForgedRequest: "unsigned", trial.ForgedGrant: "unsigned", trial.ForgedHello: "unsigned",
+		trial.ForeignKey: "key", trial.ReplayedMembers: "replay",
+	} {
+		res := measure(t, g, trial.AttackMembers(kind, time.Second))
+		assert.Zero(t, res.Takeovers, kind)
+		assert.Less(t, res.Outage, 50*time.Millisecond, kind)
+		counted := 0
+		for _, n := range g.Lab.Nodes {
+			s, err := trial.Keepvip{}.Status(n)
+			require.NoError(t, err)
+			if s.VIPs[0].Counters.MembersRejected[reason] > 0 {
+				counted++
+			}
+		}
+		assert.GreaterOrEqual(t, counted, 2, "%s as %s: the kernel itself drops what bears the own address", kind, reason)
+	}
+}
+
+// The attack is real: without a key a stranger can have the address, and let it fall.
+func TestForgedMembersWorkWithoutAKey(t *testing.T) {
+	g := open(t, trial.Config{})
+	res := measure(t, g, trial.AttackMembers(trial.ForgedRequest, time.Second))
+	assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
+}

@@ -1,0 +1,139 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// recipe is the box of docs/operations.md in which word stands, without its fences.
+func recipe(t *testing.T, word string) string {
+	t.Helper()
+	root, err := trial.Root()
+	require.NoError(t, err)
+	doc, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	require.NoError(t, err)
+	for i, part := range strings.Split(string(doc), "```") {
+		if _, text, _ := strings.Cut(part, "\n"); i%2 == 1 && strings.Contains(text, word) {
+			return text
+		}
+	}
+	require.Fail(t, "no such recipe", word)
+	return ""
+}
+
+// installed makes scripts of a node that find the keepvip under test by its name.
+func installed(t *testing.T, n *lab.Node, scripts map[string]string) (run func(args ...string) (int, string)) {
+	t.Helper()
+	binary, err := trial.Binary()
+	require.NoError(t, err)
+	bin := n.Path("bin")
+	require.NoError(t, os.MkdirAll(bin, 0o755))
+	scripts["keepvip"] = "#!/bin/sh\nexec " + binary + " \"$@\"\n"
+	for name, text := range scripts {
+		_, err := n.WriteFile(filepath.Join("bin", name), text, 0o755)
+		require.NoError(t, err)
+	}
+	return func(args ...string) (int, string) {
+		args = append([]string{filepath.Join(bin, args[0])}, args[1:]...)
+		p, err := n.StartCommand(lab.Command{Name: "recipe", Args: args, Env: []string{
+			"PATH=" + bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "KEEPVIP_SOCKET=" + trial.Socket(n),
+		}})
+		require.NoError(t, err)
+		code, err := p.Wait(20 * time.Second)
+		require.NoError(t, err)
+		return code, p.Log()
+	}
+}
+
+func TestRecipeKeepvipAway(t *testing.T) {
+	g := open(t, trial.Config{})
+	holder := settled(t, g)
+	run := installed(t, holder, map[string]string{
+		"keepvip-away": recipe(t, "# keepvip-away COMMAND"),
+		"upgrade":      "#!/bin/sh\nkeepvip status | grep -E 'desired|observed'\nexit 7\n",
+	})
+	code, out := run("keepvip-away", "upgrade")
+	assert.Equal(t, 7, code, out)
+	assert.Regexp(t, `desired +drained`, out)
+	assert.Regexp(t, `observed +ineligible`, out)
+	assert.NotEqual(t, []*lab.Node{holder}, g.Holders())
+	s, err := trial.Keepvip{}.Status(holder)
+	require.NoError(t, err)
+	assert.Equal(t, "standby", s.VIPs[0].Observed)
+
+	// Nobody else can take it: the command must not run.
+	for _, n := range g.Lab.Nodes {
+		if n != holder {
+			require.Equal(t, 0, command(t, n, "hold", "--force"))
+		}
+	}
+	settled(t, g)
+	code, out = run("keepvip-away", "upgrade")
+	assert.Equal(t, 3, code, out)
+	assert.NotContains(t, out, "desired")
+	assert.Equal(t, []*lab.Node{holder}, g.Holders())
+}
+
+func TestRecipeShutdownUnit(t *testing.T) {
+	g := open(t, trial.Config{})
+	holder := settled(t, g)
+	var stop string
+	for line := range strings.Lines(recipe(t, "keepvip-away.service")) {
+		if text, ok := strings.CutPrefix(line, "ExecStop=/usr/local/bin/"); ok {
+			stop = strings.TrimSpace(text)
+		}
+	}
+	require.NotEmpty(t, stop)
+	run := installed(t, holder, map[string]string{})
+	code, out := run(strings.Fields(stop)...)
+	assert.Zero(t, code, out)
+	assert.NotContains(t, g.Holders(), holder)
+}
+
+func TestRecipeReleaseMachine(t *testing.T) {
+	g := open(t, trial.Config{})
+	holder := settled(t, g)
+	run := installed(t, holder, map[string]string{
+		"keepvip-release-machine": recipe(t, "# keepvip-release-machine NAMESPACE"),
+		// The part of kubectl that the recipe needs, of a cluster with one machine.
+		"kubectl": `#!/bin/sh
+case "$*" in
+"-n capi get machine cp-1 -o jsonpath={.status.nodeRef.name}") echo node-1 ;;
+"-n kube-system exec keepvip-node-1 -- "*) shift 5; exec "$@" ;;
+"-n capi annotate machine cp-1 pre-drain.delete.hook.machine.cluster.x-k8s.io/keepvip-") echo released ;;
+*) echo "kubectl $*: not expected" >&2; exit 1 ;;
+esac
+`,
+	})
+	code, out := run("keepvip-release-machine", "capi", "cp-1")
+	assert.Zero(t, code, out)
+	assert.Contains(t, out, "released")
+	assert.NotContains(t, g.Holders(), holder)
+	s, err := trial.Keepvip{}.Status(holder)
+	require.NoError(t, err)
+	assert.Equal(t, "held by an operator: machine cp-1 is being deleted", s.VIPs[0].Unfit)
+}
+
+func TestRecipeJoinHeld(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	require.NoError(t, os.Mkdir(n.Path("state"), 0o750))
+	_, err := n.WriteFile("state/holds.json", recipe(t, "joins held"), 0o600)
+	require.NoError(t, err)
+	require.NoError(t, g.Start(n))
+	settleFor(2 * time.Second)
+	assert.Empty(t, g.Holders())
+	require.Equal(t, 0, command(t, n, "resume"))
+	settled(t, g)
+}

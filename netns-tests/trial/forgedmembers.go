@@ -1,0 +1,126 @@
+package trial
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// membersPort is the default of the option port.
+const membersPort = 9646
+
+// What a stranger on the link can send to the members. He knows what the nodes say: nothing of it is secret.
+const (
+	ForgedRequest   = "forged REQUEST"   // of an invented node of high priority
+	ForgedGrant     = "forged GRANT"     // in the holder's name
+	ForgedHello     = "forged HELLO"     // the holder is ill and gives the address away
+	ForeignKey      = "another key"      // that REQUEST, with a code that another key has made
+	ReplayedMembers = "replayed members" // all that was said during a handover
+)
+
+// MembersAttacks are all of them.
+func MembersAttacks() []string {
+	return []string{ForgedRequest, ForgedGrant, ForgedHello, ForeignKey, ReplayedMembers}
+}
+
+// AttackMembers sends such messages, a thousand in a second, over IPv4.
+func AttackMembers(kind string, length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		frames, err := g.membersAmmunition(kind)
+		if err != nil {
+			return nil, err
+		}
+		return g.flood(kind, frames, 1000, length)
+	}
+}
+
+func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
+	if kind == ReplayedMembers {
+		recorded, err := g.overheard(func() error { _, err := Verb("handover")(g); return err })
+		var frames [][]byte
+		for _, f := range recorded {
+			// A frame with a node's MAC would move that node at the switch: another attack.
+			copy(f.Data[6:12], g.Lab.Client.MAC)
+			frames = append(frames, f.Data)
+		}
+		return frames, err
+	}
+	holder, err := g.Settle()
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := g.overheard(func() error { time.Sleep(1500 * time.Millisecond); return nil })
+	if err != nil {
+		return nil, err
+	}
+	known := map[int]members.Message{}
+	for _, f := range recorded {
+		_, content := lab.UDPOf(f.Data)
+		if m, err := unsealed(content); err == nil {
+			known[f.Node] = m
+		}
+	}
+	other := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
+	h, o := known[holder.ID], known[other.ID]
+	if h.Type == 0 || o.Type == 0 {
+		return nil, fmt.Errorf("trial: of %s and %s no HELLO was heard", holder.Label, other.Label)
+	}
+	source, m := g.forgedMessage(kind, holder, other, h, o)
+	sealer := members.NewSealer(nil)
+	if kind == ForeignKey {
+		key, err := members.NewKey(bytes.Repeat([]byte{7}, 32))
+		if err != nil {
+			return nil, err
+		}
+		sealer.SetKey(&key)
+	}
+	var frames [][]byte
+	for range 100 {
+		if m.Deal.Nonce > 0 && m.Type == members.Request {
+			m.Deal.Nonce++
+		}
+		b, err := sealer.Append(nil, m, source, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		frames = append(frames, g.Lab.Client.ForgeUDP(source, membersPort, b))
+	}
+	return frames, nil
+}
+
+// forgedMessage makes the message of an attack, and whose address it bears, from what the holder and another node have said.
+func (g *Group) forgedMessage(kind string, holder, other *lab.Node, h, o members.Message) (netip.Addr, members.Message) {
+	deal := members.Deal{To: holder.Address, Session: h.Session, Tenure: h.Facts.Tenure, Nonce: 1}
+	switch kind {
+	case ForgedGrant:
+		h.Type, h.Facts.State = members.Grant, members.Backup
+		h.Deal = members.Deal{To: other.Address, Session: o.Session, Tenure: h.Facts.Tenure, Nonce: 1}
+		return holder.Address, h
+	case ForgedHello:
+		h.Type, h.Facts.Fit, h.Facts.Priority = members.Hello, false, 1
+		return holder.Address, h
+	}
+	o.Type, o.Session, o.Deal = members.Request, 7, deal
+	o.Facts.Node, o.Facts.Priority, o.Facts.State, o.Facts.Fit = "stranger", 254, members.Backup, true
+	return g.Lab.Client.Address, o
+}
+
+// unsealed reads a message without asking who has made it.
+func unsealed(b []byte) (members.Message, error) {
+	m, _, err := members.Parse(b)
+	return m, err
+}
+
+// overheard is what the members say meanwhile.
+func (g *Group) overheard(meanwhile func() error) ([]lab.RecordedFrame, error) {
+	recording, err := g.Lab.RecordUDP(membersPort)
+	if err != nil {
+		return nil, err
+	}
+	err = meanwhile()
+	return recording.Stop(), err
+}

@@ -1,0 +1,44 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Verb runs a keepvip command on the holder, which passes the address on, and
+// afterwards `keepvip resume`.
+func Verb(args ...string) Fault {
+	return func(g *Group) (*Result, error) {
+		var k Keepvip
+		switch p := g.Product.(type) {
+		case Keepvip:
+			k = p
+		case Keyed:
+		default:
+			return nil, fmt.Errorf("trial: %s has no command to hand over", p.Name())
+		}
+		run := func(n *lab.Node, args ...string) error {
+			p, code, err := k.Command(n, append(args, "--socket", Socket(n))...)
+			if err == nil && code != 0 {
+				err = fmt.Errorf("trial: keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())
+			}
+			return err
+		}
+		return g.run("keepvip "+args[0], g.everywhere(), func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			at := m.Mark("keepvip %v on %s", args, holder.Label)
+			if err := run(holder, args...); err != nil {
+				return 0, err
+			}
+			m.Mark("returned")
+			time.Sleep(g.span())
+			return at, run(holder, "resume")
+		})
+	}
+}
+
+// everywhere measures also from behind the router, if there is one.
+func (g *Group) everywhere() lab.MeasureConfig {
+	return lab.MeasureConfig{OffLink: g.Lab.OffLink != nil}
+}

@@ -1,0 +1,69 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// shutdownDelay is --shutdown-delay-duration of the apiservers that Rolling restarts.
+const shutdownDelay = 5 * time.Second
+
+// RollingDaemons restarts the daemons of all nodes, one after the other, while a client makes requests.
+func RollingDaemons(g *Group) (*Result, error) {
+	return g.rolling("rolling restart of keepvip", func(n *lab.Node) error {
+		code, err := g.Daemon(n).Terminate(10 * time.Second)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, g.Daemon(n).Log())
+		}
+		if err != nil {
+			return err
+		}
+		return g.Start(n)
+	})
+}
+
+// RollingAPIServers does so with the apiservers, which say that they are being stopped for a while before they stop.
+func RollingAPIServers(g *Group) (*Result, error) {
+	return g.rolling("rolling restart of the apiservers", func(n *lab.Node) error {
+		if err := n.API().Set(lab.APIShutdown, ""); err != nil {
+			return err
+		}
+		time.Sleep(shutdownDelay)
+		if err := n.API().Signal(unix.SIGKILL); err != nil {
+			return err
+		}
+		_, err := n.StartAPIServer()
+		return err
+	})
+}
+
+// rolling begins with the holder: then all nodes hold the address once, and the first of them twice at most.
+func (g *Group) rolling(name string, restart func(*lab.Node) error) (*Result, error) {
+	res, err := g.run(name, lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		at := m.Mark("%s begins", name)
+		for i := range g.Lab.Nodes {
+			n := g.Lab.Nodes[(holder.ID-1+i)%len(g.Lab.Nodes)]
+			m.Mark("%s", n.Label)
+			if err := restart(n); err != nil {
+				return at, err
+			}
+			if err := g.healthy(); err != nil {
+				return at, err
+			}
+			time.Sleep(g.span())
+		}
+		return at, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range res.Report.HTTPS {
+		res.Failed, res.Resets = res.Failed+s.Lost-s.Resets, res.Resets+s.Resets
+		res.addNote("%d requests, %d refused or timed out, %d reset", s.Sent, s.Lost-s.Resets, s.Resets)
+	}
+	return res, nil
+}
