@@ -46,7 +46,8 @@ func TestAskerAsksARealNeighbour(t *testing.T) {
 	require.NoError(t, err)
 	n := &l.nodes[0]
 	l.heard(l.open(n), netip.MustParseAddr("10.9.0.100"), n.ifi.HardwareAddr)
-	for _, tt := range []struct{ from, to string }{{"10.9.0.11", "10.9.0.1"}, {"fd09::11", "fd09::1"}} {
+	// IPv6 first: its addresses do not survive that the link goes down.
+	for _, tt := range []struct{ from, to string }{{"fd09::11", "fd09::1"}, {"10.9.0.11", "10.9.0.1"}} {
 		from := netip.MustParseAddr(tt.from)
 		a := l.asker(n, from, netip.MustParseAddr(tt.to))
 		for range 3 { // by all, then by itself
