@@ -18,7 +18,7 @@ TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl a
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
-.PHONY: help build deps test test-unit test-netns test-noise lint fmt fuzz bench bench-starts failure-modes demo golden soak clean root
+.PHONY: help build deps test test-unit test-netns test-noise test-cloud-init lint fmt fuzz bench bench-starts failure-modes demo golden soak clean root
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -32,7 +32,7 @@ root:
 deps: ## install the Debian packages that the tests need (root)
 	@.ci/deps $(TEST_TOOLS)
 
-test: root deps lint test-unit test-netns ## all tests and the lint (root)
+test: root deps lint test-unit test-cloud-init test-netns ## all tests and the lint (root)
 
 test-unit: ## unit tests with the race detector
 	$(GO) test -race $(TESTFLAGS) ./...
@@ -44,6 +44,9 @@ test-netns: root build ## the built binary in network namespaces (root)
 
 test-noise: ## the simulations of noisy checks with 1,000 seeds each
 	$(GO) test -count=1 -v -timeout 30m -run 'Noise|Illness|SlowProbes' ./election -args -noise-seeds 1000
+
+test-cloud-init: build ## the printed user data against cloud-init's schema (root the first time)
+	.ci/cloud-init bin/keepvip
 
 lint: ## gofumpt, vet, staticcheck
 	@unformatted="$$($(GO) run $(GOFUMPT) -l .)" || exit 1; \

@@ -28,7 +28,7 @@ type loop struct {
 	changed chan struct{}   // capacity 1: the host has changed
 	adjusts chan Instance   // a new configuration that needs no new election
 	asks    chan chan error // announce now, please
-	wishes  chan wish       // an operator wants something else of this node
+	wishes  chan told       // an operator wants something else of this node
 	stopped chan struct{}   // closed when run has returned
 
 	shared   bool     // the addresses were bound here, or another holder was heard, since the start
@@ -84,7 +84,7 @@ func newLoop(in Instance, host Host, log *slog.Logger) *loop {
 		name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		reports: make(chan reported), changed: make(chan struct{}, 1),
 		checkup: newCheckup(), adjusts: make(chan Instance),
-		asks: make(chan chan error), wishes: make(chan wish), stopped: make(chan struct{}),
+		asks: make(chan chan error), wishes: make(chan told), stopped: make(chan struct{}),
 	}
 	l.view = view{in: in, since: time.Now(), reason: "starting"}
 	l.beat.Store(time.Now().UnixNano())
@@ -134,8 +134,8 @@ func (l *loop) wait(ctx context.Context, why error) {
 			l.judge(r)
 		case ask := <-l.asks:
 			ask <- errNotHeld
-		case w := <-l.wishes:
-			l.heed(w)
+		case t := <-l.wishes:
+			l.heed(t)
 		case <-l.beats.C:
 			l.alive()
 		}
@@ -191,8 +191,8 @@ func (l *loop) term(ctx context.Context) error {
 			l.adjust(in)
 		case ask := <-l.asks:
 			ask <- l.announceNow()
-		case w := <-l.wishes:
-			l.heed(w)
+		case t := <-l.wishes:
+			l.heed(t)
 		case <-l.beats.C:
 			l.alive()
 			l.correct() // what failed before is tried again

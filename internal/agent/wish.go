@@ -53,16 +53,26 @@ func (w wish) fitness(f election.Fitness) election.Fitness {
 	return f
 }
 
-// want tells the loop; it does not wait for what comes of it.
+// told is a wish on its way to the loop.
+type told struct {
+	wish
+	heeded chan struct{}
+}
+
+// want returns when the elector has been told; it does not wait for what comes of it.
 func (l *loop) want(w wish) {
+	t := told{w, make(chan struct{})}
 	select {
-	case l.wishes <- w:
+	case l.wishes <- t:
+		<-t.heeded
 	case <-l.stopped:
 	}
 }
 
 // heed takes over an operator's wish.
-func (l *loop) heed(w wish) {
+func (l *loop) heed(t told) {
+	defer close(t.heeded)
+	w := t.wish
 	if w == l.wish {
 		return
 	}

@@ -43,9 +43,9 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		recorded, err := g.overheard(func() error { _, err := Verb("handover")(g); return err })
 		var frames [][]byte
 		for _, f := range recorded {
-			// A frame with a node's MAC would move that node at the switch: another attack.
-			copy(f.Data[6:12], g.Lab.Client.MAC)
-			frames = append(frames, f.Data)
+			// Made anew: a node's MAC would move that node at the switch, and what veth carries has no checksum yet.
+			source, content := lab.UDPOf(f.Data)
+			frames = append(frames, g.Lab.Client.ForgeUDP(source, membersPort, content))
 		}
 		return frames, err
 	}
