@@ -117,7 +117,7 @@ func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", s.path); err != nil {
 		return 0, err
 	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	response, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, 1<<17)), nil)
 	if err != nil {
 		return 0, err
 	}
