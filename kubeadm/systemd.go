@@ -20,7 +20,9 @@ type SystemdConfig struct {
 	Realtime   bool     // adds the capability SYS_NICE
 }
 
-// Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. With an error nothing is rendered.
+// Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. It counts as started when
+// the election has begun, it is started anew when a loop of keepvip is stuck, and its reload fails with a configuration that
+// has an error. With an error nothing is rendered.
 func Systemd(cfg SystemdConfig) ([]byte, error) {
 	args := cfg.Args
 	if cfg.ConfigFile != "" {
@@ -49,7 +51,7 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 		words = append(words, word)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, unitHead, strings.Join(words, " "))
+	fmt.Fprintf(&b, unitHead, strings.Join(words, " "), cfg.Binary, cfg.Socket)
 	b.WriteString(ownDirectory("Runtime", "/run/", path.Dir(cfg.Socket)))
 	b.WriteString(ownDirectory("State", "/var/lib/", cfg.StateDir))
 	capabilities := "CAP_NET_ADMIN CAP_NET_RAW"
@@ -89,9 +91,11 @@ After=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
-Type=exec
+Type=notify
+NotifyAccess=main
+WatchdogSec=10s
 ExecStart=%s
-ExecReload=/bin/kill -HUP $MAINPID
+ExecReload=%s reload --socket=%s
 Restart=always
 RestartSec=200ms
 TimeoutStopSec=10s

@@ -20,7 +20,7 @@ func newRoot() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(
-		newRun(), newStatus(), newCheck(), newManifest(), newConfig(), newKey(), newAnnounce(), newHandover(), newDrain(), newHold(), newResume(), newReload(), newCleanup(), newVersion(),
+		newRun(), newStatus(), newCheck(), newManifest(), newConfig(), newKey(), newAnnounce(), newHandover(), newDrain(), newHold(), newResume(), newReload(), newCleanup(), newCommands(), newVersion(),
 	)
 	return root
 }
