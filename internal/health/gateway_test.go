@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,11 +16,11 @@ import (
 
 // neighbour is a Neighbour that answers while present, and counts.
 type neighbour struct {
-	present bool
-	err     error
-	asked   int
-	closed  int
-	silent  time.Time
+	away   atomic.Bool
+	err    error
+	asked  int
+	closed int
+	silent time.Time
 }
 
 func (n *neighbour) Ask(ctx context.Context) (string, error) {
@@ -27,7 +28,7 @@ func (n *neighbour) Ask(ctx context.Context) (string, error) {
 	switch {
 	case n.err != nil:
 		return "", n.err
-	case n.present:
+	case !n.away.Load():
 		return "10.0.0.1 is at 02:00:00:00:00:01 on eth0", nil
 	}
 	if n.silent.IsZero() {
@@ -39,20 +40,26 @@ func (n *neighbour) Ask(ctx context.Context) (string, error) {
 
 func (n *neighbour) Close() error { n.closed++; return nil }
 
+func absent() *neighbour {
+	n := &neighbour{}
+	n.away.Store(true)
+	return n
+}
+
 func TestGatewayOnce(t *testing.T) {
 	tests := []struct {
 		name string
-		give neighbour
+		give *neighbour
 		want Result
 	}{
-		{"answers", neighbour{present: true}, Result{Outcome: Pass, Reason: "10.0.0.1 is at 02:00:00:00:00:01 on eth0"}},
-		{"is silent", neighbour{}, Result{Outcome: Fail, Reason: "10.0.0.1 on eth0: no answer within 600ms"}},
-		{"cannot be asked", neighbour{err: errors.New("eth0 has no default route")}, Result{Outcome: Fail, Reason: "eth0 has no default route", Hint: "the check cannot run"}},
+		{"answers", &neighbour{}, Result{Outcome: Pass, Reason: "10.0.0.1 is at 02:00:00:00:00:01 on eth0"}},
+		{"is silent", absent(), Result{Outcome: Fail, Reason: "10.0.0.1 on eth0: no answer within 600ms"}},
+		{"cannot be asked", &neighbour{err: errors.New("eth0 has no default route")}, Result{Outcome: Fail, Reason: "eth0 has no default route", Hint: "the check cannot run"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, err := NewChecker(Gateway(&tt.give, Config{}), Config{}, slog.New(slog.DiscardHandler))
+				c, err := NewChecker(Gateway(tt.give, Config{}), Config{}, slog.New(slog.DiscardHandler))
 				require.NoError(t, err)
 				assert.Equal(t, tt.want, c.Once(t.Context()))
 				assert.Equal(t, 1, tt.give.closed, "nothing is left open")
@@ -63,7 +70,7 @@ func TestGatewayOnce(t *testing.T) {
 
 func TestGatewayIsCountedAndComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &neighbour{present: true}
+		n := &neighbour{}
 		c, err := NewChecker(Gateway(n, Config{}), Config{}, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -75,9 +82,9 @@ func TestGatewayIsCountedAndComesBack(t *testing.T) {
 			c.Run(ctx, func(v Verdict) { states, at = append(states, v.State), append(at, time.Now()) })
 		}()
 		time.Sleep(5 * time.Second)
-		n.present = false
+		n.away.Store(true)
 		time.Sleep(5 * time.Second)
-		n.present = true
+		n.away.Store(false)
 		time.Sleep(5 * time.Second)
 		cancel()
 		<-done
