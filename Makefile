@@ -13,12 +13,14 @@ GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 
 # Programs the namespace tests need, and the Debian packages they come from.
 LAB_TOOLS   := ip:iproute2 nft:nftables
+PACKAGE_TOOLS := dpkg-deb:dpkg rpm:rpm systemctl:systemd mandoc:mandoc zsh:zsh fish:fish ctr:containerd ip:iproute2
 TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc tshark:tshark vtysh:frr
 
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
-.PHONY: help build deps test test-unit test-netns lint fmt fuzz bench bench-starts demo golden soak clean root
+.PHONY: image packages release release-twice release-version test-packages
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz bench bench-starts demo golden soak clean root
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -32,7 +34,7 @@ root:
 deps: ## install the Debian packages that the tests need (root)
 	@.ci/deps $(TEST_TOOLS)
 
-test: root deps lint test-unit test-netns ## all tests and the lint (root)
+test: root deps lint test-unit test-cloud-init test-netns ## all tests and the lint (root)
 
 test-unit: ## unit tests with the race detector
 	$(GO) test -race $(TESTFLAGS) ./...
@@ -41,6 +43,9 @@ test-unit: ## unit tests with the race detector
 # timers of seconds run beside each other.
 test-netns: root build ## the built binary in network namespaces (root)
 	.ci/netns $(TESTFLAGS)
+
+test-cloud-init: build ## the printed user data against cloud-init's schema (root the first time)
+	.ci/cloud-init bin/keepvip
 
 lint: ## gofumpt, vet, staticcheck
 	@unformatted="$$($(GO) run $(GOFUMPT) -l .)" || exit 1; \
@@ -75,6 +80,36 @@ demo: root build ## three nodes, one address: what a client loses when things br
 	@.ci/deps $(LAB_TOOLS)
 	@$(GO) build -o bin/lab-demo ./netns-tests/cmd/demo
 	@bin/lab-demo
+
+# One time for everything that is made: that of the commit, unless it is given.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+REVISION          ?= $(shell git rev-parse HEAD 2>/dev/null)
+PLATFORMS         ?= all
+DIST              ?= $(CURDIR)/dist
+# A release says which version it is; what is made in between is called 0.0.0 and the commit.
+PACKAGE_VERSION   := $(if $(filter command line environment,$(origin VERSION)),$(VERSION),0.0.0-dev.g$(shell git rev-parse --short HEAD 2>/dev/null || echo 0))
+MAKE_RELEASE       = cd packaging && $(GO) run ./cmd/release -version '$(PACKAGE_VERSION)' -epoch '$(SOURCE_DATE_EPOCH)' \
+	-revision '$(REVISION)' -platforms '$(PLATFORMS)'
+
+image: ## the container image in dist (PLATFORMS=host: for this machine only)
+	$(MAKE_RELEASE) -only image -out '$(DIST)'
+
+packages: ## deb and rpm packages in dist
+	$(MAKE_RELEASE) -only packages -out '$(DIST)'
+
+release-version:
+	@[ -n "$(filter command line environment,$(origin VERSION))" ] || { echo "which version? make release VERSION=1.2.3" >&2; exit 1; }
+
+release: release-version ## everything of a version, with checksums, in dist (VERSION=1.2.3)
+	$(MAKE_RELEASE) -out '$(DIST)'
+
+release-twice: release-version ## make a release twice, in two places, and compare
+	.ci/release-twice '$(VERSION)' '$(PLATFORMS)'
+
+test-packages: root ## install, upgrade, remove and purge the packages under systemd (root)
+	@.ci/deps $(PACKAGE_TOOLS)
+	cd packaging && $(GO) vet -tags packages ./... && $(GO) run $(STATICCHECK) -tags packages ./...
+	cd packaging && $(GO) test -count=1 -tags packages -timeout 15m $(TESTFLAGS) ./...
 
 golden: ## write the golden files anew; review their diff as code
 	KEEPVIP_UPDATE_GOLDEN=1 $(GO) test ./...

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 )
 
-// File is one file that cloud-init writes, owned by root.
+// File is one file that is written onto a node, owned by root.
 type File struct {
 	Path    string // absolute
 	Content []byte
@@ -23,44 +24,85 @@ type CloudInitConfig struct {
 	Commands [][]string // run once, after the files are written: {"systemctl", "enable", "--now", "keepvip"}
 }
 
+// The keys of user data that this package writes.
+const (
+	cloudHeader   = "#cloud-config"
+	cloudFilesKey = "write_files"
+	cloudRunKey   = "runcmd"
+)
+
 type cloudConfig struct {
-	RunCmd     [][]string      `json:"runcmd,omitempty"`
-	WriteFiles []cloudInitFile `json:"write_files"`
+	WriteFiles []cloudInitFile `yaml:"write_files"`
+	RunCmd     []command       `yaml:"runcmd,omitempty"`
 }
 
 type cloudInitFile struct {
-	Content     string `json:"content"`
-	Encoding    string `json:"encoding,omitempty"`
-	Owner       string `json:"owner"`
-	Path        string `json:"path"`
-	Permissions string `json:"permissions"`
+	Path        string `yaml:"path"`
+	Owner       string `yaml:"owner"`
+	Permissions string `yaml:"permissions"`
+	Encoding    string `yaml:"encoding,omitempty"`
+	Content     string `yaml:"content"`
+}
+
+// command is an argument vector, written in one line.
+type command []string
+
+// MarshalYAML implements yaml.Marshaler.
+func (c command) MarshalYAML() (any, error) {
+	n := &yaml.Node{}
+	if err := n.Encode([]string(c)); err != nil {
+		return nil, err
+	}
+	n.Style = yaml.FlowStyle
+	return n, nil
 }
 
 // CloudInit renders #cloud-config user data. With an error nothing is rendered.
 func CloudInit(cfg CloudInitConfig) ([]byte, error) {
-	if len(cfg.Files) == 0 {
-		return nil, errors.New("kubeadm: no files, want at least a manifest")
+	out, err := cfg.render()
+	if err != nil {
+		return nil, err
 	}
-	out := cloudConfig{RunCmd: cfg.Commands}
-	seen := map[string]bool{}
+	lines, err := block(out, 0)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(cloudHeader + "\n" + strings.Join(lines, "")), nil
+}
+
+func (cfg CloudInitConfig) render() (cloudConfig, error) {
+	var out cloudConfig
+	if err := checkFiles(cfg.Files); err != nil {
+		return out, err
+	}
 	for _, f := range cfg.Files {
+		out.WriteFiles = append(out.WriteFiles, cloudInitEntry(f))
+	}
+	for _, c := range cfg.Commands {
+		out.RunCmd = append(out.RunCmd, command(c))
+	}
+	return out, nil
+}
+
+// checkFiles refuses files that no node could have.
+func checkFiles(files []File) error {
+	if len(files) == 0 {
+		return errors.New("kubeadm: no files, want at least a manifest")
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
 		if err := checkPath("file", f.Path); err != nil {
-			return nil, err
+			return err
 		}
 		if seen[f.Path] {
-			return nil, fmt.Errorf("kubeadm: file %s twice, want it once", f.Path)
+			return fmt.Errorf("kubeadm: file %s twice, want it once", f.Path)
 		}
 		seen[f.Path] = true
 		if f.Mode.Perm() == 0 || f.Mode.Perm() != f.Mode {
-			return nil, fmt.Errorf("kubeadm: file %s with mode %v, want permission bits such as 0600", f.Path, f.Mode)
+			return fmt.Errorf("kubeadm: file %s with mode %v, want permission bits such as 0600", f.Path, f.Mode)
 		}
-		out.WriteFiles = append(out.WriteFiles, cloudInitEntry(f))
 	}
-	text, err := yaml.Marshal(out)
-	if err != nil {
-		return nil, fmt.Errorf("kubeadm: render user data: %w", err)
-	}
-	return append([]byte("#cloud-config\n"), text...), nil
+	return nil
 }
 
 func cloudInitEntry(f File) cloudInitFile {

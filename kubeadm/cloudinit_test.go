@@ -1,36 +1,52 @@
 package kubeadm
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 )
 
-func TestCloudInitGolden(t *testing.T) {
+// withPod is user data with a manifest and a key.
+func withPod(t *testing.T) CloudInitConfig {
+	t.Helper()
 	manifest, err := Pod(inline())
 	require.NoError(t, err)
-	got, err := CloudInit(CloudInitConfig{Files: []File{
+	return CloudInitConfig{Files: []File{
 		{Path: ManifestPath, Content: manifest, Mode: 0o600},
 		{Path: "/etc/keepvip/key", Content: []byte(strings.Repeat("0f", 32) + "\n"), Mode: 0o600},
-	}})
+	}}
+}
+
+func withUnit(t *testing.T) CloudInitConfig {
+	t.Helper()
+	service, err := Systemd(unit())
+	require.NoError(t, err)
+	return CloudInitConfig{
+		Files:    []File{{Path: UnitPath, Content: service, Mode: 0o644}},
+		Commands: [][]string{{"systemctl", "daemon-reload"}, {"systemctl", "enable", "--now", "keepvip"}},
+	}
+}
+
+func TestCloudInitGolden(t *testing.T) {
+	cfg := withPod(t)
+	got, err := CloudInit(cfg)
 	require.NoError(t, err)
 	golden(t, "cloud-init-pod.yaml", got)
 
 	var back cloudConfig
-	require.NoError(t, yaml.UnmarshalStrict(got, &back))
-	assert.Equal(t, string(manifest), back.WriteFiles[0].Content, "the manifest arrives as it is")
+	require.NoError(t, yaml.Unmarshal(got, &back))
+	assert.Equal(t, string(cfg.Files[0].Content), back.WriteFiles[0].Content, "the manifest arrives as it is")
+	assert.Equal(t, "0600", back.WriteFiles[1].Permissions)
 }
 
 func TestCloudInitSystemdGolden(t *testing.T) {
-	service, err := Systemd(unit())
-	require.NoError(t, err)
-	got, err := CloudInit(CloudInitConfig{
-		Files:    []File{{Path: UnitPath, Content: service, Mode: 0o644}},
-		Commands: [][]string{{"systemctl", "enable", "--now", "keepvip"}},
-	})
+	got, err := CloudInit(withUnit(t))
 	require.NoError(t, err)
 	golden(t, "cloud-init-systemd.yaml", got)
 }
@@ -38,7 +54,7 @@ func TestCloudInitSystemdGolden(t *testing.T) {
 func TestCloudInitBinaryContent(t *testing.T) {
 	got, err := CloudInit(CloudInitConfig{Files: []File{{Path: "/a", Content: []byte{0xff, 0x00}, Mode: 0o400}}})
 	require.NoError(t, err)
-	assert.Equal(t, "#cloud-config\nwrite_files:\n- content: /wA=\n  encoding: b64\n  owner: root:root\n  path: /a\n  permissions: \"0400\"\n", string(got))
+	assert.Equal(t, "#cloud-config\nwrite_files:\n  - path: /a\n    owner: root:root\n    permissions: \"0400\"\n    encoding: b64\n    content: /wA=\n", string(got))
 }
 
 func TestCloudInitRefuses(t *testing.T) {
@@ -54,7 +70,95 @@ func TestCloudInitRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			out, err := CloudInit(CloudInitConfig{Files: tt.give})
+			for _, render := range []func() ([]byte, error){
+				func() ([]byte, error) { return CloudInit(CloudInitConfig{Files: tt.give}) },
+				func() ([]byte, error) {
+					return MergeCloudInit("u", []byte("#cloud-config\n"), CloudInitConfig{Files: tt.give})
+				},
+			} {
+				out, err := render()
+				assert.EqualError(t, err, tt.want)
+				assert.Nil(t, out)
+			}
+		})
+	}
+}
+
+func TestMergeCloudInitGolden(t *testing.T) {
+	old, err := os.ReadFile(filepath.Join("testdata", "user-data.yaml"))
+	require.NoError(t, err)
+	for name, cfg := range map[string]CloudInitConfig{"user-data-pod.yaml": withPod(t), "user-data-systemd.yaml": withUnit(t)} {
+		t.Run(name, func(t *testing.T) {
+			got, err := MergeCloudInit("user-data.yaml", old, cfg)
+			require.NoError(t, err)
+			golden(t, name, got)
+
+			again, err := MergeCloudInit("user-data.yaml", got, cfg)
+			require.NoError(t, err)
+			assert.Equal(t, string(got), string(again), "merging twice changes nothing more")
+
+			// Every line of the old one is in the new one, in the same order, but for those of the file that is replaced.
+			rest := strings.Split(string(got), "\n")
+			for line := range strings.Lines(string(old)) {
+				line = strings.TrimSuffix(line, "\n")
+				if strings.Contains(line, ManifestPath) || strings.Contains(line, "an older one") {
+					continue
+				}
+				i := slices.Index(rest, line)
+				require.GreaterOrEqual(t, i, 0, "line lost: %q", line)
+				rest = rest[i+1:]
+			}
+		})
+	}
+}
+
+func TestMergeCloudInit(t *testing.T) {
+	cfg := CloudInitConfig{Files: []File{{Path: "/a", Content: []byte("x\n"), Mode: 0o600}}, Commands: [][]string{{"one"}, {"two", "2"}}}
+	const file = "  - path: /a\n    owner: root:root\n    permissions: \"0600\"\n    content: |\n      x\n"
+	tests := []struct{ name, give, want string }{
+		{"only the header", "#cloud-config\n", "#cloud-config\nwrite_files:\n" + file + "runcmd:\n  - [one]\n  - [two, \"2\"]\n"},
+		{"a template", "## template: jinja\n#cloud-config\nhostname: '{{ v1.region }}'\n", "## template: jinja\n#cloud-config\nhostname: '{{ v1.region }}'\nwrite_files:\n" + file + "runcmd:\n  - [one]\n  - [two, \"2\"]\n"},
+		{"one command is there", "#cloud-config\nruncmd:\n- [two, '2']\n- x\n", "#cloud-config\nruncmd:\n- [one]\n- [two, '2']\n- x\nwrite_files:\n" + file},
+		{"commands in the wrong order", "#cloud-config\nruncmd:\n- x\n- [two, '2']\n- [one]\n", "#cloud-config\nruncmd:\n- [one]\n- [two, \"2\"]\n- x\nwrite_files:\n" + file},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := MergeCloudInit("u", []byte(tt.give), cfg)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, string(got))
+		})
+	}
+}
+
+// One form takes the place of the other: two keepvips on a node would be each other's rivals.
+func TestMergeCloudInitChangesTheForm(t *testing.T) {
+	const old = "#cloud-config\nruncmd:\n- kubeadm init\n"
+	pod, err := MergeCloudInit("u", []byte(old), withPod(t))
+	require.NoError(t, err)
+	unit, err := MergeCloudInit("u", pod, withUnit(t))
+	require.NoError(t, err)
+	assert.NotContains(t, string(unit), ManifestPath)
+	assert.Contains(t, string(unit), "[systemctl, enable, --now, keepvip]")
+	back, err := MergeCloudInit("u", unit, withPod(t))
+	require.NoError(t, err)
+	assert.NotContains(t, string(back), UnitPath)
+	assert.NotContains(t, string(back), "[systemctl, enable")
+	assert.Contains(t, string(back), ManifestPath)
+}
+
+func TestMergeCloudInitRefuses(t *testing.T) {
+	cfg := CloudInitConfig{Files: []File{{Path: "/a", Content: []byte("x\n"), Mode: 0o600}}}
+	tests := []struct{ name, give, want string }{
+		{"empty", "", "kubeadm: u:1: no #cloud-config user data, want that line first (a script or MIME parts cannot be merged into)"},
+		{"script", "#!/bin/sh\n", "kubeadm: u:1: no #cloud-config user data, want that line first (a script or MIME parts cannot be merged into)"},
+		{"no mapping", "#cloud-config\n- a\n", "kubeadm: u:2: the document is a list, want a mapping with one line for each key"},
+		{"two documents", "#cloud-config\na: 1\n---\nb: 1\n", "kubeadm: u: 2 YAML documents, want one"},
+		{"no list", "#cloud-config\nwrite_files: {}\n", "kubeadm: u:2: write_files is a mapping in braces, want a list"},
+		{"not YAML", "#cloud-config\na: [\n", "kubeadm: u: not valid YAML: line 2: did not find expected node content"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := MergeCloudInit("u", []byte(tt.give), cfg)
 			assert.EqualError(t, err, tt.want)
 			assert.Nil(t, out)
 		})

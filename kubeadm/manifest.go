@@ -1,6 +1,6 @@
 package kubeadm
 
-// The part of the Kubernetes API that the static pod uses. Fields stand here only when they are written.
+// The part of the Kubernetes API that the manifests use. Fields stand here only when they are written.
 
 type pod struct {
 	APIVersion string   `json:"apiVersion"`
@@ -9,23 +9,77 @@ type pod struct {
 	Spec       podSpec  `json:"spec"`
 }
 
+type daemonSet struct {
+	APIVersion string        `json:"apiVersion"`
+	Kind       string        `json:"kind"`
+	Metadata   metadata      `json:"metadata"`
+	Spec       daemonSetSpec `json:"spec"`
+}
+
+type daemonSetSpec struct {
+	Selector       labelSelector  `json:"selector"`
+	Template       podTemplate    `json:"template"`
+	UpdateStrategy updateStrategy `json:"updateStrategy"`
+}
+
+type labelSelector struct {
+	MatchLabels map[string]string `json:"matchLabels"`
+}
+
+type podTemplate struct {
+	Metadata metadata `json:"metadata"`
+	Spec     podSpec  `json:"spec"`
+}
+
+type updateStrategy struct {
+	RollingUpdate rollingUpdate `json:"rollingUpdate"`
+	Type          string        `json:"type"`
+}
+
+type rollingUpdate struct {
+	MaxUnavailable int `json:"maxUnavailable"`
+}
+
 type metadata struct {
-	Name      string            `json:"name"`
-	Namespace string            `json:"namespace"`
+	Name      string            `json:"name,omitempty"`
+	Namespace string            `json:"namespace,omitempty"`
 	Labels    map[string]string `json:"labels"`
 }
 
 type podSpec struct {
+	Affinity                      *affinity    `json:"affinity,omitempty"`
 	AutomountServiceAccountToken  bool         `json:"automountServiceAccountToken"`
 	Containers                    []container  `json:"containers"`
 	DNSPolicy                     string       `json:"dnsPolicy"`
 	EnableServiceLinks            bool         `json:"enableServiceLinks"`
 	HostNetwork                   bool         `json:"hostNetwork"`
-	Priority                      int32        `json:"priority"`
+	HostPID                       bool         `json:"hostPID,omitempty"`
+	Priority                      int32        `json:"priority,omitempty"`
 	PriorityClassName             string       `json:"priorityClassName"`
 	TerminationGracePeriodSeconds int64        `json:"terminationGracePeriodSeconds"`
 	Tolerations                   []toleration `json:"tolerations"`
 	Volumes                       []volume     `json:"volumes"`
+}
+
+type affinity struct {
+	NodeAffinity nodeAffinity `json:"nodeAffinity"`
+}
+
+type nodeAffinity struct {
+	Required nodeSelector `json:"requiredDuringSchedulingIgnoredDuringExecution"`
+}
+
+type nodeSelector struct {
+	Terms []nodeSelectorTerm `json:"nodeSelectorTerms"`
+}
+
+type nodeSelectorTerm struct {
+	MatchExpressions []nodeRequirement `json:"matchExpressions"`
+}
+
+type nodeRequirement struct {
+	Key      string `json:"key"`
+	Operator string `json:"operator"`
 }
 
 type container struct {

@@ -29,7 +29,31 @@ func (cfg PodConfig) mounts() (mounts, error) {
 			return mounts{}, err
 		}
 	}
-	return m, nil
+	return m, m.watched(cfg.Watched)
+}
+
+// watched mounts the directories of files that need not be there.
+func (m *mounts) watched(files []string) error {
+	for _, f := range files {
+		if err := checkPath("watched file", f); err != nil {
+			return err
+		}
+		if err := ownDir("watched file", f, path.Dir(f)); err != nil {
+			return err
+		}
+		if !m.covers(f) {
+			m.add("watched", path.Dir(f), "DirectoryOrCreate", true)
+		}
+	}
+	return nil
+}
+
+// ownDir refuses a directory that others use as well.
+func ownDir(what, file, dir string) error {
+	if strings.Count(dir, "/") < 2 {
+		return fmt.Errorf("kubeadm: %s %s, want a directory of its own such as /run/keepvip: the pod would see all of %s", what, file, dir)
+	}
+	return nil
 }
 
 // namedFile is a file with the name of its volume.
@@ -57,8 +81,8 @@ func (m *mounts) directories(cfg PodConfig) error {
 		if err := checkPath(d.what, d.path); err != nil {
 			return err
 		}
-		if strings.Count(d.dir, "/") < 2 {
-			return fmt.Errorf("kubeadm: %s %s, want a directory of its own such as /run/keepvip: the pod would see all of %s", d.what, d.path, d.dir)
+		if err := ownDir(d.what, d.path, d.dir); err != nil {
+			return err
 		}
 		if !m.covers(d.dir) {
 			m.add(d.name, d.dir, "DirectoryOrCreate", false)

@@ -29,11 +29,13 @@ type PodConfig struct {
 	KeyFile     string
 	SecretFiles []string // further keys, and passwords
 	CAFiles     []string
-	Socket      string // its directory is mounted
+	Watched     []string // files that may come and go: their directories are mounted
+	Socket      string   // its directory is mounted
 	StateDir    string
 
-	Realtime bool   // adds the capability SYS_NICE
-	Metrics  string // host:port for the kubelet's probes; "": none
+	Realtime  bool   // adds the capability SYS_NICE
+	Processes bool   // sees the processes of the node
+	Metrics   string // host:port for the kubelet's probes; "": none
 }
 
 // podHead is a comment, which the kubelet ignores.
@@ -43,16 +45,44 @@ const podHead = `# keepvip as a static pod. The same file fits every control-pla
 
 // Pod renders a static pod. With an error nothing is rendered.
 func Pod(cfg PodConfig) ([]byte, error) {
-	if err := cfg.check(); err != nil {
+	spec, err := cfg.spec()
+	if err != nil {
 		return nil, err
+	}
+	// The class's value, too: no admission plugin sees a static pod before the kubelet decides about eviction.
+	spec.Priority = 2000001000
+	out, err := yaml.Marshal(pod{
+		APIVersion: "v1", Kind: "Pod",
+		Metadata: metadata{Name: "keepvip", Namespace: "kube-system", Labels: labels("component", "keepvip", "tier", "control-plane")},
+		Spec:     spec,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kubeadm: render the pod: %w", err)
+	}
+	return append([]byte(podHead), out...), nil
+}
+
+// labels are the name that every object has, and further ones.
+func labels(more ...string) map[string]string {
+	all := map[string]string{"app.kubernetes.io/name": "keepvip"}
+	for i := 0; i < len(more); i += 2 {
+		all[more[i]] = more[i+1]
+	}
+	return all
+}
+
+// spec is the part that a static pod and a DaemonSet share.
+func (cfg PodConfig) spec() (podSpec, error) {
+	if err := cfg.check(); err != nil {
+		return podSpec{}, err
 	}
 	probes, err := probesAt(cfg.Metrics)
 	if err != nil {
-		return nil, err
+		return podSpec{}, err
 	}
 	m, err := cfg.mounts()
 	if err != nil {
-		return nil, err
+		return podSpec{}, err
 	}
 	c := container{
 		Name: "keepvip", Image: cfg.Image, ImagePullPolicy: "IfNotPresent",
@@ -65,32 +95,17 @@ func Pod(cfg PodConfig) ([]byte, error) {
 		},
 		SecurityContext: confined(cfg.Realtime), VolumeMounts: m.mounts,
 	}
-	out, err := yaml.Marshal(staticPod(c, m.volumes))
-	if err != nil {
-		return nil, fmt.Errorf("kubeadm: render the pod: %w", err)
-	}
-	return append([]byte(podHead), out...), nil
-}
-
-func staticPod(c container, volumes []volume) pod {
-	return pod{
-		APIVersion: "v1", Kind: "Pod",
-		Metadata: metadata{
-			Name: "keepvip", Namespace: "kube-system",
-			Labels: map[string]string{"app.kubernetes.io/name": "keepvip", "component": "keepvip", "tier": "control-plane"},
-		},
-		Spec: podSpec{
-			Containers:  []container{c},
-			DNSPolicy:   "Default",
-			HostNetwork: true,
-			// The class's value, too: no admission plugin sees a static pod before the kubelet decides about eviction.
-			Priority: 2000001000, PriorityClassName: "system-node-critical",
-			TerminationGracePeriodSeconds: 10,
-			Tolerations:                   []toleration{{Operator: "Exists"}},
-			Volumes:                       volumes,
-			// EnableServiceLinks stays false: a Service called keepvip would set KEEPVIP_PORT to something else.
-		},
-	}
+	return podSpec{
+		Containers:                    []container{c},
+		DNSPolicy:                     "Default",
+		HostNetwork:                   true,
+		HostPID:                       cfg.Processes,
+		PriorityClassName:             "system-node-critical",
+		TerminationGracePeriodSeconds: 10,
+		Tolerations:                   []toleration{{Operator: "Exists"}},
+		Volumes:                       m.volumes,
+		// EnableServiceLinks stays false: a Service called keepvip would set KEEPVIP_PORT to something else.
+	}, nil
 }
 
 // confined is root without its powers: file capabilities do not survive no-new-privileges, so root it must be.

@@ -12,16 +12,26 @@ const UnitPath = "/etc/systemd/system/keepvip.service"
 
 // SystemdConfig is what a systemd unit is made of. Paths are absolute and on the node.
 type SystemdConfig struct {
-	Binary   string   // "/usr/bin/keepvip"
-	Args     []string // flags for `keepvip run`
-	Socket   string   // its directory is made and may be written
-	StateDir string   // is made and may be written
-	Realtime bool     // adds the capability SYS_NICE
+	Binary     string   // "/usr/bin/keepvip"
+	Args       []string // flags for `keepvip run`
+	ConfigFile string   // on the node; "": only flags
+	Socket     string   // its directory is made and may be written
+	StateDir   string   // is made and may be written
+	Realtime   bool     // adds the capability SYS_NICE
 }
 
-// Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. With an error nothing is rendered.
+// Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. It counts as started when
+// the election has begun, it is started anew when a loop of keepvip is stuck, and its reload fails with a configuration that
+// has an error. With an error nothing is rendered.
 func Systemd(cfg SystemdConfig) ([]byte, error) {
-	if len(cfg.Args) == 0 {
+	args := cfg.Args
+	if cfg.ConfigFile != "" {
+		if err := checkPath("config file", cfg.ConfigFile); err != nil {
+			return nil, err
+		}
+		args = append([]string{"--config=" + cfg.ConfigFile}, args...)
+	}
+	if len(args) == 0 {
 		return nil, errors.New("kubeadm: no arguments, want those of keepvip run")
 	}
 	for _, p := range []struct{ what, path string }{{"binary", cfg.Binary}, {"socket", cfg.Socket}, {"state directory", cfg.StateDir}} {
@@ -33,7 +43,7 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 		}
 	}
 	words := []string{cfg.Binary, "run"}
-	for _, a := range cfg.Args {
+	for _, a := range args {
 		word, err := unitWord(a)
 		if err != nil {
 			return nil, err
@@ -41,7 +51,7 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 		words = append(words, word)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, unitHead, strings.Join(words, " "))
+	fmt.Fprintf(&b, unitHead, strings.Join(words, " "), cfg.Binary, cfg.Socket)
 	b.WriteString(ownDirectory("Runtime", "/run/", path.Dir(cfg.Socket)))
 	b.WriteString(ownDirectory("State", "/var/lib/", cfg.StateDir))
 	capabilities := "CAP_NET_ADMIN CAP_NET_RAW"
@@ -81,9 +91,11 @@ After=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
-Type=exec
+Type=notify
+NotifyAccess=main
+WatchdogSec=10s
 ExecStart=%s
-ExecReload=/bin/kill -HUP $MAINPID
+ExecReload=%s reload --socket=%s
 Restart=always
 RestartSec=200ms
 TimeoutStopSec=10s

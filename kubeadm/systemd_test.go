@@ -10,7 +10,7 @@ import (
 
 func unit() SystemdConfig {
 	return SystemdConfig{
-		Binary: "/usr/bin/keepvip", Args: []string{"--config=/etc/keepvip/config.yaml"},
+		Binary: "/usr/bin/keepvip", ConfigFile: "/etc/keepvip/config.yaml",
 		Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip",
 	}
 }
@@ -54,8 +54,9 @@ func TestSystemdRefuses(t *testing.T) {
 		edit func(*SystemdConfig)
 		want string
 	}{
-		{"no arguments", func(c *SystemdConfig) { c.Args = nil }, "kubeadm: no arguments, want those of keepvip run"},
+		{"no arguments", func(c *SystemdConfig) { c.ConfigFile = "" }, "kubeadm: no arguments, want those of keepvip run"},
 		{"two lines", func(c *SystemdConfig) { c.Args = []string{"--name=a\nExecStart=/bin/sh"} }, `kubeadm: argument "--name=a\nExecStart=/bin/sh", want one line`},
+		{"relative config", func(c *SystemdConfig) { c.ConfigFile = "keepvip.yaml" }, `kubeadm: config file "keepvip.yaml", want an absolute, clean path on the node`},
 		{"relative binary", func(c *SystemdConfig) { c.Binary = "keepvip" }, `kubeadm: binary "keepvip", want an absolute, clean path on the node`},
 		{"directory with a blank", func(c *SystemdConfig) { c.StateDir = "/var/lib/keep vip" }, `kubeadm: state directory "/var/lib/keep vip", want a path without blanks, quotes, % and $ in a unit`},
 		{"relative socket", func(c *SystemdConfig) { c.Socket = "s" }, `kubeadm: socket "s", want an absolute, clean path on the node`},

@@ -37,6 +37,9 @@ func TestCheckOnceExplainsEveryCheck(t *testing.T) {
 	}))
 	defer s.Close()
 	closed := closedPort(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
 	there := filepath.Join(t.TempDir(), "there")
 	require.NoError(t, os.WriteFile(there, nil, 0o600))
 	vip := func(checks string) string {
@@ -50,6 +53,9 @@ func TestCheckOnceExplainsEveryCheck(t *testing.T) {
 	}{
 		{"the simple form", vip("check: {url: '" + s.URL + "/readyz'}"), 0, "apiserver: healthy: 200\n"},
 		{"the simple form, ill", vip("check: {url: '" + s.URL + "/livez'}"), 1, "apiserver: unhealthy: 500; failed: etcd\n"},
+		{"a port", vip("check: 'tcp://" + l.Addr().String() + "'"), 0, "apiserver: healthy: connected\n"},
+		{"a port, ill", vip("check: 'tcp://" + closed + "'"), 1, "apiserver: unhealthy: connection refused\n"},
+		{"a preset whose CA is somebody else's", vip("check: {url: k0s, ca: " + there + "}"), 1, "apiserver: unhealthy: CA file " + there + ": no certificate in it, want PEM; the check cannot run without it\n"},
 		{"none", vip("check: none"), 0, "apiserver: healthy: no check configured\n"},
 		{
 			"several", vip("checks: [{kind: https, url: '" + s.URL + "/readyz', insecure: true}, {kind: file, path: " + there + "}, {kind: tcp, address: '" + closed + "', weight: -20}]"), 0,

@@ -44,12 +44,25 @@ func checkersOf(v config.VIP, log *slog.Logger) ([]checker, error) {
 }
 
 func simpleChecker(h config.Check, log *slog.Logger) (checker, error) {
-	c, err := health.New(health.Config{
+	h = h.Resolved()
+	cfg := health.Config{
 		URL: h.URL, CAFile: h.CA, ServerName: h.ServerName,
 		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall,
-	}, log)
+	}
+	c, err := simpleHealth(h, cfg, log)
 	h.WhenAllUnhealthy = "" // what the agent makes of the verdict is no part of the check
 	return checker{Checker: c, id: fmt.Sprintf("%+v", h)}, err
+}
+
+func simpleHealth(h config.Check, cfg health.Config, log *slog.Logger) (*health.Checker, error) {
+	if address := h.TCP(); address != "" {
+		p, err := health.TCP(address, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return health.NewChecker(p, cfg, log)
+	}
+	return health.New(cfg, log)
 }
 
 func listedChecker(h config.ListedCheck, log *slog.Logger) (checker, error) {

@@ -92,14 +92,6 @@ func TestManifestPodCarriesWhatWasGiven(t *testing.T) {
 	assert.Equal(t, out, again)
 }
 
-func TestManifestPodInlinesAFile(t *testing.T) {
-	path := write(t, "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [10.0.0.1]\n")
-	_, out, errs := keepvip(t, "manifest", "pod", "--config", path, "--inline", "--image", "example.org/keepvip:v1")
-	assert.Empty(t, errs)
-	assert.Contains(t, out, "KEEPVIP_CONFIG_YAML")
-	assert.NotContains(t, out, path)
-}
-
 func TestConfigShowSaysWhereEachValueComesFrom(t *testing.T) {
 	t.Setenv("KEEPVIP_PRIORITY", "120")
 	_, out, errs := keepvip(t, "config", "show", "--vip", "10.0.0.1")

@@ -1,91 +1,110 @@
 package main
 
 import (
-	"slices"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/kubeadm"
 )
 
 // imageName is where released images are.
 const imageName = "ghcr.io/keepvip/keepvip"
 
 func newManifest() *cobra.Command {
-	cmd := &cobra.Command{Use: "manifest", Short: "Print what a node needs to run keepvip"}
-	cmd.AddCommand(newManifestPod())
-	return cmd
-}
-
-func newManifestPod() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "pod",
-		Short: "Print a static pod manifest",
-		Long: "Prints a static pod manifest, the same for every control-plane node, to be put into\n" +
-			kubeadm.ManifestPath + " before kubeadm init or join. It checks the configuration as\n" +
-			"`run` would, but for the files that it names: those are on the nodes.",
-		Example: "  keepvip manifest pod --vip 10.0.0.100 > keepvip.yaml\n  keepvip manifest pod --config keepvip.yaml --inline > pod.yaml",
-		Args:    cobra.NoArgs,
+		Use:   "manifest",
+		Short: "Print what a node needs to run keepvip",
+		Long: "Prints what a node needs to run keepvip. All of it is made from the same flags, environment and file as `run`, and\n" +
+			"checked as `run` would check it, but for the files that it names: those are on the nodes.",
 	}
-	image := cmd.Flags().String("image", imageName+":"+version, "the image, by tag or digest")
-	inline := cmd.Flags().Bool("inline", false, "carry the configuration file's text in the manifest, instead of mounting the file from the node")
-	flags := bindConfig(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		in := flags.input()
-		in.Elsewhere = true
-		cfg, err := config.Load(in)
-		if err != nil {
-			return err
-		}
-		out, err := kubeadm.Pod(podOf(cfg, *image, *inline))
-		if err != nil {
-			return err
-		}
-		_, err = cmd.OutOrStdout().Write(out)
-		return failed(err)
-	}
+	cmd.AddCommand(newManifestPod(), newManifestDaemonSet(), newManifestSystemd(), newManifestCloudInit(), newManifestControlPlane())
 	return cmd
 }
 
-// podOf is what the manifest needs of the configuration.
-func podOf(cfg *config.Config, image string, inline bool) kubeadm.PodConfig {
-	pod := kubeadm.PodConfig{
-		Image: image, Args: cfg.Args(), KeyFile: cfg.Key.File,
-		Realtime: cfg.Realtime, Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics,
-	}
-	switch {
-	case cfg.Path == "":
-	case inline || cfg.Path == config.EnvInline:
-		pod.ConfigYAML = cfg.File
-	default:
-		pod.ConfigFile = cfg.Path
-	}
-	for _, k := range cfg.Key.Accept {
-		pod.SecretFiles = append(pod.SecretFiles, k.File)
-	}
-	for _, v := range cfg.VIPs {
-		if v.VRRP.PasswordFile != "" {
-			pod.SecretFiles = append(pod.SecretFiles, v.VRRP.PasswordFile)
-		}
-		pod.CAFiles = append(pod.CAFiles, credentialFiles(v)...)
-	}
-	return pod
+// manifestFlags are what every manifest is made from.
+type manifestFlags struct {
+	*configFlags
+	kubeadm string
+	print   bool
 }
 
-// credentialFiles are the files that the checks of v read.
-func credentialFiles(v config.VIP) []string {
-	var all []string
-	add := func(paths ...string) {
-		for _, p := range paths {
-			if p != "" && !slices.Contains(all, p) {
-				all = append(all, p)
-			}
+// bindManifest gives cmd the flags that all manifests have; bind those of its own before.
+func bindManifest(cmd *cobra.Command) *manifestFlags {
+	m := &manifestFlags{}
+	fs := cmd.Flags()
+	fs.StringVar(&m.kubeadm, "kubeadm-config", "", "a kubeadm configuration: the address comes from its controlPlaneEndpoint unless --vip is given, and what does not fit is an error")
+	fs.BoolVar(&m.print, "print-kubeadm", false, "print the kubeadm configuration instead, with controlPlaneEndpoint and certSANs added where they are missing")
+	m.configFlags = bindConfig(cmd)
+	return m
+}
+
+// run loads the configuration and writes what render makes of it, or the kubeadm configuration. Notes go to standard error.
+func (m *manifestFlags) run(cmd *cobra.Command, render func(*config.Config) (out []byte, notes []string, err error)) error {
+	in := m.input()
+	in.Elsewhere = true
+	k, err := m.readKubeadm(&in)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Load(in)
+	if err != nil {
+		return err
+	}
+	if cfg, err = k.probePort(in, cfg); err != nil {
+		return err
+	}
+	if m.print {
+		out, err := k.complete(cfg)
+		return printOut(cmd, out, nil, err)
+	}
+	fits, err := k.fit(cfg)
+	if err != nil {
+		return err
+	}
+	out, notes, err := render(cfg)
+	return printOut(cmd, out, append(fits, notes...), err)
+}
+
+// printOut prints a result, and with an error nothing of it.
+func printOut(cmd *cobra.Command, out []byte, notes []string, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "note: "+n); err != nil {
+			return failed(err)
 		}
 	}
-	add(v.Check.CA)
-	for _, h := range v.Checks {
-		add(h.CA, h.ClientCert, h.ClientKey, h.TokenFile)
+	_, err = cmd.OutOrStdout().Write(out)
+	return failed(err)
+}
+
+// readInput reads a file that a flag names. Not being there is the command line's fault.
+func readInput(flag, path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %s", flag, strings.TrimPrefix(err.Error(), "open "))
 	}
-	return all
+	return text, nil
+}
+
+// addressesOf are the virtual addresses that stand for the apiservers: those of the first entry.
+func addressesOf(cfg *config.Config) []netip.Addr {
+	var out []netip.Addr
+	for _, p := range cfg.VIPs[0].Addresses {
+		out = append(out, p.Addr())
+	}
+	return out
+}
+
+// endpointPort is the apiserver's port: that of the check of the first entry, if it is one on this node.
+func endpointPort(cfg *config.Config) uint16 {
+	if port := localPort(cfg.VIPs[0].Check.Resolved().URL); port != 0 {
+		return port
+	}
+	return 6443
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ func newRoot() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(
-		newRun(), newStatus(), newCheck(), newManifest(), newConfig(), newKey(), newAnnounce(), newHandover(), newDrain(), newHold(), newResume(), newReload(), newCleanup(), newVersion(),
+		newRun(), newStatus(), newCheck(), newManifest(), newConfig(), newKey(), newAnnounce(), newHandover(), newDrain(), newHold(), newResume(), newReload(), newCleanup(), newCommands(), newVersion(),
 	)
 	return root
 }
@@ -47,6 +48,16 @@ func bindConfig(cmd *cobra.Command) *configFlags {
 
 func (f *configFlags) input() config.Input {
 	return config.Input{File: f.file, Flags: f.flags.Given(), Env: os.Environ()}
+}
+
+// setFlag gives an option a value as the command line would.
+func (f *configFlags) setFlag(name, value string) error {
+	for o, v := range f.flags.All() {
+		if o.Flag == name {
+			return v.Set(value)
+		}
+	}
+	return fmt.Errorf("no option --%s", name)
 }
 
 // load reads the configuration from all its sources.

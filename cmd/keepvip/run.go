@@ -176,6 +176,7 @@ func (d *daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
 	d.agent.Apply(agent.Delta{Add: instances})
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
+	wg.Go(func() { d.notify(ctx, outer) })
 	d.log.Info("started", "version", version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
 	d.agent.Run(ctx)
 	d.log.Info("stopped")

@@ -107,7 +107,7 @@ type Announce struct {
 
 // Check is the local health check that gates one VIP.
 type Check struct {
-	URL              string // http or https, or "none": see [Check.None]
+	URL              string // http, https or tcp, a preset's name or "none": see [Check.Resolved], [Check.TCP], [Check.None]
 	CA               string // file; "": the certificate is not verified
 	ServerName       string // "" with a CA: "kubernetes"
 	Interval         time.Duration

@@ -80,7 +80,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"word for a bool", vip("vrrp: {preempt: yes}"), `FILE:5: vips[0].vrrp.preempt: "yes", want true or false`},
 		{"mapping for a list's entry", inFile("vips:\n- addresses: [{a: b}]\n"), "FILE:4: vips[0].addresses: a mapping, want a string (in quotes if need be): address"},
 		{"check of a wrong kind", vip("check: [none]"), "FILE:5: vips[0].check: a list, want a mapping with url, ca, serverName, interval, timeout, rise, fall, whenAllUnhealthy"},
-		{"check that is no URL", vip("check: off"), "FILE:5: vips[0].check.url: off, want an http or https URL such as https://127.0.0.1:6443/readyz, or none"},
+		{"check that is no URL", vip("check: off"), "FILE:5: vips[0].check.url: off, want a URL, kubeadm, k3s, rke2, k0s or none"},
 		// Values.
 		{"VRID 0", flags("vrid", "0"), "--vrid: 0, want a number from 1 to 255"},
 		{"VRID 256", vip("vrrp: {id: 256}"), "FILE:5: vips[0].vrrp.id: 256, want a number from 1 to 255"},
@@ -123,7 +123,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"long value", flags("name", strings.Repeat("x", 200)), "--name: " + strings.Repeat("x", 80) + "..., want lower-case letters, digits and inner dashes, at most 63"},
 		{"value with line breaks", flags("name", "a\nb"), `--name: "a\nb", want lower-case letters, digits and inner dashes, at most 63`},
 		// The check.
-		{"check scheme", flags("check", "tcp://127.0.0.1:6443"), "--check: tcp://127.0.0.1:6443, want an http or https URL such as https://127.0.0.1:6443/readyz, or none"},
+		{"check scheme", flags("check", "udp://127.0.0.1:6443"), "--check: udp://127.0.0.1:6443, want an http or https URL such as https://127.0.0.1:6443/readyz, or none"},
 		{"check password", flags("check", "https://u:p@127.0.0.1/"), "--check: a URL with a user name or password, want one without: it shows in status and logs"},
 		{"check fragment", flags("check", "https://127.0.0.1/#a"), "--check: https://127.0.0.1/#a, want a URL without a #fragment"},
 		{"CA for http", flags("check", "http://127.0.0.1/", "check-ca", "/ca"), "--check-ca: set for http://127.0.0.1/, want an https URL or no CA"},

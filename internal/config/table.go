@@ -126,8 +126,8 @@ func checkOptions() []Option {
 	return []Option{
 		{
 			Key: "vips[].check.url", Flag: "check", Default: "https://127.0.0.1:6443/readyz", Reload: Live, shorthand: true,
-			Help:    "What is probed by GET: 200 is healthy; none for an address that follows no service",
-			binding: one(checkURL(), func(t target) *string { return &t.vip.Check.URL }),
+			Help:    "What is probed: an http or https URL by GET, 200 is healthy; tcp://host:port by connecting; kubeadm, k3s, rke2 or k0s stand for the /readyz of the local apiserver, verified with that installation's CA; none for an address that follows no service",
+			binding: one(simpleCheck(), func(t target) *string { return &t.vip.Check.URL }),
 		},
 		{
 			Key: "vips[].check.ca", Flag: "check-ca", Reload: Live,

@@ -123,7 +123,7 @@ func (c *Config) isVirtual(a netip.Addr) bool {
 }
 
 func (k check) health() {
-	h := k.v.Check
+	h := k.v.Check.Resolved()
 	switch {
 	case h.CA != "" && !strings.HasPrefix(h.URL, "https:"):
 		k.fail("check.ca", "set for %s, want an https URL or no CA", h.URL)

@@ -40,6 +40,13 @@ func l4proto(p byte) match {
 	}
 }
 
+func notL4proto(p byte) match {
+	return match{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: []byte{p}},
+	}
+}
+
 // field is a place in a packet.
 type field struct {
 	base        expr.PayloadBase

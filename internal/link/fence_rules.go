@@ -125,7 +125,8 @@ func verdicts(id uint32, routes bool) []match {
 		)
 	}
 	if routes {
-		rules = append(rules, and(etherType(unix.ETH_P_IPV6), outgoing.in(setOrphans), sourceNotLocal(), drop()))
+		// Discovery comes here by its target: a probe for the address (RFC 4862 5.4.2) has no source.
+		rules = append(rules, and(etherType(unix.ETH_P_IPV6), notL4proto(icmpv6), outgoing.in(setOrphans), sourceNotLocal(), drop()))
 	}
 	return rules
 }

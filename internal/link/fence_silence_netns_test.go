@@ -113,6 +113,22 @@ func TestFenceSilencesConnectionsOfAnAddressThatIsGone(t *testing.T) {
 	}
 }
 
+// TestFenceLetsProbesLeave: who does not have the address may ask for it, in nobody's name (RFC 5227 2.1.1, RFC 4862 5.4.2).
+func TestFenceLetsProbesLeave(t *testing.T) {
+	w := newWire(t)
+	w.fence(200*time.Millisecond, 400*time.Millisecond)
+	fd := w.socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0)
+	for _, vip := range []netip.Addr{vip4, vip6} {
+		require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip, vip.BitLen())))
+	}
+	group := netip.MustParseAddr("ff02::1:ff00:100")
+	solicitation := slices.Concat([]byte{0x33, 0x33, 0xff, 0, 1, 0}, w.mac, []byte{0x86, 0xdd, 0x60, 0, 0, 0, 0, 24, icmpv6, 255}, netip.IPv6Unspecified().AsSlice(), group.AsSlice(),
+		[]byte{neighborSolicitation, 0, 0, 0, 0, 0, 0, 0}, vip6.AsSlice())
+	assert.NoError(t, unix.Sendto(fd, solicitation, 0, &unix.SockaddrLinklayer{Ifindex: w.index, Protocol: htons(unix.ETH_P_IPV6)}))
+	probe := slices.Concat([]byte{255, 255, 255, 255, 255, 255}, w.mac, []byte{8, 6, 0, 1, 8, 0, 6, 4, 0, 1}, w.mac, []byte{0, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 0}, vip4.AsSlice())
+	assert.NoError(t, unix.Sendto(fd, probe, 0, &unix.SockaddrLinklayer{Ifindex: w.index, Protocol: htons(unix.ETH_P_ARP)}))
+}
+
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// commandDoc is one command as a manual describes it.
+type commandDoc struct {
+	Path     string       `json:"path"` // "keepvip config show"
+	Usage    string       `json:"usage"`
+	Short    string       `json:"short"`
+	Long     string       `json:"long,omitempty"`
+	Example  string       `json:"example,omitempty"`
+	Flags    []flagDoc    `json:"flags,omitempty"`
+	Commands []commandDoc `json:"commands,omitempty"`
+}
+
+type flagDoc struct {
+	Name    string `json:"name"` // without dashes
+	Value   string `json:"value,omitempty"`
+	Default string `json:"default,omitempty"`
+	Help    string `json:"help"`
+}
+
+// newCommands is hidden: manual pages are made from it, so that what renders them is no part of this program.
+func newCommands() *cobra.Command {
+	return &cobra.Command{
+		Use:    "commands",
+		Short:  "Print every command and flag as JSON",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out, err := json.MarshalIndent(describe(cmd.Root()), "", "  ")
+			if err != nil {
+				return failed(fmt.Errorf("encode the commands: %w", err))
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(out))
+			return failed(err)
+		},
+	}
+}
+
+func describe(cmd *cobra.Command) commandDoc {
+	doc := commandDoc{Path: cmd.CommandPath(), Usage: cmd.UseLine(), Short: cmd.Short, Long: cmd.Long, Example: cmd.Example}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		value, help := pflag.UnquoteUsage(f)
+		doc.Flags = append(doc.Flags, flagDoc{Name: f.Name, Value: value, Default: f.DefValue, Help: help})
+	})
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && !sub.Hidden {
+			doc.Commands = append(doc.Commands, describe(sub))
+		}
+	}
+	return doc
+}

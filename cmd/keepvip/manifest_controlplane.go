@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/kubeadm"
+)
+
+// placeholder stands for a variable of clusterctl while the configuration is checked. It is for documentation (RFC 5737), so that
+// it can be nobody's address.
+const placeholder = "192.0.2.254"
+
+func newManifestControlPlane() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kubeadmcontrolplane",
+		Short: "Print keepvip's part of a Cluster API KubeadmControlPlane, or merge it into a template",
+		Long: "Prints the files, preKubeadmCommands and controlPlaneEndpoint of a Cluster API KubeadmControlPlane. With --template they go into\n" +
+			"the KubeadmControlPlane in that file, the files and commands of kube-vip go, and all else stays as it is. Without --vip the\n" +
+			"address is the template's controlPlaneEndpoint, which may be a variable such as ${CONTROL_PLANE_ENDPOINT_IP}.",
+		Example: "  keepvip manifest kubeadmcontrolplane --template cluster-template.yaml > with-keepvip.yaml\n" +
+			"  keepvip manifest kubeadmcontrolplane --template cluster.yaml --key-file /etc/keepvip/key --key-secret my-cluster-keepvip > new.yaml",
+		Args: cobra.NoArgs,
+	}
+	form := bindNodeForm(cmd)
+	template := cmd.Flags().String("template", "", "a file with the objects of a cluster, to merge into")
+	name := cmd.Flags().String("object-name", "", "the name of the KubeadmControlPlane, without --template")
+	secret := cmd.Flags().String("key-secret", "", "NAME or NAME/KEY of the Secret that has the key, in the namespace of the KubeadmControlPlane; KEY is \"key\" unless given")
+	flags := bindManifest(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if flags.kubeadm != "" || flags.print {
+			return errors.New("--kubeadm-config and --print-kubeadm: Cluster API writes that file, want neither here")
+		}
+		var text []byte
+		if *template != "" {
+			var err error
+			if text, err = readInput("template", *template); err != nil {
+				return err
+			}
+		}
+		found, err := kubeadm.TemplateEndpoint(*template, text)
+		if err != nil {
+			return err
+		}
+		variable, err := addressFrom(flags.configFlags, *template, found)
+		if err != nil {
+			return err
+		}
+		return flags.run(cmd, func(cfg *config.Config) ([]byte, []string, error) {
+			part, err := controlPlaneOf(cfg, form, *secret)
+			if err != nil {
+				return nil, nil, err
+			}
+			part.Name = *name
+			if part.Name == "" {
+				part.Name = "CLUSTER-control-plane"
+			}
+			part.Endpoint.Port = cmp.Or(found.Port, part.Endpoint.Port)
+			if variable != "" {
+				part.Endpoint.Host = variable
+				for i := range part.Files {
+					part.Files[i].Content = bytes.ReplaceAll(part.Files[i].Content, []byte(placeholder), []byte(variable))
+				}
+			}
+			if text == nil {
+				out, err := kubeadm.ControlPlane(part)
+				return out, nil, err
+			}
+			return kubeadm.MergeControlPlane(*template, text, part)
+		})
+	}
+	return cmd
+}
+
+// addressFrom takes the virtual address from a template where nothing else names one, and returns the variable if it is one.
+func addressFrom(f *configFlags, template string, found kubeadm.Endpoint) (variable string, err error) {
+	if namesAddress(f.input()) || template == "" || found.Host == "" {
+		return "", nil
+	}
+	given := found.Host
+	if strings.Contains(given, "${") {
+		variable, given = given, placeholder
+	} else if _, err := netip.ParseAddr(given); err != nil {
+		return "", fmt.Errorf("%s: controlPlaneEndpoint %s is a name, want --vip with the address that it resolves to", template, given)
+	}
+	return variable, f.setFlag("vip", given)
+}
+
+// controlPlaneOf is everything but the name and what a template says.
+func controlPlaneOf(cfg *config.Config, form nodeForm, secret string) (kubeadm.ControlPlaneConfig, error) {
+	files, commands, err := form.files(cfg)
+	if err != nil {
+		return kubeadm.ControlPlaneConfig{}, err
+	}
+	part := kubeadm.ControlPlaneConfig{Files: files, Commands: commands}
+	addresses := addressesOf(cfg)
+	part.Endpoint = kubeadm.Endpoint{Host: addresses[0].String(), Port: endpointPort(cfg)}
+	for _, a := range addresses[1:] {
+		part.CertSANs = append(part.CertSANs, a.String())
+	}
+	switch {
+	case len(secretFiles(cfg)) > 1:
+		return part, fmt.Errorf("%s: more than the key, want key.file alone: only one Secret can be given", strings.Join(secretFiles(cfg), ", "))
+	case cfg.Key.File == "" && secret != "":
+		return part, errors.New("--key-secret without key.file, want --key-file with the key's path on the nodes, too")
+	case cfg.Key.File != "" && secret == "":
+		return part, fmt.Errorf("key.file %s without --key-secret, want the Secret that has the key", cfg.Key.File)
+	case secret != "":
+		name, key, both := strings.Cut(secret, "/")
+		if !both {
+			key = "key"
+		}
+		part.Secrets = []kubeadm.Secret{{Path: cfg.Key.File, Name: name, Key: key}}
+	}
+	return part, nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/kubeadm"
+)
+
+// kubeadmConfig is the kubeadm configuration of a command line; nil without one.
+type kubeadmConfig struct{ *kubeadm.InitConfig }
+
+// readKubeadm reads --kubeadm-config, and takes the virtual address from it where nothing else names one.
+func (m *manifestFlags) readKubeadm(in *config.Input) (*kubeadmConfig, error) {
+	var text []byte
+	name := m.kubeadm
+	switch {
+	case name != "":
+		var err error
+		if text, err = readInput("kubeadm-config", name); err != nil {
+			return nil, err
+		}
+		if len(strings.TrimSpace(string(text))) == 0 {
+			return nil, fmt.Errorf("--kubeadm-config: %s is empty, want a ClusterConfiguration", name)
+		}
+	case !m.print:
+		return nil, nil
+	}
+	c, err := kubeadm.ReadInitConfig(name, text)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := netip.ParseAddr(c.Endpoint().Host); err == nil && !namesAddress(*in) {
+		in.Flags["vip"] = []string{c.Endpoint().Host}
+	}
+	return &kubeadmConfig{c}, nil
+}
+
+// namesAddress tells that the address has another source than kubeadm's configuration.
+func namesAddress(in config.Input) bool {
+	if in.Flags["vip"] != nil || in.File != "" {
+		return true
+	}
+	return slices.ContainsFunc(in.Env, func(e string) bool {
+		name, value, _ := strings.Cut(e, "=")
+		return value != "" && slices.Contains([]string{"KEEPVIP_VIP", config.EnvFile, config.EnvInline}, name)
+	})
+}
+
+// probePort lets the default check ask at the port that the apiservers of this cluster listen on.
+func (k *kubeadmConfig) probePort(in config.Input, cfg *config.Config) (*config.Config, error) {
+	if k == nil || k.BindPort() == 6443 || len(cfg.VIPs) != 1 || len(cfg.VIPs[0].Checks) > 0 ||
+		cfg.Origin("vips[0].check.url").Source != config.Default {
+		return cfg, nil
+	}
+	in.Flags["check"] = []string{fmt.Sprintf("https://127.0.0.1:%d/readyz", k.BindPort())}
+	return config.Load(in)
+}
+
+// fit holds the configurations against each other. A preset that asks at another port could never be right.
+func (k *kubeadmConfig) fit(cfg *config.Config) (notes []string, err error) {
+	if k == nil {
+		return nil, nil
+	}
+	h := cfg.VIPs[0].Check
+	if port := localPort(h.Resolved().URL); h.Resolved().URL != h.URL && port != k.BindPort() {
+		return nil, fmt.Errorf("%s: check %s asks at port %d, but the apiservers listen on %d (localAPIEndpoint.bindPort), want --check https://127.0.0.1:%d/readyz",
+			cfg.Origin("vips[0].check.url"), h.URL, port, k.BindPort(), k.BindPort())
+	}
+	return k.Fit(addressesOf(cfg))
+}
+
+func (k *kubeadmConfig) complete(cfg *config.Config) ([]byte, error) {
+	return k.Complete(addressesOf(cfg))
+}
+
+// localPort is the port of a URL on this machine; 0 for others.
+func localPort(s string) uint16 {
+	u, err := url.Parse(s)
+	if err != nil {
+		return 0
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err != nil || !a.IsLoopback() {
+		return 0
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(n)
+}

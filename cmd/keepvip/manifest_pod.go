@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/kubeadm"
+)
+
+func newManifestPod() *cobra.Command {
+	return manifestOfPod(&cobra.Command{
+		Use:   "pod",
+		Short: "Print a static pod manifest",
+		Long: "Prints a static pod manifest, the same for every control-plane node, to be put into\n" +
+			kubeadm.ManifestPath + " before kubeadm init or join.",
+		Example: "  keepvip manifest pod --vip 10.0.0.100 > keepvip.yaml\n" +
+			"  keepvip manifest pod --config my.yaml --image registry.example/keepvip@sha256:... > keepvip.yaml\n" +
+			"  keepvip manifest pod --kubeadm-config kubeadm.yaml > keepvip.yaml",
+	}, kubeadm.Pod)
+}
+
+func newManifestDaemonSet() *cobra.Command {
+	return manifestOfPod(&cobra.Command{
+		Use:   "daemonset",
+		Short: "Print a DaemonSet manifest, as for k3s and RKE2",
+		Long: "Prints a DaemonSet that runs keepvip on every control-plane node, for clusters that are not made by kubeadm. It needs an\n" +
+			"apiserver to start the first time; a static pod or the systemd unit does not.",
+		Example: "  keepvip manifest daemonset --vip 10.0.0.100 --check k3s > /var/lib/rancher/k3s/server/manifests/keepvip.yaml",
+	}, kubeadm.DaemonSet)
+}
+
+func manifestOfPod(cmd *cobra.Command, render func(kubeadm.PodConfig) ([]byte, error)) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	image := bindImage(cmd)
+	inline := cmd.Flags().Bool("inline", true, "carry the configuration file's text in the manifest; false: mount the file from the node")
+	flags := bindManifest(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return flags.run(cmd, func(cfg *config.Config) ([]byte, []string, error) {
+			pod, err := podOf(cfg, *image)
+			if err != nil {
+				return nil, nil, err
+			}
+			switch {
+			case cfg.Path == "":
+			case *inline || cfg.Path == config.EnvInline:
+				pod.ConfigYAML = cfg.File
+			default:
+				pod.ConfigFile = cfg.Path
+			}
+			out, err := render(pod)
+			return out, keyNotes(cfg), err
+		})
+	}
+	return cmd
+}
+
+func bindImage(cmd *cobra.Command) *string {
+	return cmd.Flags().String("image", imageName+":"+version, "the image, by tag or digest")
+}
+
+// keyNotes says what no manifest carries.
+func keyNotes(cfg *config.Config) []string {
+	var out []string
+	for _, f := range secretFiles(cfg) {
+		out = append(out, fmt.Sprintf("the manifest does not carry %s: put it onto every node, for root alone (mode 0600)", f))
+	}
+	return out
+}
+
+// secretFiles are the files that hold keys and passwords.
+func secretFiles(cfg *config.Config) []string {
+	var out []string
+	if cfg.Key.File != "" {
+		out = append(out, cfg.Key.File)
+	}
+	for _, k := range cfg.Key.Accept {
+		out = append(out, k.File)
+	}
+	for _, v := range cfg.VIPs {
+		if v.VRRP.PasswordFile != "" {
+			out = append(out, v.VRRP.PasswordFile)
+		}
+	}
+	return out
+}
+
+// podOf is what the manifest needs of the configuration, but for the configuration itself.
+func podOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
+	pod := kubeadm.PodConfig{
+		Image: image, Args: cfg.Args(), KeyFile: cfg.Key.File,
+		Realtime: cfg.Realtime, Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics,
+	}
+	for _, f := range secretFiles(cfg) {
+		if f != cfg.Key.File {
+			pod.SecretFiles = append(pod.SecretFiles, f)
+		}
+	}
+	for i, v := range cfg.VIPs {
+		pod.CAFiles = append(pod.CAFiles, credentialFiles(v)...)
+		for j, h := range v.Checks {
+			switch h.Kind {
+			case config.CheckExec:
+				return pod, fmt.Errorf("vips[%d].checks[%d] (%s): kind exec, but a pod has neither its program nor the right to change the user; use manifest systemd", i, j, h.Name)
+			case config.CheckFile:
+				pod.Watched = append(pod.Watched, h.Path)
+			case config.CheckProcess:
+				pod.Processes = true
+			}
+		}
+	}
+	return pod, nil
+}
+
+// credentialFiles are the files that the checks of v read.
+func credentialFiles(v config.VIP) []string {
+	var all []string
+	add := func(paths ...string) {
+		for _, p := range paths {
+			if p != "" && !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	if len(v.Checks) == 0 {
+		add(v.Check.Resolved().CA)
+	}
+	for _, h := range v.Checks {
+		add(h.CA, h.ClientCert, h.ClientKey, h.TokenFile)
+	}
+	return all
+}

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// preset is a check by the name of what it looks at: the apiserver of one way to make a cluster.
+type preset struct{ name, url, ca string }
+
+// presets are the names that check.url takes in place of a URL. Without anonymous access, as with k3s, RKE2 and k0s, the answer
+// is 401, which counts: only an apiserver that works gives it.
+var presets = []preset{
+	{"kubeadm", "https://127.0.0.1:6443/readyz", "/etc/kubernetes/pki/ca.crt"},
+	{"k3s", "https://127.0.0.1:6443/readyz", "/var/lib/rancher/k3s/server/tls/server-ca.crt"},
+	{"rke2", "https://127.0.0.1:6443/readyz", "/var/lib/rancher/rke2/server/tls/server-ca.crt"},
+	{"k0s", "https://127.0.0.1:6443/readyz", "/var/lib/k0s/pki/ca.crt"},
+}
+
+func presetNames() []string {
+	names := make([]string, len(presets))
+	for i, p := range presets {
+		names[i] = p.name
+	}
+	return names
+}
+
+// Resolved is the check with the URL and the CA that its preset stands for. A CA of its own wins.
+func (c Check) Resolved() Check {
+	if i := slices.IndexFunc(presets, func(p preset) bool { return p.name == c.URL }); i >= 0 {
+		c.URL = presets[i].url
+		if c.CA == "" {
+			c.CA = presets[i].ca
+		}
+	}
+	return c
+}
+
+// TCP is the host:port of a check that only connects, "" of another.
+func (c Check) TCP() string {
+	if address, found := strings.CutPrefix(c.URL, tcpScheme); found {
+		return address
+	}
+	return ""
+}
+
+const tcpScheme = "tcp://"
+
+// simpleCheck reads what one check looks at: a URL, a preset's name, tcp://host:port, or none.
+func simpleCheck() kind[string] {
+	u, names := checkURL(), presetNames()
+	return text("url|"+strings.Join(names, "|")+"|none", func(s string) error {
+		switch {
+		case s == noCheck || slices.Contains(names, s):
+			return nil
+		case strings.HasPrefix(s, tcpScheme):
+			if _, err := endpoint().parse(strings.TrimPrefix(s, tcpScheme)); err != nil {
+				return fmt.Errorf("%s, want tcp://host:port such as tcp://127.0.0.1:5432", show(s))
+			}
+			return nil
+		case !strings.Contains(s, ":"):
+			return fmt.Errorf("%s, want a URL, %s or %s", show(s), strings.Join(names, ", "), noCheck)
+		}
+		_, err := u.parse(s)
+		return err
+	})
+}

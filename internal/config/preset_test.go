@@ -1,0 +1,52 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestPresetStandsForAnAPIServer(t *testing.T) {
+	load := func(flags map[string][]string) Check {
+		flags["vip"] = []string{"10.77.0.100"}
+		c, err := Load(Input{Flags: flags})
+		require.NoError(t, err)
+		return c.VIPs[0].Check
+	}
+	for _, p := range presets {
+		h := load(map[string][]string{"check": {p.name}})
+		assert.Equal(t, p.name, h.URL, "what was written stays")
+		assert.Equal(t, p.url, h.Resolved().URL)
+		assert.Equal(t, p.ca, h.Resolved().CA)
+		assert.Empty(t, h.TCP())
+		assert.False(t, h.None())
+	}
+	own := load(map[string][]string{"check": {"k3s"}, "check-ca": {"/ca"}, "check-server-name": {"api"}}).Resolved()
+	assert.Equal(t, "/ca", own.CA)
+	assert.Equal(t, "api", own.ServerName)
+	plain := load(map[string][]string{"check": {"http://127.0.0.1:80/"}})
+	assert.Equal(t, plain, plain.Resolved())
+	assert.Equal(t, "127.0.0.1:5432", load(map[string][]string{"check": {"tcp://127.0.0.1:5432"}}).TCP())
+}
+
+func TestPresetInTheFile(t *testing.T) {
+	c, err := Load(Input{Env: []string{EnvInline + "=apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [10.77.0.100]\n  check: {url: rke2, interval: 1s}\n"}})
+	require.NoError(t, err)
+	assert.Equal(t, "/var/lib/rancher/rke2/server/tls/server-ca.crt", c.VIPs[0].Check.Resolved().CA)
+}
+
+func TestSimpleCheckRefuses(t *testing.T) {
+	for give, want := range map[string]string{
+		"k4s":             "config: --check: k4s, want a URL, kubeadm, k3s, rke2, k0s or none",
+		"K3S":             "config: --check: K3S, want a URL, kubeadm, k3s, rke2, k0s or none",
+		"tcp://127.0.0.1": "config: --check: tcp://127.0.0.1, want tcp://host:port such as tcp://127.0.0.1:5432",
+		"ftp://h/":        "config: --check: ftp://h/, want an http or https URL such as https://127.0.0.1:6443/readyz, or none",
+	} {
+		c, err := Load(Input{Flags: map[string][]string{"vip": {"10.77.0.100"}, "check": {give}}})
+		assert.EqualError(t, err, want)
+		assert.Nil(t, c)
+	}
+	_, err := Load(Input{Flags: map[string][]string{"vip": {"10.77.0.100"}, "check": {"tcp://h:1"}, "check-ca": {"/ca"}}})
+	assert.ErrorContains(t, err, "want an https URL or no CA")
+}

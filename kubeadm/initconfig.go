@@ -1,0 +1,230 @@
+package kubeadm
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// InitConfig is an existing kubeadm configuration: ClusterConfiguration, InitConfiguration and JoinConfiguration of v1beta3 or
+// v1beta4 in one file; documents of other kinds are left alone.
+type InitConfig struct {
+	editor
+	version             string // kubeadm.k8s.io/v1beta4
+	cluster, init, join *yaml.Node
+	clusterDoc          int // -1: none
+}
+
+const (
+	kubeadmAPI     = "kubeadm.k8s.io/"
+	defaultAPIPort = 6443
+)
+
+// ReadInitConfig reads a kubeadm configuration, called name in errors. An empty text is one without documents.
+func ReadInitConfig(name string, text []byte) (*InitConfig, error) {
+	c := &InitConfig{editor: editor{name: name, text: slices.Clone(text)}, clusterDoc: -1}
+	docs, err := c.documents()
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range docs {
+		if err := c.take(i, d); err != nil {
+			return nil, err
+		}
+	}
+	if len(docs) > 0 && c.version == "" {
+		return nil, c.fail(0, "no ClusterConfiguration, InitConfiguration or JoinConfiguration of %sv1beta3 or v1beta4, want one", kubeadmAPI)
+	}
+	if err := c.sane(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// take notes what one document is.
+func (c *InitConfig) take(i int, d *yaml.Node) error {
+	version, ours := strings.CutPrefix(textAt(d, "apiVersion"), kubeadmAPI)
+	if !ours {
+		return nil
+	}
+	if version != "v1beta3" && version != "v1beta4" {
+		return c.fail(d.Line, "apiVersion %s%s, want v1beta3 or v1beta4: kubeadm config migrate", kubeadmAPI, version)
+	}
+	c.version = kubeadmAPI + version
+	places := map[string]**yaml.Node{"ClusterConfiguration": &c.cluster, "InitConfiguration": &c.init, "JoinConfiguration": &c.join}
+	kind := textAt(d, "kind")
+	place, known := places[kind]
+	switch {
+	case !known:
+		return nil
+	case *place != nil:
+		return c.fail(d.Line, "a second %s, want one", kind)
+	}
+	*place = d
+	if kind == "ClusterConfiguration" {
+		c.clusterDoc = i
+	}
+	return nil
+}
+
+// sane refuses ports that are none, which would be compared with others.
+func (c *InitConfig) sane() error {
+	if host, port := c.endpointParts(); host != "" && port != "" && portNumber(port) == 0 {
+		return c.fail(at(c.cluster, "controlPlaneEndpoint").Line, "controlPlaneEndpoint %s, want a port from 1 to 65535", host+":"+port)
+	}
+	if n := at(c.init, "localAPIEndpoint", "bindPort"); n != nil && n.Tag != "!!null" && portNumber(n.Value) == 0 {
+		return c.fail(n.Line, "bindPort %q, want a port from 1 to 65535", n.Value)
+	}
+	return nil
+}
+
+func portNumber(s string) uint16 {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(n)
+}
+
+func (c *InitConfig) endpointParts() (host, port string) {
+	return splitEndpoint(textAt(c.cluster, "controlPlaneEndpoint"))
+}
+
+// Endpoint is the controlPlaneEndpoint, with kubeadm's port where it has none; the zero Endpoint without one.
+func (c *InitConfig) Endpoint() Endpoint {
+	host, port := c.endpointParts()
+	if host == "" {
+		return Endpoint{}
+	}
+	if port == "" {
+		return Endpoint{Host: host, Port: c.BindPort()}
+	}
+	return Endpoint{Host: host, Port: portNumber(port)}
+}
+
+// BindPort is the port that the apiservers listen on.
+func (c *InitConfig) BindPort() uint16 {
+	if p := portNumber(textAt(c.init, "localAPIEndpoint", "bindPort")); p != 0 {
+		return p
+	}
+	return defaultAPIPort
+}
+
+// certSANs are the further names in the apiserver's certificate.
+func (c *InitConfig) certSANs() []string {
+	var out []string
+	if list := at(c.cluster, "apiServer", "certSANs"); list != nil {
+		for _, n := range list.Content {
+			out = append(out, n.Value)
+		}
+	}
+	return out
+}
+
+// extraArg is an argument of the apiserver: a mapping in v1beta3, a list of name and value in v1beta4.
+func extraArg(component *yaml.Node, key, name string) (value string, line int) {
+	args := at(component, key)
+	if v := at(args, name); v != nil {
+		return v.Value, v.Line
+	}
+	if args != nil && args.Kind == yaml.SequenceNode {
+		for _, n := range args.Content {
+			if textAt(n, "name") == name {
+				return textAt(n, "value"), n.Line
+			}
+		}
+	}
+	return "", 0
+}
+
+// families are those of the services, IPv4 first or not; none when they are not given.
+func (c *InitConfig) families() (v4, v6 bool) {
+	for _, s := range strings.Split(textAt(c.cluster, "networking", "serviceSubnet"), ",") {
+		if p, err := netip.ParsePrefix(strings.TrimSpace(s)); err == nil {
+			v4, v6 = v4 || p.Addr().Is4(), v6 || p.Addr().Is6()
+		}
+	}
+	return v4, v6
+}
+
+// missing are the virtual addresses that the apiserver's certificate does not name. Behind a name nobody asks for them.
+func (c *InitConfig) missing(vips []netip.Addr) []string {
+	host := c.Endpoint().Host
+	if host == "" {
+		host = vips[0].String()
+	}
+	if _, err := netip.ParseAddr(host); err != nil {
+		return nil
+	}
+	var out []string
+	for _, a := range vips {
+		same := func(s string) bool { b, err := netip.ParseAddr(s); return err == nil && a == b }
+		if !same(host) && !slices.ContainsFunc(c.certSANs(), same) {
+			out = append(out, a.String())
+		}
+	}
+	return out
+}
+
+// Complete is the configuration with what virtual addresses need: controlPlaneEndpoint and certSANs where they are missing. Every
+// other line stays as it is. What contradicts the addresses is an error, as in [InitConfig.Fit].
+func (c *InitConfig) Complete(vips []netip.Addr) ([]byte, error) {
+	if err := c.contradictions(vips); err != nil {
+		return nil, err
+	}
+	e, doc, sans := c.editor, c.clusterDoc, c.missing(vips)
+	endpoint := Endpoint{Host: vips[0].String(), Port: c.BindPort()}.String()
+	if doc < 0 {
+		out := struct {
+			APIVersion           string         `yaml:"apiVersion"`
+			Kind                 string         `yaml:"kind"`
+			APIServer            *apiServerPart `yaml:"apiServer,omitempty"`
+			ControlPlaneEndpoint string         `yaml:"controlPlaneEndpoint"`
+		}{APIVersion: c.version, Kind: "ClusterConfiguration", ControlPlaneEndpoint: endpoint}
+		if out.APIVersion == "" {
+			out.APIVersion = kubeadmAPI + "v1beta4"
+		}
+		if len(sans) > 0 {
+			out.APIServer = &apiServerPart{sans}
+		}
+		err := e.addDocument(out)
+		return e.text, err
+	}
+	if c.Endpoint().Host == "" {
+		if err := e.set(doc, []string{"controlPlaneEndpoint"}, endpoint); err != nil {
+			return nil, err
+		}
+	}
+	for _, san := range sans {
+		if err := e.insert(doc, []string{"apiServer", "certSANs"}, -1, san); err != nil {
+			return nil, err
+		}
+	}
+	return e.text, nil
+}
+
+// orList is a, b or c.
+func orList(vips []netip.Addr) string {
+	var words []string
+	for _, a := range vips {
+		words = append(words, a.String())
+	}
+	return strings.Join(words, " or ")
+}
+
+// line is that of a value, or of what is around it.
+func lineOf(nodes ...*yaml.Node) int {
+	for _, n := range nodes {
+		if n != nil {
+			return n.Line
+		}
+	}
+	return 0
+}
+
+// quote makes a value fit for one line.
+func quote(s string) string { return fmt.Sprintf("%q", s) }

@@ -1,0 +1,36 @@
+//go:build packages
+
+package packagetest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// containerd takes the archive without any registry, under the name that manifests have.
+func TestImageImports(t *testing.T) {
+	m := boot(t)
+	m.push(result(t, "0.1.0.tar"), "/tmp/image.tar")
+	m.must("systemd-run", "--quiet", "--unit=images", "containerd", "--root=/tmp/c/root", "--state=/tmp/c/state", "--address=/tmp/c/sock")
+	ctr := func(args ...string) []string {
+		return append([]string{"ctr", "--address=/tmp/c/sock", "-n", "k8s.io"}, args...)
+	}
+	m.eventually("containerd answers", func() bool {
+		_, err := m.try(ctr("version")...)
+		return err == nil
+	})
+	m.must(ctr("images", "import", "--snapshotter=native", "/tmp/image.tar")...)
+	name := strings.TrimSpace(m.must(ctr("images", "list", "-q")...))
+	require.True(t, strings.HasSuffix(name, "/keepvip:v0.1.0"), name)
+	byDigest, _, _ := strings.Cut(strings.TrimSpace(string(result(t, "0.1.0.digest"))), "@")
+	assert.True(t, strings.HasPrefix(name, byDigest+":"), "%s is not %s", name, byDigest)
+	assert.Contains(t, m.must(ctr("images", "list")...), strings.TrimPrefix(strings.TrimSpace(string(result(t, "0.1.0.digest"))), byDigest+"@"))
+
+	assert.Contains(t, m.must(ctr("run", "--rm", "--snapshotter=native", "--read-only", name, "one", "/keepvip", "version")...), "keepvip v0.1.0 linux/")
+	out, err := m.try(ctr("run", "--rm", "--snapshotter=native", "--read-only", name, "two")...)
+	assert.Error(t, err)
+	assert.Contains(t, out, "--vip", "the entrypoint runs the daemon, which asks for an address")
+}
