@@ -25,7 +25,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz bench bench-starts demo golden soak clean root
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz bench bench-starts demo golden soak clean root test-noise failure-modes
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -48,6 +48,9 @@ test-unit: ## unit tests with the race detector
 # timers of seconds run beside each other.
 test-netns: root build ## the built binary in network namespaces (root)
 	.ci/netns $(TESTFLAGS)
+
+test-noise: ## the simulations of noisy checks with 1,000 seeds each
+	$(GO) test -count=1 -v -timeout 30m -run 'Noise|Illness|SlowProbes' ./election -args -noise-seeds 1000
 
 test-cloud-init: build ## the printed user data against cloud-init's schema (root the first time)
 	.ci/cloud-init bin/keepvip
@@ -73,6 +76,10 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: root deps build ## every fault many times, beside keepalived (root; BENCHFLAGS='-only "node death" -runs 5')
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench $(BENCHFLAGS)
+
+failure-modes: root deps build ## measure docs/failure-modes.md and write it (root; an hour)
+	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
+	bin/lab-bench -failure-modes docs/failure-modes.md $(BENCHFLAGS)
 
 bench-starts: root deps build ## every order of starting three nodes, with 0 s and 5 s between two (root)
 	$(GO) test -tags netns -count=1 -v -run 'TestStartOrders|TestSimultaneousStart' ./netns-tests -args -start-gap 5s -every-gap

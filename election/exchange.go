@@ -54,9 +54,10 @@ type exchange struct {
 	until   time.Time // of the departure; zero before it
 	begun   bool      // PassBegin was reported, and PassEnd was not
 
-	mu    sync.Mutex // guards what follows
-	probe func(context.Context) Fitness
-	list  []membership.Member
+	mu      sync.Mutex // guards what follows
+	probe   func(context.Context) Fitness
+	list    []membership.Member
+	serving bool
 }
 
 func newExchange(e *VRRP, cfg MembersConfig) *exchange {
@@ -154,7 +155,7 @@ func (x *exchange) self() membership.Self {
 	base := x.e.cfg.Router.Priority
 	return membership.Self{
 		State: membersState(s.State), Base: base, Priority: s.Priority,
-		Fit: f.fit(effective(base, f)), Reason: f.Reason, For: x.leaving.wanted(),
+		Fit: f.fit(effective(base, f)), Reason: f.Reason, Serves: x.serves(), For: x.leaving.wanted(),
 	}
 }
 
@@ -291,6 +292,7 @@ func (x *exchange) release(now time.Time, r membership.Release) {
 // take first takes in what the former Active has sent before it granted: its last advertisement must not look like a
 // rival's.
 func (x *exchange) take(now time.Time) {
+	x.note(now) // the host looks at the members
 	x.e.wire.Drain()
 	x.e.receive()
 	before := x.e.machine.Snapshot().State
@@ -338,4 +340,22 @@ func (e *VRRP) SetProbe(probe func(context.Context) Fitness) {
 	e.x.mu.Lock()
 	defer e.x.mu.Unlock()
 	e.x.probe = probe
+}
+
+// SetServing says whether this node serves the connections that came through it after it has passed the address on: the
+// others are told before, so that the next node knows from the beginning. Safe from any goroutine.
+func (e *VRRP) SetServing(serving bool) {
+	if e.x == nil {
+		return
+	}
+	e.x.mu.Lock()
+	e.x.serving = serving
+	e.x.mu.Unlock()
+	e.wake()
+}
+
+func (x *exchange) serves() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.serving
 }

@@ -29,7 +29,7 @@ func (x *exchange) merge(list []Member) []Member {
 func (o *Member) fill(m *membership.Member) {
 	f := m.Facts
 	o.Speaks, o.Node, o.Software = true, f.Node, f.Software
-	o.Fit, o.Unfit, o.Priority, o.State = f.Fit, f.Reason, f.Priority, stateOfMember(f.State)
+	o.Fit, o.Unfit, o.Priority, o.State, o.Serves = f.Fit, f.Reason, f.Priority, stateOfMember(f.State), f.Serves
 	if m.Heard.After(o.LastHeard) {
 		o.LastHeard = m.Heard
 	}

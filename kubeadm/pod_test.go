@@ -30,7 +30,7 @@ func inline() PodConfig {
 func file() PodConfig {
 	cfg := flags()
 	cfg.Args = []string{"--priority=50"}
-	cfg.ConfigFile = "/etc/keepvip/config.yaml"
+	cfg.ConfigFile = "/etc/keepvip/keepvip.yaml"
 	cfg.KeyFile = "/etc/keepvip/key"
 	cfg.CAFiles = []string{"/etc/kubernetes/pki/ca.crt", "/etc/ssl/other.pem", "/etc/kubernetes/pki/ca.crt"}
 	cfg.Metrics = ""

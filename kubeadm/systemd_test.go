@@ -10,7 +10,7 @@ import (
 
 func unit() SystemdConfig {
 	return SystemdConfig{
-		Binary: "/usr/bin/keepvip", ConfigFile: "/etc/keepvip/config.yaml",
+		Binary: "/usr/bin/keepvip", ConfigFile: "/etc/keepvip/keepvip.yaml",
 		Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip",
 	}
 }

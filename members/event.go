@@ -18,6 +18,7 @@ type Self struct {
 	Base, Priority uint8
 	Fit            bool
 	Reason         string
+	Serves         bool
 	For            netip.Addr
 }
 

@@ -45,6 +45,7 @@ const (
 
 	flagFit    = 1 << 0
 	flagProven = 1 << 1
+	flagServes = 1 << 2
 
 	maxNode     = 253
 	maxSoftware = 64
@@ -103,6 +104,9 @@ func appendRank(b []byte, f Facts) []byte {
 	if f.Proven {
 		flags |= flagProven
 	}
+	if f.Serves {
+		flags |= flagServes
+	}
 	b = append(b, uint8(f.State), f.Base, f.Priority, flags, f.Revision)
 	b = binary.BigEndian.AppendUint16(b, uint16(f.Lifetime/time.Millisecond))
 	return binary.BigEndian.AppendUint64(b, f.Tenure)
@@ -114,7 +118,7 @@ func (f *Facts) parseRank(b []byte) bool {
 		return false
 	}
 	f.State, f.Base, f.Priority, f.Fit, f.Revision = State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
-	f.Proven = b[3]&flagProven != 0
+	f.Proven, f.Serves = b[3]&flagProven != 0, b[3]&flagServes != 0
 	f.Lifetime = time.Duration(binary.BigEndian.Uint16(b[5:])) * time.Millisecond
 	f.Tenure = binary.BigEndian.Uint64(b[7:])
 	return true

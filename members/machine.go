@@ -143,7 +143,7 @@ func (m *Machine) facts() Facts {
 	return Facts{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Tenure: m.tenure, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, For: s.For, Lifetime: lifetime,
+		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Serves: s.Serves, For: s.For, Lifetime: lifetime,
 	}
 }
 

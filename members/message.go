@@ -83,8 +83,11 @@ type Facts struct {
 
 	// Fit tells that the node would be a good holder. A holder that is not fit wants to give the address away.
 	Fit    bool
-	Proven bool       // it was fit before, in this session
-	Reason string     // why it is not fit, at most 200 bytes
+	Proven bool   // it was fit before, in this session
+	Reason string // why it is not fit, at most 200 bytes
+	// Serves tells that a node which has passed the address on goes on serving the connections that came through it, and
+	// wants to have what clients say on them.
+	Serves bool
 	For    netip.Addr // the only node that it wants to give the address to; the zero Addr for any
 
 	// Lifetime is for how long this counts if nothing more is heard, in milliseconds on the wire; 0 when the sender

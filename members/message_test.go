@@ -164,7 +164,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		09 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
-	assert.Equal(t, Facts{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Revision: 9}, m.Facts)
+	assert.Equal(t, Facts{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Serves: true, Revision: 9}, m.Facts)
 }
 
 func TestClean(t *testing.T) {

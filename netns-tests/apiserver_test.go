@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -24,6 +25,11 @@ func TestIllAPIServerMovesTheAddress(t *testing.T) {
 		{"403", trial.APIIll(lab.API403, "", 4*time.Second), 2500 * time.Millisecond},
 		{"hangs", trial.APIIll(lab.APIHang, "", 5*time.Second), 3500 * time.Millisecond},
 		{"stalls in the handshake", trial.APIIll(lab.APIHandshake, "", 5*time.Second), 3500 * time.Millisecond},
+		{"stands still", trial.APIFrozen(5 * time.Second), 3500 * time.Millisecond},
+		{"answers in drops", trial.APIIll(lab.APIDrip, "", 5*time.Second), 3500 * time.Millisecond},
+		{"answers a gigabyte", trial.APIIll(lab.APIHuge, "", 4*time.Second), 2500 * time.Millisecond},
+		{"answers header fields without end", trial.APIIll(lab.APIHeaders, "", 4*time.Second), 2500 * time.Millisecond},
+		{"shuts down", trial.APIIll(lab.APIShutdown, "", 3*time.Second), time.Second},
 		{"refuses", trial.APIIll(lab.APIRefuse, "", 3*time.Second), 1500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -49,6 +55,37 @@ func TestAllAPIServersFailingKeepsTheAddress(t *testing.T) {
 	res := measure(t, g, trial.APIAllKilled)
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 	assert.Zero(t, res.Takeovers)
+}
+
+func TestFirstAPIServerThatComesBackGetsTheAddress(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	res := measure(t, g, trial.APIOneBack)
+	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
+	assert.Equal(t, 1, res.Takeovers)
+}
+
+func TestAPIServerThatRestartsMovesTheAddressOnce(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	res := measure(t, g, trial.APILoop(3*time.Second, 3*time.Second, time.Second))
+	assert.Equal(t, 1, res.Takeovers)
+}
+
+func TestSlowAPIServerStays(t *testing.T) {
+	g := open(t, trial.Config{API: true})
+	res := measure(t, g, trial.APIIll(lab.APISlow, "200ms", 3*time.Second))
+	assert.Zero(t, res.Takeovers)
+}
+
+func TestLostRouterMovesTheAddress(t *testing.T) {
+	for _, vip := range dualStack() {
+		t.Run(vip.String(), func(t *testing.T) {
+			g := open(t, trial.Config{Product: trial.Gatewayed{}, Addresses: []netip.Addr{vip}})
+			res := measure(t, g, trial.RouterLost(4*time.Second))
+			assert.Equal(t, 1, res.Takeovers)
+			assert.NotEqual(t, res.Victim, res.Taker)
+			assert.Less(t, res.Seen, 2500*time.Millisecond)
+		})
+	}
 }
 
 func TestFirstHealthyNodeGetsTheAddress(t *testing.T) {

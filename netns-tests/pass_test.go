@@ -183,3 +183,63 @@ func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 	res := measure(t, g, trial.AttackMembers(trial.ForgedRequest, time.Second))
 	assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
 }
+
+// A client's open connection stays at the node that is drained, new ones begin at the next. The command returns when the
+// connection has ended, and with too little time resets it.
+func TestDrainWaitsForConnections(t *testing.T) {
+	for _, vip := range dualStack() {
+		t.Run(vip.String(), func(t *testing.T) {
+			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
+			for _, n := range g.Lab.Nodes {
+				ticker, err := n.StartTicker()
+				require.NoError(t, err)
+				t.Cleanup(ticker.Close)
+			}
+			holder := settled(t, g)
+			drain := func(n *lab.Node, limit string) (done chan int) {
+				done = make(chan int, 1)
+				go func() {
+					_, code, err := trial.Keepvip{}.Command(n, "drain", "--wait", "--timeout", limit, "--socket", trial.Socket(n))
+					assert.NoError(t, err)
+					done <- code
+				}()
+				return done
+			}
+			stop, err := g.Lab.Follow(g.Lab.Client.Namespace, vip)
+			require.NoError(t, err)
+			done := drain(holder, "8s")
+			eventually(t, 3*time.Second, "new connections begin at the next node", func() bool {
+				label, err := g.Lab.Greet(g.Lab.Client.Namespace, vip)
+				return err == nil && label != holder.Label
+			})
+			settleFor(2 * time.Second)
+			for range 20 {
+				label, err := g.Lab.Greet(g.Lab.Client.Namespace, vip)
+				require.NoError(t, err)
+				assert.NotEqual(t, holder.Label, label)
+			}
+			s, err := trial.Keepvip{}.Status(holder)
+			require.NoError(t, err)
+			assert.Equal(t, "draining", s.VIPs[0].Observed)
+			require.Empty(t, done, "the connection is open")
+			session := stop()
+			assert.Zero(t, session.Broken, session.How)
+			select {
+			case code := <-done:
+				assert.Zero(t, code)
+			case <-time.After(2 * time.Second):
+				assert.Fail(t, "the command does not return")
+			}
+			assert.False(t, holder.Holds(vip))
+			require.Equal(t, 0, command(t, holder, "resume"))
+
+			next := settled(t, g)
+			stop, err = g.Lab.Follow(g.Lab.Client.Namespace, vip)
+			require.NoError(t, err)
+			assert.Equal(t, 4, <-drain(next, "1s"))
+			session = stop()
+			assert.NotZero(t, session.Broken, "it was reset")
+			assert.False(t, next.Holds(vip))
+		})
+	}
+}

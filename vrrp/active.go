@@ -91,6 +91,6 @@ func (m *Machine) loses(r Received) (Reason, bool) {
 func (m *Machine) yield(now time.Time, r Received, reason Reason) {
 	m.enterBackup(now, reason)
 	m.follow(now, r)
-	m.farewell.start(now)
+	m.farewell.start(now, m.priority)
 	m.sendFarewell(now)
 }

@@ -8,14 +8,18 @@ var farewellTimes = [...]time.Duration{0, 20 * time.Millisecond, 50 * time.Milli
 // farewell is the last advertisements of an Active that lost to a rival. They go out after the addresses are off, with
 // the ordinary priority, and tell the winner that it had a rival: it then announces the addresses again, and so
 // announces last. Priority 0 would not do: it makes third routers start a takeover. Several are sent, because one may
-// be lost on a link that has just healed.
+// be lost on a link that has just healed. None has a higher priority than the one that lost: a router that is well again a
+// moment later would outbid the winner with it, and hold nothing.
 type farewell struct {
 	began time.Time
-	next  int // index into farewellTimes
+	most  uint8 // priority
+	next  int   // index into farewellTimes
 	on    bool
 }
 
-func (f *farewell) start(now time.Time) { *f = farewell{began: now, on: true} }
+func (f *farewell) start(now time.Time, priority uint8) {
+	*f = farewell{began: now, most: priority, on: true}
+}
 
 func (f *farewell) stop() { *f = farewell{} }
 
@@ -44,7 +48,7 @@ func (f *farewell) advance(now time.Time) {
 
 // sendFarewell sends one. It carries the longer of our interval and the winner's, because third routers adopt it.
 func (m *Machine) sendFarewell(now time.Time) {
-	a := m.cfg.advertisement(m.priority)
+	a := m.cfg.advertisement(min(m.priority, m.farewell.most))
 	a.Interval = max(a.Interval, m.backup.interval)
 	m.actions = append(m.actions, Send{Advertisement: a})
 	m.farewell.advance(now)

@@ -37,6 +37,16 @@ func TestMachineFarewell(t *testing.T) {
 			state: Backup, deadline: 4*time.Second + 50*ms,
 		},
 		{
+			name: "never with more priority than lost",
+			steps: asActive(
+				lose, step{4*time.Second + 10*ms, SetPriority{Priority: 250}, ""},
+				step{4*time.Second + 20*ms, Expired{}, "send 100"},
+				step{4*time.Second + 30*ms, SetPriority{Priority: 1}, ""},
+				step{4*time.Second + 50*ms, Expired{}, "send 1"},
+			),
+			state: Backup, deadline: 4*time.Second + 3*time.Second + 255*time.Second/256,
+		},
+		{
 			name: "Shutdown stops them",
 			steps: asActive(
 				lose, step{4*time.Second + 10*ms, Shutdown{}, "backup>initialize (shut down)"},

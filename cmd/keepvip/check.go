@@ -38,7 +38,12 @@ func newCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		all, err := allCheckers(cfg)
+		near, done, err := surroundings(cfg)
+		if err != nil {
+			return failed(err)
+		}
+		defer done()
+		all, err := allCheckers(cfg, near)
 		if err != nil {
 			return err
 		}
@@ -58,10 +63,10 @@ type labelled struct {
 	label string // "apiserver" or "apiserver/db"
 }
 
-func allCheckers(cfg *config.Config) ([]labelled, error) {
+func allCheckers(cfg *config.Config, near neighbours) ([]labelled, error) {
 	var all []labelled
 	for _, v := range cfg.VIPs {
-		list, err := checkersOf(v, slog.New(slog.DiscardHandler))
+		list, err := checkersOf(v, near, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return nil, err
 		}

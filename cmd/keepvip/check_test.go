@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 var took = regexp.MustCompile(` \(took [^)]+\)`)
@@ -82,6 +84,13 @@ func TestCheckOnceExplainsEveryCheck(t *testing.T) {
 	}
 }
 
+func TestCheckOnceSaysWhyARouterCannotBeAsked(t *testing.T) {
+	file := write(t, "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [10.0.0.1]\n  interface: no-such-if0\n  checks: [{kind: gateway}]\n")
+	code, out, errs := keepvip(t, "check", "--once", "--config", file)
+	assert.Equal(t, 1, code, errs)
+	assert.Regexp(t, `^apiserver/gateway: unhealthy: link: interface "no-such-if0": no such interface .*; the check cannot run \(took`, out)
+}
+
 func TestCheckRefusesAProgramThatIsMissing(t *testing.T) {
 	file := write(t, "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [10.0.0.1]\n  checks: [{kind: exec, command: [/no/program], user: '65534'}]\n")
 	for _, command := range [][]string{{"check", "--once"}, {"config", "validate"}} {
@@ -108,7 +117,7 @@ func (l *lines) Write(b []byte) (int, error) {
 func TestCheckGoesOnUntilItIsStopped(t *testing.T) {
 	cfg, err := config.Load(config.Input{Flags: map[string][]string{"vip": {"10.0.0.1"}, "check": {"https://" + closedPort(t) + "/"}}})
 	require.NoError(t, err)
-	all, err := allCheckers(cfg)
+	all, err := allCheckers(cfg, nil)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &lines{left: 2, cancel: cancel}
@@ -130,12 +139,14 @@ vips:
   - {kind: file, path: /x}
   - {kind: process, process: x}
   - {kind: interface, interface: lo, weight: -20}
+  - {kind: gateway}
 `}}
 	cfg, err := config.Load(in)
 	require.NoError(t, err)
 	v := cfg.VIPs[0]
 	v.Checks[3].UID, v.Checks[3].GID = 65534, 65534
-	all, err := checkersOf(v, newLogger(os.Stderr, cfg.Log))
+	near := func(config.VIP, netip.Addr) health.Neighbour { return nil }
+	all, err := checkersOf(v, near, newLogger(os.Stderr, cfg.Log))
 	require.NoError(t, err)
 	require.Len(t, all, len(v.Checks))
 	assert.Equal(t, uint8(120), topPriority(v))
@@ -143,11 +154,16 @@ vips:
 	assert.Empty(t, serverName(config.ListedCheck{Kind: config.CheckHTTPS, URL: "https://[::1]:1/"}))
 	assert.Equal(t, []string{"/ca", "/t"}, credentialFiles(v))
 	v.Checks[2].Weight = 7
-	again, err := checkersOf(v, newLogger(os.Stderr, cfg.Log))
+	again, err := checkersOf(v, near, newLogger(os.Stderr, cfg.Log))
 	require.NoError(t, err)
 	assert.Equal(t, all[2].id, again[2].id, "another weight is the same check")
 	v.Checks[2].Fall = 7
-	again, err = checkersOf(v, newLogger(os.Stderr, cfg.Log))
+	again, err = checkersOf(v, near, newLogger(os.Stderr, cfg.Log))
 	require.NoError(t, err)
 	assert.NotEqual(t, all[2].id, again[2].id)
+	assert.Equal(t, all[7].id, again[7].id)
+	v.Interface = "eth1"
+	again, err = checkersOf(v, near, newLogger(os.Stderr, cfg.Log))
+	require.NoError(t, err)
+	assert.NotEqual(t, all[7].id, again[7].id, "a router is asked from another place")
 }

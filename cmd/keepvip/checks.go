@@ -21,7 +21,7 @@ type checker struct {
 }
 
 // checkersOf makes the health checks of v, in the order of the configuration.
-func checkersOf(v config.VIP, log *slog.Logger) ([]checker, error) {
+func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]checker, error) {
 	if len(v.Checks) == 0 {
 		if v.Check.None() {
 			return nil, nil
@@ -34,7 +34,7 @@ func checkersOf(v config.VIP, log *slog.Logger) ([]checker, error) {
 	}
 	out := make([]checker, len(v.Checks))
 	for i, h := range v.Checks {
-		c, err := listedChecker(h, log)
+		c, err := listedChecker(v, h, near, log)
 		if err != nil {
 			return nil, fmt.Errorf("%s: the check %s: %w", v.Name, h.Name, err)
 		}
@@ -65,24 +65,28 @@ func simpleHealth(h config.Check, cfg health.Config, log *slog.Logger) (*health.
 	return health.New(cfg, log)
 }
 
-func listedChecker(h config.ListedCheck, log *slog.Logger) (checker, error) {
+func listedChecker(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (checker, error) {
 	log = log.With("check", h.Name)
 	cfg := health.Config{
 		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
 		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
 		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall,
 	}
-	p, err := proberOf(h, cfg)
+	p, err := proberOf(v, h, cfg, near)
 	if err != nil {
 		return checker{}, err
 	}
 	c, err := health.NewChecker(p, cfg, log)
 	weight := h.Weight
 	h.Weight = 0 // what the agent makes of the verdict is no part of the check
-	return checker{Checker: c, name: h.Name, id: fmt.Sprintf("%+v", h), weight: weight}, err
+	id := fmt.Sprintf("%+v", h)
+	if h.Kind == config.CheckGateway {
+		id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
+	}
+	return checker{Checker: c, name: h.Name, id: id, weight: weight}, err
 }
 
-func proberOf(h config.ListedCheck, cfg health.Config) (health.Prober, error) {
+func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighbours) (health.Prober, error) {
 	switch h.Kind {
 	case config.CheckHTTPS, config.CheckHTTP:
 		return health.HTTP(cfg)
@@ -96,6 +100,8 @@ func proberOf(h config.ListedCheck, cfg health.Config) (health.Prober, error) {
 		return health.Process(h.Process, h.Watch), nil
 	case config.CheckInterface:
 		return health.Interface(h.Interface)
+	case config.CheckGateway:
+		return health.Gateway(near(v, h.Router), cfg), nil
 	}
 	return nil, fmt.Errorf("no check of kind %q", h.Kind)
 }

@@ -34,12 +34,16 @@ func newDrain() *cobra.Command {
 		Use:   "drain [NAME ...]",
 		Short: "Pass the address on, and keep it away from this node until resume",
 		Long: "Makes this node come last for the named virtual addresses, or for all, until `keepvip resume` or a restart, and\n" +
-			"passes on what it holds. It takes an address only if no other node is fit." + exitCodes,
+			"passes on what it holds. It takes an address only if no other node is fit.\n\n" +
+			"With --wait the TCP connections that came through this node go on here, while new ones begin at the next node: keepvip\n" +
+			"there sends on what clients say on the older ones. The command returns when they have ended; at the timeout it resets\n" +
+			"them and returns 4, and the address is at the next node." + exitCodes,
 	}
 	socket := bindSocket(cmd)
+	wait := cmd.Flags().Bool("wait", false, "return when the connections that came through this node have ended")
 	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long it may take")
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		return moved(control.NewClient(*socket).Drain(cmd.Context(), names, *timeout))
+		return moved(control.NewClient(*socket).Drain(cmd.Context(), names, *wait, *timeout))
 	}
 	return cmd
 }
@@ -94,7 +98,10 @@ func (d *daemon) handover(ctx context.Context, names []string, to string) error 
 	return kindOf(d.agent.Handover(ctx, names, to))
 }
 
-func (d *daemon) drain(ctx context.Context, names []string) error {
+func (d *daemon) drain(ctx context.Context, names []string, wait bool) error {
+	if wait {
+		return kindOf(d.agent.DrainWait(ctx, names))
+	}
 	return kindOf(d.agent.Drain(ctx, names))
 }
 

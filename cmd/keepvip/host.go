@@ -196,6 +196,28 @@ func (h *host) Usable(addresses []netip.Addr, limit time.Duration) {
 	}
 }
 
+// Connections implements agent.Host.
+func (h *host) Connections(addresses []netip.Addr) (int, error) {
+	return link.CountTCP(addresses, h.ownAddresses())
+}
+
+func (h *host) ownAddresses() []netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []netip.Addr
+	for _, l := range h.snapshot {
+		for _, a := range l.Addresses {
+			out = append(out, a.Prefix.Addr())
+		}
+	}
+	return out
+}
+
+// Steer implements agent.Host.
+func (h *host) Steer(p agent.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (agent.Steering, error) {
+	return link.OpenSteering(link.SteerConfig{Index: p.Index, Addresses: addresses, To: to}, first)
+}
+
 // Unbind implements agent.Host.
 func (h *host) Unbind(index int, addresses []netip.Prefix) error {
 	err := h.links.RemoveAll(index, addresses)

@@ -17,6 +17,7 @@ type builder struct {
 	kin    *kin
 	hubs   *hubs
 	fences *fences
+	near   neighbours
 	log    *slog.Logger
 	groups groups
 	crowd  int // addresses of all instances
@@ -56,7 +57,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 	if v.Election == config.ElectionRaft {
 		in = b.raftInstance(v, in)
 	}
-	checkers, err := checkersOf(v, b.log.With("vip", v.Name))
+	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
 		in.Checks = append(in.Checks, agentCheck(c))
 	}

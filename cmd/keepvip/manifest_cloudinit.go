@@ -12,7 +12,7 @@ import (
 )
 
 // nodeConfigPath is where a configuration file is put on a node.
-const nodeConfigPath = "/etc/keepvip/config.yaml"
+const nodeConfigPath = "/etc/keepvip/keepvip.yaml"
 
 // nodeForm is how keepvip is to run on a node that is set up by somebody else's files and commands.
 type nodeForm struct {

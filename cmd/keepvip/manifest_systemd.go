@@ -15,7 +15,7 @@ func newManifestSystemd() *cobra.Command {
 		Short: "Print a systemd unit",
 		Long: "Prints a systemd unit, the same for every node, to be put into\n" + kubeadm.UnitPath + ". It names the configuration file by its path;\n" +
 			"flags stand in its command line.",
-		Example: "  keepvip manifest systemd --config /etc/keepvip/config.yaml > keepvip.service",
+		Example: "  keepvip manifest systemd --config /etc/keepvip/keepvip.yaml > keepvip.service",
 		Args:    cobra.NoArgs,
 	}
 	binary := bindBinary(cmd)

@@ -133,8 +133,8 @@ func TestManifestCloudInitCarriesTheKeyOnlyAsAFile(t *testing.T) {
 	assert.Empty(t, errs)
 	assert.Equal(t, 1, strings.Count(out, secret))
 	assert.Contains(t, out, "  - path: /etc/keepvip/key\n    owner: root:root\n    permissions: \"0600\"\n")
-	assert.Contains(t, out, "  - path: /etc/keepvip/config.yaml\n")
-	assert.Contains(t, out, "- --config=/etc/keepvip/config.yaml\n")
+	assert.Contains(t, out, "  - path: /etc/keepvip/keepvip.yaml\n")
+	assert.Contains(t, out, "- --config=/etc/keepvip/keepvip.yaml\n")
 
 	out, errs = manifest(t, "cloud-init", "--config", config, "--image", testImage)
 	assert.NotContains(t, out, secret)

@@ -110,7 +110,7 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	return &daemon{
 		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: a,
 		build: &builder{
-			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port), fences: newFences(h.leftovers), log: log,
+			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port), fences: newFences(h.leftovers), near: h.neighbours, log: log,
 			rafts: raft, heartbeat: cfg.Raft.HeartbeatTimeout,
 		},
 	}, nil

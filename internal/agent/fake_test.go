@@ -33,6 +33,8 @@ type fakeHost struct {
 	fail  error // of Bind
 	bound []Binding
 	did   []string
+	open  int           // connections
+	slow  time.Duration // of Unbind
 
 	claims chan Claim            // what others say on the link
 	owners map[netip.Addr]string // MACs of others that answer probes
@@ -104,6 +106,31 @@ func (h *fakeHost) Usable([]netip.Addr, time.Duration) {
 	h.did = append(h.did, "usable")
 }
 
+func (h *fakeHost) Connections([]netip.Addr) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.open, nil
+}
+
+// Steer makes a steering whose steps are printed.
+func (h *fakeHost) Steer(_ Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (Steering, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.did = append(h.did, fmt.Sprintf("steer %d to %s", len(addresses), to))
+	return fakeSteering{h}, nil
+}
+
+type fakeSteering struct{ host *fakeHost }
+
+func (s fakeSteering) Keep(time.Duration) error { return nil }
+
+func (s fakeSteering) Close() error {
+	s.host.mu.Lock()
+	defer s.host.mu.Unlock()
+	s.host.did = append(s.host.did, "steer no more")
+	return nil
+}
+
 func (h *fakeHost) Bind(index int, addresses []netip.Prefix, _ time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,6 +147,10 @@ func (h *fakeHost) Bind(index int, addresses []netip.Prefix, _ time.Duration) er
 }
 
 func (h *fakeHost) Unbind(index int, addresses []netip.Prefix) error {
+	h.mu.Lock()
+	slow := h.slow
+	h.mu.Unlock()
+	time.Sleep(slow)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range addresses {

@@ -51,6 +51,7 @@ func (l *loop) take(c election.Change) error {
 	l.note(c.To, c.Reason)
 	if c.Passing == election.PassTake {
 		l.host.Usable(l.in.hosts(), usableTime)
+		l.steer()
 	}
 	l.takenBack()
 	l.restartAnnouncing()

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -38,7 +39,7 @@ func (a *Agent) Hold(ctx context.Context, names []string, reason string, force b
 		return err
 	}
 	for _, r := range fresh {
-		r.want(wish{Drained, h})
+		r.want(wish{Desired: Drained, Hold: h})
 	}
 	if err := a.giveAway(ctx, fresh); err != nil && !force {
 		for i, r := range fresh {
@@ -47,7 +48,7 @@ func (a *Agent) Hold(ctx context.Context, names []string, reason string, force b
 		return errors.Join(err, a.forget(fresh))
 	}
 	for _, r := range fresh {
-		r.want(wish{Held, h})
+		r.want(wish{Desired: Held, Hold: h})
 	}
 	return gone(ctx, fresh)
 }
@@ -65,6 +66,36 @@ func (a *Agent) Drain(ctx context.Context, names []string) error {
 		}
 	}
 	return a.giveAway(ctx, loops)
+}
+
+// DrainWait is Drain, and waits until the connections to the addresses that came through this node have ended. Those
+// that are left when ctx ends are reset; the error is election.ErrTimeout then.
+func (a *Agent) DrainWait(ctx context.Context, names []string) error {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return errNoDeadline
+	}
+	loops, err := a.named(names)
+	if err != nil {
+		return err
+	}
+	for _, r := range loops {
+		if r.wished().Desired != Held {
+			r.want(wish{Desired: Drained, linger: end.Add(-resetReserve)})
+		}
+	}
+	defer func() {
+		for _, r := range loops {
+			if w := r.wished(); !w.linger.IsZero() && !r.serves() {
+				w.linger = time.Time{}
+				r.want(w)
+			}
+		}
+	}()
+	if err := a.giveAway(ctx, loops); err != nil {
+		return err
+	}
+	return served(ctx, loops)
 }
 
 // Resume ends Drain and Hold.
@@ -109,7 +140,7 @@ func (a *Agent) forget(loops []*running) error {
 func (a *Agent) firstWish(name string) wish {
 	if a.store != nil {
 		if h, held := a.store.Held(name); held {
-			return wish{Held, h}
+			return wish{Desired: Held, Hold: h}
 		}
 	}
 	return wish{Desired: Available}
@@ -121,6 +152,31 @@ func namesOf(loops []*running) []string {
 		out[i] = r.name
 	}
 	return out
+}
+
+// errNoDeadline answers a wait without an end.
+var errNoDeadline = errors.New("a wait for connections needs a time limit")
+
+// resetReserve is what is left of the time for resetting connections.
+const resetReserve = 100 * time.Millisecond
+
+// served waits until none of them serves connections any more.
+func served(ctx context.Context, loops []*running) error {
+	tick := time.NewTicker(goneEvery)
+	defer tick.Stop()
+	for _, r := range loops {
+		for r.serves() {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return election.ErrTimeout
+			}
+		}
+		if r.cutOff() > 0 {
+			return fmt.Errorf("%s: %d connections were reset: %w", r.name, r.cutOff(), election.ErrTimeout)
+		}
+	}
+	return nil
 }
 
 // goneEvery is how often gone looks.

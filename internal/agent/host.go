@@ -39,6 +39,11 @@ type Host interface {
 	// Usable returns when this machine takes packets for the addresses, which may be a while after Bind, and at the
 	// latest after limit.
 	Usable(addresses []netip.Addr, limit time.Duration)
+	// Connections counts the connections to the addresses whose other ends are other machines.
+	Connections(addresses []netip.Addr) (int, error)
+	// Steer begins to send on to the node of that own address, for the time given, what clients say on connections to the
+	// addresses that are not known here. Addresses of the other family than to's are left out.
+	Steer(p Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (Steering, error)
 	// Unbind removes addresses; no error for those that are not there, or when the interface is gone.
 	Unbind(index int, addresses []netip.Prefix) error
 	// Announce sends one announcement for each address.
@@ -48,6 +53,12 @@ type Host interface {
 	Listen(p Place, addresses []netip.Addr, report func(Claim)) (stop func())
 	// Probe asks once, at p, who has the addresses, without claiming any. Answers reach Listen.
 	Probe(p Place, addresses []netip.Addr) error
+}
+
+// Steering is what Steer has begun. It ends by itself when it is not kept up. It belongs to one goroutine, and may take long.
+type Steering interface {
+	Keep(d time.Duration) error
+	Close() error
 }
 
 // Claim says that another machine speaks as the owner of an address: in ARP, or in neighbour discovery.

@@ -41,6 +41,8 @@ type loop struct {
 	wish     wish      // what an operator wants of this node
 	hushed   bool      // discovery is shut: the addresses are about to be passed on
 	passing  bool      // the addresses are being passed on: they are here, but nobody is told so
+	serving  serving   // of connections, after the addresses have been passed on
+	steered  steered   // to the node that was the holder before
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease
@@ -71,6 +73,8 @@ type view struct {
 	wish          wish
 	removed       bool // the instance has ended
 	passing       bool // as loop.passing
+	serving       bool // as loop.serving
+	cut           int  // connections that were reset when serving ended
 }
 
 // reported carries a Change from the elector's goroutine, and the answer back.
@@ -157,6 +161,7 @@ func (l *loop) term(ctx context.Context) error {
 	defer l.leave()
 	l.openFence()
 	defer l.closeFence()
+	defer l.steerNoMore()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.look()
@@ -179,6 +184,8 @@ func (l *loop) term(ctx context.Context) error {
 		case <-l.due.C:
 			l.announceDue(time.Now())
 			l.renew(time.Now())
+			l.serveDue(time.Now())
+			l.steerDue(time.Now())
 			l.watchDue(time.Now())
 			if !l.refence.IsZero() && !time.Now().Before(l.refence) {
 				l.exchangeFence()
@@ -205,6 +212,7 @@ func (l *loop) enter(p Place, e election.Elector) {
 	l.fit()
 	in := l.in
 	e.SetProbe(in.Fresh)
+	l.tellServing()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.view.place, l.view.elector = p, e

@@ -66,9 +66,10 @@ func (l *loop) setPassing(passing bool) {
 
 // passed ends it.
 func (l *loop) passed(c election.Change) error {
-	if !l.passing {
+	if !l.passing || l.serve(c) {
 		return nil
 	}
+	l.endServing()
 	l.setPassing(false)
 	err := l.letGo()
 	l.log.Info("address passed on", "to", c.Holder.String(), "reason", c.Reason)
@@ -80,6 +81,7 @@ func (l *loop) takenBack() {
 	if l.passing && l.fence != nil {
 		l.fence.reopen(patience)
 	}
+	l.endServing()
 	l.setPassing(false)
 }
 

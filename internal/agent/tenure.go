@@ -63,6 +63,7 @@ func (l *loop) adjustFence(old Instance) {
 func (l *loop) exchangeFence() {
 	l.refence = time.Time{}
 	if l.passing {
+		l.endServing()
 		l.setPassing(false)
 		l.uncorrected(l.letGo())
 	}
@@ -102,6 +103,8 @@ func (l *loop) renew(now time.Time) {
 // the resets of their connections leave, then nothing leaves, then the addresses go.
 func (l *loop) letGo() error {
 	l.renewal = time.Time{}
+	l.unsteer()
+	l.countCut()
 	if l.fence != nil {
 		l.fence.shutIn()
 	}
@@ -116,18 +119,20 @@ func (l *loop) letGo() error {
 	return err
 }
 
-// resetConnections ends what clients have open, but does not let a kernel with very many sockets hold up
-// the release.
-func (l *loop) resetConnections() {
-	if l.in.Reset == nil {
+// resetConnections ends what clients have open.
+func (l *loop) resetConnections() { l.reset(l.in.hosts()) }
+
+// reset does not let a kernel with very many sockets hold up the release.
+func (l *loop) reset(addresses []netip.Addr) {
+	if l.in.Reset == nil || len(addresses) == 0 {
 		return
 	}
 	done := make(chan struct{})
-	go func(reset func([]netip.Addr) error, addresses []netip.Addr) {
+	go func(reset func([]netip.Addr) error) {
 		defer close(done)
 		if err := reset(addresses); err != nil {
 			l.log.Debug("connections not reset", "error", err)
 		}
-	}(l.in.Reset, l.in.hosts())
+	}(l.in.Reset)
 	await(done, patience)
 }

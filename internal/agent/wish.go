@@ -26,6 +26,7 @@ type Hold struct {
 type wish struct {
 	Desired
 	Hold
+	linger time.Time // until then connections are served after the address has been passed on; zero: not at all
 }
 
 // reason is what status and the other members show.
@@ -77,6 +78,7 @@ func (l *loop) heed(t told) {
 		return
 	}
 	l.setWish(w)
+	l.tellServing()
 	l.log.Info("an operator wants this node otherwise", "desired", string(w.Desired), "reason", w.Reason)
 	l.fit()
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"time"
 )
 
@@ -30,6 +31,7 @@ type ListedCheck struct {
 	MaxAge     time.Duration // file: 0 for any
 	Process    string        // process: the name of its program
 	Interface  string        // interface
+	Router     netip.Addr    // gateway: the zero Addr for the next hop of the default route
 }
 
 // CheckKind is what a check looks at.
@@ -44,6 +46,7 @@ const (
 	CheckFile      CheckKind = "file"
 	CheckProcess   CheckKind = "process"
 	CheckInterface CheckKind = "interface"
+	CheckGateway   CheckKind = "gateway"
 )
 
 // kindKeys are the keys that each kind has beside those that all have; the first needed of them are required.
@@ -58,6 +61,7 @@ var kindKeys = map[CheckKind]struct {
 	CheckFile:      {[]string{"path", "absent", "maxAge"}, 1},
 	CheckProcess:   {[]string{"process", "watch"}, 1},
 	CheckInterface: {[]string{"interface"}, 1},
+	CheckGateway:   {[]string{"router"}, 0},
 }
 
 // commonKeys are those of every kind.

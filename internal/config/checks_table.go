@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // listed is every option of a check in a list. They are in the file only: a flag could not say which check it means.
 var listed = listedOptions()
@@ -13,7 +16,7 @@ func listedOptions() []Option {
 		{
 			Key:     at("kind"),
 			Help:    "What the check looks at; required",
-			binding: one(enum(CheckHTTPS, CheckHTTP, CheckTCP, CheckExec, CheckFile, CheckProcess, CheckInterface), func(t target) *CheckKind { return &t.check.Kind }),
+			binding: one(enum(CheckHTTPS, CheckHTTP, CheckTCP, CheckExec, CheckFile, CheckProcess, CheckInterface, CheckGateway), func(t target) *CheckKind { return &t.check.Kind }),
 		},
 		{
 			Key:     at("name"),
@@ -129,6 +132,11 @@ func listedOptions() []Option {
 			Key:     at("interface"),
 			Help:    "interface: a network interface that has to be up and to have its carrier",
 			binding: one(pattern("name", `^[^\s/:]{1,15}$`, "an interface name of at most 15 characters"), func(t target) *string { return &t.check.Interface }),
+		},
+		{
+			Key:     at("router"),
+			Help:    "gateway: the router that has to answer ARP or neighbour discovery on the interface of the virtual address; without it the next hop of the default route there, of the family of the first address",
+			binding: one(router(), func(t target) *netip.Addr { return &t.check.Router }),
 		},
 	}
 }

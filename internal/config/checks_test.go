@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -28,6 +29,8 @@ func TestChecksOfEveryKind(t *testing.T) {
 		`{kind: file, path: /run/x, absent: true, maxAge: 1m}`,
 		`{kind: process, process: haproxy}`,
 		`{kind: interface, interface: eth1}`,
+		`{kind: gateway}`,
+		`{kind: gateway, name: second, router: "fe80::1"}`,
 	)
 	in.Elsewhere = true
 	c, err := Load(in)
@@ -51,10 +54,16 @@ func TestChecksOfEveryKind(t *testing.T) {
 		}),
 		with(func(h *ListedCheck) { h.Kind, h.Name, h.Process = CheckProcess, "process", "haproxy" }),
 		with(func(h *ListedCheck) { h.Kind, h.Name, h.Interface = CheckInterface, "interface", "eth1" }),
+		with(func(h *ListedCheck) { h.Kind, h.Name = CheckGateway, "gateway" }),
+		with(func(h *ListedCheck) {
+			h.Kind, h.Name, h.Router = CheckGateway, "second", netip.MustParseAddr("fe80::1")
+		}),
 	}, c.VIPs[0].Checks)
 	shown := texts(c)
 	assert.Equal(t, "/bin/true, -a, x, -a, x", shown["vips[0].checks[4].command"])
 	assert.NotContains(t, shown, "vips[0].checks[4].url")
+	assert.Empty(t, shown["vips[0].checks[8].router"])
+	assert.Equal(t, "fe80::1", shown["vips[0].checks[9].router"])
 	assert.Equal(t, EnvInline+":7", c.Origin("vips[0].checks[1].weight").String())
 	assert.True(t, Diff(c, c).Empty())
 }
@@ -68,9 +77,9 @@ func TestChecksRefused(t *testing.T) {
 	}{
 		{"no list", inFile("vips:\n- addresses: [10.77.0.100]\n  checks: {kind: tcp}\n"), "FILE:5: vips[0].checks: a mapping, want a list: one entry with kind for each check"},
 		{"an empty list", inFile("vips:\n- addresses: [10.77.0.100]\n  checks: []\n"), "FILE:5: vips[0].checks: an empty list, want at least one check, or check: none in its place"},
-		{"no mapping", listing("none"), at + `: "none", want a mapping with kind, name, weight, interval, timeout, rise, fall, watch, url, ca, insecure, serverName, codes, clientCert, clientKey, tokenFile, address, command, user, path, absent, maxAge, process, interface`},
-		{"no kind", listing("{address: 'a:1'}"), at + ".kind: missing, want one of https, http, tcp, exec, file, process, interface"},
-		{"another kind", listing("{kind: udp}"), at + ".kind: udp, want https or http or tcp or exec or file or process or interface"},
+		{"no mapping", listing("none"), at + `: "none", want a mapping with kind, name, weight, interval, timeout, rise, fall, watch, url, ca, insecure, serverName, codes, clientCert, clientKey, tokenFile, address, command, user, path, absent, maxAge, process, interface, router`},
+		{"no kind", listing("{address: 'a:1'}"), at + ".kind: missing, want one of https, http, tcp, exec, file, process, interface, gateway"},
+		{"another kind", listing("{kind: udp}"), at + ".kind: udp, want https or http or tcp or exec or file or process or interface or gateway"},
 		{"a key of another kind", listing("{kind: tcp, address: '127.0.0.1:1', url: 'http://a/'}"), at + ".url: not of kind tcp, which has address, watch"},
 		{"unknown key", listing("{kind: tcp, adress: '127.0.0.1:1'}"), at + ".adress: unknown key, did you mean address?"},
 		{"nothing to look at", listing("{kind: tcp}"), at + ".address: missing, kind tcp wants one"},
@@ -88,6 +97,8 @@ func TestChecksRefused(t *testing.T) {
 		{"none in a list", listing("{kind: http, url: none}"), at + ".url: none, want an http or https URL such as https://127.0.0.1:6443/readyz"},
 		{"no statuses", listing("{kind: http, url: 'http://a/', codes: []}"), at + ".codes: an empty list, want at least one status"},
 		{"a strange status", listing("{kind: http, url: 'http://a/', codes: [99]}"), at + ".codes: 99, want a number from 100 to 599"},
+		{"a router that is no address", listing("{kind: gateway, router: gw.local}"), at + ".router: gw.local, want an IPv4 or IPv6 address"},
+		{"a router that is the address itself", listing("{kind: gateway, router: 10.77.0.100}"), at + ".router: 10.77.0.100 is a virtual address of this entry, want that of a router"},
 		{"a port out of range", listing("{kind: tcp, address: '127.0.0.1:65536'}"), at + ".address: 127.0.0.1:65536, want host:port such as 127.0.0.1:5432"},
 		{"weight out of range", listing("{kind: tcp, address: 'a:1', weight: -254}"), at + ".weight: -254, want a number from -253 to 253"},
 		{"illness seen too late", listing("{kind: tcp, address: 'a:1', fall: 100, interval: 1m}"), at + ".fall: 100 probes of up to 1m0s each, want illness seen within an hour"},

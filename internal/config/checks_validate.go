@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func (l listedCheck) given(key string) bool { return l.c.Origin(l.key(key)).Sour
 func (l listedCheck) validate() {
 	kind, known := kindKeys[l.h.Kind]
 	if !known {
-		l.fail("kind", "missing, want one of https, http, tcp, exec, file, process, interface")
+		l.fail("kind", "missing, want one of https, http, tcp, exec, file, process, interface, gateway")
 		return
 	}
 	for _, o := range listed {
@@ -93,6 +94,9 @@ func (l listedCheck) specific() {
 	}
 	if l.given("codes") && len(h.Codes) == 0 {
 		l.fail("codes", "an empty list, want at least one status")
+	}
+	if h.Kind == CheckGateway && slices.ContainsFunc(l.v.Addresses, func(p netip.Prefix) bool { return p.Addr() == h.Router }) {
+		l.fail("router", "%s is a virtual address of this entry, want that of a router", h.Router)
 	}
 	if l.given("command") && (len(h.Command) == 0 || !filepath.IsAbs(h.Command[0])) {
 		l.fail("command", "%s, want a list that begins with an absolute path", showWords(h.Command))

@@ -20,7 +20,7 @@ type Origin struct {
 	Line   int    // in the file, from 1
 }
 
-// String is the origin as errors and `config show` print it: "/etc/keepvip/config.yaml:7", "--vrid", "KEEPVIP_VRID", "default".
+// String is the origin as errors and `config show` print it: "/etc/keepvip/keepvip.yaml:7", "--vrid", "KEEPVIP_VRID", "default".
 func (o Origin) String() string {
 	switch {
 	case o.Source == Default:

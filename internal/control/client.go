@@ -61,9 +61,10 @@ func (c *Client) Handover(ctx context.Context, names []string, to string, limit 
 	return c.verb(ctx, PathHandover, url.Values{"vip": names, "to": {to}}, limit)
 }
 
-// Drain makes the node come last, and passes the addresses on, within limit.
-func (c *Client) Drain(ctx context.Context, names []string, limit time.Duration) error {
-	return c.verb(ctx, PathDrain, url.Values{"vip": names}, limit)
+// Drain makes the node come last, and passes the addresses on, within limit; with wait it returns when the connections
+// that came through the node have ended.
+func (c *Client) Drain(ctx context.Context, names []string, wait bool, limit time.Duration) error {
+	return c.verb(ctx, PathDrain, url.Values{"vip": names, "wait": {strconv.FormatBool(wait)}}, limit)
 }
 
 // Hold makes the node stay out, and passes the addresses on before, within limit; with force it stays out also if nobody

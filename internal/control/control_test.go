@@ -185,8 +185,8 @@ func TestServerVerbs(t *testing.T) {
 		did = append(did, "handover "+strings.Join(names, " ")+" to "+to)
 		return &KindError{Kind: KindNoTaker, Err: errors.New("no other node could take the address")}
 	}
-	b.Drain = func(ctx context.Context, names []string) error {
-		did = append(did, "drain "+strings.Join(names, " "))
+	b.Drain = func(ctx context.Context, names []string, wait bool) error {
+		did = append(did, fmt.Sprintf("drain %v %v", names, wait))
 		return nil
 	}
 	b.Hold = func(_ context.Context, names []string, reason string, force bool) error {
@@ -202,11 +202,11 @@ func TestServerVerbs(t *testing.T) {
 	require.ErrorAs(t, err, &kind)
 	assert.Equal(t, KindNoTaker, kind.Kind)
 	assert.EqualError(t, err, "no other node could take the address")
-	assert.NoError(t, c.Drain(t.Context(), nil, time.Minute))
+	assert.NoError(t, c.Drain(t.Context(), []string{"a"}, true, time.Minute))
 	require.ErrorAs(t, c.Hold(t.Context(), []string{"a"}, "new kernel & more", true, time.Minute), &kind)
 	assert.Equal(t, KindTimeout, kind.Kind)
 	assert.ErrorContains(t, c.Hold(t.Context(), nil, strings.Repeat("x", 121), false, time.Minute), "want at most 120")
 	assert.EqualError(t, c.Resume(t.Context(), nil), errNotHeld.Error())
-	assert.ErrorContains(t, c.Drain(t.Context(), nil, -time.Second), `timeout "-1s", want more than 0s`)
-	assert.Equal(t, []string{"handover a b to cp-2", "drain ", `hold [a] "new kernel & more" true`}, did)
+	assert.ErrorContains(t, c.Drain(t.Context(), nil, false, -time.Second), `timeout "-1s", want more than 0s`)
+	assert.Equal(t, []string{"handover a b to cp-2", "drain [a] true", `hold [a] "new kernel & more" true`}, did)
 }

@@ -23,7 +23,7 @@ type Backend struct {
 	// Resume, and Hold one that stays out, with force also if nobody could take the addresses. No names: all. They return
 	// when it is done, or with an error when ctx has ended.
 	Handover func(ctx context.Context, names []string, to string) error
-	Drain    func(ctx context.Context, names []string) error
+	Drain    func(ctx context.Context, names []string, wait bool) error // with wait for the end of connections
 	Hold     func(ctx context.Context, names []string, reason string, force bool) error
 	Resume   func(names []string) error
 
@@ -135,7 +135,7 @@ func handler(b Backend) http.Handler {
 		return b.Handover(ctx, r.URL.Query()["vip"], r.URL.Query().Get("to"))
 	})))
 	mux.HandleFunc("POST "+PathDrain, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
-		return b.Drain(ctx, r.URL.Query()["vip"])
+		return b.Drain(ctx, r.URL.Query()["vip"], r.URL.Query().Get("wait") == "true")
 	})))
 	mux.HandleFunc("POST "+PathHold, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
 		q := r.URL.Query()

@@ -144,7 +144,7 @@ type asked struct {
 
 // answer reads the whole answer.
 func (x *exchange) answer(conn net.Conn) (a answer, err error) {
-	limited := &io.LimitedReader{R: conn, N: maxAnswer}
+	limited := &io.LimitedReader{R: conn, N: maxAnswer + 1}
 	in := x.prober.in
 	in.Reset(limited)
 	if _, err := in.Peek(1); err != nil {
@@ -152,7 +152,8 @@ func (x *exchange) answer(conn net.Conn) (a answer, err error) {
 	}
 	x.phase = reading
 	a, err = finalAnswer(in, x.prober.request)
-	if err != nil && limited.N <= 0 {
+	// Also without an error: to a body that ends with its connection the limit looks like the end.
+	if limited.N <= 0 {
 		return a, errTooLong
 	}
 	a.open = a.open && in.Buffered() == 0

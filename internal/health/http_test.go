@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -33,9 +34,10 @@ func probe(t *testing.T, cfg Config) Result {
 
 func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
-	s := httptest.NewTLSServer(h)
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	s.StartTLS()
 	t.Cleanup(s.Close)
-	s.Config.ErrorLog = nil
 	return s.URL
 }
 

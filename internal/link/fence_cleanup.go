@@ -8,28 +8,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CleanupFences takes away every fence that any run of ours left in this network namespace, and returns the names of their tables. Tables of
-// others are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN.
+// CleanupFences takes away every fence and every steering that any run of ours left in this network namespace, and returns the names of their
+// tables. Tables of others are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN.
 func CleanupFences() ([]string, error) {
 	c, err := nftables.New()
 	if err != nil {
 		return nil, fmt.Errorf("link: list nftables tables: %w", err)
 	}
-	tables, err := c.ListTablesOfFamily(nftables.TableFamilyNetdev)
+	var gone []string
+	for _, family := range []nftables.TableFamily{nftables.TableFamilyNetdev, nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
+		names, err := cleanFamily(c, family)
+		gone = append(gone, names...)
+		if err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}
+
+func cleanFamily(c *nftables.Conn, family nftables.TableFamily) (gone []string, err error) {
+	tables, err := c.ListTablesOfFamily(family)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("link: list nftables tables: %w", err)
 	}
-	var gone []string
 	for _, t := range tables {
-		if t.Family != nftables.TableFamilyNetdev || !ourTable(t.Name) {
+		ours := ourSteering
+		if family == nftables.TableFamilyNetdev {
+			ours = ourTable
+		}
+		if t.Family != family || !ours(t.Name) {
 			continue
 		}
 		c.DelTable(t)
 		if err := c.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
-			return gone, fmt.Errorf("link: delete table netdev %s: %w", t.Name, err)
+			return gone, fmt.Errorf("link: delete table %s: %w", t.Name, err)
 		}
 		gone = append(gone, t.Name)
 	}

@@ -26,6 +26,7 @@ const (
 	APIShutdown  APIMode = "shutdown"  // /readyz 500 with "shutdown", the rest works
 	APIDrip      APIMode = "drip"      // an endless body, a byte at a time
 	APIHuge      APIMode = "huge"      // a body of 1 GiB
+	APIHeaders   APIMode = "headers"   // header fields without end
 	APINoise     APIMode = "noise"     // argument: per cent of requests that get 500
 )
 

@@ -173,6 +173,9 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		return
+	case APIHeaders:
+		endlessHeaders(w)
+		return
 	case APIShutdown:
 		if r.URL.Path == "/readyz" {
 			http.Error(w, "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed", http.StatusInternalServerError)
@@ -206,6 +209,19 @@ func drip(w http.ResponseWriter, r *http.Request, limit time.Duration) {
 		case <-r.Context().Done():
 			return
 		}
+	}
+}
+
+// endlessHeaders answers with header fields until the client has enough.
+func endlessHeaders(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	line := []byte("X-Filler: " + strings.Repeat("x", 1000) + "\r\n")
+	for _, err = conn.Write([]byte("HTTP/1.1 200 OK\r\n")); err == nil; {
+		_, err = conn.Write(line)
 	}
 }
 

@@ -117,13 +117,14 @@ func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", s.path); err != nil {
 		return 0, err
 	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	response, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, 1<<17)), nil)
 	if err != nil {
 		return 0, err
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)); err != nil {
-		return 0, err
+	const most = 1 << 16
+	if n, err := io.Copy(io.Discard, io.LimitReader(response.Body, most)); err != nil || n == most {
+		return 0, errors.Join(err, fmt.Errorf("lab: answer of %d bytes", n))
 	}
 	if response.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("lab: status %d", response.StatusCode)

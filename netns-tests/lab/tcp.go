@@ -1,10 +1,12 @@
 package lab
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 )
@@ -149,4 +151,17 @@ func (l *Lab) dial(from *Namespace, addr netip.Addr, limit time.Duration) (net.C
 		return err
 	})
 	return c, err
+}
+
+// Greet connects from the client to the address, and returns the label of the node whose ticker answers.
+func (l *Lab) Greet(from *Namespace, addr netip.Addr) (string, error) {
+	c, err := l.dial(from, addr, 2*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
+	line, err := bufio.NewReader(c).ReadString('\n')
+	label, _, _ := strings.Cut(line, " ")
+	return label, err
 }

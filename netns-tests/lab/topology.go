@@ -317,6 +317,12 @@ func (l *Lab) Now() time.Duration { return l.now() }
 // now is the lab's clock: monotonic, zero at Open.
 func (l *Lab) now() time.Duration { return time.Since(l.epoch) }
 
+// Instant is when something happened that a program has logged by the wall clock.
+func (l *Lab) Instant(t time.Time) time.Duration {
+	now := time.Now()
+	return now.Sub(l.epoch) - now.Round(0).Sub(t)
+}
+
 // instant converts a kernel timestamp (CLOCK_REALTIME) to the lab's clock
 // through its age, so that steps of the wall clock do no harm.
 func (l *Lab) instant(stamp time.Time) time.Duration {

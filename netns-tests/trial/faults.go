@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
@@ -183,66 +181,13 @@ func Frozen(length time.Duration) Fault {
 	}
 }
 
-// APIKilled kills the apiserver on the holder, and starts it again.
-func APIKilled(g *Group) (*Result, error) {
-	var victim *lab.Node
-	res, err := g.run("apiserver killed", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		victim = holder
-		if err := holder.API().Kill9(); err != nil {
-			return 0, err
-		}
-		at := m.Mark("apiserver on %s killed", holder.Label)
-		time.Sleep(g.span() + 2*time.Second)
-		return at, nil
-	})
-	if victim != nil {
-		_, again := victim.StartAPIServer()
-		err = errors.Join(err, again, g.healthy())
-	}
-	return res, err
-}
-
-// APIIll puts the apiserver on the holder into a mode, and back.
-func APIIll(mode lab.APIMode, arg string, watch time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
-		var victim *lab.Node
-		res, err := g.run("apiserver "+string(mode), lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			victim = holder
-			at := m.Mark("apiserver on %s: %s", holder.Label, mode)
-			err := holder.API().Set(mode, arg)
-			time.Sleep(watch)
-			return at, err
-		})
-		if victim != nil {
-			err = errors.Join(err, victim.API().Set(lab.APIHealthy, ""), g.healthy())
-		}
-		return res, err
-	}
-}
-
-// APIAllKilled kills the apiservers of all nodes at once, and starts them again.
-func APIAllKilled(g *Group) (*Result, error) {
-	res, err := g.run("all apiservers killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		at := m.Mark("all apiservers killed")
-		for _, n := range g.Lab.Nodes {
-			if err := n.API().Signal(unix.SIGKILL); err != nil {
-				return at, err
-			}
-		}
-		time.Sleep(4 * time.Second)
-		return at, nil
-	})
-	for _, n := range g.Lab.Nodes {
-		_, again := n.StartAPIServer()
-		err = errors.Join(err, again)
-	}
-	return res, errors.Join(err, g.healthy())
-}
-
 // healthy waits until every node that runs knows its apiserver to be healthy
 // again, so that the next fault starts from a clean state.
 func (g *Group) healthy() error {
 	k, ok := g.Product.(Keepvip)
+	if with, gatewayed := g.Product.(Gatewayed); gatewayed {
+		k, ok = with.Keepvip, true
+	}
 	if !ok {
 		// keepalived of the kubeadm guide: two good checks, three seconds apart.
 		time.Sleep(10 * time.Second)

@@ -9,6 +9,7 @@ import (
 
 // Result is one fault and what it cost.
 type Result struct {
+	Case    string        `json:"case,omitempty"` // of the bench
 	Fault   string        `json:"fault"`
 	Product string        `json:"product"`
 	FaultAt time.Duration `json:"faultAt"`
@@ -29,6 +30,7 @@ type Result struct {
 	Takeovers int           `json:"takeovers"`         // binds after the fault
 	Two       time.Duration `json:"two"`               // time with two nodes answering
 	Finders   time.Duration `json:"finders"`           // time with two nodes answering ARP or neighbour discovery
+	Seen      time.Duration `json:"seen"`              // from the fault until the product saw it, -1 if it did not: see [Group.seen]
 	Announce  time.Duration `json:"announce"`          // longest time from a bind to its first announcement, -1 if none was seen
 	HTTPS     time.Duration `json:"https"`             // longest time with failing requests
 	Failed    int           `json:"failed,omitempty"`  // requests refused or timed out, where a fault counts them
@@ -70,6 +72,7 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 		}
 	}
 	g.takeover(res, vip)
+	res.Seen = g.seen(res, victim)
 	res.Stall = r.StallIn(at-100*time.Millisecond, at+max(res.Answered, res.Outage)+100*time.Millisecond)
 	return res
 }

@@ -85,6 +85,8 @@ func Shows() []Show {
 		{"foreign table listed", foreignTable},
 		{"no lock-out by a dead keepvip", noLockOut},
 		{"fence destroyed", fenceDestroyed},
+		{"fifty checks", fiftyChecks},
+		{"hostile servers", hostileServer},
 		{"long-lived connection", longConnection},
 		{"no trace on the host", noTrace},
 		{"never the node's identity", identity},

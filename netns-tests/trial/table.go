@@ -37,6 +37,18 @@ func (s Spread) String() string {
 	return fmt.Sprintf("%s (%s-%s)", lab.Milliseconds(s.Median), lab.Milliseconds(s.Min), lab.Milliseconds(s.Max))
 }
 
+// Rounded is the same in whole milliseconds.
+func (s Spread) Rounded() string {
+	whole := func(d time.Duration) int64 { return d.Round(time.Millisecond).Milliseconds() }
+	switch {
+	case s.N == 0:
+		return "-"
+	case whole(s.Min) == whole(s.Max):
+		return fmt.Sprint(whole(s.Median))
+	}
+	return fmt.Sprintf("%d (%d-%d)", whole(s.Median), whole(s.Min), whole(s.Max))
+}
+
 // Figure picks a figure out of a result.
 type Figure func(*Result) time.Duration
 
@@ -58,6 +70,7 @@ var (
 	Excess   Figure = func(r *Result) time.Duration { return max(r.Excess, 0) }
 	Announce Figure = func(r *Result) time.Duration { return r.Announce }
 	Two      Figure = func(r *Result) time.Duration { return r.Two }
+	Seen     Figure = func(r *Result) time.Duration { return r.Seen }
 	HTTPS    Figure = func(r *Result) time.Duration { return r.HTTPS }
 )
 

@@ -18,6 +18,7 @@ type benchCase struct {
 	fault  trial.Fault
 	limits limits
 	open   func(*lab.Host) (*trial.Group, error) // nil = trial.Open with config
+	mode   string                                // what happens, in the table of failure modes; "" keeps it out
 }
 
 func (c benchCase) product() trial.Product {
@@ -32,6 +33,7 @@ type limits struct {
 	outageMedian, outageWorst     time.Duration
 	requestsMedian, requestsWorst time.Duration
 	excessMedian, announceMedian  time.Duration
+	seen                          time.Duration // at worst
 	two                           time.Duration // noTwo demands none
 	takeovers                     int           // at most; noTakeover demands none
 	single                        int           // at least so many per cent with one takeover
@@ -58,6 +60,7 @@ func (l limits) judge(results []*trial.Result) string {
 	check("median of failing requests", https.Median, l.requestsMedian)
 	check("worst of failing requests", https.Max, l.requestsWorst)
 	check("beyond protocol", trial.Of(results, trial.Excess).Median, l.excessMedian)
+	check("seen after", trial.Of(results, trial.Seen).Max, l.seen)
 	check("bind to announce", trial.Of(results, trial.Announce).Median, l.announceMedian)
 	if l.two == noTwo {
 		check("two answering", trial.Of(results, trial.Two).Max, 1)
@@ -110,31 +113,28 @@ func cases() []benchCase {
 	}
 	// An equal group may add a spread of an eighth of the interval.
 	equal := limits{outageMedian: 345 * ms, outageWorst: 450 * ms, excessMedian: 15*ms + 12500*time.Microsecond, announceMedian: 2 * ms, single: 96}
-	api := trial.Config{API: true}
+	dies := death("equal", 50, trial.Config{}, equal)
+	dies.mode = "the holder dies"
 	return append([]benchCase{
 		death("200/150/100", 20, trial.Config{Priorities: ranked}, limits{outageMedian: 325 * ms, outageWorst: 420 * ms, excessMedian: 15 * ms, announceMedian: 2 * ms, takeovers: 1}),
 		death("200/150/100", 20, trial.Config{Priorities: ranked, Product: other}, limits{}),
-		death("equal", 50, trial.Config{}, equal),
+		dies,
 		death("equal", 20, trial.Config{Product: other}, limits{}),
 		death("equal, IPv4", 10, trial.Config{Addresses: v4}, equal),
 		death("equal, IPv6", 10, trial.Config{Addresses: v6}, equal),
 		death("equal, dual stack", 10, trial.Config{Addresses: dual}, equal),
 		death("200/150/100, 1 s", 5, trial.Config{Priorities: ranked, Interval: time.Second}, limits{outageWorst: 3700 * ms, takeovers: 1}),
 		death("200/150/100, 1 s", 5, trial.Config{Priorities: ranked, Interval: time.Second, Product: other}, limits{}),
-		{name: "SIGTERM", runs: 10, fault: trial.Terminated, limits: limits{outageWorst: 150 * ms, takeovers: 1}},
+		{name: "SIGTERM", mode: "keepvip is told to end (SIGTERM)", runs: 10, fault: trial.Terminated, limits: limits{outageWorst: 150 * ms, takeovers: 1}},
 		{name: "SIGTERM", runs: 10, fault: trial.Terminated, config: trial.Config{Product: other}},
 		{name: "kill -9 and restart", runs: 10, fault: trial.DaemonRestarted, limits: limits{outageWorst: 450 * ms}},
 		{name: "kill -9 and restart", runs: 5, fault: trial.DaemonRestarted, config: trial.Config{Product: other}},
-		{name: "cable pulled", runs: 10, fault: trial.CablePulled, limits: limits{outageMedian: 345 * ms, outageWorst: 450 * ms}},
+		{name: "cable pulled", mode: "the holder's cable is pulled", runs: 10, fault: trial.CablePulled, limits: limits{outageMedian: 345 * ms, outageWorst: 450 * ms}},
 		{name: "cable pulled", runs: 5, fault: trial.CablePulled, config: trial.Config{Product: other}},
-		{name: "apiserver killed", runs: 10, fault: trial.APIKilled, config: api, limits: limits{requestsMedian: 900 * ms}},
-		{name: "apiserver 500", runs: 10, fault: trial.APIIll(lab.API500, "", 4*time.Second), config: api, limits: limits{requestsWorst: 2 * time.Second}},
-		{name: "apiserver hangs", runs: 10, fault: trial.APIIll(lab.APIHang, "", 5*time.Second), config: api, limits: limits{requestsWorst: 3 * time.Second}},
-		{name: "all apiservers killed", runs: 5, fault: trial.APIAllKilled, config: api, limits: limits{outageWorst: 20 * ms, takeovers: noTakeover}},
 		{name: "apiserver killed", runs: 2, fault: keepalivedAPI, config: trial.Config{API: true, Product: other, Interval: time.Second, Priorities: []int{101, 100, 100}}},
-		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second)},
+		{name: "partition 10 s and heal", mode: "the holder is cut off for 10 s", runs: 5, fault: trial.Partition(10 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
-	}, slices.Concat(fenceCases(), vrrpCases(), passCases())...)
+	}, slices.Concat(fenceCases(), vrrpCases(), passCases(), modes())...)
 }
 
 // keepalivedAPI waits as long as the checks of kubeadm's guide take.

@@ -31,6 +31,12 @@ type options struct {
 	only     *regexp.Regexp
 	results  string
 	timeline bool
+	failures string // write the table of failure modes to this file
+}
+
+// wants tells whether a case is to be run.
+func (o options) wants(c benchCase) bool {
+	return o.only.MatchString(c.key()) && (o.failures == "" || c.mode != "")
 }
 
 func run(host *lab.Host, args []string, out io.Writer) error {
@@ -39,6 +45,8 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	only := flags.String("only", ".", "run the cases whose \"product: name\" matches this regular expression")
 	results := flags.String("json", "", "write every report to this file, one JSON object per line")
 	timeline := flags.Bool("timeline", false, "print the timeline of every run")
+	failures := flags.String("failure-modes", "", "run only the cases of the table of failure modes, and write it to this file")
+	from := flags.String("from", "", "with -failure-modes: run nothing, take the results that -json has written to this file")
 	soak := flags.Duration("soak", 0, "instead of the table: random faults for this long")
 	_ = flags.Parse(args)
 	pattern, err := regexp.Compile(*only)
@@ -48,14 +56,21 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	if *soak > 0 {
 		return runSoak(host, *soak, out)
 	}
-	return table(host, options{runs: *runs, only: pattern, results: *results, timeline: *timeline}, out)
+	if *from != "" {
+		rows, err := readResults(*from)
+		if err != nil {
+			return err
+		}
+		return writeFailures(*failures, rows)
+	}
+	return table(host, options{runs: *runs, only: pattern, results: *results, timeline: *timeline, failures: *failures}, out)
 }
 
 func table(host *lab.Host, o options, out io.Writer) error {
 	var rows []trial.Row
-	over := 0
+	over, seen := 0, map[string][]*trial.Result{}
 	for _, c := range cases() {
-		if !o.only.MatchString(c.product().Name() + ": " + c.name) {
+		if !o.wants(c) {
 			continue
 		}
 		began := time.Now()
@@ -68,12 +83,21 @@ func table(host *lab.Host, o options, out io.Writer) error {
 			over++
 		}
 		fmt.Fprintf(os.Stderr, "%s: %s: %d runs in %v: outage %s ms, takeovers %s, two answering %s ms %s %s\n", row.Product, row.Name, len(row.Results), time.Since(began).Round(time.Second), trial.Of(row.Results, trial.Outage), row.Takeovers(), trial.Of(row.Results, trial.Two), row.Note, row.Verdict)
-		rows = append(rows, row)
+		rows, seen[c.key()] = append(rows, row), row.Results
+	}
+	if o.failures != "" {
+		if err := writeFailures(o.failures, seen); err != nil {
+			return err
+		}
 	}
 	if err := trial.Print(out, rows); err != nil {
 		return fmt.Errorf("bench: print: %w", err)
 	}
-	worse, done, err := shows(host, o, out)
+	var worse, done int
+	var err error
+	if o.failures == "" {
+		worse, done, err = shows(host, o, out)
+	}
 	if err != nil {
 		return fmt.Errorf("bench: print: %w", err)
 	}
@@ -91,10 +115,7 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 	if open == nil {
 		open = func(h *lab.Host) (*trial.Group, error) { return trial.Open(h, c.config) }
 	}
-	g, err := open(host)
-	if err != nil {
-		return row, err
-	}
+	var g *trial.Group
 	defer func() {
 		if g != nil {
 			g.Close()
@@ -105,17 +126,22 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 		want = o.runs
 	}
 	for len(row.Results) < want {
+		var err error
+		if g == nil {
+			if g, err = open(host); err != nil {
+				return row, err
+			}
+		}
 		res, err := c.fault(g)
 		if err != nil {
 			return row, err
 		}
-		if c.config.API {
+		if c.checks() {
 			// A check that flaps is slow to believe in health again: the next run begins with a new group.
 			g.Close()
-			if g, err = trial.Open(host, c.config); err != nil {
-				return row, err
-			}
+			g = nil
 		}
+		res.Case = c.name
 		if err := o.keep(res); err != nil {
 			return row, err
 		}
@@ -128,6 +154,12 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 	}
 	row.Verdict, row.Note = c.limits.judge(row.Results), note(row.Results)
 	return row, nil
+}
+
+// checks tells whether the nodes follow a check.
+func (c benchCase) checks() bool {
+	_, router := c.config.Product.(trial.Gatewayed)
+	return c.config.API || router
 }
 
 func (o options) keep(res *trial.Result) error {

@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"context"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// servingElector passes the address on when it is asked to, and notes what it is told to tell the others.
+type servingElector struct {
+	*fakeElector
+	serves atomic.Bool
+}
+
+func (e *servingElector) SetServing(serving bool) { e.serves.Store(serving) }
+
+func (e *servingElector) Handover(context.Context, string) error {
+	for _, c := range []election.Change{
+		prepare, begin, {From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd},
+	} {
+		if err := e.tell(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draining runs a holder with some connections that is drained with a wait of two seconds.
+func draining(t *testing.T, test func(t *testing.T, b *bench, e *servingElector, kernel *fakeFence, drained <-chan error)) {
+	t.Helper()
+	kernel, e := &fakeFence{egress: true}, &servingElector{}
+	change := func(in *Instance) {
+		in.Lease = 290 * time.Millisecond
+		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+		in.Elect = func(Place) (election.Elector, func(), error) {
+			e.fakeElector = newFakeElector()
+			return e, func() {}, nil
+		}
+	}
+	run(t, nil, change, func(t *testing.T, b *bench) {
+		synctest.Wait()
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		b.host.set(func(h *fakeHost) { h.open = 3 })
+		b.host.take()
+		kernel.take()
+		drained := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			drained <- b.DrainWait(ctx, nil)
+		}()
+		synctest.Wait()
+		test(t, b, e, kernel, drained)
+	})
+}
+
+func TestDrainWaitServesUntilTheConnectionsEnd(t *testing.T) {
+	draining(t, func(t *testing.T, b *bench, e *servingElector, kernel *fakeFence, drained <-chan error) {
+		assert.True(t, e.serves.Load(), "the next node has to know from the beginning")
+		time.Sleep(1200 * time.Millisecond)
+		assert.Equal(t, ObservedDraining, b.Status()[0].Observed)
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		assert.False(t, kernel.silent(), "the lease lives on")
+		require.Empty(t, drained)
+		b.host.set(func(h *fakeHost) { h.open = 0 })
+		time.Sleep(2 * countEvery)
+		require.NoError(t, <-drained)
+		synctest.Wait()
+		assert.Contains(t, b.host.take(), "del 10.77.0.100/32 2")
+		assert.False(t, e.serves.Load())
+		assert.Equal(t, ObservedIneligible, b.Status()[0].Observed)
+	})
+}
+
+func TestDrainWaitResetsWhatIsLeft(t *testing.T) {
+	draining(t, func(t *testing.T, b *bench, e *servingElector, _ *fakeFence, drained <-chan error) {
+		b.host.set(func(h *fakeHost) { h.slow = 20 * time.Millisecond })
+		err := <-drained
+		require.ErrorIs(t, err, election.ErrTimeout)
+		assert.ErrorContains(t, err, "3 connections were reset")
+		synctest.Wait()
+		assert.Contains(t, b.host.take(), "del 10.77.0.100/32 2")
+		assert.False(t, e.serves.Load())
+	})
+}
+
+func TestDrainWaitEndsWhenTheAddressComesBack(t *testing.T) {
+	draining(t, func(t *testing.T, b *bench, e *servingElector, kernel *fakeFence, drained <-chan error) {
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, <-drained, "they are served as before")
+		synctest.Wait()
+		assert.Contains(t, kernel.take(), "reopen")
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		assert.False(t, e.serves.Load())
+	})
+}
+
+func TestDrainWaitOfABackupServesNothing(t *testing.T) {
+	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
+	synctestHanding(t, e, func(b *bench) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(t, b.DrainWait(ctx, nil))
+		assert.True(t, b.all()[0].wished().linger.IsZero())
+		assert.Equal(t, Drained, b.all()[0].wished().Desired)
+		assert.ErrorIs(t, b.DrainWait(context.Background(), nil), errNoDeadline)
+	})
+}
+
+func TestTakerSendsOnWhatTheFormerHolderServes(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		serves := func(serves bool) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.status.Members = []election.Member{
+				{Address: nodeA, Self: true}, {Address: nodeB, Serves: serves}, {Address: netip.MustParseAddr("10.77.0.13")},
+			}
+		}
+		serves(true)
+		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake}))
+		assert.Equal(t, []string{
+			"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "steer 2 to 10.77.0.12", "announce 2",
+		}, b.host.take())
+		time.Sleep(500 * time.Millisecond)
+		assert.Empty(t, b.host.take())
+		serves(false)
+		time.Sleep(2 * steerEvery)
+		synctest.Wait()
+		assert.Equal(t, []string{"steer no more"}, b.host.take())
+	})
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// failuresHead is what stands above the table of failure modes.
+const failuresHead = `# Failure modes
+
+What a client loses, and when keepvip sees it. ` + "`make failure-modes`" + ` measures this page and writes it: three nodes of equal
+priority, a client and a bridge in network namespaces on one machine with two cores, everything at its default, advertisements
+every 100 ms. Figures are milliseconds, the median with the least and the most of all runs.
+
+- **Seen after**: from the fault until the holder's own check has fallen; where the holder itself is what broke, until another node has
+  taken the address.
+- **Address silent**: the longest time in which the address answered nobody, one probe each millisecond.
+- **Requests failing**: the longest time in which new HTTPS connections through the address failed, one every 10 ms, to the apiserver
+  of whoever holds it.
+- **Moves**: how often the address moved.
+
+What "seen" means for each kind of check is in [health checks](health.md), and what bounds the time of a takeover in
+[measurements](measurements.md).
+
+| what happens | runs | seen after | address silent | requests failing | moves |
+|---|---|---|---|---|---|
+`
+
+// writeFailures writes the page from the results of the cases that have a place in it.
+func writeFailures(path string, rows map[string][]*trial.Result) error {
+	var b strings.Builder
+	b.WriteString(failuresHead)
+	for _, c := range cases() {
+		results := rows[c.key()]
+		if c.mode == "" || len(results) == 0 {
+			continue
+		}
+		failing := "-"
+		if c.config.API && asked(results) {
+			failing = trial.Of(results, trial.HTTPS).Rounded()
+		}
+		moves := trial.Row{Results: results}.Takeovers()
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", c.mode, len(results), trial.Of(results, trial.Seen).Rounded(), trial.Of(results, trial.Outage).Rounded(), failing, moves)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		return fmt.Errorf("bench: -failure-modes: %w", err)
+	}
+	return nil
+}
+
+// asked tells that requests were made: without any there is nothing to tell of them.
+func asked(results []*trial.Result) bool {
+	for _, r := range results {
+		if r.Report == nil || len(r.Report.HTTPS) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// key names a case with its product.
+func (c benchCase) key() string { return c.product().Name() + ": " + c.name }
+
+// readResults reads what -json has written, by case. Runs that a stall of the machine spoiled are left out.
+func readResults(path string) (map[string][]*trial.Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("bench: -from: %w", err)
+	}
+	defer f.Close()
+	rows := map[string][]*trial.Result{}
+	for in := json.NewDecoder(bufio.NewReader(f)); ; {
+		var r trial.Result
+		switch err := in.Decode(&r); {
+		case err == io.EOF:
+			return rows, nil
+		case err != nil:
+			return nil, fmt.Errorf("bench: -from: %s: %w", path, err)
+		}
+		if !r.Disturbed() {
+			rows[r.Product+": "+r.Case] = append(rows[r.Product+": "+r.Case], &r)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// apiFault breaks the apiserver on the holder, watches for a while, and mends it.
+func apiFault(name string, watch func(*Group) time.Duration, breaks func(*lab.APIServer) error, mends func(*lab.Node) error) Fault {
+	return func(g *Group) (*Result, error) {
+		var victim *lab.Node
+		res, err := g.run("apiserver "+name, lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			victim = holder
+			at := m.Mark("apiserver on %s: %s", holder.Label, name)
+			err := breaks(holder.API())
+			time.Sleep(watch(g))
+			return at, err
+		})
+		if victim != nil {
+			err = errors.Join(err, mends(victim), g.healthy())
+		}
+		return res, err
+	}
+}
+
+func fixed(d time.Duration) func(*Group) time.Duration {
+	return func(*Group) time.Duration { return d }
+}
+
+// APIKilled kills the apiserver on the holder, and starts it again.
+func APIKilled(g *Group) (*Result, error) {
+	watch := func(g *Group) time.Duration { return g.span() + 2*time.Second }
+	return apiFault("killed", watch, func(a *lab.APIServer) error { return a.Signal(unix.SIGKILL) }, startAPI)(g)
+}
+
+// APIFrozen stops the apiserver on the holder with SIGSTOP: the kernel goes on
+// accepting its connections.
+func APIFrozen(watch time.Duration) Fault {
+	return apiFault("frozen", fixed(watch), func(a *lab.APIServer) error { return a.Stop() }, func(n *lab.Node) error { return n.API().Cont() })
+}
+
+// APIIll puts the apiserver on the holder into a mode, and back.
+func APIIll(mode lab.APIMode, arg string, watch time.Duration) Fault {
+	return apiFault(string(mode), fixed(watch), func(a *lab.APIServer) error { return a.Set(mode, arg) },
+		func(n *lab.Node) error { return n.API().Set(lab.APIHealthy, "") })
+}
+
+func startAPI(n *lab.Node) error {
+	_, err := n.StartAPIServer()
+	return err
+}
+
+// APILoop lets the apiserver of the first holder restart again and again: it is
+// up for a while and down for a while. The result counts from its first end.
+func APILoop(length, up, down time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		res, err := g.run("apiserver restarts in a loop", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			var first time.Duration
+			for end := time.Now().Add(length); time.Now().Before(end); {
+				if err := holder.API().Kill9(); err != nil {
+					return first, err
+				}
+				if at := m.Mark("apiserver on %s killed", holder.Label); first == 0 {
+					first = at
+				}
+				time.Sleep(down)
+				if err := startAPI(holder); err != nil {
+					return first, err
+				}
+				m.Mark("apiserver on %s serves", holder.Label)
+				time.Sleep(up)
+			}
+			return first, nil
+		})
+		return res, errors.Join(err, g.healthy())
+	}
+}
+
+// APIAllKilled kills the apiservers of all nodes at once, and starts them again.
+func APIAllKilled(g *Group) (*Result, error) {
+	res, err := g.run("all apiservers killed", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
+		at, err := g.killAPIs(m)
+		time.Sleep(4 * time.Second)
+		return at, err
+	})
+	return res, errors.Join(err, g.startAPIs(), g.healthy())
+}
+
+func (g *Group) killAPIs(m *lab.Measurement) (time.Duration, error) {
+	at := m.Mark("all apiservers killed")
+	for _, n := range g.Lab.Nodes {
+		if err := n.API().Signal(unix.SIGKILL); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
+}
+
+func (g *Group) startAPIs() (err error) {
+	for _, n := range g.Lab.Nodes {
+		err = errors.Join(err, startAPI(n))
+	}
+	return err
+}
+
+// recovery is how long the first node that recovers may wait before it asks for
+// the address, and then some.
+const recovery = 8 * time.Second
+
+// APIOneBack kills the apiservers of all nodes at once, and later starts the one
+// of another node than the holder: that node gets the address, once. Answered
+// counts from the moment when the apiserver serves again.
+func APIOneBack(g *Group) (*Result, error) {
+	var next *lab.Node
+	var back time.Duration
+	res, err := g.run("all apiservers killed, one comes back", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		at, err := g.killAPIs(m)
+		if err != nil {
+			return at, err
+		}
+		time.Sleep(4 * time.Second)
+		next = g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
+		if err := startAPI(next); err != nil {
+			return at, err
+		}
+		back = m.Mark("apiserver on %s serves", next.Label)
+		time.Sleep(recovery)
+		return at, nil
+	})
+	if err == nil && res.Taker != 0 {
+		res.Answered = max(res.Answered-(back-res.FaultAt), 0)
+	}
+	if err == nil && res.Taker != next.ID {
+		err = fmt.Errorf("trial: n%d took the address, want %s, whose apiserver came back", res.Taker, next.Label)
+	}
+	return res, errors.Join(err, g.startAPIs(), g.healthy())
+}

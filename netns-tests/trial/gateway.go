@@ -1,0 +1,62 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Gatewayed runs keepvip with one check: the router of the default route, which
+// is the client, has to answer.
+type Gatewayed struct{ Keepvip }
+
+// Start implements [Product].
+func (p Gatewayed) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	router := n.Client()
+	for _, via := range []string{router.Address.String(), router.Addr6.String()} {
+		if _, err := n.Run("ip", "route", "replace", "default", "via", via); err != nil {
+			return nil, err
+		}
+	}
+	file := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%s]\n  interface: %s\n  priority: %d\n"+
+		"  vrrp: {advertisementInterval: %v}\n  checks: [{kind: gateway}]\n", quoted(s.Addresses), n.NICs[0].Name, s.Priority, s.Interval)
+	path, err := n.WriteFile("keepvip.yaml", file, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(n, "--config", path)
+}
+
+// routerTable drops what the router answers to the node.
+const routerTable = `table netdev lab {
+	chain in {
+		type filter hook ingress device "%s" priority -10; policy accept;
+		ether saddr %s arp operation reply drop
+		ether saddr %s icmpv6 type nd-neighbor-advert drop
+	}
+}
+`
+
+// RouterLost keeps the answers of the router from the holder for a while.
+func RouterLost(watch time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		var victim *lab.Node
+		res, err := g.run("router lost", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			victim = holder
+			mac := g.Lab.Client.MAC
+			if _, err := holder.RunInput(fmt.Sprintf(routerTable, holder.NICs[0].Name, mac, mac), "nft", "-f", "-"); err != nil {
+				return 0, err
+			}
+			at := m.Mark("the router does not answer %s any more", holder.Label)
+			time.Sleep(watch)
+			return at, nil
+		})
+		if victim != nil {
+			_, mended := victim.Run("nft", "delete", "table", "netdev", "lab")
+			err = errors.Join(err, mended, g.healthy())
+		}
+		return res, err
+	}
+}
