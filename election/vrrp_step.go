@@ -36,6 +36,9 @@ func (e *VRRP) act(a vrrp.Action) {
 }
 
 func (e *VRRP) send(adv vrrp.Advertisement) {
+	// The lease of the kernel begins when the advertisement leaves, and this process may be frozen between that and the
+	// next line: the tenure must not be longer.
+	began := time.Now()
 	if err := e.wire.Send(adv); err != nil {
 		e.count(func(c *Counters) { c.SendErrors++ })
 		e.log.Debug("advertisement not sent", "error", err)
@@ -43,7 +46,7 @@ func (e *VRRP) send(adv vrrp.Advertisement) {
 	}
 	e.count(func(c *Counters) { c.Sent++ })
 	if adv.Priority > 0 && e.machine.Snapshot().State == vrrp.Active {
-		e.setTenure(time.Now().Add(Lease(e.cfg.Router)))
+		e.setTenure(began.Add(Lease(e.cfg.Router)))
 	}
 }
 

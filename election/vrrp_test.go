@@ -221,6 +221,28 @@ func TestVRRPFrozenHolderDoesNotGoOnAfterItWakes(t *testing.T) {
 	})
 }
 
+// sleepyWire is one on which a process is frozen while it sends.
+type sleepyWire struct{ *lanWire }
+
+func (w sleepyWire) Send(adv vrrp.Advertisement) error {
+	err := w.lanWire.Send(adv)
+	time.Sleep(10 * time.Second)
+	return err
+}
+
+// The lease of the kernel began when the advertisement left, not when the process that sent it went on.
+func TestVRRPTenureCountsFromBeforeTheAdvertisement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := vrrp.Config{Version: 3, VRID: 51, Priority: ownerPriority, Interval: interval, Preempt: true, Source: nodeA, Addresses: []netip.Addr{vip}}
+		e, err := NewVRRP(VRRPConfig{Router: cfg}, sleepyWire{newLAN().join(nodeA)}, quiet)
+		require.NoError(t, err)
+		e.report = func(Change) error { return nil }
+		e.step(time.Now(), vrrp.Startup{})
+		require.Equal(t, Active, e.Status().State)
+		assert.False(t, time.Now().Before(e.Tenure()), "it is over")
+	})
+}
+
 func TestVRRPResignsWhenTheHostCannotBindAndTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()
