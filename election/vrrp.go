@@ -43,7 +43,7 @@ type VRRP struct {
 	report  func(Change) error
 	timer   *time.Timer
 	due     time.Time // when the timer is due
-	refusal refusal
+	refusal Refusal
 	inbox   []Arrival
 	holder  netip.Addr
 	failed  error // the last bind's error while an event is being handled
@@ -166,7 +166,7 @@ func (e *VRRP) arm() {
 	if !ok || e.waiting() {
 		next = e.idleUntil(time.Now())
 	}
-	for _, at := range []time.Time{e.refusal.next(), e.x.deadline()} {
+	for _, at := range []time.Time{e.refusal.Next(), e.x.deadline()} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -197,7 +197,7 @@ func (e *VRRP) expire() {
 	e.wire.Drain()
 	e.receive()
 	now := time.Now()
-	if e.refusal.due(now) {
+	if e.refusal.Due(now) {
 		e.applyFitness(now)
 	}
 	if !e.waiting() {
@@ -297,9 +297,9 @@ func (e *VRRP) refit() {
 // applyFitness moves the machine to the newest fitness.
 func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Lock()
-	f := e.refusal.worsen(e.fitness)
+	f := e.refusal.Worsen(e.fitness)
 	e.mu.Unlock()
-	f.Out = f.Out || e.refusal.pausing() || f.Wait && e.cannotWait()
+	f.Out = f.Out || e.refusal.Pausing() || f.Wait && e.cannotWait()
 	f = e.x.worsen(f)
 	if e.cfg.Seat != nil {
 		f = e.cfg.Seat.fit(f)

@@ -83,7 +83,7 @@ func (e *VRRP) change(from, to State, reason string) {
 	case err != nil:
 		e.failed = err
 	default:
-		e.refusal = refusal{}
+		e.refusal = Refusal{}
 	}
 }
 
@@ -94,8 +94,8 @@ func (e *VRRP) tell(c Change) error {
 // giveUp resigns after the host could not bind the address.
 func (e *VRRP) giveUp() {
 	err, now := e.failed, time.Now()
-	e.refusal.begin(now, err, e.machine.Snapshot().ActiveDownInterval)
-	e.log.Warn("resigned: the address could not be bound", "error", err, "comes last for", e.refusal.wait)
+	e.refusal.Begin(now, err, e.machine.Snapshot().ActiveDownInterval)
+	e.log.Warn("resigned: the address could not be bound", "error", err, "comes last for", e.refusal.Wait())
 	e.applyFitness(now)
 }
 

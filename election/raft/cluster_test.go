@@ -351,6 +351,13 @@ func (l *lan) await(limit time.Duration) (*host, time.Duration) {
 	return nil, 0
 }
 
+// bootAll starts every host.
+func (l *lan) bootAll() {
+	for i := range len(l.hosts) {
+		l.hosts[addr(i)].boot()
+	}
+}
+
 func (l *lan) stopAll() {
 	for _, h := range l.hosts {
 		if h.node != nil {

@@ -27,7 +27,7 @@ type Elector struct {
 	log  *slog.Logger
 
 	report  func(election.Change) error
-	refused refusal
+	refused election.Refusal
 	nudged  chan struct{} // capacity 1
 	waits   atomic.Bool   // for a lease
 	holds   atomic.Bool   // the address may be bound
@@ -76,7 +76,7 @@ func (e *Elector) fit() (election.Fitness, uint8) {
 	defer e.mu.Unlock()
 	f := e.fitness
 	if e.worse != "" && !f.Out {
-		f = election.Fitness{Less: topPriority + 1, Reason: e.worse}
+		f = election.Fitness{Wait: f.Wait, Less: topPriority + 1, Reason: e.worse}
 	}
 	return f, e.base
 }
@@ -125,7 +125,7 @@ func (e *Elector) next(now time.Time) time.Time {
 	if e.state() == election.Active {
 		at = e.node.tenure()
 	}
-	if r := e.refused.next(); !r.IsZero() && r.Before(at) {
+	if r := e.refused.Next(); !r.IsZero() && r.Before(at) {
 		at = r
 	}
 	return at
@@ -163,7 +163,7 @@ func (n *Node) outlook() outlook {
 
 // follow makes this elector's state what the cluster's says.
 func (e *Elector) follow(now time.Time, o outlook) {
-	if e.refused.due(now) {
+	if e.refused.Due(now) {
 		e.comeLast()
 	}
 	e.waits.Store(o.leading && !now.Before(o.until))
@@ -200,8 +200,8 @@ func (e *Elector) want(now time.Time, o outlook) (election.State, string) {
 		return election.Backup, "no leader is known"
 	case f.Out:
 		return election.Backup, "leads, but is out: " + f.Reason
-	case e.refused.pausing():
-		return election.Backup, e.refused.reason
+	case e.refused.Pausing():
+		return election.Backup, e.refused.Reason()
 	case f.Wait && e.state() != election.Active:
 		return election.Backup, "leads, but waits: " + f.Reason
 	case !now.Before(o.until):
@@ -218,21 +218,21 @@ func (e *Elector) become(reason string) {
 	now := time.Now()
 	err := e.change(election.Change{To: election.Active, Reason: reason, Holder: e.node.cfg.Self, At: now})
 	if err == nil {
-		e.refused = refusal{}
+		e.refused = election.Refusal{}
 		e.comeLast()
 		return
 	}
 	e.log.Warn("resigned: the address could not be bound", "error", err)
-	e.refused.begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
+	e.refused.Begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
 	e.comeLast()
-	e.change(election.Change{To: election.Backup, Reason: e.refused.reason, At: time.Now()})
+	e.change(election.Change{To: election.Backup, Reason: e.refused.Reason(), At: time.Now()})
 	e.node.wake()
 }
 
 // comeLast publishes whether a refusal lasts.
 func (e *Elector) comeLast() {
 	e.mu.Lock()
-	e.worse = e.refused.reason
+	e.worse = e.refused.Reason()
 	e.mu.Unlock()
 	e.node.wake()
 }

@@ -44,9 +44,7 @@ func TestNodeSuccessorOfADeadHolder(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLan(t, 3)
 			defer l.stopAll()
-			for i := range 3 {
-				l.hosts[addr(i)].boot()
-			}
+			l.bootAll()
 			first, _ := l.await(3 * time.Second)
 			time.Sleep(5 * time.Second)
 			l.isolate(first.self, true)
@@ -67,9 +65,7 @@ func TestNodeShutdownPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
-		for i := range 3 {
-			l.hosts[addr(i)].boot()
-		}
+		l.bootAll()
 		first, _ := l.await(3 * time.Second)
 		time.Sleep(5 * time.Second)
 		began := time.Now()
@@ -83,9 +79,7 @@ func TestNodeIllHolderPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
-		for i := range 3 {
-			l.hosts[addr(i)].boot()
-		}
+		l.bootAll()
 		ill := election.Fitness{Less: 255, Reason: "the health check fails"}
 		first, _ := l.await(3 * time.Second)
 		time.Sleep(5 * time.Second)
@@ -107,9 +101,7 @@ func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
-		for i := range 3 {
-			l.hosts[addr(i)].boot()
-		}
+		l.bootAll()
 		l.await(3 * time.Second)
 		time.Sleep(3 * time.Second)
 		for i := range 3 {
@@ -183,9 +175,7 @@ func TestNodeThatCannotBindLeavesItToAnother(t *testing.T) {
 		defer l.stopAll()
 		l.hosts[addr(0)].bindErr = errors.New("no permission")
 		l.hosts[addr(1)].bindErr = errors.New("no permission")
-		for i := range 3 {
-			l.hosts[addr(i)].boot()
-		}
+		l.bootAll()
 		h, _ := l.await(15 * time.Second)
 		assert.Equal(t, addr(2), h.self)
 	})
@@ -195,9 +185,7 @@ func TestNodeRecoversWithoutAMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
-		for i := range 3 {
-			l.hosts[addr(i)].boot()
-		}
+		l.bootAll()
 		l.await(3 * time.Second)
 		time.Sleep(3 * time.Second)
 		last := l.hosts[addr(2)]
@@ -248,9 +236,7 @@ func TestNodeRestartedFollowerKeepsItsPromise(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLan(t, 3)
 			defer l.stopAll()
-			for i := range 3 {
-				l.hosts[addr(i)].boot()
-			}
+			l.bootAll()
 			holder, _ := l.await(3 * time.Second)
 			var others []*host
 			for i := range 3 {
