@@ -341,3 +341,16 @@ func TestValidGrowsWithTheAddresses(t *testing.T) {
 		assert.Equal(t, tt.want, in.Valid(), "%d and %d", tt.v4, tt.v6)
 	}
 }
+
+// A process that was frozen between its first advertisement and the bind wakes when another node may hold the address.
+func TestAddressIsNotBoundAfterItsLease(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		e.mu.Lock()
+		e.lapsed = true
+		e.mu.Unlock()
+		require.ErrorIs(t, e.decide(election.Backup, election.Active, nodeA), errLapsed)
+		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")
+	})
+}

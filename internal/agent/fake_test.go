@@ -192,6 +192,7 @@ type fakeElector struct {
 
 	mu     sync.Mutex // guards what follows
 	status election.Status
+	lapsed bool // the lease is over
 }
 
 func newFakeElector() *fakeElector {
@@ -232,7 +233,14 @@ func (e *fakeElector) Status() election.Status {
 	return e.status
 }
 
-func (e *fakeElector) Tenure() time.Time { return time.Now().Add(time.Hour) }
+func (e *fakeElector) Tenure() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lapsed {
+		return time.Now()
+	}
+	return time.Now().Add(time.Hour)
+}
 
 func (e *fakeElector) fitness() election.Fitness { return e.Status().Fitness }
 

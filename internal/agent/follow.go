@@ -42,6 +42,9 @@ func (l *loop) follow(c election.Change) error {
 func (l *loop) take(c election.Change) error {
 	err := l.refuse()
 	if err == nil {
+		err = l.lapsed()
+	}
+	if err == nil {
 		err = l.bind()
 	}
 	if err != nil {
@@ -62,6 +65,17 @@ func (l *loop) take(c election.Change) error {
 	l.adopting = false
 	l.logChange(c)
 	l.settle(holdBind) // strays of ours on other interfaces
+	return nil
+}
+
+// errLapsed: this process stood still after its first advertisement, and another node may have taken over since.
+var errLapsed = errors.New("the lease was over before the address was bound")
+
+// lapsed tells whether the lease that the first advertisement began is over. An elector whose lease has not begun yet has none.
+func (l *loop) lapsed() error {
+	if tenure := l.elector.Tenure(); !tenure.IsZero() && !time.Now().Before(tenure) {
+		return errLapsed
+	}
 	return nil
 }
 
