@@ -3,11 +3,7 @@
 GO          ?= go
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS     := -s -w -X main.version=$(VERSION)
-# HTTP/2, which nothing here speaks, is half a megabyte of the standard library.
-TAGS        := nethttpomithttp2
-# Not inlined where nothing is in a hurry: another half megabyte.
-SMALL       := google.golang.org/protobuf/... github.com/prometheus/... go.yaml.in/... sigs.k8s.io/... github.com/spf13/... \
-	github.com/hashicorp/... net/http text/template/... html/template go/...
+BUILDFLAGS  := $(shell grep -v '^\#' packaging/build.flags)
 TESTFLAGS   ?=
 BENCHFLAGS  ?=
 SOAK        ?= 1h
@@ -31,7 +27,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 build: ## build bin/keepvip: static, stripped
-	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' $(SMALL:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o bin/keepvip ./cmd/keepvip
+	CGO_ENABLED=0 $(GO) build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/keepvip ./cmd/keepvip
 
 root:
 	@[ "$$(id -u)" -eq 0 ] || { echo "this needs root to make network namespaces: run it with sudo" >&2; exit 1; }
@@ -124,7 +120,7 @@ test-packages: root ## install, upgrade, remove and purge the packages under sys
 	cd packaging && $(GO) test -count=1 -tags packages -timeout 15m $(TESTFLAGS) ./...
 
 golden: ## write the golden files anew; review their diff as code
-	KEEPVIP_UPDATE_GOLDEN=1 $(GO) test ./...
+	UPDATE_GOLDEN=1 $(GO) test ./...
 
 clean: ## remove what was built
 	rm -rf bin dist

@@ -12,7 +12,7 @@ import (
 // golden compares with a file that `make golden` writes.
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
-	if os.Getenv("KEEPVIP_UPDATE_GOLDEN") != "" {
+	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)

@@ -18,8 +18,12 @@ func (r *Release) binary(ctx context.Context, t Target) ([]byte, error) {
 		return nil, fmt.Errorf("release: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	flags, err := r.buildFlags()
+	if err != nil {
+		return nil, err
+	}
 	out := filepath.Join(dir, "keepvip")
-	args := append([]string{"build", "-trimpath", "-buildvcs=false"}, small()...)
+	args := append([]string{"build", "-buildvcs=false"}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args,
 		"-ldflags", "-s -w -buildid= -X main.version="+r.Version.Tag(), "-o", out, "./cmd/keepvip")...)
 	cmd.Dir = r.Source
@@ -30,17 +34,19 @@ func (r *Release) binary(ctx context.Context, t Target) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
-// small are the flags by which the Makefile keeps the binary small, too: no HTTP/2, which nothing here speaks, and no inlining
-// where nothing is in a hurry.
-func small() []string {
-	flags := []string{"-tags", "nethttpomithttp2"}
-	for _, pattern := range []string{
-		"google.golang.org/protobuf/...", "github.com/prometheus/...", "go.yaml.in/...", "sigs.k8s.io/...", "github.com/spf13/...",
-		"github.com/hashicorp/...", "net/http", "text/template/...", "html/template", "go/...",
-	} {
-		flags = append(flags, "-gcflags="+pattern+"=-l")
+// buildFlags are those by which the Makefile builds.
+func (r *Release) buildFlags() ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(r.Source, "packaging", "build.flags"))
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
 	}
-	return flags
+	var flags []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			flags = append(flags, line)
+		}
+	}
+	return flags, nil
 }
 
 // buildEnv sets whatever changes the result.
