@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -148,6 +149,20 @@ func path(most int) kind[string] {
 			return fmt.Errorf("a path of %d bytes, want at most %d", len(s), most)
 		case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
 			return fmt.Errorf("%s, want a path without control characters", show(s))
+		}
+		return nil
+	})
+}
+
+// absolute is a path that does not depend on where the process was started.
+func absolute(most int, example string) kind[string] {
+	p := path(most)
+	return text("path", func(s string) error {
+		if _, err := p.parse(s); err != nil {
+			return err
+		}
+		if !filepath.IsAbs(s) {
+			return fmt.Errorf("%s, want an absolute path such as %s", show(s), example)
 		}
 		return nil
 	})

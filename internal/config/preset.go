@@ -61,6 +61,9 @@ func simpleCheck() kind[string] {
 			return nil
 		case !strings.Contains(s, ":"):
 			return fmt.Errorf("%s, want a URL, %s or %s", show(s), strings.Join(names, ", "), noCheck)
+		case !strings.HasPrefix(s, "http:") && !strings.HasPrefix(s, "https:"):
+			return fmt.Errorf("%s, want an http or https URL such as https://127.0.0.1:6443/readyz, tcp://host:port, %s or %s; other kinds go under checks",
+				show(s), strings.Join(names, ", "), noCheck)
 		}
 		_, err := u.parse(s)
 		return err

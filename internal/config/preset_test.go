@@ -41,7 +41,7 @@ func TestSimpleCheckRefuses(t *testing.T) {
 		"k4s":             "config: --check: k4s, want a URL, kubeadm, k3s, rke2, k0s or none",
 		"K3S":             "config: --check: K3S, want a URL, kubeadm, k3s, rke2, k0s or none",
 		"tcp://127.0.0.1": "config: --check: tcp://127.0.0.1, want tcp://host:port such as tcp://127.0.0.1:5432",
-		"ftp://h/":        "config: --check: ftp://h/, want an http or https URL such as https://127.0.0.1:6443/readyz, or none",
+		"ftp://h/":        "config: --check: ftp://h/, want an http or https URL such as https://127.0.0.1:6443/readyz, tcp://host:port, kubeadm, k3s, rke2, k0s or none; other kinds go under checks",
 	} {
 		c, err := Load(Input{Flags: map[string][]string{"vip": {"10.77.0.100"}, "check": {give}}})
 		assert.EqualError(t, err, want)

@@ -128,7 +128,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"long value", flags("name", strings.Repeat("x", 200)), "--name: " + strings.Repeat("x", 80) + "..., want lower-case letters, digits and inner dashes, at most 63"},
 		{"value with line breaks", flags("name", "a\nb"), `--name: "a\nb", want lower-case letters, digits and inner dashes, at most 63`},
 		// The check.
-		{"check scheme", flags("check", "udp://127.0.0.1:6443"), "--check: udp://127.0.0.1:6443, want an http or https URL such as https://127.0.0.1:6443/readyz, or none"},
+		{"state directory", flags("state-dir", "state"), "--state-dir: state, want an absolute path such as /var/lib/keepvip"},
+		{"check scheme", flags("check", "udp://127.0.0.1:6443"), "--check: udp://127.0.0.1:6443, want an http or https URL such as https://127.0.0.1:6443/readyz, tcp://host:port, kubeadm, k3s, rke2, k0s or none; other kinds go under checks"},
 		{"check password", flags("check", "https://u:p@127.0.0.1/"), "--check: a URL with a user name or password, want one without: it shows in status and logs"},
 		{"check fragment", flags("check", "https://127.0.0.1/#a"), "--check: https://127.0.0.1/#a, want a URL without a #fragment"},
 		{"CA for http", flags("check", "http://127.0.0.1/", "check-ca", "/ca"), "--check-ca: set for http://127.0.0.1/, want an https URL or no CA"},

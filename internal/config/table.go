@@ -217,7 +217,7 @@ func hostOptions() []Option {
 		{
 			Key: "stateDir", Flag: "state-dir", Default: "/var/lib/keepvip", Reload: Restart,
 			Help:    "The directory for what must survive a restart",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.StateDir }),
+			binding: one(absolute(maxPath, "/var/lib/keepvip"), func(t target) *string { return &t.config.StateDir }),
 		},
 		{
 			Key: "metrics", Flag: "metrics", Default: "127.0.0.1:9645", Reload: Restart,
