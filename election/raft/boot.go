@@ -121,7 +121,7 @@ func (n *Node) begin(id raft.ServerID) error {
 	if err != nil {
 		return err
 	}
-	t := newTransport(n.plumbing.wire, id, n.cfg.Heartbeat)
+	t := newTransport(n.plumbing.wire, id, n.cfg.Self, n.cfg.Heartbeat)
 	t.voice, t.reluctance, t.acked = n.voice, n.reluctance, n.acked
 	n.id, n.transport = id, t
 	st := n.plumbing.store

@@ -3,6 +3,7 @@ package raftelection
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ var (
 type transport struct {
 	wire
 	self    raft.ServerID
+	address raft.ServerAddress
 	rpcs    chan raft.RPC
 	done    chan struct{}
 	relayed chan struct{}
@@ -60,9 +62,9 @@ var (
 	_ raft.WithClose   = (*transport)(nil)
 )
 
-func newTransport(w wire, self raft.ServerID, heartbeat time.Duration) *transport {
+func newTransport(w wire, self raft.ServerID, address netip.Addr, heartbeat time.Duration) *transport {
 	return &transport{
-		wire: w, self: self, rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
+		wire: w, self: self, address: raft.ServerAddress(address.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
 		heartbeat: heartbeat, promise: promise{hold: heartbeat},
 	}
 }
@@ -158,6 +160,10 @@ func (t *transport) answered(command any, r raft.RPCResponse) {
 		}
 	}
 }
+
+// LocalAddr implements raft.Transport: the address by which the configuration has this node. With the port, which the wire
+// would add, the leader that the others hear of is none of the members.
+func (t *transport) LocalAddr() raft.ServerAddress { return t.address }
 
 // Consumer implements raft.Transport.
 func (t *transport) Consumer() <-chan raft.RPC { return t.rpcs }
