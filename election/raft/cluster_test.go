@@ -361,7 +361,12 @@ func (l *lan) answering() []*host {
 			out = append(out, h)
 		}
 	}
-	require.LessOrEqual(l.t, len(out), 1, "two nodes answer")
+	if len(out) > 1 {
+		for _, h := range out {
+			l.t.Log(h.self, "answers; voters:", h.node.voters(), "until", h.granted, h.changes)
+		}
+		require.FailNow(l.t, "two nodes answer at "+time.Now().String())
+	}
 	return out
 }
 
