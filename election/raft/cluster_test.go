@@ -23,6 +23,7 @@ type lan struct {
 	t         *testing.T
 	heartbeat time.Duration
 	wg        sync.WaitGroup
+	acked     atomic.Int64 // calls of a leader that were answered
 
 	mu    sync.Mutex // guards what follows
 	hosts map[netip.Addr]*host
@@ -159,11 +160,11 @@ func (l *lan) isolate(a netip.Addr, cut bool) {
 // boot starts the node of a host.
 func (h *host) boot() {
 	_, h.inmem = raft.NewInmemTransportWithTimeout(raft.ServerAddress(h.self.String()), h.lan.heartbeat)
-	n, p, inmem := newNode(h.cfg), &process{}, h.inmem
+	n, p, inmem, disk := newNode(h.cfg), &process{}, h.inmem, h.disk
 	n.plumbing = plumbing{
-		wire: &lossy{InmemTransport: inmem, host: h, proc: p}, store: h.disk.store,
+		wire: &lossy{InmemTransport: inmem, host: h, proc: p}, store: disk.store,
 		ask:   func(ctx context.Context, to netip.Addr, m message) (message, error) { return h.ask(ctx, p, to, m) },
-		close: func() error { return inmem.Close() },
+		close: func() error { return errors.Join(inmem.Close(), disk.close()) },
 	}
 	h.lan.mu.Lock()
 	h.node, h.proc = n, p
@@ -319,7 +320,11 @@ func (y *lossy) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raf
 	if !y.proc.dead.Load() {
 		y.host.lan.leads(args.Term, raft.ServerID(args.ID))
 	}
-	return y.call(to, func() error { return y.InmemTransport.AppendEntries(id, to, args, resp) })
+	err := y.call(to, func() error { return y.InmemTransport.AppendEntries(id, to, args, resp) })
+	if err == nil {
+		y.host.lan.acked.Add(1)
+	}
+	return err
 }
 
 func (y *lossy) RequestVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {

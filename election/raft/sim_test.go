@@ -15,13 +15,18 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
-// simulations says how many runs of a simulation there are, and which is the first: RAFT_SEEDS says how many, RAFT_SEED which
-// one alone.
-func simulations(t *testing.T, seeds int, run func(t *testing.T, seed int)) {
-	first := 0
+// simulationSeeds is how many seeds a simulation has: RAFT_SEEDS, or what is enough for every day.
+func simulationSeeds(everyDay int) int {
 	if n, err := strconv.Atoi(os.Getenv("RAFT_SEEDS")); err == nil {
-		seeds = n
+		return n
 	}
+	return everyDay
+}
+
+// simulations runs a simulation with many seeds, or with RAFT_SEED alone: it decides the faults and their moments. The library
+// has a source of randomness of its own besides.
+func simulations(t *testing.T, everyDay int, run func(t *testing.T, seed int)) {
+	seeds, first := simulationSeeds(everyDay), 0
 	if n, err := strconv.Atoi(os.Getenv("RAFT_SEED")); err == nil {
 		seeds, first = 1, n
 	}
