@@ -14,7 +14,7 @@ import (
 // A lease is renewed many times a second, for years: it must cost the disk nothing. The whole million of rounds is driven by
 // make test-raft-sim.
 func TestIdleClusterWritesNothing(t *testing.T) {
-	want := int64(simulationSeeds(20)) * 1000
+	want := int64(simulationSeeds(5)) * 1000
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()

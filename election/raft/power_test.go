@@ -18,7 +18,7 @@ import (
 
 // TestStoreSurvivesLossOfPower: three nodes with real stores elect, and lose their power in the middle of any write of their
 // databases. No vote that anybody has heard is given twice in a term, and every store opens again.
-func TestStoreSurvivesLossOfPower(t *testing.T) { simulations(t, 4, losePower) }
+func TestStoreSurvivesLossOfPower(t *testing.T) { simulations(t, 2, losePower) }
 
 func losePower(t *testing.T, seed int) {
 	r := rand.New(rand.NewPCG(uint64(seed), 27))
