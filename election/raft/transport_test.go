@@ -45,6 +45,22 @@ func TestTransportIsKnownByTheAddressOfTheConfiguration(t *testing.T) {
 	assert.Equal(t, firstMembers([]netip.Addr{addr(0)}).Servers[0].Address, newSlow(0).LocalAddr())
 }
 
+func TestTransportSpacesHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newSlow(0)
+		began := time.Now()
+		for range 5 {
+			require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
+		}
+		assert.Equal(t, 500*time.Millisecond, time.Since(began))
+		assert.Equal(t, time.Now(), tr.since(4, []raft.ServerID{"a", "b", "c"}))
+		began = time.Now()
+		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 1}, &raft.AppendEntriesResponse{}))
+		require.NoError(t, tr.AppendEntries("c", "c", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
+		assert.Zero(t, time.Since(began), "entries, and another member")
+	})
+}
+
 func TestTransportMutedTermIsSilent(t *testing.T) {
 	tr := newSlow(0)
 	tr.mute(4)

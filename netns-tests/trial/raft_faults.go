@@ -130,6 +130,9 @@ func AcknowledgerRestarted(frozen bool) Fault {
 			if err := g.Daemon(others[0]).Kill9(); err != nil {
 				return at, err
 			}
+			if _, err := g.Daemon(others[0]).Wait(2 * time.Second); err != nil {
+				return at, err
+			}
 			if err := g.Start(others[0]); err != nil {
 				return at, err
 			}
