@@ -17,7 +17,8 @@ import (
 )
 
 // Clock is a wall clock of a process's own: CLOCK_REALTIME as clock_gettime(2) shows it, which is how Go programs read
-// it. The monotonic clock, the kernel's timestamps and every other process stay as they are.
+// it. The monotonic clock and every other process stay as they are, and so do the kernel's timestamps of packets: to a
+// process whose clock is ahead these look as old as that.
 //
 // No namespace has a CLOCK_REALTIME, so the code that the kernel gives each process for reading clocks (vdso(7)) is
 // replaced in this one, before its first instruction.

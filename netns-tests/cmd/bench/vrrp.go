@@ -65,7 +65,7 @@ func sharedVRID(cfg trial.Config) func(*lab.Host) (*trial.Group, error) {
 // vrrpCases is what the protocol promises: after a heal, under loss and junk,
 // with many instances, starved, and beside other routers.
 func vrrpCases() []benchCase {
-	return slices.Concat(healCases(), lossCases(), junkCases(), manyCases(), mixedCases(), []benchCase{
+	return slices.Concat(healCases(), lossCases(), junkCases(), clockCases(), manyCases(), mixedCases(), []benchCase{
 		{
 			name: "equal backups, node death", runs: 50, fault: trial.NodeDeath,
 			limits: limits{outageWorst: 450 * ms, vrrpLimits: vrrpLimits{lastIsTaker: true}},
@@ -126,6 +126,18 @@ func junkCases() []benchCase {
 		})
 	}
 	return cases
+}
+
+// clockCases have a key, for which the nodes compare their wall clocks.
+func clockCases() []benchCase {
+	// Behind, not ahead: the kernel's timestamps keep the machine's clock, and a packet must not look old.
+	apart := trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -30 * time.Second, -15 * time.Second}}}
+	own := trial.Config{Product: trial.Keyed{Ahead: make([]time.Duration, 3)}}
+	return []benchCase{
+		{name: "clocks 30 s apart, with a key: all start together", runs: 10, fault: trial.BootTogether, config: apart, limits: limits{outageWorst: 20 * ms, two: noTwo, takeovers: noTakeover}},
+		{name: "clocks 30 s apart, with a key: node death", runs: 5, fault: trial.NodeDeath, config: apart, limits: limits{outageWorst: 450 * ms, takeovers: 1}},
+		{name: "clock stepped by 1 h, with a key", runs: 3, fault: trial.StepClocks(time.Hour, 3*time.Second), config: own, limits: limits{outageWorst: 20 * ms, takeovers: noTakeover}},
+	}
 }
 
 func manyCases() []benchCase {
