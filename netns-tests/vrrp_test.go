@@ -87,7 +87,7 @@ func TestEqualBackupsTakeOverOnce(t *testing.T) {
 	for range 2 {
 		res := measure(t, g, trial.NodeDeath)
 		assert.Less(t, res.Outage, takeoverBound+res.Stall)
-		assert.Equal(t, res.Taker, res.LastAnnouncer(), "the last announcement on the wire")
+		assert.Equal(t, res.Taker, res.Announcer, "the last announcement on the wire")
 	}
 }
 

@@ -200,9 +200,21 @@ func (p *Process) RSS() (int64, error) {
 	return rss, nil
 }
 
-func rssOf(pid int) (int64, bool) {
+// PeakRSS is the largest resident set that the process ever had, in bytes.
+func (p *Process) PeakRSS() (int64, error) {
+	rss, ok := memoryOf(p.PID(), "VmHWM:")
+	if !ok {
+		return 0, fmt.Errorf("lab: %s has no VmHWM", p.Name)
+	}
+	return rss, nil
+}
+
+func rssOf(pid int) (int64, bool) { return memoryOf(pid, "VmRSS:") }
+
+// memoryOf reads a line of /proc/PID/status that is in KiB.
+func memoryOf(pid int, name string) (int64, bool) {
 	for line := range strings.Lines(readFile(fmt.Sprintf("/proc/%d/status", pid))) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 			return kib << 10, err == nil
 		}

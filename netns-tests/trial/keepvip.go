@@ -104,6 +104,9 @@ type VIPStatus struct {
 		Reason string `json:"reason"`
 		Hint   string `json:"hint"`
 	} `json:"check"`
+	Checks []struct {
+		Probes int `json:"probes"`
+	} `json:"checks"`
 	Counters struct {
 		MembersRejected map[string]int `json:"membersRejected"`
 		Granted         int            `json:"granted"`

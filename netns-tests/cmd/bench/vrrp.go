@@ -15,6 +15,7 @@ type vrrpLimits struct {
 	cpu         float64       // per cent of one core
 	rss         int64         // octets
 	answered    time.Duration // at worst
+	notBefore   time.Duration // answered at the earliest
 	lastIsTaker bool          // the last announcement on the wire is the one of the node that holds
 }
 
@@ -26,9 +27,11 @@ func (l vrrpLimits) over(results []*trial.Result) string {
 		case l.rss > 0 && r.RSS > l.rss:
 			return fmt.Sprintf("OVER: RSS %.1f MiB, limit %.1f", mib(r.RSS), mib(l.rss))
 		case l.answered > 0 && r.Answered > l.answered:
-			return fmt.Sprintf("OVER: all answered after %s ms, limit %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.answered))
-		case l.lastIsTaker && r.LastAnnouncer() != r.Taker:
-			return fmt.Sprintf("OVER: n%d announced last, n%d holds", r.LastAnnouncer(), r.Taker)
+			return fmt.Sprintf("OVER: answered after %s ms, limit %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.answered))
+		case r.Answered < l.notBefore:
+			return fmt.Sprintf("OVER: answered after %s ms, not before %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.notBefore))
+		case l.lastIsTaker && r.Announcer != r.Taker:
+			return fmt.Sprintf("OVER: n%d announced last, n%d holds", r.Announcer, r.Taker)
 		}
 	}
 	return ""
