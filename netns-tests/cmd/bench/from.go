@@ -57,6 +57,9 @@ func readResults(path string) (map[string][]*trial.Result, error) {
 		case err != nil:
 			return nil, fmt.Errorf("bench: -from: %s: %w", path, err)
 		}
+		if r.Report != nil {
+			r.Report.Streams, r.Report.Adverts = nil, nil // large, and not needed
+		}
 		if !r.Disturbed() {
 			rows[r.Product+": "+r.Case] = append(rows[r.Product+": "+r.Case], &r)
 		}
