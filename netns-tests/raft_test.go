@@ -45,7 +45,7 @@ func TestRaftFaults(t *testing.T) {
 // The client and the monitor reach every node all the time, so that two that answer would be seen.
 func TestRaftPartitions(t *testing.T) {
 	const cut = 2500 * time.Millisecond
-	three, five := trial.RaftConfig(trial.Raft{}), trial.RaftConfig(trial.Raft{Peers: 5})
+	three, five := trial.RaftConfig(trial.RaftOwnClocks()), trial.RaftConfig(trial.Raft{Peers: 5})
 	for _, c := range []struct {
 		name   string
 		config trial.Config

@@ -15,14 +15,6 @@ import (
 // Trace stops the process for a while as a debugger does: every thread of it
 // stands still, and no signal is seen.
 func (p *Process) Trace(length time.Duration) error {
-	return p.stopped(func([]int) error {
-		time.Sleep(length)
-		return nil
-	})
-}
-
-// stopped does something while every thread of the process stands still.
-func (p *Process) stopped(do func(tasks []int) error) error {
 	runtime.LockOSThread() // the kernel takes orders only from the thread that attached
 	defer runtime.UnlockOSThread()
 	tasks, err := threads(p.PID())
@@ -48,7 +40,8 @@ func (p *Process) stopped(do func(tasks []int) error) error {
 			return fmt.Errorf("lab: trace %s: %w", p.Name, err)
 		}
 	}
-	return do(tasks)
+	time.Sleep(length)
+	return nil
 }
 
 func threads(pid int) ([]int, error) {

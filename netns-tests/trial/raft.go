@@ -26,6 +26,9 @@ func RaftConfig(r Raft) Config {
 	return Config{Product: r, Lab: lab.Config{Nodes: max(r.Peers, 3)}}
 }
 
+// RaftOwnClocks are three nodes whose daemons have wall clocks of their own.
+func RaftOwnClocks() Raft { return Raft{Keepvip: Keepvip{Ahead: make([]time.Duration, 3)}} }
+
 // raftHeartbeat is the default of raft.heartbeatTimeout.
 const raftHeartbeat = 500 * time.Millisecond
 

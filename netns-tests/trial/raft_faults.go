@@ -156,7 +156,8 @@ func AcknowledgerRestarted(frozen bool) Fault {
 	}
 }
 
-// ClocksStepped makes the wall clocks of the holder and of another node jump apart, then cuts the holder off.
+// ClocksStepped makes the wall clocks of the holder and of another node jump apart, then cuts the holder off. The daemons must
+// have clocks of their own.
 func ClocksStepped(by time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		res, err := g.run(fmt.Sprintf("clocks stepped by %v", by), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
@@ -179,7 +180,7 @@ func ClocksStepped(by time.Duration) Fault {
 				return at, err
 			}
 			time.Sleep(g.span())
-			return at, nil
+			return at, errors.Join(g.Daemon(holder).StepClock(0), g.Daemon(others[0]).StepClock(0))
 		})
 		return res, errors.Join(err, g.Lab.Cut())
 	}

@@ -1,5 +1,0 @@
-package lab
-
-import "golang.org/x/sys/unix"
-
-func programCounter(r unix.PtraceRegs) uint64 { return r.Rip }
