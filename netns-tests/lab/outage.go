@@ -31,6 +31,7 @@ type StreamReport struct {
 	Sent     int           `json:"sent"`
 	Lost     int           `json:"lost"`
 	Resets   int           `json:"resets,omitempty"` // of the lost ones, requests whose connection was reset
+	Twice    int           `json:"twice,omitempty"`  // of the lost ones, requests that failed once more when they were made again
 	Longest  time.Duration `json:"longest"`
 	Total    time.Duration `json:"total"` // sum of all outages
 	Outages  []Outage      `json:"outages,omitempty"`
@@ -49,6 +50,9 @@ func summarize(client string, target netip.Addr, interval time.Duration, samples
 	for _, s := range samples {
 		if s.reset {
 			r.Resets++
+		}
+		if s.twice {
+			r.Twice++
 		}
 		if s.node == 0 {
 			r.Lost++

@@ -36,14 +36,16 @@ func RollingAPIServers(g *Group) (*Result, error) {
 		if err := n.API().Signal(unix.SIGKILL); err != nil {
 			return err
 		}
-		_, err := n.StartAPIServer()
-		return err
+		if _, err := n.API().Wait(time.Second); err != nil {
+			return err
+		}
+		return startAPI(n)
 	})
 }
 
 // rolling begins with the holder: then all nodes hold the address once, and the first of them twice at most.
 func (g *Group) rolling(name string, restart func(*lab.Node) error) (*Result, error) {
-	res, err := g.run(name, lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res, err := g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		at := m.Mark("%s begins", name)
 		for i := range g.Lab.Nodes {
 			n := g.Lab.Nodes[(holder.ID-1+i)%len(g.Lab.Nodes)]
@@ -62,8 +64,8 @@ func (g *Group) rolling(name string, restart func(*lab.Node) error) (*Result, er
 		return nil, err
 	}
 	for _, s := range res.Report.HTTPS {
-		res.Failed, res.Resets = res.Failed+s.Lost-s.Resets, res.Resets+s.Resets
-		res.addNote("%d requests, %d refused or timed out, %d reset", s.Sent, s.Lost-s.Resets, s.Resets)
+		res.Failed, res.Resets, res.FailedTwice = res.Failed+s.Lost-s.Resets, res.Resets+s.Resets, res.FailedTwice+s.Twice
+		res.addNote("%d requests, %d refused or timed out, %d reset, %d failed again", s.Sent, s.Lost-s.Resets, s.Resets, s.Twice)
 	}
 	return res, nil
 }

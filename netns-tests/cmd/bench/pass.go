@@ -14,12 +14,33 @@ type passLimits struct {
 	lossless int  // at least so many per cent of the runs without a lost probe
 	lost     int  // at most so many lost probes of one client and address; counts with lossless
 	rolling  bool // no request is refused or timed out, and two at most are reset at each move
+	// A mishap: clients are answered for good within this time, nobody answers ARP or ND beside another, and after the
+	// network is whole again, for as long as it takes until one of them has heard the other.
+	recovered, healing time.Duration
+}
+
+// mishap judges what went wrong while the address was passed on.
+func (l passLimits) mishap(r *trial.Result) string {
+	switch {
+	case l.recovered == 0:
+		return ""
+	case r.Recovered > l.recovered:
+		return fmt.Sprintf("OVER: one holder again after %s ms, limit %s (%s)", lab.Milliseconds(r.Recovered), lab.Milliseconds(l.recovered), r.Fault)
+	case r.Finders > 0:
+		return fmt.Sprintf("OVER: two answer ARP or ND for %s ms (%s)", lab.Milliseconds(r.Finders), r.Fault)
+	case r.Healing > l.healing:
+		return fmt.Sprintf("OVER: two answer ARP or ND for %s ms after the network is whole again, limit %s (%s)", lab.Milliseconds(r.Healing), lab.Milliseconds(l.healing), r.Fault)
+	}
+	return ""
 }
 
 func (l passLimits) judge(results []*trial.Result) string {
 	for _, r := range results {
-		if l.rolling && (r.Failed > 0 || r.Resets > 2*r.Takeovers) {
-			return fmt.Sprintf("OVER: %d requests refused or timed out, %d reset in %d moves", r.Failed, r.Resets, r.Takeovers)
+		if over := l.mishap(r); over != "" {
+			return over
+		}
+		if l.rolling && (r.Failed > 0 || r.FailedTwice > 0 || r.Resets > 2*r.Takeovers) {
+			return fmt.Sprintf("OVER: %d requests refused or timed out, %d reset in %d moves, %d failed again", r.Failed, r.Resets, r.Takeovers, r.FailedTwice)
 		}
 	}
 	if l.lossless == 0 {
@@ -65,8 +86,20 @@ func passCases() []benchCase {
 	}
 	rolled := limits{outageWorst: 20 * ms, takeovers: 3, passLimits: passLimits{rolling: true}}
 	return append(
-		cases,
+		append(cases, mishapCases()...),
 		benchCase{name: "rolling restart of keepvip", runs: 5, fault: trial.RollingDaemons, limits: rolled, config: trial.Config{API: true}},
 		benchCase{name: "rolling restart of the apiservers", runs: 5, fault: trial.RollingAPIServers, limits: rolled, config: trial.Config{API: true}},
 	)
+}
+
+// mishapCases let the exchange go wrong at each step, and anywhere.
+func mishapCases() []benchCase {
+	cfg := trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
+	// An Active_Down_Interval with the spread of equal nodes, and what it takes to bind and announce.
+	l := limits{passLimits: passLimits{recovered: 400 * ms, healing: 120 * ms}}
+	var cases []benchCase
+	for _, m := range trial.Mishaps() {
+		cases = append(cases, benchCase{name: "passing on: " + m.Name, runs: 5, config: cfg, fault: m.Fault, limits: l})
+	}
+	return append(cases, benchCase{name: "passing on: anything, anywhere", runs: 100, config: cfg, fault: trial.RandomMishap, limits: l})
 }
