@@ -2,6 +2,7 @@ package lab
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -108,4 +109,19 @@ func (r *StreamReport) LongestAfter(after time.Duration) time.Duration {
 		}
 	}
 	return longest
+}
+
+// MedianLatency is that of the answered probes, 0 without any.
+func (r *StreamReport) MedianLatency() time.Duration {
+	var all []time.Duration
+	for _, s := range r.samples {
+		if s.node != 0 {
+			all = append(all, s.latency)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
 }

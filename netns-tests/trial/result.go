@@ -37,6 +37,7 @@ type Result struct {
 	HTTPS     time.Duration `json:"https"`               // longest time with failing requests
 	Failed    int           `json:"failed,omitempty"`    // requests refused or timed out, where a fault counts them
 	Resets    int           `json:"resets,omitempty"`    // requests whose connection was reset, likewise
+	MovesMost int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
 	// FailedTwice are those of both that failed again when they were made once more.
 	FailedTwice int           `json:"failedTwice,omitempty"`
 	Stall       time.Duration `json:"stall"`             // longest stall of the machine around the fault
