@@ -25,17 +25,27 @@ func TestRollingRestartFailsNoRequest(t *testing.T) {
 
 func rolled(t *testing.T, res *trial.Result) {
 	t.Helper()
-	latency := res.Report.HTTPS[0].MedianLatency()
-	t.Logf("%s, a request takes %v", res.Note, latency)
+	requests := res.Report.HTTPS[0]
+	t.Logf("%s, a request takes %v, one of a hundred more than %v", res.Note, requests.Latency(50), requests.Latency(99))
 	assert.NotZero(t, res.Takeovers)
 	assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
-	if latency > 15*time.Millisecond {
-		t.Log("this machine cannot serve a hundred requests a second: whether one failed says nothing")
+	if tooSlow(t, res) {
 		return
 	}
 	assert.Zero(t, res.FailedTwice, "requests that failed again when they were made once more")
 	assert.Zero(t, res.Failed, "requests refused or timed out")
-	assert.LessOrEqual(t, res.Resets, 3*res.Takeovers+int(res.Stall/(10*time.Millisecond)), "in %d moves", res.Takeovers)
+	// Those that are under way.
+	assert.LessOrEqual(t, res.Resets, res.Takeovers*(2+int(requests.Latency(99)/(10*time.Millisecond))), "in %d moves", res.Takeovers)
+}
+
+// tooSlow tells that whether a request fails says nothing.
+func tooSlow(t *testing.T, res *trial.Result) bool {
+	t.Helper()
+	if res.Report.HTTPS[0].Latency(50) < 15*time.Millisecond {
+		return false
+	}
+	t.Log("this machine cannot serve a hundred requests a second")
+	return true
 }
 
 // previous names another keepvip to upgrade from, as a release before it is published: else only what today's tree can show is shown.
@@ -77,16 +87,18 @@ func upgraded(t *testing.T, g *trial.Group, to string) {
 	}
 }
 
-// A node that speaks another format of the messages is one that speaks plain VRRP.
+// Nodes that speak another format of the messages are plain VRRP to each other: a move between them loses what VRRP loses.
 func TestUpgradeToAnotherFormat(t *testing.T) {
 	other, err := trial.BuildVersion(t.TempDir(), "other", trial.AnotherFormat)
 	require.NoError(t, err)
 	g := open(t, trial.Config{API: true, Product: versions("")})
-	res := measure(t, g, trial.Upgrade(other))
-	rolled(t, res)
-	assert.Less(t, res.Outage, 150*time.Millisecond+res.Stall, "priority 0 and the Skew_Time")
-	res = measure(t, g, trial.Upgrade(""))
-	assert.LessOrEqual(t, res.MovesMost, 1, "and back")
+	for _, to := range []string{other, ""} {
+		res := measure(t, g, trial.Upgrade(to))
+		t.Log(res.Note)
+		assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
+		assert.Less(t, res.Outage, 200*time.Millisecond+res.Stall, "priority 0 and the Skew_Time")
+		assert.True(t, res.FailedTwice == 0 || tooSlow(t, res))
+	}
 	counted := 0
 	for _, n := range g.Lab.Nodes {
 		s, err := trial.Keepvip{}.Status(n)

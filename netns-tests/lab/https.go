@@ -123,9 +123,21 @@ func (s *httpsStream) request(index, fd, spare int, err error) {
 	if err != nil {
 		s.samples[index].reset = errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
 		s.samples[index].twice = again != nil
+		s.samples[index].failure = lastOf(err)
 		return
 	}
 	s.samples[index].node, s.samples[index].latency = node, took
+}
+
+// lastOf is the cause at the end of a chain of errors.
+func lastOf(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
 }
 
 // exchange finishes the connection, whose beginning may have failed, and makes

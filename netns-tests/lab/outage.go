@@ -26,19 +26,20 @@ type Change struct {
 
 // StreamReport is what one client saw of one address.
 type StreamReport struct {
-	Client   string        `json:"client"`
-	Target   netip.Addr    `json:"target"`
-	Interval time.Duration `json:"interval"`
-	Sent     int           `json:"sent"`
-	Lost     int           `json:"lost"`
-	Resets   int           `json:"resets,omitempty"` // of the lost ones, requests whose connection was reset
-	Twice    int           `json:"twice,omitempty"`  // of the lost ones, requests that failed once more when they were made again
-	Longest  time.Duration `json:"longest"`
-	Total    time.Duration `json:"total"` // sum of all outages
-	Outages  []Outage      `json:"outages,omitempty"`
-	ByNode   map[int]int   `json:"byNode"` // answers by node
-	Changes  []Change      `json:"changes,omitempty"`
-	Last     int           `json:"last"` // node of the last answer, 0 if none
+	Client   string         `json:"client"`
+	Target   netip.Addr     `json:"target"`
+	Interval time.Duration  `json:"interval"`
+	Sent     int            `json:"sent"`
+	Lost     int            `json:"lost"`
+	Resets   int            `json:"resets,omitempty"`   // of the lost ones, requests whose connection was reset
+	Twice    int            `json:"twice,omitempty"`    // of the lost ones, requests that failed once more when they were made again
+	Failures map[string]int `json:"failures,omitempty"` // how requests failed
+	Longest  time.Duration  `json:"longest"`
+	Total    time.Duration  `json:"total"` // sum of all outages
+	Outages  []Outage       `json:"outages,omitempty"`
+	ByNode   map[int]int    `json:"byNode"` // answers by node
+	Changes  []Change       `json:"changes,omitempty"`
+	Last     int            `json:"last"` // node of the last answer, 0 if none
 
 	samples []sample
 }
@@ -54,6 +55,9 @@ func summarize(client string, target netip.Addr, interval time.Duration, samples
 		}
 		if s.twice {
 			r.Twice++
+		}
+		if s.failure != "" {
+			r.fail(s.failure)
 		}
 		if s.node == 0 {
 			r.Lost++
@@ -80,6 +84,13 @@ func summarize(client string, target netip.Addr, interval time.Duration, samples
 		r.addOutage(*open, lastLost, lastLost+interval)
 	}
 	return r
+}
+
+func (r *StreamReport) fail(how string) {
+	if r.Failures == nil {
+		r.Failures = map[string]int{}
+	}
+	r.Failures[how]++
 }
 
 func (r *StreamReport) addOutage(o Outage, lastLost, end time.Duration) {
@@ -111,8 +122,8 @@ func (r *StreamReport) LongestAfter(after time.Duration) time.Duration {
 	return longest
 }
 
-// MedianLatency is that of the answered probes, 0 without any.
-func (r *StreamReport) MedianLatency() time.Duration {
+// Latency is what so many per cent of the answered probes took at most, 0 without any.
+func (r *StreamReport) Latency(percent int) time.Duration {
 	var all []time.Duration
 	for _, s := range r.samples {
 		if s.node != 0 {
@@ -123,5 +134,5 @@ func (r *StreamReport) MedianLatency() time.Duration {
 		return 0
 	}
 	slices.Sort(all)
-	return all[len(all)/2]
+	return all[(len(all)-1)*percent/100]
 }

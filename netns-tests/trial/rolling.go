@@ -72,7 +72,7 @@ func (g *Group) rolling(name string, restart func(*lab.Node) error) (*Result, er
 	}
 	for _, s := range res.Report.HTTPS {
 		res.Failed, res.Resets, res.FailedTwice = res.Failed+s.Lost-s.Resets, res.Resets+s.Resets, res.FailedTwice+s.Twice
-		res.addNote("%d requests, %d refused or timed out, %d reset, %d failed again", s.Sent, s.Lost-s.Resets, s.Resets, s.Twice)
+		res.addNote("%d requests, %d refused or timed out, %d reset, %d failed again %v", s.Sent, s.Lost-s.Resets, s.Resets, s.Twice, s.Failures)
 	}
 	return res, nil
 }
