@@ -28,17 +28,19 @@ func rolled(t *testing.T, res *trial.Result) {
 	requests := res.Report.HTTPS[0]
 	t.Logf("%s, a request takes %v, one of a hundred more than %v", res.Note, requests.Latency(50), requests.Latency(99))
 	assert.NotZero(t, res.Takeovers)
-	assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
 	if tooSlow(t, res) {
 		return
 	}
+	assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
+	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers+int(res.Stall/time.Millisecond))
 	assert.Zero(t, res.FailedTwice, "requests that failed again when they were made once more")
 	assert.Zero(t, res.Failed, "requests refused or timed out")
 	// Those that are under way.
 	assert.LessOrEqual(t, res.Resets, res.Takeovers*(2+int(requests.Latency(99)/(10*time.Millisecond))), "in %d moves", res.Takeovers)
 }
 
-// tooSlow tells that whether a request fails says nothing.
+// tooSlow tells that whether a request fails, or how often the address moves, says nothing: a daemon that does not run for three
+// intervals is a dead one to the others.
 func tooSlow(t *testing.T, res *trial.Result) bool {
 	t.Helper()
 	if res.Report.HTTPS[0].Latency(50) < 15*time.Millisecond {
@@ -76,9 +78,7 @@ func versions(path string) trial.Versions { return trial.Versions{Paths: []strin
 // upgraded shows that no request fails, that all know each other in between, and that the address is passed on by the exchange.
 func upgraded(t *testing.T, g *trial.Group, to string) {
 	t.Helper()
-	res := measure(t, g, trial.Upgrade(to))
-	rolled(t, res)
-	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers+int(res.Stall/time.Millisecond))
+	rolled(t, measure(t, g, trial.Upgrade(to)))
 	for _, n := range g.Lab.Nodes {
 		s, err := trial.Keepvip{}.Status(n)
 		require.NoError(t, err)
@@ -95,9 +95,13 @@ func TestUpgradeToAnotherFormat(t *testing.T) {
 	for _, to := range []string{other, ""} {
 		res := measure(t, g, trial.Upgrade(to))
 		t.Log(res.Note)
+		assert.NotZero(t, res.Takeovers)
+		if tooSlow(t, res) {
+			continue
+		}
 		assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
 		assert.Less(t, res.Outage, 200*time.Millisecond+res.Stall, "priority 0 and the Skew_Time")
-		assert.True(t, res.FailedTwice == 0 || tooSlow(t, res))
+		assert.Zero(t, res.FailedTwice)
 	}
 	counted := 0
 	for _, n := range g.Lab.Nodes {
