@@ -110,7 +110,6 @@ type VIPStatus struct {
 		Address string `json:"address"`
 		Self    bool   `json:"self"`
 		State   string `json:"state"`
-		Version string `json:"version"`
 	} `json:"members"`
 }
 
