@@ -22,9 +22,12 @@ type MeasureConfig struct {
 	OffLink  bool          // probe from the client behind the router, too
 	// HTTPS adds requests through the first target, a new connection each
 	// HTTPSInterval (0 = 10 ms), to HTTPSPath ("" = /livez).
+	// With HTTPSRetry one that fails is made once more, at once, which changes
+	// no figure but the count of those that fail twice.
 	HTTPS         bool
 	HTTPSInterval time.Duration
 	HTTPSPath     string
+	HTTPSRetry    bool
 	// NoDirect leaves out the direct questions to every node. DirectEvery is
 	// their interval by UDP (0 = 2 ms), AskEvery by ARP and ND (0 = 10 ms).
 	NoDirect    bool
@@ -119,7 +122,7 @@ func (m *Measurement) start() error {
 		}
 	}
 	if m.cfg.HTTPS {
-		m.https = append(m.https, m.lab.startHTTPS("c1 https", m.lab.Client.Namespace, m.cfg.Targets[0], m.cfg.HTTPSPath, m.cfg.HTTPSInterval, time.Second))
+		m.https = append(m.https, m.lab.startHTTPS(m.cfg, "c1 https", m.lab.Client.Namespace))
 	}
 	if !m.cfg.NoDirect {
 		m.direct, err = m.lab.startDirect(m.cfg.Targets, m.cfg.DirectEvery, m.cfg.AskEvery)

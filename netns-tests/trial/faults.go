@@ -188,6 +188,9 @@ func (g *Group) healthy() error {
 	if with, gatewayed := g.Product.(Gatewayed); gatewayed {
 		k, ok = with.Keepvip, true
 	}
+	if _, versions := g.Product.(Versions); versions {
+		ok = true
+	}
 	if !ok {
 		// keepalived of the kubeadm guide: two good checks, three seconds apart.
 		time.Sleep(10 * time.Second)

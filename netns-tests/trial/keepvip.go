@@ -119,6 +119,7 @@ type VIPStatus struct {
 		Address string `json:"address"`
 		Self    bool   `json:"self"`
 		State   string `json:"state"`
+		Version string `json:"version"`
 	} `json:"members"`
 }
 
