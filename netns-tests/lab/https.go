@@ -3,6 +3,7 @@ package lab
 import (
 	"bufio"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ type httpsStream struct {
 	path     string
 	interval time.Duration
 	limit    time.Duration // of one request, connecting included
+	retry    bool          // a request that fails is made once more
 	stop     atomic.Bool
 	done     chan struct{}
 	requests sync.WaitGroup
@@ -38,10 +40,10 @@ type httpsStream struct {
 	samples []sample
 }
 
-func (l *Lab) startHTTPS(name string, from *Namespace, target netip.Addr, path string, interval, limit time.Duration) *httpsStream {
+func (l *Lab) startHTTPS(name string, from *Namespace, cfg MeasureConfig) *httpsStream {
 	s := &httpsStream{
-		lab: l, name: name, from: from, target: netip.AddrPortFrom(target, apiPort), path: path,
-		interval: interval, limit: limit, done: make(chan struct{}),
+		lab: l, name: name, from: from, target: netip.AddrPortFrom(cfg.Targets[0], apiPort), path: cfg.HTTPSPath,
+		interval: cfg.HTTPSInterval, limit: time.Second, retry: cfg.HTTPSRetry, done: make(chan struct{}),
 	}
 	go s.run()
 	return s
@@ -91,7 +93,10 @@ func (s *httpsStream) request(index, fd int) {
 	s.mu.Lock()
 	began := s.samples[index].sent
 	s.mu.Unlock()
-	node, err := s.exchange(fd, time.Now().Add(s.limit-(s.lab.now()-began)))
+	node, err := exchange(fd, s.path, time.Now().Add(s.limit-(s.lab.now()-began)))
+	if err != nil && s.retry {
+		node, err = ask(s.from, s.target, s.path, s.limit)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -101,9 +106,28 @@ func (s *httpsStream) request(index, fd int) {
 	s.samples[index].node, s.samples[index].latency = node, s.lab.now()-began
 }
 
+// Ask makes one HTTPS request to the apiserver's port at an address, over a new
+// connection; it returns the number of the node that answered with 200.
+func (l *Lab) Ask(from *Namespace, addr netip.Addr, path string, limit time.Duration) (node int, err error) {
+	n, err := ask(from, netip.AddrPortFrom(addr, apiPort), path, limit)
+	return int(n), err
+}
+
+func ask(from *Namespace, to netip.AddrPort, path string, limit time.Duration) (byte, error) {
+	deadline := time.Now().Add(limit)
+	var fd int
+	if err := from.Do(func() (err error) {
+		fd, err = connectTCP(to)
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	return exchange(fd, path, deadline)
+}
+
 // exchange finishes the connection and makes one request; it returns the node
 // that answered with 200.
-func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
+func exchange(fd int, path string, deadline time.Time) (byte, error) {
 	raw, err := connected(fd, deadline)
 	if err != nil {
 		return 0, err
@@ -114,7 +138,7 @@ func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
 	}
 	// The stand-in signs its own certificate; who answers is what is measured.
 	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", s.path); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", path); err != nil {
 		return 0, err
 	}
 	response, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, 1<<17)), nil)
@@ -129,8 +153,24 @@ func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("lab: status %d", response.StatusCode)
 	}
-	node, err := strconv.ParseUint(strings.TrimPrefix(response.Header.Get("X-Node"), "n"), 10, 6)
-	return byte(node), err
+	return answerer(response.Header, conn.ConnectionState().PeerCertificates)
+}
+
+// answerer is the number of the node that answered: the stand-in says it, and a
+// real apiserver's certificate names its host.
+func answerer(header http.Header, certs []*x509.Certificate) (byte, error) {
+	names := []string{header.Get("X-Node")}
+	if len(certs) > 0 {
+		names = append(names, certs[0].DNSNames...)
+	}
+	for _, name := range names {
+		if digits, ok := strings.CutPrefix(name, "n"); ok {
+			if node, err := strconv.ParseUint(digits, 10, 6); err == nil {
+				return byte(node), nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("lab: the answer names no node: %q", names)
 }
 
 // connected waits for a connection that was begun and takes over fd.
