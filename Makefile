@@ -74,7 +74,7 @@ bench: root deps build ## every fault many times, beside keepalived (root; BENCH
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench $(BENCHFLAGS)
 
-failure-modes: root deps build ## measure docs/failure-modes.md and write it (root; an hour)
+failure-modes: root deps build ## measure docs/failure-modes.md and write it (root; an hour; BENCHFLAGS='-from results' takes those of bench -json)
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench -failure-modes docs/failure-modes.md $(BENCHFLAGS)
 

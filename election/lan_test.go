@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,8 @@ const interval = 100 * time.Millisecond
 
 // lan is a network in memory. Advertisements take a millisecond.
 type lan struct {
+	slow atomic.Int64 // nanoseconds that a host takes to bind
+
 	mu    sync.Mutex // guards what follows
 	wires []*lanWire
 	talk  bool // the nodes that start speak the members' protocol
@@ -167,6 +170,9 @@ type member struct {
 var errRefused = errors.New("the host refuses")
 
 func (m *member) report(c Change) error {
+	if c.To == Active && c.From != Active {
+		time.Sleep(time.Duration(m.wire.lan.slow.Load()))
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changes = append(m.changes, c)

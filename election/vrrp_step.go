@@ -11,7 +11,8 @@ import (
 // step gives one event to the machine and does what it asks for, in its order.
 func (e *VRRP) step(now time.Time, ev vrrp.Event) {
 	e.failed = nil
-	for _, a := range e.machine.Step(now, ev) {
+	// A copy: while the host follows a change, the machine may step again.
+	for _, a := range slices.Clone(e.machine.Step(now, ev)) {
 		e.act(a)
 	}
 	e.publish()
@@ -77,7 +78,7 @@ func (e *VRRP) change(from, to State, reason string) {
 		e.tenure = time.Time{}
 	}
 	e.mu.Unlock()
-	err := e.tell(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now, Passing: e.x.passing(reason)})
+	err := e.follow(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now, Passing: e.x.passing(reason)})
 	switch {
 	case to != Active:
 	case err != nil:

@@ -44,6 +44,12 @@ func (g *gather[T]) do(what T, change func(...T) error) error {
 	return own.err
 }
 
+// wait returns when no change is under way.
+func (g *gather[T]) wait() {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+}
+
 func (g *gather[T]) add(one *gathered[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

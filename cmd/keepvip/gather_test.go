@@ -5,7 +5,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -66,4 +68,22 @@ func (g *gather[T]) count() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.waiting)
+}
+
+func TestGatherWaitsForAChangeUnderWay(t *testing.T) {
+	var g gather[uint32]
+	g.wait()
+	var made atomic.Bool
+	begun := make(chan struct{})
+	go func() {
+		_ = g.do(1, func(...uint32) error {
+			close(begun)
+			time.Sleep(20 * time.Millisecond)
+			made.Store(true)
+			return nil
+		})
+	}()
+	<-begun
+	g.wait()
+	assert.True(t, made.Load())
 }

@@ -184,7 +184,12 @@ func (f *fencer) seen() FenceStatus {
 }
 
 // hold starts the guard, or goes on with it. It does not wait.
-func (f *fencer) hold() { f.ask(fenceJob{do: f.begin, held: f.renewal != tooFast, tell: true}, 0) }
+func (f *fencer) hold() { f.holdWithin(0) }
+
+// holdWithin waits a while for it.
+func (f *fencer) holdWithin(wait time.Duration) {
+	f.ask(fenceJob{do: f.begin, held: f.renewal != tooFast, tell: true}, wait)
+}
 
 // look makes the fencer look at the fence before its time, and tell how it is.
 func (f *fencer) look() <-chan FenceStatus {

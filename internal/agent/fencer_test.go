@@ -23,7 +23,7 @@ type fakeFence struct {
 	guard  bool
 	lease  time.Time // ends then
 	broken error
-	delay  time.Duration // of ShutDiscovery
+	delay  time.Duration // of ShutDiscovery and Hold
 }
 
 var _ Fence = (*fakeFence)(nil)
@@ -36,7 +36,6 @@ func (f *fakeFence) note(what string, change func()) error {
 	return nil
 }
 
-func (f *fakeFence) Hold() error    { return f.note("hold", func() { f.guard = true }) }
 func (f *fakeFence) Reopen() error  { return f.note("reopen", func() {}) }
 func (f *fakeFence) ShutIn() error  { return f.note("shut in", func() {}) }
 func (f *fakeFence) ShutOut() error { return f.note("shut out", func() {}) }
@@ -49,11 +48,20 @@ func (f *fakeFence) ShutDiscovery() error {
 	if f.fail != nil {
 		return f.fail
 	}
+	f.wait()
+	return f.note("shut discovery", func() {})
+}
+
+func (f *fakeFence) Hold() error {
+	f.wait()
+	return f.note("hold", func() { f.guard = true })
+}
+
+func (f *fakeFence) wait() {
 	f.mu.Lock()
 	delay := f.delay
 	f.mu.Unlock()
 	time.Sleep(delay)
-	return f.note("shut discovery", func() {})
 }
 
 func (f *fakeFence) slow(delay time.Duration) {

@@ -42,13 +42,14 @@ func (l *loop) follow(c election.Change) error {
 func (l *loop) take(c election.Change) error {
 	err := l.refuse()
 	if err == nil {
+		l.guard(c)
 		err = l.lapsed()
 	}
 	if err == nil {
 		err = l.bind()
 	}
 	if err != nil {
-		return errors.Join(err, l.unbind())
+		return errors.Join(err, l.unbound())
 	}
 	l.shared = true
 	l.note(c.To, c.Reason)
@@ -59,13 +60,32 @@ func (l *loop) take(c election.Change) error {
 	l.takenBack()
 	l.restartAnnouncing()
 	l.renewal = l.in.renewAfter(time.Now())
-	if l.fence != nil {
-		l.fence.hold()
-	}
 	l.adopting = false
 	l.logChange(c)
 	l.settle(holdBind) // strays of ours on other interfaces
 	return nil
+}
+
+// guard begins the tenure in the kernel before the addresses are there: a process that is killed in the moment after must not
+// leave them answering. What was granted waits for it, because the former holder goes on serving; a takeover does not.
+func (l *loop) guard(c election.Change) {
+	if l.fence == nil {
+		return
+	}
+	wait := time.Duration(0)
+	if c.Passing == election.PassTake {
+		wait = min(patience, l.in.Lease/6) // it is over in time to bind
+	}
+	l.fence.holdWithin(wait)
+}
+
+// unbound takes back what could not be taken whole.
+func (l *loop) unbound() error {
+	err := l.unbind()
+	if l.fence != nil {
+		l.fence.release()
+	}
+	return err
 }
 
 // errLapsed: this process stood still after its first advertisement, and another node may have taken over since.

@@ -59,7 +59,7 @@ func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
 	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
 		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
 		synctest.Wait()
-		assert.Equal(t, []string{"shut discovery", "reopen", "hold"}, kernel.take())
+		assert.Equal(t, []string{"shut discovery", "hold", "reopen"}, kernel.take())
 		assert.Contains(t, b.host.take(), "announce 2")
 	})
 }
@@ -69,6 +69,50 @@ func TestGrantedAddressIsAnnouncedWhenItWorks(t *testing.T) {
 		e := <-b.electors
 		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake}))
 		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "announce 2"}, b.host.take())
+	})
+}
+
+// A process that is killed while it takes the address must not leave it answering without a lease.
+func TestGrantedAddressIsGuardedBeforeItIsBound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		slow, want time.Duration
+	}{"soon": {10 * time.Millisecond, 10 * time.Millisecond}, "too late to wait for": {time.Second, patience}} {
+		t.Run(name, func(t *testing.T) {
+			kernel := &fakeFence{egress: true}
+			fenced := func(in *Instance) {
+				in.Lease = 290 * time.Millisecond
+				in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+			}
+			run(t, nil, fenced, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				kernel.slow(tt.slow)
+				began := time.Now()
+				done := make(chan error, 1)
+				go func() {
+					done <- e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake})
+				}()
+				time.Sleep(tt.want - time.Millisecond)
+				assert.Empty(t, b.host.take())
+				require.NoError(t, <-done)
+				assert.Equal(t, tt.want, time.Since(began))
+				assert.Contains(t, b.host.take(), "add 10.77.0.100/32 2")
+			})
+		})
+	}
+}
+
+func TestAddressThatCannotBeBoundLeavesNoGuard(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	fenced := func(in *Instance) {
+		in.Lease = 290 * time.Millisecond
+		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+	}
+	run(t, nil, fenced, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		b.host.set(func(h *fakeHost) { h.fail = errors.New("refused") })
+		require.Error(t, e.decide(election.Backup, election.Active, nodeA))
+		synctest.Wait()
+		assert.Equal(t, []string{"hold", "release"}, kernel.take())
 	})
 }
 

@@ -67,7 +67,7 @@ func longest(host *lab.Host, a netip.Addr, fault Fault, times int) (reset, back 
 		}
 		taken := takenAt(res, a)
 		if s.Connected == 0 || taken == 0 {
-			return 0, 0, fmt.Errorf("trial: the connection to %s was told %q at %v and came back at %v; taken over at %v", a, s.How, s.Broken, s.Connected, taken)
+			return 0, 0, fmt.Errorf("trial: the connection to %s was told %q at %v and came back at %v; taken over at %v\n%s", a, s.How, s.Broken, s.Connected, taken, g.Logs())
 		}
 		reset, back = max(reset, s.Broken-taken), max(back, s.Connected-taken)
 	}
