@@ -40,6 +40,7 @@ func TestIllAPIServerMovesTheAddress(t *testing.T) {
 			assert.NotZero(t, res.Taker, "the address did not move")
 			assert.NotEqual(t, res.Victim, res.Taker)
 			assert.Equal(t, 1, res.Takeovers)
+			assert.Less(t, res.RSS, int64(32<<20), "memory at its most")
 		})
 	}
 }
@@ -62,6 +63,34 @@ func TestFirstAPIServerThatComesBackGetsTheAddress(t *testing.T) {
 	res := measure(t, g, trial.APIOneBack)
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 	assert.Equal(t, 1, res.Takeovers)
+}
+
+func TestLostEtcdKeepsTheAddress(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := open(t, trial.Config{API: true})
+	res := measure(t, g, trial.EtcdLost(4*time.Second, 4*time.Second))
+	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
+	assert.Zero(t, res.Takeovers)
+}
+
+func TestRecoveredNode(t *testing.T) {
+	ranked := trial.Config{API: true, Priorities: []int{200, 150, 100}, Product: trial.Keepvip{Args: []string{"--preempt-delay", "1s"}}}
+	for _, c := range []struct {
+		name  string
+		give  trial.Config
+		moves int
+	}{{"leaves the address to its equal", trial.Config{API: true}, 1}, {"takes it back after preemptDelay with a higher priority", ranked, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // seconds of waiting for timers
+			g := open(t, c.give)
+			res := measure(t, g, trial.APIRestored(5*time.Second))
+			assert.Equal(t, c.moves, res.Takeovers)
+			assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
+			if c.moves == 2 {
+				assert.GreaterOrEqual(t, res.Answered, 1250*time.Millisecond, "two good probes and preemptDelay")
+			}
+		})
+	}
 }
 
 func TestAPIServerThatRestartsMovesTheAddressOnce(t *testing.T) {

@@ -87,7 +87,7 @@ func TestEqualBackupsTakeOverOnce(t *testing.T) {
 	for range 2 {
 		res := measure(t, g, trial.NodeDeath)
 		assert.Less(t, res.Outage, takeoverBound+res.Stall)
-		assert.Equal(t, res.Taker, res.LastAnnouncer(), "the last announcement on the wire")
+		assert.Equal(t, res.Taker, res.Announcer, "the last announcement on the wire")
 	}
 }
 
@@ -135,4 +135,18 @@ func TestManyInstances(t *testing.T) {
 	assert.Less(t, res.Answered, 3700*time.Millisecond+500*time.Millisecond+res.Stall)
 	assert.Less(t, res.CPU, 30.0)
 	assert.Less(t, res.RSS, int64(60<<20))
+}
+
+func TestClocksThatDisagreeElectOneHolderWithAKey(t *testing.T) {
+	g := open(t, trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -30 * time.Second, -15 * time.Second}}})
+	res := measure(t, g, trial.BootTogether)
+	assert.Zero(t, res.Takeovers)
+	assert.Less(t, res.Two, twoBound+res.Stall)
+}
+
+func TestSteppedClockMovesNothingWithAKey(t *testing.T) {
+	g := open(t, trial.Config{Product: trial.Keyed{Ahead: make([]time.Duration, 3)}})
+	res := measure(t, g, trial.StepClocks(time.Hour, 500*time.Millisecond))
+	assert.Zero(t, res.Takeovers)
+	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 }

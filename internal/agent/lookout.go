@@ -111,16 +111,48 @@ func (l *loop) heard(c Claim) {
 	now := time.Now()
 	l.meet(now)
 	_, suspected := l.lookout.suspect()
-	known := l.lookout.hear(now, c)
+	stranger, member := l.lookout.hear(now, c)
 	_, suspect := l.lookout.suspect()
 	if cleared := l.lookout.cleared(); cleared || suspect != suspected {
 		l.showConflicts(l.lookout.conflicts())
 		l.fit()
 	}
-	if known {
+	if stranger {
 		l.showConflicts(l.lookout.conflicts())
 		l.defend(now)
 	}
+	if member.IsValid() {
+		l.outlast(now, member)
+	}
+}
+
+// outlast announces after a member that became Active too and will have to yield: where advertisements are lost, its
+// announcement may be all that is heard of it.
+func (l *loop) outlast(now time.Time, rival netip.Addr) {
+	if l.hushed || l.passing || !l.tenured() || !outranks(l.elector.Status().Members, rival) {
+		return
+	}
+	if announce, _ := l.insist.hear(now, l.in.Lease/insistRounds); announce {
+		l.send()
+	}
+}
+
+// outranks tells whether this node would remain Active beside a rival (RFC 9568 section 6.4.3). One whose priority was
+// never heard is taken for equal.
+func outranks(members []election.Member, rival netip.Addr) bool {
+	var own, other election.Member
+	for _, m := range members {
+		switch {
+		case m.Self:
+			own = m
+		case m.Address == rival:
+			other = m
+		}
+	}
+	if other.Priority != 0 && other.Priority != own.Priority {
+		return own.Priority > other.Priority
+	}
+	return own.Address.Compare(rival) > 0
 }
 
 // defend announces against a stranger while this node holds the addresses and does not yield.

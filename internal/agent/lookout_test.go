@@ -187,3 +187,47 @@ func TestStrangerIsLoggedOnceWithItsMAC(t *testing.T) {
 		assert.Contains(t, b.log.String(), "level=WARN")
 	})
 }
+
+// A rival of whose advertisements none arrives is heard by its announcement.
+func TestHolderAnnouncesAfterAMemberThatWillYield(t *testing.T) {
+	below := netip.MustParseAddr("10.77.0.2")
+	for name, tt := range map[string]struct {
+		rival      netip.Addr
+		own, other uint8
+		passing    bool
+		want       int // announcements
+	}{
+		"lower address":                 {rival: below, own: 100, other: 100, want: 1 + insistRounds},
+		"lower priority":                {rival: nodeB, own: 101, other: 100, want: 1 + insistRounds},
+		"a priority that was not heard": {rival: below, own: 100, want: 1 + insistRounds},
+		"higher priority":               {rival: below, own: 100, other: 101},
+		"higher address":                {rival: nodeB, own: 100, other: 100},
+		"about to get the address":      {rival: below, own: 101, other: 100, passing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(h *fakeHost) { h.owners[tt.rival] = memberMAC }, func(in *Instance) { in.Lease = 290 * time.Millisecond }, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				e.mu.Lock()
+				e.status.Members = []election.Member{{Address: tt.rival, Priority: tt.other}, {Address: nodeA, Self: true, Priority: tt.own}}
+				e.mu.Unlock()
+				require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+				time.Sleep(30 * time.Second) // the announcement of the takeover is over, and the members are known
+				if tt.passing {
+					require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Active, Passing: election.PassPrepare}))
+					require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}))
+				}
+				b.host.take()
+				b.hear(vip4.Addr(), memberMAC)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				n := 0
+				for _, what := range b.host.take() {
+					if what == "announce 2" {
+						n++
+					}
+				}
+				assert.Equal(t, tt.want, n)
+			})
+		})
+	}
+}

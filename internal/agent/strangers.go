@@ -36,7 +36,7 @@ type Conflict struct {
 type strangers struct {
 	vrid     uint8
 	members  []acquaintance
-	known    map[string]bool // MACs of members
+	known    map[string]netip.Addr // members by their MACs
 	claims   []claimed
 	defended time.Time
 	// ready is when every member that advertises has been heard: before that a claim may be its.
@@ -63,7 +63,7 @@ var memberRetries = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond
 
 // newStrangers begins with nobody known; by ready every member that advertises has been heard.
 func newStrangers(vrid uint8, ready time.Time) strangers {
-	return strangers{vrid: vrid, known: map[string]bool{}, ready: ready}
+	return strangers{vrid: vrid, known: map[string]netip.Addr{}, ready: ready}
 }
 
 // setMembers replaces the members' own addresses, and tells whether they are others than before. What is
@@ -84,31 +84,31 @@ func (s *strangers) setMembers(now time.Time, addresses []netip.Addr) bool {
 	return changed
 }
 
-// hear takes in a claim, and reports whether it is that of a known stranger.
-func (s *strangers) hear(now time.Time, c Claim) bool {
+// hear takes in a claim, and reports whether it is that of a known stranger, or else which known member claims a virtual address.
+func (s *strangers) hear(now time.Time, c Claim) (stranger bool, member netip.Addr) {
 	if i := slices.IndexFunc(s.members, func(m acquaintance) bool { return m.address == c.Address }); i >= 0 {
 		s.members[i].found = true
-		s.acquit(c.MAC)
-		return false
+		s.acquit(c.MAC, c.Address)
+		return false, netip.Addr{}
 	}
-	if s.known[c.MAC] || c.VRID != 0 && c.VRID == s.vrid {
-		return false
+	if member, known := s.known[c.MAC]; known || c.VRID != 0 && c.VRID == s.vrid {
+		return false, member
 	}
 	i := slices.IndexFunc(s.claims, func(o claimed) bool { return o.Address == c.Address && o.MAC == c.MAC })
 	if i >= 0 {
 		s.claims[i].LastSeen = now
-		return s.claims[i].reported
+		return s.claims[i].reported, netip.Addr{}
 	}
 	if len(s.claims) < mostStrangers {
 		s.claims = append(s.claims, claimed{Conflict: Conflict{Address: c.Address, MAC: c.MAC, Since: now, LastSeen: now}})
 	}
-	return false
+	return false, netip.Addr{}
 }
 
 // acquit learns that a MAC is a member's.
-func (s *strangers) acquit(mac string) {
+func (s *strangers) acquit(mac string, member netip.Addr) {
 	if len(s.known) < mostMACs {
-		s.known[mac] = true
+		s.known[mac] = member
 		s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool {
 			s.acquitted = s.acquitted || c.MAC == mac && c.reported
 			return c.MAC == mac

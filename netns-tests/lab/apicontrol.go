@@ -28,6 +28,7 @@ const (
 	APIHuge      APIMode = "huge"      // a body of 1 GiB
 	APIHeaders   APIMode = "headers"   // header fields without end
 	APINoise     APIMode = "noise"     // argument: per cent of requests that get 500
+	APIEtcd      APIMode = "etcd"      // as without etcd's quorum: /readyz and /livez fail, some at once and some after 2 s; the rest works
 )
 
 // APIServer controls the stand-in apiserver of a node, a process of its own.

@@ -187,6 +187,11 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "noise", http.StatusInternalServerError)
 			return
 		}
+	case APIEtcd:
+		if r.URL.Path == "/readyz" || r.URL.Path == "/livez" {
+			withoutEtcd(w, r)
+			return
+		}
 	case APIHealthy:
 	default:
 		if code, err := strconv.Atoi(mode); err == nil {
@@ -195,6 +200,18 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	fmt.Fprint(w, "ok")
+}
+
+// withoutEtcd fails as a check does that waits for etcd, or is told at once that it is gone.
+func withoutEtcd(w http.ResponseWriter, r *http.Request) {
+	if randv2.IntN(2) == 0 {
+		select {
+		case <-time.After(2 * time.Second):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	http.Error(w, "[-]etcd failed: reason withheld\nreadyz check failed", http.StatusInternalServerError)
 }
 
 // drip sends a byte now and then, so that no read of the client times out.

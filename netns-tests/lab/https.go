@@ -3,6 +3,7 @@ package lab
 import (
 	"bufio"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -110,11 +111,11 @@ func (s *httpsStream) request(index, fd, spare int, err error) {
 	s.mu.Lock()
 	began := s.samples[index].sent
 	s.mu.Unlock()
-	node, err := s.exchange(fd, err, s.limit-(s.lab.now()-began))
+	node, err := s.finishRequest(fd, err, s.limit-(s.lab.now()-began))
 	took, again := s.lab.now()-began, error(nil)
 	switch {
 	case spare >= 0 && err != nil:
-		_, again = s.exchange(spare, connectTCP(spare, s.target), s.limit)
+		_, again = s.finishRequest(spare, connectTCP(spare, s.target), s.limit)
 	case spare >= 0:
 		unix.Close(spare)
 	}
@@ -129,6 +130,15 @@ func (s *httpsStream) request(index, fd, spare int, err error) {
 	s.samples[index].node, s.samples[index].latency = node, took
 }
 
+// finishRequest is exchange, for a connection whose beginning may have failed.
+func (s *httpsStream) finishRequest(fd int, failed error, limit time.Duration) (byte, error) {
+	if failed != nil {
+		unix.Close(fd)
+		return 0, failed
+	}
+	return exchange(fd, s.path, time.Now().Add(limit))
+}
+
 // lastOf is the cause at the end of a chain of errors.
 func lastOf(err error) string {
 	for {
@@ -140,14 +150,27 @@ func lastOf(err error) string {
 	}
 }
 
-// exchange finishes the connection, whose beginning may have failed, and makes
-// one request; it returns the node that answered with 200.
-func (s *httpsStream) exchange(fd int, failed error, limit time.Duration) (byte, error) {
-	if failed != nil {
-		unix.Close(fd)
-		return 0, failed
-	}
+// Ask makes one HTTPS request to the apiserver's port at an address, over a new
+// connection; it returns the number of the node that answered with 200.
+func (l *Lab) Ask(from *Namespace, addr netip.Addr, path string, limit time.Duration) (node int, err error) {
+	to, fd := netip.AddrPortFrom(addr, apiPort), -1
 	deadline := time.Now().Add(limit)
+	if err := from.Do(func() (err error) {
+		if fd, err = socketTCP(to); err == nil {
+			err = connectTCP(fd, to)
+		}
+		return err
+	}); err != nil {
+		unix.Close(fd)
+		return 0, err
+	}
+	n, err := exchange(fd, path, deadline)
+	return int(n), err
+}
+
+// exchange finishes a connection that was begun and makes one request; it
+// returns the node that answered with 200.
+func exchange(fd int, path string, deadline time.Time) (byte, error) {
 	raw, err := connected(fd, deadline)
 	if err != nil {
 		return 0, err
@@ -158,7 +181,7 @@ func (s *httpsStream) exchange(fd int, failed error, limit time.Duration) (byte,
 	}
 	// The stand-in signs its own certificate; who answers is what is measured.
 	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", s.path); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", path); err != nil {
 		return 0, err
 	}
 	response, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, 1<<17)), nil)
@@ -173,8 +196,24 @@ func (s *httpsStream) exchange(fd int, failed error, limit time.Duration) (byte,
 	if response.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("lab: status %d", response.StatusCode)
 	}
-	node, err := strconv.ParseUint(strings.TrimPrefix(response.Header.Get("X-Node"), "n"), 10, 6)
-	return byte(node), err
+	return answerer(response.Header, conn.ConnectionState().PeerCertificates)
+}
+
+// answerer is the number of the node that answered: the stand-in says it, and a
+// real apiserver's certificate names its host.
+func answerer(header http.Header, certs []*x509.Certificate) (byte, error) {
+	names := []string{header.Get("X-Node")}
+	if len(certs) > 0 {
+		names = append(names, certs[0].DNSNames...)
+	}
+	for _, name := range names {
+		if digits, ok := strings.CutPrefix(name, "n"); ok {
+			if node, err := strconv.ParseUint(digits, 10, 6); err == nil {
+				return byte(node), nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("lab: the answer names no node: %q", names)
 }
 
 // connected waits for a connection that was begun and takes over fd.

@@ -26,6 +26,7 @@ type Command struct {
 	// Capabilities, if not nil, is all the process may ever have, in setpriv's
 	// spelling ("net_admin"). It still runs as root.
 	Capabilities []string
+	Clock        *Clock // its own wall clock, if not nil; not with Mounts or Capabilities, where another program comes first
 }
 
 // Process is a program running on a node.
@@ -35,6 +36,7 @@ type Process struct {
 	cmd            *exec.Cmd
 	stdout, stderr string
 	done           chan struct{}
+	clockAt        uintptr // where the shift of its own clock stands, 0 without one
 }
 
 // Start runs args on the node under the given name.
@@ -66,7 +68,7 @@ func (n *Node) StartCommand(c Command) (*Process, error) {
 		files[i] = f
 	}
 	cmd.Stdout, cmd.Stderr = files[0], files[1]
-	if err := n.Do(cmd.Start); err != nil {
+	if err := n.Do(func() error { return p.begin(c) }); err != nil {
 		return nil, fmt.Errorf("lab: start %s on %s: %w", c.Name, n.Label, err)
 	}
 	n.procs = append(n.procs, p)
@@ -75,6 +77,17 @@ func (n *Node) StartCommand(c Command) (*Process, error) {
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// begin starts the process from the calling thread.
+func (p *Process) begin(c Command) error {
+	switch {
+	case c.Clock == nil:
+		return p.cmd.Start()
+	case len(c.Mounts) > 0 || c.Capabilities != nil:
+		return errors.New("a clock of its own and mounts or capabilities do not go together")
+	}
+	return p.startWithClock(*c.Clock)
 }
 
 // wrapped puts the mount and capability set-up in front of the program.
@@ -187,9 +200,21 @@ func (p *Process) RSS() (int64, error) {
 	return rss, nil
 }
 
-func rssOf(pid int) (int64, bool) {
+// PeakRSS is the largest resident set that the process ever had, in bytes.
+func (p *Process) PeakRSS() (int64, error) {
+	rss, ok := memoryOf(p.PID(), "VmHWM:")
+	if !ok {
+		return 0, fmt.Errorf("lab: %s has no VmHWM", p.Name)
+	}
+	return rss, nil
+}
+
+func rssOf(pid int) (int64, bool) { return memoryOf(pid, "VmRSS:") }
+
+// memoryOf reads a line of /proc/PID/status that is in KiB.
+func memoryOf(pid int, name string) (int64, bool) {
 	for line := range strings.Lines(readFile(fmt.Sprintf("/proc/%d/status", pid))) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 			return kib << 10, err == nil
 		}

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,8 +23,24 @@ func apiFault(name string, watch func(*Group) time.Duration, breaks func(*lab.AP
 		if victim != nil {
 			err = errors.Join(err, mends(victim), g.healthy())
 		}
+		if err == nil {
+			res.RSS = g.peakRSS()
+		}
 		return res, err
 	}
+}
+
+// peakRSS is the largest resident set that a daemon of the group ever had.
+func (g *Group) peakRSS() (most int64) {
+	for _, p := range g.Daemons {
+		if p == nil || !p.Alive() {
+			continue
+		}
+		if peak, err := p.PeakRSS(); err == nil {
+			most = max(most, peak)
+		}
+	}
+	return most
 }
 
 func fixed(d time.Duration) func(*Group) time.Duration {
@@ -79,64 +94,4 @@ func APILoop(length, up, down time.Duration) Fault {
 		})
 		return res, errors.Join(err, g.healthy())
 	}
-}
-
-// APIAllKilled kills the apiservers of all nodes at once, and starts them again.
-func APIAllKilled(g *Group) (*Result, error) {
-	res, err := g.run("all apiservers killed", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
-		at, err := g.killAPIs(m)
-		time.Sleep(4 * time.Second)
-		return at, err
-	})
-	return res, errors.Join(err, g.startAPIs(), g.healthy())
-}
-
-func (g *Group) killAPIs(m *lab.Measurement) (time.Duration, error) {
-	at := m.Mark("all apiservers killed")
-	for _, n := range g.Lab.Nodes {
-		if err := n.API().Signal(unix.SIGKILL); err != nil {
-			return at, err
-		}
-	}
-	return at, nil
-}
-
-func (g *Group) startAPIs() (err error) {
-	for _, n := range g.Lab.Nodes {
-		err = errors.Join(err, startAPI(n))
-	}
-	return err
-}
-
-// recovery is how long the first node that recovers may wait before it asks for
-// the address, and then some.
-const recovery = 8 * time.Second
-
-// APIOneBack kills the apiservers of all nodes at once, and later starts the one
-// of another node than the holder: that node gets the address, once. Answered
-// counts from the moment when the apiserver serves again.
-func APIOneBack(g *Group) (*Result, error) {
-	var next *lab.Node
-	var back time.Duration
-	res, err := g.run("all apiservers killed, one comes back", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		at, err := g.killAPIs(m)
-		if err != nil {
-			return at, err
-		}
-		time.Sleep(4 * time.Second)
-		next = g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
-		if err := startAPI(next); err != nil {
-			return at, err
-		}
-		back = m.Mark("apiserver on %s serves", next.Label)
-		time.Sleep(recovery)
-		return at, nil
-	})
-	if err == nil && res.Taker != 0 {
-		res.Answered = max(res.Answered-(back-res.FaultAt), 0)
-	}
-	if err == nil && res.Taker != next.ID {
-		err = fmt.Errorf("trial: n%d took the address, want %s, whose apiserver came back", res.Taker, next.Label)
-	}
-	return res, errors.Join(err, g.startAPIs(), g.healthy())
 }

@@ -44,6 +44,17 @@ func (g *Group) discount(res *Result) {
 	}
 }
 
+// Long is a fault that lasts too long to be done again when the machine has stood still: what followed from that is left out.
+func Long(fault Fault) Fault {
+	return func(g *Group) (*Result, error) {
+		res, err := fault(g)
+		if err == nil {
+			g.discount(res)
+		}
+		return res, err
+	}
+}
+
 func (r *Result) addNote(format string, args ...any) {
 	if r.Note != "" {
 		r.Note += ", "

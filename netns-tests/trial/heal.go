@@ -83,13 +83,3 @@ func Lossy(percent int, length time.Duration) Fault {
 		return res, err
 	}
 }
-
-// LastAnnouncer is the node whose announcement of the first address was the
-// last one on the wire, 0 if there was none after the fault.
-func (r *Result) LastAnnouncer() int {
-	seen := r.Report.AnnouncementsAfter(r.Report.Streams[0].Target, r.FaultAt)
-	if len(seen) == 0 {
-		return 0
-	}
-	return seen[len(seen)-1].Node
-}

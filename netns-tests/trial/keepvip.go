@@ -17,6 +17,8 @@ type Keepvip struct {
 	Path         string   // of the binary
 	Args         []string // added to the flags of every node
 	Capabilities []string // if not nil, all the daemon may have
+	// Ahead is how far the wall clock of each node's daemon is ahead of the machine's; none: they have the machine's.
+	Ahead []time.Duration
 }
 
 // Name implements [Product].
@@ -47,7 +49,11 @@ func (k Keepvip) Run(n *lab.Node, args ...string) (*lab.Process, error) {
 	}
 	argv := append([]string{path, "run"}, k.Paths(n)...)
 	argv = append(append(argv, args...), k.Args...)
-	return n.StartCommand(lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities})
+	command := lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities}
+	if k.Ahead != nil {
+		command.Clock = &lab.Clock{Ahead: k.Ahead[n.ID-1]}
+	}
+	return n.StartCommand(command)
 }
 
 // Paths are the flags that keep the files of several nodes apart.
@@ -98,6 +104,9 @@ type VIPStatus struct {
 		Reason string `json:"reason"`
 		Hint   string `json:"hint"`
 	} `json:"check"`
+	Checks []struct {
+		Probes int `json:"probes"`
+	} `json:"checks"`
 	Counters struct {
 		MembersRejected map[string]int `json:"membersRejected"`
 		Granted         int            `json:"granted"`

@@ -9,18 +9,20 @@ import (
 )
 
 // Keyed is keepvip with one shared key on all nodes.
-type Keyed struct{}
+type Keyed struct {
+	Ahead []time.Duration // as in [Keepvip]
+}
 
 // Name implements [Product].
 func (Keyed) Name() string { return "keepvip" }
 
 // Start implements [Product].
-func (Keyed) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+func (k Keyed) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 	path, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return Keepvip{Args: []string{"--key-file", path}}.Start(n, s)
+	return Keepvip{Args: []string{"--key-file", path}, Ahead: k.Ahead}.Start(n, s)
 }
 
 // What an attacker on the link can send who has not the key.

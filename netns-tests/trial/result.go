@@ -15,6 +15,9 @@ type Result struct {
 	FaultAt time.Duration `json:"faultAt"`
 	Victim  int           `json:"victim"` // node that held the address
 	Taker   int           `json:"taker"`  // node that held it at the end
+	// Announcer is the node whose announcement of the first address was the
+	// last one on the wire, 0 if there was none after the fault.
+	Announcer int `json:"announcer,omitempty"`
 	// Outage is the longest outage at the client over all addresses; Lost is
 	// every probe that was lost from the fault on.
 	Outage time.Duration `json:"outage"`
@@ -63,6 +66,9 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 	vip := g.Addresses[0]
 	res.Taker = r.Taker(vip, at)
 	res.Takeovers = r.Takeovers(vip, at)
+	if announced := r.AnnouncementsAfter(vip, at); len(announced) > 0 {
+		res.Announcer = announced[len(announced)-1].Node
+	}
 	res.Outage, res.Lost = r.LongestAfter(at), r.Lost()
 	for _, s := range r.Streams {
 		res.LostMost = max(res.LostMost, s.Lost)

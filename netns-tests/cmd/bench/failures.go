@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -66,25 +63,3 @@ func asked(results []*trial.Result) bool {
 
 // key names a case with its product.
 func (c benchCase) key() string { return c.product().Name() + ": " + c.name }
-
-// readResults reads what -json has written, by case. Runs that a stall of the machine spoiled are left out.
-func readResults(path string) (map[string][]*trial.Result, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("bench: -from: %w", err)
-	}
-	defer f.Close()
-	rows := map[string][]*trial.Result{}
-	for in := json.NewDecoder(bufio.NewReader(f)); ; {
-		var r trial.Result
-		switch err := in.Decode(&r); {
-		case err == io.EOF:
-			return rows, nil
-		case err != nil:
-			return nil, fmt.Errorf("bench: -from: %s: %w", path, err)
-		}
-		if !r.Disturbed() {
-			rows[r.Product+": "+r.Case] = append(rows[r.Product+": "+r.Case], &r)
-		}
-	}
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,38 +16,67 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-func TestFailureModesFromResults(t *testing.T) {
-	dir := t.TempDir()
-	results, page := filepath.Join(dir, "results"), filepath.Join(dir, "failure-modes.md")
-	f, err := os.Create(results)
+// written is a file as -json writes it.
+func written(t *testing.T, all ...trial.Result) (path string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "results"))
 	require.NoError(t, err)
-	report := &lab.Report{HTTPS: []lab.StreamReport{{}}}
-	for _, r := range []trial.Result{
-		{Case: "apiserver killed", Product: "keepvip", Seen: 1600 * time.Microsecond, Outage: 0, HTTPS: 60 * ms, Takeovers: 1, Report: report},
-		{Case: "apiserver killed", Product: "keepvip", Seen: 3 * ms, Outage: 0, HTTPS: 90 * ms, Takeovers: 1, Report: report},
-		{Case: "apiserver killed", Product: "keepvip", Seen: time.Second, Stall: time.Second, Report: report},
-		{Case: "router lost", Product: "keepvip", Seen: 1700 * ms, Takeovers: 1},
-		{Case: "apiserver killed", Product: "keepalived", Seen: time.Hour},
-	} {
+	defer f.Close()
+	for _, r := range all {
 		require.NoError(t, json.NewEncoder(f).Encode(r))
 	}
-	require.NoError(t, f.Close())
-	rows, err := readResults(results)
-	require.NoError(t, err)
-	require.NoError(t, writeFailures(page, rows))
+	return f.Name()
+}
+
+// pageRows runs the command, and returns the rows of the page that it writes.
+func pageRows(t *testing.T, results string) string {
+	t.Helper()
+	page := filepath.Join(t.TempDir(), "failure-modes.md")
+	require.NoError(t, run(nil, []string{"-failure-modes", page, "-from", results}, io.Discard))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "|---|---|---|---|---|---|\n")
+	return table
+}
+
+func TestFailureModesFromResults(t *testing.T) {
+	report := &lab.Report{HTTPS: []lab.StreamReport{{}}}
+	results := written(
+		t,
+		trial.Result{Case: "apiserver killed", Product: "keepvip", Seen: 1600 * time.Microsecond, Outage: 0, HTTPS: 60 * ms, Takeovers: 1, Report: report},
+		trial.Result{Case: "apiserver killed", Product: "keepvip", Seen: 3 * ms, Outage: 0, HTTPS: 90 * ms, Takeovers: 1, Report: report},
+		trial.Result{Case: "apiserver killed", Product: "keepvip", Seen: time.Second, Stall: time.Second, Report: report},
+		trial.Result{Case: "router lost", Product: "keepvip", Seen: 1700 * ms, Takeovers: 1},
+		trial.Result{Case: "apiserver killed", Product: "keepalived", Seen: time.Hour},
+	)
+	table := pageRows(t, results)
 	assert.Equal(t, "| the apiserver is killed (SIGKILL) | 2 | 2 (2-3) | 0 | 75 (60-90) | 1 |\n"+
 		"| the holder cannot reach its router (check `gateway`) | 1 | 1700 | 0 | - | 1 |\n", table)
+}
+
+func TestEveryFailureModeCanComeFromResults(t *testing.T) {
+	var all []trial.Result
+	for _, c := range cases() {
+		if c.mode != "" {
+			assert.Nil(t, c.open, "%s: results have the name of the group's product", c.name)
+			all = append(all, trial.Result{Case: c.name, Product: c.product().Name()})
+		}
+	}
+	assert.Equal(t, len(all), strings.Count(pageRows(t, written(t, all...)), "\n"))
+}
+
+func TestTableFromResults(t *testing.T) {
+	var out strings.Builder
+	results := written(t, trial.Result{Case: "apiserver 500", Product: "keepvip", Answered: 2 * time.Second, Takeovers: 1, Report: &lab.Report{}})
+	require.NoError(t, run(nil, []string{"-from", results, "-only", "apiserver"}, &out))
+	assert.Contains(t, out.String(), "apiserver 500")
+	assert.Contains(t, out.String(), "OVER: answered after 2000 ms, limit 1100")
+	assert.NotContains(t, out.String(), "node death")
 }
 
 func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range cases() {
-		if c.mode == "" {
-			continue
-		}
 		assert.False(t, seen[c.key()], c.key())
 		seen[c.key()] = true
 	}

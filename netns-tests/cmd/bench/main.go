@@ -46,7 +46,7 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	results := flags.String("json", "", "write every report to this file, one JSON object per line")
 	timeline := flags.Bool("timeline", false, "print the timeline of every run")
 	failures := flags.String("failure-modes", "", "run only the cases of the table of failure modes, and write it to this file")
-	from := flags.String("from", "", "with -failure-modes: run nothing, take the results that -json has written to this file")
+	from := flags.String("from", "", "run nothing, take the results that -json has written to this file: for the table, or with -failure-modes for that one")
 	soak := flags.Duration("soak", 0, "instead of the table: random faults for this long")
 	_ = flags.Parse(args)
 	pattern, err := regexp.Compile(*only)
@@ -56,14 +56,11 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	if *soak > 0 {
 		return runSoak(host, *soak, out)
 	}
+	o := options{runs: *runs, only: pattern, results: *results, timeline: *timeline, failures: *failures}
 	if *from != "" {
-		rows, err := readResults(*from)
-		if err != nil {
-			return err
-		}
-		return writeFailures(*failures, rows)
+		return fromResults(*from, o, out)
 	}
-	return table(host, options{runs: *runs, only: pattern, results: *results, timeline: *timeline, failures: *failures}, out)
+	return table(host, o, out)
 }
 
 func table(host *lab.Host, o options, out io.Writer) error {
@@ -155,8 +152,12 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 		res.Report.Streams, res.Report.Adverts = nil, nil // large, and no longer needed
 		row.Results = append(row.Results, res)
 	}
+	return c.judged(row), nil
+}
+
+func (c benchCase) judged(row trial.Row) trial.Row {
 	row.Verdict, row.Note = c.limits.judge(row.Results), note(row.Results)
-	return row, nil
+	return row
 }
 
 // checks tells whether the nodes follow a check.

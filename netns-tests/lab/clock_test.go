@@ -1,0 +1,56 @@
+//go:build netns
+
+package lab
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestProcessWithAClockOfItsOwn(t *testing.T) {
+	n := open(t, Config{Nodes: 1}).Nodes[0]
+	lines := n.Path("lines")
+	require.NoError(t, unix.Mkfifo(lines, 0o600))
+	// date reads its clock anew for each line of the file.
+	p, err := n.StartCommand(Command{Name: "date", Args: []string{"date", "--file", lines, "+%s"}, Clock: &Clock{Ahead: 30 * time.Second}})
+	require.NoError(t, err)
+	f, err := os.OpenFile(lines, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	began := time.Now()
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour, 0} {
+		_, err = f.WriteString("now\n")
+		require.NoError(t, err)
+		settleFor(100 * time.Millisecond)
+		require.NoError(t, p.StepClock(ahead))
+	}
+	_, err = f.WriteString("now\n")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	code, err := p.Wait(5 * time.Second)
+	require.NoError(t, err)
+	require.Zero(t, code, p.Log())
+
+	var ahead []float64
+	for _, line := range strings.Fields(p.Stdout()) {
+		unixTime, err := strconv.ParseInt(line, 10, 64)
+		require.NoError(t, err)
+		ahead = append(ahead, float64(unixTime-began.Unix()))
+	}
+	assert.InDeltaSlice(t, []float64{30, 3600, -3600, 0}, ahead, 10)
+}
+
+func TestClockNeedsOneOfItsOwn(t *testing.T) {
+	n := open(t, Config{Nodes: 1}).Nodes[0]
+	p, err := n.Start("sleep", "sleep", "60")
+	require.NoError(t, err)
+	assert.ErrorContains(t, p.StepClock(time.Hour), "started without one")
+	_, err = n.StartCommand(Command{Name: "sleep", Args: []string{"sleep", "60"}, Clock: &Clock{}, Capabilities: []string{}})
+	assert.ErrorContains(t, err, "do not go together")
+}

@@ -1,0 +1,81 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// BootTogether stops the daemons of all nodes and starts them again at one moment. The result counts from that moment, and
+// the first bind is no takeover.
+func BootTogether(g *Group) (*Result, error) {
+	if _, err := g.Settle(); err != nil {
+		return nil, err
+	}
+	for _, n := range g.Lab.Nodes {
+		if err := terminate(g.Daemon(n)); err != nil {
+			return nil, err
+		}
+	}
+	m, err := g.watch("all start together", lab.MeasureConfig{})
+	if err != nil {
+		return nil, err
+	}
+	at := m.Mark("all start")
+	for _, n := range g.Lab.Nodes {
+		if err := g.Start(n); err != nil {
+			m.Stop()
+			return nil, err
+		}
+	}
+	holder, err := g.Settle()
+	time.Sleep(settledSpan)
+	r := m.Stop()
+	if err != nil {
+		return nil, err
+	}
+	res := g.result("all start together", at, nil, r)
+	res.Takeovers = max(res.Takeovers-1, 0)
+	// Nobody answered before the first bind.
+	if first := firstBind(r, g, at); first > 0 {
+		res.Outage = r.LongestAfter(first)
+		res.addNote("first answer after %s ms", lab.Milliseconds(first-at))
+	}
+	if held := g.Holders(); len(held) != 1 || held[0] != holder {
+		return nil, fmt.Errorf("trial: %d nodes hold the address, want %s alone", len(held), holder.Label)
+	}
+	return res, nil
+}
+
+// settledSpan is how long a group that has settled is watched.
+const settledSpan = 2 * time.Second
+
+func firstBind(r *lab.Report, g *Group, after time.Duration) time.Duration {
+	for _, b := range r.Binds {
+		if b.Added && b.Address == g.Addresses[0] && b.At >= after {
+			return b.At
+		}
+	}
+	return 0
+}
+
+// StepClocks steps the wall clock of the holder, and then that of a backup, forward and back and back again, and watches
+// for a while after each step. The daemons must have clocks of their own.
+func StepClocks(by, watch time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		return g.run(fmt.Sprintf("clock stepped by %v", by), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			at := m.Mark("clocks are stepped")
+			for _, n := range []*lab.Node{holder, g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]} {
+				for _, ahead := range []time.Duration{by, 0, -by, 0} {
+					if err := g.Daemon(n).StepClock(ahead); err != nil {
+						return at, err
+					}
+					m.Mark("the clock of %s is %v ahead", n.Label, ahead)
+					time.Sleep(watch)
+				}
+			}
+			return at, nil
+		})
+	}
+}
