@@ -112,8 +112,11 @@ func testLog(a netip.Addr) *slog.Logger {
 func (l *lan) path(a, b netip.Addr) bool {
 	l.mu.Lock()
 	lost := l.cut[[2]netip.Addr{a, b}] || l.rand.Float64() < l.loss
-	delay := l.delay
+	delay, ends := l.delay, []*host{l.hosts[a], l.hosts[b]}
 	l.mu.Unlock()
+	for _, h := range ends {
+		lost = lost || h != nil && h.isFrozen()
+	}
 	if lost {
 		return false
 	}
@@ -248,7 +251,6 @@ func (h *host) isFrozen() bool {
 
 // freeze stops the process, as others see it, or lets it go on.
 func (h *host) freeze(frozen bool) {
-	h.lan.isolate(h.self, frozen)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.frozen = frozen
@@ -300,6 +302,9 @@ func (y *lossy) call(to raft.ServerAddress, do func() error) error {
 	l.mu.Unlock()
 	if !up || y.proc.dead.Load() || !l.path(y.host.self, a) {
 		time.Sleep(10 * time.Millisecond)
+		if up && other.isFrozen() {
+			time.Sleep(l.heartbeat) // its kernel has taken the call
+		}
 		return errCut
 	}
 	y.Connect(to, trans)

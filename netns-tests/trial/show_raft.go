@@ -206,7 +206,7 @@ func (g *Group) eventually(limit time.Duration, what string, condition func() bo
 
 // raftStarts starts three nodes in every order, and two of them without the third.
 func raftStarts(host *lab.Host, full bool) (Findings, error) {
-	orders := [][]int{{1, 3, 2}, {2, 1}}
+	orders := [][]int{{3, 1, 2}}
 	if full {
 		orders = [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}, {1, 2}, {2, 3}, {3, 1}}
 	}
@@ -257,7 +257,7 @@ func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err
 
 // raftIdle measures what three idle nodes cost at the defaults; the worst of them counts.
 func raftIdle(host *lab.Host, full bool) (Findings, error) {
-	length := 5 * time.Second
+	length := 4 * time.Second
 	if full {
 		length = 2 * time.Minute
 	}
