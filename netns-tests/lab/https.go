@@ -31,7 +31,7 @@ type httpsStream struct {
 	path     string
 	interval time.Duration
 	limit    time.Duration // of one request, connecting included
-	retry    bool          // a request that fails is made once more
+	retry    time.Duration // a request that fails is made once more after that, 0 = never
 	stop     atomic.Bool
 	done     chan struct{}
 	requests sync.WaitGroup
@@ -94,7 +94,8 @@ func (s *httpsStream) request(index, fd int) {
 	began := s.samples[index].sent
 	s.mu.Unlock()
 	node, err := exchange(fd, s.path, time.Now().Add(s.limit-(s.lab.now()-began)))
-	if err != nil && s.retry {
+	if err != nil && s.retry > 0 {
+		time.Sleep(s.retry)
 		node, err = ask(s.from, s.target, s.path, s.limit)
 	}
 	s.mu.Lock()
