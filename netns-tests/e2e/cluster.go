@@ -67,7 +67,7 @@ func (c *cluster) build(host *lab.Host) (err error) {
 		hosts += fmt.Sprintf("%s %s\n", n.Address, n.Label)
 	}
 	for _, n := range c.lab.Nodes {
-		m, err := newMachine(n, c.dir, c.tools.bin, c.sandbox, hosts)
+		m, err := newMachine(n, c.dir, c.sandbox, hosts, c.tools)
 		if err != nil {
 			return err
 		}

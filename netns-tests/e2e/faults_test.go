@@ -23,16 +23,12 @@ type seen struct {
 	at     time.Duration
 }
 
-// watch settles the cluster, breaks something, and measures for the given time after it.
-func (c *cluster) watch(t *testing.T, name string, retry bool, length time.Duration, breaks func(holder *machine) error) seen {
+// watch settles the cluster, breaks something, and measures for the given time
+// after it; with retry, a request that fails is made once more after that time.
+func (c *cluster) watch(t *testing.T, name string, retry, length time.Duration, breaks func(holder *machine) error) seen {
 	t.Helper()
 	holder, err := c.settle(4 * time.Minute)
 	require.NoError(t, err)
-	return c.watchOn(t, name, retry, length, holder, breaks)
-}
-
-func (c *cluster) watchOn(t *testing.T, name string, retry bool, length time.Duration, holder *machine, breaks func(holder *machine) error) seen {
-	t.Helper()
 	m, err := c.lab.Measure(lab.MeasureConfig{
 		Name: name, Interval: 10 * time.Millisecond, DirectEvery: 20 * time.Millisecond,
 		HTTPS: true, HTTPSInterval: 20 * time.Millisecond, HTTPSPath: "/readyz", HTTPSRetry: retry,
@@ -77,21 +73,21 @@ func signalled(program string, sig unix.Signal) func(*machine) error {
 
 func TestAPIServerKilled(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "apiserver SIGKILL", false, 6*time.Second, signalled("kube-apiserver", unix.SIGKILL))
+	s := c.watch(t, "apiserver SIGKILL", 0, 6*time.Second, signalled("kube-apiserver", unix.SIGKILL))
 	s.movedOnce(t)
 	assert.LessOrEqual(t, s.longest(), 500*time.Millisecond+s.stalled())
 }
 
 func TestAPIServerTerminated(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "apiserver SIGTERM", false, 6*time.Second, signalled("kube-apiserver", unix.SIGTERM))
+	s := c.watch(t, "apiserver SIGTERM", 0, 6*time.Second, signalled("kube-apiserver", unix.SIGTERM))
 	s.movedOnce(t)
 	assert.LessOrEqual(t, s.longest(), 200*time.Millisecond+s.stalled())
 }
 
 func TestAPIServerStandsStill(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "apiserver SIGSTOP", false, 8*time.Second, signalled("kube-apiserver", unix.SIGSTOP))
+	s := c.watch(t, "apiserver SIGSTOP", 0, 8*time.Second, signalled("kube-apiserver", unix.SIGSTOP))
 	require.NoError(t, s.holder.signal("kube-apiserver", unix.SIGCONT))
 	s.movedOnce(t)
 	assert.LessOrEqual(t, s.longest(), 2700*time.Millisecond+s.stalled())
@@ -100,7 +96,7 @@ func TestAPIServerStandsStill(t *testing.T) {
 // etcd gives no answer anywhere: nobody is better than the holder.
 func TestEtcdStallsEverywhere(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "etcd SIGSTOP everywhere for 14 s", false, 12*time.Second, func(*machine) error {
+	s := c.watch(t, "etcd SIGSTOP everywhere for 14 s", 0, 12*time.Second, func(*machine) error {
 		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
 			for _, m := range c.machines {
 				if err := m.signal("etcd", sig); err != nil {
@@ -119,7 +115,7 @@ func TestEtcdStallsEverywhere(t *testing.T) {
 
 func TestEtcdStopsOnTheHolder(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "etcd SIGSTOP on the holder", false, 15*time.Second, signalled("etcd", unix.SIGSTOP))
+	s := c.watch(t, "etcd SIGSTOP on the holder", 0, 15*time.Second, signalled("etcd", unix.SIGSTOP))
 	require.NoError(t, s.holder.signal("etcd", unix.SIGCONT))
 	s.movedOnce(t)
 }

@@ -17,7 +17,7 @@ import (
 // A machine of a healthy cluster is deleted from it and killed.
 func TestHolderDies(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "power-off of the holder", false, 10*time.Second, (*machine).powerOff)
+	s := c.watch(t, "power-off of the holder", 0, 10*time.Second, (*machine).powerOff)
 	s.movedOnce(t)
 	// One request in flight waits for its own timeout of a second.
 	assert.LessOrEqual(t, s.longest(), 2500*time.Millisecond+s.stalled())
@@ -31,7 +31,7 @@ func TestHolderDies(t *testing.T) {
 func TestAPIServerManifestRemoved(t *testing.T) {
 	c := formed(t)
 	var text []byte
-	s := c.watch(t, "apiserver's manifest removed", false, 8*time.Second, func(m *machine) (err error) {
+	s := c.watch(t, "apiserver's manifest removed", 0, 8*time.Second, func(m *machine) (err error) {
 		if text, err = os.ReadFile(m.file(apiserverPath)); err != nil {
 			return err
 		}

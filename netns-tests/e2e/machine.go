@@ -32,18 +32,19 @@ const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 // its configuration.
 type machine struct {
 	*lab.Node
-	data  string // what survives a power-off
-	group string // its control group
-	env   []string
-	execs atomic.Int64 // names of what was run in containers
+	data    string // what survives a power-off
+	group   string // its control group
+	keepvip string // the program outside of the image
+	env     []string
+	execs   atomic.Int64 // names of what was run in containers
 
 	init *exec.Cmd
 	gone chan struct{} // closed when init has ended
 }
 
 // newMachine prepares a machine that is switched off.
-func newMachine(n *lab.Node, data, bin, sandbox, hosts string) (*machine, error) {
-	m := &machine{Node: n, data: filepath.Join(data, n.Label), group: groupName(os.Getpid(), n.Label)}
+func newMachine(n *lab.Node, data, sandbox, hosts string, tools tools) (*machine, error) {
+	m := &machine{Node: n, data: filepath.Join(data, n.Label), group: groupName(os.Getpid(), n.Label), keepvip: tools.keepvip}
 	if err := os.MkdirAll(m.data, 0o755); err != nil {
 		return nil, fmt.Errorf("e2e: machine %s: %w", n.Label, err)
 	}
@@ -52,7 +53,7 @@ func newMachine(n *lab.Node, data, bin, sandbox, hosts string) (*machine, error)
 		return nil, fmt.Errorf("e2e: machine %s: %w", n.Label, err)
 	}
 	m.env = []string{
-		"PATH=" + bin + ":" + searchPath, "HOME=/root", "data=" + m.data, "node=" + n.Label, "hosts=" + hosts, "config=" + config, "bin=" + bin, "group=/" + m.group,
+		"PATH=" + tools.bin + ":" + searchPath, "HOME=/root", "data=" + m.data, "node=" + n.Label, "hosts=" + hosts, "config=" + config, "bin=" + tools.bin, "group=/" + m.group,
 	}
 	return m, makeGroup(m.group)
 }
@@ -136,6 +137,9 @@ func (m *machine) remove() {
 
 // run runs a command on the machine to its end and returns what it printed.
 func (m *machine) run(args ...string) (string, error) {
+	if m.init == nil {
+		return "", fmt.Errorf("e2e: %s on %s: it is off", args[0], m.Label)
+	}
 	var out, errs bytes.Buffer
 	cmd := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(m.init.Process.Pid), "-m", "-p", "-u", "-i", "--"}, args...)...)
 	cmd.Env = m.env

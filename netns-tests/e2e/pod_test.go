@@ -40,7 +40,7 @@ func TestPodHasTwoCapabilitiesAndNoCredentials(t *testing.T) {
 
 func TestKubeletRestartMovesNothing(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "kubelet restart", false, 10*time.Second, func(m *machine) error {
+	s := c.watch(t, "kubelet restart", 0, 10*time.Second, func(m *machine) error {
 		before := m.pids("kubelet")
 		err := m.signal("kubelet", unix.SIGTERM)
 		for end := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(end); pause(50 * time.Millisecond) {
@@ -59,7 +59,7 @@ func TestKubeletRestartMovesNothing(t *testing.T) {
 // does not move twice.
 func TestContainerRestart(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "keepvip SIGKILL", false, 10*time.Second, signalled("keepvip", unix.SIGKILL))
+	s := c.watch(t, "keepvip SIGKILL", 0, 10*time.Second, signalled("keepvip", unix.SIGKILL))
 	assert.LessOrEqual(t, s.moves(), 1)
 	assert.LessOrEqual(t, s.longest(), time.Second+s.stalled())
 	holder, err := c.settle(2 * time.Minute)
@@ -69,7 +69,7 @@ func TestContainerRestart(t *testing.T) {
 
 func TestManifestRemoved(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "manifest removed", false, 10*time.Second, func(m *machine) error { return os.Remove(m.file(manifestPath)) })
+	s := c.watch(t, "manifest removed", 0, 10*time.Second, func(m *machine) error { return os.Remove(m.file(manifestPath)) })
 	s.movedOnce(t)
 	assert.LessOrEqual(t, s.longest(), 200*time.Millisecond+s.stalled())
 	assert.False(t, s.holder.Holds(lab.VIP4))
@@ -80,7 +80,7 @@ func TestManifestRemoved(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "keepvip drain", false, 5*time.Second, func(m *machine) error {
+	s := c.watch(t, "keepvip drain", 0, 5*time.Second, func(m *machine) error {
 		_, err := m.inPod("drain")
 		return err
 	})

@@ -15,8 +15,8 @@ import (
 
 const apiserverPath = "etc/kubernetes/manifests/kube-apiserver.yaml"
 
-// With a shutdown delay, the apiserver says that it will go before it does: a
-// client that tries once more never notices.
+// With a shutdown delay, the apiserver says by /readyz that it will go, and serves
+// until then: the same question a little later is answered by another one.
 func TestAPIServerTerminatedWithDelay(t *testing.T) {
 	c := formed(t)
 	holder, err := c.settle(4 * time.Minute)
@@ -24,7 +24,7 @@ func TestAPIServerTerminatedWithDelay(t *testing.T) {
 	c.delayShutdown(t, holder)
 	// The address has moved away while the apiserver was started anew.
 	c.handOver(t, holder)
-	s := c.watch(t, "apiserver SIGTERM with --shutdown-delay-duration=5s", true, 9*time.Second, signalled("kube-apiserver", unix.SIGTERM))
+	s := c.watch(t, "apiserver SIGTERM with --shutdown-delay-duration=5s", 200*time.Millisecond, 9*time.Second, signalled("kube-apiserver", unix.SIGTERM))
 	require.Equal(t, holder, s.holder)
 	s.movedOnce(t)
 	assert.Zero(t, s.https.Twice, "requests failed twice")

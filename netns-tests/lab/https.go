@@ -31,7 +31,7 @@ type httpsStream struct {
 	path     string
 	interval time.Duration
 	limit    time.Duration // of one request, connecting included
-	retry    bool
+	retry    time.Duration // a request that fails is made once more after that, 0 = never
 	stop     atomic.Bool
 	done     chan struct{}
 	requests sync.WaitGroup
@@ -80,7 +80,7 @@ func (s *httpsStream) begin(index int) {
 		return
 	}
 	spare := -1
-	if s.retry {
+	if s.retry > 0 {
 		if spare, err = socketTCP(s.target); err != nil {
 			unix.Close(fd)
 			return
@@ -115,6 +115,7 @@ func (s *httpsStream) request(index, fd, spare int, err error) {
 	took, again := s.lab.now()-began, error(nil)
 	switch {
 	case spare >= 0 && err != nil:
+		time.Sleep(s.retry)
 		_, again = s.finishRequest(spare, connectTCP(spare, s.target), s.limit)
 	case spare >= 0:
 		unix.Close(spare)

@@ -21,13 +21,13 @@ type MeasureConfig struct {
 	Deadline time.Duration // a later answer counts as lost, 0 = 200 ms
 	OffLink  bool          // probe from the client behind the router, too
 	// HTTPS adds requests through the first target, a new connection each
-	// HTTPSInterval (0 = 10 ms), to HTTPSPath ("" = /livez).
-	// With HTTPSRetry one that fails is made once more, at once, which changes
-	// no figure but the count of those that fail twice.
+	// HTTPSInterval (0 = 10 ms), to HTTPSPath ("" = /livez). One that fails is
+	// made once more after HTTPSRetry (0 = not at all), which changes no figure
+	// but the count of those that fail twice.
 	HTTPS         bool
 	HTTPSInterval time.Duration
 	HTTPSPath     string
-	HTTPSRetry    bool
+	HTTPSRetry    time.Duration
 	// NoDirect leaves out the direct questions to every node. DirectEvery is
 	// their interval by UDP (0 = 2 ms), AskEvery by ARP and ND (0 = 10 ms).
 	NoDirect    bool

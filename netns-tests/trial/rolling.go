@@ -46,7 +46,7 @@ func RollingAPIServers(g *Group) (*Result, error) {
 // rolling begins with the holder: then all nodes hold the address once, and the first of them twice at most.
 func (g *Group) rolling(name string, restart func(*lab.Node) error) (*Result, error) {
 	var steps []time.Duration // when each node's turn began
-	res, err := g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res, err := g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: time.Millisecond}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		for i := range g.Lab.Nodes {
 			n := g.Lab.Nodes[(holder.ID-1+i)%len(g.Lab.Nodes)]
 			steps = append(steps, m.Mark("the turn of %s", n.Label))
