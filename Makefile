@@ -15,13 +15,14 @@ GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 # Programs the namespace tests need, and the Debian packages they come from.
 LAB_TOOLS   := ip:iproute2 nft:nftables
 PACKAGE_TOOLS := dpkg-deb:dpkg rpm:rpm systemctl:systemd mandoc:mandoc zsh:zsh fish:fish ctr:containerd ip:iproute2
+E2E_TOOLS   := containerd:containerd runc:runc nsenter:util-linux bash:bash
 TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc tshark:tshark vtysh:frr
 
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -59,8 +60,8 @@ lint: ## gofumpt, vet, staticcheck
 	@unformatted="$$($(GO) run $(GOFUMPT) -l .)" || exit 1; \
 	[ -z "$$unformatted" ] || { echo "not formatted with gofumpt (make fmt):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags netns ./...
-	$(GO) run $(STATICCHECK) -tags netns ./...
+	$(GO) vet -tags netns,e2e ./...
+	$(GO) run $(STATICCHECK) -tags netns,e2e ./...
 
 fmt: ## format the code
 	$(GO) run $(GOFUMPT) -w .
@@ -123,6 +124,16 @@ test-packages: root ## install, upgrade, remove and purge the packages under sys
 	@.ci/deps $(PACKAGE_TOOLS)
 	cd packaging && $(GO) vet -tags packages ./... && $(GO) run $(STATICCHECK) -tags packages ./...
 	cd packaging && $(GO) test -count=1 -tags packages -timeout 15m $(TESTFLAGS) ./...
+
+# Kubernetes and etcd are built once, of the versions that netns-tests/e2e pins.
+E2E_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keepvip-e2e/$(shell sed -n 's/^require k8s.io.kubernetes //p' netns-tests/e2e/kubernetes/go.mod)
+
+e2e-kubeadm: root build ## three real control planes: kubeadm, kubelet, containerd (root; docs/e2e.md)
+	@.ci/deps $(LAB_TOOLS) $(E2E_TOOLS)
+	@GO='$(GO)' .ci/kubernetes '$(E2E_CACHE)/bin'
+	$(MAKE) --no-print-directory image PLATFORMS=host DIST='$(E2E_CACHE)/image'
+	KEEPVIP_E2E_BIN='$(E2E_CACHE)/bin' KEEPVIP_E2E_IMAGE="$$(echo '$(E2E_CACHE)'/image/*-image.tar)" \
+		$(GO) test -tags e2e -count=1 -v -timeout 60m $(TESTFLAGS) ./netns-tests/e2e
 
 golden: ## write the golden files anew; review their diff as code
 	UPDATE_GOLDEN=1 $(GO) test ./...

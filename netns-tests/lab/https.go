@@ -3,6 +3,7 @@ package lab
 import (
 	"bufio"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ type httpsStream struct {
 	path     string
 	interval time.Duration
 	limit    time.Duration // of one request, connecting included
+	retry    time.Duration // a request that fails is made once more after that, 0 = never
 	stop     atomic.Bool
 	done     chan struct{}
 	requests sync.WaitGroup
@@ -38,10 +40,13 @@ type httpsStream struct {
 	samples []sample
 }
 
-func (l *Lab) startHTTPS(name string, from *Namespace, target netip.Addr, path string, interval, limit time.Duration) *httpsStream {
+// httpsLimit is how long one request may take, connecting included.
+const httpsLimit = time.Second
+
+func (l *Lab) startHTTPS(cfg MeasureConfig, name string, from *Namespace) *httpsStream {
 	s := &httpsStream{
-		lab: l, name: name, from: from, target: netip.AddrPortFrom(target, apiPort), path: path,
-		interval: interval, limit: limit, done: make(chan struct{}),
+		lab: l, name: name, from: from, target: netip.AddrPortFrom(cfg.Targets[0], apiPort), path: cfg.HTTPSPath,
+		interval: cfg.HTTPSInterval, limit: httpsLimit, retry: cfg.HTTPSRetry, done: make(chan struct{}),
 	}
 	go s.run()
 	return s
@@ -61,49 +66,112 @@ func (s *httpsStream) run() {
 		index := len(s.samples)
 		s.samples = append(s.samples, sample{sent: now})
 		s.mu.Unlock()
-		if fd, err := connectTCP(s.target); err == nil {
-			s.requests.Go(func() { s.request(index, fd) })
-		}
+		s.begin(index)
 		if next += s.interval; now > next+stallLimit {
 			next = now
 		}
 	}
 }
 
-// connectTCP begins a connection and does not wait for it.
-func connectTCP(to netip.AddrPort) (int, error) {
+// begin opens the sockets of a request: where they are opened is where they belong. The second is for the retry.
+func (s *httpsStream) begin(index int) {
+	fd, err := socketTCP(s.target)
+	if err != nil {
+		return
+	}
+	spare := -1
+	if s.retry > 0 {
+		if spare, err = socketTCP(s.target); err != nil {
+			unix.Close(fd)
+			return
+		}
+	}
+	err = connectTCP(fd, s.target)
+	s.requests.Go(func() { s.request(index, fd, spare, err) })
+}
+
+func socketTCP(to netip.AddrPort) (int, error) {
 	family := unix.AF_INET
 	if to.Addr().Is6() {
 		family = unix.AF_INET6
 	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	if err := unix.Connect(fd, sockaddr(to)); err != nil && !errors.Is(err, unix.EINPROGRESS) {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
+	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 }
 
-func (s *httpsStream) request(index, fd int) {
+// connectTCP begins a connection and does not wait for it.
+func connectTCP(fd int, to netip.AddrPort) error {
+	if err := unix.Connect(fd, sockaddr(to)); !errors.Is(err, unix.EINPROGRESS) {
+		return err
+	}
+	return nil
+}
+
+// request ends what begin has begun; err is that of the beginning.
+func (s *httpsStream) request(index, fd, spare int, err error) {
 	s.mu.Lock()
 	began := s.samples[index].sent
 	s.mu.Unlock()
-	node, err := s.exchange(fd, time.Now().Add(s.limit-(s.lab.now()-began)))
+	node, err := s.finishRequest(fd, err, s.limit-(s.lab.now()-began))
+	took, again := s.lab.now()-began, error(nil)
+	switch {
+	case spare >= 0 && err != nil:
+		time.Sleep(s.retry)
+		_, again = s.finishRequest(spare, connectTCP(spare, s.target), s.limit)
+	case spare >= 0:
+		unix.Close(spare)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
 		s.samples[index].reset = errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
+		s.samples[index].twice = again != nil
+		s.samples[index].failure = lastOf(err)
 		return
 	}
-	s.samples[index].node, s.samples[index].latency = node, s.lab.now()-began
+	s.samples[index].node, s.samples[index].latency = node, took
 }
 
-// exchange finishes the connection and makes one request; it returns the node
-// that answered with 200.
-func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
+// finishRequest is exchange, for a connection whose beginning may have failed.
+func (s *httpsStream) finishRequest(fd int, failed error, limit time.Duration) (byte, error) {
+	if failed != nil {
+		unix.Close(fd)
+		return 0, failed
+	}
+	return exchange(fd, s.path, time.Now().Add(limit))
+}
+
+// lastOf is the cause at the end of a chain of errors.
+func lastOf(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
+}
+
+// Ask makes one HTTPS request to the apiserver's port at an address, over a new
+// connection; it returns the number of the node that answered with 200.
+func (l *Lab) Ask(from *Namespace, addr netip.Addr, path string, limit time.Duration) (node int, err error) {
+	to, fd := netip.AddrPortFrom(addr, apiPort), -1
+	deadline := time.Now().Add(limit)
+	if err := from.Do(func() (err error) {
+		if fd, err = socketTCP(to); err == nil {
+			err = connectTCP(fd, to)
+		}
+		return err
+	}); err != nil {
+		unix.Close(fd)
+		return 0, err
+	}
+	n, err := exchange(fd, path, deadline)
+	return int(n), err
+}
+
+// exchange finishes a connection that was begun and makes one request; it
+// returns the node that answered with 200.
+func exchange(fd int, path string, deadline time.Time) (byte, error) {
 	raw, err := connected(fd, deadline)
 	if err != nil {
 		return 0, err
@@ -114,7 +182,7 @@ func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
 	}
 	// The stand-in signs its own certificate; who answers is what is measured.
 	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", s.path); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", path); err != nil {
 		return 0, err
 	}
 	response, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, 1<<17)), nil)
@@ -129,8 +197,24 @@ func (s *httpsStream) exchange(fd int, deadline time.Time) (byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("lab: status %d", response.StatusCode)
 	}
-	node, err := strconv.ParseUint(strings.TrimPrefix(response.Header.Get("X-Node"), "n"), 10, 6)
-	return byte(node), err
+	return answerer(response.Header, conn.ConnectionState().PeerCertificates)
+}
+
+// answerer is the number of the node that answered: the stand-in says it, and a
+// real apiserver's certificate names its host.
+func answerer(header http.Header, certs []*x509.Certificate) (byte, error) {
+	names := []string{header.Get("X-Node")}
+	if len(certs) > 0 {
+		names = append(names, certs[0].DNSNames...)
+	}
+	for _, name := range names {
+		if digits, ok := strings.CutPrefix(name, "n"); ok {
+			if node, err := strconv.ParseUint(digits, 10, 6); err == nil {
+				return byte(node), nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("lab: the answer names no node: %q", names)
 }
 
 // connected waits for a connection that was begun and takes over fd.

@@ -191,6 +191,9 @@ func (g *Group) healthy() error {
 	if with, gatewayed := g.Product.(Gatewayed); gatewayed {
 		k, ok = with.Keepvip, true
 	}
+	if _, versions := g.Product.(Versions); versions {
+		ok = true
+	}
 	if with, elected := g.Product.(Raft); elected {
 		k, ok = with.Keepvip, true
 	}

@@ -1,0 +1,121 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// seen is what the client went through: GET /readyz by way of the address every
+// 20 ms, each over a new connection.
+type seen struct {
+	report *lab.Report
+	https  lab.StreamReport
+	holder *machine // before the fault
+	at     time.Duration
+}
+
+// watch settles the cluster, breaks something, and measures for the given time
+// after it; with retry, a request that fails is made once more after that time.
+func (c *cluster) watch(t *testing.T, name string, retry, length time.Duration, breaks func(holder *machine) error) seen {
+	t.Helper()
+	holder, err := c.settle(4 * time.Minute)
+	require.NoError(t, err)
+	m, err := c.lab.Measure(lab.MeasureConfig{
+		Name: name, Interval: 10 * time.Millisecond, DirectEvery: 20 * time.Millisecond,
+		HTTPS: true, HTTPSInterval: 20 * time.Millisecond, HTTPSPath: "/readyz", HTTPSRetry: retry,
+	})
+	require.NoError(t, err)
+	pause(2 * time.Second)
+	at := m.Mark("%s on %s", name, holder.Label)
+	err = breaks(holder)
+	pause(length)
+	r := m.Stop()
+	require.NoError(t, err)
+	s := seen{report: r, https: r.HTTPS[0], holder: holder, at: at}
+	t.Logf("%s: requests failed for %v (in all %v, %d of %d), moves %d, load %.1f, machine stood still for %v (ordinary processes %v)", name,
+		s.longest().Round(time.Millisecond), s.https.Total.Round(time.Millisecond), s.https.Lost, s.https.Sent, s.moves(), r.Load,
+		r.MaxStall().Round(time.Millisecond), r.OrdinaryStall.Round(time.Millisecond))
+	t.Cleanup(func() {
+		if t.Failed() {
+			r.Timeline(os.Stdout, at)
+		}
+	})
+	return s
+}
+
+// longest is for how long requests failed in a row, at most, from the fault on.
+func (s seen) longest() time.Duration { return s.https.LongestAfter(s.at) }
+
+// moves counts how often a machine bound the address from the fault on.
+func (s seen) moves() int { return s.report.Takeovers(lab.VIP4, s.at) }
+
+// stalled is what the machine's own standing still adds to a bound.
+func (s seen) stalled() time.Duration { return s.report.MaxStall() + s.report.OrdinaryStall }
+
+func (s seen) movedOnce(t *testing.T) {
+	t.Helper()
+	assert.Equal(t, 1, s.moves())
+	assert.NotEqual(t, s.holder.ID, s.report.Taker(lab.VIP4, s.at), "it moved to where it was")
+}
+
+func signalled(program string, sig unix.Signal) func(*machine) error {
+	return func(m *machine) error { return m.signal(program, sig) }
+}
+
+func TestAPIServerKilled(t *testing.T) {
+	c := formed(t)
+	s := c.watch(t, "apiserver SIGKILL", 0, 6*time.Second, signalled("kube-apiserver", unix.SIGKILL))
+	s.movedOnce(t)
+	assert.LessOrEqual(t, s.longest(), 500*time.Millisecond+s.stalled())
+}
+
+func TestAPIServerTerminated(t *testing.T) {
+	c := formed(t)
+	s := c.watch(t, "apiserver SIGTERM", 0, 6*time.Second, signalled("kube-apiserver", unix.SIGTERM))
+	s.movedOnce(t)
+	assert.LessOrEqual(t, s.longest(), 200*time.Millisecond+s.stalled())
+}
+
+func TestAPIServerStandsStill(t *testing.T) {
+	c := formed(t)
+	s := c.watch(t, "apiserver SIGSTOP", 0, 8*time.Second, signalled("kube-apiserver", unix.SIGSTOP))
+	require.NoError(t, s.holder.signal("kube-apiserver", unix.SIGCONT))
+	s.movedOnce(t)
+	assert.LessOrEqual(t, s.longest(), 2700*time.Millisecond+s.stalled())
+}
+
+// etcd gives no answer anywhere: nobody is better than the holder.
+func TestEtcdStallsEverywhere(t *testing.T) {
+	c := formed(t)
+	s := c.watch(t, "etcd SIGSTOP everywhere for 14 s", 0, 12*time.Second, func(*machine) error {
+		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+			for _, m := range c.machines {
+				if err := m.signal("etcd", sig); err != nil {
+					return err
+				}
+			}
+			if sig == unix.SIGSTOP {
+				pause(14 * time.Second)
+			}
+		}
+		return nil
+	})
+	assert.Zero(t, s.moves(), "the address moved")
+	assert.Equal(t, []*machine{s.holder}, c.holders())
+}
+
+func TestEtcdStopsOnTheHolder(t *testing.T) {
+	c := formed(t)
+	s := c.watch(t, "etcd SIGSTOP on the holder", 0, 15*time.Second, signalled("etcd", unix.SIGSTOP))
+	require.NoError(t, s.holder.signal("etcd", unix.SIGCONT))
+	s.movedOnce(t)
+}

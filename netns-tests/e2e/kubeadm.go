@@ -1,0 +1,125 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// kubeadmConfig is what people have before they know of a virtual address. The
+// kubelet's part is what a machine on somebody else's kernel needs.
+const kubeadmConfig = `apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: %s
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: cgroupfs
+failCgroupV1: false
+failSwapOn: false
+localStorageCapacityIsolation: false
+imageGCHighThresholdPercent: 100
+evictionHard: {memory.available: 1Mi, nodefs.available: 0%%, imagefs.available: 0%%}
+`
+
+// ignored is what kubeadm has against control groups of version 1.
+const ignored = "--ignore-preflight-errors=SystemVerification"
+
+// print has keepvip make the manifest, and complete kubeadm's configuration.
+func (c *cluster) print() error {
+	given := filepath.Join(c.dir, "kubeadm.yaml")
+	if err := os.WriteFile(given, fmt.Appendf(nil, kubeadmConfig, c.tools.version), 0o644); err != nil {
+		return fmt.Errorf("e2e: kubeadm configuration: %w", err)
+	}
+	var err error
+	if c.manifest, err = c.keepvip("manifest", "pod", "--vip", lab.VIP4.String(), "--image", c.image); err != nil {
+		return err
+	}
+	c.config, err = c.keepvip("manifest", "pod", "--vip", lab.VIP4.String(), "--image", c.image, "--kubeadm-config", given, "--print-kubeadm")
+	return err
+}
+
+func (c *cluster) keepvip(args ...string) ([]byte, error) {
+	out, err := exec.Command(c.tools.keepvip, args...).Output()
+	if failed, ok := err.(*exec.ExitError); ok {
+		err = fmt.Errorf("%w: %s", err, failed.Stderr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("e2e: keepvip %s: %w", strings.Join(args, " "), err)
+	}
+	return out, nil
+}
+
+// init runs kubeadm init on the first machine.
+func (c *cluster) init() error {
+	m := c.machines[0]
+	if err := c.boot(m); err != nil {
+		return err
+	}
+	if err := c.print(); err != nil {
+		return err
+	}
+	if err := c.drop(m); err != nil {
+		return err
+	}
+	if err := os.WriteFile(m.file(kubeadmPath), c.config, 0o644); err != nil {
+		return err
+	}
+	began := time.Now()
+	out, err := m.run(filepath.Join(c.tools.bin, c.kubeadm), "init", "--config", "/"+kubeadmPath, "--upload-certs", "--skip-phases=addon", ignored)
+	c.initTook = time.Since(began)
+	if err != nil {
+		return fmt.Errorf("%w\n%s%s", err, m.logs("kubelet.log"), m.logs("containerd.log"))
+	}
+	c.join, err = joinCommand(out)
+	return err
+}
+
+// joinCommand finds the command for control planes in what kubeadm init prints.
+func joinCommand(out string) (string, error) {
+	flat := strings.ReplaceAll(out, "\\\n", " ")
+	found := regexp.MustCompile(`kubeadm (join \S+ .*--control-plane .*)`).FindStringSubmatch(flat)
+	if found == nil {
+		return "", fmt.Errorf("e2e: kubeadm init printed no command for control planes:\n%s", out)
+	}
+	return strings.Join(strings.Fields(found[1]), " "), nil
+}
+
+// joins makes a control plane of a machine, with the command that init printed.
+func (c *cluster) joins(m *machine) error {
+	if err := c.boot(m); err != nil {
+		return err
+	}
+	if err := c.drop(m); err != nil {
+		return err
+	}
+	began := time.Now()
+	_, err := m.run(append(append([]string{filepath.Join(c.tools.bin, c.kubeadm)}, strings.Fields(c.join)...), ignored)...)
+	c.joinsTook = append(c.joinsTook, time.Since(began))
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, m.logs("kubelet.log"))
+	}
+	return nil
+}
+
+// form makes the cluster: init on the first machine, and the others join.
+func (c *cluster) form() error {
+	if err := c.init(); err != nil {
+		return err
+	}
+	for _, m := range c.machines[1:] {
+		if err := c.joins(m); err != nil {
+			return err
+		}
+	}
+	_, err := c.settle(3 * time.Minute)
+	return err
+}

@@ -1,0 +1,90 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Nothing that keepvip needs is behind the address that it keeps.
+func TestAllMachinesPoweredOffAndOn(t *testing.T) {
+	c := formed(t)
+	_, err := c.settle(4 * time.Minute)
+	require.NoError(t, err)
+	c.forAll(t, (*machine).powerOff)
+	require.Empty(t, c.holders())
+	c.forAll(t, (*machine).powerOn)
+
+	healthy, answered := c.firsts(5 * time.Minute)
+	require.NotZero(t, healthy, "no apiserver became ready: %s", c.describe())
+	require.NotZero(t, answered, "the address does not answer: %s", c.describe())
+	t.Logf("all machines off and on: first apiserver ready %v after the boot, the address answers %v later",
+		healthy.Round(10*time.Millisecond), (answered - healthy).Round(time.Millisecond))
+	assert.Less(t, answered-healthy, 5*time.Second)
+	_, err = c.settle(4 * time.Minute)
+	require.NoError(t, err)
+	c.podsReady(t)
+}
+
+// forAll does something with all machines at once.
+func (c *cluster) forAll(t *testing.T, do func(*machine) error) {
+	t.Helper()
+	errs := make([]error, len(c.machines))
+	var wait sync.WaitGroup
+	for i, m := range c.machines {
+		wait.Go(func() { errs[i] = do(m) })
+	}
+	wait.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+}
+
+// firsts returns when, from now on, an apiserver was first ready at its machine's
+// own address, and when one first was by way of the virtual address; zero for never.
+func (c *cluster) firsts(limit time.Duration) (healthy, answered time.Duration) {
+	began := time.Now()
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	done := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return answered != 0
+	}
+	poll := func(ready func() error, first *time.Duration) {
+		for !done() && time.Since(began) < limit {
+			sent := time.Since(began)
+			if ready() == nil {
+				mu.Lock()
+				if *first == 0 {
+					*first = sent
+				}
+				mu.Unlock()
+			}
+			pause(20 * time.Millisecond)
+		}
+	}
+	for _, m := range c.machines {
+		wait.Go(func() {
+			poll(func() error {
+				_, err := c.lab.Ask(c.lab.Client.Namespace, m.Address, "/readyz", time.Second)
+				return err
+			}, &healthy)
+		})
+	}
+	wait.Go(func() {
+		poll(func() error {
+			_, err := c.lab.Ask(c.lab.Client.Namespace, lab.VIP4, "/readyz", time.Second)
+			return err
+		}, &answered)
+	})
+	wait.Wait()
+	return healthy, answered
+}
