@@ -24,7 +24,7 @@ type crowd struct {
 
 // TestMembersComeAndGoUnderRandomFaults: members are added and removed while others are killed, frozen and cut off. When peace
 // returns, who is to be a member votes, who is not does not, all agree, and one holds.
-func TestMembersComeAndGoUnderRandomFaults(t *testing.T) { simulations(t, 4, comeAndGo) }
+func TestMembersComeAndGoUnderRandomFaults(t *testing.T) { simulations(t, 3, comeAndGo) }
 
 func comeAndGo(t *testing.T, seed int) {
 	r := rand.New(rand.NewPCG(uint64(seed), 17))

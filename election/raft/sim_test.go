@@ -46,7 +46,7 @@ const (
 
 // TestNodesUnderRandomFaults: at no millisecond do two nodes answer, no member votes twice in a term, and whenever a majority
 // is connected for a while there is a holder.
-func TestNodesUnderRandomFaults(t *testing.T) { simulations(t, 5, simulate) }
+func TestNodesUnderRandomFaults(t *testing.T) { simulations(t, 3, simulate) }
 
 // storm is a cluster under random faults.
 type storm struct {
