@@ -22,7 +22,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz bench bench-starts demo golden soak clean root test-noise failure-modes e2e-kubeadm
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -48,6 +48,10 @@ test-netns: root build ## the built binary in network namespaces (root)
 
 test-noise: ## the simulations of noisy checks with 1,000 seeds each
 	$(GO) test -count=1 -v -timeout 30m -run 'Noise|Illness|SlowProbes' ./election -args -noise-seeds 1000
+
+test-raft-sim: ## twelve hours of raft in virtual time with 1,000 seeds, a million lease rounds, and members and power lost
+	RAFT_SEEDS=1000 $(GO) test -count=1 -v -timeout 90m -run 'RandomFaults|WritesNothing' ./election/raft
+	RAFT_SEEDS=100 $(GO) test -count=1 -v -timeout 90m -run 'LossOfPower' ./election/raft
 
 test-cloud-init: build ## the printed user data against cloud-init's schema (root the first time)
 	.ci/cloud-init bin/keepvip
@@ -81,9 +85,10 @@ failure-modes: root deps build ## measure docs/failure-modes.md and write it (ro
 bench-starts: root deps build ## every order of starting three nodes, with 0 s and 5 s between two (root)
 	$(GO) test -tags netns -count=1 -v -run 'TestStartOrders|TestSimultaneousStart' ./netns-tests -args -start-gap 5s -every-gap
 
-soak: root deps build ## random faults for SOAK (root)
+soak: root deps build ## random faults for SOAK, then 200 kills while raft members come and go (root)
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench -soak $(SOAK)
+	bin/lab-bench -only 'show: raft: members killed at any step'
 
 demo: root build ## three nodes, one address: what a client loses when things break (root)
 	@.ci/deps $(LAB_TOOLS)

@@ -134,6 +134,56 @@ func TestHoldLastsOverARestart(t *testing.T) {
 	eventually(t, 5*time.Second, "it takes part again", func() bool { return slices.Equal(g.Holders(), held[1:]) })
 }
 
+// Two of three are held, and all nodes are switched off and on again, of which only the state directory is left: at no moment does a
+// held one bind the address, also while the only other one is down.
+func TestHoldLastsOverAReboot(t *testing.T) {
+	g := open(t, trial.Config{Addresses: dualStack()})
+	first := settled(t, g)
+	free := g.Lab.Nodes[first.ID%3]
+	held := slices.DeleteFunc(slices.Clone(g.Lab.Nodes), func(n *lab.Node) bool { return n == free })
+	require.Equal(t, 0, command(t, held[0], "hold", "--reason", "new kernel"))
+	require.Equal(t, 0, command(t, held[1], "hold", "--reason", "new kernel"))
+	require.Equal(t, free, settled(t, g))
+	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})
+	require.NoError(t, err)
+	reboot := func(nodes ...*lab.Node) {
+		for _, n := range nodes {
+			_, err := n.PowerOff()
+			require.NoError(t, err)
+			require.NoError(t, os.RemoveAll(n.Path("run")))
+		}
+		for _, n := range nodes {
+			require.NoError(t, n.PowerOn())
+			require.NoError(t, g.Start(n))
+		}
+	}
+	reboot(held...)
+	why := func() {
+		for _, n := range held {
+			eventually(t, 5*time.Second, "status says why", func() bool {
+				s, err := trial.Keepvip{}.Status(n)
+				return err == nil && s.VIPs[0].Desired == "held" && s.VIPs[0].Observed == "held" && s.VIPs[0].Unfit == "held by an operator: new kernel"
+			})
+		}
+	}
+	why()
+	_, err = free.PowerOff()
+	require.NoError(t, err)
+	settleFor(time.Second)
+	require.NoError(t, free.PowerOn())
+	require.NoError(t, g.Start(free))
+	settled(t, g)
+	reboot(g.Lab.Nodes...)
+	assert.Equal(t, free, settled(t, g))
+	why()
+	for _, a := range g.Addresses {
+		for _, b := range m.Stop().Binds {
+			assert.False(t, b.Added && b.Address == a && b.Node != free.ID, "n%d has bound %s", b.Node, a)
+		}
+		assert.NotZero(t, m.Stop().BindsOn(free.ID, a))
+	}
+}
+
 func TestUnreadableHoldsAreRefusedAtStart(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]

@@ -16,6 +16,9 @@ func (h hearing) fresh(now time.Time, pace time.Duration) bool {
 	return !h.at.IsZero() && now.Sub(h.at) < freshFor*pace
 }
 
+// listenFor is for how many paces a node listens before it founds a cluster. Members ask each other in every pace.
+const listenFor = 2
+
 // start says how a node gets into its cluster.
 type start uint8
 
@@ -25,20 +28,24 @@ const (
 	rejoin        // a cluster that exists, as a new member
 )
 
-// choose says how a node with an empty store gets into its cluster, by what the other peers have said of themselves lately.
-// It is pure. The text says what it waits for.
+// choose says how a node with an empty store gets into its cluster, by what others have said of themselves lately, and for how
+// long it has listened to them. It is pure. The text says what it waits for.
 //
 // A cluster that has once elected a leader must not be founded again: somebody may have lost what this node has promised.
-// Nor may a minority found one, as the others may have a cluster already.
-func choose(self netip.Addr, peers []netip.Addr, others map[netip.Addr]message) (start, string) {
+// Nor may a minority found one, as the others may have a cluster already. Whoever is in a cluster counts, on the list or not:
+// members come and go, and a list may be as old as the cluster.
+func choose(self netip.Addr, peers []netip.Addr, others map[netip.Addr]message, listened, enough time.Duration) (start, string) {
+	for _, m := range others {
+		if m.Formed {
+			return rejoin, ""
+		}
+	}
 	list := digest(peers)
 	here, present := 1, []string{}
 	for _, p := range sorted(peers) {
 		m, ok := others[p]
 		switch {
 		case p == self || !ok:
-		case m.Formed:
-			return rejoin, ""
 		case m.List != list:
 			return waiting, fmt.Sprintf("%s has another list under raft.peers, want the same on all nodes", p)
 		default:
@@ -48,6 +55,9 @@ func choose(self netip.Addr, peers []netip.Addr, others map[netip.Addr]message) 
 	}
 	if need := len(peers)/2 + 1; here < need {
 		return waiting, fmt.Sprintf("%d of %d raft.peers present (this node%s), want %d to begin", here, len(peers), prefixed(present), need)
+	}
+	if listened < enough {
+		return waiting, "listening for a cluster that exists"
 	}
 	return found, ""
 }
@@ -80,7 +90,7 @@ func (n *Node) boot() error {
 		}
 		return n.begin(id)
 	}
-	how, why := choose(n.cfg.Self, n.cfg.Peers, n.present())
+	how, why := choose(n.cfg.Self, n.cfg.Peers, n.present(), time.Since(n.opened), listenFor*n.pace())
 	switch how {
 	case waiting:
 		n.setTrouble(why)
@@ -121,7 +131,7 @@ func (n *Node) begin(id raft.ServerID) error {
 	if err != nil {
 		return err
 	}
-	t := newTransport(n.plumbing.wire, id, n.cfg.Heartbeat)
+	t := newTransport(n.plumbing.wire, id, n.cfg.Self, n.cfg.Heartbeat)
 	t.voice, t.reluctance, t.acked = n.voice, n.reluctance, n.acked
 	n.id, n.transport = id, t
 	st := n.plumbing.store
@@ -141,7 +151,7 @@ func (n *Node) raftConfig(id raft.ServerID) *raft.Config {
 	c.LocalID = id
 	c.HeartbeatTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat
 	c.ElectionTimeout = n.cfg.Heartbeat + time.Microsecond // room for poke: the heartbeat timeout may not be longer
-	c.CommitTimeout = n.cfg.Heartbeat / 10
+	c.CommitTimeout = n.cfg.Heartbeat / 2                  // a call to each member every time, and nobody waits to learn what is committed
 	c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 128, 128, 2*time.Minute
 	c.Logger = library{log: n.log}
 	return c

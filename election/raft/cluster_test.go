@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type lan struct {
 	t         *testing.T
 	heartbeat time.Duration
 	wg        sync.WaitGroup
+	acked     atomic.Int64 // calls of a leader that were answered
 
 	mu    sync.Mutex // guards what follows
 	hosts map[netip.Addr]*host
@@ -29,6 +31,14 @@ type lan struct {
 	loss  float64
 	delay time.Duration
 	rand  *rand.Rand
+	votes map[ballot]raft.ServerID
+	crown map[uint64]raft.ServerID // the leader of each term
+}
+
+// ballot is one vote that a member has in a term.
+type ballot struct {
+	term  uint64
+	voter raft.ServerID
 }
 
 // host is one machine: its disk survives its node.
@@ -36,8 +46,9 @@ type host struct {
 	lan  *lan
 	self netip.Addr
 	cfg  Config
-	disk *store
+	disk disk
 
+	proc    *process
 	node    *Node
 	inmem   *raft.InmemTransport
 	elector *Elector
@@ -53,12 +64,15 @@ type host struct {
 	granted time.Time // until when the kernel lets the address answer
 }
 
+// process is one life of a node. A dead one may go on in the bubble for a while, but nobody hears anything of it.
+type process struct{ dead atomic.Bool }
+
 var errCut = errors.New("no route")
 
 func newLan(t *testing.T, n int) *lan {
 	l := &lan{
 		t: t, heartbeat: 500 * time.Millisecond, hosts: map[netip.Addr]*host{}, cut: map[[2]netip.Addr]bool{},
-		delay: 200 * time.Microsecond, rand: rand.New(rand.NewPCG(1, 2)),
+		delay: 200 * time.Microsecond, rand: rand.New(rand.NewPCG(1, 2)), votes: map[ballot]raft.ServerID{}, crown: map[uint64]raft.ServerID{},
 	}
 	var peers []netip.Addr
 	for i := range n {
@@ -94,22 +108,42 @@ func testLog(a netip.Addr) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: level})).With("node", a.String())
 }
 
-func emptyDisk() *store {
-	s := raft.NewInmemStore()
-	return &store{logs: s, stable: s, snapshots: raft.NewInmemSnapshotStore(), close: func() error { return nil }}
-}
-
 // path tells whether a packet gets from a to b, after its time on the way.
 func (l *lan) path(a, b netip.Addr) bool {
 	l.mu.Lock()
 	lost := l.cut[[2]netip.Addr{a, b}] || l.rand.Float64() < l.loss
-	delay := l.delay
+	delay, ends := l.delay, []*host{l.hosts[a], l.hosts[b]}
 	l.mu.Unlock()
+	for _, h := range ends {
+		lost = lost || h != nil && h.isFrozen()
+	}
 	if lost {
 		return false
 	}
 	time.Sleep(delay)
 	return true
+}
+
+// voted checks a vote that was heard against all that were heard before, also of what the voter was before it crashed.
+func (l *lan) voted(term uint64, voter, candidate raft.ServerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := ballot{term, voter}
+	if before, ok := l.votes[b]; ok && before != candidate {
+		l.t.Errorf("%s has voted for %s and for %s in term %d", voter, before, candidate, term)
+	}
+	l.votes[b] = candidate
+}
+
+// leads checks that a term has one leader, who has voted for itself.
+func (l *lan) leads(term uint64, leader raft.ServerID) {
+	l.voted(term, leader, leader)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if before, ok := l.crown[term]; ok && before != leader {
+		l.t.Errorf("%s and %s lead in term %d", before, leader, term)
+	}
+	l.crown[term] = leader
 }
 
 func (l *lan) setCut(a, b netip.Addr, cut bool) {
@@ -129,27 +163,27 @@ func (l *lan) isolate(a netip.Addr, cut bool) {
 // boot starts the node of a host.
 func (h *host) boot() {
 	_, h.inmem = raft.NewInmemTransportWithTimeout(raft.ServerAddress(h.self.String()), h.lan.heartbeat)
-	n := newNode(h.cfg)
+	n, p, inmem, disk := newNode(h.cfg), &process{}, h.inmem, h.disk
 	n.plumbing = plumbing{
-		wire: &lossy{InmemTransport: h.inmem, host: h}, store: h.disk,
-		ask:   h.ask,
-		close: func() error { return h.inmem.Close() },
+		wire: &lossy{InmemTransport: inmem, host: h, proc: p}, store: disk.store,
+		ask:   func(ctx context.Context, to netip.Addr, m message) (message, error) { return h.ask(ctx, p, to, m) },
+		close: func() error { return errors.Join(inmem.Close(), disk.close()) },
 	}
 	h.lan.mu.Lock()
-	h.node = n
+	h.node, h.proc = n, p
 	h.lan.mu.Unlock()
 	n.Expect([]string{"vip"})
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel, h.stopped = cancel, make(chan struct{})
 	h.elector = n.NewElector(ElectorConfig{Name: "vip", Priority: 100, Log: h.cfg.Log})
 	h.elector.SetFitness(h.fitness)
-	elector := h.elector
+	elector, stopped := h.elector, h.stopped
 	h.lan.wg.Go(func() {
-		defer close(h.stopped)
+		defer close(stopped)
 		nodeCtx, stopNode := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { defer close(done); n.Run(nodeCtx) }()
-		_ = elector.Run(ctx, h.follow)
+		_ = elector.Run(ctx, func(c election.Change) error { return h.follow(p, c) })
 		stopNode()
 		<-done
 	})
@@ -164,12 +198,26 @@ func (h *host) stop() {
 	h.lan.mu.Unlock()
 }
 
-func (h *host) follow(c election.Change) error {
-	for h.isFrozen() {
+// crash ends the process at once: nothing of what it does from now on is heard, and the disk stays as it is.
+func (h *host) crash() {
+	h.freeze(false)
+	h.proc.dead.Store(true)
+	h.disk = h.disk.after()
+	h.cancel()
+	h.lan.mu.Lock()
+	defer h.lan.mu.Unlock()
+	h.node = nil
+}
+
+func (h *host) follow(p *process, c election.Change) error {
+	for h.isFrozen() && !p.dead.Load() {
 		time.Sleep(time.Millisecond)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if p.dead.Load() {
+		return errCut
+	}
 	h.changes = append(h.changes, c)
 	if c.To == election.Active && h.bindErr != nil {
 		return h.bindErr
@@ -203,26 +251,26 @@ func (h *host) isFrozen() bool {
 
 // freeze stops the process, as others see it, or lets it go on.
 func (h *host) freeze(frozen bool) {
-	h.lan.isolate(h.self, frozen)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.frozen = frozen
 }
 
 // ask is a question over the lan.
-func (h *host) ask(ctx context.Context, to netip.Addr, m message) (message, error) {
+func (h *host) ask(ctx context.Context, p *process, to netip.Addr, m message) (message, error) {
 	h.lan.mu.Lock()
 	other := h.lan.hosts[to]
 	var n *Node
+	var taker *process
 	if other != nil {
-		n = other.node
+		n, taker = other.node, other.proc
 	}
 	h.lan.mu.Unlock()
-	if n == nil || !h.lan.path(h.self, to) {
+	if n == nil || p.dead.Load() || !h.lan.path(h.self, to) {
 		return message{}, errCut
 	}
 	res := n.answer(m)
-	if !h.lan.path(to, h.self) {
+	if p.dead.Load() || taker.dead.Load() || !h.lan.path(to, h.self) {
 		<-ctx.Done()
 		return message{}, ctx.Err()
 	}
@@ -236,79 +284,69 @@ func (h *host) ask(ctx context.Context, to netip.Addr, m message) (message, erro
 type lossy struct {
 	*raft.InmemTransport
 	host *host
+	proc *process
 }
 
-// reach connects to the other side if the way there is open.
-func (y *lossy) reach(to raft.ServerAddress) (netip.Addr, error) {
+// call carries out a call to another host, if the way there is open, and hears the answer, if the way back is.
+func (y *lossy) call(to raft.ServerAddress, do func() error) error {
 	a := netip.MustParseAddr(string(to))
 	l := y.host.lan
 	l.mu.Lock()
 	other := l.hosts[a]
 	up := other != nil && other.node != nil
 	var trans *raft.InmemTransport
+	var taker *process
 	if up {
-		trans = other.inmem
+		trans, taker = other.inmem, other.proc
 	}
 	l.mu.Unlock()
-	if !up || !l.path(y.host.self, a) {
+	if !up || y.proc.dead.Load() || !l.path(y.host.self, a) {
 		time.Sleep(10 * time.Millisecond)
-		return a, errCut
+		if up && other.isFrozen() {
+			time.Sleep(l.heartbeat) // its kernel has taken the call
+		}
+		return errCut
 	}
 	y.Connect(to, trans)
-	return a, nil
-}
-
-func (y *lossy) back(a netip.Addr) error {
-	if !y.host.lan.path(a, y.host.self) {
-		time.Sleep(y.host.lan.heartbeat)
+	if err := do(); err != nil {
+		return err
+	}
+	if y.proc.dead.Load() || taker.dead.Load() || !l.path(a, y.host.self) {
+		time.Sleep(l.heartbeat)
 		return errCut
 	}
 	return nil
 }
 
+// LocalAddr has a port, as the one of a wire has.
+func (y *lossy) LocalAddr() raft.ServerAddress { return y.InmemTransport.LocalAddr() + ":9646" }
+
 func (y *lossy) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	a, err := y.reach(to)
-	if err != nil {
-		return err
+	if !y.proc.dead.Load() {
+		y.host.lan.leads(args.Term, raft.ServerID(args.ID))
 	}
-	if err := y.InmemTransport.AppendEntries(id, to, args, resp); err != nil {
-		return err
+	err := y.call(to, func() error { return y.InmemTransport.AppendEntries(id, to, args, resp) })
+	if err == nil {
+		y.host.lan.acked.Add(1)
 	}
-	return y.back(a)
+	return err
 }
 
 func (y *lossy) RequestVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
-	a, err := y.reach(to)
-	if err != nil {
-		return err
-	}
 	req := *args
-	if err := y.InmemTransport.RequestVote(id, to, &req, resp); err != nil {
-		return err
+	err := y.call(to, func() error { return y.InmemTransport.RequestVote(id, to, &req, resp) })
+	if err == nil && resp.Granted {
+		y.host.lan.voted(args.Term, id, raft.ServerID(args.ID))
 	}
-	return y.back(a)
+	return err
 }
 
 func (y *lossy) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
-	a, err := y.reach(to)
-	if err != nil {
-		return err
-	}
-	if err := y.InmemTransport.RequestPreVote(id, to, args, resp); err != nil {
-		return err
-	}
-	return y.back(a)
+	return y.call(to, func() error { return y.InmemTransport.RequestPreVote(id, to, args, resp) })
 }
 
 func (y *lossy) TimeoutNow(id raft.ServerID, to raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
-	a, err := y.reach(to)
-	if err != nil {
-		return err
-	}
-	if err := y.InmemTransport.TimeoutNow(id, to, args, resp); err != nil {
-		return err
-	}
-	return y.back(a)
+	return y.call(to, func() error { return y.InmemTransport.TimeoutNow(id, to, args, resp) })
 }
 
 // watch looks at every millisecond of virtual time until the end of d. It returns for how long nobody answered, and fails
@@ -317,7 +355,7 @@ func (l *lan) watch(d time.Duration) (silent time.Duration) {
 	l.t.Helper()
 	const step = time.Millisecond
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(step) {
-		if l.answering(); len(l.answering()) == 0 {
+		if len(l.answering()) == 0 {
 			silent += step
 		}
 	}
@@ -333,7 +371,12 @@ func (l *lan) answering() []*host {
 			out = append(out, h)
 		}
 	}
-	require.LessOrEqual(l.t, len(out), 1, "two nodes answer")
+	if len(out) > 1 {
+		for _, h := range out {
+			l.t.Log(h.self, "answers; voters:", h.node.voters(), "until", h.granted, h.changes)
+		}
+		require.FailNow(l.t, "two nodes answer at "+time.Now().String())
+	}
 	return out
 }
 

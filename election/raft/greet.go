@@ -9,6 +9,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
+// forgetAfter is for how long a node that is no member any more is still shown, and asked unless it is on the list.
+const forgetAfter = time.Minute
+
 // maxHeard bounds how many addresses a node talks to.
 const maxHeard = 64
 
@@ -35,11 +38,12 @@ func (n *Node) toGreet() []netip.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	set := map[netip.Addr]bool{}
-	for _, a := range n.others() {
-		set[a] = true
-	}
 	for _, s := range servers {
 		set[addressOf(s.Address)] = true
+	}
+	n.forget(set, time.Now())
+	for _, a := range n.others() {
+		set[a] = true
 	}
 	var out []netip.Addr
 	for a := range set {
@@ -49,6 +53,15 @@ func (n *Node) toGreet() []netip.Addr {
 		}
 	}
 	return out
+}
+
+// forget drops who has been silent for long, and is no member. The caller holds the lock.
+func (n *Node) forget(members map[netip.Addr]bool, now time.Time) {
+	for a, h := range n.heard {
+		if !members[a] && now.Sub(h.at) > forgetAfter {
+			delete(n.heard, a)
+		}
+	}
 }
 
 func (n *Node) greeted(a netip.Addr) {

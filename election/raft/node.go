@@ -32,6 +32,7 @@ type Node struct {
 	log        *slog.Logger
 	plumbing   plumbing
 	rejections *election.Rejections
+	opened     time.Time
 	roster     roster
 	id         raft.ServerID // set before raft
 
@@ -85,7 +86,7 @@ func Open(cfg Config) (*Node, error) {
 
 func newNode(cfg Config) *Node {
 	return &Node{
-		cfg: cfg, log: cfg.Log, rejections: newRejections(cfg.Log), peers: sorted(cfg.Peers),
+		cfg: cfg, log: cfg.Log, rejections: newRejections(cfg.Log), peers: sorted(cfg.Peers), opened: time.Now(),
 		look: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 		heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{},
 		knocks: map[netip.Addr]raft.ServerID{}, seats: map[string]*seat{}, trouble: "starting",

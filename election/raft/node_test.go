@@ -3,6 +3,7 @@ package raftelection
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,7 +46,7 @@ func TestNodeSuccessorOfADeadHolder(t *testing.T) {
 			l := newLan(t, 3)
 			defer l.stopAll()
 			l.bootAll()
-			first, _ := l.await(3 * time.Second)
+			first, _ := l.await(5 * time.Second)
 			time.Sleep(5 * time.Second)
 			l.isolate(first.self, true)
 			for first.answers() {
@@ -66,7 +67,7 @@ func TestNodeShutdownPassesOn(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
-		first, _ := l.await(3 * time.Second)
+		first, _ := l.await(5 * time.Second)
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		first.stop()
@@ -81,7 +82,7 @@ func TestNodeIllHolderPassesOn(t *testing.T) {
 		defer l.stopAll()
 		l.bootAll()
 		ill := election.Fitness{Less: 255, Reason: "the health check fails"}
-		first, _ := l.await(3 * time.Second)
+		first, _ := l.await(5 * time.Second)
 		time.Sleep(5 * time.Second)
 		first.fit(ill)
 		silent := l.watch(2 * time.Second)
@@ -102,7 +103,7 @@ func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
-		l.await(3 * time.Second)
+		l.await(5 * time.Second)
 		time.Sleep(3 * time.Second)
 		for i := range 3 {
 			h := l.hosts[addr(i)]
@@ -122,7 +123,7 @@ func TestNodeMembersComeAndGo(t *testing.T) {
 		l := newLan(t, 1)
 		defer l.stopAll()
 		l.hosts[addr(0)].boot()
-		l.await(3 * time.Second)
+		l.await(5 * time.Second)
 		var all []netip.Addr
 		for i := range 5 {
 			all = append(all, addr(i))
@@ -144,6 +145,11 @@ func TestNodeMembersComeAndGo(t *testing.T) {
 		}
 		t.Log("silent for", silent)
 		assert.Less(t, silent, 2*time.Second)
+		time.Sleep(2 * time.Minute)
+		list := l.hosts[addr(4)].node.Members()
+		require.NotEmpty(t, list)
+		assert.Equal(t, addr(4), list[0].Address)
+		assert.False(t, slices.ContainsFunc(list, func(m Member) bool { return m.Address == addr(0) }), "who has gone is forgotten")
 		holder, _ := l.await(time.Second)
 		assert.Equal(t, addr(4), holder.self)
 	})
@@ -186,7 +192,7 @@ func TestNodeRecoversWithoutAMajority(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
-		l.await(3 * time.Second)
+		l.await(5 * time.Second)
 		time.Sleep(3 * time.Second)
 		last := l.hosts[addr(2)]
 		assert.ErrorContains(t, last.node.PrepareRecovery(), "the cluster has a majority")
@@ -220,13 +226,41 @@ func TestChoose(t *testing.T) {
 		{"one of two", peers[:2], nil, waiting, "1 of 2 raft.peers present (this node), want 2 to begin"},
 		{"another list", peers, map[netip.Addr]message{addr(1): {List: "x"}}, waiting, "10.77.0.12 has another list under raft.peers, want the same on all nodes"},
 		{"a cluster exists", peers, map[netip.Addr]message{addr(1): same, addr(2): {Formed: true}}, rejoin, ""},
+		{"a cluster exists of others than those in the list", peers[:1], map[netip.Addr]message{addr(2): {Formed: true}}, rejoin, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, why := choose(addr(0), c.peers, c.others)
+			got, why := choose(addr(0), c.peers, c.others, time.Second, time.Second)
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.why, why)
 		})
 	}
+	got, why := choose(addr(0), peers[:1], nil, time.Second-1, time.Second)
+	assert.Equal(t, waiting, got)
+	assert.Equal(t, "listening for a cluster that exists", why)
+}
+
+// The first of all has itself alone in its list. When its disk is lost the list is not where it belongs to.
+func TestNodeFounderWithoutItsDiskFoundsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 1)
+		defer l.stopAll()
+		founder := l.hosts[addr(0)]
+		founder.boot()
+		l.await(5 * time.Second)
+		for i := 1; i < 3; i++ {
+			l.add(i, []netip.Addr{addr(0), addr(1), addr(2)}).boot()
+			require.NoError(t, founder.node.Change(t.Context(), OpAdd, addr(i)))
+			l.watch(5 * time.Second)
+		}
+		founder.crash()
+		founder.disk = emptyDisk()
+		founder.boot()
+		l.watch(15 * time.Second)
+		for i := range 3 {
+			assert.Len(t, l.hosts[addr(i)].node.voters(), 3)
+			assert.True(t, l.hosts[addr(i)].node.voice())
+		}
+	})
 }
 
 // The follower that has acknowledged is restarted at once, while the holder stands still and the third, which has not heard
@@ -237,7 +271,7 @@ func TestNodeRestartedFollowerKeepsItsPromise(t *testing.T) {
 			l := newLan(t, 3)
 			defer l.stopAll()
 			l.bootAll()
-			holder, _ := l.await(3 * time.Second)
+			holder, _ := l.await(5 * time.Second)
 			var others []*host
 			for i := range 3 {
 				if addr(i) != holder.self {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -42,7 +43,10 @@ func openStore(dir string, log hclog.Logger) (*store, error) {
 		return nil, fmt.Errorf("raft: state directory: %w", err)
 	}
 	path := filepath.Join(dir, "store.db")
-	db, err := boltdb.New(boltdb.Options{Path: path, BoltOptions: &bbolt.Options{Timeout: lockTime, NoFreelistSync: true}})
+	if err := create(dir, path); err != nil {
+		return nil, fmt.Errorf("raft: store %s: %w", path, err)
+	}
+	db, err := boltdb.New(boltdb.Options{Path: path, BoltOptions: options()})
 	if errors.Is(err, bbolt.ErrTimeout) {
 		return nil, fmt.Errorf("raft: store %s: another process holds it; is a keepvip running with this stateDir?", path)
 	}
@@ -54,6 +58,44 @@ func openStore(dir string, log hclog.Logger) (*store, error) {
 		return nil, errors.Join(fmt.Errorf("raft: snapshots in %s: %w", dir, err), db.Close())
 	}
 	return &store{logs: db, stable: db, snapshots: snapshots, close: db.Close}, nil
+}
+
+func options() *bbolt.Options { return &bbolt.Options{Timeout: lockTime, NoFreelistSync: true} }
+
+// create makes the database, if there is none, and gives it its name when it is whole: half of one, as the loss of power would
+// leave it, cannot be opened any more.
+func create(dir, path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "new-*.db")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := f.Close(); err != nil {
+		return err
+	}
+	db, err := bbolt.Open(f.Name(), 0o600, options())
+	if err != nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a directory survive the loss of power.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // used tells whether a node has ever been a member with this store.

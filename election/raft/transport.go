@@ -3,6 +3,7 @@ package raftelection
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ var (
 type transport struct {
 	wire
 	self    raft.ServerID
+	address raft.ServerAddress
 	rpcs    chan raft.RPC
 	done    chan struct{}
 	relayed chan struct{}
@@ -46,7 +48,11 @@ type transport struct {
 	acks    acks
 	muted   uint64 // no calls in this term
 	rival   rival
+	beat    map[raft.ServerID]time.Time // the newest heartbeat of each
 }
+
+// beats is how many heartbeats there are in a heartbeat timeout.
+const beats = 4
 
 // rival is another candidate that this node would vote for.
 type rival struct {
@@ -60,10 +66,10 @@ var (
 	_ raft.WithClose   = (*transport)(nil)
 )
 
-func newTransport(w wire, self raft.ServerID, heartbeat time.Duration) *transport {
+func newTransport(w wire, self raft.ServerID, address netip.Addr, heartbeat time.Duration) *transport {
 	return &transport{
-		wire: w, self: self, rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
-		heartbeat: heartbeat, promise: promise{hold: heartbeat},
+		wire: w, self: self, address: raft.ServerAddress(address.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
+		heartbeat: heartbeat, promise: promise{hold: heartbeat}, beat: map[raft.ServerID]time.Time{},
 	}
 }
 
@@ -159,6 +165,10 @@ func (t *transport) answered(command any, r raft.RPCResponse) {
 	}
 }
 
+// LocalAddr implements raft.Transport: the address by which the configuration has this node. With the port, which the wire
+// would add, the leader that the others hear of is none of the members.
+func (t *transport) LocalAddr() raft.ServerAddress { return t.address }
+
 // Consumer implements raft.Transport.
 func (t *transport) Consumer() <-chan raft.RPC { return t.rpcs }
 
@@ -172,6 +182,9 @@ func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (ra
 
 // AppendEntries implements raft.Transport.
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if isHeartbeat(args) {
+		t.await(id)
+	}
 	if t.isMuted(args.Term) {
 		return errMuted
 	}
@@ -187,6 +200,30 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args 
 	t.mu.Unlock()
 	t.acked()
 	return nil
+}
+
+// isHeartbeat tells a call that only keeps a member following from one that brings it entries.
+func isHeartbeat(args *raft.AppendEntriesRequest) bool {
+	return len(args.Entries) == 0 && args.PrevLogEntry == 0 && args.LeaderCommitIndex == 0
+}
+
+// await spaces heartbeats. The library makes one every tenth to every fifth of the heartbeat timeout; a lease, which lasts
+// nine tenths, needs fewer, and an idle cluster costs little else.
+func (t *transport) await(id raft.ServerID) {
+	t.mu.Lock()
+	now := time.Now()
+	at := t.beat[id].Add(t.heartbeat / beats)
+	if at.Before(now) {
+		at = now
+	}
+	t.beat[id] = at
+	t.mu.Unlock()
+	if wait := at.Sub(now); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-t.done:
+		}
+	}
 }
 
 func (t *transport) isMuted(term uint64) bool {

@@ -1,6 +1,7 @@
 package raftelection
 
 import (
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,7 @@ func (s *slow) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, args *raft.A
 
 func newSlow(takes time.Duration) *transport {
 	_, inmem := raft.NewInmemTransport("a")
-	t := newTransport(&slow{InmemTransport: inmem, takes: takes}, "a", 500*time.Millisecond)
+	t := newTransport(&slow{InmemTransport: inmem, takes: takes}, "a", addr(0), 500*time.Millisecond)
 	t.acked, t.voice, t.reluctance = func() {}, func() bool { return true }, func() time.Duration { return 0 }
 	return t
 }
@@ -37,6 +38,26 @@ func TestTransportLeaseBeginsWithTheCallNotItsAnswer(t *testing.T) {
 		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
 		assert.Equal(t, began, tr.since(4, []raft.ServerID{"a", "b", "c"}))
 		assert.Zero(t, tr.since(5, []raft.ServerID{"a", "b", "c"}))
+	})
+}
+
+func TestTransportIsKnownByTheAddressOfTheConfiguration(t *testing.T) {
+	assert.Equal(t, firstMembers([]netip.Addr{addr(0)}).Servers[0].Address, newSlow(0).LocalAddr())
+}
+
+func TestTransportSpacesHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newSlow(0)
+		began := time.Now()
+		for range 5 {
+			require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
+		}
+		assert.Equal(t, 500*time.Millisecond, time.Since(began))
+		assert.Equal(t, time.Now(), tr.since(4, []raft.ServerID{"a", "b", "c"}))
+		began = time.Now()
+		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 1}, &raft.AppendEntriesResponse{}))
+		require.NoError(t, tr.AppendEntries("c", "c", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
+		assert.Zero(t, time.Since(began), "entries, and another member")
 	})
 }
 

@@ -20,8 +20,8 @@ const (
 	renewEvery = 200 * time.Millisecond
 	// renewReserve is what of a lease must be left for a renewal to be made in time.
 	renewReserve = 60 * time.Millisecond
-	// pollPerLease is how often in a lease the fencer looks whether an advertisement has left: about twenty
-	// times an interval.
+	// pollPerLease is how often in a lease the fencer looks at most whether an advertisement has left: about
+	// twenty times an interval.
 	pollPerLease = 60
 )
 
@@ -37,7 +37,7 @@ func renewalOf(byItself bool, lease time.Duration) renewal {
 	switch {
 	case byItself:
 		return byKernel
-	case lease < renewEvery+renewReserve+4*lease/pollPerLease:
+	case lease < renewEvery+renewReserve+freshPolls*lease/pollPerLease:
 		return tooFast
 	default:
 		return byTransaction
@@ -58,13 +58,22 @@ func (p *pace) due(now, tenure time.Time) (bool, time.Duration) {
 	if wait := p.last.Add(renewEvery).Sub(now); wait > 0 {
 		return false, wait
 	}
-	poll := p.lease / pollPerLease
-	fresh := now.Sub(tenure.Add(-p.lease)) <= 4*poll
+	poll := p.poll()
+	fresh := now.Sub(tenure.Add(-p.lease)) <= freshPolls*poll
 	pressing := p.until.Sub(now) <= renewReserve
-	if now.Before(tenure) && (fresh || pressing && tenure.After(p.until)) {
+	if now.Before(tenure) && tenure.After(p.until) && (fresh || pressing) {
 		return true, 0
 	}
 	return false, poll
+}
+
+// freshPolls is for how many looks what has just left is news.
+const freshPolls = 4
+
+// poll is the time between two looks. What a lease has beyond the least is room to look less often: the fencer
+// does nothing else on an idle node. Half of it goes to freshPolls of them.
+func (p *pace) poll() time.Duration {
+	return max(p.lease/pollPerLease, (p.lease-renewEvery-renewReserve)/(2*freshPolls))
 }
 
 func (p *pace) renewed(now, until time.Time) { p.last, p.until = now, until }

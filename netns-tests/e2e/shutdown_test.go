@@ -27,7 +27,7 @@ func TestAPIServerTerminatedWithDelay(t *testing.T) {
 	s := c.watch(t, "apiserver SIGTERM with --shutdown-delay-duration=5s", 200*time.Millisecond, 9*time.Second, signalled("kube-apiserver", unix.SIGTERM))
 	require.Equal(t, holder, s.holder)
 	s.movedOnce(t)
-	assert.Zero(t, s.https.Lost, "requests failed twice")
+	assert.Zero(t, s.https.Twice, "requests failed twice")
 }
 
 // delayShutdown changes the static pod as people do, and puts it back after the test.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"math"
 	"net/netip"
 	"runtime"
 	"sync/atomic"
@@ -266,17 +267,25 @@ func (r DirectReport) DiscoveryTwoAfter(at time.Duration) time.Duration {
 	return r.twoAfter(at, byARP, byNS)
 }
 
+// DiscoveryTwoIn is the same for the rounds in [from, to).
+func (r DirectReport) DiscoveryTwoIn(from, to time.Duration) time.Duration {
+	return r.twoIn(from, to, byARP, byNS)
+}
+
 func (r DirectReport) twoAfter(at time.Duration, kinds ...int) time.Duration {
+	return r.twoIn(at, math.MaxInt64, kinds...)
+}
+
+func (r DirectReport) twoIn(from, to time.Duration, kinds ...int) time.Duration {
 	var longest time.Duration
 	for _, kind := range kinds {
-		ticks := r.ticks[kind]
-		var later []tick
-		for _, t := range ticks {
-			if t.at >= at {
-				later = append(later, t)
+		var within []tick
+		for _, t := range r.ticks[kind] {
+			if t.at >= from && t.at < to {
+				within = append(within, t)
 			}
 		}
-		longest = max(longest, doubles(later, r.every[kind]).Two)
+		longest = max(longest, doubles(within, r.every[kind]).Two)
 	}
 	return longest
 }

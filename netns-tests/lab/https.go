@@ -40,10 +40,13 @@ type httpsStream struct {
 	samples []sample
 }
 
-func (l *Lab) startHTTPS(name string, from *Namespace, cfg MeasureConfig) *httpsStream {
+// httpsLimit is how long one request may take, connecting included.
+const httpsLimit = time.Second
+
+func (l *Lab) startHTTPS(cfg MeasureConfig, name string, from *Namespace) *httpsStream {
 	s := &httpsStream{
 		lab: l, name: name, from: from, target: netip.AddrPortFrom(cfg.Targets[0], apiPort), path: cfg.HTTPSPath,
-		interval: cfg.HTTPSInterval, limit: time.Second, retry: cfg.HTTPSRetry, done: make(chan struct{}),
+		interval: cfg.HTTPSInterval, limit: httpsLimit, retry: cfg.HTTPSRetry, done: make(chan struct{}),
 	}
 	go s.run()
 	return s
@@ -63,71 +66,111 @@ func (s *httpsStream) run() {
 		index := len(s.samples)
 		s.samples = append(s.samples, sample{sent: now})
 		s.mu.Unlock()
-		if fd, err := connectTCP(s.target); err == nil {
-			s.requests.Go(func() { s.request(index, fd) })
-		}
+		s.begin(index)
 		if next += s.interval; now > next+stallLimit {
 			next = now
 		}
 	}
 }
 
-// connectTCP begins a connection and does not wait for it.
-func connectTCP(to netip.AddrPort) (int, error) {
+// begin opens the sockets of a request: where they are opened is where they belong. The second is for the retry.
+func (s *httpsStream) begin(index int) {
+	fd, err := socketTCP(s.target)
+	if err != nil {
+		return
+	}
+	spare := -1
+	if s.retry > 0 {
+		if spare, err = socketTCP(s.target); err != nil {
+			unix.Close(fd)
+			return
+		}
+	}
+	err = connectTCP(fd, s.target)
+	s.requests.Go(func() { s.request(index, fd, spare, err) })
+}
+
+func socketTCP(to netip.AddrPort) (int, error) {
 	family := unix.AF_INET
 	if to.Addr().Is6() {
 		family = unix.AF_INET6
 	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	if err := unix.Connect(fd, sockaddr(to)); err != nil && !errors.Is(err, unix.EINPROGRESS) {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
+	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 }
 
-func (s *httpsStream) request(index, fd int) {
+// connectTCP begins a connection and does not wait for it.
+func connectTCP(fd int, to netip.AddrPort) error {
+	if err := unix.Connect(fd, sockaddr(to)); !errors.Is(err, unix.EINPROGRESS) {
+		return err
+	}
+	return nil
+}
+
+// request ends what begin has begun; err is that of the beginning.
+func (s *httpsStream) request(index, fd, spare int, err error) {
 	s.mu.Lock()
 	began := s.samples[index].sent
 	s.mu.Unlock()
-	node, err := exchange(fd, s.path, time.Now().Add(s.limit-(s.lab.now()-began)))
-	if err != nil && s.retry > 0 {
+	node, err := s.finishRequest(fd, err, s.limit-(s.lab.now()-began))
+	took, again := s.lab.now()-began, error(nil)
+	switch {
+	case spare >= 0 && err != nil:
 		time.Sleep(s.retry)
-		node, err = ask(s.from, s.target, s.path, s.limit)
+		_, again = s.finishRequest(spare, connectTCP(spare, s.target), s.limit)
+	case spare >= 0:
+		unix.Close(spare)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
 		s.samples[index].reset = errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
+		s.samples[index].twice = again != nil
+		s.samples[index].failure = lastOf(err)
 		return
 	}
-	s.samples[index].node, s.samples[index].latency = node, s.lab.now()-began
+	s.samples[index].node, s.samples[index].latency = node, took
+}
+
+// finishRequest is exchange, for a connection whose beginning may have failed.
+func (s *httpsStream) finishRequest(fd int, failed error, limit time.Duration) (byte, error) {
+	if failed != nil {
+		unix.Close(fd)
+		return 0, failed
+	}
+	return exchange(fd, s.path, time.Now().Add(limit))
+}
+
+// lastOf is the cause at the end of a chain of errors.
+func lastOf(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
 }
 
 // Ask makes one HTTPS request to the apiserver's port at an address, over a new
 // connection; it returns the number of the node that answered with 200.
 func (l *Lab) Ask(from *Namespace, addr netip.Addr, path string, limit time.Duration) (node int, err error) {
-	n, err := ask(from, netip.AddrPortFrom(addr, apiPort), path, limit)
+	to, fd := netip.AddrPortFrom(addr, apiPort), -1
+	deadline := time.Now().Add(limit)
+	if err := from.Do(func() (err error) {
+		if fd, err = socketTCP(to); err == nil {
+			err = connectTCP(fd, to)
+		}
+		return err
+	}); err != nil {
+		unix.Close(fd)
+		return 0, err
+	}
+	n, err := exchange(fd, path, deadline)
 	return int(n), err
 }
 
-func ask(from *Namespace, to netip.AddrPort, path string, limit time.Duration) (byte, error) {
-	deadline := time.Now().Add(limit)
-	var fd int
-	if err := from.Do(func() (err error) {
-		fd, err = connectTCP(to)
-		return err
-	}); err != nil {
-		return 0, err
-	}
-	return exchange(fd, path, deadline)
-}
-
-// exchange finishes the connection and makes one request; it returns the node
-// that answered with 200.
+// exchange finishes a connection that was begun and makes one request; it
+// returns the node that answered with 200.
 func exchange(fd int, path string, deadline time.Time) (byte, error) {
 	raw, err := connected(fd, deadline)
 	if err != nil {

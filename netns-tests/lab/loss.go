@@ -18,17 +18,31 @@ const (
 //
 // The rules are in the switch, so the node's own ruleset stays untouched.
 func (n *Node) Lose(match string, percent int, direction Direction) error {
-	random := ""
 	if percent < 100 {
-		random = fmt.Sprintf("numgen random mod 100 < %d ", percent)
+		match = fmt.Sprintf("%s numgen random mod 100 < %d", match, percent)
 	}
+	return n.LoseAll(direction, match)
+}
+
+// LoseFirst does so with the first frame that matches, of each of the expressions.
+func (n *Node) LoseFirst(direction Direction, matches ...string) error {
+	for i, match := range matches {
+		matches[i] = match + " numgen inc mod 1000000 < 1"
+	}
+	return n.LoseAll(direction, matches...)
+}
+
+// LoseAll does so with all frames that match one of the expressions.
+func (n *Node) LoseAll(direction Direction, matches ...string) error {
 	rules := ""
 	for _, nic := range n.NICs {
-		if direction != In {
-			rules += fmt.Sprintf("iifname %q %s %scounter drop\n", nic.Port, match, random)
-		}
-		if direction != Out {
-			rules += fmt.Sprintf("oifname %q %s %scounter drop\n", nic.Port, match, random)
+		for _, match := range matches {
+			if direction != In {
+				rules += fmt.Sprintf("iifname %q %s counter drop\n", nic.Port, match)
+			}
+			if direction != Out {
+				rules += fmt.Sprintf("oifname %q %s counter drop\n", nic.Port, match)
+			}
 		}
 	}
 	table := "loss-" + n.Label

@@ -22,7 +22,8 @@ type MeasureConfig struct {
 	OffLink  bool          // probe from the client behind the router, too
 	// HTTPS adds requests through the first target, a new connection each
 	// HTTPSInterval (0 = 10 ms), to HTTPSPath ("" = /livez). One that fails is
-	// made once more after HTTPSRetry (0 = not at all) before it counts as failed.
+	// made once more after HTTPSRetry (0 = not at all), which changes no figure
+	// but the count of those that fail twice.
 	HTTPS         bool
 	HTTPSInterval time.Duration
 	HTTPSPath     string
@@ -121,7 +122,7 @@ func (m *Measurement) start() error {
 		}
 	}
 	if m.cfg.HTTPS {
-		m.https = append(m.https, m.lab.startHTTPS("c1 https", m.lab.Client.Namespace, m.cfg))
+		m.https = append(m.https, m.lab.startHTTPS(m.cfg, "c1 https", m.lab.Client.Namespace))
 	}
 	if !m.cfg.NoDirect {
 		m.direct, err = m.lab.startDirect(m.cfg.Targets, m.cfg.DirectEvery, m.cfg.AskEvery)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -25,18 +26,20 @@ type Change struct {
 
 // StreamReport is what one client saw of one address.
 type StreamReport struct {
-	Client   string        `json:"client"`
-	Target   netip.Addr    `json:"target"`
-	Interval time.Duration `json:"interval"`
-	Sent     int           `json:"sent"`
-	Lost     int           `json:"lost"`
-	Resets   int           `json:"resets,omitempty"` // of the lost ones, requests whose connection was reset
-	Longest  time.Duration `json:"longest"`
-	Total    time.Duration `json:"total"` // sum of all outages
-	Outages  []Outage      `json:"outages,omitempty"`
-	ByNode   map[int]int   `json:"byNode"` // answers by node
-	Changes  []Change      `json:"changes,omitempty"`
-	Last     int           `json:"last"` // node of the last answer, 0 if none
+	Client   string         `json:"client"`
+	Target   netip.Addr     `json:"target"`
+	Interval time.Duration  `json:"interval"`
+	Sent     int            `json:"sent"`
+	Lost     int            `json:"lost"`
+	Resets   int            `json:"resets,omitempty"`   // of the lost ones, requests whose connection was reset
+	Twice    int            `json:"twice,omitempty"`    // of the lost ones, requests that failed once more when they were made again
+	Failures map[string]int `json:"failures,omitempty"` // how requests failed
+	Longest  time.Duration  `json:"longest"`
+	Total    time.Duration  `json:"total"` // sum of all outages
+	Outages  []Outage       `json:"outages,omitempty"`
+	ByNode   map[int]int    `json:"byNode"` // answers by node
+	Changes  []Change       `json:"changes,omitempty"`
+	Last     int            `json:"last"` // node of the last answer, 0 if none
 
 	samples []sample
 }
@@ -49,6 +52,12 @@ func summarize(client string, target netip.Addr, interval time.Duration, samples
 	for _, s := range samples {
 		if s.reset {
 			r.Resets++
+		}
+		if s.twice {
+			r.Twice++
+		}
+		if s.failure != "" {
+			r.fail(s.failure)
 		}
 		if s.node == 0 {
 			r.Lost++
@@ -75,6 +84,13 @@ func summarize(client string, target netip.Addr, interval time.Duration, samples
 		r.addOutage(*open, lastLost, lastLost+interval)
 	}
 	return r
+}
+
+func (r *StreamReport) fail(how string) {
+	if r.Failures == nil {
+		r.Failures = map[string]int{}
+	}
+	r.Failures[how]++
 }
 
 func (r *StreamReport) addOutage(o Outage, lastLost, end time.Duration) {
@@ -104,4 +120,19 @@ func (r *StreamReport) LongestAfter(after time.Duration) time.Duration {
 		}
 	}
 	return longest
+}
+
+// Latency is what so many per cent of the answered probes took at most, 0 without any.
+func (r *StreamReport) Latency(percent int) time.Duration {
+	var all []time.Duration
+	for _, s := range r.samples {
+		if s.node != 0 {
+			all = append(all, s.latency)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)*percent/100]
 }

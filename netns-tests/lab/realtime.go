@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"unsafe"
 
@@ -40,4 +41,18 @@ func setScheduler(tid, policy, priority int) error {
 		return fmt.Errorf("lab: set scheduler of thread %d: %w", tid, errno)
 	}
 	return nil
+}
+
+// Ordinary calls fn in a thread with the policy of an ordinary program, which what it starts inherits.
+func Ordinary(fn func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread has another policy
+		err := setScheduler(0, unix.SCHED_NORMAL, 0)
+		if err == nil {
+			err = fn()
+		}
+		done <- err
+	}()
+	return <-done
 }

@@ -31,6 +31,8 @@ type sample struct {
 	latency time.Duration // meaningless while node is 0
 	node    byte
 	reset   bool // the connection was reset; of TCP alone
+	twice   bool // failed, and failed again; of TCP alone
+	failure string
 }
 
 func (l *Lab) startStream(name string, from *Namespace, target netip.Addr, interval, deadline time.Duration) (*stream, error) {

@@ -15,6 +15,9 @@ type Fault func(g *Group) (*Result, error)
 
 // span is how long a takeover may take and still be watched.
 func (g *Group) span() time.Duration {
+	if r, ok := g.Product.(Raft); ok {
+		return max(4*r.heartbeat(), time.Second)
+	}
 	return max(8*g.Settings[0].Interval, 800*time.Millisecond)
 }
 
@@ -186,6 +189,12 @@ func Frozen(length time.Duration) Fault {
 func (g *Group) healthy() error {
 	k, ok := g.Product.(Keepvip)
 	if with, gatewayed := g.Product.(Gatewayed); gatewayed {
+		k, ok = with.Keepvip, true
+	}
+	if _, versions := g.Product.(Versions); versions {
+		ok = true
+	}
+	if with, elected := g.Product.(Raft); elected {
 		k, ok = with.Keepvip, true
 	}
 	if !ok {

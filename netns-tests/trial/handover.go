@@ -15,6 +15,8 @@ func Verb(args ...string) Fault {
 		switch p := g.Product.(type) {
 		case Keepvip:
 			k = p
+		case Raft:
+			k = p.Keepvip
 		case Keyed:
 		default:
 			return nil, fmt.Errorf("trial: %s has no command to hand over", p.Name())

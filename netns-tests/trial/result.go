@@ -30,20 +30,25 @@ type Result struct {
 	// old holder's last advertisement to the first answer, less the taker's
 	// Active_Down_Interval.
 	Excess    time.Duration `json:"excess"`
-	Takeovers int           `json:"takeovers"`         // binds after the fault
-	Two       time.Duration `json:"two"`               // time with two nodes answering
-	Finders   time.Duration `json:"finders"`           // time with two nodes answering ARP or neighbour discovery
-	Seen      time.Duration `json:"seen"`              // from the fault until the product saw it, -1 if it did not: see [Group.seen]
-	Announce  time.Duration `json:"announce"`          // longest time from a bind to its first announcement, -1 if none was seen
-	HTTPS     time.Duration `json:"https"`             // longest time with failing requests
-	Failed    int           `json:"failed,omitempty"`  // requests refused or timed out, where a fault counts them
-	Resets    int           `json:"resets,omitempty"`  // requests whose connection was reset, likewise
-	Stall     time.Duration `json:"stall"`             // longest stall of the machine around the fault
-	CPU       float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
-	RSS       int64         `json:"rss,omitempty"`     // octets, likewise
-	Note      string        `json:"note,omitempty"`    // a figure that has no column
-	Silence   *Silence      `json:"silence,omitempty"` // where a fault looks for it
-	Report    *lab.Report   `json:"report,omitempty"`
+	Takeovers int           `json:"takeovers"`           // binds after the fault
+	Two       time.Duration `json:"two"`                 // time with two nodes answering
+	Finders   time.Duration `json:"finders"`             // time with two nodes answering ARP or neighbour discovery
+	Recovered time.Duration `json:"recovered,omitempty"` // from the fault until clients were answered for good, where a fault looks for it
+	Healing   time.Duration `json:"healing,omitempty"`   // Finders after the network was whole again, likewise
+	Seen      time.Duration `json:"seen"`                // from the fault until the product saw it, -1 if it did not: see [Group.seen]
+	Announce  time.Duration `json:"announce"`            // longest time from a bind to its first announcement, -1 if none was seen
+	HTTPS     time.Duration `json:"https"`               // longest time with failing requests
+	Failed    int           `json:"failed,omitempty"`    // requests refused or timed out, where a fault counts them
+	Resets    int           `json:"resets,omitempty"`    // requests whose connection was reset, likewise
+	MovesMost int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
+	// FailedTwice are those of both that failed again when they were made once more.
+	FailedTwice int           `json:"failedTwice,omitempty"`
+	Stall       time.Duration `json:"stall"`             // longest stall of the machine around the fault
+	CPU         float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
+	RSS         int64         `json:"rss,omitempty"`     // octets, likewise
+	Note        string        `json:"note,omitempty"`    // a figure that has no column
+	Silence     *Silence      `json:"silence,omitempty"` // where a fault looks for it
+	Report      *lab.Report   `json:"report,omitempty"`
 }
 
 // watch starts a measurement for a fault on this group.

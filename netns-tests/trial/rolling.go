@@ -36,34 +36,43 @@ func RollingAPIServers(g *Group) (*Result, error) {
 		if err := n.API().Signal(unix.SIGKILL); err != nil {
 			return err
 		}
-		_, err := n.StartAPIServer()
-		return err
+		if _, err := n.API().Wait(time.Second); err != nil {
+			return err
+		}
+		return startAPI(n)
 	})
 }
 
 // rolling begins with the holder: then all nodes hold the address once, and the first of them twice at most.
 func (g *Group) rolling(name string, restart func(*lab.Node) error) (*Result, error) {
-	res, err := g.run(name, lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		at := m.Mark("%s begins", name)
+	var steps []time.Duration // when each node's turn began
+	res, err := g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: time.Millisecond}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		for i := range g.Lab.Nodes {
 			n := g.Lab.Nodes[(holder.ID-1+i)%len(g.Lab.Nodes)]
-			m.Mark("%s", n.Label)
+			steps = append(steps, m.Mark("the turn of %s", n.Label))
 			if err := restart(n); err != nil {
-				return at, err
+				return steps[0], err
 			}
 			if err := g.healthy(); err != nil {
-				return at, err
+				return steps[0], err
 			}
 			time.Sleep(g.span())
 		}
-		return at, nil
+		return steps[0], nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	for i, at := range steps {
+		moves := res.Report.Takeovers(g.Addresses[0], at)
+		if i+1 < len(steps) {
+			moves -= res.Report.Takeovers(g.Addresses[0], steps[i+1])
+		}
+		res.MovesMost = max(res.MovesMost, moves)
+	}
 	for _, s := range res.Report.HTTPS {
-		res.Failed, res.Resets = res.Failed+s.Lost-s.Resets, res.Resets+s.Resets
-		res.addNote("%d requests, %d refused or timed out, %d reset", s.Sent, s.Lost-s.Resets, s.Resets)
+		res.Failed, res.Resets, res.FailedTwice = res.Failed+s.Lost-s.Resets, res.Resets+s.Resets, res.FailedTwice+s.Twice
+		res.addNote("%d requests, %d refused or timed out, %d reset, %d failed again %v", s.Sent, s.Lost-s.Resets, s.Resets, s.Twice, s.Failures)
 	}
 	return res, nil
 }

@@ -90,6 +90,13 @@ func Shows() []Show {
 		{"long-lived connection", longConnection},
 		{"no trace on the host", noTrace},
 		{"never the node's identity", identity},
+		{"raft: members come and go", raftMembers},
+		{"raft: members killed at any step", raftMembersKilled},
+		{"raft: every disk wiped", raftWiped},
+		{"raft: witness", raftWitness},
+		{"raft: recovered from one node", raftRecovered},
+		{"raft: start orders", raftStarts},
+		{"raft: idle", raftIdle},
 	}
 }
 

@@ -19,6 +19,20 @@ type benchCase struct {
 	limits limits
 	open   func(*lab.Host) (*trial.Group, error) // nil = trial.Open with config
 	mode   string                                // what happens, in the table of failure modes; "" keeps it out
+	// against is the name of a case before this one, which it must not be slower than: in its median outage, by 5 ms.
+	against string
+}
+
+// slower compares a row with the one that it is measured against, if that was run.
+func (c benchCase) slower(row trial.Row, rows []trial.Row) string {
+	const room = 5 * ms
+	for _, other := range rows {
+		got, limit := trial.Of(row.Results, trial.Outage).Median, trial.Of(other.Results, trial.Outage).Median+room
+		if c.against == other.Name && len(other.Results) > 0 && got > limit {
+			return fmt.Sprintf("OVER: median outage %s ms, %s has %s", lab.Milliseconds(got), other.Name, lab.Milliseconds(limit-room))
+		}
+	}
+	return ""
 }
 
 func (c benchCase) product() trial.Product {
@@ -134,7 +148,7 @@ func cases() []benchCase {
 		{name: "apiserver killed", runs: 2, fault: keepalivedAPI, config: trial.Config{API: true, Product: other, Interval: time.Second, Priorities: []int{101, 100, 100}}},
 		{name: "partition 10 s and heal", mode: "the holder is cut off for 10 s", runs: 5, fault: trial.Partition(10 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
-	}, slices.Concat(fenceCases(), vrrpCases(), passCases(), modes())...)
+	}, slices.Concat(fenceCases(), vrrpCases(), passCases(), modes(), raftCases())...)
 }
 
 // keepalivedAPI waits as long as the checks of kubeadm's guide take.

@@ -76,6 +76,9 @@ func table(host *lab.Host, o options, out io.Writer) error {
 			row.Verdict = "FAILED"
 			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", c.product().Name(), c.name, err)
 		}
+		if slower := c.slower(row, rows); slower != "" && row.Verdict == "ok" {
+			row.Verdict = slower
+		}
 		if row.Verdict != "" && row.Verdict != "ok" {
 			over++
 		}

@@ -14,12 +14,36 @@ type passLimits struct {
 	lossless int  // at least so many per cent of the runs without a lost probe
 	lost     int  // at most so many lost probes of one client and address; counts with lossless
 	rolling  bool // no request is refused or timed out, and two at most are reset at each move
+	// A mishap: clients are answered for good within this time, and two answer ARP or ND for so long at most; after the
+	// network is whole again, for so long.
+	recovered, finders, healing time.Duration
+}
+
+// mishap judges what went wrong while the address was passed on.
+func (l passLimits) mishap(r *trial.Result) string {
+	switch {
+	case l.recovered == 0:
+		return ""
+	case r.Recovered > l.recovered:
+		return fmt.Sprintf("OVER: one holder again after %s ms, limit %s (%s)", lab.Milliseconds(r.Recovered), lab.Milliseconds(l.recovered), r.Fault)
+	case r.Finders > l.finders:
+		return fmt.Sprintf("OVER: two answer ARP or ND for %s ms, limit %s (%s)", lab.Milliseconds(r.Finders), lab.Milliseconds(l.finders), r.Fault)
+	case r.Healing > l.healing:
+		return fmt.Sprintf("OVER: two answer ARP or ND for %s ms after the network is whole again, limit %s (%s)", lab.Milliseconds(r.Healing), lab.Milliseconds(l.healing), r.Fault)
+	}
+	return ""
 }
 
 func (l passLimits) judge(results []*trial.Result) string {
 	for _, r := range results {
-		if l.rolling && (r.Failed > 0 || r.Resets > 2*r.Takeovers) {
-			return fmt.Sprintf("OVER: %d requests refused or timed out, %d reset in %d moves", r.Failed, r.Resets, r.Takeovers)
+		if over := l.mishap(r); over != "" {
+			return over
+		}
+		if l.rolling && r.MovesMost > 1 {
+			return fmt.Sprintf("OVER: %d moves for one node", r.MovesMost)
+		}
+		if l.rolling && (r.Failed > 0 || r.FailedTwice > 0 || r.Resets > 2*r.Takeovers) {
+			return fmt.Sprintf("OVER: %d requests refused or timed out, %d reset in %d moves, %d failed again", r.Failed, r.Resets, r.Takeovers, r.FailedTwice)
 		}
 	}
 	if l.lossless == 0 {
@@ -64,9 +88,53 @@ func passCases() []benchCase {
 		}
 	}
 	rolled := limits{outageWorst: 20 * ms, takeovers: 3, passLimits: passLimits{rolling: true}}
+	cases = append(append(cases, mishapCases()...), nextIsKeepalived()...)
 	return append(
 		cases,
 		benchCase{name: "rolling restart of keepvip", runs: 5, fault: trial.RollingDaemons, limits: rolled, config: trial.Config{API: true}},
 		benchCase{name: "rolling restart of the apiservers", runs: 5, fault: trial.RollingAPIServers, limits: rolled, config: trial.Config{API: true}},
 	)
+}
+
+// mishapCases let the exchange go wrong at each step, and anywhere.
+func mishapCases() []benchCase {
+	cfg := trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
+	// An Active_Down_Interval with the spread of equal nodes, and what it takes to bind and announce.
+	within := func(plain bool) limits {
+		l := limits{passLimits: passLimits{recovered: 400 * ms, healing: 120 * ms}}
+		if plain {
+			l.finders = 20 * ms
+		}
+		return l
+	}
+	var cases []benchCase
+	for _, m := range trial.Mishaps() {
+		cases = append(cases, benchCase{name: "passing on: " + m.Name, runs: 5, config: cfg, fault: m.Fault, limits: within(m.Plain)})
+	}
+	return append(cases, benchCase{name: "passing on: anything, anywhere", runs: 100, config: cfg, fault: trial.RandomMishap, limits: within(true)})
+}
+
+// nextIsKeepalived stops the holder with SIGTERM when keepalived is the next one: plain VRRP, so beside the same among keepalived.
+func nextIsKeepalived() []benchCase {
+	var cases []benchCase
+	for _, interval := range []time.Duration{100 * ms, time.Second} {
+		config := func(holder trial.Runner) trial.Config {
+			return trial.Config{
+				Product:    trial.PerNode{Runners: []trial.Runner{holder, trial.RunKeepalived, trial.RunKeepalived}},
+				Priorities: []int{200, 150, 100}, Interval: interval,
+			}
+		}
+		own, other := config(trial.RunKeepvip), config(trial.RunKeepalived)
+		next := trial.Router{Settings: trial.Settings{Priority: 150, Interval: interval}}
+		against := fmt.Sprintf("SIGTERM, keepalived to keepalived, %v", interval)
+		cases = append(
+			cases,
+			benchCase{name: against, runs: 10, config: other, open: sharedVRID(other), fault: trial.Terminated},
+			benchCase{
+				name: fmt.Sprintf("SIGTERM, keepvip to keepalived, %v", interval), runs: 10, config: own, open: sharedVRID(own), fault: trial.Terminated,
+				against: against, limits: limits{outageWorst: next.SkewTime() + 30*ms, takeovers: 1},
+			},
+		)
+	}
+	return cases
 }

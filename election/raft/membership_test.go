@@ -1,0 +1,168 @@
+package raftelection
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// crowd is a cluster whose members come and go.
+type crowd struct {
+	*lan
+	r       *rand.Rand
+	members []netip.Addr
+}
+
+// TestMembersComeAndGoUnderRandomFaults: members are added and removed while others are killed, frozen and cut off. When peace
+// returns, who is to be a member votes, who is not does not, all agree, and one holds.
+func TestMembersComeAndGoUnderRandomFaults(t *testing.T) { simulations(t, 4, comeAndGo) }
+
+func comeAndGo(t *testing.T, seed int) {
+	r := rand.New(rand.NewPCG(uint64(seed), 17))
+	c := &crowd{lan: newLan(t, 1), r: r, members: []netip.Addr{addr(0)}}
+	defer c.stopAll()
+	var all []netip.Addr
+	for i := range 5 {
+		all = append(all, addr(i))
+	}
+	for i := 1; i < 5; i++ {
+		c.add(i, all)
+	}
+	c.hosts[addr(0)].boot()
+	c.await(5 * time.Second)
+	for range 15 {
+		c.change()
+		c.agree()
+	}
+}
+
+// change adds or removes a member, on any of them, in the middle of a fault.
+func (c *crowd) change() {
+	subject := addr(c.r.IntN(5))
+	op, on := OpAdd, c.hosts[c.members[c.r.IntN(len(c.members))]]
+	if slices.Contains(c.members, subject) {
+		op = OpRemove
+	}
+	if op == OpRemove && len(c.members) == 1 {
+		return
+	}
+	host := c.hosts[subject]
+	if op == OpAdd && host.node == nil {
+		host.boot()
+	}
+	c.t.Log(time.Now().Format("05.000"), op, subject, "on", on.self, "members", c.members)
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+		defer cancel()
+		done <- on.node.Change(ctx, op, subject)
+	}()
+	c.watch(time.Duration(c.r.IntN(1500)) * time.Millisecond)
+	c.fault()
+	c.watch(time.Duration(c.r.IntN(3000)) * time.Millisecond)
+	c.peace()
+	if err := <-done; err != nil { // a person repeats what has failed
+		c.watch(5 * time.Second)
+		c.insist(op, subject)
+	}
+	if op == OpAdd {
+		c.members = append(c.members, subject)
+		return
+	}
+	c.members = slices.DeleteFunc(c.members, func(a netip.Addr) bool { return a == subject })
+	if c.r.IntN(3) == 0 {
+		return // nobody has told it
+	}
+	host.stop()
+	if c.r.IntN(2) == 0 {
+		host.disk = emptyDisk()
+		host.cfg.Peers = []netip.Addr{addr(0), addr(1), addr(2), addr(3), addr(4)} // as in everybody's file by now
+	}
+}
+
+func (c *crowd) insist(op string, subject netip.Addr) {
+	c.t.Helper()
+	var err error
+	for range 10 {
+		on := c.hosts[c.members[c.r.IntN(len(c.members))]]
+		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+		err = on.node.Change(ctx, op, subject)
+		cancel()
+		if err == nil {
+			return
+		}
+		c.watch(time.Second)
+	}
+	require.NoError(c.t, err, "%s %s", op, subject)
+}
+
+// fault strikes one of the nodes that run.
+func (c *crowd) fault() {
+	var running []*host
+	for i := range 5 {
+		if h := c.hosts[addr(i)]; h.node != nil {
+			running = append(running, h)
+		}
+	}
+	h := running[c.r.IntN(len(running))]
+	switch c.r.IntN(6) {
+	case 0, 1:
+		h.crash()
+		h.boot()
+	case 2:
+		h.freeze(true)
+	case 3:
+		c.isolate(h.self, true)
+	case 4:
+		h.fit(election.Fitness{Less: 255, Reason: "the health check fails"})
+	}
+}
+
+func (c *crowd) peace() {
+	c.heal()
+	for _, h := range c.hosts {
+		if h.node != nil {
+			h.fit(election.Fitness{})
+		}
+	}
+}
+
+// agree waits until all members know each other, and one holds.
+func (c *crowd) agree() {
+	c.t.Helper()
+	want := sorted(c.members)
+	var why string
+	for range 200 {
+		if why = c.differs(want); why == "" && len(c.answering()) == 1 {
+			break
+		}
+		c.watch(100 * time.Millisecond)
+	}
+	require.Empty(c.t, why)
+	holder, _ := c.await(5 * time.Second)
+	assert.Contains(c.t, c.members, holder.self)
+	c.watch(time.Second)
+}
+
+// differs says whose view of the members is another one; empty when there is none.
+func (c *crowd) differs(want []netip.Addr) string {
+	for _, a := range want {
+		n := c.hosts[a].node
+		var got []netip.Addr
+		for _, s := range n.servers() {
+			got = append(got, addressOf(s.Address))
+		}
+		if !slices.Equal(sorted(got), want) || len(n.voters()) != len(want) || !n.voice() {
+			return a.String() + " does not agree with the others"
+		}
+	}
+	return ""
+}

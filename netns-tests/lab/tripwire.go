@@ -1,0 +1,103 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Sighting is a frame to a group that came out of a node, as the switch saw it.
+type Sighting struct {
+	At   time.Duration
+	Node int
+
+	frame []byte
+}
+
+// Datagram is the content of a UDP datagram over IPv4 to the port, nil if the frame is none.
+func (s Sighting) Datagram(port uint16) []byte {
+	const protocol, destination = etherHeader + 9, etherHeader + ipv4Header + 2
+	_, content := UDPOf(s.frame)
+	if content == nil || s.frame[protocol] != unix.IPPROTO_UDP || [2]byte(s.frame[destination:]) != [2]byte{byte(port >> 8), byte(port)} {
+		return nil
+	}
+	return content
+}
+
+// Advertises tells whether it is a VRRP advertisement of a priority above 0.
+func (s Sighting) Advertises() bool {
+	a, ok := parseAdvert(s.frame)
+	return ok && a.Priority > 0
+}
+
+// Announces tells whether it is a gratuitous ARP or an unsolicited neighbour advertisement of the address.
+func (s Sighting) Announces(addr netip.Addr) bool {
+	a, ok := parseAnnouncement(s.frame)
+	return ok && a.unsolicited && a.address == addr
+}
+
+// Tripwire does something as soon as the switch sees a certain frame.
+type Tripwire struct {
+	capture *capture
+	match   func(Sighting) bool
+	act     func() error
+	tripped chan struct{} // closed when act has returned
+
+	sprung bool // of the capture's thread; the others are read after tripped
+	at     time.Duration
+	err    error
+}
+
+// Trip calls act once, in the thread that watches, as soon as a node sends a frame to a group that matches. The frame itself is
+// on its way: whoever has another processor may have it before act has done anything.
+func (l *Lab) Trip(match func(Sighting) bool, act func() error) (*Tripwire, error) {
+	t := &Tripwire{capture: &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}, match: match, act: act, tripped: make(chan struct{})}
+	if err := t.capture.learnPorts(); err != nil {
+		return nil, err
+	}
+	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(toGroups()))
+	if err != nil {
+		return nil, err
+	}
+	t.capture.fd, t.capture.raw = fd, t.note
+	go t.capture.run()
+	return t, nil
+}
+
+func (t *Tripwire) note(frame []byte, at time.Duration, node int) {
+	if t.sprung || !t.match(Sighting{At: at, Node: node, frame: frame}) {
+		return
+	}
+	t.sprung = true
+	t.err = t.act()
+	t.at = t.capture.lab.now()
+	close(t.tripped)
+}
+
+// Wait ends the watch when act has returned, or after the limit, which is an error. It returns when that was.
+func (t *Tripwire) Wait(limit time.Duration) (time.Duration, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-t.tripped:
+	case <-timer.C:
+	}
+	t.capture.finish()
+	if !t.sprung {
+		return 0, fmt.Errorf("lab: the frame that was waited for did not come within %v", limit)
+	}
+	return t.at, t.err
+}
+
+// toGroups passes frames to all or to a group.
+func toGroups() []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 0, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: 1, SkipFalse: 1},
+		bpf.RetConstant{Val: 0xffff},
+		bpf.RetConstant{Val: 0},
+	}
+}

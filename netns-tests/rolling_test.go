@@ -1,0 +1,113 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// A client opens a hundred connections a second meanwhile.
+func TestRollingRestartFailsNoRequest(t *testing.T) {
+	for name, restart := range map[string]trial.Fault{"keepvip": trial.RollingDaemons, "apiserver": trial.RollingAPIServers} {
+		t.Run(name, func(t *testing.T) {
+			g := open(t, trial.Config{API: true})
+			rolled(t, measure(t, g, restart))
+		})
+	}
+}
+
+func rolled(t *testing.T, res *trial.Result) {
+	t.Helper()
+	requests := res.Report.HTTPS[0]
+	t.Logf("%s, a request takes %v, one of a hundred more than %v", res.Note, requests.Latency(50), requests.Latency(99))
+	assert.NotZero(t, res.Takeovers)
+	if tooSlow(t, res) {
+		return
+	}
+	assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
+	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers+int(res.Stall/time.Millisecond))
+	assert.Zero(t, res.FailedTwice, "requests that failed again when they were made once more")
+	assert.Zero(t, res.Failed, "requests refused or timed out")
+	// Those that are under way.
+	assert.LessOrEqual(t, res.Resets, res.Takeovers*(2+int(requests.Latency(99)/(10*time.Millisecond))), "in %d moves", res.Takeovers)
+}
+
+// tooSlow tells that whether a request fails, or how often the address moves, says nothing: a daemon that does not run for three
+// intervals is a dead one to the others.
+func tooSlow(t *testing.T, res *trial.Result) bool {
+	t.Helper()
+	if res.Report.HTTPS[0].Latency(50) < 15*time.Millisecond {
+		return false
+	}
+	t.Log("this machine cannot serve a hundred requests a second")
+	return true
+}
+
+// previous names another keepvip to upgrade from, as a release before it is published: else only what today's tree can show is shown.
+const previous = "KEEPVIP_PREVIOUS"
+
+// One node after the other gets another version. There is no version yet that spoke otherwise, so another one is today's with
+// changed messages.
+func TestRollingUpgrade(t *testing.T) {
+	other, err := trial.BuildVersion(t.TempDir(), "other", trial.MoreFields)
+	require.NoError(t, err)
+	for _, c := range []struct{ name, from, to string }{
+		{"to one that says more", "", other},
+		{"from one that said more", other, ""},
+		{"from " + previous, os.Getenv(previous), ""},
+	} {
+		if c.from == c.to {
+			continue // nothing was named
+		}
+		t.Run(c.name, func(t *testing.T) {
+			g := open(t, trial.Config{API: true, Product: versions(c.from)})
+			upgraded(t, g, c.to)
+		})
+	}
+}
+
+func versions(path string) trial.Versions { return trial.Versions{Paths: []string{path, path, path}} }
+
+// upgraded shows that no request fails, that all know each other in between, and that the address is passed on by the exchange.
+func upgraded(t *testing.T, g *trial.Group, to string) {
+	t.Helper()
+	rolled(t, measure(t, g, trial.Upgrade(to)))
+	for _, n := range g.Lab.Nodes {
+		s, err := trial.Keepvip{}.Status(n)
+		require.NoError(t, err)
+		assert.Len(t, s.VIPs[0].Members, 3)
+		assert.Empty(t, s.VIPs[0].Counters.MembersRejected)
+	}
+}
+
+// Nodes that speak another format of the messages are plain VRRP to each other: a move between them loses what VRRP loses.
+func TestUpgradeToAnotherFormat(t *testing.T) {
+	other, err := trial.BuildVersion(t.TempDir(), "other", trial.AnotherFormat)
+	require.NoError(t, err)
+	g := open(t, trial.Config{API: true, Product: versions("")})
+	for _, to := range []string{other, ""} {
+		res := measure(t, g, trial.Upgrade(to))
+		t.Log(res.Note)
+		assert.NotZero(t, res.Takeovers)
+		if tooSlow(t, res) {
+			continue
+		}
+		assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
+		assert.Less(t, res.Outage, 200*time.Millisecond+res.Stall, "priority 0 and the Skew_Time")
+		assert.Zero(t, res.FailedTwice)
+	}
+	counted := 0
+	for _, n := range g.Lab.Nodes {
+		s, err := trial.Keepvip{}.Status(n)
+		require.NoError(t, err)
+		counted += s.VIPs[0].Counters.MembersRejected["version"]
+	}
+	assert.NotZero(t, counted, "what cannot be read is counted")
+}

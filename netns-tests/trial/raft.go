@@ -1,0 +1,181 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Raft is keepvip with an election by Raft. A node's list of peers is its own affair: see Peers.
+type Raft struct {
+	Keepvip
+	Peers     int           // the first so many nodes are the list; 0 = 3
+	First     int           // if not 0, the list of the first node is the first so many: the others join later
+	Witnesses []int         // node numbers
+	Heartbeat time.Duration // 0 = the default, 500 ms
+}
+
+// RaftConfig is a group that elects by Raft.
+func RaftConfig(r Raft) Config {
+	return Config{Product: r, Lab: lab.Config{Nodes: max(r.Peers, 3)}}
+}
+
+// RaftOwnClocks are three nodes whose daemons have wall clocks of their own.
+func RaftOwnClocks() Raft { return Raft{Keepvip: Keepvip{Ahead: make([]time.Duration, 3)}} }
+
+// raftHeartbeat is the default of raft.heartbeatTimeout.
+const raftHeartbeat = 500 * time.Millisecond
+
+// Start implements [Product].
+func (r Raft) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	key, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
+	if err != nil {
+		return nil, err
+	}
+	count := max(r.Peers, 3)
+	if r.First > 0 && n.ID == 1 {
+		count = r.First
+	}
+	args := []string{"--election", "raft", "--key-file", key, "--raft-peer", addressesOf(count)}
+	if len(r.Witnesses) > 0 {
+		var list []string
+		for _, id := range r.Witnesses {
+			list = append(list, raftAddress(id))
+		}
+		args = append(args, "--raft-witness", strings.Join(list, ","))
+	}
+	if r.Heartbeat > 0 {
+		args = append(args, "--raft-heartbeat-timeout", r.Heartbeat.String())
+	}
+	k := r.Keepvip
+	k.Args = append(args, k.Args...)
+	return k.Start(n, s)
+}
+
+func raftAddress(id int) string { return fmt.Sprintf("10.77.0.%d", 10+id) }
+
+func addressesOf(count int) string {
+	var list []string
+	for id := range count {
+		list = append(list, raftAddress(id+1))
+	}
+	return strings.Join(list, ",")
+}
+
+// heartbeat is raft.heartbeatTimeout.
+func (r Raft) heartbeat() time.Duration {
+	if r.Heartbeat > 0 {
+		return r.Heartbeat
+	}
+	return raftHeartbeat
+}
+
+// RaftMember is a member as `keepvip status` shows it.
+type RaftMember struct {
+	Address netip.Addr `json:"address"`
+	ID      string     `json:"id"`
+	Self    bool       `json:"self"`
+	Voter   bool       `json:"voter"`
+	Leader  bool       `json:"leader"`
+	Witness bool       `json:"witness"`
+	Waiting bool       `json:"waiting"`
+	Note    string     `json:"note"`
+}
+
+// Members are those that the node's keepvip knows.
+func (r Raft) Members(n *lab.Node) ([]RaftMember, error) {
+	p, code, err := r.Command(n, "status", "-o", "json", "--socket", Socket(n))
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit status %d: %s", code, p.Log())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trial: members on %s: %w", n.Label, err)
+	}
+	var doc struct {
+		Raft struct {
+			Members []RaftMember `json:"members"`
+		} `json:"raft"`
+	}
+	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
+		return nil, fmt.Errorf("trial: members on %s: %w", n.Label, err)
+	}
+	return doc.Raft.Members, nil
+}
+
+// Member runs `keepvip member` on the node.
+func (r Raft) Member(on *lab.Node, args ...string) error {
+	argv := append([]string{"member"}, args...)
+	p, code, err := r.Command(on, append(argv, "--socket", Socket(on))...)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit status %d: %s", code, strings.TrimSpace(p.Log()))
+	}
+	if err != nil {
+		return fmt.Errorf("trial: keepvip %s on %s: %w", strings.Join(argv, " "), on.Label, err)
+	}
+	return nil
+}
+
+// Voters waits until every one of the nodes knows them, and nobody else, as the voters, each under the identity that it has
+// now: while a node catches up it sees the configurations of the past.
+func (g *Group) Voters(limit time.Duration, nodes ...*lab.Node) error {
+	r, ok := g.Product.(Raft)
+	if !ok {
+		return fmt.Errorf("trial: %s has no voters", g.Product.Name())
+	}
+	var last error
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if last = r.agree(nodes); last == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w, after %v\n%s", last, limit, g.Logs())
+}
+
+func (r Raft) agree(nodes []*lab.Node) error {
+	known := map[netip.Addr]string{}
+	for _, n := range nodes {
+		members, err := r.Members(n)
+		if err != nil {
+			return err
+		}
+		voters := 0
+		for _, m := range members {
+			switch id, seen := known[m.Address]; {
+			case m.Waiting:
+				continue // heard, but no member
+			case !m.Voter:
+				return fmt.Errorf("trial: %s has no vote as %s knows it: %+v", m.Address, n.Label, members)
+			case strings.Contains(m.Note, "lost its store"), seen && id != m.ID, m.Self && m.Address != n.Address:
+				return fmt.Errorf("trial: %s is not known to %s as it is now: %+v", m.Address, n.Label, members)
+			}
+			known[m.Address] = m.ID
+			voters++
+		}
+		if voters != len(nodes) {
+			return fmt.Errorf("trial: %d voters as %s knows them, want %d: %+v", voters, n.Label, len(nodes), members)
+		}
+	}
+	return nil
+}
+
+// Wipe kills keepvip on the node and removes all that it has stored, as a new installation would.
+func (g *Group) Wipe(n *lab.Node) error {
+	if p := g.Daemon(n); p != nil && p.Alive() {
+		if err := p.Kill9(); err != nil {
+			return err
+		}
+		if _, err := p.Wait(2 * time.Second); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(n.Dir, "state")); err != nil {
+		return fmt.Errorf("trial: wipe %s: %w", n.Label, err)
+	}
+	return nil
+}

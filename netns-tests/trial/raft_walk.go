@@ -1,0 +1,209 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// walk is a cluster that grows from one member to as many as there are nodes, and shrinks to one again, the founder among those
+// that go.
+type walk struct {
+	g       *Group
+	raft    Raft
+	m       *lab.Measurement
+	members []*lab.Node // at the moment
+	random  *rand.Rand
+	kills   int // in every step
+	killed  int
+	steps   []walkStep
+}
+
+type walkStep struct {
+	name     string
+	from, to time.Duration
+}
+
+const (
+	// agreeLimit is how long the members may take to agree after a step.
+	agreeLimit = 20 * time.Second
+	// killWithin is the time from the beginning of a step in which somebody is killed.
+	killWithin = 3 * time.Second
+)
+
+// openWalk starts the first node, the only member.
+func openWalk(host *lab.Host, nodes, kills int, seed uint64) (*walk, error) {
+	r := Raft{Peers: nodes, First: 1}
+	g, err := Prepare(host, RaftConfig(r))
+	if err != nil {
+		return nil, err
+	}
+	w := &walk{g: g, raft: r, members: g.Lab.Nodes[:1:1], kills: kills, random: rand.New(rand.NewPCG(seed, 5))}
+	err = g.Start(g.Lab.Nodes[0])
+	if err == nil {
+		_, err = g.Settle()
+	}
+	if err == nil {
+		w.m, err = g.watch("members come and go", lab.MeasureConfig{})
+	}
+	if err != nil {
+		g.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// run goes the whole way, and returns what was seen of it.
+func (w *walk) run() (*lab.Report, error) {
+	defer w.g.Close()
+	nodes := w.g.Lab.Nodes
+	for _, n := range nodes[1:] {
+		if err := w.step(n.Label+" joins", func() error { return w.join(n) }); err != nil {
+			return w.m.Stop(), err
+		}
+	}
+	for _, n := range nodes[:len(nodes)-1] {
+		if err := w.step(n.Label+" leaves", func() error { return w.leave(n) }); err != nil {
+			return w.m.Stop(), err
+		}
+	}
+	return w.m.Stop(), nil
+}
+
+// step does one, with somebody killed in the middle of it, and waits until all is well.
+func (w *walk) step(name string, do func() error) error {
+	s := walkStep{name: name, from: w.m.Mark("%s", name)}
+	err := w.disturbed(do)
+	if err == nil {
+		err = w.g.Voters(agreeLimit, w.members...)
+	}
+	if err == nil {
+		_, err = w.g.Settle()
+	}
+	s.to = w.g.Lab.Now()
+	w.steps = append(w.steps, s)
+	if err != nil {
+		return fmt.Errorf("trial: %s: %w", name, err)
+	}
+	return nil
+}
+
+func (w *walk) join(n *lab.Node) error {
+	via := w.any()
+	w.members = append(w.members, n)
+	return errors.Join(w.g.Start(n), w.insist(via, "add", n))
+}
+
+// leave removes a member, then ends it.
+func (w *walk) leave(n *lab.Node) error {
+	w.members = slices.DeleteFunc(slices.Clone(w.members), func(m *lab.Node) bool { return m == n })
+	if err := w.insist(w.any(), "remove", n); err != nil {
+		return err
+	}
+	if p := w.g.Daemon(n); p.Alive() {
+		_, err := p.Terminate(10 * time.Second)
+		return err
+	}
+	return nil
+}
+
+// any is one of the members, at random.
+func (w *walk) any() *lab.Node { return w.members[w.random.IntN(len(w.members))] }
+
+// insist runs a command until it succeeds, as a person would whose node has just been killed.
+func (w *walk) insist(on *lab.Node, op string, subject *lab.Node) error {
+	var last error
+	for end := time.Now().Add(agreeLimit); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if last = w.raft.Member(on, op, subject.Address.String()); last == nil || w.kills == 0 {
+			return last
+		}
+	}
+	return last
+}
+
+// disturbed kills running nodes at random moments beside a step, and starts them again as a supervisor would.
+func (w *walk) disturbed(do func() error) error {
+	if w.kills == 0 {
+		return do()
+	}
+	var running []*lab.Node
+	for _, n := range w.g.Lab.Nodes {
+		if p := w.g.Daemon(n); p != nil && p.Alive() {
+			running = append(running, n)
+		}
+	}
+	type kill struct {
+		victim *lab.Node
+		after  time.Duration
+	}
+	var plan []kill
+	for range w.kills {
+		plan = append(plan, kill{running[w.random.IntN(len(running))], time.Duration(w.random.Int64N(int64(killWithin)))})
+	}
+	slices.SortFunc(plan, func(a, b kill) int { return int(a.after - b.after) })
+	var wait sync.WaitGroup
+	var failed error
+	wait.Go(func() {
+		began := time.Now()
+		for _, k := range plan {
+			time.Sleep(time.Until(began.Add(k.after)))
+			if err := w.kill(k.victim); err != nil {
+				failed = err
+				return
+			}
+		}
+	})
+	err := do()
+	wait.Wait()
+	return errors.Join(err, failed)
+}
+
+func (w *walk) kill(n *lab.Node) error {
+	p := w.g.Daemon(n)
+	if !p.Alive() {
+		return nil // it has left in order
+	}
+	w.m.Mark("kill -9 of the daemon on %s", n.Label)
+	w.killed++
+	if err := p.Kill9(); err != nil {
+		return err
+	}
+	if _, err := p.Wait(2 * time.Second); err != nil {
+		return err
+	}
+	if !slices.Contains(w.members, n) {
+		return nil
+	}
+	time.Sleep(RestartAfter)
+	return w.g.Start(n)
+}
+
+// longest is the longest outage in any of the steps, and in which.
+func (w *walk) longest(r *lab.Report) (longest time.Duration, in string, most int) {
+	for _, s := range w.steps {
+		var own time.Duration
+		for _, st := range r.Streams {
+			for _, o := range st.Outages {
+				if o.At < s.to && o.End > s.from {
+					own = max(own, o.Length)
+				}
+			}
+		}
+		if own > longest {
+			longest, in = own, s.name
+		}
+		binds := 0
+		for _, b := range r.Binds {
+			if b.Added && b.Address == w.g.Addresses[0] && b.At >= s.from && b.At < s.to {
+				binds++
+			}
+		}
+		most = max(most, binds)
+	}
+	return longest, in, most
+}

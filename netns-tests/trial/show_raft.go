@@ -1,0 +1,283 @@
+package trial
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// plannedHandover is how long the address may be silent when leadership is passed on.
+const plannedHandover = 300 * time.Millisecond
+
+// crowd is to how many members a cluster grows.
+func crowd(full bool) int {
+	if full {
+		return 5
+	}
+	return 3
+}
+
+// raftMembers goes from one member to five and back.
+func raftMembers(host *lab.Host, full bool) (Findings, error) {
+	times := 1
+	if full {
+		times = 3
+	}
+	var out Findings
+	for range times {
+		w, err := openWalk(host, crowd(full), 0, rand.Uint64())
+		if err != nil {
+			return out, err
+		}
+		r, err := w.run()
+		if err != nil {
+			return out, err
+		}
+		longest, in, binds := w.longest(r)
+		out = append(out, took("longest outage in a step ("+in+")", longest, plannedHandover),
+			Measured{What: "most moves in a step", Got: float64(binds), Limit: 1, Unit: "times"},
+			took("two answering", r.Direct.TwoAfter(0), 0))
+	}
+	return out, nil
+}
+
+// raftMembersKilled does so while members are killed at random moments.
+func raftMembersKilled(host *lab.Host, full bool) (Findings, error) {
+	want := 3
+	if full {
+		want = 200
+	}
+	killed, two, walks := 0, time.Duration(0), 0
+	for killed < want {
+		seed := rand.Uint64()
+		w, err := openWalk(host, crowd(full), 1, seed)
+		if err != nil {
+			return nil, err
+		}
+		r, err := w.run()
+		if err != nil {
+			return nil, fmt.Errorf("walk %d with seed %d: %w", walks, seed, err)
+		}
+		killed, two, walks = killed+w.killed, max(two, r.Direct.TwoAfter(0)), walks+1
+	}
+	return Findings{
+		{What: "kills survived", Got: float64(killed), Limit: -1, Unit: "times"},
+		took("two answering", two, 0),
+	}, nil
+}
+
+// raftWiped installs every node anew, one after another.
+func raftWiped(host *lab.Host, full bool) (Findings, error) {
+	rounds := 1
+	if full {
+		rounds = 3
+	}
+	g, err := Open(host, RaftConfig(Raft{}))
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	m, err := g.watch("disks wiped", lab.MeasureConfig{})
+	if err != nil {
+		return nil, err
+	}
+	var slowest time.Duration
+	for range rounds {
+		for _, n := range g.Lab.Nodes {
+			m.Mark("%s is installed anew", n.Label)
+			if err := g.Wipe(n); err != nil {
+				return nil, err
+			}
+			began := time.Now()
+			if err := g.Start(n); err != nil {
+				return nil, err
+			}
+			if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
+				return nil, err
+			}
+			slowest = max(slowest, time.Since(began))
+			if _, err := g.Settle(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r := m.Stop()
+	return Findings{
+		took("votes again after", slowest, 10*time.Second), took("longest outage", r.Longest(), 2500*time.Millisecond),
+		took("two answering", r.Direct.TwoAfter(0), 0),
+	}, nil
+}
+
+// raftWitness has a witness as the third, and both others die in turn.
+func raftWitness(host *lab.Host, full bool) (Findings, error) {
+	times := 1
+	if full {
+		times = 6
+	}
+	g, err := Open(host, RaftConfig(Raft{Witnesses: []int{3}}))
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	var longest, two time.Duration
+	held := 0
+	for range times {
+		if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
+			return nil, err
+		}
+		res, err := NodeDeath(g)
+		if err != nil {
+			return nil, err
+		}
+		longest, two = max(longest, res.Outage), max(two, res.Two)
+		held += res.Report.BindsOn(3, g.Addresses[0])
+	}
+	return Findings{
+		took("longest outage", longest, 2500*time.Millisecond), none("the witness held", held), took("two answering", two, 0),
+	}, nil
+}
+
+// raftRecovered loses two of three for good, and begins anew with the one that is left.
+func raftRecovered(host *lab.Host, _ bool) (Findings, error) {
+	r := Raft{}
+	g, err := Open(host, RaftConfig(r))
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
+		return nil, err
+	}
+	left, lost := g.Lab.Nodes[0], g.Lab.Nodes[1:]
+	tooEarly := r.Member(left, "recover") == nil
+	for _, n := range lost {
+		if err := g.Wipe(n); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.eventually(10*time.Second, "nobody holds", func() bool { return len(g.Holders()) == 0 }); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := g.recover(r, left); err != nil {
+		return nil, err
+	}
+	if _, err := g.Settle(); err != nil {
+		return nil, err
+	}
+	held := time.Since(began)
+	for _, n := range lost {
+		if err := r.Member(left, "add", n.Address.String()); err != nil {
+			return nil, err
+		}
+		if err := g.Start(n); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
+		return nil, err
+	}
+	_, err = g.Settle()
+	return Findings{
+		none("recovered beside a majority", count(tooEarly)), took("a holder after the command", held, 10*time.Second),
+		told("three voters again after", time.Since(began)),
+	}, err
+}
+
+// recover repeats the command until the others have been silent for long enough to be believed dead.
+func (g *Group) recover(r Raft, n *lab.Node) error {
+	var last error
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if last = r.Member(n, "recover"); last == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w\n%s", last, g.Logs())
+}
+
+func (g *Group) eventually(limit time.Duration, what string, condition func() bool) error {
+	if _, err := until(limit, what, condition); err != nil {
+		return fmt.Errorf("%w\n%s", err, g.Logs())
+	}
+	return nil
+}
+
+// raftStarts starts three nodes in every order, and two of them without the third.
+func raftStarts(host *lab.Host, full bool) (Findings, error) {
+	orders := [][]int{{3, 1, 2}}
+	if full {
+		orders = [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}, {1, 2}, {2, 3}, {3, 1}}
+	}
+	var slowest time.Duration
+	var early int
+	for _, order := range orders {
+		took, alone, err := raftStart(host, order)
+		if err != nil {
+			return nil, fmt.Errorf("start order %v: %w", order, err)
+		}
+		slowest, early = max(slowest, took), early+count(alone)
+	}
+	return Findings{took("a holder after the second start", slowest, 3*time.Second), none("one of three held", early)}, nil
+}
+
+func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err error) {
+	g, err := Prepare(host, RaftConfig(Raft{}))
+	if err != nil {
+		return 0, false, err
+	}
+	defer g.Close()
+	for i, id := range order {
+		began := time.Now()
+		if err := g.Start(g.Lab.Nodes[id-1]); err != nil {
+			return 0, false, err
+		}
+		switch i {
+		case 0:
+			time.Sleep(1500 * time.Millisecond)
+			alone = len(g.Holders()) > 0
+		case 1:
+			if err := g.eventually(10*time.Second, "a holder", func() bool { return len(g.Holders()) == 1 }); err != nil {
+				return 0, alone, err
+			}
+			took = time.Since(began)
+		}
+	}
+	holder, err := g.Settle()
+	if err != nil {
+		return took, alone, err
+	}
+	st, err := Keepvip{}.Status(holder)
+	if err == nil && !st.VIPs[0].Fence.Standing {
+		err = fmt.Errorf("no fence: %s", st.VIPs[0].Fence.Reason)
+	}
+	return took, alone, err
+}
+
+// raftIdle measures what three idle nodes cost at the defaults; the worst of them counts.
+func raftIdle(host *lab.Host, full bool) (Findings, error) {
+	length := 4 * time.Second
+	if full {
+		length = 2 * time.Minute
+	}
+	g, err := Open(host, RaftConfig(Raft{}))
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	time.Sleep(2 * time.Second)
+	before, began := g.cpu(), time.Now()
+	time.Sleep(length)
+	after, passed := g.cpu(), time.Since(began)
+	var cpu, rss float64
+	for i, p := range g.Daemons {
+		cpu = max(cpu, float64(after[i]-before[i])/float64(passed)*100)
+		own, err := p.RSS()
+		if err != nil {
+			return nil, err
+		}
+		rss = max(rss, float64(own)/(1<<20))
+	}
+	return Findings{{What: "CPU", Got: cpu, Limit: 0.6, Unit: "%"}, {What: "RSS", Got: rss, Limit: 35, Unit: "MiB"}}, nil
+}

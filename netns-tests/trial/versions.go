@@ -1,0 +1,122 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Versions runs another build of keepvip on each node.
+type Versions struct {
+	Paths []string // of the binaries, by node; "" is the one under test
+}
+
+// Name implements [Product].
+func (Versions) Name() string { return "keepvip, two versions" }
+
+// Start implements [Product].
+func (v Versions) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	return Keepvip{Path: v.Paths[n.ID-1]}.Start(n, s)
+}
+
+// Upgrade replaces one keepvip after the other by the build at path, as an operator does, while a client makes requests.
+// The group's product must be [Versions].
+func Upgrade(path string) Fault {
+	return func(g *Group) (*Result, error) {
+		v, ok := g.Product.(Versions)
+		if !ok {
+			return nil, fmt.Errorf("trial: upgrade: the group runs %s alone", g.Product.Name())
+		}
+		return g.rolling("rolling upgrade of keepvip", func(n *lab.Node) error {
+			if err := terminate(g.Daemon(n)); err != nil {
+				return err
+			}
+			v.Paths[n.ID-1] = path
+			return g.Start(n)
+		})
+	}
+}
+
+// Edit is a change of one source file, which a build sees in place of the file.
+type Edit struct{ File, Old, New string }
+
+// What another version of the protocol of the members could be.
+var (
+	// MoreFields says more in the same format: an unknown field, longer fields, unknown flags, a later revision.
+	MoreFields = []Edit{
+		{"members/message.go", "const Revision = 1\n", "const Revision = 2\n"},
+		{"members/append.go", "	binary.BigEndian.PutUint16(b[start+6:]", "	b = appendField(b, 200, []byte(\"said later\"))\n	binary.BigEndian.PutUint16(b[start+6:]"},
+		{"members/fields.go", "	var flags uint8\n", "	var flags uint8 = 0xc0\n"},
+		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, f.Tenure)\n", "	return append(binary.BigEndian.AppendUint64(b, f.Tenure), \"more\"...)\n"},
+		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, d.Nonce)\n", "	return append(binary.BigEndian.AppendUint64(b, d.Nonce), \"more\"...)\n"},
+	}
+	// AnotherFormat is one that no other version reads.
+	AnotherFormat = []Edit{{"members/message.go", "const Version = 1\n", "const Version = 2\n"}}
+)
+
+// BuildVersion builds keepvip of this tree with the edits, as a program that calls itself version, into dir.
+func BuildVersion(dir, version string, edits []Edit) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	overlay, err := overlay(root, dir, edits)
+	if err != nil {
+		return "", err
+	}
+	flags, err := os.ReadFile(filepath.Join(root, "packaging", "build.flags"))
+	if err != nil {
+		return "", fmt.Errorf("trial: build a version: %w", err)
+	}
+	path := filepath.Join(dir, "keepvip-"+version)
+	args := slices.DeleteFunc(strings.Split("build\n"+strings.TrimSpace(string(flags)), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
+	args = append(args, "-overlay", overlay, "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/keepvip")
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	err = lab.Ordinary(func() error {
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("trial: build a version: %w: %s", err, out)
+		}
+		return nil
+	})
+	return path, err
+}
+
+// overlay writes the edited files and the list of them that `go build -overlay` reads.
+func overlay(root, dir string, edits []Edit) (string, error) {
+	texts := map[string]string{}
+	for _, e := range edits {
+		path := filepath.Join(root, e.File)
+		if _, ok := texts[path]; !ok {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return "", fmt.Errorf("trial: build a version: %w", err)
+			}
+			texts[path] = string(b)
+		}
+		if strings.Count(texts[path], e.Old) != 1 {
+			return "", fmt.Errorf("trial: build a version: %s has not exactly one %q", e.File, e.Old)
+		}
+		texts[path] = strings.Replace(texts[path], e.Old, e.New, 1)
+	}
+	replaced := map[string]string{}
+	for path, text := range texts {
+		replaced[path] = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(path, root), "/", "_"))
+		if err := os.WriteFile(replaced[path], []byte(text), 0o600); err != nil {
+			return "", fmt.Errorf("trial: build a version: %w", err)
+		}
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "overlay.json")
+	return path, os.WriteFile(path, list, 0o600)
+}
