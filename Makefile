@@ -126,7 +126,7 @@ test-packages: root ## install, upgrade, remove and purge the packages under sys
 	cd packaging && $(GO) test -count=1 -tags packages -timeout 15m $(TESTFLAGS) ./...
 
 # Kubernetes and etcd are built once, of the versions that netns-tests/e2e pins.
-E2E_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keepvip-e2e/$(shell sed -n 's/^require k8s.io.kubernetes //p' netns-tests/e2e/kubernetes/go.mod)
+E2E_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keepvip-e2e/$(shell sed -n 's/.*k8s.io.kubernetes \(v[^ ]*\).*/\1/p' netns-tests/e2e/kubernetes/go.mod)
 
 e2e-kubeadm: root build ## three real control planes: kubeadm, kubelet, containerd (root; docs/e2e.md)
 	@.ci/deps $(LAB_TOOLS) $(E2E_TOOLS)

