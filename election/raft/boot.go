@@ -132,7 +132,7 @@ func (n *Node) begin(id raft.ServerID) error {
 		return err
 	}
 	t := newTransport(n.plumbing.wire, id, n.cfg.Self, n.cfg.Heartbeat)
-	t.voice, t.reluctance, t.acked = n.voice, n.reluctance, n.acked
+	t.voice, t.listed, t.reluctance, t.acked = n.voice, n.listedBy, n.reluctance, n.acked
 	n.id, n.transport = id, t
 	st := n.plumbing.store
 	r, err := raft.NewRaft(n.raftConfig(id), &n.roster, st.logs, st.stable, st.snapshots, t)
@@ -162,6 +162,20 @@ func (n *Node) voice() bool {
 	for _, s := range n.servers() {
 		if s.ID == n.id {
 			return s.Suffrage == raft.Voter
+		}
+	}
+	return false
+}
+
+// listedBy tells whether a candidate has said that it knows this node under the identity of its store. If so, a vote asked for
+// is this node's own, and not that of an older self, which was removed before, for good. The leader that was about to give
+// this node its vote may be the only one to know of it; nobody could lead any more if it were not heard.
+func (n *Node) listedBy(candidate raft.ServerID) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, h := range n.heard {
+		if h.ID == string(candidate) {
+			return h.lists
 		}
 	}
 	return false

@@ -55,9 +55,11 @@ func (n *Node) nextChange(r *raft.Raft) (string, func() error) {
 	servers := n.servers()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for a, id := range n.knocks {
-		if what, change := n.letIn(r, servers, a, id); change != nil {
-			return what, change
+	for a, k := range n.knocks {
+		if k.term == r.CurrentTerm() {
+			if what, change := n.letIn(r, servers, a, k.id); change != nil {
+				return what, change
+			}
 		}
 		delete(n.knocks, a)
 	}
@@ -170,7 +172,7 @@ func (n *Node) answerJoin(m message) message {
 		return n.no("no identity")
 	}
 	n.mu.Lock()
-	n.knocks[m.From] = raft.ServerID(m.ID)
+	n.knocks[m.From] = knock{id: raft.ServerID(m.ID), term: r.CurrentTerm()}
 	n.mu.Unlock()
 	n.wake()
 	return n.yes()
@@ -263,6 +265,9 @@ func (n *Node) remove(r *raft.Raft, a netip.Addr) error {
 	if err := n.apply(r, command{Disinvite: a}); err != nil {
 		return err
 	}
+	n.mu.Lock()
+	delete(n.knocks, a)
+	n.mu.Unlock()
 	for _, s := range n.servers() {
 		if addressOf(s.Address) != a {
 			continue
@@ -275,9 +280,6 @@ func (n *Node) remove(r *raft.Raft, a netip.Addr) error {
 		}
 		return r.RemoveServer(s.ID, 0, n.changeTime()).Error()
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.knocks, a)
 	return nil
 }
 

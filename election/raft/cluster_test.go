@@ -121,7 +121,9 @@ func (l *lan) path(a, b netip.Addr) bool {
 		return false
 	}
 	time.Sleep(delay)
-	return true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.cut[[2]netip.Addr{a, b}]
 }
 
 // voted checks a vote that was heard against all that were heard before, also of what the voter was before it crashed.

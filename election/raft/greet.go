@@ -29,6 +29,7 @@ func (n *Node) greet(ctx context.Context) {
 				return
 			}
 			n.hear(res)
+			n.noteListed(res, hello.ID)
 		})
 	}
 }
@@ -93,7 +94,7 @@ func (n *Node) hear(m message) {
 	n.mu.Lock()
 	old := n.heard[m.From]
 	if len(n.heard) < maxHeard || !old.at.IsZero() {
-		n.heard[m.From] = hearing{message: m, at: now}
+		n.heard[m.From] = hearing{message: m, at: now, lists: old.lists && old.ID == m.ID}
 	}
 	switch {
 	case m.Kind == askHello: // a question says nothing of us
@@ -105,6 +106,16 @@ func (n *Node) hear(m message) {
 	n.mu.Unlock()
 	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID {
 		n.wake()
+	}
+}
+
+// noteListed notes whether whoever has answered a hello knows the one that asked.
+func (n *Node) noteListed(res message, asker string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if h, ok := n.heard[res.From]; ok && h.ID == res.ID {
+		h.lists = asker != "" && asker == string(n.id) && !res.Stranger && res.ID != ""
+		n.heard[res.From] = h
 	}
 }
 

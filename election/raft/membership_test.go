@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -165,4 +166,49 @@ func (c *crowd) differs(want []netip.Addr) string {
 		}
 	}
 	return ""
+}
+
+// The leader that gives a node its vote is the first to count it, and may be the only one to know. When it loses the new voter
+// in that moment, it needs that one's vote to lead again.
+func TestNodeVotesBeforeItKnowsThatItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 1)
+		defer l.stopAll()
+		founder := l.hosts[addr(0)]
+		founder.boot()
+		l.await(5 * time.Second)
+		second := l.add(1, []netip.Addr{addr(0), addr(1)})
+		second.boot()
+		require.NoError(t, founder.node.Change(t.Context(), OpAdd, addr(1)))
+		for len(founder.node.voters()) < 2 {
+			time.Sleep(l.delay / 4)
+		}
+		require.False(t, second.node.voice())
+		l.isolate(addr(1), true)
+		l.watch(3 * time.Second)
+		require.Len(t, founder.node.voters(), 2)
+		require.False(t, second.node.voice())
+		l.isolate(addr(1), false)
+		l.await(5 * time.Second)
+		l.watch(2 * time.Second)
+		assert.True(t, second.node.voice())
+	})
+}
+
+func TestNodeForgetsWhoKnockedInAnotherTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.bootAll()
+		holder, _ := l.await(5 * time.Second)
+		n := holder.node
+		n.mu.Lock()
+		n.knocks[addr(7)] = knock{id: "old", term: n.raft.Load().CurrentTerm() - 1}
+		n.mu.Unlock()
+		l.watch(3 * time.Second)
+		assert.False(t, n.knows("old"))
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		assert.Empty(t, n.knocks)
+	})
 }

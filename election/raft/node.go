@@ -47,7 +47,7 @@ type Node struct {
 	peers    []netip.Addr
 	heard    map[netip.Addr]hearing
 	asking   map[netip.Addr]bool
-	knocks   map[netip.Addr]raft.ServerID
+	knocks   map[netip.Addr]knock
 	seats    map[string]*seat
 	given    uint64 // the term in which this node lets go of the address
 	passing  bool   // leadership is being passed on
@@ -60,10 +60,18 @@ type Node struct {
 	leader   netip.Addr
 }
 
+// knock is the wish of a node to be let in, told to the leader of a term. In another term it counts no more: the node may have
+// been in, and removed, since then. It knocks again as long as it is out.
+type knock struct {
+	id   raft.ServerID
+	term uint64
+}
+
 // hearing is what a member has last said of itself.
 type hearing struct {
 	message
-	at time.Time
+	at    time.Time
+	lists bool // it has this node in its configuration, by the answer that it gave last
 }
 
 // Open listens on this node's address. The node takes part in the cluster from Run on.
@@ -89,7 +97,7 @@ func newNode(cfg Config) *Node {
 		cfg: cfg, log: cfg.Log, rejections: newRejections(cfg.Log), peers: sorted(cfg.Peers), opened: time.Now(),
 		look: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 		heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{},
-		knocks: map[netip.Addr]raft.ServerID{}, seats: map[string]*seat{}, trouble: "starting",
+		knocks: map[netip.Addr]knock{}, seats: map[string]*seat{}, trouble: "starting",
 	}
 }
 

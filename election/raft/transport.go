@@ -39,9 +39,10 @@ type transport struct {
 	once    sync.Once
 
 	heartbeat  time.Duration
-	voice      func() bool          // whether this node's vote counts
-	reluctance func() time.Duration // how much longer than others it waits before it stands
-	acked      func()               // a call has succeeded
+	voice      func() bool              // whether this node's vote counts
+	listed     func(raft.ServerID) bool // whether it does for that candidate
+	reluctance func() time.Duration     // how much longer than others it waits before it stands
+	acked      func()                   // a call has succeeded
 
 	mu      sync.Mutex // guards what follows
 	promise promise
@@ -118,6 +119,9 @@ func (t *transport) pass(rpc raft.RPC) {
 // screen refuses what would break the promise, and makes it for what will be acknowledged: before the library sees the call,
 // as it may stand for election the moment after.
 func (t *transport) screen(command any) error {
+	if c, vote := command.(raft.WithRPCHeader); vote && isVote(command) && !t.voice() && !t.listed(raft.ServerID(c.GetRPCHeader().ID)) {
+		return errNoVoice
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -138,11 +142,16 @@ func (t *transport) screen(command any) error {
 	return nil
 }
 
+func isVote(command any) bool {
+	switch command.(type) {
+	case *raft.RequestPreVoteRequest, *raft.RequestVoteRequest:
+		return true
+	}
+	return false
+}
+
 func (t *transport) mayVote(now time.Time, term uint64, candidate raft.ServerID) error {
-	switch {
-	case !t.voice():
-		return errNoVoice
-	case !t.promise.allows(now, term, candidate):
+	if !t.promise.allows(now, term, candidate) {
 		return errPromised
 	}
 	return nil

@@ -28,6 +28,7 @@ func newSlow(takes time.Duration) *transport {
 	_, inmem := raft.NewInmemTransport("a")
 	t := newTransport(&slow{InmemTransport: inmem, takes: takes}, "a", addr(0), 500*time.Millisecond)
 	t.acked, t.voice, t.reluctance = func() {}, func() bool { return true }, func() time.Duration { return 0 }
+	t.listed = func(raft.ServerID) bool { return false }
 	return t
 }
 

@@ -183,8 +183,8 @@ func (w *walk) kill(n *lab.Node) error {
 	return w.g.Start(n)
 }
 
-// longest is the longest outage in any of the steps, and in which.
-func (w *walk) longest(r *lab.Report) (longest time.Duration, in string, most int) {
+// longest is the step with the longest outage, and how often the address moved in the one where it moved most.
+func (w *walk) longest(r *lab.Report) (worst walkStep, outage time.Duration, moves int) {
 	for _, s := range w.steps {
 		var own time.Duration
 		for _, st := range r.Streams {
@@ -194,8 +194,8 @@ func (w *walk) longest(r *lab.Report) (longest time.Duration, in string, most in
 				}
 			}
 		}
-		if own > longest {
-			longest, in = own, s.name
+		if own >= outage {
+			worst, outage = s, own
 		}
 		binds := 0
 		for _, b := range r.Binds {
@@ -203,7 +203,18 @@ func (w *walk) longest(r *lab.Report) (longest time.Duration, in string, most in
 				binds++
 			}
 		}
-		most = max(most, binds)
+		moves = max(moves, binds)
 	}
-	return longest, in, most
+	return worst, outage, moves
+}
+
+// stall is for how long an ordinary process stood still in a step.
+func (s walkStep) stall(r *lab.Report) time.Duration {
+	longest := r.StallIn(s.from, s.to)
+	for _, other := range r.Starved {
+		if other.At <= s.to && other.At+other.Length >= s.from {
+			longest = max(longest, other.Length)
+		}
+	}
+	return longest
 }

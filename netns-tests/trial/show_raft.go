@@ -35,9 +35,10 @@ func raftMembers(host *lab.Host, full bool) (Findings, error) {
 		if err != nil {
 			return out, err
 		}
-		longest, in, binds := w.longest(r)
-		out = append(out, took("longest outage in a step ("+in+")", longest, plannedHandover),
-			Measured{What: "most moves in a step", Got: float64(binds), Limit: 1, Unit: "times"},
+		step, longest, moves := w.longest(r)
+		out = append(out, took("longest outage in a step ("+step.name+")", longest, plannedHandover),
+			told("the machine stood still in it for", step.stall(r)),
+			Measured{What: "most moves in a step", Got: float64(moves), Limit: 1, Unit: "times"},
 			took("two answering", r.Direct.TwoAfter(0), 0))
 	}
 	return out, nil
