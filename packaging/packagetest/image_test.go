@@ -35,8 +35,10 @@ func TestImageImports(t *testing.T) {
 	assert.True(t, strings.HasPrefix(name, byDigest+":"), "%s is not %s", name, byDigest)
 	assert.Contains(t, m.must(ctr("images", "list")...), strings.TrimPrefix(strings.TrimSpace(string(result(t, "0.1.0.digest"))), byDigest+"@"))
 
-	assert.Contains(t, m.must(ctr("run", "--rm", "--snapshotter=native", "--read-only", name, "one", "/keepvip", "version")...), "keepvip v0.1.0 linux/")
-	out, err := m.try(ctr("run", "--rm", "--snapshotter=native", "--read-only", name, "two")...)
+	// Without shares: on a host with both versions of control groups the machine's has no cpu controller.
+	run := ctr("run", "--rm", "--snapshotter=native", "--read-only", "--cpu-shares=0", name)
+	assert.Contains(t, m.must(append(slices.Clone(run), "one", "/keepvip", "version")...), "keepvip v0.1.0 linux/")
+	out, err := m.try(append(slices.Clone(run), "two")...)
 	assert.Error(t, err)
 	assert.Contains(t, out, "--vip", "the entrypoint runs the daemon, which asks for an address")
 }
