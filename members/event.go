@@ -91,6 +91,8 @@ type Config struct {
 	Node     string
 	Software string
 	Session  uint64 // random, new for each Machine
+	// Every is the time between two HELLOs that nothing else calls for, [LongestEvery] at most; 0 is [DefaultEvery].
+	Every time.Duration
 
 	// Passive tells and listens, but neither asks nor gives: the address cannot move without others.
 	Passive bool
@@ -103,6 +105,13 @@ type Config struct {
 	// Active_Down_Interval of the group, and less.
 	Lease time.Duration
 }
+
+const (
+	// DefaultEvery is the time between two HELLOs.
+	DefaultEvery = time.Second
+	// LongestEvery is what the lifetime in a message has room for.
+	LongestEvery = 15 * time.Second
+)
 
 // DefaultRecoverHold is longer than the apiservers of a group take to recover one after the other from what made
 // all of them ill.

@@ -2,11 +2,8 @@ package members
 
 import "time"
 
-const (
-	helloEvery = time.Second
-	// lifetime survives the loss of two HELLOs in a row.
-	lifetime = 3500 * time.Millisecond
-)
+// lifetime survives the loss of two HELLOs in a row.
+func lifetime(every time.Duration) time.Duration { return 3*every + every/2 }
 
 // repeats are when a change is said again, because any message may be lost.
 var repeats = [...]time.Duration{20 * time.Millisecond, 60 * time.Millisecond}
@@ -31,8 +28,8 @@ func (h *hello) met(now time.Time) {
 func (h *hello) deadline() time.Time { return h.due }
 
 // sent sets the next time.
-func (h *hello) sent(now time.Time) {
-	h.due = now.Add(helloEvery)
+func (h *hello) sent(now time.Time, every time.Duration) {
+	h.due = now.Add(every)
 	if h.said < len(repeats) {
 		h.due = h.change.Add(repeats[h.said])
 		h.said++
@@ -45,5 +42,5 @@ func (m *Machine) greet(now time.Time) {
 		return
 	}
 	m.act(Send{m.message(Hello, Deal{})})
-	m.hello.sent(now)
+	m.hello.sent(now, m.cfg.Every)
 }

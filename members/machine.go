@@ -37,6 +37,10 @@ func NewMachine(cfg Config) *Machine {
 }
 
 func (m *Machine) configure(cfg Config) {
+	if cfg.Every == 0 {
+		cfg.Every = DefaultEvery
+	}
+	cfg.Every = min(cfg.Every, LongestEvery)
 	cfg.Node, cfg.Software = Clean(cfg.Node, maxNode), Clean(cfg.Software, maxSoftware)
 	m.cfg = cfg
 }
@@ -143,7 +147,7 @@ func (m *Machine) facts() Facts {
 	return Facts{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Tenure: m.tenure, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Serves: s.Serves, For: s.For, Lifetime: lifetime,
+		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Serves: s.Serves, For: s.For, Lifetime: lifetime(m.cfg.Every),
 	}
 }
 

@@ -100,7 +100,7 @@ func (r *rig) self(s State, fit bool) []string {
 }
 
 func other(s State, fit bool) Facts {
-	f := Facts{Group: group, State: s, Tenure: 3, Base: 100, Priority: 100, Fit: fit, Proven: true, Lifetime: lifetime}
+	f := Facts{Group: group, State: s, Tenure: 3, Base: 100, Priority: 100, Fit: fit, Proven: true, Lifetime: lifetime(DefaultEvery)}
 	if !fit {
 		f.Priority = 1
 	}

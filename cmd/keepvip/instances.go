@@ -21,13 +21,14 @@ type builder struct {
 	log    *slog.Logger
 	groups groups
 	crowd  int // addresses of all instances
+	many   int // instances
 	rafts  *rafts
 
 	heartbeat time.Duration // of raft; never changes
 }
 
 func (b *builder) instance(v config.VIP) (agent.Instance, error) {
-	crowd := b.crowd // the builder goes on to another configuration
+	crowd, many := b.crowd, b.many // the builder goes on to another configuration
 	in := agent.Instance{
 		Name:           v.Name,
 		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
@@ -39,7 +40,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 		Group:          v.Group,
 		VRID:           v.VRRP.ID,
 		Priority:       v.Priority,
-		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd) },
+		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) },
 		Reset:          resetConnections,
 		Adjust: func(e election.Elector, p agent.Place) {
 			if r, ok := e.(*election.VRRP); ok {
@@ -87,7 +88,7 @@ func ticking(router vrrp.Config, crowd int) vrrp.Config {
 	return router
 }
 
-func (b *builder) elect(v config.VIP, p agent.Place, crowd int) (election.Elector, func(), error) {
+func (b *builder) elect(v config.VIP, p agent.Place, crowd, many int) (election.Elector, func(), error) {
 	router, log := ticking(routerOf(v, p), crowd), b.log.With("vip", v.Name)
 	wire, leave, err := b.hubs.join(p, election.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
@@ -96,7 +97,7 @@ func (b *builder) elect(v config.VIP, p agent.Place, crowd int) (election.Electo
 	if err != nil {
 		return nil, nil, err
 	}
-	known, quit, err := b.kin.join(v, p)
+	known, quit, err := b.kin.join(v, p, many)
 	if err != nil {
 		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
 		known, quit = nil, func() {}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/agent"
@@ -37,8 +38,11 @@ func newKin(auth *members.Auth, port uint16) *kin {
 	return &kin{auth: auth, port: port, node: node, open: map[kinKey]*members.Hub{}}
 }
 
-// join lets v know the other members at p. The returned function gives that back.
-func (k *kin) join(v config.VIP, p agent.Place) (*election.MembersConfig, func(), error) {
+// helloShare is of how much time a HELLO of one instance is worth: many speak less often each.
+const helloShare = 40 * time.Millisecond
+
+// join lets v, one of so many, know the other members at p. The returned function gives that back.
+func (k *kin) join(v config.VIP, p agent.Place, many int) (*election.MembersConfig, func(), error) {
 	if k.port == 0 {
 		return nil, func() {}, nil
 	}
@@ -57,6 +61,7 @@ func (k *kin) join(v config.VIP, p agent.Place) (*election.MembersConfig, func()
 	}
 	return &election.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: k.node, Software: version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
+		Every: min(max(members.DefaultEvery, time.Duration(many)*helloShare), members.LongestEvery),
 	}}, func() { k.leave(key, hub, wire) }, nil
 }
 

@@ -31,7 +31,7 @@ func (d *daemon) reload() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.build.crowd = len(virtualAddresses(next))
+	d.build.crowd, d.build.many = len(virtualAddresses(next)), len(next.VIPs)
 	changes := config.Diff(d.cfg, next)
 	delta, done, err := d.delta(changes)
 	if err != nil {

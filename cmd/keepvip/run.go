@@ -174,7 +174,7 @@ func (d *daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 
 // hold runs the agent until ctx ends.
 func (d *daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
-	d.build.crowd = len(virtualAddresses(d.cfg))
+	d.build.crowd, d.build.many = len(virtualAddresses(d.cfg)), len(d.cfg.VIPs)
 	d.build.groups.set(d.cfg.VIPs)
 	instances, err := d.instances(d.cfg.VIPs)
 	if err != nil {
