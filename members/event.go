@@ -91,7 +91,7 @@ type Config struct {
 	Node     string
 	Software string
 	Session  uint64 // random, new for each Machine
-	// Every is the time between two HELLOs that nothing else calls for, [LongestEvery] at most; 0 is [DefaultEvery].
+	// Every is the time between two HELLOs that nothing else calls for, at most [LongestEvery]; 0 is [DefaultEvery].
 	Every time.Duration
 
 	// Passive tells and listens, but neither asks nor gives: the address cannot move without others.

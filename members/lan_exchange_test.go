@@ -150,11 +150,7 @@ func TestLANEachMessageLost(t *testing.T) {
 // Everything happens to up to five nodes: in the end one of the fittest holds, and never does one take from one that
 // still answers.
 func TestLANRandom(t *testing.T) {
-	seeds := uint64(150)
-	if testing.Short() {
-		seeds = 20
-	}
-	for seed := range seeds {
+	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			randomRun(t, seed)

@@ -9,11 +9,7 @@ import (
 // TestMachineRandomLAN does random things to up to five machines; the lan's invariants must hold whenever the link has
 // had the time to settle. The seed is in the subtest's name.
 func TestMachineRandomLAN(t *testing.T) {
-	seeds := uint64(400)
-	if testing.Short() {
-		seeds = 50
-	}
-	for seed := range seeds {
+	for seed := range uint64(400) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			randomRun(newLAN(t, seed))

@@ -38,7 +38,7 @@ func newKin(auth *members.Auth, port uint16) *kin {
 	return &kin{auth: auth, port: port, node: node, open: map[kinKey]*members.Hub{}}
 }
 
-// helloShare is of how much time a HELLO of one instance is worth: many speak less often each.
+// helloShare is the time between two HELLOs of all instances together: with many, each speaks less often.
 const helloShare = 40 * time.Millisecond
 
 // join lets v, one of so many, know the other members at p. The returned function gives that back.
@@ -61,7 +61,7 @@ func (k *kin) join(v config.VIP, p agent.Place, many int) (*election.MembersConf
 	}
 	return &election.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: k.node, Software: version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
-		Every: min(max(members.DefaultEvery, time.Duration(many)*helloShare), members.LongestEvery),
+		Every: max(members.DefaultEvery, time.Duration(many)*helloShare),
 	}}, func() { k.leave(key, hub, wire) }, nil
 }
 

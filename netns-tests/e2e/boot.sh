@@ -6,8 +6,8 @@ mount --make-rprivate /
 mount -t proc proc /proc
 hostname "$node"
 for dir in etc var/lib var/log; do
-	mkdir -p "$data/overlay/$dir" "$data/work/$dir"
-	mount -t overlay overlay -o "lowerdir=/$dir,upperdir=$data/overlay/$dir,workdir=$data/work/$dir" "/$dir"
+	mkdir -p "$data/overlay/$dir" "$data/scratch/$dir"
+	mount -t overlay overlay -o "lowerdir=/$dir,upperdir=$data/overlay/$dir,workdir=$data/scratch/$dir" "/$dir"
 done
 # Real directories: an overlay cannot lie on an overlay, and etcd syncs its files.
 for dir in etc/kubernetes var/lib/containerd var/lib/kubelet var/lib/etcd; do

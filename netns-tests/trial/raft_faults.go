@@ -54,21 +54,20 @@ func HolderInMinority(length time.Duration) Fault {
 
 // HolderDeaf lets the holder send, but not receive.
 func HolderDeaf(length time.Duration) Fault {
-	return between("holder sends, does not receive", length, func(g *Group, holder *lab.Node) []lab.Cut {
-		var cuts []lab.Cut
-		for _, n := range g.others(holder) {
-			cuts = append(cuts, lab.Cut{From: n, To: holder})
-		}
-		return cuts
-	})
+	return oneWay("holder sends, does not receive", length, func(holder, other *lab.Node) lab.Cut { return lab.Cut{From: other, To: holder} })
 }
 
 // HolderMute lets the holder receive, but not send.
 func HolderMute(length time.Duration) Fault {
-	return between("holder receives, does not send", length, func(g *Group, holder *lab.Node) []lab.Cut {
+	return oneWay("holder receives, does not send", length, func(holder, other *lab.Node) lab.Cut { return lab.Cut{From: holder, To: other} })
+}
+
+// oneWay cuts one direction between the holder and each of the others.
+func oneWay(name string, length time.Duration, cut func(holder, other *lab.Node) lab.Cut) Fault {
+	return between(name, length, func(g *Group, holder *lab.Node) []lab.Cut {
 		var cuts []lab.Cut
 		for _, n := range g.others(holder) {
-			cuts = append(cuts, lab.Cut{From: holder, To: n})
+			cuts = append(cuts, cut(holder, n))
 		}
 		return cuts
 	})

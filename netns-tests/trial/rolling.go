@@ -14,7 +14,7 @@ const shutdownDelay = 5 * time.Second
 
 // RollingDaemons restarts the daemons of all nodes, one after the other, while a client makes requests.
 func RollingDaemons(g *Group) (*Result, error) {
-	return g.rolling("rolling restart of keepvip", func(n *lab.Node) error {
+	return g.rolling("rolling restart of keepvip", AtOnce, func(n *lab.Node) error {
 		code, err := g.Daemon(n).Terminate(10 * time.Second)
 		if err == nil && code != 0 {
 			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, g.Daemon(n).Log())
@@ -28,7 +28,7 @@ func RollingDaemons(g *Group) (*Result, error) {
 
 // RollingAPIServers does so with the apiservers, which say that they are being stopped for a while before they stop.
 func RollingAPIServers(g *Group) (*Result, error) {
-	return g.rolling("rolling restart of the apiservers", func(n *lab.Node) error {
+	return g.rolling("rolling restart of the apiservers", AtOnce, func(n *lab.Node) error {
 		if err := n.API().Set(lab.APIShutdown, ""); err != nil {
 			return err
 		}
@@ -43,10 +43,14 @@ func RollingAPIServers(g *Group) (*Result, error) {
 	})
 }
 
-// rolling begins with the holder: then all nodes hold the address once, and the first of them twice at most.
-func (g *Group) rolling(name string, restart func(*lab.Node) error) (*Result, error) {
+// AtOnce is when a client makes a request again that has failed, if nothing may be lost.
+const AtOnce = time.Millisecond
+
+// rolling begins with the holder: then all nodes hold the address once, and the first of them twice at most. A request
+// that fails is made once more after retry.
+func (g *Group) rolling(name string, retry time.Duration, restart func(*lab.Node) error) (*Result, error) {
 	var steps []time.Duration // when each node's turn began
-	res, err := g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: time.Millisecond}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res, err := g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: retry}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		for i := range g.Lab.Nodes {
 			n := g.Lab.Nodes[(holder.ID-1+i)%len(g.Lab.Nodes)]
 			steps = append(steps, m.Mark("the turn of %s", n.Label))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
@@ -26,14 +27,14 @@ func (v Versions) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 }
 
 // Upgrade replaces one keepvip after the other by the build at path, as an operator does, while a client makes requests.
-// The group's product must be [Versions].
-func Upgrade(path string) Fault {
+// A request that fails is made once more after retry. The group's product must be [Versions].
+func Upgrade(path string, retry time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		v, ok := g.Product.(Versions)
 		if !ok {
 			return nil, fmt.Errorf("trial: upgrade: the group runs %s alone", g.Product.Name())
 		}
-		return g.rolling("rolling upgrade of keepvip", func(n *lab.Node) error {
+		return g.rolling("rolling upgrade of keepvip", retry, func(n *lab.Node) error {
 			if err := terminate(g.Daemon(n)); err != nil {
 				return err
 			}
