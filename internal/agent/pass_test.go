@@ -18,13 +18,17 @@ var (
 	begin   = election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}
 )
 
-// passing runs an instance with a fence up to the moment when it has begun to pass the addresses on.
-func passing(t *testing.T, kernel *fakeFence, fn func(t *testing.T, b *bench, e *fakeElector)) {
-	fenced := func(in *Instance) {
+// fenced gives an instance a fence.
+func fenced(kernel *fakeFence) func(*Instance) {
+	return func(in *Instance) {
 		in.Lease = 290 * time.Millisecond
 		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
 	}
-	run(t, nil, fenced, func(t *testing.T, b *bench) {
+}
+
+// passing runs an instance with a fence up to the moment when it has begun to pass the addresses on.
+func passing(t *testing.T, kernel *fakeFence, fn func(t *testing.T, b *bench, e *fakeElector)) {
+	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
 		time.Sleep(5 * time.Second)
@@ -79,11 +83,7 @@ func TestGrantedAddressIsGuardedBeforeItIsBound(t *testing.T) {
 	}{"soon": {10 * time.Millisecond, 10 * time.Millisecond}, "too late to wait for": {time.Second, patience}} {
 		t.Run(name, func(t *testing.T) {
 			kernel := &fakeFence{egress: true}
-			fenced := func(in *Instance) {
-				in.Lease = 290 * time.Millisecond
-				in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
-			}
-			run(t, nil, fenced, func(t *testing.T, b *bench) {
+			run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
 				e := <-b.electors
 				kernel.slow(tt.slow)
 				began := time.Now()
@@ -103,11 +103,7 @@ func TestGrantedAddressIsGuardedBeforeItIsBound(t *testing.T) {
 
 func TestAddressThatCannotBeBoundLeavesNoGuard(t *testing.T) {
 	kernel := &fakeFence{egress: true}
-	fenced := func(in *Instance) {
-		in.Lease = 290 * time.Millisecond
-		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
-	}
-	run(t, nil, fenced, func(t *testing.T, b *bench) {
+	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
 		e := <-b.electors
 		b.host.set(func(h *fakeHost) { h.fail = errors.New("refused") })
 		require.Error(t, e.decide(election.Backup, election.Active, nodeA))
@@ -132,13 +128,13 @@ func TestPassWithoutAFenceReleasesAtOnce(t *testing.T) {
 		"the lease is renewed by nobody": {egress: false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fenced := func(in *Instance) {
+			perhaps := func(in *Instance) {
 				in.Lease = 20 * time.Millisecond
 				if kernel != nil {
 					in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
 				}
 			}
-			run(t, nil, fenced, func(t *testing.T, b *bench) {
+			run(t, nil, perhaps, func(t *testing.T, b *bench) {
 				e := <-b.electors
 				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
 				b.host.take()
@@ -154,11 +150,7 @@ func TestPassWithoutAFenceReleasesAtOnce(t *testing.T) {
 // A kernel that is only slow would let the grant come too late.
 func TestPassWaitsForAnotherTimeWhenTheKernelIsSlow(t *testing.T) {
 	kernel := &fakeFence{egress: true}
-	fenced := func(in *Instance) {
-		in.Lease = 290 * time.Millisecond
-		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
-	}
-	run(t, nil, fenced, func(t *testing.T, b *bench) {
+	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
 		time.Sleep(5 * time.Second)

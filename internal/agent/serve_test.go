@@ -38,8 +38,7 @@ func draining(t *testing.T, test func(t *testing.T, b *bench, e *servingElector,
 	t.Helper()
 	kernel, e := &fakeFence{egress: true}, &servingElector{}
 	change := func(in *Instance) {
-		in.Lease = 290 * time.Millisecond
-		in.Fence = func(Place, bool) (Fence, error) { return kernel, nil }
+		fenced(kernel)(in)
 		in.Elect = func(Place) (election.Elector, func(), error) {
 			e.fakeElector = newFakeElector()
 			return e, func() {}, nil
