@@ -1,6 +1,10 @@
 package members
 
-import "time"
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+)
 
 // lifetime survives the loss of two HELLOs in a row.
 func lifetime(every time.Duration) time.Duration { return 3*every + every/2 }
@@ -27,9 +31,9 @@ func (h *hello) met(now time.Time) {
 
 func (h *hello) deadline() time.Time { return h.due }
 
-// sent sets the next time.
-func (h *hello) sent(now time.Time, every time.Duration) {
-	h.due = now.Add(every)
+// sent sets the next time: regular, unless a change is still to be repeated.
+func (h *hello) sent(now, regular time.Time) {
+	h.due = regular
 	if h.said < len(repeats) {
 		h.due = h.change.Add(repeats[h.said])
 		h.said++
@@ -42,5 +46,20 @@ func (m *Machine) greet(now time.Time) {
 		return
 	}
 	m.act(Send{m.message(Hello, Deal{})})
-	m.hello.sent(now, m.cfg.Every)
+	m.hello.sent(now, nextHello(now, m.cfg.Every, m.cfg.Group))
+}
+
+// nextHello is when a group that has said HELLO now says it again: at most every later. Groups that speak seldom, because there
+// are many of them, do so at whole seconds, which they share out by their addresses: a node wakes up once for many messages,
+// but few enough for the others' buffers. The wall clock only says which second; when it is stepped, one HELLO comes sooner.
+func nextHello(now time.Time, every time.Duration, group netip.Addr) time.Time {
+	seconds := int64(every / time.Second)
+	if seconds < 2 {
+		return now.Add(every)
+	}
+	first := now.Truncate(time.Second).Unix() + 1
+	bytes := group.As16()
+	share := int64(binary.BigEndian.Uint32(bytes[12:])) % seconds
+	at := first + (share-first%seconds+seconds)%seconds
+	return now.Add(time.Unix(at, 0).Sub(now.Round(0)))
 }
