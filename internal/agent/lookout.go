@@ -28,6 +28,7 @@ type lookout struct {
 	virtual listener
 	members listener
 	until   time.Time // the end of the probes before the first bind, where the election would not wait for it
+	again   time.Time // when a claim that forbids the first bind is looked into next
 	warned  time.Time
 	owners  map[netip.Addr]bool // that were warned about
 }
@@ -43,7 +44,7 @@ func (l *loop) look() {
 	now := time.Now()
 	l.lookout = &lookout{
 		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued),
-		owners: map[netip.Addr]bool{},
+		again: now.Add(probeToBind), owners: map[netip.Addr]bool{},
 	}
 	l.listen(&l.lookout.virtual, l.in.hosts())
 	l.meet(now)
@@ -84,11 +85,11 @@ func (l *loop) listen(li *listener, addresses []netip.Addr) {
 	*li = listener{addresses: addresses, stop: stop}
 }
 
-// meet takes over who the members are.
+// meet takes over who the members are. One that is only expected is none: if it has the address, then not by this election.
 func (l *loop) meet(now time.Time) {
-	addresses := slices.Clone(l.in.Peers)
+	var addresses []netip.Addr
 	for _, m := range l.elector.Status().Members {
-		if m.Self {
+		if m.Self || m.State == election.Initialize {
 			continue
 		}
 		addresses = append(addresses, m.Address)
@@ -168,7 +169,13 @@ func (l *loop) watchDue(now time.Time) {
 		return
 	}
 	l.patrolDue(now)
-	begun, over := l.lookout.sift(now)
+	forget := strangerForget
+	if l.refuse() != nil {
+		forget = vacantAfter
+	}
+	_, suspected := l.lookout.suspect()
+	begun, over := l.lookout.sift(now, forget)
+	_, suspect := l.lookout.suspect()
 	for _, c := range over {
 		l.log.Info("nobody outside the election claims the address any more", "address", c.Address.String(), "mac", c.MAC)
 	}
@@ -178,7 +185,7 @@ func (l *loop) watchDue(now time.Time) {
 			l.log.Warn("a host outside the election claims the address", "address", c.Address.String(), "mac", c.MAC)
 		}
 	}
-	if len(begun)+len(over) > 0 {
+	if len(begun)+len(over) > 0 || suspect != suspected {
 		l.showConflicts(l.lookout.conflicts())
 		l.lookout.patrol.hurry(now)
 		l.fit()
@@ -207,6 +214,10 @@ func (l *loop) patrolDue(now time.Time) {
 		l.meet(now)
 		ask = append(ask, due...)
 	}
+	if l.refuse() != nil && !now.Before(l.lookout.again) {
+		l.lookout.again = now.Add(probeToBind)
+		ask = append(ask, l.lookout.suspects()...)
+	}
 	if len(ask) == 0 {
 		return
 	}
@@ -220,7 +231,11 @@ func (l *loop) nextWatch() []time.Time {
 	if l.lookout == nil {
 		return nil
 	}
-	return []time.Time{l.lookout.patrol.next, l.lookout.next(), l.lookout.until}
+	due := []time.Time{l.lookout.patrol.next, l.lookout.next(strangerForget), l.lookout.until}
+	if l.refuse() != nil {
+		due = append(due, l.lookout.again, l.lookout.next(vacantAfter))
+	}
+	return due
 }
 
 // barred is why this node must not have the addresses now; empty when it may.

@@ -90,6 +90,7 @@ func TestStrangerForbidsTheFirstBind(t *testing.T) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
 		b.hear(vip4.Addr(), strangerMAC)
+		b.host.set(func(h *fakeHost) { h.owners[vip4.Addr()] = strangerMAC })
 		assert.True(t, e.fitness().Wait, "before anything is reported")
 		err := e.decide(election.Backup, election.Active, nodeA)
 		require.ErrorContains(t, err, "refused: 10.77.0.100 is claimed by "+strangerMAC)
@@ -99,9 +100,50 @@ func TestStrangerForbidsTheFirstBind(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, e.fitness().Out)
 		assert.Contains(t, e.fitness().Reason, "refused: 10.77.0.100 is claimed by")
-		time.Sleep(strangerForget)
+		b.host.set(func(h *fakeHost) { clear(h.owners) })
+		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.False(t, e.fitness().Out, "nobody claims it any more")
+		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+	})
+}
+
+func TestFirstBindWaitsNoLongerThanTheAddressIsClaimed(t *testing.T) {
+	run(t, func(h *fakeHost) { h.owners[vip4.Addr()] = strangerMAC }, probeFirst, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		for range 60 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			assert.True(t, e.fitness().Out || e.fitness().Wait, "it goes on answering")
+		}
+		assert.Len(t, b.Status()[0].Conflicts, 1)
+		b.host.set(func(h *fakeHost) { clear(h.owners) })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{}, e.fitness(), "several probes had no answer")
+		assert.Empty(t, b.Status()[0].Conflicts)
+	})
+}
+
+// Nodes that are moved to another kind of election one by one: those on the list that were never heard may hold the address
+// by the former one.
+func TestMemberThatIsInNoElectionForbidsTheFirstBind(t *testing.T) {
+	answers := func(h *fakeHost) { h.owners[nodeB], h.owners[vip4.Addr()] = memberMAC, memberMAC }
+	run(t, answers, func(in *Instance) { probeFirst(in); in.Peers = []netip.Addr{nodeA, nodeB} }, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		e.mu.Lock()
+		e.status.Members = []election.Member{{Address: nodeA, Self: true}, {Address: nodeB, State: election.Initialize}}
+		e.mu.Unlock()
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.True(t, e.fitness().Out)
+		assert.ErrorContains(t, e.decide(election.Backup, election.Active, nodeA), "refused: 10.77.0.100 is claimed by "+memberMAC)
+		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
+		b.host.set(func(h *fakeHost) { delete(h.owners, vip4.Addr()) })
+		time.Sleep(time.Second)
+		synctest.Wait()
 		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
 	})
 }
@@ -208,7 +250,7 @@ func TestHolderAnnouncesAfterAMemberThatWillYield(t *testing.T) {
 			run(t, func(h *fakeHost) { h.owners[tt.rival] = memberMAC }, func(in *Instance) { in.Lease = 290 * time.Millisecond }, func(t *testing.T, b *bench) {
 				e := <-b.electors
 				e.mu.Lock()
-				e.status.Members = []election.Member{{Address: tt.rival, Priority: tt.other}, {Address: nodeA, Self: true, Priority: tt.own}}
+				e.status.Members = []election.Member{{Address: tt.rival, Priority: tt.other, State: election.Active}, {Address: nodeA, Self: true, Priority: tt.own}}
 				e.mu.Unlock()
 				require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
 				time.Sleep(30 * time.Second) // the announcement of the takeover is over, and the members are known

@@ -11,6 +11,8 @@ const (
 	probeEvery = 12 * time.Second
 	// probeInConflict is the time between two while somebody claims an address.
 	probeInConflict = 5 * time.Second
+	// probeToBind is the time between two while a claim forbids the first bind.
+	probeToBind = 200 * time.Millisecond
 	// probeWindow is how long the probes before the first bind may take in all.
 	probeWindow = 250 * time.Millisecond
 	// perProbe is how many addresses are probed together; more are spread over the time.

@@ -12,6 +12,8 @@ const (
 	strangerGrace = 500 * time.Millisecond
 	// strangerForget ends a conflict: three probes in a row had no answer.
 	strangerForget = 3*probeInConflict + 2*time.Second
+	// vacantAfter does so while the conflict forbids the first bind, when nobody else may hold the address.
+	vacantAfter = 3*probeToBind + probeToBind/2
 	// defendEvery is DEFEND_INTERVAL (RFC 5227 section 1.1).
 	defendEvery = 10 * time.Second
 	// mostStrangers bounds what a flood of invented claims can make this node remember.
@@ -116,8 +118,8 @@ func (s *strangers) acquit(mac string, member netip.Addr) {
 	}
 }
 
-// sift returns the conflicts that have begun, and those that are over.
-func (s *strangers) sift(now time.Time) (begun, over []Conflict) {
+// sift returns the conflicts that have begun, and those that are over because nobody has claimed anything for so long.
+func (s *strangers) sift(now time.Time, forget time.Duration) (begun, over []Conflict) {
 	for i := range s.claims {
 		c := &s.claims[i]
 		if !c.reported && !now.Before(s.reportAt(c)) {
@@ -126,8 +128,8 @@ func (s *strangers) sift(now time.Time) (begun, over []Conflict) {
 		}
 	}
 	s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool {
-		end := now.Sub(c.LastSeen) >= strangerForget
-		if end {
+		end := now.Sub(c.LastSeen) >= forget
+		if end && c.reported {
 			over = append(over, c.Conflict)
 		}
 		return end
@@ -150,8 +152,8 @@ func (s *strangers) cleared() bool {
 	return was
 }
 
-// next is when sift or question has something to do; zero when they have not.
-func (s *strangers) next() time.Time {
+// next is when sift, with the same forget, or question has something to do; zero when they have not.
+func (s *strangers) next(forget time.Duration) time.Time {
 	var next time.Time
 	sooner := func(t time.Time) {
 		if next.IsZero() || t.Before(next) {
@@ -159,9 +161,8 @@ func (s *strangers) next() time.Time {
 		}
 	}
 	for _, c := range s.claims {
-		if c.reported {
-			sooner(c.LastSeen.Add(strangerForget))
-		} else {
+		sooner(c.LastSeen.Add(forget))
+		if !c.reported {
 			sooner(s.reportAt(&c))
 		}
 	}
@@ -194,6 +195,17 @@ func (s *strangers) conflicts() []Conflict {
 	for _, c := range s.claims {
 		if c.reported {
 			out = append(out, c.Conflict)
+		}
+	}
+	return out
+}
+
+// suspects are the addresses that are claimed, reported or not.
+func (s *strangers) suspects() []netip.Addr {
+	var out []netip.Addr
+	for _, c := range s.claims {
+		if !slices.Contains(out, c.Address) {
+			out = append(out, c.Address)
 		}
 	}
 	return out

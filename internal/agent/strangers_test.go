@@ -45,10 +45,10 @@ func TestStrangersTellMembersFromOthers(t *testing.T) {
 			s := newStrangers(51, time.Time{})
 			require.True(t, s.setMembers(start, []netip.Addr{nodeB}))
 			for _, c := range tt.give {
-				s.sift(start.Add(c.after))
+				s.sift(start.Add(c.after), strangerForget)
 				s.hear(start.Add(c.after), c.Claim)
 			}
-			s.sift(start.Add(tt.at))
+			s.sift(start.Add(tt.at), strangerForget)
 			var macs []string
 			for _, c := range s.conflicts() {
 				macs = append(macs, c.MAC)
@@ -64,19 +64,19 @@ func TestStrangersReportBeginAndEndOnce(t *testing.T) {
 	s := newStrangers(51, time.Time{})
 	stranger, _ := s.hear(now, Claim{vip4.Addr(), strangerMAC, 0})
 	assert.False(t, stranger, "not known yet")
-	assert.Equal(t, now.Add(strangerGrace), s.next())
-	begun, over := s.sift(s.next())
+	assert.Equal(t, now.Add(strangerGrace), s.next(strangerForget))
+	begun, over := s.sift(s.next(strangerForget), strangerForget)
 	assert.Len(t, begun, 1)
 	assert.Empty(t, over)
-	begun, _ = s.sift(now.Add(time.Second))
+	begun, _ = s.sift(now.Add(time.Second), strangerForget)
 	assert.Empty(t, begun)
 	stranger, _ = s.hear(now.Add(2*time.Second), Claim{vip4.Addr(), strangerMAC, 0})
 	assert.True(t, stranger)
-	assert.Equal(t, now.Add(2*time.Second+strangerForget), s.next())
-	_, over = s.sift(s.next())
+	assert.Equal(t, now.Add(2*time.Second+strangerForget), s.next(strangerForget))
+	_, over = s.sift(s.next(strangerForget), strangerForget)
 	require.Len(t, over, 1)
 	assert.Equal(t, Conflict{vip4.Addr(), strangerMAC, now, now.Add(2 * time.Second)}, over[0])
-	assert.Zero(t, s.next())
+	assert.Zero(t, s.next(strangerForget))
 }
 
 func TestStrangersAskForMembersUntilTheyAreFound(t *testing.T) {
@@ -85,7 +85,7 @@ func TestStrangersAskForMembersUntilTheyAreFound(t *testing.T) {
 	require.True(t, s.setMembers(start, []netip.Addr{nodeA, nodeB}))
 	var asked []time.Duration
 	for range 4 {
-		at := s.next()
+		at := s.next(strangerForget)
 		require.Len(t, s.question(at), 2)
 		asked = append(asked, at.Sub(start))
 	}
@@ -94,7 +94,7 @@ func TestStrangersAskForMembersUntilTheyAreFound(t *testing.T) {
 	assert.Equal(t, []netip.Addr{nodeB}, s.question(start.Add(time.Second)))
 	assert.False(t, s.setMembers(start, []netip.Addr{nodeA, nodeB}))
 	assert.True(t, s.setMembers(start, []netip.Addr{nodeA}))
-	assert.Zero(t, s.next(), "everybody is known")
+	assert.Zero(t, s.next(strangerForget), "everybody is known")
 }
 
 func TestStrangersAreBounded(t *testing.T) {
@@ -163,9 +163,9 @@ func TestClaimsOfTheFirstLeaseWaitUntilEveryMemberIsHeard(t *testing.T) {
 	start := time.Now()
 	s := newStrangers(51, start.Add(3*time.Second))
 	s.hear(start, Claim{Address: vip4.Addr(), MAC: memberMAC})
-	begun, _ := s.sift(start.Add(time.Second))
+	begun, _ := s.sift(start.Add(time.Second), strangerForget)
 	assert.Empty(t, begun, "a member that advertises once a second may not have been heard")
-	begun, _ = s.sift(start.Add(3 * time.Second))
+	begun, _ = s.sift(start.Add(3*time.Second), strangerForget)
 	assert.Len(t, begun, 1)
 	s.setMembers(start.Add(4*time.Second), []netip.Addr{nodeB})
 	s.hear(start.Add(4*time.Second), Claim{Address: nodeB, MAC: memberMAC})
