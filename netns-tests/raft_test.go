@@ -84,3 +84,19 @@ func TestRaftRefusesStrangers(t *testing.T) {
 		assert.LessOrEqual(t, rss, int64(35<<20))
 	}
 }
+
+// Two elections beside each other on one link: the addresses stay with the holder of the one until it has stopped.
+func TestElectionIsChangedNodeByNode(t *testing.T) {
+	for _, unicast := range []bool{false, true} {
+		t.Run(map[bool]string{false: "multicast", true: "unicast"}[unicast], func(t *testing.T) {
+			g := open(t, trial.Config{Product: trial.AllVRRP(unicast)})
+			for range 2 { // there, and back
+				res := measure(t, g, trial.ChangeElection)
+				assert.Zero(t, res.Two, res.Fault)
+				assert.Zero(t, res.Finders, res.Fault)
+				assert.Equal(t, 1, res.Takeovers, res.Fault)
+				assert.Less(t, res.Outage, raftOutage+2*res.Stall, res.Fault)
+			}
+		})
+	}
+}

@@ -79,14 +79,18 @@ func TestManifestRemoved(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A drain without --wait resets the connections that are open: a request under way, which takes a real apiserver some 10 ms, is
+// made once more.
 func TestDrain(t *testing.T) {
 	c := formed(t)
-	s := c.watch(t, "keepvip drain", 0, 5*time.Second, func(m *machine) error {
+	s := c.watch(t, "keepvip drain", time.Millisecond, 5*time.Second, func(m *machine) error {
 		_, err := m.inPod("drain")
 		return err
 	})
 	s.movedOnce(t)
-	assert.Zero(t, s.https.Lost, "requests failed")
+	assert.Zero(t, s.https.Lost-s.https.Resets, "requests refused or timed out")
+	assert.LessOrEqual(t, s.https.Resets, 2)
+	assert.Zero(t, s.https.Twice, "failed again")
 	st, err := s.holder.status()
 	require.NoError(t, err)
 	assert.Equal(t, "drained", st.Desired)
