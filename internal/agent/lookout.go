@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -43,7 +44,7 @@ type listener struct {
 func (l *loop) look() {
 	now := time.Now()
 	l.lookout = &lookout{
-		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts()), claims: make(chan Claim, claimsQueued),
+		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts(), l.in.Crowd), claims: make(chan Claim, claimsQueued),
 		again: now.Add(probeToBind), owners: map[netip.Addr]bool{},
 	}
 	l.listen(&l.lookout.virtual, l.in.hosts())
@@ -76,13 +77,38 @@ func (l *loop) listen(li *listener, addresses []netip.Addr) {
 		return
 	}
 	claims := l.lookout.claims
-	stop := l.host.Listen(l.place, addresses, func(c Claim) {
+	report := func(c Claim) bool {
 		select {
 		case claims <- c:
+			return true
 		default:
+			return false
 		}
-	})
+	}
+	if li == &l.lookout.members {
+		report = changes(report)
+	}
+	stop := l.host.Listen(l.place, addresses, func(c Claim) { report(c) })
 	*li = listener{addresses: addresses, stop: stop}
+}
+
+// changes reports only what a claim to a member's own address tells anew, its MAC: many instances hear every answer to any of
+// them. What could not be reported is new still.
+func changes(report func(Claim) bool) func(Claim) bool {
+	var mu sync.Mutex
+	last := map[netip.Addr]string{} // no more than there are members
+	return func(c Claim) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if last[c.Address] == c.MAC {
+			return true
+		}
+		if !report(c) {
+			return false
+		}
+		last[c.Address] = c.MAC
+		return true
+	}
 }
 
 // meet takes over who the members are. One that is only expected is none: if it has the address, then not by this election.
@@ -297,7 +323,7 @@ func (l *loop) showConflicts(c []Conflict) {
 func (l *loop) adjustLookout() {
 	hosts := l.in.hosts()
 	if !slices.Equal(l.lookout.virtual.addresses, hosts) {
-		l.lookout.patrol = newPatrol(time.Now(), hosts)
+		l.lookout.patrol = newPatrol(time.Now(), hosts, l.in.Crowd)
 		l.listen(&l.lookout.virtual, hosts)
 	}
 	l.fit()

@@ -17,6 +17,9 @@ const (
 	probeWindow = 250 * time.Millisecond
 	// perProbe is how many addresses are probed together; more are spread over the time.
 	perProbe = 16
+	// patrolTick is when the probes of many instances leave, so that a node wakes up once for them; from patrolCrowd addresses on.
+	patrolTick  = time.Second
+	patrolCrowd = 16
 )
 
 // firstProbes are the probes of a term, counted from its begin: as many as RFC 5227 section 2.1.1 has, but
@@ -26,14 +29,16 @@ var firstProbes = []time.Duration{0, 80 * time.Millisecond, 160 * time.Milliseco
 // patrol says when which addresses are probed. It is pure.
 type patrol struct {
 	addresses []netip.Addr
+	crowd     bool // many instances probe
 	started   time.Time
 	first     int // of firstProbes, done
 	at        int // index of the next address
 	next      time.Time
 }
 
-func newPatrol(now time.Time, addresses []netip.Addr) patrol {
-	return patrol{addresses: addresses, started: now, next: now}
+// newPatrol begins now; crowd is how many addresses all instances of this process have.
+func newPatrol(now time.Time, addresses []netip.Addr, crowd int) patrol {
+	return patrol{addresses: addresses, crowd: crowd >= patrolCrowd, started: now, next: now}
 }
 
 // due returns what to probe at now, or nothing. Jitter is between 0 and 1; conflict is while somebody claims
@@ -47,15 +52,25 @@ func (p *patrol) due(now time.Time, jitter float64, conflict bool) []netip.Addr 
 		if p.first < len(firstProbes) {
 			p.next = p.started.Add(firstProbes[p.first])
 		} else {
-			p.next = now.Add(p.pause(jitter, conflict))
+			p.next = p.after(now, jitter, conflict)
 		}
 		return p.addresses
 	}
 	end := min(p.at+perProbe, len(p.addresses))
 	part := p.addresses[p.at:end]
 	p.at = end % len(p.addresses)
-	p.next = now.Add(p.pause(jitter, conflict))
+	p.next = p.after(now, jitter, conflict)
 	return part
+}
+
+// after is when the next step of a round begins.
+func (p *patrol) after(now time.Time, jitter float64, conflict bool) time.Time {
+	pause := p.pause(jitter, conflict)
+	at := now.Add(pause)
+	if p.crowd && pause >= 2*patrolTick {
+		at = at.Add(-time.Duration(at.UnixNano() % int64(patrolTick)))
+	}
+	return at
 }
 
 // pause is the time to the next step of a round.

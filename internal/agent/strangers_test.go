@@ -120,7 +120,7 @@ func TestStrangersAreDefendedAgainstOncePerInterval(t *testing.T) {
 
 func TestPatrolAsksThreeTimesThenRarely(t *testing.T) {
 	start := time.Unix(1000, 0)
-	p := newPatrol(start, []netip.Addr{vip4.Addr(), vip6.Addr()})
+	p := newPatrol(start, []netip.Addr{vip4.Addr(), vip6.Addr()}, 2)
 	var at []time.Duration
 	for len(at) < 6 {
 		now := p.next
@@ -142,7 +142,7 @@ func TestPatrolSpreadsManyAddresses(t *testing.T) {
 	for i := range 1000 {
 		addresses = append(addresses, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}))
 	}
-	p := newPatrol(start, addresses)
+	p := newPatrol(start, addresses, len(addresses))
 	for range firstProbes {
 		require.Len(t, p.due(p.next, 0.5, false), 1000)
 	}
@@ -157,6 +157,41 @@ func TestPatrolSpreadsManyAddresses(t *testing.T) {
 	}
 	assert.Len(t, asked, 1000)
 	assert.InDelta(t, probeEvery, p.next.Sub(began), float64(time.Millisecond))
+}
+
+func TestPatrolsOfManyInstancesShareWholeSeconds(t *testing.T) {
+	start := time.Unix(1000, 123_456_789)
+	p := newPatrol(start, []netip.Addr{vip4.Addr()}, patrolCrowd)
+	for range firstProbes {
+		p.due(p.next, 0, false)
+	}
+	for _, jitter := range []float64{0, 0.3, 0.99} {
+		before := p.next
+		assert.Zero(t, before.Nanosecond())
+		require.NotEmpty(t, p.due(before.Add(time.Millisecond), jitter, false))
+		assert.InDelta(t, p.pause(jitter, false), p.next.Sub(before), float64(patrolTick))
+		assert.LessOrEqual(t, p.next.Sub(before), p.pause(jitter, false)+time.Millisecond, "not later than alone")
+	}
+}
+
+func TestClaimsThatTellNothingNewAreNotReported(t *testing.T) {
+	var got []Claim
+	full := true
+	report := changes(func(c Claim) bool {
+		if !full {
+			got = append(got, c)
+		}
+		return !full
+	})
+	first, moved := Claim{Address: nodeB, MAC: memberMAC}, Claim{Address: nodeB, MAC: strangerMAC}
+	assert.False(t, report(first), "nobody took it")
+	full = false
+	for range 3 {
+		report(first)
+	}
+	report(moved)
+	report(first)
+	assert.Equal(t, []Claim{first, moved, first}, got)
 }
 
 func TestClaimsOfTheFirstLeaseWaitUntilEveryMemberIsHeard(t *testing.T) {
