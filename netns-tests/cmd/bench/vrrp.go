@@ -74,6 +74,10 @@ func vrrpCases() []benchCase {
 			limits: limits{outageWorst: 450 * ms, vrrpLimits: vrrpLimits{lastIsTaker: true}},
 		},
 		{name: "10 ms, short tasks on both cores", runs: 1, fault: trial.Starved(4, 5*time.Minute), config: trial.Config{Interval: 10 * ms, Product: trial.Beside{}}},
+		{
+			name: "10 ms, short tasks on both cores, realtime", runs: 1, fault: trial.Starved(4, 5*time.Minute), limits: limits{takeovers: noTakeover},
+			config: trial.Config{Interval: 10 * ms, Product: trial.Beside{Keepvip: trial.Keepvip{Args: []string{"--realtime"}}}},
+		},
 	})
 }
 
