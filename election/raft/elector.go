@@ -137,6 +137,7 @@ type outlook struct {
 	until   time.Time // the end of the lease
 	leading bool
 	leader  netip.Addr
+	held    bool // by the leader, if it is another node
 	trouble string
 }
 
@@ -158,6 +159,9 @@ func (n *Node) outlook() outlook {
 	if address, _ := r.LeaderWithID(); address != "" || !o.leading {
 		o.leader = addressOf(address)
 	}
+	n.mu.Lock()
+	o.held = n.heard[o.leader].Holds
+	n.mu.Unlock()
 	return o
 }
 
@@ -175,13 +179,16 @@ func (e *Elector) follow(now time.Time, o outlook) {
 	case want != state:
 		e.change(election.Change{To: want, Reason: reason, Holder: o.holder(want, e.node.cfg.Self), At: now})
 	case want != election.Active && o.holder(want, e.node.cfg.Self) != e.holder():
-		e.tellHolder(now, o.holder(want, e.node.cfg.Self))
+		e.tellHolder(now, o.holder(want, e.node.cfg.Self), reason)
 	}
 }
 
-// holder is the leader as others see it; this node's own leadership without a lease holds nothing.
+// holder is the leader, if it holds what it may hold: it can be out, or wait.
 func (o outlook) holder(want election.State, self netip.Addr) netip.Addr {
-	if o.leader == self && want != election.Active {
+	if want == election.Active {
+		return self
+	}
+	if !o.held || o.leader == self {
 		return netip.Addr{}
 	}
 	return o.leader
@@ -195,7 +202,7 @@ func (e *Elector) want(now time.Time, o outlook) (election.State, string) {
 	case !o.leading && o.trouble != "":
 		return election.Initialize, o.trouble
 	case !o.leading && o.leader.IsValid():
-		return election.Backup, "another node leads"
+		return election.Backup, leadsElsewhere(o.held)
 	case !o.leading:
 		return election.Backup, "no leader is known"
 	case f.Out:
@@ -210,6 +217,13 @@ func (e *Elector) want(now time.Time, o outlook) (election.State, string) {
 	return election.Active, "leads, and a majority follows"
 }
 
+func leadsElsewhere(held bool) string {
+	if held {
+		return "another node leads"
+	}
+	return "another node leads, but holds no address"
+}
+
 // become has the address bound; without success this node comes last for a while.
 func (e *Elector) become(reason string) {
 	if !e.node.take(e) {
@@ -220,6 +234,7 @@ func (e *Elector) become(reason string) {
 	if err == nil {
 		e.refused = election.Refusal{}
 		e.comeLast()
+		e.node.greetNow()
 		return
 	}
 	e.log.Warn("resigned: the address could not be bound", "error", err)
@@ -255,15 +270,11 @@ func (e *Elector) change(c election.Change) error {
 	return err
 }
 
-func (e *Elector) tellHolder(now time.Time, holder netip.Addr) {
+func (e *Elector) tellHolder(now time.Time, holder netip.Addr, reason string) {
 	e.mu.Lock()
 	e.status.Holder = holder
 	state := e.status.State
 	e.mu.Unlock()
-	reason := "no leader is known"
-	if holder.IsValid() {
-		reason = "another node leads"
-	}
 	_ = e.report(election.Change{From: state, To: state, Reason: reason, Holder: holder, At: now}) // only binding can fail
 }
 

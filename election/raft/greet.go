@@ -76,7 +76,7 @@ func (n *Node) hello() message {
 	own := n.standing()
 	m := message{
 		Kind: askHello, From: n.cfg.Self, List: digest(n.cfg.Peers), Priority: own.priority, Reason: clip(own.reason),
-		Witness: n.cfg.witness(n.cfg.Self), Heartbeat: n.cfg.Heartbeat,
+		Witness: n.cfg.witness(n.cfg.Self), Heartbeat: n.cfg.Heartbeat, Holds: n.holding(),
 	}
 	r := n.raft.Load()
 	if r == nil {
@@ -106,6 +106,9 @@ func (n *Node) hear(m message) {
 	n.mu.Unlock()
 	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID {
 		n.wake()
+	}
+	if old.Holds != m.Holds {
+		n.wakeAll()
 	}
 }
 

@@ -23,12 +23,13 @@ type Member struct {
 	LastHeard *time.Time `json:"lastHeard,omitempty"`
 	Note      string     `json:"note,omitempty"`
 	silent    bool
+	holds     bool
 }
 
 // Members lists the members of the cluster, then those that are heard but are none.
 func (n *Node) Members() []Member {
 	servers := n.servers()
-	own := n.standing()
+	own, holds := n.standing(), n.holding()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var out []Member
@@ -55,6 +56,9 @@ func (n *Node) Members() []Member {
 		m := n.member(n.cfg.Self, own)
 		m.Waiting = true
 		out = append(out, m)
+	}
+	for i := range out {
+		out[i].holds = out[i].Self && holds || n.heard[out[i].Address].Holds
 	}
 	return out
 }
@@ -91,7 +95,7 @@ func (m Member) shown() election.Member {
 		out.LastHeard = *m.LastHeard
 	}
 	switch {
-	case m.Leader:
+	case m.Leader && m.holds:
 		out.State = election.Active
 	case m.silent, m.Waiting:
 		out.State = election.Initialize

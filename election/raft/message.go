@@ -45,6 +45,7 @@ type message struct {
 	Priority  uint8         `json:"priority,omitempty"` // effective; 0: never holds
 	Reason    string        `json:"reason,omitempty"`   // why it is not at its best
 	Witness   bool          `json:"witness,omitempty"`
+	Holds     bool          `json:"holds,omitempty"` // an address may be bound there
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	Stranger  bool          `json:"stranger,omitempty"` // in an answer: the asker is no member as far as I know
 

@@ -41,6 +41,7 @@ type Node struct {
 
 	look  chan struct{} // capacity 1: something has changed
 	freed chan struct{} // capacity 1: an elector has let go
+	news  atomic.Bool   // the others are to be greeted now
 	tasks sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows
@@ -145,7 +146,7 @@ func (n *Node) Run(ctx context.Context) {
 			leaderCh = r.LeaderCh()
 			n.tasks.Go(func() { n.hurry(ctx) })
 		}
-		if now := time.Now(); now.Sub(greeted) >= n.pace() {
+		if now := time.Now(); n.news.Swap(false) || now.Sub(greeted) >= n.pace() {
 			greeted = now
 			n.greet(ctx)
 		}
@@ -189,6 +190,12 @@ func (n *Node) noteLeader(r *raft.Raft) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.leader = leader
+}
+
+// greetNow tells everybody at once how this node is, and not at the next turn.
+func (n *Node) greetNow() {
+	n.news.Store(true)
+	n.wake()
 }
 
 // wake makes the loop look again. It never blocks.

@@ -98,6 +98,41 @@ func TestNodeIllHolderPassesOn(t *testing.T) {
 	})
 }
 
+func TestNodeThatLeadsAndIsOutIsNoHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.bootAll()
+		for _, h := range l.hosts {
+			h.fit(election.Fitness{Out: true, Reason: "somebody else has the address"})
+		}
+		time.Sleep(10 * time.Second)
+		leaders := map[netip.Addr]int{}
+		for _, h := range l.hosts {
+			leaders[h.node.outlook().leader]++
+			s := h.elector.Status()
+			assert.False(t, s.Holder.IsValid(), "%v: %v", h.self, s.Holder)
+			for _, m := range s.Members {
+				assert.NotEqual(t, election.Active, m.State)
+			}
+			h.mu.Lock()
+			for _, c := range h.changes {
+				assert.False(t, c.Holder.IsValid(), "%v", c)
+			}
+			h.mu.Unlock()
+		}
+		require.Len(t, leaders, 1, "all follow one leader")
+		for _, h := range l.hosts {
+			h.fit(election.Fitness{})
+		}
+		first, _ := l.await(time.Second)
+		time.Sleep(l.heartbeat / 2)
+		for _, h := range l.hosts {
+			assert.Equal(t, first.self, h.elector.Status().Holder, "known to %v at once", h.self)
+		}
+	})
+}
+
 func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
