@@ -105,7 +105,9 @@ type VIPStatus struct {
 		Hint   string `json:"hint"`
 	} `json:"check"`
 	Checks []struct {
-		Probes int `json:"probes"`
+		Probes int    `json:"probes"`
+		State  string `json:"state"`
+		Falls  int    `json:"falls"`
 	} `json:"checks"`
 	Counters struct {
 		MembersRejected map[string]int `json:"membersRejected"`
