@@ -141,13 +141,12 @@ func (c *cluster) calm(t *testing.T, limit time.Duration) {
 	}
 }
 
-// readyAfter is how long it takes until the machine's apiserver is ready, twice in a row; limit if it does not become so.
+// readyAfter is how long it takes until the machine's apiserver is ready; limit if it does not become so.
 func (c *cluster) readyAfter(m *machine, limit time.Duration) time.Duration {
 	began := time.Now()
 	for end := began.Add(limit); time.Now().Before(end); pause(100 * time.Millisecond) {
-		at := time.Since(began)
-		if c.ready(m) && c.ready(m) {
-			return at.Round(10 * time.Millisecond)
+		if c.ready(m) {
+			return time.Since(began).Round(10 * time.Millisecond)
 		}
 	}
 	return limit
