@@ -72,10 +72,6 @@ type Change struct {
 	At       time.Time
 	Again    time.Duration // Active to Active only: the time between two repeats
 	Passing  Passing
-	// Silent, if not nil, tells the others that this node has given up. Whoever follows a change from Active may call it as soon
-	// as nothing here answers for the address any more, though it is still bound; otherwise they are told after report has
-	// returned.
-	Silent func()
 }
 
 // Passing is a step of passing the address on.

@@ -165,7 +165,6 @@ type member struct {
 	bound   bool
 	refuse  bool // the host cannot bind
 	busy    int  // so often the host cannot prepare to pass on
-	silent  bool // says when it answers no more
 }
 
 var errRefused = errors.New("the host refuses")
@@ -195,11 +194,6 @@ func (m *member) report(c Change) error {
 	case c.Passing == PassBegin:
 		m.wire.lan.note(m.self, "begin")
 	case c.From == Active || c.Passing == PassEnd:
-		if m.silent && c.Silent != nil {
-			m.wire.lan.note(m.self, "silent")
-			c.Silent()
-			c.Silent()
-		}
 		m.bound = false
 		m.wire.lan.note(m.self, "release")
 	}

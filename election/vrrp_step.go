@@ -12,12 +12,7 @@ import (
 func (e *VRRP) step(now time.Time, ev vrrp.Event) {
 	e.failed = nil
 	// A copy: while the host follows a change, the machine may step again.
-	actions := slices.Clone(e.machine.Step(now, ev))
-	for i, a := range actions {
-		if c, ok := a.(vrrp.Change); ok {
-			e.change(c, actions[i+1:])
-			continue
-		}
+	for _, a := range slices.Clone(e.machine.Step(now, ev)) {
 		e.act(a)
 	}
 	e.publish()
@@ -30,6 +25,8 @@ func (e *VRRP) act(a vrrp.Action) {
 	switch a := a.(type) {
 	case vrrp.Send:
 		e.send(a.Advertisement)
+	case vrrp.Change:
+		e.change(stateOf(a.From), stateOf(a.To), string(a.Reason))
 	case vrrp.Reannounce:
 		e.count(func(c *Counters) { c.Rivals++ })
 		e.tell(Change{
@@ -67,24 +64,8 @@ func (e *VRRP) Tenure() time.Time {
 	return e.tenure
 }
 
-// farewell sends the advertisement with priority 0 that comes after a change, once, before its turn; nil: there is none.
-func (e *VRRP) farewell(rest []vrrp.Action) func() {
-	for i, a := range rest {
-		if s, ok := a.(vrrp.Send); ok && s.Advertisement.Priority == 0 {
-			return func() {
-				if rest[i] != nil {
-					rest[i] = nil
-					e.send(s.Advertisement)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// change lets the host follow before anything else happens; rest are the actions after it.
-func (e *VRRP) change(c vrrp.Change, rest []vrrp.Action) {
-	from, to, reason := stateOf(c.From), stateOf(c.To), string(c.Reason)
+// change lets the host follow before anything else happens.
+func (e *VRRP) change(from, to State, reason string) {
 	now := time.Now()
 	e.holder = e.holderIn(to, now)
 	e.mu.Lock()
@@ -97,9 +78,7 @@ func (e *VRRP) change(c vrrp.Change, rest []vrrp.Action) {
 		e.tenure = time.Time{}
 	}
 	e.mu.Unlock()
-	err := e.follow(Change{
-		From: from, To: to, Reason: reason, Holder: e.holder, At: now, Passing: e.x.passing(reason), Silent: e.farewell(rest),
-	})
+	err := e.follow(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now, Passing: e.x.passing(reason)})
 	switch {
 	case to != Active:
 	case err != nil:

@@ -54,23 +54,6 @@ func TestVRRPShutdownReleasesBeforePriorityZero(t *testing.T) {
 	})
 }
 
-// Removing the address takes some milliseconds, for which the next node need not wait.
-func TestVRRPPriorityZeroLeavesAsSoonAsNothingAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLAN()
-		h, others := three(t, l)
-		h.mu.Lock()
-		h.silent = true
-		h.mu.Unlock()
-		require.NoError(t, h.stop())
-		what := l.what(h.self)
-		require.GreaterOrEqual(t, len(what), 3)
-		assert.Equal(t, []string{"silent", "send 0", "release"}, what[len(what)-3:])
-		holder(t, 200*time.Millisecond, others...)
-		stopAll(t, others...)
-	})
-}
-
 func TestVRRPDeadHolderIsReplacedWithinActiveDownInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()

@@ -104,7 +104,7 @@ func (m *Machine) startup(now time.Time) {
 }
 
 // shutdown is the Shutdown clause of RFC 9568, sections 6.4.2 and 6.4.3, with one difference: the state changes, and so
-// nothing answers for the addresses, before priority 0 invites the others to bind them.
+// the addresses are off, before priority 0 invites the others to bind them.
 func (m *Machine) shutdown(now time.Time, reason Reason) {
 	if m.state == Initialize {
 		return

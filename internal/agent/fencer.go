@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -211,17 +210,8 @@ func await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// shutIn and shutOut wait a little, release does not. shutIn tells whether nothing comes in any more.
-func (f *fencer) shutIn() bool {
-	var shut atomic.Bool
-	f.ask(fenceJob{do: func(x Fence) error {
-		err := x.ShutIn()
-		shut.Store(err == nil)
-		return err
-	}}, patience)
-	return shut.Load()
-}
-
+// shutIn and shutOut wait a little, release does not.
+func (f *fencer) shutIn()  { f.ask(fenceJob{do: Fence.ShutIn}, patience) }
 func (f *fencer) shutOut() { f.ask(fenceJob{do: Fence.ShutOut}, patience) }
 func (f *fencer) release() { f.ask(fenceJob{do: Fence.Release}, 0) }
 

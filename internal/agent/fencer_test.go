@@ -17,8 +17,6 @@ type fakeFence struct {
 	egress bool
 	fail   error // of Renew
 
-	failIn error // of ShutIn
-
 	mu     sync.Mutex // guards what follows
 	did    []string
 	renews []time.Time
@@ -39,18 +37,12 @@ func (f *fakeFence) note(what string, change func()) error {
 }
 
 func (f *fakeFence) Reopen() error  { return f.note("reopen", func() {}) }
+func (f *fakeFence) ShutIn() error  { return f.note("shut in", func() {}) }
 func (f *fakeFence) ShutOut() error { return f.note("shut out", func() {}) }
 func (f *fakeFence) Release() error { return f.note("release", func() { f.guard = false }) }
 func (f *fakeFence) Mend() error    { return f.note("mend", func() { f.broken = nil }) }
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }
 func (f *fakeFence) Renewing() bool { return f.egress }
-
-func (f *fakeFence) ShutIn() error {
-	if f.failIn != nil {
-		return f.failIn
-	}
-	return f.note("shut in", func() {})
-}
 
 func (f *fakeFence) ShutDiscovery() error {
 	if f.fail != nil {

@@ -110,7 +110,7 @@ func (l *loop) bind() error {
 func (l *loop) release(c election.Change) error {
 	l.insist.stop()
 	l.in.Schedule.Stop()
-	err := l.letGo(c.Silent)
+	err := l.letGo()
 	l.note(c.To, c.Reason)
 	l.logChange(c)
 	return err

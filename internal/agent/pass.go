@@ -49,7 +49,7 @@ func (l *loop) passOn(c election.Change) error {
 		l.setPassing(true)
 		l.renewal = time.Time{}
 	} else {
-		err = l.letGo(nil)
+		err = l.letGo()
 	}
 	l.hushed = false
 	l.note(c.To, c.Reason)
@@ -71,7 +71,7 @@ func (l *loop) passed(c election.Change) error {
 	}
 	l.endServing()
 	l.setPassing(false)
-	err := l.letGo(nil)
+	err := l.letGo()
 	l.log.Info("address passed on", "to", c.Holder.String(), "reason", c.Reason)
 	return err
 }

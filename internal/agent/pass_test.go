@@ -58,28 +58,6 @@ func TestPassKeepsTheAddressUntilTheNextNodeHasIt(t *testing.T) {
 	})
 }
 
-func TestOthersAreToldAsSoonAsNothingComesIn(t *testing.T) {
-	for name, fail := range map[string]error{"shut": nil, "not shut": errors.New("busy")} {
-		t.Run(name, func(t *testing.T) {
-			kernel := &fakeFence{failIn: fail}
-			run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
-				e := <-b.electors
-				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
-				synctest.Wait()
-				kernel.take()
-				silent := func() { _ = kernel.note("told", func() {}) }
-				require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Initialize, Silent: silent}))
-				synctest.Wait()
-				want := []string{"shut in", "told", "shut out", "release"}
-				if fail != nil {
-					want = []string{"shut out", "release"}
-				}
-				assert.Equal(t, want, kernel.take())
-			})
-		})
-	}
-}
-
 func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
 	kernel := &fakeFence{egress: true}
 	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {

@@ -93,7 +93,7 @@ func (l *loop) serveDue(now time.Time) {
 func (l *loop) stopServing(left int) {
 	l.forgetServing()
 	l.setPassing(false)
-	l.uncorrected(l.letGo(nil))
+	l.uncorrected(l.letGo())
 	l.setServing(false, left)
 	l.log.Info("connections are served no more", "reset", left)
 }

@@ -65,7 +65,7 @@ func (l *loop) exchangeFence() {
 	if l.passing {
 		l.endServing()
 		l.setPassing(false)
-		l.uncorrected(l.letGo(nil))
+		l.uncorrected(l.letGo())
 	}
 	l.closeFence()
 	l.openFence()
@@ -100,14 +100,13 @@ func (l *loop) renew(now time.Time) {
 }
 
 // letGo takes the addresses off in the order that clients notice at once: nothing comes in any more,
-// the resets of their connections leave, then nothing leaves, then the addresses go. silent, if not nil, is called as soon as this
-// node does not answer any more.
-func (l *loop) letGo(silent func()) error {
+// the resets of their connections leave, then nothing leaves, then the addresses go.
+func (l *loop) letGo() error {
 	l.renewal = time.Time{}
 	l.unsteer()
 	l.countCut()
-	if l.fence != nil && l.fence.shutIn() && silent != nil {
-		silent()
+	if l.fence != nil {
+		l.fence.shutIn()
 	}
 	l.resetConnections()
 	if l.fence != nil {
