@@ -258,7 +258,7 @@ func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err
 
 // raftIdle measures what three idle nodes cost at the defaults; the worst of them counts.
 func raftIdle(host *lab.Host, full bool) (Findings, error) {
-	length := 4 * time.Second
+	length := 12 * time.Second
 	if full {
 		length = 2 * time.Minute
 	}
@@ -267,7 +267,10 @@ func raftIdle(host *lab.Host, full bool) (Findings, error) {
 		return nil, err
 	}
 	defer g.Close()
-	time.Sleep(2 * time.Second)
+	if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
+		return nil, err
+	}
+	time.Sleep(10 * time.Second) // what the start, the takeover and its announcements cost is over
 	before, began := g.cpu(), time.Now()
 	time.Sleep(length)
 	after, passed := g.cpu(), time.Since(began)
