@@ -49,3 +49,7 @@ require (
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+// raft-boltdb can read the stores of this package, which was given up before there was riscv64; its successor has the same functions. One
+// version of a module cannot stand for two paths, so it is another one than above.
+replace github.com/boltdb/bolt => go.etcd.io/bbolt v1.3.6
