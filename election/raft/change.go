@@ -17,31 +17,35 @@ func (n *Node) lead(ctx context.Context, r *raft.Raft) {
 	n.considerPassing(ctx, r)
 	n.mu.Lock()
 	busy := n.passing || n.changing
-	n.changing = n.changing || !busy
 	n.mu.Unlock()
 	if busy {
 		return
 	}
+	what, change := n.nextChange(r)
+	if change == nil {
+		return
+	}
+	n.setChanging(true)
 	n.tasks.Go(func() {
-		again := n.tidy(r)
-		n.mu.Lock()
-		n.changing = false
-		n.mu.Unlock()
-		if again {
-			n.wake()
+		done := n.tidy(what, change)
+		n.setChanging(false)
+		if done {
+			n.wake() // for the next one
 		}
 	})
+}
+
+func (n *Node) setChanging(on bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.changing = on
 }
 
 // changeTime bounds one change of the membership.
 func (n *Node) changeTime() time.Duration { return max(4*n.cfg.Heartbeat, 2*time.Second) }
 
-// tidy makes at most one change of the membership, and tells whether it has.
-func (n *Node) tidy(r *raft.Raft) bool {
-	what, change := n.nextChange(r)
-	if change == nil {
-		return false
-	}
+// tidy makes a change of the membership, and tells whether it has.
+func (n *Node) tidy(what string, change func() error) bool {
 	if err := change(); err != nil {
 		n.log.Warn("the raft membership was not changed", "step", what, "error", err)
 		return false

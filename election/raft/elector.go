@@ -52,9 +52,14 @@ func (n *Node) NewElector(cfg ElectorConfig) *Elector {
 // SetFitness implements election.Elector.
 func (e *Elector) SetFitness(f election.Fitness) {
 	e.mu.Lock()
+	old := e.fitness
 	e.fitness = f
 	e.mu.Unlock()
 	e.nudge()
+	if old.Out != f.Out || old.Less != f.Less {
+		e.node.greetNow()
+		return
+	}
 	e.node.wake()
 }
 

@@ -65,6 +65,26 @@ func (n *Node) forget(members map[netip.Addr]bool, now time.Time) {
 	}
 }
 
+// settled tells whether a leader is known, everybody that this node talks to is a voter, and all of them are heard.
+func (n *Node) settled() bool {
+	voters := map[raft.ServerID]bool{}
+	for _, id := range n.voters() {
+		voters[id] = true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	others, now := n.others(), time.Now()
+	if !n.leader.IsValid() || n.trouble != "" || !n.stranger.IsZero() || len(others)+1 != len(voters) {
+		return false
+	}
+	for _, a := range others {
+		if h := n.heard[a]; !voters[raft.ServerID(h.ID)] || !h.fresh(now, n.pace()) {
+			return false
+		}
+	}
+	return true
+}
+
 func (n *Node) greeted(a netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

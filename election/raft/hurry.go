@@ -24,8 +24,14 @@ func (n *Node) hurry(ctx context.Context) {
 			timer.Reset(wait)
 			continue
 		}
+		r := n.raft.Load()
+		if r != nil && r.State() == raft.Leader {
+			now := time.Now()
+			timer.Reset(whole(now, n.cfg.Heartbeat).Add(n.cfg.Heartbeat).Sub(now)) // it follows nobody
+			continue
+		}
 		timer.Reset(n.cfg.Heartbeat / 5)
-		if r := n.raft.Load(); r != nil && r.State() == raft.Follower && until != last {
+		if r != nil && r.State() == raft.Follower && until != last {
 			last = until
 			n.poke(r)
 		}

@@ -137,7 +137,7 @@ func (n *Node) IdentityChanged() {
 // Run takes part in the cluster until ctx ends, then passes leadership on, if it can, and gives everything back. The
 // electors have to be done by then.
 func (n *Node) Run(ctx context.Context) {
-	tick := time.NewTicker(n.pace())
+	tick := time.NewTimer(0)
 	defer tick.Stop()
 	var leaderCh <-chan bool
 	greeted := time.Time{}
@@ -146,11 +146,13 @@ func (n *Node) Run(ctx context.Context) {
 			leaderCh = r.LeaderCh()
 			n.tasks.Go(func() { n.hurry(ctx) })
 		}
-		if now := time.Now(); n.news.Swap(false) || now.Sub(greeted) >= n.pace() {
+		if now := time.Now(); n.news.Swap(false) || greeted.Before(whole(now, n.greetEvery())) {
 			greeted = now
 			n.greet(ctx)
 		}
 		n.step(ctx)
+		now := time.Now()
+		tick.Reset(whole(now, n.pace()).Add(n.pace()).Sub(now))
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -164,6 +166,15 @@ func (n *Node) Run(ctx context.Context) {
 // pace is how often this node looks at itself and at the others.
 func (n *Node) pace() time.Duration {
 	return min(max(n.cfg.Heartbeat, 200*time.Millisecond), time.Second)
+}
+
+// greetEvery is how often this node asks the others how they are. Where everybody is in the cluster and well known only what
+// changes is news, and that is told when it does; each of two asks the other, so both are heard twice as often.
+func (n *Node) greetEvery() time.Duration {
+	if n.settled() {
+		return 2 * n.pace()
+	}
+	return n.pace()
 }
 
 // step looks at everything once.

@@ -49,11 +49,13 @@ type transport struct {
 	acks    acks
 	muted   uint64 // no calls in this term
 	rival   rival
-	beat    map[raft.ServerID]time.Time // the newest heartbeat of each
+	beats   map[raft.ServerID]int64 // the number of the newest heartbeat to each
+	began   time.Time               // never changes: heartbeat 0
 }
 
-// beats is how many heartbeats there are in a heartbeat timeout.
-const beats = 4
+// beat is the time between two heartbeats. One of which the network loses a packet still arrives within the lease of the one
+// before: TCP sends it again after 200 ms, at the default timeout of 500 ms.
+func beat(heartbeat time.Duration) time.Duration { return heartbeat * 2 / 5 }
 
 // rival is another candidate that this node would vote for.
 type rival struct {
@@ -70,7 +72,7 @@ var (
 func newTransport(w wire, self raft.ServerID, address netip.Addr, heartbeat time.Duration) *transport {
 	return &transport{
 		wire: w, self: self, address: raft.ServerAddress(address.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
-		heartbeat: heartbeat, promise: promise{hold: heartbeat}, beat: map[raft.ServerID]time.Time{},
+		heartbeat: heartbeat, promise: promise{hold: heartbeat}, beats: map[raft.ServerID]int64{}, began: whole(time.Now(), heartbeat),
 	}
 }
 
@@ -217,22 +219,28 @@ func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 }
 
 // await spaces heartbeats. The library makes one every tenth to every fifth of the heartbeat timeout; a lease, which lasts
-// nine tenths, needs fewer, and an idle cluster costs little else.
+// nine tenths, needs fewer. And those to all members leave at the same moments: what an idle leader costs is mostly waking up.
 func (t *transport) await(id raft.ServerID) {
+	every := beat(t.heartbeat)
 	t.mu.Lock()
 	now := time.Now()
-	at := t.beat[id].Add(t.heartbeat / beats)
-	if at.Before(now) {
-		at = now
+	number := int64(now.Sub(t.began) / every)
+	if last, ok := t.beats[id]; ok {
+		number = max(number, last+1)
 	}
-	t.beat[id] = at
+	t.beats[id] = number
 	t.mu.Unlock()
-	if wait := at.Sub(now); wait > 0 {
+	if wait := t.began.Add(time.Duration(number) * every).Sub(now); wait > 0 {
 		select {
 		case <-time.After(wait):
 		case <-t.done:
 		}
 	}
+}
+
+// whole is the newest whole multiple of every on the clock: most of what this process does now and then it does at such moments.
+func whole(now time.Time, every time.Duration) time.Time {
+	return now.Add(-time.Duration(now.UnixNano() % int64(every)))
 }
 
 func (t *transport) isMuted(term uint64) bool {

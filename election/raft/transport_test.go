@@ -2,6 +2,7 @@ package raftelection
 
 import (
 	"net/netip"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,16 +50,29 @@ func TestTransportIsKnownByTheAddressOfTheConfiguration(t *testing.T) {
 func TestTransportSpacesHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := newSlow(0)
+		every := beat(500 * time.Millisecond)
 		began := time.Now()
 		for range 5 {
 			require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
 		}
-		assert.Equal(t, 500*time.Millisecond, time.Since(began))
+		assert.Equal(t, 4*every, time.Since(began))
 		assert.Equal(t, time.Now(), tr.since(4, []raft.ServerID{"a", "b", "c"}))
 		began = time.Now()
 		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 1}, &raft.AppendEntriesResponse{}))
 		require.NoError(t, tr.AppendEntries("c", "c", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
 		assert.Zero(t, time.Since(began), "entries, and another member")
+		time.Sleep(every / 3)
+		var left [2]time.Duration
+		var calls sync.WaitGroup
+		for i, id := range []raft.ServerID{"b", "c"} {
+			calls.Go(func() {
+				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+				assert.NoError(t, tr.AppendEntries(id, raft.ServerAddress(id), &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
+				left[i] = time.Since(began)
+			})
+		}
+		calls.Wait()
+		assert.Equal(t, [2]time.Duration{every, every}, left, "to all at the same moment")
 	})
 }
 

@@ -51,6 +51,7 @@ type Fence struct {
 	groups map[uint32]Group // by ID
 	held   map[uint32]Part  // IDs with a guard, and what is shut of them
 	sound  uint32           // generation of nftables at which all was as it should be
+	own    uint32           // how many transactions of ours there have been since
 	// orphans is when the time of the set of that name began.
 	orphans time.Time
 }
@@ -272,9 +273,6 @@ func (f *Fence) commit(build func(*nftables.Conn) error) error {
 		f.socket.close() // with the answers that are still to come
 		return err
 	}
-	// If ours was the only change since all was well, all is well: no need to look.
-	if now, err := f.socket.generation(); err == nil && now == f.sound+1 {
-		f.sound = now
-	}
+	f.own++
 	return nil
 }

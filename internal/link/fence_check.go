@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
 )
 
 // ErrBroken: the fence is not there as it should be. Rebuild mends it.
@@ -17,23 +18,27 @@ func (f *Fence) Check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// The hook follows the name, and is lost with it.
-	if ifi, err := net.InterfaceByIndex(f.cfg.Index); err != nil {
+	if name, err := nameOf(f.cfg.Index); errors.Is(err, unix.ENODEV) {
 		return f.wrap("check", ErrGone)
-	} else if ifi.Name != f.cfg.Name {
-		return f.wrap("check", fmt.Errorf("%w: the interface is now called %s", ErrBroken, ifi.Name))
+	} else if err != nil {
+		return f.wrap("check", err)
+	} else if name != f.cfg.Name {
+		return f.wrap("check", fmt.Errorf("%w: the interface is now called %s", ErrBroken, name))
 	}
 	now, err := f.socket.generation()
 	if err != nil {
 		return f.wrap("check", err)
 	}
-	if now == f.sound {
+	// If nobody but this fence has changed anything since all was well, all is well: no need to look.
+	if now == f.sound+f.own {
+		f.sound, f.own = now, 0
 		return nil
 	}
 	if err := f.inspect(); err != nil {
 		f.socket.close() // an answer may be half read
 		return f.wrap("check", fmt.Errorf("%w: %w", ErrBroken, err))
 	}
-	f.sound = now
+	f.sound, f.own = now, 0
 	return nil
 }
 
