@@ -47,6 +47,7 @@ func (d *daemon) reload() (any, error) {
 	if err := d.build.rafts.set(next); err != nil {
 		return nil, err
 	}
+	limitProcessors(next)
 	d.host.setVirtual(virtualAddresses(next))
 	d.build.groups.set(next.VIPs)
 	d.agent.Apply(delta)

@@ -53,6 +53,7 @@ func newRun() *cobra.Command {
 		if os.Getenv("GOGC") == "" {
 			debug.SetGCPercent(gcPercent)
 		}
+		limitProcessors(cfg)
 		if cfg.Realtime {
 			goRealtime(log)
 		}

@@ -29,6 +29,7 @@ type Elector struct {
 	report  func(election.Change) error
 	refused election.Refusal
 	nudged  chan struct{} // capacity 1
+	longer  chan struct{} // capacity 1: the lease may have become longer
 	waits   atomic.Bool   // for a lease
 	holds   atomic.Bool   // the address may be bound
 
@@ -44,7 +45,7 @@ var _ election.Elector = (*Elector)(nil)
 // NewElector makes an elector of the node.
 func (n *Node) NewElector(cfg ElectorConfig) *Elector {
 	return &Elector{
-		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, nudged: make(chan struct{}, 1),
+		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, nudged: make(chan struct{}, 1), longer: make(chan struct{}, 1),
 		status: election.Status{Reason: "not started", Priority: cfg.Priority},
 	}
 }
@@ -100,6 +101,10 @@ func (e *Elector) Tenure() time.Time {
 	}
 	return e.node.tenure()
 }
+
+// Extended tells when the tenure has become longer: a lease that the kernel keeps is to be renewed then, and not at any other
+// time. It may also tell so when nothing has changed.
+func (e *Elector) Extended() <-chan struct{} { return e.longer }
 
 // Run implements election.Elector.
 func (e *Elector) Run(ctx context.Context, report func(election.Change) error) error {

@@ -26,13 +26,20 @@ func (n *Node) tenure() time.Time {
 	return since.Add(LeaseLength(n.cfg.Heartbeat))
 }
 
-// acked is told of every call that has succeeded: electors that wait for a lease may have one now.
+// acked is told of every call that has succeeded: electors that wait for a lease may have one now, others a longer one.
 func (n *Node) acked() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.seats {
-		if s.elector != nil && s.elector.waits.Load() {
+		switch {
+		case s.elector == nil:
+		case s.elector.waits.Load():
 			s.elector.nudge()
+		case s.elector.holds.Load():
+			select {
+			case s.elector.longer <- struct{}{}:
+			default:
+			}
 		}
 	}
 }

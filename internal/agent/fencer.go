@@ -30,6 +30,7 @@ type fencer struct {
 	pace    pace             // belongs to run
 	jobs    chan fenceJob
 	looks   chan chan FenceStatus // look at the fence now, and tell
+	news    <-chan struct{}       // the tenure has just been extended; nil: look for oneself
 	ended   chan struct{}
 
 	mu    sync.Mutex // guards what follows
@@ -51,10 +52,10 @@ type FenceStatus struct {
 	Repairs  uint64 `json:"repairs"`
 }
 
-// newFencer takes over f. With held its guard stands already.
-func newFencer(f Fence, log *slog.Logger, tenure func() time.Time, lease time.Duration, held bool) *fencer {
+// newFencer takes over f. With held its guard stands already. An elector that tells of news need not be asked for them.
+func newFencer(f Fence, log *slog.Logger, tenure func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
 	fr := &fencer{
-		fence: f, log: log, tenure: tenure, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease},
+		fence: f, log: log, tenure: tenure, news: news, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease, told: news != nil},
 		jobs: make(chan fenceJob, maxJobs), looks: make(chan chan FenceStatus, maxJobs), ended: make(chan struct{}),
 		state: FenceStatus{Standing: true}, held: held,
 	}
@@ -89,6 +90,8 @@ func (f *fencer) run() {
 			seen <- f.seen() // what is broken, before it is mended
 			f.mend(err)
 		case <-renewals.C:
+			f.renew()
+		case <-f.news:
 			f.renew()
 		}
 	}

@@ -125,7 +125,7 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kernel, elector, lease := &fakeFence{}, &advertiser{}, leaseOf(interval)
 				elector.advertise(lease)
-				f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, lease, false)
+				f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, lease, false)
 				f.hold()
 				const adverts = 40
 				for range adverts {
@@ -154,11 +154,46 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 	}
 }
 
+// Where the elector tells that there is something to renew nobody looks in between.
+func TestFencerRenewsWhenItIsTold(t *testing.T) {
+	for _, every := range []time.Duration{40, 120, 180, 199, 200, 201, 240, 300, 400} {
+		every *= time.Millisecond
+		t.Run(every.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kernel, elector, lease, asked := &fakeFence{}, &advertiser{}, every+240*time.Millisecond, 0
+				news := make(chan struct{}, 1)
+				ask := func() time.Time { asked++; return elector.until() }
+				elector.advertise(lease)
+				f := newFencer(kernel, slog.New(slog.DiscardHandler), ask, news, lease, false)
+				f.hold()
+				began := time.Now()
+				for i := range 60 {
+					late := time.Duration(i%3) * time.Millisecond
+					time.Sleep(time.Until(began.Add(time.Duration(i+1)*every + late)))
+					require.False(t, kernel.silent(), "an address in tenure falls silent")
+					elector.advertise(lease)
+					news <- struct{}{}
+				}
+				synctest.Wait()
+				for i := 5; i < len(kernel.renews); i++ {
+					require.GreaterOrEqual(t, kernel.renews[i].Sub(kernel.renews[i-5]), 950*time.Millisecond, "more than about five a second")
+				}
+				seconds := int(60 * every / time.Second)
+				assert.Less(t, asked, 4*60+8*(seconds+1), "asked more often than told")
+				last := elector.until()
+				time.Sleep(time.Until(last) + time.Millisecond)
+				assert.True(t, kernel.silent())
+				f.close()
+			})
+		})
+	}
+}
+
 func TestFencerLeavesTheRenewalToTheKernel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{egress: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, leaseOf(10*time.Millisecond), false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(10*time.Millisecond), false)
 		f.hold()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -171,7 +206,7 @@ func TestFencerDoesNotGuardWhatItCannotRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{guard: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, leaseOf(90*time.Millisecond), true)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(90*time.Millisecond), true)
 		assert.Equal(t, FenceStatus{Reason: errTooFast.Error()}, f.status())
 		f.hold()
 		synctest.Wait()
@@ -190,7 +225,7 @@ func TestFencerWithoutARenewalDoesNotGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{fail: errors.New("the tenure is over already")}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, leaseOf(time.Second), false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(time.Second), false)
 		f.hold()
 		synctest.Wait()
 		assert.Empty(t, kernel.take())
@@ -203,7 +238,7 @@ func TestFencerMendsWhileEntitledAndNoLongerThanThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{egress: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, time.Second, false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, time.Second, false)
 		f.hold()
 		synctest.Wait()
 		kernel.take()

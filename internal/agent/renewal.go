@@ -49,12 +49,17 @@ type pace struct {
 	lease time.Duration
 	last  time.Time // of the newest renewal
 	until time.Time // when the lease ends that it began
+	told  bool      // whoever asks is told when there is news
+	next  time.Time // with told: not before
 }
 
 // due says whether to renew at now, when the newest advertisement entitles until tenure, and if not, when
 // to ask again. It waits for an advertisement that has just left, because its lease is the longest, but
 // not until the last one runs out.
 func (p *pace) due(now, tenure time.Time) (bool, time.Duration) {
+	if p.told {
+		return p.dueWhenTold(now, tenure)
+	}
 	if wait := p.last.Add(renewEvery).Sub(now); wait > 0 {
 		return false, wait
 	}
@@ -67,6 +72,17 @@ func (p *pace) due(now, tenure time.Time) (bool, time.Duration) {
 	return false, poll
 }
 
+// dueWhenTold renews at the news, and between them only when the lease is about to end.
+func (p *pace) dueWhenTold(now, tenure time.Time) (bool, time.Duration) {
+	if now.Before(tenure) && tenure.After(p.until) && (!now.Before(p.next) || p.until.Sub(now) <= renewReserve) {
+		return true, 0
+	}
+	if wait := p.until.Add(-renewReserve).Sub(now); wait > 0 {
+		return false, wait
+	}
+	return false, p.poll()
+}
+
 // freshPolls is for how many looks what has just left is news.
 const freshPolls = 4
 
@@ -76,7 +92,15 @@ func (p *pace) poll() time.Duration {
 	return max(p.lease/pollPerLease, (p.lease-renewEvery-renewReserve)/(2*freshPolls))
 }
 
-func (p *pace) renewed(now, until time.Time) { p.last, p.until = now, until }
+// renewed notes a renewal. Regular news may come a little sooner than the times before, as long as there are not more of them.
+func (p *pace) renewed(now, until time.Time) {
+	const early = renewEvery / 20
+	p.last, p.until = now, until
+	p.next = p.next.Add(renewEvery)
+	if least := now.Add(renewEvery - early); p.next.Before(least) {
+		p.next = least
+	}
+}
 
 // begin starts the guard. A lease that nobody else renews comes first, so that the address never falls
 // silent in between.

@@ -19,6 +19,14 @@ func (l *loop) tenured() bool {
 	return l.state() == election.Active && l.elector != nil && time.Now().Before(l.elector.Tenure())
 }
 
+// news is where an elector tells that the tenure has been extended; nil when it does not.
+func news(e election.Elector) <-chan struct{} {
+	if e, ok := e.(interface{ Extended() <-chan struct{} }); ok {
+		return e.Extended()
+	}
+	return nil
+}
+
 // openFence puts up the fence for this term. Without one the node goes on: status says so.
 //
 // An address of an earlier run stays silent until this node is elected: nobody knows yet whether another
@@ -30,7 +38,7 @@ func (l *loop) openFence() {
 		bound := l.adopting && len(l.host.Bound(l.in.Addresses)) > 0
 		f, err := l.in.Fence(l.place, bound)
 		if err == nil {
-			l.fence = newFencer(f, l.log, l.elector.Tenure, l.in.Lease, bound)
+			l.fence = newFencer(f, l.log, l.elector.Tenure, news(l.elector), l.in.Lease, bound)
 			if l.fence.renewal == tooFast {
 				err = errTooFast
 			}

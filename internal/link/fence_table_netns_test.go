@@ -64,6 +64,32 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	require.ErrorIs(t, f.Rebuild(), ErrGone)
 }
 
+// A look costs one short question as long as nobody else has changed anything: a fence counts what it does itself.
+func TestFenceCountsItsOwnTransactions(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	require.NoError(t, f.Check())
+	change := func() {
+		require.NoError(t, f.Renew(6, time.Now().Add(time.Minute)))
+		require.NoError(t, f.Hold(4))
+	}
+	change()
+	now, err := f.socket.generation()
+	require.NoError(t, err)
+	assert.Equal(t, now, f.sound+f.own, "each is one")
+	require.NoError(t, f.Check())
+
+	c, err := nftables.New()
+	require.NoError(t, err)
+	c.FlushChain(f.chain(chainAdverts))
+	require.NoError(t, c.Flush())
+	change()
+	require.ErrorIs(t, f.Check(), ErrBroken, "between two of its own")
+	require.NoError(t, f.Rebuild())
+	change()
+	require.NoError(t, f.Check())
+}
+
 // TestFenceIsReadableByOthers: administrators list the rules, and save and load the listing. Some rules that the kernel takes make nft abort.
 func TestFenceIsReadableByOthers(t *testing.T) {
 	w := newWire(t)

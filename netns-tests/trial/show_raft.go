@@ -46,7 +46,7 @@ func raftMembers(host *lab.Host, full bool) (Findings, error) {
 
 // raftMembersKilled does so while members are killed at random moments.
 func raftMembersKilled(host *lab.Host, full bool) (Findings, error) {
-	want := 3
+	want := 20
 	if full {
 		want = 200
 	}
