@@ -49,8 +49,9 @@ type transport struct {
 	acks    acks
 	muted   uint64 // no calls in this term
 	rival   rival
-	beats   map[raft.ServerID]int64 // the number of the newest heartbeat to each
-	began   time.Time               // never changes: heartbeat 0
+	beats   map[raft.ServerID]int64     // the number of the newest heartbeat to each
+	began   time.Time                   // never changes: heartbeat 0
+	rough   map[raft.ServerID]time.Time // until when those to each are not spaced
 }
 
 // beat is the time between two heartbeats. One of which the network loses a packet still arrives within the lease of the one
@@ -72,7 +73,7 @@ var (
 func newTransport(w wire, self raft.ServerID, address netip.Addr, heartbeat time.Duration) *transport {
 	return &transport{
 		wire: w, self: self, address: raft.ServerAddress(address.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
-		heartbeat: heartbeat, promise: promise{hold: heartbeat}, beats: map[raft.ServerID]int64{}, began: whole(time.Now(), heartbeat),
+		heartbeat: heartbeat, promise: promise{hold: heartbeat}, beats: map[raft.ServerID]int64{}, rough: map[raft.ServerID]time.Time{}, began: whole(time.Now(), heartbeat),
 	}
 }
 
@@ -200,7 +201,11 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args 
 		return errMuted
 	}
 	start := time.Now()
-	if err := t.wire.AppendEntries(id, to, args, resp); err != nil {
+	err := t.wire.AppendEntries(id, to, args, resp)
+	if took := time.Since(start); err != nil || took > t.heartbeat/10 {
+		t.roughen(id)
+	}
+	if err != nil {
 		return err
 	}
 	if !resp.Success || resp.Term != args.Term {
@@ -224,6 +229,10 @@ func (t *transport) await(id raft.ServerID) {
 	every := beat(t.heartbeat)
 	t.mu.Lock()
 	now := time.Now()
+	if now.Before(t.rough[id]) {
+		t.mu.Unlock()
+		return
+	}
 	number := int64(now.Sub(t.began) / every)
 	if last, ok := t.beats[id]; ok {
 		number = max(number, last+1)
@@ -237,6 +246,17 @@ func (t *transport) await(id raft.ServerID) {
 		}
 	}
 }
+
+// roughen ends the spacing for a while after a call that was late: where packets are lost, each of them may take two fifths of the
+// heartbeat timeout or more, and the next call must not begin late, too.
+func (t *transport) roughen(id raft.ServerID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rough[id] = time.Now().Add(roughFor * t.heartbeat)
+}
+
+// roughFor is for how many heartbeat timeouts a late call is remembered.
+const roughFor = 20
 
 // whole is the newest whole multiple of every on the clock: most of what this process does now and then it does at such moments.
 func whole(now time.Time, every time.Duration) time.Time {

@@ -76,6 +76,26 @@ func TestTransportSpacesHeartbeats(t *testing.T) {
 	})
 }
 
+// Where packets are lost every heartbeat counts.
+func TestTransportDoesNotSpaceHeartbeatsOnARoughLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newSlow(60 * time.Millisecond)
+		beats := func(n int) time.Duration {
+			began := time.Now()
+			for range n {
+				require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
+			}
+			return time.Since(began)
+		}
+		assert.Equal(t, 300*time.Millisecond, beats(5))
+		tr.wire.(*slow).takes = 0
+		assert.Zero(t, beats(5))
+		time.Sleep(roughFor * 500 * time.Millisecond)
+		beats(2)
+		assert.Equal(t, beat(500*time.Millisecond), beats(1), "spaced again")
+	})
+}
+
 func TestTransportMutedTermIsSilent(t *testing.T) {
 	tr := newSlow(0)
 	tr.mute(4)
