@@ -165,18 +165,26 @@ func TestFencerRenewsWhenItIsTold(t *testing.T) {
 				ask := func() time.Time { asked++; return elector.until() }
 				elector.advertise(lease)
 				f := newFencer(kernel, slog.New(slog.DiscardHandler), ask, news, lease, false)
-				f.hold()
 				began := time.Now()
+				time.Sleep(every * 9 / 10)
+				f.hold()
+				told := map[time.Time]bool{}
 				for i := range 60 {
 					late := time.Duration(i%3) * time.Millisecond
 					time.Sleep(time.Until(began.Add(time.Duration(i+1)*every + late)))
 					require.False(t, kernel.silent(), "an address in tenure falls silent")
 					elector.advertise(lease)
+					told[time.Now()] = true
 					news <- struct{}{}
 				}
 				synctest.Wait()
-				for i := 5; i < len(kernel.renews); i++ {
-					require.GreaterOrEqual(t, kernel.renews[i].Sub(kernel.renews[i-5]), 950*time.Millisecond, "more than about five a second")
+				for i := 10; i < len(kernel.renews); i++ {
+					require.GreaterOrEqual(t, kernel.renews[i].Sub(kernel.renews[i-10]), 1800*time.Millisecond, "more than five a second, but for one")
+				}
+				if every >= renewEvery {
+					for _, at := range kernel.renews[4:] {
+						require.True(t, told[at], "between two news")
+					}
 				}
 				seconds := int(60 * every / time.Second)
 				assert.Less(t, asked, 4*60+8*(seconds+1), "asked more often than told")

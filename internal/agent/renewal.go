@@ -51,6 +51,7 @@ type pace struct {
 	until time.Time // when the lease ends that it began
 	told  bool      // whoever asks is told when there is news
 	next  time.Time // with told: not before
+	old   bool      // the newest renewal was with old news
 }
 
 // due says whether to renew at now, when the newest advertisement entitles until tenure, and if not, when
@@ -93,9 +94,16 @@ func (p *pace) poll() time.Duration {
 }
 
 // renewed notes a renewal. Regular news may come a little sooner than the times before, as long as there are not more of them.
+// After two in a row with old news the next is taken at once: else each of them would come too soon after one that was pressing.
 func (p *pace) renewed(now, until time.Time) {
 	const early = renewEvery / 20
 	p.last, p.until = now, until
+	before := p.old
+	p.old = now.Sub(until.Add(-p.lease)) > renewEvery/2
+	if before && p.old {
+		p.next = now
+		return
+	}
 	p.next = p.next.Add(renewEvery)
 	if least := now.Add(renewEvery - early); p.next.Before(least) {
 		p.next = least
