@@ -151,7 +151,7 @@ func (n *Node) raftConfig(id raft.ServerID) *raft.Config {
 	c.LocalID = id
 	c.HeartbeatTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat
 	c.ElectionTimeout = n.cfg.Heartbeat + time.Microsecond // room for poke: the heartbeat timeout may not be longer
-	c.CommitTimeout = 10 * n.cfg.Heartbeat                 // a call to each member every time, and nobody waits to learn what is committed
+	c.CommitTimeout = n.cfg.Heartbeat                      // so soon does a member that was away catch up; an idle leader calls each member as often
 	c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 128, 128, 2*time.Minute
 	c.Logger = library{log: n.log}
 	return c
