@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -35,13 +36,31 @@ func (p *Process) Trace(length time.Duration) error {
 		if err := unix.PtraceInterrupt(tid); err != nil {
 			return fmt.Errorf("lab: trace %s: %w", p.Name, err)
 		}
-		var status unix.WaitStatus
-		if _, err := unix.Wait4(tid, &status, unix.WALL, nil); err != nil {
+		if err := p.stands(tid); err != nil {
 			return fmt.Errorf("lab: trace %s: %w", p.Name, err)
 		}
 	}
 	time.Sleep(length)
 	return nil
+}
+
+// stands waits until a traced thread stands still. Whoever else in this program waits for the process may be told of it instead, once,
+// so that to wait for the news alone could last forever.
+func (p *Process) stands(tid int) error {
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		var status unix.WaitStatus
+		if got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG, nil); err != nil || got == tid {
+			return err
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID(), tid))
+		if err != nil {
+			return err
+		}
+		if _, state, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(state, "t") {
+			return nil
+		}
+	}
+	return fmt.Errorf("thread %d did not stop within a second", tid)
 }
 
 func threads(pid int) ([]int, error) {
