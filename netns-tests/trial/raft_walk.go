@@ -170,16 +170,7 @@ func (w *walk) disturbed(do func() error) error {
 }
 
 func (w *walk) kill(n *lab.Node) error {
-	p := w.g.Daemon(n)
-	if !p.Alive() {
-		return nil // it has left in order
-	}
-	w.m.Mark("kill -9 of the daemon on %s", n.Label)
-	w.killed++
-	if err := p.Kill9(); err != nil {
-		return err
-	}
-	if _, err := p.Wait(2 * time.Second); err != nil {
+	if done, err := w.end(n); done || err != nil {
 		return err
 	}
 	time.Sleep(RestartAfter)
@@ -189,6 +180,23 @@ func (w *walk) kill(n *lab.Node) error {
 		return nil
 	}
 	return w.g.Start(n) // one that is still to be removed, too: of two members both make the majority
+}
+
+// end kills a node, unless it has left in order.
+func (w *walk) end(n *lab.Node) (done bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.g.Daemon(n)
+	if !p.Alive() {
+		return true, nil
+	}
+	w.m.Mark("kill -9 of the daemon on %s", n.Label)
+	w.killed++
+	if err := p.Kill9(); err != nil {
+		return false, err
+	}
+	_, err = p.Wait(2 * time.Second)
+	return false, err
 }
 
 // longest is the step with the longest outage, and how often the address moved in the one where it moved most.
