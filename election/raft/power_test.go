@@ -33,6 +33,15 @@ func losePower(t *testing.T, seed int) {
 	}
 	l.await(5 * time.Second)
 	cuts := 0
+	reboot := func() {
+		for victim, p := range machines {
+			if p.isOff() {
+				cuts++
+				victim.crash()
+				victim.boot()
+			}
+		}
+	}
 	for range 40 {
 		h := l.hosts[addr(r.IntN(3))]
 		machines[h].arm(r.IntN(24))
@@ -41,17 +50,15 @@ func losePower(t *testing.T, seed int) {
 		}
 		for range 30 {
 			l.watch(50 * time.Millisecond)
-			for victim, p := range machines {
-				if p.isOff() {
-					cuts++
-					victim.crash()
-					victim.boot()
-				}
-			}
+			reboot()
 		}
 		l.heal()
 		l.watch(time.Duration(r.IntN(700)) * time.Millisecond)
 	}
+	for _, p := range machines {
+		p.arm(-1) // from now on the power lasts
+	}
+	reboot()
 	l.watch(5 * time.Second)
 	assert.Len(t, l.answering(), 1)
 	t.Log(cuts, "losses of power,", len(l.votes), "votes")
