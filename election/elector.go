@@ -31,6 +31,13 @@ type Elector interface {
 	Status() Status
 }
 
+// Extender is an Elector that tells when its tenure has become longer. Where the kernel keeps the lease by transaction it is
+// renewed then, and nobody has to ask in between.
+type Extender interface {
+	// Extended receives when the tenure may have become longer. It is the same channel every time.
+	Extended() <-chan struct{}
+}
+
 // State is this node's part in the election (RFC 9568, section 6.3; Raft's states are mapped to these).
 type State uint8
 

@@ -40,7 +40,10 @@ type Elector struct {
 	worse   string // why this node comes last for a while; empty when it does not
 }
 
-var _ election.Elector = (*Elector)(nil)
+var (
+	_ election.Elector  = (*Elector)(nil)
+	_ election.Extender = (*Elector)(nil)
+)
 
 // NewElector makes an elector of the node.
 func (n *Node) NewElector(cfg ElectorConfig) *Elector {
@@ -102,8 +105,7 @@ func (e *Elector) Tenure() time.Time {
 	return e.node.tenure()
 }
 
-// Extended tells when the tenure has become longer: a lease that the kernel keeps is to be renewed then, and not at any other
-// time. It may also tell so when nothing has changed.
+// Extended implements election.Extender.
 func (e *Elector) Extended() <-chan struct{} { return e.longer }
 
 // Run implements election.Elector.

@@ -26,8 +26,7 @@ func (n *Node) hurry(ctx context.Context) {
 		}
 		r := n.raft.Load()
 		if r != nil && r.State() == raft.Leader {
-			now := time.Now()
-			timer.Reset(whole(now, n.cfg.Heartbeat).Add(n.cfg.Heartbeat).Sub(now)) // it follows nobody
+			timer.Reset(untilWhole(time.Now(), n.cfg.Heartbeat)) // it follows nobody
 			continue
 		}
 		timer.Reset(n.cfg.Heartbeat / 5)

@@ -151,8 +151,7 @@ func (n *Node) Run(ctx context.Context) {
 			n.greet(ctx)
 		}
 		n.step(ctx)
-		now := time.Now()
-		tick.Reset(whole(now, n.pace()).Add(n.pace()).Sub(now))
+		tick.Reset(untilWhole(time.Now(), n.pace()))
 		select {
 		case <-ctx.Done():
 		case <-tick.C:

@@ -263,6 +263,11 @@ func whole(now time.Time, every time.Duration) time.Time {
 	return now.Add(-time.Duration(now.UnixNano() % int64(every)))
 }
 
+// untilWhole is how long it is from now to the next one.
+func untilWhole(now time.Time, every time.Duration) time.Duration {
+	return whole(now, every).Add(every).Sub(now)
+}
+
 func (t *transport) isMuted(term uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

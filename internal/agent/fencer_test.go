@@ -155,6 +155,36 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 	}
 }
 
+// A guard is held again every second or so, which renews the lease in passing: that must not bring the others out of step.
+func TestFencerRenewsWithTheNewsAlsoAfterAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kernel, elector := &fakeFence{}, &advertiser{}
+		const every, lease = 200 * time.Millisecond, 440 * time.Millisecond
+		news := make(chan struct{}, 1)
+		elector.advertise(lease)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, news, lease, false)
+		f.hold()
+		expected := map[time.Time]bool{time.Now(): true}
+		for i := range 100 {
+			time.Sleep(every / 2)
+			if i%7 == 6 {
+				expected[time.Now()] = true
+				f.hold()
+			}
+			time.Sleep(every / 2)
+			elector.advertise(lease)
+			expected[time.Now()] = true
+			news <- struct{}{}
+			synctest.Wait()
+		}
+		for _, at := range kernel.renews {
+			require.True(t, expected[at], "neither with news nor with a hold")
+		}
+		assert.Len(t, kernel.renews, 100+1+100/7)
+		f.close()
+	})
+}
+
 // Where the elector tells that there is something to renew nobody looks in between.
 func TestFencerRenewsWhenItIsTold(t *testing.T) {
 	for _, every := range []time.Duration{40, 120, 180, 199, 200, 201, 240, 300, 400} {

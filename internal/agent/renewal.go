@@ -93,11 +93,14 @@ func (p *pace) poll() time.Duration {
 	return max(p.lease/pollPerLease, (p.lease-renewEvery-renewReserve)/(2*freshPolls))
 }
 
+// given notes a renewal that came with something else: those that follow the news keep their times.
+func (p *pace) given(now, until time.Time) { p.last, p.until = now, until }
+
 // renewed notes a renewal. Regular news may come a little sooner than the times before, as long as there are not more of them.
 // After two in a row with old news the next is taken at once: else each of them would come too soon after one that was pressing.
 func (p *pace) renewed(now, until time.Time) {
 	const early = renewEvery / 20
-	p.last, p.until = now, until
+	p.given(now, until)
 	before := p.old
 	p.old = now.Sub(until.Add(-p.lease)) > renewEvery/2
 	if before && p.old {
@@ -120,7 +123,7 @@ func (f *fencer) begin(fence Fence) error {
 		}
 		return errTooFast
 	case byTransaction:
-		if err := f.extend(); err != nil {
+		if err := f.extend(f.pace.given); err != nil {
 			return errors.Join(errNoLease, err)
 		}
 	}
@@ -140,12 +143,12 @@ func (f *fencer) arm(t *time.Timer) {
 // renew renews when it is time to.
 func (f *fencer) renew() {
 	if due, _ := f.pace.due(time.Now(), f.tenure()); due && f.isHeld() {
-		f.note(f.extend())
+		f.note(f.extend(f.pace.renewed))
 	}
 }
 
-func (f *fencer) extend() error {
+func (f *fencer) extend(note func(now, until time.Time)) error {
 	now, until := time.Now(), f.tenure()
-	f.pace.renewed(now, until)
+	note(now, until)
 	return f.fence.Renew(until)
 }

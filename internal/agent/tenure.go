@@ -21,7 +21,7 @@ func (l *loop) tenured() bool {
 
 // news is where an elector tells that the tenure has been extended; nil when it does not.
 func news(e election.Elector) <-chan struct{} {
-	if e, ok := e.(interface{ Extended() <-chan struct{} }); ok {
+	if e, ok := e.(election.Extender); ok {
 		return e.Extended()
 	}
 	return nil

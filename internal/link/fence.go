@@ -51,7 +51,7 @@ type Fence struct {
 	groups map[uint32]Group // by ID
 	held   map[uint32]Part  // IDs with a guard, and what is shut of them
 	sound  uint32           // generation of nftables at which all was as it should be
-	own    uint32           // how many transactions of ours there have been since
+	own    uint32           // how many renewals of ours there have been since: each is one generation
 	// orphans is when the time of the set of that name began.
 	orphans time.Time
 }
@@ -217,17 +217,20 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	if !ok {
 		return f.wrap("renew", fmt.Errorf("group %d is not set", id))
 	}
-	lease := func(left time.Duration) error {
-		return f.commit(func(c *nftables.Conn) error { return f.putTime(c, leaseOf(id), left) })
+	put := func(left time.Duration) func(*nftables.Conn) error {
+		return func(c *nftables.Conn) error { return f.putTime(c, leaseOf(id), left) }
 	}
 	left := min(time.Until(until), g.Lease)
 	if left < time.Millisecond {
-		return f.wrap("renew", errors.Join(ErrLate, lease(0)))
+		return f.wrap("renew", errors.Join(ErrLate, f.commit(put(0))))
 	}
-	err := lease(left)
+	err := f.transact(put(left))
+	if err == nil {
+		f.own++
+	}
 	// The kernel began to count somewhere in between: the end it has in mind is no later than now + left.
 	if over := time.Now().Add(left).Sub(until); err == nil && over > max(g.Lease/8, lateness) {
-		err = errors.Join(ErrLate, lease(0))
+		err = errors.Join(ErrLate, f.commit(put(0)))
 	}
 	return f.wrap("renew", err)
 }
@@ -258,8 +261,20 @@ func (f *Fence) wrap(step string, err error) error {
 	return fmt.Errorf("link: %s the fence on %s: %w", step, f.cfg.Name, err)
 }
 
-// commit carries out a transaction: all of it, or nothing.
+// commit carries out a transaction, and notes that all is well if it was and nobody else has changed anything since. One that
+// changes nothing is no generation, so that they cannot be counted.
 func (f *Fence) commit(build func(*nftables.Conn) error) error {
+	if err := f.transact(build); err != nil {
+		return err
+	}
+	if now, err := f.socket.generation(); err == nil && now == f.sound+f.own+1 {
+		f.sound, f.own = now, 0
+	}
+	return nil
+}
+
+// transact carries out a transaction: all of it, or nothing.
+func (f *Fence) transact(build func(*nftables.Conn) error) error {
 	c, err := f.socket.tables()
 	if err != nil {
 		return err
@@ -273,6 +288,5 @@ func (f *Fence) commit(build func(*nftables.Conn) error) error {
 		f.socket.close() // with the answers that are still to come
 		return err
 	}
-	f.own++
 	return nil
 }

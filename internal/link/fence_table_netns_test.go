@@ -64,16 +64,19 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	require.ErrorIs(t, f.Rebuild(), ErrGone)
 }
 
-// A look costs one short question as long as nobody else has changed anything: a fence counts what it does itself.
-func TestFenceCountsItsOwnTransactions(t *testing.T) {
+// A look costs one short question as long as nobody else has changed anything: a fence counts its own renewals.
+func TestFenceCountsItsOwnRenewals(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
 	require.NoError(t, f.Check())
 	change := func() {
-		require.NoError(t, f.Renew(6, time.Now().Add(time.Minute)))
 		require.NoError(t, f.Hold(4))
+		for range 3 {
+			require.NoError(t, f.Renew(6, time.Now().Add(time.Minute)))
+		}
 	}
 	change()
+	require.Equal(t, uint32(3), f.own)
 	now, err := f.socket.generation()
 	require.NoError(t, err)
 	assert.Equal(t, now, f.sound+f.own, "each is one")

@@ -11,7 +11,7 @@ import (
 func nameOf(index int) (string, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return "", fmt.Errorf("link: name of interface %d: %w", index, err)
+		return "", fmt.Errorf("name of interface %d: %w", index, err)
 	}
 	defer unix.Close(fd)
 	ifr, err := unix.NewIfreq("")
@@ -20,7 +20,7 @@ func nameOf(index int) (string, error) {
 	}
 	ifr.SetUint32(uint32(index))
 	if err := unix.IoctlIfreq(fd, unix.SIOCGIFNAME, ifr); err != nil {
-		return "", fmt.Errorf("link: name of interface %d: %w", index, err)
+		return "", fmt.Errorf("name of interface %d: %w", index, err)
 	}
 	return ifr.Name(), nil
 }

@@ -13,13 +13,12 @@ import (
 // the group whole again.
 type Fault func(g *Group) (*Result, error)
 
-// span is how long a takeover may take and still be watched: well beyond an Active_Down_Interval.
+// span is how long a takeover may take and still be watched.
 func (g *Group) span() time.Duration {
 	if r, ok := g.Product.(Raft); ok {
 		return max(4*r.heartbeat(), time.Second)
 	}
-	interval := g.Settings[0].Interval
-	return max(5*interval, min(8*interval, 2*time.Second), 800*time.Millisecond)
+	return max(8*g.Settings[0].Interval, 800*time.Millisecond)
 }
 
 // run measures around a fault. It falls anywhere between two advertisements, as

@@ -135,8 +135,7 @@ func (g *Group) Settle() (*lab.Node, error) { return g.settle(true) }
 func (g *Group) SettleAny() (*lab.Node, error) { return g.settle(false) }
 
 func (g *Group) settle(best bool) (*lab.Node, error) {
-	interval := g.Settings[0].Interval
-	steady := max(5*interval, min(10*interval, 2*time.Second), 500*time.Millisecond)
+	steady := max(10*g.Settings[0].Interval, 500*time.Millisecond)
 	limit := SettleLimit + 10*g.Settings[0].Interval
 	var holder *lab.Node
 	var since time.Time
