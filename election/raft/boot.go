@@ -132,7 +132,7 @@ func (n *Node) begin(id raft.ServerID) error {
 		return err
 	}
 	t := newTransport(n.plumbing.wire, id, n.cfg.Self, n.cfg.Heartbeat)
-	t.voice, t.listed, t.reluctance, t.acked = n.voice, n.listedBy, n.reluctance, n.acked
+	t.voice, t.listed, t.reluctance, t.acked, t.again = n.voice, n.listedBy, n.reluctance, n.acked, n.beatAgain
 	n.id, n.transport = id, t
 	st := n.plumbing.store
 	r, err := raft.NewRaft(n.raftConfig(id), &n.roster, st.logs, st.stable, st.snapshots, t)

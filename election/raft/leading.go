@@ -44,6 +44,22 @@ func (n *Node) acked() {
 	}
 }
 
+// beatAgain has the library begin the next heartbeats as soon as these are answered, and not a random time later: they wait in
+// the transport until they are due, and the leader wakes up once for all of them. To ask whether it still leads does that; what
+// the answer is, it acts on itself. There is one question at a time: a library that waits for its disk takes none, and many of
+// them would hold up the heartbeats.
+func (n *Node) beatAgain() {
+	r := n.raft.Load()
+	if r == nil || n.leaving.Load() || !n.asked.CompareAndSwap(false, true) {
+		return
+	}
+	answer := r.VerifyLeader()
+	go func() {
+		_ = answer.Error() // who leads no more has no heartbeats either
+		n.asked.Store(false)
+	}()
+}
+
 // reluctance is how much longer this node waits than it would have to before it stands for election: one that is ill, or a
 // witness, leaves it to others, as long as there are any.
 func (n *Node) reluctance() time.Duration {

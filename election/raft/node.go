@@ -39,10 +39,12 @@ type Node struct {
 	transport *transport // set before raft
 	raft      atomic.Pointer[raft.Raft]
 
-	look  chan struct{} // capacity 1: something has changed
-	freed chan struct{} // capacity 1: an elector has let go
-	news  atomic.Bool   // the others are to be greeted now
-	tasks sync.WaitGroup
+	look    chan struct{} // capacity 1: something has changed
+	freed   chan struct{} // capacity 1: an elector has let go
+	news    atomic.Bool   // the others are to be greeted now
+	asked   atomic.Bool   // the library was asked whether this node leads, and has not said
+	leaving atomic.Bool   // for good: a library that has shut down would not answer
+	tasks   sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows
 	peers    []netip.Addr
@@ -105,7 +107,7 @@ func newNode(cfg Config) *Node {
 // connect lays the pipes: the listener with its two doors, the library's transport, and the asker.
 func (n *Node) connect(inner net.Listener, st *store) {
 	d := dialer{id: n.cfg.Identity, self: n.cfg.Self, port: n.cfg.Port}
-	talk := newStream(d, protocolRaft(n.cfg.Heartbeat))
+	talk := newStream(d, n.cfg.Heartbeat)
 	answers := &answerer{answer: n.answer, refuse: n.rejections.Add}
 	l := newListener(inner, n.cfg.Identity, n.rejections.Add, map[string]func(net.Conn){
 		talk.protocol: talk.take, protocolMember: answers.take,
@@ -228,6 +230,7 @@ func (n *Node) setTrouble(why string) {
 
 // stop passes leadership on and gives everything back.
 func (n *Node) stop() {
+	n.leaving.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*n.cfg.Heartbeat)
 	defer cancel()
 	if r := n.raft.Load(); r != nil {

@@ -14,14 +14,16 @@ import (
 type stream struct {
 	dialer   dialer
 	protocol string
+	step     time.Duration // deadlines are whole multiples of it after began
+	began    time.Time
 	incoming chan net.Conn
 	closed   chan struct{}
 }
 
 var _ raft.StreamLayer = (*stream)(nil)
 
-func newStream(d dialer, protocol string) *stream {
-	return &stream{dialer: d, protocol: protocol, incoming: make(chan net.Conn, maxConns), closed: make(chan struct{})}
+func newStream(d dialer, heartbeat time.Duration) *stream {
+	return &stream{dialer: d, protocol: protocolRaft(heartbeat), step: beat(heartbeat) / 2, began: whole(time.Now(), heartbeat), incoming: make(chan net.Conn, maxConns), closed: make(chan struct{})}
 }
 
 // take is the listener's door to it.
@@ -62,5 +64,27 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	return s.dialer.dial(ctx, to, s.protocol)
+	c, err := s.dialer.dial(ctx, to, s.protocol)
+	if err != nil {
+		return nil, err
+	}
+	return stepped{Conn: c, stream: s}, nil
+}
+
+// stepped is a connection whose deadlines end at moments at which heartbeats are due anyway: that of a call that was answered
+// wakes the process up nevertheless, and the library sets one for each.
+type stepped struct {
+	net.Conn
+	stream *stream
+}
+
+// SetDeadline sets it up to a step later.
+func (c stepped) SetDeadline(at time.Time) error {
+	return c.Conn.SetDeadline(c.stream.next(at))
+}
+
+// next is the first step that is not before a time.
+func (s *stream) next(at time.Time) time.Time {
+	steps := (at.Sub(s.began) + s.step - 1) / s.step
+	return s.began.Add(steps * s.step)
 }

@@ -43,6 +43,7 @@ type transport struct {
 	listed     func(raft.ServerID) bool // whether it does for that candidate
 	reluctance func() time.Duration     // how much longer than others it waits before it stands
 	acked      func()                   // a call has succeeded
+	again      func()                   // heartbeats have left together, and the next ones are to wait here
 
 	mu      sync.Mutex // guards what follows
 	promise promise
@@ -52,6 +53,14 @@ type transport struct {
 	beats   map[raft.ServerID]int64     // the number of the newest heartbeat to each
 	began   time.Time                   // never changes: heartbeat 0
 	rough   map[raft.ServerID]time.Time // until when those to each are not spaced
+	known   map[raft.ServerID]position  // what each has acknowledged last
+}
+
+// position is what a call without entries says of the log.
+type position struct{ term, index, indexTerm, commit uint64 }
+
+func positionOf(args *raft.AppendEntriesRequest) position {
+	return position{args.Term, args.PrevLogEntry, args.PrevLogTerm, args.LeaderCommitIndex}
 }
 
 // beat is the time between two heartbeats. One of which the network loses a packet still arrives within the lease of the one
@@ -73,7 +82,7 @@ var (
 func newTransport(w wire, self raft.ServerID, address netip.Addr, heartbeat time.Duration) *transport {
 	return &transport{
 		wire: w, self: self, address: raft.ServerAddress(address.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
-		heartbeat: heartbeat, promise: promise{hold: heartbeat}, beats: map[raft.ServerID]int64{}, rough: map[raft.ServerID]time.Time{}, began: whole(time.Now(), heartbeat),
+		heartbeat: heartbeat, promise: promise{hold: heartbeat}, beats: map[raft.ServerID]int64{}, rough: map[raft.ServerID]time.Time{}, known: map[raft.ServerID]position{}, began: whole(time.Now(), heartbeat),
 	}
 }
 
@@ -194,8 +203,12 @@ func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (ra
 
 // AppendEntries implements raft.Transport.
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	if isHeartbeat(args) {
-		t.await(id)
+	heartbeat := isHeartbeat(args)
+	switch {
+	case heartbeat && t.await(id):
+		t.again()
+	case !heartbeat && t.isKnown(id, args):
+		t.accompany(id)
 	}
 	if t.isMuted(args.Term) {
 		return errMuted
@@ -213,6 +226,9 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args 
 	}
 	t.mu.Lock()
 	t.acks.add(args.Term, id, start)
+	if !heartbeat && len(args.Entries) == 0 {
+		t.known[id] = positionOf(args)
+	}
 	t.mu.Unlock()
 	t.acked()
 	return nil
@@ -223,27 +239,56 @@ func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 	return len(args.Entries) == 0 && args.PrevLogEntry == 0 && args.LeaderCommitIndex == 0
 }
 
+// isKnown tells a call that says what the member knows already. The library makes one now and then.
+func (t *transport) isKnown(id raft.ServerID, args *raft.AppendEntriesRequest) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(args.Entries) == 0 && t.known[id] == positionOf(args)
+}
+
 // await spaces heartbeats. The library makes one every tenth to every fifth of the heartbeat timeout; a lease, which lasts
 // nine tenths, needs fewer. And those to all members leave at the same moments: what an idle leader costs is mostly waking up.
-func (t *transport) await(id raft.ServerID) {
-	every := beat(t.heartbeat)
+// It is false when those to this member are not spaced.
+func (t *transport) await(id raft.ServerID) bool {
 	t.mu.Lock()
 	now := time.Now()
 	if now.Before(t.rough[id]) {
 		t.mu.Unlock()
-		return
+		return false
 	}
-	number := int64(now.Sub(t.began) / every)
+	number := t.beat(now)
 	if last, ok := t.beats[id]; ok {
 		number = max(number, last+1)
 	}
 	t.beats[id] = number
 	t.mu.Unlock()
-	if wait := t.began.Add(time.Duration(number) * every).Sub(now); wait > 0 {
-		select {
-		case <-time.After(wait):
-		case <-t.done:
-		}
+	t.rest(now, number)
+	return true
+}
+
+// accompany has a call leave with the next heartbeat.
+func (t *transport) accompany(id raft.ServerID) {
+	t.mu.Lock()
+	now := time.Now()
+	rough := now.Before(t.rough[id])
+	t.mu.Unlock()
+	if !rough {
+		t.rest(now, t.beat(now)+1)
+	}
+}
+
+// beat is the number of the newest heartbeat.
+func (t *transport) beat(now time.Time) int64 { return int64(now.Sub(t.began) / beat(t.heartbeat)) }
+
+// rest waits until a heartbeat is due.
+func (t *transport) rest(now time.Time, number int64) {
+	wait := t.began.Add(time.Duration(number) * beat(t.heartbeat)).Sub(now)
+	if wait <= 0 {
+		return
+	}
+	select {
+	case <-time.After(wait):
+	case <-t.done:
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	// renewEvery is the shortest time between two renewals by transaction: each change of a table makes
 	// everybody who is listing one begin anew.
 	renewEvery = 200 * time.Millisecond
+	// renewEarly is how much sooner than that a regular one may come.
+	renewEarly = renewEvery / 20
 	// renewReserve is what of a lease must be left for a renewal to be made in time.
 	renewReserve = 60 * time.Millisecond
 	// pollPerLease is how often in a lease the fencer looks at most whether an advertisement has left: about
@@ -73,15 +75,17 @@ func (p *pace) due(now, tenure time.Time) (bool, time.Duration) {
 	return false, poll
 }
 
-// dueWhenTold renews at the news, and between them only when the lease is about to end.
+// dueWhenTold renews at the news, and between them only when the lease is about to end. Without any, or where those of several
+// members come together, it has nothing to wait for but the next.
 func (p *pace) dueWhenTold(now, tenure time.Time) (bool, time.Duration) {
-	if now.Before(tenure) && tenure.After(p.until) && (!now.Before(p.next) || p.until.Sub(now) <= renewReserve) {
+	switch wait := p.until.Add(-renewReserve).Sub(now); {
+	case !now.Before(tenure) || tenure.Sub(p.until) < renewEarly:
+		return false, time.Hour
+	case now.Before(p.next) && wait > 0:
+		return false, wait
+	default:
 		return true, 0
 	}
-	if wait := p.until.Add(-renewReserve).Sub(now); wait > 0 {
-		return false, wait
-	}
-	return false, p.poll()
 }
 
 // freshPolls is for how many looks what has just left is news.
@@ -99,7 +103,6 @@ func (p *pace) given(now, until time.Time) { p.last, p.until = now, until }
 // renewed notes a renewal. Regular news may come a little sooner than the times before, as long as there are not more of them.
 // After two in a row with old news the next is taken at once: else each of them would come too soon after one that was pressing.
 func (p *pace) renewed(now, until time.Time) {
-	const early = renewEvery / 20
 	p.given(now, until)
 	before := p.old
 	p.old = now.Sub(until.Add(-p.lease)) > renewEvery/2
@@ -108,7 +111,7 @@ func (p *pace) renewed(now, until time.Time) {
 		return
 	}
 	p.next = p.next.Add(renewEvery)
-	if least := now.Add(renewEvery - early); p.next.Before(least) {
+	if least := now.Add(renewEvery - renewEarly); p.next.Before(least) {
 		p.next = least
 	}
 }
