@@ -80,6 +80,9 @@ type stepped struct {
 
 // SetDeadline sets it up to a step later.
 func (c stepped) SetDeadline(at time.Time) error {
+	if at.IsZero() { // none
+		return c.Conn.SetDeadline(at)
+	}
 	return c.Conn.SetDeadline(c.stream.next(at))
 }
 

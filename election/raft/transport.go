@@ -256,7 +256,7 @@ func (t *transport) await(id raft.ServerID) bool {
 		t.mu.Unlock()
 		return false
 	}
-	number := t.beat(now)
+	number := t.number(now)
 	if last, ok := t.beats[id]; ok {
 		number = max(number, last+1)
 	}
@@ -273,12 +273,12 @@ func (t *transport) accompany(id raft.ServerID) {
 	rough := now.Before(t.rough[id])
 	t.mu.Unlock()
 	if !rough {
-		t.rest(now, t.beat(now)+1)
+		t.rest(now, t.number(now)+1)
 	}
 }
 
-// beat is the number of the newest heartbeat.
-func (t *transport) beat(now time.Time) int64 { return int64(now.Sub(t.began) / beat(t.heartbeat)) }
+// number is that of the newest heartbeat.
+func (t *transport) number(now time.Time) int64 { return int64(now.Sub(t.began) / beat(t.heartbeat)) }
 
 // rest waits until a heartbeat is due.
 func (t *transport) rest(now time.Time, number int64) {
