@@ -117,6 +117,9 @@ func (x *exchange) deadline() time.Time {
 }
 
 func (x *exchange) receive() {
+	if x == nil {
+		return
+	}
 	x.inbox = x.cfg.Wire.Take(x.inbox[:0])
 	for _, r := range x.inbox {
 		x.step(time.Now(), r)

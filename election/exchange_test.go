@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -45,7 +46,7 @@ func (w *kinWire) Send(m membership.Message) error {
 	}
 	for _, o := range w.lan.kin {
 		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type {
-			time.AfterFunc(time.Millisecond/2, func() { o.put(membership.Received{Source: w.self, Message: m}) })
+			time.AfterFunc(time.Millisecond/2+w.lan.later, func() { o.put(membership.Received{Source: w.self, Message: m}) })
 		}
 	}
 	return nil
@@ -132,7 +133,7 @@ func TestExchangeIllHolderPassesOn(t *testing.T) {
 		h.SetFitness(sick)
 		next := holder(t, 50*time.Millisecond, append(others, h)...)
 		require.NotEqual(t, h.self, next.self)
-		assert.Equal(t, []string{"send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"shut", "begin", "GRANT", "release"}, l.what(h.self))
 		assert.Equal(t, []string{"REQUEST", "send 1", "bind"}, l.what(next.self)[:3])
 		assert.Less(t, next.last().At.Sub(at), 5*time.Millisecond)
 		assert.Equal(t, string(vrrp.ReasonGranted), next.Status().Reason)
@@ -188,6 +189,56 @@ func TestExchangeThatFailsIsLeftToVRRP(t *testing.T) {
 	}
 }
 
+// The lease of a holder begins with each of its advertisements. Whoever has the higher priority has to wait from there, and not
+// from the last one that it would have followed without knowing that the address is about to be passed on.
+func TestExchangeIllHolderThatDiesIsWaitedFor(t *testing.T) {
+	for ill := time.Duration(0); ill < interval; ill += 5*time.Millisecond + time.Millisecond/2 {
+		for _, dies := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 105 * time.Millisecond} {
+			synctest.Test(t, func(t *testing.T) {
+				l, h, others := talking(t)
+				l.deafen(membership.Request) // an exchange that lasts
+				l.delay(time.Millisecond)
+				l.await(h.self)
+				time.Sleep(ill)
+				h.SetFitness(sick)
+				time.Sleep(dies)
+				l.isolate(h.self, true)
+				lease := l.sent(h.self).Add(Lease(vrrp.Config{Interval: interval}))
+				next := holder(t, 4*interval+dies, others...)
+				assert.True(t, next.last().At.After(lease), "ill after %v, dead after %v: taken %v before the lease was over", ill, dies, lease.Sub(next.last().At))
+				stopAll(t, append(others, h)...)
+			})
+		}
+	}
+}
+
+// delay makes messages later than advertisements that leave with them.
+func (l *lan) delay(by time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.later = by
+}
+
+// sent is when the node sent its last advertisement.
+func (l *lan) sent(node netip.Addr) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var at time.Time
+	for _, e := range l.log {
+		if e.node == node && strings.HasPrefix(e.what, "send ") {
+			at = e.at
+		}
+	}
+	return at
+}
+
+// await returns when the node has just sent its next advertisement.
+func (l *lan) await(node netip.Addr) {
+	for before := l.sent(node); l.sent(node).Equal(before); {
+		time.Sleep(time.Millisecond / 10)
+	}
+}
+
 func TestExchangeHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()
@@ -229,7 +280,7 @@ func TestExchangeGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
 		l.mark()
 		h.SetFitness(sick)
 		assert.Equal(t, h, holder(t, 500*time.Millisecond, a, b))
-		assert.Equal(t, []string{"shut", "begin", "GRANT"}, l.what(h.self)[1:4])
+		assert.Equal(t, []string{"shut", "begin", "GRANT"}, l.what(h.self)[:3])
 		stopAll(t, a, b)
 	})
 }
@@ -244,7 +295,7 @@ func TestExchangeHostThatIsBusyIsAskedAgain(t *testing.T) {
 		h.SetFitness(sick)
 		next := holder(t, 100*time.Millisecond, append(others, h)...)
 		assert.NotEqual(t, h.self, next.self)
-		assert.Equal(t, []string{"send 1", "busy", "busy", "shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"busy", "busy", "send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
 		assert.Equal(t, uint64(1), h.Status().Counters.PassedOn)
 		assert.Equal(t, uint64(1), h.Status().Counters.Takeovers)
 		stopAll(t, append(others, h)...)
@@ -257,7 +308,7 @@ func TestExchangeStopPassesOn(t *testing.T) {
 		at := time.Now()
 		require.NoError(t, h.stop())
 		assert.Less(t, time.Since(at), 10*time.Millisecond)
-		assert.Equal(t, []string{"send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"shut", "begin", "GRANT", "release"}, l.what(h.self))
 		holder(t, 0, others...)
 		time.Sleep(time.Second)
 		others[0].SetFitness(sick)

@@ -35,6 +35,7 @@ type lan struct {
 	wires []*lanWire
 	talk  bool // the nodes that start speak the members' protocol
 	kin   []*kinWire
+	later time.Duration // by which the messages of the members' protocol take longer
 	cut   map[netip.Addr]bool
 	log   []entry
 }

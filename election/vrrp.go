@@ -207,7 +207,10 @@ func (e *VRRP) expire() {
 	e.x.expire(now)
 }
 
+// receive takes in what members say first: an Active tells them that it wants to pass the address on before it advertises a
+// lower priority.
 func (e *VRRP) receive() {
+	e.x.receive()
 	e.inbox = e.wire.Take(e.inbox[:0])
 	for _, a := range e.inbox {
 		e.hear(a)

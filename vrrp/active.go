@@ -7,6 +7,10 @@ const (
 	// next rival as well. Without it two routers that both believe they win would answer each other at line rate.
 	answerGap = time.Millisecond
 
+	// lowerAfter is how long an Active keeps a lower priority to itself at least: what it says to the members of its group by other
+	// means, that it wants to pass the addresses on, is to be there first. They then follow the advertisement ([Received], Deferred).
+	lowerAfter = 2 * time.Millisecond
+
 	// pacedAdverts is how many advertisements keep the group's shorter interval after a change to a longer one.
 	pacedAdverts = 5
 )
@@ -46,6 +50,21 @@ func (m *Machine) advertise(now time.Time) {
 	}
 	m.active.sent, m.active.interval, m.active.deadline = now, interval, m.onTick(now, interval)
 	m.send(m.priority)
+}
+
+// priorityChanged says a higher priority at once: somebody may be about to preempt the old one. A lower one can wait for the
+// Adver_Timer. Whoever has a higher priority discards it, and waits from the advertisement before: one that comes early would
+// only make an Active look alive for longer than it is waited for.
+func (m *Machine) priorityChanged(now time.Time, old uint8) {
+	switch {
+	case m.state != Active || m.priority == old:
+	case m.priority > old:
+		m.advertise(now)
+	default:
+		if least := now.Add(lowerAfter); m.active.deadline.Before(least) {
+			m.active.deadline = least
+		}
+	}
 }
 
 // onTick is the last tick that is not more than the interval from now; without ticks, or for an interval too short for

@@ -151,13 +151,9 @@ func (m *Machine) setPriority(now time.Time, priority uint8) {
 		priority--
 	}
 	priority = max(priority, 1)
-	if priority == m.priority {
-		return
-	}
+	old := m.priority
 	m.priority = priority
-	if m.state == Active {
-		m.advertise(now)
-	}
+	m.priorityChanged(now, old)
 }
 
 // change records and emits a change of state.

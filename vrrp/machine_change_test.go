@@ -27,8 +27,32 @@ func TestMachineSetPriority(t *testing.T) {
 			state: Backup, deadline: 2250 * ms,
 		},
 		{
-			name:  "Active: advertises at once",
-			steps: asActive(step{down + 300*ms, SetPriority{1}, "send 1"}), state: Active, deadline: down + 1300*ms,
+			name: "Active: a lower one with the next advertisement",
+			steps: asActive(
+				step{down + 300*ms, SetPriority{1}, ""},
+				step{down + time.Second, Expired{}, "send 1"},
+			),
+			state: Active, deadline: down + 2*time.Second,
+		},
+		{
+			name: "Active: a lower one not within two milliseconds, in which the members are told",
+			steps: asActive(
+				step{down + 999*ms, SetPriority{1}, ""},
+				step{down + time.Second, Expired{}, ""},
+			),
+			state: Active, deadline: down + 1001*ms,
+		},
+		{
+			name:  "Active: a higher one at once",
+			steps: asActive(step{down + 300*ms, SetPriority{200}, "send 200"}), state: Active, deadline: down + 1300*ms,
+		},
+		{
+			name: "Active: as high again as before, at once",
+			steps: asActive(
+				step{down + 300*ms, SetPriority{1}, ""},
+				step{down + 400*ms, SetPriority{100}, "send 100"},
+			),
+			state: Active, deadline: down + 1400*ms,
 		},
 		{
 			name:  "Active: the same again does nothing",
@@ -37,14 +61,15 @@ func TestMachineSetPriority(t *testing.T) {
 		{
 			name: "Active: decides with the new one",
 			steps: asActive(
-				step{down + 300*ms, SetPriority{1}, "send 1"},
+				step{down + 300*ms, SetPriority{1}, ""},
 				step{down + 400*ms, heard(below, 2), "active>backup (higher priority heard); send 1"},
 			),
 			state: Backup, deadline: down + 420*ms,
 		},
 		{
 			name:  "0 counts as 1",
-			steps: asActive(step{down + 300*ms, SetPriority{0}, "send 1"}), state: Active, deadline: down + 1300*ms,
+			steps: asActive(step{down + 300*ms, SetPriority{0}, ""}, step{down + time.Second, Expired{}, "send 1"}),
+			state: Active, deadline: down + 2*time.Second,
 		},
 		{
 			name:  "255 is for the configured owner",
@@ -131,13 +156,31 @@ func TestMachineReconfigure(t *testing.T) {
 			steps: asActive(step{4 * time.Second, with(nopreempt), ""}), state: Active, deadline: down + time.Second,
 		},
 		{
-			name:  "priority",
-			steps: asActive(step{4 * time.Second, with(func(c *Config) { c.Priority = 50 }), "send 50"}), state: Active, deadline: 5 * time.Second,
+			name: "Active: a lower priority with the next advertisement",
+			steps: asActive(
+				step{4 * time.Second, with(func(c *Config) { c.Priority = 50 }), ""},
+				step{4*time.Second + down - 3*time.Second, Expired{}, "send 50"},
+			),
+			state: Active, deadline: 2*time.Second + down,
 		},
 		{
-			name:  "the same priority leaves the effective one",
-			steps: asActive(step{4 * time.Second, SetPriority{50}, "send 50"}, step{4100 * ms, with(nopreempt), ""}),
+			name:  "Active: a higher priority at once",
+			steps: asActive(step{4 * time.Second, with(func(c *Config) { c.Priority = 150 }), "send 150"}), state: Active, deadline: 5 * time.Second,
+		},
+		{
+			name: "Active: other addresses at once, whatever the priority",
+			steps: asActive(step{4 * time.Second, with(func(c *Config) {
+				c.Priority, c.Addresses = 50, []netip.Addr{addr("10.9.0.101")}
+			}), "send 50"}),
 			state: Active, deadline: 5 * time.Second,
+		},
+		{
+			name: "the same priority leaves the effective one",
+			steps: asActive(
+				step{4 * time.Second, SetPriority{50}, ""}, step{4100 * ms, with(nopreempt), ""},
+				step{4*time.Second + down - 3*time.Second, Expired{}, "send 50"},
+			),
+			state: Active, deadline: 2*time.Second + down,
 		},
 		{
 			name:  "invalid: nothing",

@@ -17,9 +17,11 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 		m.priority = m.cfg.Priority
 	}
 	m.reconfigureTimers(old)
-	if m.state == Active && !equalAdverts(old.advertisement(oldPriority), m.cfg.advertisement(m.priority)) {
+	if m.state == Active && !equalAdverts(old.advertisement(m.priority), m.cfg.advertisement(m.priority)) {
 		m.advertise(now)
+		return
 	}
+	m.priorityChanged(now, oldPriority)
 }
 
 // reconfigureTimers leaves a Backup the interval of the Active that it follows.
