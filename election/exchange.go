@@ -120,10 +120,12 @@ func (x *exchange) receive() {
 	if x == nil {
 		return
 	}
-	x.inbox = x.cfg.Wire.Take(x.inbox[:0])
-	for _, r := range x.inbox {
+	inbox := x.cfg.Wire.Take(x.inbox[:0])
+	x.inbox = nil // whoever takes the address takes in what has arrived, too
+	for _, r := range inbox {
 		x.step(time.Now(), r)
 	}
+	x.inbox = inbox
 }
 
 func (x *exchange) expire(now time.Time) {
