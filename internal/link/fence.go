@@ -224,9 +224,12 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	if left < time.Millisecond {
 		return f.wrap("renew", errors.Join(ErrLate, f.commit(put(0))))
 	}
-	err := f.transact(put(left))
+	err := f.socket.renew(f.table.Name, leaseOf(id), f.key(), left)
 	if err == nil {
 		f.own++
+	} else {
+		f.orphans = time.Time{}
+		f.socket.close()
 	}
 	// The kernel began to count somewhere in between: the end it has in mind is no later than now + left.
 	if over := time.Now().Add(left).Sub(until); err == nil && over > max(g.Lease/8, lateness) {

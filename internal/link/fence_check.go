@@ -18,7 +18,7 @@ func (f *Fence) Check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// The hook follows the name, and is lost with it.
-	if name, err := nameOf(f.cfg.Index); errors.Is(err, unix.ENODEV) {
+	if name, err := f.socket.nameOf(f.cfg.Index); errors.Is(err, unix.ENODEV) {
 		return f.wrap("check", ErrGone)
 	} else if err != nil {
 		return f.wrap("check", err)

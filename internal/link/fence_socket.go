@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/google/nftables"
 	"github.com/mdlayher/netlink"
@@ -16,7 +17,9 @@ import (
 // none open.
 type sockets struct {
 	lasting *nftables.Conn
-	ask     *nl.SocketHandle
+	ask     *nl.NetlinkSocket
+	serial  uint32    // of what is asked
+	answer  [512]byte // to it
 }
 
 // answers holds the acknowledgements of a transaction that makes the table for hundreds of groups: they all come before the first is read.
@@ -48,41 +51,98 @@ func (s *sockets) close() {
 	*s = sockets{}
 }
 
-// generation is a number that every change of any nftables table in this network namespace adds one to.
-func (s *sockets) generation() (uint32, error) {
-	const ask, answer = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETGEN, unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWGEN
+// asking is the descriptor of the connection for short questions.
+func (s *sockets) asking() (int, error) {
 	if s.ask == nil {
 		socket, err := nl.Subscribe(unix.NETLINK_NETFILTER)
 		if err != nil {
-			return 0, fmt.Errorf("generation of nftables: %w", err)
+			return -1, err
 		}
 		timeout := unix.NsecToTimeval(replyTimeout.Nanoseconds())
 		if err := errors.Join(socket.SetSendTimeout(&timeout), socket.SetReceiveTimeout(&timeout)); err != nil {
 			socket.Close()
-			return 0, fmt.Errorf("generation of nftables: %w", err)
+			return -1, err
 		}
-		s.ask = &nl.SocketHandle{Socket: socket}
+		s.ask = socket
 	}
-	r := nl.NewNetlinkRequest(ask, 0)
-	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_NETFILTER: s.ask}
-	r.AddData(&nl.Nfgenmsg{Version: nl.NFNETLINK_V0})
-	msgs, err := execute(r, unix.NETLINK_NETFILTER, answer)
+	return s.ask.GetFd(), nil
+}
+
+// generation is a number that every change of any nftables table in this network namespace adds one to.
+func (s *sockets) generation() (uint32, error) {
+	n, err := s.askGeneration()
 	if err != nil {
 		s.close()
 		return 0, fmt.Errorf("generation of nftables: %w", err)
 	}
-	return generationIn(msgs)
+	return n, nil
 }
 
-func generationIn(msgs [][]byte) (uint32, error) {
-	for _, m := range msgs {
-		if len(m) < nl.SizeofNfgenmsg {
-			continue
+// askGeneration receives into a few bytes: this is asked twice a second, and the netlink library would take 64 KiB of stack for it.
+func (s *sockets) askGeneration() (uint32, error) {
+	fd, err := s.asking()
+	if err != nil {
+		return 0, err
+	}
+	s.serial++
+	ask := nfMessage(nil, unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETGEN, 0, s.serial, unix.AF_UNSPEC, 0, nil)
+	if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return 0, err
+	}
+	for {
+		msgs, err := s.receive(fd)
+		if err != nil {
+			return 0, err
 		}
-		attrs, err := attributes(m[nl.SizeofNfgenmsg:])
-		if v := attrs[unix.NFTA_GEN_ID]; err == nil && len(v) == 4 {
-			return binary.BigEndian.Uint32(v), nil
+		for _, m := range msgs {
+			if m.Header.Seq == s.serial {
+				return generationIn(m)
+			}
 		}
 	}
-	return 0, errors.New("generation of nftables: no answer")
+}
+
+// receive returns the next messages, which are valid until it is called again.
+func (s *sockets) receive(fd int) ([]syscall.NetlinkMessage, error) {
+	for {
+		switch n, _, err := unix.Recvfrom(fd, s.answer[:], 0); err {
+		case nil:
+			return syscall.ParseNetlinkMessage(s.answer[:n])
+		case unix.EINTR:
+		default:
+			return nil, err
+		}
+	}
+}
+
+// generationIn reads the answer.
+func generationIn(m syscall.NetlinkMessage) (uint32, error) {
+	switch {
+	case m.Header.Type == unix.NLMSG_ERROR && len(m.Data) >= 4:
+		return 0, unix.Errno(-int32(binary.NativeEndian.Uint32(m.Data)))
+	case m.Header.Type != unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN || len(m.Data) < nl.SizeofNfgenmsg:
+		return 0, fmt.Errorf("an answer of type %#x and %d bytes", m.Header.Type, len(m.Data))
+	}
+	attrs, err := attributes(m.Data[nl.SizeofNfgenmsg:])
+	if v := attrs[unix.NFTA_GEN_ID]; err == nil && len(v) == 4 {
+		return binary.BigEndian.Uint32(v), nil
+	}
+	return 0, errors.New("an answer without a number")
+}
+
+// nameOf asks the kernel for the name that an interface has now. The error wraps unix.ENODEV if it is gone.
+func (s *sockets) nameOf(index int) (string, error) {
+	fd, err := s.asking()
+	if err != nil {
+		return "", fmt.Errorf("name of interface %d: %w", index, err)
+	}
+	ifr, err := unix.NewIfreq("")
+	if err != nil {
+		return "", err
+	}
+	ifr.SetUint32(uint32(index))
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFNAME, ifr); err != nil {
+		return "", fmt.Errorf("name of interface %d: %w", index, err)
+	}
+	return ifr.Name(), nil
 }
