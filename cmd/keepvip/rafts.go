@@ -14,6 +14,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	raftelection "github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/alarm"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/link"
 )
@@ -24,8 +25,9 @@ var errNoRaft = errors.New("no virtual address here is elected by raft")
 // rafts is this process's part in a Raft cluster. It joins as soon as one of raft.peers is an address of this machine, and
 // stays until close.
 type rafts struct {
-	host *host
-	log  *slog.Logger
+	host  *host
+	clock *alarm.Clock
+	log   *slog.Logger
 
 	mu       sync.Mutex // guards what follows
 	cfg      *config.Config
@@ -36,7 +38,9 @@ type rafts struct {
 	ended    chan struct{}
 }
 
-func newRafts(h *host, log *slog.Logger) *rafts { return &rafts{host: h, log: log} }
+func newRafts(h *host, clock *alarm.Clock, log *slog.Logger) *rafts {
+	return &rafts{host: h, clock: clock, log: log}
+}
 
 // set takes over a configuration with its keys. With an error nothing has changed.
 func (r *rafts) set(cfg *config.Config) error {
@@ -125,7 +129,7 @@ func (r *rafts) open() (*raftelection.Node, error) {
 	}
 	n, err := raftelection.Open(raftelection.Config{
 		Self: self, Port: r.cfg.Port, Peers: c.Peers, Witnesses: c.Witnesses, Heartbeat: c.HeartbeatTimeout,
-		RemoveDead: c.RemoveDeadAfter, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
+		RemoveDead: c.RemoveDeadAfter, Dir: r.cfg.StateDir, Identity: &r.identity, Clock: r.clock, Log: r.log,
 	})
 	if err != nil {
 		return nil, err

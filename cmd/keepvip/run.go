@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/alarm"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/link"
@@ -67,6 +68,7 @@ type daemon struct {
 	flags *configFlags
 	log   *slog.Logger
 	links *link.Handle
+	clock *alarm.Clock
 	host  *host
 	agent *agent.Agent
 	build *builder
@@ -102,14 +104,19 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	if err := h.fits(cfg); err != nil {
 		return nil, errors.Join(err, links.Close())
 	}
-	raft := newRafts(h, log)
+	clock, err := alarm.Open()
+	if err != nil {
+		log.Debug("an idle process wakes up more often", "error", err) // by package time's timers
+	}
+	raft := newRafts(h, clock, log)
 	if err := raft.set(cfg); err != nil {
-		return nil, errors.Join(err, links.Close())
+		return nil, errors.Join(err, clock.Close(), links.Close())
 	}
 	a := agent.New(h, log)
+	a.Use(clock)
 	a.Keep(store{holds})
 	return &daemon{
-		flags: flags, cfg: cfg, log: log, auth: auth, links: links, host: h, agent: a,
+		flags: flags, cfg: cfg, log: log, auth: auth, links: links, clock: clock, host: h, agent: a,
 		build: &builder{
 			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port), fences: newFences(h.leftovers), near: h.neighbours, log: log,
 			rafts: raft, heartbeat: cfg.Raft.HeartbeatTimeout,
@@ -138,6 +145,7 @@ func (h *host) fits(cfg *config.Config) error {
 
 func (d *daemon) run(ctx context.Context) error {
 	defer d.links.Close()
+	defer d.clock.Close()
 	defer d.host.ears.close()
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Announce: d.announce, Reload: d.reload,

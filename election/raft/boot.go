@@ -132,6 +132,7 @@ func (n *Node) begin(id raft.ServerID) error {
 		return err
 	}
 	t := newTransport(n.plumbing.wire, id, n.cfg.Self, n.cfg.Heartbeat)
+	t.clock = n.cfg.Clock
 	t.voice, t.listed, t.reluctance, t.acked, t.again = n.voice, n.listedBy, n.reluctance, n.acked, n.beatAgain
 	n.id, n.transport = id, t
 	st := n.plumbing.store
@@ -151,7 +152,7 @@ func (n *Node) raftConfig(id raft.ServerID) *raft.Config {
 	c.LocalID = id
 	c.HeartbeatTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat
 	c.ElectionTimeout = n.cfg.Heartbeat + time.Microsecond // room for poke: the heartbeat timeout may not be longer
-	c.CommitTimeout = n.cfg.Heartbeat                      // so soon does a member that was away catch up; an idle leader calls each member as often
+	c.CommitTimeout = 2 * n.cfg.Heartbeat                  // so soon does a member that was away catch up; an idle leader calls each member as often
 	c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 128, 128, 2*time.Minute
 	c.Logger = library{log: n.log}
 	return c

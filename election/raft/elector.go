@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // ElectorConfig describes what one virtual address wants of the cluster.
@@ -29,6 +30,7 @@ type Elector struct {
 	report  func(election.Change) error
 	refused election.Refusal
 	nudged  chan struct{} // capacity 1
+	timer   *alarm.Timer
 	longer  chan struct{} // capacity 1: the lease may have become longer
 	waits   atomic.Bool   // for a lease
 	holds   atomic.Bool   // the address may be bound
@@ -48,7 +50,7 @@ var (
 // NewElector makes an elector of the node.
 func (n *Node) NewElector(cfg ElectorConfig) *Elector {
 	return &Elector{
-		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, nudged: make(chan struct{}, 1), longer: make(chan struct{}, 1),
+		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: n.cfg.Clock.Timer(), nudged: make(chan struct{}, 1), longer: make(chan struct{}, 1),
 		status: election.Status{Reason: "not started", Priority: cfg.Priority},
 	}
 }
@@ -113,12 +115,11 @@ func (e *Elector) Run(ctx context.Context, report func(election.Change) error) e
 	e.report = report
 	e.node.sit(e)
 	defer e.node.rise(e)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	defer e.timer.Stop()
 	for {
 		now := time.Now()
 		e.follow(now, e.node.outlook())
-		timer.Reset(time.Until(e.next(now)))
+		e.timer.Set(e.next(now))
 		select {
 		case <-ctx.Done():
 			if e.state() != election.Initialize {
@@ -126,7 +127,7 @@ func (e *Elector) Run(ctx context.Context, report func(election.Change) error) e
 			}
 			return nil
 		case <-e.nudged:
-		case <-timer.C:
+		case <-e.timer.C:
 		}
 	}
 }

@@ -10,8 +10,9 @@ import (
 // hurry makes the library notice the end of a promise when it comes. By itself it looks at random times, at every one or two
 // heartbeat timeouts, and an election waits until a majority has looked.
 func (n *Node) hurry(ctx context.Context) {
-	timer := time.NewTimer(n.cfg.Heartbeat)
+	timer := n.cfg.Clock.Timer()
 	defer timer.Stop()
+	timer.Set(time.Now().Add(n.cfg.Heartbeat))
 	var last time.Time
 	for {
 		select {
@@ -20,16 +21,16 @@ func (n *Node) hurry(ctx context.Context) {
 		case <-timer.C:
 		}
 		now, until := time.Now(), n.transport.following().Add(time.Millisecond)
-		if wait := until.Sub(now); wait > 0 {
-			timer.Reset(wait)
+		if until.After(now) {
+			timer.Set(until)
 			continue
 		}
 		r := n.raft.Load()
 		if r != nil && r.State() == raft.Leader {
-			timer.Reset(untilWhole(time.Now(), n.cfg.Heartbeat)) // it follows nobody
+			timer.Set(nextWhole(time.Now(), n.cfg.Heartbeat)) // it follows nobody
 			continue
 		}
-		timer.Reset(n.cfg.Heartbeat / 5)
+		timer.Set(time.Now().Add(n.cfg.Heartbeat / 5))
 		if r != nil && r.State() == raft.Follower && until != last {
 			last = until
 			n.poke(r)

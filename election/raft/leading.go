@@ -26,8 +26,10 @@ func (n *Node) tenure() time.Time {
 	return since.Add(LeaseLength(n.cfg.Heartbeat))
 }
 
-// acked is told of every call that has succeeded: electors that wait for a lease may have one now, others a longer one.
+// acked is told of every call that has succeeded: electors that wait for a lease may have one now, others a longer one, whose
+// end they need not look at before.
 func (n *Node) acked() {
+	until := n.tenure()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.seats {
@@ -36,6 +38,9 @@ func (n *Node) acked() {
 		case s.elector.waits.Load():
 			s.elector.nudge()
 		case s.elector.holds.Load():
+			if !until.IsZero() {
+				s.elector.timer.Set(until)
+			}
 			select {
 			case s.elector.longer <- struct{}{}:
 			default:

@@ -107,12 +107,12 @@ func newNode(cfg Config) *Node {
 // connect lays the pipes: the listener with its two doors, the library's transport, and the asker.
 func (n *Node) connect(inner net.Listener, st *store) {
 	d := dialer{id: n.cfg.Identity, self: n.cfg.Self, port: n.cfg.Port}
-	talk := newStream(d, n.cfg.Heartbeat)
+	talk := newStream(d, n.cfg.Heartbeat, n.cfg.Clock)
 	answers := &answerer{answer: n.answer, refuse: n.rejections.Add}
 	l := newListener(inner, n.cfg.Identity, n.rejections.Add, map[string]func(net.Conn){
 		talk.protocol: talk.take, protocolMember: answers.take,
 	})
-	asks := newAsker(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return d.dial(ctx, to, protocolMember) })
+	asks := newAsker(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return talk.call(ctx, to, protocolMember) })
 	w := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: talk, MaxPool: 2, MaxRPCsInFlight: 1, Timeout: max(n.cfg.Heartbeat, 500*time.Millisecond), Logger: library{log: n.log},
 	})
@@ -139,7 +139,7 @@ func (n *Node) IdentityChanged() {
 // Run takes part in the cluster until ctx ends, then passes leadership on, if it can, and gives everything back. The
 // electors have to be done by then.
 func (n *Node) Run(ctx context.Context) {
-	tick := time.NewTimer(0)
+	tick := n.cfg.Clock.Timer()
 	defer tick.Stop()
 	var leaderCh <-chan bool
 	greeted := time.Time{}
@@ -148,12 +148,13 @@ func (n *Node) Run(ctx context.Context) {
 			leaderCh = r.LeaderCh()
 			n.tasks.Go(func() { n.hurry(ctx) })
 		}
-		if now := time.Now(); n.news.Swap(false) || greeted.Before(whole(now, n.greetEvery())) {
+		now, news := time.Now(), n.news.Swap(false)
+		if news || greeted.Before(whole(now, n.greetEvery())) {
 			greeted = now
-			n.greet(ctx)
+			n.greet(ctx, news)
 		}
 		n.step(ctx)
-		tick.Reset(untilWhole(time.Now(), n.pace()))
+		tick.Set(nextWhole(time.Now(), n.pace()))
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -170,7 +171,7 @@ func (n *Node) pace() time.Duration {
 }
 
 // greetEvery is how often this node asks the others how they are. Where everybody is in the cluster and well known only what
-// changes is news, and that is told when it does; each of two asks the other, so both are heard twice as often.
+// changes is news, and that is told when it does.
 func (n *Node) greetEvery() time.Duration {
 	if n.settled() {
 		return 2 * n.pace()

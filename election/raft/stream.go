@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // stream is raft's part of the listener: connections in, connections out.
@@ -16,14 +18,15 @@ type stream struct {
 	protocol string
 	step     time.Duration // deadlines are whole multiples of it after began
 	began    time.Time
+	clock    *alarm.Clock
 	incoming chan net.Conn
 	closed   chan struct{}
 }
 
 var _ raft.StreamLayer = (*stream)(nil)
 
-func newStream(d dialer, heartbeat time.Duration) *stream {
-	return &stream{dialer: d, protocol: protocolRaft(heartbeat), step: beat(heartbeat) / 2, began: whole(time.Now(), heartbeat), incoming: make(chan net.Conn, maxConns), closed: make(chan struct{})}
+func newStream(d dialer, heartbeat time.Duration, clock *alarm.Clock) *stream {
+	return &stream{dialer: d, protocol: protocolRaft(heartbeat), step: beat(heartbeat) / 2, began: whole(time.Now(), heartbeat), clock: clock, incoming: make(chan net.Conn, maxConns), closed: make(chan struct{})}
 }
 
 // take is the listener's door to it.
@@ -64,26 +67,16 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	c, err := s.dialer.dial(ctx, to, s.protocol)
+	return s.call(ctx, to, s.protocol)
+}
+
+// call opens a connection whose deadlines are timers of the clock.
+func (s *stream) call(ctx context.Context, to netip.Addr, protocol string) (net.Conn, error) {
+	c, err := s.dialer.dial(ctx, to, protocol)
 	if err != nil {
 		return nil, err
 	}
-	return stepped{Conn: c, stream: s}, nil
-}
-
-// stepped is a connection whose deadlines end at moments at which heartbeats are due anyway: that of a call that was answered
-// wakes the process up nevertheless, and the library sets one for each.
-type stepped struct {
-	net.Conn
-	stream *stream
-}
-
-// SetDeadline sets it up to a step later.
-func (c stepped) SetDeadline(at time.Time) error {
-	if at.IsZero() { // none
-		return c.Conn.SetDeadline(at)
-	}
-	return c.Conn.SetDeadline(c.stream.next(at))
+	return s.limit(c), nil
 }
 
 // next is the first step that is not before a time.

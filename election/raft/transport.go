@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // wire is what the library's transports have in common.
@@ -44,6 +46,7 @@ type transport struct {
 	reluctance func() time.Duration     // how much longer than others it waits before it stands
 	acked      func()                   // a call has succeeded
 	again      func()                   // heartbeats have left together, and the next ones are to wait here
+	clock      *alarm.Clock
 
 	mu      sync.Mutex // guards what follows
 	promise promise
@@ -282,12 +285,15 @@ func (t *transport) number(now time.Time) int64 { return int64(now.Sub(t.began) 
 
 // rest waits until a heartbeat is due.
 func (t *transport) rest(now time.Time, number int64) {
-	wait := t.began.Add(time.Duration(number) * beat(t.heartbeat)).Sub(now)
-	if wait <= 0 {
+	at := t.began.Add(time.Duration(number) * beat(t.heartbeat))
+	if !now.Before(at) {
 		return
 	}
+	timer := t.clock.Timer()
+	defer timer.Stop()
+	timer.Set(at)
 	select {
-	case <-time.After(wait):
+	case <-timer.C:
 	case <-t.done:
 	}
 }
@@ -308,10 +314,8 @@ func whole(now time.Time, every time.Duration) time.Time {
 	return now.Add(-time.Duration(now.UnixNano() % int64(every)))
 }
 
-// untilWhole is how long it is from now to the next one.
-func untilWhole(now time.Time, every time.Duration) time.Duration {
-	return whole(now, every).Add(every).Sub(now)
-}
+// nextWhole is the next one.
+func nextWhole(now time.Time, every time.Duration) time.Time { return whole(now, every).Add(every) }
 
 func (t *transport) isMuted(term uint64) bool {
 	t.mu.Lock()

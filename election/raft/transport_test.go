@@ -161,7 +161,7 @@ func TestTransportAsksForTheNextHeartbeats(t *testing.T) {
 }
 
 func TestStreamDeadlinesAreAtHeartbeats(t *testing.T) {
-	s := newStream(dialer{}, 500*time.Millisecond)
+	s := newStream(dialer{}, 500*time.Millisecond, nil)
 	for after, want := range map[time.Duration]time.Duration{0: 0, 1: 100, 99: 100, 100: 100, 101: 200, 501: 600} {
 		assert.Equal(t, s.began.Add(want*time.Millisecond), s.next(s.began.Add(after*time.Millisecond)))
 	}

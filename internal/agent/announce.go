@@ -18,7 +18,7 @@ func (l *loop) arm() {
 		l.due.Stop()
 		return
 	}
-	l.due.Reset(time.Until(next))
+	l.due.Set(next)
 }
 
 // announceDue announces what is due; one announcement serves everything that is due at once.

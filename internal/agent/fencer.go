@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 const (
@@ -23,15 +25,16 @@ const (
 
 // fencer does what the loop asks of a fence, in order, without making it wait.
 type fencer struct {
-	fence   Fence
-	log     *slog.Logger
-	tenure  func() time.Time // until when this node may answer; safe from any goroutine
-	renewal renewal          // how the lease is renewed; never changes
-	pace    pace             // belongs to run
-	jobs    chan fenceJob
-	looks   chan chan FenceStatus // look at the fence now, and tell
-	news    <-chan struct{}       // the tenure has just been extended; nil: look for oneself
-	ended   chan struct{}
+	fence          Fence
+	log            *slog.Logger
+	tenure         func() time.Time // until when this node may answer; safe from any goroutine
+	renewal        renewal          // how the lease is renewed; never changes
+	pace           pace             // belongs to run, as the timers
+	tick, renewals *alarm.Timer
+	jobs           chan fenceJob
+	looks          chan chan FenceStatus // look at the fence now, and tell
+	news           <-chan struct{}       // the tenure has just been extended; nil: look for oneself
+	ended          chan struct{}
 
 	mu    sync.Mutex // guards what follows
 	state FenceStatus
@@ -53,10 +56,10 @@ type FenceStatus struct {
 }
 
 // newFencer takes over f. With held its guard stands already. An elector that tells of news need not be asked for them.
-func newFencer(f Fence, log *slog.Logger, tenure func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
+func newFencer(clock *alarm.Clock, f Fence, log *slog.Logger, tenure func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
 	fr := &fencer{
 		fence: f, log: log, tenure: tenure, news: news, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease, told: news != nil},
-		jobs: make(chan fenceJob, maxJobs), looks: make(chan chan FenceStatus, maxJobs), ended: make(chan struct{}),
+		tick: clock.Timer(), renewals: clock.Timer(), jobs: make(chan fenceJob, maxJobs), looks: make(chan chan FenceStatus, maxJobs), ended: make(chan struct{}),
 		state: FenceStatus{Standing: true}, held: held,
 	}
 	if fr.renewal == tooFast {
@@ -69,12 +72,11 @@ func newFencer(f Fence, log *slog.Logger, tenure func() time.Time, news <-chan s
 // run works until jobs is closed, then gives the fence back.
 func (f *fencer) run() {
 	defer close(f.ended)
-	tick := time.NewTimer(untilNext(time.Now(), checkEvery))
-	defer tick.Stop()
-	renewals := time.NewTimer(time.Hour)
-	defer renewals.Stop()
+	defer f.tick.Stop()
+	f.tick.Set(nextWhole(time.Now(), checkEvery))
+	defer f.renewals.Stop()
 	for {
-		f.arm(renewals)
+		f.arm()
 		select {
 		case j, ok := <-f.jobs:
 			if !ok {
@@ -82,14 +84,14 @@ func (f *fencer) run() {
 				return
 			}
 			f.work(j)
-		case <-tick.C:
-			tick.Reset(untilNext(time.Now(), checkEvery))
+		case <-f.tick.C:
+			f.tick.Set(nextWhole(time.Now(), checkEvery))
 			f.mend(f.check(checkEvery / 2))
 		case seen := <-f.looks:
 			err := f.check(lookAge)
 			seen <- f.seen() // what is broken, before it is mended
 			f.mend(err)
-		case <-renewals.C:
+		case <-f.renewals.C:
 			f.renew()
 		case <-f.news:
 			f.renew()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 const (
@@ -46,8 +47,9 @@ type loop struct {
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
 	refence  time.Time // when the fence is to be exchanged for one with a longer lease
-	due      *time.Timer
-	beats    *time.Timer
+	clock    *alarm.Clock
+	due      *alarm.Timer
+	beats    *alarm.Timer
 
 	beat atomic.Int64 // any goroutine: when the loop was last alive, in Unix nanoseconds
 
@@ -83,9 +85,9 @@ type reported struct {
 	done chan error
 }
 
-func newLoop(in Instance, host Host, log *slog.Logger) *loop {
+func newLoop(clock *alarm.Clock, in Instance, host Host, log *slog.Logger) *loop {
 	l := &loop{
-		name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
+		clock: clock, name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		reports: make(chan reported), changed: make(chan struct{}, 1),
 		checkup: newCheckup(), adjusts: make(chan Instance),
 		asks: make(chan chan error), wishes: make(chan told), stopped: make(chan struct{}),
@@ -98,10 +100,10 @@ func newLoop(in Instance, host Host, log *slog.Logger) *loop {
 // run keeps the instance until ctx ends, then leaves none of its addresses behind.
 func (l *loop) run(ctx context.Context) {
 	defer close(l.stopped)
-	l.due = time.NewTimer(time.Hour)
+	l.due, l.beats = l.clock.Timer(), l.clock.Timer()
 	defer l.due.Stop()
-	l.beats = time.NewTimer(untilNext(time.Now(), beatEvery))
 	defer l.beats.Stop()
+	l.beats.Set(nextWhole(time.Now(), beatEvery))
 	l.checkup.begin(ctx, l.in.Checks)
 	defer l.checkup.stop()
 	for ctx.Err() == nil {
@@ -284,6 +286,6 @@ func (l *loop) note(s election.State, reason string) bool {
 // alive follows each beat, and asks for the next.
 func (l *loop) alive() {
 	now := time.Now()
-	l.beats.Reset(untilNext(now, beatEvery))
+	l.beats.Set(nextWhole(now, beatEvery))
 	l.beat.Store(now.UnixNano())
 }

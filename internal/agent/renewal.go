@@ -134,13 +134,14 @@ func (f *fencer) begin(fence Fence) error {
 }
 
 // arm sets the timer to the next renewal by transaction.
-func (f *fencer) arm(t *time.Timer) {
+func (f *fencer) arm() {
 	if f.renewal != byTransaction || !f.isHeld() {
-		t.Stop()
+		f.renewals.Stop()
 		return
 	}
-	_, wait := f.pace.due(time.Now(), f.tenure())
-	t.Reset(wait)
+	now := time.Now()
+	_, wait := f.pace.due(now, f.tenure())
+	f.renewals.Set(now.Add(wait))
 }
 
 // renew renews when it is time to.

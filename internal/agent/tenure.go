@@ -38,7 +38,7 @@ func (l *loop) openFence() {
 		bound := l.adopting && len(l.host.Bound(l.in.Addresses)) > 0
 		f, err := l.in.Fence(l.place, bound)
 		if err == nil {
-			l.fence = newFencer(f, l.log, l.elector.Tenure, news(l.elector), l.in.Lease, bound)
+			l.fence = newFencer(l.clock, f, l.log, l.elector.Tenure, news(l.elector), l.in.Lease, bound)
 			if l.fence.renewal == tooFast {
 				err = errTooFast
 			}
