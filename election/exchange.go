@@ -292,7 +292,11 @@ func (x *exchange) release(now time.Time, r membership.Release) {
 		reason = "the next node was given time enough"
 	}
 	_ = x.e.tell(Change{From: Backup, To: Backup, Reason: reason, Holder: r.To, At: now, Passing: PassEnd})
+	x.e.noteHolder(now)
 }
+
+// passes tells whether the host has begun to pass the address on, and not let go of it.
+func (x *exchange) passes() bool { return x != nil && x.begun }
 
 // take first takes in what the former Active has sent before it granted: its last advertisement must not look like a
 // rival's.

@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -401,5 +402,27 @@ func TestHandoverWithoutMembers(t *testing.T) {
 		holder(t, time.Second, m)
 		assert.ErrorIs(t, m.Elector.(*VRRP).Handover(t.Context(), ""), ErrNoTaker)
 		stopAll(t, m)
+	})
+}
+
+// Between the GRANT and the taker's HELLO the former holder has one thing to do: to wait for it.
+func TestExchangeFormerHolderIsNotDisturbed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		l.delay(5 * time.Millisecond) // the advertisement comes long before the HELLO
+		h.SetFitness(sick)
+		next := holder(t, 80*time.Millisecond, append(others, h)...)
+		h.mu.Lock()
+		changes := slices.Clone(h.changes)
+		h.mu.Unlock()
+		stopAll(t, append(others, h)...)
+		var passing []Passing
+		for _, c := range changes {
+			if c.Passing != NotPassing || len(passing) > 0 {
+				passing = append(passing, c.Passing)
+			}
+		}
+		assert.Equal(t, []Passing{PassPrepare, PassBegin, PassEnd, NotPassing}, passing)
+		assert.Equal(t, next.self, changes[len(changes)-1].Holder)
 	})
 }

@@ -108,8 +108,12 @@ func (e *VRRP) holderIn(s State, now time.Time) netip.Addr {
 	return e.members.holder(now)
 }
 
-// noteHolder reports that another node than before is heard as the Active.
+// noteHolder reports that another node than before is heard as the Active. A host that is passing the address on hears of it
+// when it has let go: it has nothing else to do until then, and is to be quick.
 func (e *VRRP) noteHolder(now time.Time) {
+	if e.x.passes() {
+		return
+	}
 	state := stateOf(e.machine.Snapshot().State)
 	holder := e.holderIn(state, now)
 	if holder == e.holder {
