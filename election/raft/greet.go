@@ -15,15 +15,10 @@ const forgetAfter = time.Minute
 // maxHeard bounds how many addresses a node talks to.
 const maxHeard = 64
 
-// greet asks everybody how they are, all at once, but nobody twice at a time. A question says as much as its answer: where
-// everybody is well known, and there is no news, one of two asks the other.
-func (n *Node) greet(ctx context.Context, news bool) {
-	hello, all := n.hello(), news || !n.settled()
+// greet asks everybody how they are, all at once, but nobody twice at a time.
+func (n *Node) greet(ctx context.Context) {
+	hello := n.hello()
 	for _, a := range n.toGreet() {
-		if !all && a.Less(n.cfg.Self) {
-			n.greeted(a)
-			continue
-		}
 		n.tasks.Go(func() {
 			defer n.greeted(a)
 			ctx, cancel := n.cfg.Clock.WithTimeout(ctx, 2*n.pace())

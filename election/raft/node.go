@@ -148,10 +148,9 @@ func (n *Node) Run(ctx context.Context) {
 			leaderCh = r.LeaderCh()
 			n.tasks.Go(func() { n.hurry(ctx) })
 		}
-		now, news := time.Now(), n.news.Swap(false)
-		if news || greeted.Before(whole(now, n.greetEvery())) {
+		if now := time.Now(); n.news.Swap(false) || greeted.Before(whole(now, n.greetEvery())) {
 			greeted = now
-			n.greet(ctx, news)
+			n.greet(ctx)
 		}
 		n.step(ctx)
 		tick.Set(nextWhole(time.Now(), n.pace()))
@@ -171,7 +170,7 @@ func (n *Node) pace() time.Duration {
 }
 
 // greetEvery is how often this node asks the others how they are. Where everybody is in the cluster and well known only what
-// changes is news, and that is told when it does.
+// changes is news, and that is told when it does; each of two asks the other, so both are heard twice as often.
 func (n *Node) greetEvery() time.Duration {
 	if n.settled() {
 		return 2 * n.pace()
