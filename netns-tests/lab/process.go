@@ -73,10 +73,29 @@ func (n *Node) StartCommand(c Command) (*Process, error) {
 	}
 	n.procs = append(n.procs, p)
 	go func() {
-		_ = cmd.Wait()
+		p.wait()
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// wait returns when the process has ended. While this program traces it, whoever waits is told of its stops, too.
+func (p *Process) wait() {
+	_ = p.cmd.Wait()
+	state := p.cmd.ProcessState
+	if state == nil {
+		return
+	}
+	if s, ok := state.Sys().(syscall.WaitStatus); !ok || !s.Stopped() {
+		return
+	}
+	for {
+		var s unix.WaitStatus
+		_, err := unix.Wait4(p.PID(), &s, 0, nil)
+		if err != nil && !errors.Is(err, unix.EINTR) || err == nil && (s.Exited() || s.Signaled()) {
+			return
+		}
+	}
 }
 
 // begin starts the process from the calling thread.
