@@ -44,7 +44,8 @@ type Granted struct{}
 
 // SetPriority changes the effective Priority, 1 to 254, as the node's health changes; 255 is taken only if it is
 // configured, 0 counts as 1. An Active advertises a higher one at once, and a lower one when the next advertisement is due,
-// but not within two milliseconds. A Backup's running Active_Down_Timer is computed anew from the same start. It outlives Shutdown, and ends when a Reconfigure changes the configured Priority.
+// but not within two milliseconds. A Backup's running Active_Down_Timer is computed anew from the same start. It outlives
+// Shutdown, and ends when a Reconfigure changes the configured Priority.
 type SetPriority struct{ Priority uint8 }
 
 // SetSpread sets what is added to the Active_Down_Timer of this node, so that nodes of equal priority do not take over
@@ -56,8 +57,8 @@ type SetSpread struct{ Offset time.Duration }
 type TakeOver struct{}
 
 // Reconfigure changes the configuration without a change of state. An Active whose advertisement changes sends one at
-// once, unless it is only of a lower priority ([SetPriority]). The Config must be valid and have the Version, VRID and family that the Machine has; one that is not does
-// nothing (call [Config.Validate] first).
+// once, unless it is only of a lower priority ([SetPriority]). The Config must be valid and have the Version, VRID and
+// family that the Machine has; one that is not does nothing (call [Config.Validate] first).
 type Reconfigure struct{ Config Config }
 
 func (Startup) event()     {}
