@@ -15,10 +15,15 @@ const forgetAfter = time.Minute
 // maxHeard bounds how many addresses a node talks to.
 const maxHeard = 64
 
-// greet asks everybody how they are, all at once, but nobody twice at a time.
-func (n *Node) greet(ctx context.Context) {
-	hello := n.hello()
+// greet asks everybody how they are, all at once, but nobody twice at a time. A question says as much as its answer: where
+// everybody is well known, and there is no news, one of two asks the other.
+func (n *Node) greet(ctx context.Context, news bool) {
+	hello, all := n.hello(), news || !n.settled()
 	for _, a := range n.toGreet() {
+		if !all && a.Less(n.cfg.Self) {
+			n.greeted(a)
+			continue
+		}
 		n.tasks.Go(func() {
 			defer n.greeted(a)
 			ctx, cancel := n.cfg.Clock.WithTimeout(ctx, 2*n.pace())
@@ -65,7 +70,7 @@ func (n *Node) forget(members map[netip.Addr]bool, now time.Time) {
 	}
 }
 
-// settled tells whether a leader is known, everybody that this node talks to is a voter, and all of them are heard.
+// settled tells whether a leader is known, this node is a voter, as is everybody that it talks to, and all of them are heard.
 func (n *Node) settled() bool {
 	voters := map[raft.ServerID]bool{}
 	for _, id := range n.voters() {
@@ -74,7 +79,7 @@ func (n *Node) settled() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	others, now := n.others(), time.Now()
-	if !n.leader.IsValid() || n.trouble != "" || !n.stranger.IsZero() || len(others)+1 != len(voters) {
+	if !voters[n.id] || !n.leader.IsValid() || n.trouble != "" || !n.stranger.IsZero() || len(others)+1 != len(voters) {
 		return false
 	}
 	for _, a := range others {

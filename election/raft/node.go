@@ -148,9 +148,10 @@ func (n *Node) Run(ctx context.Context) {
 			leaderCh = r.LeaderCh()
 			n.tasks.Go(func() { n.hurry(ctx) })
 		}
-		if now := time.Now(); n.news.Swap(false) || greeted.Before(whole(now, n.greetEvery())) {
+		now, news := time.Now(), n.news.Swap(false)
+		if news || greeted.Before(whole(now, n.greetEvery())) {
 			greeted = now
-			n.greet(ctx)
+			n.greet(ctx, news)
 		}
 		n.step(ctx)
 		tick.Set(nextWhole(time.Now(), n.pace()))
@@ -170,7 +171,7 @@ func (n *Node) pace() time.Duration {
 }
 
 // greetEvery is how often this node asks the others how they are. Where everybody is in the cluster and well known only what
-// changes is news, and that is told when it does; each of two asks the other, so both are heard twice as often.
+// changes is news, and that is told when it does; it is enough then that one of two asks the other.
 func (n *Node) greetEvery() time.Duration {
 	if n.settled() {
 		return 2 * n.pace()

@@ -2,6 +2,7 @@ package raftelection
 
 import (
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"testing"
@@ -140,8 +141,9 @@ func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 		l.bootAll()
 		l.await(5 * time.Second)
 		time.Sleep(3 * time.Second)
-		for i := range 3 {
-			h := l.hosts[addr(i)]
+		for i := range 12 { // at different moments between two greetings
+			time.Sleep(time.Duration(i) * 130 * time.Millisecond)
+			h := l.hosts[addr(i%3)]
 			h.stop()
 			h.disk = emptyDisk()
 			h.boot()
@@ -150,6 +152,29 @@ func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 			assert.Len(t, h.node.voters(), 3)
 		}
 		l.await(time.Second)
+	})
+}
+
+// A node without its old store is sent the configuration that has its older self in it. It has to ask the leader then, whatever
+// their addresses are, to be told that it is none of them.
+func TestNodeThatIsNoMemberIsNotSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.bootAll()
+		l.await(5 * time.Second)
+		time.Sleep(3 * time.Second)
+		now := l.hosts[addr(2)].node
+		require.True(t, now.settled())
+		fresh := newNode(now.cfg)
+		fresh.raft.Store(now.raft.Load())
+		now.mu.Lock()
+		fresh.heard, fresh.leader, fresh.trouble = maps.Clone(now.heard), now.leader, now.trouble
+		now.mu.Unlock()
+		fresh.id = now.id
+		require.True(t, fresh.settled())
+		fresh.id = freshID(now.id)
+		assert.False(t, fresh.settled())
 	})
 }
 
