@@ -403,6 +403,13 @@ func (l *lan) bootAll() {
 	}
 }
 
+// settle starts every host, and returns when they have a holder and know each other well.
+func (l *lan) settle() {
+	l.bootAll()
+	l.await(5 * time.Second)
+	time.Sleep(3 * time.Second)
+}
+
 func (l *lan) stopAll() {
 	for _, h := range l.hosts {
 		if h.node != nil {

@@ -138,9 +138,7 @@ func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
-		l.bootAll()
-		l.await(5 * time.Second)
-		time.Sleep(3 * time.Second)
+		l.settle()
 		for i := range 12 { // at different moments between two greetings
 			time.Sleep(time.Duration(i) * 130 * time.Millisecond)
 			h := l.hosts[addr(i%3)]
@@ -161,20 +159,18 @@ func TestNodeThatIsNoMemberIsNotSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
-		l.bootAll()
-		l.await(5 * time.Second)
-		time.Sleep(3 * time.Second)
-		now := l.hosts[addr(2)].node
-		require.True(t, now.settled())
-		fresh := newNode(now.cfg)
-		fresh.raft.Store(now.raft.Load())
-		now.mu.Lock()
-		fresh.heard, fresh.leader, fresh.trouble = maps.Clone(now.heard), now.leader, now.trouble
-		now.mu.Unlock()
-		fresh.id = now.id
-		require.True(t, fresh.settled())
-		fresh.id = freshID(now.id)
-		assert.False(t, fresh.settled())
+		l.settle()
+		member := l.hosts[addr(2)].node
+		require.True(t, member.settled())
+		wiped := newNode(member.cfg) // which has heard and been sent the same
+		wiped.raft.Store(member.raft.Load())
+		member.mu.Lock()
+		wiped.heard, wiped.leader, wiped.trouble = maps.Clone(member.heard), member.leader, member.trouble
+		member.mu.Unlock()
+		wiped.id = member.id
+		require.True(t, wiped.settled())
+		wiped.id = freshID(member.id)
+		assert.False(t, wiped.settled())
 	})
 }
 
@@ -251,9 +247,7 @@ func TestNodeRecoversWithoutAMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
-		l.bootAll()
-		l.await(5 * time.Second)
-		time.Sleep(3 * time.Second)
+		l.settle()
 		last := l.hosts[addr(2)]
 		assert.ErrorContains(t, last.node.PrepareRecovery(), "the cluster has a majority")
 		for i := range 2 {
