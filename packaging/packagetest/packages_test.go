@@ -176,12 +176,13 @@ func removed(t *testing.T, m *machine, p manager) {
 
 func purged(t *testing.T, m *machine, p manager) {
 	m.install(p, "0.2.0")
-	m.write("/etc/kubernetes/manifests/keepvip.yaml", "a static pod")
+	const manifest = "/var/lib/rancher/rke2/agent/pod-manifests/keepvip.yaml"
+	m.write(manifest, "volumes: [{name: state, hostPath: {path: /var/lib/keepvip}}]\n")
 	m.must(p.purge...)
 	assert.True(t, m.exists("/etc/keepvip/keepvip.yaml"), "the pod's")
 	assert.True(t, m.exists("/var/lib/keepvip/state"), "the pod's")
 
-	m.must("rm", "/etc/kubernetes/manifests/keepvip.yaml")
+	m.must("rm", manifest)
 	m.install(p, "0.2.0")
 	m.must(p.purge...)
 	assert.Empty(t, m.left())
