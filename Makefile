@@ -1,8 +1,11 @@
 # keepvip: `make help` lists the targets.
 
 GO          ?= go
-VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS     := -s -w -X main.version=$(VERSION)
+# A release says which version it is (VERSION=1.2.3). What is made in between is called 0.0.0 and the commit, by the
+# program and by the image and the packages alike: `keepvip manifest pod` names the image that `make image` makes.
+GIVEN_VERSION   := $(if $(filter command line environment,$(origin VERSION)),$(VERSION))
+PACKAGE_VERSION := $(or $(patsubst v%,%,$(GIVEN_VERSION)),0.0.0-dev.g$(or $(shell git describe --always --exclude '*' --dirty=.dirty 2>/dev/null),0))
+LDFLAGS     := -s -w -X main.version=v$(PACKAGE_VERSION)
 BUILDFLAGS  := $(shell grep -v '^\#' packaging/build.flags)
 TESTFLAGS   ?=
 BENCHFLAGS  ?=
@@ -101,8 +104,6 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 REVISION          ?= $(shell git rev-parse HEAD 2>/dev/null)
 PLATFORMS         ?= all
 DIST              ?= $(CURDIR)/dist
-# A release says which version it is; what is made in between is called 0.0.0 and the commit.
-PACKAGE_VERSION   := $(if $(filter command line environment,$(origin VERSION)),$(VERSION),0.0.0-dev.g$(shell git rev-parse --short HEAD 2>/dev/null || echo 0))
 MAKE_RELEASE       = cd packaging && $(GO) run ./cmd/release -version '$(PACKAGE_VERSION)' -epoch '$(SOURCE_DATE_EPOCH)' \
 	-revision '$(REVISION)' -platforms '$(PLATFORMS)'
 
@@ -113,7 +114,7 @@ packages: ## deb and rpm packages in dist
 	$(MAKE_RELEASE) -only packages -out '$(DIST)'
 
 release-version:
-	@[ -n "$(filter command line environment,$(origin VERSION))" ] || { echo "which version? make release VERSION=1.2.3" >&2; exit 1; }
+	@[ -n "$(GIVEN_VERSION)" ] || { echo "which version? make release VERSION=1.2.3" >&2; exit 1; }
 
 release: release-version ## everything of a version, with checksums, in dist (VERSION=1.2.3)
 	$(MAKE_RELEASE) -out '$(DIST)'

@@ -2,7 +2,9 @@ package release
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +22,30 @@ func TestParseVersion(t *testing.T) {
 		_, err := ParseVersion(give)
 		assert.ErrorContains(t, err, "want three numbers", give)
 	}
+}
+
+// `keepvip manifest pod` names the image by the program's version: it has to be the one that `make image` makes.
+func TestBuildAndImageOfOneCloneHaveTheSameVersion(t *testing.T) {
+	for _, given := range []string{"", "VERSION=1.2.3", "VERSION=v1.2.3"} {
+		build := inRecipe(t, `main\.version=(\S+?)'`, "build", given)
+		image, err := ParseVersion(inRecipe(t, `-version '([^']*)'`, "image", given))
+		require.NoError(t, err)
+		assert.Equal(t, image.Tag(), build, given)
+	}
+}
+
+// inRecipe is what pattern finds in the commands of a target of the Makefile.
+func inRecipe(t *testing.T, pattern string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("make", append([]string{"-n", "-C", "../.."}, args...)...)
+	if args[len(args)-1] == "" {
+		cmd.Args = cmd.Args[:len(cmd.Args)-1]
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	m := regexp.MustCompile(pattern).FindSubmatch(out)
+	require.NotNil(t, m, string(out))
+	return string(m[1])
 }
 
 func TestSelectTargets(t *testing.T) {
