@@ -90,7 +90,7 @@ func TestRecipeShutdownUnit(t *testing.T) {
 	holder := settled(t, g)
 	var stop string
 	for line := range strings.Lines(recipe(t, "keepvip-away.service")) {
-		if text, ok := strings.CutPrefix(line, "ExecStop=/usr/local/bin/"); ok {
+		if text, ok := strings.CutPrefix(line, "ExecStop=/usr/bin/"); ok {
 			stop = strings.TrimSpace(text)
 		}
 	}

@@ -24,7 +24,7 @@ func bindNodeForm(cmd *cobra.Command) nodeForm {
 	return nodeForm{
 		image:   bindImage(cmd),
 		systemd: cmd.Flags().Bool("systemd", false, "a systemd unit instead of a static pod; keepvip has to be installed on the nodes"),
-		binary:  bindBinary(cmd),
+		binary:  cmd.Flags().String("binary", packagedBinary, "where keepvip is installed on the nodes"),
 		path:    cmd.Flags().String("manifest-path", kubeadm.ManifestPath, "where the static pod's manifest goes on the nodes"),
 	}
 }

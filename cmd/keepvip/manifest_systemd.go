@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,12 +20,15 @@ func newManifestSystemd() *cobra.Command {
 		Example: "  keepvip manifest systemd --config /etc/keepvip/keepvip.yaml > keepvip.service",
 		Args:    cobra.NoArgs,
 	}
-	binary := bindBinary(cmd)
+	binary := cmd.Flags().String("binary", "", "where keepvip is installed on the nodes; without it the path of this program, or "+packagedBinary+" if a unit could not run that")
 	flags := bindManifest(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return flags.run(cmd, func(cfg *config.Config) ([]byte, []string, error) {
 			if cfg.Path == config.EnvInline {
 				return nil, nil, fmt.Errorf("%s: a unit cannot carry the file, want --config with its path on the nodes", config.EnvInline)
+			}
+			if *binary == "" {
+				*binary = binaryHere()
 			}
 			out, err := kubeadm.Systemd(unitOf(cfg, *binary, cfg.Path))
 			return out, keyNotes(cfg), err
@@ -32,8 +37,26 @@ func newManifestSystemd() *cobra.Command {
 	return cmd
 }
 
-func bindBinary(cmd *cobra.Command) *string {
-	return cmd.Flags().String("binary", "/usr/bin/keepvip", "where keepvip is installed on the nodes")
+// packagedBinary is where the packages install keepvip.
+const packagedBinary = "/usr/bin/keepvip"
+
+// binaryHere is the path of this program, as a unit on this node would start it.
+func binaryHere() string {
+	self, err := os.Executable()
+	if err != nil {
+		return packagedBinary
+	}
+	return unitBinary(self)
+}
+
+// unitBinary is the program that a unit names: the one that prints it, unless the unit's ProtectHome and PrivateTmp hide it.
+func unitBinary(self string) string {
+	for _, hidden := range []string{"/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"} {
+		if strings.HasPrefix(self, hidden) {
+			return packagedBinary
+		}
+	}
+	return self
 }
 
 func unitOf(cfg *config.Config, binary, file string) kubeadm.SystemdConfig {

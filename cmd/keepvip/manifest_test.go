@@ -118,11 +118,29 @@ func TestManifestPrintsTheKubeadmConfiguration(t *testing.T) {
 
 func TestManifestSystemd(t *testing.T) {
 	out, _ := manifest(t, "systemd", "--vip", "10.0.0.1", "--check", "k0s")
-	assert.Contains(t, out, "ExecStart=/usr/bin/keepvip run --vip=10.0.0.1 --check=k0s\n")
+	assert.Regexp(t, `\nExecStart=/\S+ run --vip=10.0.0.1 --check=k0s\n`, out)
 	config := writeAs(t, "c.yaml", fileWithKey)
 	out, errs := manifest(t, "systemd", "--config", config, "--realtime")
-	assert.Contains(t, out, "ExecStart=/usr/bin/keepvip run --config="+config+" --realtime=true\n")
+	assert.Contains(t, out, " run --config="+config+" --realtime=true\n")
 	assert.Contains(t, errs, "/etc/keepvip/key")
+}
+
+func TestManifestSystemdNamesTheProgramThatPrintsIt(t *testing.T) {
+	for self, want := range map[string]string{
+		"/usr/local/bin/keepvip":       "/usr/local/bin/keepvip",
+		"/opt/keepvip/bin/keepvip":     "/opt/keepvip/bin/keepvip",
+		"/usr/bin/keepvip":             "/usr/bin/keepvip",
+		"/home/ann/bin/keepvip":        "/usr/bin/keepvip",
+		"/root/keepvip":                "/usr/bin/keepvip",
+		"/tmp/go-build1/b001/keepvip":  "/usr/bin/keepvip",
+		"/var/tmp/keepvip":             "/usr/bin/keepvip",
+		"/run/user/1000/keepvip":       "/usr/bin/keepvip",
+		"/usr/local/bin/keepvip-0.1.0": "/usr/local/bin/keepvip-0.1.0",
+	} {
+		assert.Equal(t, want, unitBinary(self), self)
+	}
+	out, _ := manifest(t, "systemd", "--vip", "10.0.0.1", "--binary", "/opt/keepvip")
+	assert.Contains(t, out, "ExecStart=/opt/keepvip run --vip=10.0.0.1\n")
 }
 
 func TestManifestCloudInitCarriesTheKeyOnlyAsAFile(t *testing.T) {
