@@ -9,6 +9,7 @@ import (
 func newAnnounce() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "announce [NAME ...]",
+		Args:  arguments("NAME", 0, anyNumber),
 		Short: "Announce the addresses that this node holds, now",
 		Long:  "Sends gratuitous ARP and unsolicited neighbour advertisements for the named virtual addresses, or for all.",
 	}

@@ -29,7 +29,7 @@ func newCheck() *cobra.Command {
 			"With --once it prints one line for each and exits with status 0 when the node is fit, 1 when it is not. Without,\n" +
 			"it goes on as the daemon would, counting, and prints a line whenever a check changes its mind.",
 		Example: "  keepvip check --once --config /etc/keepvip/keepvip.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	once := cmd.Flags().Bool("once", false, "take one look, without counting")
 	flags := bindConfig(cmd)

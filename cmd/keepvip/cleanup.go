@@ -18,7 +18,7 @@ func newCleanup() *cobra.Command {
 		Short: "Remove from this host whatever a keepvip that is gone has left",
 		Long: "Removes every address and nftables table that a keepvip has left on this host, and prints each.\n" +
 			"It refuses while a keepvip is running here.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

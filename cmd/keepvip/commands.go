@@ -31,7 +31,7 @@ func newCommands() *cobra.Command {
 	return &cobra.Command{
 		Use:    "commands",
 		Short:  "Print every command and flag as JSON",
-		Args:   cobra.NoArgs,
+		Args:   noArguments,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out, err := json.MarshalIndent(describe(cmd.Root()), "", "  ")

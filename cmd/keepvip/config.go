@@ -9,20 +9,21 @@ import (
 )
 
 func newConfig() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Check or describe the configuration"}
-	cmd.AddCommand(newValidate(), newShow(), newSchema())
-	return cmd
+	return group(&cobra.Command{Use: "config", Short: "Check or describe the configuration"}, newValidate(), newShow(), newSchema())
 }
 
 func newValidate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate",
+		Use:   "validate [FILE]",
 		Short: "Check the configuration from file, environment and flags",
 		Long:  "Checks the configuration as `run` would, and changes nothing. Every problem is one line on standard error.",
-		Args:  cobra.NoArgs,
+		Args:  arguments("FILE", 0, 1),
 	}
 	flags := bindConfig(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := flags.argument(args); err != nil {
+			return err
+		}
 		cfg, err := flags.load()
 		if err != nil {
 			return err
@@ -53,12 +54,15 @@ func advice(cfg *config.Config) []string {
 
 func newShow() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "show",
+		Use:   "show [FILE]",
 		Short: "Print every value in force and where it comes from",
-		Args:  cobra.NoArgs,
+		Args:  arguments("FILE", 0, 1),
 	}
 	flags := bindConfig(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := flags.argument(args); err != nil {
+			return err
+		}
 		cfg, err := flags.load()
 		if err != nil {
 			return err
@@ -77,7 +81,7 @@ func newSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of the configuration file",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return failed(err)

@@ -16,6 +16,7 @@ const exitCodes = "\n\nExit codes: 0 done, 3 no other node could take it, 4 it w
 func newHandover() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "handover [NAME ...]",
+		Args:  arguments("NAME", 0, anyNumber),
 		Short: "Pass the address on to another node, without loss",
 		Long: "Passes the named virtual addresses, or all that this node holds, on to another node, and returns when that node\n" +
 			"has announced them. With preemption and the highest priority this node asks for them again at once: drain it instead." + exitCodes,
@@ -32,6 +33,7 @@ func newHandover() *cobra.Command {
 func newDrain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain [NAME ...]",
+		Args:  arguments("NAME", 0, anyNumber),
 		Short: "Pass the address on, and keep it away from this node until resume",
 		Long: "Makes this node come last for the named virtual addresses, or for all, until `keepvip resume` or a restart, and\n" +
 			"passes on what it holds. It takes an address only if no other node is fit.\n\n" +
@@ -51,6 +53,7 @@ func newDrain() *cobra.Command {
 func newHold() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hold [NAME ...]",
+		Args:  arguments("NAME", 0, anyNumber),
 		Short: "Keep this node out until resume, over restarts",
 		Long: "Passes on what this node holds of the named virtual addresses, or of all, and keeps it out of their elections until\n" +
 			"`keepvip resume`, also over a restart or a reboot. While no other node could take an address nothing changes, unless\n" +
@@ -69,6 +72,7 @@ func newHold() *cobra.Command {
 func newResume() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume [NAME ...]",
+		Args:  arguments("NAME", 0, anyNumber),
 		Short: "End drain and hold",
 		Long:  "Lets this node take part again in the elections of the named virtual addresses, or of all. It does not take an address by itself, unless it has the higher priority.",
 	}

@@ -13,9 +13,7 @@ import (
 )
 
 func newKey() *cobra.Command {
-	cmd := &cobra.Command{Use: "key", Short: "Make or compare the shared key"}
-	cmd.AddCommand(newKeyGenerate(), newKeyFingerprint())
-	return cmd
+	return group(&cobra.Command{Use: "key", Short: "Make or compare the shared key"}, newKeyGenerate(), newKeyFingerprint())
 }
 
 func newKeyGenerate() *cobra.Command {
@@ -24,7 +22,7 @@ func newKeyGenerate() *cobra.Command {
 		Short:   "Make a random key",
 		Long:    "Makes a random key of 32 bytes and prints it in hex, or writes it to a new file that only its owner can read.",
 		Example: "  keepvip key generate --out /etc/keepvip/key",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	out := cmd.Flags().String("out", "", "the file to write; it must not exist yet")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -63,7 +61,7 @@ func newKeyFingerprint() *cobra.Command {
 		Use:   "fingerprint FILE...",
 		Short: "Print what tells keys apart without giving them away",
 		Long:  "Prints the fingerprint of each key file, as `keepvip status` shows it: nodes with the same key have the same one.",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  arguments("the FILE of a key", 1, anyNumber),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			for _, path := range paths {
 				secret, err := config.LoadKey(path)

@@ -15,14 +15,12 @@ import (
 const imageName = "ghcr.io/keepvip/keepvip"
 
 func newManifest() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "manifest",
 		Short: "Print what a node needs to run keepvip",
 		Long: "Prints what a node needs to run keepvip. All of it is made from the same flags, environment and file as `run`, and\n" +
 			"checked as `run` would check it, but for the files that it names: those are on the nodes.",
-	}
-	cmd.AddCommand(newManifestPod(), newManifestDaemonSet(), newManifestSystemd(), newManifestCloudInit(), newManifestControlPlane())
-	return cmd
+	}, newManifestPod(), newManifestDaemonSet(), newManifestSystemd(), newManifestCloudInit(), newManifestControlPlane())
 }
 
 // manifestFlags are what every manifest is made from.

@@ -59,7 +59,7 @@ func newManifestCloudInit() *cobra.Command {
 			"line of it that is not keepvip's stays as it is.",
 		Example: "  keepvip manifest cloud-init --vip 10.0.0.100 --merge user-data > user-data.new\n" +
 			"  keepvip manifest cloud-init --systemd --config my.yaml --key-from ./key > user-data",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	form := bindNodeForm(cmd)
 	merge := cmd.Flags().String("merge", "", "user data to merge into")

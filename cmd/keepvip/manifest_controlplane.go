@@ -27,7 +27,7 @@ func newManifestControlPlane() *cobra.Command {
 			"address is the template's controlPlaneEndpoint, which may be a variable such as ${CONTROL_PLANE_ENDPOINT_IP}.",
 		Example: "  keepvip manifest kubeadmcontrolplane --template cluster-template.yaml > with-keepvip.yaml\n" +
 			"  keepvip manifest kubeadmcontrolplane --template cluster.yaml --key-file /etc/keepvip/key --key-secret my-cluster-keepvip > new.yaml",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	form := bindNodeForm(cmd)
 	template := cmd.Flags().String("template", "", "a file with the objects of a cluster, to merge into")

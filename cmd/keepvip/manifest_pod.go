@@ -33,7 +33,7 @@ func newManifestDaemonSet() *cobra.Command {
 }
 
 func manifestOfPod(cmd *cobra.Command, render func(kubeadm.PodConfig) ([]byte, error)) *cobra.Command {
-	cmd.Args = cobra.NoArgs
+	cmd.Args = noArguments
 	image := bindImage(cmd)
 	inline := cmd.Flags().Bool("inline", true, "carry the configuration file's text in the manifest; false: mount the file from the node")
 	flags := bindManifest(cmd)

@@ -18,7 +18,7 @@ func newManifestSystemd() *cobra.Command {
 		Long: "Prints a systemd unit, the same for every node, to be put into\n" + kubeadm.UnitPath + ". It names the configuration file by its path;\n" +
 			"flags stand in its command line.",
 		Example: "  keepvip manifest systemd --config /etc/keepvip/keepvip.yaml > keepvip.service",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	binary := cmd.Flags().String("binary", "", "where keepvip is installed on the nodes; without it the path of this program, or "+packagedBinary+" if a unit could not run that")
 	flags := bindManifest(cmd)

@@ -59,7 +59,7 @@ func newMemberRecover() *cobra.Command {
 		Long: "Makes this node the only voter of the cluster, so that it can lead again. It is refused while a majority lives.\n" +
 			"The others must not come back with what they have stored: remove raft/ in their stateDir before they are started,\n" +
 			"then let them join by `keepvip member add`.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -87,18 +87,17 @@ func (d *daemon) member(ctx context.Context, op, address string) error {
 }
 
 func newMember() *cobra.Command {
-	cmd := &cobra.Command{Use: "member", Short: "List, add or remove the members of the raft cluster, or recover it"}
-	cmd.AddCommand(newMemberList(),
+	return group(&cobra.Command{Use: "member", Short: "List, add or remove the members of the raft cluster, or recover it"},
+		newMemberList(),
 		newMemberChange(raftelection.OpAdd, "Let a node join: it gets a vote when it has caught up",
 			"Lets the node with that address join the cluster. It may be started before or after; it gets a vote when it has caught up."),
 		newMemberChange(raftelection.OpRemove, "Remove a node from the cluster",
 			"Removes the node with that address. It is refused when no majority of those that are left lives."),
 		newMemberRecover())
-	return cmd
 }
 
 func newMemberList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the members as this node sees them", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List the members as this node sees them", Args: noArguments}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var doc statusDoc
@@ -143,7 +142,7 @@ func heardText(m raftelection.Member, now time.Time) string {
 }
 
 func newMemberChange(op, short, long string) *cobra.Command {
-	cmd := &cobra.Command{Use: op + " ADDRESS", Short: short, Long: long, Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: op + " ADDRESS", Short: short, Long: long, Args: arguments("the ADDRESS of a node", 1, 1)}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return failed(control.NewClient(*socket).Member(cmd.Context(), op, args[0]))

@@ -97,7 +97,7 @@ func newReload() *cobra.Command {
 		Short: "Make the running keepvip read its configuration again",
 		Long: "Makes the running keepvip read its configuration again, as SIGHUP does, and prints what changed.\n" +
 			"A configuration with an error changes nothing.",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -11,18 +11,21 @@ import (
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "keepvip",
-		Short: "Keep a virtual IP address on one of several nodes",
+		Version: versionText(),
+		Use:     "keepvip",
+		Short:   "Keep a virtual IP address on one of several nodes",
 		Long: "keepvip keeps a virtual IP address on one of several nodes: one unchanged configuration on every node,\n" +
 			"an election by VRRP, and a health check of the local apiserver that decides who is fit to hold it.",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
+	return group(root,
 		newRun(), newStatus(), newCheck(), newManifest(), newConfig(), newKey(), newAnnounce(), newHandover(), newDrain(), newHold(), newResume(), newReload(), newMember(), newCleanup(), newCommands(), newVersion(),
 	)
-	return root
 }
 
 // configFlags are the flags of a command that reads the configuration.
@@ -44,6 +47,18 @@ func bindConfig(cmd *cobra.Command) *configFlags {
 		}
 	}
 	return f
+}
+
+// argument takes the file that is named without --config.
+func (f *configFlags) argument(args []string) error {
+	switch {
+	case len(args) == 0:
+	case f.file != "":
+		return fmt.Errorf("the configuration is given twice, by --config %s and as %s: want one of them", f.file, args[0])
+	default:
+		f.file = args[0]
+	}
+	return nil
 }
 
 func (f *configFlags) input() config.Input {

@@ -35,7 +35,7 @@ func newRun() *cobra.Command {
 		Long: "Takes part in the election on this node and holds the address when elected, until SIGTERM or SIGINT.\n" +
 			"SIGHUP reads the configuration again. It needs the capabilities NET_ADMIN and NET_RAW.",
 		Example: "  keepvip run --vip 10.0.0.100\n  keepvip run --config /etc/keepvip/keepvip.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	flags := bindConfig(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

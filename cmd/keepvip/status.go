@@ -18,7 +18,7 @@ func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say who holds the address, since when and why",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 	}
 	socket := bindSocket(cmd)
 	output := cmd.Flags().StringP("output", "o", "text", "text or json")

@@ -14,10 +14,14 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "keepvip %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
 			return failed(err)
 		},
 	}
+}
+
+func versionText() string {
+	return fmt.Sprintf("keepvip %s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

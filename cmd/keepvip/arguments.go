@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// group makes a command that only holds others: alone it prints its help, and what is none of them is an error.
+func group(cmd *cobra.Command, of ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(of...)
+	cmd.SuggestionsMinimumDistance = 2 // letters
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return unknownCommand(cmd, args[0])
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return failed(cmd.Help()) }
+	return cmd
+}
+
+func unknownCommand(of *cobra.Command, word string) error {
+	if like := of.SuggestionsFor(word); len(like) > 0 {
+		return fmt.Errorf("unknown command %q for %q, did you mean %s?", word, of.CommandPath(), strings.Join(like, " or "))
+	}
+	var have []string
+	for _, c := range of.Commands() {
+		if c.IsAvailableCommand() {
+			have = append(have, c.Name())
+		}
+	}
+	return fmt.Errorf("unknown command %q for %q, want one of %s", word, of.CommandPath(), strings.Join(have, ", "))
+}
+
+// newHelp replaces cobra's, which prints its error on standard output and exits with 0.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(of, slices.Concat(rest, args)[0])
+			}
+			of.InitDefaultHelpFlag()
+			return failed(of.Help())
+		},
+	}
+}
+
+// noArguments says where the value belongs that somebody has given as an argument.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if err := noLoneBool(cmd, args); err != nil || len(args) == 0 {
+		return err
+	}
+	remedy := ""
+	switch {
+	case cmd.Flags().Lookup("vip") != nil && isAddress(args[0]):
+		remedy = ", want --vip " + args[0]
+	case cmd.Flags().Lookup("config") != nil:
+		remedy = fmt.Sprintf(", want --config %s if that is the configuration", args[0])
+	case cmd.Flags().Lookup("out") != nil:
+		remedy = ", want --out " + args[0]
+	}
+	return fmt.Errorf("%s takes no argument, but %q is given%s", cmd.CommandPath(), args[0], remedy)
+}
+
+func isAddress(s string) bool {
+	address, _, _ := strings.Cut(s, "/")
+	_, err := netip.ParseAddr(address)
+	return err == nil
+}
+
+// noLoneBool refuses `--preempt no`: a flag that may stand alone takes its value after an equals sign only.
+func noLoneBool(cmd *cobra.Command, args []string) error {
+	words := map[string]bool{"true": true, "yes": true, "on": true, "false": false, "no": false, "off": false}
+	for _, a := range args {
+		value, ok := words[a]
+		if !ok {
+			continue
+		}
+		var err error
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if f.NoOptDefVal != "" && err == nil {
+				err = fmt.Errorf("%q stands alone: a flag that is true or false takes its value after an equals sign, as --%s=%t", a, f.Name, value)
+			}
+		})
+		return err
+	}
+	return nil
+}
+
+// arguments wants at least `least` of what is called name and at most `most` of them.
+func arguments(name string, least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := noLoneBool(cmd, args); err != nil {
+			return err
+		}
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("%s needs %s", cmd.CommandPath(), name)
+		case len(args) > most:
+			return fmt.Errorf("%s takes one argument, %s, but %q is given besides", cmd.CommandPath(), name, args[most])
+		}
+		return nil
+	}
+}
+
+// anyNumber is for arguments that may be repeated without end.
+const anyNumber = int(^uint(0) >> 1)
+
+// flagError explains a flag of several letters with one dash.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "=")
+		if cmd.Flags().Lookup(name) != nil {
+			return fmt.Errorf("-%s has one dash, want --%s", name, name)
+		}
+	}
+	return err
+}
