@@ -16,30 +16,33 @@ import (
 
 func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "status",
+		Use:   "status [NAME ...]",
 		Short: "Say who holds the address, since when and why",
-		Args:  noArguments,
+		Args:  arguments("NAME", 0, anyNumber),
 	}
 	socket := bindSocket(cmd)
 	output := cmd.Flags().StringP("output", "o", "text", "text or json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if *output != "text" && *output != "json" {
 			return fmt.Errorf("--output %q, want text or json", *output)
 		}
-		client := control.NewClient(*socket)
-		if *output == "json" {
-			var raw json.RawMessage
-			if err := client.Status(cmd.Context(), &raw); err != nil {
-				return failed(err)
+		var raw json.RawMessage
+		if err := control.NewClient(*socket).Status(cmd.Context(), &raw); err != nil {
+			return failed(err)
+		}
+		raw, err := only(raw, names)
+		if err != nil {
+			return failed(err)
+		}
+		text := string(raw) + "\n"
+		if *output == "text" {
+			var doc statusDoc
+			if err := json.Unmarshal(raw, &doc); err != nil {
+				return failed(fmt.Errorf("decode the status: %w", err))
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
-			return failed(err)
+			text = doc.text(time.Now())
 		}
-		var doc statusDoc
-		if err := client.Status(cmd.Context(), &doc); err != nil {
-			return failed(err)
-		}
-		_, err := io.WriteString(cmd.OutOrStdout(), doc.text(time.Now()))
+		_, err = io.WriteString(cmd.OutOrStdout(), text)
 		return failed(err)
 	}
 	return cmd

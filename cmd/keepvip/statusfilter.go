@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// only leaves the named virtual addresses in a status document, and everything else as it is, also what a keepvip of another
+// version says. Without names nothing changes.
+func only(doc json.RawMessage, names []string) (json.RawMessage, error) {
+	if len(names) == 0 {
+		return doc, nil
+	}
+	all := map[string]json.RawMessage{}
+	var vips, keep []json.RawMessage
+	if err := json.Unmarshal(doc, &all); err != nil {
+		return nil, fmt.Errorf("decode the status: %w", err)
+	}
+	if err := json.Unmarshal(all["vips"], &vips); err != nil {
+		return nil, fmt.Errorf("decode the status: %w", err)
+	}
+	var have []string
+	for _, raw := range vips {
+		var vip struct {
+			Name string `json:"name"`
+		}
+		if err := json.Unmarshal(raw, &vip); err != nil {
+			return nil, fmt.Errorf("decode the status: %w", err)
+		}
+		have = append(have, vip.Name)
+		if slices.Contains(names, vip.Name) {
+			keep = append(keep, raw)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return nil, fmt.Errorf("no virtual address is named %q, there are: %s", name, strings.Join(have, ", "))
+		}
+	}
+	var err error
+	if all["vips"], err = json.Marshal(keep); err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	return json.Marshal(all)
+}

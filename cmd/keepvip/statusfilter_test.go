@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/control"
+)
+
+// answering serves a status document on a socket until the test ends.
+func answering(t *testing.T, status any) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "keepvip.sock")
+	server, err := control.Open(socket, control.Backend{Status: func() any { return status }})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { assert.NoError(t, server.Serve(ctx)) })
+	t.Cleanup(func() { stop(); wg.Wait() })
+	return socket
+}
+
+func TestStatusOfOneNameShowsThatAlone(t *testing.T) {
+	socket := answering(t, map[string]any{
+		"node": "n1", "version": "v9", "later": "than this program",
+		"vips": []any{
+			map[string]any{"name": "apiserver", "state": "backup", "unknown": 7},
+			map[string]any{"name": "ingress", "state": "active"},
+		},
+	})
+	code, out, errs := keepvip(t, "status", "apiserver", "--socket", socket)
+	require.Equal(t, exitOK, code, errs)
+	assert.Contains(t, out, "n1, keepvip v9\n")
+	assert.Contains(t, out, "\napiserver: ")
+	assert.NotContains(t, out, "ingress")
+
+	code, out, errs = keepvip(t, "status", "-o", "json", "apiserver", "--socket", socket)
+	require.Equal(t, exitOK, code, errs)
+	assert.JSONEq(t, `{"node":"n1","version":"v9","later":"than this program","vips":[{"name":"apiserver","state":"backup","unknown":7}]}`, out)
+
+	code, out, _ = keepvip(t, "status", "-o", "json", "--socket", socket)
+	assert.Equal(t, exitOK, code)
+	var all statusDoc
+	require.NoError(t, json.Unmarshal([]byte(out), &all))
+	assert.Len(t, all.VIPs, 2)
+
+	code, out, errs = keepvip(t, "status", "apiservre", "--socket", socket)
+	assert.Equal(t, exitFailure, code)
+	assert.Empty(t, out)
+	assert.Equal(t, "keepvip: no virtual address is named \"apiservre\", there are: apiserver, ingress\n", errs)
+}
