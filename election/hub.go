@@ -20,7 +20,7 @@ type Socket interface {
 	Write(payload []byte, dst netip.Addr) error
 	Wait() error
 	Drain(fn func(vrrp.Datagram)) error
-	SetFilter(vrids []uint8) error
+	SetFilter(vrids []uint8, peers []netip.Addr) error
 	Group() netip.Addr
 	Close() error
 }
@@ -165,7 +165,7 @@ type WireConfig struct {
 func (h *Hub) Join(cfg WireConfig) (Wire, error) {
 	w := &hubWire{hub: h, cfg: cfg, box: newMailbox(), rejected: NewRejections(cfg.Log)}
 	w.SetAddresses(cfg.Addresses)
-	err := h.reroute(func(routes map[uint8][]*hubWire) {
+	err := h.reroute(false, func(routes map[uint8][]*hubWire) {
 		routes[cfg.VRID] = append(slices.Clone(routes[cfg.VRID]), w)
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (h *Hub) Join(cfg WireConfig) (Wire, error) {
 
 // leave takes a wire away. Its error is that of a filter that could not be narrowed.
 func (h *Hub) leave(w *hubWire) error {
-	err := h.reroute(func(routes map[uint8][]*hubWire) {
+	err := h.reroute(true, func(routes map[uint8][]*hubWire) {
 		id := w.cfg.VRID
 		routes[id] = slices.DeleteFunc(slices.Clone(routes[id]), func(o *hubWire) bool { return o == w })
 		if len(routes[id]) == 0 {
@@ -191,21 +191,36 @@ func (h *Hub) leave(w *hubWire) error {
 
 // reroute changes the routes, and the socket's filter with them. With an error from the filter a wire that joins is
 // left out, and one that leaves is gone nevertheless.
-func (h *Hub) reroute(change func(map[uint8][]*hubWire)) error {
+func (h *Hub) reroute(leaving bool, change func(map[uint8][]*hubWire)) error {
 	h.joining.Lock()
 	defer h.joining.Unlock()
-	old := h.routes.Load()
-	next := maps.Clone(*old)
+	next := maps.Clone(*h.routes.Load())
 	change(next)
 	if h.closed.Load() {
 		h.routes.Store(&next)
 		return net.ErrClosed
 	}
-	err := h.sock.SetFilter(slices.Sorted(maps.Keys(next)))
-	if err == nil || len(next) < len(*old) {
+	err := h.sock.SetFilter(wanted(next))
+	if err == nil || leaving {
 		h.routes.Store(&next)
 	}
 	return err
+}
+
+// wanted is what all wires together want of the socket. One that listens to anybody opens it for all: which source may
+// speak to which Virtual Router, each wire decides again.
+func wanted(routes map[uint8][]*hubWire) (vrids []uint8, peers []netip.Addr) {
+	vrids = append([]uint8{}, slices.Sorted(maps.Keys(routes))...)
+	for _, wires := range routes {
+		for _, w := range wires {
+			if len(w.cfg.Peers) == 0 {
+				return vrids, nil
+			}
+			peers = append(peers, w.cfg.Peers...)
+		}
+	}
+	slices.SortFunc(peers, netip.Addr.Compare)
+	return vrids, slices.Compact(peers)
 }
 
 // Idle tells that no Virtual Router uses the hub.

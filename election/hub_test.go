@@ -22,6 +22,7 @@ type fakeSocket struct {
 	queue  []vrrp.Datagram
 	sent   []netip.Addr
 	filter []uint8
+	peers  []netip.Addr
 	drains int
 	closed chan struct{}
 	ready  chan struct{}
@@ -61,10 +62,10 @@ func (s *fakeSocket) Drain(fn func(vrrp.Datagram)) error {
 	return nil
 }
 
-func (s *fakeSocket) SetFilter(v []uint8) error {
+func (s *fakeSocket) SetFilter(v []uint8, peers []netip.Addr) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.filter = v
+	s.filter, s.peers = v, peers
 	return nil
 }
 
@@ -221,6 +222,43 @@ func TestHubFilterFollowsItsWires(t *testing.T) {
 		require.NoError(t, h.Close())
 		_, err = h.Join(cfg)
 		assert.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
+// Groups with different peers share a socket, so the kernel lets in whatever any of them wants, and each wire decides again.
+func TestHubWiresWithDifferentPeersShareASocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSocket()
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		join := func(vrid uint8, peers ...netip.Addr) Wire {
+			cfg := wireConfig()
+			cfg.VRID, cfg.Peers = vrid, peers
+			w, err := h.Join(cfg)
+			require.NoError(t, err)
+			return w
+		}
+		first, second := join(51, nodeA, nodeB), join(52, nodeC, nodeA)
+		assert.Equal(t, []netip.Addr{nodeA, nodeB, nodeC}, s.peers)
+		for _, from := range []netip.Addr{nodeB, nodeC} {
+			s.arrive(t, from, nil)
+			s.arrive(t, from, func(a *vrrp.Advertisement) { a.VRID = 52 })
+		}
+		synctest.Wait()
+		for w, want := range map[Wire]netip.Addr{first: nodeB, second: nodeC} {
+			got := w.Take(nil)
+			require.Len(t, got, 1)
+			assert.Equal(t, want, got[0].Source)
+			assert.Equal(t, uint64(1), w.Rejections().Counts()["peer"])
+		}
+
+		require.NoError(t, second.Close())
+		assert.Equal(t, []netip.Addr{nodeA, nodeB}, s.peers, "the other's wire is as it was")
+		third := join(52)
+		assert.Nil(t, s.peers, "anybody")
+		require.NoError(t, third.Close())
+		require.NoError(t, first.Close())
+		assert.Equal(t, []uint8{}, s.filter, "nothing")
+		require.NoError(t, h.Close())
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,8 +20,8 @@ type ConnConfig struct {
 	Interface net.Interface // Name and Index are used
 	Source    netip.Addr    // an address of the interface; its family is the Conn's
 
-	// Peers, if any, are the unicast peers: the group is not joined, and packets from other sources are dropped. They
-	// have Source's family; Source itself may be among them.
+	// Peers, if any, are the unicast peers: the group is not joined, and packets from other sources are dropped, until
+	// SetFilter names others. They have Source's family; Source itself may be among them.
 	Peers []netip.Addr
 
 	// VRIDs are the Virtual Routers whose packets are wanted; nil means all.
@@ -110,10 +109,7 @@ func (c *Conn) rawConns() (err error) {
 
 // newFilter copies what it takes from cfg.
 func newFilter(cfg ConnConfig) filter {
-	f := filter{source: cfg.Source.WithZone(""), vrids: slices.Clone(cfg.VRIDs), minTTL: 255}
-	for _, peer := range cfg.Peers {
-		f.peers = append(f.peers, peer.WithZone(""))
-	}
+	f := filter{source: cfg.Source.WithZone(""), minTTL: 255}.wanting(cfg.VRIDs, cfg.Peers)
 	if f.peers != nil && cfg.MinTTL != 0 {
 		f.minTTL = cfg.MinTTL
 	}
@@ -123,11 +119,11 @@ func newFilter(cfg ConnConfig) filter {
 // Group returns the multicast group of the Conn's family: 224.0.0.18 or ff02::12 (RFC 9568, section 5.1).
 func (c *Conn) Group() netip.Addr { return groupFor(c.filter.source) }
 
-// SetFilter replaces the set of VRIDs whose packets are wanted; nil means all, an empty set none. No packet is lost
-// meanwhile; packets that wait already stay.
-func (c *Conn) SetFilter(vrids []uint8) error {
-	f := c.filter
-	f.vrids = slices.Clone(vrids)
+// SetFilter replaces the set of VRIDs whose packets are wanted, nil for all and an empty one for none, and the set of
+// sources, nil for any. It is for what several Virtual Routers with different peers want together: each has still to
+// look at the source. More than 255 sources count as any. No packet is lost meanwhile; packets that wait already stay.
+func (c *Conn) SetFilter(vrids []uint8, peers []netip.Addr) error {
+	f := c.filter.wanting(vrids, peers)
 	err := c.control(c.recvRaw, func(fd int) error { return attach(fd, f) })
 	if err != nil {
 		return fmt.Errorf("vrrp: replace the socket filter: %w", err)

@@ -69,7 +69,7 @@ func TestConnClosed(t *testing.T) {
 	require.NoError(t, c.Close())
 	assert.ErrorIs(t, c.Wait(), net.ErrClosed)
 	assert.ErrorIs(t, c.Drain(func(Datagram) {}), net.ErrClosed)
-	assert.ErrorIs(t, c.SetFilter(nil), net.ErrClosed)
+	assert.ErrorIs(t, c.SetFilter(nil, nil), net.ErrClosed)
 	assert.ErrorIs(t, c.Write([]byte("x"), group6), net.ErrClosed)
 	assert.ErrorContains(t, c.Write([]byte("x"), group4), "vrrp: send to 224.0.0.18: want the family of the source fe80::1")
 }

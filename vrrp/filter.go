@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/net/bpf"
 )
@@ -31,6 +32,19 @@ type filter struct {
 	peers  []netip.Addr // nil: any source
 	vrids  []uint8      // nil: any
 	minTTL uint8
+}
+
+// wanting is f with other VRIDs and peers, copied. The kernel takes programs of a bounded length: a longer list of peers
+// is left to the process.
+func (f filter) wanting(vrids []uint8, peers []netip.Addr) filter {
+	f.vrids, f.peers = slices.Clone(vrids), nil
+	if len(peers) > maxAddrs {
+		return f
+	}
+	for _, peer := range peers {
+		f.peers = append(f.peers, peer.WithZone(""))
+	}
+	return f
 }
 
 // dropAll is the filter of a socket that only sends.

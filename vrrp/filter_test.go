@@ -150,6 +150,17 @@ func TestFilterIPv6(t *testing.T) {
 	}
 }
 
+func TestFilterWantingAnotherSet(t *testing.T) {
+	before := filter{source: node1, minTTL: 255, vrids: []uint8{51}, peers: []netip.Addr{node2}}
+	packet := packet4(addr("10.9.0.13"), node1, 255, 0, advert4(t, 3, 52))
+	assert.False(t, passes(t, before, packet))
+	assert.True(t, passes(t, before.wanting([]uint8{51, 52}, []netip.Addr{node2, addr("10.9.0.13")}), packet), "another wire's peer")
+	assert.False(t, passes(t, before.wanting([]uint8{51, 52}, []netip.Addr{node2}), packet))
+	assert.True(t, passes(t, before.wanting(nil, nil), packet), "any source")
+	assert.True(t, passes(t, before.wanting(nil, make([]netip.Addr, maxAddrs+1)), packet), "more peers than a program has room for")
+	assert.Equal(t, []uint8{51}, before.vrids)
+}
+
 func TestFilterVRIDBitmap(t *testing.T) {
 	for _, want := range []uint8{1, 31, 32, 63, 64, 127, 128, 224, 254, 255} {
 		f := filter{source: node1, minTTL: 255, vrids: []uint8{want}}

@@ -13,7 +13,7 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// hubs shares one VRRP socket among the instances at the same place.
+// hubs shares one VRRP socket among the instances at the same place, whatever their peers.
 type hubs struct {
 	auth *election.Auth
 	log  *slog.Logger
