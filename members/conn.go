@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,15 +27,14 @@ type ConnConfig struct {
 	Interface net.Interface // Index and Name
 	Source    netip.Addr    // own address on Interface: its family is the Conn's
 	Port      uint16        // 0: DefaultPort
-	Peers     []netip.Addr  // send to each of these instead of the group, and hear only them; Source may be among them
+	Unicast   bool          // hear what is for Source instead of what is for the group
 }
 
 // Conn sends and receives messages on one interface. It reaches no farther than the link: messages leave with TTL or
-// hop limit 255 and are refused with less, and a Conn without peers hears the group alone. One goroutine may be in
-// Receive; Send is safe from any.
+// hop limit 255 and are refused with less, and a Conn that is not for unicast hears the group alone. One goroutine may
+// be in Receive; Send is safe from any.
 type Conn struct {
 	cfg        ConnConfig
-	to         []netip.AddrPort
 	send, recv packetConn
 }
 
@@ -49,14 +47,7 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	if !plain(cfg.Source) {
 		return nil, fmt.Errorf("members: source %v, want an IPv4 or IPv6 address", cfg.Source)
 	}
-	cfg.Peers = slices.Clone(cfg.Peers)
 	c := &Conn{cfg: cfg}
-	for i, p := range cfg.Peers {
-		cfg.Peers[i] = p.WithZone("")
-		if cfg.Peers[i] != cfg.Source {
-			c.to = append(c.to, netip.AddrPortFrom(c.scoped(cfg.Peers[i]), cfg.Port))
-		}
-	}
 	if err := c.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("members: open the UDP socket on %s: %w", cfg.Interface.Name, err), c.Close())
 	}
@@ -65,18 +56,14 @@ func Open(cfg ConnConfig) (*Conn, error) {
 
 // open makes one socket for unicast, and for multicast one that is bound to the group and one that only sends.
 func (c *Conn) open() (err error) {
-	if len(c.cfg.Peers) > 0 {
+	if c.cfg.Unicast {
 		if c.recv, err = c.bind(c.cfg.Source, c.cfg.Port); err != nil {
 			return err
 		}
 		c.send = c.recv
 		return c.recv.receive()
 	}
-	group := group4
-	if c.cfg.Source.Is6() {
-		group = group6
-	}
-	c.to = []netip.AddrPort{netip.AddrPortFrom(c.scoped(group), c.cfg.Port)}
+	group := c.group()
 	if c.recv, err = c.bind(group, c.cfg.Port); err != nil {
 		return err
 	}
@@ -88,6 +75,14 @@ func (c *Conn) open() (err error) {
 	}
 	c.send, err = c.bind(c.cfg.Source, 0)
 	return err
+}
+
+// group is the one of the Conn's family.
+func (c *Conn) group() netip.Addr {
+	if c.cfg.Source.Is6() {
+		return group6
+	}
+	return group4
 }
 
 // scoped gives link-local addresses, and groups, the zone that they need.
@@ -142,15 +137,23 @@ func (c *Conn) sockaddr(a netip.Addr, port uint16) unix.Sockaddr {
 	return sa
 }
 
-// Send sends one message to all members. The errors of several peers are joined.
-func (c *Conn) Send(b []byte) error {
+// Send sends one message to each of these; to none means to the group. Of several errors all are told.
+func (c *Conn) Send(b []byte, to ...netip.Addr) error {
+	if len(to) == 0 {
+		return c.sendTo(b, c.group())
+	}
 	var errs []error
-	for _, to := range c.to {
-		if err := c.send.write(b, to); err != nil {
-			errs = append(errs, fmt.Errorf("members: send to %v: %w", to.Addr(), err))
-		}
+	for _, a := range to {
+		errs = append(errs, c.sendTo(b, a))
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Conn) sendTo(b []byte, to netip.Addr) error {
+	if err := c.send.write(b, netip.AddrPortFrom(c.scoped(to), c.cfg.Port)); err != nil {
+		return fmt.Errorf("members: send to %v: %w", to, err)
+	}
+	return nil
 }
 
 // MaxMessage is the length of buffer that Receive wants.
@@ -168,8 +171,6 @@ func (c *Conn) Receive(b []byte) (int, netip.Addr, error) {
 		source := from.Addr().Unmap().WithZone("")
 		switch {
 		case source == c.cfg.Source:
-			continue
-		case len(c.cfg.Peers) > 0 && !slices.Contains(c.cfg.Peers, source):
 			continue
 		case ttl != 255:
 			return 0, source, &PacketError{Reason: RejectTTL, Got: ttl, Want: 255}

@@ -63,10 +63,10 @@ func (s *space) up(t *testing.T, prefixes ...string) {
 	s.ifi = net.Interface{Index: l.Attrs().Index, Name: "eth0", HardwareAddr: l.Attrs().HardwareAddr}
 }
 
-func (s *space) open(t *testing.T, source string, peers ...netip.Addr) *Conn {
+func (s *space) open(t *testing.T, source string, unicast bool) *Conn {
 	t.Helper()
 	s.enter(t)
-	c, err := Open(ConnConfig{Interface: s.ifi, Source: netip.MustParseAddr(source), Peers: peers})
+	c, err := Open(ConnConfig{Interface: s.ifi, Source: netip.MustParseAddr(source), Unicast: unicast})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -118,7 +118,7 @@ func silence(t *testing.T, in <-chan received) {
 func TestConnMulticast(t *testing.T) {
 	for _, tt := range []struct{ a, b string }{{"10.9.0.11", "10.9.0.12"}, {"fd09::11", "fd09::12"}} {
 		a, b := newSpaces(t)
-		one, two := a.open(t, tt.a), b.open(t, tt.b)
+		one, two := a.open(t, tt.a, false), b.open(t, tt.b, false)
 		first, second := receive(one), receive(two)
 		require.NoError(t, one.Send([]byte("hello")))
 		assert.Equal(t, received{"hello", netip.MustParseAddr(tt.a), nil}, expect(t, second))
@@ -132,9 +132,9 @@ func TestConnMulticast(t *testing.T) {
 func TestConnUnicast(t *testing.T) {
 	a, b := newSpaces(t)
 	peers := []netip.Addr{netip.MustParseAddr("10.9.0.11"), netip.MustParseAddr("10.9.0.12")}
-	one, two := a.open(t, "10.9.0.11", peers...), b.open(t, "10.9.0.12", peers...)
+	one, two := a.open(t, "10.9.0.11", true), b.open(t, "10.9.0.12", true)
 	second := receive(two)
-	require.NoError(t, one.Send([]byte("hello")))
+	require.NoError(t, one.Send([]byte("hello"), peers[1]))
 	assert.Equal(t, received{"hello", peers[0], nil}, expect(t, second))
 
 	a.enter(t)
@@ -149,7 +149,7 @@ func TestConnUnicast(t *testing.T) {
 // Whoever does not reach the group cannot reach a Conn at all.
 func TestConnHearsOnlyTheGroup(t *testing.T) {
 	a, b := newSpaces(t)
-	heard := receive(b.open(t, "10.9.0.12"))
+	heard := receive(b.open(t, "10.9.0.12", false))
 	a.enter(t)
 	c, err := net.ListenPacket("udp4", "10.9.0.11:0")
 	require.NoError(t, err)

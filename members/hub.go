@@ -6,13 +6,14 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
 
 // Socket is what a Hub needs of a Conn.
 type Socket interface {
-	Send(b []byte) error
+	Send(b []byte, to ...netip.Addr) error // to none: to the group
 	Receive(b []byte) (int, netip.Addr, error)
 	Close() error
 }
@@ -31,7 +32,7 @@ type Hub struct {
 	done chan struct{}
 
 	mu       sync.Mutex // guards what follows
-	wires    map[netip.Addr]*Wire
+	wires    []*Wire
 	rejected map[Reason]uint64 // what belongs to no group of ours
 
 	sending sync.Mutex // guards buf, and keeps the stamps in order
@@ -40,7 +41,7 @@ type Hub struct {
 
 // NewHub starts to read sock, which it owns from now on. Close ends that.
 func NewHub(cfg HubConfig, sock Socket) *Hub {
-	h := &Hub{cfg: cfg, sock: sock, done: make(chan struct{}), wires: map[netip.Addr]*Wire{}, rejected: map[Reason]uint64{}}
+	h := &Hub{cfg: cfg, sock: sock, done: make(chan struct{}), rejected: map[Reason]uint64{}}
 	go h.read()
 	return h
 }
@@ -68,21 +69,38 @@ func (h *Hub) read() {
 	}
 }
 
+// deliver looks at who speaks before it looks at what is said.
 func (h *Hub) deliver(b []byte, source netip.Addr) {
+	if len(h.hearing(source, netip.Addr{})) == 0 {
+		h.reject(RejectPeer)
+		return
+	}
 	m, err := h.cfg.Auth.open(b, source.WithZone(h.cfg.Link))
 	var packet *PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
 		return
 	}
-	h.mu.Lock()
-	w := h.wires[m.Facts.Group]
-	h.mu.Unlock()
-	if w == nil {
+	wires := h.hearing(source, m.Facts.Group)
+	if len(wires) == 0 {
 		h.reject(RejectGroup)
 		return
 	}
-	w.put(Received{Source: source, Message: m})
+	for _, w := range wires {
+		w.put(Received{Source: source, Message: m})
+	}
+}
+
+// hearing lists the wires of a group that listen to source; of all groups for none.
+func (h *Hub) hearing(source, group netip.Addr) (out []*Wire) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.wires {
+		if w.hears(source) && (!group.IsValid() || w.cfg.Group == group) {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 func (h *Hub) reject(r Reason) {
@@ -91,15 +109,30 @@ func (h *Hub) reject(r Reason) {
 	h.rejected[r]++
 }
 
-// Join adds a group, named by its first address. Its wire has to be closed.
-func (h *Hub) Join(group netip.Addr) (*Wire, error) {
+// WireConfig describes one group's share of a Hub.
+type WireConfig struct {
+	Group netip.Addr // the first of the addresses, by which the group is known
+	// Peers are whom the group's messages go to and who is heard, in any order; the own address may be among them. None:
+	// everybody on the link, by the group of VRRP.
+	Peers []netip.Addr
+}
+
+// Join adds a group. Its wire has to be closed.
+func (h *Hub) Join(cfg WireConfig) (*Wire, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.wires[group] != nil {
-		return nil, fmt.Errorf("members: the group of %v has joined already", group)
+	if slices.ContainsFunc(h.wires, func(w *Wire) bool { return w.cfg.Group == cfg.Group }) {
+		return nil, fmt.Errorf("members: the group of %v has joined already", cfg.Group)
 	}
-	w := &Wire{hub: h, group: group, arrived: make(chan struct{}, 1)}
-	h.wires[group] = w
+	w := &Wire{hub: h, cfg: cfg, arrived: make(chan struct{}, 1)}
+	w.cfg.Peers = nil
+	for _, p := range cfg.Peers {
+		w.cfg.Peers = append(w.cfg.Peers, p.WithZone(""))
+		if p.WithZone("") != h.cfg.Source {
+			w.to = append(w.to, p.WithZone(""))
+		}
+	}
+	h.wires = append(h.wires, w)
 	return w, nil
 }
 
@@ -123,12 +156,18 @@ const maxWaiting = 256
 // Wire is one group's share of a Hub.
 type Wire struct {
 	hub     *Hub
-	group   netip.Addr
+	cfg     WireConfig
+	to      []netip.Addr  // the peers without this node
 	arrived chan struct{} // capacity 1: a level
 
 	mu       sync.Mutex // guards what follows
 	waiting  []Received
 	overflow uint64
+}
+
+// hears tells whether what source says is for this group.
+func (w *Wire) hears(source netip.Addr) bool {
+	return len(w.cfg.Peers) == 0 || slices.Contains(w.cfg.Peers, source)
 }
 
 // put keeps a message until it is taken. Of what comes in faster than it is taken the newest is dropped.
@@ -162,6 +201,9 @@ func (w *Wire) Take(dst []Received) []Received {
 // Send sends a message to all members.
 func (w *Wire) Send(m Message) error {
 	h := w.hub
+	if len(w.cfg.Peers) > 0 && len(w.to) == 0 {
+		return nil // nobody but this node
+	}
 	h.sending.Lock()
 	defer h.sending.Unlock()
 	b, err := h.cfg.Auth.seal(h.buf[:0], m, h.cfg.Source)
@@ -169,7 +211,7 @@ func (w *Wire) Send(m Message) error {
 		return err
 	}
 	h.buf = b
-	return h.sock.Send(b)
+	return h.sock.Send(b, w.to...)
 }
 
 // Rejected counts what was refused, by reason: of this group, and of the whole socket where no group can be told.
@@ -189,5 +231,5 @@ func (w *Wire) Rejected() map[Reason]uint64 {
 func (w *Wire) Close() {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	delete(w.hub.wires, w.group)
+	w.hub.wires = slices.DeleteFunc(w.hub.wires, func(o *Wire) bool { return o == w })
 }

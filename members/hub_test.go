@@ -16,6 +16,7 @@ import (
 type wireSocket struct {
 	in     chan received1
 	out    chan []byte
+	to     []netip.Addr // of the last Send
 	closed chan struct{}
 }
 
@@ -29,8 +30,13 @@ func newWireSocket() *wireSocket {
 	return &wireSocket{in: make(chan received1), out: make(chan []byte, 100), closed: make(chan struct{})}
 }
 
-func (s *wireSocket) Send(b []byte) error { s.out <- append([]byte(nil), b...); return nil }
-func (s *wireSocket) Close() error        { close(s.closed); return nil }
+func (s *wireSocket) Send(b []byte, to ...netip.Addr) error {
+	s.to = to
+	s.out <- append([]byte(nil), b...)
+	return nil
+}
+
+func (s *wireSocket) Close() error { close(s.closed); return nil }
 
 func (s *wireSocket) Receive(b []byte) (int, netip.Addr, error) {
 	select {
@@ -48,9 +54,9 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		auth.Set(&key, []Key{key})
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: auth}, s)
-		w, err := h.Join(group)
+		w, err := h.Join(WireConfig{Group: group})
 		require.NoError(t, err)
-		_, err = h.Join(group)
+		_, err = h.Join(WireConfig{Group: group})
 		require.ErrorContains(t, err, "joined already")
 
 		seal := func(m Message) []byte {
@@ -84,6 +90,45 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		assert.False(t, h.Idle())
 		w.Close()
 		assert.True(t, h.Idle())
+		require.NoError(t, h.Close())
+	})
+}
+
+// Groups with different peers share a socket: each hears its own, and its messages go to them.
+func TestHubWiresWithDifferentPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWireSocket()
+		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth()}, s)
+		other := full()
+		other.Facts.Group = netip.MustParseAddr("10.77.0.200")
+		first, err := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
+		require.NoError(t, err)
+		second, err := h.Join(WireConfig{Group: other.Facts.Group, Peers: []netip.Addr{nodeC, nodeB}})
+		require.NoError(t, err)
+		for _, from := range []netip.Addr{nodeA, nodeC, netip.MustParseAddr("10.77.0.99")} {
+			for _, m := range []Message{full(), other} {
+				b, err := NewSealer(nil).Append(nil, m, from, time.Now())
+				require.NoError(t, err)
+				s.in <- received1{b: b, source: from}
+			}
+		}
+		synctest.Wait()
+		assert.Equal(t, []Received{{nodeA, full()}}, first.Take(nil))
+		assert.Equal(t, []Received{{nodeC, other}}, second.Take(nil))
+		assert.Equal(t, map[Reason]uint64{RejectPeer: 2, RejectGroup: 2}, first.Rejected())
+
+		require.NoError(t, first.Send(full()))
+		<-s.out
+		assert.Equal(t, []netip.Addr{nodeA}, s.to)
+		require.NoError(t, second.Send(other))
+		<-s.out
+		assert.Equal(t, []netip.Addr{nodeC}, s.to)
+		first.Close()
+		second.Close()
+		alone, err := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeB}})
+		require.NoError(t, err)
+		require.NoError(t, alone.Send(full()))
+		assert.Empty(t, s.out, "nobody is there to be told")
 		require.NoError(t, h.Close())
 	})
 }

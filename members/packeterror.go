@@ -18,6 +18,7 @@ const (
 	RejectMAC      Reason = "mac"      // the authentication code is wrong
 	RejectStale    Reason = "stale"    // of a new sender whose clock is too far from ours
 	RejectReplay   Reason = "replay"   // heard before, or older than what was heard
+	RejectPeer     Reason = "peer"     // the sender is none of the configured peers
 	RejectGroup    Reason = "group"    // of a group that this node is not in
 	RejectSocket   Reason = "socket"   // the socket could not be read
 	RejectOverflow Reason = "overflow" // came in faster than it was read

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -17,7 +16,7 @@ import (
 	"github.com/keepvip/keepvip/members"
 )
 
-// kin shares one socket to the other members among the instances at the same place.
+// kin shares one socket to the other members among the instances at the same place, whatever their peers.
 type kin struct {
 	auth *members.Auth
 	port uint16 // 0: there is none
@@ -28,9 +27,9 @@ type kin struct {
 }
 
 type kinKey struct {
-	index  int
-	source netip.Addr
-	peers  string
+	index   int
+	source  netip.Addr
+	unicast bool
 }
 
 func newKin(auth *members.Auth, port uint16) *kin {
@@ -48,13 +47,13 @@ func (k *kin) join(v config.VIP, p agent.Place, many int) (*election.MembersConf
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	key := kinKey{index: p.Index, source: p.Source, peers: fmt.Sprint(v.VRRP.Peers)}
-	hub, err := k.hub(key, v, p)
+	key := kinKey{index: p.Index, source: p.Source, unicast: len(v.VRRP.Peers) > 0}
+	hub, err := k.hub(key, p)
 	if err != nil {
 		return nil, nil, err
 	}
 	group := v.Addresses[0].Addr()
-	wire, err := hub.Join(group)
+	wire, err := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers})
 	if err != nil {
 		k.drop(key, hub)
 		return nil, nil, err
@@ -66,12 +65,12 @@ func (k *kin) join(v config.VIP, p agent.Place, many int) (*election.MembersConf
 }
 
 // hub is the one of that key. The caller holds the lock.
-func (k *kin) hub(key kinKey, v config.VIP, p agent.Place) (*members.Hub, error) {
+func (k *kin) hub(key kinKey, p agent.Place) (*members.Hub, error) {
 	if hub, ok := k.open[key]; ok {
 		return hub, nil
 	}
 	conn, err := members.Open(members.ConnConfig{
-		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Port: k.port, Peers: v.VRRP.Peers,
+		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Port: k.port, Unicast: key.unicast,
 	})
 	if err != nil {
 		return nil, err

@@ -121,6 +121,7 @@ type VIPStatus struct {
 		Address string `json:"address"`
 		Self    bool   `json:"self"`
 		State   string `json:"state"`
+		Version string `json:"version"` // of its software; empty while it has not said anything itself
 	} `json:"members"`
 }
 

@@ -1,0 +1,118 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// shares are the entries of a link: by unicast with different peers, with the same in another order, and by multicast.
+type share struct {
+	name  string
+	vip   netip.Addr
+	nodes []int
+	peers map[int]string // as each node's file has them; none: multicast
+}
+
+func sharesOfOneLink() []share {
+	vip := func(last byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, last}) }
+	return []share{
+		{"first", vip(101), []int{1, 2}, map[int]string{1: "10.77.0.11, 10.77.0.12", 2: "10.77.0.11, 10.77.0.12"}},
+		{"second", vip(102), []int{1, 3}, map[int]string{1: "10.77.0.11, 10.77.0.13", 3: "10.77.0.13, 10.77.0.11"}},
+		{"reversed", vip(103), []int{1, 2}, map[int]string{1: "10.77.0.12, 10.77.0.11", 2: "10.77.0.12, 10.77.0.11"}},
+		{"multicast", vip(104), []int{1, 2, 3}, nil},
+	}
+}
+
+// fileOf is the configuration of one node.
+func fileOf(shares []share, node int) string {
+	var b strings.Builder
+	b.WriteString(fileHead + "vips:\n")
+	for _, s := range shares {
+		for _, id := range s.nodes {
+			if id == node {
+				fmt.Fprintf(&b, "- name: %s\n  addresses: [%s]\n  check: none\n  vrrp: {peers: [%s]}\n", s.name, s.vip, s.peers[id])
+			}
+		}
+	}
+	return b.String()
+}
+
+func holdersOf(g *trial.Group, vip netip.Addr) (ids []int) {
+	for _, n := range g.Lab.Nodes {
+		if n.Holds(vip) {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
+
+// known counts the members of an entry that a node knows by what they say themselves.
+func known(t *testing.T, n *lab.Node, name string) (count int) {
+	t.Helper()
+	s, err := trial.Keepvip{}.Status(n)
+	if err != nil {
+		return 0 // not up yet
+	}
+	for _, v := range s.VIPs {
+		for _, m := range v.Members {
+			if v.Name == name && !m.Self && m.Version != "" {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+func TestUnicastGroupsWithDifferentPeersShareALink(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := prepare(t, trial.Config{})
+	shares := sharesOfOneLink()
+	for _, n := range g.Lab.Nodes {
+		runFile(t, g, n, fileOf(shares, n.ID))
+	}
+	for _, s := range shares {
+		for _, id := range s.nodes {
+			eventually(t, 5*time.Second, fmt.Sprintf("node %d knows the others of %s", id, s.name), func() bool {
+				return known(t, g.Lab.Nodes[id-1], s.name) == len(s.nodes)-1
+			})
+		}
+		eventually(t, 5*time.Second, s.name+" has one holder", func() bool { return len(holdersOf(g, s.vip)) == 1 })
+	}
+	settleFor(time.Second)
+	before := map[string][]int{}
+	for _, s := range shares {
+		before[s.name] = holdersOf(g, s.vip)
+		assert.Len(t, before[s.name], 1, s.name)
+	}
+
+	// Another list for one entry is no matter of the others.
+	shares[1].nodes, shares[1].peers = []int{3}, map[int]string{3: "10.77.0.13, 10.77.0.12"}
+	for _, n := range g.Lab.Nodes {
+		_, err := n.WriteFile("keepvip.yaml", fileOf(shares, n.ID), 0o644)
+		require.NoError(t, err)
+		require.NoError(t, g.Daemon(n).Signal(unix.SIGHUP))
+	}
+	eventually(t, 5*time.Second, "node 3 is alone with the second", func() bool {
+		ids := holdersOf(g, shares[1].vip)
+		return len(ids) == 1 && ids[0] == 3
+	})
+	settleFor(time.Second)
+	for _, s := range []share{shares[0], shares[2], shares[3]} {
+		assert.Equal(t, before[s.name], holdersOf(g, s.vip), s.name)
+		for _, id := range s.nodes {
+			assert.Equal(t, len(s.nodes)-1, known(t, g.Lab.Nodes[id-1], s.name), "%s on node %d", s.name, id)
+		}
+	}
+}
