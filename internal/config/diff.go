@@ -81,7 +81,12 @@ func diffVIP(before, after VIP) VIPChange {
 }
 
 func (o Option) differs(before, after target) bool {
-	return !slices.Equal(o.format(before), o.format(after))
+	a, b := o.format(before), o.format(after)
+	if o.set {
+		slices.Sort(a)
+		slices.Sort(b)
+	}
+	return !slices.Equal(a, b)
 }
 
 // VIP finds a virtual address by its name.

@@ -62,6 +62,13 @@ func TestDiffOfOneVIP(t *testing.T) {
 	}
 }
 
+func TestDiffOfPeersInAnotherOrder(t *testing.T) {
+	before := load(t, "vips: [{addresses: [10.77.0.1], vrrp: {peers: [10.77.0.11, 10.77.0.12]}}]\n")
+	after := load(t, "vips: [{addresses: [10.77.0.1], vrrp: {peers: [10.77.0.12, 10.77.0.11]}}]\n")
+	assert.True(t, Diff(before, after).Empty())
+	assert.Equal(t, "10.77.0.12", after.VIPs[0].VRRP.Peers[0].String(), "as it was written")
+}
+
 func TestDiffOfTheSet(t *testing.T) {
 	before := load(t, "vips:\n- {name: a, addresses: [10.77.0.1], vrrp: {id: 1}}\n- {name: b, addresses: [10.77.0.2], vrrp: {id: 2}}\nsocket: /old\n")
 	after := load(t, "vips:\n- {name: c, addresses: [10.77.0.1], vrrp: {id: 1}}\n- {name: b, addresses: [10.77.0.2], vrrp: {id: 2}}\nsocket: /new\nmetrics: off\n")

@@ -31,6 +31,7 @@ type Option struct {
 	binding
 
 	shorthand bool // a scalar in place of the mapping around this key stands for it: `check: none`
+	set       bool // a list whose order means nothing
 }
 
 // Env is the option's environment variable. A list is separated by commas.

@@ -105,8 +105,8 @@ func vipOptions() []Option {
 			binding: one(path(maxPath), func(t target) *string { return &t.vip.VRRP.PasswordFile }),
 		},
 		{
-			Key: "vips[].vrrp.peers", Flag: "peer", Reload: Recreate,
-			Help:    "The nodes' own addresses: advertisements go to each of them instead of the multicast group; the list may be the same on all nodes",
+			Key: "vips[].vrrp.peers", Flag: "peer", Reload: Recreate, set: true,
+			Help:    "The nodes' own addresses: advertisements go to each of them instead of the multicast group; the list may be the same on all nodes, in any order, and entries on one link may have different ones",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.VRRP.Peers }),
 		},
 		{
