@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/singleton"
 )
 
 func newCleanup() *cobra.Command {
@@ -26,6 +27,11 @@ func newCleanup() *cobra.Command {
 			_ = c.Close()
 			return failed(fmt.Errorf("a keepvip is running here (it serves %s): stop it first, it removes its addresses itself", *socket))
 		}
+		lock, err := singleton.Take("") // whatever its socket; and none starts meanwhile
+		if err != nil {
+			return failed(fmt.Errorf("%w; when it stops it removes its addresses itself", err))
+		}
+		defer lock.Close()
 		links, err := link.Open(slog.New(slog.DiscardHandler))
 		if err != nil {
 			return failed(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/singleton"
 	"github.com/keepvip/keepvip/internal/state"
 )
 
@@ -47,7 +48,7 @@ func newRun() *cobra.Command {
 		for _, w := range cfg.Warnings {
 			log.Warn(w)
 		}
-		d, err := prepare(flags, cfg, log)
+		d, err := prepare(cmd.Context(), flags, cfg, log)
 		if err != nil {
 			return err
 		}
@@ -73,14 +74,29 @@ type daemon struct {
 	agent *agent.Agent
 	build *builder
 	auth  *auth
+	lock  *singleton.Lock
 
 	mu  sync.Mutex // guards cfg: one reload at a time
 	cfg *config.Config
 }
 
+// endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
+const endTime = 3 * time.Second
+
+// alone makes this process the only keepvip of its network namespace.
+func alone(ctx context.Context, socket string, log *slog.Logger) (*singleton.Lock, error) {
+	lock, err := singleton.Wait(ctx, socket, endTime, func(r *singleton.RunningError) {
+		log.Info("another keepvip runs here; its end is waited for", "pid", r.PID, "socket", r.Socket, "limit", endTime)
+	})
+	if err == nil && lock.Doubt != "" {
+		log.Warn("what keeps a second keepvip from running here is only half held", "reason", lock.Doubt)
+	}
+	return lock, err
+}
+
 // prepare checks everything that can be checked without changing the host. Its errors are the
-// configuration's, or a privilege that is missing.
-func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon, error) {
+// configuration's, a privilege that is missing, or another keepvip.
+func prepare(ctx context.Context, flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon, error) {
 	if err := checkCapabilities(); err != nil {
 		return nil, failed(err)
 	}
@@ -92,6 +108,20 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	if err != nil {
 		return nil, failed(err)
 	}
+	lock, err := alone(ctx, cfg.Socket, log) // before the host is looked at, which another one may be changing
+	if err != nil {
+		return nil, failed(err)
+	}
+	d, err := assemble(flags, cfg, auth, store{holds}, log)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	d.lock = lock
+	return d, nil
+}
+
+// assemble joins the parts of a daemon, and looks at the host for the first time.
+func assemble(flags *configFlags, cfg *config.Config, auth *auth, holds agent.Store, log *slog.Logger) (*daemon, error) {
 	links, err := link.Open(log)
 	if err != nil {
 		return nil, failed(err)
@@ -114,7 +144,7 @@ func prepare(flags *configFlags, cfg *config.Config, log *slog.Logger) (*daemon,
 	}
 	a := agent.New(h, log)
 	a.Use(clock)
-	a.Keep(store{holds})
+	a.Keep(holds)
 	return &daemon{
 		flags: flags, cfg: cfg, log: log, auth: auth, links: links, clock: clock, host: h, agent: a,
 		build: &builder{
@@ -144,6 +174,7 @@ func (h *host) fits(cfg *config.Config) error {
 }
 
 func (d *daemon) run(ctx context.Context) error {
+	defer d.lock.Close()
 	defer d.links.Close()
 	defer d.clock.Close()
 	defer d.host.ears.close()
@@ -162,6 +193,7 @@ func (d *daemon) run(ctx context.Context) error {
 	defer wg.Wait()
 	defer close()
 	d.serve(outer, &wg, server.Serve)
+	d.serve(outer, &wg, d.lock.Serve)
 	if d.cfg.Metrics != "" {
 		listener, err := control.Listen(d.cfg.Metrics, d.probes())
 		if err != nil {

@@ -113,7 +113,7 @@ func TestOpenRefusesASocketThatSomebodyServes(t *testing.T) {
 	stop := serveAt(t, path, backend())
 	defer stop()
 	_, err := Open(path, backend())
-	assert.ErrorContains(t, err, "another keepvip serves "+path)
+	assert.ErrorContains(t, err, "somebody serves "+path+" already")
 }
 
 func TestOpenReplacesASocketThatNobodyServes(t *testing.T) {

@@ -57,7 +57,7 @@ func Open(path string, b Backend) (*Server, error) {
 	}
 	if c, err := net.DialTimeout("unix", path, dialTime); err == nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("control: another keepvip serves %s; stop it, or give this one another --socket", path)
+		return nil, fmt.Errorf("control: somebody serves %s already: another keepvip, perhaps of another network namespace; stop it, or give this one a --socket of its own", path)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("control: old socket: %w", err)

@@ -1,0 +1,39 @@
+package singleton
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// group is the number of the fanout group, "KV".
+const group = 'K'<<8 | 'V'
+
+// errGroupTaken says that a packet socket of another process is in the group.
+var errGroupTaken = errors.New("fanout group is taken")
+
+// takeGroup opens a packet socket and makes it the only member of the group. A socket of another protocol is refused there
+// (packet(7), PACKET_FANOUT: all members have the same), so each process asks for a protocol of its own, which nobody sends.
+// Nothing is ever received: the protocol stands in a bucket of the kernel's table where IP, IPv6, ARP and VLAN do not.
+func takeGroup() (fd int, err error) {
+	var b [2]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[0], b[1] = b[0]|0x80, b[1]&0xf0|3
+	protocol := int(binary.NativeEndian.Uint16(b[:])) // as htons gives it
+	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
+	if err != nil {
+		return -1, fmt.Errorf("singleton: packet socket: %w", err)
+	}
+	err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, group|unix.PACKET_FANOUT_HASH<<16)
+	if err == nil {
+		return fd, nil
+	}
+	_ = unix.Close(fd) // it was used for nothing
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSPC) {
+		return -1, errGroupTaken
+	}
+	return -1, fmt.Errorf("singleton: fanout group %d: %w", group, err)
+}

@@ -1,0 +1,57 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func TestSecondKeepvipIsRefused(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := open(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := settled(t, g)
+	other := []string{"--vip", lab.VIP4.String(), "--check", "none", "--socket", n.Path("run/other.sock"), "--state-dir", n.Path("other")}
+	before, err := n.Addresses()
+	require.NoError(t, err)
+
+	p, err := trial.Keepvip{}.Run(n, other...)
+	require.NoError(t, err)
+	code, err := p.Wait(6 * time.Second)
+	require.NoError(t, err, p.Log())
+	assert.Equal(t, 1, code)
+	assert.Contains(t, p.Stderr(), fmt.Sprintf("(process %d, control socket %s)", g.Daemon(n).PID(), trial.Socket(n)))
+	assert.Contains(t, p.Stderr(), "stop it first")
+
+	for _, socket := range []string{n.Path("run/other.sock"), trial.Socket(n)} {
+		p, code, err := trial.Keepvip{}.Command(n, "cleanup", "--socket", socket)
+		require.NoError(t, err)
+		assert.Equal(t, 1, code)
+		assert.Empty(t, p.Stdout())
+		assert.Contains(t, p.Stderr(), "stop it first")
+	}
+	after, err := n.Addresses()
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	s, err := trial.Keepvip{}.Status(n)
+	require.NoError(t, err)
+	assert.True(t, s.VIPs[0].Fence.Standing)
+	assert.Zero(t, s.VIPs[0].Fence.Repairs)
+
+	require.NoError(t, g.Daemon(n).Kill9())
+	p, err = trial.Keepvip{}.Run(n, other...)
+	require.NoError(t, err)
+	eventually(t, 5*time.Second, "the lock is gone with the process that had it", func() bool {
+		_, code, err := trial.Keepvip{}.Command(n, "status", "--socket", n.Path("run/other.sock"))
+		return err == nil && code == 0
+	})
+	_, err = p.Terminate(5 * time.Second)
+	require.NoError(t, err)
+}
