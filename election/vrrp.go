@@ -228,7 +228,7 @@ func (e *VRRP) hear(a Arrival) {
 		return
 	}
 	before := len(e.members.list)
-	e.members.hear(a.Source, adv.Priority, e.silence(adv), a.At)
+	e.members.hear(a.Source, adv.Priority, e.silence(a), a.At)
 	if len(e.members.list) != before {
 		e.applySpread(a.At)
 	}
@@ -236,28 +236,6 @@ func (e *VRRP) hear(a Arrival) {
 	e.count(func(c *Counters) { c.Received++ })
 	now := time.Now()
 	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At), Deferred: e.x.defers(now, a.Source)})
-}
-
-// compare shows a list of addresses that is not ours. While lists are being changed one node at a time this is so for a
-// while; if it stays, the nodes hold different addresses.
-func (e *VRRP) compare(a Arrival) {
-	note := ""
-	if list := a.Advertisement.Addresses; !sameAddresses(list, e.cfg.Router.Addresses) {
-		note = "advertises another list of addresses: " + joinAddresses(list)
-	}
-	if e.members.remark(a.Source, note, a.At) {
-		e.log.Warn("another list of addresses is advertised", "from", a.Source.String(),
-			"got", joinAddresses(a.Advertisement.Addresses), "want", joinAddresses(e.cfg.Router.Addresses))
-	}
-}
-
-// silence is after how long without an advertisement its sender is not taken for Active any more.
-func (e *VRRP) silence(adv vrrp.Advertisement) time.Duration {
-	n := e.cfg.Router.DownTimerAdverts
-	if n == 0 {
-		n = 3
-	}
-	return time.Duration(n+1) * adv.Interval
 }
 
 // applySpread tells the machine how ties are spread, now that more is known about the others.

@@ -302,7 +302,7 @@ func TestVRRPShowsAnotherListOfAddresses(t *testing.T) {
 		b := l.start(t, nodeB, func(c *vrrp.Config) { c.Addresses = []netip.Addr{vip, other}; c.Priority = 200 })
 		time.Sleep(time.Second)
 		note := func() string { return a.Status().Members[1].Note }
-		assert.Equal(t, "advertises another list of addresses: 10.77.0.100, 10.77.0.101", note())
+		assert.Equal(t, "advertises another list of addresses: 10.77.0.100, 10.77.0.101, want 10.77.0.100", note())
 		cfg := vrrp.Config{
 			Version: 3, VRID: 51, Priority: 100, Interval: interval, Preempt: true,
 			Source: nodeA, Addresses: []netip.Addr{other, vip},

@@ -14,6 +14,8 @@ type backup struct {
 	gaveUp   bool          // priority 0 was heard: the timer is Skew_Time alone
 	ready    Reason        // why it would be Active if it were not Grouped; empty while the timer runs
 	late     bool          // the timer was served much too late, and started again
+	bounded  bool          // the Active claims a longer interval than the one that was adopted
+	asked    bool          // and was asked whether it is there, when the timer expired
 
 	followed         netip.Addr // source of the advertisement that last restarted the timer
 	followedPriority uint8
@@ -34,7 +36,7 @@ func (b *backup) restart(from time.Time) {
 			from = earliest
 		}
 	}
-	b.start, b.gaveUp, b.lower, b.late, b.ready = from, false, false, false, ""
+	b.start, b.gaveUp, b.lower, b.late, b.asked, b.ready = from, false, false, false, false, ""
 }
 
 // backupDeadline is when the Active_Down_Timer expires.
@@ -42,6 +44,9 @@ func (m *Machine) backupDeadline() time.Time {
 	d := m.activeDownInterval(m.backup.interval)
 	if m.backup.gaveUp {
 		d = m.skewTime(m.backup.interval)
+	}
+	if m.backup.asked {
+		d += m.cfg.Interval
 	}
 	return m.backup.start.Add(d + m.spread())
 }
@@ -65,6 +70,10 @@ func (m *Machine) backupExpired(now time.Time) {
 	}
 	if now.Sub(deadline) > m.backup.interval && !m.backup.late {
 		m.listenAgain(now)
+		return
+	}
+	if m.backup.bounded && !m.backup.asked {
+		m.ask()
 		return
 	}
 	reason := ReasonSilence
@@ -116,7 +125,7 @@ func (m *Machine) activeGaveUp(now time.Time, source netip.Addr) {
 		return
 	}
 	m.backup.restart(now)
-	m.backup.gaveUp = true
+	m.backup.gaveUp, m.backup.bounded = true, false
 	m.backup.followed, m.backup.followedPriority = netip.Addr{}, 0
 	m.backup.preemptSince = time.Time{}
 }
@@ -137,9 +146,9 @@ func (m *Machine) preempts(now time.Time, priority uint8) bool {
 	return now.Sub(m.backup.preemptSince) >= m.cfg.PreemptDelay
 }
 
-// follow accepts an advertisement as the Active's: adopts its interval and restarts the Active_Down_Timer.
+// follow accepts an advertisement as the Active's: adopts its interval ([Config.LongestInterval]) and restarts the Active_Down_Timer.
 func (m *Machine) follow(now time.Time, r Received) {
-	m.backup.interval = r.Advertisement.Interval
+	m.backup.interval = m.adopt(now, r)
 	m.backup.followed, m.backup.followedPriority = r.Source, r.Advertisement.Priority
 	age := min(max(r.Age, 0), m.backup.interval)
 	m.backup.restart(now.Add(-age))

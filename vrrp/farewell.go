@@ -50,6 +50,9 @@ func (f *farewell) advance(now time.Time) {
 func (m *Machine) sendFarewell(now time.Time) {
 	a := m.cfg.advertisement(min(m.priority, m.farewell.most))
 	a.Interval = max(a.Interval, m.backup.interval)
+	if m.backup.bounded {
+		a.Interval = max(a.Interval, m.claim.interval)
+	}
 	m.actions = append(m.actions, Send{Advertisement: a})
 	m.farewell.advance(now)
 }

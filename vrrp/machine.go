@@ -19,6 +19,7 @@ type Machine struct {
 
 	backup   backup
 	active   active
+	claim    claim
 	farewell farewell
 
 	actions []Action

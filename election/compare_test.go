@@ -1,0 +1,66 @@
+package election
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// forged is an advertisement of an owner that nobody is, with the longest interval there is.
+func forged() vrrp.Advertisement {
+	return vrrp.Advertisement{Version: 3, VRID: 51, Priority: 255, Interval: 40950 * time.Millisecond, Addresses: []netip.Addr{vip}}
+}
+
+// memberOf is how a node shows another.
+func memberOf(m *member, address netip.Addr) Member {
+	list := m.Status().Members
+	return list[slices.IndexFunc(list, func(o Member) bool { return o.Address == address })]
+}
+
+func TestVRRPOneForgedAdvertisementSilencesForSecondsAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		all := append(others, h)
+		stranger := l.join(netip.MustParseAddr("10.77.0.66"))
+		_ = stranger.Send(forged())
+		time.Sleep(100 * time.Millisecond)
+		assert.Empty(t, holders(all...), "RFC 9568: the owner is believed")
+		for _, m := range all {
+			assert.Equal(t, "interval 40.95s is longer than 1s, which is adopted until it is heard again; if this is a router of yours, set vrrp.startupInterval to 40.95s",
+				memberOf(m, stranger.self).Note)
+		}
+		holder(t, 3800*time.Millisecond, all...)
+		time.Sleep(500 * time.Millisecond)
+		assert.Equal(t, Backup, memberOf(h, stranger.self).State, "the stranger is not shown as the Active any more")
+		stopAll(t, all...)
+	})
+}
+
+// A router of higher priority that advertises once in five seconds is not doubled by nodes that do so ten times a second.
+func TestVRRPSlowActiveIsNotDoubled(t *testing.T) {
+	for _, slow := range []time.Duration{time.Second, 5 * time.Second, 40 * time.Second} {
+		t.Run(slow.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLAN()
+				h, others := three(t, l)
+				own := append(others, h)
+				router := l.start(t, netip.MustParseAddr("10.77.0.66"), func(c *vrrp.Config) { c.Priority, c.Interval = 200, slow })
+				time.Sleep(4 * slow)
+				for range int(4 * slow / (10 * time.Millisecond)) {
+					time.Sleep(10 * time.Millisecond)
+					if held := holders(append(own, router)...); !assert.Equal(t, []netip.Addr{router.self}, held) {
+						break
+					}
+				}
+				stopAll(t, append(own, router)...)
+			})
+		})
+	}
+}
