@@ -213,7 +213,7 @@ func (x *exchange) act(now time.Time, a membership.Action) error {
 	case membership.Release:
 		x.release(now, a)
 	case membership.Take:
-		x.take(now)
+		x.take(now, a.Until)
 	}
 	return nil
 }
@@ -299,13 +299,17 @@ func (x *exchange) release(now time.Time, r membership.Release) {
 func (x *exchange) passes() bool { return x != nil && x.begun }
 
 // take first takes in what the former Active has sent before it granted: its last advertisement must not look like a
-// rival's.
-func (x *exchange) take(now time.Time) {
+// rival's. This process may stand still over that: the clock has the last word.
+func (x *exchange) take(now, until time.Time) {
 	x.note(now) // the host looks at the members
 	x.e.wire.Drain()
 	x.e.receive()
-	before := x.e.machine.Snapshot().State
-	x.e.step(time.Now(), vrrp.Granted{})
+	before, now := x.e.machine.Snapshot().State, time.Now()
+	if !now.Before(until) {
+		x.e.log.Debug("what was granted is not taken: it may have been taken back", "late", now.Sub(until))
+		return
+	}
+	x.e.step(now, vrrp.Granted{})
 	if before == vrrp.Backup && x.e.machine.Snapshot().State == vrrp.Active {
 		x.e.count(func(c *Counters) { c.Granted++ })
 	}

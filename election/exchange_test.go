@@ -190,6 +190,44 @@ func TestExchangeThatFailsIsLeftToVRRP(t *testing.T) {
 	}
 }
 
+// A taker that stands still after it has drained its socket must not use a GRANT that the former holder may have taken back:
+// its age counts from the REQUEST.
+func TestExchangeTakerFrozenBeforeItUsesTheGrant(t *testing.T) {
+	for _, frozen := range []time.Duration{0, 50 * time.Millisecond, 90 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 420 * time.Millisecond, time.Second} {
+		t.Run(frozen.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, h, others := talking(t)
+				var stood atomic.Bool
+				for _, o := range others {
+					l.mu.Lock()
+					o.wire.drained = func() {
+						if slices.Contains(l.what(h.self), "GRANT") && stood.CompareAndSwap(false, true) {
+							time.Sleep(frozen)
+						}
+					}
+					l.mu.Unlock()
+				}
+				h.SetFitness(sick)
+				all := append(others, h)
+				for range 1000 {
+					time.Sleep(time.Millisecond)
+					if list := holders(all...); len(list) > 1 {
+						require.LessOrEqual(t, len(list), 1, "after a GRANT that was taken too late")
+					}
+				}
+				for _, o := range all {
+					for _, c := range o.taken() {
+						assert.True(t, slices.ContainsFunc(l.log, func(e entry) bool {
+							return e.what == "REQUEST" && e.node == o.self && !c.At.Before(e.at) && c.At.Sub(e.at) < Lease(vrrp.Config{Interval: interval})/3
+						}), "taken later than a third of the lease after the REQUEST")
+					}
+				}
+				stopAll(t, all...)
+			})
+		})
+	}
+}
+
 // The lease of a holder begins with each of its advertisements. Whoever has the higher priority has to wait from there, and not
 // from the last one that it would have followed without knowing that the address is about to be passed on.
 func TestExchangeIllHolderThatDiesIsWaitedFor(t *testing.T) {

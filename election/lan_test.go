@@ -84,6 +84,7 @@ type lanWire struct {
 	rejected *Rejections
 	list     []netip.Addr
 	way      []Arrival // to this node
+	drained  func()    // guarded by lan.mu: called at the end of each Drain; nil for nothing
 }
 
 func (l *lan) join(self netip.Addr) *lanWire {
@@ -127,8 +128,16 @@ func (w *lanWire) arrive() {
 
 func (w *lanWire) Arrived() <-chan struct{}     { return w.box.arrived }
 func (w *lanWire) Take(dst []Arrival) []Arrival { return w.box.take(dst) }
-func (w *lanWire) Drain()                       {}
 func (w *lanWire) Rejections() *Rejections      { return w.rejected }
+
+func (w *lanWire) Drain() {
+	w.lan.mu.Lock()
+	drained := w.drained
+	w.lan.mu.Unlock()
+	if drained != nil {
+		drained()
+	}
+}
 
 func (w *lanWire) SetAddresses(list []netip.Addr) {
 	w.lan.mu.Lock()
@@ -271,6 +280,18 @@ func stopAll(t *testing.T, members ...*member) {
 	for _, m := range members {
 		require.NoError(t, m.stop())
 	}
+}
+
+// taken are the changes by which the address was passed on to this node.
+func (m *member) taken() (out []Change) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.changes {
+		if c.Passing == PassTake {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // last is the newest change that was reported.

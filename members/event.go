@@ -75,8 +75,11 @@ type Release struct {
 	Heard bool // the taker has announced it
 }
 
-// Take takes the address: become Active now.
-type Take struct{ From netip.Addr }
+// Take takes the address: become Active now, and not at Until or later, when the former holder may be about to answer again.
+type Take struct {
+	From  netip.Addr
+	Until time.Time
+}
 
 func (Send) action()    {}
 func (Confirm) action() {}

@@ -206,13 +206,17 @@ func (m *Machine) granted(now time.Time, r Received) {
 		return
 	}
 	mine := t.phase == asking && r.Source == t.from && r.Message.Session == t.session &&
-		d.Session == m.cfg.Session && d.Tenure == t.tenure &&
-		slices.ContainsFunc(t.asked, func(q request) bool { return q.nonce == d.Nonce && now.Sub(q.at) < m.within() })
-	if !mine {
+		d.Session == m.cfg.Session && d.Tenure == t.tenure
+	i := slices.IndexFunc(t.asked, func(q request) bool { return q.nonce == d.Nonce })
+	if !mine || i < 0 {
+		return
+	}
+	until := t.asked[i].at.Add(m.within())
+	if !now.Before(until) {
 		return
 	}
 	t.phase, t.asked = idle, nil
-	m.act(Take{From: r.Source})
+	m.act(Take{From: r.Source, Until: until})
 }
 
 // later is the later of two times.
