@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -75,8 +74,7 @@ func (a *Asker) closeSockets() {
 
 func (a *Asker) run() {
 	defer close(a.done)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	lockMeasuringThread()
 	defer a.closeSockets()
 	var r receiver
 	next := a.lab.now()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -63,8 +62,7 @@ func (l *Lab) startBindWatcher(n *Node) (*bindWatcher, error) {
 
 func (w *bindWatcher) run() {
 	defer close(w.done)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	lockMeasuringThread()
 	defer unix.Close(w.fd)
 	buf := make([]byte, 1<<16)
 	poll := []unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}

@@ -3,7 +3,6 @@ package lab
 import (
 	"net"
 	"net/netip"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -80,8 +79,7 @@ func (c *capture) learnPorts() error {
 
 func (c *capture) run() {
 	defer close(c.done)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	lockMeasuringThread()
 	defer unix.Close(c.fd)
 	var r receiver
 	poll := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}

@@ -2,9 +2,10 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"net/netip"
-	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -117,8 +118,7 @@ func (d *direct) prepare(n *Node, port4, port6 uint16) directNode {
 
 func (d *direct) run() {
 	defer close(d.done)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	lockMeasuringThread()
 	defer d.closeSockets()
 	var r receiver
 	nextUDP, nextAsk := d.lab.now(), d.lab.now()
@@ -270,6 +270,27 @@ func (r DirectReport) DiscoveryTwoAfter(at time.Duration) time.Duration {
 // DiscoveryTwoIn is the same for the rounds in [from, to).
 func (r DirectReport) DiscoveryTwoIn(from, to time.Duration) time.Duration {
 	return r.twoIn(from, to, byARP, byNS)
+}
+
+// TwoIn is [DirectReport.Two] for the rounds in [from, to).
+func (r DirectReport) TwoIn(from, to time.Duration) time.Duration {
+	return r.twoIn(from, to, byUDP, byARP, byNS)
+}
+
+// Answers tells whether the node answered any question in [from, to).
+func (r DirectReport) Answers(node int, from, to time.Duration) bool {
+	for _, ticks := range r.ticks {
+		first, _ := slices.BinarySearchFunc(ticks, from, func(t tick, at time.Duration) int { return cmp.Compare(t.at, at) })
+		for _, t := range ticks[first:] {
+			if t.at >= to {
+				break
+			}
+			if t.answered&(1<<node) != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (r DirectReport) twoAfter(at time.Duration, kinds ...int) time.Duration {

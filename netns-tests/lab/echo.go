@@ -2,7 +2,6 @@ package lab
 
 import (
 	"net/netip"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -41,8 +40,7 @@ func startEcho(space *Namespace, node int) (*echo, error) {
 
 func (e *echo) run() {
 	defer close(e.done)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	lockMeasuringThread()
 	var r receiver
 	for !e.stop.Load() {
 		waitReadable(e.fds, 100*time.Millisecond)

@@ -20,6 +20,12 @@ import (
 // into one of the lab's helpers.
 const roleEnv = "KEEPVIP_LAB_ROLE"
 
+// memoryLimit is what this process may need before its garbage is collected.
+const memoryLimit = 512 << 20
+
+// measuringThreads is more than the threads of all labs that are open at a time: each has about ten.
+const measuringThreads = 128
+
 const (
 	roleAPIServer = "apiserver"
 	roleReaper    = "reaper"
@@ -37,8 +43,9 @@ type Host struct {
 // Enter prepares this process for labs and must be called first in main or
 // TestMain. In a helper process that a lab started it never returns.
 //
-// It makes every thread of the process SCHED_RR where it may (programs under
-// test are put back to SCHED_OTHER) and closes all labs on SIGINT or SIGTERM.
+// Threads that measure are SCHED_RR where that is allowed; what else this process
+// does is ordinary, so that it does not keep the programs under test of another
+// lab from running. All labs are closed on SIGINT or SIGTERM.
 func Enter() *Host {
 	switch os.Getenv(roleEnv) {
 	case roleAPIServer:
@@ -47,13 +54,15 @@ func Enter() *Host {
 		os.Exit(runReaper(os.Stdin))
 	}
 	// A thread that returns from a system call needs a free P at once; with as
-	// many Ps as CPUs it would wait behind whatever else the lab is doing.
-	if runtime.GOMAXPROCS(0) < 32 {
-		runtime.GOMAXPROCS(32)
+	// many Ps as CPUs it would wait behind whatever else the labs are doing.
+	if runtime.GOMAXPROCS(0) < measuringThreads {
+		runtime.GOMAXPROCS(measuringThreads)
 	}
-	debug.SetGCPercent(400)
+	// A collection stops the threads that measure; most processes end before the first.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(memoryLimit)
 	h := &Host{labs: make(map[*Lab]struct{})}
-	h.realtime = makeProcessRealtime() == nil
+	h.realtime = mayMeasureInRealtime()
 	go h.closeOnSignal()
 	return h
 }

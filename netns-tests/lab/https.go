@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,7 +54,7 @@ func (l *Lab) startHTTPS(cfg MeasureConfig, name string, from *Namespace) *https
 // run owns a thread inside the client's namespace that opens the connections.
 func (s *httpsStream) run() {
 	defer close(s.done)
-	runtime.LockOSThread() // never unlocked: the thread is in another namespace
+	lockMeasuringThread()
 	if err := s.from.enter(); err != nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 const stallLimit = 5 * time.Millisecond
 
 // starvedLimit is the lateness of an ordinary process that is reported.
-const starvedLimit = 30 * time.Millisecond
+const starvedLimit = 10 * time.Millisecond
 
 // Stall is a time in which the measuring side itself did not run.
 type Stall struct {
@@ -45,7 +45,7 @@ func startLatenessWatch(l *Lab) *latenessWatch {
 }
 
 func (w *latenessWatch) watchCPU(l *Lab, cpu int) {
-	runtime.LockOSThread() // never unlocked: the thread is bound to one CPU
+	lockMeasuringThread() // and bind it to one CPU
 	var set unix.CPUSet
 	set.Set(cpu)
 	if unix.SchedSetaffinity(0, &set) != nil {

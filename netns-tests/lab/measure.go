@@ -31,6 +31,7 @@ type MeasureConfig struct {
 	// NoDirect leaves out the direct questions to every node. DirectEvery is
 	// their interval by UDP (0 = 2 ms), AskEvery by ARP and ND (0 = 10 ms).
 	NoDirect    bool
+	Apart       bool // ask for each target by itself: they may be on different nodes
 	DirectEvery time.Duration
 	AskEvery    time.Duration
 }
@@ -61,6 +62,7 @@ type Measurement struct {
 	streams  []*stream
 	https    []*httpsStream
 	direct   *direct
+	apart    map[netip.Addr]*direct
 	capture  *capture
 	watchers []*bindWatcher
 	lateness *latenessWatch
@@ -124,10 +126,26 @@ func (m *Measurement) start() error {
 	if m.cfg.HTTPS {
 		m.https = append(m.https, m.lab.startHTTPS(m.cfg, "c1 https", m.lab.Client.Namespace))
 	}
-	if !m.cfg.NoDirect {
+	return m.startDirect()
+}
+
+func (m *Measurement) startDirect() (err error) {
+	switch {
+	case m.cfg.NoDirect:
+		return nil
+	case !m.cfg.Apart:
 		m.direct, err = m.lab.startDirect(m.cfg.Targets, m.cfg.DirectEvery, m.cfg.AskEvery)
+		return err
 	}
-	return err
+	m.apart = map[netip.Addr]*direct{}
+	for _, target := range m.cfg.Targets {
+		d, err := m.lab.startDirect([]netip.Addr{target}, m.cfg.DirectEvery, m.cfg.AskEvery)
+		if err != nil {
+			return err
+		}
+		m.apart[target] = d
+	}
+	return nil
 }
 
 // Mark notes the moment now in the timeline and returns it.
@@ -176,6 +194,10 @@ func (m *Measurement) finish() *Report {
 	wait.Wait()
 	if m.direct != nil {
 		r.Direct = m.direct.finish()
+	}
+	r.Apart = map[netip.Addr]DirectReport{}
+	for target, d := range m.apart {
+		r.Apart[target] = d.finish()
 	}
 	if m.capture != nil {
 		r.Announcements, r.Adverts = m.capture.finish()

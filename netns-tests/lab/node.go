@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -259,7 +260,11 @@ func (n *Node) Path(name string) string { return filepath.Join(n.Dir, name) }
 // WriteFile puts a file into the node's own directory and returns its path.
 func (n *Node) WriteFile(name, content string, mode os.FileMode) (string, error) {
 	path := n.Path(name)
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+	// A program that is forked meanwhile would hold the file open for writing, and nobody could run it.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(content), mode)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		return "", fmt.Errorf("lab: write for %s: %w", n.Label, err)
 	}
 	return path, os.Chmod(path, mode)

@@ -241,6 +241,15 @@ func memoryOf(pid int, name string) (int64, bool) {
 	return 0, false
 }
 
+// Files is the number of file descriptors that the process has open.
+func (p *Process) Files() (int, error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.PID()))
+	if err != nil {
+		return 0, fmt.Errorf("lab: open files of %s: %w", p.Name, err)
+	}
+	return len(entries), nil
+}
+
 // CPU is the processor time the process and its threads have used.
 func (p *Process) CPU() (time.Duration, error) {
 	fields := statFields(p.PID())

@@ -2,9 +2,7 @@ package lab
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,23 +12,24 @@ import (
 // program, below the kernel's own real-time threads.
 const realtimePriority = 5
 
-// makeProcessRealtime puts all threads of this process under SCHED_RR; threads
-// that Go creates later inherit it.
-func makeProcessRealtime() error {
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return fmt.Errorf("lab: list own threads: %w", err)
-	}
-	for _, task := range tasks {
-		tid, err := strconv.Atoi(task.Name())
-		if err != nil {
-			continue
-		}
-		if err := setScheduler(tid, unix.SCHED_RR, realtimePriority); err != nil {
-			return err
-		}
-	}
-	return nil
+// schedResetOnFork is SCHED_RESET_ON_FORK of sched(7): what the thread starts is ordinary again.
+const schedResetOnFork = 0x40000000
+
+// lockMeasuringThread keeps the calling goroutine on a thread of its own under SCHED_RR, where that is allowed. The thread ends with
+// the goroutine, which must not unlock it.
+func lockMeasuringThread() {
+	runtime.LockOSThread()
+	_ = setScheduler(0, unix.SCHED_RR|schedResetOnFork, realtimePriority)
+}
+
+// mayMeasureInRealtime tells whether [lockMeasuringThread] gets what it asks for.
+func mayMeasureInRealtime() bool {
+	allowed := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread has another policy
+		allowed <- setScheduler(0, unix.SCHED_RR|schedResetOnFork, realtimePriority) == nil
+	}()
+	return <-allowed
 }
 
 // setScheduler sets the policy of one thread; tid 0 is the calling thread.
@@ -43,12 +42,12 @@ func setScheduler(tid, policy, priority int) error {
 	return nil
 }
 
-// Ordinary calls fn in a thread with the policy of an ordinary program, which what it starts inherits.
-func Ordinary(fn func() error) error {
+// Idle calls fn in a thread that runs when nothing else wants to, as does what it starts: compiling beside a lab that measures.
+func Idle(fn func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread has another policy
-		err := setScheduler(0, unix.SCHED_NORMAL, 0)
+		err := setScheduler(0, unix.SCHED_IDLE, 0)
 		if err == nil {
 			err = fn()
 		}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -9,21 +10,23 @@ import (
 // Report is everything a measurement saw. Instants count from [Host.Open];
 // durations are nanoseconds in JSON.
 type Report struct {
-	Name          string         `json:"name,omitempty"`
-	Began         time.Duration  `json:"began"`
-	Ended         time.Duration  `json:"ended"`
-	Marks         []Mark         `json:"marks,omitempty"`
-	Streams       []StreamReport `json:"streams"`
-	HTTPS         []StreamReport `json:"https,omitempty"`
-	Direct        DirectReport   `json:"direct"`
-	Announcements []Announcement `json:"announcements,omitempty"`
-	Adverts       []Advert       `json:"adverts,omitempty"`
-	Binds         []Bind         `json:"binds,omitempty"`
-	Realtime      bool           `json:"realtime"`      // the probers ran with SCHED_RR
-	Stalls        []Stall        `json:"stalls"`        // lateness of the probers above 5 ms
-	OrdinaryStall time.Duration  `json:"ordinaryStall"` // longest lateness of an ordinary process
-	Starved       []Stall        `json:"starved"`       // lateness of an ordinary process above 30 ms
-	Load          float64        `json:"load"`          // load average of the machine at the end
+	Name    string         `json:"name,omitempty"`
+	Began   time.Duration  `json:"began"`
+	Ended   time.Duration  `json:"ended"`
+	Marks   []Mark         `json:"marks,omitempty"`
+	Streams []StreamReport `json:"streams"`
+	HTTPS   []StreamReport `json:"https,omitempty"`
+	Direct  DirectReport   `json:"direct"`
+	// Apart is the same for each target by itself, where it was asked for.
+	Apart         map[netip.Addr]DirectReport `json:"-"`
+	Announcements []Announcement              `json:"announcements,omitempty"`
+	Adverts       []Advert                    `json:"adverts,omitempty"`
+	Binds         []Bind                      `json:"binds,omitempty"`
+	Realtime      bool                        `json:"realtime"`      // the probers ran with SCHED_RR
+	Stalls        []Stall                     `json:"stalls"`        // lateness of the probers above 5 ms
+	OrdinaryStall time.Duration               `json:"ordinaryStall"` // longest lateness of an ordinary process
+	Starved       []Stall                     `json:"starved"`       // lateness of an ordinary process above 10 ms
+	Load          float64                     `json:"load"`          // load average of the machine at the end
 
 	nodes map[netip.Addr]int
 }
@@ -91,6 +94,40 @@ func (r *Report) Starving(from, to, limit time.Duration) bool {
 	return slices.ContainsFunc(slices.Concat(r.Stalls, r.Starved), func(s Stall) bool {
 		return s.Length > limit && s.At <= to && s.At+s.Length >= from
 	})
+}
+
+// Standstill is how long the machine, or an ordinary process on it, stood still within any one second of the span [from, to]: at
+// most. What a program under test does in several steps is late by the sum, not by the longest.
+func (r *Report) Standstill(from, to time.Duration) time.Duration {
+	spells := r.spells(from, to)
+	var most time.Duration
+	for i, first := range spells {
+		var sum time.Duration
+		for _, s := range spells[i:] {
+			sum += max(min(s.At+s.Length, first.At+time.Second)-s.At, 0)
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// spells are the times in the span [from, to] in which something stood still, in order; where two overlap they are one.
+func (r *Report) spells(from, to time.Duration) []Stall {
+	all := slices.Concat(r.Stalls, r.Starved)
+	slices.SortFunc(all, func(a, b Stall) int { return cmp.Compare(a.At, b.At) })
+	var joined []Stall
+	for _, s := range all {
+		at, end := max(s.At, from), min(s.At+s.Length, to)
+		if at >= end {
+			continue
+		}
+		if n := len(joined); n > 0 && at <= joined[n-1].At+joined[n-1].Length {
+			joined[n-1].Length = max(joined[n-1].Length, end-joined[n-1].At)
+			continue
+		}
+		joined = append(joined, Stall{At: at, Length: end - at, CPU: -1})
+	}
+	return joined
 }
 
 // Takeovers counts how often a node bound the address after the instant.

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"net/netip"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -54,8 +53,7 @@ func (l *Lab) startStream(name string, from *Namespace, target netip.Addr, inter
 
 func (s *stream) run() {
 	defer close(s.done)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	lockMeasuringThread()
 	defer unix.Close(s.fd)
 	var r receiver
 	poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}

@@ -80,7 +80,7 @@ func BuildVersion(dir, version string, edits []Edit) (string, error) {
 	args = append(args, "-overlay", overlay, "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/keepvip")
 	cmd := exec.Command("go", args...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	err = lab.Ordinary(func() error {
+	err = lab.Idle(func() error {
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("trial: build a version: %w: %s", err, out)
