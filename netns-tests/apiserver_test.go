@@ -15,6 +15,7 @@ import (
 )
 
 func TestIllAPIServerMovesTheAddress(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		fault trial.Fault
@@ -33,9 +34,9 @@ func TestIllAPIServerMovesTheAddress(t *testing.T) {
 		{"refuses", trial.APIIll(lab.APIRefuse, "", 3*time.Second), 1500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			// A new group each time: a check that flaps is slow to believe in health again.
-			g := open(t, trial.Config{API: true})
-			res := measure(t, g, c.fault)
+			res := counted(t, trial.Config{API: true}, c.fault)
 			assert.Less(t, res.HTTPS, c.want+res.Stall)
 			assert.NotZero(t, res.Taker, "the address did not move")
 			assert.NotEqual(t, res.Victim, res.Taker)
@@ -46,29 +47,28 @@ func TestIllAPIServerMovesTheAddress(t *testing.T) {
 }
 
 func TestAPIServerThatAnswers401Stays(t *testing.T) {
-	g := open(t, trial.Config{API: true})
-	res := measure(t, g, trial.APIIll(lab.API401, "", 2*time.Second))
+	t.Parallel()
+	res := counted(t, trial.Config{API: true}, trial.APIIll(lab.API401, "", 2*time.Second))
 	assert.Zero(t, res.Takeovers)
 }
 
 func TestAllAPIServersFailingKeepsTheAddress(t *testing.T) {
-	g := open(t, trial.Config{API: true})
-	res := measure(t, g, trial.APIAllKilled)
+	t.Parallel()
+	res := counted(t, trial.Config{API: true}, trial.APIAllKilled)
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 	assert.Zero(t, res.Takeovers)
 }
 
 func TestFirstAPIServerThatComesBackGetsTheAddress(t *testing.T) {
-	g := open(t, trial.Config{API: true})
-	res := measure(t, g, trial.APIOneBack)
+	t.Parallel()
+	res := counted(t, trial.Config{API: true}, trial.APIOneBack)
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 	assert.Equal(t, 1, res.Takeovers)
 }
 
 func TestLostEtcdKeepsTheAddress(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
-	g := open(t, trial.Config{API: true})
-	res := measure(t, g, trial.EtcdLost(4*time.Second, 4*time.Second))
+	t.Parallel()
+	res := counted(t, trial.Config{API: true}, trial.EtcdLost(4*time.Second, 4*time.Second))
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 	assert.Zero(t, res.Takeovers)
 }
@@ -81,9 +81,8 @@ func TestRecoveredNode(t *testing.T) {
 		moves int
 	}{{"leaves the address to its equal", trial.Config{API: true}, 1}, {"takes it back after preemptDelay with a higher priority", ranked, 2}} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // seconds of waiting for timers
-			g := open(t, c.give)
-			res := measure(t, g, trial.APIRestored(5*time.Second))
+			t.Parallel()
+			res := counted(t, c.give, trial.APIRestored(5*time.Second))
 			assert.Equal(t, c.moves, res.Takeovers)
 			assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 			if c.moves == 2 {
@@ -94,22 +93,23 @@ func TestRecoveredNode(t *testing.T) {
 }
 
 func TestAPIServerThatRestartsMovesTheAddressOnce(t *testing.T) {
-	g := open(t, trial.Config{API: true})
-	res := measure(t, g, trial.APILoop(3*time.Second, 3*time.Second, time.Second))
+	t.Parallel()
+	res := counted(t, trial.Config{API: true}, trial.APILoop(3*time.Second, 3*time.Second, time.Second))
 	assert.Equal(t, 1, res.Takeovers)
 }
 
 func TestSlowAPIServerStays(t *testing.T) {
-	g := open(t, trial.Config{API: true})
-	res := measure(t, g, trial.APIIll(lab.APISlow, "200ms", 3*time.Second))
+	t.Parallel()
+	res := counted(t, trial.Config{API: true}, trial.APIIll(lab.APISlow, "200ms", 3*time.Second))
 	assert.Zero(t, res.Takeovers)
 }
 
 func TestLostRouterMovesTheAddress(t *testing.T) {
+	t.Parallel()
 	for _, vip := range dualStack() {
 		t.Run(vip.String(), func(t *testing.T) {
-			g := open(t, trial.Config{Product: trial.Gatewayed{}, Addresses: []netip.Addr{vip}})
-			res := measure(t, g, trial.RouterLost(4*time.Second))
+			t.Parallel()
+			res := counted(t, trial.Config{Product: trial.Gatewayed{}, Addresses: []netip.Addr{vip}}, trial.RouterLost(4*time.Second))
 			assert.Equal(t, 1, res.Takeovers)
 			assert.NotEqual(t, res.Victim, res.Taker)
 			assert.Less(t, res.Seen, 2500*time.Millisecond)
@@ -118,6 +118,7 @@ func TestLostRouterMovesTheAddress(t *testing.T) {
 }
 
 func TestFirstHealthyNodeGetsTheAddress(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{})
 	for i, n := range g.Lab.Nodes {
 		g.Settings[i].API = true

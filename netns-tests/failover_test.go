@@ -15,6 +15,7 @@ import (
 )
 
 func TestNodeDeath(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		give trial.Config
@@ -27,6 +28,7 @@ func TestNodeDeath(t *testing.T) {
 		{"a client behind a router", trial.Config{Lab: lab.Config{OffLink: true}}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			g := open(t, c.give)
 			for range c.runs {
 				res := measure(t, g, trial.NodeDeath)
@@ -50,8 +52,8 @@ func TestNodeDeath(t *testing.T) {
 }
 
 func TestDualStackAddressesAreNeverApart(t *testing.T) {
-	g := open(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
-	res := measure(t, g, trial.Terminated)
+	t.Parallel()
+	res := counted(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}, trial.Terminated)
 	held := map[netip.Addr]int{}
 	for _, b := range res.Report.Binds {
 		if !b.Added {
@@ -69,6 +71,7 @@ func TestDualStackAddressesAreNeverApart(t *testing.T) {
 }
 
 func TestCablePulled(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	res := measure(t, g, trial.CablePulled)
 	assert.Less(t, res.Outage, takeoverBound+res.Stall)
@@ -78,6 +81,7 @@ func TestCablePulled(t *testing.T) {
 
 // Plain VRRP: among nodes that talk to each other the address is passed on, and there is no priority 0.
 func TestTerminationLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	plain := trial.Keepvip{Args: []string{"--port", "0"}}
 	g := prepare(t, trial.Config{Product: plain, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	before := map[int]lab.State{}
@@ -129,11 +133,13 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 }
 
 func TestKilledDaemonRestarts(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		priorities []int
 	}{{"equal priorities", nil}, {"priorities 200/150/100", []int{200, 150, 100}}} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			g := open(t, trial.Config{Priorities: c.priorities})
 			res := measure(t, g, trial.DaemonRestarted)
 			assert.Less(t, res.Outage, takeoverBound+res.Stall)
@@ -150,6 +156,7 @@ func TestKilledDaemonRestarts(t *testing.T) {
 }
 
 func TestLeftoverAddressIsHandledAtStart(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{})
 	// What a daemon that was killed leaves, on two nodes at once.
 	for _, n := range g.Lab.Nodes[:2] {
@@ -163,6 +170,7 @@ func TestLeftoverAddressIsHandledAtStart(t *testing.T) {
 }
 
 func TestCleanupRemovesWhatAKilledDaemonLeft(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	before, err := n.State()

@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 )
 
 func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		interval time.Duration
@@ -55,8 +57,13 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 // measured by cmd/bench.
 func TestShows(t *testing.T) {
 	const busy = 4
+	// These keep the processors busy, or measure what they do.
+	alone := []string{"a thousand IPv4 addresses", "a thousand IPv6 addresses", "fifty checks", "hostile servers", "raft: idle"}
 	for _, s := range trial.Shows() {
 		t.Run(s.Name, func(t *testing.T) {
+			if !slices.Contains(alone, s.Name) {
+				t.Parallel()
+			}
 			found, err := s.Run(host, false)
 			require.NoError(t, err)
 			t.Log(found)

@@ -46,6 +46,7 @@ func TestQuietGroup(t *testing.T) {
 }
 
 func TestTwoCapabilitiesSuffice(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{Product: trial.Keepvip{Capabilities: []string{"net_admin", "net_raw"}}, Addresses: dualStack()})
 	for _, n := range g.Lab.Nodes {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.Daemon(n).PID()))
@@ -59,6 +60,7 @@ func TestTwoCapabilitiesSuffice(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
 	for _, n := range g.Lab.Nodes {

@@ -28,6 +28,7 @@ func fromFile(t *testing.T) *trial.Group {
 }
 
 func TestRenamedInterfaceIsFollowed(t *testing.T) {
+	t.Parallel()
 	g := fromFile(t)
 	holder := settled(t, g)
 	require.NoError(t, holder.RenameNIC(0, "uplink0"))
@@ -40,6 +41,7 @@ func TestRenamedInterfaceIsFollowed(t *testing.T) {
 }
 
 func TestDeletedAndRecreatedInterfaceIsFollowed(t *testing.T) {
+	t.Parallel()
 	g := fromFile(t)
 	holder := settled(t, g)
 	require.NoError(t, holder.DeleteNIC(0))
@@ -62,6 +64,7 @@ func TestDeletedAndRecreatedInterfaceIsFollowed(t *testing.T) {
 }
 
 func TestRemovedAddressComesBack(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
 	m, err := g.Lab.Measure(lab.MeasureConfig{})

@@ -72,7 +72,7 @@ func TestInterop(t *testing.T) {
 		{"FRR above keepvip", trial.RunKeepvip, trial.RunFRR, 1, false, false, 2 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // seconds of waiting for timers
+			t.Parallel()
 			l, err := host.Open(lab.Config{Nodes: 2})
 			require.NoError(t, err)
 			t.Cleanup(l.Close)

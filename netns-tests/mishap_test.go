@@ -21,6 +21,7 @@ const recoverBound = 373*time.Millisecond + 100*time.Millisecond
 // Whatever goes wrong while the address is passed on, and whenever: one node has it again within an Active_Down_Interval,
 // and never two.
 func TestMishapsWhileTheAddressIsPassedOn(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	short := []string{
 		"the taker is killed at the unfit HELLO", "the taker is killed at the REQUEST", "the taker is killed at the GRANT",

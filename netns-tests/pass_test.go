@@ -20,9 +20,9 @@ import (
 
 // An ill holder passes the address on in one ordered exchange: what fails is the time until the illness is seen.
 func TestKilledAPIServerPassesTheAddressOn(t *testing.T) {
-	g := open(t, trial.Config{API: true})
+	t.Parallel()
 	for range 3 {
-		res := measure(t, g, trial.APIKilled)
+		res := counted(t, trial.Config{API: true}, trial.APIKilled)
 		t.Logf("failing requests for %v, probes lost %d", res.HTTPS, res.Lost)
 		assert.Less(t, res.HTTPS, 250*time.Millisecond+res.Stall)
 		assert.Equal(t, 1, res.Takeovers)
@@ -33,8 +33,8 @@ func TestKilledAPIServerPassesTheAddressOn(t *testing.T) {
 
 // An apiserver that is being stopped says so while it still serves: nothing fails at all.
 func TestAPIServerThatIsBeingStoppedPassesTheAddressOn(t *testing.T) {
-	g := open(t, trial.Config{API: true})
-	res := measure(t, g, trial.APIIll(lab.APIShutdown, "", 2*time.Second))
+	t.Parallel()
+	res := counted(t, trial.Config{API: true}, trial.APIIll(lab.APIShutdown, "", 2*time.Second))
 	t.Logf("another node answered after %v, failing requests for %v, probes lost %d", res.Answered, res.HTTPS, res.Lost)
 	assert.Less(t, res.Answered, 600*time.Millisecond+res.Stall, "without the fall count of three looks in 300 ms")
 	assert.LessOrEqual(t, res.Lost, 3+int(res.Stall/time.Millisecond))
@@ -62,6 +62,7 @@ func TestPlannedMoveLosesNothing(t *testing.T) {
 }
 
 func TestHandoverSaysWhyItFails(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
 	backup := g.Lab.Nodes[holder.ID%3]
@@ -103,6 +104,7 @@ func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
 
 // Two of three are held, and all daemons of the held nodes begin anew: only the third ever holds the address.
 func TestHoldLastsOverARestart(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	first := settled(t, g)
 	others := []*lab.Node{g.Lab.Nodes[first.ID%3], g.Lab.Nodes[(first.ID+1)%3]}
@@ -137,6 +139,7 @@ func TestHoldLastsOverARestart(t *testing.T) {
 // Two of three are held, and all nodes are switched off and on again, of which only the state directory is left: at no moment does a
 // held one bind the address, also while the only other one is down.
 func TestHoldLastsOverAReboot(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{Addresses: dualStack()})
 	first := settled(t, g)
 	free := g.Lab.Nodes[first.ID%3]
@@ -185,6 +188,7 @@ func TestHoldLastsOverAReboot(t *testing.T) {
 }
 
 func TestUnreadableHoldsAreRefusedAtStart(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	require.NoError(t, os.Mkdir(n.Path("state"), 0o750))
@@ -229,16 +233,17 @@ func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 
 // The attack is real: without a key a stranger can have the address, and let it fall.
 func TestForgedMembersWorkWithoutAKey(t *testing.T) {
-	g := open(t, trial.Config{})
-	res := measure(t, g, trial.AttackMembers(trial.ForgedRequest, time.Second))
+	res := counted(t, trial.Config{}, trial.AttackMembers(trial.ForgedRequest, time.Second))
 	assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
 }
 
 // A client's open connection stays at the node that is drained, new ones begin at the next. The command returns when the
 // connection has ended, and with too little time resets it.
 func TestDrainWaitsForConnections(t *testing.T) {
+	t.Parallel()
 	for _, vip := range dualStack() {
 		t.Run(vip.String(), func(t *testing.T) {
+			t.Parallel()
 			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
 			for _, n := range g.Lab.Nodes {
 				ticker, err := n.StartTicker()

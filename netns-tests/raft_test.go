@@ -17,6 +17,7 @@ import (
 const raftOutage = 2500 * time.Millisecond
 
 func TestRaftFaults(t *testing.T) {
+	t.Parallel()
 	cfg := trial.RaftConfig(trial.Raft{})
 	cfg.API = true
 	g := open(t, cfg)
@@ -43,6 +44,7 @@ func TestRaftFaults(t *testing.T) {
 
 // The client and the monitor reach every node all the time, so that two that answer would be seen.
 func TestRaftPartitions(t *testing.T) {
+	t.Parallel()
 	const cut = 1500 * time.Millisecond
 	three, five := trial.RaftConfig(trial.RaftOwnClocks()), trial.RaftConfig(trial.Raft{Peers: 5})
 	for _, c := range []struct {
@@ -57,6 +59,7 @@ func TestRaftPartitions(t *testing.T) {
 		{"five nodes", five, []trial.Fault{trial.HolderInMinority(cut)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			g := open(t, c.config)
 			for _, fault := range c.faults {
 				res := measure(t, g, fault)
@@ -68,6 +71,7 @@ func TestRaftPartitions(t *testing.T) {
 }
 
 func TestRaftRefusesStrangers(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.RaftConfig(trial.Raft{}))
 	holder := settled(t, g)
 	p, err := g.Lab.Nodes[0].Start("stranger", "bash", "-c",
@@ -87,8 +91,10 @@ func TestRaftRefusesStrangers(t *testing.T) {
 
 // Two elections beside each other on one link: the addresses stay with the holder of the one until it has stopped.
 func TestElectionIsChangedNodeByNode(t *testing.T) {
+	t.Parallel()
 	for _, unicast := range []bool{false, true} {
 		t.Run(map[bool]string{false: "multicast", true: "unicast"}[unicast], func(t *testing.T) {
+			t.Parallel()
 			g := open(t, trial.Config{Product: trial.AllVRRP(unicast)})
 			for range 2 { // there, and back
 				res := measure(t, g, trial.ChangeElection)

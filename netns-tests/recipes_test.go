@@ -57,6 +57,7 @@ func installed(t *testing.T, n *lab.Node, scripts map[string]string) (run func(a
 }
 
 func TestRecipeKeepvipAway(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
 	run := installed(t, holder, map[string]string{
@@ -86,6 +87,7 @@ func TestRecipeKeepvipAway(t *testing.T) {
 }
 
 func TestRecipeShutdownUnit(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
 	var stop string
@@ -102,6 +104,7 @@ func TestRecipeShutdownUnit(t *testing.T) {
 }
 
 func TestRecipeReleaseMachine(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
 	run := installed(t, holder, map[string]string{
@@ -126,6 +129,7 @@ esac
 }
 
 func TestRecipeJoinHeld(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	require.NoError(t, os.Mkdir(n.Path("state"), 0o750))

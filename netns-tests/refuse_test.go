@@ -17,6 +17,7 @@ import (
 const fileHead = "apiVersion: keepvip/v1\nkind: Config\n"
 
 func TestBadConfigurationIsRefused(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	openKey, err := n.WriteFile("open.key", strings.Repeat("ab", 32)+"\n", 0o644)

@@ -15,10 +15,11 @@ import (
 
 // A client opens a hundred connections a second meanwhile.
 func TestRollingRestartFailsNoRequest(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]trial.Fault{"keepvip": trial.RollingDaemons, "apiserver": trial.RollingAPIServers} {
 		t.Run(name, func(t *testing.T) {
-			g := open(t, trial.Config{API: true})
-			rolled(t, measure(t, g, restart))
+			t.Parallel()
+			rolled(t, counted(t, trial.Config{API: true}, restart))
 		})
 	}
 }
@@ -56,6 +57,7 @@ const previous = "KEEPVIP_PREVIOUS"
 // One node after the other gets another version. There is no version yet that spoke otherwise, so another one is today's with
 // changed messages.
 func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
 	other, err := trial.BuildVersion(t.TempDir(), "other", trial.MoreFields)
 	require.NoError(t, err)
 	for _, c := range []struct{ name, from, to string }{
@@ -67,6 +69,7 @@ func TestRollingUpgrade(t *testing.T) {
 			continue // nothing was named
 		}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			g := open(t, trial.Config{API: true, Product: versions(c.from)})
 			upgraded(t, g, c.to)
 		})
@@ -89,6 +92,7 @@ func upgraded(t *testing.T, g *trial.Group, to string) {
 
 // Nodes that speak another format of the messages are plain VRRP to each other: a move between them loses what VRRP loses.
 func TestUpgradeToAnotherFormat(t *testing.T) {
+	t.Parallel()
 	other, err := trial.BuildVersion(t.TempDir(), "other", trial.AnotherFormat)
 	require.NoError(t, err)
 	// A request that is made again within the gap of such a move is lost like the first.

@@ -41,6 +41,7 @@ func runFile(t *testing.T, g *trial.Group, n *lab.Node, text string) {
 }
 
 func TestStartOrders(t *testing.T) {
+	t.Parallel()
 	orders := [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}}
 	type start struct {
 		order []int
@@ -77,6 +78,7 @@ func TestStartOrders(t *testing.T) {
 }
 
 func TestSimultaneousStart(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{})
 	// All three wait for the same moment, then become the daemon.
 	at := time.Now().Add(500 * time.Millisecond)
@@ -99,6 +101,7 @@ func TestSimultaneousStart(t *testing.T) {
 }
 
 func TestDifferentNICNamesWithOneFile(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{NICs: [][]string{{"eth0", "eth1"}, {"enp3s0f0", "bond-b"}, {"lan", "storage"}}}})
 	for _, n := range g.Lab.Nodes {
 		runFile(t, g, n, startConfig)
@@ -132,6 +135,7 @@ func (staysAway) Start(n *lab.Node, _ trial.Settings) (*lab.Process, error) {
 }
 
 func TestSecondLANByName(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{NICs: [][]string{{"eth0", "eth1"}}}})
 	n := g.Lab.Nodes[0]
 	// Outside every local subnet, so the interface has to be named.
@@ -145,6 +149,7 @@ func TestSecondLANByName(t *testing.T) {
 }
 
 func TestSingleNodeWithoutAPIServerHolds(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	g.Settings[0].API = true // checked, but nothing listens
 	require.NoError(t, g.Start(g.Lab.Nodes[0]))

@@ -188,25 +188,27 @@ func bootable(t *testing.T) map[string][]byte {
 
 // Three machines come to a working address from their user data alone, whatever the order.
 func TestUserDataBootsToAWorkingAddress(t *testing.T) {
+	t.Parallel()
 	orders := [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}}
-	g := prepare(t, trial.Config{})
 	forms := bootable(t)
 	for _, name := range slices.Sorted(maps.Keys(forms)) {
-		for _, order := range orders {
-			t.Run(fmt.Sprintf("%s, %v", name, order), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := prepare(t, trial.Config{})
+			for _, order := range orders {
 				roots := t.TempDir() // not below /run, which may be mounted noexec
 				for _, id := range order {
 					n := g.Lab.Nodes[id-1]
 					(&machine{t: t, g: g, node: n, root: filepath.Join(roots, n.Label)}).boot(forms[name])
 				}
 				holder := settled(t, g)
-				assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, 2*time.Second), "a client reaches the address")
-				assert.Equal(t, []*lab.Node{holder}, g.Holders())
+				assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, 2*time.Second), "%v: a client reaches the address", order)
+				assert.Equal(t, []*lab.Node{holder}, g.Holders(), "%v", order)
 				for _, n := range g.Lab.Nodes {
 					_, err := g.Daemon(n).Terminate(5 * time.Second)
 					require.NoError(t, err)
 				}
-			})
-		}
+			}
+		})
 	}
 }

@@ -24,7 +24,7 @@ func openMixed(t *testing.T, cfg trial.Config) *trial.Group {
 }
 
 func TestKeepalivedGroupIsReplacedNodeByNodeAndBack(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
+	t.Parallel()
 	g := openMixed(t, trial.KubeadmGuide(trial.RunKeepalived))
 	for _, to := range []struct {
 		name string
@@ -51,6 +51,7 @@ func TestKeepalivedGroupIsReplacedNodeByNodeAndBack(t *testing.T) {
 }
 
 func TestPartitionHeals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		priorities []int
@@ -60,6 +61,7 @@ func TestPartitionHeals(t *testing.T) {
 		{"equal priorities", nil, []int{1, 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			g := open(t, trial.Config{Priorities: c.priorities, Lab: lab.Config{OffLink: true}})
 			for _, id := range c.from {
 				res := measure(t, g, trial.Heal(2*time.Second, id))
@@ -75,6 +77,7 @@ func TestPartitionHeals(t *testing.T) {
 }
 
 func TestLossOfAdvertisements(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	for percent, bound := range map[int]time.Duration{20: 300 * time.Millisecond, 40: 600 * time.Millisecond} {
 		res := measure(t, g, trial.Lossy(percent, 4*time.Second))
@@ -83,6 +86,7 @@ func TestLossOfAdvertisements(t *testing.T) {
 }
 
 func TestEqualBackupsTakeOverOnce(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{})
 	for range 2 {
 		res := measure(t, g, trial.NodeDeath)
@@ -126,7 +130,6 @@ func TestForgeriesWorkWithoutAKey(t *testing.T) {
 
 // The figures for 255 instances are measured by cmd/bench.
 func TestManyInstances(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
 	g, err := trial.OpenMany(host, trial.RunKeepvip, 64, time.Second)
 	require.NoError(t, err)
 	t.Cleanup(func() { finish(t, g) })
@@ -138,15 +141,15 @@ func TestManyInstances(t *testing.T) {
 }
 
 func TestClocksThatDisagreeElectOneHolderWithAKey(t *testing.T) {
-	g := open(t, trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -30 * time.Second, -15 * time.Second}}})
-	res := measure(t, g, trial.BootTogether)
+	t.Parallel()
+	res := counted(t, trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -30 * time.Second, -15 * time.Second}}}, trial.BootTogether)
 	assert.Zero(t, res.Takeovers)
 	assert.Less(t, res.Two, twoBound+res.Stall)
 }
 
 func TestSteppedClockMovesNothingWithAKey(t *testing.T) {
-	g := open(t, trial.Config{Product: trial.Keyed{Ahead: make([]time.Duration, 3)}})
-	res := measure(t, g, trial.StepClocks(time.Hour, 500*time.Millisecond))
+	t.Parallel()
+	res := counted(t, trial.Config{Product: trial.Keyed{Ahead: make([]time.Duration, 3)}}, trial.StepClocks(time.Hour, 500*time.Millisecond))
 	assert.Zero(t, res.Takeovers)
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 }

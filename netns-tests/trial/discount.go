@@ -40,7 +40,7 @@ func (g *Group) discount(res *Result) {
 	res.Stall = res.Report.StallIn(res.FaultAt, res.Report.Ended)
 	if outages+takeovers > 0 {
 		res.addNote("left out for a starved machine (up to %s ms): %d outages, %d takeovers", lab.Milliseconds(max(res.Report.OrdinaryStall, res.Stall)), outages, takeovers)
-		res.Stall = 0 // it is in the figures already
+		res.Stall, res.Standstill = 0, 0 // it is in the figures already
 	}
 }
 

@@ -224,13 +224,5 @@ func (w *walk) longest(r *lab.Report) (worst walkStep, outage time.Duration, mov
 	return worst, outage, moves
 }
 
-// stall is for how long an ordinary process stood still in a step.
-func (s walkStep) stall(r *lab.Report) time.Duration {
-	longest := r.StallIn(s.from, s.to)
-	for _, other := range r.Starved {
-		if other.At <= s.to && other.At+other.Length >= s.from {
-			longest = max(longest, other.Length)
-		}
-	}
-	return longest
-}
+// stall is what the machine may have added to the outage in a step.
+func (s walkStep) stall(r *lab.Report) time.Duration { return r.Standstill(s.from, s.to) }

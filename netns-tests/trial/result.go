@@ -43,12 +43,15 @@ type Result struct {
 	MovesMost int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
 	// FailedTwice are those of both that failed again when they were made once more.
 	FailedTwice int           `json:"failedTwice,omitempty"`
-	Stall       time.Duration `json:"stall"`             // longest stall of the machine around the fault
-	CPU         float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
-	RSS         int64         `json:"rss,omitempty"`     // octets, likewise
-	Note        string        `json:"note,omitempty"`    // a figure that has no column
-	Silence     *Silence      `json:"silence,omitempty"` // where a fault looks for it
-	Report      *lab.Report   `json:"report,omitempty"`
+	Stall       time.Duration `json:"stall"` // longest stall of the machine around the fault
+	// Standstill is how long the machine, or an ordinary process on it, stood still within any one second from the fault to the
+	// end: what it may have added to any figure.
+	Standstill time.Duration `json:"standstill,omitempty"`
+	CPU        float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
+	RSS        int64         `json:"rss,omitempty"`     // octets, likewise
+	Note       string        `json:"note,omitempty"`    // a figure that has no column
+	Silence    *Silence      `json:"silence,omitempty"` // where a fault looks for it
+	Report     *lab.Report   `json:"report,omitempty"`
 }
 
 // watch starts a measurement for a fault on this group.
@@ -85,6 +88,7 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 	g.takeover(res, vip)
 	res.Seen = g.seen(res, victim)
 	res.Stall = r.StallIn(at-100*time.Millisecond, at+max(res.Answered, res.Outage)+100*time.Millisecond)
+	res.Standstill = r.Standstill(at-g.Settings[0].downInterval(), r.Ended)
 	return res
 }
 
@@ -101,6 +105,13 @@ func (g *Group) takeover(res *Result, vip netip.Addr) {
 	if last, ok := res.Report.LastAdvert(res.Victim, res.FaultAt); ok {
 		res.Excess = answered - last.At - g.Settings[node-1].downInterval()
 	}
+}
+
+// Starved reports whether an ordinary process stood still for longer than an advertisement interval, at any time from shortly
+// before the fault to the end: to the others a daemon that does not run is a dead one, and moves say nothing about the product.
+func (g *Group) Starved(res *Result) bool {
+	s := g.Settings[0]
+	return res.Report.Starving(res.FaultAt-s.downInterval(), res.Report.Ended, s.Interval)
 }
 
 // Disturbed reports whether the machine stood still long enough to spoil the

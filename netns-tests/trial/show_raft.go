@@ -36,7 +36,7 @@ func raftMembers(host *lab.Host, full bool) (Findings, error) {
 			return out, err
 		}
 		step, longest, moves := w.longest(r)
-		out = append(out, took("longest outage in a step ("+step.name+")", longest, plannedHandover),
+		out = append(out, took("longest outage in a step ("+step.name+")", longest, plannedHandover+step.stall(r)),
 			told("the machine stood still in it for", step.stall(r)),
 			Measured{What: "most moves in a step", Got: float64(moves), Limit: 1, Unit: "times"},
 			took("two answering", r.Direct.TwoAfter(0), 0))
