@@ -19,7 +19,7 @@ GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 LAB_TOOLS   := ip:iproute2 nft:nftables
 PACKAGE_TOOLS := dpkg-deb:dpkg rpm:rpm systemctl:systemd mandoc:mandoc zsh:zsh fish:fish ctr:containerd ip:iproute2
 E2E_TOOLS   := containerd:containerd runc:runc nsenter:util-linux bash:bash
-TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc tshark:tshark vtysh:frr
+TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux chrt:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc tshark:tshark vtysh:frr
 
 export PATH := $(PATH):/usr/sbin:/sbin
 
@@ -39,14 +39,15 @@ root:
 deps: ## install the Debian packages that the tests need (root)
 	@.ci/deps $(TEST_TOOLS)
 
-test: root deps lint test-unit test-cloud-init test-netns ## all tests and the lint (root)
+# The namespace tests mostly wait for timers: what computes runs beside them, and gives way to them.
+test: root deps ## all tests and the lint (root)
+	+@.ci/beside test-netns lint test-unit
+	@$(MAKE) --no-print-directory test-cloud-init
 
 test-unit: ## unit tests with the race detector; a build for the platform that libraries know least
 	$(GO) test -race $(TESTFLAGS) ./...
 	CGO_ENABLED=0 GOOS=linux GOARCH=riscv64 $(GO) build -o /dev/null ./cmd/keepvip
 
-# One package at a time: the labs measure milliseconds. Tests that wait for
-# timers of seconds run beside each other.
 test-netns: root build ## the built binary in network namespaces (root)
 	.ci/netns $(TESTFLAGS)
 
