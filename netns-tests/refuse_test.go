@@ -22,6 +22,7 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	n := g.Lab.Nodes[0]
 	openKey, err := n.WriteFile("open.key", strings.Repeat("ab", 32)+"\n", 0o644)
 	require.NoError(t, err)
+	own := n.Address.String()
 	vip := func(lines string) string { return fileHead + "vips:\n- addresses: [10.77.0.100]\n" + lines }
 	for _, c := range []struct {
 		name string
@@ -32,6 +33,10 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		{name: "unknown key", file: vip("  priorty: 100\n"), want: []string{"keepvip.yaml", "priorty"}},
 		{name: "duplicate key", file: vip("  priority: 100\n  priority: 101\n"), want: []string{"keepvip.yaml", "priority"}},
 		{name: "address in no local subnet", args: []string{"--vip", "192.0.2.10", "--check", "none"}, want: []string{"192.0.2.10", "interface"}},
+		{name: "the network's address", args: []string{"--vip", "10.77.0.0", "--check", "none"}, want: []string{"10.77.0.0 is the network address of 10.77.0.0/24 on "}},
+		{name: "the network's broadcast address", args: []string{"--vip", "10.77.0.255", "--check", "none"}, want: []string{"10.77.0.255 is the broadcast address of 10.77.0.0/24 on "}},
+		{name: "the node's own address", args: []string{"--vip", own, "--check", "none"}, want: []string{own + " is this node's own address on eth0: choose one that no host has"}},
+		{name: "the subnet-router anycast address", args: []string{"--vip", "fd77::", "--check", "none"}, want: []string{"fd77:: is the subnet-router anycast address"}},
 		{name: "VRID 0", file: vip("  vrrp: {id: 0}\n"), want: []string{"keepvip.yaml", "id"}},
 		{name: "VRID 256", file: vip("  vrrp: {id: 256}\n"), want: []string{"keepvip.yaml", "256"}},
 		{name: "VRID 256 as a flag", args: []string{"--vip", "10.77.0.100", "--vrid", "256"}, want: []string{"vrid", "256"}},
@@ -68,6 +73,19 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 			}
 			assert.Equal(t, before, after, "the host was changed")
 		})
+	}
+}
+
+func TestConfigValidateJudgesAddressesByTheNetworksOfThisHost(t *testing.T) {
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	for address, want := range map[string]int{
+		"10.77.0.100": 0, n.Address.String(): 2, "10.77.0.255": 2, "10.77.0.0": 2, "fd77::": 2, n.Addr6.String(): 2,
+		"192.0.2.10": 0, // another node's, as far as this one can know
+	} {
+		p, code, err := trial.Keepvip{}.Command(n, "config", "validate", "--vip", address)
+		require.NoError(t, err)
+		assert.Equal(t, want, code, "%s: %s", address, p.Stderr())
 	}
 }
 

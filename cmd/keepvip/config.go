@@ -16,8 +16,9 @@ func newValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check the configuration from file, environment and flags",
-		Long:  "Checks the configuration as `run` would, and changes nothing. Every problem is one line on standard error.",
-		Args:  arguments("FILE", 0, 1),
+		Long: "Checks the configuration as `run` would, and changes nothing. Every problem is one line on standard error.\n" +
+			"A virtual address that is something else in a network of this host, such as the host's own address, is a problem too.",
+		Args: arguments("FILE", 0, 1),
 	}
 	flags := bindConfig(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -26,6 +27,9 @@ func newValidate() *cobra.Command {
 		}
 		cfg, err := flags.load()
 		if err != nil {
+			return err
+		}
+		if err := suitsHere(cfg); err != nil {
 			return err
 		}
 		for _, w := range append(cfg.Warnings, advice(cfg)...) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -116,6 +117,10 @@ func (h *host) Place(w agent.Where) (agent.Place, error) {
 	first := w.Addresses[0].Addr()
 	l, err := link.Choose(h.own, first, w.Interface)
 	if err != nil {
+		// The address of the node itself is none of its own by the name of a virtual one.
+		return agent.Place{}, cmp.Or(link.NotOwn(h.snapshot, first, h.virtual), err)
+	}
+	if err := link.Suitable(l, w.Addresses...); err != nil {
 		return agent.Place{}, err
 	}
 	if !l.Up {

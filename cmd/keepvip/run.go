@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -152,25 +151,6 @@ func assemble(flags *configFlags, cfg *config.Config, auth *auth, holds agent.St
 			rafts: raft, heartbeat: cfg.Raft.HeartbeatTimeout,
 		},
 	}, nil
-}
-
-// fits refuses an address that belongs to none of this node's networks. While the node has no address
-// at all it is still booting, and a named interface may appear later: that is waited for.
-func (h *host) fits(cfg *config.Config) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var errs []error
-	for _, v := range cfg.VIPs {
-		if v.Election == config.ElectionRaft && h.witness(cfg.Raft) {
-			continue // votes from any network
-		}
-		first := v.Addresses[0].Addr()
-		_, err := link.Choose(h.snapshot, first, v.Interface)
-		if errors.Is(err, link.ErrNoSubnet) && link.Addressed(h.snapshot, first) {
-			errs = append(errs, fmt.Errorf("vips[%s]: %w with --interface or the key \"interface\"", v.Name, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (d *daemon) run(ctx context.Context) error {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/link"
+)
+
+// fits refuses an address that belongs to none of this node's networks, or that something else has in them. While the node has
+// no address at all it is still booting, and a named interface may appear later: that is waited for.
+func (h *host) fits(cfg *config.Config) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, v := range cfg.VIPs {
+		if v.Election == config.ElectionRaft && h.witness(cfg.Raft) {
+			continue // votes from any network
+		}
+		first := v.Addresses[0].Addr()
+		_, err := link.Choose(h.snapshot, first, v.Interface)
+		if own := unsuitable(h.snapshot, v, virtualAddresses(cfg)); own != nil {
+			errs = append(errs, own)
+		} else if errors.Is(err, link.ErrNoSubnet) && link.Addressed(h.snapshot, first) {
+			errs = append(errs, fmt.Errorf("vips[%s]: %w with --interface or the key \"interface\"", v.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unsuitable is what makes the addresses of v impossible on a host with these links, as far as its links are known.
+func unsuitable(links []link.Link, v config.VIP, virtual []netip.Addr) error {
+	for _, p := range v.Addresses {
+		if err := link.NotOwn(links, p.Addr(), virtual); err != nil {
+			return fmt.Errorf("vips[%s]: %w", v.Name, err)
+		}
+	}
+	if l, err := link.Choose(links, v.Addresses[0].Addr(), v.Interface); err == nil {
+		if err := link.Suitable(l, v.Addresses...); err != nil {
+			return fmt.Errorf("vips[%s]: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// suitsHere judges the addresses by the networks of this host, where it has them. What it cannot see it does not judge: the
+// configuration may be another node's.
+func suitsHere(cfg *config.Config) error {
+	h, err := link.Open(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil
+	}
+	defer h.Close()
+	links, err := h.Links()
+	if err != nil {
+		return nil
+	}
+	var errs []error
+	for _, v := range cfg.VIPs {
+		errs = append(errs, unsuitable(links, v, virtualAddresses(cfg)))
+	}
+	return errors.Join(errs...)
+}
