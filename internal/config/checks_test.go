@@ -99,6 +99,8 @@ func TestChecksRefused(t *testing.T) {
 		{"a strange status", listing("{kind: http, url: 'http://a/', codes: [99]}"), at + ".codes: 99, want a number from 100 to 599"},
 		{"a router that is no address", listing("{kind: gateway, router: gw.local}"), at + ".router: gw.local, want an IPv4 or IPv6 address"},
 		{"a router that is the address itself", listing("{kind: gateway, router: 10.77.0.100}"), at + ".router: 10.77.0.100 is a virtual address of this entry, want that of a router"},
+		{"a URL of the address itself", listing("{kind: http, url: 'http://10.77.0.100/healthz'}"), at + ".url: http://10.77.0.100/healthz asks the virtual address 10.77.0.100, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"},
+		{"a connection to the address itself", listing("{kind: tcp, address: '10.77.0.100:6443'}"), at + ".address: 10.77.0.100:6443 asks the virtual address 10.77.0.100, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"},
 		{"a port out of range", listing("{kind: tcp, address: '127.0.0.1:65536'}"), at + ".address: 127.0.0.1:65536, want host:port such as 127.0.0.1:5432"},
 		{"weight out of range", listing("{kind: tcp, address: 'a:1', weight: -254}"), at + ".weight: -254, want a number from -253 to 253"},
 		{"illness seen too late", listing("{kind: tcp, address: 'a:1', fall: 100, interval: 1m}"), at + ".fall: 100 probes of up to 1m0s each, want illness seen within an hour"},

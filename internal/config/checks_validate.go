@@ -92,6 +92,12 @@ func (l listedCheck) specific() {
 	if h.Kind == CheckHTTPS {
 		l.trust()
 	}
+	if at := l.c.virtualHost(h.URL); at != "" {
+		l.fail("url", notThisNode, show(h.URL), at)
+	}
+	if at := l.c.virtualHost(h.Address); at != "" {
+		l.fail("address", notThisNode, show(h.Address), at)
+	}
 	if l.given("codes") && len(h.Codes) == 0 {
 		l.fail("codes", "an empty list, want at least one status")
 	}

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -114,6 +116,23 @@ func (k check) vrrp() {
 	}
 }
 
+// notThisNode refuses a check of a virtual address: it tells of whichever node holds that, and of a backup nothing.
+const notThisNode = "%s asks the virtual address %s, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"
+
+// virtualHost is the virtual address that a URL, tcp://host:port or host:port names, "" if it names none.
+func (c *Config) virtualHost(target string) string {
+	host, _, _ := net.SplitHostPort(target)
+	if u, err := url.Parse(target); err == nil && strings.Contains(target, "://") {
+		host = u.Hostname()
+	}
+	a, err := netip.ParseAddr(host)
+	a = a.Unmap().WithZone("")
+	if err != nil || !c.isVirtual(a) {
+		return ""
+	}
+	return a.String()
+}
+
 func (c *Config) isVirtual(a netip.Addr) bool {
 	return slices.ContainsFunc(c.VIPs, func(v VIP) bool {
 		return slices.ContainsFunc(v.Addresses, func(p netip.Prefix) bool { return p.Addr() == a })
@@ -127,6 +146,9 @@ func (k check) health() {
 		k.fail("check.ca", "set for %s, want an https URL or no CA", h.URL)
 	case h.ServerName != "" && h.CA == "":
 		k.fail("check.serverName", "set without check.ca, so that nothing is verified; want both or neither")
+	}
+	if at := k.c.virtualHost(h.URL); at != "" {
+		k.fail("check.url", notThisNode, show(h.URL), at)
 	}
 	// A node whose every probe may outlast the daemon's other clocks would look healthy for minutes.
 	if worst := time.Duration(h.Fall) * max(h.Interval, h.Timeout); worst > time.Hour {
