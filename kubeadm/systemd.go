@@ -18,6 +18,7 @@ type SystemdConfig struct {
 	Socket     string   // its directory is made and may be written
 	StateDir   string   // is made and may be written
 	Realtime   bool     // adds the capability SYS_NICE
+	SwitchUser bool     // adds the capabilities to run health checks as other users
 }
 
 // Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. It counts as started when
@@ -57,6 +58,9 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 	capabilities := "CAP_NET_ADMIN CAP_NET_RAW"
 	if cfg.Realtime {
 		capabilities += " CAP_SYS_NICE"
+	}
+	if cfg.SwitchUser {
+		capabilities += " CAP_SETUID CAP_SETGID CAP_KILL"
 	}
 	fmt.Fprintf(&b, unitFoot, capabilities)
 	return []byte(b.String()), nil
@@ -102,6 +106,7 @@ TimeoutStopSec=10s
 OOMScoreAdjust=-900
 `
 
+// ProtectKernelTunables keeps root from writing what the kernel obeys, such as core_pattern: keepvip only reads there.
 // ProtectClock is left out, and adjtimex let in, because keepvip asks whether the clock is synchronized. To set it takes a
 // capability that it does not have.
 const unitFoot = `CapabilityBoundingSet=%s
@@ -111,8 +116,10 @@ ProtectHome=yes
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectControlGroups=yes
+ProtectHostname=yes
 ProtectKernelLogs=yes
 ProtectKernelModules=yes
+ProtectKernelTunables=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET
 RestrictNamespaces=yes
 RestrictSUIDSGID=yes

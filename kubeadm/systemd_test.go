@@ -82,3 +82,19 @@ func TestSystemdHasOnlyAssignments(t *testing.T) {
 		}
 	}
 }
+
+func TestSystemdLetsChecksRunAsOtherUsers(t *testing.T) {
+	cfg := unit()
+	cfg.SwitchUser = true
+	got, err := Systemd(cfg)
+	require.NoError(t, err)
+	assert.Contains(t, string(got), "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SETUID CAP_SETGID CAP_KILL\n")
+}
+
+func TestSystemdKeepsRootFromTheKernelsTunables(t *testing.T) {
+	got, err := Systemd(unit())
+	require.NoError(t, err)
+	for _, line := range []string{"ProtectKernelTunables=yes", "ProtectKernelModules=yes", "ProtectKernelLogs=yes", "ProtectControlGroups=yes", "ProtectHostname=yes", "NoNewPrivileges=yes"} {
+		assert.Contains(t, string(got), line+"\n")
+	}
+}

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 // needed are the capabilities without which nothing works.
@@ -14,6 +19,38 @@ var needed = []struct {
 }{
 	{unix.CAP_NET_ADMIN, "NET_ADMIN"},
 	{unix.CAP_NET_RAW, "NET_RAW"},
+}
+
+// execCheck is a check that runs a program as another user.
+type execCheck struct {
+	key  string // "vips[0].checks[1] (disk)"
+	user string
+}
+
+func execChecks(cfg *config.Config) []execCheck {
+	var out []execCheck
+	for i, v := range cfg.VIPs {
+		for j, h := range v.Checks {
+			if h.Kind == config.CheckExec {
+				out = append(out, execCheck{key: fmt.Sprintf("vips[%d].checks[%d] (%s)", i, j, h.Name), user: h.User})
+			}
+		}
+	}
+	return out
+}
+
+// checkUsers refuses a program that could never run: with such a check no node would ever be fit.
+func checkUsers(cfg *config.Config) error {
+	missing := health.CannotSwitchUser()
+	if missing == nil || os.Getuid() != 0 { // a user may run programs as itself
+		return nil
+	}
+	var errs []error
+	for _, c := range execChecks(cfg) {
+		errs = append(errs, fmt.Errorf("%s: kind exec as user %s: %w; the unit of `keepvip manifest systemd` has them, "+
+			"any other gets them by: systemctl edit keepvip, [Service], CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_KILL", c.key, c.user, missing))
+	}
+	return errors.Join(errs...)
 }
 
 func checkCapabilities() error {

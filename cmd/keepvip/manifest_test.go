@@ -125,6 +125,16 @@ func TestManifestSystemd(t *testing.T) {
 	assert.Contains(t, errs, "/etc/keepvip/key")
 }
 
+func TestManifestSystemdGivesAnExecCheckItsCapabilities(t *testing.T) {
+	config := writeAs(t, "c.yaml", "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [10.0.0.1]\n  checks:\n  - {name: x, kind: exec, command: [/bin/x], user: nobody}\n")
+	for _, args := range [][]string{{"systemd", "--config", config}, {"cloud-init", "--systemd", "--config", config}} {
+		out, _ := manifest(t, args...)
+		assert.Contains(t, out, "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SETUID CAP_SETGID CAP_KILL\n")
+	}
+	out, _ := manifest(t, "systemd", "--vip", "10.0.0.1")
+	assert.NotContains(t, out, "SETUID")
+}
+
 func TestManifestSystemdNamesTheProgramThatPrintsIt(t *testing.T) {
 	for self, want := range map[string]string{
 		"/usr/local/bin/keepvip":       "/usr/local/bin/keepvip",

@@ -99,6 +99,9 @@ func prepare(ctx context.Context, flags *configFlags, cfg *config.Config, log *s
 	if err := checkCapabilities(); err != nil {
 		return nil, failed(err)
 	}
+	if err := checkUsers(cfg); err != nil {
+		return nil, failed(err)
+	}
 	auth, err := newAuth(cfg.Key)
 	if err != nil {
 		return nil, err

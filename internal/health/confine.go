@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,10 +15,11 @@ import (
 // errNotStarted wraps the reason why a program did not run at all.
 var errNotStarted = errors.New("not started")
 
-// runConfined runs the program on a thread of its own, which has given up every privilege before it starts the program and is
-// thrown away after it: a capability that systemd made ambient, or that an equal user id would keep, does not reach the program.
-// The thread also kills: as the program's user it may, without CAP_KILL. It closes output, and returns when the program and its
-// process group have ended; the error is ctx's when they had to be killed.
+// runConfined runs the program from a thread of its own, which has given up every privilege but that of becoming the program's
+// user, and is thrown away after it: a capability that systemd made ambient does not reach the program. The program's process
+// becomes the user, the thread never does: a user may signal every thread of its own, and a signal to one thread ends the whole
+// of this process. It closes output, and returns when the program and its process group have ended; the error is ctx's when they
+// had to be killed.
 func runConfined(ctx context.Context, cfg ExecConfig, output *os.File) (status unix.WaitStatus, err error) {
 	defer output.Close()
 	done := make(chan struct{})
@@ -30,7 +32,7 @@ func runConfined(ctx context.Context, cfg ExecConfig, output *os.File) (status u
 }
 
 // onThrowawayThread runs f on a thread that ends with it. That must not be the process's first one, which cannot end and
-// whose user is what others see of the process.
+// whose capabilities are what others see of the process.
 func onThrowawayThread(f func()) {
 	runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine
 	if unix.Gettid() != unix.Getpid() {
@@ -48,10 +50,11 @@ func onThrowawayThread(f func()) {
 }
 
 func confined(ctx context.Context, cfg ExecConfig, output *os.File) (unix.WaitStatus, error) {
-	if err := giveUpPrivileges(cfg.UID, cfg.GID); err != nil {
+	user, err := userOf(cfg)
+	if err != nil {
 		return 0, fmt.Errorf("%w as user %d: %w", errNotStarted, cfg.UID, err)
 	}
-	pid, err := start(cfg.Command, output)
+	pid, err := start(cfg.Command, user, output)
 	_ = output.Close() // the program has it
 	if err != nil {
 		return 0, fmt.Errorf("%w: %s: %w", errNotStarted, cfg.Command[0], plain(err))
@@ -64,7 +67,7 @@ func confined(ctx context.Context, cfg ExecConfig, output *os.File) (unix.WaitSt
 	case err = <-ended:
 	case <-ctx.Done():
 		killed = ctx.Err()
-		_ = unix.Kill(-pid, unix.SIGKILL) // it has one member at least, of our user
+		_ = unix.Kill(-pid, unix.SIGKILL) // it has one member at least
 		err = <-ended
 	}
 	_ = unix.Kill(-pid, unix.SIGKILL) // what it has left in the background
@@ -84,8 +87,8 @@ func awaitExit(pid int) error {
 	}
 }
 
-// start starts the program with nothing but its output and a small environment.
-func start(command []string, output *os.File) (pid int, err error) {
+// start starts the program with nothing but its output and a small environment. A nil user is ours.
+func start(command []string, user *syscall.Credential, output *os.File) (pid int, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, err
@@ -95,7 +98,7 @@ func start(command []string, output *os.File) (pid int, err error) {
 		Dir: "/", Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C"},
 		Files: []*os.File{null, output, output},
 		// The thread outlives the program, unless keepvip itself is killed.
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL},
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL, Credential: user},
 	})
 	if err != nil {
 		return 0, err
@@ -104,43 +107,60 @@ func start(command []string, output *os.File) (pid int, err error) {
 	return p.Pid, nil
 }
 
-// giveUpPrivileges makes the calling thread, and no other, an unprivileged one for good. The system calls are raw because
-// package syscall changes all threads.
-func giveUpPrivileges(uid, gid uint32) error {
-	if err := becomeUser(uid, gid); err != nil {
-		return fmt.Errorf("%w (it needs the capabilities SETUID and SETGID, or a keepvip that runs as that user)", err)
-	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return fmt.Errorf("drop the ambient capabilities: %w", err)
-	}
-	var none [2]unix.CapUserData // effective, permitted, inheritable
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if err := unix.Capset(&header, &none[0]); err != nil {
-		return fmt.Errorf("drop the capabilities: %w", err)
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("set no_new_privs: %w", err)
-	}
-	return nil
+// switching are the capabilities for which a program of another user takes: to become that user, and to kill what it started.
+var switching = []struct {
+	bit  uint
+	name string
+}{
+	{unix.CAP_SETUID, "SETUID"},
+	{unix.CAP_SETGID, "SETGID"},
+	{unix.CAP_KILL, "KILL"},
 }
 
-func becomeUser(uid, gid uint32) error {
-	if unix.Getuid() == int(uid) && unix.Geteuid() == int(uid) && unix.Getgid() == int(gid) {
-		return nil
-	}
-	u, g := uintptr(uid), uintptr(gid)
-	for _, step := range []struct {
-		name    string
-		trap    uintptr
-		a, b, c uintptr
-	}{
-		{"setgroups", unix.SYS_SETGROUPS, 0, 0, 0},
-		{"setresgid", unix.SYS_SETRESGID, g, g, g},
-		{"setresuid", unix.SYS_SETRESUID, u, u, u},
-	} {
-		if _, _, e := syscall.RawSyscall(step.trap, step.a, step.b, step.c); e != 0 {
-			return fmt.Errorf("%s: %w", step.name, e)
+// userOf makes the calling thread, and no other, one whose programs have no capability once they are cfg's user, and no way to
+// gain any. It returns that user, or nil if it is ours.
+func userOf(cfg ExecConfig) (*syscall.Credential, error) {
+	var user *syscall.Credential
+	var keep uint32
+	if unix.Getuid() != int(cfg.UID) || unix.Geteuid() != int(cfg.UID) || unix.Getgid() != int(cfg.GID) {
+		if missing := CannotSwitchUser(); missing != nil {
+			return nil, fmt.Errorf("%w, or a keepvip that runs as that user", missing)
+		}
+		user = &syscall.Credential{Uid: cfg.UID, Gid: cfg.GID} // in no other group
+		for _, c := range switching {
+			keep |= 1 << c.bit
 		}
 	}
-	return nil
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("drop the ambient capabilities: %w", err)
+	}
+	// Nothing is inheritable or ambient: whatever the user, the program itself begins without.
+	kept := [2]unix.CapUserData{{Effective: keep, Permitted: keep}}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := unix.Capset(&header, &kept[0]); err != nil {
+		return nil, fmt.Errorf("drop the capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("set no_new_privs: %w", err)
+	}
+	return user, nil
+}
+
+// CannotSwitchUser names the capabilities that this process lacks to run a program as another user; nil: none.
+func CannotSwitchUser() error {
+	var have [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return fmt.Errorf("read the capabilities: %w", err)
+	}
+	var missing []string
+	for _, c := range switching {
+		if have[0].Effective&(1<<c.bit) == 0 {
+			missing = append(missing, c.name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("it needs the capabilities %s", strings.Join(missing, ", "))
 }

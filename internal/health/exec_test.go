@@ -78,7 +78,7 @@ func TestExecThatCannotRunFailsAndSaysWhy(t *testing.T) {
 	if os.Getuid() != 0 {
 		p, err := Exec(ExecConfig{Command: []string{"/bin/true"}, UID: uint32(os.Getuid()) + 1, GID: 1})
 		require.NoError(t, err)
-		assert.Contains(t, look(t, p).Reason, "capabilities SETUID and SETGID")
+		assert.Contains(t, look(t, p).Reason, "capabilities SETUID, SETGID, KILL")
 	}
 }
 
@@ -178,4 +178,20 @@ func TestExecRefuses(t *testing.T) {
 			assert.EqualError(t, err, tt.want)
 		})
 	}
+}
+
+// A signal to any thread of a process is for the whole process, and every user may send one to a thread of its own.
+func TestExecUserCannotSignalKeepvip(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("not root: the program runs as our own user, who may")
+		return
+	}
+	r := execute(t, patience, program(t, `
+cd /proc/$PPID/task || exit 1
+for try in 1 2 3 4 5 6 7 8 9; do
+	for thread in *; do
+		if kill -0 $thread 2>/dev/null; then echo "may signal thread $thread of keepvip"; exit 1; fi
+	done
+done`))
+	assert.Equal(t, Result{Reason: "exit status 0"}, r)
 }
