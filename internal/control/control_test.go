@@ -63,6 +63,15 @@ func TestServerAnswersOnASocketThatOnlyItsGroupMayOpen(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist, "socket and directory go")
 }
 
+func TestServerLeavesWhatHasTakenItsPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	stop := serveAt(t, path, backend())
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
+	stop()
+	assert.FileExists(t, path)
+}
+
 func TestServerLeavesADirectoryThatWasThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keepvip.sock")
 	serveAt(t, path, backend())()
@@ -113,7 +122,29 @@ func TestOpenRefusesASocketThatSomebodyServes(t *testing.T) {
 	stop := serveAt(t, path, backend())
 	defer stop()
 	_, err := Open(path, backend())
-	assert.ErrorContains(t, err, "somebody serves "+path+" already")
+	assert.ErrorContains(t, err, "--socket "+path+": somebody serves it already")
+}
+
+func TestOpenTouchesNothingButASocket(t *testing.T) {
+	dir := t.TempDir()
+	file, elsewhere := filepath.Join(dir, "file"), filepath.Join(dir, "elsewhere")
+	require.NoError(t, os.WriteFile(file, []byte("precious"), 0o600))
+	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, "dangling")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
+	for _, name := range []string{"file", "link", "dangling", "empty"} {
+		path := filepath.Join(dir, name)
+		before, err := os.Lstat(path)
+		require.NoError(t, err)
+		_, err = Open(path, backend())
+		assert.ErrorContains(t, err, "--socket "+path+": there is something that is no socket, and it was not touched")
+		after, err := os.Lstat(path)
+		require.NoError(t, err)
+		assert.True(t, os.SameFile(before, after), name)
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "precious", string(text))
 }
 
 func TestOpenReplacesASocketThatNobodyServes(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Backend is what the socket's API needs of the program. Its methods are called from several
@@ -34,7 +36,9 @@ type Backend struct {
 // Server serves the API on a unix socket.
 type Server struct {
 	dir  string // made by us, and removed with the socket; empty when it was there before
-	ln   net.Listener
+	path string
+	made os.FileInfo // of the socket
+	ln   *net.UnixListener
 	http *http.Server
 }
 
@@ -55,23 +59,59 @@ func Open(path string, b Backend) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control: directory of the socket: %w", err)
 	}
-	if c, err := net.DialTimeout("unix", path, dialTime); err == nil {
-		_ = c.Close()
-		return nil, fmt.Errorf("control: somebody serves %s already: another keepvip, perhaps of another network namespace; stop it, or give this one a --socket of its own", path)
+	if err := vacate(path); err != nil {
+		removeDir(dir)
+		return nil, err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("control: old socket: %w", err)
-	}
-	ln, err := net.Listen("unix", path)
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
+		removeDir(dir)
 		return nil, fmt.Errorf("control: listen: %w", err)
 	}
 	if err := os.Chmod(path, socketMode); err != nil {
 		return nil, errors.Join(fmt.Errorf("control: mode of the socket: %w", err), ln.Close())
 	}
-	s := &Server{dir: dir, ln: ln}
+	made, err := os.Lstat(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("control: listen: %w", err), ln.Close())
+	}
+	ln.SetUnlinkOnClose(false) // by then the name may be somebody else's
+	s := &Server{dir: dir, path: path, made: made, ln: ln}
 	s.http = &http.Server{Handler: handler(b), ConnContext: withPeer, ReadTimeout: 10 * time.Second, ReadHeaderTimeout: 5 * time.Second}
 	return s, nil
+}
+
+// vacate makes room for the socket: only a socket that nobody serves is taken away.
+func vacate(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("control: --socket: %w", err)
+	case info.Mode().Type() != os.ModeSocket:
+		return fmt.Errorf("control: --socket %s: there is something that is no socket, and it was not touched: remove it, or name another path", path)
+	}
+	c, err := net.DialTimeout("unix", path, dialTime)
+	switch {
+	case err == nil:
+		_ = c.Close()
+		return fmt.Errorf("control: --socket %s: somebody serves it already, such as a keepvip of another network namespace: stop that, or name another path", path)
+	case errors.Is(err, unix.ECONNREFUSED):
+	default: // as one that does not get round to accepting
+		return fmt.Errorf("control: --socket %s: cannot tell whether somebody serves it, and it was not touched: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("control: old socket: %w", err)
+	}
+	return nil
+}
+
+// removeDir takes away a directory that makeDir has made, unless somebody has put something there.
+func removeDir(dir string) {
+	if dir != "" {
+		_ = os.Remove(dir)
+	}
 }
 
 // makeDir returns dir if it had to be made.
@@ -85,9 +125,10 @@ func makeDir(dir string) (string, error) {
 // Serve answers until ctx ends, then removes the socket, and the directory if it was made for it.
 func (s *Server) Serve(ctx context.Context) error {
 	err := serve(ctx, s.http, s.ln)
-	if s.dir != "" {
-		_ = os.Remove(s.dir) // somebody else may have put something there
+	if now, lost := os.Lstat(s.path); lost == nil && os.SameFile(now, s.made) {
+		_ = os.Remove(s.path)
 	}
+	removeDir(s.dir)
 	return err
 }
 
