@@ -89,6 +89,17 @@ func TestRaftRefusesStrangers(t *testing.T) {
 	}
 }
 
+// A stranger without a key keeps calling from four addresses: a leader that dies costs what it costs without.
+func TestRaftLeaderDiesDuringCallsOfStranger(t *testing.T) {
+	g := open(t, trial.RaftConfig(trial.Raft{}))
+	require.NoError(t, g.Voters(10*time.Second, g.Lab.Nodes...))
+	res := measure(t, g, trial.DuringCalls(trial.DaemonKilled, 4, 1000))
+	assert.Zero(t, res.Two, "two nodes answering")
+	assert.Equal(t, 1, res.Takeovers)
+	assert.Less(t, res.Outage, raftOutage+res.Stall)
+	t.Logf("%.1f %% of a processor", res.CPU)
+}
+
 // Two elections beside each other on one link: the addresses stay with the holder of the one until it has stopped.
 func TestElectionIsChangedNodeByNode(t *testing.T) {
 	t.Parallel()

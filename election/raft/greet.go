@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -185,4 +186,14 @@ func (n *Node) answerRelease(m message) message {
 		return n.no("not following that leader")
 	}
 	return n.yes()
+}
+
+// isMember tells whether an address is a member's, as far as this node knows: it is on the list, in the cluster, invited to it,
+// or was heard, which takes the key. Safe from any goroutine.
+func (n *Node) isMember(a netip.Addr) bool {
+	n.mu.Lock()
+	_, heard := n.heard[a]
+	known := heard || slices.Contains(n.peers, a)
+	n.mu.Unlock()
+	return known || n.roster.has(a) || slices.ContainsFunc(n.servers(), func(s raft.Server) bool { return addressOf(s.Address) == a })
 }

@@ -8,20 +8,20 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 )
 
 const (
-	// handshakeTime bounds how long a caller may take to show that it is a member.
+	// handshakeTime bounds how long a caller from a member's address may take to show that it is one.
 	handshakeTime = 2 * time.Second
-	// maxHandshakes is how many callers may be showing that at a time; more are refused at once. A cluster of nine that
-	// restarts as a whole needs fewer.
-	maxHandshakes = 32
-	// maxFromOne is how many of them may come from one address.
-	maxFromOne = 8
-	// maxConns is how many members' connections are kept open.
-	maxConns = 128
+	// maxFromMember is how many may do so at a time from one address. One more ends the oldest: a member needs milliseconds,
+	// and what else runs on its machine may not keep it out by calling and saying nothing.
+	maxFromMember = 8
+	// maxOpen is how many connections of one address are kept open, and of all unknown ones together. A member needs four;
+	// the oldest are those that it had before it crashed.
+	maxOpen = 16
 )
 
 // Reasons why a connection is refused.
@@ -36,30 +36,32 @@ const (
 // refuser is told of what was refused.
 type refuser func(from netip.Addr, reason string, err error)
 
-// listener accepts members, and hands their connections on by protocol.
+// listener accepts members, and hands their connections on by protocol. Callers from the addresses of members have places of
+// their own: no stranger takes one of them, or makes a member wait.
 type listener struct {
 	inner  net.Listener
 	tls    *tls.Config
+	known  func(netip.Addr) bool // whether an address is a member's; it is called under the lock
 	refuse refuser
 	doors  map[string]func(net.Conn) // by ALPN protocol; they must not block
 
 	wg sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
-	closed bool
-	shake  map[netip.Addr]int
-	all    int
-	conns  map[net.Conn]struct{}
+	mu        sync.Mutex // guards what follows
+	closed    bool
+	strangers strangers
+	shaking   callers // whose handshake goes on
+	open      callers // whose handshake has succeeded
 }
 
-func newListener(inner net.Listener, id *Identity, refuse refuser, doors map[string]func(net.Conn)) *listener {
+func newListener(inner net.Listener, id *Identity, known func(netip.Addr) bool, refuse refuser, doors map[string]func(net.Conn)) *listener {
 	var protocols []string
 	for p := range doors {
 		protocols = append(protocols, p)
 	}
 	return &listener{
-		inner: inner, tls: id.server(protocols...), refuse: refuse, doors: doors,
-		shake: map[netip.Addr]int{}, conns: map[net.Conn]struct{}{},
+		inner: inner, tls: id.server(protocols...), known: known, refuse: refuse, doors: doors,
+		shaking: callers{}, open: callers{},
 	}
 }
 
@@ -75,69 +77,103 @@ func (l *listener) serve() {
 			continue
 		}
 		from := addrOf(c)
-		if !l.enter(from, c) {
+		limit, ok := l.enter(from, c)
+		if !ok {
 			l.refuse(from, RejectCrowd, nil)
-			_ = c.Close() // refused
+			reset(c)
+			runtime.Gosched() // callers without end do not keep the processor from what members have said
 			continue
 		}
-		l.wg.Go(func() { l.admit(from, c) })
+		l.wg.Go(func() { l.admit(from, c, limit) })
 	}
 }
 
-func (l *listener) enter(from netip.Addr, c net.Conn) bool {
+// reset ends a connection at once, and leaves nothing of it in the kernel.
+func reset(c net.Conn) {
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetLinger(0) // without it the kernel remembers the connection for a minute
+	}
+	_ = c.Close() // nothing is lost
+}
+
+// enter gives a caller a place for its handshake, and says how long that may take.
+func (l *listener) enter(from netip.Addr, c net.Conn) (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.all >= maxHandshakes || l.shake[from] >= maxFromOne || len(l.conns) >= maxConns {
+	if l.closed {
+		return 0, false
+	}
+	if !l.known(from) {
+		ok := l.strangers.take(time.Now(), from)
+		if ok {
+			l.shaking.add(from, c, maxStrangers)
+		}
+		return strangerTime, ok
+	}
+	if oldest := l.shaking.add(from, c, maxFromMember); oldest != nil {
+		reset(oldest)
+	}
+	return handshakeTime, true
+}
+
+// leave ends the handshake of a caller; false when it had to make room for another.
+func (l *listener) leave(from netip.Addr, c net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shaking.remove(from, c)
+}
+
+// keep notes a member's connection; false when there are too many already.
+func (l *listener) keep(from netip.Addr, c net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || !l.known(from) && l.open.without(l.known) >= maxOpen {
 		return false
 	}
-	l.all++
-	l.shake[from]++
-	l.conns[c] = struct{}{}
+	if oldest := l.open.add(from, c, maxOpen); oldest != nil {
+		reset(oldest)
+	}
 	return true
 }
 
-func (l *listener) leave(from netip.Addr) {
+func (l *listener) forget(from netip.Addr, c net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all--
-	if l.shake[from]--; l.shake[from] == 0 {
-		delete(l.shake, from)
-	}
-}
-
-func (l *listener) forget(c net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, c)
+	l.open.remove(from, c)
 }
 
 // admit carries out the handshake and hands the connection on.
-func (l *listener) admit(from netip.Addr, c net.Conn) {
+func (l *listener) admit(from netip.Addr, c net.Conn, limit time.Duration) {
 	conn := tls.Server(c, l.tls)
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	err := conn.HandshakeContext(ctx)
 	cancel()
-	l.leave(from)
-	if err != nil {
+	switch stayed := l.leave(from, c); {
+	case !stayed:
+		l.refuse(from, RejectCrowd, nil)
+	case err != nil:
 		l.refuse(from, reasonOf(err), err)
-		l.forget(c)
-		_ = c.Close() // refused
+	case !l.keep(from, c):
+		l.refuse(from, RejectCrowd, nil)
+	default:
+		l.doors[conn.ConnectionState().NegotiatedProtocol](&admitted{Conn: conn, l: l, from: from, raw: c})
 		return
 	}
-	l.doors[conn.ConnectionState().NegotiatedProtocol](&admitted{Conn: conn, l: l, raw: c})
+	_ = c.Close() // refused
 }
 
 // admitted is a member's connection; closing it makes room for another.
 type admitted struct {
 	net.Conn
 	l    *listener
+	from netip.Addr
 	raw  net.Conn
 	once sync.Once
 }
 
 // Close implements net.Conn.
 func (a *admitted) Close() error {
-	a.once.Do(func() { a.l.forget(a.raw) })
+	a.once.Do(func() { a.l.forget(a.from, a.raw) })
 	return a.Conn.Close()
 }
 
@@ -156,10 +192,7 @@ func (l *listener) close() error {
 // hangUp ends the connections that there are: after a change of keys their callers show themselves anew.
 func (l *listener) hangUp() {
 	l.mu.Lock()
-	var conns []net.Conn
-	for c := range l.conns {
-		conns = append(conns, c)
-	}
+	conns := append(l.shaking.all(), l.open.all()...)
 	l.mu.Unlock()
 	for _, c := range conns {
 		_ = c.Close() // whoever uses it finds out

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -47,7 +48,7 @@ func server(t *testing.T, id *Identity) (dialer, *refusals) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	refused := &refusals{counts: map[string]int{}}
-	l := newListener(inner, id, refused.add, map[string]func(net.Conn){
+	l := newListener(inner, id, func(netip.Addr) bool { return true }, refused.add, map[string]func(net.Conn){
 		protocolMember: func(c net.Conn) {
 			go func() {
 				defer c.Close()
@@ -146,19 +147,21 @@ func TestListenerRefuses(t *testing.T) {
 }
 
 func TestListenerBoundsSilentCallers(t *testing.T) {
-	d, refused := server(t, identity(t, 1))
-	var conns []net.Conn
-	for range maxFromOne + 3 {
-		c, err := net.Dial("tcp", netip.AddrPortFrom(d.self, d.port).String())
-		require.NoError(t, err)
-		conns = append(conns, c)
-	}
-	assert.Eventually(t, func() bool { return refused.of(RejectCrowd) == 3 }, 5*time.Second, time.Millisecond)
-	assert.Eventually(t, func() bool { return refused.of(RejectSlow) == maxFromOne }, 4*handshakeTime, time.Millisecond)
-	for _, c := range conns {
-		assert.NoError(t, c.Close())
-	}
-	assert.NoError(t, echoed(t, d, protocolMember))
+	synctest.Test(t, func(t *testing.T) {
+		p, refused := listenInMemory(t)
+		for range maxFromMember + 3 {
+			p.from(t, addr(0).String())
+		}
+		for range maxFromStranger + 3 {
+			p.from(t, "10.77.1.1")
+		}
+		synctest.Wait()
+		assert.Equal(t, 6, refused.of(RejectCrowd))
+		time.Sleep(strangerTime + time.Millisecond)
+		assert.Equal(t, maxFromStranger, refused.of(RejectSlow))
+		time.Sleep(handshakeTime - strangerTime)
+		assert.Equal(t, maxFromStranger+maxFromMember, refused.of(RejectSlow))
+	})
 }
 
 func TestIdentityHasTheSameAuthorityOnEveryNode(t *testing.T) {

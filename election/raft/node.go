@@ -109,7 +109,7 @@ func (n *Node) connect(inner net.Listener, st *store) {
 	d := dialer{id: n.cfg.Identity, self: n.cfg.Self, port: n.cfg.Port}
 	talk := newStream(d, n.cfg.Heartbeat, n.cfg.Clock)
 	answers := &answerer{answer: n.answer, refuse: n.rejections.Add}
-	l := newListener(inner, n.cfg.Identity, n.rejections.Add, map[string]func(net.Conn){
+	l := newListener(inner, n.cfg.Identity, n.isMember, n.rejections.Add, map[string]func(net.Conn){
 		talk.protocol: talk.take, protocolMember: answers.take,
 	})
 	asks := newAsker(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return talk.call(ctx, to, protocolMember) })

@@ -26,7 +26,7 @@ type stream struct {
 var _ raft.StreamLayer = (*stream)(nil)
 
 func newStream(d dialer, heartbeat time.Duration, clock *alarm.Clock) *stream {
-	return &stream{dialer: d, protocol: protocolRaft(heartbeat), step: beat(heartbeat) / 2, began: whole(time.Now(), heartbeat), clock: clock, incoming: make(chan net.Conn, maxConns), closed: make(chan struct{})}
+	return &stream{dialer: d, protocol: protocolRaft(heartbeat), step: beat(heartbeat) / 2, began: whole(time.Now(), heartbeat), clock: clock, incoming: make(chan net.Conn, maxOpen), closed: make(chan struct{})}
 }
 
 // take is the listener's door to it.
