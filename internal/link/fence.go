@@ -3,7 +3,6 @@ package link
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -46,12 +45,13 @@ type Fence struct {
 
 	mu     sync.Mutex // guards what follows
 	socket sockets
-	egress bool             // the kernel has the egress hook (Linux 5.16)
-	routes bool             // and knows there which addresses are its own
-	groups map[uint32]Group // by ID
-	held   map[uint32]Part  // IDs with a guard, and what is shut of them
-	sound  uint32           // generation of nftables at which all was as it should be
-	own    uint32           // how many renewals of ours there have been since: each is one generation
+	egress bool                 // the kernel has the egress hook (Linux 5.16)
+	routes bool                 // and knows there which addresses are its own
+	groups map[uint32]Group     // by ID
+	held   map[uint32]Part      // IDs with a guard, and what is shut of them
+	guards map[uint32]time.Time // until when, at least, if nobody else takes them away
+	sound  uint32               // generation of nftables at which all was as it should be
+	own    uint32               // how many renewals of ours there have been since: each is one generation
 	// orphans is when the time of the set of that name began.
 	orphans time.Time
 }
@@ -66,6 +66,7 @@ func OpenFence(cfg FenceConfig) (*Fence, error) {
 		routes: true,
 		groups: byID(cfg.Groups),
 		held:   map[uint32]Part{},
+		guards: map[uint32]time.Time{},
 	}
 	if err := validate(cfg.Groups); err != nil {
 		return nil, f.wrap("open", err)
@@ -98,8 +99,9 @@ func (f *Fence) Egress() bool {
 	return f.egress
 }
 
-// Set makes the fence one for exactly these groups. Tenures of groups that stay go on, with new times from the next renewal on; others end. New
-// groups whose IDs are in bound are held from the start, and without a lease, as those in FenceConfig.Bound.
+// Set makes the fence one for exactly these groups, in one step. Tenures of groups that stay go on, with a new lease from the next renewal on,
+// and with a guard that begins anew, as the addresses may live longer than they did; what is shut stays shut. Others end. New groups whose IDs
+// are in bound are held from the start, and without a lease, as those in FenceConfig.Bound.
 func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	if err := validate(groups); err != nil {
 		return f.wrap("set groups of", err)
@@ -112,15 +114,33 @@ func (f *Fence) Set(groups []Group, bound ...uint32) error {
 		_, wanted := next[id]
 		return stays || !wanted
 	})
+	began := time.Now()
 	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next, bound) }); err != nil {
 		return f.wrap("set groups of", err)
 	}
-	f.groups = next
-	maps.DeleteFunc(f.held, func(id uint32, _ Part) bool { _, stays := next[id]; return !stays })
 	for _, id := range bound {
 		f.held[id] = 0
+		f.guards[id] = began.Add(next[id].Guard)
 	}
+	for id := range f.held {
+		if g, stays := next[id]; !stays {
+			f.forget(id)
+		} else if changed(f.groups[id], g) {
+			f.guards[id] = began.Add(max(f.groups[id].Guard, g.Guard))
+		}
+	}
+	f.groups = next
 	return nil
+}
+
+// changed tells whether a group that stays is not what it was.
+func changed(before, after Group) bool {
+	return before.Lease != after.Lease || before.Guard != after.Guard || !slices.Equal(before.Addresses, after.Addresses)
+}
+
+func (f *Fence) forget(id uint32) {
+	delete(f.held, id)
+	delete(f.guards, id)
 }
 
 // exchange replaces groups by others, and touches nothing of those that stay but their addresses and their renewal.
@@ -138,10 +158,15 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32
 		}
 	}
 	for _, g := range f.sorted(next) {
-		if _, stays := f.groups[g.ID]; stays {
-			f.addRenewal(c, g)
-		} else {
+		old, stays := f.groups[g.ID]
+		if !stays {
 			errs = append(errs, f.addGroup(c, g))
+			continue
+		}
+		f.addRenewal(c, g)
+		if shut, held := f.held[g.ID]; held && changed(old, g) {
+			g.Guard = max(old.Guard, g.Guard) // addresses that stay live on for as long as they were given before
+			errs = append(errs, f.putHeld(c, g, shut, shut))
 		}
 	}
 	errs = append(errs, f.putAddresses(c, next))
@@ -176,6 +201,7 @@ func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
 			return f.wrap(step, fmt.Errorf("group %d is not set", id))
 		}
 	}
+	began := time.Now()
 	err := f.commit(func(c *nftables.Conn) error {
 		var errs []error
 		for _, id := range ids {
@@ -186,6 +212,7 @@ func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
 	if err == nil {
 		for _, id := range ids {
 			f.held[id] = edit(f.held[id])
+			f.guards[id] = began.Add(f.groups[id].Guard)
 		}
 	}
 	return f.wrap(step, err)
@@ -202,7 +229,7 @@ func (f *Fence) Release(id uint32) error {
 	g.Guard = 0
 	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, f.held[id], 0) })
 	if err == nil {
-		delete(f.held, id)
+		f.forget(id)
 	}
 	return f.wrap("release", err)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
@@ -39,6 +40,21 @@ func (f *Fence) Check() error {
 		return f.wrap("check", fmt.Errorf("%w: %w", ErrBroken, err))
 	}
 	f.sound, f.own = now, 0
+	return nil
+}
+
+// Guarded reports whether a group has its guard: nil, or an error that wraps ErrBroken. Together with Check it says that the kernel ends the
+// group's tenure by itself. It asks nobody.
+func (f *Fence) Guarded(id uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	end, held := f.guards[id]
+	switch {
+	case !held:
+		return f.wrap("check", fmt.Errorf("%w: group %d has no guard", ErrBroken, id))
+	case !time.Now().Before(end):
+		return f.wrap("check", fmt.Errorf("%w: the guard of group %d ended at %s", ErrBroken, id, end.Format(time.TimeOnly)))
+	}
 	return nil
 }
 

@@ -47,6 +47,7 @@ func (f *Fence) build(leases bool) error {
 		return ErrGone
 	}
 	f.cfg.Name = ifi.Name
+	began := time.Now()
 	err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
 	egress, routes := f.egress, f.routes
 	if f.routes && (lacks(err) || errors.Is(err, unix.ENOENT)) {
@@ -59,6 +60,10 @@ func (f *Fence) build(leases bool) error {
 	}
 	if err != nil {
 		f.egress, f.routes = egress, routes
+	} else {
+		for id := range f.held {
+			f.guards[id] = began.Add(f.groups[id].Guard)
+		}
 	}
 	switch {
 	case errors.Is(err, unix.ENODEV):

@@ -222,6 +222,49 @@ func TestFenceSetKeepsTenures(t *testing.T) {
 	require.NoError(t, f.Check())
 }
 
+// A holder whose addresses or interval change, and that is killed in that moment, falls silent as any other.
+func TestFenceSetKeepsTheGuard(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(60*time.Second, 120*time.Second)
+	left := func() time.Duration {
+		c, err := f.socket.tables()
+		require.NoError(t, err)
+		got, err := c.GetSetElements(f.timer(guardOf(4)))
+		require.NoError(t, err)
+		require.Len(t, got, 1, "the guard")
+		return got[0].Expires
+	}
+	four := f.groups[4]
+	set := func(change func(*Group)) {
+		change(&four)
+		require.NoError(t, f.Set([]Group{four}))
+		require.NoError(t, f.Check())
+		require.NoError(t, f.Guarded(4))
+	}
+	require.Error(t, f.Guarded(4), "not held yet")
+	require.NoError(t, f.Hold(4))
+	w.advertise(w.own4, 51, 100)
+	set(func(g *Group) { g.Guard = time.Hour })
+	assert.Greater(t, left(), 59*time.Minute, "the addresses may live longer from now on")
+	set(func(g *Group) { g.Guard = 3 * time.Minute })
+	assert.Greater(t, left(), 59*time.Minute, "those that are there live on")
+	require.NoError(t, f.Hold(4))
+	assert.Less(t, left(), 4*time.Minute)
+	set(func(g *Group) { g.Lease = 100 * time.Millisecond })
+	assert.True(t, w.does(w.answers, vip4), "the lease that has begun goes on")
+	require.NoError(t, f.Shut(4, Discovery))
+	set(func(g *Group) { g.Addresses = append(g.Addresses, netip.MustParseAddr("10.1.0.103")) })
+	assert.False(t, w.resolves(vip4), "what is shut stays shut")
+	assert.True(t, w.does(w.answers, vip4))
+	w.advertise(w.own4, 51, 100)
+	w.holder.eventually(func() bool { return !w.answers(vip4) }, "it falls silent without a further advertisement")
+
+	require.NoError(t, f.Release(4))
+	require.ErrorIs(t, f.Guarded(4), ErrBroken)
+	f.guards[4] = time.Now()
+	require.ErrorIs(t, f.Guarded(4), ErrBroken, "it has ended")
+}
+
 // TestFenceOfManyAddresses shows what changes cost with a thousand addresses.
 func TestFenceOfManyAddresses(t *testing.T) {
 	w := newWire(t)
