@@ -40,11 +40,25 @@ func (c *checks) mend(broke time.Time, repair func() error) error {
 }
 
 // Check implements agent.Fence.
-func (g *groupFence) Check(within time.Duration) error {
+func (g *groupFence) Check(within time.Duration, held bool) error {
 	at, err := g.fence.checks.check(within, g.fence.Fence.Check)
-	g.broke = at
+	g.broke, g.sound, g.held = at, err == nil, held
+	if err == nil && held {
+		err = g.fence.Guarded(g.id)
+	}
 	return err
 }
 
 // Mend implements agent.Fence.
-func (g *groupFence) Mend() error { return g.fence.checks.mend(g.broke, g.fence.Rebuild) }
+func (g *groupFence) Mend() error {
+	if g.sound { // all but the guard
+		return g.Hold()
+	}
+	if err := g.fence.checks.mend(g.broke, g.fence.Rebuild); err != nil {
+		return err
+	}
+	if g.held && g.fence.Guarded(g.id) != nil {
+		return g.Hold()
+	}
+	return nil
+}

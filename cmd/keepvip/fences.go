@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/link"
@@ -60,8 +59,11 @@ type groupFence struct {
 	index   int
 	fence   *sharedFence
 	id      uint32
-	adverts bool      // of ours renew the lease
-	broke   time.Time // when Check saw it broken
+	adverts bool // of ours renew the lease
+	// The newest Check.
+	broke time.Time // when it was
+	sound bool      // the fence was in place, but perhaps for this group's guard
+	held  bool      // it looked for the guard
 }
 
 var _ agent.Fence = (*groupFence)(nil)
@@ -78,14 +80,27 @@ func (g *groupFence) ShutDiscovery() error { return g.fence.Shut(g.id, link.Disc
 
 func (g *groupFence) Renew(until time.Time) error { return g.fence.Renew(g.id, until) }
 
-// groupOf is the group of v at p.
-func groupOf(v config.VIP, p agent.Place, valid time.Duration) link.Group {
-	router := routerOf(v, p)
-	lease := election.Lease(router)
-	g := link.Group{
-		Advert: link.Advert{Source: p.Source, VRID: router.VRID},
-		Lease:  lease, Guard: max(valid, lease) + guardBeyond,
+// fence gives an instance its fence.
+func (b *builder) fence(in *agent.Instance, group func(p agent.Place, lease, valid time.Duration) link.Group) {
+	lease, valid := in.Lease, in.Valid()
+	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
+		return b.fences.join(p, group(p, lease, valid), bound)
 	}
+	in.Refence = func(f agent.Fence, p agent.Place, lease time.Duration) error {
+		return b.fences.exchange(f.(*groupFence), group(p, lease, valid))
+	}
+}
+
+// groupOf is the group of v at p, with the lease of its advertisements.
+func groupOf(v config.VIP, p agent.Place, lease, valid time.Duration) link.Group {
+	g := raftGroupOf(v, lease, valid)
+	g.Advert = link.Advert{Source: p.Source, VRID: v.VRRP.ID}
+	return g
+}
+
+// raftGroupOf is the group of an address without advertisements.
+func raftGroupOf(v config.VIP, lease, valid time.Duration) link.Group {
+	g := link.Group{Lease: lease, Guard: max(valid, lease) + guardBeyond}
 	for _, a := range v.Addresses {
 		g.Addresses = append(g.Addresses, a.Addr())
 	}

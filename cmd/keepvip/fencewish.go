@@ -9,13 +9,14 @@ import (
 	"github.com/keepvip/keepvip/internal/link"
 )
 
-// wish is what one instance wants of the fence on its link: its group put up, or taken down. Each change of a fence goes
+// wish is what one instance wants of the fence on its link: its group put up, changed, or taken down. Each change of a fence goes
 // through all of its groups, so those that are wished for while another is being made are made together: hundreds of
 // instances start and stop at the same time.
 type wish struct {
 	place agent.Place
 	group link.Group  // to put up
 	bound bool        // the group's addresses are there already, and stay silent until the first advertisement
+	old   *groupFence // to change into group, in place of that
 	gone  *groupFence // to take down, in place of that
 
 	done  bool // guarded by fences.mu, as what follows
@@ -52,6 +53,13 @@ func (f *fences) join(p agent.Place, g link.Group, bound bool) (agent.Fence, err
 	w := &wish{place: p, group: g, bound: bound}
 	f.fulfil(w)
 	return w.fence, w.err
+}
+
+// exchange makes a group's fence one for another group, which keeps the guard and what is shut of it.
+func (f *fences) exchange(g *groupFence, next link.Group) error {
+	w := &wish{place: agent.Place{Index: g.index}, group: next, old: g}
+	f.fulfil(w)
+	return w.err
 }
 
 // leave takes a group's fence down, and the whole fence after the last one.
@@ -117,7 +125,14 @@ func (f *fences) groupsWith(s *sharedFence, part []*wish) (next []link.Group, he
 		next = withoutLeavers(s.groups, part)
 	}
 	for _, w := range part {
-		if w.gone != nil {
+		switch {
+		case w.gone != nil:
+			continue
+		case w.old != nil:
+			w.group.ID = w.old.id
+			if i := slices.IndexFunc(next, func(g link.Group) bool { return g.ID == w.old.id }); i >= 0 {
+				next[i] = w.group
+			}
 			continue
 		}
 		f.nextID++
@@ -160,7 +175,7 @@ func (f *fences) begin(part []*wish, groups []link.Group, held []uint32) error {
 // give hands out the shares of a fence.
 func (f *fences) give(index int, s *sharedFence, part []*wish) {
 	for _, w := range part {
-		if w.gone == nil {
+		if w.gone == nil && w.old == nil {
 			w.fence = &groupFence{all: f, index: index, fence: s, id: w.group.ID, adverts: w.group.Advert != link.Advert{}}
 		}
 	}

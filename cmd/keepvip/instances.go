@@ -9,6 +9,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -52,9 +53,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 	in.Lease = election.Lease(routerOf(v, agent.Place{}))
 	// An Active whose interval grows sends five more advertisements at the old one.
 	in.Paced = 4*interval + interval/2
-	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
-		return b.fences.join(p, groupOf(v, p, in.Valid()), bound)
-	}
+	b.fence(&in, func(p agent.Place, lease, valid time.Duration) link.Group { return groupOf(v, p, lease, valid) })
 	if v.Election == config.ElectionRaft {
 		in = b.raftInstance(v, in)
 	}

@@ -246,12 +246,6 @@ func (b *builder) raftInstance(v config.VIP, in agent.Instance) agent.Instance {
 	}
 	in.Lease = raftelection.LeaseLength(b.heartbeat)
 	in.Paced = 0
-	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
-		g := link.Group{Lease: in.Lease, Guard: max(in.Valid(), in.Lease) + guardBeyond}
-		for _, a := range v.Addresses {
-			g.Addresses = append(g.Addresses, a.Addr())
-		}
-		return b.fences.join(p, g, bound)
-	}
+	b.fence(&in, func(_ agent.Place, lease, valid time.Duration) link.Group { return raftGroupOf(v, lease, valid) })
 	return in
 }

@@ -1,6 +1,9 @@
 package agent
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // judge passes a check's verdict on as part of the fitness.
 func (l *loop) judge(r result) {
@@ -38,15 +41,25 @@ func (l *loop) adjust(in Instance) {
 		return
 	}
 	l.elector.SetProbe(in.Fresh)
+	l.adjustFence(old) // first: an advertisement of the new interval makes the others wait no longer than it says
 	if in.Adjust != nil {
 		in.Adjust(l.elector, l.place)
 	}
-	l.adjustFence(old)
 	l.adjustLookout()
-	if l.tenured() {
+	if !l.renewal.IsZero() { // the new ones may live shorter
+		l.renewal = earlier(l.renewal, in.renewAfter(time.Now()))
+	}
+	if l.tenured() && !l.hushed {
 		l.settle(holdBind)
 		l.restartAnnouncing()
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // dropFormer removes addresses that are not in the list any more.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"sync"
@@ -28,7 +29,6 @@ type fencer struct {
 	fence          Fence
 	log            *slog.Logger
 	tenure         func() time.Time // until when this node may answer; safe from any goroutine
-	renewal        renewal          // how the lease is renewed; never changes
 	pace           pace             // belongs to run, as the timers
 	tick, renewals *alarm.Timer
 	jobs           chan fenceJob
@@ -36,15 +36,19 @@ type fencer struct {
 	news           <-chan struct{}       // the tenure has just been extended; nil: look for oneself
 	ended          chan struct{}
 
-	mu    sync.Mutex // guards what follows
-	state FenceStatus
-	held  bool
+	mu        sync.Mutex // guards what follows
+	renewal   renewal    // how the lease is renewed
+	state     FenceStatus
+	held      bool
+	unchanged error // why the fence is not that of the newest configuration
+	unguarded error // why there is no guard, although one was asked for
 }
 
 type fenceJob struct {
 	do   func(Fence) error
 	held bool // as it is after the job
-	tell bool // its outcome says whether the fence stands
+	keep bool // held is as it was
+	tell bool // its outcome says whether the fence is in place
 	done chan struct{}
 }
 
@@ -55,7 +59,7 @@ type FenceStatus struct {
 	Repairs  uint64 `json:"repairs"`
 }
 
-// newFencer takes over f. With held its guard stands already. An elector that tells of news need not be asked for them.
+// newFencer takes over f. With held its guard is in place already. An elector that tells of news need not be asked for them.
 func newFencer(clock *alarm.Clock, f Fence, log *slog.Logger, tenure func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
 	fr := &fencer{
 		fence: f, log: log, tenure: tenure, news: news, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease, told: news != nil},
@@ -63,10 +67,18 @@ func newFencer(clock *alarm.Clock, f Fence, log *slog.Logger, tenure func() time
 		state: FenceStatus{Standing: true}, held: held,
 	}
 	if fr.renewal == tooFast {
-		fr.note(errTooFast)
+		fr.unguarded = errTooFast
+		fr.note(nil)
 	}
 	go fr.run()
 	return fr
+}
+
+// mode is safe from any goroutine.
+func (f *fencer) mode() renewal {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.renewal
 }
 
 // run works until jobs is closed, then gives the fence back.
@@ -86,8 +98,10 @@ func (f *fencer) run() {
 			f.work(j)
 		case <-f.tick.C:
 			f.tick.Set(nextWhole(time.Now(), checkEvery))
+			f.catchUp()
 			f.mend(f.check(checkEvery / 2))
 		case seen := <-f.looks:
+			f.catchUp()
 			err := f.check(lookAge)
 			seen <- f.seen() // what is broken, before it is mended
 			f.mend(err)
@@ -95,6 +109,15 @@ func (f *fencer) run() {
 			f.renew()
 		case <-f.news:
 			f.renew()
+		}
+	}
+}
+
+// catchUp does what was asked for before a look: what is only on its way is not missing.
+func (f *fencer) catchUp() {
+	for range len(f.jobs) {
+		if j, ok := <-f.jobs; ok {
+			f.work(j)
 		}
 	}
 }
@@ -107,7 +130,7 @@ func (f *fencer) work(j fenceJob) {
 	} else {
 		f.debug(err)
 	}
-	if !errors.Is(err, errNoLease) {
+	if !j.keep && !errors.Is(err, errNoLease) {
 		f.setHeld(j.held)
 	}
 }
@@ -119,12 +142,13 @@ func (f *fencer) debug(err error) {
 	}
 }
 
-// check looks at the fence while this node is entitled to the addresses.
+// check looks at the fence, but not at one that is to end a tenure that is over: that one must not be built anew.
 func (f *fencer) check(within time.Duration) error {
-	if !f.isHeld() || f.renewal == tooFast || !time.Now().Before(f.tenure()) {
+	held := f.isHeld()
+	if f.mode() == tooFast || held && !time.Now().Before(f.tenure()) {
 		return nil
 	}
-	err := f.fence.Check(within)
+	err := f.fence.Check(within, held)
 	f.note(err)
 	return err
 }
@@ -139,17 +163,22 @@ func (f *fencer) mend(err error) {
 		f.note(err)
 		return
 	}
-	// A whole lease from now on may be longer than the newest advertisement allows.
-	f.debug(f.fence.Renew(f.tenure()))
+	if f.isHeld() {
+		// A whole lease from now on may be longer than the newest advertisement allows.
+		f.debug(f.fence.Renew(f.tenure()))
+		f.setUnguarded(nil)
+	}
+	f.note(nil)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state.Standing, f.state.Reason = true, ""
 	f.state.Repairs++
 }
 
+// note keeps how the fence is. What was asked of it and has not come to be counts, however sound the kernel has the rest.
 func (f *fencer) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	err = cmp.Or(err, f.unguarded, f.unchanged)
 	f.state.Standing, f.state.Reason = err == nil, ""
 	if err != nil {
 		f.state.Reason = err.Error()
@@ -170,14 +199,13 @@ func (f *fencer) setHeld(held bool) {
 
 // status is how the fence is at this moment, or what was seen last if the kernel does not answer soon.
 func (f *fencer) status() FenceStatus {
-	if f.isHeld() {
-		timer := time.NewTimer(statusPatience)
-		defer timer.Stop()
-		select {
-		case s := <-f.look():
-			return s
-		case <-timer.C:
-		}
+	timer := time.NewTimer(statusPatience)
+	defer timer.Stop()
+	select {
+	case s := <-f.look():
+		return s
+	case <-f.ended:
+	case <-timer.C:
 	}
 	return f.seen()
 }
@@ -193,7 +221,7 @@ func (f *fencer) hold() { f.holdWithin(0) }
 
 // holdWithin waits a while for it.
 func (f *fencer) holdWithin(wait time.Duration) {
-	f.ask(fenceJob{do: f.begin, held: f.renewal != tooFast, tell: true}, wait)
+	f.ask(fenceJob{do: f.begin, held: f.mode() != tooFast, tell: true}, wait)
 }
 
 // look makes the fencer look at the fence before its time, and tell how it is.
@@ -218,7 +246,7 @@ func await(done <-chan struct{}, limit time.Duration) {
 // shutIn and shutOut wait a little, release does not.
 func (f *fencer) shutIn()  { f.ask(fenceJob{do: Fence.ShutIn}, patience) }
 func (f *fencer) shutOut() { f.ask(fenceJob{do: Fence.ShutOut}, patience) }
-func (f *fencer) release() { f.ask(fenceJob{do: Fence.Release}, 0) }
+func (f *fencer) release() { f.ask(fenceJob{do: f.end, tell: true}, 0) }
 
 // ask queues a job and waits for it, but not longer than wait. A queue that is full means that the
 // kernel does not answer; then the address's lifetime alone ends the tenure.

@@ -25,6 +25,22 @@ type fakeFence struct {
 	lease  time.Time // ends then
 	broken error
 	delay  time.Duration // of ShutDiscovery and Hold
+	refuse error         // of a change of configuration, and of the start
+	tries  int
+}
+
+// try is a change that may be refused.
+func (f *fakeFence) try() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tries++
+	return f.refuse
+}
+
+func (f *fakeFence) set(change func(*fakeFence)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f)
 }
 
 var _ Fence = (*fakeFence)(nil)
@@ -71,10 +87,19 @@ func (f *fakeFence) slow(delay time.Duration) {
 	f.delay = delay
 }
 
-func (f *fakeFence) Check(time.Duration) error {
+func (f *fakeFence) Check(_ time.Duration, held bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.broken == nil && held && !f.guard {
+		return errors.New("no guard")
+	}
 	return f.broken
+}
+
+func (f *fakeFence) guarded() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guard
 }
 
 func (f *fakeFence) Renew(until time.Time) error {

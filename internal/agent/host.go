@@ -97,10 +97,11 @@ type Fence interface {
 	ShutOut() error
 	// Release takes the guard away, after the addresses are off.
 	Release() error
-	// Check returns an error that says what is missing of the fence; nil when it stands. An outcome that is
-	// no older than within will do.
-	Check(within time.Duration) error
-	// Mend builds it anew, with a whole lease: only for a node that is entitled to the addresses.
+	// Check returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An
+	// outcome that is no older than within will do.
+	Check(within time.Duration, held bool) error
+	// Mend puts in place what the newest Check has missed, a guard with a whole lease: only for a node that is entitled to the
+	// addresses.
 	Mend() error
 	// Renewing reports whether the kernel renews the lease with every advertisement that leaves. Otherwise
 	// Renew has to.

@@ -20,6 +20,9 @@ type Instance struct {
 	// Fence makes the fence for a term at p, with the leases that Elect's elector keeps; nil: no fence. With
 	// bound an earlier run has left addresses there: they stay silent until the first renewal.
 	Fence func(p Place, bound bool) (Fence, error)
+	// Refence makes a fence that Fence has made, for an instance of the same name, that of this one, with the given lease, in one step:
+	// its guard, its lease and what is shut are in place throughout. With an error nothing has changed.
+	Refence func(f Fence, p Place, lease time.Duration) error
 	// Lease is how long the addresses answer after an advertisement, by the fence that Fence makes.
 	Lease time.Duration
 	// Paced is for how long after a change to a longer Lease the shorter one has to be kept: the others may

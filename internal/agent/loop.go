@@ -46,10 +46,14 @@ type loop struct {
 	steered  steered   // to the node that was the holder before
 	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
 	fence    *fencer   // nil: none
-	refence  time.Time // when the fence is to be exchanged for one with a longer lease
+	refence  time.Time // when the fence gets its longer lease; zero: it has none to get
 	clock    *alarm.Clock
 	due      *alarm.Timer
 	beats    *alarm.Timer
+
+	fenced     Instance      // the configuration that the fence has
+	fenceRetry time.Time     // when what the fence has refused is tried again; zero: nothing is
+	fenceWait  time.Duration // until then, the next time
 
 	beat atomic.Int64 // any goroutine: when the loop was last alive, in Unix nanoseconds
 
@@ -189,9 +193,7 @@ func (l *loop) term(ctx context.Context) error {
 			l.serveDue(time.Now())
 			l.steerDue(time.Now())
 			l.watchDue(time.Now())
-			if !l.refence.IsZero() && !time.Now().Before(l.refence) {
-				l.exchangeFence()
-			}
+			l.fenceDue(time.Now())
 		case c := <-l.lookout.claims:
 			l.heard(c)
 		case r := <-l.checkup.results:

@@ -88,7 +88,7 @@ func (l *loop) takenBack() {
 // shutDiscovery tells whether the kernel has answered within limit, and what. Where nothing keeps the lease alive, to shut
 // a part would shut everything.
 func (f *fencer) shutDiscovery(limit time.Duration) (done bool, err error) {
-	if f.renewal == tooFast {
+	if f.mode() == tooFast {
 		return true, errTooFast
 	}
 	answer := make(chan error, 1)

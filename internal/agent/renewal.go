@@ -116,10 +116,18 @@ func (p *pace) renewed(now, until time.Time) {
 	}
 }
 
-// begin starts the guard. A lease that nobody else renews comes first, so that the address never falls
-// silent in between.
+// begin starts the guard.
 func (f *fencer) begin(fence Fence) error {
-	switch f.renewal {
+	err := f.guard(fence)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unguarded = err
+	return err
+}
+
+// guard comes after a lease that nobody else renews, so that the address never falls silent in between.
+func (f *fencer) guard(fence Fence) error {
+	switch f.mode() {
 	case tooFast:
 		if f.isHeld() {
 			return errors.Join(errTooFast, fence.Release())
@@ -133,9 +141,76 @@ func (f *fencer) begin(fence Fence) error {
 	return fence.Hold()
 }
 
+// end takes the guard away.
+func (f *fencer) end(fence Fence) error {
+	err := fence.Release()
+	f.debug(err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unguarded = nil; f.renewal == tooFast {
+		f.unguarded = errTooFast
+	}
+	return nil
+}
+
+// resume starts the guard in the middle of a tenure, where no advertisement has renewed the lease of this fence yet.
+func (f *fencer) resume() {
+	f.ask(fenceJob{held: f.mode() != tooFast, tell: true, do: func(fence Fence) error {
+		if f.mode() == byKernel {
+			if err := fence.Renew(f.tenure()); err != nil {
+				f.setUnguarded(err)
+				return errors.Join(errNoLease, err)
+			}
+		}
+		return f.begin(fence)
+	}}, 0)
+}
+
+func (f *fencer) setUnguarded(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unguarded = err
+}
+
+// exchangeTime is how long a change of configuration waits for the kernel at most.
+const exchangeTime = time.Second
+
+// exchange makes the fence another one by change, with another lease. What is guarded or shut stays so. It tells whether that was done
+// in time.
+func (f *fencer) exchange(lease time.Duration, change func(Fence) error) bool {
+	done := make(chan error, 1)
+	f.ask(fenceJob{keep: true, tell: true, do: func(fence Fence) error {
+		err := change(fence)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.unchanged = err; err == nil {
+			f.adopt(lease, fence.Renewing())
+		}
+		done <- err
+		return err
+	}}, exchangeTime)
+	select {
+	case err := <-done:
+		return err == nil
+	default:
+		return false
+	}
+}
+
+// adopt goes on with another lease. The caller holds the lock.
+func (f *fencer) adopt(lease time.Duration, byItself bool) {
+	f.renewal, f.pace.lease = renewalOf(byItself, lease), lease
+	switch {
+	case f.renewal == tooFast:
+		f.unguarded = errTooFast
+	case errors.Is(f.unguarded, errTooFast):
+		f.unguarded = nil
+	}
+}
+
 // arm sets the timer to the next renewal by transaction.
 func (f *fencer) arm() {
-	if f.renewal != byTransaction || !f.isHeld() {
+	if f.mode() != byTransaction || !f.isHeld() {
 		f.renewals.Stop()
 		return
 	}

@@ -27,25 +27,37 @@ func news(e election.Elector) <-chan struct{} {
 	return nil
 }
 
-// openFence puts up the fence for this term. Without one the node goes on: status says so.
+const (
+	// fenceAgain is how long a loop waits before it tries again what a fence has refused; twice as long after each time, up to
+	// fenceAgainMost.
+	fenceAgain     = time.Second
+	fenceAgainMost = time.Minute
+)
+
+// openFence puts up the fence for this term. Without one the node goes on: status says so, and it is tried again.
 //
 // An address of an earlier run stays silent until this node is elected: nobody knows yet whether another
 // node has it. It stays bound, so that its connections live if it is elected.
 func (l *loop) openFence() {
-	l.fence = nil
+	l.fence, l.refence, l.fenceRetry, l.fenceWait = nil, time.Time{}, time.Time{}, fenceAgain
+	l.tryFence(l.adopting && len(l.host.Bound(l.in.Addresses)) > 0)
+}
+
+func (l *loop) tryFence(bound bool) {
 	reason := errNoFence
 	if l.in.Fence != nil {
-		bound := l.adopting && len(l.host.Bound(l.in.Addresses)) > 0
 		f, err := l.in.Fence(l.place, bound)
 		if err == nil {
 			l.fence = newFencer(l.clock, f, l.log, l.elector.Tenure, news(l.elector), l.in.Lease, bound)
-			if l.fence.renewal == tooFast {
+			l.fenced, l.fenceRetry = l.in, time.Time{}
+			if l.fence.mode() == tooFast {
 				err = errTooFast
 			}
 		} else {
 			reason = errors.Join(errNoFence, err)
+			l.retryFence()
 		}
-		if err != nil {
+		if err != nil && l.fenceWait <= 2*fenceAgain { // the first time
 			l.log.Warn("no fence", "reason", err.Error())
 		}
 	}
@@ -54,29 +66,75 @@ func (l *loop) openFence() {
 	l.view.fence, l.view.unfenced = l.fence, reason.Error()
 }
 
-// adjustFence gives the fence the new addresses and lease: at once, but for a lease that is longer.
-func (l *loop) adjustFence(old Instance) {
+// retryFence tries again later, and later each time.
+func (l *loop) retryFence() {
+	l.fenceRetry = time.Now().Add(l.fenceWait)
+	l.fenceWait = min(2*l.fenceWait, fenceAgainMost)
+}
+
+// fenceDue does what is due of the fence.
+func (l *loop) fenceDue(now time.Time) {
+	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
 	switch {
-	case slices.Equal(old.Addresses, l.in.Addresses) && old.Lease == l.in.Lease:
-		return
-	case l.in.Lease > old.Lease:
-		l.refence = time.Now().Add(old.Paced)
-	default:
-		l.exchangeFence()
+	case l.fence == nil && due(l.fenceRetry):
+		l.fenceLate()
+	case l.fence != nil && (due(l.fenceRetry) || due(l.refence)):
+		if due(l.refence) {
+			l.refence = time.Time{}
+		}
+		l.changeFence()
 	}
 }
 
-// exchangeFence puts up the fence anew. Its guard follows with the next renewal, when an advertisement
-// has begun the new lease.
-func (l *loop) exchangeFence() {
-	l.refence = time.Time{}
-	if l.passing {
-		l.endServing()
-		l.setPassing(false)
-		l.uncorrected(l.letGo())
+// fenceLate puts up a fence that could not be put up when the term began.
+func (l *loop) fenceLate() {
+	l.tryFence(l.adopting && len(l.host.Bound(l.in.Addresses)) > 0)
+	if l.fence == nil {
+		return
 	}
-	l.closeFence()
-	l.openFence()
+	l.log.Info("the fence is in place")
+	if l.tenured() && !l.passing {
+		l.fence.resume()
+	}
+}
+
+// adjustFence gives the fence the new addresses and lease: at once, but for a lease that is longer.
+func (l *loop) adjustFence(old Instance) {
+	if l.in.Fence == nil || l.in.Refence == nil {
+		return
+	}
+	if l.fence == nil {
+		return // the next try is for the new ones
+	}
+	switch {
+	case l.in.Lease <= l.fenced.Lease:
+		l.refence = time.Time{}
+	case l.in.Lease > old.Lease || l.refence.IsZero():
+		l.refence = time.Now().Add(old.Paced)
+	}
+	l.changeFence()
+}
+
+// changeFence makes the fence that of the newest configuration, but for a lease that has to stay shorter for a while. It is one change of
+// the kernel's: whatever is guarded, or shut, is so before and after it.
+func (l *loop) changeFence() {
+	next := l.in
+	if !l.refence.IsZero() {
+		next.Lease = l.fenced.Lease
+	}
+	l.fenceRetry = time.Time{}
+	if slices.Equal(l.fenced.Addresses, next.Addresses) && l.fenced.Lease == next.Lease && l.fenced.Valid() == next.Valid() {
+		return
+	}
+	if !l.fence.exchange(next.Lease, func(f Fence) error { return next.Refence(f, l.place, next.Lease) }) {
+		l.log.Warn("the fence does not follow the configuration yet", "reason", l.fence.seen().Reason)
+		l.retryFence()
+		return
+	}
+	l.fenced, l.fenceWait = next, fenceAgain
+	if l.tenured() && !l.hushed && !l.passing {
+		l.fence.hold()
+	}
 }
 
 func (l *loop) closeFence() {
@@ -110,7 +168,7 @@ func (l *loop) renew(now time.Time) {
 // letGo takes the addresses off in the order that clients notice at once: nothing comes in any more,
 // the resets of their connections leave, then nothing leaves, then the addresses go.
 func (l *loop) letGo() error {
-	l.renewal = time.Time{}
+	l.renewal, l.hushed = time.Time{}, false
 	l.unsteer()
 	l.countCut()
 	if l.fence != nil {
