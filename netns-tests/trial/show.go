@@ -85,6 +85,7 @@ func Shows() []Show {
 		{"foreign table listed", foreignTable},
 		{"no lock-out by a dead keepvip", noLockOut},
 		{"fence destroyed", fenceDestroyed},
+		{"reloaded and killed", reloadsAndKills},
 		{"fifty checks", fiftyChecks},
 		{"hostile servers", hostileServer},
 		{"long-lived connection", longConnection},

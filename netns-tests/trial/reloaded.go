@@ -1,0 +1,127 @@
+package trial
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Filed is keepvip with a configuration file, which a reload reads again.
+type Filed struct {
+	Keepvip
+}
+
+// Start implements [Product].
+func (p Filed) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+	path, err := p.write(n, s)
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(n, "--config", path)
+}
+
+// Reload makes the node's keepvip one with other settings.
+func (p Filed) Reload(n *lab.Node, s Settings) error {
+	if _, err := p.write(n, s); err != nil {
+		return err
+	}
+	done, code, err := p.Command(n, "reload", "--socket", Socket(n))
+	if err == nil && code != 0 {
+		err = fmt.Errorf("trial: keepvip reload on %s: exit status %d: %s", n.Label, code, done.Log())
+	}
+	return err
+}
+
+func (Filed) write(n *lab.Node, s Settings) (string, error) {
+	var addresses []string
+	for _, a := range s.Addresses {
+		addresses = append(addresses, "'"+a.String()+"'")
+	}
+	return n.WriteFile("keepvip.yaml", fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n  vrrp: {advertisementInterval: %s}\n",
+		strings.Join(addresses, ", "), n.NICs[0].Name, s.Priority, s.Interval), 0o600)
+}
+
+// another is an address that only some reloads name.
+var another = netip.MustParseAddr("10.77.0.101")
+
+// Reloads are changes that a holder takes over while it holds.
+var Reloads = map[string]func(*Settings){
+	"another address": func(s *Settings) { s.Addresses = append(append([]netip.Addr{}, s.Addresses...), another) },
+	"shorter interval": func(s *Settings) {
+		s.Interval = max(s.Interval*8/10/(10*time.Millisecond)*(10*time.Millisecond), 10*time.Millisecond)
+	},
+	"longer interval": func(s *Settings) { s.Interval += 10 * time.Millisecond },
+}
+
+// ReloadedAndKilled changes the configuration of the holder, and kills it up to so much later.
+func ReloadedAndKilled(change func(*Settings), within time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		product := Filed{}
+		var victim *lab.Node
+		res, err := g.run("reloaded and killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			victim = holder
+			s := g.Settings[holder.ID-1]
+			change(&s)
+			if err := product.Reload(holder, s); err != nil {
+				return 0, err
+			}
+			m.Mark("%s reloaded", holder.Label)
+			time.Sleep(time.Duration(rand.Float64() * float64(within)))
+			if err := g.Daemon(holder).Kill9(); err != nil {
+				return 0, err
+			}
+			at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+			time.Sleep(2 * g.span())
+			return at, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return res, g.Start(victim)
+	}
+}
+
+// reloadsAndKills does so many times with every change.
+func reloadsAndKills(host *lab.Host, full bool) (Findings, error) {
+	times, intervals := 1, []time.Duration{100 * time.Millisecond}
+	if full {
+		times, intervals = 20, []time.Duration{100 * time.Millisecond, 10 * time.Millisecond}
+	}
+	var out Findings
+	for _, interval := range intervals {
+		g, err := Open(host, Config{Product: Filed{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval})
+		if err != nil {
+			return out, err
+		}
+		for name, change := range Reloads {
+			two, outage, err := g.reloadedAndKilled(change, times)
+			if err != nil {
+				g.Close()
+				return out, fmt.Errorf("%s: %w", name, err)
+			}
+			what := fmt.Sprintf("%s at %v: ", name, interval)
+			out = append(out, took(what+"two nodes answering", two, 0), told(what+"longest outage", outage))
+		}
+		g.Close()
+	}
+	return out, nil
+}
+
+func (g *Group) reloadedAndKilled(change func(*Settings), times int) (two, outage time.Duration, _ error) {
+	for i := range times {
+		within := time.Duration(0)
+		if i%2 == 1 {
+			within = 1500 * time.Millisecond
+		}
+		res, err := ReloadedAndKilled(change, within)(g)
+		if err != nil {
+			return two, outage, err
+		}
+		two, outage = max(two, res.Two), max(outage, res.Outage)
+	}
+	return two, outage, nil
+}
