@@ -30,15 +30,17 @@ type ConnConfig struct {
 	Unicast   bool          // hear what is for Source instead of what is for the group
 }
 
-// Conn sends and receives messages on one interface. It reaches no farther than the link: messages leave with TTL or
-// hop limit 255 and are refused with less, and a Conn that is not for unicast hears the group alone. One goroutine may
-// be in Receive; Send is safe from any.
+// Conn sends and receives messages on one interface. It reaches no farther than the link, and hears nobody who has no
+// privilege on his host: messages leave with TTL or hop limit 255 and from SourcePort, and others are refused. A Conn
+// that is not for unicast hears the group alone. One goroutine may be in Receive; Send is safe from any.
 type Conn struct {
-	cfg        ConnConfig
-	send, recv packetConn
+	cfg  ConnConfig
+	send *rawSender
+	recv packetConn
 }
 
-// Open opens the sockets. It needs CAP_NET_RAW on kernels before 5.7, and the Source must be on the interface.
+// Open opens the sockets. It needs CAP_NET_RAW, and the Source must be on the interface and usable. A port that another
+// process has is syscall.EADDRINUSE.
 func Open(cfg ConnConfig) (*Conn, error) {
 	if cfg.Port == 0 {
 		cfg.Port = DefaultPort
@@ -54,27 +56,27 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	return c, nil
 }
 
-// open makes one socket for unicast, and for multicast one that is bound to the group and one that only sends.
+// open makes a socket that receives, bound to the own address or to the group, and one that sends.
 func (c *Conn) open() (err error) {
+	if c.send, err = openRawSender(c.cfg.Interface, c.cfg.Source, c.group()); err != nil {
+		return err
+	}
 	if c.cfg.Unicast {
-		if c.recv, err = c.bind(c.cfg.Source, c.cfg.Port); err != nil {
+		if c.recv, err = c.bind(c.cfg.Source); err != nil {
 			return err
 		}
-		c.send = c.recv
 		return c.recv.receive()
 	}
-	group := c.group()
-	if c.recv, err = c.bind(group, c.cfg.Port); err != nil {
+	if c.recv, err = c.bind(c.group()); err != nil {
 		return err
 	}
 	if err := c.recv.receive(); err != nil {
 		return err
 	}
-	if err := c.recv.join(&c.cfg.Interface, group); err != nil {
-		return fmt.Errorf("join %v: %w", group, err)
+	if err := c.recv.join(&c.cfg.Interface, c.group()); err != nil {
+		return fmt.Errorf("join %v: %w", c.group(), err)
 	}
-	c.send, err = c.bind(c.cfg.Source, 0)
-	return err
+	return nil
 }
 
 // group is the one of the Conn's family.
@@ -85,17 +87,9 @@ func (c *Conn) group() netip.Addr {
 	return group4
 }
 
-// scoped gives link-local addresses, and groups, the zone that they need.
-func (c *Conn) scoped(a netip.Addr) netip.Addr {
-	if a.Is6() && (a.IsLinkLocalUnicast() || a.IsMulticast()) {
-		return a.WithZone(c.cfg.Interface.Name)
-	}
-	return a
-}
-
 // bind makes a UDP socket on the interface. Package net would bind to the wildcard address instead of a group, and so
 // hear what is sent to any of the host's addresses.
-func (c *Conn) bind(a netip.Addr, port uint16) (packetConn, error) {
+func (c *Conn) bind(a netip.Addr) (packetConn, error) {
 	domain := unix.AF_INET
 	if a.Is6() {
 		domain = unix.AF_INET6
@@ -106,35 +100,29 @@ func (c *Conn) bind(a netip.Addr, port uint16) (packetConn, error) {
 	}
 	file := os.NewFile(uintptr(fd), "members-"+c.cfg.Interface.Name)
 	defer file.Close() // FilePacketConn has a descriptor of its own
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
-		return nil, fmt.Errorf("set SO_REUSEADDR: %w", err)
+	if err := c.share(fd); err != nil {
+		return nil, fmt.Errorf("set SO_REUSEPORT: %w", err)
 	}
 	if err := unix.BindToDevice(fd, c.cfg.Interface.Name); err != nil {
 		return nil, fmt.Errorf("bind to device: %w", err)
 	}
-	if err := unix.Bind(fd, c.sockaddr(a, port)); err != nil {
-		return nil, fmt.Errorf("bind to %v (is it on %s, and usable?): %w", netip.AddrPortFrom(a, port), c.cfg.Interface.Name, err)
+	if err := unix.Bind(fd, sockaddr(a, c.cfg.Port, c.cfg.Interface.Index)); err != nil {
+		return nil, fmt.Errorf("bind to %v: %w", netip.AddrPortFrom(a, c.cfg.Port), err)
 	}
 	pc, err := net.FilePacketConn(file)
 	if err != nil {
 		return nil, err
 	}
-	p := newPacketConn(pc, a.Is4())
-	if err := p.configure(&c.cfg.Interface); err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return p, nil
+	return newPacketConn(pc, a.Is4()), nil
 }
 
-func (c *Conn) sockaddr(a netip.Addr, port uint16) unix.Sockaddr {
-	if a.Is4() {
-		return &unix.SockaddrInet4{Addr: a.As4(), Port: int(port)}
+// share lets Conns on several addresses of an interface all hear the group, each everything. SO_REUSEPORT is for one user's
+// sockets, whereas SO_REUSEADDR would let any user's process in, and give it the datagrams that are for one host alone.
+func (c *Conn) share(fd int) error {
+	if c.cfg.Unicast {
+		return nil
 	}
-	sa := &unix.SockaddrInet6{Addr: a.As16(), Port: int(port)}
-	if a.IsLinkLocalUnicast() || a.IsMulticast() {
-		sa.ZoneId = uint32(c.cfg.Interface.Index)
-	}
-	return sa
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 }
 
 // Send sends one message to each of these; to none means to the group. Of several errors all are told.
@@ -150,7 +138,7 @@ func (c *Conn) Send(b []byte, to ...netip.Addr) error {
 }
 
 func (c *Conn) sendTo(b []byte, to netip.Addr) error {
-	if err := c.send.write(b, netip.AddrPortFrom(c.scoped(to), c.cfg.Port)); err != nil {
+	if err := c.send.send(b, to, c.cfg.Port); err != nil {
 		return fmt.Errorf("members: send to %v: %w", to, err)
 	}
 	return nil
@@ -172,8 +160,10 @@ func (c *Conn) Receive(b []byte) (int, netip.Addr, error) {
 		switch {
 		case source == c.cfg.Source:
 			continue
-		case ttl != 255:
-			return 0, source, &PacketError{Reason: RejectTTL, Got: ttl, Want: 255}
+		case ttl != hopLimit:
+			return 0, source, &PacketError{Reason: RejectTTL, Got: ttl, Want: hopLimit}
+		case from.Port() != SourcePort:
+			return 0, source, &PacketError{Reason: RejectPort, Got: int(from.Port()), Want: SourcePort}
 		}
 		return n, source, nil
 	}
@@ -181,13 +171,12 @@ func (c *Conn) Receive(b []byte) (int, netip.Addr, error) {
 
 // Close closes the sockets, which leaves the group, and wakes Receive.
 func (c *Conn) Close() error {
-	var errs []error
-	for _, p := range []packetConn{c.recv, c.send} {
-		if p != nil {
-			if err := p.Close(); !errors.Is(err, net.ErrClosed) {
-				errs = append(errs, err)
-			}
-		}
+	var err error
+	if c.send != nil {
+		err = c.send.close()
 	}
-	return errors.Join(errs...)
+	if c.recv != nil {
+		err = errors.Join(err, c.recv.Close())
+	}
+	return err
 }

@@ -170,7 +170,131 @@ func TestOpenRefuses(t *testing.T) {
 	a, _ := newSpaces(t)
 	a.enter(t)
 	_, err := Open(ConnConfig{Interface: a.ifi, Source: netip.MustParseAddr("10.9.0.99")})
-	assert.ErrorContains(t, err, "bind to 10.9.0.99:0 (is it on eth0, and usable?)")
+	assert.ErrorContains(t, err, "send from 10.9.0.99 (is it on eth0, and usable?)")
 	_, err = Open(ConnConfig{Interface: a.ifi})
 	assert.ErrorContains(t, err, "want an IPv4 or IPv6 address")
+}
+
+// asStranger runs f in the namespace as a user without any privilege, on a thread that is thrown away.
+func (s *space) asStranger(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := unix.Setns(s.fd, unix.CLONE_NEWNET)
+		// Package syscall would change the user of all threads.
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); err == nil && errno != 0 {
+			err = errno
+		}
+		if err == nil {
+			f()
+		}
+		done <- err
+	}()
+	require.NoError(t, <-done)
+}
+
+// bindUDP makes a socket that shares its port with whoever is willing.
+func bindUDP(a netip.Addr, port uint16) (int, error) {
+	domain, to := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(port)})
+	if a.Is6() {
+		domain, to = unix.AF_INET6, &unix.SockaddrInet6{Addr: a.As16(), Port: int(port), ZoneId: 2}
+	} else {
+		to.(*unix.SockaddrInet4).Addr = a.As4()
+	}
+	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	for _, opt := range []int{unix.SO_REUSEADDR, unix.SO_REUSEPORT} {
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, opt, 1))
+	}
+	if err = errors.Join(err, unix.Bind(fd, to)); err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// Another user's process must have no part in the port: of datagrams for one host it would take all.
+func TestConnSharesItsPortWithNobody(t *testing.T) {
+	for _, tt := range []struct {
+		name, source string
+		unicast      bool
+		binds        []string
+	}{
+		{"unicast", "10.9.0.12", true, []string{"10.9.0.12", "0.0.0.0", "::"}},
+		{"unicast, IPv6", "fd09::12", true, []string{"fd09::12", "::"}},
+		{"multicast", "10.9.0.12", false, []string{"224.0.0.18", "0.0.0.0", "::"}},
+		{"multicast, IPv6", "fd09::12", false, []string{"ff02::12", "::"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, b := newSpaces(t)
+			b.open(t, tt.source, tt.unicast)
+			b.asStranger(t, func() {
+				for _, to := range tt.binds {
+					fd, err := bindUDP(netip.MustParseAddr(to), DefaultPort)
+					if assert.ErrorIs(t, err, unix.EADDRINUSE, to) {
+						continue
+					}
+					_ = unix.Close(fd)
+				}
+			})
+		})
+	}
+}
+
+// Groups on two addresses of one interface have a Conn each.
+func TestConnsOfOneInterfaceHearTheSameGroup(t *testing.T) {
+	a, b := newSpaces(t)
+	b.up(t, "10.9.1.12/24")
+	one := a.open(t, "10.9.0.11", false)
+	first, second := receive(b.open(t, "10.9.0.12", false)), receive(b.open(t, "10.9.1.12", false))
+	require.NoError(t, one.Send([]byte("hello")))
+	assert.Equal(t, "hello", expect(t, first).text)
+	assert.Equal(t, "hello", expect(t, second).text)
+}
+
+// A user without privilege can say nothing, neither on a host of its own nor on a member's.
+func TestConnRefusesWhatTheUnprivilegedSay(t *testing.T) {
+	for _, tt := range []struct {
+		name, source, to string
+		unicast          bool
+	}{
+		{"unicast", "10.9.0.12", "10.9.0.12", true},
+		{"unicast, IPv6", "fd09::12", "fd09::12", true},
+		{"multicast", "10.9.0.12", "224.0.0.18", false},
+		{"multicast, IPv6", "fd09::12", "ff02::12", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b := newSpaces(t)
+			heard := receive(b.open(t, tt.source, tt.unicast))
+			member := netip.MustParseAddr("10.9.0.11")
+			if netip.MustParseAddr(tt.source).Is6() {
+				member = netip.MustParseAddr("fd09::11")
+			}
+			a.asStranger(t, func() { assert.NoError(t, sayUDP(member, netip.MustParseAddr(tt.to))) })
+			got := expect(t, heard)
+			assert.Equal(t, member, got.source)
+			assert.Equal(t, RejectPort, reasonOf(t, got.err))
+		})
+	}
+}
+
+// sayUDP sends what a member could have sent, but for what it takes a privilege to set.
+func sayUDP(from, to netip.Addr) error {
+	fd, err := bindUDP(from, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if to.Is4() {
+		for _, opt := range []int{unix.IP_TTL, unix.IP_MULTICAST_TTL} {
+			err = errors.Join(err, unix.SetsockoptInt(fd, unix.IPPROTO_IP, opt, 255))
+		}
+		return errors.Join(err, unix.Sendto(fd, []byte("HELLO"), 0, &unix.SockaddrInet4{Addr: to.As4(), Port: DefaultPort}))
+	}
+	for _, opt := range []int{unix.IPV6_UNICAST_HOPS, unix.IPV6_MULTICAST_HOPS} {
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, opt, 255))
+	}
+	return errors.Join(err, unix.Sendto(fd, []byte("HELLO"), 0, &unix.SockaddrInet6{Addr: to.As16(), Port: DefaultPort, ZoneId: 2}))
 }

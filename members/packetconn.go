@@ -10,17 +10,10 @@ import (
 	"golang.org/x/net/ipv6"
 )
 
-const (
-	hopLimit   = 255
-	tosControl = 0xc0 // precedence 6, Internetwork Control, as advertisements have it
-)
-
-// packetConn is a UDP socket of either family.
+// packetConn is a UDP socket of either family that receives.
 type packetConn interface {
-	configure(ifi *net.Interface) error // for sending
-	receive() error                     // ask for the TTL of what comes in
+	receive() error // ask for the TTL of what comes in
 	join(ifi *net.Interface, group netip.Addr) error
-	write(b []byte, to netip.AddrPort) error
 	read(b []byte) (n, ttl int, from netip.AddrPort, err error)
 	Close() error
 }
@@ -34,25 +27,10 @@ func newPacketConn(c net.PacketConn, v4 bool) packetConn {
 
 type conn4 struct{ *ipv4.PacketConn }
 
-func (c conn4) configure(ifi *net.Interface) error {
-	return firstError(
-		func() error { return c.SetTTL(hopLimit) },
-		func() error { return c.SetMulticastTTL(hopLimit) },
-		func() error { return c.SetMulticastLoopback(false) },
-		func() error { return c.SetMulticastInterface(ifi) },
-		func() error { return c.SetTOS(tosControl) },
-	)
-}
-
 func (c conn4) receive() error { return c.SetControlMessage(ipv4.FlagTTL, true) }
 
 func (c conn4) join(ifi *net.Interface, group netip.Addr) error {
 	return c.JoinGroup(ifi, &net.UDPAddr{IP: group.AsSlice()})
-}
-
-func (c conn4) write(b []byte, to netip.AddrPort) error {
-	_, err := c.WriteTo(b, nil, net.UDPAddrFromAddrPort(to))
-	return err
 }
 
 func (c conn4) read(b []byte) (n, ttl int, from netip.AddrPort, err error) {
@@ -65,25 +43,10 @@ func (c conn4) read(b []byte) (n, ttl int, from netip.AddrPort, err error) {
 
 type conn6 struct{ *ipv6.PacketConn }
 
-func (c conn6) configure(ifi *net.Interface) error {
-	return firstError(
-		func() error { return c.SetHopLimit(hopLimit) },
-		func() error { return c.SetMulticastHopLimit(hopLimit) },
-		func() error { return c.SetMulticastLoopback(false) },
-		func() error { return c.SetMulticastInterface(ifi) },
-		func() error { return c.SetTrafficClass(tosControl) },
-	)
-}
-
 func (c conn6) receive() error { return c.SetControlMessage(ipv6.FlagHopLimit, true) }
 
 func (c conn6) join(ifi *net.Interface, group netip.Addr) error {
 	return c.JoinGroup(ifi, &net.UDPAddr{IP: group.AsSlice()})
-}
-
-func (c conn6) write(b []byte, to netip.AddrPort) error {
-	_, err := c.WriteTo(b, nil, net.UDPAddrFromAddrPort(to))
-	return err
 }
 
 func (c conn6) read(b []byte) (n, ttl int, from netip.AddrPort, err error) {
@@ -99,13 +62,4 @@ func addrPort(a net.Addr) netip.AddrPort {
 		return u.AddrPort()
 	}
 	return netip.AddrPort{}
-}
-
-func firstError(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ const (
 	RejectType     Reason = "type"     // a type that this version does not know
 	RejectField    Reason = "field"    // a field is missing, twice there, or not valid
 	RejectTTL      Reason = "ttl"      // came through a router
+	RejectPort     Reason = "port"     // from a port that anybody may send from
 	RejectUnsigned Reason = "unsigned" // a key is wanted, and there is no authentication code
 	RejectKey      Reason = "key"      // made with another key
 	RejectMAC      Reason = "mac"      // the authentication code is wrong

@@ -4,6 +4,7 @@ package netnstests
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -73,6 +74,29 @@ func known(t *testing.T, n *lab.Node, name string) (count int) {
 		}
 	}
 	return count
+}
+
+// Any user may take the port before keepvip starts. VRRP goes on without the members, and they find each other when it is free.
+func TestMembersWaitForATakenPort(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
+	n := g.Lab.Nodes[0]
+	var taken net.PacketConn
+	require.NoError(t, n.Do(func() (err error) {
+		taken, err = net.ListenPacket("udp", ":9646")
+		return err
+	}))
+	for _, n := range g.Lab.Nodes {
+		require.NoError(t, g.Start(n))
+	}
+	settled(t, g)
+	assert.Zero(t, known(t, n, "apiserver"))
+	assert.Contains(t, g.Daemon(n).Log(), "ss -ulpn")
+	require.NoError(t, taken.Close())
+	eventually(t, 5*time.Second, "the members know each other", func() bool {
+		return known(t, n, "apiserver") == 1 && known(t, g.Lab.Nodes[1], "apiserver") == 1
+	})
+	assert.Len(t, g.Holders(), 1)
 }
 
 func TestUnicastGroupsWithDifferentPeersShareALink(t *testing.T) {

@@ -3,11 +3,14 @@ package main
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -21,6 +24,7 @@ type kin struct {
 	auth *members.Auth
 	port uint16 // 0: there is none
 	node string
+	log  *slog.Logger
 
 	mu   sync.Mutex // guards open
 	open map[kinKey]*members.Hub
@@ -32,9 +36,9 @@ type kinKey struct {
 	unicast bool
 }
 
-func newKin(auth *members.Auth, port uint16) *kin {
+func newKin(auth *members.Auth, port uint16, log *slog.Logger) *kin {
 	node, _ := os.Hostname() // a node without a name is known by its address
-	return &kin{auth: auth, port: port, node: node, open: map[kinKey]*members.Hub{}}
+	return &kin{auth: auth, port: port, node: node, log: log, open: map[kinKey]*members.Hub{}}
 }
 
 // helloShare is the time between two HELLOs of all instances together: with many, each speaks less often.
@@ -69,15 +73,31 @@ func (k *kin) hub(key kinKey, p agent.Place) (*members.Hub, error) {
 	if hub, ok := k.open[key]; ok {
 		return hub, nil
 	}
-	conn, err := members.Open(members.ConnConfig{
+	sock, err := k.openSocket(members.ConnConfig{
 		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Port: k.port, Unicast: key.unicast,
 	})
 	if err != nil {
 		return nil, err
 	}
-	hub := members.NewHub(members.HubConfig{Source: p.Source, Link: strconv.Itoa(p.Index), Auth: k.auth}, conn)
+	hub := members.NewHub(members.HubConfig{Source: p.Source, Link: strconv.Itoa(p.Index), Auth: k.auth}, sock)
 	k.open[key] = hub
 	return hub, nil
+}
+
+// openSocket waits for a port that another process has: any user's may have taken it first.
+func (k *kin) openSocket(cfg members.ConnConfig) (members.Socket, error) {
+	conn, err := members.Open(cfg)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return conn, err
+	}
+	k.log.Warn("another process has the members' port (ss -ulpn tells which): plain VRRP alone until it is free", "error", err)
+	return members.NewLate(func() (members.Socket, error) {
+		conn, err := members.Open(cfg)
+		if err == nil {
+			k.log.Info("the members' port is free now", "interface", cfg.Interface.Name)
+		}
+		return conn, err
+	}), nil
 }
 
 func (k *kin) leave(key kinKey, hub *members.Hub, wire *members.Wire) {

@@ -150,7 +150,7 @@ func assemble(flags *configFlags, cfg *config.Config, auth *auth, holds agent.St
 	return &daemon{
 		flags: flags, cfg: cfg, log: log, auth: auth, links: links, clock: clock, host: h, agent: a,
 		build: &builder{
-			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port), fences: newFences(h.leftovers), near: h.neighbours, log: log,
+			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port, log), fences: newFences(h.leftovers), near: h.neighbours, log: log,
 			rafts: raft, heartbeat: cfg.Raft.HeartbeatTimeout,
 		},
 	}, nil

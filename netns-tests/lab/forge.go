@@ -61,16 +61,15 @@ func (p *Peer) Forge(f Forgery) []byte {
 	return ipFrame(ends{fromMAC: p.MAC, toMAC: mac}, f.Source, group, protoVRRP, ttl, b[:len(b)-f.Cut])
 }
 
-// ForgeUDP builds the Ethernet frame of a datagram to the VRRP group, from the address and with both ports the same, as
-// the peer would send it.
-func (p *Peer) ForgeUDP(source netip.Addr, port uint16, content []byte) []byte {
+// ForgeUDP builds the Ethernet frame of a datagram from source to a port at the VRRP group, as the peer would send it.
+func (p *Peer) ForgeUDP(source netip.AddrPort, port uint16, content []byte) []byte {
 	group := netip.MustParseAddr("224.0.0.18")
 	mac := net.HardwareAddr{0x01, 0, 0x5e, 0, 0, 0x12}
-	b := binary.BigEndian.AppendUint16(nil, port)
+	b := binary.BigEndian.AppendUint16(nil, source.Port())
 	b = binary.BigEndian.AppendUint16(b, port)
 	b = binary.BigEndian.AppendUint16(b, uint16(udpHeader+len(content)))
 	b = append(append(b, 0, 0), content...) // over IPv4 it may go without a checksum
-	return ipFrame(ends{fromMAC: p.MAC, toMAC: mac}, source, group, unix.IPPROTO_UDP, 255, b)
+	return ipFrame(ends{fromMAC: p.MAC, toMAC: mac}, source.Addr(), group, unix.IPPROTO_UDP, 255, b)
 }
 
 // UDPOf is the source and the content of a datagram over IPv4 without options.

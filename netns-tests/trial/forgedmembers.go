@@ -16,6 +16,7 @@ const membersPort = 9646
 // What a stranger on the link can send to the members. He knows what the nodes say: nothing of it is secret.
 const (
 	ForgedRequest   = "forged REQUEST"   // of an invented node of high priority
+	UsersRequest    = "a user's REQUEST" // the same, sent without a privilege on that host
 	ForgedGrant     = "forged GRANT"     // in the holder's name
 	ForgedHello     = "forged HELLO"     // the holder is ill and gives the address away
 	ForeignKey      = "another key"      // that REQUEST, with a code that another key has made
@@ -24,7 +25,7 @@ const (
 
 // MembersAttacks are all of them.
 func MembersAttacks() []string {
-	return []string{ForgedRequest, ForgedGrant, ForgedHello, ForeignKey, ReplayedMembers}
+	return []string{ForgedRequest, UsersRequest, ForgedGrant, ForgedHello, ForeignKey, ReplayedMembers}
 }
 
 // AttackMembers sends such messages, a thousand in a second, over IPv4.
@@ -45,7 +46,7 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		for _, f := range recorded {
 			// Made anew: a node's MAC would move that node at the switch, and what veth carries has no checksum yet.
 			source, content := lab.UDPOf(f.Data)
-			frames = append(frames, g.Lab.Client.ForgeUDP(source, membersPort, content))
+			frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(source, members.SourcePort), membersPort, content))
 		}
 		return frames, err
 	}
@@ -78,6 +79,10 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		}
 		sealer.SetKey(&key)
 	}
+	from := netip.AddrPortFrom(source, members.SourcePort)
+	if kind == UsersRequest {
+		from = netip.AddrPortFrom(source, membersPort)
+	}
 	var frames [][]byte
 	for range 100 {
 		if m.Deal.Nonce > 0 && m.Type == members.Request {
@@ -87,7 +92,7 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		frames = append(frames, g.Lab.Client.ForgeUDP(source, membersPort, b))
+		frames = append(frames, g.Lab.Client.ForgeUDP(from, membersPort, b))
 	}
 	return frames, nil
 }
