@@ -125,6 +125,11 @@ type Status struct {
 	Counters Counters
 	Lateness time.Duration // the most by which a timer was served late in the last one to two minutes
 	Rejected []Rejection   // what was refused, the newest first
+
+	// Present is why the node is in State at this moment, where that changes while State lasts; empty where Reason says it.
+	Present string
+	// Blocked is why no node can become Active, whatever this one is: an election by majority has none. Empty when one can.
+	Blocked string
 }
 
 // Member is one node of the group as this node sees it.

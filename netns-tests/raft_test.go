@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +99,45 @@ func TestRaftLeaderDiesDuringCallsOfStranger(t *testing.T) {
 	assert.Equal(t, 1, res.Takeovers)
 	assert.Less(t, res.Outage, raftOutage+res.Stall)
 	t.Logf("%.1f %% of a processor", res.CPU)
+}
+
+// Two of three die: the third says everywhere that nobody can hold the address, until one of them is back.
+func TestRaftAloneOfThreeSaysSo(t *testing.T) {
+	t.Parallel()
+	r := trial.Raft{Keepvip: trial.Keepvip{Args: []string{"--metrics", "127.0.0.1:9645"}}}
+	g := open(t, trial.RaftConfig(r))
+	require.NoError(t, g.Voters(10*time.Second, g.Lab.Nodes...))
+	left, ready := g.Lab.Nodes[0], func() string {
+		out, err := g.Lab.Nodes[0].Run("curl", "-s", "-w", " %{http_code}", "http://127.0.0.1:9645/readyz")
+		require.NoError(t, err)
+		return out
+	}
+	metrics := func() string {
+		out, err := left.Run("curl", "-s", "http://127.0.0.1:9645/metrics")
+		require.NoError(t, err)
+		return out
+	}
+	assert.Contains(t, ready(), " 200")
+	assert.Contains(t, metrics(), "\nkeepvip_raft_quorum 1\n")
+	assert.Contains(t, metrics(), "\nkeepvip_raft_voters_heard 3\n")
+	for _, n := range g.Lab.Nodes[1:] {
+		require.NoError(t, g.Daemon(n).Kill9())
+	}
+	eventually(t, 10*time.Second, "not ready", func() bool { return strings.Contains(ready(), "NO QUORUM: 1 of 3 voters heard, want 2") })
+	assert.Contains(t, ready(), " 503")
+	st, err := trial.Keepvip{}.Status(left)
+	require.NoError(t, err)
+	assert.Equal(t, "fault", st.VIPs[0].Observed)
+	assert.Equal(t, "NO QUORUM: 1 of 3 voters heard, want 2", st.VIPs[0].Reason)
+	assert.Empty(t, st.VIPs[0].Holder)
+	text, _, err := trial.Keepvip{}.Command(left, "status", "--socket", trial.Socket(left))
+	require.NoError(t, err)
+	assert.Regexp(t, `raft term \d+, no leader for \S+, 1 of 3 voters heard: NO QUORUM, want 2`, text.Stdout())
+	assert.Contains(t, metrics(), "\nkeepvip_raft_quorum 0\n")
+	assert.NotContains(t, metrics(), "\nkeepvip_raft_leader{")
+	require.NoError(t, g.Start(g.Lab.Nodes[1]))
+	eventually(t, 10*time.Second, "ready again", func() bool { return strings.Contains(ready(), " 200") })
+	assert.Contains(t, metrics(), "\nkeepvip_raft_quorum 1\n")
 }
 
 // Two elections beside each other on one link: the addresses stay with the holder of the one until it has stopped.

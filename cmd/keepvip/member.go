@@ -16,6 +16,7 @@ import (
 
 // raftStatus is the part of status that is about the Raft cluster.
 type raftStatus struct {
+	raftelection.Quorum
 	Members []raftelection.Member `json:"members"`
 }
 
@@ -24,7 +25,28 @@ func (r *rafts) status() *raftStatus {
 	if n == nil {
 		return nil
 	}
-	return &raftStatus{Members: n.Members()}
+	return &raftStatus{Quorum: n.Quorum(), Members: n.Members()}
+}
+
+// text is how the election stands in one line; empty before this node is in the cluster.
+func (s *raftStatus) text(now time.Time) string {
+	if s == nil || s.Voters == 0 {
+		return ""
+	}
+	out := fmt.Sprintf("raft term %d, ", s.Term)
+	switch {
+	case s.Leader.IsValid():
+		out += "leader " + s.Leader.String()
+	case s.Leaderless != nil:
+		out += "no leader for " + ago(now, *s.Leaderless)
+	default:
+		out += "no leader"
+	}
+	out += fmt.Sprintf(", %d of %d voters heard", s.VotersHeard, s.Voters)
+	if !s.Majority {
+		out += fmt.Sprintf(": NO QUORUM, want %d", s.Voters/2+1)
+	}
+	return out + "\n"
 }
 
 // opRecover makes this node the only voter.

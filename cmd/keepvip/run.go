@@ -278,7 +278,7 @@ func (d *daemon) probes() control.Probes {
 		Name: "keepvip_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	info.Set(1)
-	reg.MustRegister(agent.NewCollector(d.agent), info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(agent.NewCollector(d.agent), raftCollector{d.build.rafts}, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return control.Probes{Live: d.agent.Live, Ready: d.agent.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})}
 }
 

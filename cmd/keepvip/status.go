@@ -55,6 +55,7 @@ func (d statusDoc) text(now time.Time) string {
 	if d.Key != nil {
 		fmt.Fprintf(&b, "key %d (%s), %s\n", d.Key.Signs.ID, d.Key.Signs.Fingerprint, d.Key.Mode)
 	}
+	b.WriteString(d.Raft.text(now))
 	for _, v := range d.VIPs {
 		writeVIP(&b, v, now)
 	}

@@ -78,15 +78,16 @@ func (n *Node) nextChange(r *raft.Raft) (string, func() error) {
 	return n.dead(r, servers, now)
 }
 
-// letIn is the next step towards a member that has knocked; nil when it is one. An older self, whose store is lost, goes
-// first: its votes are forgotten, so that it must never vote again. The caller holds the lock.
+// letIn is the next step towards a member that has knocked; nil when it is one. Its former identity goes first: what that
+// has voted, if it ever did, the node does not know, so that it must never vote again. It may be that of a node on the list
+// which starts for the first time, after the others. The caller holds the lock.
 func (n *Node) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id raft.ServerID) (string, func() error) {
 	for _, s := range servers {
 		switch {
 		case s.ID == id:
 			return "", nil
 		case addressOf(s.Address) == a:
-			return "removal of the lost store of " + a.String(), func() error { return r.RemoveServer(s.ID, 0, n.changeTime()).Error() }
+			return "the former vote of " + a.String() + " is void: it joins with an empty store", func() error { return r.RemoveServer(s.ID, 0, n.changeTime()).Error() }
 		}
 	}
 	return "entry of " + a.String(), func() error {

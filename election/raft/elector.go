@@ -152,6 +152,7 @@ type outlook struct {
 	leader  netip.Addr
 	held    bool // by the leader, if it is another node
 	trouble string
+	blocked string // why no node can lead
 }
 
 func (n *Node) outlook() outlook {
@@ -168,6 +169,7 @@ func (n *Node) outlook() outlook {
 	}
 	o.started = true
 	o.leading = r.State() == raft.Leader
+	o.blocked = n.Quorum().blocked(time.Now(), n.cfg.Heartbeat)
 	o.until = n.tenure()
 	if address, _ := r.LeaderWithID(); address != "" || !o.leading {
 		o.leader = addressOf(address)
@@ -186,6 +188,7 @@ func (e *Elector) follow(now time.Time, o outlook) {
 	e.waits.Store(o.leading && !now.Before(o.until))
 	want, reason := e.want(now, o)
 	state := e.state()
+	e.present(want, reason, o.blocked)
 	switch {
 	case want != state && want == election.Active:
 		e.become(reason)
@@ -216,6 +219,8 @@ func (e *Elector) want(now time.Time, o outlook) (election.State, string) {
 		return election.Initialize, o.trouble
 	case !o.leading && o.leader.IsValid():
 		return election.Backup, leadsElsewhere(o.held)
+	case !o.leading && o.blocked != "":
+		return election.Backup, o.blocked
 	case !o.leading:
 		return election.Backup, "no leader is known"
 	case f.Out:
@@ -270,6 +275,7 @@ func (e *Elector) change(c election.Change) error {
 	e.mu.Lock()
 	c.From = e.status.State
 	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = c.To, c.At, c.Reason, c.Holder
+	e.status.Present = c.Reason
 	e.status.Counters.Transitions++
 	if c.To == election.Active {
 		e.status.Counters.Takeovers++
@@ -289,6 +295,16 @@ func (e *Elector) tellHolder(now time.Time, holder netip.Addr, reason string) {
 	state := e.status.State
 	e.mu.Unlock()
 	_ = e.report(election.Change{From: state, To: state, Reason: reason, Holder: holder, At: now}) // only binding can fail
+}
+
+// present publishes why this node is in a state now, and why nobody can become Active.
+func (e *Elector) present(s election.State, reason, blocked string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s == e.status.State {
+		e.status.Present = reason
+	}
+	e.status.Blocked = blocked
 }
 
 func (e *Elector) state() election.State {

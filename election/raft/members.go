@@ -39,7 +39,7 @@ func (n *Node) Members() []Member {
 		m.ID, m.Voter = string(s.ID), s.Suffrage == raft.Voter
 		switch {
 		case m.Self && s.ID != n.id, !m.Self && m.Note == "" && n.heard[a].ID != "" && n.heard[a].ID != string(s.ID):
-			m.Note = "has lost its store, and joins anew"
+			m.Note = "joins with an empty store"
 		case !m.Voter && m.Note == "":
 			m.Note = "catching up: no vote yet"
 		}

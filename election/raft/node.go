@@ -61,6 +61,9 @@ type Node struct {
 	refused  string    // why it may not become one
 	trouble  string    // why it is in no election
 	leader   netip.Addr
+	// leaderless is since when no leader is known; zero while one is.
+	leaderless time.Time
+	lost       bool // no leader can be elected
 }
 
 // knock is the wish of a node to be let in, told to the leader of a term. In another term it counts no more: the node may have
@@ -188,6 +191,7 @@ func (n *Node) step(ctx context.Context) {
 	}
 	if r := n.raft.Load(); r != nil {
 		n.noteLeader(r)
+		n.noteQuorum()
 		if r.State() == raft.Leader {
 			n.lead(ctx, r)
 		} else {
@@ -198,11 +202,22 @@ func (n *Node) step(ctx context.Context) {
 }
 
 func (n *Node) noteLeader(r *raft.Raft) {
-	address, _ := r.LeaderWithID()
-	leader := addressOf(address)
+	leader := n.leaderNow(r)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.leader = leader
+	switch {
+	case leader.IsValid():
+		n.leaderless = time.Time{}
+	case n.leaderless.IsZero():
+		n.leaderless = time.Now()
+	}
+}
+
+// leaderNow is the leader that the library knows; the zero Addr for none.
+func (n *Node) leaderNow(r *raft.Raft) netip.Addr {
+	address, _ := r.LeaderWithID()
+	return addressOf(address)
 }
 
 // greetNow tells everybody at once how this node is, and not at the next turn.

@@ -192,11 +192,15 @@ func (a *Agent) Live() error {
 	return errors.Join(errs...)
 }
 
-// Ready returns an error while an instance is not in its election, unless an operator wants it so.
+// Ready returns an error while an instance is not in its election, or no node can win that, unless an operator wants it so.
 func (a *Agent) Ready() error {
 	var errs []error
 	for _, s := range a.Status() {
-		if s.State == "initialize" && s.Desired != Held {
+		switch {
+		case s.Desired == Held:
+		case s.Blocked != "":
+			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Blocked))
+		case s.State == "initialize":
 			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Reason))
 		}
 	}

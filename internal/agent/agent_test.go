@@ -186,6 +186,24 @@ func TestNoPlaceIsWaitedForAndShown(t *testing.T) {
 	})
 }
 
+func TestStatusSaysThatNoNodeCanTakeTheAddress(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, b.Ready())
+		e.set(func(s *election.Status) {
+			s.State, s.Present, s.Blocked = election.Backup, "NO QUORUM: 1 of 3 voters heard, want 2", "NO QUORUM: 1 of 3 voters heard, want 2"
+		})
+		s := b.Status()[0]
+		assert.Equal(t, ObservedFault, s.Observed)
+		assert.Equal(t, "NO QUORUM: 1 of 3 voters heard, want 2", s.Reason)
+		require.ErrorContains(t, b.Ready(), "NO QUORUM: 1 of 3")
+		require.NoError(t, b.Live())
+		require.NoError(t, b.Hold(t.Context(), nil, "", true))
+		require.NoError(t, b.Ready(), "this node is not to take it")
+	})
+}
+
 func TestVerdictsReachTheElectorAlsoBeforeItsTermBegins(t *testing.T) {
 	run(t, func(h *fakeHost) { h.err = assert.AnError }, func(in *Instance) {
 		in.Checks = []Check{{ID: "checked"}}

@@ -233,6 +233,12 @@ func (e *fakeElector) Status() election.Status {
 	return e.status
 }
 
+func (e *fakeElector) set(change func(*election.Status)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change(&e.status)
+}
+
 func (e *fakeElector) Tenure() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -135,6 +135,10 @@ func TestObserved(t *testing.T) {
 		"no interface, and it is wanted none": {view{wish: held}, false, ObservedHeld},
 		"ended":                               {view{wish: free, removed: true}, false, ObservedRemoved},
 	} {
-		assert.Equal(t, tt.want, tt.give.observed(tt.eligible), name)
+		assert.Equal(t, tt.want, tt.give.observed(tt.eligible, false), name)
 	}
+	backup := view{elector: elector, state: election.Backup, wish: free}
+	assert.Equal(t, ObservedFault, backup.observed(true, true), "no node can take the address")
+	backup.wish = held
+	assert.Equal(t, ObservedHeld, backup.observed(true, true), "no node can take the address, but this one is not to")
 }

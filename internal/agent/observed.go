@@ -13,11 +13,11 @@ const (
 	ObservedDraining   Observed = "draining"   // it holds or serves the address that it is to give away
 	ObservedHeld       Observed = "held"       // it stays out because an operator wants it so
 	ObservedRemoved    Observed = "removed"    // it has left the election for good
-	ObservedFault      Observed = "fault"      // it cannot take part
+	ObservedFault      Observed = "fault"      // it cannot take part, or nobody can take the address
 )
 
 // observed is pure.
-func (v *view) observed(eligible bool) Observed {
+func (v *view) observed(eligible, blocked bool) Observed {
 	wanted := v.wish.Desired == Available
 	switch {
 	case v.removed:
@@ -28,7 +28,7 @@ func (v *view) observed(eligible bool) Observed {
 		return ObservedDraining
 	case v.wish.Desired == Held:
 		return ObservedHeld
-	case v.elector == nil:
+	case v.elector == nil, blocked:
 		return ObservedFault
 	case eligible:
 		return ObservedStandby

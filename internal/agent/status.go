@@ -20,12 +20,13 @@ type Status struct {
 	Holder    string         `json:"holder"`         // the Active's own address; empty while none is heard
 	Since     time.Time      `json:"since"`
 	Reason    string         `json:"reason"`
-	Eligible  bool           `json:"eligible"`         // would this node be a good holder
-	Unfit     string         `json:"unfit,omitempty"`  // why it would not
-	Priority  uint8          `json:"priority"`         // as advertised now
-	VRID      uint8          `json:"vrid,omitempty"`   // of the Virtual Router
-	Check     *CheckStatus   `json:"check,omitempty"`  // the one that decides; absent when nothing is checked
-	Checks    []CheckStatus  `json:"checks,omitempty"` // all of them
+	Eligible  bool           `json:"eligible"`          // would this node be a good holder
+	Unfit     string         `json:"unfit,omitempty"`   // why it would not
+	Blocked   string         `json:"blocked,omitempty"` // why no node can take the address, as without a majority
+	Priority  uint8          `json:"priority"`          // as advertised now
+	VRID      uint8          `json:"vrid,omitempty"`    // of the Virtual Router
+	Check     *CheckStatus   `json:"check,omitempty"`   // the one that decides; absent when nothing is checked
+	Checks    []CheckStatus  `json:"checks,omitempty"`  // all of them
 	Fence     FenceStatus    `json:"fence"`
 	Members   []Member       `json:"members"`            // this node and those it has heard
 	Lateness  float64        `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
@@ -144,7 +145,7 @@ func (l *loop) status() Status {
 	} else {
 		s.add(v.elector.Status())
 	}
-	s.Observed = v.observed(s.Eligible)
+	s.Observed = v.observed(s.Eligible, s.Blocked != "")
 	return s
 }
 
@@ -154,6 +155,10 @@ func (s *Status) add(e election.Status) {
 	if e.Holder.IsValid() {
 		s.Holder = e.Holder.String()
 	}
+	if e.Present != "" && s.State == e.State.String() {
+		s.Reason = e.Present
+	}
+	s.Blocked = e.Blocked
 	for _, m := range e.Members {
 		s.Members = append(s.Members, member(m))
 	}

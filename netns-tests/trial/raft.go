@@ -151,7 +151,7 @@ func (r Raft) agree(nodes []*lab.Node) error {
 				continue // heard, but no member
 			case !m.Voter:
 				return fmt.Errorf("trial: %s has no vote as %s knows it: %+v", m.Address, n.Label, members)
-			case strings.Contains(m.Note, "lost its store"), seen && id != m.ID, m.Self && m.Address != n.Address:
+			case strings.Contains(m.Note, "empty store"), seen && id != m.ID, m.Self && m.Address != n.Address:
 				return fmt.Errorf("trial: %s is not known to %s as it is now: %+v", m.Address, n.Label, members)
 			}
 			known[m.Address] = m.ID

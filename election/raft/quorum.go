@@ -1,0 +1,69 @@
+package raftelection
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// leaderlessFor is for how many heartbeat timeouts a majority that is heard may be without a leader. Elections take one or two.
+const leaderlessFor = 10
+
+// Quorum is how the election stands, as this node knows it.
+type Quorum struct {
+	Majority    bool       `json:"quorum"`          // a leader is known, or could be elected by the voters that are heard
+	Leader      netip.Addr `json:"leader,omitzero"` // absent while none is known
+	Leaderless  *time.Time `json:"leaderlessSince,omitempty"`
+	Term        uint64     `json:"term"`
+	Voters      int        `json:"voters"`      // members that have a vote
+	VotersHeard int        `json:"votersHeard"` // those of them that are heard, this node included
+}
+
+// Quorum says how the election stands; the zero Quorum before this node is in the cluster. A majority is taken for lost when
+// no leader is known for two paces and too few voters are heard: a node that has just started has not heard them yet.
+func (n *Node) Quorum() Quorum {
+	r := n.raft.Load()
+	if r == nil {
+		return Quorum{}
+	}
+	leader := n.leaderNow(r)
+	servers, now := n.servers(), time.Now()
+	q := Quorum{Leader: leader, Term: r.CurrentTerm()}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	q.Voters, q.VotersHeard = n.without(servers, "", now)
+	q.Majority = leader.IsValid() || q.VotersHeard > q.Voters/2 || n.leaderless.IsZero() || now.Sub(n.leaderless) < listenFor*n.pace()
+	if since := n.leaderless; !leader.IsValid() && !since.IsZero() {
+		q.Leaderless = &since
+	}
+	return q
+}
+
+// blocked is why no node can hold an address; empty when one can, or an election goes on.
+func (q Quorum) blocked(now time.Time, heartbeat time.Duration) string {
+	switch {
+	case q.Voters == 0:
+		return "" // not in the cluster: there is another reason
+	case !q.Majority:
+		return fmt.Sprintf("NO QUORUM: %d of %d voters heard, want %d", q.VotersHeard, q.Voters, q.Voters/2+1)
+	case q.Leaderless != nil && now.Sub(*q.Leaderless) > leaderlessFor*heartbeat:
+		return fmt.Sprintf("NO LEADER, although %d of %d voters are heard: they do not hear each other, or their disks are slow", q.VotersHeard, q.Voters)
+	}
+	return ""
+}
+
+// noteQuorum logs when the majority is lost, and when there is one again.
+func (n *Node) noteQuorum() {
+	q := n.Quorum()
+	why := q.blocked(time.Now(), n.cfg.Heartbeat)
+	n.mu.Lock()
+	before := n.lost
+	n.lost = why != ""
+	n.mu.Unlock()
+	switch {
+	case why != "" && !before:
+		n.log.Warn("no node can hold an address elected by raft", "reason", why)
+	case why == "" && before:
+		n.log.Info("nodes can hold addresses elected by raft again", "voters", q.Voters, "heard", q.VotersHeard)
+	}
+}
