@@ -64,7 +64,7 @@ func cleanup(cmd *cobra.Command, links *link.Handle) error {
 	fences, err := link.CleanupFences()
 	errs = append(errs, err)
 	for _, name := range fences {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed the nftables table netdev %s\n", name)
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed the nftables table %s\n", name)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

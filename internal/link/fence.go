@@ -29,7 +29,7 @@ const (
 )
 
 // Fence keeps a node from answering for addresses after its tenure, even if this process is frozen or gone: the kernel itself drops such
-// frames as soon as the lease of their group has run out. It is an nftables table of our own on one link.
+// frames as soon as the lease of their group has run out. It is an nftables table of our own on one link, and one for ARP on all others.
 //
 // Two timers decide for each group. Its guard says that the fence stands; Hold starts it. Its lease says that the node may answer; it is
 // renewed by the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody
@@ -47,6 +47,7 @@ type Fence struct {
 	socket sockets
 	egress bool                 // the kernel has the egress hook (Linux 5.16)
 	routes bool                 // and knows there which addresses are its own
+	arp    bool                 // the kernel has nftables of the arp family
 	groups map[uint32]Group     // by ID
 	held   map[uint32]Part      // IDs with a guard, and what is shut of them
 	guards map[uint32]time.Time // until when, at least, if nobody else takes them away
@@ -64,6 +65,7 @@ func OpenFence(cfg FenceConfig) (*Fence, error) {
 		table:  &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev},
 		egress: true,
 		routes: true,
+		arp:    true,
 		groups: byID(cfg.Groups),
 		held:   map[uint32]Part{},
 		guards: map[uint32]time.Time{},
@@ -146,6 +148,7 @@ func (f *Fence) forget(id uint32) {
 // exchange replaces groups by others, and touches nothing of those that stay but their addresses and their renewal.
 func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32) error {
 	var errs []error
+	guards := map[uint32]time.Duration{}
 	f.putBase(c, next)
 	c.FlushSet(f.addresses(mapAddresses4))
 	c.FlushSet(f.addresses(mapAddresses6))
@@ -164,15 +167,22 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32
 			continue
 		}
 		f.addRenewal(c, g)
-		if shut, held := f.held[g.ID]; held && changed(old, g) {
+		shut, held := f.held[g.ID]
+		switch {
+		case held && changed(old, g):
 			g.Guard = max(old.Guard, g.Guard) // addresses that stay live on for as long as they were given before
-			errs = append(errs, f.putHeld(c, g, shut, shut))
+			guards[g.ID] = g.Guard
+			errs = append(errs, f.putTimers(c, g, shut, shut))
+		case held:
+			guards[g.ID] = time.Until(f.guards[g.ID])
 		}
 	}
 	errs = append(errs, f.putAddresses(c, next))
 	for _, id := range bound {
-		errs = append(errs, f.putHeld(c, next[id], 0, 0))
+		guards[id] = next[id].Guard
+		errs = append(errs, f.putTimers(c, next[id], 0, 0))
 	}
+	errs = append(errs, f.putARP(c, next, guards))
 	return errors.Join(errs...)
 }
 
@@ -265,6 +275,12 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	return f.wrap("renew", err)
 }
 
+// clear takes a table away. To add it first makes that succeed whether or not it is there.
+func (f *Fence) clear(c *nftables.Conn, t *nftables.Table) {
+	c.AddTable(t)
+	c.DelTable(t)
+}
+
 // lateness is what a transaction may take without making a renewal void: the kernel waits that long for itself, after an earlier one.
 const lateness = 50 * time.Millisecond
 
@@ -272,11 +288,14 @@ const lateness = 50 * time.Millisecond
 func (f *Fence) Remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.commit(func(c *nftables.Conn) error { c.DelTable(f.table); return nil })
-	f.socket.close()
-	if errors.Is(err, unix.ENOENT) {
+	err := f.commit(func(c *nftables.Conn) error {
+		f.clear(c, f.table)
+		if f.arp {
+			f.clear(c, f.arpTable())
+		}
 		return nil
-	}
+	})
+	f.socket.close()
 	return f.wrap("remove", err)
 }
 

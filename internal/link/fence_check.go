@@ -78,28 +78,45 @@ func (f *Fence) inspect() error {
 		rules[chainOf(id)] = len(verdicts(id, f.routes))
 	}
 	for name, n := range rules {
-		if err := f.inspectChain(c, name, n); err != nil {
+		if err := f.inspectChain(c, f.chain(name), n); err != nil {
 			return err
 		}
 	}
-	return f.inspectSets(c)
+	return errors.Join(f.inspectSets(c), f.inspectARP(c))
 }
 
-func (f *Fence) inspectChain(c *nftables.Conn, name string, rules int) error {
-	want := f.chain(name)
-	got, err := c.ListChain(f.table, name)
+func (f *Fence) inspectChain(c *nftables.Conn, want *nftables.Chain, rules int) error {
+	got, err := c.ListChain(want.Table, want.Name)
 	if err != nil {
-		return fmt.Errorf("chain %s: %w", name, err)
+		return fmt.Errorf("chain %s: %w", want.Name, err)
 	}
 	if want.Hooknum != nil && (got.Hooknum == nil || *got.Hooknum != *want.Hooknum) {
-		return fmt.Errorf("chain %s: not hooked", name)
+		return fmt.Errorf("chain %s: not hooked", want.Name)
 	}
-	have, err := c.GetRules(f.table, want)
+	have, err := c.GetRules(want.Table, want)
 	if err != nil {
-		return fmt.Errorf("chain %s: %w", name, err)
+		return fmt.Errorf("chain %s: %w", want.Name, err)
 	}
 	if len(have) != rules {
-		return fmt.Errorf("chain %s: %d rules, want %d", name, len(have), rules)
+		return fmt.Errorf("chain %s: %d rules, want %d", want.Name, len(have), rules)
+	}
+	return nil
+}
+
+// inspectAddresses looks for each address.
+func inspectAddresses(c *nftables.Conn, s *nftables.Set, want []nftables.SetElement) error {
+	got, err := c.GetSetElements(s)
+	if err != nil {
+		return fmt.Errorf("map %s: %w", s.Name, err)
+	}
+	have := make(map[string]bool, len(got))
+	for _, e := range got {
+		have[string(e.Key)] = true
+	}
+	for _, e := range want {
+		if !have[string(e.Key)] {
+			return fmt.Errorf("map %s: address %s is missing", s.Name, net.IP(e.Key))
+		}
 	}
 	return nil
 }
@@ -107,18 +124,8 @@ func (f *Fence) inspectChain(c *nftables.Conn, name string, rules int) error {
 // inspectSets looks for each address, and for the guard of each tenure. A lease may be over, but its set has to be there, as rules use it.
 func (f *Fence) inspectSets(c *nftables.Conn) error {
 	for name, want := range addressElements(f.groups) {
-		got, err := c.GetSetElements(f.addresses(name))
-		if err != nil {
-			return fmt.Errorf("map %s: %w", name, err)
-		}
-		have := make(map[string]bool, len(got))
-		for _, e := range got {
-			have[string(e.Key)] = true
-		}
-		for _, e := range want {
-			if !have[string(e.Key)] {
-				return fmt.Errorf("map %s: address %s is missing", name, net.IP(e.Key))
-			}
+		if err := inspectAddresses(c, f.addresses(name), want); err != nil {
+			return err
 		}
 	}
 	for id, shut := range f.held {

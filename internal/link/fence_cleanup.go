@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CleanupFences takes away every fence and every steering that any run of ours left in this network namespace, and returns the names of their
-// tables. Tables of others are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN.
+// CleanupFences takes away every fence and every steering that any run of ours left in this network namespace, and returns their
+// tables, as "netdev keepvip-2". Tables of others are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN.
 func CleanupFences() ([]string, error) {
 	c, err := nftables.New()
 	if err != nil {
 		return nil, fmt.Errorf("link: list nftables tables: %w", err)
 	}
 	var gone []string
-	for _, family := range []nftables.TableFamily{nftables.TableFamilyNetdev, nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
+	for _, family := range []nftables.TableFamily{nftables.TableFamilyNetdev, nftables.TableFamilyARP, nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
 		names, err := cleanFamily(c, family)
 		gone = append(gone, names...)
 		if err != nil {
@@ -24,6 +24,11 @@ func CleanupFences() ([]string, error) {
 		}
 	}
 	return gone, nil
+}
+
+// familyNames are nft's.
+var familyNames = map[nftables.TableFamily]string{
+	nftables.TableFamilyNetdev: "netdev", nftables.TableFamilyARP: "arp", nftables.TableFamilyIPv4: "ip", nftables.TableFamilyIPv6: "ip6",
 }
 
 func cleanFamily(c *nftables.Conn, family nftables.TableFamily) (gone []string, err error) {
@@ -36,7 +41,7 @@ func cleanFamily(c *nftables.Conn, family nftables.TableFamily) (gone []string, 
 	}
 	for _, t := range tables {
 		ours := ourSteering
-		if family == nftables.TableFamilyNetdev {
+		if family == nftables.TableFamilyNetdev || family == nftables.TableFamilyARP {
 			ours = ourTable
 		}
 		if t.Family != family || !ours(t.Name) {
@@ -46,7 +51,7 @@ func cleanFamily(c *nftables.Conn, family nftables.TableFamily) (gone []string, 
 		if err := c.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
 			return gone, fmt.Errorf("link: delete table %s: %w", t.Name, err)
 		}
-		gone = append(gone, t.Name)
+		gone = append(gone, familyNames[family]+" "+t.Name)
 	}
 	return gone, nil
 }

@@ -39,7 +39,7 @@ func (f *Fence) Rebuild() error {
 	return f.wrap("rebuild", f.build(true))
 }
 
-// build makes the table, on a kernel without the egress hook with only half of it.
+// build makes the tables, on a kernel that cannot do all of it with what it can.
 func (f *Fence) build(leases bool) error {
 	// Since Linux 6.16 the hook of a link that is not there is accepted, and waits for one of that name.
 	ifi, err := net.InterfaceByIndex(f.cfg.Index)
@@ -48,39 +48,54 @@ func (f *Fence) build(leases bool) error {
 	}
 	f.cfg.Name = ifi.Name
 	began := time.Now()
-	err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
-	egress, routes := f.egress, f.routes
-	if f.routes && (lacks(err) || errors.Is(err, unix.ENOENT)) {
-		f.routes = false
-		err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
+	if err := f.buildMost(leases); err != nil {
+		switch {
+		case errors.Is(err, unix.ENODEV):
+			return ErrGone
+		case lacks(err), errors.Is(err, unix.EPERM):
+			return fmt.Errorf("%w: %w", ErrNoNftables, err)
+		}
+		return err
 	}
-	if f.egress && lacks(err) {
-		f.egress = false
-		err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) })
+	for id := range f.held {
+		f.guards[id] = began.Add(f.groups[id].Guard)
 	}
-	if err != nil {
-		f.egress, f.routes = egress, routes
-	} else {
-		for id := range f.held {
-			f.guards[id] = began.Add(f.groups[id].Guard)
+	return nil
+}
+
+// abilities is what a kernel may lack, from the most to the least.
+type abilities struct{ egress, routes, arp bool }
+
+var allAbilities = []abilities{
+	{true, true, true}, {true, true, false}, {true, false, true}, {true, false, false}, {false, false, true}, {false, false, false},
+}
+
+// buildMost makes as much of the tables as the kernel can.
+func (f *Fence) buildMost(leases bool) (err error) {
+	before := abilities{f.egress, f.routes, f.arp}
+	for _, a := range allAbilities {
+		if a.egress && !before.egress || a.routes && !before.routes || a.arp && !before.arp {
+			continue // known not to be there
+		}
+		f.egress, f.routes, f.arp = a.egress, a.routes, a.arp
+		if err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) }); err == nil || !lacks(err) {
+			break
 		}
 	}
-	switch {
-	case errors.Is(err, unix.ENODEV):
-		return ErrGone
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.EPROTONOSUPPORT), errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%w: %w", ErrNoNftables, err)
+	if err != nil {
+		f.egress, f.routes, f.arp = before.egress, before.routes, before.arp
 	}
 	return err
 }
 
 // lacks tells whether a transaction failed because the kernel cannot do a part of it.
-func lacks(err error) bool { return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) }
+func lacks(err error) bool {
+	return slices.ContainsFunc([]error{unix.EOPNOTSUPP, unix.EINVAL, unix.ENOENT, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT},
+		func(e error) bool { return errors.Is(err, e) })
+}
 
 func (f *Fence) fill(c *nftables.Conn, leases bool) error {
-	// Adding first makes the deletion succeed whether or not there is a table.
-	c.AddTable(f.table)
-	c.DelTable(f.table)
+	f.clear(c, f.table)
 	c.AddTable(f.table)
 	for _, name := range []string{mapAddresses4, mapAddresses6} {
 		if err := c.AddSet(f.addresses(name), nil); err != nil {
@@ -106,13 +121,16 @@ func (f *Fence) fill(c *nftables.Conn, leases bool) error {
 		errs = append(errs, f.addGroup(c, g))
 	}
 	errs = append(errs, f.putAddresses(c, f.groups))
+	guards := map[uint32]time.Duration{}
 	for id, shut := range f.held {
-		errs = append(errs, f.putHeld(c, f.groups[id], 0, shut))
+		guards[id] = f.groups[id].Guard
+		errs = append(errs, f.putTimers(c, f.groups[id], 0, shut))
 		if leases {
 			// The last renewal is lost with the old table.
 			errs = append(errs, f.putTime(c, leaseOf(id), f.groups[id].Lease))
 		}
 	}
+	errs = append(errs, f.putARP(c, f.groups, guards))
 	return errors.Join(errs...)
 }
 
@@ -129,7 +147,7 @@ func (f *Fence) putBase(c *nftables.Conn, groups map[uint32]Group) {
 
 func (f *Fence) addRules(c *nftables.Conn, ch *nftables.Chain, rules []match) {
 	for _, r := range rules {
-		c.AddRule(&nftables.Rule{Table: f.table, Chain: ch, Exprs: r})
+		c.AddRule(&nftables.Rule{Table: ch.Table, Chain: ch, Exprs: r})
 	}
 }
 
@@ -218,8 +236,12 @@ func addressElements(groups map[uint32]Group) map[string][]nftables.SetElement {
 	return elements
 }
 
-// putHeld starts a group's guard again and changes what is shut of it.
+// putHeld starts a group's guard again in both tables, and changes what is shut of it.
 func (f *Fence) putHeld(c *nftables.Conn, g Group, was, shut Part) error {
+	return errors.Join(f.putTimers(c, g, was, shut), f.putARPGuard(c, g.ID, g.Guard))
+}
+
+func (f *Fence) putTimers(c *nftables.Conn, g Group, was, shut Part) error {
 	var errs []error
 	for part, name := range shutSets(g.ID) {
 		if was&part == shut&part {

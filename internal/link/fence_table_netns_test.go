@@ -31,6 +31,8 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 		"adverts flushed": func(c *nftables.Conn) { c.FlushChain(f.chain(chainAdverts)) },
 		"guard flushed":   func(c *nftables.Conn) { c.FlushSet(f.timer(guardOf(4))) },
 		"addresses gone":  func(c *nftables.Conn) { c.FlushSet(f.addresses(mapAddresses6)) },
+		"ARP deleted":     func(c *nftables.Conn) { c.DelTable(f.arpTable()) },
+		"ARP guard gone":  func(c *nftables.Conn) { c.FlushSet(f.arpGuard(4)) },
 	}
 	for name, do := range damage {
 		c, err := nftables.New()
@@ -136,16 +138,17 @@ func TestCleanupFencesLeavesOthersAlone(t *testing.T) {
 		{Name: "keepvip-2x", Family: nftables.TableFamilyNetdev},
 		{Name: tableName(w.index), Family: nftables.TableFamilyINet},
 		{Name: "filter", Family: nftables.TableFamilyNetdev},
+		{Name: "filter", Family: nftables.TableFamilyARP},
 	} {
 		c.AddTable(foreign)
 	}
 	require.NoError(t, c.Flush())
 	gone, err := CleanupFences()
 	require.NoError(t, err)
-	assert.Equal(t, []string{tableName(w.index)}, gone)
+	assert.Equal(t, []string{"netdev " + tableName(w.index), "arp " + tableName(w.index)}, gone)
 	tables, err := c.ListTables()
 	require.NoError(t, err)
-	assert.Len(t, tables, 4)
+	assert.Len(t, tables, 5)
 	gone, err = CleanupFences()
 	require.NoError(t, err)
 	assert.Empty(t, gone)

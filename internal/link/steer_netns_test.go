@@ -134,7 +134,7 @@ func TestSteeringOfAnEarlierRunIsCleanedUp(t *testing.T) {
 	require.NoError(t, err)
 	gone, err := CleanupFences()
 	require.NoError(t, err)
-	assert.Equal(t, []string{"keepvip-steer-0a010064"}, gone)
+	assert.Equal(t, []string{"ip keepvip-steer-0a010064"}, gone)
 	require.NoError(t, first.Close())
 	require.NoError(t, again.Close())
 	cfg.Addresses = []netip.Addr{vip6}

@@ -1,0 +1,77 @@
+//go:build netns
+
+package link
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+)
+
+// second gives the holder a second link to the client, and returns how the client asks there.
+func (w *wire) second() (resolves func(netip.Addr) bool) {
+	w.t.Helper()
+	w.holder.pair("eth1", w.client, "cl1")
+	for _, link := range []string{"all", "eth0", "eth1"} {
+		w.holder.sysctl("net/ipv4/conf/"+link+"/rp_filter", "0")
+	}
+	cl1 := w.client.index("cl1")
+	return func(a netip.Addr) bool {
+		w.t.Helper()
+		route := &netlink.Route{LinkIndex: cl1, Dst: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}}
+		require.NoError(w.t, w.client.RouteReplace(route))
+		defer func() { require.NoError(w.t, w.client.RouteDel(route)) }()
+		_ = w.client.NeighDel(&netlink.Neigh{LinkIndex: cl1, IP: a.AsSlice()})
+		w.ping(a, 30*time.Millisecond)
+		family := netlink.FAMILY_V4
+		if a.Is6() {
+			family = netlink.FAMILY_V6
+		}
+		list, err := w.client.NeighList(cl1, family)
+		require.NoError(w.t, err)
+		for _, n := range list {
+			if n.IP.Equal(a.AsSlice()) {
+				return n.State&(netlink.NUD_REACHABLE|netlink.NUD_STALE|netlink.NUD_DELAY|netlink.NUD_PROBE) != 0
+			}
+		}
+		return false
+	}
+}
+
+// Linux answers ARP on every link for an address that one of them has.
+func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
+	w := newWire(t)
+	asked := w.second()
+	f := w.fence(100*time.Millisecond, 60*time.Second)
+	require.True(t, f.OtherLinks())
+	assert.True(t, w.does(asked, vip4), "nobody holds it yet: the fence is inert")
+	require.NoError(t, f.Hold(4, 6))
+	w.advertiseBoth()
+	assert.False(t, asked(vip4), "the holder answers on its own link alone")
+	assert.False(t, asked(vip6), "as Linux does with IPv6")
+	assert.True(t, w.does(w.resolves, vip4))
+	w.holder.eventually(func() bool { return !w.answers(vip4) }, "the lease ends")
+	assert.False(t, asked(vip4), "dead")
+	assert.True(t, w.does(asked, w.own4), "other addresses")
+
+	four := f.groups[4]
+	four.Addresses = append(four.Addresses, netip.MustParseAddr("10.1.0.101"))
+	require.NoError(t, f.Set([]Group{four, f.groups[6]}))
+	require.NoError(t, f.Check())
+	assert.False(t, asked(vip4), "the groups were changed")
+	require.NoError(t, f.Rebuild())
+	assert.False(t, asked(vip4), "built anew")
+	require.NoError(t, f.Release(4))
+	assert.True(t, w.does(asked, vip4), "released")
+
+	four.Guard = 200 * time.Millisecond
+	require.NoError(t, f.Set([]Group{four}))
+	require.NoError(t, f.Hold(4))
+	assert.False(t, asked(vip4))
+	w.holder.eventually(func() bool { return asked(vip4) }, "a guard that nobody tends ends")
+}
