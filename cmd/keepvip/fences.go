@@ -76,6 +76,17 @@ func (g *groupFence) Release() error { return g.fence.Release(g.id) }
 func (g *groupFence) Renewing() bool { return g.adverts && g.fence.Egress() }
 func (g *groupFence) Close() error   { return g.all.leave(g) }
 
+// Uncovered implements agent.Fence.
+func (g *groupFence) Uncovered() string {
+	switch {
+	case !g.fence.Egress():
+		return "what leaves in the address's name (this kernel has no nftables egress hook, Linux 5.16)"
+	case !g.fence.OtherLinks():
+		return "ARP on other links of this node (this kernel has no nftables of the arp family, CONFIG_NF_TABLES_ARP)"
+	}
+	return ""
+}
+
 func (g *groupFence) ShutDiscovery() error { return g.fence.Shut(g.id, link.Discovery) }
 
 func (g *groupFence) Renew(until time.Time) error { return g.fence.Renew(g.id, until) }

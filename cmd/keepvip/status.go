@@ -189,6 +189,9 @@ func fenceText(f agent.FenceStatus) string {
 		if f.Repairs > 0 {
 			text += fmt.Sprintf(" (built anew %d times)", f.Repairs)
 		}
+		if f.Uncovered != "" {
+			text += "; it does not cover " + f.Uncovered
+		}
 		return text
 	}
 	return f.Reason

@@ -57,6 +57,8 @@ type FenceStatus struct {
 	Standing bool   `json:"standing"`
 	Reason   string `json:"reason,omitempty"` // why not
 	Repairs  uint64 `json:"repairs"`
+	// Uncovered is what may go on answering although the fence is in place.
+	Uncovered string `json:"uncovered,omitempty"`
 }
 
 // newFencer takes over f. With held its guard is in place already. An elector that tells of news need not be asked for them.
@@ -64,7 +66,7 @@ func newFencer(clock *alarm.Clock, f Fence, log *slog.Logger, tenure func() time
 	fr := &fencer{
 		fence: f, log: log, tenure: tenure, news: news, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease, told: news != nil},
 		tick: clock.Timer(), renewals: clock.Timer(), jobs: make(chan fenceJob, maxJobs), looks: make(chan chan FenceStatus, maxJobs), ended: make(chan struct{}),
-		state: FenceStatus{Standing: true}, held: held,
+		state: FenceStatus{Standing: true, Uncovered: f.Uncovered()}, held: held,
 	}
 	if fr.renewal == tooFast {
 		fr.unguarded = errTooFast
@@ -179,7 +181,7 @@ func (f *fencer) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err = cmp.Or(err, f.unguarded, f.unchanged)
-	f.state.Standing, f.state.Reason = err == nil, ""
+	f.state.Standing, f.state.Reason, f.state.Uncovered = err == nil, "", f.fence.Uncovered()
 	if err != nil {
 		f.state.Reason = err.Error()
 	}

@@ -61,6 +61,8 @@ func (f *fakeFence) Mend() error    { return f.note("mend", func() { f.broken = 
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }
 func (f *fakeFence) Renewing() bool { return f.egress }
 
+func (f *fakeFence) Uncovered() string { return "" }
+
 func (f *fakeFence) ShutDiscovery() error {
 	if f.fail != nil {
 		return f.fail
