@@ -23,7 +23,8 @@ const (
 )
 
 // direct asks every node, each by its own MAC address, whether it answers for
-// the virtual addresses: by UDP, ARP and neighbour solicitation. It runs on a
+// the virtual addresses: by UDP, ARP and neighbour solicitation; a second NIC on
+// the link by ARP and neighbour solicitation alone. It runs on a
 // host of its own, so that the answers touch no client's neighbour cache.
 type direct struct {
 	lab      *Lab
@@ -94,16 +95,20 @@ func (d *direct) open() error {
 	}
 	d.fds = append(d.fds, unix.PollFd{Fd: int32(na), Events: unix.POLLIN})
 	for _, n := range d.lab.Nodes {
-		d.nodes = append(d.nodes, d.prepare(n, localPort(v4), localPort(v6)))
+		for i, nic := range n.NICs {
+			if nic.LAN == 0 {
+				d.nodes = append(d.nodes, d.prepare(n, i, localPort(v4), localPort(v6)))
+			}
+		}
 	}
 	return nil
 }
 
-func (d *direct) prepare(n *Node, port4, port6 uint16) directNode {
+func (d *direct) prepare(n *Node, nic int, port4, port6 uint16) directNode {
 	monitor := d.lab.monitor
-	p := directNode{mac: n.NICs[0].MAC, node: n.ID}
+	p := directNode{mac: n.NICs[nic].MAC, node: n.ID}
 	for _, target := range d.targets {
-		e := ends{fromMAC: monitor.MAC, toMAC: n.NICs[0].MAC, to: netip.AddrPortFrom(target, echoPort)}
+		e := ends{fromMAC: monitor.MAC, toMAC: n.NICs[nic].MAC, to: netip.AddrPortFrom(target, echoPort)}
 		if target.Is4() {
 			e.from = netip.AddrPortFrom(monitor.Address, port4)
 			p.arp = append(p.arp, arpRequest(e))
@@ -111,7 +116,9 @@ func (d *direct) prepare(n *Node, port4, port6 uint16) directNode {
 			e.from = netip.AddrPortFrom(monitor.Addr6, port6)
 			p.ns = append(p.ns, neighborSolicitation(e))
 		}
-		p.udp = append(p.udp, e)
+		if nic == 0 {
+			p.udp = append(p.udp, e)
+		}
 	}
 	return p
 }

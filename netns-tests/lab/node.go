@@ -34,6 +34,7 @@ type Node struct {
 type NIC struct {
 	Name string
 	LAN  int
+	Host int // the last part of its addresses
 	MAC  net.HardwareAddr
 	Port string // its port on the switch
 }
@@ -50,7 +51,7 @@ func (l *Lab) buildNode(id int, names []string) error {
 		return fmt.Errorf("lab: directory of %s: %w", label, err)
 	}
 	for lan, name := range names {
-		n.NICs = append(n.NICs, NIC{Name: name, LAN: lan, MAC: hostMAC(lan, 10+id), Port: fmt.Sprintf("p-%s-%d", label, lan)})
+		n.NICs = append(n.NICs, NIC{Name: name, LAN: lan, Host: 10 + id, MAC: hostMAC(lan, 10+id), Port: fmt.Sprintf("p-%s-%d", label, lan)})
 		if err := l.plug(space, n.NICs[lan].Port, name, lan, 10+id); err != nil {
 			return err
 		}
@@ -146,11 +147,26 @@ func (n *Node) DeleteNIC(i int) error {
 // CreateNIC makes the interface again, with the same name, MAC and addresses.
 func (n *Node) CreateNIC(i int) error {
 	nic := n.NICs[i]
-	if err := n.lab.plug(n.Namespace, nic.Port, nic.Name, nic.LAN, 10+n.ID); err != nil {
+	if err := n.lab.plug(n.Namespace, nic.Port, nic.Name, nic.LAN, nic.Host); err != nil {
 		return err
 	}
 	if n.lab.OffLink != nil && i == 0 {
 		return n.routeOffLink()
+	}
+	return nil
+}
+
+// AddTwin gives the node another NIC on LAN 0, with addresses of its own.
+func (n *Node) AddTwin(name string) error {
+	nic := NIC{Name: name, Host: 60 + n.ID, MAC: hostMAC(0, 60+n.ID), Port: fmt.Sprintf("p-%s-twin", n.Label)}
+	n.NICs = append(n.NICs, nic)
+	if err := n.lab.plug(n.Namespace, nic.Port, nic.Name, nic.LAN, nic.Host); err != nil {
+		return err
+	}
+	for _, link := range []string{"all", n.NICs[0].Name, name} {
+		if err := n.Sysctl("net/ipv4/conf/"+link+"/rp_filter", "0"); err != nil {
+			return err
+		}
 	}
 	return nil
 }

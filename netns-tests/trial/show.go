@@ -86,6 +86,7 @@ func Shows() []Show {
 		{"no lock-out by a dead keepvip", noLockOut},
 		{"fence destroyed", fenceDestroyed},
 		{"reloaded and killed", reloadsAndKills},
+		{"frozen with a second NIC on the segment", frozenTwin},
 		{"fifty checks", fiftyChecks},
 		{"hostile servers", hostileServer},
 		{"long-lived connection", longConnection},
