@@ -99,6 +99,9 @@ func write(path string, b []byte) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+	if err := syncDir(dir); err != nil { // after the new name there is no way back
+		return err
+	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}

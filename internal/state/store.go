@@ -26,6 +26,9 @@ type Store struct {
 // fileName is in the state directory.
 const fileName = "holds.json"
 
+// probeName is a file that is there while Writable looks.
+const probeName = ".writable"
+
 // Open reads the file in dir. Neither has to be there. The error names the file, and what to do about it.
 func Open(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, fileName)}
@@ -56,6 +59,24 @@ func (s *Store) Hold(names []string, h Hold) error {
 	})
 }
 
+// Writable tells whether Hold is likely to succeed: the directory takes a new file now.
+func (s *Store) Writable() error {
+	dir := filepath.Dir(s.path)
+	err := os.MkdirAll(dir, dirMode)
+	if err == nil {
+		err = write(filepath.Join(dir, probeName), nil)
+		_ = os.Remove(filepath.Join(dir, probeName))
+	}
+	if err != nil {
+		return unwritable(err)
+	}
+	return nil
+}
+
+func unwritable(err error) error {
+	return fmt.Errorf("state: %w; is --state-dir on a disk that can be written?", err)
+}
+
 // Resume ends the holds of these names.
 func (s *Store) Resume(names []string) error {
 	return s.change(func(held map[string]Hold) {
@@ -75,10 +96,10 @@ func (s *Store) change(edit func(map[string]Hold)) error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(s.path), dirMode); err != nil {
-		return fmt.Errorf("state: %w; is --state-dir on a disk that can be written?", err)
+		return unwritable(err)
 	}
 	if err := write(s.path, encode(next)); err != nil {
-		return fmt.Errorf("state: %w; is --state-dir on a disk that can be written?", err)
+		return unwritable(err)
 	}
 	s.held = next
 	return nil

@@ -21,6 +21,7 @@ func TestStoreSurvives(t *testing.T) {
 	assert.False(t, held)
 	require.NoError(t, s.Resume([]string{"apiserver"}))
 	assert.NoDirExists(t, dir, "nothing was wanted, nothing is written")
+	require.NoError(t, s.Writable())
 	require.NoError(t, s.Hold([]string{"apiserver", "ingress"}, hold))
 
 	s, err = Open(dir)
@@ -45,6 +46,7 @@ func TestStoreThatCannotBeWrittenChangesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	s := &Store{path: filepath.Join(file, fileName), held: map[string]Hold{}}
+	require.ErrorContains(t, s.Writable(), "--state-dir")
 	require.ErrorContains(t, s.Hold([]string{"apiserver"}, hold), "--state-dir")
 	_, held := s.Held("apiserver")
 	assert.False(t, held)
