@@ -18,6 +18,7 @@ type Agent struct {
 	log   *slog.Logger
 	store Store        // nil: holds end with the process
 	clock *alarm.Clock // nil: package time's
+	turns turns        // of what changes wishes
 
 	mu    sync.Mutex // guards what follows
 	ctx   context.Context
@@ -66,9 +67,21 @@ type Delta struct {
 	Adjust []Instance // changed in place, without a new election
 }
 
+// touched are the instances whose wishes come from somewhere else: another loop, or the store.
+func (d Delta) touched() []string {
+	names := slices.Clone(d.Remove)
+	for _, in := range d.Add {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
 // Apply carries out a change that was validated before. Instances that it does not name are not
 // touched. It returns when the removed ones have resigned.
 func (a *Agent) Apply(d Delta) {
+	if names := d.touched(); len(names) > 0 {
+		defer a.turns.insist(names)()
+	}
 	wishes := map[string]wish{} // of instances that begin anew
 	for _, r := range a.take(d.Remove) {
 		wishes[r.name] = r.wished()

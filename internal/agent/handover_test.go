@@ -35,24 +35,24 @@ func handing(e *handingElector) func(*Instance) {
 func TestHandoverAsksTheElector(t *testing.T) {
 	e := &handingElector{to: make(chan string, 10)}
 	synctestHanding(t, e, func(b *bench) {
-		require.NoError(t, b.Handover(t.Context(), nil, "cp-2"))
+		require.NoError(t, b.Handover(context.Background(), nil, "cp-2"))
 		assert.Equal(t, "cp-2", <-e.to)
-		assert.ErrorContains(t, b.Handover(t.Context(), []string{"other"}, ""), `no virtual address is named "other"`)
+		assert.ErrorContains(t, b.Handover(context.Background(), []string{"other"}, ""), `no virtual address is named "other"`)
 		e.answer = election.ErrNoTaker
-		assert.ErrorIs(t, b.Handover(t.Context(), []string{"apiserver"}, ""), election.ErrNoTaker)
+		assert.ErrorIs(t, b.Handover(context.Background(), []string{"apiserver"}, ""), election.ErrNoTaker)
 		e.answer = election.ErrNotActive
-		assert.ErrorIs(t, b.Handover(t.Context(), nil, ""), election.ErrNotActive)
+		assert.ErrorIs(t, b.Handover(context.Background(), nil, ""), election.ErrNotActive)
 	})
 }
 
 func TestDrainLastsUntilResume(t *testing.T) {
 	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
 	synctestHanding(t, e, func(b *bench) {
-		require.NoError(t, b.Drain(t.Context(), nil), "a node that holds nothing has nothing to give away")
+		require.NoError(t, b.Drain(context.Background(), nil), "a node that holds nothing has nothing to give away")
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "drained by an operator"}, e.fitness())
 		e.answer = election.ErrTimeout
-		require.ErrorIs(t, b.Drain(t.Context(), []string{"apiserver"}), election.ErrTimeout)
+		require.ErrorIs(t, b.Drain(context.Background(), []string{"apiserver"}), election.ErrTimeout)
 		require.NoError(t, b.Resume(nil))
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{}, e.fitness())

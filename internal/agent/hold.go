@@ -12,6 +12,8 @@ import (
 // Store keeps holds over restarts, by the names of instances. Its methods are called from several goroutines.
 type Store interface {
 	Held(name string) (Hold, bool)
+	// Writable tells whether Hold is likely to succeed.
+	Writable() error
 	// Hold and Resume have lasted when they return. With an error nothing has changed.
 	Hold(names []string, h Hold) error
 	Resume(names []string) error
@@ -22,7 +24,14 @@ func (a *Agent) Keep(s Store) { a.store = s }
 
 // Hold makes this node one that stays out until Resume, over restarts, and passes the addresses on before. With an error
 // nothing has changed: an address that nobody else could take stays here. With force it goes nevertheless.
+//
+// The store has the hold before the elector has. So at every moment a restart makes no more of the hold than this process does.
 func (a *Agent) Hold(ctx context.Context, names []string, reason string, force bool) error {
+	ctx, done, err := a.turns.take(ctx, names)
+	if err != nil {
+		return err
+	}
+	defer done()
 	loops, err := a.named(names)
 	if err != nil {
 		return err
@@ -31,31 +40,57 @@ func (a *Agent) Hold(ctx context.Context, names []string, reason string, force b
 	var before []wish
 	for _, r := range loops {
 		if w := r.wished(); w.Desired != Held {
+			w.linger = time.Time{}
 			fresh, before = append(fresh, r), append(before, w)
 		}
 	}
 	h := Hold{Since: time.Now().UTC().Truncate(time.Second), Reason: reason}
-	if err := a.keep(fresh, h); err != nil {
-		return err
-	}
-	for _, r := range fresh {
-		r.want(wish{Desired: Drained, Hold: h})
-	}
-	if err := a.giveAway(ctx, fresh); err != nil && !force {
+	if err := because(ctx, a.holdBack(ctx, fresh, h, force)); err != nil {
 		for i, r := range fresh {
 			r.want(before[i])
 		}
-		return errors.Join(err, a.forget(fresh))
+		return err
 	}
 	for _, r := range fresh {
 		r.want(wish{Desired: Held, Hold: h})
 	}
-	return gone(ctx, fresh)
+	return because(ctx, gone(ctx, fresh))
+}
+
+// holdBack passes the addresses on and keeps the hold. With an error the store has not changed.
+func (a *Agent) holdBack(ctx context.Context, loops []*running, h Hold, force bool) error {
+	if a.store == nil || len(loops) == 0 {
+		return a.passOn(ctx, loops, h, force)
+	}
+	if err := a.store.Writable(); err != nil {
+		return err
+	}
+	if err := a.passOn(ctx, loops, h, force); err != nil {
+		return err
+	}
+	return a.store.Hold(namesOf(loops), h)
+}
+
+// passOn drains the instances, and passes on what they hold.
+func (a *Agent) passOn(ctx context.Context, loops []*running, h Hold, force bool) error {
+	for _, r := range loops {
+		r.want(wish{Desired: Drained, Hold: h})
+	}
+	err := a.giveAway(ctx, loops)
+	if force && !errors.Is(context.Cause(ctx), errSuperseded) {
+		return nil
+	}
+	return err
 }
 
 // Drain makes this node one that comes last until Resume, and passes the addresses on. They stay here as long as no
 // other node could take them.
 func (a *Agent) Drain(ctx context.Context, names []string) error {
+	ctx, done, err := a.turns.take(ctx, names)
+	if err != nil {
+		return err
+	}
+	defer done()
 	loops, err := a.named(names)
 	if err != nil {
 		return err
@@ -65,7 +100,7 @@ func (a *Agent) Drain(ctx context.Context, names []string) error {
 			r.want(wish{Desired: Drained})
 		}
 	}
-	return a.giveAway(ctx, loops)
+	return because(ctx, a.giveAway(ctx, loops))
 }
 
 // DrainWait is Drain, and waits until the connections to the addresses that came through this node have ended. Those
@@ -75,6 +110,11 @@ func (a *Agent) DrainWait(ctx context.Context, names []string) error {
 	if !ok {
 		return errNoDeadline
 	}
+	ctx, done, err := a.turns.take(ctx, names)
+	if err != nil {
+		return err
+	}
+	defer done()
 	loops, err := a.named(names)
 	if err != nil {
 		return err
@@ -93,13 +133,14 @@ func (a *Agent) DrainWait(ctx context.Context, names []string) error {
 		}
 	}()
 	if err := a.giveAway(ctx, loops); err != nil {
-		return err
+		return because(ctx, err)
 	}
-	return served(ctx, loops)
+	return because(ctx, served(ctx, loops))
 }
 
 // Resume ends Drain and Hold.
 func (a *Agent) Resume(names []string) error {
+	defer a.turns.insist(names)()
 	loops, err := a.named(names)
 	if err != nil {
 		return err
@@ -120,13 +161,6 @@ func (a *Agent) giveAway(ctx context.Context, loops []*running) error {
 		return nil
 	}
 	return err
-}
-
-func (a *Agent) keep(loops []*running, h Hold) error {
-	if a.store == nil || len(loops) == 0 {
-		return nil
-	}
-	return a.store.Hold(namesOf(loops), h)
 }
 
 func (a *Agent) forget(loops []*running) error {

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,22 +16,37 @@ import (
 
 // fakeStore is a disk.
 type fakeStore struct {
+	fail error // whatever is asked of it
+	late error // only of Hold
+
+	mu   sync.Mutex // guards held
 	held map[string]Hold
-	fail error
 }
 
-func (s *fakeStore) Held(name string) (Hold, bool) { h, ok := s.held[name]; return h, ok }
+func (s *fakeStore) Held(name string) (Hold, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, ok := s.held[name]
+	return h, ok
+}
+
+func (s *fakeStore) Writable() error { return s.fail }
 
 func (s *fakeStore) Hold(names []string, h Hold) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.fail, s.late)
 	for _, n := range names {
-		if s.fail == nil {
+		if err == nil {
 			s.held[n] = h
 		}
 	}
-	return s.fail
+	return err
 }
 
 func (s *fakeStore) Resume(names []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, n := range names {
 		if s.fail == nil {
 			delete(s.held, n)
@@ -51,7 +68,7 @@ func onHold(t *testing.T, test func(b *bench, e *handingElector, disk *fakeStore
 
 func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
 	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
-		require.NoError(t, b.Hold(t.Context(), nil, "new kernel", false))
+		require.NoError(t, b.Hold(context.Background(), nil, "new kernel", false))
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator: new kernel"}, e.fitness())
 		s := b.Status()[0]
@@ -61,8 +78,8 @@ func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
 		require.NoError(t, b.Ready(), "it is as wanted")
 		assert.Equal(t, disk.held["apiserver"], *s.Held)
 
-		require.NoError(t, b.Drain(t.Context(), nil))
-		require.NoError(t, b.Hold(t.Context(), nil, "again", false))
+		require.NoError(t, b.Drain(context.Background(), nil))
+		require.NoError(t, b.Hold(context.Background(), nil, "again", false))
 		synctest.Wait()
 		assert.Equal(t, "new kernel", b.Status()[0].Held.Reason, "it is held already")
 		b.Apply(Delta{Remove: []string{"apiserver"}, Add: []Instance{b.instance(handing(e))}})
@@ -93,11 +110,11 @@ func TestHoldOfAnEarlierRunLasts(t *testing.T) {
 func TestHoldThatNobodyCouldTakeChangesNothing(t *testing.T) {
 	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
 		e.answer = election.ErrNoTaker
-		require.ErrorIs(t, b.Hold(t.Context(), nil, "", false), election.ErrNoTaker)
+		require.ErrorIs(t, b.Hold(context.Background(), nil, "", false), election.ErrNoTaker)
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{}, e.fitness())
 		assert.Empty(t, disk.held)
-		require.NoError(t, b.Hold(t.Context(), nil, "", true), "by force")
+		require.NoError(t, b.Hold(context.Background(), nil, "", true), "by force")
 		synctest.Wait()
 		assert.True(t, e.fitness().Out)
 		assert.Contains(t, disk.held, "apiserver")
@@ -107,7 +124,7 @@ func TestHoldThatNobodyCouldTakeChangesNothing(t *testing.T) {
 func TestHoldThatCannotBeKeptChangesNothing(t *testing.T) {
 	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
 		disk.fail = errors.New("no space left")
-		require.ErrorIs(t, b.Hold(t.Context(), nil, "", false), disk.fail)
+		require.ErrorIs(t, b.Hold(context.Background(), nil, "", false), disk.fail)
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{}, e.fitness())
 		assert.Empty(t, e.to, "the address was not passed on")
