@@ -25,7 +25,7 @@ type builder struct {
 	many   int // instances
 	rafts  *rafts
 
-	heartbeat time.Duration // of raft; never changes
+	heartbeat time.Duration // of raft; never changes while this process is a member
 }
 
 func (b *builder) instance(v config.VIP) (agent.Instance, error) {

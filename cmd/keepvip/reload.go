@@ -31,8 +31,9 @@ func (d *daemon) reload() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.build.crowd, d.build.many = len(virtualAddresses(next)), len(next.VIPs)
 	changes := config.Diff(d.cfg, next)
+	next = config.Running(d.cfg, next)
+	d.build.crowd, d.build.many, d.build.heartbeat = len(virtualAddresses(next)), len(next.VIPs), next.Raft.HeartbeatTimeout
 	delta, done, err := d.delta(changes)
 	if err != nil {
 		return nil, err
@@ -55,6 +56,9 @@ func (d *daemon) reload() (any, error) {
 	d.cfg = next
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
 		"changed", done.Changed, "recreated", done.Recreated, "live", done.Live, "restart", done.Restart)
+	if len(done.Restart) > 0 {
+		d.log.Warn("new values wait for a restart", "keys", done.Restart)
+	}
 	return done, nil
 }
 

@@ -35,10 +35,10 @@ func Diff(before, after *Config) Changes {
 	for _, o := range table {
 		switch {
 		case o.PerVIP() || !o.differs(target{config: before}, target{config: after}):
-		case o.Reload == Live:
-			d.Live = append(d.Live, o.Key)
-		default:
+		case o.waits(before):
 			d.Restart = append(d.Restart, o.Key)
+		default:
+			d.Live = append(d.Live, o.Key)
 		}
 	}
 	for _, v := range after.VIPs {
@@ -57,6 +57,23 @@ func Diff(before, after *Config) Changes {
 		}
 	}
 	return d
+}
+
+// waits tells whether a process that runs with before cannot take a new value over. An option of the process is never re-created.
+func (o Option) waits(before *Config) bool {
+	return !o.PerVIP() && (o.Reload == Restart || o.Reload == Member && len(before.ByRaft()) > 0)
+}
+
+// Running is what a process that runs with before makes of next: next, but for the values that only a new process uses. These stay what
+// they are for everything in this one, and Diff goes on to name them.
+func Running(before, next *Config) *Config {
+	out := *next
+	for _, o := range table {
+		if o.waits(before) {
+			o.copy(target{config: &out}, target{config: before})
+		}
+	}
+	return &out
 }
 
 func diffVIP(before, after VIP) VIPChange {

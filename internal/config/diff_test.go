@@ -1,6 +1,8 @@
 package config
 
 import (
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,4 +94,53 @@ func TestDiffOfKeysIsLive(t *testing.T) {
 	after, err := Load(in)
 	require.NoError(t, err)
 	assert.Equal(t, Changes{Live: []string{"key.file", "key.id", "key.accept", "key.mode"}}, Diff(before, after))
+}
+
+// others are values that are nobody's default.
+var others = map[string]string{
+	"key.file": "/key", "key.id": "7", "key.accept": "1=/old", "key.mode": "permissive", "key.window": "17s", "port": "9999",
+	"raft.peers": "10.0.0.1", "raft.witnesses": "10.0.0.1", "raft.heartbeatTimeout": "717ms", "raft.removeDeadAfter": "7h",
+	"raft.certificate": "/cert", "raft.privateKey": "/private", "raft.ca": "/ca", "realtime": "true", "socket": "/socket",
+	"stateDir": "/state", "metrics": "off", "log.level": "debug", "log.format": "json",
+}
+
+// A value that waits for a new process must be nowhere in the configuration that this one goes on with, however often it is reloaded.
+func TestReloadLeavesWhatOnlyANewProcessUses(t *testing.T) {
+	for _, o := range Options() {
+		if o.PerVIP() {
+			continue
+		}
+		for _, election := range []Election{ElectionVRRP, ElectionRaft} {
+			t.Run(o.Key+" of "+string(election), func(t *testing.T) {
+				before := load(t, "vips: [{addresses: [10.77.0.1]}]\n")
+				next := load(t, "vips: [{addresses: [10.77.0.1]}]\n")
+				before.VIPs[0].Election = election
+				require.NoError(t, o.assign(target{config: next}, []string{others[o.Key]}), "a value for the test")
+				waits := o.Reload == Restart || o.Reload == Member && election == ElectionRaft
+				running := Running(before, next)
+				for range 2 { // the second reload is of the same file
+					d := Diff(before, next)
+					assert.Equal(t, waits, slices.Contains(d.Restart, o.Key))
+					assert.Equal(t, waits, !o.differs(target{config: before}, target{config: running}))
+					assert.Equal(t, waits, o.differs(target{config: next}, target{config: running}))
+					if !waits {
+						break
+					}
+					before = running
+					before.VIPs[0].Election = election
+					running = Running(before, next)
+				}
+			})
+		}
+	}
+}
+
+func TestRunningSharesNoList(t *testing.T) {
+	before, next := load(t, "vips: [{addresses: [10.77.0.1]}]\n"), load(t, "vips: [{addresses: [10.77.0.1]}]\n")
+	before.VIPs[0].Election = ElectionRaft
+	before.Raft.Witnesses = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
+	running := Running(before, next)
+	running.Raft.Witnesses[0] = netip.Addr{}
+	assert.True(t, before.Raft.Witnesses[0].IsValid())
+	assert.Empty(t, next.Raft.Witnesses, "next is the file's")
 }

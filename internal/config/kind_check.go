@@ -63,6 +63,7 @@ func words(at func(target) *[]string) binding {
 			return nil
 		},
 		format: func(t target) []string { return *at(t) },
+		copy:   func(to, from target) { *at(to) = slices.Clone(*at(from)) },
 	}
 }
 

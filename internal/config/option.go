@@ -13,12 +13,13 @@ type Reload uint8
 const (
 	Live     Reload = iota // taken over without anybody noticing
 	Recreate               // the VIP's elector is stopped and made anew
+	Member                 // as Restart in a process that is a member of a Raft cluster, as Live in others
 	Restart                // only a new process uses it
 )
 
 // String is the word that the reference shows.
 func (r Reload) String() string {
-	return [...]string{"live", "re-created", "restart"}[r]
+	return [...]string{"live", "re-created", "member", "restart"}[r]
 }
 
 // Option is one row of the table: a value that can be configured, under all its names.
@@ -86,6 +87,7 @@ type binding struct {
 	schema map[string]any
 	assign func(target, []string) error
 	format func(target) []string
+	copy   func(to, from target)
 }
 
 // one binds a single value.
@@ -104,6 +106,7 @@ func one[T any](k kind[T], at func(target) *T) binding {
 			return nil
 		},
 		format: func(t target) []string { return []string{k.format(*at(t))} },
+		copy:   func(to, from target) { *at(to) = *at(from) },
 	}
 }
 
@@ -134,5 +137,6 @@ func many[T comparable](k kind[T], at func(target) *[]T) binding {
 			}
 			return text
 		},
+		copy: func(to, from target) { *at(to) = slices.Clone(*at(from)) },
 	}
 }

@@ -32,32 +32,32 @@ func raftOptions() []Option {
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
 		},
 		{
-			Key: "raft.witnesses", Flag: "raft-witness", Reload: Restart,
+			Key: "raft.witnesses", Flag: "raft-witness", Reload: Member,
 			Help:    "Those of raft.peers that vote, but never hold an address",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Witnesses }),
 		},
 		{
-			Key: "raft.heartbeatTimeout", Flag: "raft-heartbeat-timeout", Default: "500ms", Reload: Restart,
+			Key: "raft.heartbeatTimeout", Flag: "raft-heartbeat-timeout", Default: "500ms", Reload: Member,
 			Help:    "After how long without a leader the nodes elect another; the same on all nodes, as those with another one do not vote together. Below 330ms the fence cannot be renewed in time, and the lifetime of the address alone ends the tenure of a dead process",
 			binding: one(duration(100*time.Millisecond, 10*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.config.Raft.HeartbeatTimeout }),
 		},
 		{
-			Key: "raft.removeDeadAfter", Flag: "raft-remove-dead-after", Default: "0s", Reload: Restart,
+			Key: "raft.removeDeadAfter", Flag: "raft-remove-dead-after", Default: "0s", Reload: Member,
 			Help:    "After how long a silent voter is removed from the cluster, as long as a majority of those that are left lives; 0s never",
 			binding: one(duration(0, 30*24*time.Hour, time.Second), func(t target) *time.Duration { return &t.config.Raft.RemoveDeadAfter }),
 		},
 		{
-			Key: "raft.certificate", Flag: "raft-certificate", Reload: Restart,
+			Key: "raft.certificate", Flag: "raft-certificate", Reload: Member,
 			Help:    "File with this node's certificate for Raft, in PEM; without it one is derived from the shared key at every start",
 			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.Certificate }),
 		},
 		{
-			Key: "raft.privateKey", Flag: "raft-private-key", Reload: Restart,
+			Key: "raft.privateKey", Flag: "raft-private-key", Reload: Member,
 			Help:    "File with the private key of that certificate, in PEM",
 			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.PrivateKey }),
 		},
 		{
-			Key: "raft.ca", Flag: "raft-ca", Reload: Restart,
+			Key: "raft.ca", Flag: "raft-ca", Reload: Member,
 			Help:    "File with the CA certificates, in PEM: whoever has a certificate of one of these is a member",
 			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.CA }),
 		},

@@ -117,7 +117,8 @@ The same file fits every node. One virtual address needs no file: flags or varia
 - Unknown and repeated keys, wrong types and values out of range are errors: one line each with file, line, key and remedy, exit
   status 2, and nothing is changed.
 - A reload (SIGHUP, ` + "`keepvip reload`" + `) takes over all of a valid file or nothing of it. "live": nobody notices; "re-created": this
-  virtual address goes through a new election on this node; "restart": the old value stays until the process is started anew.
+  virtual address goes through a new election on this node; "restart": the old value stays until the process is started anew, and the
+  reload names the key; "member": the same in a process that is a member of a Raft cluster already, live in others.
 
 `
 
