@@ -13,6 +13,7 @@ import (
 // Filed is keepvip with a configuration file, which a reload reads again.
 type Filed struct {
 	Keepvip
+	Heartbeat time.Duration // not 0: elects by Raft, with this raft.heartbeatTimeout
 }
 
 // Start implements [Product].
@@ -36,13 +37,21 @@ func (p Filed) Reload(n *lab.Node, s Settings) error {
 	return err
 }
 
-func (Filed) write(n *lab.Node, s Settings) (string, error) {
+func (p Filed) write(n *lab.Node, s Settings) (string, error) {
+	election := ""
+	if p.Heartbeat > 0 {
+		key, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
+		if err != nil {
+			return "", err
+		}
+		election = fmt.Sprintf("  election: raft\nkey: {file: %s}\nraft: {peers: [%s], heartbeatTimeout: %s}\n", key, addressesOf(3), p.Heartbeat)
+	}
 	var addresses []string
 	for _, a := range s.Addresses {
 		addresses = append(addresses, "'"+a.String()+"'")
 	}
-	return n.WriteFile("keepvip.yaml", fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n  vrrp: {advertisementInterval: %s}\n",
-		strings.Join(addresses, ", "), n.NICs[0].Name, s.Priority, s.Interval), 0o600)
+	return n.WriteFile("keepvip.yaml", fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n  vrrp: {advertisementInterval: %s}\n%s",
+		strings.Join(addresses, ", "), n.NICs[0].Name, s.Priority, s.Interval, election), 0o600)
 }
 
 // another is an address that only some reloads name.
@@ -98,20 +107,20 @@ func reloadsAndKills(host *lab.Host, full bool) (Findings, error) {
 			return out, err
 		}
 		for name, change := range Reloads {
-			two, outage, err := g.reloadedAndKilled(change, times)
+			r, err := g.reloadedAndKilled(change, times)
 			if err != nil {
 				g.Close()
 				return out, fmt.Errorf("%s: %w", name, err)
 			}
-			what := fmt.Sprintf("%s at %v: ", name, interval)
-			out = append(out, took(what+"two nodes answering", two, 0), told(what+"longest outage", outage))
+			out = append(out, r.findings(fmt.Sprintf("%s at %v: ", name, interval))...)
 		}
 		g.Close()
 	}
 	return out, nil
 }
 
-func (g *Group) reloadedAndKilled(change func(*Settings), times int) (two, outage time.Duration, _ error) {
+func (g *Group) reloadedAndKilled(change func(*Settings), times int) (rivals, error) {
+	var r rivals
 	for i := range times {
 		within := time.Duration(0)
 		if i%2 == 1 {
@@ -119,9 +128,59 @@ func (g *Group) reloadedAndKilled(change func(*Settings), times int) (two, outag
 		}
 		res, err := ReloadedAndKilled(change, within)(g)
 		if err != nil {
-			return two, outage, err
+			return r, err
 		}
-		two, outage = max(two, res.Two), max(outage, res.Outage)
+		r.add(g, res)
 	}
-	return two, outage, nil
+	return r, nil
+}
+
+// raftByReload begins an election by Raft with another heartbeat timeout than the process started with, then changes it again while the
+// cluster runs: the lease of the fence is that of the cluster.
+func raftByReload(host *lab.Host, full bool) (Findings, error) {
+	watched, heartbeats := 2*time.Second, []time.Duration{1500 * time.Millisecond}
+	if full {
+		watched, heartbeats = time.Minute, append(heartbeats, 400*time.Millisecond)
+	}
+	var out Findings
+	for _, heartbeat := range heartbeats {
+		g, err := Open(host, Config{Product: Filed{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+		if err != nil {
+			return out, err
+		}
+		found, err := g.raftByReload(heartbeat, watched)
+		g.Close()
+		if err != nil {
+			return out, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func (g *Group) raftByReload(heartbeat, watched time.Duration) (Findings, error) {
+	var out Findings
+	for _, step := range []struct {
+		what      string
+		heartbeat time.Duration
+	}{{"begun", heartbeat}, {"changed", heartbeat * 3 / 2}} {
+		for _, n := range g.Lab.Nodes {
+			if err := (Filed{Heartbeat: step.heartbeat}).Reload(n, g.Settings[n.ID-1]); err != nil {
+				return out, err
+			}
+		}
+		if _, err := g.SettleAny(); err != nil {
+			return out, err
+		}
+		m, err := g.watch(step.what, lab.MeasureConfig{})
+		if err != nil {
+			return out, err
+		}
+		from := g.Lab.Now()
+		time.Sleep(watched)
+		r := m.Stop()
+		what := fmt.Sprintf("%s with %v: ", step.what, step.heartbeat)
+		out = append(out, took(what+"two nodes answering", r.Direct.TwoAfter(from), 0), took(what+"outage of a holder at rest", r.LongestAfter(from), 10*time.Millisecond))
+	}
+	return out, nil
 }

@@ -39,18 +39,17 @@ func frozenTwin(host *lab.Host, full bool) (Findings, error) {
 		if err != nil {
 			return out, err
 		}
-		var two, outage time.Duration
+		var r rivals
 		for range times {
 			res, err := Frozen(length)(g)
 			if err != nil {
 				g.Close()
 				return out, err
 			}
-			two, outage = max(two, res.Two), max(outage, res.Outage)
+			r.add(g, res)
 		}
 		g.Close()
-		what := fmt.Sprintf("at %v: ", interval)
-		out = append(out, took(what+"two nodes answering", two, 0), told(what+"longest outage", outage))
+		out = append(out, r.findings(fmt.Sprintf("at %v: ", interval))...)
 	}
 	return out, nil
 }
