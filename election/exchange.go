@@ -16,12 +16,14 @@ type MembersWire interface {
 	Send(m membership.Message) error
 	Arrived() <-chan struct{}
 	Take(dst []membership.Received) []membership.Received
+	// Rename makes the wire carry the messages of another group.
+	Rename(group netip.Addr)
 	// Rejected counts what was refused, by reason.
 	Rejected() map[membership.Reason]uint64
 }
 
-// MembersConfig says how a node takes part in knowing the others. Of Machine the elector sets Address, Preempt, PreemptDelay
-// and Lease itself.
+// MembersConfig says how a node takes part in knowing the others. Of Machine the elector sets Group, Address, Preempt,
+// PreemptDelay and Lease itself.
 type MembersConfig struct {
 	Wire    MembersWire // the caller closes it after Run has returned
 	Machine membership.Config
@@ -70,6 +72,7 @@ func newExchange(e *VRRP, cfg MembersConfig) *exchange {
 
 func (x *exchange) machineConfig() membership.Config {
 	r, c := x.e.cfg.Router, x.cfg.Machine
+	c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
 	c.Address, c.Preempt, c.PreemptDelay = x.e.source.WithZone(""), r.Preempt, r.PreemptDelay
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.e.machine.Snapshot().ActiveAdverInterval)
@@ -145,6 +148,9 @@ func (x *exchange) tell(now time.Time) {
 		return
 	}
 	if c := x.machineConfig(); c != x.cfg.Machine {
+		if c.Group != x.cfg.Machine.Group {
+			x.cfg.Wire.Rename(c.Group)
+		}
 		x.cfg.Machine = c
 		x.step(now, membership.Reconfigure{Config: c})
 	}

@@ -34,7 +34,8 @@ type Confirmed struct {
 	Fit bool
 }
 
-// Reconfigure changes what can be changed without a new session: Software, Passive, Preempt, PreemptDelay, RecoverHold and Lease.
+// Reconfigure changes what can be changed without a new session: Group, Software, Passive, Preempt, PreemptDelay, RecoverHold
+// and Lease.
 type Reconfigure struct{ Config Config }
 
 // Kept answers a Pass that the host could not begin in time: the address is here as before, nothing was granted, and what

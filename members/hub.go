@@ -2,7 +2,6 @@ package members
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net"
 	"net/netip"
@@ -117,13 +116,11 @@ type WireConfig struct {
 	Peers []netip.Addr
 }
 
-// Join adds a group. Its wire has to be closed.
-func (h *Hub) Join(cfg WireConfig) (*Wire, error) {
+// Join adds a group. Its wire has to be closed. While entries exchange their addresses there may be two of one group for
+// a moment: both hear it.
+func (h *Hub) Join(cfg WireConfig) *Wire {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if slices.ContainsFunc(h.wires, func(w *Wire) bool { return w.cfg.Group == cfg.Group }) {
-		return nil, fmt.Errorf("members: the group of %v has joined already", cfg.Group)
-	}
 	w := &Wire{hub: h, cfg: cfg, arrived: make(chan struct{}, 1)}
 	w.cfg.Peers = nil
 	for _, p := range cfg.Peers {
@@ -133,7 +130,7 @@ func (h *Hub) Join(cfg WireConfig) (*Wire, error) {
 		}
 	}
 	h.wires = append(h.wires, w)
-	return w, nil
+	return w
 }
 
 // Idle tells that no group uses the hub.
@@ -163,6 +160,13 @@ type Wire struct {
 	mu       sync.Mutex // guards what follows
 	waiting  []Received
 	overflow uint64
+}
+
+// Rename makes the wire that of another group: the first of the addresses has changed.
+func (w *Wire) Rename(group netip.Addr) {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	w.cfg.Group = group
 }
 
 // hears tells whether what source says is for this group.

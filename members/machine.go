@@ -65,7 +65,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	case Kept:
 		m.kept()
 	case Reconfigure:
-		m.reconfigure(ev.Config)
+		m.reconfigure(now, ev.Config)
 	case Leave:
 		m.leave()
 		return m.actions
@@ -117,9 +117,16 @@ func (m *Machine) setSelf(now time.Time, s Self) {
 	m.hello.changed(now)
 }
 
-func (m *Machine) reconfigure(cfg Config) {
+// reconfigure with another group leaves the one and knows nobody of the other: a node that has not changed its addresses
+// yet is met again when it has.
+func (m *Machine) reconfigure(now time.Time, cfg Config) {
 	old := m.cfg
-	cfg.Group, cfg.Address, cfg.Session, cfg.Node = old.Group, old.Address, old.Session, old.Node
+	cfg.Address, cfg.Session, cfg.Node = old.Address, old.Session, old.Node
+	if cfg.Group != old.Group {
+		m.farewell()
+		m.table = table{}
+		m.hello.changed(now)
+	}
 	m.configure(cfg)
 }
 
@@ -162,12 +169,16 @@ func (m *Machine) next() uint64 {
 	return m.serial
 }
 
-// leave is heard as the last word, whatever the state.
 func (m *Machine) leave() {
+	m.farewell()
+	m.left = true
+}
+
+// farewell is heard as the last word, whatever the state.
+func (m *Machine) farewell() {
 	msg := m.message(Hello, Deal{})
 	msg.Facts.State, msg.Facts.Fit, msg.Facts.Lifetime = Initialize, false, 0
 	m.act(Send{msg})
-	m.left = true
 }
 
 // outranks compares two that ask: by priority, then by address.

@@ -40,6 +40,11 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		{name: "VRID 0", file: vip("  vrrp: {id: 0}\n"), want: []string{"keepvip.yaml", "id"}},
 		{name: "VRID 256", file: vip("  vrrp: {id: 256}\n"), want: []string{"keepvip.yaml", "256"}},
 		{name: "VRID 256 as a flag", args: []string{"--vip", "10.77.0.100", "--vrid", "256"}, want: []string{"vrid", "256"}},
+		{
+			name: "one VRID twice on a link that one entry names",
+			file: fileHead + "vips:\n- {name: a, addresses: [10.77.0.100], vrrp: {id: 7}}\n- {name: b, addresses: [10.77.0.101], interface: eth0, vrrp: {id: 7}}\n",
+			want: []string{"keepvip.yaml:5: vips[1].vrrp.id: VRID 7 is also that of vips[0] on eth0, want another"},
+		},
 		{name: "unreadable key file", args: []string{"--vip", "10.77.0.100", "--key-file", "/nonexistent/key"}, want: []string{"/nonexistent/key"}},
 		{name: "world-readable key file", args: []string{"--vip", "10.77.0.100", "--key-file", openKey}, want: []string{openKey}},
 		{name: "interval 0", file: vip("  vrrp: {advertisementInterval: 0s}\n"), want: []string{"keepvip.yaml", "advertisementInterval"}},

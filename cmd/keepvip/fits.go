@@ -28,7 +28,15 @@ func (h *host) fits(cfg *config.Config) error {
 			errs = append(errs, fmt.Errorf("vips[%s]: %w with --interface or the key \"interface\"", v.Name, err))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, distinct(h.snapshot, cfg))...)
+}
+
+// distinct refuses two virtual routers of one VRID on one of these links.
+func distinct(links []link.Link, cfg *config.Config) error {
+	return cfg.CheckLinks(func(v config.VIP) (string, bool) {
+		l, err := link.Choose(links, v.Addresses[0].Addr(), v.Interface)
+		return l.Name, err == nil
+	})
 }
 
 // unsuitable is what makes the addresses of v impossible on a host with these links, as far as its links are known.
@@ -62,5 +70,5 @@ func suitsHere(cfg *config.Config) error {
 	for _, v := range cfg.VIPs {
 		errs = append(errs, unsuitable(links, v, virtualAddresses(cfg)))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, distinct(links, cfg))...)
 }

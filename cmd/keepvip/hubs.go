@@ -18,8 +18,16 @@ type hubs struct {
 	auth *election.Auth
 	log  *slog.Logger
 
-	mu   sync.Mutex // guards open
-	open map[hubKey]*election.Hub
+	mu      sync.Mutex // guards what follows
+	open    map[hubKey]*election.Hub
+	routers map[router]bool
+}
+
+// router is a Virtual Router on the wire. There can be only one of it on this node.
+type router struct {
+	index int // of the interface
+	ipv4  bool
+	id    uint8
 }
 
 type hubKey struct {
@@ -29,13 +37,17 @@ type hubKey struct {
 }
 
 func newHubs(auth *election.Auth, log *slog.Logger) *hubs {
-	return &hubs{auth: auth, log: log, open: map[hubKey]*election.Hub{}}
+	return &hubs{auth: auth, log: log, open: map[hubKey]*election.Hub{}, routers: map[router]bool{}}
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
 func (h *hubs) join(p agent.Place, cfg election.WireConfig) (election.Wire, func(), error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.VRID}
+	if h.routers[r] { // the link was not there when the configuration was checked
+		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
+	}
 	key := hubKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0}
 	hub, ok := h.open[key]
 	if !ok {
@@ -55,12 +67,14 @@ func (h *hubs) join(p agent.Place, cfg election.WireConfig) (election.Wire, func
 		h.drop(key, hub)
 		return nil, nil, err
 	}
-	return wire, func() { h.leave(key, hub, wire) }, nil
+	h.routers[r] = true
+	return wire, func() { h.leave(key, r, hub, wire) }, nil
 }
 
-func (h *hubs) leave(key hubKey, hub *election.Hub, wire election.Wire) {
+func (h *hubs) leave(key hubKey, r router, hub *election.Hub, wire election.Wire) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	delete(h.routers, r)
 	_ = wire.Close() // only the filter of a socket that may be closed next
 	h.drop(key, hub)
 }

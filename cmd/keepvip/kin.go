@@ -57,11 +57,7 @@ func (k *kin) join(v config.VIP, p agent.Place, many int) (*election.MembersConf
 		return nil, nil, err
 	}
 	group := v.Addresses[0].Addr()
-	wire, err := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers})
-	if err != nil {
-		k.drop(key, hub)
-		return nil, nil, err
-	}
+	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers})
 	return &election.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: k.node, Software: version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
 		Every: max(members.DefaultEvery, time.Duration(many)*helloShare),

@@ -235,3 +235,29 @@ func TestLoadRefusesFiles(t *testing.T) {
 	_, err = Load(Input{File: dir + "/none"})
 	assert.True(t, errors.Is(err, os.ErrNotExist))
 }
+
+// Which link an entry without an interface's name belongs on is known on the host alone.
+func TestCheckLinks(t *testing.T) {
+	c := load(t, `vips:
+- {name: a, addresses: [10.77.0.1], vrrp: {id: 7}, interface: eth0}
+- {name: b, addresses: [10.77.0.2], vrrp: {id: 7}}
+- {name: c, addresses: ['fd77::3'], vrrp: {id: 7}}
+- {name: d, addresses: [10.77.0.4], vrrp: {id: 8}}
+`)
+	on := func(b string) func(VIP) (string, bool) {
+		return func(v VIP) (string, bool) {
+			if v.Name == "b" {
+				return b, b != ""
+			}
+			return "eth0", true
+		}
+	}
+	assert.NoError(t, c.CheckLinks(on("eth1")))
+	assert.NoError(t, c.CheckLinks(on("")), "not there yet")
+	err := c.CheckLinks(on("eth0"))
+	var p *Problem
+	require.ErrorAs(t, err, &p)
+	assert.Equal(t, "vips[1].vrrp.id", p.Key)
+	assert.Equal(t, "VRID 7 is also that of vips[0] on eth0, want another", p.Text)
+	assert.NotZero(t, p.Origin.Line)
+}

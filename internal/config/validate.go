@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -187,22 +188,41 @@ func (c *Config) validateUnique(ps *problems) {
 }
 
 // validateVRIDs refuses two virtual routers that would be one on the wire: same VRID and family on the same link, as far as
-// it is known. Without an interface's name the link is known only on the host, so two of those are taken to share it.
+// it is known. Without an interface's name the link is known only on the host, so two of those are taken to share it; one
+// with a name and one without are for [Config.CheckLinks].
 func (c *Config) validateVRIDs(ps *problems) {
+	c.collide(ps, "the same link", func(v VIP) (string, bool) { return v.Interface, true })
+}
+
+// CheckLinks refuses two virtual routers with the same VRID and family on one link of this host. link is the name of the
+// interface that a VIP belongs on; false while it is not known. The error joins one [Problem] for each.
+func (c *Config) CheckLinks(link func(VIP) (string, bool)) error {
+	var ps problems
+	c.collide(&ps, "", link)
+	return ps.err()
+}
+
+// collide adds a problem for each virtual router that is on a link where another has its VRID. where stands for the link's
+// name.
+func (c *Config) collide(ps *problems, where string, link func(VIP) (string, bool)) {
 	type router struct {
-		id    uint8
-		ipv4  bool
-		iface string
+		id   uint8
+		ipv4 bool
+		link string
 	}
 	first := map[router]int{}
 	for i, v := range c.VIPs {
 		if len(v.Addresses) == 0 || v.Election == ElectionRaft {
 			continue
 		}
-		at := fmt.Sprintf("%s[%d].vrrp.id", vipsKey, i)
-		r := router{v.VRRP.ID, v.Addresses[0].Addr().Is4(), v.Interface}
+		name, ok := link(v)
+		if !ok {
+			continue
+		}
+		r := router{v.VRRP.ID, v.Addresses[0].Addr().Is4(), name}
 		if j, taken := first[r]; taken {
-			ps.add(c.near(at), at, "VRID %d is also that of %s[%d] on the same link, want another", v.VRRP.ID, vipsKey, j)
+			at := fmt.Sprintf("%s[%d].vrrp.id", vipsKey, i)
+			ps.add(c.near(at), at, "VRID %d is also that of %s[%d] on %s, want another", v.VRRP.ID, vipsKey, j, cmp.Or(where, name))
 			continue
 		}
 		first[r] = i
