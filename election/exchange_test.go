@@ -21,13 +21,14 @@ import (
 type kinWire struct {
 	lan     *lan
 	self    netip.Addr
+	group   netip.Addr // guarded by lan.mu
 	arrived chan struct{}
 	waiting []membership.Received // guarded by lan.mu
 	deaf    membership.Type       // of this type nothing is heard; 0 for none
 }
 
 func (l *lan) meet(self netip.Addr) *MembersConfig {
-	w := &kinWire{lan: l, self: self, arrived: make(chan struct{}, 1)}
+	w := &kinWire{lan: l, self: self, group: vip, arrived: make(chan struct{}, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kin = append(l.kin, w)
@@ -46,7 +47,7 @@ func (w *kinWire) Send(m membership.Message) error {
 		return nil
 	}
 	for _, o := range w.lan.kin {
-		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type {
+		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type && o.group == m.Facts.Group {
 			time.AfterFunc(time.Millisecond/2+w.lan.later, func() { o.put(membership.Received{Source: w.self, Message: m}) })
 		}
 	}
@@ -64,6 +65,12 @@ func (w *kinWire) put(r membership.Received) {
 }
 
 func (w *kinWire) Arrived() <-chan struct{} { return w.arrived }
+
+func (w *kinWire) Rename(group netip.Addr) {
+	w.lan.mu.Lock()
+	defer w.lan.mu.Unlock()
+	w.group = group
+}
 
 func (w *kinWire) Rejected() map[membership.Reason]uint64 {
 	return map[membership.Reason]uint64{membership.RejectReplay: 3}
@@ -99,6 +106,39 @@ func talking(t *testing.T) (l *lan, h *member, others []*member) {
 	time.Sleep(time.Second)
 	l.mark()
 	return l, h, others
+}
+
+// The group is named by its first address, so a reload that changes the first address changes the name: as for a node that is
+// restarted with the new file.
+func TestExchangeFollowsTheFirstAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		speaking := func(m *member) (n int) {
+			for _, o := range m.Status().Members {
+				if o.Speaks && !o.Self {
+					n++
+				}
+			}
+			return n
+		}
+		next := netip.MustParseAddr("10.77.0.200")
+		all := append([]*member{h}, others...)
+		for i, m := range all {
+			cfg := m.Elector.(*VRRP).cfg.Router
+			cfg.Addresses = []netip.Addr{next, vip}
+			m.Elector.(*VRRP).Reconfigure(cfg)
+			time.Sleep(100 * time.Millisecond)
+			for k, o := range all {
+				want := i // the others that were changed, too
+				if k > i {
+					want = len(all) - 2 - i // the others that are as they were
+				}
+				assert.Equal(t, want, speaking(o), "%d changed, member %d", i+1, k)
+			}
+		}
+		assert.Equal(t, Active, h.Status().State)
+		stopAll(t, all...)
+	})
 }
 
 func TestExchangeKnowsTheMembers(t *testing.T) {

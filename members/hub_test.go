@@ -54,10 +54,7 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		auth.Set(&key, []Key{key})
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: auth}, s)
-		w, err := h.Join(WireConfig{Group: group})
-		require.NoError(t, err)
-		_, err = h.Join(WireConfig{Group: group})
-		require.ErrorContains(t, err, "joined already")
+		w := h.Join(WireConfig{Group: group})
 
 		seal := func(m Message) []byte {
 			b, err := NewSealer(&key).Append(nil, m, nodeA, time.Now())
@@ -101,10 +98,8 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth()}, s)
 		other := full()
 		other.Facts.Group = netip.MustParseAddr("10.77.0.200")
-		first, err := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
-		require.NoError(t, err)
-		second, err := h.Join(WireConfig{Group: other.Facts.Group, Peers: []netip.Addr{nodeC, nodeB}})
-		require.NoError(t, err)
+		first := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
+		second := h.Join(WireConfig{Group: other.Facts.Group, Peers: []netip.Addr{nodeC, nodeB}})
 		for _, from := range []netip.Addr{nodeA, nodeC, netip.MustParseAddr("10.77.0.99")} {
 			for _, m := range []Message{full(), other} {
 				b, err := NewSealer(nil).Append(nil, m, from, time.Now())
@@ -125,10 +120,36 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 		assert.Equal(t, []netip.Addr{nodeC}, s.to)
 		first.Close()
 		second.Close()
-		alone, err := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeB}})
-		require.NoError(t, err)
+		alone := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeB}})
 		require.NoError(t, alone.Send(full()))
 		assert.Empty(t, s.out, "nobody is there to be told")
+		require.NoError(t, h.Close())
+	})
+}
+
+// Two entries whose addresses are exchanged by a reload are renamed one after the other.
+func TestWiresExchangeTheirGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWireSocket()
+		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth()}, s)
+		other := netip.MustParseAddr("10.77.0.200")
+		first, second := h.Join(WireConfig{Group: group}), h.Join(WireConfig{Group: other})
+		say := func() {
+			b, err := NewSealer(nil).Append(nil, full(), nodeA, time.Now())
+			require.NoError(t, err)
+			s.in <- received1{b: b, source: nodeA}
+			synctest.Wait()
+		}
+		second.Rename(group)
+		say()
+		assert.Len(t, first.Take(nil), 1)
+		assert.Len(t, second.Take(nil), 1)
+		first.Rename(other)
+		say()
+		assert.Empty(t, first.Take(nil))
+		assert.Len(t, second.Take(nil), 1)
+		first.Close()
+		second.Close()
 		require.NoError(t, h.Close())
 	})
 }

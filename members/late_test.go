@@ -22,8 +22,7 @@ func TestLateOpensWhenItCan(t *testing.T) {
 			return s, nil
 		})
 		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth()}, late)
-		w, err := h.Join(WireConfig{Group: group})
-		require.NoError(t, err)
+		w := h.Join(WireConfig{Group: group})
 		require.ErrorIs(t, w.Send(full()), errNotOpen)
 		time.Sleep(3 * lateEvery)
 		synctest.Wait()

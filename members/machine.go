@@ -122,6 +122,9 @@ func (m *Machine) setSelf(now time.Time, s Self) {
 func (m *Machine) reconfigure(now time.Time, cfg Config) {
 	old := m.cfg
 	cfg.Address, cfg.Session, cfg.Node = old.Address, old.Session, old.Node
+	if !cfg.Group.IsValid() {
+		cfg.Group = old.Group
+	}
 	if cfg.Group != old.Group {
 		m.farewell()
 		m.table = table{}

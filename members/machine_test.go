@@ -551,6 +551,27 @@ func TestMachineReconfigure(t *testing.T) {
 	assert.Equal(t, nodeA, r.m.cfg.Address)
 }
 
+// Another first address is another group: the old one is left, as by a node that stops, and nobody of the new one is known yet.
+func TestMachineReconfigureToAnotherGroup(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(Backup, true)
+	r.hello(nodeB, other(Backup, true))
+	require.Len(t, r.m.Members(r.now), 1)
+	next := netip.MustParseAddr("10.77.0.200")
+	var said []Message
+	for _, a := range r.m.Step(r.now, Reconfigure{Config{Group: next, Lease: 290 * ms}}) {
+		said = append(said, a.(Send).Message)
+	}
+	require.Len(t, said, 2)
+	assert.Equal(t, group, said[0].Facts.Group)
+	assert.Zero(t, said[0].Facts.Lifetime, "the last word")
+	assert.Equal(t, next, said[1].Facts.Group)
+	assert.NotZero(t, said[1].Facts.Lifetime)
+	assert.Empty(t, r.m.Members(r.now))
+	assert.Empty(t, r.hello(nodeB, other(Backup, true)), "of the old group")
+	assert.Empty(t, r.m.Members(r.now))
+}
+
 func TestMachineKeptGoesOnAsTheHolder(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Active, false)

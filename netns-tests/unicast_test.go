@@ -76,6 +76,34 @@ func known(t *testing.T, n *lab.Node, name string) (count int) {
 	return count
 }
 
+// A reload that changes the first address makes the node one of the same group as a node that is started with the new file.
+func TestMembersKnowEachOtherAfterTheFirstAddressHasChanged(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}, Addresses: []netip.Addr{lab.VIP4}})
+	file := func(first, second string) string {
+		return fmt.Sprintf("%svips:\n- {name: apiserver, addresses: [%s, %s], check: none, vrrp: {id: 7}}\n", fileHead, first, second)
+	}
+	for _, n := range g.Lab.Nodes {
+		runFile(t, g, n, file("10.77.0.100", "10.77.0.101"))
+	}
+	holder := settled(t, g)
+	for _, n := range g.Lab.Nodes {
+		_, err := n.WriteFile("keepvip.yaml", file("10.77.0.101", "10.77.0.100"), 0o644)
+		require.NoError(t, err)
+		require.NoError(t, g.Daemon(n).Signal(unix.SIGHUP))
+	}
+	both := func() bool {
+		return known(t, g.Lab.Nodes[0], "apiserver") == 1 && known(t, g.Lab.Nodes[1], "apiserver") == 1
+	}
+	eventually(t, 5*time.Second, "the members know each other", both)
+	other := g.Lab.Nodes[2-holder.ID]
+	_, err := g.Daemon(other).Terminate(5 * time.Second)
+	require.NoError(t, err)
+	runFile(t, g, other, file("10.77.0.101", "10.77.0.100"))
+	eventually(t, 5*time.Second, "the members know each other after a restart", both)
+	assert.Equal(t, []*lab.Node{holder}, g.Holders(), "nothing of it moves the address")
+}
+
 // Any user may take the port before keepvip starts. VRRP goes on without the members, and they find each other when it is free.
 func TestMembersWaitForATakenPort(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
