@@ -90,9 +90,9 @@ failure-modes: root deps build ## measure docs/failure-modes.md and write it (ro
 bench-starts: root deps build ## every order of starting three nodes, with 0 s and 5 s between two (root)
 	$(GO) test -tags netns -count=1 -v -run 'TestStartOrders|TestSimultaneousStart' ./netns-tests -args -start-gap 5s -every-gap
 
-soak: root deps build ## random faults for SOAK, then 200 kills while raft members come and go (root)
+soak: root deps build ## random faults for SOAK, what they have found first, then 200 kills while raft members come and go (root; BENCHFLAGS='-seed N')
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
-	bin/lab-bench -soak $(SOAK)
+	bin/lab-bench -soak $(SOAK) $(BENCHFLAGS)
 	bin/lab-bench -only 'show: raft: members killed at any step'
 
 demo: root build ## three nodes, one address: what a client loses when things break (root)

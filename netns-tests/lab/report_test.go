@@ -1,0 +1,30 @@
+package lab
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestStandstillIsWhatOneSecondHasOfIt(t *testing.T) {
+	const ms = time.Millisecond
+	r := &Report{
+		Stalls:  []Stall{{At: 100 * ms, Length: 50 * ms}, {At: 120 * ms, Length: 60 * ms}, {At: 5000 * ms, Length: 1500 * ms}},
+		Starved: []Stall{{At: 900 * ms, Length: 40 * ms}, {At: 1500 * ms, Length: 30 * ms}},
+	}
+	for _, tt := range []struct {
+		name     string
+		from, to time.Duration
+		want     time.Duration
+	}{
+		{"what overlaps counts once", 0, 800 * ms, 80 * ms},
+		{"several spells add up", 0, 1400 * ms, 120 * ms},
+		{"but not what is a second apart", 0, 2000 * ms, 120 * ms},
+		{"what is outside does not count", 130 * ms, 800 * ms, 50 * ms},
+		{"a second has no more than one", 0, 9000 * ms, 1000 * ms},
+		{"nothing", 2000 * ms, 3000 * ms, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, r.Standstill(tt.from, tt.to)) })
+	}
+}

@@ -1,0 +1,77 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// near is how far from a claim the answers may be that speak for it.
+const near = 500 * time.Millisecond
+
+// judgeClaims: what a daemon says and what its node does do not differ for long.
+func (c *Chaos) judgeClaims(res *EpisodeResult, claims []claim) {
+	type key struct {
+		node  int
+		entry string
+	}
+	since, said := map[key]time.Duration{}, map[key]bool{}
+	for _, cl := range claims {
+		k := key{cl.node, cl.entry}
+		why := ""
+		if !c.unreachable(res, cl) {
+			why = c.refutes(res, cl)
+		}
+		began, wrong := since[k]
+		switch {
+		case why == "":
+			delete(since, k)
+		case !wrong:
+			since[k] = cl.at
+		case cl.at-began > refuted+res.Report.Standstill(began, cl.at) && !said[k]:
+			said[k] = true
+			res.Wrong = append(res.Wrong, fmt.Sprintf("n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why))
+		}
+	}
+}
+
+// unreachable tells that the node was, or had just been, where nobody can ask it.
+func (c *Chaos) unreachable(res *EpisodeResult, cl claim) bool {
+	return slices.ContainsFunc(res.injected, func(in *injected) bool {
+		return in.node.ID == cl.node && (in.kind.away || in.kind.two) && cl.at > in.from-near && cl.at < in.to+time.Second
+	})
+}
+
+// refutes tells what the answers on the link say against a claim, "" if nothing.
+func (c *Chaos) refutes(res *EpisodeResult, cl claim) string {
+	i := slices.IndexFunc(c.entries, func(e chaosEntry) bool { return e.name == cl.entry })
+	if i < 0 || cl.at < res.Report.Began+near || cl.at > res.Report.Ended-near {
+		return ""
+	}
+	asked := res.Report.Apart[c.entries[i].addresses[0]]
+	answers := func(node int) bool { return asked.Answers(node, cl.at-near, cl.at+near) }
+	steadily := func(node int) bool {
+		return asked.Answers(node, cl.at-near, cl.at) && asked.Answers(node, cl.at, cl.at+near)
+	}
+	switch {
+	case cl.state == "active" && !answers(cl.node):
+		return "active, but it does not answer"
+	case cl.state != "active" && cl.observed != "draining" && steadily(cl.node):
+		return fmt.Sprintf("%s, but it answers", cl.state)
+	}
+	holder, err := netip.ParseAddr(cl.holder)
+	if err != nil {
+		return ""
+	}
+	for _, n := range c.nodes {
+		if n.Address != holder && steadily(n.ID) && !c.answersAt(holder, answers) {
+			return fmt.Sprintf("%s holds, but %s answers", holder, n.Label)
+		}
+	}
+	return ""
+}
+
+func (c *Chaos) answersAt(address netip.Addr, answers func(int) bool) bool {
+	return slices.ContainsFunc(c.nodes, func(n *chaosNode) bool { return n.Address == address && answers(n.ID) })
+}

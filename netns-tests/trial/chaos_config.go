@@ -1,0 +1,159 @@
+package trial
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// liveKeys are keys that a reload takes over, with values that they may get on one node alone.
+func liveKeys() map[string][]string {
+	return map[string][]string{
+		"key.mode":        {"permissive"},
+		"key.window":      {"30s"},
+		"addresses":       {`[10.77.0.100, "fd77::100", 10.77.0.103]`, `[10.77.0.100, "fd77::100"]`},
+		"group.priority":  {"90", "110"},
+		"group.check":     {"tcp://127.0.0.1:1", "tcp://127.0.0.1:9"},
+		"onConflict":      {"yield"},
+		"probeBeforeBind": {"false"},
+		"announce":        {"{refresh: 1s}", "{refresh: 0s}"},
+		"group.interval":  {"50ms", "200ms"},
+		"preempt":         {"false"},
+		"preemptDelay":    {"1s"},
+		"startupDelay":    {"1s"},
+		"startupInterval": {"1s"},
+		"anyAddresses":    {"true"},
+		"peers.addresses": {"[10.77.0.101, 10.77.0.103]"},
+		"peers.priority":  {"90", "110"},
+		"peers.check":     {"tcp://127.0.0.1:1"},
+		"peers.interval":  {"50ms", "200ms"},
+		"raft.priority":   {"90", "110"},
+		"raft.check":      {"tcp://127.0.0.1:1"},
+	}
+}
+
+// changes is what a reload changes: one key, and sometimes two.
+func changes(i Injection) map[string]string {
+	keys := liveKeys()
+	names := slices.Sorted(maps.Keys(keys))
+	changed := map[string]string{}
+	for n := range 1 + int(i.Detail>>8)%2 {
+		name := names[int(i.Detail>>(4*n))%len(names)]
+		changed[name] = keys[name][int(i.Detail>>16)%len(keys[name])]
+	}
+	if changed["addresses"] != "" {
+		delete(changed, "peers.addresses") // the same address in both is an error
+	}
+	return changed
+}
+
+func (c *Chaos) reload(n *chaosNode, i Injection) error {
+	if err := c.configure(n, changes(i)); err != nil {
+		return err
+	}
+	return c.reloaded(n, true)
+}
+
+func (c *Chaos) reloadBack(n *chaosNode, _ Injection) error {
+	if err := c.configure(n, nil); err != nil {
+		return err
+	}
+	return c.reloaded(n, true)
+}
+
+// reloaded asks for the file to be read again, which must succeed or fail.
+func (c *Chaos) reloaded(n *chaosNode, good bool) error {
+	code, said, err := c.command(n, "reload")
+	if err == nil && good != (code == 0) {
+		err = fmt.Errorf("keepvip reload on %s: exit status %d: %s", n.Label, code, said)
+	}
+	return err
+}
+
+// badFiles are files that must be refused: what stands in the good one, and what stands there instead, in turns. What would be good
+// in one that is refused must not be taken over either, another key above all.
+func badFiles(n *chaosNode) [][]string {
+	return [][]string{
+		{"    id: 51", "    id: 256"},
+		{"    id: 52", "    id: 51"},
+		{"  addresses: [10.77.0.101]", "  addresses: [10.77.0.100]"},
+		{"  addresses: [10.77.0.101]", "  addresses: []"},
+		{"  file: ", "  file: /nonexistent/key #"},
+		{"  file: " + n.Path("key"), "  file: " + n.Path("key2"), "  interface: eth0", "  interface: eth9"},
+		{"  file: " + n.Path("key"), "  file: " + n.Path("key2"), "  check: none", "  checks: [{kind: https, url: 'https://127.0.0.1/', ca: /nonexistent/ca}]"},
+		{"  interface: eth0", "  interface: eth9"},
+		{"  priority: 100", "  priority: 255"},
+		{"- name: peers", "- name: group"},
+		{"  check: none", "  check: 7"},
+		{"  election: raft", "  election: coin"},
+		{"raft:", "rafts:"},
+	}
+}
+
+func (c *Chaos) reloadInvalid(n *chaosNode, i Injection) error {
+	good, err := os.ReadFile(n.Path("keepvip.yaml"))
+	if err != nil {
+		return err
+	}
+	all := badFiles(n)
+	bad := all[int(i.Detail)%len(all)]
+	text := string(good)
+	for i := 0; i < len(bad); i += 2 {
+		if !strings.Contains(text, bad[i]) {
+			return fmt.Errorf("the file has no %q", bad[i])
+		}
+		text = strings.Replace(text, bad[i], bad[i+1], 1)
+	}
+	if err := os.WriteFile(n.Path("keepvip.yaml"), []byte(text), 0o600); err != nil {
+		return err
+	}
+	failed := c.reloaded(n, false)
+	if failed != nil {
+		failed = fmt.Errorf("%w: with %q", failed, bad)
+	}
+	return firstOf(failed, os.WriteFile(n.Path("keepvip.yaml"), good, 0o600))
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// second starts another keepvip in the node's namespace, with files of its own: it must end by itself with an error.
+func (c *Chaos) second(n *chaosNode, _ Injection) error {
+	path, err := Binary()
+	if err != nil {
+		return err
+	}
+	p, err := n.Start("second", path, "run", "--config", n.Path("keepvip.yaml"), "--socket", n.Path("second/keepvip.sock"), "--state-dir", n.Path("second-state"), "--metrics", "off")
+	if err != nil {
+		return err
+	}
+	code, err := p.Wait(10 * time.Second) // it gives the other some seconds to end
+	if err != nil {
+		return firstOf(fmt.Errorf("a second keepvip on %s runs", n.Label), p.Kill9())
+	}
+	if code == 0 {
+		return fmt.Errorf("a second keepvip on %s ended with exit status 0: %s", n.Label, p.Log())
+	}
+	return nil
+}
+
+// cleanup runs `keepvip cleanup` beside a keepvip that runs: it must be refused.
+func (c *Chaos) cleanup(n *chaosNode, _ Injection) error {
+	if !n.daemon.Alive() {
+		return nil
+	}
+	p, code, err := Keepvip{}.Command(n.Node, "cleanup")
+	if err == nil && code == 0 {
+		err = fmt.Errorf("keepvip cleanup on %s beside a running one: exit status 0: %s", n.Label, p.Log())
+	}
+	return err
+}

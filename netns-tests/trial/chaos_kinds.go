@@ -1,0 +1,135 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// chaosKind is a kind of injection, and what it may cost.
+type chaosKind struct {
+	name   string
+	weight int
+	begin  func(c *Chaos, n *chaosNode, i Injection) error
+	end    func(c *Chaos, n *chaosNode, i Injection) error // nil: over at once
+	// vrrp and raft are for how long an address may be silent that the node holds; others are the same for one that it does not.
+	vrrp, raft, others time.Duration
+	// two tells that both halves of a link may have a holder of VRRP, until the link is whole again (docs/fence.md).
+	two bool
+	// away tells that nobody reaches the node: what it says of itself cannot be compared with anything.
+	away bool
+}
+
+const (
+	planned  = 60 * time.Millisecond   // an address that is passed on: 3 probes, and what a busy machine adds
+	takeover = 500 * time.Millisecond  // an Active_Down_Interval at 100 ms with the spread of equals, binding and announcing
+	elected  = 2500 * time.Millisecond // raft, as long as there is a majority
+	raftPass = 300 * time.Millisecond  // leadership is passed on
+)
+
+// healed is how long two may answer after a link is whole again: until each has heard the other.
+const healed = 300 * time.Millisecond
+
+func chaosKinds() []chaosKind {
+	lose := func(direction lab.Direction, matches ...string) func(*Chaos, *chaosNode, Injection) error {
+		return func(_ *Chaos, n *chaosNode, _ Injection) error { return n.LoseAll(direction, matches...) }
+	}
+	found := func(_ *Chaos, n *chaosNode, _ Injection) error { return n.LoseNothing() }
+	const vrrp, said, called = "meta l4proto 112", "meta l4proto udp th dport 9646", "meta l4proto tcp th dport 9646"
+	const answered = "meta l4proto tcp th sport 9646"
+	kinds := []chaosKind{
+		{name: "reload", weight: 14, begin: (*Chaos).reload, end: (*Chaos).reloadBack, vrrp: planned, raft: raftPass, others: planned},
+		{name: "invalid reload", weight: 5, begin: (*Chaos).reloadInvalid, vrrp: planned, raft: planned, others: planned},
+		{name: "handover", weight: 6, begin: verb("handover"), vrrp: planned, raft: raftPass, others: planned},
+		{name: "drain", weight: 4, begin: verb("drain"), end: verb("resume"), vrrp: planned, raft: raftPass, others: planned},
+		{name: "hold", weight: 4, begin: verb("hold"), end: verb("resume"), vrrp: planned, raft: raftPass, others: planned},
+		{name: "SIGTERM", weight: 5, begin: terminateDaemon, end: (*Chaos).startAgain, vrrp: planned, raft: raftPass, others: planned},
+		{name: "kill -9", weight: 8, begin: killDaemon, end: (*Chaos).startAgain, vrrp: takeover, raft: elected, others: planned},
+		{name: "SIGSTOP", weight: 8, begin: stopDaemon, end: continueDaemon, vrrp: takeover, raft: elected, others: planned},
+		{name: "second process", weight: 4, begin: (*Chaos).second, vrrp: planned, raft: planned, others: planned},
+		{name: "cleanup beside", weight: 2, begin: (*Chaos).cleanup, vrrp: planned, raft: planned, others: planned},
+		{name: "clock step", weight: 4, begin: stepClock, end: stepBack, vrrp: planned, raft: planned, others: planned},
+		{name: "cable", weight: 6, begin: pullCable, end: plugCable, vrrp: takeover, raft: elected, others: planned, away: true},
+		{name: "link down", weight: 4, begin: linkDown, end: linkUp, vrrp: takeover, raft: elected, others: planned, away: true},
+		{name: "port cut", weight: 5, begin: cutPort, end: healPort, vrrp: takeover, raft: elected, others: planned, two: true, away: true},
+		{name: "members cut off", weight: 4, begin: lose(lab.Both, vrrp, said, called, answered), end: found, vrrp: takeover, raft: elected, others: planned, two: true},
+	}
+	for _, way := range []struct {
+		name      string
+		direction lab.Direction
+	}{{"in and out", lab.Both}, {"in", lab.In}, {"out", lab.Out}} {
+		kinds = append(
+			kinds,
+			chaosKind{name: "112 lost, " + way.name, weight: 3, begin: lose(way.direction, vrrp), end: found, vrrp: takeover, raft: planned, others: takeover},
+			chaosKind{name: "UDP 9646 lost, " + way.name, weight: 2, begin: lose(way.direction, said), end: found, vrrp: planned, raft: planned, others: planned},
+			chaosKind{name: "TCP 9646 lost, " + way.name, weight: 2, begin: lose(way.direction, called, answered), end: found, vrrp: planned, raft: elected, others: planned},
+		)
+	}
+	return kinds
+}
+
+func chaosKindOf(name string) chaosKind {
+	for _, k := range chaosKinds() {
+		if k.name == name {
+			return k
+		}
+	}
+	return chaosKind{name: name}
+}
+
+// verb runs a command for one entry, whose exit status may be 0 or say that nobody could take the address.
+func verb(args ...string) func(*Chaos, *chaosNode, Injection) error {
+	return func(c *Chaos, n *chaosNode, i Injection) error {
+		code, said, err := c.command(n, append(args, c.entries[i.Entry].name)...)
+		if err != nil || code == 0 || code == 1 && args[0] == "handover" || code == 3 || code == 4 {
+			return err
+		}
+		return fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, said)
+	}
+}
+
+func killDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Kill9() }
+
+func terminateDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Signal(unix.SIGTERM) }
+
+func stopDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Stop() }
+
+func continueDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Cont() }
+
+func (c *Chaos) startAgain(n *chaosNode, _ Injection) error {
+	if _, err := n.daemon.Wait(5 * time.Second); err != nil {
+		return err
+	}
+	return c.start(n)
+}
+
+func stepClock(_ *Chaos, n *chaosNode, i Injection) error {
+	by := []time.Duration{time.Hour, -time.Hour, 20 * time.Second, -20 * time.Second}[i.Detail%4]
+	return n.daemon.StepClock(by)
+}
+
+func stepBack(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.StepClock(0) }
+
+func pullCable(_ *Chaos, n *chaosNode, _ Injection) error {
+	_, err := n.PullCable()
+	return err
+}
+
+func plugCable(_ *Chaos, n *chaosNode, _ Injection) error { return n.PlugCable() }
+
+func linkDown(_ *Chaos, n *chaosNode, _ Injection) error { return n.LinkDown() }
+
+func linkUp(_ *Chaos, n *chaosNode, _ Injection) error { return n.LinkUp() }
+
+func cutPort(_ *Chaos, n *chaosNode, _ Injection) error {
+	_, err := n.CutPort()
+	return err
+}
+
+func healPort(_ *Chaos, n *chaosNode, _ Injection) error {
+	_, err := n.HealPort()
+	return err
+}

@@ -1,0 +1,97 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// claim is what a node said of an entry, as in `keepvip status -o json`.
+type claim struct {
+	at       time.Duration
+	node     int
+	entry    string
+	state    string
+	observed string
+	holder   string
+}
+
+// statusWatch asks every daemon again and again what it claims.
+type statusWatch struct {
+	quit chan struct{}
+	wait sync.WaitGroup
+
+	mu     sync.Mutex
+	claims []claim
+}
+
+const (
+	// askEvery is the time between two questions to one daemon.
+	askEvery = 400 * time.Millisecond
+	// refuted is for how long a claim may be wrong.
+	refuted = 4 * time.Second
+)
+
+func watchStatus(c *Chaos) *statusWatch {
+	w := &statusWatch{quit: make(chan struct{})}
+	for _, n := range c.nodes {
+		w.wait.Go(func() { w.follow(c, n) })
+	}
+	return w
+}
+
+func (w *statusWatch) follow(c *Chaos, n *chaosNode) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-tick.C:
+		}
+		at := c.lab.Now()
+		s, err := askStatus(Socket(n.Node))
+		if err != nil {
+			continue // one that does not answer claims nothing
+		}
+		w.mu.Lock()
+		for _, v := range s.VIPs {
+			w.claims = append(w.claims, claim{at, n.ID, v.Name, v.State, v.Observed, v.Holder})
+		}
+		w.mu.Unlock()
+	}
+}
+
+// askStatus is what the commands ask the daemon: to start one for each question would keep the processors busy.
+func askStatus(socket string) (Status, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}
+	client := http.Client{Timeout: askEvery, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	answer, err := client.Get("http://keepvip/v1/status")
+	if err != nil {
+		return Status{}, err
+	}
+	defer answer.Body.Close()
+	var s Status
+	err = json.NewDecoder(answer.Body).Decode(&s)
+	return s, err
+}
+
+// take returns what was claimed since it was called last.
+func (w *statusWatch) take() []claim {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := w.claims
+	w.claims = nil
+	return taken
+}
+
+func (w *statusWatch) stop() {
+	close(w.quit)
+	w.wait.Wait()
+}

@@ -1,0 +1,73 @@
+package trial
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+func TestEpisodeOfOneSeedIsAlwaysTheSame(t *testing.T) {
+	kinds := map[string]bool{}
+	for i := range 2000 {
+		plan := Episode(7, i)
+		assert.Equal(t, plan, Episode(7, i))
+		require.NotEmpty(t, plan)
+		for _, in := range plan {
+			kinds[in.Kind] = true
+			assert.Less(t, in.Role, 3)
+			assert.Less(t, in.Entry, 3)
+		}
+	}
+	assert.Len(t, kinds, len(chaosKinds()), "%v", slices.Sorted(maps.Keys(kinds)))
+	assert.NotEqual(t, Episode(7, 0), Episode(8, 0))
+}
+
+func TestEveryLiveKeyOfTheSoakIsInItsFile(t *testing.T) {
+	for key := range liveKeys() {
+		assert.Contains(t, chaosFile, " # "+key+"\n")
+	}
+	for _, bad := range badFiles(&chaosNode{Node: &lab.Node{Dir: "/n"}}) {
+		text := strings.ReplaceAll(chaosFile, "%[1]s", "/n/key")
+		for i := 0; i < len(bad); i += 2 {
+			assert.Contains(t, text, bad[i])
+		}
+	}
+}
+
+func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
+	const ms = time.Millisecond
+	node := &chaosNode{Node: &lab.Node{ID: 1}}
+	killed := func(from, to time.Duration, held [3]bool) *injected {
+		return &injected{kind: chaosKindOf("kill -9"), node: node, from: from, to: to, held: held}
+	}
+	c := &Chaos{entries: []chaosEntry{{name: "group"}, {name: "peers"}, {name: "raft", raft: true}}}
+	outage := lab.Outage{At: 1100 * ms, End: 1300 * ms, Length: 200 * ms}
+	for _, tt := range []struct {
+		name  string
+		done  []*injected
+		entry int
+		want  time.Duration
+	}{
+		{"nothing was done", nil, chaosGroup, 20 * ms},
+		{"the holder was killed", []*injected{killed(1000*ms, 2000*ms, [3]bool{true})}, chaosGroup, 20*ms + takeover},
+		{"another one was", []*injected{killed(1000*ms, 2000*ms, [3]bool{})}, chaosGroup, 20*ms + planned},
+		{"it was later", []*injected{killed(1400*ms, 2000*ms, [3]bool{true})}, chaosGroup, 20 * ms},
+		{"the leader was killed", []*injected{killed(1000*ms, 2000*ms, [3]bool{false, false, true})}, chaosRaft, 20*ms + elected},
+		{
+			"two of three were",
+			[]*injected{killed(1000*ms, 2000*ms, [3]bool{}), killed(1200*ms, 1800*ms, [3]bool{})},
+			chaosRaft, 20*ms + 3*elected + 600*ms,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, c.limit(&EpisodeResult{injected: tt.done}, tt.entry, outage))
+		})
+	}
+}
