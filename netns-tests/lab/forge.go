@@ -85,3 +85,6 @@ func UDPOf(frame []byte) (source netip.Addr, content []byte) {
 	}
 	return source, frame[headers : headers+size]
 }
+
+// ForgeClaim builds the Ethernet frame by which a host with that MAC would claim an address, to everybody.
+func (p *Peer) ForgeClaim(mac net.HardwareAddr, addr netip.Addr) []byte { return gratuitous(mac, addr) }

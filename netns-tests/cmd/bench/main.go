@@ -96,7 +96,7 @@ func table(host *lab.Host, o options, out io.Writer) error {
 		return fmt.Errorf("bench: print: %w", err)
 	}
 	all := len(rows)
-	for _, more := range []func(*lab.Host, options, io.Writer) (over, done int, err error){shows} {
+	for _, more := range []func(*lab.Host, options, io.Writer) (over, done int, err error){shows, floods} {
 		if o.failures != "" {
 			break
 		}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// floodLength is how long each flood lasts.
+const floodLength = 5 * time.Second
+
+// floods runs what bears the name of a flood, and prints a table of its own.
+func floods(host *lab.Host, o options, out io.Writer) (over, done int, err error) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, f := range trial.Floods() {
+		if !o.only.MatchString("flood: " + f.Name) {
+			continue
+		}
+		if done++; done == 1 {
+			fmt.Fprintln(t, "flood\ta second\tprocessor %\tmemory MiB\tlog lines\ttransitions\tsilent ms\tverdict")
+		}
+		found, err := f.Run(host, floodLength)
+		verdict := "ok"
+		if limits := found.Findings().Over(1); len(limits) > 0 {
+			verdict = "OVER: " + strings.Join(limits, "; ")
+		}
+		if err != nil {
+			verdict = "FAILED: " + err.Error()
+		}
+		if verdict != "ok" {
+			over++
+		}
+		fmt.Fprintf(os.Stderr, "flood: %s: %s %s\n", f.Name, found.Findings(), verdict)
+		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%d\t%d\t%s\t%s\n", f.Name, found.Rate, found.CPU, mib(found.RSS), found.Lines, found.Transitions,
+			lab.Milliseconds(found.Silent), strings.Split(verdict, "\n")[0])
+	}
+	return over, done, t.Flush()
+}

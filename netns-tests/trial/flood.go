@@ -1,0 +1,136 @@
+package trial
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Flood is more of something than anybody needs, towards every node or towards the holder.
+type Flood struct {
+	Name   string
+	Config Config
+	begin  func(g *Group, holder *lab.Node) (stop func() int, err error)
+}
+
+// Flooded is what a flood has cost.
+type Flooded struct {
+	Rate        float64 // in a second
+	CPU         float64 // of the busiest daemon, per cent of a core
+	RSS         int64   // at most, octets
+	Lines       int     // in the log of the daemon that has most to say
+	Transitions int     // changes of state on all nodes, and moves of the address
+	Silent      time.Duration
+	Room        time.Duration // of that, what the machine itself may have added
+}
+
+// Limits of a flood: wide bounds, which a machine with two cores and other work keeps.
+const (
+	floodCPU   = 60
+	floodRSS   = 64 << 20
+	floodLines = 60
+)
+
+// metricsAddress is where the flooded nodes have their metrics.
+const metricsAddress = "127.0.0.1:9645"
+
+// Floods are all of them.
+func Floods() []Flood {
+	plain := Config{Product: Keepvip{Args: []string{"--metrics", metricsAddress}}}
+	get := "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+	return []Flood{
+		{"metrics, requests", plain, callsTo(func(*lab.Node) lab.CallersConfig {
+			return lab.CallersConfig{Network: "tcp", Address: metricsAddress, Callers: 50, Say: get}
+		})},
+		{"metrics, idle connections", plain, callsTo(func(*lab.Node) lab.CallersConfig {
+			return lab.CallersConfig{Network: "tcp", Address: metricsAddress, Callers: 20, Keep: true, Each: 100}
+		})},
+		{"control socket, requests", plain, callsTo(func(n *lab.Node) lab.CallersConfig {
+			return lab.CallersConfig{Network: "unix", Address: Socket(n), Callers: 50, Say: strings.Replace(get, "/metrics", "/v1/status", 1)}
+		})},
+		{"control socket, idle connections", plain, callsTo(func(n *lab.Node) lab.CallersConfig {
+			return lab.CallersConfig{Network: "unix", Address: Socket(n), Callers: 20, Keep: true, Each: 50}
+		})},
+		{"members' port, junk", plain, framesFrom(10_000, membersJunk)},
+		{"members' port, junk, with a key", Config{Product: Keyed{}}, framesFrom(10_000, membersJunk)},
+		{"Raft's port, junk", RaftConfig(Raft{}), callsFrom(lab.CallersConfig{Network: "tcp", Callers: 30, Say: "junk\n"})},
+		{"Raft's port, idle connections", RaftConfig(Raft{}), callsFrom(lab.CallersConfig{Network: "tcp", Callers: 30, Keep: true, Each: 10})},
+		{"ARP, claims of many hosts", plain, framesFrom(5_000, claims)},
+		{"VRRP, 500 routers of lower priority", plain, framesFrom(2_000, lowRouters)},
+		{"VRRP, 500 routers of lower priority, with a key", Config{Product: Keyed{}}, framesFrom(10_000, lowRouters)},
+	}
+}
+
+// callsTo calls the holder from itself.
+func callsTo(calls func(n *lab.Node) lab.CallersConfig) func(*Group, *lab.Node) (func() int, error) {
+	return func(_ *Group, holder *lab.Node) (func() int, error) {
+		return holder.StartCallers(calls(holder)).Stop, nil
+	}
+}
+
+// callsFrom calls the holder's port of the members from the client.
+func callsFrom(c lab.CallersConfig) func(*Group, *lab.Node) (func() int, error) {
+	return func(g *Group, holder *lab.Node) (func() int, error) {
+		c.Address = netip.AddrPortFrom(holder.Address, membersPort).String()
+		return g.Lab.Client.StartCallers(c).Stop, nil
+	}
+}
+
+// framesFrom sends frames to everybody from the client.
+func framesFrom(perSecond int, make func(g *Group) [][]byte) func(*Group, *lab.Node) (func() int, error) {
+	return func(g *Group, _ *lab.Node) (func() int, error) {
+		f, err := g.Lab.Flood(g.Lab.Client, make(g), perSecond)
+		if err != nil {
+			return nil, err
+		}
+		return f.Stop, nil
+	}
+}
+
+// strangers are addresses of hosts that are not there.
+func strangers(count int) []netip.Addr {
+	all := make([]netip.Addr, count)
+	for i := range all {
+		all[i] = netip.AddrFrom4([4]byte{10, 77, byte(1 + i/250), byte(1 + i%250)})
+	}
+	return all
+}
+
+// membersJunk are datagrams of many hosts that begin like a HELLO.
+func membersJunk(g *Group) [][]byte {
+	var frames [][]byte
+	for _, source := range strangers(500) {
+		content := append([]byte("kpvp\x01\x01"), make([]byte, 60)...)
+		_, _ = rand.Read(content[6:]) // never fails
+		binary.BigEndian.PutUint16(content[6:], uint16(len(content)-24))
+		frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(source, members.SourcePort), membersPort, content))
+	}
+	return frames
+}
+
+// claims are gratuitous ARP requests of many hosts that all claim the address.
+func claims(g *Group) [][]byte {
+	var frames [][]byte
+	for i := range 500 {
+		mac := net.HardwareAddr{2, 0xff, 0, 0, byte(i >> 8), byte(i)}
+		frames = append(frames, g.Lab.Client.ForgeClaim(mac, g.Addresses[0]))
+	}
+	return frames
+}
+
+// lowRouters are advertisements of many routers, each with the priority 1.
+func lowRouters(g *Group) [][]byte {
+	var frames [][]byte
+	for _, source := range strangers(500) {
+		frames = append(frames, forgeFrom(g, lab.Forgery{
+			Version: 3, VRID: g.Settings[0].VRID, Priority: 1, Interval: g.Settings[0].Interval, Addresses: g.Addresses[:1],
+		}, source))
+	}
+	return frames
+}

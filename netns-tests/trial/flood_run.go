@@ -1,0 +1,82 @@
+package trial
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Run opens a group of its own and floods it for a while.
+func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
+	g, err := OpenMixed(host, f.Config)
+	if err != nil {
+		return Flooded{}, err
+	}
+	defer g.Close()
+	time.Sleep(time.Second) // past the announcements of the start
+	before := g.said()
+	var found Flooded
+	res, err := g.run(f.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		at := m.Mark("%s: begins", f.Name)
+		used, began := g.cpu(), time.Now()
+		stop, err := f.begin(g, holder)
+		if err != nil {
+			return at, err
+		}
+		time.Sleep(length)
+		took := time.Since(began)
+		for i, after := range g.cpu() {
+			found.CPU = max(found.CPU, float64(after-used[i])/float64(took)*100)
+		}
+		found.Rate = float64(stop()) / took.Seconds()
+		m.Mark("%s: ends", f.Name)
+		time.Sleep(g.span())
+		return at, nil
+	})
+	if err != nil {
+		return found, err
+	}
+	g.discount(res)
+	found.Silent, found.Room = res.Outage, res.Standstill
+	found.Transitions = res.Takeovers
+	for i, p := range g.Daemons {
+		peak, err := p.PeakRSS()
+		if err != nil {
+			return found, fmt.Errorf("trial: %s: the daemon on %s: %w\n%s", f.Name, g.Lab.Nodes[i].Label, err, g.Logs())
+		}
+		found.RSS = max(found.RSS, peak)
+	}
+	for i, after := range g.said() {
+		found.Lines = max(found.Lines, after.lines-before[i].lines)
+		if !g.Starved(res) {
+			found.Transitions += after.changes - before[i].changes
+		}
+	}
+	return found, nil
+}
+
+// said is what a daemon has logged so far.
+type said struct{ lines, changes int }
+
+func (g *Group) said() []said {
+	all := make([]said, len(g.Daemons))
+	for i, p := range g.Daemons {
+		log := p.Log()
+		all[i] = said{lines: strings.Count(log, "\n"), changes: strings.Count(log, `msg="state changed"`)}
+	}
+	return all
+}
+
+// Findings compares it with the limits.
+func (f Flooded) Findings() Findings {
+	return Findings{
+		{What: "rate", Got: f.Rate, Limit: -1, Unit: "a second"},
+		{What: "processor", Got: f.CPU, Limit: floodCPU, Unit: "% of a core"},
+		{What: "memory", Got: float64(f.RSS) / (1 << 20), Limit: floodRSS >> 20, Unit: "MiB"},
+		{What: "log", Got: float64(f.Lines), Limit: floodLines, Unit: "lines"},
+		none("transitions", f.Transitions),
+		took("silent", f.Silent, 20*time.Millisecond+f.Room),
+	}
+}
