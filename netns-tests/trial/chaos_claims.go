@@ -2,7 +2,6 @@ package trial
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 )
@@ -60,18 +59,19 @@ func (c *Chaos) refutes(res *EpisodeResult, cl claim) string {
 	case cl.state != "active" && cl.observed != "draining" && steadily(cl.node):
 		return fmt.Sprintf("%s, but it answers", cl.state)
 	}
-	holder, err := netip.ParseAddr(cl.holder)
-	if err != nil {
-		return ""
-	}
 	for _, n := range c.nodes {
-		if n.Address != holder && steadily(n.ID) && !c.answersAt(holder, answers) {
-			return fmt.Sprintf("%s holds, but %s answers", holder, n.Label)
+		if own := n.Address.String(); cl.holder != "" && cl.holder != own && steadily(n.ID) && !c.answersAt(cl.holder, answers) {
+			return fmt.Sprintf("%s holds, but %s answers", cl.holder, n.Label)
+		}
+	}
+	for _, m := range cl.members {
+		if !c.answersAt(m, answers) {
+			return fmt.Sprintf("the member %s is active, but it does not answer", m)
 		}
 	}
 	return ""
 }
 
-func (c *Chaos) answersAt(address netip.Addr, answers func(int) bool) bool {
-	return slices.ContainsFunc(c.nodes, func(n *chaosNode) bool { return n.Address == address && answers(n.ID) })
+func (c *Chaos) answersAt(address string, answers func(int) bool) bool {
+	return slices.ContainsFunc(c.nodes, func(n *chaosNode) bool { return n.Address.String() == address && answers(n.ID) })
 }

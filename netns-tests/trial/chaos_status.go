@@ -17,6 +17,7 @@ type claim struct {
 	state    string
 	observed string
 	holder   string
+	members  []string // that it shows as active, by address
 }
 
 // statusWatch asks every daemon again and again what it claims.
@@ -59,7 +60,7 @@ func (w *statusWatch) follow(c *Chaos, n *chaosNode) {
 		}
 		w.mu.Lock()
 		for _, v := range s.VIPs {
-			w.claims = append(w.claims, claim{at, n.ID, v.Name, v.State, v.Observed, v.Holder})
+			w.claims = append(w.claims, claim{at, n.ID, v.Name, v.State, v.Observed, v.Holder, v.activeMembers()})
 		}
 		w.mu.Unlock()
 	}
@@ -80,6 +81,17 @@ func askStatus(socket string) (Status, error) {
 	var s Status
 	err = json.NewDecoder(answer.Body).Decode(&s)
 	return s, err
+}
+
+// activeMembers are the others that the node shows as active.
+func (v VIPStatus) activeMembers() []string {
+	var active []string
+	for _, m := range v.Members {
+		if m.State == "active" && !m.Self {
+			active = append(active, m.Address)
+		}
+	}
+	return active
 }
 
 // take returns what was claimed since it was called last.

@@ -1,0 +1,31 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// TestSoak is the beginning of `make soak`, with faults that are always the same.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	const seed, episodes = 1, 8
+	c, err := trial.OpenChaos(host, seed)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	for i := range episodes {
+		res, err := c.Run(i)
+		require.NoError(t, err)
+		t.Log(res)
+		if !assert.Empty(t, res.Wrong, res.What) {
+			res.Report.Timeline(os.Stdout, 0)
+			t.Log(c.Logs(60))
+		}
+	}
+}
