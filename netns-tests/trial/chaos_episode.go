@@ -187,7 +187,7 @@ func (c *Chaos) judgeOutages(res *EpisodeResult) {
 			s := res.Report.Stream("c1", a)
 			for _, o := range s.Outages {
 				res.Outages[a.String()] = max(res.Outages[a.String()], o.Length)
-				room := res.Report.Standstill(o.At-time.Second, o.End+100*time.Millisecond)
+				room := c.room(res.Report.Standstill(o.At-time.Second, o.End+100*time.Millisecond), e)
 				if limit := c.limit(res, i, o); o.Length > limit+room {
 					res.Wrong = append(res.Wrong, fmt.Sprintf("%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
 						lab.Milliseconds(o.Length), (o.At-res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room)))
@@ -195,6 +195,18 @@ func (c *Chaos) judgeOutages(res *EpisodeResult) {
 			}
 		}
 	}
+}
+
+// room is what the machine may have added to an outage. To the others a daemon that does not run for an interval, or half a lease of
+// Raft, may be a dead one: then it is a takeover.
+func (c *Chaos) room(standstill time.Duration, e chaosEntry) time.Duration {
+	switch {
+	case e.raft && standstill > 200*time.Millisecond:
+		return standstill + elected
+	case !e.raft && standstill > 100*time.Millisecond:
+		return standstill + takeover
+	}
+	return standstill
 }
 
 // tail is how long after an injection is over an address may still fall silent because of it.
@@ -217,7 +229,7 @@ func (c *Chaos) limit(res *EpisodeResult, entry int, o lab.Outage) time.Duration
 			cost = in.kind.vrrp
 		}
 		limit += cost
-		if raft && in.kind.raft == elected {
+		if raft && (in.kind.raft == elected || in.Kind == "SIGTERM") {
 			gone++
 			away = append(away, span{in.from, in.to})
 		}

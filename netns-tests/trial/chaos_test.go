@@ -44,9 +44,10 @@ func TestEveryLiveKeyOfTheSoakIsInItsFile(t *testing.T) {
 func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
 	const ms = time.Millisecond
 	node := &chaosNode{Node: &lab.Node{ID: 1}}
-	killed := func(from, to time.Duration, held [3]bool) *injected {
-		return &injected{kind: chaosKindOf("kill -9"), node: node, from: from, to: to, held: held}
+	done := func(kind string, from, to time.Duration, held [3]bool) *injected {
+		return &injected{Injection: Injection{Kind: kind}, kind: chaosKindOf(kind), node: node, from: from, to: to, held: held}
 	}
+	killed := func(from, to time.Duration, held [3]bool) *injected { return done("kill -9", from, to, held) }
 	c := &Chaos{entries: []chaosEntry{{name: "group"}, {name: "peers"}, {name: "raft", raft: true}}}
 	outage := lab.Outage{At: 1100 * ms, End: 1300 * ms, Length: 200 * ms}
 	for _, tt := range []struct {
@@ -64,6 +65,11 @@ func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
 			"two of three were",
 			[]*injected{killed(1000*ms, 2000*ms, [3]bool{}), killed(1200*ms, 1800*ms, [3]bool{})},
 			chaosRaft, 20*ms + 3*elected + 600*ms,
+		},
+		{
+			"one was, and another one was stopped",
+			[]*injected{killed(1000*ms, 2000*ms, [3]bool{}), done("SIGTERM", 1200*ms, 1800*ms, [3]bool{})},
+			chaosRaft, 20*ms + 2*elected + raftPass + 600*ms,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
