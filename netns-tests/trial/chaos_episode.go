@@ -18,6 +18,7 @@ type injected struct {
 	node     *chaosNode
 	held     [3]bool // which entries the node held when it began
 	from, to time.Duration
+	undone   time.Duration // when its end began
 }
 
 // EpisodeResult is what an episode has shown.
@@ -124,7 +125,7 @@ func (c *Chaos) do(m *lab.Measurement, in *injected) error {
 	err := in.kind.begin(c, in.node, in.Injection)
 	if in.kind.end != nil {
 		time.Sleep(in.For)
-		m.Mark("%s on %s: undone", in.Kind, in.node.Label)
+		in.undone = m.Mark("%s on %s: undone", in.Kind, in.node.Label)
 		err = errors.Join(err, in.kind.end(c, in.node, in.Injection))
 	}
 	in.to = m.Mark("%s on %s: over", in.Kind, in.node.Label)
@@ -172,8 +173,13 @@ type span struct{ from, to time.Duration }
 func (c *Chaos) allowed(res *EpisodeResult, e chaosEntry) []span {
 	var spans []span
 	for _, in := range res.injected {
-		if in.kind.two && !e.raft {
-			spans = append(spans, span{in.from, in.to + healed + res.Report.Standstill(in.to, in.to+time.Second)})
+		end := in.to + healed + res.Report.Standstill(in.undone, in.to+time.Second)
+		switch {
+		case e.raft:
+		case in.kind.two:
+			spans = append(spans, span{in.from, end})
+		case in.kind.away:
+			spans = append(spans, span{in.undone, end})
 		}
 	}
 	slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
