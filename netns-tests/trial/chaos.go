@@ -45,7 +45,6 @@ const (
 var (
 	chaosPeersVIP = netip.MustParseAddr("10.77.0.101")
 	chaosRaftVIP  = netip.MustParseAddr("10.77.0.102")
-	chaosMoreVIP  = netip.MustParseAddr("10.77.0.103")
 )
 
 // OpenChaos starts everything and waits until each address has a holder.
