@@ -117,10 +117,7 @@ func (p *platter) open() disk {
 func (p *platter) path() string { return filepath.Join(p.dir, "raft", "store.db") }
 
 // database is the one under a store.
-func database(st *store) *bbolt.DB {
-	conn := reflect.ValueOf(st.logs).Elem().FieldByName("conn")
-	return (*bbolt.DB)(conn.UnsafePointer())
-}
+func database(st *store) *bbolt.DB { return st.logs.(*logStore).db }
 
 // below gets between the database and its file. The database syncs what it has written before it writes one of its two first
 // pages, which say what counts, and again after that; it is not asked to leave that out.

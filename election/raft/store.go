@@ -12,8 +12,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	boltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 const (
@@ -46,18 +46,28 @@ func openStore(dir string, log hclog.Logger) (*store, error) {
 	if err := create(dir, path); err != nil {
 		return nil, fmt.Errorf("raft: store %s: %w", path, err)
 	}
-	db, err := boltdb.New(boltdb.Options{Path: path, BoltOptions: options()})
-	if errors.Is(err, bbolt.ErrTimeout) {
-		return nil, fmt.Errorf("raft: store %s: another process holds it; is a keepvip running with this stateDir?", path)
-	}
+	db, err := openLogStore(path)
 	if err != nil {
-		return nil, fmt.Errorf("raft: store %s: %w", path, err)
+		return nil, explain(path, err)
 	}
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("raft: snapshots in %s: %w", dir, err), db.Close())
 	}
 	return &store{logs: db, stable: db, snapshots: snapshots, close: db.Close}, nil
+}
+
+// explain says what to do about a store that cannot be opened.
+func explain(path string, err error) error {
+	for _, damage := range []error{errDamaged, bbolterrors.ErrInvalid, bbolterrors.ErrChecksum, bbolterrors.ErrVersionMismatch} {
+		if errors.Is(err, damage) {
+			return fmt.Errorf("raft: store %s: %w; remove %s while a majority of the other members lives: this node joins again with an empty store", path, err, filepath.Dir(path))
+		}
+	}
+	if errors.Is(err, bbolterrors.ErrTimeout) {
+		return fmt.Errorf("raft: store %s: another process holds it; is a keepvip running with this stateDir?", path)
+	}
+	return fmt.Errorf("raft: store %s: %w", path, err)
 }
 
 func options() *bbolt.Options { return &bbolt.Options{Timeout: lockTime, NoFreelistSync: true} }
