@@ -35,34 +35,42 @@ var authModes = map[config.KeyMode]election.AuthMode{
 	config.KeyEnforce: election.Enforce, config.KeyPermissive: election.Permissive, config.KeyReceiveOnly: election.ReceiveOnly,
 }
 
-// newAuth reads the keys. The clock is read here, once.
-func newAuth(k config.Key) (*auth, error) {
+// newAuth makes one without keys. The clock is read here, once.
+func newAuth() (*auth, error) {
 	inner, err := election.NewAuth(election.AuthConfig{}, vrrp.NewClock(time.Now(), vrrp.KernelSynchronized))
 	if err != nil {
 		return nil, err
 	}
-	a := &auth{Auth: inner, members: members.NewAuth()}
-	return a, a.set(k)
+	return &auth{Auth: inner, members: members.NewAuth()}, nil
 }
 
-// set takes over the keys as they are on disk now. With an error nothing has changed.
-func (a *auth) set(k config.Key) error {
-	secrets, err := k.Load()
-	if err != nil {
-		return fmt.Errorf("config: %w", err)
-	}
+// prepare checks keys, and returns what takes them over, which cannot fail.
+func (a *auth) prepare(k config.Key, secrets []config.Secret) (use func(), err error) {
 	cfg := election.AuthConfig{Mode: authModes[k.Mode], Window: k.Window}
 	for _, s := range secrets {
 		cfg.Keys = append(cfg.Keys, vrrp.Key{ID: s.ID, Secret: s.Bytes})
 	}
-	if err := a.Set(cfg); err != nil {
-		return err
+	if _, err := election.NewAuth(cfg, vrrp.NewClock(time.Now(), vrrp.KernelSynchronized)); err != nil {
+		return nil, err
 	}
-	if err := setMembersKeys(a.members, k.Mode, secrets); err != nil {
-		return err
+	useMembers, err := prepareMembersKeys(a.members, k.Mode, secrets)
+	if err != nil {
+		return nil, err
 	}
-	a.shown.Store(shownKeys(k, secrets))
-	return nil
+	return func() {
+		_ = a.Set(cfg) // another one took it above
+		useMembers()
+		a.shown.Store(shownKeys(k, secrets))
+	}, nil
+}
+
+// loadKeys reads the keys once for all who need them: a file may be replaced at any time.
+func loadKeys(k config.Key) ([]config.Secret, error) {
+	secrets, err := k.Load()
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return secrets, nil
 }
 
 func shownKeys(k config.Key, secrets []config.Secret) *keyStatus {

@@ -50,7 +50,7 @@ func checkUsers(cfg *config.Config) error {
 		errs = append(errs, fmt.Errorf("%s: kind exec as user %s: %w; the unit of `keepvip manifest systemd` has them, "+
 			"any other gets them by: systemctl edit keepvip, [Service], CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_KILL", c.key, c.user, missing))
 	}
-	return errors.Join(errs...)
+	return failed(errors.Join(errs...))
 }
 
 func checkCapabilities() error {

@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/link"
 )
 
 func newConfig() *cobra.Command {
@@ -16,7 +20,8 @@ func newValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check the configuration from file, environment and flags",
-		Long: "Checks the configuration as `run` would, and changes nothing. Every problem is one line on standard error.\n" +
+		Long: "Checks the configuration as `run` would, with the keys, certificates, programs and users that it names, and changes nothing.\n" +
+			"Every problem is one line on standard error, and so is every note: what is valid, but not ready on this host.\n" +
 			"A virtual address that is something else in a network of this host, such as the host's own address, is a problem too.",
 		Args: arguments("FILE", 0, 1),
 	}
@@ -32,7 +37,7 @@ func newValidate() *cobra.Command {
 		if err := suitsHere(cfg); err != nil {
 			return err
 		}
-		for _, w := range append(cfg.Warnings, advice(cfg)...) {
+		for _, w := range slices.Concat(cfg.Warnings, advice(cfg), hostNotes(cfg)) {
 			if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "note: "+w); err != nil {
 				return failed(err)
 			}
@@ -54,6 +59,25 @@ func advice(cfg *config.Config) []string {
 			"set vrrp.id before you change it, and always beside keepalived peers", i, v.Name, v.VRRP.ID, v.Addresses[0].Addr()))
 	}
 	return out
+}
+
+// hostNotes is what would keep `run` from starting on this host: no mistake of a configuration that is meant for another one.
+func hostNotes(cfg *config.Config) []string {
+	log := slog.New(slog.DiscardHandler)
+	links, err := link.Open(log)
+	if err != nil {
+		return nil // nothing can be told
+	}
+	defer links.Close()
+	h := newHost(links, log)
+	h.setVirtual(virtualAddresses(cfg))
+	if _, err := h.refresh(); err != nil {
+		return nil
+	}
+	if err := h.fits(cfg); err != nil {
+		return strings.Split("on this host: "+strings.ReplaceAll(err.Error(), "\n", "\non this host: "), "\n")
+	}
+	return nil
 }
 
 func newShow() *cobra.Command {

@@ -21,15 +21,12 @@ type builder struct {
 	near   neighbours
 	log    *slog.Logger
 	groups groups
-	crowd  int // addresses of all instances
-	many   int // instances
 	rafts  *rafts
-
-	heartbeat time.Duration // of raft; never changes while this process is a member
 }
 
-func (b *builder) instance(v config.VIP) (agent.Instance, error) {
-	crowd, many := b.crowd, b.many // the builder goes on to another configuration
+// instance makes v, one of whole.
+func (b *builder) instance(v config.VIP, whole *config.Config) (agent.Instance, error) {
+	crowd, many := len(virtualAddresses(whole)), len(whole.VIPs)
 	in := agent.Instance{
 		Name:           v.Name,
 		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
@@ -55,7 +52,7 @@ func (b *builder) instance(v config.VIP) (agent.Instance, error) {
 	in.Paced = 4*interval + interval/2
 	b.fence(&in, func(p agent.Place, lease, valid time.Duration) link.Group { return groupOf(v, p, lease, valid) })
 	if v.Election == config.ElectionRaft {
-		in = b.raftInstance(v, in)
+		in = b.raftInstance(v, in, whole.Raft.HeartbeatTimeout)
 	}
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {

@@ -117,27 +117,28 @@ func newSession() uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// setMembersKeys gives the members' messages the keys that advertisements have.
-func setMembersKeys(a *members.Auth, mode config.KeyMode, secrets []config.Secret) error {
+// prepareMembersKeys derives the keys of the members' messages from those that advertisements have, and returns what takes them
+// over.
+func prepareMembersKeys(a *members.Auth, mode config.KeyMode, secrets []config.Secret) (use func(), err error) {
 	if len(secrets) == 0 {
-		a.Set(nil, nil)
-		return nil
+		return func() { a.Set(nil, nil) }, nil
 	}
 	keys := make([]members.Key, len(secrets))
 	for i, s := range secrets {
 		k, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		keys[i] = k
 	}
-	switch mode {
-	case config.KeyReceiveOnly:
-		a.Set(nil, nil)
-	case config.KeyPermissive:
-		a.Set(&keys[0], nil)
-	default:
-		a.Set(&keys[0], keys)
-	}
-	return nil
+	return func() {
+		switch mode {
+		case config.KeyReceiveOnly:
+			a.Set(nil, nil)
+		case config.KeyPermissive:
+			a.Set(&keys[0], nil)
+		default:
+			a.Set(&keys[0], keys)
+		}
+	}, nil
 }

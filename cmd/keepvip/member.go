@@ -64,7 +64,7 @@ func (d *daemon) recover() error {
 		return err
 	}
 	vips := d.cfg.ByRaft()
-	again, err := d.instances(vips)
+	again, err := d.instances(vips, d.cfg)
 	if err != nil {
 		return err
 	}

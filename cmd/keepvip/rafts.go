@@ -42,52 +42,55 @@ func newRafts(h *host, clock *alarm.Clock, log *slog.Logger) *rafts {
 	return &rafts{host: h, clock: clock, log: log}
 }
 
-// set takes over a configuration with its keys. With an error nothing has changed.
-func (r *rafts) set(cfg *config.Config) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
+func (r *rafts) prepare(cfg *config.Config, secrets []config.Secret) (use func(), err error) {
+	identify := func() {}
 	if len(cfg.ByRaft()) > 0 {
-		if err := r.identify(cfg); err != nil {
-			return err
+		if identify, err = r.prepareIdentity(cfg, secrets); err != nil {
+			return nil, err
 		}
 	}
+	return func() { r.use(cfg, identify) }, nil
+}
+
+func (r *rafts) use(cfg *config.Config, identify func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	identify()
 	old := r.cfg
 	r.cfg = cfg
 	if r.node != nil {
 		r.node.Expect(namesOf(cfg.ByRaft()))
 		r.follow(r.node, old.Raft.Peers, cfg.Raft.Peers)
 	}
-	return nil
 }
 
-// identify shows the other members the newest key. The caller holds the lock.
-func (r *rafts) identify(cfg *config.Config) error {
+// prepareIdentity makes what the other members are shown, the newest key or the certificate files. The lock is held when
+// what it returns is called.
+func (r *rafts) prepareIdentity(cfg *config.Config, keys []config.Secret) (use func(), err error) {
+	var next raftelection.Identity
+	var secrets [][]byte
 	if c := cfg.Raft; c.OwnCertificates() {
-		err := r.identity.UseFiles(raftelection.Files{Cert: c.Certificate, Key: c.PrivateKey, CA: c.CA})
-		if err == nil && r.node != nil {
+		err = next.UseFiles(raftelection.Files{Cert: c.Certificate, Key: c.PrivateKey, CA: c.CA})
+	} else {
+		for _, s := range keys {
+			secrets = append(secrets, s.Bytes)
+		}
+		err = next.UseKeys(secrets...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if secrets != nil && slices.EqualFunc(secrets, r.secrets, slices.Equal) {
+			return // a new certificate of the same key would close every connection
+		}
+		r.identity.Become(&next)
+		r.secrets = secrets
+		if r.node != nil {
 			r.node.IdentityChanged()
 		}
-		return err
-	}
-	loaded, err := cfg.Key.Load()
-	if err != nil {
-		return fmt.Errorf("config: %w", err)
-	}
-	var secrets [][]byte
-	for _, s := range loaded {
-		secrets = append(secrets, s.Bytes)
-	}
-	if slices.EqualFunc(secrets, r.secrets, slices.Equal) {
-		return nil
-	}
-	if err := r.identity.UseKeys(secrets...); err != nil {
-		return err
-	}
-	r.secrets = secrets
-	if r.node != nil {
-		r.node.IdentityChanged()
-	}
-	return nil
+	}, nil
 }
 
 // follow makes the cluster's members what a reload has made of the list: what stands there now and did not before comes in,
@@ -230,7 +233,7 @@ func (h *host) find(addrs []netip.Addr) (netip.Addr, bool) {
 }
 
 // raftInstance is an instance that the cluster elects for.
-func (b *builder) raftInstance(v config.VIP, in agent.Instance) agent.Instance {
+func (b *builder) raftInstance(v config.VIP, in agent.Instance, heartbeat time.Duration) agent.Instance {
 	in.VRID, in.Where.Peers = 0, nil
 	in.Elect = func(agent.Place) (election.Elector, func(), error) {
 		n, err := b.rafts.open()
@@ -244,7 +247,7 @@ func (b *builder) raftInstance(v config.VIP, in agent.Instance) agent.Instance {
 			r.SetPriority(topPriority(v))
 		}
 	}
-	in.Lease = raftelection.LeaseLength(b.heartbeat)
+	in.Lease = raftelection.LeaseLength(heartbeat)
 	in.Paced = 0
 	b.fence(&in, func(_ agent.Place, lease, valid time.Duration) link.Group { return raftGroupOf(v, lease, valid) })
 	return in

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -33,21 +34,18 @@ func (d *daemon) reload() (any, error) {
 	}
 	changes := config.Diff(d.cfg, next)
 	next = config.Running(d.cfg, next)
-	d.build.crowd, d.build.many, d.build.heartbeat = len(virtualAddresses(next)), len(next.VIPs), next.Raft.HeartbeatTimeout
-	delta, done, err := d.delta(changes)
+	delta, done, err := d.delta(changes, next)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.host.fits(next); err != nil {
+	use, err := d.prepare(next) // the last of what can fail
+	if err != nil {
 		return nil, err
 	}
-	// Last of what can fail. The files may have new contents under their old names.
-	if err := d.auth.set(next.Key); err != nil {
-		return nil, err
+	for _, w := range next.Warnings {
+		d.log.Warn(w)
 	}
-	if err := d.build.rafts.set(next); err != nil {
-		return nil, err
-	}
+	use()
 	limitProcessors(next)
 	d.host.setVirtual(virtualAddresses(next))
 	d.build.groups.set(next.VIPs)
@@ -62,8 +60,29 @@ func (d *daemon) reload() (any, error) {
 	return done, nil
 }
 
-// delta turns what differs into what the agent has to do.
-func (d *daemon) delta(c config.Changes) (agent.Delta, reloaded, error) {
+// prepare looks at everything besides the instances that a configuration needs of this host and of its files, and changes
+// nothing. What it returns takes the configuration over, and cannot fail.
+func (d *daemon) prepare(cfg *config.Config) (use func(), err error) {
+	if err := errors.Join(d.host.fits(cfg), checkUsers(cfg)); err != nil {
+		return nil, err
+	}
+	secrets, err := loadKeys(cfg.Key) // the files may have new contents under their old names
+	if err != nil {
+		return nil, err
+	}
+	useKeys, err := d.auth.prepare(cfg.Key, secrets)
+	if err != nil {
+		return nil, err
+	}
+	useRaft, err := d.build.rafts.prepare(cfg, secrets)
+	if err != nil {
+		return nil, err
+	}
+	return func() { useKeys(); useRaft() }, nil
+}
+
+// delta turns what differs from the configuration in force into what the agent has to do for next.
+func (d *daemon) delta(c config.Changes, next *config.Config) (agent.Delta, reloaded, error) {
 	done := reloaded{
 		Added: []string{}, Removed: []string{}, Changed: []string{}, Recreated: []string{},
 		Live: append([]string{}, c.Live...), Restart: append([]string{}, c.Restart...),
@@ -88,10 +107,10 @@ func (d *daemon) delta(c config.Changes) (agent.Delta, reloaded, error) {
 	var delta agent.Delta
 	var err error
 	delta.Remove = slices.Concat(done.Removed, done.Recreated)
-	if delta.Add, err = d.instances(add); err != nil {
+	if delta.Add, err = d.instances(add, next); err != nil {
 		return agent.Delta{}, reloaded{}, err
 	}
-	delta.Adjust, err = d.instances(adjust)
+	delta.Adjust, err = d.instances(adjust, next)
 	return delta, done, err
 }
 

@@ -99,10 +99,7 @@ func prepare(ctx context.Context, flags *configFlags, cfg *config.Config, log *s
 	if err := checkCapabilities(); err != nil {
 		return nil, failed(err)
 	}
-	if err := checkUsers(cfg); err != nil {
-		return nil, failed(err)
-	}
-	auth, err := newAuth(cfg.Key)
+	auth, err := newAuth()
 	if err != nil {
 		return nil, err
 	}
@@ -133,27 +130,32 @@ func assemble(flags *configFlags, cfg *config.Config, auth *auth, holds agent.St
 	if _, err := h.refresh(); err != nil {
 		return nil, failed(errors.Join(err, links.Close()))
 	}
-	if err := h.fits(cfg); err != nil {
-		return nil, errors.Join(err, links.Close())
-	}
 	clock, err := alarm.Open()
 	if err != nil {
 		log.Debug("an idle process wakes up more often", "error", err) // by package time's timers
 	}
-	raft := newRafts(h, clock, log)
-	if err := raft.set(cfg); err != nil {
+	d := compose(flags, cfg, auth, h, clock, log)
+	d.agent.Keep(holds)
+	d.links = links
+	use, err := d.prepare(cfg)
+	if err != nil {
 		return nil, errors.Join(err, clock.Close(), links.Close())
 	}
+	use()
+	return d, nil
+}
+
+// compose makes a daemon of its parts. It has no keys and no instances yet.
+func compose(flags *configFlags, cfg *config.Config, auth *auth, h *host, clock *alarm.Clock, log *slog.Logger) *daemon {
 	a := agent.New(h, log)
 	a.Use(clock)
-	a.Keep(holds)
 	return &daemon{
-		flags: flags, cfg: cfg, log: log, auth: auth, links: links, clock: clock, host: h, agent: a,
+		flags: flags, cfg: cfg, log: log, auth: auth, clock: clock, host: h, agent: a,
 		build: &builder{
 			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port, log), fences: newFences(h.leftovers), near: h.neighbours, log: log,
-			rafts: raft, heartbeat: cfg.Raft.HeartbeatTimeout,
+			rafts: newRafts(h, clock, log),
 		},
-	}, nil
+	}
 }
 
 func (d *daemon) run(ctx context.Context) error {
@@ -163,7 +165,7 @@ func (d *daemon) run(ctx context.Context) error {
 	defer d.host.ears.close()
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Announce: d.announce, Reload: d.reload,
-		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.agent.Resume, Member: d.member,
+		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.agent.Resume, Member: d.member, Asked: d.asked,
 	})
 	if err != nil {
 		return err
@@ -198,9 +200,8 @@ func (d *daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 
 // hold runs the agent until ctx ends.
 func (d *daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
-	d.build.crowd, d.build.many = len(virtualAddresses(d.cfg)), len(d.cfg.VIPs)
 	d.build.groups.set(d.cfg.VIPs)
-	instances, err := d.instances(d.cfg.VIPs)
+	instances, err := d.instances(d.cfg.VIPs, d.cfg)
 	if err != nil {
 		return err
 	}
@@ -219,10 +220,11 @@ func (d *daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
 	return nil
 }
 
-func (d *daemon) instances(vips []config.VIP) ([]agent.Instance, error) {
+// instances makes some of the virtual addresses of whole.
+func (d *daemon) instances(vips []config.VIP, whole *config.Config) ([]agent.Instance, error) {
 	out := make([]agent.Instance, len(vips))
 	for i, v := range vips {
-		in, err := d.build.instance(v)
+		in, err := d.build.instance(v, whole)
 		if err != nil {
 			return nil, err
 		}
@@ -280,6 +282,19 @@ func (d *daemon) probes() control.Probes {
 	info.Set(1)
 	reg.MustRegister(agent.NewCollector(d.agent), raftCollector{d.build.rafts}, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return control.Probes{Live: d.agent.Live, Ready: d.agent.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})}
+}
+
+// asked logs what operators ask for: who did it must not be a riddle afterwards.
+func (d *daemon) asked(a control.Asked, err error) {
+	log := d.log.With("command", a.Verb, "uid", a.UID, "pid", a.PID)
+	if len(a.VIPs) > 0 {
+		log = log.With("vips", a.VIPs)
+	}
+	if err != nil {
+		log.Warn("a command failed", "error", err)
+		return
+	}
+	log.Info("a command was carried out")
 }
 
 func (d *daemon) announce(names []string) error { return d.agent.Announce(names...) }

@@ -53,6 +53,9 @@ func (i *Identity) UseKeys(secrets ...[]byte) error {
 	return nil
 }
 
+// Become makes the identity that of another one, which has been set.
+func (i *Identity) Become(other *Identity) { i.now.Store(other.now.Load()) }
+
 // Files are an operator's own certificates, in PEM.
 type Files struct {
 	Cert, Key string // of this node

@@ -109,7 +109,7 @@ func (c *Config) checkKey(ps *problems) {
 	}
 }
 
-// checkFiles reads the secrets that the configuration names, and looks for the programs.
+// checkFiles reads the secrets and certificates that the configuration names, and looks for the programs.
 func (c *Config) checkFiles() error {
 	var ps problems
 	if c.Key.File != "" {
@@ -133,6 +133,7 @@ func (c *Config) checkFiles() error {
 			ps.add(c.Origin(key), key, "%v", err)
 		}
 	}
+	c.checkRaftFiles(&ps)
 	c.checkPrograms(&ps)
 	return ps.err()
 }

@@ -14,7 +14,7 @@ type Input struct {
 	File  string              // path; "": $KEEPVIP_CONFIG, $KEEPVIP_CONFIG_YAML, or no file at all
 	Flags map[string][]string // by name without dashes, only those given; see [Flags]
 	Env   []string            // as os.Environ returns it
-	// Elsewhere tells that the files named in the configuration lie on another machine and cannot be looked at: for manifests.
+	// Elsewhere tells that the files and interfaces named in the configuration lie on another machine and cannot be looked at: for manifests.
 	Elsewhere bool
 }
 
@@ -45,6 +45,7 @@ func Load(in Input) (*Config, error) {
 		if err := c.checkFiles(); err != nil {
 			return nil, err
 		}
+		c.noteFiles()
 	}
 	return c, nil
 }

@@ -117,6 +117,37 @@ func TestVerbsAreForRoot(t *testing.T) {
 	}
 }
 
+func TestFailedVerbIsLoggedWithWhoAsked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	type entry struct {
+		asked Asked
+		err   string
+	}
+	var log []entry
+	b := backend()
+	b.Asked = func(a Asked, err error) { log = append(log, entry{a, fmt.Sprint(err)}) }
+	b.Reload = func() (any, error) { return nil, errors.New("keepvip.yaml:3: bad") }
+	stop := serveAt(t, path, b)
+	c := NewClient(path)
+	failure := c.Reload(t.Context(), nil)
+	assert.Error(t, c.Announce(t.Context(), []string{"a"}))
+	assert.Error(t, c.Drain(t.Context(), nil, false, -time.Second))
+	assert.NoError(t, c.Status(t.Context(), nil))
+	stop()
+	uid, pid := uint32(os.Getuid()), int32(os.Getpid())
+	if uid != 0 {
+		t.Log("not root: every verb is refused")
+		assert.Len(t, log, 3)
+		return
+	}
+	assert.EqualError(t, failure, "keepvip.yaml:3: bad")
+	assert.Equal(t, []entry{
+		{Asked{Verb: "reload", UID: uid, PID: pid}, "keepvip.yaml:3: bad"},
+		{Asked{Verb: "announce", UID: uid, PID: pid, VIPs: []string{"a"}}, errNotHeld.Error()},
+		{Asked{Verb: "drain", UID: uid, PID: pid}, `timeout "-1s", want more than 0s and at most 1h0m0s`},
+	}, log)
+}
+
 func TestOpenRefusesASocketThatSomebodyServes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keepvip.sock")
 	stop := serveAt(t, path, backend())

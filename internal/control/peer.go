@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +29,23 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 		return ctx
 	}
 	return context.WithValue(ctx, peerKey{}, *cred)
+}
+
+// Asked is a verb and who asked for it, as the kernel attests.
+type Asked struct {
+	Verb string // "handover"
+	UID  uint32
+	PID  int32 // 0: of another PID namespace
+	VIPs []string
+}
+
+func askedOf(path string, r *http.Request) Asked {
+	cred, _ := r.Context().Value(peerKey{}).(unix.Ucred)
+	a := Asked{Verb: strings.TrimPrefix(path, "/v1/"), UID: cred.Uid, PID: cred.Pid, VIPs: r.URL.Query()["vip"]}
+	if op := r.URL.Query().Get("op"); op != "" {
+		a.Verb += " " + op
+	}
+	return a
 }
 
 // fromRoot tells that the request came from a process of user 0. Without credentials it did not.

@@ -31,6 +31,9 @@ type Backend struct {
 
 	// Member changes the members of the raft cluster: see Client.Member.
 	Member func(ctx context.Context, op, address string) error
+
+	// Asked is told of every verb when it is over, with its error; nil: nobody is.
+	Asked func(Asked, error)
 }
 
 // Server serves the API on a unix socket.
@@ -157,79 +160,10 @@ func handler(b Backend) http.Handler {
 	mux.HandleFunc("GET "+PathStatus, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, b.Status())
 	})
-	mux.HandleFunc("POST "+PathAnnounce, rootOnly(func(w http.ResponseWriter, r *http.Request) {
-		if err := b.Announce(r.URL.Query()["vip"]); err != nil {
-			answer(w, http.StatusConflict, Problem{Error: err.Error()})
-			return
-		}
-		answer(w, http.StatusOK, struct{}{})
-	}))
-	mux.HandleFunc("POST "+PathReload, rootOnly(func(w http.ResponseWriter, _ *http.Request) {
-		summary, err := b.Reload()
-		if err != nil {
-			answer(w, http.StatusUnprocessableEntity, Problem{Error: err.Error()})
-			return
-		}
-		answer(w, http.StatusOK, summary)
-	}))
-	mux.HandleFunc("POST "+PathHandover, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
-		return b.Handover(ctx, r.URL.Query()["vip"], r.URL.Query().Get("to"))
-	})))
-	mux.HandleFunc("POST "+PathDrain, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
-		return b.Drain(ctx, r.URL.Query()["vip"], r.URL.Query().Get("wait") == "true")
-	})))
-	mux.HandleFunc("POST "+PathHold, rootOnly(timed(func(ctx context.Context, r *http.Request) error {
-		q := r.URL.Query()
-		reason := q.Get("reason")
-		if len(reason) > maxReason {
-			return fmt.Errorf("a reason of %d bytes, want at most %d", len(reason), maxReason)
-		}
-		return b.Hold(ctx, q["vip"], reason, q.Get("force") == "true")
-	})))
-	mux.HandleFunc("POST "+PathResume, rootOnly(timed(func(_ context.Context, r *http.Request) error {
-		return b.Resume(r.URL.Query()["vip"])
-	})))
-	mux.HandleFunc("POST "+PathMember, rootOnly(func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		if err := b.Member(r.Context(), q.Get("op"), q.Get("address")); err != nil {
-			answer(w, http.StatusConflict, Problem{Error: err.Error()})
-			return
-		}
-		answer(w, http.StatusOK, struct{}{})
-	}))
+	for path, v := range b.verbs() {
+		mux.HandleFunc("POST "+path, b.logged(path, rootOnly(v)))
+	}
 	return mux
-}
-
-// timed answers with the outcome of a verb that may take as long as the asker has said.
-func timed(verb func(context.Context, *http.Request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		limit := askTime
-		if text := r.URL.Query().Get("timeout"); text != "" {
-			d, err := time.ParseDuration(text)
-			if err != nil || d <= 0 || d > maxVerb {
-				answer(w, http.StatusBadRequest, Problem{Error: fmt.Sprintf("timeout %q, want more than 0s and at most %s", text, maxVerb)})
-				return
-			}
-			limit = d
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), limit)
-		defer cancel()
-		if err := verb(ctx, r); err != nil {
-			answer(w, http.StatusConflict, problem(err))
-			return
-		}
-		answer(w, http.StatusOK, struct{}{})
-	}
-}
-
-func rootOnly(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !fromRoot(r) {
-			answer(w, http.StatusForbidden, Problem{Error: "this changes something: only root may ask for it"})
-			return
-		}
-		next(w, r)
-	}
 }
 
 func answer(w http.ResponseWriter, code int, body any) {

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestLoadNotesWhatChecksWouldNotFindHere(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "text"), []byte("text"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "empty"), []byte("\n"), 0o600))
+	file := filepath.Join(dir, "keepvip.yaml")
+	text := strings.ReplaceAll(`apiVersion: keepvip/v1
+kind: Config
+vips:
+- name: a
+  addresses: [10.77.0.100]
+  interface: none-such
+  check: {url: "https://127.0.0.1:6443/readyz", ca: DIR/none}
+- name: b
+  addresses: [10.77.0.101]
+  checks:
+  - {name: x, kind: https, url: "https://127.0.0.1/", ca: DIR/text, tokenFile: DIR/empty, clientCert: DIR/text}
+  - {name: y, kind: interface, interface: none-such}
+`, "DIR", dir)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	c, err := Load(Input{File: file})
+	require.NoError(t, err, "kubeadm init may make the files later")
+	notes := strings.ReplaceAll(strings.Join(c.Warnings, "\n"), dir, "DIR")
+	for _, want := range []string{
+		"vips[0].interface: there is no interface none-such here now",
+		"vips[0].check.ca: DIR/none: no such file; the check fails until that has changed",
+		"vips[1].checks[0].ca: DIR/text: no certificate in it, want PEM; the check",
+		"vips[1].checks[0].tokenFile: DIR/empty: empty, want a bearer token; the check",
+		"vips[1].checks[0].clientCert: certificate DIR/text with key DIR/text: tls: failed to find any PEM data",
+		"vips[1].checks[1].interface: there is no interface none-such here now",
+	} {
+		assert.Contains(t, notes, want)
+	}
+	c, err = Load(Input{File: file, Elsewhere: true})
+	require.NoError(t, err)
+	assert.Empty(t, c.Warnings, "of another machine nothing is known")
+}
+
+func TestLoadReadsTheCertificatesOfRaft(t *testing.T) {
+	dir := t.TempDir()
+	in := Input{Flags: map[string][]string{
+		"vip": {"10.77.0.100"}, "election": {"raft"}, "raft-peer": {"10.77.0.11"},
+		"raft-certificate": {dir + "/c"}, "raft-private-key": {dir + "/k"}, "raft-ca": {dir + "/ca"},
+	}}
+	_, err := Load(in)
+	assert.EqualError(t, err, "config: --raft-certificate: "+dir+"/c: no such file\nconfig: --raft-ca: "+dir+"/ca: no such file")
+	in.Elsewhere = true
+	_, err = Load(in)
+	assert.NoError(t, err)
+}
