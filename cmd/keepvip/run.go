@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -180,7 +182,12 @@ func (d *daemon) run(ctx context.Context) error {
 	d.serve(outer, &wg, server.Serve)
 	d.serve(outer, &wg, d.lock.Serve)
 	if d.cfg.Metrics != "" {
-		listener, err := control.Listen(d.cfg.Metrics, d.probes())
+		probes := d.probes()
+		if owners, err := link.OpenOwners(); err == nil { // without, the users of this host are one
+			defer owners.Close()
+			probes.Owner = ownerBy(owners)
+		}
+		listener, err := control.Listen(d.cfg.Metrics, probes)
 		if err != nil {
 			return err
 		}
@@ -282,6 +289,20 @@ func (d *daemon) probes() control.Probes {
 	info.Set(1)
 	reg.MustRegister(agent.NewCollector(d.agent), raftCollector{d.build.rafts}, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return control.Probes{Live: d.agent.Live, Ready: d.agent.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})}
+}
+
+// ownerBy names the user of this host at the other end of a connection; "" for another host.
+func ownerBy(owners *link.Owners) func(from, to netip.AddrPort) (string, error) {
+	return func(from, to netip.AddrPort) (string, error) {
+		uid, here, err := owners.Owner(from, to)
+		switch {
+		case errors.Is(err, link.ErrSocketClosed):
+			return "", err
+		case err != nil || !here: // a kernel that does not tell must not cost a probe
+			return "", nil
+		}
+		return fmt.Sprintf("user %d", uid), nil
+	}
 }
 
 // asked logs what operators ask for: who did it must not be a riddle afterwards.

@@ -7,5 +7,5 @@
 //
 // # Goroutines
 //
-//   - Server.Serve: net/http's, one per connection, until Serve returns.
+//   - Server.Serve and Listener.Serve: net/http's, one per connection, of which the number is bounded, until Serve returns.
 package control

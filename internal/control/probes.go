@@ -3,8 +3,11 @@ package control
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -12,8 +15,21 @@ import (
 type Probes struct {
 	Live    func() error // nil: this process works
 	Ready   func() error // nil: it takes part in every election
-	Metrics http.Handler
+	Metrics http.Handler // asked at most once in keepMetrics
+	// Owner tells who has the other end of a connection: a user of this host, or another host. Each has its own budget. An
+	// error: who it was has gone. It may be nil.
+	Owner func(from, to netip.AddrPort) (string, error)
 }
+
+const (
+	// probePlaces and probeBudget are for probes and scrapes, of which there are a few in a second.
+	probePlaces = 64
+	probeBudget = 50
+	// probeTime bounds one connection, which is for one request.
+	probeTime = 5 * time.Second
+	// keepMetrics is how long metrics are served that were made once.
+	keepMetrics = 500 * time.Millisecond
+)
 
 // Listener serves /livez, /readyz and /metrics. None of them depends on an apiserver.
 type Listener struct {
@@ -30,15 +46,43 @@ func Listen(addr string, p Probes) (*Listener, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", probe(p.Live))
 	mux.HandleFunc("GET /readyz", probe(p.Ready))
-	mux.Handle("GET /metrics", p.Metrics)
-	return &Listener{ln: ln, http: &http.Server{
-		Handler: mux, ReadTimeout: 10 * time.Second, ReadHeaderTimeout: 5 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-	}}, nil
+	mux.Handle("GET /metrics", &cached{next: p.Metrics, keep: keepMetrics})
+	srv := &http.Server{
+		Handler: mux, ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10,
+		ErrorLog: log.New(io.Discard, "", 0), // about what askers did wrong
+	}
+	srv.SetKeepAlivesEnabled(false)
+	return &Listener{ln: &places{Listener: ln, most: probePlaces, budget: probeBudget, owner: p.ownerOf}, http: srv}, nil
+}
+
+// ownerOf says who is at the other end, as far as it can be known.
+func (p Probes) ownerOf(c net.Conn) string {
+	from, ok := c.RemoteAddr().(*net.TCPAddr)
+	to, also := c.LocalAddr().(*net.TCPAddr)
+	if !ok || !also {
+		return "unknown"
+	}
+	host := from.AddrPort().Addr().Unmap()
+	if p.Owner == nil {
+		return host.String()
+	}
+	owner, err := p.Owner(plainAddr(from), plainAddr(to))
+	switch {
+	case err != nil:
+		return ""
+	case owner == "":
+		return host.String()
+	}
+	return owner
 }
 
 // Serve answers until ctx ends.
 func (l *Listener) Serve(ctx context.Context) error { return serve(ctx, l.http, l.ln) }
+
+// plainAddr is an address in the family of the socket at the other end.
+func plainAddr(a *net.TCPAddr) netip.AddrPort {
+	return netip.AddrPortFrom(a.AddrPort().Addr().Unmap().WithZone(""), uint16(a.Port))
+}
 
 func probe(check func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

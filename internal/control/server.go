@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -50,6 +52,10 @@ const (
 	socketMode = 0o660
 	// maxReason bounds what an operator may give as a reason, in bytes: it is shown to every member.
 	maxReason = 120
+	// controlPlaces bounds the connections, among which may be verbs that wait.
+	controlPlaces = 64
+	// answerTime bounds how long an asker may take to read its answer.
+	answerTime = 10 * time.Second
 	// dialTime bounds how long a socket that is there may take to show that somebody serves it.
 	dialTime = time.Second
 )
@@ -80,7 +86,11 @@ func Open(path string, b Backend) (*Server, error) {
 	}
 	ln.SetUnlinkOnClose(false) // by then the name may be somebody else's
 	s := &Server{dir: dir, path: path, made: made, ln: ln}
-	s.http = &http.Server{Handler: handler(b), ConnContext: withPeer, ReadTimeout: 10 * time.Second, ReadHeaderTimeout: 5 * time.Second}
+	s.http = &http.Server{
+		Handler: keepPlace(handler(b)), ConnContext: withPeer, ReadTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
+		ErrorLog: log.New(io.Discard, "", 0), // about what askers did wrong
+	}
+	s.http.SetKeepAlivesEnabled(false)
 	return s, nil
 }
 
@@ -127,7 +137,7 @@ func makeDir(dir string) (string, error) {
 
 // Serve answers until ctx ends, then removes the socket, and the directory if it was made for it.
 func (s *Server) Serve(ctx context.Context) error {
-	err := serve(ctx, s.http, s.ln)
+	err := serve(ctx, s.http, &places{Listener: s.ln, most: controlPlaces, owner: processOf})
 	if now, lost := os.Lstat(s.path); lost == nil && os.SameFile(now, s.made) {
 		_ = os.Remove(s.path)
 	}
@@ -167,6 +177,8 @@ func handler(b Backend) http.Handler {
 }
 
 func answer(w http.ResponseWriter, code int, body any) {
+	// Not of the server: a verb takes as long as it takes, and only then has the answer to be read.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	// An error here means that the asker has gone.

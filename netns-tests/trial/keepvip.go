@@ -16,6 +16,7 @@ import (
 type Keepvip struct {
 	Path         string   // of the binary
 	Args         []string // added to the flags of every node
+	Metrics      string   // host:port of its metrics, "" = none
 	Capabilities []string // if not nil, all the daemon may have
 	// Ahead is how far the wall clock of each node's daemon is ahead of the machine's; none: they have the machine's.
 	Ahead []time.Duration
@@ -57,8 +58,12 @@ func (k Keepvip) Run(n *lab.Node, args ...string) (*lab.Process, error) {
 }
 
 // Paths are the flags that keep the files of several nodes apart.
-func (Keepvip) Paths(n *lab.Node) []string {
-	return []string{"--socket", Socket(n), "--state-dir", n.Path("state"), "--metrics", "off"}
+func (k Keepvip) Paths(n *lab.Node) []string {
+	metrics := k.Metrics
+	if metrics == "" {
+		metrics = "off"
+	}
+	return []string{"--socket", Socket(n), "--state-dir", n.Path("state"), "--metrics", metrics}
 }
 
 // Socket is the control socket of the node's keepvip.

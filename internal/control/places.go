@@ -1,0 +1,149 @@
+package control
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// places bounds the connections of a listener, so that nobody who may connect can make this process do without end, or keep the
+// others out: when all places are taken the owner who has the most of them loses the oldest that is not at work.
+type places struct {
+	net.Listener
+	most   int                   // connections at a time
+	budget int                   // of each owner in a second; 0: no bound
+	owner  func(net.Conn) string // who is at the other end; "": gone already
+
+	mu    sync.Mutex // guards what follows
+	taken []*placedConn
+	spent map[string]int // by owner, since began
+	began time.Time
+}
+
+// maxOwners bounds what is remembered of a second: more than so many owners share one budget.
+const maxOwners = 1000
+
+// breath is how many connections are refused in a row, which takes about half a millisecond.
+const breath = 16
+
+// placedConn is a connection that has a place until it is closed.
+type placedConn struct {
+	net.Conn
+	of    *places
+	owner string
+	busy  bool // guarded by of.mu
+	once  sync.Once
+}
+
+// Accept returns the next connection that gets a place.
+func (p *places) Accept() (net.Conn, error) {
+	for refused := 1; ; refused++ {
+		c, err := p.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if placed := p.admit(&placedConn{Conn: c, of: p, owner: p.owner(c)}, time.Now()); placed != nil {
+			return placed, nil
+		}
+		abort(c)
+		if refused%breath == 0 { // whatever else is due runs first: this loop would never wait by itself
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// admit returns nil for a connection without a place. The one that had to make room is closed.
+func (p *places) admit(c *placedConn, now time.Time) *placedConn {
+	p.mu.Lock()
+	if !p.affordable(c.owner, now) {
+		p.mu.Unlock()
+		return nil
+	}
+	var out *placedConn
+	if len(p.taken) >= p.most {
+		if out = p.victim(); out == nil {
+			p.mu.Unlock()
+			return nil
+		}
+		p.remove(out)
+	}
+	p.taken = append(p.taken, c)
+	p.mu.Unlock()
+	if out != nil {
+		abort(out.Conn)
+	}
+	return c
+}
+
+// affordable counts against the owner's budget. The caller holds the lock.
+func (p *places) affordable(owner string, now time.Time) bool {
+	if owner == "" {
+		return false
+	}
+	if p.budget == 0 {
+		return true
+	}
+	if p.spent == nil || now.Sub(p.began) >= time.Second {
+		p.spent, p.began = map[string]int{}, now
+	}
+	if _, known := p.spent[owner]; !known && len(p.spent) >= maxOwners {
+		owner = "others"
+	}
+	p.spent[owner]++
+	return p.spent[owner] <= p.budget
+}
+
+// victim is the oldest connection that can be taken away of the owner who has the most of these. The caller holds the lock.
+func (p *places) victim() *placedConn {
+	count := map[string]int{}
+	oldest := map[string]*placedConn{}
+	var most *placedConn
+	for _, c := range p.taken {
+		if c.busy {
+			continue
+		}
+		if oldest[c.owner] == nil {
+			oldest[c.owner] = c
+		}
+		count[c.owner]++
+		if most == nil || count[c.owner] > count[most.owner] {
+			most = oldest[c.owner]
+		}
+	}
+	return most
+}
+
+// remove forgets a connection. The caller holds the lock.
+func (p *places) remove(c *placedConn) {
+	for i, other := range p.taken {
+		if other == c {
+			p.taken = append(p.taken[:i], p.taken[i+1:]...)
+			return
+		}
+	}
+}
+
+// Close gives the place back.
+func (c *placedConn) Close() error {
+	c.once.Do(func() {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.of.remove(c)
+	})
+	return c.Conn.Close()
+}
+
+// setBusy keeps the place from being taken away, or no longer.
+func (c *placedConn) setBusy(busy bool) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.busy = busy
+}
+
+// abort closes without leaving anything behind in the kernel.
+func abort(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
