@@ -300,6 +300,21 @@ func (r DirectReport) Answers(node int, from, to time.Duration) bool {
 	return false
 }
 
+// Beside is the longest time, over the ways of asking, in which the node answered and another one, too, in the rounds in [from, to).
+func (r DirectReport) Beside(node int, from, to time.Duration) time.Duration {
+	var longest time.Duration
+	for kind, ticks := range r.ticks {
+		var both time.Duration
+		for _, t := range ticks {
+			if own := uint64(1) << node; t.at >= from && t.at < to && t.answered&own != 0 && t.answered != own {
+				both += r.every[kind]
+			}
+		}
+		longest = max(longest, both)
+	}
+	return longest
+}
+
 func (r DirectReport) twoAfter(at time.Duration, kinds ...int) time.Duration {
 	return r.twoIn(at, math.MaxInt64, kinds...)
 }

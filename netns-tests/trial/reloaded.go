@@ -130,7 +130,7 @@ func (g *Group) reloadedAndKilled(change func(*Settings), times int) (rivals, er
 		if err != nil {
 			return r, err
 		}
-		r.add(g, res)
+		r.add(res, res.Report.Ended)
 	}
 	return r, nil
 }
@@ -180,7 +180,18 @@ func (g *Group) raftByReload(heartbeat, watched time.Duration) (Findings, error)
 		time.Sleep(watched)
 		r := m.Stop()
 		what := fmt.Sprintf("%s with %v: ", step.what, step.heartbeat)
-		out = append(out, took(what+"two nodes answering", r.Direct.TwoAfter(from), 0), took(what+"outage of a holder at rest", r.LongestAfter(from), 10*time.Millisecond))
+		out = append(out, took(what+"two nodes answering", r.Direct.TwoAfter(from), 0),
+			// A lease that is too short ends between every two calls of the leader: a quarter of the time. A starved machine costs less.
+			Measured{What: what + "time without an answer", Got: lostShare(r), Limit: 4, Unit: "%"}, told(what+"longest outage", r.LongestAfter(from)))
 	}
 	return out, nil
+}
+
+// lostShare is how many of a hundred probes had no answer.
+func lostShare(r *lab.Report) float64 {
+	sent, lost := 0, 0
+	for _, s := range r.Streams {
+		sent, lost = sent+s.Sent, lost+s.Lost
+	}
+	return 100 * float64(lost) / float64(max(sent, 1))
 }

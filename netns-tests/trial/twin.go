@@ -46,7 +46,7 @@ func frozenTwin(host *lab.Host, full bool) (Findings, error) {
 				g.Close()
 				return out, err
 			}
-			r.add(g, res)
+			r.add(res, res.FaultAt+length)
 		}
 		g.Close()
 		out = append(out, r.findings(fmt.Sprintf("at %v: ", interval))...)
