@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
 // File is one file that is written onto a node, owned by root.
@@ -63,11 +64,16 @@ func CloudInit(cfg CloudInitConfig) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines, err := block(out, 0)
-	if err != nil {
+	return below(cloudHeader+"\n", out)
+}
+
+// below is a value as YAML below a header of comments.
+func below(header string, value any) ([]byte, error) {
+	e := yamledit.New("header", []byte(header))
+	if err := e.Append(value); err != nil {
 		return nil, err
 	}
-	return []byte(cloudHeader + "\n" + strings.Join(lines, "")), nil
+	return e.Bytes(), nil
 }
 
 func (cfg CloudInitConfig) render() (cloudConfig, error) {

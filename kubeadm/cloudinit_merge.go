@@ -1,11 +1,12 @@
 package kubeadm
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
 // MergeCloudInit puts the files and commands into user data that is there already, called name in errors. A file of the same
@@ -16,111 +17,77 @@ func MergeCloudInit(name string, userData []byte, cfg CloudInitConfig) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	e := editor{name: name, text: slices.Clone(userData)}
-	if err := e.cloudConfigHeader(); err != nil {
+	e := yamledit.New(name, userData)
+	if err := cloudConfigHeader(e); err != nil {
 		return nil, err
 	}
-	docs, err := e.documents()
+	docs, err := e.Documents()
 	switch {
 	case err != nil:
 		return nil, err
 	case len(docs) == 0:
-		lines, err := block(add, 0)
-		if err != nil {
+		if err := e.Append(add); err != nil {
 			return nil, err
 		}
-		n := len(e.lines())
-		e.replace(n, n, lines)
-		return e.text, nil
+		return e.Bytes(), nil
 	case len(docs) > 1:
-		return nil, e.fail(0, "%d YAML documents, want one", len(docs))
+		return nil, e.Errorf(0, "%d YAML documents, want one", len(docs))
 	}
-	if err := e.dropOtherForm(0, cfg.Files, []string{cloudFilesKey}, []string{cloudRunKey}); err != nil {
+	if err := dropOtherForm(e, 0, cfg.Files, []string{cloudFilesKey}, []string{cloudRunKey}); err != nil {
 		return nil, err
 	}
 	for _, f := range add.WriteFiles {
-		if err := e.putItem(0, []string{cloudFilesKey}, f, func(n *yaml.Node) bool { return textAt(n, "path") == f.Path }); err != nil {
+		if err := e.Put(0, []string{cloudFilesKey}, f, hasPath(f.Path)); err != nil {
 			return nil, err
 		}
 	}
 	for i, c := range add.RunCmd {
-		if err := e.putCommand(i, c); err != nil {
+		if err := e.PutAt(0, []string{cloudRunKey}, i, c, runs(c)); err != nil {
 			return nil, err
 		}
 	}
-	return e.text, nil
+	return e.Bytes(), nil
 }
 
 // cloudConfigHeader refuses scripts, MIME parts and whatever else user data may be.
-func (e *editor) cloudConfigHeader() error {
-	lines := e.lines()
-	if len(lines) > 0 && strings.TrimSpace(lines[0]) == "## template: jinja" {
-		lines = lines[1:]
+func cloudConfigHeader(e *yamledit.Editor) error {
+	text := string(e.Bytes())
+	if first, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(first) == "## template: jinja" {
+		text = rest
 	}
-	if len(lines) == 0 || strings.TrimSpace(lines[0]) != cloudHeader {
-		return e.fail(1, "no %s user data, want that line first (a script or MIME parts cannot be merged into)", cloudHeader)
+	if first, _, _ := strings.Cut(text, "\n"); strings.TrimSpace(first) != cloudHeader {
+		return e.Errorf(1, "no %s user data, want that line first (a script or MIME parts cannot be merged into)", cloudHeader)
 	}
 	return nil
 }
 
 // dropOtherForm takes a unit out where a static pod goes in, and the reverse: both would be two keepvips on a node.
-func (e *editor) dropOtherForm(doc int, files []File, filesAt, commandsAt []string) error {
+func dropOtherForm(e *yamledit.Editor, doc int, files []File, filesAt, commandsAt []string) error {
 	other := UnitPath
 	for _, f := range files {
 		if f.Path == UnitPath {
 			other = ManifestPath
 		}
 	}
-	if _, err := e.drop(doc, filesAt, func(n *yaml.Node) bool { return textAt(n, "path") == other }); err != nil {
+	if _, err := e.Drop(doc, filesAt, hasPath(other)); err != nil || other == ManifestPath {
 		return err
 	}
-	if other == ManifestPath {
-		return nil
-	}
-	enable := []string{"systemctl", "enable", "--now", "keepvip"}
-	_, err := e.drop(doc, commandsAt, func(n *yaml.Node) bool {
-		var words []string
-		return n.Value == strings.Join(enable, " ") || n.Decode(&words) == nil && slices.Equal(words, enable)
+	enable := command{"systemctl", "enable", "--now", "keepvip"}
+	_, err := e.Drop(doc, commandsAt, func(n *yaml.Node) bool {
+		return n.Value == strings.Join(enable, " ") || runs(enable)(n)
 	})
 	return err
 }
 
-// putItem puts an item into a list in place of the first that matches, and takes out all others that do.
-func (e *editor) putItem(doc int, path []string, item any, match func(*yaml.Node) bool) error {
-	list, err := e.listAt(doc, path)
-	if err != nil {
-		return err
-	}
-	index := slices.IndexFunc(list, match)
-	if index >= 0 && saysTheSame(list[index], item) {
-		return nil
-	}
-	if _, err := e.drop(doc, path, match); err != nil {
-		return err
-	}
-	return e.insert(doc, path, index, item)
+// hasPath matches a file's entry.
+func hasPath(path string) yamledit.Match {
+	return func(n *yaml.Node) bool { return yamledit.TextAt(n, "path") == path }
 }
 
-// putCommand makes a command the one of that index, and takes out where it stood before.
-func (e *editor) putCommand(index int, c command) error {
-	same := func(n *yaml.Node) bool {
+// runs matches a command that is a list of words.
+func runs(c command) yamledit.Match {
+	return func(n *yaml.Node) bool {
 		var words []string
 		return n.Kind == yaml.SequenceNode && n.Decode(&words) == nil && slices.Equal(words, c)
 	}
-	path := []string{cloudRunKey}
-	list, err := e.listAt(0, path)
-	if err != nil || index < len(list) && same(list[index]) {
-		return err
-	}
-	if _, err := e.drop(0, path, same); err != nil {
-		return err
-	}
-	return e.insert(0, path, index, c)
-}
-
-// saysTheSame tells that an item need not be written again, with the comments that it may have got.
-func saysTheSame(n *yaml.Node, item any) bool {
-	var old any
-	want, err := plainValue(item)
-	return err == nil && n.Decode(&old) == nil && reflect.DeepEqual(old, want)
 }

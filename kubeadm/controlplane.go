@@ -106,11 +106,7 @@ func ControlPlane(cfg ControlPlaneConfig) ([]byte, error) {
 	if len(cfg.CertSANs) > 0 {
 		spec.ClusterConfiguration.APIServer = &apiServerPart{cfg.CertSANs}
 	}
-	lines, err := block(out, 0)
-	if err != nil {
-		return nil, err
-	}
-	return []byte(controlPlaneHead + strings.Join(lines, "")), nil
+	return below(controlPlaneHead, out)
 }
 
 func (cfg ControlPlaneConfig) files() ([]controlPlaneFile, error) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
 // kubeVIP is what gives away the files and commands of the program that keepvip takes the place of.
@@ -14,7 +16,7 @@ const kubeVIP = "kube-vip"
 
 // template is a text with the objects of a cluster.
 type template struct {
-	editor
+	*yamledit.Editor
 	doc   int      // of the KubeadmControlPlane
 	spec  []string // path of its kubeadmConfigSpec
 	notes []string
@@ -23,8 +25,7 @@ type template struct {
 // TemplateEndpoint is the controlPlaneEndpoint that a template of Cluster API names: in its Cluster, in the infrastructure's cluster
 // or in the KubeadmControlPlane. It may be a variable. The zero Endpoint: none of them does.
 func TemplateEndpoint(name string, text []byte) (Endpoint, error) {
-	t := template{editor: editor{name: name, text: text}}
-	docs, err := t.documents()
+	docs, err := yamledit.New(name, text).Documents()
 	if err != nil {
 		return Endpoint{}, err
 	}
@@ -44,12 +45,14 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 	if err != nil {
 		return nil, nil, err
 	}
-	t := template{editor: editor{name: name, text: slices.Clone(text)}}
+	t := template{Editor: yamledit.New(name, text)}
 	for _, step := range []func() error{
 		t.locate,
 		func() error { return t.endpoint(cfg) },
 		t.dropKubeVIP,
-		func() error { return t.dropOtherForm(t.doc, cfg.Files, t.at("files"), t.at("preKubeadmCommands")) },
+		func() error {
+			return dropOtherForm(t.Editor, t.doc, cfg.Files, t.at("files"), t.at("preKubeadmCommands"))
+		},
 		func() error { return t.putFiles(files) },
 		func() error { return t.putCommands(cfg.commands()) },
 	} {
@@ -58,21 +61,21 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 		}
 	}
 	t.noteLeftovers()
-	return t.text, t.notes, nil
+	return t.Bytes(), t.notes, nil
 }
 
 // locate finds the one KubeadmControlPlane.
 func (t *template) locate() error {
-	docs, err := t.documents()
+	docs, err := t.Documents()
 	if err != nil {
 		return err
 	}
 	found := 0
 	for i, d := range docs {
-		if !strings.HasPrefix(textAt(d, "apiVersion"), controlPlaneAPI) {
+		if !strings.HasPrefix(yamledit.TextAt(d, "apiVersion"), controlPlaneAPI) {
 			continue
 		}
-		switch textAt(d, "kind") {
+		switch yamledit.TextAt(d, "kind") {
 		case "KubeadmControlPlane":
 			t.doc, t.spec = i, []string{"spec", "kubeadmConfigSpec"}
 		case "KubeadmControlPlaneTemplate":
@@ -83,7 +86,7 @@ func (t *template) locate() error {
 		found++
 	}
 	if found != 1 {
-		return t.fail(0, "%d objects of kind KubeadmControlPlane or KubeadmControlPlaneTemplate, want one", found)
+		return t.Errorf(0, "%d objects of kind KubeadmControlPlane or KubeadmControlPlaneTemplate, want one", found)
 	}
 	return nil
 }
@@ -92,7 +95,7 @@ func (t *template) at(keys ...string) []string { return append(slices.Clone(t.sp
 
 // endpoint sees to it that the cluster's endpoint is ours, and that the certificate names all addresses.
 func (t *template) endpoint(cfg ControlPlaneConfig) error {
-	docs, err := t.documents()
+	docs, err := t.Documents()
 	if err != nil {
 		return err
 	}
@@ -104,19 +107,18 @@ func (t *template) endpoint(cfg ControlPlaneConfig) error {
 		}
 		named = true
 		if got.Host != cfg.Endpoint.Host || got.Port != 0 && got.Port != cfg.Endpoint.Port {
-			return t.fail(d.Line, "controlPlaneEndpoint %s of %s, want %s", got, textAt(d, "kind"), cfg.Endpoint)
+			return t.Errorf(d.Line, "controlPlaneEndpoint %s of %s, want %s", got, yamledit.TextAt(d, "kind"), cfg.Endpoint)
 		}
 	}
 	if !named {
 		path := t.at("clusterConfiguration", "controlPlaneEndpoint")
-		if err := t.set(t.doc, path, cfg.Endpoint.String()); err != nil {
+		if err := t.Set(t.doc, path, cfg.Endpoint.String()); err != nil {
 			return err
 		}
-		t.notes = append(t.notes, fmt.Sprintf("no object had a controlPlaneEndpoint: %s stands in %s now; give the Cluster the same in spec.controlPlaneEndpoint", cfg.Endpoint, whole(path)))
+		t.notes = append(t.notes, fmt.Sprintf("no object had a controlPlaneEndpoint: %s stands in %s now; give the Cluster the same in spec.controlPlaneEndpoint", cfg.Endpoint, yamledit.Whole(path)))
 	}
 	for _, san := range cfg.CertSANs {
-		same := func(n *yaml.Node) bool { return n.Value == san }
-		if err := t.putItem(t.doc, t.at("clusterConfiguration", "apiServer", "certSANs"), san, same); err != nil {
+		if err := t.Put(t.doc, t.at("clusterConfiguration", "apiServer", "certSANs"), san, isText(san)); err != nil {
 			return err
 		}
 	}
@@ -126,14 +128,14 @@ func (t *template) endpoint(cfg ControlPlaneConfig) error {
 // endpointOf is the endpoint that one object names, without a port where that is a variable.
 func endpointOf(d *yaml.Node) Endpoint {
 	for _, path := range [][]string{{"spec", "controlPlaneEndpoint"}, {"spec", "template", "spec", "controlPlaneEndpoint"}} {
-		if host := textAt(at(d, path...), "host"); host != "" {
-			port, _ := strconv.ParseUint(textAt(at(d, path...), "port"), 10, 16)
+		if host := yamledit.TextAt(yamledit.At(d, path...), "host"); host != "" {
+			port, _ := strconv.ParseUint(yamledit.TextAt(yamledit.At(d, path...), "port"), 10, 16)
 			return Endpoint{Host: host, Port: uint16(port)}
 		}
 	}
 	for _, path := range [][]string{{"spec"}, {"spec", "template", "spec"}} {
-		spec := at(at(d, path...), "kubeadmConfigSpec", "clusterConfiguration")
-		if text := textAt(spec, "controlPlaneEndpoint"); text != "" {
+		spec := yamledit.At(yamledit.At(d, path...), "kubeadmConfigSpec", "clusterConfiguration")
+		if text := yamledit.TextAt(spec, "controlPlaneEndpoint"); text != "" {
 			host, port := splitEndpoint(text)
 			n, _ := strconv.ParseUint(port, 10, 16)
 			return Endpoint{Host: host, Port: uint16(n)}
@@ -144,17 +146,17 @@ func endpointOf(d *yaml.Node) Endpoint {
 
 // dropKubeVIP takes out the files of kube-vip and the commands that prepare them.
 func (t *template) dropKubeVIP() error {
-	files, err := t.drop(t.doc, t.at("files"), func(n *yaml.Node) bool {
-		return strings.Contains(textAt(n, "path"), kubeVIP) || podRuns(textAt(n, "content"), kubeVIP)
+	files, err := t.Drop(t.doc, t.at("files"), func(n *yaml.Node) bool {
+		return strings.Contains(yamledit.TextAt(n, "path"), kubeVIP) || podRuns(yamledit.TextAt(n, "content"), kubeVIP)
 	})
 	if err != nil {
 		return err
 	}
 	for _, n := range files {
-		t.notes = append(t.notes, "took out the file "+textAt(n, "path"))
+		t.notes = append(t.notes, "took out the file "+yamledit.TextAt(n, "path"))
 	}
 	for _, key := range []string{"preKubeadmCommands", "postKubeadmCommands"} {
-		commands, err := t.drop(t.doc, t.at(key), func(n *yaml.Node) bool { return strings.Contains(n.Value, kubeVIP) })
+		commands, err := t.Drop(t.doc, t.at(key), func(n *yaml.Node) bool { return strings.Contains(n.Value, kubeVIP) })
 		if err != nil {
 			return err
 		}
@@ -188,7 +190,7 @@ func podRuns(text, image string) bool {
 
 func (t *template) putFiles(files []controlPlaneFile) error {
 	for _, f := range files {
-		if err := t.putItem(t.doc, t.at("files"), f, func(n *yaml.Node) bool { return textAt(n, "path") == f.Path }); err != nil {
+		if err := t.Put(t.doc, t.at("files"), f, hasPath(f.Path)); err != nil {
 			return err
 		}
 	}
@@ -197,30 +199,25 @@ func (t *template) putFiles(files []controlPlaneFile) error {
 
 func (t *template) putCommands(commands []string) error {
 	for i, c := range commands {
-		path := t.at("preKubeadmCommands")
-		same := func(n *yaml.Node) bool { return n.Value == c }
-		list, err := t.listAt(t.doc, path)
-		if err != nil {
-			return err
-		}
-		if i < len(list) && same(list[i]) {
-			continue
-		}
-		if _, err := t.drop(t.doc, path, same); err != nil {
-			return err
-		}
-		if err := t.insert(t.doc, path, i, c); err != nil {
+		if err := t.PutAt(t.doc, t.at("preKubeadmCommands"), i, c, isText(c)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// isText matches a scalar.
+func isText(s string) yamledit.Match {
+	return func(n *yaml.Node) bool { return n.Value == s }
+}
+
 // noteLeftovers points at what still speaks of kube-vip, such as a patch of a ClusterClass.
 func (t *template) noteLeftovers() {
-	for i, l := range t.lines() {
+	line := 0
+	for l := range strings.Lines(string(t.Bytes())) {
+		line++
 		if strings.Contains(l, kubeVIP) {
-			t.notes = append(t.notes, fmt.Sprintf("%s is still named in line %d of the result: %s", kubeVIP, i+1, strings.TrimSpace(l)))
+			t.notes = append(t.notes, fmt.Sprintf("%s is still named in line %d of the result: %s", kubeVIP, line, strings.TrimSpace(l)))
 		}
 	}
 }

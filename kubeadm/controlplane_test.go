@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
 func part(t *testing.T) ControlPlaneConfig {
@@ -73,13 +75,12 @@ func TestMergeControlPlaneGolden(t *testing.T) {
 // sortedPaths are the files of the one KubeadmControlPlane.
 func sortedPaths(t *testing.T, text []byte) []string {
 	t.Helper()
-	e := editor{name: "t", text: text}
-	docs, err := e.documents()
+	docs, err := yamledit.New("t", text).Documents()
 	require.NoError(t, err)
 	seen := map[string]bool{}
 	var ours, others []string
-	for _, n := range at(docs[2], "spec", "kubeadmConfigSpec", "files").Content {
-		p := textAt(n, "path")
+	for _, n := range yamledit.At(docs[2], "spec", "kubeadmConfigSpec", "files").Content {
+		p := yamledit.TextAt(n, "path")
 		assert.False(t, seen[p], "%s twice", p)
 		seen[p] = true
 		if strings.Contains(p, "keepvip") {

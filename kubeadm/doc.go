@@ -1,9 +1,8 @@
 // Package kubeadm renders what a person drops on a node before kubeadm init or join: a static pod, cloud-init user data, the
 // keepvip part of a Cluster API KubeadmControlPlane, a systemd unit; and a DaemonSet for those who have no kubeadm.
 //
-// It also works on files that a person has written: it merges into user data and templates, and holds a kubeadm configuration
-// against the virtual addresses. There it changes single places of the text and leaves every other line as it is; after each
-// change the text is read again, and one that says anything but what was wanted is refused.
+// It also says what belongs into files that a person has written: it merges into user data and templates, and holds a kubeadm
+// configuration against the virtual addresses. Package yamledit changes these texts.
 //
 // All of it is pure: plain values in, the same bytes out each time, or an error and nothing. The package knows the paths and
 // habits of kubeadm and of the kubelet (from 1.28 on); it does not know keepvip's configuration, which it passes on unread.

@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
 // InitConfig is an existing kubeadm configuration: ClusterConfiguration, InitConfiguration and JoinConfiguration of v1beta3 or
 // v1beta4 in one file; documents of other kinds are left alone.
 type InitConfig struct {
-	editor
+	text                *yamledit.Editor
 	version             string // kubeadm.k8s.io/v1beta4
 	cluster, init, join *yaml.Node
 	clusterDoc          int // -1: none
@@ -26,8 +28,8 @@ const (
 
 // ReadInitConfig reads a kubeadm configuration, called name in errors. An empty text is one without documents.
 func ReadInitConfig(name string, text []byte) (*InitConfig, error) {
-	c := &InitConfig{editor: editor{name: name, text: slices.Clone(text)}, clusterDoc: -1}
-	docs, err := c.documents()
+	c := &InitConfig{text: yamledit.New(name, text), clusterDoc: -1}
+	docs, err := c.text.Documents()
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +39,7 @@ func ReadInitConfig(name string, text []byte) (*InitConfig, error) {
 		}
 	}
 	if len(docs) > 0 && c.version == "" {
-		return nil, c.fail(0, "no ClusterConfiguration, InitConfiguration or JoinConfiguration of %sv1beta3 or v1beta4, want one", kubeadmAPI)
+		return nil, c.text.Errorf(0, "no ClusterConfiguration, InitConfiguration or JoinConfiguration of %sv1beta3 or v1beta4, want one", kubeadmAPI)
 	}
 	if err := c.sane(); err != nil {
 		return nil, err
@@ -47,22 +49,22 @@ func ReadInitConfig(name string, text []byte) (*InitConfig, error) {
 
 // take notes what one document is.
 func (c *InitConfig) take(i int, d *yaml.Node) error {
-	version, ours := strings.CutPrefix(textAt(d, "apiVersion"), kubeadmAPI)
+	version, ours := strings.CutPrefix(yamledit.TextAt(d, "apiVersion"), kubeadmAPI)
 	if !ours {
 		return nil
 	}
 	if version != "v1beta3" && version != "v1beta4" {
-		return c.fail(d.Line, "apiVersion %s%s, want v1beta3 or v1beta4: kubeadm config migrate", kubeadmAPI, version)
+		return c.text.Errorf(d.Line, "apiVersion %s%s, want v1beta3 or v1beta4: kubeadm config migrate", kubeadmAPI, version)
 	}
 	c.version = kubeadmAPI + version
 	places := map[string]**yaml.Node{"ClusterConfiguration": &c.cluster, "InitConfiguration": &c.init, "JoinConfiguration": &c.join}
-	kind := textAt(d, "kind")
+	kind := yamledit.TextAt(d, "kind")
 	place, known := places[kind]
 	switch {
 	case !known:
 		return nil
 	case *place != nil:
-		return c.fail(d.Line, "a second %s, want one", kind)
+		return c.text.Errorf(d.Line, "a second %s, want one", kind)
 	}
 	*place = d
 	if kind == "ClusterConfiguration" {
@@ -74,10 +76,10 @@ func (c *InitConfig) take(i int, d *yaml.Node) error {
 // sane refuses ports that are none, which would be compared with others.
 func (c *InitConfig) sane() error {
 	if host, port := c.endpointParts(); host != "" && port != "" && portNumber(port) == 0 {
-		return c.fail(at(c.cluster, "controlPlaneEndpoint").Line, "controlPlaneEndpoint %s, want a port from 1 to 65535", host+":"+port)
+		return c.text.Errorf(yamledit.At(c.cluster, "controlPlaneEndpoint").Line, "controlPlaneEndpoint %s, want a port from 1 to 65535", host+":"+port)
 	}
-	if n := at(c.init, "localAPIEndpoint", "bindPort"); n != nil && n.Tag != "!!null" && portNumber(n.Value) == 0 {
-		return c.fail(n.Line, "bindPort %q, want a port from 1 to 65535", n.Value)
+	if n := yamledit.At(c.init, "localAPIEndpoint", "bindPort"); n != nil && n.Tag != "!!null" && portNumber(n.Value) == 0 {
+		return c.text.Errorf(n.Line, "bindPort %q, want a port from 1 to 65535", n.Value)
 	}
 	return nil
 }
@@ -91,7 +93,7 @@ func portNumber(s string) uint16 {
 }
 
 func (c *InitConfig) endpointParts() (host, port string) {
-	return splitEndpoint(textAt(c.cluster, "controlPlaneEndpoint"))
+	return splitEndpoint(yamledit.TextAt(c.cluster, "controlPlaneEndpoint"))
 }
 
 // Endpoint is the controlPlaneEndpoint, with kubeadm's port where it has none; the zero Endpoint without one.
@@ -108,7 +110,7 @@ func (c *InitConfig) Endpoint() Endpoint {
 
 // BindPort is the port that the apiservers listen on.
 func (c *InitConfig) BindPort() uint16 {
-	if p := portNumber(textAt(c.init, "localAPIEndpoint", "bindPort")); p != 0 {
+	if p := portNumber(yamledit.TextAt(c.init, "localAPIEndpoint", "bindPort")); p != 0 {
 		return p
 	}
 	return defaultAPIPort
@@ -117,7 +119,7 @@ func (c *InitConfig) BindPort() uint16 {
 // certSANs are the further names in the apiserver's certificate.
 func (c *InitConfig) certSANs() []string {
 	var out []string
-	if list := at(c.cluster, "apiServer", "certSANs"); list != nil {
+	if list := yamledit.At(c.cluster, "apiServer", "certSANs"); list != nil {
 		for _, n := range list.Content {
 			out = append(out, n.Value)
 		}
@@ -127,14 +129,14 @@ func (c *InitConfig) certSANs() []string {
 
 // extraArg is an argument of the apiserver: a mapping in v1beta3, a list of name and value in v1beta4.
 func extraArg(component *yaml.Node, key, name string) (value string, line int) {
-	args := at(component, key)
-	if v := at(args, name); v != nil {
+	args := yamledit.At(component, key)
+	if v := yamledit.At(args, name); v != nil {
 		return v.Value, v.Line
 	}
 	if args != nil && args.Kind == yaml.SequenceNode {
 		for _, n := range args.Content {
-			if textAt(n, "name") == name {
-				return textAt(n, "value"), n.Line
+			if yamledit.TextAt(n, "name") == name {
+				return yamledit.TextAt(n, "value"), n.Line
 			}
 		}
 	}
@@ -143,7 +145,7 @@ func extraArg(component *yaml.Node, key, name string) (value string, line int) {
 
 // families are those of the services, IPv4 first or not; none when they are not given.
 func (c *InitConfig) families() (v4, v6 bool) {
-	for _, s := range strings.Split(textAt(c.cluster, "networking", "serviceSubnet"), ",") {
+	for _, s := range strings.Split(yamledit.TextAt(c.cluster, "networking", "serviceSubnet"), ",") {
 		if p, err := netip.ParsePrefix(strings.TrimSpace(s)); err == nil {
 			v4, v6 = v4 || p.Addr().Is4(), v6 || p.Addr().Is6()
 		}
@@ -176,7 +178,7 @@ func (c *InitConfig) Complete(vips []netip.Addr) ([]byte, error) {
 	if err := c.contradictions(vips); err != nil {
 		return nil, err
 	}
-	e, doc, sans := c.editor, c.clusterDoc, c.missing(vips)
+	e, doc, sans := yamledit.New(c.text.Name(), c.text.Bytes()), c.clusterDoc, c.missing(vips)
 	endpoint := Endpoint{Host: vips[0].String(), Port: c.BindPort()}.String()
 	if doc < 0 {
 		out := struct {
@@ -191,20 +193,20 @@ func (c *InitConfig) Complete(vips []netip.Addr) ([]byte, error) {
 		if len(sans) > 0 {
 			out.APIServer = &apiServerPart{sans}
 		}
-		err := e.addDocument(out)
-		return e.text, err
+		err := e.Append(out)
+		return e.Bytes(), err
 	}
 	if c.Endpoint().Host == "" {
-		if err := e.set(doc, []string{"controlPlaneEndpoint"}, endpoint); err != nil {
+		if err := e.Set(doc, []string{"controlPlaneEndpoint"}, endpoint); err != nil {
 			return nil, err
 		}
 	}
 	for _, san := range sans {
-		if err := e.insert(doc, []string{"apiServer", "certSANs"}, -1, san); err != nil {
+		if err := e.Add(doc, []string{"apiServer", "certSANs"}, san); err != nil {
 			return nil, err
 		}
 	}
-	return e.text, nil
+	return e.Bytes(), nil
 }
 
 // orList is a, b or c.

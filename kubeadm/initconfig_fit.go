@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
 // Fit holds the configuration against the virtual addresses, the one of the election first. The error joins one line for each thing
@@ -17,11 +19,11 @@ func (c *InitConfig) Fit(vips []netip.Addr) (notes []string, err error) {
 	}
 	var errs []error
 	if c.Endpoint().Host == "" {
-		errs = append(errs, c.fail(lineOf(c.cluster), "no controlPlaneEndpoint, want %s in ClusterConfiguration; --print-kubeadm adds it",
+		errs = append(errs, c.text.Errorf(lineOf(c.cluster), "no controlPlaneEndpoint, want %s in ClusterConfiguration; --print-kubeadm adds it",
 			quote(Endpoint{Host: vips[0].String(), Port: c.BindPort()}.String())))
 	}
 	for _, san := range c.missing(vips) {
-		errs = append(errs, c.fail(lineOf(at(c.cluster, "apiServer", "certSANs"), c.cluster), "%s is not in apiServer.certSANs, so that the certificate would not be valid for it; --print-kubeadm adds it", san))
+		errs = append(errs, c.text.Errorf(lineOf(yamledit.At(c.cluster, "apiServer", "certSANs"), c.cluster), "%s is not in apiServer.certSANs, so that the certificate would not be valid for it; --print-kubeadm adds it", san))
 	}
 	return c.notes(vips), errors.Join(errs...)
 }
@@ -29,7 +31,7 @@ func (c *InitConfig) Fit(vips []netip.Addr) (notes []string, err error) {
 // contradictions are what no addition can mend.
 func (c *InitConfig) contradictions(vips []netip.Addr) error {
 	if len(vips) == 0 {
-		return c.fail(0, "no virtual address to compare with, want --vip")
+		return c.text.Errorf(0, "no virtual address to compare with, want --vip")
 	}
 	return errors.Join(c.endpointFits(vips), c.joinFits(), c.listensOn(vips), c.nodeAddressIsOwn(vips))
 }
@@ -40,40 +42,40 @@ func (c *InitConfig) endpointFits(vips []netip.Addr) error {
 	if e.Host == "" {
 		return nil
 	}
-	line := at(c.cluster, "controlPlaneEndpoint").Line
+	line := yamledit.At(c.cluster, "controlPlaneEndpoint").Line
 	if a, err := netip.ParseAddr(e.Host); err == nil && !slices.Contains(vips, a) {
-		return c.fail(line, "controlPlaneEndpoint %s, want the virtual address %s", e, orList(vips))
+		return c.text.Errorf(line, "controlPlaneEndpoint %s, want the virtual address %s", e, orList(vips))
 	}
 	if e.Port != c.BindPort() {
-		return c.fail(line, "controlPlaneEndpoint %s, want port %d, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates no ports", e, c.BindPort())
+		return c.text.Errorf(line, "controlPlaneEndpoint %s, want port %d, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates no ports", e, c.BindPort())
 	}
 	return nil
 }
 
 // joinFits: a node that joins asks at the same place.
 func (c *InitConfig) joinFits() error {
-	n := at(c.join, "discovery", "bootstrapToken", "apiServerEndpoint")
+	n := yamledit.At(c.join, "discovery", "bootstrapToken", "apiServerEndpoint")
 	e := c.Endpoint()
 	if n == nil || e.Host == "" {
 		return nil
 	}
 	host, port := splitEndpoint(n.Value)
 	if host != e.Host || portNumber(port) != e.Port {
-		return c.fail(n.Line, "apiServerEndpoint %s, want the controlPlaneEndpoint %s", n.Value, e)
+		return c.text.Errorf(n.Line, "apiServerEndpoint %s, want the controlPlaneEndpoint %s", n.Value, e)
 	}
 	return nil
 }
 
 // listensOn: an apiserver that is bound to one address answers at no other.
 func (c *InitConfig) listensOn(vips []netip.Addr) error {
-	value, line := extraArg(at(c.cluster, "apiServer"), "extraArgs", "bind-address")
+	value, line := extraArg(yamledit.At(c.cluster, "apiServer"), "extraArgs", "bind-address")
 	bound, err := netip.ParseAddr(value)
 	if err != nil || bound == netip.IPv6Unspecified() {
 		return nil
 	}
 	for _, a := range vips {
 		if !bound.IsUnspecified() || a.Is6() {
-			return c.fail(line, "bind-address %s, want it left out or %q: the apiserver has to answer at %s, too", value, "::", a)
+			return c.text.Errorf(line, "bind-address %s, want it left out or %q: the apiserver has to answer at %s, too", value, "::", a)
 		}
 	}
 	return nil
@@ -84,16 +86,16 @@ func (c *InitConfig) nodeAddressIsOwn(vips []netip.Addr) error {
 	var errs []error
 	refuse := func(what, value string, line int) {
 		if a, err := netip.ParseAddr(value); err == nil && slices.Contains(vips, a) {
-			errs = append(errs, c.fail(line, "%s %s is the virtual address, want the node's own", what, value))
+			errs = append(errs, c.text.Errorf(line, "%s %s is the virtual address, want the node's own", what, value))
 		}
 	}
-	for _, n := range []*yaml.Node{at(c.init, "localAPIEndpoint", "advertiseAddress"), at(c.join, "controlPlane", "localAPIEndpoint", "advertiseAddress")} {
+	for _, n := range []*yaml.Node{yamledit.At(c.init, "localAPIEndpoint", "advertiseAddress"), yamledit.At(c.join, "controlPlane", "localAPIEndpoint", "advertiseAddress")} {
 		if n != nil {
 			refuse("advertiseAddress", n.Value, n.Line)
 		}
 	}
 	for _, d := range []*yaml.Node{c.init, c.join} {
-		value, line := extraArg(at(d, "nodeRegistration"), "kubeletExtraArgs", "node-ip")
+		value, line := extraArg(yamledit.At(d, "nodeRegistration"), "kubeletExtraArgs", "node-ip")
 		refuse("node-ip", value, line)
 	}
 	return errors.Join(errs...)
@@ -104,19 +106,19 @@ func (c *InitConfig) notes(vips []netip.Addr) []string {
 	var out []string
 	e := c.Endpoint()
 	if _, err := netip.ParseAddr(e.Host); err != nil && e.Host != "" {
-		out = append(out, fmt.Sprintf("%s: controlPlaneEndpoint %s is a name: it has to resolve to %s on every node", c.name, e, orList(vips)))
+		out = append(out, fmt.Sprintf("%s: controlPlaneEndpoint %s is a name: it has to resolve to %s on every node", c.text.Name(), e, orList(vips)))
 	}
 	v4, v6 := c.families()
 	is4 := func(a netip.Addr) bool { return a.Is4() }
 	is6 := func(a netip.Addr) bool { return a.Is6() }
 	switch {
 	case v4 && v6 && !(slices.ContainsFunc(vips, is4) && slices.ContainsFunc(vips, is6)):
-		out = append(out, fmt.Sprintf("%s: the cluster is dual stack, but %s has one family; clients of the other need a --vip of it", c.name, orList(vips)))
+		out = append(out, fmt.Sprintf("%s: the cluster is dual stack, but %s has one family; clients of the other need a --vip of it", c.text.Name(), orList(vips)))
 	case v4 && !v6 && !slices.ContainsFunc(vips, is4), v6 && !v4 && !slices.ContainsFunc(vips, is6):
-		out = append(out, fmt.Sprintf("%s: networking.serviceSubnet has not the family of %s", c.name, orList(vips)))
+		out = append(out, fmt.Sprintf("%s: networking.serviceSubnet has not the family of %s", c.text.Name(), orList(vips)))
 	}
-	if value, _ := extraArg(at(c.cluster, "apiServer"), "extraArgs", "anonymous-auth"); value == "false" {
-		out = append(out, c.name+": with anonymous-auth=false the health check sees only that the apiserver answers (401), not whether it is ready")
+	if value, _ := extraArg(yamledit.At(c.cluster, "apiServer"), "extraArgs", "anonymous-auth"); value == "false" {
+		out = append(out, c.text.Name()+": with anonymous-auth=false the health check sees only that the apiserver answers (401), not whether it is ready")
 	}
 	return out
 }

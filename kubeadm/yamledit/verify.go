@@ -1,13 +1,14 @@
-package kubeadm
+package yamledit
 
 import (
+	"maps"
 	"reflect"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // change lets edit do its work, and takes it back unless the new text says the same as the old with want at the path.
-func (e *editor) change(doc int, path []string, want func(old any) any, edit func() error) error {
+func (e *Editor) change(doc int, path []string, want func(old any) any, edit func() error) error {
 	before := e.text
 	expected, err := e.values()
 	if err != nil {
@@ -23,21 +24,21 @@ func (e *editor) change(doc int, path []string, want func(old any) any, edit fun
 	}
 	if err != nil || !reflect.DeepEqual(expected, got) {
 		e.text = before
-		return e.fail(0, "%s cannot be changed without disturbing the rest, want it in plain block style", whole(path))
+		return e.Errorf(0, "%s cannot be changed without disturbing the rest, want it in plain block style", Whole(path))
 	}
 	return nil
 }
 
 // values is what the documents say.
-func (e *editor) values() ([]any, error) {
-	docs, err := e.documents()
+func (e *Editor) values() ([]any, error) {
+	docs, err := e.Documents()
 	if err != nil {
 		return nil, err
 	}
 	out := make([]any, len(docs))
 	for i, d := range docs {
 		if err := d.Decode(&out[i]); err != nil {
-			return nil, e.fail(0, "not valid YAML: %s", oneLine(err))
+			return nil, e.Errorf(0, "not valid YAML: %s", oneLine(err))
 		}
 	}
 	return out, nil
@@ -46,20 +47,26 @@ func (e *editor) values() ([]any, error) {
 // replaceAt is a document with another value at a path.
 func replaceAt(doc any, path []string, want func(any) any) (any, error) {
 	if len(path) == 0 {
-		return plainValue(want(doc))
+		return plain(want(doc))
+	}
+	if old, ok := doc.(map[any]any); ok { // one of its keys is no text
+		return replaceKey(old, path, want)
 	}
 	old, _ := doc.(map[string]any)
-	out := map[string]any{}
-	for k, v := range old {
-		out[k] = v
-	}
-	v, err := replaceAt(old[path[0]], path[1:], want)
-	out[path[0]] = v
+	return replaceKey(old, path, want)
+}
+
+func replaceKey[K comparable](old map[K]any, path []string, want func(any) any) (any, error) {
+	out := map[K]any{}
+	maps.Copy(out, old)
+	key, _ := any(path[0]).(K) // both kinds of key can be text
+	v, err := replaceAt(old[key], path[1:], want)
+	out[key] = v
 	return out, err
 }
 
-// plainValue is a value as it is read back.
-func plainValue(v any) (out any, err error) {
+// plain is a value as it is read back.
+func plain(v any) (out any, err error) {
 	text, err := yaml.Marshal(v)
 	if err != nil {
 		return nil, err

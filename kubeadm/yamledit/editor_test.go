@@ -1,4 +1,4 @@
-package kubeadm
+package yamledit
 
 import (
 	"strings"
@@ -14,8 +14,8 @@ type entry struct {
 	Text string `yaml:"text"`
 }
 
-func named(path string) func(*yaml.Node) bool {
-	return func(n *yaml.Node) bool { return textAt(n, "path") == path }
+func named(path string) Match {
+	return func(n *yaml.Node) bool { return TextAt(n, "path") == path }
 }
 
 func TestEditorInserts(t *testing.T) {
@@ -87,6 +87,12 @@ func TestEditorInserts(t *testing.T) {
 			"files:\n-\n  path: /a\n- path: /new\n  text: |\n    a\n    b\n-\n  path: /b\n",
 		},
 		{
+			"beside a key that is no text", "files:\n- path: /a\n8080: x\n",
+			[]string{"files"},
+			-1,
+			"files:\n- path: /a\n- path: /new\n  text: |\n    a\n    b\n8080: x\n",
+		},
+		{
 			"second document keeps its distance", "a: 1\n---\nfiles:\n- path: /a\n---\nb: 2\n",
 			[]string{"files"},
 			-1,
@@ -95,13 +101,17 @@ func TestEditorInserts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := editor{name: "f.yaml", text: []byte(tt.give)}
+			e := New("f.yaml", []byte(tt.give))
 			doc := 0
 			if strings.Contains(tt.name, "second document") {
 				doc = 1
 			}
-			require.NoError(t, e.insert(doc, tt.path, tt.index, item))
-			assert.Equal(t, tt.want, string(e.text))
+			if tt.index < 0 {
+				require.NoError(t, e.Add(doc, tt.path, item))
+			} else {
+				require.NoError(t, e.PutAt(doc, tt.path, tt.index, item, named("/new")))
+			}
+			assert.Equal(t, tt.want, string(e.Bytes()))
 		})
 	}
 }
@@ -121,21 +131,21 @@ func TestEditorDrops(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := editor{name: "f.yaml", text: []byte(tt.give)}
-			_, err := e.drop(0, []string{"files"}, named("/x"))
+			e := New("f.yaml", []byte(tt.give))
+			_, err := e.Drop(0, []string{"files"}, named("/x"))
 			require.NoError(t, err)
-			assert.Equal(t, tt.want, string(e.text))
+			assert.Equal(t, tt.want, string(e.Bytes()))
 		})
 	}
 }
 
 func TestEditorSets(t *testing.T) {
-	e := editor{name: "f.yaml", text: []byte("a: 1 # one\nb:\n  c: 'x'\n  d: y\n# end\n")}
-	require.NoError(t, e.set(0, []string{"b", "c"}, "10.0.0.1:6443"))
-	require.NoError(t, e.set(0, []string{"e"}, "z"))
-	assert.Equal(t, "a: 1 # one\nb:\n  c: 10.0.0.1:6443\n  d: y\ne: z\n# end\n", string(e.text))
-	require.NoError(t, e.addDocument(map[string]any{"kind": "Z"}))
-	assert.Equal(t, "a: 1 # one\nb:\n  c: 10.0.0.1:6443\n  d: y\ne: z\n# end\n---\nkind: Z\n", string(e.text))
+	e := New("f.yaml", []byte("a: 1 # one\nb:\n  c: 'x'\n  d: y\n# end\n"))
+	require.NoError(t, e.Set(0, []string{"b", "c"}, "10.0.0.1:6443"))
+	require.NoError(t, e.Set(0, []string{"e"}, "z"))
+	assert.Equal(t, "a: 1 # one\nb:\n  c: 10.0.0.1:6443\n  d: y\ne: z\n# end\n", string(e.Bytes()))
+	require.NoError(t, e.Append(map[string]any{"kind": "Z"}))
+	assert.Equal(t, "a: 1 # one\nb:\n  c: 10.0.0.1:6443\n  d: y\ne: z\n# end\n---\nkind: Z\n", string(e.Bytes()))
 }
 
 // What cannot be changed safely is left alone and named.
@@ -153,10 +163,10 @@ func TestEditorRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := editor{name: "f.yaml", text: []byte(tt.give)}
-			err := e.insert(0, []string{"spec", "files"}, -1, entry{"/new", "x"})
+			e := New("f.yaml", []byte(tt.give))
+			err := e.Add(0, []string{"spec", "files"}, entry{"/new", "x"})
 			assert.EqualError(t, err, tt.want)
-			assert.Equal(t, tt.give, string(e.text))
+			assert.Equal(t, tt.give, string(e.Bytes()))
 		})
 	}
 }
@@ -170,8 +180,8 @@ func FuzzEditor(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		e := editor{name: "f", text: []byte(text)}
-		docs, err := e.documents()
+		e := New("f", []byte(text))
+		docs, err := e.Documents()
 		if err != nil || len(docs) == 0 || len(text) > 4096 {
 			return
 		}
@@ -179,13 +189,15 @@ func FuzzEditor(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if e.insert(0, []string{"files"}, -1, "new") != nil {
+		if e.Add(0, []string{"files"}, "new") != nil {
 			return
 		}
 		after, err := e.values()
 		require.NoError(t, err)
 		assert.Equal(t, before[1:], after[1:])
-		list := after[0].(map[string]any)["files"].([]any)
-		assert.Equal(t, "new", list[len(list)-1])
+		docs, err = e.Documents()
+		require.NoError(t, err)
+		list := At(docs[0], "files").Content
+		assert.Equal(t, "new", list[len(list)-1].Value)
 	})
 }

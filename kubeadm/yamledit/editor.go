@@ -1,0 +1,106 @@
+package yamledit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Editor is a text that is being changed. A document is named by its number among those that are not empty, from 0. A path is the keys
+// that lead from a document's top to a value. With an error the text is as before.
+type Editor struct {
+	name string // of the file, for errors
+	text []byte
+}
+
+// New returns an Editor of a text, called name in errors. The text itself is not changed.
+func New(name string, text []byte) *Editor {
+	return &Editor{name: name, text: slices.Clone(text)}
+}
+
+// Name is the file's, as errors have it.
+func (e *Editor) Name() string { return e.name }
+
+// Bytes is the text with all changes.
+func (e *Editor) Bytes() []byte { return e.text }
+
+// Errorf is an error about a line of the file from 1, or about all of it with 0.
+func (e *Editor) Errorf(line int, format string, args ...any) error {
+	at := e.name
+	if line > 0 {
+		at = fmt.Sprintf("%s:%d", e.name, line)
+	}
+	return fmt.Errorf("kubeadm: %s: %s", at, fmt.Sprintf(format, args...))
+}
+
+// Documents reads the text. Empty documents are left out.
+func (e *Editor) Documents() ([]*yaml.Node, error) {
+	if !utf8.Valid(e.text) { // the parser also takes UTF-16, which lines cannot be put into
+		return nil, e.Errorf(0, "bytes that are no UTF-8, want text")
+	}
+	var docs []*yaml.Node
+	for dec := yaml.NewDecoder(bytes.NewReader(e.text)); ; {
+		var n yaml.Node
+		err := dec.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			return docs, nil
+		}
+		if err != nil {
+			return nil, e.Errorf(0, "not valid YAML: %s", strings.TrimPrefix(oneLine(err), "yaml: "))
+		}
+		if top := n.Content[0]; top.Tag != "!!null" {
+			docs = append(docs, top)
+		}
+	}
+}
+
+// Set makes the value at a path what is given, in place of what may be there.
+func (e *Editor) Set(doc int, path []string, value any) error {
+	return e.change(doc, path, func(any) any { return value }, func() error {
+		p, err := e.find(doc, path)
+		if err != nil {
+			return err
+		}
+		return e.put(p, value)
+	})
+}
+
+// put writes the entry of a place anew, with the keys on the way to it.
+func (e *Editor) put(p place, value any) error {
+	column, names := p.parent.Column-1, p.missing
+	if p.key != nil {
+		column, names = p.key.Column-1, append([]string{p.key.Value}, p.missing...)
+	}
+	for _, name := range slices.Backward(names) {
+		value = map[string]any{name: value}
+	}
+	with, err := block(value, column)
+	if err != nil {
+		return err
+	}
+	e.replace(p.start, p.end, with)
+	return nil
+}
+
+// Append puts a further document behind the others, or the first below comments.
+func (e *Editor) Append(value any) error {
+	with, err := block(value, 0)
+	if err != nil {
+		return err
+	}
+	lines := e.lines()
+	if slices.ContainsFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" && !strings.HasPrefix(l, "#") }) {
+		with = append([]string{"---\n"}, with...)
+	}
+	e.replace(len(lines), len(lines), with)
+	return nil
+}
+
+// oneLine is an error's text without its line breaks.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
