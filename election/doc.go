@@ -10,4 +10,5 @@
 //
 //   - Hub: one reader per open socket, from the first Join until the last wire is closed, which waits for it.
 //   - VRRP.Run: it runs in its caller's goroutine; with members, one for a fresh probe at a time, which it waits for.
+//   - One while the host binds very many addresses, so that advertisements leave meanwhile: VRRP.Run waits for it.
 package election

@@ -16,6 +16,7 @@
 //     handshake and for each member's connection with questions, one for each question that is being asked, one that hurries
 //     elections, and one at a time for a change of the membership and for passing leadership on;
 //   - transport.start: one that hands on what arrives, until Close, which waits for it;
+//   - one while the library is asked whether this node still leads: it ends with the answer, and nothing waits for it;
 //   - the library's own, until Node.Run shuts it down;
 //   - Elector.Run: none of its own.
 package raftelection

@@ -2,6 +2,8 @@
 //
 // A timer of package time wakes a process twice, because the runtime waits in whole milliseconds, and its monitor thread
 // besides, which then naps until the process is idle again. For a process that does little else that is most of what it costs.
+//
+// A context of Clock.WithTimeout has a goroutine until it ends; nothing else here starts any.
 package alarm
 
 import (

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/agent"
+)
+
+// sampleStatus is a holder and one other node, as README shows them.
+func sampleStatus(now time.Time) statusDoc {
+	heard := now.Add(-40 * time.Millisecond)
+	return statusDoc{Version: "v0.1.0", Node: "n2", VIPs: []agent.Status{{
+		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32")}, Interface: "eth0",
+		State: "active", Since: now.Add(-192 * time.Second), Reason: "no advertisement heard for the Active_Down_Interval",
+		Desired: agent.Available, Observed: agent.ObservedActive, Holder: "10.0.0.12", Eligible: true, Priority: 100,
+		Checks: []agent.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4.2ms"}},
+		Fence:  agent.FenceStatus{Standing: true},
+		Members: []agent.Member{
+			{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Self: true, Priority: 100, State: "active"},
+			{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Priority: 100, State: "backup", LastHeard: &heard},
+		},
+	}}}
+}
+
+// The sample in README is what the program prints; make golden writes it.
+func TestReadmeShowsWhatStatusPrints(t *testing.T) {
+	const file, head = "../../README.md", "```\n$ keepvip status\n"
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	printed := sampleStatus(now).text(now)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	before, rest, found := strings.Cut(string(text), head)
+	require.True(t, found)
+	sample, after, found := strings.Cut(rest, "```\n")
+	require.True(t, found)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(file, []byte(before+head+printed+"```\n"+after), 0o644))
+		sample = printed
+	}
+	assert.Equal(t, sample, printed, "regenerate with make golden and review the difference")
+}
