@@ -75,6 +75,7 @@ func (s State) String() string {
 type Change struct {
 	From, To State
 	Reason   string     // a short clause that an operator reads
+	Cause    string     // why the node that held the address gives it away: "n1: uid 0 asked for a handover"; empty when it says nothing
 	Holder   netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
 	At       time.Time
 	Again    time.Duration // Active to Active only: the time between two repeats

@@ -255,9 +255,12 @@ func TestExchangeTakerFrozenBeforeItUsesTheGrant(t *testing.T) {
 						require.LessOrEqual(t, len(list), 1, "after a GRANT that was taken too late")
 					}
 				}
+				l.mu.Lock()
+				said := slices.Clone(l.log)
+				l.mu.Unlock()
 				for _, o := range all {
 					for _, c := range o.taken() {
-						assert.True(t, slices.ContainsFunc(l.log, func(e entry) bool {
+						assert.True(t, slices.ContainsFunc(said, func(e entry) bool {
 							return e.what == "REQUEST" && e.node == o.self && !c.At.Before(e.at) && c.At.Sub(e.at) < Lease(vrrp.Config{Interval: interval})/3
 						}), "taken later than a third of the lease after the REQUEST")
 					}
@@ -435,6 +438,35 @@ func TestHandover(t *testing.T) {
 		require.ErrorIs(t, vrrpOf(next).Handover(ctx, ""), ErrNoTaker)
 		assert.Less(t, time.Since(at), 3*time.Second)
 		assert.Equal(t, next, holder(t, time.Second, all...))
+		stopAll(t, all...)
+	})
+}
+
+// causes are what a member was told about why the address moves, since it has become another's or this one's.
+func causes(m *member) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	for _, c := range m.changes {
+		if c.Cause != "" && c.Passing != PassPrepare {
+			out = append(out, c.Cause)
+		}
+	}
+	return out
+}
+
+func TestHandoverSaysOnEveryNodeWhoAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		all := append(others[:2:2], h)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, h.Elector.(*VRRP).Handover(ctx, others[0].self.String()))
+		assert.Equal(t, others[0], holder(t, 0, all...))
+		time.Sleep(time.Second)
+		for _, m := range all {
+			assert.Equal(t, []string{"node-" + h.self.String() + ": uid 0 asked for a handover to " + others[0].self.String()}, slices.Compact(causes(m)), m.self)
+		}
 		stopAll(t, all...)
 	})
 }

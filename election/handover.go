@@ -58,7 +58,7 @@ func (e *VRRP) Handover(ctx context.Context, to string) error {
 	if e.x == nil {
 		return fmt.Errorf("%w: the port for members is switched off", ErrNoTaker)
 	}
-	h := &handover{to: to, reason: "asked to hand over", done: make(chan error, 1)}
+	h := &handover{to: to, reason: AskedToHandOver(to), done: make(chan error, 1)}
 	if end, ok := ctx.Deadline(); ok {
 		h.end = end
 	}
@@ -177,6 +177,8 @@ func (x *exchange) worsen(f Fitness) Fitness {
 	switch {
 	case x == nil || f.Out:
 		return f
+	case x.leaving != nil && f.Less > 0 && f.Reason != "":
+		return Fitness{Wait: f.Wait, Less: 255, Reason: x.leaving.reason + "; " + f.Reason}
 	case x.leaving != nil:
 		return Fitness{Wait: f.Wait, Less: 255, Reason: x.leaving.reason}
 	case !x.until.IsZero():

@@ -66,7 +66,7 @@ func (e *VRRP) Tenure() time.Time {
 
 // change lets the host follow before anything else happens.
 func (e *VRRP) change(from, to State, reason string) {
-	now := time.Now()
+	now, cause := time.Now(), e.cause(from, e.holder)
 	e.holder = e.holderIn(to, now)
 	e.mu.Lock()
 	e.status.State, e.status.Since, e.status.Reason = to, now, reason
@@ -78,7 +78,7 @@ func (e *VRRP) change(from, to State, reason string) {
 		e.tenure = time.Time{}
 	}
 	e.mu.Unlock()
-	err := e.follow(Change{From: from, To: to, Reason: reason, Holder: e.holder, At: now, Passing: e.x.passing(reason)})
+	err := e.follow(Change{From: from, To: to, Reason: reason, Cause: cause, Holder: e.holder, At: now, Passing: e.x.passing(reason)})
 	switch {
 	case to != Active:
 	case err != nil:
@@ -119,6 +119,7 @@ func (e *VRRP) noteHolder(now time.Time) {
 	if holder == e.holder {
 		return
 	}
+	cause := e.cause(state, e.holder)
 	e.holder = holder
 	e.mu.Lock()
 	e.status.Holder = holder
@@ -130,7 +131,7 @@ func (e *VRRP) noteHolder(now time.Time) {
 	if holder.IsValid() {
 		reason = "another node is heard as the Active"
 	}
-	_ = e.tell(Change{From: state, To: state, Reason: reason, Holder: holder, At: now})
+	_ = e.tell(Change{From: state, To: state, Reason: reason, Cause: cause, Holder: holder, At: now})
 }
 
 func (e *VRRP) count(add func(*Counters)) {

@@ -297,7 +297,7 @@ func (n *Node) removeSelf(r *raft.Raft) message {
 	res := n.no("leadership is being passed on first")
 	res.Retry = true
 	if n.mayPass() {
-		if err := n.pass(context.Background(), r, to); err != nil {
+		if err := n.pass(context.Background(), r, to, "uid 0 asked to remove this node"); err != nil {
 			res.Error = clip(err.Error())
 		}
 	}

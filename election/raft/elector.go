@@ -272,8 +272,9 @@ func (e *Elector) comeLast() {
 
 // change lets the host follow before anything else happens.
 func (e *Elector) change(c election.Change) error {
+	cause := e.node.causeNow(c.At)
 	e.mu.Lock()
-	c.From = e.status.State
+	c.From, c.Cause = e.status.State, cause
 	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = c.To, c.At, c.Reason, c.Holder
 	e.status.Present = c.Reason
 	e.status.Counters.Transitions++
@@ -294,7 +295,7 @@ func (e *Elector) tellHolder(now time.Time, holder netip.Addr, reason string) {
 	e.status.Holder = holder
 	state := e.status.State
 	e.mu.Unlock()
-	_ = e.report(election.Change{From: state, To: state, Reason: reason, Holder: holder, At: now}) // only binding can fail
+	_ = e.report(election.Change{From: state, To: state, Reason: reason, Cause: e.node.causeNow(now), Holder: holder, At: now}) // only binding can fail
 }
 
 // present publishes why this node is in a state now, and why nobody can become Active.

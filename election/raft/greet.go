@@ -185,6 +185,7 @@ func (n *Node) answerRelease(m message) message {
 	if n.raft.Load() == nil || !n.transport.letGo(release{term: m.Term, to: raft.ServerID(m.To)}) {
 		return n.no("not following that leader")
 	}
+	n.noteCause(m.From.String(), m.Reason)
 	return n.yes()
 }
 

@@ -36,7 +36,7 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	n.passing = true
 	n.mu.Unlock()
 	if !busy { // several addresses move together: the first one asks
-		if err := n.pass(ctx, r, taker); err != nil {
+		if err := n.pass(ctx, r, taker, e.handoverReason(to)); err != nil {
 			return fmt.Errorf("%w: %w", election.ErrTimeout, err)
 		}
 		return nil
@@ -49,6 +49,15 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 		}
 	}
 	return nil
+}
+
+// handoverReason is what the others are told, with what made somebody ask if that is known.
+func (e *Elector) handoverReason(to string) string {
+	reason := election.AskedToHandOver(to)
+	if f, _ := e.fit(); f.Reason != "" {
+		reason += "; " + f.Reason
+	}
+	return reason
 }
 
 func (n *Node) isPassing() bool {

@@ -43,7 +43,7 @@ type message struct {
 	State     string        `json:"state,omitempty"`
 	Leader    netip.Addr    `json:"leader,omitzero"`
 	Priority  uint8         `json:"priority,omitempty"` // effective; 0: never holds
-	Reason    string        `json:"reason,omitempty"`   // why it is not at its best
+	Reason    string        `json:"reason,omitempty"`   // why it is not at its best; of release: why it lets go
 	Witness   bool          `json:"witness,omitempty"`
 	Holds     bool          `json:"holds,omitempty"` // an address may be bound there
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`

@@ -1,6 +1,7 @@
 package raftelection
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/netip"
@@ -96,6 +97,35 @@ func TestNodeIllHolderPassesOn(t *testing.T) {
 			time.Sleep(3 * time.Second)
 		}
 		assert.Zero(t, l.watch(5*time.Second), "all ill: nobody moves")
+	})
+}
+
+func TestNodeHandoverSaysOnEveryNodeWhoAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.bootAll()
+		first, _ := l.await(5 * time.Second)
+		time.Sleep(5 * time.Second)
+		for _, h := range l.hosts {
+			h.mu.Lock()
+			h.changes = nil
+			h.mu.Unlock()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, first.elector.Handover(ctx, ""))
+		second, _ := l.await(5 * time.Second)
+		require.NotEqual(t, first, second)
+		time.Sleep(time.Second)
+		for _, h := range l.hosts {
+			h.mu.Lock()
+			require.NotEmpty(t, h.changes, h.self)
+			for _, c := range h.changes {
+				assert.Equal(t, first.self.String()+": uid 0 asked for a handover", c.Cause, "%s: %s", h.self, c.Reason)
+			}
+			h.mu.Unlock()
+		}
 	})
 }
 

@@ -62,7 +62,7 @@ func (n *Node) considerPassing(ctx context.Context, r *raft.Raft) {
 		return
 	}
 	n.tasks.Go(func() {
-		if err := n.pass(ctx, r, to); err != nil {
+		if err := n.pass(ctx, r, to, own.reason); err != nil {
 			n.log.Warn("leadership not passed on", "to", to.address.String(), "error", err)
 			return
 		}
@@ -86,18 +86,19 @@ func (n *Node) mayPass() bool {
 //
 // Once the word is given this term is over for the addresses, whatever becomes of the transfer: if it fails, this node says
 // nothing more as the leader, and the others elect.
-func (n *Node) pass(ctx context.Context, r *raft.Raft, to candidate) error {
+func (n *Node) pass(ctx context.Context, r *raft.Raft, to candidate, reason string) error {
 	defer n.passed()
 	term := r.CurrentTerm()
 	if r.State() != raft.Leader {
 		return raft.ErrNotLeader
 	}
+	n.noteCause(n.cfg.Self.String(), reason)
 	n.setGiven(term)
 	if !n.emptied(ctx) {
 		n.setGiven(0)
 		return errors.New("an address could not be released in time")
 	}
-	if err := n.giveWord(ctx, term, to); err != nil {
+	if err := n.giveWord(ctx, term, to, reason); err != nil {
 		n.transport.mute(term)
 		return err
 	}
@@ -139,10 +140,10 @@ func (n *Node) emptied(ctx context.Context) bool {
 }
 
 // giveWord tells every voter that this node lets go in its term, and waits for a majority and the taker.
-func (n *Node) giveWord(ctx context.Context, term uint64, to candidate) error {
+func (n *Node) giveWord(ctx context.Context, term uint64, to candidate, reason string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.Heartbeat)
 	defer cancel()
-	word := message{Kind: askRelease, From: n.cfg.Self, Term: term, To: string(to.id)}
+	word := message{Kind: askRelease, From: n.cfg.Self, Term: term, To: string(to.id), Reason: clip(reason)}
 	servers := slices.DeleteFunc(n.servers(), func(s raft.Server) bool { return s.Suffrage != raft.Voter })
 	told := make(chan raft.ServerID, len(servers))
 	for _, s := range servers {
@@ -184,7 +185,7 @@ func (n *Node) passBeforeLeaving(ctx context.Context, r *raft.Raft) {
 		n.passing = true
 		n.mu.Unlock()
 		if !busy {
-			if err := n.pass(ctx, r, to); err != nil {
+			if err := n.pass(ctx, r, to, "stopping"); err != nil {
 				n.log.Debug("leadership not passed on", "error", err)
 			}
 			return

@@ -165,6 +165,9 @@ func (l *loop) logChange(c election.Change) {
 	if c.Holder.IsValid() {
 		args = append(args, "holder", c.Holder.String())
 	}
+	if c.Cause != "" {
+		args = append(args, "cause", c.Cause)
+	}
 	switch {
 	case c.From != c.To:
 		l.log.Info("state changed", args...)
