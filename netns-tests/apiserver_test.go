@@ -74,6 +74,7 @@ func TestLostEtcdKeepsTheAddress(t *testing.T) {
 }
 
 func TestRecoveredNode(t *testing.T) {
+	t.Parallel()
 	ranked := trial.Config{API: true, Priorities: []int{200, 150, 100}, Product: trial.Keepvip{Args: []string{"--preempt-delay", "1s"}}}
 	for _, c := range []struct {
 		name  string

@@ -56,6 +56,7 @@ func matrix(l *lab.Lab, password, unicast bool) []trial.Router {
 }
 
 func TestInterop(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name      string
 		low, high trial.Runner

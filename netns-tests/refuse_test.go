@@ -82,6 +82,7 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 }
 
 func TestConfigValidateJudgesAddressesByTheNetworksOfThisHost(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	for address, want := range map[string]int{
@@ -95,6 +96,7 @@ func TestConfigValidateJudgesAddressesByTheNetworksOfThisHost(t *testing.T) {
 }
 
 func TestManifestWithAnErrorWritesNothing(t *testing.T) {
+	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	p, code, err := trial.Keepvip{}.Command(n, "manifest", "pod", "--vip", "not-an-address")
