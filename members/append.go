@@ -30,6 +30,12 @@ func (m Message) Append(b []byte, stamp uint64) ([]byte, error) {
 	if f.For.IsValid() {
 		b = appendField(b, fieldFor, f.For.AsSlice())
 	}
+	if f.Router != (Router{}) {
+		b = appendField(b, fieldRouter, appendRouter(nil, f.Router))
+	}
+	if len(f.Hears) > 0 {
+		b = appendField(b, fieldHears, appendHears(nil, f.Hears))
+	}
 	if m.Type != Hello {
 		b = appendField(b, fieldTo, m.Deal.To.AsSlice())
 		b = appendField(b, fieldDeal, appendDeal(nil, m.Deal))
@@ -63,6 +69,10 @@ func (m Message) validate() error {
 		return fmt.Errorf("members: lifetime %v, want 0s to %v", f.Lifetime, maxLifetime)
 	case f.For != netip.Addr{} && !plain(f.For):
 		return fmt.Errorf("members: wanted taker %v, want an address without a zone", f.For)
+	case f.Router.Interval < 0 || f.Router.Interval > maxInterval:
+		return fmt.Errorf("members: advertisement interval %v, want 0s to %v", f.Router.Interval, maxInterval)
+	case len(f.Hears) > maxHears:
+		return fmt.Errorf("members: %d members are heard, want at most %d", len(f.Hears), maxHears)
 	case !plain(f.Group):
 		return fmt.Errorf("members: group %v, want an address without a zone", f.Group)
 	case m.Type != Hello && !plain(m.Deal.To):

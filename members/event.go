@@ -20,13 +20,21 @@ type Self struct {
 	Reason         string
 	Serves         bool
 	For            netip.Addr
+	Claims         bool
+	Router         Router
 }
 
 // Received is a message of the group from another node.
 type Received struct {
 	Source  netip.Addr // of the IP packet
 	Message Message
+	At      time.Time // when it came in; zero: just now
+	// Refused is why the message was refused, if it was: nothing of it but the Source is known then, and that may be invented.
+	Refused Reason
 }
+
+// Advertised says that an advertisement of this node, which claims the address, has just left.
+type Advertised struct{}
 
 // Confirmed answers a Confirm.
 type Confirmed struct {
@@ -34,8 +42,8 @@ type Confirmed struct {
 	Fit bool
 }
 
-// Reconfigure changes what can be changed without a new session: Group, Software, Passive, Preempt, PreemptDelay, RecoverHold
-// and Lease.
+// Reconfigure changes what can be changed without a new session: Group, Software, Passive, Preempt, PreemptDelay, Adverts,
+// RecoverHold and Lease.
 type Reconfigure struct{ Config Config }
 
 // Kept answers a Pass that the host could not begin in time: the address is here as before, nothing was granted, and what
@@ -49,6 +57,7 @@ type Expired struct{}
 type Leave struct{}
 
 func (SetSelf) event()     {}
+func (Advertised) event()  {}
 func (Received) event()    {}
 func (Confirmed) event()   {}
 func (Reconfigure) event() {}
@@ -82,6 +91,20 @@ type Take struct {
 	Until time.Time
 }
 
+// Claim says that a member claims the address of which no advertisement is heard: it counts as an advertisement would, but
+// that a Backup does not preempt it. If one has been heard by now ([Machine.Unheard]), it counts for nothing.
+type Claim struct {
+	From     netip.Addr
+	Priority uint8
+	Interval time.Duration // between two of its advertisements
+	At       time.Time     // when it was heard
+	// Deaf tells that the member does not hear this node. It cannot be told to yield, and not to claim more often: what it
+	// says counts for Lasts.
+	Deaf  bool
+	Lasts time.Duration
+}
+
+func (Claim) action()   {}
 func (Send) action()    {}
 func (Confirm) action() {}
 func (Pass) action()    {}
@@ -103,6 +126,8 @@ type Config struct {
 	// Preempt lets a node of higher priority ask a fit holder, after PreemptDelay.
 	Preempt      bool
 	PreemptDelay time.Duration
+	// Adverts is how many advertisements may be missed before their sender counts as gone; 0: three.
+	Adverts int
 	// RecoverHold is how long after a spell in which nobody was fit nobody asks.
 	RecoverHold time.Duration
 	// Lease is for how long at least a node that has passed the address on stays silent if nobody takes it: the shortest

@@ -27,25 +27,34 @@ const (
 type field uint8
 
 const (
-	fieldGroup    field = 1 // address
-	fieldRank     field = 2 // see rankLen
-	fieldNode     field = 3 // text
-	fieldSoftware field = 4 // text
-	fieldReason   field = 5 // text
-	fieldFor      field = 6 // address
-	fieldTo       field = 7 // address
-	fieldDeal     field = 8 // session (8)  tenure (8)  nonce (8)
+	fieldGroup    field = 1  // address
+	fieldRank     field = 2  // see rankLen
+	fieldNode     field = 3  // text
+	fieldSoftware field = 4  // text
+	fieldReason   field = 5  // text
+	fieldFor      field = 6  // address
+	fieldTo       field = 7  // address
+	fieldDeal     field = 8  // session (8)  tenure (8)  nonce (8)
+	fieldRouter   field = 9  // version (1)  VRID (1)  advertisement interval in milliseconds (4)
+	fieldHears    field = 10 // of each member that is heard: flags (1)  session (8)
 
-	fields = 9 // one more than the last
+	fields = 11 // one more than the last
 )
 
 const (
 	rankLen = 15 // state, base, priority, flags, revision (1 each), lifetime (2), tenure (8)
 	dealLen = 24
 
+	routerLen = 6
+	heardLen  = 9
+	maxHears  = 255 / heardLen
+
 	flagFit    = 1 << 0
 	flagProven = 1 << 1
 	flagServes = 1 << 2
+	flagClaims = 1 << 3
+
+	flagMissing = 1 << 0 // of fieldHears
 
 	maxNode     = 253
 	maxSoftware = 64
@@ -54,7 +63,7 @@ const (
 
 // String is the name in errors.
 func (f field) String() string {
-	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "deal"}[f]
+	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "deal", "router", "hears"}[f]
 }
 
 // text tells whether s may be shown to an operator as it is.
@@ -107,6 +116,9 @@ func appendRank(b []byte, f Facts) []byte {
 	if f.Serves {
 		flags |= flagServes
 	}
+	if f.Claims {
+		flags |= flagClaims
+	}
 	b = append(b, uint8(f.State), f.Base, f.Priority, flags, f.Revision)
 	b = binary.BigEndian.AppendUint16(b, uint16(f.Lifetime/time.Millisecond))
 	return binary.BigEndian.AppendUint64(b, f.Tenure)
@@ -118,7 +130,7 @@ func (f *Facts) parseRank(b []byte) bool {
 		return false
 	}
 	f.State, f.Base, f.Priority, f.Fit, f.Revision = State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
-	f.Proven, f.Serves = b[3]&flagProven != 0, b[3]&flagServes != 0
+	f.Proven, f.Serves, f.Claims = b[3]&flagProven != 0, b[3]&flagServes != 0, b[3]&flagClaims != 0
 	f.Lifetime = time.Duration(binary.BigEndian.Uint16(b[5:])) * time.Millisecond
 	f.Tenure = binary.BigEndian.Uint64(b[7:])
 	return true
@@ -136,4 +148,36 @@ func (d *Deal) parse(b []byte) bool {
 	}
 	d.Session, d.Tenure, d.Nonce = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])
 	return true
+}
+
+func appendRouter(b []byte, r Router) []byte {
+	b = append(b, r.Version, r.VRID)
+	return binary.BigEndian.AppendUint32(b, uint32(r.Interval/time.Millisecond))
+}
+
+func (r *Router) parse(b []byte) bool {
+	if len(b) < routerLen {
+		return false
+	}
+	r.Version, r.VRID = b[0], b[1]
+	r.Interval = time.Duration(binary.BigEndian.Uint32(b[2:])) * time.Millisecond
+	return r.Interval <= maxInterval
+}
+
+func appendHears(b []byte, list []Heard) []byte {
+	for _, h := range list {
+		var flags uint8
+		if h.Missing {
+			flags |= flagMissing
+		}
+		b = binary.BigEndian.AppendUint64(append(b, flags), h.Session)
+	}
+	return b
+}
+
+func parseHears(b []byte) (list []Heard, ok bool) {
+	for ; len(b) >= heardLen; b = b[heardLen:] {
+		list = append(list, Heard{Session: binary.BigEndian.Uint64(b[1:]), Missing: b[0]&flagMissing != 0})
+	}
+	return list, len(b) == 0
 }

@@ -17,7 +17,14 @@ type hello struct {
 	due    time.Time // zero: nothing was ever said
 	change time.Time // when our facts changed last
 	said   int       // how often the change was said
+	last   time.Time // when something was said last
 }
+
+// answerGap is the least time between two HELLOs that answer another.
+const answerGap = 10 * time.Millisecond
+
+// answer makes the next HELLO due as soon as the last one is that long ago.
+func (h *hello) answer(now time.Time) { h.due = sooner(h.due, later(now, h.last.Add(answerGap))) }
 
 // changed makes the next HELLO due now, and its repetitions soon.
 func (h *hello) changed(now time.Time) { h.due, h.change, h.said = now, now, 0 }
@@ -33,7 +40,7 @@ func (h *hello) deadline() time.Time { return h.due }
 
 // sent sets the next time: regular, unless a change is still to be repeated.
 func (h *hello) sent(now, regular time.Time) {
-	h.due = regular
+	h.due, h.last = regular, now
 	if h.said < len(repeats) {
 		h.due = h.change.Add(repeats[h.said])
 		h.said++

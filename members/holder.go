@@ -135,7 +135,7 @@ func (m *Machine) allAsked() bool {
 // pass ends this node's tenure.
 func (m *Machine) pass(now time.Time, a ask) {
 	m.holder.passed = &passed{to: a.from, session: a.session, tenure: m.tenure, at: now}
-	m.self.State = Backup
+	m.self.State, m.self.Claims = Backup, false
 	m.hello.changed(now)
 	m.act(Pass{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: m.tenure, Nonce: a.nonce})})
 }
@@ -144,7 +144,7 @@ func (m *Machine) pass(now time.Time, a ask) {
 func (m *Machine) kept() {
 	if m.holder.passed != nil && !m.holder.passed.released {
 		m.holder.passed = nil
-		m.self.State = Active
+		m.self.State, m.self.Claims = Active, true
 	}
 }
 

@@ -33,6 +33,7 @@ type Hub struct {
 	mu       sync.Mutex // guards what follows
 	wires    []*Wire
 	rejected map[Reason]uint64 // what belongs to no group of ours
+	noticed  time.Time         // when a group was told last that a message was refused
 
 	sending sync.Mutex // guards buf, and keeps the stamps in order
 	buf     []byte
@@ -78,6 +79,7 @@ func (h *Hub) deliver(b []byte, source netip.Addr) {
 	var packet *PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
+		h.notice(b, source, packet.Reason)
 		return
 	}
 	wires := h.hearing(source, m.Facts.Group)
@@ -86,7 +88,34 @@ func (h *Hub) deliver(b []byte, source netip.Addr) {
 		return
 	}
 	for _, w := range wires {
-		w.put(Received{Source: source, Message: m})
+		w.put(Received{Source: source, Message: m, At: time.Now()})
+	}
+}
+
+// noticeEvery bounds what strangers can make the groups do.
+const noticeEvery = 50 * time.Millisecond
+
+// notice tells a group that a message was refused which somebody who is believed might have sent. What the message says
+// about its group only decides who is told.
+func (h *Hub) notice(b []byte, source netip.Addr, r Reason) {
+	switch r {
+	case RejectUnsigned, RejectKey, RejectMAC, RejectStale, RejectVersion:
+	default:
+		return
+	}
+	m, _, _ := Parse(b)
+	now := time.Now()
+	h.mu.Lock()
+	soon := now.Sub(h.noticed) < noticeEvery
+	if !soon {
+		h.noticed = now
+	}
+	h.mu.Unlock()
+	if soon {
+		return
+	}
+	for _, w := range h.hearing(source, m.Facts.Group) {
+		w.put(Received{Source: source, Refused: r, At: now})
 	}
 }
 

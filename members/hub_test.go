@@ -65,7 +65,7 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		s.in <- received1{b: good, source: nodeA}
 		<-w.Arrived()
 		synctest.Wait()
-		assert.Equal(t, []Received{{nodeA, full()}}, w.Take(nil))
+		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now()}}, w.Take(nil))
 		assert.Empty(t, w.Take(nil))
 
 		s.in <- received1{b: good, source: nodeA}
@@ -108,8 +108,8 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		assert.Equal(t, []Received{{nodeA, full()}}, first.Take(nil))
-		assert.Equal(t, []Received{{nodeC, other}}, second.Take(nil))
+		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now()}}, first.Take(nil))
+		assert.Equal(t, []Received{{Source: nodeC, Message: other, At: time.Now()}}, second.Take(nil))
 		assert.Equal(t, map[Reason]uint64{RejectPeer: 2, RejectGroup: 2}, first.Rejected())
 
 		require.NoError(t, first.Send(full()))

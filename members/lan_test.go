@@ -229,7 +229,7 @@ func (l *lan) deliver(f flight) {
 	case f.confirm != 0:
 		f.to.step(Confirmed{ID: f.confirm, Fit: f.to.fit})
 	case f.message != nil:
-		f.to.step(Received{f.from.addr, *f.message})
+		f.to.step(Received{Source: f.from.addr, Message: *f.message})
 	default:
 		f.to.heard(f)
 	}

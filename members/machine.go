@@ -25,7 +25,10 @@ type Machine struct {
 	spell  spell
 	holder holder
 	taker  taker
+	ears   ears
+	asked  []netip.Addr // the claimants that were told that their advertisements do not arrive
 
+	stepped time.Time // the last Step
 	actions []Action
 }
 
@@ -41,6 +44,9 @@ func (m *Machine) configure(cfg Config) {
 		cfg.Every = DefaultEvery
 	}
 	cfg.Every = min(cfg.Every, LongestEvery)
+	if cfg.Adverts == 0 {
+		cfg.Adverts = 3
+	}
 	cfg.Node, cfg.Software = Clean(cfg.Node, maxNode), Clean(cfg.Software, maxSoftware)
 	m.cfg = cfg
 }
@@ -53,9 +59,13 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	if m.left {
 		return nil
 	}
+	m.stepped = now
 	m.table.expire(now)
 	m.watchSpell(now)
 	switch ev := ev.(type) {
+	case Advertised:
+		m.accompany(now)
+		return m.actions
 	case SetSelf:
 		m.setSelf(now, ev.Self)
 	case Received:
@@ -73,6 +83,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	m.watchSpell(now)
 	m.hold(now)
 	m.seek(now)
+	m.askClaimants(now)
 	m.greet(now)
 	return m.actions
 }
@@ -85,6 +96,7 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	next := sooner(m.hello.deadline(), m.table.next())
 	next = sooner(next, m.holder.deadline())
 	next = sooner(next, m.takerDeadline())
+	next = sooner(next, m.claimsDeadline())
 	return next, !next.IsZero()
 }
 
@@ -135,6 +147,10 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 
 func (m *Machine) received(now time.Time, r Received) {
 	r.Source = r.Source.WithZone("")
+	if r.Refused != "" {
+		m.refused(now)
+		return
+	}
 	if r.Source == m.cfg.Address || r.Message.Facts.Group != m.cfg.Group {
 		return
 	}
@@ -142,6 +158,7 @@ func (m *Machine) received(now time.Time, r Received) {
 		m.hello.met(now)
 	}
 	m.table.hear(now, r.Source, r.Message)
+	m.heardClaim(now, r)
 	switch r.Message.Type {
 	case Hello:
 		m.heardTaker(r)
@@ -158,11 +175,14 @@ func (m *Machine) facts() Facts {
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Tenure: m.tenure, Base: s.Base, Priority: s.Priority,
 		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Serves: s.Serves, For: s.For, Lifetime: lifetime(m.cfg.Every),
+		Claims: s.Claims, Router: s.Router,
 	}
 }
 
 func (m *Machine) message(t Type, d Deal) Message {
-	return Message{Type: t, Session: m.cfg.Session, Facts: m.facts(), Deal: d}
+	f := m.facts()
+	f.Hears = m.hears()
+	return Message{Type: t, Session: m.cfg.Session, Facts: f, Deal: d}
 }
 
 func (m *Machine) act(a Action) { m.actions = append(m.actions, a) }
@@ -180,7 +200,7 @@ func (m *Machine) leave() {
 // farewell is heard as the last word, whatever the state.
 func (m *Machine) farewell() {
 	msg := m.message(Hello, Deal{})
-	msg.Facts.State, msg.Facts.Fit, msg.Facts.Lifetime = Initialize, false, 0
+	msg.Facts.State, msg.Facts.Fit, msg.Facts.Claims, msg.Facts.Lifetime = Initialize, false, false, 0
 	m.act(Send{msg})
 }
 

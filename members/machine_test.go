@@ -109,19 +109,19 @@ func other(s State, fit bool) Facts {
 
 func (r *rig) hello(from netip.Addr, f Facts) []string {
 	r.t.Helper()
-	return without(r.step(Received{from, Message{Type: Hello, Session: 0xb, Facts: f}}), "HELLO")
+	return without(r.step(Received{Source: from, Message: Message{Type: Hello, Session: 0xb, Facts: f}}), "HELLO")
 }
 
 func (r *rig) request(from netip.Addr, f Facts, nonce uint64) []string {
 	r.t.Helper()
 	d := Deal{To: nodeA, Session: 0xa, Tenure: r.m.tenure, Nonce: nonce}
-	return without(r.step(Received{from, Message{Type: Request, Session: 0xb, Facts: f, Deal: d}}), "HELLO")
+	return without(r.step(Received{Source: from, Message: Message{Type: Request, Session: 0xb, Facts: f, Deal: d}}), "HELLO")
 }
 
 func (r *rig) grant(from netip.Addr, nonce uint64) []string {
 	r.t.Helper()
 	d := Deal{To: nodeA, Session: 0xa, Tenure: 3, Nonce: nonce}
-	return without(r.step(Received{from, Message{Type: Grant, Session: 0xb, Facts: other(Backup, false), Deal: d}}), "HELLO")
+	return without(r.step(Received{Source: from, Message: Message{Type: Grant, Session: 0xb, Facts: other(Backup, false), Deal: d}}), "HELLO")
 }
 
 func TestMachineSaysHelloOnChangeTwiceMoreAndEachSecond(t *testing.T) {
@@ -238,7 +238,7 @@ func TestMachineTakerRefusesAGrantOfAnotherDeal(t *testing.T) {
 			r.step(Confirmed{ID: 1, Fit: true})
 			m := good
 			change(&m)
-			assert.Equal(t, name == "ours", len(without(r.step(Received{nodeB, m}), "HELLO")) > 0)
+			assert.Equal(t, name == "ours", len(without(r.step(Received{Source: nodeB, Message: m}), "HELLO")) > 0)
 		})
 	}
 }
@@ -432,7 +432,7 @@ func TestMachineHolderRefuses(t *testing.T) {
 			if tt.give != nil {
 				tt.give(&m)
 			}
-			did := without(r.step(Received{nodeB, m}), "HELLO")
+			did := without(r.step(Received{Source: nodeB, Message: m}), "HELLO")
 			did = append(did, r.wait(20*ms)...)
 			assert.Equal(t, tt.want, len(did) > 0, "%v", did)
 		})
@@ -477,7 +477,7 @@ func TestMachineTakenBackIsNotReleased(t *testing.T) {
 	r.wait(100 * ms)
 	r.self(Active, false)
 	assert.Empty(t, r.wait(time.Second))
-	assert.Empty(t, without(r.step(Received{nodeB, Message{
+	assert.Empty(t, without(r.step(Received{Source: nodeB, Message: Message{
 		Type: Request, Session: 0xb, Facts: other(Backup, true), Deal: Deal{To: nodeA, Session: 0xa, Tenure: 1, Nonce: 2},
 	}}), "HELLO"), "asked of the tenure before")
 }
@@ -498,7 +498,7 @@ func TestMachineLetsAnotherTakerGoFirst(t *testing.T) {
 	r.step(Confirmed{ID: 1, Fit: true})
 	d := Deal{To: nodeC, Session: 1, Tenure: 3, Nonce: 1}
 	f := other(Backup, false)
-	r.step(Received{nodeB, Message{Type: Grant, Session: 0xb, Facts: f, Deal: d}})
+	r.step(Received{Source: nodeB, Message: Message{Type: Grant, Session: 0xb, Facts: f, Deal: d}})
 	assert.Empty(t, r.wait(900*ms))
 	f = other(Active, false)
 	f.Tenure = 4

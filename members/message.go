@@ -11,7 +11,7 @@ import (
 const Version = 1
 
 // Revision is what this software can do within Version. It grows with every addition.
-const Revision = 1
+const Revision = 2
 
 // Type is a message's type.
 type Type uint8
@@ -90,6 +90,12 @@ type Facts struct {
 	Serves bool
 	For    netip.Addr // the only node that it wants to give the address to; the zero Addr for any
 
+	// Claims tells that the node holds the address, or is about to: its advertisements leave, and the lease that the last of
+	// them has begun is not over.
+	Claims bool
+	Router Router  // its Virtual Router; the zero Router if it does not say
+	Hears  []Heard // the members whose messages it hears, at most 28
+
 	// Lifetime is for how long this counts if nothing more is heard, in milliseconds on the wire; 0 when the sender
 	// leaves.
 	Lifetime time.Duration
@@ -101,4 +107,19 @@ type Deal struct {
 	Session uint64     // of that node
 	Tenure  uint64     // of the holder, whose tenure is to end
 	Nonce   uint64     // chosen by the one that asks, new for each REQUEST; the GRANT repeats it
+}
+
+// Router is what has to be the same, or to be known, for the advertisements of one node to be heard by another.
+type Router struct {
+	Version, VRID uint8
+	Interval      time.Duration // between two advertisements, in milliseconds on the wire; at most 255 s
+}
+
+// maxInterval is the longest advertisement interval of any version.
+const maxInterval = 255 * time.Second
+
+// Heard is one member that a node hears.
+type Heard struct {
+	Session uint64 // the member's
+	Missing bool   // it claims the address, and no advertisement of it arrives
 }

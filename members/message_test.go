@@ -27,6 +27,7 @@ func full() Message {
 			Group: group, Node: "cp-1", Software: "v1", Revision: 1,
 			State: Backup, Tenure: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", For: nodeB,
 			Lifetime: 3500 * time.Millisecond,
+			Claims:   true, Router: Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}, Hears: []Heard{{Session: 0xdd, Missing: true}},
 		},
 		Deal: Deal{To: nodeC, Session: 0xaa, Tenure: 0xbb, Nonce: 0xcc},
 	}
@@ -43,13 +44,15 @@ func wires() map[string]struct {
 		bytes   string
 	}{
 		"REQUEST with every field": {full(), `
-			6b707670 01 02 0050 0102030405060708 000000000000002a
+			6b707670 01 02 0063 0102030405060708 000000000000002a
 			01 04 0a4d0064
-			02 0f 01 64 01 02 01 0dac 0000000000000007
+			02 0f 01 64 01 0a 01 0dac 0000000000000007
 			03 04 63702d31
 			04 02 7631
 			05 07 72656675736564
 			06 04 0a4d000c
+			09 06 03 33 00000064
+			0a 09 01 00000000000000dd
 			07 04 0a4d000d
 			08 18 00000000000000aa 00000000000000bb 00000000000000cc`},
 		"HELLO over IPv6, the shortest": {six, `
@@ -140,6 +143,9 @@ func TestParseRefuses(t *testing.T) {
 		{"group 0.0.0.0", fields(rank + "0104 00000000"), RejectField},
 		{"short rank", fields("0104 0a4d0064 020e 02 fe fe 01 00 0000 00000000000000"), RejectField},
 		{"state 3", fields("0104 0a4d0064 020f 03 fe fe 01 00 0000 0000000000000000"), RejectField},
+		{"short router", fields(rank + "0104 0a4d0064 0905 0333000000"), RejectField},
+		{"interval of a day", fields(rank + "0104 0a4d0064 0906 033305265c00"), RejectField},
+		{"half a member that is heard", fields(rank + "0104 0a4d0064 0a0a 01000000000000000000"), RejectField},
 		{"control characters", fields(rank + "0104 0a4d0064 0502 1b5b"), RejectField},
 		{"long reason", fields(rank + "0104 0a4d0064 05c9" + strings.Repeat("61", 201)), RejectField},
 		{"REQUEST without a deal", func() []byte { b := fields(rank + "0104 0a4d0064 0704 0a4d000d"); b[5] = 2; return b }(), RejectField},
@@ -161,10 +167,10 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		ff 03 010203
 		02 11 02 fe fe ff 09 0000 0000000000000000 beef
 		01 04 0a4d0064
-		09 00`)
+		0b 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
-	assert.Equal(t, Facts{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Serves: true, Revision: 9}, m.Facts)
+	assert.Equal(t, Facts{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Serves: true, Claims: true, Revision: 9}, m.Facts)
 }
 
 func TestClean(t *testing.T) {
@@ -181,7 +187,7 @@ func TestLongestMessageFits(t *testing.T) {
 	six := netip.MustParseAddr("fd77::1")
 	m.Facts.Group, m.Facts.For, m.Deal.To = six, six, six
 	m.Facts.Node, m.Facts.Software = strings.Repeat("n", maxNode), strings.Repeat("s", maxSoftware)
-	m.Facts.Reason = strings.Repeat("r", maxReason)
+	m.Facts.Reason, m.Facts.Hears = strings.Repeat("r", maxReason), make([]Heard, maxHears)
 	b, err := m.Append(nil, 1)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(b)+trailerLen, maxMessage)

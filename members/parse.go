@@ -84,6 +84,10 @@ func (m *Message) parseField(f field, value []byte) (ok bool) {
 		m.Deal.To, ok = parseAddr(value)
 	case fieldDeal:
 		ok = m.Deal.parse(value)
+	case fieldRouter:
+		ok = facts.Router.parse(value)
+	case fieldHears:
+		facts.Hears, ok = parseHears(value)
 	}
 	return ok
 }

@@ -15,6 +15,10 @@ type Member struct {
 	Session uint64
 	Facts   Facts
 	Heard   time.Time
+
+	claims   time.Time // since when it claims the address; zero: it does not
+	unlisted time.Time // since when it says that it does not hear this node; zero: it does
+	unheard  time.Time // since when it claims and no advertisement of it arrives, as far as is known
 }
 
 // expires is when the member is forgotten if nothing more is heard.
@@ -38,6 +42,10 @@ func (t *table) find(a netip.Addr) *Member {
 
 // hear notes what a node says. With the table full, the one that was silent longest makes room.
 func (t *table) hear(now time.Time, source netip.Addr, m Message) {
+	var known Member
+	if o := t.find(source); o != nil && o.Session == m.Session {
+		known = *o
+	}
 	t.drop(func(o Member) bool { return o.Address == source })
 	if m.Facts.Lifetime <= 0 {
 		return
@@ -46,7 +54,10 @@ func (t *table) hear(now time.Time, source netip.Addr, m Message) {
 		oldest := slices.MinFunc(t.list, func(a, b Member) int { return a.Heard.Compare(b.Heard) })
 		t.drop(func(o Member) bool { return o.Address == oldest.Address })
 	}
-	t.list = append(t.list, Member{Address: source, Session: m.Session, Facts: m.Facts, Heard: now})
+	t.list = append(t.list, Member{
+		Address: source, Session: m.Session, Facts: m.Facts, Heard: now,
+		claims: known.claims, unlisted: known.unlisted, unheard: known.unheard,
+	})
 	slices.SortFunc(t.list, func(a, b Member) int { return a.Address.Compare(b.Address) })
 }
 

@@ -14,6 +14,7 @@ type backup struct {
 	gaveUp   bool          // priority 0 was heard: the timer is Skew_Time alone
 	ready    Reason        // why it would be Active if it were not Grouped; empty while the timer runs
 	late     bool          // the timer was served much too late, and started again
+	ahead    bool          // start is in the future because of a claim
 	bounded  bool          // the Active claims a longer interval than the one that was adopted
 	asked    bool          // and was asked whether it is there, when the timer expired
 
@@ -31,12 +32,13 @@ func (b *backup) reset(cfg Config) {
 
 // restart starts the Active_Down_Timer anew, never earlier than it has started already.
 func (b *backup) restart(from time.Time) {
-	for _, earliest := range [...]time.Time{b.hold, b.start} {
-		if from.Before(earliest) {
-			from = earliest
-		}
+	if from.Before(b.start) && !b.ahead {
+		from = b.start
 	}
-	b.start, b.gaveUp, b.lower, b.late, b.asked, b.ready = from, false, false, false, false, ""
+	if from.Before(b.hold) {
+		from = b.hold
+	}
+	b.start, b.gaveUp, b.lower, b.late, b.ahead, b.asked, b.ready = from, false, false, false, false, false, ""
 }
 
 // backupDeadline is when the Active_Down_Timer expires.

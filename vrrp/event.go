@@ -34,6 +34,24 @@ type Received struct {
 	Deferred bool
 }
 
+// Claimed says that another router holds the addresses, or is about to, as is known by other means than its advertisements, none
+// of which arrives. A Backup follows it, whatever its priority: the router would not hear that it is preempted. An Active
+// compares, as with an advertisement, and of two one goes on.
+type Claimed struct {
+	Source   netip.Addr
+	Priority uint8
+	Interval time.Duration // its Advertisement_Interval
+	Age      time.Duration // how long ago that was known
+	// Deaf says that the router hears nothing of this one, so that this one has to yield to it. Lasts is for how long it is
+	// followed then, if that is longer than the Active_Down_Interval.
+	Deaf  bool
+	Lasts time.Duration
+}
+
+// Disclaimed says that a router which was Claimed does not hold the addresses any more. A Backup that follows it waits an
+// Active_Down_Interval from now.
+type Disclaimed struct{ Source netip.Addr }
+
 // PassOn makes an Active a Backup that expects another to become Active at once: it sends nothing, and its
 // Active_Down_Timer runs. It does nothing in other states.
 type PassOn struct{}
@@ -65,6 +83,8 @@ func (Startup) event()     {}
 func (Shutdown) event()    {}
 func (Expired) event()     {}
 func (Received) event()    {}
+func (Claimed) event()     {}
+func (Disclaimed) event()  {}
 func (PassOn) event()      {}
 func (Granted) event()     {}
 func (SetPriority) event() {}

@@ -54,6 +54,10 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.expired(now)
 	case Received:
 		m.received(now, ev)
+	case Claimed:
+		m.claimed(now, ev)
+	case Disclaimed:
+		m.disclaimed(now, ev.Source.WithZone(""))
 	case PassOn:
 		m.passOn(now)
 	case Granted:

@@ -37,6 +37,7 @@ const (
 	ReasonPreempt        Reason = "the Active has a lower priority"
 	ReasonHigherPriority Reason = "higher priority heard"
 	ReasonHigherAddress  Reason = "equal priority and higher address heard"
+	ReasonSplit          Reason = "another node holds the addresses, and does not hear this one"
 	ReasonPassedOn       Reason = "passed on to another node"
 	ReasonGranted        Reason = "passed on by the Active"
 	ReasonFrozen         Reason = "own advertisement late by more than the Active_Down_Interval"

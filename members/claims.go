@@ -1,0 +1,214 @@
+package members
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// A member that claims the address is heard in two ways: by its advertisements, and by its messages. Where only its
+// messages arrive (protocol 112 is filtered, or the Virtual Routers have different numbers) they do what advertisements
+// would: a Backup does not take over, and of two that hold the address one yields.
+//
+// All of this costs nothing while advertisements arrive. A node that misses two of them says so in its next HELLO, at once;
+// a claimant that is alive answers, and from then on sends a HELLO with each of its advertisements. One that is dead says
+// nothing, and what it said before its last advertisement counts for nothing.
+
+// deafAfter is how long a member that was told of this node may go on saying that it does not hear it.
+const deafAfter = 60 * time.Millisecond
+
+// splitAfter is how long a member claims without an advertisement before that is said to an operator.
+const splitAfter = 500 * time.Millisecond
+
+// ears are when the advertisements of each sender were heard last.
+type ears struct{ list []ear }
+
+type ear struct {
+	source netip.Addr
+	at     time.Time
+}
+
+func (e *ears) hear(source netip.Addr, at time.Time) {
+	i := slices.IndexFunc(e.list, func(o ear) bool { return o.source == source })
+	switch {
+	case i >= 0:
+		e.list[i].at = later(e.list[i].at, at)
+	case len(e.list) < maxMembers:
+		e.list = append(e.list, ear{source, at})
+	default:
+		oldest := slices.MinFunc(e.list, func(a, b ear) int { return a.at.Compare(b.at) })
+		e.list[slices.Index(e.list, oldest)] = ear{source, at}
+	}
+}
+
+// last is zero if there was none.
+func (e *ears) last(source netip.Addr) time.Time {
+	for _, o := range e.list {
+		if o.source == source {
+			return o.at
+		}
+	}
+	return time.Time{}
+}
+
+// Hear notes that an advertisement of source came in at that time.
+func (m *Machine) Hear(source netip.Addr, at time.Time) { m.ears.hear(source.WithZone(""), at) }
+
+// Unheard tells whether what the member said at that time came where an advertisement of it should have come before.
+func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
+	o := m.table.find(source.WithZone(""))
+	return o != nil && o.claiming() && at.Sub(m.ears.last(o.Address)) > o.Facts.Router.Interval*3/2
+}
+
+func (o *Member) claiming() bool { return o.Facts.Claims && o.Facts.Router.Interval > 0 }
+
+// heardClaim keeps what a message says about holding the address, and passes it on to the election if it is news.
+func (m *Machine) heardClaim(now time.Time, r Received) {
+	o := m.table.find(r.Source)
+	if o == nil {
+		return
+	}
+	at := r.At
+	if at.IsZero() || at.After(now) {
+		at = now
+	}
+	i := slices.IndexFunc(o.Facts.Hears, func(h Heard) bool { return h.Session == m.cfg.Session })
+	since(&o.unlisted, at, i < 0)
+	since(&o.claims, at, o.claiming())
+	unheard := m.Unheard(o.Address, at)
+	since(&o.unheard, at, unheard)
+	if m.self.Claims && (i >= 0 && o.Facts.Hears[i].Missing || unheard) {
+		m.hello.answer(now)
+	}
+	if unheard {
+		c := Claim{From: o.Address, Priority: o.Facts.Priority, Interval: o.Facts.Router.Interval, At: at, Deaf: m.deaf(o, at)}
+		if c.Deaf {
+			c.Lasts = o.Facts.Lifetime
+		}
+		m.act(c)
+	}
+}
+
+// refused lets one know whose messages are refused that this node holds the address: it may believe what it hears.
+func (m *Machine) refused(now time.Time) {
+	if m.self.Claims {
+		m.hello.answer(now)
+	}
+}
+
+func (m *Machine) deaf(o *Member, at time.Time) bool {
+	return !o.unlisted.IsZero() && at.Sub(o.unlisted) >= deafAfter
+}
+
+// accompany says with an advertisement what it says, if somebody does not hear the advertisements of this node.
+func (m *Machine) accompany(now time.Time) {
+	needed := slices.ContainsFunc(m.table.list, func(o Member) bool {
+		return slices.Contains(o.Facts.Hears, Heard{Session: m.cfg.Session, Missing: true})
+	})
+	if needed && m.self.Claims && now.After(m.hello.last) {
+		m.hello.due = now
+		m.greet(now)
+	}
+}
+
+// missedAt is from when on the advertisements of a claimant count as missing.
+func (m *Machine) missedAt(o *Member) time.Time {
+	return later(o.claims, m.ears.last(o.Address)).Add(o.Facts.Router.Interval * 5 / 2)
+}
+
+// hears is what the others are told about themselves, the claimants first.
+func (m *Machine) hears() []Heard {
+	var list []Heard
+	add := func(claiming bool) {
+		for i := range m.table.list {
+			if o := &m.table.list[i]; o.claiming() == claiming && len(list) < maxHears {
+				list = append(list, Heard{Session: o.Session, Missing: slices.Contains(m.asked, o.Address)})
+			}
+		}
+	}
+	add(true)
+	add(false)
+	return list
+}
+
+// askClaimants tells claimants whose advertisements do not arrive, once.
+func (m *Machine) askClaimants(now time.Time) {
+	var missing []netip.Addr
+	for i := range m.table.list {
+		if o := &m.table.list[i]; o.claiming() && !now.Before(m.missedAt(o)) {
+			missing = append(missing, o.Address)
+		}
+	}
+	if !slices.Equal(missing, m.asked) {
+		m.asked = missing
+		m.hello.changed(now)
+	}
+}
+
+// claimEnds is until when a claim counts: as long as an advertisement would, or for as long as one lives that cannot know that
+// its advertisements are missing.
+func (m *Machine) claimEnds(o *Member) time.Time {
+	if m.deaf(o, o.Heard) {
+		return o.expires()
+	}
+	return o.Heard.Add(time.Duration(m.cfg.Adverts+1) * o.Facts.Router.Interval)
+}
+
+// claimant tells whether o claims the address now, and none of its advertisements arrives.
+func (m *Machine) claimant(now time.Time, o *Member) bool {
+	return o.claiming() && !o.unheard.IsZero() && now.Before(m.claimEnds(o)) && m.ears.last(o.Address).Before(o.unheard)
+}
+
+// Claimant is a member that claims the address and of which no advertisement arrives.
+type Claimant struct {
+	Member
+	Since time.Time
+	Deaf  bool // it does not hear this node either
+	Split bool // it has lasted for so long that an operator has to know
+}
+
+// Claimants lists them, the one that ranks highest first.
+func (m *Machine) Claimants(now time.Time) []Claimant {
+	var list []Claimant
+	for i := range m.table.list {
+		o := &m.table.list[i]
+		if m.claimant(now, o) {
+			list = append(list, Claimant{
+				Member: *o, Since: o.unheard, Deaf: m.deaf(o, o.Heard), Split: !now.Before(m.splitAt(o)),
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b Claimant) int {
+		if outranks(a.Facts.Priority, a.Address, b.Facts.Priority, b.Address) {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+func (m *Machine) splitAt(o *Member) time.Time {
+	return later(m.missedAt(o), o.unheard.Add(splitAfter))
+}
+
+// claimsDeadline is when askClaimants has something to do, or Claimants changes.
+func (m *Machine) claimsDeadline() (next time.Time) {
+	for i := range m.table.list {
+		o := &m.table.list[i]
+		if !o.claiming() {
+			continue
+		}
+		if !slices.Contains(m.asked, o.Address) {
+			next = sooner(next, m.missedAt(o))
+		}
+		if o.unheard.IsZero() || m.ears.last(o.Address).After(o.unheard) {
+			continue
+		}
+		for _, at := range []time.Time{m.splitAt(o), m.claimEnds(o)} {
+			if at.After(m.stepped) {
+				next = sooner(next, at)
+			}
+		}
+	}
+	return next
+}

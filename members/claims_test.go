@@ -1,0 +1,129 @@
+package members
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// claimant is what a member says that holds the address, and advertises it ten times a second.
+func claimant(hears ...Heard) Message {
+	f := other(Active, true)
+	f.Claims, f.Router, f.Hears = true, Router{Version: 3, VRID: 51, Interval: 100 * ms}, hears
+	f.Lifetime = 3500 * ms
+	return Message{Type: Hello, Session: 0xb, Facts: f}
+}
+
+func claims(list []Action) (out []Claim) {
+	for _, a := range list {
+		if c, ok := a.(Claim); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func TestMachineClaimCountsOnlyWithoutAdvertisements(t *testing.T) {
+	for name, tt := range map[string]struct {
+		advert time.Duration // before the message; 0: never
+		want   int
+	}{
+		"never":                       {0, 1},
+		"just now":                    {ms, 0},
+		"an interval ago":             {100 * ms, 0},
+		"one and a half ago":          {150 * ms, 0},
+		"more than one and a half":    {151 * ms, 1},
+		"ten ago, a takeover is over": {time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := epoch.Add(time.Minute)
+			m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+			m.Step(now, SetSelf{Self{State: Backup, Fit: true, Priority: 100}})
+			if tt.advert > 0 {
+				m.Hear(nodeB, now.Add(-tt.advert))
+			}
+			list := claims(m.Step(now, Received{Source: nodeB, Message: claimant()}))
+			require.Len(t, list, tt.want)
+			assert.Len(t, m.Claimants(now), tt.want)
+			if tt.want > 0 {
+				assert.Equal(t, Claim{From: nodeB, Priority: list[0].Priority, Interval: 100 * ms, At: now}, list[0])
+				assert.Empty(t, m.Claimants(now.Add(400*ms)), "as long as an advertisement would count")
+			}
+		})
+	}
+}
+
+// Two missed advertisements are said at once, and what is said is over when one arrives.
+func TestMachineSaysThatAdvertisementsAreMissing(t *testing.T) {
+	now := epoch.Add(time.Minute)
+	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+	m.Step(now, SetSelf{Self{State: Backup, Fit: true, Priority: 100}})
+	m.Hear(nodeB, now)
+	m.Step(now, Received{Source: nodeB, Message: claimant(Heard{Session: 0xa})})
+	said := func() (missing, spoke bool) {
+		for _, a := range m.Step(now, Expired{}) {
+			if s, ok := a.(Send); ok {
+				return len(s.Message.Facts.Hears) == 1 && s.Message.Facts.Hears[0].Missing, true
+			}
+		}
+		return false, false
+	}
+	now = now.Add(240 * ms)
+	said() // a HELLO that is due for another reason
+	missing, _ := said()
+	assert.False(t, missing)
+	now = now.Add(10 * ms)
+	missing, spoke := said()
+	assert.True(t, missing && spoke)
+	m.Hear(nodeB, now)
+	now = now.Add(ms)
+	missing, spoke = said()
+	assert.True(t, spoke && !missing)
+}
+
+// A holder sends a HELLO with each advertisement while somebody says that these do not arrive, and none otherwise.
+func TestMachineAccompaniesAdvertisements(t *testing.T) {
+	for missing, want := range map[bool]int{false: 0, true: 1} {
+		now := epoch.Add(time.Minute)
+		m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+		m.Step(now, SetSelf{Self{State: Active, Fit: true, Claims: true}})
+		f := other(Backup, true)
+		f.Hears, f.Lifetime = []Heard{{Session: 0xa, Missing: missing}}, 3500*ms
+		m.Step(now, Received{Source: nodeB, Message: Message{Type: Hello, Session: 0xb, Facts: f}})
+		now = now.Add(200 * ms)
+		m.Step(now, Expired{})
+		now = now.Add(ms)
+		assert.Len(t, m.Step(now, Advertised{}), want)
+		now = now.Add(3500 * ms)
+		m.Step(now, Expired{})
+		now = now.Add(ms)
+		assert.Empty(t, m.Step(now, Advertised{}), "it is silent")
+	}
+}
+
+func TestMachineKnowsWhoIsDeaf(t *testing.T) {
+	for name, hears := range map[string][]Heard{"it hears us": {{Session: 0xa, Missing: true}}, "it hears another": {{Session: 0xc}}} {
+		now := epoch.Add(time.Minute)
+		m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+		m.Step(now, SetSelf{Self{State: Active, Fit: true, Claims: true}})
+		var last []Claim
+		for range 2 {
+			last = claims(m.Step(now, Received{Source: nodeB, Message: claimant(hears...)}))
+			now = now.Add(deafAfter)
+		}
+		require.Len(t, last, 1)
+		assert.Equal(t, name == "it hears another", last[0].Deaf, name)
+	}
+}
+
+func TestEarsAreBounded(t *testing.T) {
+	var e ears
+	for i := range 2 * maxMembers {
+		e.hear(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), epoch.Add(time.Duration(i)))
+	}
+	assert.Len(t, e.list, maxMembers)
+	assert.False(t, e.last(netip.AddrFrom4([4]byte{10, 0, 0, 2*maxMembers - 1})).IsZero(), "the newest is known")
+}
