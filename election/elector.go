@@ -126,11 +126,23 @@ type Status struct {
 	Counters Counters
 	Lateness time.Duration // the most by which a timer was served late in the last one to two minutes
 	Rejected []Rejection   // what was refused, the newest first
+	Splits   []Split       // who holds the address as far as its messages say, and not by VRRP
 
 	// Present is why the node is in State at this moment, where that changes while State lasts; empty where Reason says it.
 	Present string
 	// Blocked is why no node can become Active, whatever this one is: an election by majority has none. Empty when one can.
 	Blocked string
+}
+
+// Split is a member that says that it holds the address, while none of its advertisements arrives here. Nothing but what it
+// says keeps this node from holding the address, too.
+type Split struct {
+	Address netip.Addr
+	Node    string // its name
+	Since   time.Time
+	Both    bool   // this node holds the address as well
+	Cause   string // why its advertisements do not arrive, as far as is known
+	Remedy  string
 }
 
 // Member is one node of the group as this node sees it.
@@ -141,6 +153,7 @@ type Member struct {
 	State     State     // Active while its advertisements arrive
 	LastHeard time.Time // zero for Self
 	Note      string    // what is odd about it; empty for nothing
+	Silent    bool      // nothing is heard of it any more; State and what it said are what was heard last
 
 	// What a member says that speaks keepvip's own protocol.
 	Speaks   bool

@@ -55,15 +55,20 @@ type exchange struct {
 	leaving *handover // the address is being given away because somebody wants it
 	until   time.Time // of the departure; zero before it
 	begun   bool      // PassBegin was reported, and PassEnd was not
+	claims  []membership.Claimant
+	refused *Rejections
 
 	mu      sync.Mutex // guards what follows
 	probe   func(context.Context) Fitness
 	list    []membership.Member
+	splits  []Split
+	silent  []membership.Member // that were heard, and have not said good-bye
 	serving bool
 }
 
 func newExchange(e *VRRP, cfg MembersConfig) *exchange {
 	x := &exchange{e: e, cfg: cfg, confirmed: make(chan membership.Confirmed), asked: make(chan *handover)}
+	x.refused = NewRejectionsOf("message of a member", actOnMembers, e.log)
 	x.cfg.Machine = x.machineConfig()
 	x.m = membership.NewMachine(x.cfg.Machine)
 	x.probing, x.stop = context.WithCancel(context.Background())
@@ -76,7 +81,7 @@ func (x *exchange) machineConfig() membership.Config {
 	c.Address, c.Preempt, c.PreemptDelay = x.e.source.WithZone(""), r.Preempt, r.PreemptDelay
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.e.machine.Snapshot().ActiveAdverInterval)
-	c.Lease = Lease(r)
+	c.Lease, c.Adverts = Lease(r), r.DownTimerAdverts
 	c.Passive = x.e.cfg.Seat != nil // instances of a group move together, by plain VRRP
 	return c
 }
@@ -126,6 +131,7 @@ func (x *exchange) receive() {
 	inbox := x.cfg.Wire.Take(x.inbox[:0])
 	x.inbox = nil // whoever takes the address takes in what has arrived, too
 	for _, r := range inbox {
+		x.greet(r)
 		x.step(time.Now(), r)
 	}
 	x.inbox = inbox
@@ -150,6 +156,7 @@ func (x *exchange) tell(now time.Time) {
 	if c := x.machineConfig(); c != x.cfg.Machine {
 		if c.Group != x.cfg.Machine.Group {
 			x.cfg.Wire.Rename(c.Group)
+			x.forget()
 		}
 		x.cfg.Machine = c
 		x.step(now, membership.Reconfigure{Config: c})
@@ -167,6 +174,7 @@ func (x *exchange) self() membership.Self {
 	return membership.Self{
 		State: membersState(s.State), Base: base, Priority: s.Priority,
 		Fit: f.fit(effective(base, f)), Reason: f.Reason, Serves: x.serves(), For: x.leaving.wanted(),
+		Claims: s.State == vrrp.Active && x.e.tenured(), Router: x.router(),
 	}
 }
 
@@ -212,6 +220,8 @@ func (x *exchange) act(now time.Time, a membership.Action) error {
 	switch a := a.(type) {
 	case membership.Send:
 		x.send(a.Message)
+	case membership.Claim:
+		x.claimed(a)
 	case membership.Confirm:
 		x.confirm(a.ID)
 	case membership.Pass:
@@ -226,6 +236,7 @@ func (x *exchange) act(now time.Time, a membership.Action) error {
 
 // send does not fail: a message that did not leave is as one that was lost.
 func (x *exchange) send(m membership.Message) {
+	m.Facts.Claims = m.Facts.Claims && x.e.tenured() // this process may have stood still
 	if err := x.cfg.Wire.Send(m); err != nil {
 		x.e.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
 	}
@@ -334,9 +345,8 @@ func (x *exchange) note(now time.Time) {
 	for i, m := range list {
 		known[i] = m.Address
 	}
-	x.mu.Lock()
-	x.list = list
-	x.mu.Unlock()
+	x.noteSilent(now, list)
+	x.noteClaims(now)
 	if !slices.Equal(known, x.known) {
 		x.known = known
 		x.e.applySpread(now)

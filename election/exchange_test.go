@@ -48,7 +48,11 @@ func (w *kinWire) Send(m membership.Message) error {
 	}
 	for _, o := range w.lan.kin {
 		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type && o.group == m.Facts.Group {
-			time.AfterFunc(time.Millisecond/2+w.lan.later, func() { o.put(membership.Received{Source: w.self, Message: m}) })
+			r := membership.Received{Source: w.self, Message: m}
+			if w.lan.deaf[[2]netip.Addr{w.self, o.self}] {
+				r = membership.Received{Source: w.self, Refused: membership.RejectUnsigned}
+			}
+			time.AfterFunc(time.Millisecond/2+w.lan.later, func() { o.put(r) })
 		}
 	}
 	return nil

@@ -142,7 +142,7 @@ func (x *exchange) check(now time.Time) {
 		return
 	}
 	h, active := x.leaving, x.e.machine.Snapshot().State == vrrp.Active
-	switch taken := !active && !x.begun && x.e.members.holder(now).IsValid(); {
+	switch taken := !active && !x.begun && x.e.heardHolder(now).IsValid(); {
 	case !taken:
 		h.heard = time.Time{}
 	case h.heard.IsZero():

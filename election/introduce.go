@@ -1,7 +1,9 @@
 package election
 
 import (
+	"net/netip"
 	"slices"
+	"time"
 
 	membership "github.com/keepvip/keepvip/members"
 )
@@ -13,14 +15,29 @@ func (x *exchange) merge(list []Member) []Member {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for i := range x.list {
-		m := &x.list[i]
-		at := slices.IndexFunc(list, func(o Member) bool { return o.Address.WithZone("") == m.Address })
+	now := time.Now()
+	entry := func(a netip.Addr) *Member {
+		at := slices.IndexFunc(list, func(o Member) bool { return o.Address.WithZone("") == a })
 		if at < 0 {
-			list = append(list, Member{Address: m.Address})
+			list = append(list, Member{Address: a})
 			at = len(list) - 1
 		}
-		list[at].fill(m)
+		return &list[at]
+	}
+	for i := range x.list {
+		m := &x.list[i]
+		o := entry(m.Address)
+		silent := x.e.silentNow(m, o.State == Active, now)
+		o.fill(m)
+		o.Silent = silent
+	}
+	for i := range x.silent {
+		o := entry(x.silent[i].Address)
+		if o.State == Active {
+			continue // it advertises
+		}
+		o.fill(&x.silent[i])
+		o.Silent, o.Serves = true, false
 	}
 	slices.SortFunc(list, func(a, b Member) int { return a.Address.Compare(b.Address) })
 	return list
@@ -65,4 +82,13 @@ func (x *exchange) introduce(self Member) Member {
 	}
 	self.Speaks, self.Node, self.Software = true, x.cfg.Machine.Node, x.cfg.Machine.Software
 	return self
+}
+
+func (x *exchange) allSplits() []Split {
+	if x == nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.splits)
 }

@@ -37,6 +37,8 @@ type lan struct {
 	kin   []*kinWire
 	later time.Duration // by which the messages of the members' protocol take longer
 	cut   map[netip.Addr]bool
+	mute  map[[2]netip.Addr]bool // advertisements do not get from the first node to the second
+	deaf  map[[2]netip.Addr]bool // messages are refused
 	log   []entry
 }
 
@@ -47,7 +49,9 @@ type entry struct {
 	at   time.Time
 }
 
-func newLAN() *lan { return &lan{cut: map[netip.Addr]bool{}} }
+func newLAN() *lan {
+	return &lan{cut: map[netip.Addr]bool{}, mute: map[[2]netip.Addr]bool{}, deaf: map[[2]netip.Addr]bool{}}
+}
 
 func (l *lan) note(node netip.Addr, what string) {
 	l.mu.Lock()
@@ -108,7 +112,7 @@ func (w *lanWire) Send(adv vrrp.Advertisement) error {
 		return nil
 	}
 	for _, o := range w.lan.wires {
-		if o != w && !w.lan.cut[o.self] {
+		if o != w && !w.lan.cut[o.self] && !w.lan.mute[[2]netip.Addr{w.self, o.self}] {
 			o.way = append(o.way, Arrival{Source: w.self, Advertisement: adv})
 			time.AfterFunc(time.Millisecond, o.arrive)
 		}

@@ -58,6 +58,11 @@ func (m *members) hear(source netip.Addr, priority uint8, down time.Duration, at
 	}
 }
 
+// forget drops a sender that has left.
+func (m *members) forget(source netip.Addr) {
+	m.list = slices.DeleteFunc(m.list, func(h heard) bool { return h.source.WithZone("") == source })
+}
+
 func (m *members) oldest() int {
 	at := 0
 	for i := range m.list {

@@ -211,11 +211,17 @@ func (e *VRRP) expire() {
 // lower priority.
 func (e *VRRP) receive() {
 	e.x.receive()
-	e.inbox = e.wire.Take(e.inbox[:0])
-	for _, a := range e.inbox {
+	e.receiveAdverts()
+}
+
+func (e *VRRP) receiveAdverts() {
+	inbox := e.wire.Take(e.inbox[:0])
+	e.inbox = nil // an advertisement may make this node look at what has come in since
+	for _, a := range inbox {
 		e.hear(a)
 	}
-	if len(e.inbox) > 0 {
+	e.inbox = inbox
+	if len(inbox) > 0 {
 		e.noteHolder(time.Now())
 		e.x.check(time.Now())
 	}
@@ -228,6 +234,7 @@ func (e *VRRP) hear(a Arrival) {
 		return
 	}
 	before := len(e.members.list)
+	e.x.hear(a)
 	e.members.hear(a.Source, adv.Priority, e.silence(a), a.At)
 	if len(e.members.list) != before {
 		e.applySpread(a.At)

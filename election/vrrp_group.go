@@ -26,6 +26,6 @@ func (e *VRRP) consult() {
 // tellGroup lets the group know how this election stands.
 func (e *VRRP) tellGroup(s vrrp.Snapshot) {
 	if e.cfg.Seat != nil {
-		e.cfg.Seat.tell(stateOf(s.State), s.Ready, e.members.holder(time.Now()).IsValid())
+		e.cfg.Seat.tell(stateOf(s.State), s.Ready, e.heardHolder(time.Now()).IsValid())
 	}
 }

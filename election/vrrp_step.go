@@ -48,6 +48,7 @@ func (e *VRRP) send(adv vrrp.Advertisement) {
 	e.count(func(c *Counters) { c.Sent++ })
 	if adv.Priority > 0 && e.machine.Snapshot().State == vrrp.Active {
 		e.setTenure(began.Add(Lease(e.cfg.Router)))
+		e.x.advertised(time.Now())
 	}
 }
 
@@ -105,7 +106,15 @@ func (e *VRRP) holderIn(s State, now time.Time) netip.Addr {
 	if s == Active {
 		return e.source
 	}
-	return e.members.holder(now)
+	return e.heardHolder(now)
+}
+
+// heardHolder is the Active by its advertisements, or else by what it says.
+func (e *VRRP) heardHolder(now time.Time) netip.Addr {
+	if holder := e.members.holder(now); holder.IsValid() {
+		return holder
+	}
+	return e.x.claimant(now)
 }
 
 // noteHolder reports that another node than before is heard as the Active. A host that is passing the address on hears of it
@@ -158,6 +167,10 @@ func (e *VRRP) Status() Status {
 	s.Lateness = e.late.worst(time.Now())
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), rejections.List()
 	s.Counters.MembersRejected = refused
+	s.Splits = e.x.allSplits()
+	if e.x != nil {
+		s.Rejected = append(s.Rejected, e.x.refused.List()...)
+	}
 	self := e.x.introduce(Member{
 		Address: e.source, Self: true, Priority: s.Priority, State: s.State,
 		Fit: s.Fitness.fit(s.Priority), Unfit: s.Fitness.Reason,

@@ -17,13 +17,14 @@ const (
 	exitUsage   = 2 // the command line or the configuration is wrong; nothing was changed on the host
 	exitNoTaker = 3 // no other node could take the address
 	exitTimeout = 4 // it was not taken in time
+	exitSplit   = 5 // status: another node holds the address, too, or only what it says keeps this one from it
 )
 
 func main() {
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// execute runs one command line and returns its exit code. With an error nothing is on out.
+// execute runs one command line and returns its exit code. With an error nothing is on out, but for status, which says what is wrong there.
 func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -18,7 +19,9 @@ func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME ...]",
 		Short: "Say who holds the address, since when and why",
-		Args:  arguments("NAME", 0, anyNumber),
+		Long: "Says who holds the address, since when and why, and what is wrong.\n\n" +
+			"Exit codes: 0 done, 5 a member says that it holds the address while its advertisements do not arrive here (SPLIT).",
+		Args: arguments("NAME", 0, anyNumber),
 	}
 	socket := bindSocket(cmd)
 	output := cmd.Flags().StringP("output", "o", "text", "text or json")
@@ -34,18 +37,34 @@ func newStatus() *cobra.Command {
 		if err != nil {
 			return failed(err)
 		}
+		var doc statusDoc
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			return failed(fmt.Errorf("decode the status: %w", err))
+		}
 		text := string(raw) + "\n"
 		if *output == "text" {
-			var doc statusDoc
-			if err := json.Unmarshal(raw, &doc); err != nil {
-				return failed(fmt.Errorf("decode the status: %w", err))
-			}
 			text = doc.text(time.Now())
 		}
-		_, err = io.WriteString(cmd.OutOrStdout(), text)
-		return failed(err)
+		if _, err = io.WriteString(cmd.OutOrStdout(), text); err != nil {
+			return failed(err)
+		}
+		return doc.split()
 	}
 	return cmd
+}
+
+// split is an error, with an exit code of its own, while a member holds an address as far as it says and not by VRRP.
+func (d statusDoc) split() error {
+	var errs []error
+	for _, v := range d.VIPs {
+		for _, s := range v.Splits {
+			errs = append(errs, fmt.Errorf("SPLIT: %s: %s", v.Name, splitText(s, time.Now())))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return codedError{error: errors.Join(errs...), code: exitSplit}
 }
 
 // text is the status as a person reads it.
@@ -75,6 +94,9 @@ func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
 	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence))
 	for _, c := range v.Conflicts {
 		fmt.Fprintf(b, "  CONFLICT  %s is claimed by %s, which takes no part in the election (last heard %s ago)\n", c.Address, c.MAC, ago(now, c.LastSeen))
+	}
+	for _, s := range v.Splits {
+		fmt.Fprintf(b, "  SPLIT     %s\n", splitText(s, now))
 	}
 	for i, m := range v.Members {
 		label := "members"
@@ -197,8 +219,25 @@ func fenceText(f agent.FenceStatus) string {
 	return f.Reason
 }
 
+// splitText says who, since when, why, and what to do.
+func splitText(s agent.Split, now time.Time) string {
+	who := s.Address.String()
+	if s.Node != "" {
+		who = s.Node + " " + who
+	}
+	text := who + " holds the address, and none of its advertisements has arrived here for " + ago(now, s.Since)
+	if s.Both {
+		text += "; this node holds it, too"
+	}
+	return text + ": " + s.Cause + "; " + s.Remedy
+}
+
 func memberText(m agent.Member, now time.Time) string {
-	out := fmt.Sprintf("%s %s, priority %d", m.Address, m.State, m.Priority)
+	state := m.State
+	if m.Was != "" && m.LastHeard != nil {
+		state = fmt.Sprintf("%s for %s, was %s", m.State, ago(now, *m.LastHeard), m.Was)
+	}
+	out := fmt.Sprintf("%s %s, priority %d", m.Address, state, m.Priority)
 	if m.Node != "" {
 		out = m.Node + " " + out
 	}
@@ -208,7 +247,7 @@ func memberText(m agent.Member, now time.Time) string {
 	if m.Self {
 		return out + ", this node"
 	}
-	if m.LastHeard != nil {
+	if m.LastHeard != nil && m.Was == "" {
 		out += ", heard " + ago(now, *m.LastHeard) + " ago"
 	}
 	if m.Note != "" {

@@ -205,7 +205,9 @@ func (a *Agent) Live() error {
 	return errors.Join(errs...)
 }
 
-// Ready returns an error while an instance is not in its election, or no node can win that, unless an operator wants it so.
+// Ready returns an error while an instance is not in its election, or no node can win that, unless an operator wants it so, and
+// while a member holds the address whose advertisements do not arrive here: a node like that must not be what a rollout goes on
+// after.
 func (a *Agent) Ready() error {
 	var errs []error
 	for _, s := range a.Status() {
@@ -215,6 +217,9 @@ func (a *Agent) Ready() error {
 			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Blocked))
 		case s.State == "initialize":
 			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Reason))
+		}
+		for _, p := range s.Splits {
+			errs = append(errs, fmt.Errorf("%s: split from %s: %s", s.Name, p.Address, p.Cause))
 		}
 	}
 	return errors.Join(errs...)

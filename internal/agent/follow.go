@@ -153,8 +153,10 @@ func (l *loop) stand(c election.Change) error {
 	if leftover && !l.adopting && l.fence != nil {
 		l.fence.release()
 	}
-	if c.From != c.To {
+	// A state that was entered with nobody in sight has another reason as soon as somebody is.
+	if c.From != c.To || l.alone || !c.Holder.IsValid() {
 		l.note(c.To, c.Reason)
+		l.alone = !c.Holder.IsValid()
 	}
 	l.logChange(c)
 	return err

@@ -115,7 +115,7 @@ func changes(report func(Claim) bool) func(Claim) bool {
 func (l *loop) meet(now time.Time) {
 	var addresses []netip.Addr
 	for _, m := range l.elector.Status().Members {
-		if m.Self || m.State == election.Initialize {
+		if m.Self || m.Silent || m.State == election.Initialize {
 			continue
 		}
 		addresses = append(addresses, m.Address)

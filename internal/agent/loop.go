@@ -41,6 +41,7 @@ type loop struct {
 	insist   insistence
 	wish     wish      // what an operator wants of this node
 	hushed   bool      // discovery is shut: the addresses are about to be passed on
+	alone    bool      // in a state other than Active, and nobody is known that has the addresses
 	passing  bool      // the addresses are being passed on: they are here, but nobody is told so
 	serving  serving   // of connections, after the addresses have been passed on
 	steered  steered   // to the node that was the holder before

@@ -23,7 +23,8 @@ var (
 	descHolder     = desc("holder", "1 for the address of the node that is heard as the Active.", "holder")
 	descEligible   = desc("eligible", "1 when this node would be a good holder.")
 	descPriority   = desc("priority", "Priority that this node advertises, or would.")
-	descMembers    = desc("members", "Nodes of the group that are known, this one included.")
+	descMembers    = desc("members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
+	descSplit      = desc("split", "Members that hold the address as far as they say, while none of their advertisements arrives here.")
 	descFenced     = desc("fenced", "1 when the kernel would end this node's tenure by itself.")
 	descConflicts  = desc("conflicts", "Hosts outside the election that claim an address.")
 	descHealthy    = desc("check_healthy", "1 when the health check passes; absent until its first result.", "check")
@@ -79,7 +80,10 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	}
 	gauge(descEligible, truth(s.Eligible))
 	gauge(descPriority, float64(s.Priority))
-	gauge(descMembers, float64(len(s.Members)))
+	for _, state := range []string{"initialize", "backup", "active", stateSilent} {
+		gauge(descMembers, float64(s.membersIn(state)), state)
+	}
+	gauge(descSplit, float64(len(s.Splits)))
 	gauge(descAcute, float64(acute(s.Rejected)))
 	gauge(descLateness, s.Lateness)
 	gauge(descFenced, truth(s.Fence.Standing))
@@ -124,6 +128,15 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 		counter(descFailures, k.Failures, k.Name)
 		counter(descFlips, k.Changes, k.Name)
 	}
+}
+
+func (s *Status) membersIn(state string) (n int) {
+	for _, m := range s.Members {
+		if m.State == state {
+			n++
+		}
+	}
+	return n
 }
 
 func acute(list []Rejection) int {

@@ -32,7 +32,18 @@ type Status struct {
 	Lateness  float64        `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
 	Rejected  []Rejection    `json:"rejected,omitempty"` // what was not taken into account, the newest first
 	Conflicts []Conflict     `json:"conflicts"`          // hosts outside the election that claim an address
+	Splits    []Split        `json:"splits"`             // members that hold the address as well as this node, or would
 	Counters  Counters       `json:"counters"`
+}
+
+// Split is a member that says that it holds the address, while none of its advertisements arrives here.
+type Split struct {
+	Address netip.Addr `json:"address"`
+	Node    string     `json:"node,omitempty"`
+	Since   time.Time  `json:"since"`
+	Both    bool       `json:"both"` // this node holds the address, too
+	Cause   string     `json:"cause"`
+	Remedy  string     `json:"remedy"`
 }
 
 // Rejection is what was refused of one sender for one reason.
@@ -77,7 +88,8 @@ type Member struct {
 	Address   netip.Addr `json:"address"`
 	Self      bool       `json:"self"`
 	Priority  uint8      `json:"priority"`
-	State     string     `json:"state"`
+	State     string     `json:"state"`               // initialize, backup, active, or silent: nothing is heard of it since LastHeard
+	Was       string     `json:"was,omitempty"`       // the state of one that is silent, when it was heard last
 	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node
 	Note      string     `json:"note,omitempty"`      // what is odd about it
 
@@ -122,7 +134,7 @@ func (l *loop) status() Status {
 	l.mu.Unlock()
 	s := Status{
 		Name: v.in.Name, Addresses: v.in.Addresses, Interface: v.place.Name, VRID: v.in.VRID, Group: v.in.Group,
-		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Conflicts: append([]Conflict{}, v.conflicts...),
+		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Splits: []Split{}, Conflicts: append([]Conflict{}, v.conflicts...),
 		Counters: Counters{
 			Announcements: v.announcements, AnnouncementFails: v.announceErrs,
 			Restored: v.restored, Terms: v.terms,
@@ -162,6 +174,9 @@ func (s *Status) add(e election.Status) {
 	for _, m := range e.Members {
 		s.Members = append(s.Members, member(m))
 	}
+	for _, p := range e.Splits {
+		s.Splits = append(s.Splits, Split(p))
+	}
 	for _, r := range e.Rejected {
 		s.Rejected = append(s.Rejected, rejection(r))
 	}
@@ -173,8 +188,14 @@ func (s *Status) add(e election.Status) {
 	c.Transitions, c.Takeovers, c.Rivals = e.Counters.Transitions, e.Counters.Takeovers, e.Counters.Rivals
 }
 
+// stateSilent is the state of a member of which nothing is heard any more.
+const stateSilent = "silent"
+
 func member(m election.Member) Member {
 	out := Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note}
+	if m.Silent {
+		out.State, out.Was = stateSilent, out.State
+	}
 	if !m.Self {
 		at := m.LastHeard
 		out.LastHeard = &at

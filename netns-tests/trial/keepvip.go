@@ -122,13 +122,27 @@ type VIPStatus struct {
 	Unfit     string      `json:"unfit"`
 	Conflicts []Conflict  `json:"conflicts"`
 	Fence     FenceStatus `json:"fence"`
+	Splits    []Split     `json:"splits"`
 	Members   []struct {
 		Address string `json:"address"`
 		Self    bool   `json:"self"`
 		State   string `json:"state"`
+		Was     string `json:"was"`
+		Node    string `json:"node"`
 		Version string `json:"version"` // of its software; empty while it has not said anything itself
 	} `json:"members"`
 }
+
+// Split is a member that holds the address as far as it says, and of which the node hears no advertisement.
+type Split struct {
+	Address string `json:"address"`
+	Both    bool   `json:"both"`
+	Cause   string `json:"cause"`
+	Remedy  string `json:"remedy"`
+}
+
+// splitCode is the exit code of status while there is one.
+const splitCode = 5
 
 // FenceStatus is what the node's keepvip says of its fence.
 type FenceStatus struct {
@@ -143,7 +157,7 @@ func (k Keepvip) Status(n *lab.Node) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	if code != 0 {
+	if code != 0 && code != splitCode {
 		return Status{}, fmt.Errorf("trial: keepvip status on %s: exit %d: %s", n.Label, code, p.Stderr())
 	}
 	var s Status

@@ -92,6 +92,7 @@ func Shows() []Show {
 		{"long-lived connection", longConnection},
 		{"no trace on the host", noTrace},
 		{"never the node's identity", identity},
+		{"split", split},
 		{"raft: begun by a reload", raftByReload},
 		{"raft: members come and go", raftMembers},
 		{"raft: members killed at any step", raftMembersKilled},
