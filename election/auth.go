@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/replay"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -25,13 +26,13 @@ const (
 type AuthConfig struct {
 	Keys   []vrrp.Key // the first one signs, all are accepted; none: no authentication
 	Mode   AuthMode
-	Window time.Duration // how far the clock of a new sender may be from ours
+	Window time.Duration // how far the time of an advertisement may be from ours
 }
 
 // Auth signs and verifies the advertisements of all Virtual Routers of a process. A nil Auth, like one without keys, does
 // neither. Safe for concurrent use; whoever verifies does not hold up whoever signs.
 type Auth struct {
-	clock *vrrp.Clock
+	clock *replay.Clock
 	state atomic.Pointer[authState] // nil without keys
 
 	mu       sync.Mutex // guards verifier, and changes
@@ -44,7 +45,7 @@ type authState struct {
 }
 
 // NewAuth makes an Auth whose time is clock's.
-func NewAuth(cfg AuthConfig, clock *vrrp.Clock) (*Auth, error) {
+func NewAuth(cfg AuthConfig, clock *replay.Clock) (*Auth, error) {
 	a := &Auth{clock: clock}
 	if err := a.Set(cfg); err != nil {
 		return nil, err
@@ -102,8 +103,7 @@ func (a *Auth) append(b []byte, adv vrrp.Advertisement, src, dst netip.Addr, for
 // parsed is an advertisement that was read.
 type parsed struct {
 	vrrp.Advertisement
-	verified bool  // the sender has the key
-	doubt    error // why Enforce would refuse it
+	doubt error // why Enforce would refuse it
 }
 
 // parse verifies before anything else is believed. zone tells links apart.
@@ -113,11 +113,11 @@ func (a *Auth) parse(d vrrp.Datagram, zone string) (parsed, error) {
 		return plain(d)
 	}
 	a.mu.Lock()
-	adv, _, err := a.verifier.Parse(d.Payload, d.Source.WithZone(zone), d.Destination, time.Now())
+	adv, _, err := a.verifier.Parse(d.Payload, d.Source.WithZone(zone), d.Destination, time.Now().Add(-d.Age))
 	a.mu.Unlock()
 	switch {
 	case err == nil:
-		return parsed{Advertisement: adv, verified: true}, nil
+		return parsed{Advertisement: adv}, nil
 	case s.mode == Enforce:
 		return parsed{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/replay"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -20,7 +21,7 @@ func key(id, fill byte) vrrp.Key {
 	return k
 }
 
-func newAuth(t *testing.T, mode AuthMode, clock *vrrp.Clock, keys ...vrrp.Key) *Auth {
+func newAuth(t *testing.T, mode AuthMode, clock *replay.Clock, keys ...vrrp.Key) *Auth {
 	t.Helper()
 	a, err := NewAuth(AuthConfig{Keys: keys, Mode: mode, Window: time.Minute}, clock)
 	require.NoError(t, err)
@@ -51,7 +52,7 @@ func TestHubAuthenticates(t *testing.T) {
 		unsigned bool
 	}{
 		{name: "both have the key", mine: []vrrp.Key{one}, theirs: []vrrp.Key{one}, list: vip, taken: true},
-		{name: "with the key any list is ours", mine: []vrrp.Key{one}, theirs: []vrrp.Key{one}, list: elsewhere, taken: true},
+		{name: "another cluster with the same key", mine: []vrrp.Key{one}, theirs: []vrrp.Key{one}, list: elsewhere, counted: "addresses"},
 		{name: "no trailer", mine: []vrrp.Key{one}, list: vip, counted: "missing"},
 		{name: "another key with this id", mine: []vrrp.Key{one}, theirs: []vrrp.Key{forged}, list: vip, counted: "hmac"},
 		{name: "an unknown id", mine: []vrrp.Key{one}, theirs: []vrrp.Key{two}, list: vip, counted: "key-id"},
@@ -66,7 +67,7 @@ func TestHubAuthenticates(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				clock := vrrp.NewClock(time.Now(), nil)
+				clock := replay.NewClock(time.Now(), nil)
 				s := newFakeSocket()
 				h := NewHub(HubConfig{Source: nodeA, Log: quiet, Auth: newAuth(t, tt.mode, clock, tt.mine...)}, s)
 				w, err := h.Join(wireConfig())
@@ -88,7 +89,7 @@ func TestHubAuthenticates(t *testing.T) {
 
 func TestHubRefusesReplays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := vrrp.NewClock(time.Now(), nil)
+		clock := replay.NewClock(time.Now(), nil)
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet, Auth: newAuth(t, Enforce, clock, key(1, 1))}, s)
 		w, err := h.Join(wireConfig())
@@ -118,7 +119,7 @@ func TestAuthRollingChange(t *testing.T) {
 			{Keys: []vrrp.Key{two, one}, Mode: Enforce, Window: time.Minute},
 			{Keys: []vrrp.Key{two}, Mode: Enforce, Window: time.Minute},
 		}
-		clock := vrrp.NewClock(time.Now(), nil)
+		clock := replay.NewClock(time.Now(), nil)
 		nodes := map[netip.Addr]*Auth{nodeA: newAuth(t, Enforce, clock), nodeB: newAuth(t, Enforce, clock)}
 		for i, step := range steps {
 			for _, changed := range []netip.Addr{nodeA, nodeB} {

@@ -120,7 +120,7 @@ func (h *Hub) deliver(d vrrp.Datagram) {
 		h.rejected.Add(d.Source, vrrp.RejectVRID, nil)
 		return
 	}
-	a := Arrival{Source: d.Source, Advertisement: p.Advertisement, Verified: p.verified, At: time.Now().Add(-d.Age)}
+	a := Arrival{Source: d.Source, Advertisement: p.Advertisement, At: time.Now().Add(-d.Age)}
 	for _, w := range wires {
 		h.useful = w.consider(a, p.doubt) || h.useful
 	}
@@ -153,7 +153,7 @@ func (h *Hub) unreadable(err error) {
 type WireConfig struct {
 	Version   uint8
 	VRID      uint8
-	Addresses []netip.Addr // an advertisement that shares none of these, and is not verified, belongs to another cluster
+	Addresses []netip.Addr // an advertisement that shares none of these belongs to another cluster
 	// AnyAddresses takes advertisements with any list of addresses for this cluster's, as RFC 9568 has it.
 	AnyAddresses bool
 	Peers        []netip.Addr // unicast: where to send, and who is listened to; empty: the multicast group

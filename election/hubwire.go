@@ -22,7 +22,8 @@ type hubWire struct {
 var _ Wire = (*hubWire)(nil)
 
 // consider keeps what is for this Virtual Router. Two clusters that share a VRID by accident both keep working, because
-// their lists have nothing in common; whoever has the key is of this cluster, whatever its list. doubt is why it would be
+// their lists have nothing in common, also when they have the same key: a relay between two links must not make one
+// yield to the other. doubt is why it would be
 // refused if authentication were insisted on. The answer is whether it was kept.
 func (w *hubWire) consider(a Arrival, doubt error) bool {
 	switch reason := w.refuses(a); reason {
@@ -47,7 +48,7 @@ func (w *hubWire) refuses(a Arrival) string {
 		return RejectOwn
 	case len(w.cfg.Peers) > 0 && !slices.Contains(w.cfg.Peers, a.Source):
 		return RejectPeer
-	case !a.Verified && !w.cfg.AnyAddresses && !a.Advertisement.Shares(*w.addresses.Load()):
+	case !w.cfg.AnyAddresses && !a.Advertisement.Shares(*w.addresses.Load()):
 		return vrrp.RejectAddresses
 	case a.Advertisement.Version != w.cfg.Version:
 		return vrrp.RejectVersion

@@ -30,6 +30,5 @@ type Wire interface {
 type Arrival struct {
 	Source        netip.Addr
 	Advertisement vrrp.Advertisement
-	Verified      bool      // the sender has the key
 	At            time.Time // when the kernel had it
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/replay"
 )
 
 // wireSocket is a Socket whose other end is the test.
@@ -50,8 +52,8 @@ func (s *wireSocket) Receive(b []byte) (int, netip.Addr, error) {
 func TestHubDeliversToItsGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key := testKey(t, 1)
-		auth := NewAuth()
-		auth.Set(&key, []Key{key})
+		auth := NewAuth(replay.NewClock(time.Now(), nil))
+		auth.Set(&key, []Key{key}, time.Minute)
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: auth}, s)
 		w := h.Join(WireConfig{Group: group})
@@ -81,7 +83,7 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		}, w.Rejected())
 
 		require.NoError(t, w.Send(full()))
-		m, err := NewOpener([]Key{key}).Open(<-s.out, nodeB, time.Now())
+		m, err := NewOpener([]Key{key}, time.Minute).Open(<-s.out, nodeB, time.Now(), time.Now())
 		require.NoError(t, err)
 		assert.Equal(t, full(), m)
 		assert.False(t, h.Idle())
@@ -95,7 +97,7 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 func TestHubWiresWithDifferentPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth()}, s)
+		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth(replay.NewClock(time.Now(), nil))}, s)
 		other := full()
 		other.Facts.Group = netip.MustParseAddr("10.77.0.200")
 		first := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
@@ -131,7 +133,7 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 func TestWiresExchangeTheirGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth()}, s)
+		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth(replay.NewClock(time.Now(), nil))}, s)
 		other := netip.MustParseAddr("10.77.0.200")
 		first, second := h.Join(WireConfig{Group: group}), h.Join(WireConfig{Group: other})
 		say := func() {

@@ -231,7 +231,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(good)
 	f.Add(good[:len(good)-trailerLen])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := NewOpener([]Key{key}).Open(b, nodeA, now)
+		m, err := NewOpener([]Key{key}, time.Minute).Open(b, nodeA, now, now)
 		if string(b) == string(good) {
 			require.NoError(t, err)
 			assert.Equal(t, full(), m)

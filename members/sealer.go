@@ -24,7 +24,7 @@ func (s *Sealer) SetKey(key *Key) {
 	s.key = key
 }
 
-// Append appends m, as sent from source at now, to b. The stamp is the wall clock's time in nanoseconds, and more than
+// Append appends m, as sent from source at now, to b. The stamp is that time in nanoseconds, and more than
 // any before, even if that clock was set back. The error is [Message.Append]'s.
 func (s *Sealer) Append(b []byte, m Message, source netip.Addr, now time.Time) ([]byte, error) {
 	s.mu.Lock()

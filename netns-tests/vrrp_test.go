@@ -142,7 +142,7 @@ func TestManyInstances(t *testing.T) {
 
 func TestClocksThatDisagreeElectOneHolderWithAKey(t *testing.T) {
 	t.Parallel()
-	res := counted(t, trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -30 * time.Second, -15 * time.Second}}}, trial.BootTogether)
+	res := counted(t, trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -8 * time.Second, -4 * time.Second}}}, trial.BootTogether)
 	assert.Zero(t, res.Takeovers)
 	assert.Less(t, res.Two, twoBound+res.Stall)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/replay"
 )
 
 // The trailer of draft-cassen-vrrp-auth-hmac, which follows the VRRP message:
@@ -62,7 +64,7 @@ func (k Key) mac(message, fixed []byte, src netip.Addr) [macLen]byte {
 
 // Signer appends authentication trailers. All Virtual Routers of a process may share one; it is safe for concurrent use.
 type Signer struct {
-	clock *Clock
+	clock *replay.Clock
 
 	mu   sync.Mutex // guards what follows
 	key  Key
@@ -70,7 +72,7 @@ type Signer struct {
 }
 
 // NewSigner returns a Signer for key whose stamps are clock's. The error is [Key.Validate]'s.
-func NewSigner(key Key, clock *Clock) (*Signer, error) {
+func NewSigner(key Key, clock *replay.Clock) (*Signer, error) {
 	s := &Signer{clock: clock}
 	if err := s.SetKey(key); err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func (s *Signer) Append(b []byte, a Advertisement, src, dst netip.Addr, form Che
 
 // next returns the key and a stamp greater than any before.
 func (s *Signer) next(now time.Time) (Key, stamp) {
-	at := stampOf(s.clock.at(now))
+	at := stampOf(s.clock.At(now))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = max(at, s.last+1)

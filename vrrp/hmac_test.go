@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/replay"
 )
 
 // draftKey is the key of the draft's test vectors: 00 01 02 .. 1f.
@@ -24,7 +26,7 @@ var draftTime = time.Unix(0x68000000, int64(time.Second/2))
 
 func newVerifier(t *testing.T, window time.Duration, now time.Time, keys ...Key) *Verifier {
 	t.Helper()
-	v, err := NewVerifier(keys, window, NewClock(now, nil))
+	v, err := NewVerifier(keys, window, replay.NewClock(now, nil))
 	require.NoError(t, err)
 	return v
 }
@@ -68,7 +70,7 @@ func TestVerifierReadsTheDraftsIPv4Vector(t *testing.T) {
 }
 
 func TestSignerReproducesTheDraftsIPv4Vector(t *testing.T) {
-	s, err := NewSigner(draftKey(), NewClock(draftTime, nil))
+	s, err := NewSigner(draftKey(), replay.NewClock(draftTime, nil))
 	require.NoError(t, err)
 	a := Advertisement{Version: 3, VRID: 51, Priority: 200, Interval: time.Second, Addresses: []netip.Addr{addr("192.0.2.100")}}
 	b, err := s.Append(nil, a, addr("198.51.100.10"), group4, MessageOnly, draftTime)
@@ -80,7 +82,7 @@ func TestSignerReproducesTheDraftsIPv4Vector(t *testing.T) {
 func signed(t *testing.T, now time.Time) []wire {
 	t.Helper()
 	all := wires()
-	s, err := NewSigner(draftKey(), NewClock(now, nil))
+	s, err := NewSigner(draftKey(), replay.NewClock(now, nil))
 	require.NoError(t, err)
 	for i, w := range all {
 		b, err := s.Append(nil, w.want, w.src, w.dst, w.form, now)
@@ -147,8 +149,8 @@ func TestVerifierRefuses(t *testing.T) {
 		{"unknown key", []Key{second}, 0, w.bytes, w.src, RejectKey, "vrrp: authentication with key id 1, which is not configured"},
 		{"another key", []Key{other}, 0, w.bytes, w.src, RejectMAC, "vrrp: authentication code differs (another key with this id, or a changed packet)"},
 		{"another source", []Key{draftKey()}, 0, w.bytes, node2, RejectMAC, "vrrp: authentication code differs (another key with this id, or a changed packet)"},
-		{"too old", []Key{draftKey()}, 61 * time.Second, w.bytes, w.src, RejectStale, "vrrp: new sender's time differs by 61s, want at most 60s"},
-		{"too new", []Key{draftKey()}, -61 * time.Second, w.bytes, w.src, RejectStale, "vrrp: new sender's time differs by 61s, want at most 60s"},
+		{"too old", []Key{draftKey()}, 61 * time.Second, w.bytes, w.src, RejectStale, "vrrp: made 61s from our time, want at most 60s"},
+		{"too new", []Key{draftKey()}, -61 * time.Second, w.bytes, w.src, RejectStale, "vrrp: made 61s from our time, want at most 60s"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,7 +167,7 @@ func TestVerifierAcceptsBothKeysOfAChange(t *testing.T) {
 	v := newVerifier(t, time.Minute, draftTime, draftKey(), second)
 	for i, key := range []Key{draftKey(), second, draftKey()} {
 		now := draftTime.Add(time.Duration(i) * time.Second)
-		s, err := NewSigner(key, NewClock(now, nil))
+		s, err := NewSigner(key, replay.NewClock(now, nil))
 		require.NoError(t, err)
 		b, err := s.Append(nil, base().advertisement(100), node1, group4, PseudoHeader, now)
 		require.NoError(t, err)
@@ -176,9 +178,9 @@ func TestVerifierAcceptsBothKeysOfAChange(t *testing.T) {
 
 func TestVerifierKeepsSendersApart(t *testing.T) {
 	v := newVerifier(t, time.Minute, draftTime, draftKey())
-	late, err := NewSigner(draftKey(), NewClock(draftTime, nil))
+	late, err := NewSigner(draftKey(), replay.NewClock(draftTime, nil))
 	require.NoError(t, err)
-	early, err := NewSigner(draftKey(), NewClock(draftTime.Add(-30*time.Second), nil))
+	early, err := NewSigner(draftKey(), replay.NewClock(draftTime.Add(-30*time.Second), nil))
 	require.NoError(t, err)
 
 	b, err := late.Append(nil, base().advertisement(100), node1, group4, PseudoHeader, draftTime)
@@ -193,7 +195,7 @@ func TestVerifierKeepsSendersApart(t *testing.T) {
 
 // The sequence grows within one instant and when the given time runs backwards.
 func TestSignerSequenceGrows(t *testing.T) {
-	s, err := NewSigner(draftKey(), NewClock(draftTime, nil))
+	s, err := NewSigner(draftKey(), replay.NewClock(draftTime, nil))
 	require.NoError(t, err)
 	last := stamp(0)
 	for _, off := range []time.Duration{0, 0, time.Nanosecond, -time.Second, 20 * time.Microsecond, time.Second, 0} {
@@ -212,21 +214,21 @@ func TestStampKeepsTheTime(t *testing.T) {
 
 func TestKeysAndWindowsAreValidated(t *testing.T) {
 	short := Key{ID: 7, Secret: make([]byte, 31)}
-	_, err := NewSigner(short, NewClock(draftTime, nil))
+	_, err := NewSigner(short, replay.NewClock(draftTime, nil))
 	assert.EqualError(t, err, "vrrp: key 7 has 31 bytes, want 32 to 64 random bytes")
-	_, err = NewVerifier([]Key{short}, time.Minute, NewClock(draftTime, nil))
+	_, err = NewVerifier([]Key{short}, time.Minute, replay.NewClock(draftTime, nil))
 	assert.EqualError(t, err, "vrrp: key 7 has 31 bytes, want 32 to 64 random bytes")
-	_, err = NewVerifier([]Key{draftKey(), draftKey()}, time.Minute, NewClock(draftTime, nil))
+	_, err = NewVerifier([]Key{draftKey(), draftKey()}, time.Minute, replay.NewClock(draftTime, nil))
 	assert.EqualError(t, err, "vrrp: key id 1 is there twice, want each once")
-	_, err = NewVerifier([]Key{draftKey()}, 0, NewClock(draftTime, nil))
+	_, err = NewVerifier([]Key{draftKey()}, 0, replay.NewClock(draftTime, nil))
 	assert.ErrorContains(t, err, "vrrp: time window 0s")
 }
 
-// A node that was paused, or whose clock was stepped before it was started anew, is heard on as long as it counts up.
-func TestVerifierKnownSenderNeedsOnlyAGrowingSequence(t *testing.T) {
+// The rules are replay.Window's; here it is that they hold for advertisements.
+func TestVerifierRefusesReplays(t *testing.T) {
 	v := newVerifier(t, time.Minute, draftTime, draftKey())
 	send := func(at, received time.Duration) error {
-		s, err := NewSigner(draftKey(), NewClock(draftTime.Add(at), nil))
+		s, err := NewSigner(draftKey(), replay.NewClock(draftTime.Add(at), nil))
 		require.NoError(t, err)
 		b, err := s.Append(nil, base().advertisement(100), node1, group4, PseudoHeader, draftTime.Add(at))
 		require.NoError(t, err)
@@ -239,6 +241,8 @@ func TestVerifierKnownSenderNeedsOnlyAGrowingSequence(t *testing.T) {
 	err := send(2*time.Hour, 2*time.Hour)
 	assertRejected(t, RejectReplay, err)
 	assert.EqualError(t, err, "vrrp: sequence 3600s before the sender's last, want a greater one")
+	assert.NoError(t, send(3*time.Hour+time.Second, 3*time.Hour+40*time.Second), "late by less than the window")
+	assertRejected(t, RejectStale, send(3*time.Hour+2*time.Second, 3*time.Hour+63*time.Second), "by more")
 	require.NoError(t, v.Set([]Key{draftKey()}, time.Second))
 	assertRejected(t, RejectReplay, send(2*time.Hour, 2*time.Hour), "changing the keys forgets nobody")
 }
@@ -256,7 +260,7 @@ func TestVerifierTellsSendersOfOneAddressOnTwoLinksApart(t *testing.T) {
 }
 
 func TestSignerSetKeyKeepsTheSequence(t *testing.T) {
-	s, err := NewSigner(draftKey(), NewClock(draftTime, nil))
+	s, err := NewSigner(draftKey(), replay.NewClock(draftTime, nil))
 	require.NoError(t, err)
 	_, before := s.next(draftTime)
 	require.NoError(t, s.SetKey(Key{ID: 9, Secret: make([]byte, minSecret)}))
@@ -286,7 +290,7 @@ func TestParseUnverifiedReadsWithAndWithoutTrailer(t *testing.T) {
 }
 
 func FuzzVerifierParse(f *testing.F) {
-	s, _ := NewSigner(draftKey(), NewClock(draftTime, nil))
+	s, _ := NewSigner(draftKey(), replay.NewClock(draftTime, nil))
 	for _, w := range wires() {
 		b, err := s.Append(nil, w.want, w.src, w.dst, w.form, draftTime)
 		require.NoError(f, err)

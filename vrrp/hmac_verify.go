@@ -6,22 +6,20 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/replay"
 )
 
 // maxWindow bounds how far the clocks of members may differ.
 const maxWindow = time.Hour
 
 // Verifier reads authenticated advertisements. It remembers each sender's last sequence, so one Verifier serves all that
-// a process receives. It is not safe for concurrent use.
-//
-// A sender that is not known yet must have a time within the window of ours: it bounds how old a captured advertisement
-// may be that is played to a node which has just started. From a sender that is known only a growing sequence is
-// wanted, whatever its time: a node whose clock was stepped, or that was paused, remains a member.
+// a process receives. It is not safe for concurrent use. [replay.Window] says what is refused as stale or as a replay.
 type Verifier struct {
-	clock  *Clock
+	clock  *replay.Clock
 	keys   map[uint8]Key
 	window time.Duration
-	last   map[sender]stamp
+	heard  *replay.Window[sender]
 }
 
 // sender has its own sequence. Only the holders of a key can add one.
@@ -30,10 +28,9 @@ type sender struct {
 	vrid   uint8
 }
 
-// NewVerifier returns a Verifier that accepts any of keys, from new senders whose time is within window (up to an hour)
-// of clock's. The error names the key or the window that is wrong.
-func NewVerifier(keys []Key, window time.Duration, clock *Clock) (*Verifier, error) {
-	v := &Verifier{clock: clock, last: map[sender]stamp{}}
+// NewVerifier returns a Verifier that accepts any of keys, in what was made within window (up to an hour) of clock's time. The error names the key or the window that is wrong.
+func NewVerifier(keys []Key, window time.Duration, clock *replay.Clock) (*Verifier, error) {
+	v := &Verifier{clock: clock, heard: replay.NewWindow[sender](window)}
 	if err := v.Set(keys, window); err != nil {
 		return nil, err
 	}
@@ -56,6 +53,7 @@ func (v *Verifier) Set(keys []Key, window time.Duration) error {
 		byID[key.ID] = key.clone()
 	}
 	v.keys, v.window = byID, window
+	v.heard.SetWidth(window)
 	return nil
 }
 
@@ -66,10 +64,10 @@ func Signed(b []byte, src, dst netip.Addr) bool {
 	return err == nil && len(b) == end+trailerLen
 }
 
-// Parse is as the function [Parse], for advertisements with a trailer. It checks structure, key, a new sender's time,
-// authentication code and sequence, in this order, and then what Parse checks. A zone of src tells senders apart. The error is always a *PacketError; a packet that is
-// refused leaves no trace.
-func (v *Verifier) Parse(b []byte, src, dst netip.Addr, now time.Time) (Advertisement, ChecksumForm, error) {
+// Parse is as the function [Parse], for advertisements with a trailer. It checks structure, key, authentication
+// code, sequence and time, in this order, and then what Parse checks. A zone of src tells senders apart; at is when the packet arrived.
+// The error is always a *PacketError; a packet that is refused leaves no trace.
+func (v *Verifier) Parse(b []byte, src, dst netip.Addr, at time.Time) (Advertisement, ChecksumForm, error) {
 	end, err := checkHeader(b, src, dst)
 	if err != nil {
 		return Advertisement{}, 0, err
@@ -81,8 +79,11 @@ func (v *Verifier) Parse(b []byte, src, dst netip.Addr, now time.Time) (Advertis
 		return Advertisement{}, 0, &PacketError{Reason: RejectLength, Got: len(b), Want: end + trailerLen}
 	}
 	message, trailer := b[:end], b[end:]
-	sequence, err := v.verify(message, trailer, src, now)
-	if err != nil {
+	if err := v.verify(message, trailer, src); err != nil {
+		return Advertisement{}, 0, err
+	}
+	from, packet := sender{src, message[1]}, v.packet(trailer, at)
+	if err := v.judge(from, packet); err != nil {
 		return Advertisement{}, 0, err
 	}
 	form, err := matchSigned(b, end, src, dst)
@@ -93,32 +94,39 @@ func (v *Verifier) Parse(b []byte, src, dst netip.Addr, now time.Time) (Advertis
 	if err != nil {
 		return Advertisement{}, 0, err
 	}
-	v.last[sender{src, a.VRID}] = sequence
+	v.heard.Note(from, packet)
 	return a, form, nil
 }
 
-// verify checks the trailer and returns its sequence.
-func (v *Verifier) verify(message, trailer []byte, src netip.Addr, now time.Time) (stamp, error) {
+// verify checks the trailer's key and code.
+func (v *Verifier) verify(message, trailer []byte, src netip.Addr) error {
 	if trailer[0] != trailerType {
-		return 0, &PacketError{Reason: RejectAuth, Got: int(trailer[0]), Want: trailerType}
+		return &PacketError{Reason: RejectAuth, Got: int(trailer[0]), Want: trailerType}
 	}
 	key, ok := v.keys[trailer[1]]
 	if !ok {
-		return 0, &PacketError{Reason: RejectKey, Got: int(trailer[1])}
-	}
-	sequence := stamp(binary.BigEndian.Uint64(trailer[4:]))
-	last, known := v.last[sender{src, message[1]}]
-	if off := sequence.time().Sub(v.clock.at(now)).Abs(); !known && off > v.window {
-		return 0, &PacketError{Reason: RejectStale, Got: seconds(off), Want: seconds(v.window)}
+		return &PacketError{Reason: RejectKey, Got: int(trailer[1])}
 	}
 	want := key.mac(message, trailer[:trailerFixed], src)
 	if !hmac.Equal(want[:], trailer[trailerFixed:]) {
-		return 0, &PacketError{Reason: RejectMAC}
+		return &PacketError{Reason: RejectMAC}
 	}
-	if known && sequence <= last {
-		return 0, &PacketError{Reason: RejectReplay, Got: seconds(last.time().Sub(sequence.time()))}
+	return nil
+}
+
+func (v *Verifier) packet(trailer []byte, at time.Time) replay.Packet {
+	sequence := stamp(binary.BigEndian.Uint64(trailer[4:]))
+	return replay.Packet{Sequence: uint64(sequence), Made: sequence.time(), At: at, Clock: v.clock.At(at)}
+}
+
+func (v *Verifier) judge(from sender, p replay.Packet) error {
+	switch verdict, by := v.heard.Judge(from, p); verdict {
+	case replay.Repeated:
+		return &PacketError{Reason: RejectReplay, Got: seconds(by)}
+	case replay.Stale:
+		return &PacketError{Reason: RejectStale, Got: seconds(by), Want: seconds(v.window)}
 	}
-	return sequence, nil
+	return nil
 }
 
 func seconds(d time.Duration) int { return int(d / time.Second) }

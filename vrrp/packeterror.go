@@ -53,7 +53,7 @@ func (e *PacketError) Error() string {
 	case RejectKey:
 		return fmt.Sprintf("vrrp: authentication with key id %d, which is not configured", e.Got)
 	case RejectStale:
-		return fmt.Sprintf("vrrp: new sender's time differs by %ds, want at most %ds", e.Got, e.Want)
+		return fmt.Sprintf("vrrp: made %ds from our time, want at most %ds", e.Got, e.Want)
 	case RejectReplay:
 		return fmt.Sprintf("vrrp: sequence %ds before the sender's last, want a greater one", e.Got)
 	case RejectFamily:

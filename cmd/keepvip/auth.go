@@ -7,6 +7,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/replay"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -37,11 +38,12 @@ var authModes = map[config.KeyMode]election.AuthMode{
 
 // newAuth makes one without keys. The clock is read here, once.
 func newAuth() (*auth, error) {
-	inner, err := election.NewAuth(election.AuthConfig{}, vrrp.NewClock(time.Now(), vrrp.KernelSynchronized))
+	clock := replay.NewClock(time.Now(), replay.KernelSynchronized)
+	inner, err := election.NewAuth(election.AuthConfig{}, clock)
 	if err != nil {
 		return nil, err
 	}
-	return &auth{Auth: inner, members: members.NewAuth()}, nil
+	return &auth{Auth: inner, members: members.NewAuth(clock)}, nil
 }
 
 // prepare checks keys, and returns what takes them over, which cannot fail.
@@ -50,10 +52,10 @@ func (a *auth) prepare(k config.Key, secrets []config.Secret) (use func(), err e
 	for _, s := range secrets {
 		cfg.Keys = append(cfg.Keys, vrrp.Key{ID: s.ID, Secret: s.Bytes})
 	}
-	if _, err := election.NewAuth(cfg, vrrp.NewClock(time.Now(), vrrp.KernelSynchronized)); err != nil {
+	if _, err := election.NewAuth(cfg, replay.NewClock(time.Now(), nil)); err != nil {
 		return nil, err
 	}
-	useMembers, err := prepareMembersKeys(a.members, k.Mode, secrets)
+	useMembers, err := prepareMembersKeys(a.members, k, secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -119,26 +119,26 @@ func newSession() uint64 {
 
 // prepareMembersKeys derives the keys of the members' messages from those that advertisements have, and returns what takes them
 // over.
-func prepareMembersKeys(a *members.Auth, mode config.KeyMode, secrets []config.Secret) (use func(), err error) {
+func prepareMembersKeys(a *members.Auth, k config.Key, secrets []config.Secret) (use func(), err error) {
 	if len(secrets) == 0 {
-		return func() { a.Set(nil, nil) }, nil
+		return func() { a.Set(nil, nil, k.Window) }, nil
 	}
 	keys := make([]members.Key, len(secrets))
 	for i, s := range secrets {
-		k, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
+		key, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
 		if err != nil {
 			return nil, err
 		}
-		keys[i] = k
+		keys[i] = key
 	}
 	return func() {
-		switch mode {
+		switch k.Mode {
 		case config.KeyReceiveOnly:
-			a.Set(nil, nil)
+			a.Set(nil, nil, k.Window)
 		case config.KeyPermissive:
-			a.Set(&keys[0], nil)
+			a.Set(&keys[0], nil, k.Window)
 		default:
-			a.Set(&keys[0], keys)
+			a.Set(&keys[0], keys, k.Window)
 		}
 	}, nil
 }

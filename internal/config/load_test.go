@@ -46,7 +46,7 @@ func TestLoadDefaults(t *testing.T) {
 	assert.False(t, c.VIPs[0].Check.None())
 	assert.Equal(t, "/run/keepvip/keepvip.sock /var/lib/keepvip 127.0.0.1:9645", strings.Join([]string{c.Socket, c.StateDir, c.Metrics}, " "))
 	assert.Equal(t, uint16(9646), c.Port)
-	assert.Equal(t, Key{ID: 1, Mode: KeyEnforce, Window: time.Minute}, c.Key)
+	assert.Equal(t, Key{ID: 1, Mode: KeyEnforce, Window: 10 * time.Second}, c.Key)
 	assert.Equal(t, Log{Level: LogInfo, Format: LogText}, c.Log)
 	assert.Empty(t, c.Path)
 	assert.Empty(t, c.Warnings)

@@ -190,8 +190,8 @@ func processOptions() []Option {
 			binding: one(enum(KeyEnforce, KeyPermissive, KeyReceiveOnly), func(t target) *KeyMode { return &t.config.Key.Mode }),
 		},
 		{
-			Key: "key.window", Flag: "key-window", Default: "1m0s", Reload: Live,
-			Help:    "How far the clock of a node may be from the clock here when it is first heard; afterwards only its growing sequence counts",
+			Key: "key.window", Flag: "key-window", Default: "10s", Reload: Live,
+			Help:    "How far the clock of a node may be from the clock here when it is first heard, and for how long after a node's death what was captured of it may count here",
 			binding: one(duration(time.Second, time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.config.Key.Window }),
 		},
 		{

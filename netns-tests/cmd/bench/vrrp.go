@@ -138,11 +138,11 @@ func junkCases() []benchCase {
 // clockCases have a key, for which the nodes compare their wall clocks.
 func clockCases() []benchCase {
 	// Behind, not ahead: the kernel's timestamps keep the machine's clock, and a packet must not look old.
-	apart := trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -30 * time.Second, -15 * time.Second}}}
+	apart := trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -8 * time.Second, -4 * time.Second}}}
 	own := trial.Config{Product: trial.Keyed{Ahead: make([]time.Duration, 3)}}
 	return []benchCase{
-		{name: "clocks 30 s apart, with a key: all start together", runs: 10, fault: trial.BootTogether, config: apart, limits: limits{outageWorst: 20 * ms, two: noTwo, takeovers: noTakeover}},
-		{name: "clocks 30 s apart, with a key: node death", runs: 5, fault: trial.NodeDeath, config: apart, limits: limits{outageWorst: 450 * ms, takeovers: 1}},
+		{name: "clocks 8 s apart, with a key: all start together", runs: 10, fault: trial.BootTogether, config: apart, limits: limits{outageWorst: 20 * ms, two: noTwo, takeovers: noTakeover}},
+		{name: "clocks 8 s apart, with a key: node death", runs: 5, fault: trial.NodeDeath, config: apart, limits: limits{outageWorst: 450 * ms, takeovers: 1}},
 		{name: "clock stepped by 1 h, with a key", runs: 3, fault: trial.StepClocks(time.Hour, 3*time.Second), config: own, limits: limits{outageWorst: 20 * ms, takeovers: noTakeover}},
 	}
 }

@@ -1,4 +1,4 @@
-package vrrp
+package replay
 
 import (
 	"sync"
@@ -8,8 +8,8 @@ import (
 // clockStep is a difference that only a step of the wall clock makes: slewing moves the monotonic clock alike.
 const clockStep = time.Second
 
-// Clock is the time in authentication trailers. The wall clock is read once, and the monotonic clock from then on:
-// stepping the wall clock of a running node neither makes its own advertisements stale nor other nodes'. Only a wall
+// Clock is the time in what is authenticated. The wall clock is read once, and the monotonic clock from then on:
+// stepping the wall clock of a running node neither makes its own packets stale nor other nodes'. Only a wall
 // clock that the kernel knows to be synchronized is read anew: nodes that start before their clocks are right, and so
 // disagree, agree as soon as these are. Safe for concurrent use.
 type Clock struct {
@@ -26,8 +26,8 @@ func NewClock(now time.Time, synchronized func() bool) *Clock {
 	return &Clock{synchronized: synchronized, read: now, shown: now.Round(0)}
 }
 
-// at is the Clock's time when time.Now is now, without a monotonic reading.
-func (c *Clock) at(now time.Time) time.Time {
+// At is the Clock's time when time.Now is now, without a monotonic reading.
+func (c *Clock) At(now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	steady, wall := c.shown.Add(now.Sub(c.read)), now.Round(0)

@@ -1,4 +1,4 @@
-package vrrp
+package replay
 
 import "golang.org/x/sys/unix"
 

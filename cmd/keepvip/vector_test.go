@@ -1,0 +1,35 @@
+package main
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/members"
+)
+
+// The documents show what a signed message looks like, for who writes another implementation.
+func TestDocumentsShowASignedMessage(t *testing.T) {
+	secret := make([]byte, 32)
+	for i := range secret {
+		secret[i] = byte(i)
+	}
+	key, err := members.NewKey(config.DeriveKey(secret, "members"))
+	require.NoError(t, err)
+	m := members.Message{Type: members.Hello, Session: 1, Facts: members.Facts{
+		Group: netip.MustParseAddr("192.0.2.100"), State: members.Backup, Base: 100, Priority: 100, Fit: true,
+		Revision: 1, Lifetime: 3500 * time.Millisecond, Tenure: 2,
+	}}
+	b, err := members.NewSealer(&key).Append(nil, m, netip.MustParseAddr("198.51.100.10"), time.Unix(0, 0x6000000000000000))
+	require.NoError(t, err)
+	text, err := os.ReadFile("../../docs/protocol.md")
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(strings.Fields(string(text)), ""), hex.EncodeToString(b))
+}
