@@ -10,8 +10,11 @@ import (
 // compare shows what is odd about an advertisement that counts nevertheless.
 func (e *VRRP) compare(a Arrival) {
 	note := e.odd(a.Advertisement)
-	if e.members.remark(a.Source, note, a.At) {
-		e.log.Warn("an advertisement is not as expected", "from", a.Source.String(), "it", note)
+	if !e.members.remark(a.Source, note, a.At) {
+		return
+	}
+	if left, ok := e.lines.May(a.At, "odd", maxLines); ok {
+		e.log.Warn("an advertisement is not as expected", LeftOut([]any{"from", a.Source.String(), "it", note}, left)...)
 	}
 }
 

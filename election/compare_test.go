@@ -1,13 +1,16 @@
 package election
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -63,4 +66,32 @@ func TestVRRPSlowActiveIsNotDoubled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Forged advertisements of ever new routers, 500 in a second: the node follows, says little, and asks its host for little.
+func TestVRRPFloodOfInventedRoutersIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		l := newLAN()
+		a := l.startLogging(t, nodeA, slog.New(slog.NewTextHandler(&log, nil)))
+		holder(t, time.Second, a)
+		stranger := l.join(netip.MustParseAddr("10.77.0.66"))
+		for i := range 2500 {
+			l.mu.Lock()
+			stranger.self = netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)})
+			l.mu.Unlock()
+			adv := forged()
+			adv.Priority, adv.Interval = uint8(100+i%155), 10*time.Millisecond
+			if i%2 == 0 {
+				adv.Addresses = []netip.Addr{vip, netip.MustParseAddr("10.77.0.101")}
+			}
+			_ = stranger.Send(adv)
+			time.Sleep(2 * time.Millisecond)
+		}
+		require.NoError(t, a.stop())
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		assert.LessOrEqual(t, len(a.changes), 60+5*2, "changes that the host follows")
+		assert.LessOrEqual(t, strings.Count(log.String(), "\n"), 20, "lines")
+	})
 }

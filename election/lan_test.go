@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -40,6 +41,8 @@ type lan struct {
 	mute  map[[2]netip.Addr]bool // advertisements do not get from the first node to the second
 	deaf  map[[2]netip.Addr]bool // messages are refused
 	log   []entry
+
+	logger *slog.Logger // of the nodes that start; nil: quiet
 }
 
 // entry is one thing that happened, in order.
@@ -237,6 +240,14 @@ func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *m
 	return l.startSeated(t, self, nil, change)
 }
 
+// startLogging runs one that is alone and writes a log.
+func (l *lan) startLogging(t *testing.T, self netip.Addr, log *slog.Logger) *member {
+	t.Helper()
+	l.logger = log
+	defer func() { l.logger = nil }()
+	return l.start(t, self, nil)
+}
+
 // startSeated runs one that is in a group.
 func (l *lan) startSeated(t *testing.T, self netip.Addr, seat *Seat, change func(*vrrp.Config)) *member {
 	t.Helper()
@@ -252,7 +263,7 @@ func (l *lan) startSeated(t *testing.T, self netip.Addr, seat *Seat, change func
 	if l.talk {
 		vc.Members = l.meet(self)
 	}
-	e, err := NewVRRP(vc, wire, quiet)
+	e, err := NewVRRP(vc, wire, cmp.Or(l.logger, quiet))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}

@@ -68,8 +68,7 @@ type Rejections struct {
 	mu     sync.Mutex // guards what follows
 	counts map[string]uint64
 	list   []noted
-	minute time.Time      // the budget of lines counts from here
-	lines  map[string]int // by reason
+	lines  Lines // by reason
 }
 
 type noted struct {
@@ -93,14 +92,18 @@ func (r *Rejections) Add(source netip.Addr, reason string, err error) {
 	r.counts[reason]++
 	n := r.find(source, reason)
 	n.Count, n.Last = n.Count+1, now
-	if !n.logged.IsZero() && now.Sub(n.logged) < logEvery || !r.mayLog(now, reason) {
+	if !n.logged.IsZero() && now.Sub(n.logged) < logEvery {
+		return
+	}
+	left, ok := r.lines.May(now, reason, maxLines)
+	if !ok {
 		return
 	}
 	if err != nil {
 		n.Text = err.Error()
 	}
 	n.logged = now
-	r.write(n.Rejection)
+	r.write(n.Rejection, left)
 }
 
 // find returns the entry, a new one in the place of the oldest if need be. The caller holds the lock.
@@ -125,16 +128,8 @@ func (r *Rejections) find(source netip.Addr, reason string) *noted {
 	return &r.list[oldest]
 }
 
-func (r *Rejections) mayLog(now time.Time, reason string) bool {
-	if now.Sub(r.minute) >= time.Minute {
-		r.minute, r.lines = now, map[string]int{}
-	}
-	r.lines[reason]++
-	return r.lines[reason] <= maxLines
-}
-
-func (r *Rejections) write(n Rejection) {
-	args := []any{"from", n.Source.String(), "reason", n.Reason, "error", n.Text}
+func (r *Rejections) write(n Rejection, left int) {
+	args := LeftOut([]any{"from", n.Source.String(), "reason", n.Reason, "error", n.Text}, left)
 	switch {
 	case n.Permitted:
 		r.log.Warn(r.what+" taken that key.mode enforce would reject", append(args, "remedy", n.Remedy)...)

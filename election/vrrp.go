@@ -46,7 +46,10 @@ type VRRP struct {
 	refusal Refusal
 	inbox   []Arrival
 	holder  netip.Addr
-	failed  error // the last bind's error while an event is being handled
+	lines   Lines
+	told    time.Time // when the last change of the holder alone was reported
+	untold  time.Time // when the next one is due; zero for none
+	failed  error     // the last bind's error while an event is being handled
 	out     bool
 	waits   bool
 	x       *exchange // nil: plain VRRP alone
@@ -166,7 +169,7 @@ func (e *VRRP) arm() {
 	if !ok || e.waiting() {
 		next = e.idleUntil(time.Now())
 	}
-	for _, at := range []time.Time{e.refusal.Next(), e.x.deadline()} {
+	for _, at := range []time.Time{e.refusal.Next(), e.x.deadline(), e.untold} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}

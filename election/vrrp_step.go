@@ -117,9 +117,13 @@ func (e *VRRP) heardHolder(now time.Time) netip.Addr {
 	return e.x.claimant(now)
 }
 
+// holderGap bounds how often the host has to follow what is only heard: a forger can name another holder with each packet.
+const holderGap = 100 * time.Millisecond
+
 // noteHolder reports that another node than before is heard as the Active. A host that is passing the address on hears of it
 // when it has let go: it has nothing else to do until then, and is to be quick.
 func (e *VRRP) noteHolder(now time.Time) {
+	e.untold = time.Time{}
 	if e.x.passes() {
 		return
 	}
@@ -128,6 +132,11 @@ func (e *VRRP) noteHolder(now time.Time) {
 	if holder == e.holder {
 		return
 	}
+	if at := e.told.Add(holderGap); now.Before(at) && state != Active {
+		e.untold = at
+		return
+	}
+	e.told = now
 	cause := e.cause(state, e.holder)
 	e.holder = holder
 	e.mu.Lock()

@@ -128,6 +128,19 @@ func TestForgeriesWorkWithoutAKey(t *testing.T) {
 	assert.Greater(t, res.Report.LongestAfter(res.FaultAt), 500*time.Millisecond)
 }
 
+func TestInventedRoutersFillNeitherLogNorLink(t *testing.T) {
+	t.Parallel()
+	g := openMixed(t, trial.Config{})
+	got, err := trial.FloodInvented(g, 3*time.Second)
+	require.NoError(t, err)
+	t.Logf("%+v", got)
+	assert.Greater(t, got.Sent, 1000)
+	assert.Less(t, got.Lines, 60)
+	assert.Less(t, got.ARP, 150, "30 in a second, and what a takeover announces")
+	_, err = g.Settle()
+	assert.NoError(t, err)
+}
+
 // The figures for 255 instances are measured by cmd/bench.
 func TestManyInstances(t *testing.T) {
 	g, err := trial.OpenMany(host, trial.RunKeepvip, 64, time.Second)

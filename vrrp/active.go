@@ -7,6 +7,10 @@ const (
 	// next rival as well. Without it two routers that both believe they win would answer each other at line rate.
 	answerGap = time.Millisecond
 
+	// answerBurst is how many are answered so, and then one in a tenth of an interval: who forges rivals must not make an Active
+	// flood the link. A rival that is not answered hears the next advertisement.
+	answerBurst, answersEach = 16, 10
+
 	// lowerAfter is how long an Active keeps a lower priority to itself at least: what it says to the members of its group by other
 	// means, that it wants to pass the addresses on, is to be there first. They then follow the advertisement ([Received], Deferred).
 	lowerAfter = 2 * time.Millisecond
@@ -25,6 +29,8 @@ type active struct {
 	// heard last; if the first advertisement with a longer one is lost, they must still hear the next in time.
 	pace  time.Duration
 	paced int
+
+	answered time.Time // answers to rivals are paid for until then
 }
 
 // becomeActive sends the first advertisement before the addresses are bound, so that the other Backups' timers restart
@@ -89,10 +95,23 @@ func (m *Machine) activeReceived(now time.Time, r Received) {
 		return
 	}
 	// Priority 0 comes from a router that was Active too: it is as much a rival as one that goes on.
-	if now.Sub(m.active.sent) >= answerGap {
+	if now.Sub(m.active.sent) >= answerGap && m.mayAnswer(now) {
 		m.advertise(now)
 	}
 	m.actions = append(m.actions, Reannounce{Rival: r.Source})
+}
+
+// mayAnswer bounds the answers in the long run.
+func (m *Machine) mayAnswer(now time.Time) bool {
+	every, a := m.cfg.Interval/answersEach, &m.active
+	if a.answered.Sub(now) > (answerBurst-1)*every {
+		return false
+	}
+	if a.answered.Before(now) {
+		a.answered = now
+	}
+	a.answered = a.answered.Add(every)
+	return true
 }
 
 // loses compares an advertisement with our own: by priority, then by address, unsigned and in network order.

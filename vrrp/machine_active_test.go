@@ -104,6 +104,21 @@ func TestMachineActiveAnswersRivalsAtMostEachMillisecond(t *testing.T) {
 	}.run(t)
 }
 
+// Rivals that never end do not make an Active flood the link: it answers a burst, and then ten in an interval.
+func TestMachineActiveAnswersAFloodOfRivalsSeldom(t *testing.T) {
+	m := scenario{steps: asActive(), state: Active, deadline: down + time.Second}.run(t)
+	sent := 0
+	for at := 4 * time.Second; at < 9*time.Second; at += 2 * ms {
+		for _, a := range m.Step(epoch.Add(at), heard(below, 50)) {
+			if _, ok := a.(Send); ok {
+				sent++
+			}
+		}
+	}
+	assert.LessOrEqual(t, sent, 66)
+	assert.GreaterOrEqual(t, sent, 50)
+}
+
 // An Active that was frozen for longer than its Active_Down_Interval has lost its right to the addresses.
 func TestMachineActiveFrozen(t *testing.T) {
 	const late = 2*down + ms // the last advertisement went out at down

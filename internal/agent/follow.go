@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -162,6 +164,20 @@ func (l *loop) stand(c election.Change) error {
 	return err
 }
 
+const (
+	// mostLines is how many lines of one kind that others can bring about are written in a minute.
+	mostLines = 10
+	// mostChanges is the same for changes of this node's state, each of which is an event of its own.
+	mostChanges = 60
+)
+
+// line writes a line that a flood could bring about again and again.
+func (l *loop) line(level slog.Level, text string, most int, args ...any) {
+	if left, ok := l.lines.May(time.Now(), text, most); ok {
+		l.log.Log(context.Background(), level, text, election.LeftOut(args, left)...)
+	}
+}
+
 func (l *loop) logChange(c election.Change) {
 	args := []any{"from", c.From.String(), "to", c.To.String(), "reason", c.Reason}
 	if c.Holder.IsValid() {
@@ -170,14 +186,14 @@ func (l *loop) logChange(c election.Change) {
 	if c.Cause != "" {
 		args = append(args, "cause", c.Cause)
 	}
+	text, level, most := "holder changed", slog.LevelInfo, mostLines
 	switch {
 	case c.From != c.To:
-		l.log.Info("state changed", args...)
+		text, most = "state changed", mostChanges
 	case c.To == election.Active:
-		l.log.Warn("announced again after a rival", args...)
-	default:
-		l.log.Info("holder changed", args...)
+		text, level = "announced again after a rival", slog.LevelWarn
 	}
+	l.line(level, text, most, args...)
 }
 
 // wanted is what this instance wants of its addresses in a state.

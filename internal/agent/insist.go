@@ -8,24 +8,29 @@ const (
 	insistRounds = 3
 	// insistGap keeps a rival that advertises very fast from drawing an announcement each time.
 	insistGap = 10 * time.Millisecond
+	// insistBurst is how many rivals draw one at once, until it was quiet; those who come after them the repeats answer, of which
+	// the last comes after the last rival.
+	insistBurst = 10
 )
 
 // insistence is the announcing after a rival was heard: at once, and once an interval until it is quiet.
 type insistence struct {
 	every             time.Duration
 	last, next, until time.Time
+	drawn             int // announcements at once
 }
 
 // hear notes a rival, and tells whether to announce at once and whether this is the first in a while.
 func (i *insistence) hear(now time.Time, every time.Duration) (announce, first bool) {
 	first = i.next.IsZero()
-	announce = first || now.Sub(i.last) >= insistGap
 	if first {
-		i.next = now.Add(every)
+		i.next, i.drawn = now.Add(every), 0
 	}
+	announce = first || now.Sub(i.last) >= insistGap && i.drawn < insistBurst
 	i.every, i.until = every, now.Add(insistRounds*every)
 	if announce {
 		i.last = now
+		i.drawn++
 	}
 	return announce, first
 }

@@ -32,3 +32,22 @@ func TestInsistenceRepeatsUntilItIsQuiet(t *testing.T) {
 	_, first = i.hear(start.Add(2*time.Second), every)
 	assert.True(t, first, "a new episode")
 }
+
+// A rival that never ends draws a burst, and then the repeats, of which the last comes after the rival's last word.
+func TestInsistenceUnderAFlood(t *testing.T) {
+	const every, flood = 100 * time.Millisecond, 5 * time.Second
+	var i insistence
+	start := time.Now()
+	n, last := 0, time.Duration(0)
+	for at := time.Duration(0); at < flood+time.Second; at += time.Millisecond {
+		announce := false
+		if at < flood && at%(2*time.Millisecond) == 0 {
+			announce, _ = i.hear(start.Add(at), every)
+		}
+		if announce || i.due(start.Add(at)) {
+			n, last = n+1, at
+		}
+	}
+	assert.LessOrEqual(t, n, 65, "500 a second")
+	assert.Greater(t, last, flood)
+}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -17,8 +18,10 @@ const (
 	// ownerPriority is an address owner's: it waits for a dead holder almost no longer than a lease lasts
 	// (RFC 9568 sections 5.2.4 and 6.1).
 	ownerPriority = 255
-	// warnEvery keeps many strangers from filling the log.
-	warnEvery = time.Second
+	// mostOwners bounds what a flood of invented owners can make this node remember.
+	mostOwners = 64
+	// meetEvery is how often the members that are listened to change at most: a forger invents one with each packet.
+	meetEvery = 100 * time.Millisecond
 )
 
 // lookout watches the link of one term for strangers. It belongs to the loop's goroutine.
@@ -28,9 +31,10 @@ type lookout struct {
 	claims  chan Claim
 	virtual listener
 	members listener
-	until   time.Time // the end of the probes before the first bind, where the election would not wait for it
-	again   time.Time // when a claim that forbids the first bind is looked into next
-	warned  time.Time
+	until   time.Time           // the end of the probes before the first bind, where the election would not wait for it
+	again   time.Time           // when a claim that forbids the first bind is looked into next
+	met     time.Time           // when the members changed last
+	unmet   time.Time           // when they are to be looked at again; zero for never
 	owners  map[netip.Addr]bool // that were warned about
 }
 
@@ -120,15 +124,24 @@ func (l *loop) meet(now time.Time) {
 		}
 		addresses = append(addresses, m.Address)
 		if m.Priority == ownerPriority && !l.lookout.owners[m.Address] {
+			if len(l.lookout.owners) >= mostOwners {
+				clear(l.lookout.owners)
+			}
 			l.lookout.owners[m.Address] = true
-			l.log.Warn("an address owner (priority 255) may answer before the lease of another holder has ended", "member", m.Address.String())
+			l.line(slog.LevelWarn, "an address owner (priority 255) may answer before the lease of another holder has ended", mostLines, "member", m.Address.String())
 		}
 	}
 	slices.SortFunc(addresses, netip.Addr.Compare)
 	addresses = slices.DeleteFunc(slices.Compact(addresses), func(a netip.Addr) bool {
 		return a == l.place.Source || slices.Contains(l.lookout.virtual.addresses, a)
 	})
+	if at := l.lookout.met.Add(meetEvery); now.Before(at) {
+		l.lookout.unmet = at
+		return
+	}
+	l.lookout.unmet = time.Time{}
 	if l.lookout.setMembers(now, addresses) {
+		l.lookout.met = now
 		l.listen(&l.lookout.members, addresses)
 	}
 }
@@ -194,6 +207,9 @@ func (l *loop) watchDue(now time.Time) {
 	if l.lookout == nil {
 		return
 	}
+	if at := l.lookout.unmet; !at.IsZero() && !now.Before(at) {
+		l.meet(now)
+	}
 	l.patrolDue(now)
 	forget := strangerForget
 	if l.refuse() != nil {
@@ -203,13 +219,10 @@ func (l *loop) watchDue(now time.Time) {
 	begun, over := l.lookout.sift(now, forget)
 	_, suspect := l.lookout.suspect()
 	for _, c := range over {
-		l.log.Info("nobody outside the election claims the address any more", "address", c.Address.String(), "mac", c.MAC)
+		l.line(slog.LevelInfo, "nobody outside the election claims the address any more", mostLines, "address", c.Address.String(), "mac", c.MAC)
 	}
 	for _, c := range begun {
-		if now.Sub(l.lookout.warned) >= warnEvery {
-			l.lookout.warned = now
-			l.log.Warn("a host outside the election claims the address", "address", c.Address.String(), "mac", c.MAC)
-		}
+		l.line(slog.LevelWarn, "a host outside the election claims the address", mostLines, "address", c.Address.String(), "mac", c.MAC)
 	}
 	if len(begun)+len(over) > 0 || suspect != suspected {
 		l.showConflicts(l.lookout.conflicts())
@@ -257,7 +270,7 @@ func (l *loop) nextWatch() []time.Time {
 	if l.lookout == nil {
 		return nil
 	}
-	due := []time.Time{l.lookout.patrol.next, l.lookout.next(strangerForget), l.lookout.until}
+	due := []time.Time{l.lookout.patrol.next, l.lookout.next(strangerForget), l.lookout.until, l.lookout.unmet}
 	if l.refuse() != nil {
 		due = append(due, l.lookout.again, l.lookout.next(vacantAfter))
 	}

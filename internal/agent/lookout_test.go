@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -272,4 +273,26 @@ func TestHolderAnnouncesAfterAMemberThatWillYield(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Another holder in each report, owners that nobody knows, strangers: what others bring about is bounded in the log.
+func TestLogIsBoundedUnderAFlood(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		for i := range 500 {
+			stranger := netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})
+			e.mu.Lock()
+			e.status.Members = []election.Member{{Address: stranger, State: election.Active, Priority: ownerPriority}}
+			e.mu.Unlock()
+			require.NoError(t, e.decide(election.Backup, election.Backup, stranger))
+			b.hear(vip4.Addr(), fmt.Sprintf("02:00:00:01:%02x:%02x", i>>8, i&255))
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.LessOrEqual(t, strings.Count(b.log.String(), "\n"), 50, "lines")
+		b.host.mu.Lock()
+		probes := len(b.host.probed)
+		b.host.mu.Unlock()
+		assert.LessOrEqual(t, probes, 100)
+	})
 }

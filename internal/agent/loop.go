@@ -25,6 +25,8 @@ type loop struct {
 	host Host
 	log  *slog.Logger
 
+	lines election.Lines // of what others can bring about
+
 	reports chan reported
 	changed chan struct{}   // capacity 1: the host has changed
 	adjusts chan Instance   // a new configuration that needs no new election

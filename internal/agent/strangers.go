@@ -18,6 +18,10 @@ const (
 	defendEvery = 10 * time.Second
 	// mostStrangers bounds what a flood of invented claims can make this node remember.
 	mostStrangers = 16
+	// questionEvery and questionBurst bound the questions for members' MACs, which go to all hosts of the link: a forger invents
+	// a member with each packet. The members of a real group are asked at once.
+	questionEvery = 100 * time.Millisecond
+	questionBurst = 16
 	// mostMACs does so for claims in the members' names.
 	mostMACs = 256
 )
@@ -41,6 +45,7 @@ type strangers struct {
 	known    map[string]netip.Addr // members by their MACs
 	claims   []claimed
 	defended time.Time
+	asked    time.Time // questions are paid for until then
 	// ready is when every member that advertises has been heard: before that a claim may be its.
 	ready time.Time
 	// acquitted tells that a reported claim has turned out to be a member's.
@@ -168,20 +173,34 @@ func (s *strangers) next(forget time.Duration) time.Time {
 	}
 	for _, m := range s.members {
 		if !m.found {
-			sooner(m.ask)
+			sooner(later(m.ask, s.asked.Add(-(questionBurst-1)*questionEvery)))
 		}
 	}
 	return next
 }
 
-// question returns the members whose MAC is to be asked for now.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// question returns the members whose MAC is to be asked for now, those first that wait for longest.
 func (s *strangers) question(now time.Time) []netip.Addr {
-	var out []netip.Addr
+	var due []*acquaintance
 	for i := range s.members {
-		m := &s.members[i]
-		if m.found || now.Before(m.ask) {
-			continue
+		if m := &s.members[i]; !m.found && !now.Before(m.ask) {
+			due = append(due, m)
 		}
+	}
+	slices.SortStableFunc(due, func(a, b *acquaintance) int { return a.ask.Compare(b.ask) })
+	var out []netip.Addr
+	for _, m := range due {
+		if s.asked.Sub(now) > (questionBurst-1)*questionEvery {
+			break
+		}
+		s.asked = later(s.asked, now).Add(questionEvery)
 		m.tries++
 		m.ask = now.Add(memberRetries[min(m.tries, len(memberRetries)-1)])
 		out = append(out, m.address)

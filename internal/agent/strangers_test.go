@@ -208,3 +208,28 @@ func TestClaimsOfTheFirstLeaseWaitUntilEveryMemberIsHeard(t *testing.T) {
 	assert.False(t, s.cleared(), "told once")
 	assert.Empty(t, s.conflicts())
 }
+
+// A forger invents a member with each packet. The questions for their MACs go to all hosts of the link.
+func TestStrangersAskSeldomUnderAFlood(t *testing.T) {
+	start := time.Now()
+	s := newStrangers(51, start)
+	asked := map[netip.Addr]int{}
+	questions := 0
+	for i := range 2500 { // 500 in a second
+		now := start.Add(time.Duration(i) * 2 * time.Millisecond)
+		addresses := []netip.Addr{nodeB}
+		for j := max(i-62, 0); j <= i; j++ {
+			addresses = append(addresses, netip.AddrFrom4([4]byte{10, 9, byte(j >> 8), byte(j)}))
+		}
+		s.setMembers(now, addresses)
+		for _, a := range s.question(now) {
+			questions++
+			asked[a]++
+		}
+		if next := s.next(strangerForget); !next.IsZero() && now.Sub(next) > 2*time.Millisecond {
+			t.Fatalf("the next question was due %v ago", now.Sub(next))
+		}
+	}
+	assert.LessOrEqual(t, questions, 70)
+	assert.GreaterOrEqual(t, asked[nodeB], 3, "a real member is asked for as well")
+}

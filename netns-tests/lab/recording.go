@@ -31,6 +31,16 @@ func (l *Lab) Record() (*Recording, error) { return l.record(onlyVRRP()) }
 // RecordUDP starts to keep every datagram to the port that a node sends.
 func (l *Lab) RecordUDP(port uint16) (*Recording, error) { return l.record(onlyUDP(port)) }
 
+// RecordARP starts to keep every ARP frame that a node sends.
+func (l *Lab) RecordARP() (*Recording, error) {
+	return l.record([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: 12, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipFalse: 1},
+		bpf.RetConstant{Val: 0xffff},
+		bpf.RetConstant{Val: 0},
+	})
+}
+
 func (l *Lab) record(filter []bpf.Instruction) (*Recording, error) {
 	r := &Recording{capture: &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}}
 	if err := r.capture.learnPorts(); err != nil {
