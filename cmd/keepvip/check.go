@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os/signal"
 	"strings"
 	"sync"
@@ -14,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/health"
 )
 
@@ -38,15 +37,11 @@ func newCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		near, done, err := surroundings(cfg)
+		all, done, err := daemon.OpenChecks(cfg)
 		if err != nil {
-			return failed(err)
+			return byHost(err)
 		}
 		defer done()
-		all, err := allCheckers(cfg, near)
-		if err != nil {
-			return err
-		}
 		if *once {
 			return failed(checkOnce(cmd.Context(), cmd.OutOrStdout(), all))
 		}
@@ -57,43 +52,16 @@ func newCheck() *cobra.Command {
 	return cmd
 }
 
-// labelled is a check of one virtual address.
-type labelled struct {
-	checker
-	label string // "apiserver" or "apiserver/db"
-}
-
-func allCheckers(cfg *config.Config, near neighbours) ([]labelled, error) {
-	var all []labelled
-	for _, v := range cfg.VIPs {
-		list, err := checkersOf(v, near, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return nil, err
-		}
-		if len(list) == 0 {
-			list = []checker{{Checker: health.Always()}}
-		}
-		for _, c := range list {
-			l := labelled{checker: c, label: v.Name}
-			if c.name != "" {
-				l.label += "/" + c.name
-			}
-			all = append(all, l)
-		}
-	}
-	return all, nil
-}
-
 // checkOnce runs all checks at the same time and prints them in their order.
-func checkOnce(ctx context.Context, w io.Writer, all []labelled) error {
+func checkOnce(ctx context.Context, w io.Writer, all []daemon.Check) error {
 	lines, ill := make([]string, len(all)), make([]bool, len(all))
 	var wg sync.WaitGroup
 	for i, c := range all {
 		wg.Go(func() {
 			start := time.Now()
 			r := c.Once(ctx)
-			lines[i] = c.explain(r.Outcome == health.Pass, r.Reason, r.Hint) + fmt.Sprintf(" (took %v)", time.Since(start).Round(100*time.Microsecond))
-			ill[i] = r.Outcome != health.Pass && c.weight == 0
+			lines[i] = explain(c, r.Outcome == health.Pass, r.Reason, r.Hint) + fmt.Sprintf(" (took %v)", time.Since(start).Round(100*time.Microsecond))
+			ill[i] = r.Outcome != health.Pass && c.Weight == 0
 		})
 	}
 	wg.Wait()
@@ -109,15 +77,15 @@ func checkOnce(ctx context.Context, w io.Writer, all []labelled) error {
 }
 
 // explain is one line about one result.
-func (l labelled) explain(good bool, reason, hint string) string {
-	out := l.label + ": "
+func explain(c daemon.Check, good bool, reason, hint string) string {
+	out := c.Label() + ": "
 	switch {
 	case good:
 		out += "healthy: " + reason
-	case l.weight == 0:
+	case c.Weight == 0:
 		out += "unhealthy: " + reason
 	default:
-		out += fmt.Sprintf("unhealthy, costs %d of the priority: %s", max(l.weight, -l.weight), reason)
+		out += fmt.Sprintf("unhealthy, costs %d of the priority: %s", max(c.Weight, -c.Weight), reason)
 	}
 	if hint != "" {
 		out += "; " + hint
@@ -126,7 +94,7 @@ func (l labelled) explain(good bool, reason, hint string) string {
 }
 
 // checkOn runs all checks until ctx ends, as the daemon would.
-func checkOn(ctx context.Context, w io.Writer, all []labelled) error {
+func checkOn(ctx context.Context, w io.Writer, all []daemon.Check) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -136,7 +104,7 @@ func checkOn(ctx context.Context, w io.Writer, all []labelled) error {
 		wg.Go(func() {
 			c.Run(ctx, func(v health.Verdict) {
 				select {
-				case lines <- c.verdict(v):
+				case lines <- verdictText(c, v):
 				case <-ctx.Done():
 				}
 			})
@@ -154,10 +122,10 @@ func checkOn(ctx context.Context, w io.Writer, all []labelled) error {
 	}
 }
 
-func (l labelled) verdict(v health.Verdict) string {
+func verdictText(c daemon.Check, v health.Verdict) string {
 	at := v.LastProbe.Format("15:04:05.000 ")
 	if v.State == health.Unknown {
-		return at + l.label + ": no verdict yet: " + v.Reason
+		return at + c.Label() + ": no verdict yet: " + v.Reason
 	}
-	return at + l.explain(v.State == health.Healthy, v.Reason, v.Hint)
+	return at + explain(c, v.State == health.Healthy, v.Reason, v.Hint)
 }

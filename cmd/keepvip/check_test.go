@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/health"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
 
 var took = regexp.MustCompile(` \(took [^)]+\)`)
@@ -117,53 +116,11 @@ func (l *lines) Write(b []byte) (int, error) {
 func TestCheckGoesOnUntilItIsStopped(t *testing.T) {
 	cfg, err := config.Load(config.Input{Flags: map[string][]string{"vip": {"10.0.0.1"}, "check": {"https://" + closedPort(t) + "/"}}})
 	require.NoError(t, err)
-	all, err := allCheckers(cfg, nil)
+	all, done, err := daemon.OpenChecks(cfg)
 	require.NoError(t, err)
+	defer done()
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &lines{left: 2, cancel: cancel}
 	require.NoError(t, checkOn(ctx, out, all))
 	assert.Regexp(t, `^[0-9:.]+ apiserver: no verdict yet: connection refused\n[0-9:.]+ apiserver: unhealthy: connection refused\n$`, out.text.String())
-}
-
-func TestEveryKindBecomesAChecker(t *testing.T) {
-	in := config.Input{Elsewhere: true, Env: []string{config.EnvInline + `=apiVersion: keepvip/v1
-kind: Config
-vips:
-- addresses: [10.0.0.1]
-  priority: 100
-  checks:
-  - {kind: https, url: "https://registry.local/", ca: /ca, tokenFile: /t}
-  - {kind: http, url: "http://127.0.0.1/"}
-  - {kind: tcp, address: "127.0.0.1:1", weight: 20}
-  - {kind: exec, command: [/bin/true], user: "65534"}
-  - {kind: file, path: /x}
-  - {kind: process, process: x}
-  - {kind: interface, interface: lo, weight: -20}
-  - {kind: gateway}
-`}}
-	cfg, err := config.Load(in)
-	require.NoError(t, err)
-	v := cfg.VIPs[0]
-	v.Checks[3].UID, v.Checks[3].GID = 65534, 65534
-	near := func(config.VIP, netip.Addr) health.Neighbour { return nil }
-	all, err := checkersOf(v, near, newLogger(os.Stderr, cfg.Log))
-	require.NoError(t, err)
-	require.Len(t, all, len(v.Checks))
-	assert.Equal(t, uint8(120), topPriority(v))
-	assert.Equal(t, "registry.local", serverName(v.Checks[0]))
-	assert.Empty(t, serverName(config.ListedCheck{Kind: config.CheckHTTPS, URL: "https://[::1]:1/"}))
-	assert.Equal(t, []string{"/ca", "/t"}, credentialFiles(v))
-	v.Checks[2].Weight = 7
-	again, err := checkersOf(v, near, newLogger(os.Stderr, cfg.Log))
-	require.NoError(t, err)
-	assert.Equal(t, all[2].id, again[2].id, "another weight is the same check")
-	v.Checks[2].Fall = 7
-	again, err = checkersOf(v, near, newLogger(os.Stderr, cfg.Log))
-	require.NoError(t, err)
-	assert.NotEqual(t, all[2].id, again[2].id)
-	assert.Equal(t, all[7].id, again[7].id)
-	v.Interface = "eth1"
-	again, err = checkersOf(v, near, newLogger(os.Stderr, cfg.Log))
-	require.NoError(t, err)
-	assert.NotEqual(t, all[7].id, again[7].id, "a router is asked from another place")
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
 
 func newConfig() *cobra.Command {
@@ -34,10 +32,10 @@ func newValidate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := suitsHere(cfg); err != nil {
+		if err := daemon.SuitsHere(cfg); err != nil {
 			return err
 		}
-		for _, w := range slices.Concat(cfg.Warnings, advice(cfg), hostNotes(cfg)) {
+		for _, w := range slices.Concat(cfg.Warnings, advice(cfg), daemon.HostNotes(cfg)) {
 			if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "note: "+w); err != nil {
 				return failed(err)
 			}
@@ -59,25 +57,6 @@ func advice(cfg *config.Config) []string {
 			"set vrrp.id before you change it, and always beside keepalived peers", i, v.Name, v.VRRP.ID, v.Addresses[0].Addr()))
 	}
 	return out
-}
-
-// hostNotes is what would keep `run` from starting on this host: no mistake of a configuration that is meant for another one.
-func hostNotes(cfg *config.Config) []string {
-	log := slog.New(slog.DiscardHandler)
-	links, err := link.Open(log)
-	if err != nil {
-		return nil // nothing can be told
-	}
-	defer links.Close()
-	h := newHost(links, log)
-	h.setVirtual(virtualAddresses(cfg))
-	if _, err := h.refresh(); err != nil {
-		return nil
-	}
-	if err := h.fits(cfg); err != nil {
-		return strings.Split("on this host: "+strings.ReplaceAll(err.Error(), "\n", "\non this host: "), "\n")
-	}
-	return nil
 }
 
 func newShow() *cobra.Command {

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/control"
 )
 
@@ -96,30 +94,4 @@ func moved(err error) error {
 		return codedError{error: err, code: exitTimeout}
 	}
 	return failed(err)
-}
-
-func (d *daemon) handover(ctx context.Context, names []string, to string) error {
-	return kindOf(d.agent.Handover(ctx, names, to))
-}
-
-func (d *daemon) drain(ctx context.Context, names []string, wait bool) error {
-	if wait {
-		return kindOf(d.agent.DrainWait(ctx, names))
-	}
-	return kindOf(d.agent.Drain(ctx, names))
-}
-
-func (d *daemon) holdBack(ctx context.Context, names []string, reason string, force bool) error {
-	return kindOf(d.agent.Hold(ctx, names, reason, force))
-}
-
-// kindOf tells the client what to make of an error of the election.
-func kindOf(err error) error {
-	switch {
-	case errors.Is(err, election.ErrTimeout):
-		return &control.KindError{Kind: control.KindTimeout, Err: err}
-	case errors.Is(err, election.ErrNoTaker):
-		return &control.KindError{Kind: control.KindNoTaker, Err: err}
-	}
-	return err
 }

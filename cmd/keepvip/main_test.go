@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/agent"
-	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
 
 // keepvip runs one command line.
@@ -104,7 +104,7 @@ func TestConfigShowSaysWhereEachValueComesFrom(t *testing.T) {
 func TestStatusReadsLikeAnAnswer(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	heard := now.Add(-40 * time.Millisecond)
-	doc := statusDoc{Version: "v1", Node: "n2", VIPs: []agent.Status{{
+	doc := daemon.Status{Version: "v1", Node: "n2", VIPs: []agent.Status{{
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Interface: "eth0",
 		State: "backup", Desired: agent.Held, Observed: agent.ObservedHeld, Held: &agent.Hold{Since: now.Add(-time.Hour), Reason: "new kernel"},
 		Holder: "10.77.0.11", Since: now.Add(-90 * time.Second), Reason: "started",
@@ -133,7 +133,7 @@ apiserver: 10.77.0.100/32 on eth0
   members   10.77.0.12 backup, priority 1, this node
             10.77.0.11 active, priority 100, heard 40ms ago
 `
-	assert.Equal(t, want, doc.text(now))
+	assert.Equal(t, want, statusText(doc, now))
 }
 
 func TestKeyGenerate(t *testing.T) {
@@ -168,32 +168,4 @@ func TestKeyGenerate(t *testing.T) {
 	assert.Equal(t, exitFailure, code)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "chmod 600")
-}
-
-func TestAuthTakesOverNewContentsOfTheSameFiles(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "key")
-	_, _, _ = keepvip(t, "key", "generate", "--out", file)
-	k := config.Key{File: file, ID: 3, Mode: config.KeyPermissive, Window: time.Minute}
-	a, err := newAuth()
-	require.NoError(t, err)
-	takeOver := func(k config.Key) {
-		t.Helper()
-		secrets, err := loadKeys(k)
-		require.NoError(t, err)
-		use, err := a.prepare(k, secrets)
-		require.NoError(t, err)
-		use()
-	}
-	takeOver(k)
-	before := a.status()
-	assert.Equal(t, "permissive", before.Mode)
-	assert.Equal(t, uint8(3), before.Signs.ID)
-	require.NoError(t, os.Remove(file))
-	_, err = loadKeys(k)
-	assert.ErrorContains(t, err, file)
-	_, _, _ = keepvip(t, "key", "generate", "--out", file)
-	takeOver(k)
-	assert.NotEqual(t, before.Signs.Fingerprint, a.status().Signs.Fingerprint)
-	takeOver(config.Key{})
-	assert.Nil(t, a.status())
 }

@@ -62,6 +62,6 @@ func unitBinary(self string) string {
 func unitOf(cfg *config.Config, binary, file string) kubeadm.SystemdConfig {
 	return kubeadm.SystemdConfig{
 		Binary: binary, Args: cfg.Args(), ConfigFile: file, Socket: cfg.Socket, StateDir: cfg.StateDir, Realtime: cfg.Realtime,
-		SwitchUser: len(execChecks(cfg)) > 0,
+		SwitchUser: len(cfg.ExecChecks()) > 0,
 	}
 }

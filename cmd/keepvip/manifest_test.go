@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 const testImage = "example.org/keepvip:v1"
@@ -188,4 +190,9 @@ func TestManifestControlPlane(t *testing.T) {
 	assert.Equal(t, exitUsage, code)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "controlPlaneEndpoint ${CONTROL_PLANE_ENDPOINT_IP} of VSphereCluster, want 10.0.0.1:6443")
+}
+
+func TestCredentialFilesAreTheCAAndTheToken(t *testing.T) {
+	v := config.VIP{Checks: []config.ListedCheck{{Kind: config.CheckHTTPS, CA: "/ca", TokenFile: "/t"}, {Kind: config.CheckGateway}}}
+	assert.Equal(t, []string{"/ca", "/t"}, credentialFiles(v))
 }

@@ -1,35 +1,19 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"net/netip"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	raftelection "github.com/keepvip/keepvip/election/raft"
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
 
-// raftStatus is the part of status that is about the Raft cluster.
-type raftStatus struct {
-	raftelection.Quorum
-	Members []raftelection.Member `json:"members"`
-}
-
-func (r *rafts) status() *raftStatus {
-	n := r.current()
-	if n == nil {
-		return nil
-	}
-	return &raftStatus{Quorum: n.Quorum(), Members: n.Members()}
-}
-
-// text is how the election stands in one line; empty before this node is in the cluster.
-func (s *raftStatus) text(now time.Time) string {
+// raftText is how the election stands in one line; empty before this node is in the cluster.
+func raftText(s *daemon.RaftStatus, now time.Time) string {
 	if s == nil || s.Voters == 0 {
 		return ""
 	}
@@ -49,31 +33,6 @@ func (s *raftStatus) text(now time.Time) string {
 	return out + "\n"
 }
 
-// opRecover makes this node the only voter.
-const opRecover = "recover"
-
-// recover begins the cluster anew with this node alone.
-func (d *daemon) recover() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := d.build.rafts.current()
-	if n == nil {
-		return errNoRaft
-	}
-	if err := n.PrepareRecovery(); err != nil {
-		return err
-	}
-	vips := d.cfg.ByRaft()
-	again, err := d.instances(vips, d.cfg)
-	if err != nil {
-		return err
-	}
-	d.agent.Apply(agent.Delta{Remove: namesOf(vips)})
-	d.build.rafts.close()
-	d.agent.Apply(agent.Delta{Add: again})
-	return nil
-}
-
 func newMemberRecover() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover",
@@ -85,27 +44,9 @@ func newMemberRecover() *cobra.Command {
 	}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return failed(control.NewClient(*socket).Member(cmd.Context(), opRecover, ""))
+		return failed(control.NewClient(*socket).Member(cmd.Context(), daemon.OpRecover, ""))
 	}
 	return cmd
-}
-
-// member carries out a verb of `keepvip member`.
-func (d *daemon) member(ctx context.Context, op, address string) error {
-	if op == opRecover {
-		return d.recover()
-	}
-	a, err := netip.ParseAddr(address)
-	if err != nil {
-		return fmt.Errorf("%q, want the address of a node", address)
-	}
-	n := d.build.rafts.current()
-	if n == nil {
-		return errNoRaft
-	}
-	ctx, cancel := context.WithTimeout(ctx, memberTime)
-	defer cancel()
-	return n.Change(ctx, op, a)
 }
 
 func newMember() *cobra.Command {
@@ -122,12 +63,12 @@ func newMemberList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the members as this node sees them", Args: noArguments}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var doc statusDoc
+		var doc daemon.Status
 		if err := control.NewClient(*socket).Status(cmd.Context(), &doc); err != nil {
 			return failed(err)
 		}
 		if doc.Raft == nil {
-			return failed(errNoRaft)
+			return failed(daemon.ErrNoRaft)
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 		_, _ = fmt.Fprintln(w, "ADDRESS\tROLE\tPRIORITY\tHEARD\tNOTE") // Flush has the error

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
 
 // sampleStatus is a holder and one other node, as README shows them.
-func sampleStatus(now time.Time) statusDoc {
+func sampleStatus(now time.Time) daemon.Status {
 	heard := now.Add(-40 * time.Millisecond)
-	return statusDoc{Version: "v0.1.0", Node: "n2", VIPs: []agent.Status{{
+	return daemon.Status{Version: "v0.1.0", Node: "n2", VIPs: []agent.Status{{
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32")}, Interface: "eth0",
 		State: "active", Since: now.Add(-192 * time.Second), Reason: "no advertisement heard for the Active_Down_Interval",
 		Desired: agent.Available, Observed: agent.ObservedActive, Holder: "10.0.0.12", Eligible: true, Priority: 100,
@@ -33,7 +34,7 @@ func sampleStatus(now time.Time) statusDoc {
 func TestReadmeShowsWhatStatusPrints(t *testing.T) {
 	const file, head = "../../README.md", "```\n$ keepvip status\n"
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	printed := sampleStatus(now).text(now)
+	printed := statusText(sampleStatus(now), now)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(text), head)

@@ -2,117 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/agent"
-	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
-
-// reloaded says what a reload did.
-type reloaded struct {
-	Added     []string `json:"added"`
-	Removed   []string `json:"removed"`
-	Changed   []string `json:"changed"`   // in place
-	Recreated []string `json:"recreated"` // with a new election
-	Live      []string `json:"live"`      // keys of the process that it has taken over
-	Restart   []string `json:"restart"`   // keys that only a new process takes over
-}
-
-// reload reads the configuration again. It is all or nothing: with an error nothing has changed.
-func (d *daemon) reload() (any, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	next, err := d.flags.load()
-	if err != nil {
-		return nil, err
-	}
-	changes := config.Diff(d.cfg, next)
-	next = config.Running(d.cfg, next)
-	delta, done, err := d.delta(changes, next)
-	if err != nil {
-		return nil, err
-	}
-	use, err := d.prepare(next) // the last of what can fail
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range next.Warnings {
-		d.log.Warn(w)
-	}
-	use()
-	limitProcessors(next)
-	d.host.setVirtual(virtualAddresses(next))
-	d.build.groups.set(next.VIPs)
-	d.agent.Apply(delta)
-	d.build.rafts.closeIdle()
-	d.cfg = next
-	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
-		"changed", done.Changed, "recreated", done.Recreated, "live", done.Live, "restart", done.Restart)
-	if len(done.Restart) > 0 {
-		d.log.Warn("new values wait for a restart", "keys", done.Restart)
-	}
-	return done, nil
-}
-
-// prepare looks at everything besides the instances that a configuration needs of this host and of its files, and changes
-// nothing. What it returns takes the configuration over, and cannot fail.
-func (d *daemon) prepare(cfg *config.Config) (use func(), err error) {
-	if err := errors.Join(d.host.fits(cfg), checkUsers(cfg)); err != nil {
-		return nil, err
-	}
-	secrets, err := loadKeys(cfg.Key) // the files may have new contents under their old names
-	if err != nil {
-		return nil, err
-	}
-	useKeys, err := d.auth.prepare(cfg.Key, secrets)
-	if err != nil {
-		return nil, err
-	}
-	useRaft, err := d.build.rafts.prepare(cfg, secrets)
-	if err != nil {
-		return nil, err
-	}
-	return func() { useKeys(); useRaft() }, nil
-}
-
-// delta turns what differs from the configuration in force into what the agent has to do for next.
-func (d *daemon) delta(c config.Changes, next *config.Config) (agent.Delta, reloaded, error) {
-	done := reloaded{
-		Added: []string{}, Removed: []string{}, Changed: []string{}, Recreated: []string{},
-		Live: append([]string{}, c.Live...), Restart: append([]string{}, c.Restart...),
-	}
-	var add, adjust []config.VIP
-	for _, v := range c.Removed {
-		done.Removed = append(done.Removed, v.Name)
-	}
-	for _, v := range c.Added {
-		add = append(add, v)
-		done.Added = append(done.Added, v.Name)
-	}
-	for _, v := range c.Changed {
-		if v.Recreate {
-			add = append(add, v.New)
-			done.Recreated = append(done.Recreated, v.New.Name)
-		} else {
-			adjust = append(adjust, v.New)
-			done.Changed = append(done.Changed, v.New.Name)
-		}
-	}
-	var delta agent.Delta
-	var err error
-	delta.Remove = slices.Concat(done.Removed, done.Recreated)
-	if delta.Add, err = d.instances(add, next); err != nil {
-		return agent.Delta{}, reloaded{}, err
-	}
-	delta.Adjust, err = d.instances(adjust, next)
-	return delta, done, err
-}
 
 func newReload() *cobra.Command {
 	cmd := &cobra.Command{
@@ -124,20 +20,16 @@ func newReload() *cobra.Command {
 	}
 	socket := bindSocket(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var done reloaded
+		var done daemon.Reloaded
 		if err := control.NewClient(*socket).Reload(cmd.Context(), &done); err != nil {
 			return failed(err)
 		}
-		return failed(done.print(cmd.OutOrStdout()))
+		b, err := json.MarshalIndent(done, "", "  ")
+		if err != nil {
+			return failed(fmt.Errorf("encode the summary: %w", err))
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), string(b))
+		return failed(err)
 	}
 	return cmd
-}
-
-func (r reloaded) print(w io.Writer) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the summary: %w", err)
-	}
-	_, err = fmt.Fprintln(w, string(b))
-	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
 
 func newStatus() *cobra.Command {
@@ -37,24 +38,24 @@ func newStatus() *cobra.Command {
 		if err != nil {
 			return failed(err)
 		}
-		var doc statusDoc
+		var doc daemon.Status
 		if err := json.Unmarshal(raw, &doc); err != nil {
 			return failed(fmt.Errorf("decode the status: %w", err))
 		}
 		text := string(raw) + "\n"
 		if *output == "text" {
-			text = doc.text(time.Now())
+			text = statusText(doc, time.Now())
 		}
 		if _, err = io.WriteString(cmd.OutOrStdout(), text); err != nil {
 			return failed(err)
 		}
-		return doc.split()
+		return splitError(doc)
 	}
 	return cmd
 }
 
-// split is an error, with an exit code of its own, while a member holds an address as far as it says and not by VRRP.
-func (d statusDoc) split() error {
+// splitError is an error, with an exit code of its own, while a member holds an address as far as it says and not by VRRP.
+func splitError(d daemon.Status) error {
 	var errs []error
 	for _, v := range d.VIPs {
 		for _, s := range v.Splits {
@@ -67,14 +68,14 @@ func (d statusDoc) split() error {
 	return codedError{error: errors.Join(errs...), code: exitSplit}
 }
 
-// text is the status as a person reads it.
-func (d statusDoc) text(now time.Time) string {
+// statusText is the status as a person reads it.
+func statusText(d daemon.Status, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, keepvip %s\n", d.Node, d.Version)
 	if d.Key != nil {
 		fmt.Fprintf(&b, "key %d (%s), %s\n", d.Key.Signs.ID, d.Key.Signs.Fingerprint, d.Key.Mode)
 	}
-	b.WriteString(d.Raft.text(now))
+	b.WriteString(raftText(d.Raft, now))
 	for _, v := range d.VIPs {
 		writeVIP(&b, v, now)
 	}

@@ -9,23 +9,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
 
 func TestStatusSaysSplitAndSilent(t *testing.T) {
 	now := time.Now()
 	heard := now.Add(-3 * time.Minute)
 	a := netip.MustParseAddr("10.0.0.12")
-	d := statusDoc{VIPs: []agent.Status{{
+	d := daemon.Status{VIPs: []agent.Status{{
 		Name:    "apiserver",
 		Splits:  []agent.Split{{Address: a, Node: "cp-2", Since: now.Add(-5 * time.Second), Both: true, Cause: "VRID 5 there, 6 here", Remedy: "set vrrp.id"}},
 		Members: []agent.Member{{Address: a, Node: "cp-2", State: "silent", Was: "active", Priority: 100, LastHeard: &heard}},
 	}}}
-	text := d.text(now)
+	text := statusText(d, now)
 	assert.Contains(t, text, "SPLIT     cp-2 10.0.0.12 holds the address, and none of its advertisements has arrived here for 5s; this node holds it, too: VRID 5 there, 6 here; set vrrp.id")
 	assert.Contains(t, text, "cp-2 10.0.0.12 silent for 3m0s, was active, priority 100")
 	assert.NotContains(t, text, "ago")
 	var code codedError
-	require.ErrorAs(t, d.split(), &code)
+	require.ErrorAs(t, splitError(d), &code)
 	assert.Equal(t, exitSplit, code.code)
-	assert.NoError(t, statusDoc{VIPs: []agent.Status{{Name: "apiserver"}}}.split())
+	assert.NoError(t, splitError(daemon.Status{VIPs: []agent.Status{{Name: "apiserver"}}}))
 }

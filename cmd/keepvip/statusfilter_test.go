@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
 
 // answering serves a status document on a socket until the test ends.
@@ -46,7 +47,7 @@ func TestStatusOfOneNameShowsThatAlone(t *testing.T) {
 
 	code, out, _ = keepvip(t, "status", "-o", "json", "--socket", socket)
 	assert.Equal(t, exitOK, code)
-	var all statusDoc
+	var all daemon.Status
 	require.NoError(t, json.Unmarshal([]byte(out), &all))
 	assert.Len(t, all.VIPs, 2)
 

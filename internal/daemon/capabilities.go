@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/health"
+)
+
+// needed are the capabilities without which nothing works.
+var needed = []struct {
+	bit  int
+	name string
+}{
+	{unix.CAP_NET_ADMIN, "NET_ADMIN"},
+	{unix.CAP_NET_RAW, "NET_RAW"},
+}
+
+// checkUsers refuses a program that could never run: with such a check no node would ever be fit.
+func checkUsers(cfg *config.Config) error {
+	missing := health.CannotSwitchUser()
+	if missing == nil || os.Getuid() != 0 { // a user may run programs as itself
+		return nil
+	}
+	var errs []error
+	for _, c := range cfg.ExecChecks() {
+		errs = append(errs, fmt.Errorf("%s: kind exec as user %s: %w; the unit of `keepvip manifest systemd` has them, "+
+			"any other gets them by: systemctl edit keepvip, [Service], CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_KILL", c.Key, c.User, missing))
+	}
+	return onHost(errors.Join(errs...))
+}
+
+func checkCapabilities() error {
+	var data [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return fmt.Errorf("read this process's capabilities: %w", err)
+	}
+	var missing []string
+	for _, c := range needed {
+		if data[c.bit/32].Effective&(1<<(c.bit%32)) == 0 {
+			missing = append(missing, c.name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the capabilities %s are missing: run as root, or grant them (systemd: AmbientCapabilities; pod: securityContext.capabilities.add)", strings.Join(missing, " and "))
+}

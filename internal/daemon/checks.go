@@ -1,0 +1,194 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/health"
+)
+
+// Check is one configured health check, made.
+type Check struct {
+	*health.Checker
+	VIP    string // the name of the virtual address that it is for
+	Name   string // "" for the only one
+	Weight int    // what it moves the priority by; 0: a condition
+	id     string // what it does
+}
+
+// Label names the check among all: "apiserver", or "apiserver/db".
+func (c Check) Label() string {
+	if c.Name == "" {
+		return c.VIP
+	}
+	return c.VIP + "/" + c.Name
+}
+
+// OpenChecks makes all configured checks for a look beside a daemon that may run; an address without any has one that always
+// passes. done is to be called after them.
+func OpenChecks(cfg *config.Config) (all []Check, done func(), err error) {
+	near, done, err := surroundings(cfg)
+	if err != nil {
+		return nil, nil, onHost(err)
+	}
+	for _, v := range cfg.VIPs {
+		list, err := checkersOf(v, near, slog.New(slog.DiscardHandler))
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		if len(list) == 0 {
+			list = []Check{{Checker: health.Always(), VIP: v.Name}}
+		}
+		all = append(all, list...)
+	}
+	return all, done, nil
+}
+
+// checkersOf makes the health checks of v, in the order of the configuration.
+func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]Check, error) {
+	if len(v.Checks) == 0 {
+		if v.Check.None() {
+			return nil, nil
+		}
+		c, err := simpleChecker(v.Check, log)
+		c.VIP = v.Name
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.Name, err)
+		}
+		return []Check{c}, nil
+	}
+	out := make([]Check, len(v.Checks))
+	for i, h := range v.Checks {
+		c, err := listedChecker(v, h, near, log)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the check %s: %w", v.Name, h.Name, err)
+		}
+		c.VIP = v.Name
+		out[i] = c
+	}
+	return out, nil
+}
+
+func simpleChecker(h config.Check, log *slog.Logger) (Check, error) {
+	h = h.Resolved()
+	cfg := health.Config{
+		URL: h.URL, CAFile: h.CA, ServerName: h.ServerName,
+		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall,
+	}
+	c, err := simpleHealth(h, cfg, log)
+	h.WhenAllUnhealthy = "" // what the agent makes of the verdict is no part of the check
+	return Check{Checker: c, id: fmt.Sprintf("%+v", h)}, err
+}
+
+func simpleHealth(h config.Check, cfg health.Config, log *slog.Logger) (*health.Checker, error) {
+	if address := h.TCP(); address != "" {
+		p, err := health.TCP(address, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return health.NewChecker(p, cfg, log)
+	}
+	return health.New(cfg, log)
+}
+
+func listedChecker(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (Check, error) {
+	log = log.With("check", h.Name)
+	cfg := health.Config{
+		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
+		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
+		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall,
+	}
+	p, err := proberOf(v, h, cfg, near)
+	if err != nil {
+		return Check{}, err
+	}
+	c, err := health.NewChecker(p, cfg, log)
+	weight := h.Weight
+	h.Weight = 0 // what the agent makes of the verdict is no part of the check
+	id := fmt.Sprintf("%+v", h)
+	if h.Kind == config.CheckGateway {
+		id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
+	}
+	return Check{Checker: c, Name: h.Name, id: id, Weight: weight}, err
+}
+
+func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighbours) (health.Prober, error) {
+	switch h.Kind {
+	case config.CheckHTTPS, config.CheckHTTP:
+		return health.HTTP(cfg)
+	case config.CheckTCP:
+		return health.TCP(h.Address, cfg)
+	case config.CheckExec:
+		return health.Exec(health.ExecConfig{Command: h.Command, UID: h.UID, GID: h.GID, Timeout: h.Timeout})
+	case config.CheckFile:
+		return health.File(health.FileConfig{Path: h.Path, Absent: h.Absent, MaxAge: h.MaxAge}), nil
+	case config.CheckProcess:
+		return health.Process(h.Process, h.Watch), nil
+	case config.CheckInterface:
+		return health.Interface(h.Interface)
+	case config.CheckGateway:
+		return health.Gateway(near(v, h.Router), cfg), nil
+	}
+	return nil, fmt.Errorf("no check of kind %q", h.Kind)
+}
+
+// serverName is what the reference says: the URL's host, where that is a name.
+func serverName(h config.ListedCheck) string {
+	if h.ServerName != "" || h.Kind != config.CheckHTTPS {
+		return h.ServerName
+	}
+	u, err := url.Parse(h.URL)
+	if err != nil || net.ParseIP(u.Hostname()) != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// agentCheck is a checker as the agent sees it.
+func agentCheck(c Check) agent.Check {
+	return agent.Check{
+		Name: c.Name, ID: c.id, Weight: c.Weight,
+		Run: func(ctx context.Context, report func(agent.Verdict)) {
+			c.Run(ctx, func(h health.Verdict) { report(verdictOf(h)) })
+		},
+		Verdict: func() agent.Verdict { return verdictOf(c.Verdict()) },
+		Fresh:   func(ctx context.Context) agent.Verdict { return freshVerdict(ctx, c) },
+	}
+}
+
+// freshVerdict is good only when both are: the look that begins now, and what the looks before it have added up to.
+func freshVerdict(ctx context.Context, c Check) agent.Verdict {
+	r, err := c.Fresh(ctx)
+	v := verdictOf(c.Verdict())
+	v.Known = true
+	switch {
+	case err != nil:
+		v.Healthy, v.Reason = false, "no result in time"
+	case r.Outcome != health.Pass:
+		v.Healthy, v.Reason = false, r.Reason
+	}
+	return v
+}
+
+func verdictOf(v health.Verdict) agent.Verdict {
+	return agent.Verdict{
+		Known: v.State != health.Unknown, Healthy: v.State == health.Healthy,
+		Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe, Latency: v.LastLatency,
+		Probes: v.Probes, Failures: v.Failures, Changes: v.Changes, Streak: v.Streak, Falls: v.Falls, Rise: v.Rise,
+	}
+}
+
+// topPriority is the priority of a node whose checks are all good.
+func topPriority(v config.VIP) uint8 {
+	var weights []int
+	for _, h := range v.Checks {
+		weights = append(weights, h.Weight)
+	}
+	return agent.TopPriority(v.Priority, weights...)
+}

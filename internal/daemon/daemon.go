@@ -1,0 +1,222 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os/signal"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/alarm"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/singleton"
+	"github.com/keepvip/keepvip/internal/state"
+)
+
+// Options are what a Daemon needs beside the configuration.
+type Options struct {
+	Load    func() (*config.Config, error) // reads the configuration again, for a reload
+	Version string                         // of the program, as status, metrics and the other members show it
+	Log     *slog.Logger
+}
+
+// HostError says that this host, and not the configuration, keeps keepvip from running.
+type HostError struct{ Err error }
+
+// Error implements error.
+func (e *HostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *HostError) Unwrap() error { return e.Err }
+
+func onHost(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &HostError{Err: err}
+}
+
+// Daemon is one running keepvip.
+type Daemon struct {
+	opts  Options
+	log   *slog.Logger
+	links *link.Handle
+	clock *alarm.Clock
+	host  *host
+	agent *agent.Agent
+	build *builder
+	auth  *auth
+	lock  *singleton.Lock
+
+	mu  sync.Mutex // guards cfg: one reload at a time
+	cfg *config.Config
+}
+
+// endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
+const endTime = 3 * time.Second
+
+// alone makes this process the only keepvip of its network namespace.
+func alone(ctx context.Context, socket string, log *slog.Logger) (*singleton.Lock, error) {
+	lock, err := singleton.Wait(ctx, socket, endTime, func(r *singleton.RunningError) {
+		log.Info("another keepvip runs here; its end is waited for", "pid", r.PID, "socket", r.Socket, "limit", endTime)
+	})
+	if err == nil && lock.Doubt != "" {
+		log.Warn("what keeps a second keepvip from running here is only half held", "reason", lock.Doubt)
+	}
+	return lock, err
+}
+
+// Open checks everything that can be checked without changing the host. The error is the configuration's, or a *HostError: a
+// privilege that is missing, or another keepvip. Run has to follow.
+func Open(ctx context.Context, cfg *config.Config, opts Options) (*Daemon, error) {
+	if err := checkCapabilities(); err != nil {
+		return nil, onHost(err)
+	}
+	auth, err := newAuth()
+	if err != nil {
+		return nil, err
+	}
+	holds, err := state.Open(cfg.StateDir)
+	if err != nil {
+		return nil, onHost(err)
+	}
+	lock, err := alone(ctx, cfg.Socket, opts.Log) // before the host is looked at, which another one may be changing
+	if err != nil {
+		return nil, onHost(err)
+	}
+	d, err := assemble(cfg, auth, store{holds}, opts)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	d.lock = lock
+	return d, nil
+}
+
+// assemble joins the parts of a daemon, and looks at the host for the first time.
+func assemble(cfg *config.Config, auth *auth, holds agent.Store, opts Options) (*Daemon, error) {
+	log := opts.Log
+	links, err := link.Open(log)
+	if err != nil {
+		return nil, onHost(err)
+	}
+	h := newHost(links, log)
+	h.setVirtual(virtualAddresses(cfg))
+	if _, err := h.refresh(); err != nil {
+		return nil, onHost(errors.Join(err, links.Close()))
+	}
+	clock, err := alarm.Open()
+	if err != nil {
+		log.Debug("an idle process wakes up more often", "error", err) // by package time's timers
+	}
+	d := compose(cfg, auth, h, clock, opts)
+	d.agent.Keep(holds)
+	d.links = links
+	use, err := d.prepare(cfg)
+	if err != nil {
+		return nil, errors.Join(err, clock.Close(), links.Close())
+	}
+	use()
+	return d, nil
+}
+
+// compose makes a daemon of its parts. It has no keys and no instances yet.
+func compose(cfg *config.Config, auth *auth, h *host, clock *alarm.Clock, opts Options) *Daemon {
+	log := opts.Log
+	a := agent.New(h, log)
+	a.Use(clock)
+	return &Daemon{
+		opts: opts, cfg: cfg, log: log, auth: auth, clock: clock, host: h, agent: a,
+		build: &builder{
+			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port, opts.Version, log), fences: newFences(h.leftovers), near: h.neighbours, log: log,
+			rafts: newRafts(h, clock, log),
+		},
+	}
+}
+
+// Run takes part until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.
+func (d *Daemon) Run(ctx context.Context) error {
+	d.tune()
+	defer d.lock.Close()
+	defer d.links.Close()
+	defer d.clock.Close()
+	defer d.host.ears.close()
+	server, err := control.Open(d.cfg.Socket, control.Backend{
+		Status: d.status, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
+		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.agent.Resume, Member: d.member, Asked: d.asked,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	// The listeners outlive the election, so that its end can be watched.
+	outer, close := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close()
+	d.serve(outer, &wg, server.Serve)
+	d.serve(outer, &wg, d.lock.Serve)
+	if d.cfg.Metrics != "" {
+		probes := d.probes()
+		if owners, err := link.OpenOwners(); err == nil { // without, the users of this host are one
+			defer owners.Close()
+			probes.Owner = ownerBy(owners)
+		}
+		listener, err := control.Listen(d.cfg.Metrics, probes)
+		if err != nil {
+			return err
+		}
+		d.serve(outer, &wg, listener.Serve)
+	}
+	return d.hold(ctx, outer, &wg)
+}
+
+// serve runs one listener until ctx ends.
+func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context.Context) error) {
+	wg.Go(func() {
+		if err := run(ctx); err != nil {
+			d.log.Error("a listener ended", "error", err)
+		}
+	})
+}
+
+// hold runs the agent until ctx ends.
+func (d *Daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
+	d.build.groups.set(d.cfg.VIPs)
+	instances, err := d.instances(d.cfg.VIPs, d.cfg)
+	if err != nil {
+		return err
+	}
+	if err := d.host.removeStrays(); err != nil {
+		d.log.Warn("an address of an earlier run stays", "error", err)
+	}
+	d.agent.Apply(agent.Delta{Add: instances})
+	wg.Go(func() { d.watch(outer) })
+	wg.Go(func() { d.hangups(outer) })
+	wg.Go(func() { d.notify(ctx, outer) })
+	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
+	wg.Go(func() { d.build.rafts.keepTrying(ctx) })
+	d.agent.Run(ctx)
+	d.build.rafts.close()
+	d.log.Info("stopped")
+	return nil
+}
+
+// instances makes some of the virtual addresses of whole.
+func (d *Daemon) instances(vips []config.VIP, whole *config.Config) ([]agent.Instance, error) {
+	out := make([]agent.Instance, len(vips))
+	for i, v := range vips {
+		in, err := d.build.instance(v, whole)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = in
+	}
+	return out, nil
+}

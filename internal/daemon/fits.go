@@ -1,0 +1,94 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/link"
+)
+
+// fits refuses an address that belongs to none of this node's networks, or that something else has in them. While the node has
+// no address at all it is still booting, and a named interface may appear later: that is waited for.
+func (h *host) fits(cfg *config.Config) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, v := range cfg.VIPs {
+		if v.Election == config.ElectionRaft && h.witness(cfg.Raft) {
+			continue // votes from any network
+		}
+		first := v.Addresses[0].Addr()
+		_, err := link.Choose(h.snapshot, first, v.Interface)
+		if own := unsuitable(h.snapshot, v, virtualAddresses(cfg)); own != nil {
+			errs = append(errs, own)
+		} else if errors.Is(err, link.ErrNoSubnet) && link.Addressed(h.snapshot, first) {
+			errs = append(errs, fmt.Errorf("vips[%s]: %w with --interface or the key \"interface\"", v.Name, err))
+		}
+	}
+	return errors.Join(append(errs, distinct(h.snapshot, cfg))...)
+}
+
+// distinct refuses two virtual routers of one VRID on one of these links.
+func distinct(links []link.Link, cfg *config.Config) error {
+	return cfg.CheckLinks(func(v config.VIP) (string, bool) {
+		l, err := link.Choose(links, v.Addresses[0].Addr(), v.Interface)
+		return l.Name, err == nil
+	})
+}
+
+// unsuitable is what makes the addresses of v impossible on a host with these links, as far as its links are known.
+func unsuitable(links []link.Link, v config.VIP, virtual []netip.Addr) error {
+	for _, p := range v.Addresses {
+		if err := link.NotOwn(links, p.Addr(), virtual); err != nil {
+			return fmt.Errorf("vips[%s]: %w", v.Name, err)
+		}
+	}
+	if l, err := link.Choose(links, v.Addresses[0].Addr(), v.Interface); err == nil {
+		if err := link.Suitable(l, v.Addresses...); err != nil {
+			return fmt.Errorf("vips[%s]: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// SuitsHere judges the addresses by the networks of this host, where it has them. What it cannot see it does not judge: the
+// configuration may be another node's.
+func SuitsHere(cfg *config.Config) error {
+	h, err := link.Open(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil
+	}
+	defer h.Close()
+	links, err := h.Links()
+	if err != nil {
+		return nil
+	}
+	var errs []error
+	for _, v := range cfg.VIPs {
+		errs = append(errs, unsuitable(links, v, virtualAddresses(cfg)))
+	}
+	return errors.Join(append(errs, distinct(links, cfg))...)
+}
+
+// HostNotes is what would keep a Daemon from starting on this host: no mistake of a configuration that is meant for another one.
+func HostNotes(cfg *config.Config) []string {
+	log := slog.New(slog.DiscardHandler)
+	links, err := link.Open(log)
+	if err != nil {
+		return nil // nothing can be told
+	}
+	defer links.Close()
+	h := newHost(links, log)
+	h.setVirtual(virtualAddresses(cfg))
+	if _, err := h.refresh(); err != nil {
+		return nil
+	}
+	if err := h.fits(cfg); err != nil {
+		return strings.Split("on this host: "+strings.ReplaceAll(err.Error(), "\n", "\non this host: "), "\n")
+	}
+	return nil
+}

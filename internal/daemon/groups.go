@@ -1,0 +1,51 @@
+package daemon
+
+import (
+	"sync"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
+)
+
+// groups are the instances that move together. The zero value has none.
+type groups struct {
+	mu     sync.Mutex // guards byName
+	byName map[string]*election.Group
+}
+
+// set makes the groups those of a configuration.
+func (g *groups) set(vips []config.VIP) {
+	members := map[string][]string{}
+	for _, v := range vips {
+		if v.Group != "" {
+			members[v.Group] = append(members[v.Group], v.Name)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.byName == nil {
+		g.byName = map[string]*election.Group{}
+	}
+	for name, group := range g.byName {
+		if members[name] == nil {
+			group.Set(nil)
+			delete(g.byName, name)
+		}
+	}
+	for name, list := range members {
+		if g.byName[name] == nil {
+			g.byName[name] = election.NewGroup(name)
+		}
+		g.byName[name].Set(list)
+	}
+}
+
+// seat is the place of v in its group; nil without one.
+func (g *groups) seat(v config.VIP) *election.Seat {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if group := g.byName[v.Group]; group != nil {
+		return group.Seat(v.Name)
+	}
+	return nil
+}

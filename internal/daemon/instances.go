@@ -1,0 +1,146 @@
+package daemon
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// builder turns the configuration into instances.
+type builder struct {
+	kin    *kin
+	hubs   *hubs
+	fences *fences
+	near   neighbours
+	log    *slog.Logger
+	groups groups
+	rafts  *rafts
+}
+
+// instance makes v, one of whole.
+func (b *builder) instance(v config.VIP, whole *config.Config) (agent.Instance, error) {
+	crowd, many := len(virtualAddresses(whole)), len(whole.VIPs)
+	in := agent.Instance{
+		Name:           v.Name,
+		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
+		ReleaseWhenIll: v.Check.WhenAllUnhealthy == config.Release,
+		ProbeFirst:     v.ProbeBeforeBind,
+		Yield:          v.OnConflict == config.Yield,
+		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		Crowd:          crowd,
+		Group:          v.Group,
+		VRID:           v.VRRP.ID,
+		Priority:       v.Priority,
+		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) },
+		Reset:          resetConnections,
+		Adjust: func(e election.Elector, p agent.Place) {
+			if r, ok := e.(*election.VRRP); ok {
+				r.Reconfigure(ticking(routerOf(v, p), crowd))
+			}
+		},
+	}
+	interval := v.VRRP.AdvertisementInterval
+	in.Lease = election.Lease(routerOf(v, agent.Place{}))
+	// An Active whose interval grows sends five more advertisements at the old one.
+	in.Paced = 4*interval + interval/2
+	b.fence(&in, func(p agent.Place, lease, valid time.Duration) link.Group { return groupOf(v, p, lease, valid) })
+	if v.Election == config.ElectionRaft {
+		in = b.raftInstance(v, in, whole.Raft.HeartbeatTimeout)
+	}
+	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
+	for _, c := range checkers {
+		in.Checks = append(in.Checks, agentCheck(c))
+	}
+	return in, err
+}
+
+// refresh translates the option's 0, never, into the schedule's.
+func refresh(v config.VIP) (d time.Duration) {
+	if v.Announce.Refresh == 0 {
+		return -1
+	}
+	return v.Announce.Refresh
+}
+
+const (
+	// ticksPerInterval is how often in an interval many addresses advertise: each time of so many.
+	ticksPerInterval = 8
+	// crowdTicks is from how many addresses on they do.
+	crowdTicks = 16
+)
+
+// ticking makes one of many Virtual Routers advertise together with others.
+func ticking(router vrrp.Config, crowd int) vrrp.Config {
+	if crowd >= crowdTicks {
+		router.Tick = router.Interval / ticksPerInterval
+	}
+	return router
+}
+
+func (b *builder) elect(v config.VIP, p agent.Place, crowd, many int) (election.Elector, func(), error) {
+	router, log := ticking(routerOf(v, p), crowd), b.log.With("vip", v.Name)
+	wire, leave, err := b.hubs.join(p, election.WireConfig{
+		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
+		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	known, quit, err := b.kin.join(v, p, many)
+	if err != nil {
+		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
+		known, quit = nil, func() {}
+	}
+	giveBack := func() { quit(); leave() }
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Members: known, Seat: b.groups.seat(v)}, wire, log)
+	if err != nil {
+		giveBack()
+		return nil, nil, err
+	}
+	return e, giveBack, nil
+}
+
+// routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other
+// are bound and released with these.
+func routerOf(v config.VIP, p agent.Place) vrrp.Config {
+	cfg := vrrp.Config{
+		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: topPriority(v),
+		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,
+		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
+		StartupDelay: v.VRRP.StartupDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts,
+		Source: p.Source, Addresses: v.Advertised(p.Source.Is4()),
+	}
+	if v.VRRP.Owner {
+		cfg.Priority = 255
+	}
+	if v.VRRP.Password != "" {
+		cfg.AuthType = vrrp.AuthPass
+		copy(cfg.AuthData[:], v.VRRP.Password)
+	}
+	return cfg
+}
+
+func formOf(c config.Checksum) vrrp.ChecksumForm {
+	if c == config.ChecksumMessageOnly {
+		return vrrp.MessageOnly
+	}
+	return vrrp.PseudoHeader
+}
+
+// virtualAddresses are all that the configuration names.
+func virtualAddresses(c *config.Config) []netip.Addr {
+	var out []netip.Addr
+	for _, v := range c.VIPs {
+		for _, a := range v.Addresses {
+			out = append(out, a.Addr())
+		}
+	}
+	return out
+}

@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// raftCollector turns how the election by raft stands into metrics; there are none where nothing is elected by raft.
+type raftCollector struct{ rafts *rafts }
+
+var _ prometheus.Collector = raftCollector{}
+
+// Describe implements prometheus.Collector.
+func (c raftCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c raftCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.rafts.status()
+	if s == nil {
+		return
+	}
+	gauge := func(name, help string, v float64) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("keepvip_raft_"+name, help, nil, nil), prometheus.GaugeValue, v)
+	}
+	quorum := 0.0
+	if s.Majority {
+		quorum = 1
+	}
+	gauge("quorum", "1 while a leader is known, or could be elected by the voters that are heard.", quorum)
+	gauge("voters", "Members that have a vote.", float64(s.Voters))
+	gauge("voters_heard", "Voters that are heard, this node included.", float64(s.VotersHeard))
+	gauge("term", "The newest term of the election that this node knows.", float64(s.Term))
+	if s.Leader.IsValid() {
+		leader := prometheus.NewDesc("keepvip_raft_leader", "1 for the address of the leader; absent while none is known.", []string{"leader"}, nil)
+		ch <- prometheus.MustNewConstMetric(leader, prometheus.GaugeValue, 1, s.Leader.String())
+	}
+}

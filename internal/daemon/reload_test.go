@@ -1,0 +1,145 @@
+package daemon
+
+import (
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/link"
+)
+
+// reloading is a daemon that has one network, 10.77.0.0/24, and is not running. DIR in a configuration is its directory.
+type reloading struct {
+	*Daemon
+	dir string
+}
+
+func newReloading(t *testing.T, text string) reloading {
+	t.Helper()
+	r := reloading{dir: t.TempDir()}
+	for name, data := range map[string]string{
+		"key1": strings.Repeat("01", 32), "key2": strings.Repeat("02", 32), "short": "02", "open": strings.Repeat("02", 32), "text": "text",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name), []byte(data), 0o600))
+	}
+	require.NoError(t, os.Chmod(filepath.Join(r.dir, "open"), 0o644))
+	r.write(t, text)
+	load := func() (*config.Config, error) {
+		return config.Load(config.Input{File: filepath.Join(r.dir, "keepvip.yaml")})
+	}
+	cfg, err := load()
+	require.NoError(t, err)
+	auth, err := newAuth()
+	require.NoError(t, err)
+	log := slog.New(slog.DiscardHandler)
+	h := newHost(nil, log)
+	h.setVirtual(virtualAddresses(cfg))
+	require.True(t, h.keep([]link.Link{{
+		Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
+	}}, 0))
+	r.Daemon = compose(cfg, auth, h, nil, Options{Load: load, Version: "v1", Log: log})
+	use, err := r.prepare(cfg)
+	require.NoError(t, err)
+	use()
+	r.build.groups.set(cfg.VIPs)
+	return r
+}
+
+func (r reloading) write(t *testing.T, text string) {
+	t.Helper()
+	text = fileHead + strings.ReplaceAll(text, "DIR", r.dir)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "keepvip.yaml"), []byte(text), 0o600))
+}
+
+const fileHead = "apiVersion: keepvip/v1\nkind: Config\n"
+
+// inForce is all that a reload could have changed.
+type inForce struct {
+	cfg, raft *config.Config
+	keys      KeyStatus
+	identity  [][]byte
+	virtual   []netip.Addr
+	names     []string
+	groups    int
+}
+
+func (r reloading) inForce() inForce {
+	f := inForce{
+		cfg: r.cfg, raft: r.build.rafts.cfg, identity: slices.Clone(r.build.rafts.secrets), virtual: slices.Clone(r.host.virtual),
+		groups: len(r.build.groups.byName),
+	}
+	if k := r.auth.status(); k != nil {
+		f.keys = *k
+	}
+	for _, s := range r.agent.Status() {
+		f.names = append(f.names, s.Name)
+	}
+	return f
+}
+
+func TestFailedReloadChangesNothing(t *testing.T) {
+	const (
+		vip    = "vips:\n- {name: a, addresses: [10.77.0.100], check: none, group: g"
+		key1   = "key: {id: 1, file: DIR/key1}\n"
+		key2   = "key: {id: 2, file: DIR/key2, accept: [1=DIR/key1]}\n"
+		raft   = "raft: {peers: [10.77.0.11, 10.77.0.12, 10.77.0.13]}\n"
+		byRaft = "vips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft"
+		more   = "- {name: b, addresses: [10.77.0.101], check: none, vrrp: {id: 9}}\n"
+	)
+	tests := []struct{ name, before, after, want string }{
+		{"syntax", key1 + vip + "}\n", key2 + vip + "]\n", "keepvip.yaml"},
+		{"unknown key", key1 + vip + "}\n", key2 + vip + ", prio: 3}\n", "prio"},
+		{"no key file", key1 + vip + "}\n", "key: {id: 2, file: DIR/none}\n" + vip + "}\n" + more, "DIR/none"},
+		{"short key", key1 + vip + "}\n", "key: {id: 2, file: DIR/short}\n" + vip + "}\n" + more, "DIR/short"},
+		{"open key file", key1 + vip + "}\n", "key: {id: 2, file: DIR/open}\n" + vip + "}\n" + more, "DIR/open"},
+		{"second key", key1 + vip + "}\n", "key: {id: 2, file: DIR/key2, accept: [1=DIR/none]}\n" + vip + "}\n" + more, "DIR/none"},
+		{"address of no network", key1 + vip + "}\n", key2 + vip + "}\n- {name: b, addresses: [192.0.2.1], check: none, vrrp: {id: 9}}\n", "192.0.2.1"},
+		{"no such user", key1 + vip + "}\n", key2 + "vips:\n- {name: a, addresses: [10.77.0.100], checks: [{name: x, kind: exec, command: [/bin/sh], user: none-such}]}\n", "none-such"},
+		{"missing program", key1 + vip + "}\n", key2 + "vips:\n- {name: a, addresses: [10.77.0.100], checks: [{name: x, kind: exec, command: [/none/x], user: '65534'}]}\n", "/none/x"},
+		{
+			"raft without certificates", key1 + vip + "}\n",
+			key2 + "raft: {peers: [10.77.0.11], certificate: DIR/none, privateKey: DIR/none, ca: DIR/none}\n" + byRaft + "}\n", "DIR/none",
+		},
+		{
+			"raft with files that are none", key1 + vip + "}\n",
+			key2 + "raft: {peers: [10.77.0.11], certificate: DIR/text, privateKey: DIR/text, ca: DIR/text}\n" + byRaft + "}\n", "DIR/text",
+		},
+		{
+			"raft: certificates instead of keys", key1 + raft + byRaft + "}\n",
+			key2 + "raft: {peers: [10.77.0.11, 10.77.0.12, 10.77.0.13], certificate: DIR/none, privateKey: DIR/none, ca: DIR/none}\n" + byRaft + "}\n", "DIR/none",
+		},
+		{"raft: address of no network", key1 + raft + byRaft + "}\n", key2 + raft + byRaft + "}\n- {name: b, addresses: [192.0.2.1], check: none, election: raft}\n", "192.0.2.1"},
+		{"raft: no keys any more", key1 + raft + byRaft + "}\n", raft + byRaft + "}\n", "key"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReloading(t, tt.before)
+			before := r.inForce()
+			r.write(t, tt.after)
+			_, err := r.Reload()
+			require.ErrorContains(t, err, strings.ReplaceAll(tt.want, "DIR", r.dir))
+			assert.Equal(t, before, r.inForce())
+		})
+	}
+}
+
+// A file that is replaced between two looks must not leave half of the process with another key.
+func TestReloadTakesTheKeysOver(t *testing.T) {
+	r := newReloading(t, "key: {id: 1, file: DIR/key1}\nraft: {peers: [10.77.0.11]}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft}\n")
+	before := r.inForce()
+	r.write(t, "key: {id: 2, file: DIR/key2}\nraft: {peers: [10.77.0.11]}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft}\n")
+	_, err := r.Reload()
+	require.NoError(t, err)
+	after := r.inForce()
+	assert.Equal(t, uint8(2), after.keys.Signs.ID)
+	assert.NotEqual(t, before.identity, after.identity)
+	assert.Same(t, r.cfg, after.raft)
+}

@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"os"
+
+	raftelection "github.com/keepvip/keepvip/election/raft"
+
+	"github.com/keepvip/keepvip/internal/agent"
+)
+
+// Status is what `keepvip status -o json` prints; its names are a contract with scripts.
+type Status struct {
+	Version string         `json:"version"`
+	Node    string         `json:"node"`
+	Key     *KeyStatus     `json:"key,omitempty"`  // absent without one
+	Raft    *RaftStatus    `json:"raft,omitempty"` // absent without an election by raft
+	VIPs    []agent.Status `json:"vips"`
+}
+
+func (d *Daemon) status() any {
+	node, _ := os.Hostname() // a node without a name is shown without
+	return Status{Version: d.opts.Version, Node: node, Key: d.auth.status(), Raft: d.build.rafts.status(), VIPs: d.agent.Status()}
+}
+
+// RaftStatus is the part of status that is about the Raft cluster.
+type RaftStatus struct {
+	raftelection.Quorum
+	Members []raftelection.Member `json:"members"`
+}
+
+func (r *rafts) status() *RaftStatus {
+	n := r.current()
+	if n == nil {
+		return nil
+	}
+	return &RaftStatus{Quorum: n.Quorum(), Members: n.Members()}
+}

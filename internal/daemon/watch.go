@@ -1,0 +1,51 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// watchGap is the least time between two looks at the host: a thousand addresses that are bound at once are a
+// thousand events.
+const watchGap = 10 * time.Millisecond
+
+// watch follows the host.
+func (d *Daemon) watch(ctx context.Context) {
+	var last time.Time
+	err := d.links.Watch(ctx, func() {
+		time.Sleep(watchGap - time.Since(last))
+		defer func() { last = time.Now() }()
+		d.host.binds.wait() // what a listing would see in the middle of it is out of date at once, and listing slows it down
+		changed, err := d.host.refresh()
+		switch {
+		case err != nil:
+			d.log.Warn("the host's interfaces cannot be listed", "error", err)
+		case changed:
+			d.agent.HostChanged()
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		d.log.Error("changes of the host are not seen any more", "error", err)
+	}
+}
+
+// hangups reloads at each SIGHUP.
+func (d *Daemon) hangups(ctx context.Context) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, unix.SIGHUP)
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			if _, err := d.Reload(); err != nil {
+				d.log.Error("configuration not reloaded; the old one stays in force", "error", err)
+			}
+		}
+	}
+}
