@@ -51,7 +51,7 @@ type Edit struct{ File, Old, New string }
 var (
 	// MoreFields says more in the same format: an unknown field, longer fields, unknown flags, a later revision.
 	MoreFields = []Edit{
-		{"members/message.go", "const Revision = 1\n", "const Revision = 2\n"},
+		{"members/message.go", "const Revision = 2\n", "const Revision = 3\n"},
 		{"members/append.go", "	binary.BigEndian.PutUint16(b[start+6:]", "	b = appendField(b, 200, []byte(\"said later\"))\n	binary.BigEndian.PutUint16(b[start+6:]"},
 		{"members/fields.go", "	var flags uint8\n", "	var flags uint8 = 0xc0\n"},
 		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, f.Tenure)\n", "	return append(binary.BigEndian.AppendUint64(b, f.Tenure), \"more\"...)\n"},
