@@ -53,7 +53,7 @@ var (
 	MoreFields = []Edit{
 		{"members/message.go", "const Revision = 2\n", "const Revision = 3\n"},
 		{"members/append.go", "	binary.BigEndian.PutUint16(b[start+6:]", "	b = appendField(b, 200, []byte(\"said later\"))\n	binary.BigEndian.PutUint16(b[start+6:]"},
-		{"members/fields.go", "	var flags uint8\n", "	var flags uint8 = 0xc0\n"},
+		{"members/fields.go", "	if f.Fit {\n", "	flags = 0xc0\n	if f.Fit {\n"},
 		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, f.Tenure)\n", "	return append(binary.BigEndian.AppendUint64(b, f.Tenure), \"more\"...)\n"},
 		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, d.Nonce)\n", "	return append(binary.BigEndian.AppendUint64(b, d.Nonce), \"more\"...)\n"},
 	}
