@@ -18,7 +18,7 @@ type Agent struct {
 	log   *slog.Logger
 	store Store        // nil: holds end with the process
 	clock *alarm.Clock // nil: package time's
-	turns turns        // of what changes wishes
+	turns turns        // of what changes desired states
 
 	mu    sync.Mutex // guards what follows
 	ctx   context.Context
@@ -67,7 +67,7 @@ type Delta struct {
 	Adjust []Instance // changed in place, without a new election
 }
 
-// touched are the instances whose wishes come from somewhere else: another loop, or the store.
+// touched are the instances whose desired state comes from somewhere else: another loop, or the store.
 func (d Delta) touched() []string {
 	names := slices.Clone(d.Remove)
 	for _, in := range d.Add {
@@ -82,9 +82,9 @@ func (a *Agent) Apply(d Delta) {
 	if names := d.touched(); len(names) > 0 {
 		defer a.turns.insist(names)()
 	}
-	wishes := map[string]wish{} // of instances that begin anew
+	desired := map[string]desiredState{} // of instances that begin anew
 	for _, r := range a.take(d.Remove) {
-		wishes[r.name] = r.wished()
+		desired[r.name] = r.desiredNow()
 		if r.cancel != nil {
 			r.cancel()
 			<-r.stopped
@@ -99,10 +99,10 @@ func (a *Agent) Apply(d Delta) {
 	defer a.mu.Unlock()
 	for _, in := range d.Add {
 		r := &running{loop: newLoop(a.clock, in, a.host, a.log)}
-		if w, again := wishes[in.Name]; again {
-			r.setWish(w)
+		if d, again := desired[in.Name]; again {
+			r.setDesired(d)
 		} else {
-			r.setWish(a.firstWish(in.Name))
+			r.setDesired(a.initialDesired(in.Name))
 		}
 		a.loops = append(a.loops, r)
 		if a.ctx != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
-// errNotHeld answers a wish that only the holder can fulfil.
+// errNotHeld answers a request that only the holder can fulfil.
 var errNotHeld = errors.New("this node does not hold the address")
 
 // follow makes the host what the election has decided. An error on becoming Active makes the elector

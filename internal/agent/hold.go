@@ -37,10 +37,10 @@ func (a *Agent) Hold(ctx context.Context, names []string, reason string, force b
 		return err
 	}
 	var fresh []*running // what is held already stays so, whatever comes
-	var before []wish
+	var before []desiredState
 	for _, r := range loops {
-		if w := r.wished(); w.Desired != Held {
-			w.linger = time.Time{}
+		if w := r.desiredNow(); w.Desired != Held {
+			w.drainUntil = time.Time{}
 			fresh, before = append(fresh, r), append(before, w)
 		}
 	}
@@ -52,7 +52,7 @@ func (a *Agent) Hold(ctx context.Context, names []string, reason string, force b
 		return err
 	}
 	for _, r := range fresh {
-		r.want(wish{Desired: Held, Hold: h})
+		r.want(desiredState{Desired: Held, Hold: h})
 	}
 	return because(ctx, gone(ctx, fresh))
 }
@@ -74,7 +74,7 @@ func (a *Agent) holdBack(ctx context.Context, loops []*running, h Hold, force bo
 // passOn drains the instances, and passes on what they hold.
 func (a *Agent) passOn(ctx context.Context, loops []*running, h Hold, force bool) error {
 	for _, r := range loops {
-		r.want(wish{Desired: Drained, Hold: h})
+		r.want(desiredState{Desired: Drained, Hold: h})
 	}
 	err := a.giveAway(ctx, loops)
 	if force && !errors.Is(context.Cause(ctx), errSuperseded) {
@@ -96,8 +96,8 @@ func (a *Agent) Drain(ctx context.Context, names []string) error {
 		return err
 	}
 	for _, r := range loops {
-		if r.wished().Desired != Held {
-			r.want(wish{Desired: Drained})
+		if r.desiredNow().Desired != Held {
+			r.want(desiredState{Desired: Drained})
 		}
 	}
 	return because(ctx, a.giveAway(ctx, loops))
@@ -120,14 +120,14 @@ func (a *Agent) DrainWait(ctx context.Context, names []string) error {
 		return err
 	}
 	for _, r := range loops {
-		if r.wished().Desired != Held {
-			r.want(wish{Desired: Drained, linger: end.Add(-resetReserve)})
+		if r.desiredNow().Desired != Held {
+			r.want(desiredState{Desired: Drained, drainUntil: end.Add(-resetReserve)})
 		}
 	}
 	defer func() {
 		for _, r := range loops {
-			if w := r.wished(); !w.linger.IsZero() && !r.serves() {
-				w.linger = time.Time{}
+			if w := r.desiredNow(); !w.drainUntil.IsZero() && !r.serves() {
+				w.drainUntil = time.Time{}
 				r.want(w)
 			}
 		}
@@ -149,7 +149,7 @@ func (a *Agent) Resume(names []string) error {
 		return err
 	}
 	for _, r := range loops {
-		r.want(wish{Desired: Available})
+		r.want(desiredState{Desired: Available})
 	}
 	return nil
 }
@@ -170,14 +170,14 @@ func (a *Agent) forget(loops []*running) error {
 	return a.store.Resume(namesOf(loops))
 }
 
-// firstWish is what is wanted of an instance that is new to this process.
-func (a *Agent) firstWish(name string) wish {
+// initialDesired is what is desired of an instance that is new to this process.
+func (a *Agent) initialDesired(name string) desiredState {
 	if a.store != nil {
 		if h, held := a.store.Held(name); held {
-			return wish{Desired: Held, Hold: h}
+			return desiredState{Desired: Held, Hold: h}
 		}
 	}
-	return wish{Desired: Available}
+	return desiredState{Desired: Available}
 }
 
 func namesOf(loops []*running) []string {

@@ -133,29 +133,29 @@ func TestHoldThatCannotBeKeptChangesNothing(t *testing.T) {
 
 func TestObserved(t *testing.T) {
 	elector := newFakeElector()
-	held, drained := wish{Desired: Held}, wish{Desired: Drained}
-	free := wish{Desired: Available}
+	held, drained := desiredState{Desired: Held}, desiredState{Desired: Drained}
+	free := desiredState{Desired: Available}
 	for name, tt := range map[string]struct {
 		give     view
 		eligible bool
 		want     Observed
 	}{
-		"the holder":                          {view{elector: elector, state: election.Active, wish: free}, true, ObservedActive},
-		"an ill holder":                       {view{elector: elector, state: election.Active, wish: free}, false, ObservedActive},
-		"the holder is drained":               {view{elector: elector, state: election.Active, wish: drained}, false, ObservedDraining},
-		"the address is on its way":           {view{elector: elector, state: election.Backup, wish: free, passing: true}, true, ObservedDraining},
-		"a fit Backup":                        {view{elector: elector, state: election.Backup, wish: free}, true, ObservedStandby},
-		"an ill Backup":                       {view{elector: elector, state: election.Backup, wish: free}, false, ObservedIneligible},
-		"a drained Backup":                    {view{elector: elector, state: election.Backup, wish: drained}, false, ObservedIneligible},
-		"held":                                {view{elector: elector, wish: held}, false, ObservedHeld},
-		"no interface":                        {view{wish: free}, false, ObservedFault},
-		"no interface, and it is wanted none": {view{wish: held}, false, ObservedHeld},
-		"ended":                               {view{wish: free, removed: true}, false, ObservedRemoved},
+		"the holder":                          {view{elector: elector, state: election.Active, desired: free}, true, ObservedActive},
+		"an ill holder":                       {view{elector: elector, state: election.Active, desired: free}, false, ObservedActive},
+		"the holder is drained":               {view{elector: elector, state: election.Active, desired: drained}, false, ObservedDraining},
+		"the address is on its way":           {view{elector: elector, state: election.Backup, desired: free, passing: true}, true, ObservedDraining},
+		"a fit Backup":                        {view{elector: elector, state: election.Backup, desired: free}, true, ObservedStandby},
+		"an ill Backup":                       {view{elector: elector, state: election.Backup, desired: free}, false, ObservedIneligible},
+		"a drained Backup":                    {view{elector: elector, state: election.Backup, desired: drained}, false, ObservedIneligible},
+		"held":                                {view{elector: elector, desired: held}, false, ObservedHeld},
+		"no interface":                        {view{desired: free}, false, ObservedFault},
+		"no interface, and it is wanted none": {view{desired: held}, false, ObservedHeld},
+		"ended":                               {view{desired: free, removed: true}, false, ObservedRemoved},
 	} {
 		assert.Equal(t, tt.want, tt.give.observed(tt.eligible, false), name)
 	}
-	backup := view{elector: elector, state: election.Backup, wish: free}
+	backup := view{elector: elector, state: election.Backup, desired: free}
 	assert.Equal(t, ObservedFault, backup.observed(true, true), "no node can take the address")
-	backup.wish = held
+	backup.desired = held
 	assert.Equal(t, ObservedHeld, backup.observed(true, true), "no node can take the address, but this one is not to")
 }

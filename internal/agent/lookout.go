@@ -316,7 +316,7 @@ func (l *loop) fit() {
 	if l.elector == nil {
 		return
 	}
-	f := l.wish.fitness(l.in.fitness(l.checkup.verdicts))
+	f := l.desired.fitness(l.in.fitness(l.checkup.verdicts))
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
 	} else if err := l.refuse(); err != nil && !f.Out {

@@ -28,11 +28,11 @@ type loop struct {
 	lines election.Lines // of what others can bring about
 
 	reports chan reported
-	changed chan struct{}   // capacity 1: the host has changed
-	adjusts chan Instance   // a new configuration that needs no new election
-	asks    chan chan error // announce now, please
-	wishes  chan told       // an operator wants something else of this node
-	stopped chan struct{}   // closed when run has returned
+	changed chan struct{}      // capacity 1: the host has changed
+	adjusts chan Instance      // a new configuration that needs no new election
+	asks    chan chan error    // announce now, please
+	desires chan desiredChange // an operator wants something else of this node
+	stopped chan struct{}      // closed when run has returned
 
 	shared   bool     // the addresses were bound here, or another holder was heard, since the start
 	lookout  *lookout // nil between terms
@@ -41,15 +41,15 @@ type loop struct {
 	place    Place
 	checkup  checkup
 	insist   insistence
-	wish     wish      // what an operator wants of this node
-	hushed   bool      // discovery is shut: the addresses are about to be passed on
-	alone    bool      // in a state other than Active, and nobody is known that has the addresses
-	passing  bool      // the addresses are being passed on: they are here, but nobody is told so
-	serving  serving   // of connections, after the addresses have been passed on
-	steered  steered   // to the node that was the holder before
-	renewal  time.Time // when the addresses' lifetime is due for renewal; zero while none is held
-	fence    *fencer   // nil: none
-	refence  time.Time // when the fence gets its longer lease; zero: it has none to get
+	desired  desiredState // what an operator wants of this node
+	hushed   bool         // discovery is shut: the addresses are about to be passed on
+	alone    bool         // in a state other than Active, and nobody is known that has the addresses
+	passing  bool         // the addresses are being passed on: they are here, but nobody is told so
+	serving  serving      // of connections, after the addresses have been passed on
+	steered  steered      // to the node that was the holder before
+	renewal  time.Time    // when the addresses' lifetime is due for renewal; zero while none is held
+	fence    *fencer      // nil: none
+	refence  time.Time    // when the fence gets its longer lease; zero: it has none to get
 	clock    *alarm.Clock
 	due      *alarm.Timer
 	beats    *alarm.Timer
@@ -79,7 +79,7 @@ type view struct {
 	fence         *fencer
 	unfenced      string // why there is no fence
 	terms         uint64
-	wish          wish
+	desired       desiredState
 	removed       bool // the instance has ended
 	passing       bool // as loop.passing
 	serving       bool // as loop.serving
@@ -97,7 +97,7 @@ func newLoop(clock *alarm.Clock, in Instance, host Host, log *slog.Logger) *loop
 		clock: clock, name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		reports: make(chan reported), changed: make(chan struct{}, 1),
 		checkup: newCheckup(), adjusts: make(chan Instance),
-		asks: make(chan chan error), wishes: make(chan told), stopped: make(chan struct{}),
+		asks: make(chan chan error), desires: make(chan desiredChange), stopped: make(chan struct{}),
 	}
 	l.view = view{in: in, since: time.Now(), reason: "starting"}
 	l.beat.Store(time.Now().UnixNano())
@@ -147,8 +147,8 @@ func (l *loop) wait(ctx context.Context, why error) {
 			l.judge(r)
 		case ask := <-l.asks:
 			ask <- errNotHeld
-		case t := <-l.wishes:
-			l.heed(t)
+		case c := <-l.desires:
+			l.applyDesired(c)
 		case <-l.beats.C:
 			l.alive()
 		}
@@ -205,8 +205,8 @@ func (l *loop) term(ctx context.Context) error {
 			l.adjust(in)
 		case ask := <-l.asks:
 			ask <- l.announceNow()
-		case t := <-l.wishes:
-			l.heed(t)
+		case c := <-l.desires:
+			l.applyDesired(c)
 		case <-l.beats.C:
 			l.alive()
 			l.correct() // what failed before is tried again

@@ -18,7 +18,7 @@ const (
 
 // observed is pure.
 func (v *view) observed(eligible, blocked bool) Observed {
-	wanted := v.wish.Desired == Available
+	wanted := v.desired.Desired == Available
 	switch {
 	case v.removed:
 		return ObservedRemoved
@@ -26,7 +26,7 @@ func (v *view) observed(eligible, blocked bool) Observed {
 		return ObservedActive
 	case v.state == election.Active, v.passing:
 		return ObservedDraining
-	case v.wish.Desired == Held:
+	case v.desired.Desired == Held:
 		return ObservedHeld
 	case v.elector == nil, blocked:
 		return ObservedFault

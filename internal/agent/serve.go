@@ -23,7 +23,7 @@ type serving struct {
 // tellServing lets the next node know from the beginning.
 func (l *loop) tellServing() {
 	if s, ok := l.elector.(server); ok {
-		s.SetServing(!l.wish.linger.IsZero())
+		s.SetServing(!l.desired.drainUntil.IsZero())
 	}
 }
 
@@ -31,7 +31,7 @@ func (l *loop) tellServing() {
 // node knows one address of this node.
 func (l *loop) serve(c election.Change) bool {
 	now := time.Now()
-	if c.To != election.Backup || l.fence == nil || !now.Before(l.wish.linger) {
+	if c.To != election.Backup || l.fence == nil || !now.Before(l.desired.drainUntil) {
 		return false
 	}
 	l.serving = serving{next: now, beat: now}
@@ -74,7 +74,7 @@ func (l *loop) serveDue(now time.Time) {
 	if err != nil {
 		l.log.Warn("connections not counted", "error", err)
 	}
-	if n == 0 || !now.Before(l.wish.linger) {
+	if n == 0 || !now.Before(l.desired.drainUntil) {
 		l.stopServing(n)
 		return
 	}
@@ -101,7 +101,7 @@ func (l *loop) stopServing(left int) {
 // countCut notes the connections that were to be served and cannot be: there is no fence, or the next node took the address
 // without being asked.
 func (l *loop) countCut() {
-	if l.wish.linger.IsZero() {
+	if l.desired.drainUntil.IsZero() {
 		return
 	}
 	n, err := l.host.Connections(l.in.hosts())
@@ -122,8 +122,8 @@ func (l *loop) endServing() {
 // forgetServing leaves it to the caller to tell that it is over, when it is.
 func (l *loop) forgetServing() {
 	l.serving = serving{}
-	l.wish.linger = time.Time{}
-	l.setWish(l.wish)
+	l.desired.drainUntil = time.Time{}
+	l.setDesired(l.desired)
 	l.tellServing()
 }
 

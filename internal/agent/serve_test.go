@@ -108,8 +108,8 @@ func TestDrainWaitOfABackupServesNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, b.DrainWait(ctx, nil))
-		assert.True(t, b.all()[0].wished().linger.IsZero())
-		assert.Equal(t, Drained, b.all()[0].wished().Desired)
+		assert.True(t, b.all()[0].desiredNow().drainUntil.IsZero())
+		assert.Equal(t, Drained, b.all()[0].desiredNow().Desired)
 		assert.ErrorIs(t, b.DrainWait(context.Background(), nil), errNoDeadline)
 	})
 }

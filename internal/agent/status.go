@@ -148,9 +148,9 @@ func (l *loop) status() Status {
 		s.Checks = append(s.Checks, checkStatus(c))
 	}
 	s.Check = decisive(s.Checks)
-	s.Desired = v.wish.Desired
-	if !v.wish.Since.IsZero() {
-		s.Held = &v.wish.Hold
+	s.Desired = v.desired.Desired
+	if !v.desired.Since.IsZero() {
+		s.Held = &v.desired.Hold
 	}
 	if v.elector == nil {
 		s.Unfit = v.reason
