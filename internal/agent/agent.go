@@ -80,7 +80,7 @@ func (d Delta) touched() []string {
 // touched. It returns when the removed ones have resigned.
 func (a *Agent) Apply(d Delta) {
 	if names := d.touched(); len(names) > 0 {
-		defer a.turns.insist(names)()
+		defer a.turns.takeUntilDone(names)()
 	}
 	desired := map[string]desiredState{} // of instances that begin anew
 	for _, r := range a.take(d.Remove) {

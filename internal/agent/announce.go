@@ -9,7 +9,7 @@ func (l *loop) arm() {
 		// What a stopped schedule returns is past, and would make the loop spin.
 		next = time.Time{}
 	}
-	for _, t := range append(l.nextWatch(), l.insist.next, l.renewal, l.refence, l.fenceRetry, l.serving.next, l.steered.next) {
+	for _, t := range append(l.nextDetection(), l.reannounce.next, l.renewal, l.refence, l.fenceRetry, l.serving.next, l.steered.next) {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t
 		}
@@ -23,7 +23,7 @@ func (l *loop) arm() {
 
 // announceDue announces what is due; one announcement serves everything that is due at once.
 func (l *loop) announceDue(now time.Time) {
-	again := l.insist.due(now)
+	again := l.reannounce.due(now)
 	if due := l.in.Schedule.Due(now); (due || again) && l.tenured() {
 		l.send()
 	}

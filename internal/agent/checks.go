@@ -45,7 +45,7 @@ func (l *loop) adjust(in Instance) {
 	if in.Adjust != nil {
 		in.Adjust(l.elector, l.place)
 	}
-	l.adjustLookout()
+	l.adjustDetector()
 	if !l.renewal.IsZero() { // the new ones may live shorter
 		l.renewal = earlier(l.renewal, in.renewAfter(time.Now()))
 	}

@@ -21,7 +21,7 @@ func (l *loop) follow(c election.Change) error {
 		l.shared = true
 		defer l.fit() // what forbids a first bind counts no more
 	}
-	defer func() { l.meet(time.Now()) }()
+	defer func() { l.updateMembers(time.Now()) }()
 	switch {
 	case c.Passing == election.PassPrepare:
 		return l.prepare()
@@ -110,7 +110,7 @@ func (l *loop) bind() error {
 }
 
 func (l *loop) release(c election.Change) error {
-	l.insist.stop()
+	l.reannounce.stop()
 	l.in.Schedule.Stop()
 	err := l.letGo()
 	l.note(c.To, c.Reason)
@@ -131,7 +131,7 @@ func (l *loop) unbind() error {
 
 // outlive announces after a rival was heard: whoever remains Active announces last.
 func (l *loop) outlive(c election.Change) error {
-	announce, first := l.insist.hear(time.Now(), c.Again)
+	announce, first := l.reannounce.hear(time.Now(), c.Again)
 	if announce {
 		l.send()
 	}

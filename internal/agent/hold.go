@@ -140,7 +140,7 @@ func (a *Agent) DrainWait(ctx context.Context, names []string) error {
 
 // Resume ends Drain and Hold.
 func (a *Agent) Resume(names []string) error {
-	defer a.turns.insist(names)()
+	defer a.turns.takeUntilDone(names)()
 	loops, err := a.named(names)
 	if err != nil {
 		return err

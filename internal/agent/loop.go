@@ -34,25 +34,25 @@ type loop struct {
 	desires chan desiredChange // an operator wants something else of this node
 	stopped chan struct{}      // closed when run has returned
 
-	shared   bool     // the addresses were bound here, or another holder was heard, since the start
-	lookout  *lookout // nil between terms
-	adopting bool     // addresses of an earlier run may stay: nobody is known to have them
-	elector  election.Elector
-	place    Place
-	checkup  checkup
-	insist   insistence
-	desired  desiredState // what an operator wants of this node
-	hushed   bool         // discovery is shut: the addresses are about to be passed on
-	alone    bool         // in a state other than Active, and nobody is known that has the addresses
-	passing  bool         // the addresses are being passed on: they are here, but nobody is told so
-	serving  serving      // of connections, after the addresses have been passed on
-	steered  steered      // to the node that was the holder before
-	renewal  time.Time    // when the addresses' lifetime is due for renewal; zero while none is held
-	fence    *fencer      // nil: none
-	refence  time.Time    // when the fence gets its longer lease; zero: it has none to get
-	clock    *alarm.Clock
-	due      *alarm.Timer
-	beats    *alarm.Timer
+	shared     bool      // the addresses were bound here, or another holder was heard, since the start
+	detector   *detector // nil between terms
+	adopting   bool      // addresses of an earlier run may stay: nobody is known to have them
+	elector    election.Elector
+	place      Place
+	checkup    checkup
+	reannounce reannouncing
+	desired    desiredState // what an operator wants of this node
+	hushed     bool         // discovery is shut: the addresses are about to be passed on
+	alone      bool         // in a state other than Active, and nobody is known that has the addresses
+	passing    bool         // the addresses are being passed on: they are here, but nobody is told so
+	serving    serving      // of connections, after the addresses have been passed on
+	steered    steered      // to the node that was the holder before
+	renewal    time.Time    // when the addresses' lifetime is due for renewal; zero while none is held
+	fence      *fencer      // nil: none
+	refence    time.Time    // when the fence gets its longer lease; zero: it has none to get
+	clock      *alarm.Clock
+	due        *alarm.Timer
+	beats      *alarm.Timer
 
 	fenced     Instance      // the configuration that the fence has
 	fenceRetry time.Time     // when what the fence has refused is tried again; zero: nothing is
@@ -173,8 +173,8 @@ func (l *loop) term(ctx context.Context) error {
 	defer l.steerNoMore()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.look()
-	defer l.unlook()
+	l.startDetector()
+	defer l.stopDetector()
 	ended := make(chan error, 1)
 	go func() { ended <- elector.Run(ctx, l.report) }()
 	for {
@@ -195,10 +195,10 @@ func (l *loop) term(ctx context.Context) error {
 			l.renew(time.Now())
 			l.serveDue(time.Now())
 			l.steerDue(time.Now())
-			l.watchDue(time.Now())
+			l.detectDue(time.Now())
 			l.fenceDue(time.Now())
-		case c := <-l.lookout.claims:
-			l.heard(c)
+		case c := <-l.detector.claims:
+			l.claimHeard(c)
 		case r := <-l.checkup.results:
 			l.judge(r)
 		case in := <-l.adjusts:

@@ -42,7 +42,7 @@ func (l *loop) prepare() error {
 // until the next node has announced them. Where the kernel cannot keep the two apart the addresses go at once: another
 // node may answer as soon as this returns.
 func (l *loop) passOn(c election.Change) error {
-	l.insist.stop()
+	l.reannounce.stop()
 	l.in.Schedule.Stop()
 	var err error
 	if l.hushed && l.fence != nil {

@@ -50,8 +50,8 @@ func (q *turns) take(ctx context.Context, names []string) (_ context.Context, do
 	return ctx, func() { q.leave(own) }, nil
 }
 
-// insist is take for what no later command ends.
-func (q *turns) insist(names []string) (done func()) {
+// takeUntilDone is take for what no later command ends.
+func (q *turns) takeUntilDone(names []string) (done func()) {
 	own := &turn{names: names, end: func(error) {}, done: make(chan struct{})}
 	_ = ended(context.Background(), q.enter(own))
 	return func() { q.leave(own) }

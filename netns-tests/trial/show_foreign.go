@@ -10,7 +10,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
-// Conflict is a stranger that a node's keepvip reports.
+// Conflict is a foreign host that a node's keepvip reports.
 type Conflict struct {
 	Address string `json:"address"`
 	MAC     string `json:"mac"`
@@ -40,9 +40,9 @@ func foreignHost(announces bool) func(*lab.Host, bool) (Findings, error) {
 		}
 		defer g.Close()
 		time.Sleep(time.Second) // past the probes of the start
-		stranger, limit := g.Lab.Client, 30*time.Second
+		foreign, limit := g.Lab.Client, 30*time.Second
 		for _, a := range g.Addresses {
-			if err := stranger.Take(a); err != nil {
+			if err := foreign.Take(a); err != nil {
 				return nil, err
 			}
 		}
@@ -50,19 +50,19 @@ func foreignHost(announces bool) func(*lab.Host, bool) (Findings, error) {
 		if announces {
 			limit = time.Second
 			for _, a := range g.Addresses {
-				if err := stranger.Announce(a); err != nil {
+				if err := foreign.Announce(a); err != nil {
 					return nil, err
 				}
 			}
 		}
 		var slowest time.Duration
 		for _, n := range g.Lab.Nodes {
-			if _, err := until(40*time.Second, n.Label+" reports the stranger", func() bool { return reports(n, stranger.MAC.String(), g.Addresses) }); err != nil {
+			if _, err := until(40*time.Second, n.Label+" reports the foreign host", func() bool { return reports(n, foreign.MAC.String(), g.Addresses) }); err != nil {
 				return nil, fmt.Errorf("%w\n%s", err, g.Logs())
 			}
 			slowest = max(slowest, time.Since(began))
 		}
-		return Findings{took("reported by all nodes after", slowest, limit), none("nodes whose log does not name the MAC", silentLogs(g, stranger.MAC.String()))}, nil
+		return Findings{took("reported by all nodes after", slowest, limit), none("nodes whose log does not name the MAC", silentLogs(g, foreign.MAC.String()))}, nil
 	}
 }
 

@@ -238,7 +238,7 @@ func (c splitCase) silent(g *Group) (n int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		// A node that asks before its first bind hears the holder as a stranger, and says so instead.
+		// A node that asks before its first bind hears the holder as a foreign host, and says so instead.
 		said = said || len(s.VIPs[0].Conflicts) > 0
 		for _, p := range s.VIPs[0].Splits {
 			if said = true; !strings.Contains(p.Cause, c.cause) {

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestInsistenceRepeatsUntilItIsQuiet(t *testing.T) {
+func TestReannouncingRepeatsUntilItIsQuiet(t *testing.T) {
 	const every = 100 * time.Millisecond
-	var i insistence
+	var i reannouncing
 	start := time.Now()
 	announce, first := i.hear(start, every)
 	assert.True(t, announce)
@@ -34,9 +34,9 @@ func TestInsistenceRepeatsUntilItIsQuiet(t *testing.T) {
 }
 
 // A rival that never ends draws a burst, and then the repeats, of which the last comes after the rival's last word.
-func TestInsistenceUnderAFlood(t *testing.T) {
+func TestReannouncingUnderAFlood(t *testing.T) {
 	const every, flood = 100 * time.Millisecond, 5 * time.Second
-	var i insistence
+	var i reannouncing
 	start := time.Now()
 	n, last := 0, time.Duration(0)
 	for at := time.Duration(0); at < flood+time.Second; at += time.Millisecond {

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// probeEvery is the mean time between two probes of an address: a silent stranger is known within twice
+	// probeEvery is the mean time between two probes of an address: a silent foreign host is known within twice
 	// as long even if one probe is lost.
 	probeEvery = 12 * time.Second
 	// probeInConflict is the time between two while somebody claims an address.
@@ -17,17 +17,17 @@ const (
 	probeWindow = 250 * time.Millisecond
 	// perProbe is how many addresses are probed together; more are spread over the time.
 	perProbe = 16
-	// patrolTick is when the probes of many instances leave, so that a node wakes up once for them; from patrolCrowd addresses on.
-	patrolTick  = time.Second
-	patrolCrowd = 16
+	// probeTick is when the probes of many instances leave, so that a node wakes up once for them; from probeCrowd addresses on.
+	probeTick  = time.Second
+	probeCrowd = 16
 )
 
 // firstProbes are the probes of a term, counted from its begin: as many as RFC 5227 section 2.1.1 has, but
 // within the time that an election takes.
 var firstProbes = []time.Duration{0, 80 * time.Millisecond, 160 * time.Millisecond}
 
-// patrol says when which addresses are probed. It is pure.
-type patrol struct {
+// probeSchedule says when which addresses are probed. It is pure.
+type probeSchedule struct {
 	addresses []netip.Addr
 	crowd     bool // many instances probe
 	started   time.Time
@@ -36,14 +36,14 @@ type patrol struct {
 	next      time.Time
 }
 
-// newPatrol begins now; crowd is how many addresses all instances of this process have.
-func newPatrol(now time.Time, addresses []netip.Addr, crowd int) patrol {
-	return patrol{addresses: addresses, crowd: crowd >= patrolCrowd, started: now, next: now}
+// newProbeSchedule begins now; crowd is how many addresses all instances of this process have.
+func newProbeSchedule(now time.Time, addresses []netip.Addr, crowd int) probeSchedule {
+	return probeSchedule{addresses: addresses, crowd: crowd >= probeCrowd, started: now, next: now}
 }
 
 // due returns what to probe at now, or nothing. Jitter is between 0 and 1; conflict is while somebody claims
 // an address.
-func (p *patrol) due(now time.Time, jitter float64, conflict bool) []netip.Addr {
+func (p *probeSchedule) due(now time.Time, jitter float64, conflict bool) []netip.Addr {
 	if now.Before(p.next) || len(p.addresses) == 0 {
 		return nil
 	}
@@ -64,17 +64,17 @@ func (p *patrol) due(now time.Time, jitter float64, conflict bool) []netip.Addr 
 }
 
 // after is when the next step of a round begins.
-func (p *patrol) after(now time.Time, jitter float64, conflict bool) time.Time {
+func (p *probeSchedule) after(now time.Time, jitter float64, conflict bool) time.Time {
 	pause := p.pause(jitter, conflict)
 	at := now.Add(pause)
-	if p.crowd && pause >= 2*patrolTick {
-		at = at.Add(-time.Duration(at.UnixNano() % int64(patrolTick)))
+	if p.crowd && pause >= 2*probeTick {
+		at = at.Add(-time.Duration(at.UnixNano() % int64(probeTick)))
 	}
 	return at
 }
 
 // pause is the time to the next step of a round.
-func (p *patrol) pause(jitter float64, conflict bool) time.Duration {
+func (p *probeSchedule) pause(jitter float64, conflict bool) time.Duration {
 	round := probeEvery
 	if conflict {
 		round = probeInConflict
@@ -83,8 +83,8 @@ func (p *patrol) pause(jitter float64, conflict bool) time.Duration {
 	return time.Duration(float64(round) * (0.8 + 0.4*jitter) / float64(steps))
 }
 
-// hurry brings the next probe forward, as soon as there is a conflict.
-func (p *patrol) hurry(now time.Time) {
+// bringForward brings the next probe forward, as soon as there is a conflict.
+func (p *probeSchedule) bringForward(now time.Time) {
 	if at := now.Add(probeInConflict); at.Before(p.next) {
 		p.next = at
 	}

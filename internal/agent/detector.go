@@ -20,22 +20,22 @@ const (
 	ownerPriority = 255
 	// mostOwners bounds what a flood of invented owners can make this node remember.
 	mostOwners = 64
-	// meetEvery is how often the members that are listened to change at most: a forger invents one with each packet.
-	meetEvery = 100 * time.Millisecond
+	// membersEvery is how often the members that are listened to change at most: a forger invents one with each packet.
+	membersEvery = 100 * time.Millisecond
 )
 
-// lookout watches the link of one term for strangers. It belongs to the loop's goroutine.
-type lookout struct {
-	strangers
-	patrol  patrol
-	claims  chan Claim
-	virtual listener
-	members listener
-	until   time.Time           // the end of the probes before the first bind, where the election would not wait for it
-	again   time.Time           // when a claim that forbids the first bind is looked into next
-	met     time.Time           // when the members changed last
-	unmet   time.Time           // when they are to be looked at again; zero for never
-	owners  map[netip.Addr]bool // that were warned about
+// detector looks for hosts outside the election that claim an address, during one term. It belongs to the loop's goroutine.
+type detector struct {
+	foreignHosts
+	probes         probeSchedule
+	claims         chan Claim
+	virtual        listener
+	members        listener
+	until          time.Time           // the end of the probes before the first bind, where the election would not wait for it
+	again          time.Time           // when a claim that forbids the first bind is looked into next
+	membersChanged time.Time           // when the members changed last
+	membersDue     time.Time           // when they are to be looked at again; zero for never
+	owners         map[netip.Addr]bool // that were warned about
 }
 
 // listener hears claims to some addresses.
@@ -44,27 +44,27 @@ type listener struct {
 	stop      func() // nil: there is none
 }
 
-// look begins to watch for strangers.
-func (l *loop) look() {
+// startDetector begins to look for foreign hosts.
+func (l *loop) startDetector() {
 	now := time.Now()
-	l.lookout = &lookout{
-		strangers: newStrangers(l.in.VRID, now.Add(l.in.Lease)), patrol: newPatrol(now, l.in.hosts(), l.in.Crowd), claims: make(chan Claim, claimsQueued),
+	l.detector = &detector{
+		foreignHosts: newForeignHosts(l.in.VRID, now.Add(l.in.Lease)), probes: newProbeSchedule(now, l.in.hosts(), l.in.Crowd), claims: make(chan Claim, claimsQueued),
 		again: now.Add(probeToBind), owners: map[netip.Addr]bool{},
 	}
-	l.listen(&l.lookout.virtual, l.in.hosts())
-	l.meet(now)
+	l.listen(&l.detector.virtual, l.in.hosts())
+	l.updateMembers(now)
 	if first := l.in.ProbeFirst && !l.shared; first && l.in.Lease < probeWindow && len(l.host.Bound(l.in.Addresses)) == 0 {
-		l.lookout.until = now.Add(probeWindow)
+		l.detector.until = now.Add(probeWindow)
 	}
-	l.patrolDue(now)
+	l.probeDue(now)
 	l.fit()
 }
 
-// unlook ends it.
-func (l *loop) unlook() {
-	l.listen(&l.lookout.virtual, nil)
-	l.listen(&l.lookout.members, nil)
-	l.lookout = nil
+// stopDetector ends it.
+func (l *loop) stopDetector() {
+	l.listen(&l.detector.virtual, nil)
+	l.listen(&l.detector.members, nil)
+	l.detector = nil
 	l.showConflicts(nil)
 }
 
@@ -80,7 +80,7 @@ func (l *loop) listen(li *listener, addresses []netip.Addr) {
 	if len(addresses) == 0 {
 		return
 	}
-	claims := l.lookout.claims
+	claims := l.detector.claims
 	report := func(c Claim) bool {
 		select {
 		case claims <- c:
@@ -89,7 +89,7 @@ func (l *loop) listen(li *listener, addresses []netip.Addr) {
 			return false
 		}
 	}
-	if li == &l.lookout.members {
+	if li == &l.detector.members {
 		report = changes(report)
 	}
 	stop := l.host.Listen(l.place, addresses, func(c Claim) { report(c) })
@@ -115,64 +115,64 @@ func changes(report func(Claim) bool) func(Claim) bool {
 	}
 }
 
-// meet takes over who the members are. One that is only expected is none: if it has the address, then not by this election.
-func (l *loop) meet(now time.Time) {
+// updateMembers takes over who the members are. One that is only expected is none: if it has the address, then not by this election.
+func (l *loop) updateMembers(now time.Time) {
 	var addresses []netip.Addr
 	for _, m := range l.elector.Status().Members {
 		if m.Self || m.Silent || m.State == election.Initialize {
 			continue
 		}
 		addresses = append(addresses, m.Address)
-		if m.Priority == ownerPriority && !l.lookout.owners[m.Address] {
-			if len(l.lookout.owners) >= mostOwners {
-				clear(l.lookout.owners)
+		if m.Priority == ownerPriority && !l.detector.owners[m.Address] {
+			if len(l.detector.owners) >= mostOwners {
+				clear(l.detector.owners)
 			}
-			l.lookout.owners[m.Address] = true
+			l.detector.owners[m.Address] = true
 			l.line(slog.LevelWarn, "an address owner (priority 255) may answer before the lease of another holder has ended", mostLines, "member", m.Address.String())
 		}
 	}
 	slices.SortFunc(addresses, netip.Addr.Compare)
 	addresses = slices.DeleteFunc(slices.Compact(addresses), func(a netip.Addr) bool {
-		return a == l.place.Source || slices.Contains(l.lookout.virtual.addresses, a)
+		return a == l.place.Source || slices.Contains(l.detector.virtual.addresses, a)
 	})
-	if at := l.lookout.met.Add(meetEvery); now.Before(at) {
-		l.lookout.unmet = at
+	if at := l.detector.membersChanged.Add(membersEvery); now.Before(at) {
+		l.detector.membersDue = at
 		return
 	}
-	l.lookout.unmet = time.Time{}
-	if l.lookout.setMembers(now, addresses) {
-		l.lookout.met = now
-		l.listen(&l.lookout.members, addresses)
+	l.detector.membersDue = time.Time{}
+	if l.detector.setMembers(now, addresses) {
+		l.detector.membersChanged = now
+		l.listen(&l.detector.members, addresses)
 	}
 }
 
-// heard takes in a claim.
-func (l *loop) heard(c Claim) {
+// claimHeard takes in a claim.
+func (l *loop) claimHeard(c Claim) {
 	now := time.Now()
-	l.meet(now)
-	_, suspected := l.lookout.suspect()
-	stranger, member := l.lookout.hear(now, c)
-	_, suspect := l.lookout.suspect()
-	if cleared := l.lookout.cleared(); cleared || suspect != suspected {
-		l.showConflicts(l.lookout.conflicts())
+	l.updateMembers(now)
+	_, suspected := l.detector.suspect()
+	foreign, member := l.detector.hear(now, c)
+	_, suspect := l.detector.suspect()
+	if cleared := l.detector.cleared(); cleared || suspect != suspected {
+		l.showConflicts(l.detector.conflicts())
 		l.fit()
 	}
-	if stranger {
-		l.showConflicts(l.lookout.conflicts())
+	if foreign {
+		l.showConflicts(l.detector.conflicts())
 		l.defend(now)
 	}
 	if member.IsValid() {
-		l.outlast(now, member)
+		l.announceAfterRival(now, member)
 	}
 }
 
-// outlast announces after a member that became Active too and will have to yield: where advertisements are lost, its
+// announceAfterRival announces after a member that became Active too and will have to yield: where advertisements are lost, its
 // announcement may be all that is heard of it.
-func (l *loop) outlast(now time.Time, rival netip.Addr) {
+func (l *loop) announceAfterRival(now time.Time, rival netip.Addr) {
 	if l.hushed || l.passing || !l.tenured() || !outranks(l.elector.Status().Members, rival) {
 		return
 	}
-	if announce, _ := l.insist.hear(now, l.in.Lease/insistRounds); announce {
+	if announce, _ := l.reannounce.hear(now, l.in.Lease/reannounceRounds); announce {
 		l.send()
 	}
 }
@@ -195,29 +195,29 @@ func outranks(members []election.Member, rival netip.Addr) bool {
 	return own.Address.Compare(rival) > 0
 }
 
-// defend announces against a stranger while this node holds the addresses and does not yield.
+// defend announces against a foreign host while this node holds the addresses and does not yield.
 func (l *loop) defend(now time.Time) {
-	if !l.in.Yield && l.tenured() && l.lookout.defend(now) {
+	if !l.in.Yield && l.tenured() && l.detector.defend(now) {
 		l.restartAnnouncing()
 	}
 }
 
-// watchDue does what is due on the lookout.
-func (l *loop) watchDue(now time.Time) {
-	if l.lookout == nil {
+// detectDue does what is due of the conflict detection.
+func (l *loop) detectDue(now time.Time) {
+	if l.detector == nil {
 		return
 	}
-	if at := l.lookout.unmet; !at.IsZero() && !now.Before(at) {
-		l.meet(now)
+	if at := l.detector.membersDue; !at.IsZero() && !now.Before(at) {
+		l.updateMembers(now)
 	}
-	l.patrolDue(now)
-	forget := strangerForget
+	l.probeDue(now)
+	forget := foreignForget
 	if l.refuse() != nil {
 		forget = vacantAfter
 	}
-	_, suspected := l.lookout.suspect()
-	begun, over := l.lookout.sift(now, forget)
-	_, suspect := l.lookout.suspect()
+	_, suspected := l.detector.suspect()
+	begun, over := l.detector.review(now, forget)
+	_, suspect := l.detector.suspect()
 	for _, c := range over {
 		l.line(slog.LevelInfo, "nobody outside the election claims the address any more", mostLines, "address", c.Address.String(), "mac", c.MAC)
 	}
@@ -225,20 +225,20 @@ func (l *loop) watchDue(now time.Time) {
 		l.line(slog.LevelWarn, "a host outside the election claims the address", mostLines, "address", c.Address.String(), "mac", c.MAC)
 	}
 	if len(begun)+len(over) > 0 || suspect != suspected {
-		l.showConflicts(l.lookout.conflicts())
-		l.lookout.patrol.hurry(now)
+		l.showConflicts(l.detector.conflicts())
+		l.detector.probes.bringForward(now)
 		l.fit()
 		if len(begun) > 0 {
 			l.defend(now)
 		}
 	}
-	if l.lookout.over(now) {
+	if l.detector.over(now) {
 		l.fit()
 	}
 }
 
 // over ends the probes before the first bind.
-func (o *lookout) over(now time.Time) bool {
+func (o *detector) over(now time.Time) bool {
 	if o.until.IsZero() || now.Before(o.until) {
 		return false
 	}
@@ -246,16 +246,16 @@ func (o *lookout) over(now time.Time) bool {
 	return true
 }
 
-// patrolDue asks what is to be asked.
-func (l *loop) patrolDue(now time.Time) {
-	ask := l.lookout.question(now)
-	if due := l.lookout.patrol.due(now, rand.Float64(), len(l.lookout.conflicts()) > 0); len(due) > 0 {
-		l.meet(now)
+// probeDue sends the probes and questions that are due.
+func (l *loop) probeDue(now time.Time) {
+	ask := l.detector.question(now)
+	if due := l.detector.probes.due(now, rand.Float64(), len(l.detector.conflicts()) > 0); len(due) > 0 {
+		l.updateMembers(now)
 		ask = append(ask, due...)
 	}
-	if l.refuse() != nil && !now.Before(l.lookout.again) {
-		l.lookout.again = now.Add(probeToBind)
-		ask = append(ask, l.lookout.suspects()...)
+	if l.refuse() != nil && !now.Before(l.detector.again) {
+		l.detector.again = now.Add(probeToBind)
+		ask = append(ask, l.detector.suspects()...)
 	}
 	if len(ask) == 0 {
 		return
@@ -265,31 +265,31 @@ func (l *loop) patrolDue(now time.Time) {
 	}
 }
 
-// nextWatch is when watchDue has something to do.
-func (l *loop) nextWatch() []time.Time {
-	if l.lookout == nil {
+// nextDetection is when detectDue has something to do.
+func (l *loop) nextDetection() []time.Time {
+	if l.detector == nil {
 		return nil
 	}
-	due := []time.Time{l.lookout.patrol.next, l.lookout.next(strangerForget), l.lookout.until, l.lookout.unmet}
+	due := []time.Time{l.detector.probes.next, l.detector.next(foreignForget), l.detector.until, l.detector.membersDue}
 	if l.refuse() != nil {
-		due = append(due, l.lookout.again, l.lookout.next(vacantAfter))
+		due = append(due, l.detector.again, l.detector.next(vacantAfter))
 	}
 	return due
 }
 
 // barred is why this node must not have the addresses now; empty when it may.
 func (l *loop) barred() string {
-	if l.lookout == nil {
+	if l.detector == nil {
 		return ""
 	}
-	conflicts := l.lookout.conflicts()
+	conflicts := l.detector.conflicts()
 	refused := l.refuse()
 	switch {
 	case len(conflicts) > 0 && l.in.Yield:
 		return "yielded: " + claimText(conflicts[0])
 	case len(conflicts) > 0 && refused != nil:
 		return refused.Error()
-	case !l.lookout.until.IsZero():
+	case !l.detector.until.IsZero():
 		return "asking the link whether anybody has the address"
 	}
 	return ""
@@ -298,10 +298,10 @@ func (l *loop) barred() string {
 // refuse is the error of a first bind that somebody else's claim forbids. It need not be reported yet: a
 // node that said it was Active before it refused would be taken for a holder by the others.
 func (l *loop) refuse() error {
-	if l.lookout == nil || !l.in.ProbeFirst || l.shared {
+	if l.detector == nil || !l.in.ProbeFirst || l.shared {
 		return nil
 	}
-	if c, ok := l.lookout.suspect(); ok {
+	if c, ok := l.detector.suspect(); ok {
 		return fmt.Errorf("refused: %s", claimText(c))
 	}
 	return nil
@@ -332,12 +332,12 @@ func (l *loop) showConflicts(c []Conflict) {
 	l.view.conflicts = c
 }
 
-// adjustLookout takes over new addresses and policies.
-func (l *loop) adjustLookout() {
+// adjustDetector takes over new addresses and policies.
+func (l *loop) adjustDetector() {
 	hosts := l.in.hosts()
-	if !slices.Equal(l.lookout.virtual.addresses, hosts) {
-		l.lookout.patrol = newPatrol(time.Now(), hosts, l.in.Crowd)
-		l.listen(&l.lookout.virtual, hosts)
+	if !slices.Equal(l.detector.virtual.addresses, hosts) {
+		l.detector.probes = newProbeSchedule(time.Now(), hosts, l.in.Crowd)
+		l.listen(&l.detector.virtual, hosts)
 	}
 	l.fit()
 }

@@ -21,37 +21,37 @@ func (b *bench) hear(address netip.Addr, mac string) {
 
 func probeFirst(in *Instance) { in.ProbeFirst, in.Lease = true, time.Second }
 
-func TestStrangerIsReportedAndDefendedAgainst(t *testing.T) {
+func TestForeignHostIsReportedAndDefendedAgainst(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		b.host.take()
-		b.hear(vip4.Addr(), strangerMAC)
+		b.hear(vip4.Addr(), foreignMAC)
 		assert.Empty(t, b.Status()[0].Conflicts)
-		time.Sleep(strangerGrace)
+		time.Sleep(foreignGrace)
 		synctest.Wait()
 		require.Len(t, b.Status()[0].Conflicts, 1)
-		assert.Equal(t, strangerMAC, b.Status()[0].Conflicts[0].MAC)
+		assert.Equal(t, foreignMAC, b.Status()[0].Conflicts[0].MAC)
 		assert.Equal(t, []string{"announce 2"}, b.host.take())
 		for range 9 {
 			time.Sleep(time.Second)
-			b.hear(vip4.Addr(), strangerMAC)
+			b.hear(vip4.Addr(), foreignMAC)
 		}
 		assert.NotContains(t, b.host.take(), "announce 2", "more often than DEFEND_INTERVAL")
 		time.Sleep(time.Second)
-		b.hear(vip4.Addr(), strangerMAC)
+		b.hear(vip4.Addr(), foreignMAC)
 		assert.Contains(t, b.host.take(), "announce 2")
 		assert.Equal(t, election.Fitness{}, e.fitness())
-		time.Sleep(strangerForget)
+		time.Sleep(foreignForget)
 		synctest.Wait()
 		assert.Empty(t, b.Status()[0].Conflicts)
 	})
 }
 
-func TestStrangerThatAnswersProbesIsFound(t *testing.T) {
-	silent := func(h *fakeHost) { h.owners[vip6.Addr()] = strangerMAC }
+func TestForeignHostThatAnswersProbesIsFound(t *testing.T) {
+	silent := func(h *fakeHost) { h.owners[vip6.Addr()] = foreignMAC }
 	run(t, silent, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
@@ -68,7 +68,7 @@ func TestStrangerThatAnswersProbesIsFound(t *testing.T) {
 	})
 }
 
-func TestMemberIsNoStranger(t *testing.T) {
+func TestMemberIsNoForeignHost(t *testing.T) {
 	run(t, func(h *fakeHost) { h.owners[nodeB] = memberMAC }, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
@@ -86,15 +86,15 @@ func TestMemberIsNoStranger(t *testing.T) {
 	})
 }
 
-func TestStrangerForbidsTheFirstBind(t *testing.T) {
+func TestForeignHostForbidsTheFirstBind(t *testing.T) {
 	run(t, nil, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
-		b.hear(vip4.Addr(), strangerMAC)
-		b.host.set(func(h *fakeHost) { h.owners[vip4.Addr()] = strangerMAC })
+		b.hear(vip4.Addr(), foreignMAC)
+		b.host.set(func(h *fakeHost) { h.owners[vip4.Addr()] = foreignMAC })
 		assert.True(t, e.fitness().Wait, "before anything is reported")
 		err := e.decide(election.Backup, election.Active, nodeA)
-		require.ErrorContains(t, err, "refused: 10.77.0.100 is claimed by "+strangerMAC)
+		require.ErrorContains(t, err, "refused: 10.77.0.100 is claimed by "+foreignMAC)
 		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")
 		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
 		time.Sleep(time.Second) // the lease, by whose end every member has been heard
@@ -110,7 +110,7 @@ func TestStrangerForbidsTheFirstBind(t *testing.T) {
 }
 
 func TestFirstBindWaitsNoLongerThanTheAddressIsClaimed(t *testing.T) {
-	run(t, func(h *fakeHost) { h.owners[vip4.Addr()] = strangerMAC }, probeFirst, func(t *testing.T, b *bench) {
+	run(t, func(h *fakeHost) { h.owners[vip4.Addr()] = foreignMAC }, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
 		for range 60 {
@@ -149,12 +149,12 @@ func TestMemberThatIsInNoElectionForbidsTheFirstBind(t *testing.T) {
 	})
 }
 
-func TestStrangerDoesNotDelayATakeover(t *testing.T) {
+func TestForeignHostDoesNotDelayATakeover(t *testing.T) {
 	run(t, nil, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
 		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
-		b.hear(vip4.Addr(), strangerMAC)
+		b.hear(vip4.Addr(), foreignMAC)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Len(t, b.Status()[0].Conflicts, 1)
@@ -163,17 +163,17 @@ func TestStrangerDoesNotDelayATakeover(t *testing.T) {
 	})
 }
 
-func TestStrangerIsYieldedTo(t *testing.T) {
+func TestForeignHostIsYieldedTo(t *testing.T) {
 	yield := func(in *Instance) { in.Yield = true }
 	run(t, nil, yield, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
-		b.hear(vip4.Addr(), strangerMAC)
+		b.hear(vip4.Addr(), foreignMAC)
 		time.Sleep(time.Second) // the lease, by whose end every member has been heard
 		synctest.Wait()
 		assert.True(t, e.fitness().Out)
-		assert.Contains(t, e.fitness().Reason, "yielded: 10.77.0.100 is claimed by "+strangerMAC)
-		time.Sleep(strangerForget)
+		assert.Contains(t, e.fitness().Reason, "yielded: 10.77.0.100 is claimed by "+foreignMAC)
+		time.Sleep(foreignForget)
 		synctest.Wait()
 		assert.False(t, e.fitness().Out)
 	})
@@ -219,14 +219,14 @@ func TestAddressOwnerIsWarnedAboutOnce(t *testing.T) {
 	})
 }
 
-func TestStrangerIsLoggedOnceWithItsMAC(t *testing.T) {
+func TestForeignHostIsLoggedOnceWithItsMAC(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		<-b.electors
 		for range 20 {
-			b.hear(vip4.Addr(), strangerMAC)
+			b.hear(vip4.Addr(), foreignMAC)
 			time.Sleep(time.Second)
 		}
-		assert.Equal(t, 1, strings.Count(b.log.String(), "mac="+strangerMAC))
+		assert.Equal(t, 1, strings.Count(b.log.String(), "mac="+foreignMAC))
 		assert.Contains(t, b.log.String(), "level=WARN")
 	})
 }
@@ -240,9 +240,9 @@ func TestHolderAnnouncesAfterAMemberThatWillYield(t *testing.T) {
 		passing    bool
 		want       int // announcements
 	}{
-		"lower address":                 {rival: below, own: 100, other: 100, want: 1 + insistRounds},
-		"lower priority":                {rival: nodeB, own: 101, other: 100, want: 1 + insistRounds},
-		"a priority that was not heard": {rival: below, own: 100, want: 1 + insistRounds},
+		"lower address":                 {rival: below, own: 100, other: 100, want: 1 + reannounceRounds},
+		"lower priority":                {rival: nodeB, own: 101, other: 100, want: 1 + reannounceRounds},
+		"a priority that was not heard": {rival: below, own: 100, want: 1 + reannounceRounds},
 		"higher priority":               {rival: below, own: 100, other: 101},
 		"higher address":                {rival: nodeB, own: 100, other: 100},
 		"about to get the address":      {rival: below, own: 101, other: 100, passing: true},
@@ -275,17 +275,17 @@ func TestHolderAnnouncesAfterAMemberThatWillYield(t *testing.T) {
 	}
 }
 
-// Another holder in each report, owners that nobody knows, strangers: what others bring about is bounded in the log.
+// Another holder in each report, owners that nobody knows, foreign hosts: what others bring about is bounded in the log.
 func TestLogIsBoundedUnderAFlood(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
 		for i := range 500 {
-			stranger := netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})
+			foreign := netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})
 			e.mu.Lock()
-			e.status.Members = []election.Member{{Address: stranger, State: election.Active, Priority: ownerPriority}}
+			e.status.Members = []election.Member{{Address: foreign, State: election.Active, Priority: ownerPriority}}
 			e.mu.Unlock()
-			require.NoError(t, e.decide(election.Backup, election.Backup, stranger))
+			require.NoError(t, e.decide(election.Backup, election.Backup, foreign))
 			b.hear(vip4.Addr(), fmt.Sprintf("02:00:00:01:%02x:%02x", i>>8, i&255))
 			time.Sleep(10 * time.Millisecond)
 		}
