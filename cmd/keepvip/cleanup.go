@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
 )
@@ -61,7 +62,7 @@ func cleanup(cmd *cobra.Command, links *link.Handle) error {
 			errs = append(errs, err)
 		}
 	}
-	fences, err := link.CleanupFences()
+	fences, err := fence.Cleanup()
 	errs = append(errs, err)
 	for _, name := range fences {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed the nftables table %s\n", name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/link"
 )
 
@@ -25,10 +26,10 @@ type fences struct {
 }
 
 type sharedFence struct {
-	*link.Fence
+	*fence.Fence
 	checks checks
 	holds  gather[uint32] // by ID of the group
-	groups []link.Group
+	groups []fence.Group
 	// orphans were left by an earlier run, and their instance has not joined yet.
 	orphans []netip.Addr
 }
@@ -44,11 +45,11 @@ func newFences(leftovers func(index int) []netip.Addr) *fences {
 const guardBeyond = 3 * time.Second
 
 // with adds the group of the orphans, as long as there are any.
-func (s *sharedFence) with(groups []link.Group) []link.Group {
+func (s *sharedFence) with(groups []fence.Group) []fence.Group {
 	if len(s.orphans) == 0 {
 		return groups
 	}
-	return append(slices.Clone(groups), link.Group{
+	return append(slices.Clone(groups), fence.Group{
 		ID: orphanID, Addresses: s.orphans, Lease: time.Millisecond, Guard: 2 * guardBeyond,
 	})
 }
@@ -70,8 +71,8 @@ var _ agent.Fence = (*groupFence)(nil)
 
 func (g *groupFence) Hold() error    { return g.fence.holds.do(g.id, g.fence.Fence.Hold) }
 func (g *groupFence) Reopen() error  { return g.fence.Reopen(g.id) }
-func (g *groupFence) ShutIn() error  { return g.fence.Shut(g.id, link.Discovery|link.In) }
-func (g *groupFence) ShutOut() error { return g.fence.Shut(g.id, link.Out) }
+func (g *groupFence) ShutIn() error  { return g.fence.Shut(g.id, fence.Discovery|fence.In) }
+func (g *groupFence) ShutOut() error { return g.fence.Shut(g.id, fence.Out) }
 func (g *groupFence) Release() error { return g.fence.Release(g.id) }
 func (g *groupFence) Renewing() bool { return g.adverts && g.fence.Egress() }
 func (g *groupFence) Close() error   { return g.all.leave(g) }
@@ -87,12 +88,12 @@ func (g *groupFence) Uncovered() string {
 	return ""
 }
 
-func (g *groupFence) ShutDiscovery() error { return g.fence.Shut(g.id, link.Discovery) }
+func (g *groupFence) ShutDiscovery() error { return g.fence.Shut(g.id, fence.Discovery) }
 
 func (g *groupFence) Renew(until time.Time) error { return g.fence.Renew(g.id, until) }
 
 // fence gives an instance its fence.
-func (b *builder) fence(in *agent.Instance, group func(p agent.Place, lease, valid time.Duration) link.Group) {
+func (b *builder) fence(in *agent.Instance, group func(p agent.Place, lease, valid time.Duration) fence.Group) {
 	lease, valid := in.Lease, in.Valid()
 	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
 		return b.fences.join(p, group(p, lease, valid), bound)
@@ -103,15 +104,15 @@ func (b *builder) fence(in *agent.Instance, group func(p agent.Place, lease, val
 }
 
 // groupOf is the group of v at p, with the lease of its advertisements.
-func groupOf(v config.VIP, p agent.Place, lease, valid time.Duration) link.Group {
+func groupOf(v config.VIP, p agent.Place, lease, valid time.Duration) fence.Group {
 	g := raftGroupOf(v, lease, valid)
-	g.Advert = link.Advert{Source: p.Source, VRID: v.VRRP.ID}
+	g.Advert = fence.Advert{Source: p.Source, VRID: v.VRRP.ID}
 	return g
 }
 
 // raftGroupOf is the group of an address without advertisements.
-func raftGroupOf(v config.VIP, lease, valid time.Duration) link.Group {
-	g := link.Group{Lease: lease, Guard: max(valid, lease) + guardBeyond}
+func raftGroupOf(v config.VIP, lease, valid time.Duration) fence.Group {
+	g := fence.Group{Lease: lease, Guard: max(valid, lease) + guardBeyond}
 	for _, a := range v.Addresses {
 		g.Addresses = append(g.Addresses, a.Addr())
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/keepvip/keepvip/internal/agent"
-	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/fence"
 )
 
 // wish is what one instance wants of the fence on its link: its group put up, changed, or taken down. Each change of a fence goes
@@ -14,7 +14,7 @@ import (
 // instances start and stop at the same time.
 type wish struct {
 	place agent.Place
-	group link.Group  // to put up
+	group fence.Group // to put up
 	bound bool        // the group's addresses are there already, and stay silent until the first advertisement
 	old   *groupFence // to change into group, in place of that
 	gone  *groupFence // to take down, in place of that
@@ -49,14 +49,14 @@ func (w *wishes) take() map[int][]*wish {
 }
 
 // join puts a group's fence up at p, and the whole fence when it is the first there.
-func (f *fences) join(p agent.Place, g link.Group, bound bool) (agent.Fence, error) {
+func (f *fences) join(p agent.Place, g fence.Group, bound bool) (agent.Fence, error) {
 	w := &wish{place: p, group: g, bound: bound}
 	f.fulfil(w)
 	return w.fence, w.err
 }
 
 // exchange makes a group's fence one for another group, which keeps the guard and what is shut of it.
-func (f *fences) exchange(g *groupFence, next link.Group) error {
+func (f *fences) exchange(g *groupFence, next fence.Group) error {
 	w := &wish{place: agent.Place{Index: g.index}, group: next, old: g}
 	f.fulfil(w)
 	return w.err
@@ -120,7 +120,7 @@ func (f *fences) change(index int, part []*wish) error {
 }
 
 // groupsWith are the groups of a fence with the wishes fulfilled, and those of them that begin silent.
-func (f *fences) groupsWith(s *sharedFence, part []*wish) (next []link.Group, held []uint32) {
+func (f *fences) groupsWith(s *sharedFence, part []*wish) (next []fence.Group, held []uint32) {
 	if s != nil {
 		next = withoutLeavers(s.groups, part)
 	}
@@ -130,7 +130,7 @@ func (f *fences) groupsWith(s *sharedFence, part []*wish) (next []link.Group, he
 			continue
 		case w.old != nil:
 			w.group.ID = w.old.id
-			if i := slices.IndexFunc(next, func(g link.Group) bool { return g.ID == w.old.id }); i >= 0 {
+			if i := slices.IndexFunc(next, func(g fence.Group) bool { return g.ID == w.old.id }); i >= 0 {
 				next[i] = w.group
 			}
 			continue
@@ -146,14 +146,14 @@ func (f *fences) groupsWith(s *sharedFence, part []*wish) (next []link.Group, he
 }
 
 // withoutLeavers are the groups but for those that leave, which they do whatever the kernel says.
-func withoutLeavers(groups []link.Group, part []*wish) []link.Group {
-	return slices.DeleteFunc(slices.Clone(groups), func(g link.Group) bool {
+func withoutLeavers(groups []fence.Group, part []*wish) []fence.Group {
+	return slices.DeleteFunc(slices.Clone(groups), func(g fence.Group) bool {
 		return slices.ContainsFunc(part, func(w *wish) bool { return w.gone != nil && w.gone.id == g.ID })
 	})
 }
 
 // begin opens the fence of a link with its first groups.
-func (f *fences) begin(part []*wish, groups []link.Group, held []uint32) error {
+func (f *fences) begin(part []*wish, groups []fence.Group, held []uint32) error {
 	p := part[0].place
 	s := &sharedFence{groups: groups}
 	if !f.known[p.Index] {
@@ -162,7 +162,7 @@ func (f *fences) begin(part []*wish, groups []link.Group, held []uint32) error {
 	if len(s.orphans) > 0 {
 		held = append(held, orphanID)
 	}
-	fence, err := link.OpenFence(link.FenceConfig{Index: p.Index, Name: p.Name, Groups: s.with(groups), Bound: held})
+	fence, err := fence.Open(fence.Config{Index: p.Index, Name: p.Name, Groups: s.with(groups), Bound: held})
 	if err != nil {
 		return err
 	}
@@ -176,13 +176,13 @@ func (f *fences) begin(part []*wish, groups []link.Group, held []uint32) error {
 func (f *fences) give(index int, s *sharedFence, part []*wish) {
 	for _, w := range part {
 		if w.gone == nil && w.old == nil {
-			w.fence = &groupFence{all: f, index: index, fence: s, id: w.group.ID, adverts: w.group.Advert != link.Advert{}}
+			w.fence = &groupFence{all: f, index: index, fence: s, id: w.group.ID, adverts: w.group.Advert != fence.Advert{}}
 		}
 	}
 }
 
-func orphansWithout(orphans []netip.Addr, groups []link.Group) []netip.Addr {
+func orphansWithout(orphans []netip.Addr, groups []fence.Group) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(orphans), func(a netip.Addr) bool {
-		return slices.ContainsFunc(groups, func(g link.Group) bool { return slices.Contains(g.Addresses, a) })
+		return slices.ContainsFunc(groups, func(g fence.Group) bool { return slices.Contains(g.Addresses, a) })
 	})
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/internal/agent"
-	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/fence"
 )
 
 func TestWishesAreMetTogether(t *testing.T) {
 	f := newFences(nil)
-	s := &sharedFence{groups: []link.Group{{ID: 7}, {ID: 8}}}
+	s := &sharedFence{groups: []fence.Group{{ID: 7}, {ID: 8}}}
 	part := []*wish{
 		{gone: &groupFence{id: 7}},
-		{group: link.Group{Guard: 1}},
-		{group: link.Group{Guard: 2}, bound: true},
+		{group: fence.Group{Guard: 1}},
+		{group: fence.Group{Guard: 2}, bound: true},
 	}
 	next, held := f.groupsWith(s, part)
-	assert.Equal(t, []link.Group{{ID: 8}, {ID: 2, Guard: 1}, {ID: 3, Guard: 2}}, next)
+	assert.Equal(t, []fence.Group{{ID: 8}, {ID: 2, Guard: 1}, {ID: 3, Guard: 2}}, next)
 	assert.Equal(t, []uint32{3}, held, "silent until the first advertisement")
 	assert.Len(t, s.groups, 2, "nothing is changed yet")
 
@@ -41,6 +41,6 @@ func TestWishesOfEachLinkApart(t *testing.T) {
 
 func TestOrphansWithoutThoseThatHaveAGroup(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
-	got := orphansWithout([]netip.Addr{a, b}, []link.Group{{Addresses: []netip.Addr{a}}})
+	got := orphansWithout([]netip.Addr{a, b}, []fence.Group{{Addresses: []netip.Addr{a}}})
 	assert.Equal(t, []netip.Addr{b}, got)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/link"
 )
 
@@ -220,7 +221,7 @@ func (h *host) ownAddresses() []netip.Addr {
 
 // Steer implements agent.Host.
 func (h *host) Steer(p agent.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (agent.Steering, error) {
-	return link.OpenSteering(link.SteerConfig{Index: p.Index, Addresses: addresses, To: to}, first)
+	return fence.OpenSteering(fence.SteerConfig{Index: p.Index, Addresses: addresses, To: to}, first)
 }
 
 // Unbind implements agent.Host.

@@ -9,7 +9,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -50,7 +50,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (agent.Instance, 
 	in.Lease = election.Lease(routerOf(v, agent.Place{}))
 	// An Active whose interval grows sends five more advertisements at the old one.
 	in.Paced = 4*interval + interval/2
-	b.fence(&in, func(p agent.Place, lease, valid time.Duration) link.Group { return groupOf(v, p, lease, valid) })
+	b.fence(&in, func(p agent.Place, lease, valid time.Duration) fence.Group { return groupOf(v, p, lease, valid) })
 	if v.Election == config.ElectionRaft {
 		in = b.raftInstance(v, in, whole.Raft.HeartbeatTimeout)
 	}

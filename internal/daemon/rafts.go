@@ -16,7 +16,7 @@ import (
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/alarm"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/fence"
 )
 
 // ErrNoRaft answers whoever asks for a cluster where there is none.
@@ -249,6 +249,6 @@ func (b *builder) raftInstance(v config.VIP, in agent.Instance, heartbeat time.D
 	}
 	in.Lease = raftelection.LeaseLength(heartbeat)
 	in.Paced = 0
-	b.fence(&in, func(_ agent.Place, lease, valid time.Duration) link.Group { return raftGroupOf(v, lease, valid) })
+	b.fence(&in, func(_ agent.Place, lease, valid time.Duration) fence.Group { return raftGroupOf(v, lease, valid) })
 	return in
 }

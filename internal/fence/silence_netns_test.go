@@ -1,6 +1,6 @@
 //go:build netns
 
-package link
+package fence
 
 import (
 	"io"
@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/link"
 )
 
 // frames counts what arrives at the client with one of the addresses as sender, source or target, until the time is over.
@@ -142,7 +144,7 @@ func TestFenceLetsResetsLeave(t *testing.T) {
 		w.advertiseBoth()
 		ended := w.stream(vip)
 		require.NoError(t, f.Shut(id, In))
-		n, err := ResetTCP(vip)
+		n, err := link.ResetTCP(vip)
 		require.NoError(t, err)
 		assert.Equal(t, 1, n)
 		select {

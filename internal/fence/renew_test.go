@@ -1,4 +1,4 @@
-package link
+package fence
 
 import (
 	"encoding/binary"
@@ -23,7 +23,7 @@ func TestRenewalBatchIsTheLibrarys(t *testing.T) {
 		return []netlink.Message{{Header: netlink.Header{Type: netlink.Error}, Data: make([]byte, 20)}}, nil
 	}))
 	require.NoError(t, err)
-	f := Fence{cfg: FenceConfig{Index: 7}, table: &nftables.Table{Name: "keepvip-7", Family: nftables.TableFamilyNetdev}}
+	f := Fence{cfg: Config{Index: 7}, table: &nftables.Table{Name: "keepvip-7", Family: nftables.TableFamilyNetdev}}
 	require.NoError(t, f.putTime(c, leaseOf(3), 440*time.Millisecond))
 	require.NoError(t, c.Flush())
 
@@ -49,6 +49,14 @@ func meaning(t *testing.T, b []byte) map[string]string {
 		if len(v) > 0 && string(v) != string(make([]byte, len(v))) {
 			out[name] = string(v)
 		}
+	}
+	attributes := func(b []byte) (map[uint16][]byte, error) {
+		list, err := netlink.UnmarshalAttributes(b)
+		byType := make(map[uint16][]byte, len(list))
+		for _, a := range list {
+			byType[a.Type&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER)] = a.Data
+		}
+		return byType, err
 	}
 	all, err := attributes(b)
 	require.NoError(t, err)

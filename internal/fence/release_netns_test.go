@@ -1,6 +1,6 @@
 //go:build netns
 
-package link
+package fence
 
 import (
 	"slices"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/link"
 )
 
 // TestFenceReleaseIsQuick measures what stands between a SIGTERM and the advertisement by which another node takes over.
@@ -21,7 +23,7 @@ func TestFenceReleaseIsQuick(t *testing.T) {
 	}{
 		{"Hold", func() error { return f.Hold(4) }},
 		{"Shut what comes in", func() error { return f.Shut(4, Discovery|In) }},
-		{"ResetTCP", func() error { _, err := ResetTCP(vip4); return err }},
+		{"ResetTCP", func() error { _, err := link.ResetTCP(vip4); return err }},
 		{"Shut what leaves", func() error { return f.Shut(4, Out) }},
 		{"Release", func() error { return f.Release(4) }},
 	}

@@ -1,4 +1,4 @@
-package link
+package fence
 
 import (
 	"errors"
@@ -14,6 +14,8 @@ import (
 var (
 	// ErrNoNftables: this kernel has no nftables for network devices, or this process may not use it.
 	ErrNoNftables = errors.New("no nftables of the netdev family (CONFIG_NF_TABLES_NETDEV, CAP_NET_ADMIN)")
+	// ErrGone: there is no interface with that index any more.
+	ErrGone = errors.New("the interface is gone")
 	// ErrLate: the tenure that was to be renewed is over.
 	ErrLate = errors.New("the tenure is over already")
 )
@@ -40,7 +42,7 @@ const (
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
 // caller in a hurry calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
 type Fence struct {
-	cfg   FenceConfig
+	cfg   Config
 	table *nftables.Table
 
 	mu     sync.Mutex // guards what follows
@@ -57,9 +59,9 @@ type Fence struct {
 	orphans time.Time
 }
 
-// OpenFence puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
+// Open puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
 // without a lease. It needs CAP_NET_ADMIN. The error wraps ErrNoNftables or ErrGone where that is the cause.
-func OpenFence(cfg FenceConfig) (*Fence, error) {
+func Open(cfg Config) (*Fence, error) {
 	f := &Fence{
 		cfg:    cfg,
 		table:  &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev},
@@ -103,10 +105,10 @@ func (f *Fence) Egress() bool {
 
 // Set makes the fence one for exactly these groups, in one step. Tenures of groups that stay go on, with a new lease from the next renewal on,
 // and with a guard that begins anew, as the addresses may live longer than they did; what is shut stays shut. Others end. New groups whose IDs
-// are in bound are held from the start, and without a lease, as those in FenceConfig.Bound.
+// are in bound are held from the start, and without a lease, as those in Config.Bound.
 func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	if err := validate(groups); err != nil {
-		return f.wrap("set groups of", err)
+		return f.wrap("set groups", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,7 +120,7 @@ func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	})
 	began := time.Now()
 	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next, bound) }); err != nil {
-		return f.wrap("set groups of", err)
+		return f.wrap("set groups", err)
 	}
 	for _, id := range bound {
 		f.held[id] = 0
@@ -307,7 +309,7 @@ func (f *Fence) wrap(step string, err error) error {
 		// Everything that a transaction names, build has put there.
 		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	return fmt.Errorf("link: %s the fence on %s: %w", step, f.cfg.Name, err)
+	return fmt.Errorf("fence: %s on %s: %w", step, f.cfg.Name, err)
 }
 
 // commit carries out a transaction, and notes that all is well if it was and nobody else has changed anything since. One that

@@ -1,6 +1,6 @@
 //go:build netns
 
-package link
+package fence
 
 import (
 	"net/netip"
@@ -124,10 +124,10 @@ func TestFenceIsReadableByOthers(t *testing.T) {
 	assert.Equal(t, before, list())
 }
 
-func TestCleanupFencesLeavesOthersAlone(t *testing.T) {
+func TestCleanupLeavesOthersAlone(t *testing.T) {
 	w := newWire(t)
 	for range 2 {
-		f, err := OpenFence(FenceConfig{Index: w.index, Name: "eth0"})
+		f, err := Open(Config{Index: w.index, Name: "eth0"})
 		require.NoError(t, err, "in place of the one of an earlier run")
 		require.NoError(t, f.Check())
 	}
@@ -143,19 +143,19 @@ func TestCleanupFencesLeavesOthersAlone(t *testing.T) {
 		c.AddTable(foreign)
 	}
 	require.NoError(t, c.Flush())
-	gone, err := CleanupFences()
+	gone, err := Cleanup()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"netdev " + tableName(w.index), "arp " + tableName(w.index)}, gone)
 	tables, err := c.ListTables()
 	require.NoError(t, err)
 	assert.Len(t, tables, 5)
-	gone, err = CleanupFences()
+	gone, err = Cleanup()
 	require.NoError(t, err)
 	assert.Empty(t, gone)
 }
 
-// TestOpenFenceTakesOverFromADeadRun: the address that a killed daemon has left stays silent through the start of the next.
-func TestOpenFenceTakesOverFromADeadRun(t *testing.T) {
+// TestOpenTakesOverFromADeadRun: the address that a killed daemon has left stays silent through the start of the next.
+func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(100*time.Millisecond, 60*time.Second)
 	require.NoError(t, f.Hold(4, 6))
@@ -178,7 +178,7 @@ func TestOpenFenceTakesOverFromADeadRun(t *testing.T) {
 	}()
 	w.knows(vip4)
 	for range 10 {
-		next, err := OpenFence(FenceConfig{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
+		next, err := Open(Config{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
 		require.NoError(t, err)
 		require.NoError(t, next.Check())
 	}
@@ -187,7 +187,7 @@ func TestOpenFenceTakesOverFromADeadRun(t *testing.T) {
 	w.all(false, "the next run, without a lease")
 	w.advertiseBoth()
 	w.all(true, "the next run, Active")
-	_, err := OpenFence(FenceConfig{Index: w.index, Groups: groups, Bound: []uint32{5}})
+	_, err := Open(Config{Index: w.index, Groups: groups, Bound: []uint32{5}})
 	assert.ErrorContains(t, err, "group 5")
 }
 

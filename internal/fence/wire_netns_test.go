@@ -1,6 +1,6 @@
 //go:build netns
 
-package link
+package fence
 
 import (
 	"encoding/binary"
@@ -14,13 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/link"
 )
 
 // wire is a holder and a client on one cable. The holder's kernel answers by itself, which is how a node behaves whose daemon is frozen.
 type wire struct {
 	t              *testing.T
 	holder, client *space
-	h              *Handle
+	h              *link.Handle
 	index          int
 	mac            net.HardwareAddr
 	own4, own6     netip.Addr // the holder's own
@@ -68,7 +70,7 @@ func (w *wire) socketOf(family, kind, protocol int) int {
 // fence is what is tested, with one group a family.
 func (w *wire) fence(lease, guard time.Duration) *Fence {
 	w.t.Helper()
-	f, err := OpenFence(FenceConfig{Index: w.index, Name: "eth0"})
+	f, err := Open(Config{Index: w.index, Name: "eth0"})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, f.Remove()) })
 	require.NoError(w.t, f.Set([]Group{

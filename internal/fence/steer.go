@@ -1,4 +1,4 @@
-package link
+package fence
 
 import (
 	"encoding/binary"
@@ -47,13 +47,13 @@ func OpenSteering(cfg SteerConfig, first time.Duration) (*Steering, error) {
 		s.table.Family = nftables.TableFamilyIPv4
 	}
 	if len(cfg.Addresses) == 0 {
-		return nil, fmt.Errorf("link: steer to %s: no address of its family", cfg.To)
+		return nil, fmt.Errorf("fence: steer to %s: no address of its family", cfg.To)
 	}
 	// An address is held by one instance of one process, so it tells the tables apart.
 	s.table.Name = fmt.Sprintf("%s%x", steerPrefix, cfg.Addresses[0].AsSlice())
 	if err := s.commit(func(c *nftables.Conn) error { return s.build(c, first) }); err != nil {
 		s.socket.close()
-		return nil, fmt.Errorf("link: steer %s to %s: %w", cfg.Addresses[0], cfg.To, err)
+		return nil, fmt.Errorf("fence: steer %s to %s: %w", cfg.Addresses[0], cfg.To, err)
 	}
 	return s, nil
 }
@@ -65,7 +65,7 @@ func (s *Steering) Keep(d time.Duration) error {
 		return c.SetAddElements(s.set(), s.elements(d))
 	})
 	if err != nil {
-		return fmt.Errorf("link: steer %s to %s: %w", s.cfg.Addresses[0], s.cfg.To, err)
+		return fmt.Errorf("fence: steer %s to %s: %w", s.cfg.Addresses[0], s.cfg.To, err)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *Steering) Close() error {
 	err := s.commit(func(c *nftables.Conn) error { c.DelTable(s.table); return nil })
 	s.socket.close()
 	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("link: stop steering %s: %w", s.cfg.Addresses[0], err)
+		return fmt.Errorf("fence: stop steering %s: %w", s.cfg.Addresses[0], err)
 	}
 	return nil
 }

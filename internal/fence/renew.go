@@ -1,4 +1,4 @@
-package link
+package fence
 
 import (
 	"encoding/binary"
@@ -62,12 +62,20 @@ func renewalBatch(first uint32, table, set string, key []byte, left time.Duratio
 	value := attribute(nil, unix.NFTA_SET_ELEM_KEY|unix.NLA_F_NESTED, attribute(nil, unix.NFTA_DATA_VALUE, key))
 	value = attribute(value, unix.NFTA_SET_ELEM_TIMEOUT, binary.BigEndian.AppendUint64(nil, uint64(left.Milliseconds())))
 	element := attribute(nil, unix.NFTA_LIST_ELEM|unix.NLA_F_NESTED, value)
-	added := attribute(append(message(nil), where...), unix.NFTA_SET_ELEM_LIST_ELEMENTS|unix.NLA_F_NESTED, element)
+	added := attribute(append([]byte(nil), where...), unix.NFTA_SET_ELEM_LIST_ELEMENTS|unix.NLA_F_NESTED, element)
 
 	b := nfMessage(nil, unix.NFNL_MSG_BATCH_BEGIN, 0, first, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)
 	b = nfMessage(b, nft|unix.NFT_MSG_DELSETELEM, 0, first+1, unix.NFPROTO_NETDEV, 0, where)
 	b = nfMessage(b, nft|unix.NFT_MSG_NEWSETELEM, unix.NLM_F_CREATE|unix.NLM_F_ACK, first+2, unix.NFPROTO_NETDEV, 0, added)
 	return nfMessage(b, unix.NFNL_MSG_BATCH_END, 0, first+3, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)
+}
+
+// attribute appends one struct nlattr with its value, padded to 4 bytes.
+func attribute(b []byte, kind uint16, value []byte) []byte {
+	b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(value)))
+	b = binary.NativeEndian.AppendUint16(b, kind)
+	b = append(b, value...)
+	return append(b, make([]byte, -len(value)&3)...)
 }
 
 // nfMessage appends a netlink message with a struct nfgenmsg and attributes.

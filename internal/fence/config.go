@@ -1,4 +1,4 @@
-package link
+package fence
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FenceConfig says where a fence stands.
-type FenceConfig struct {
+// Config says where a fence stands.
+type Config struct {
 	Index int    // of the link that holds the addresses: a bridge or a bond itself, never one of its ports
 	Name  string // its name now
 

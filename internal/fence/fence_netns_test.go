@@ -1,6 +1,6 @@
 //go:build netns
 
-package link
+package fence
 
 import (
 	"net/netip"

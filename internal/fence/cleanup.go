@@ -1,4 +1,4 @@
-package link
+package fence
 
 import (
 	"errors"
@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CleanupFences takes away every fence and every steering that any run of ours left in this network namespace, and returns their
+// Cleanup takes away every fence and every steering that any run of ours left in this network namespace, and returns their
 // tables, as "netdev keepvip-2". Tables of others are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN.
-func CleanupFences() ([]string, error) {
+func Cleanup() ([]string, error) {
 	c, err := nftables.New()
 	if err != nil {
-		return nil, fmt.Errorf("link: list nftables tables: %w", err)
+		return nil, fmt.Errorf("fence: list nftables tables: %w", err)
 	}
 	var gone []string
 	for _, family := range []nftables.TableFamily{nftables.TableFamilyNetdev, nftables.TableFamilyARP, nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
@@ -37,7 +37,7 @@ func cleanFamily(c *nftables.Conn, family nftables.TableFamily) (gone []string, 
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("link: list nftables tables: %w", err)
+		return nil, fmt.Errorf("fence: list nftables tables: %w", err)
 	}
 	for _, t := range tables {
 		ours := ourSteering
@@ -49,7 +49,7 @@ func cleanFamily(c *nftables.Conn, family nftables.TableFamily) (gone []string, 
 		}
 		c.DelTable(t)
 		if err := c.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
-			return gone, fmt.Errorf("link: delete table %s: %w", t.Name, err)
+			return gone, fmt.Errorf("fence: delete table %s: %w", t.Name, err)
 		}
 		gone = append(gone, familyNames[family]+" "+t.Name)
 	}

@@ -1,10 +1,11 @@
-package link
+package fence
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"github.com/google/nftables"
 	"github.com/mdlayher/netlink"
@@ -21,6 +22,9 @@ type sockets struct {
 	serial  uint32    // of what is asked
 	answer  [512]byte // to it
 }
+
+// replyTimeout bounds one exchange with the kernel.
+const replyTimeout = 10 * time.Second
 
 // answers holds the acknowledgements of a transaction that makes the table for hundreds of groups: they all come before the first is read.
 const answers = 8 << 20
@@ -123,9 +127,11 @@ func generationIn(m syscall.NetlinkMessage) (uint32, error) {
 	case m.Header.Type != unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN || len(m.Data) < nl.SizeofNfgenmsg:
 		return 0, fmt.Errorf("an answer of type %#x and %d bytes", m.Header.Type, len(m.Data))
 	}
-	attrs, err := attributes(m.Data[nl.SizeofNfgenmsg:])
-	if v := attrs[unix.NFTA_GEN_ID]; err == nil && len(v) == 4 {
-		return binary.BigEndian.Uint32(v), nil
+	attrs, err := netlink.UnmarshalAttributes(m.Data[nl.SizeofNfgenmsg:])
+	for _, a := range attrs {
+		if err == nil && a.Type == unix.NFTA_GEN_ID && len(a.Data) == 4 {
+			return binary.BigEndian.Uint32(a.Data), nil
+		}
 	}
 	return 0, errors.New("an answer without a number")
 }

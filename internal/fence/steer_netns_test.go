@@ -1,6 +1,6 @@
 //go:build netns
 
-package link
+package fence
 
 import (
 	"io"
@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/link"
 )
 
 // greeter tells everybody its name, and then says what it hears.
@@ -97,7 +99,7 @@ func TestSteeringSendsOnWhatIsOlder(t *testing.T) {
 				require.Equal(t, byte('a'), name, "a new one")
 			}
 			before.enter()
-			n, err := CountTCP([]netip.Addr{vip}, []netip.Addr{to})
+			n, err := link.CountTCP([]netip.Addr{vip}, []netip.Addr{to})
 			require.NoError(t, err)
 			assert.Equal(t, 1, n)
 
@@ -109,7 +111,7 @@ func TestSteeringSendsOnWhatIsOlder(t *testing.T) {
 			_, err = older.Read(make([]byte, 1))
 			assert.ErrorIs(t, err, unix.ECONNRESET, "nobody keeps it up")
 			require.NoError(t, s.Close())
-			gone, err := CleanupFences()
+			gone, err := Cleanup()
 			require.NoError(t, err)
 			assert.Empty(t, gone)
 		})
@@ -132,7 +134,7 @@ func TestSteeringOfAnEarlierRunIsCleanedUp(t *testing.T) {
 	require.NoError(t, err)
 	again, err := OpenSteering(cfg, time.Minute)
 	require.NoError(t, err)
-	gone, err := CleanupFences()
+	gone, err := Cleanup()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ip keepvip-steer-0a010064"}, gone)
 	require.NoError(t, first.Close())
