@@ -133,8 +133,8 @@ func compose(cfg *config.Config, auth *auth, h *host, clock *alarm.Clock, opts O
 	return &Daemon{
 		opts: opts, cfg: cfg, log: log, auth: auth, clock: clock, host: h, agent: a,
 		build: &builder{
-			hubs: newHubs(auth.Auth, log), kin: newKin(auth.members, cfg.Port, opts.Version, log), fences: newFences(h.leftovers), near: h.neighbours, log: log,
-			rafts: newRafts(h, clock, log),
+			vrrpSockets: newVRRPSockets(auth.Auth, log), memberSockets: newMemberSockets(auth.members, cfg.Port, opts.Version, log), fences: newFences(h.leftovers), near: h.neighbours, log: log,
+			raft: newRaftNode(h, clock, log),
 		},
 	}
 }
@@ -145,7 +145,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.lock.Close()
 	defer d.links.Close()
 	defer d.clock.Close()
-	defer d.host.ears.close()
+	defer d.host.claimListeners.close()
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
 		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.agent.Resume, Member: d.member, Asked: d.asked,
@@ -155,7 +155,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
-	// The listeners outlive the election, so that its end can be watched.
+	// The listeners go on until the election has ended, so that its end can be watched.
 	outer, close := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -201,9 +201,9 @@ func (d *Daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
 	wg.Go(func() { d.hangups(outer) })
 	wg.Go(func() { d.notify(ctx, outer) })
 	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
-	wg.Go(func() { d.build.rafts.keepTrying(ctx) })
+	wg.Go(func() { d.build.raft.keepTrying(ctx) })
 	d.agent.Run(ctx)
-	d.build.rafts.close()
+	d.build.raft.close()
 	d.log.Info("stopped")
 	return nil
 }

@@ -20,10 +20,10 @@ import (
 // host is the agent's view of this machine: a snapshot of its links that is kept up to date, and the
 // sockets that announce.
 type host struct {
-	links *link.Handle
-	log   *slog.Logger
-	ears  *listeners
-	binds gather[bind]
+	links          *link.Handle
+	log            *slog.Logger
+	claimListeners *listeners
+	binds          gather[bind]
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
@@ -36,7 +36,7 @@ type host struct {
 var _ agent.Host = (*host)(nil)
 
 func newHost(links *link.Handle, log *slog.Logger) *host {
-	return &host{links: links, log: log, ears: newListeners(log), announcers: map[int]*arp.Conn{}}
+	return &host{links: links, log: log, claimListeners: newListeners(log), announcers: map[int]*arp.Conn{}}
 }
 
 // refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an
@@ -49,7 +49,7 @@ func (h *host) refresh() (changed bool, err error) {
 			return false, err
 		}
 		if h.keep(links, before) {
-			h.ears.keep(links)
+			h.claimListeners.keep(links)
 			return !slices.EqualFunc(old, links, sameLink), nil
 		}
 	}
@@ -285,7 +285,7 @@ func (h *host) Announce(p agent.Place, addresses []netip.Addr) error {
 
 // Listen implements agent.Host.
 func (h *host) Listen(p agent.Place, addresses []netip.Addr, report func(agent.Claim)) func() {
-	return h.ears.at(p).Watch(addresses, func(c arp.Claim) {
+	return h.claimListeners.at(p).Watch(addresses, func(c arp.Claim) {
 		if h.ownMAC(c.MAC) {
 			return
 		}

@@ -15,13 +15,13 @@ import (
 
 // builder turns the configuration into instances.
 type builder struct {
-	kin    *kin
-	hubs   *hubs
-	fences *fences
-	near   neighbours
-	log    *slog.Logger
-	groups groups
-	rafts  *rafts
+	memberSockets *memberSockets
+	vrrpSockets   *vrrpSockets
+	fences        *fences
+	near          neighbours
+	log           *slog.Logger
+	groups        groups
+	raft          *raftNode
 }
 
 // instance makes v, one of whole.
@@ -86,14 +86,14 @@ func ticking(router vrrp.Config, crowd int) vrrp.Config {
 
 func (b *builder) elect(v config.VIP, p agent.Place, crowd, many int) (election.Elector, func(), error) {
 	router, log := ticking(routerOf(v, p), crowd), b.log.With("vip", v.Name)
-	wire, leave, err := b.hubs.join(p, election.WireConfig{
+	wire, leave, err := b.vrrpSockets.join(p, election.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
 		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	known, quit, err := b.kin.join(v, p, many)
+	known, quit, err := b.memberSockets.join(v, p, many)
 	if err != nil {
 		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
 		known, quit = nil, func() {}

@@ -5,7 +5,7 @@ import (
 )
 
 // raftCollector turns how the election by raft stands into metrics; there are none where nothing is elected by raft.
-type raftCollector struct{ rafts *rafts }
+type raftCollector struct{ node *raftNode }
 
 var _ prometheus.Collector = raftCollector{}
 
@@ -14,7 +14,7 @@ func (c raftCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.Describ
 
 // Collect implements prometheus.Collector.
 func (c raftCollector) Collect(ch chan<- prometheus.Metric) {
-	s := c.rafts.status()
+	s := c.node.status()
 	if s == nil {
 		return
 	}

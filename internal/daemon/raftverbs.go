@@ -15,7 +15,7 @@ const OpRecover = "recover"
 func (d *Daemon) recover() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := d.build.rafts.current()
+	n := d.build.raft.current()
 	if n == nil {
 		return ErrNoRaft
 	}
@@ -28,7 +28,7 @@ func (d *Daemon) recover() error {
 		return err
 	}
 	d.agent.Apply(agent.Delta{Remove: namesOf(vips)})
-	d.build.rafts.close()
+	d.build.raft.close()
 	d.agent.Apply(agent.Delta{Add: again})
 	return nil
 }
@@ -42,7 +42,7 @@ func (d *Daemon) member(ctx context.Context, op, address string) error {
 	if err != nil {
 		return fmt.Errorf("%q, want the address of a node", address)
 	}
-	n := d.build.rafts.current()
+	n := d.build.raft.current()
 	if n == nil {
 		return ErrNoRaft
 	}

@@ -40,11 +40,11 @@ func (d *Daemon) Reload() (Reloaded, error) {
 		d.log.Warn(w)
 	}
 	use()
-	limitProcessors(next)
+	limitGOMAXPROCS(next)
 	d.host.setVirtual(virtualAddresses(next))
 	d.build.groups.set(next.VIPs)
 	d.agent.Apply(delta)
-	d.build.rafts.closeIdle()
+	d.build.raft.closeIdle()
 	d.cfg = next
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
 		"changed", done.Changed, "recreated", done.Recreated, "live", done.Live, "restart", done.Restart)
@@ -68,7 +68,7 @@ func (d *Daemon) prepare(cfg *config.Config) (use func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	useRaft, err := d.build.rafts.prepare(cfg, secrets)
+	useRaft, err := d.build.raft.prepare(cfg, secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ type inForce struct {
 
 func (r reloading) inForce() inForce {
 	f := inForce{
-		cfg: r.cfg, raft: r.build.rafts.cfg, identity: slices.Clone(r.build.rafts.secrets), virtual: slices.Clone(r.host.virtual),
+		cfg: r.cfg, raft: r.build.raft.cfg, identity: slices.Clone(r.build.raft.secrets), virtual: slices.Clone(r.host.virtual),
 		groups: len(r.build.groups.byName),
 	}
 	if k := r.auth.status(); k != nil {

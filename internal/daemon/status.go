@@ -19,7 +19,7 @@ type Status struct {
 
 func (d *Daemon) status() any {
 	node, _ := os.Hostname() // a node without a name is shown without
-	return Status{Version: d.opts.Version, Node: node, Key: d.auth.status(), Raft: d.build.rafts.status(), VIPs: d.agent.Status()}
+	return Status{Version: d.opts.Version, Node: node, Key: d.auth.status(), Raft: d.build.raft.status(), VIPs: d.agent.Status()}
 }
 
 // RaftStatus is the part of status that is about the Raft cluster.
@@ -28,7 +28,7 @@ type RaftStatus struct {
 	Members []raftelection.Member `json:"members"`
 }
 
-func (r *rafts) status() *RaftStatus {
+func (r *raftNode) status() *RaftStatus {
 	n := r.current()
 	if n == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 )
 
-func TestLimitProcessors(t *testing.T) {
+func TestLimitGOMAXPROCS(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	all := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() { runtime.GOMAXPROCS(all) })
@@ -20,16 +20,16 @@ func TestLimitProcessors(t *testing.T) {
 		}
 		return cfg
 	}
-	limitProcessors(of(config.ElectionVRRP, config.ElectionRaft))
+	limitGOMAXPROCS(of(config.ElectionVRRP, config.ElectionRaft))
 	assert.Equal(t, all, runtime.GOMAXPROCS(0))
-	limitProcessors(of(config.ElectionRaft, config.ElectionRaft))
+	limitGOMAXPROCS(of(config.ElectionRaft, config.ElectionRaft))
 	assert.Equal(t, 1, runtime.GOMAXPROCS(0))
-	limitProcessors(of(config.ElectionVRRP))
+	limitGOMAXPROCS(of(config.ElectionVRRP))
 	if all > 1 {
 		assert.Greater(t, runtime.GOMAXPROCS(0), 1, "after a reload")
 	}
 	runtime.GOMAXPROCS(all)
 	t.Setenv("GOMAXPROCS", "3")
-	limitProcessors(of(config.ElectionRaft))
+	limitGOMAXPROCS(of(config.ElectionRaft))
 	assert.Equal(t, all, runtime.GOMAXPROCS(0), "the environment has said so")
 }

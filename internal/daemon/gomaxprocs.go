@@ -8,11 +8,11 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 )
 
-// limitProcessors has the process use one processor at a time where all addresses are elected by Raft. A leader wakes up some
+// limitGOMAXPROCS has the process use one processor at a time where all addresses are elected by Raft. A leader wakes up some
 // forty times a second, and each time that there is another processor the scheduler wakes a second thread to look for work, which
 // costs a fifth of all that it takes. What runs here runs for microseconds; the lease has room for a quarter of a second. With
 // VRRP, whose timers are shorter, all processors may be used, and so they may where the environment says how many.
-func limitProcessors(cfg *config.Config) {
+func limitGOMAXPROCS(cfg *config.Config) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return
 	}
@@ -33,7 +33,7 @@ func (d *Daemon) tune() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	limitProcessors(d.cfg)
+	limitGOMAXPROCS(d.cfg)
 	if d.cfg.Realtime {
 		goRealtime(d.log)
 	}

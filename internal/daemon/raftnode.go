@@ -22,9 +22,9 @@ import (
 // ErrNoRaft answers whoever asks for a cluster where there is none.
 var ErrNoRaft = errors.New("no virtual address here is elected by raft")
 
-// rafts is this process's part in a Raft cluster. It joins as soon as one of raft.peers is an address of this machine, and
+// raftNode is this process's part in a Raft cluster. It joins as soon as one of raft.peers is an address of this machine, and
 // stays until close.
-type rafts struct {
+type raftNode struct {
 	host  *host
 	clock *alarm.Clock
 	log   *slog.Logger
@@ -38,12 +38,12 @@ type rafts struct {
 	ended    chan struct{}
 }
 
-func newRafts(h *host, clock *alarm.Clock, log *slog.Logger) *rafts {
-	return &rafts{host: h, clock: clock, log: log}
+func newRaftNode(h *host, clock *alarm.Clock, log *slog.Logger) *raftNode {
+	return &raftNode{host: h, clock: clock, log: log}
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
-func (r *rafts) prepare(cfg *config.Config, secrets []config.Secret) (use func(), err error) {
+func (r *raftNode) prepare(cfg *config.Config, secrets []config.Secret) (use func(), err error) {
 	identify := func() {}
 	if len(cfg.ByRaft()) > 0 {
 		if identify, err = r.prepareIdentity(cfg, secrets); err != nil {
@@ -53,7 +53,7 @@ func (r *rafts) prepare(cfg *config.Config, secrets []config.Secret) (use func()
 	return func() { r.use(cfg, identify) }, nil
 }
 
-func (r *rafts) use(cfg *config.Config, identify func()) {
+func (r *raftNode) use(cfg *config.Config, identify func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	identify()
@@ -67,7 +67,7 @@ func (r *rafts) use(cfg *config.Config, identify func()) {
 
 // prepareIdentity makes what the other members are shown, the newest key or the certificate files. The lock is held when
 // what it returns is called.
-func (r *rafts) prepareIdentity(cfg *config.Config, keys []config.Secret) (use func(), err error) {
+func (r *raftNode) prepareIdentity(cfg *config.Config, keys []config.Secret) (use func(), err error) {
 	var next raftelection.Identity
 	var secrets [][]byte
 	if c := cfg.Raft; c.OwnCertificates() {
@@ -95,7 +95,7 @@ func (r *rafts) prepareIdentity(cfg *config.Config, keys []config.Secret) (use f
 
 // follow makes the cluster's members what a reload has made of the list: what stands there now and did not before comes in,
 // and the reverse. The caller holds the lock.
-func (r *rafts) follow(n *raftelection.Node, before, after []netip.Addr) {
+func (r *raftNode) follow(n *raftelection.Node, before, after []netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
 	defer cancel()
 	change := func(op string, list, in []netip.Addr) {
@@ -116,7 +116,7 @@ func (r *rafts) follow(n *raftelection.Node, before, after []netip.Addr) {
 const memberTime = 8 * time.Second
 
 // open joins the cluster, if this node has not yet.
-func (r *rafts) open() (*raftelection.Node, error) {
+func (r *raftNode) open() (*raftelection.Node, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -148,7 +148,7 @@ func (r *rafts) open() (*raftelection.Node, error) {
 }
 
 // keepTrying joins also where no virtual address can be held, as on a witness in another network.
-func (r *rafts) keepTrying(ctx context.Context) {
+func (r *raftNode) keepTrying(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -164,7 +164,7 @@ func (r *rafts) keepTrying(ctx context.Context) {
 }
 
 // close leaves the cluster in order. Its electors have to be done.
-func (r *rafts) close() {
+func (r *raftNode) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.node == nil {
@@ -176,7 +176,7 @@ func (r *rafts) close() {
 }
 
 // closeIdle leaves when nothing is elected by raft any more.
-func (r *rafts) closeIdle() {
+func (r *raftNode) closeIdle() {
 	r.mu.Lock()
 	idle := len(r.cfg.ByRaft()) == 0
 	r.mu.Unlock()
@@ -185,7 +185,7 @@ func (r *rafts) closeIdle() {
 	}
 }
 
-func (r *rafts) current() *raftelection.Node {
+func (r *raftNode) current() *raftelection.Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.node
@@ -236,7 +236,7 @@ func (h *host) find(addrs []netip.Addr) (netip.Addr, bool) {
 func (b *builder) raftInstance(v config.VIP, in agent.Instance, heartbeat time.Duration) agent.Instance {
 	in.VRID, in.Where.Peers = 0, nil
 	in.Elect = func(agent.Place) (election.Elector, func(), error) {
-		n, err := b.rafts.open()
+		n, err := b.raft.open()
 		if err != nil {
 			return nil, nil, err
 		}

@@ -13,13 +13,13 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// hubs shares one VRRP socket among the instances at the same place, whatever their peers.
-type hubs struct {
+// vrrpSockets shares one VRRP socket among the instances at the same place, whatever their peers.
+type vrrpSockets struct {
 	auth *election.Auth
 	log  *slog.Logger
 
 	mu      sync.Mutex // guards what follows
-	open    map[hubKey]*election.Hub
+	open    map[vrrpSocketKey]*election.Hub
 	routers map[router]bool
 }
 
@@ -30,26 +30,26 @@ type router struct {
 	id    uint8
 }
 
-type hubKey struct {
+type vrrpSocketKey struct {
 	index   int
 	source  netip.Addr
 	unicast bool
 }
 
-func newHubs(auth *election.Auth, log *slog.Logger) *hubs {
-	return &hubs{auth: auth, log: log, open: map[hubKey]*election.Hub{}, routers: map[router]bool{}}
+func newVRRPSockets(auth *election.Auth, log *slog.Logger) *vrrpSockets {
+	return &vrrpSockets{auth: auth, log: log, open: map[vrrpSocketKey]*election.Hub{}, routers: map[router]bool{}}
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
-func (h *hubs) join(p agent.Place, cfg election.WireConfig) (election.Wire, func(), error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (s *vrrpSockets) join(p agent.Place, cfg election.WireConfig) (election.Wire, func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.VRID}
-	if h.routers[r] { // the link was not there when the configuration was checked
+	if s.routers[r] { // the link was not there when the configuration was checked
 		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
 	}
-	key := hubKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0}
-	hub, ok := h.open[key]
+	key := vrrpSocketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0}
+	hub, ok := s.open[key]
 	if !ok {
 		conn, err := vrrp.Open(vrrp.ConnConfig{
 			Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: cfg.Peers,
@@ -58,31 +58,31 @@ func (h *hubs) join(p agent.Place, cfg election.WireConfig) (election.Wire, func
 			return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 		}
 		hub = election.NewHub(election.HubConfig{
-			Source: p.Source, Link: strconv.Itoa(p.Index), Auth: h.auth, Log: h.log.With("interface", p.Name),
+			Source: p.Source, Link: strconv.Itoa(p.Index), Auth: s.auth, Log: s.log.With("interface", p.Name),
 		}, conn)
-		h.open[key] = hub
+		s.open[key] = hub
 	}
 	wire, err := hub.Join(cfg)
 	if err != nil {
-		h.drop(key, hub)
+		s.drop(key, hub)
 		return nil, nil, err
 	}
-	h.routers[r] = true
-	return wire, func() { h.leave(key, r, hub, wire) }, nil
+	s.routers[r] = true
+	return wire, func() { s.leave(key, r, hub, wire) }, nil
 }
 
-func (h *hubs) leave(key hubKey, r router, hub *election.Hub, wire election.Wire) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.routers, r)
+func (s *vrrpSockets) leave(key vrrpSocketKey, r router, hub *election.Hub, wire election.Wire) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.routers, r)
 	_ = wire.Close() // only the filter of a socket that may be closed next
-	h.drop(key, hub)
+	s.drop(key, hub)
 }
 
 // drop closes a hub that nobody uses. The caller holds the lock.
-func (h *hubs) drop(key hubKey, hub *election.Hub) {
+func (s *vrrpSockets) drop(key vrrpSocketKey, hub *election.Hub) {
 	if hub.Idle() {
-		delete(h.open, key)
+		delete(s.open, key)
 		_ = hub.Close() // nothing is lost with a socket that nobody reads
 	}
 }
