@@ -9,7 +9,7 @@ func (l *loop) arm() {
 		// What a stopped schedule returns is past, and would make the loop spin.
 		next = time.Time{}
 	}
-	for _, t := range append(l.nextDetection(), l.reannounce.next, l.renewal, l.refence, l.fenceRetry, l.serving.next, l.steered.next) {
+	for _, t := range append(l.nextDetection(), l.reannounce.next, l.renewal, l.refence, l.fenceRetry, l.draining.next, l.forwarding.next) {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t
 		}

@@ -7,7 +7,7 @@ import (
 
 // judge passes a check's verdict on as part of the fitness.
 func (l *loop) judge(r result) {
-	before, news := l.checkup.take(r)
+	before, news := l.checks.take(r)
 	if !news {
 		return
 	}
@@ -31,7 +31,7 @@ func (l *loop) logVerdict(r result) {
 // adjust takes over a configuration that needs no new election. What has not changed is not touched.
 func (l *loop) adjust(in Instance) {
 	old := l.in
-	in.Checks = l.checkup.change(in.Checks)
+	in.Checks = l.checks.change(in.Checks)
 	l.in = in
 	l.mu.Lock()
 	l.view.in = in
@@ -49,7 +49,7 @@ func (l *loop) adjust(in Instance) {
 	if !l.renewal.IsZero() { // the new ones may live shorter
 		l.renewal = earlier(l.renewal, in.renewAfter(time.Now()))
 	}
-	if l.tenured() && !l.hushed {
+	if l.tenured() && !l.discoveryShut {
 		l.settle(holdBind)
 		l.restartAnnouncing()
 	}

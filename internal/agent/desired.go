@@ -78,7 +78,7 @@ func (l *loop) applyDesired(c desiredChange) {
 		return
 	}
 	l.setDesired(d)
-	l.tellServing()
+	l.tellDraining()
 	l.log.Info("an operator wants this node otherwise", "desired", string(d.Desired), "reason", d.Reason)
 	l.fit()
 }

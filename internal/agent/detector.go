@@ -169,7 +169,7 @@ func (l *loop) claimHeard(c Claim) {
 // announceAfterRival announces after a member that became Active too and will have to yield: where advertisements are lost, its
 // announcement may be all that is heard of it.
 func (l *loop) announceAfterRival(now time.Time, rival netip.Addr) {
-	if l.hushed || l.passing || !l.tenured() || !outranks(l.elector.Status().Members, rival) {
+	if l.discoveryShut || l.passing || !l.tenured() || !outranks(l.elector.Status().Members, rival) {
 		return
 	}
 	if announce, _ := l.reannounce.hear(now, l.in.Lease/reannounceRounds); announce {
@@ -316,7 +316,7 @@ func (l *loop) fit() {
 	if l.elector == nil {
 		return
 	}
-	f := l.desired.fitness(l.in.fitness(l.checkup.verdicts))
+	f := l.desired.fitness(l.in.fitness(l.checks.verdicts))
 	if reason := l.barred(); reason != "" {
 		f = election.Fitness{Out: true, Less: lastPlace, Reason: reason}
 	} else if err := l.refuse(); err != nil && !f.Out {

@@ -14,7 +14,7 @@
 //   - one per Instance for its loop, from Apply until it is removed or Run ends;
 //   - one for each check of an Instance, owned by the loop, which waits for it;
 //   - one per term for the fence, owned by the loop, which waits for it;
-//   - one while a holder sends on what clients say on older connections; owned by the loop, which waits for it;
+//   - one while a holder forwards older connections; owned by the loop, which waits for it;
 //   - one per release for the reset of connections; it ends by itself, at the latest with its system call;
 //   - one per term in an election for Elector.Run, owned by the loop, which waits for it.
 package agent

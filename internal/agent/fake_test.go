@@ -112,22 +112,22 @@ func (h *fakeHost) Connections([]netip.Addr) (int, error) {
 	return h.open, nil
 }
 
-// Steer makes a steering whose steps are printed.
-func (h *fakeHost) Steer(_ Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (Steering, error) {
+// Forward makes a forwarding whose steps are printed.
+func (h *fakeHost) Forward(_ Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (Forwarding, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.did = append(h.did, fmt.Sprintf("steer %d to %s", len(addresses), to))
-	return fakeSteering{h}, nil
+	h.did = append(h.did, fmt.Sprintf("forward %d to %s", len(addresses), to))
+	return fakeForwarding{h}, nil
 }
 
-type fakeSteering struct{ host *fakeHost }
+type fakeForwarding struct{ host *fakeHost }
 
-func (s fakeSteering) Keep(time.Duration) error { return nil }
+func (s fakeForwarding) Keep(time.Duration) error { return nil }
 
-func (s fakeSteering) Close() error {
+func (s fakeForwarding) Close() error {
 	s.host.mu.Lock()
 	defer s.host.mu.Unlock()
-	s.host.did = append(s.host.did, "steer no more")
+	s.host.did = append(s.host.did, "forward no more")
 	return nil
 }
 

@@ -87,7 +87,7 @@ func (f *fencer) mode() renewal {
 func (f *fencer) run() {
 	defer close(f.ended)
 	defer f.tick.Stop()
-	f.tick.Set(nextWhole(time.Now(), checkEvery))
+	f.tick.Set(nextMultiple(time.Now(), checkEvery))
 	defer f.renewals.Stop()
 	for {
 		f.arm()
@@ -99,7 +99,7 @@ func (f *fencer) run() {
 			}
 			f.work(j)
 		case <-f.tick.C:
-			f.tick.Set(nextWhole(time.Now(), checkEvery))
+			f.tick.Set(nextMultiple(time.Now(), checkEvery))
 			f.catchUp()
 			f.mend(f.check(checkEvery / 2))
 		case seen := <-f.looks:

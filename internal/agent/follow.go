@@ -30,7 +30,7 @@ func (l *loop) follow(c election.Change) error {
 	case c.Passing == election.PassEnd:
 		return l.passed(c)
 	case c.To == election.Active && c.From == election.Active:
-		return l.outlive(c)
+		return l.heardRival(c)
 	case c.To == election.Active:
 		return l.take(c)
 	case c.From == election.Active:
@@ -57,7 +57,7 @@ func (l *loop) take(c election.Change) error {
 	l.note(c.To, c.Reason)
 	if c.Passing == election.PassTake {
 		l.host.Usable(l.in.hosts(), usableTime)
-		l.steer()
+		l.startForwarding()
 	}
 	l.takenBack()
 	l.restartAnnouncing()
@@ -69,7 +69,7 @@ func (l *loop) take(c election.Change) error {
 }
 
 // guard begins the tenure in the kernel before the addresses are there: a process that is killed in the moment after must not
-// leave them answering. What was granted waits for it, because the former holder goes on serving; a takeover does not.
+// leave them answering. What was granted waits for it, because the former holder goes on answering; a takeover does not.
 func (l *loop) guard(c election.Change) {
 	if l.fence == nil {
 		return
@@ -129,8 +129,8 @@ func (l *loop) unbind() error {
 	return err
 }
 
-// outlive announces after a rival was heard: whoever remains Active announces last.
-func (l *loop) outlive(c election.Change) error {
+// heardRival announces after a rival was heard: whoever remains Active announces last.
+func (l *loop) heardRival(c election.Change) error {
 	announce, first := l.reannounce.hear(time.Now(), c.Again)
 	if announce {
 		l.send()

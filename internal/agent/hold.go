@@ -126,7 +126,7 @@ func (a *Agent) DrainWait(ctx context.Context, names []string) error {
 	}
 	defer func() {
 		for _, r := range loops {
-			if w := r.desiredNow(); !w.drainUntil.IsZero() && !r.serves() {
+			if w := r.desiredNow(); !w.drainUntil.IsZero() && !r.drains() {
 				w.drainUntil = time.Time{}
 				r.want(w)
 			}
@@ -135,7 +135,7 @@ func (a *Agent) DrainWait(ctx context.Context, names []string) error {
 	if err := a.giveAway(ctx, loops); err != nil {
 		return because(ctx, err)
 	}
-	return because(ctx, served(ctx, loops))
+	return because(ctx, awaitDrained(ctx, loops))
 }
 
 // Resume ends Drain and Hold.
@@ -194,20 +194,20 @@ var errNoDeadline = errors.New("a wait for connections needs a time limit")
 // resetReserve is what is left of the time for resetting connections.
 const resetReserve = 100 * time.Millisecond
 
-// served waits until none of them serves connections any more.
-func served(ctx context.Context, loops []*running) error {
+// awaitDrained waits until none of them drains connections any more.
+func awaitDrained(ctx context.Context, loops []*running) error {
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
 	for _, r := range loops {
-		for r.serves() {
+		for r.drains() {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
 				return election.ErrTimeout
 			}
 		}
-		if r.cutOff() > 0 {
-			return fmt.Errorf("%s: %d connections were reset: %w", r.name, r.cutOff(), election.ErrTimeout)
+		if r.resetCount() > 0 {
+			return fmt.Errorf("%s: %d connections were reset: %w", r.name, r.resetCount(), election.ErrTimeout)
 		}
 	}
 	return nil

@@ -41,9 +41,9 @@ type Host interface {
 	Usable(addresses []netip.Addr, limit time.Duration)
 	// Connections counts the connections to the addresses whose other ends are other machines.
 	Connections(addresses []netip.Addr) (int, error)
-	// Steer begins to send on to the node of that own address, for the time given, what clients say on connections to the
+	// Forward begins to send on to the node of that own address, for the time given, what clients say on connections to the
 	// addresses that are not known here. Addresses of the other family than to's are left out.
-	Steer(p Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (Steering, error)
+	Forward(p Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (Forwarding, error)
 	// Unbind removes addresses; no error for those that are not there, or when the interface is gone.
 	Unbind(index int, addresses []netip.Prefix) error
 	// Announce sends one announcement for each address.
@@ -55,8 +55,8 @@ type Host interface {
 	Probe(p Place, addresses []netip.Addr) error
 }
 
-// Steering is what Steer has begun. It ends by itself when it is not kept up. It belongs to one goroutine, and may take long.
-type Steering interface {
+// Forwarding is what Forward has begun. It ends by itself when it is not kept up. It belongs to one goroutine, and may take long.
+type Forwarding interface {
 	Keep(d time.Duration) error
 	Close() error
 }

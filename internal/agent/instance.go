@@ -132,5 +132,5 @@ func (in *Instance) Valid() time.Duration {
 // renewAfter is when the addresses are renewed next: a third of their life later at most, and for all instances at
 // the same moment, so that one look at the host serves them all.
 func (in *Instance) renewAfter(now time.Time) time.Time {
-	return nextWhole(now, in.Valid()/3)
+	return nextMultiple(now, in.Valid()/3)
 }

@@ -34,25 +34,25 @@ type loop struct {
 	desires chan desiredChange // an operator wants something else of this node
 	stopped chan struct{}      // closed when run has returned
 
-	shared     bool      // the addresses were bound here, or another holder was heard, since the start
-	detector   *detector // nil between terms
-	adopting   bool      // addresses of an earlier run may stay: nobody is known to have them
-	elector    election.Elector
-	place      Place
-	checkup    checkup
-	reannounce reannouncing
-	desired    desiredState // what an operator wants of this node
-	hushed     bool         // discovery is shut: the addresses are about to be passed on
-	alone      bool         // in a state other than Active, and nobody is known that has the addresses
-	passing    bool         // the addresses are being passed on: they are here, but nobody is told so
-	serving    serving      // of connections, after the addresses have been passed on
-	steered    steered      // to the node that was the holder before
-	renewal    time.Time    // when the addresses' lifetime is due for renewal; zero while none is held
-	fence      *fencer      // nil: none
-	refence    time.Time    // when the fence gets its longer lease; zero: it has none to get
-	clock      *alarm.Clock
-	due        *alarm.Timer
-	beats      *alarm.Timer
+	shared        bool      // the addresses were bound here, or another holder was heard, since the start
+	detector      *detector // nil between terms
+	adopting      bool      // addresses of an earlier run may stay: nobody is known to have them
+	elector       election.Elector
+	place         Place
+	checks        checkRunner
+	reannounce    reannouncing
+	desired       desiredState // what an operator wants of this node
+	discoveryShut bool         // discovery is shut: the addresses are about to be passed on
+	alone         bool         // in a state other than Active, and nobody is known that has the addresses
+	passing       bool         // the addresses are being passed on: they are here, but nobody is told so
+	draining      draining     // of connections, after the addresses have been passed on
+	forwarding    forwarding   // of older connections, to the node that was the holder before
+	renewal       time.Time    // when the addresses' lifetime is due for renewal; zero while none is held
+	fence         *fencer      // nil: none
+	refence       time.Time    // when the fence gets its longer lease; zero: it has none to get
+	clock         *alarm.Clock
+	due           *alarm.Timer
+	beats         *alarm.Timer
 
 	fenced     Instance      // the configuration that the fence has
 	fenceRetry time.Time     // when what the fence has refused is tried again; zero: nothing is
@@ -82,8 +82,8 @@ type view struct {
 	desired       desiredState
 	removed       bool // the instance has ended
 	passing       bool // as loop.passing
-	serving       bool // as loop.serving
-	cut           int  // connections that were reset when serving ended
+	draining      bool // as loop.draining
+	resets        int  // connections that were reset when draining ended
 }
 
 // reported carries a Change from the elector's goroutine, and the answer back.
@@ -96,7 +96,7 @@ func newLoop(clock *alarm.Clock, in Instance, host Host, log *slog.Logger) *loop
 	l := &loop{
 		clock: clock, name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		reports: make(chan reported), changed: make(chan struct{}, 1),
-		checkup: newCheckup(), adjusts: make(chan Instance),
+		checks: newCheckRunner(), adjusts: make(chan Instance),
 		asks: make(chan chan error), desires: make(chan desiredChange), stopped: make(chan struct{}),
 	}
 	l.view = view{in: in, since: time.Now(), reason: "starting"}
@@ -110,9 +110,9 @@ func (l *loop) run(ctx context.Context) {
 	l.due, l.beats = l.clock.Timer(), l.clock.Timer()
 	defer l.due.Stop()
 	defer l.beats.Stop()
-	l.beats.Set(nextWhole(time.Now(), beatEvery))
-	l.checkup.begin(ctx, l.in.Checks)
-	defer l.checkup.stop()
+	l.beats.Set(nextMultiple(time.Now(), beatEvery))
+	l.checks.begin(ctx, l.in.Checks)
+	defer l.checks.stop()
 	for ctx.Err() == nil {
 		if err := l.term(ctx); err != nil && ctx.Err() == nil {
 			l.wait(ctx, err)
@@ -143,7 +143,7 @@ func (l *loop) wait(ctx context.Context, why error) {
 			return
 		case in := <-l.adjusts:
 			l.adjust(in)
-		case r := <-l.checkup.results:
+		case r := <-l.checks.results:
 			l.judge(r)
 		case ask := <-l.asks:
 			ask <- errNotHeld
@@ -170,7 +170,7 @@ func (l *loop) term(ctx context.Context) error {
 	defer l.leave()
 	l.openFence()
 	defer l.closeFence()
-	defer l.steerNoMore()
+	defer l.awaitForwarding()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.startDetector()
@@ -193,13 +193,13 @@ func (l *loop) term(ctx context.Context) error {
 		case <-l.due.C:
 			l.announceDue(time.Now())
 			l.renew(time.Now())
-			l.serveDue(time.Now())
-			l.steerDue(time.Now())
+			l.drainDue(time.Now())
+			l.forwardDue(time.Now())
 			l.detectDue(time.Now())
 			l.fenceDue(time.Now())
 		case c := <-l.detector.claims:
 			l.claimHeard(c)
-		case r := <-l.checkup.results:
+		case r := <-l.checks.results:
 			l.judge(r)
 		case in := <-l.adjusts:
 			l.adjust(in)
@@ -219,7 +219,7 @@ func (l *loop) enter(p Place, e election.Elector) {
 	l.fit()
 	in := l.in
 	e.SetProbe(in.Fresh)
-	l.tellServing()
+	l.tellDraining()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.view.place, l.view.elector = p, e
@@ -291,6 +291,6 @@ func (l *loop) note(s election.State, reason string) bool {
 // alive follows each beat, and asks for the next.
 func (l *loop) alive() {
 	now := time.Now()
-	l.beats.Set(nextWhole(now, beatEvery))
+	l.beats.Set(nextMultiple(now, beatEvery))
 	l.beat.Store(now.UnixNano())
 }

@@ -10,7 +10,7 @@ const (
 	ObservedActive     Observed = "active"     // it holds the address
 	ObservedStandby    Observed = "standby"    // it would take it
 	ObservedIneligible Observed = "ineligible" // it takes part, but is not fit
-	ObservedDraining   Observed = "draining"   // it holds or serves the address that it is to give away
+	ObservedDraining   Observed = "draining"   // it holds the address that it is to give away, or drains its connections
 	ObservedHeld       Observed = "held"       // it stays out because an operator wants it so
 	ObservedRemoved    Observed = "removed"    // it has left the election for good
 	ObservedFault      Observed = "fault"      // it cannot take part, or nobody can take the address

@@ -12,7 +12,7 @@ import (
 const shutTime = 250 * time.Millisecond
 
 // usableTime is how long a node that was granted the addresses waits until they work before it announces them. The
-// former holder serves them meanwhile.
+// former holder answers meanwhile.
 const usableTime = 100 * time.Millisecond
 
 // errNotNow: the kernel is busy.
@@ -22,7 +22,7 @@ var errNotNow = errors.New("the fence does not follow in time")
 // go of the addresses. But a kernel that is only slow, because others are changing its rule sets, keeps them here: the other
 // node would hear of the grant when it is too late to take it.
 func (l *loop) prepare() error {
-	l.hushed = false
+	l.discoveryShut = false
 	if l.fence == nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (l *loop) prepare() error {
 	if err != nil {
 		l.log.Debug("the fence cannot shut discovery alone", "error", err)
 	}
-	l.hushed = err == nil
+	l.discoveryShut = err == nil
 	return nil
 }
 
@@ -45,13 +45,13 @@ func (l *loop) passOn(c election.Change) error {
 	l.reannounce.stop()
 	l.in.Schedule.Stop()
 	var err error
-	if l.hushed && l.fence != nil {
+	if l.discoveryShut && l.fence != nil {
 		l.setPassing(true)
 		l.renewal = time.Time{}
 	} else {
 		err = l.letGo()
 	}
-	l.hushed = false
+	l.discoveryShut = false
 	l.note(c.To, c.Reason)
 	l.logChange(c)
 	return err
@@ -66,10 +66,10 @@ func (l *loop) setPassing(passing bool) {
 
 // passed ends it.
 func (l *loop) passed(c election.Change) error {
-	if !l.passing || l.serve(c) {
+	if !l.passing || l.startDraining(c) {
 		return nil
 	}
-	l.endServing()
+	l.cancelDraining()
 	l.setPassing(false)
 	err := l.letGo()
 	l.log.Info("address passed on", "to", c.Holder.String(), "reason", c.Reason)
@@ -81,7 +81,7 @@ func (l *loop) takenBack() {
 	if l.passing && l.fence != nil {
 		l.fence.reopen(patience)
 	}
-	l.endServing()
+	l.cancelDraining()
 	l.setPassing(false)
 }
 

@@ -132,7 +132,7 @@ func (l *loop) changeFence() {
 		return
 	}
 	l.fenced, l.fenceWait = next, fenceAgain
-	if l.tenured() && !l.hushed && !l.passing {
+	if l.tenured() && !l.discoveryShut && !l.passing {
 		l.fence.hold()
 	}
 }
@@ -168,9 +168,9 @@ func (l *loop) renew(now time.Time) {
 // letGo takes the addresses off in the order that clients notice at once: nothing comes in any more,
 // the resets of their connections leave, then nothing leaves, then the addresses go.
 func (l *loop) letGo() error {
-	l.renewal, l.hushed = time.Time{}, false
-	l.unsteer()
-	l.countCut()
+	l.renewal, l.discoveryShut = time.Time{}, false
+	l.stopForwarding()
+	l.countUndrained()
 	if l.fence != nil {
 		l.fence.shutIn()
 	}

@@ -219,9 +219,9 @@ func (h *host) ownAddresses() []netip.Addr {
 	return out
 }
 
-// Steer implements agent.Host.
-func (h *host) Steer(p agent.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (agent.Steering, error) {
-	return fence.OpenSteering(fence.SteerConfig{Index: p.Index, Addresses: addresses, To: to}, first)
+// Forward implements agent.Host.
+func (h *host) Forward(p agent.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (agent.Forwarding, error) {
+	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Addresses: addresses, To: to}, first)
 }
 
 // Unbind implements agent.Host.

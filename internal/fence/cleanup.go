@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cleanup takes away every fence and every steering that any run of ours left in this network namespace, and returns their
+// Cleanup takes away every fence and every forwarding table that any run of ours left in this network namespace, and returns their
 // tables, as "netdev keepvip-2". Tables of others are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN.
 func Cleanup() ([]string, error) {
 	c, err := nftables.New()
@@ -40,7 +40,7 @@ func cleanFamily(c *nftables.Conn, family nftables.TableFamily) (gone []string, 
 		return nil, fmt.Errorf("fence: list nftables tables: %w", err)
 	}
 	for _, t := range tables {
-		ours := ourSteering
+		ours := ourForwarding
 		if family == nftables.TableFamilyNetdev || family == nftables.TableFamilyARP {
 			ours = ourTable
 		}

@@ -10,7 +10,7 @@
 //	passing on   Shut Discovery; the taker announces; then as resigning
 //	exit      Remove; after a crash Cleanup
 //
-// A Steering is another table: while connections to the former holder of an address live on, it forwards their packets there.
+// A Forwarding is another table: while connections to the former holder of an address live on, it forwards their packets there.
 //
 // The package keeps no goroutine of its own: each request runs on one that its caller waits for. A Fence may be used from several.
 package fence

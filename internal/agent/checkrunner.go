@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// checkup runs the checks of an instance and keeps their newest verdicts. It belongs to the loop's goroutine.
-type checkup struct {
+// checkRunner runs the checks of an instance and keeps their newest verdicts. It belongs to the loop's goroutine.
+type checkRunner struct {
 	ctx      context.Context // of the loop: checks go on from term to term
 	results  chan result     // from the checks
 	verdicts map[string]Verdict
@@ -26,19 +26,19 @@ type checking struct {
 	done   chan struct{}
 }
 
-func newCheckup() checkup {
-	return checkup{results: make(chan result), verdicts: map[string]Verdict{}, running: map[string]*checking{}}
+func newCheckRunner() checkRunner {
+	return checkRunner{results: make(chan result), verdicts: map[string]Verdict{}, running: map[string]*checking{}}
 }
 
 // begin runs the checks until ctx ends or stop.
-func (u *checkup) begin(ctx context.Context, checks []Check) {
+func (u *checkRunner) begin(ctx context.Context, checks []Check) {
 	u.ctx = ctx
 	for _, c := range checks {
 		u.start(c)
 	}
 }
 
-func (u *checkup) start(c Check) {
+func (u *checkRunner) start(c Check) {
 	ctx, cancel := context.WithCancel(u.ctx)
 	r := &checking{Check: c, cancel: cancel, done: make(chan struct{})}
 	u.running[c.Name] = r
@@ -56,7 +56,7 @@ func (u *checkup) start(c Check) {
 // change goes on with the checks that next has, too, ends the others and begins the new ones. It returns next with the functions
 // of those that go on. A check that is new, or does something else under its old name, is taken to say what was said before
 // until its first result: a change of the configuration alone must not move an address.
-func (u *checkup) change(next []Check) []Check {
+func (u *checkRunner) change(next []Check) []Check {
 	next = slices.Clone(next)
 	judged := len(u.running) == 0 || len(u.verdicts) > 0
 	keep := map[string]bool{}
@@ -88,7 +88,7 @@ func (u *checkup) change(next []Check) []Check {
 }
 
 // end stops the checks of which that is true, all at once, and waits for them.
-func (u *checkup) end(which func(name string) bool) {
+func (u *checkRunner) end(which func(name string) bool) {
 	var ended []*checking
 	for name, r := range u.running {
 		if which(name) {
@@ -102,11 +102,11 @@ func (u *checkup) end(which func(name string) bool) {
 	}
 }
 
-func (u *checkup) stop() { u.end(func(string) bool { return true }) }
+func (u *checkRunner) stop() { u.end(func(string) bool { return true }) }
 
 // take keeps a result, and tells what was said before and whether it is news. A check that does not know yet does not unsay
 // what is known.
-func (u *checkup) take(r result) (before Verdict, news bool) {
+func (u *checkRunner) take(r result) (before Verdict, news bool) {
 	before, known := u.verdicts[r.check]
 	if known && before.Known && !r.Known {
 		return before, false

@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestNextWholeMeetsAtTheSameMoment(t *testing.T) {
+func TestNextMultipleMeetsAtTheSameMoment(t *testing.T) {
 	at := time.Unix(1000, 0)
 	for give, want := range map[time.Duration]time.Duration{
 		0: 500 * time.Millisecond, time.Millisecond: 499 * time.Millisecond, 499 * time.Millisecond: time.Millisecond, 700 * time.Millisecond: 300 * time.Millisecond,
 	} {
-		assert.Equal(t, want, nextWhole(at.Add(give), 500*time.Millisecond).Sub(at.Add(give)), give)
+		assert.Equal(t, want, nextMultiple(at.Add(give), 500*time.Millisecond).Sub(at.Add(give)), give)
 	}
 }

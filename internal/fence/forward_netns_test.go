@@ -39,9 +39,9 @@ func greeter(t *testing.T, name byte, port string) {
 	}()
 }
 
-// TestSteeringSendsOnWhatIsOlder moves an address while a connection to it is open: that one goes on at the node that had the address, and new
+// TestForwardingSendsOnWhatIsOlder moves an address while a connection to it is open: that one goes on at the node that had the address, and new
 // ones begin at the node that has it now.
-func TestSteeringSendsOnWhatIsOlder(t *testing.T) {
+func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 	for _, tt := range []struct{ name, vip, to string }{
 		{"IPv4", "10.1.0.100", "10.1.0.5"},
 		{"IPv6", "fd01::100", "fd01::5"},
@@ -88,7 +88,7 @@ func TestSteeringSendsOnWhatIsOlder(t *testing.T) {
 
 			bind(after)
 			greeter(t, 'a', port)
-			s, err := OpenSteering(SteerConfig{Index: after.index("eth0"), Addresses: []netip.Addr{vip}, To: to}, time.Minute)
+			s, err := OpenForwarding(ForwardConfig{Index: after.index("eth0"), Addresses: []netip.Addr{vip}, To: to}, time.Minute)
 			require.NoError(t, err)
 			heard(after)
 			_, err = older.Write([]byte("x"))
@@ -126,20 +126,20 @@ func says(t *testing.T, c net.Conn) byte {
 	return b[0]
 }
 
-func TestSteeringOfAnEarlierRunIsCleanedUp(t *testing.T) {
+func TestForwardingOfAnEarlierRunIsCleanedUp(t *testing.T) {
 	s := newSpace(t)
 	s.pair("eth0", s, "eth1")
-	cfg := SteerConfig{Index: s.index("eth0"), Addresses: []netip.Addr{vip4, vip6}, To: netip.MustParseAddr("10.1.0.5")}
-	first, err := OpenSteering(cfg, time.Minute)
+	cfg := ForwardConfig{Index: s.index("eth0"), Addresses: []netip.Addr{vip4, vip6}, To: netip.MustParseAddr("10.1.0.5")}
+	first, err := OpenForwarding(cfg, time.Minute)
 	require.NoError(t, err)
-	again, err := OpenSteering(cfg, time.Minute)
+	again, err := OpenForwarding(cfg, time.Minute)
 	require.NoError(t, err)
 	gone, err := Cleanup()
 	require.NoError(t, err)
-	assert.Equal(t, []string{"ip keepvip-steer-0a010064"}, gone)
+	assert.Equal(t, []string{"ip keepvip-forward-0a010064"}, gone)
 	require.NoError(t, first.Close())
 	require.NoError(t, again.Close())
 	cfg.Addresses = []netip.Addr{vip6}
-	_, err = OpenSteering(cfg, time.Minute)
+	_, err = OpenForwarding(cfg, time.Minute)
 	assert.ErrorContains(t, err, "no address of its family")
 }

@@ -121,7 +121,7 @@ func TestChecksGoOnFromTermToTerm(t *testing.T) {
 		<-e.ended
 		e = <-b.electors
 		second.say(bad)
-		assert.Equal(t, "the health check fails: 500", e.fitness().Reason, "a check that a reload began outlives the term")
+		assert.Equal(t, "the health check fails: 500", e.fitness().Reason, "a check that a reload began goes on after the term")
 	})
 }
 

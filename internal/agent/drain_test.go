@@ -14,15 +14,15 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
-// servingElector passes the address on when it is asked to, and notes what it is told to tell the others.
-type servingElector struct {
+// drainingElector passes the address on when it is asked to, and notes what it is told to tell the others.
+type drainingElector struct {
 	*fakeElector
 	serves atomic.Bool
 }
 
-func (e *servingElector) SetServing(serving bool) { e.serves.Store(serving) }
+func (e *drainingElector) SetServing(serving bool) { e.serves.Store(serving) }
 
-func (e *servingElector) Handover(context.Context, string) error {
+func (e *drainingElector) Handover(context.Context, string) error {
 	for _, c := range []election.Change{
 		prepare, begin, {From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd},
 	} {
@@ -33,10 +33,10 @@ func (e *servingElector) Handover(context.Context, string) error {
 	return nil
 }
 
-// draining runs a holder with some connections that is drained with a wait of two seconds.
-func draining(t *testing.T, test func(t *testing.T, b *bench, e *servingElector, kernel *fakeFence, drained <-chan error)) {
+// whileDraining runs a holder with some connections that is drained with a wait of two seconds.
+func whileDraining(t *testing.T, test func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error)) {
 	t.Helper()
-	kernel, e := &fakeFence{egress: true}, &servingElector{}
+	kernel, e := &fakeFence{egress: true}, &drainingElector{}
 	change := func(in *Instance) {
 		fenced(kernel)(in)
 		in.Elect = func(Place) (election.Elector, func(), error) {
@@ -62,7 +62,7 @@ func draining(t *testing.T, test func(t *testing.T, b *bench, e *servingElector,
 }
 
 func TestDrainWaitServesUntilTheConnectionsEnd(t *testing.T) {
-	draining(t, func(t *testing.T, b *bench, e *servingElector, kernel *fakeFence, drained <-chan error) {
+	whileDraining(t, func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error) {
 		assert.True(t, e.serves.Load(), "the next node has to know from the beginning")
 		time.Sleep(1200 * time.Millisecond)
 		assert.Equal(t, ObservedDraining, b.Status()[0].Observed)
@@ -80,7 +80,7 @@ func TestDrainWaitServesUntilTheConnectionsEnd(t *testing.T) {
 }
 
 func TestDrainWaitResetsWhatIsLeft(t *testing.T) {
-	draining(t, func(t *testing.T, b *bench, e *servingElector, _ *fakeFence, drained <-chan error) {
+	whileDraining(t, func(t *testing.T, b *bench, e *drainingElector, _ *fakeFence, drained <-chan error) {
 		b.host.set(func(h *fakeHost) { h.slow = 20 * time.Millisecond })
 		err := <-drained
 		require.ErrorIs(t, err, election.ErrTimeout)
@@ -92,7 +92,7 @@ func TestDrainWaitResetsWhatIsLeft(t *testing.T) {
 }
 
 func TestDrainWaitEndsWhenTheAddressComesBack(t *testing.T) {
-	draining(t, func(t *testing.T, b *bench, e *servingElector, kernel *fakeFence, drained <-chan error) {
+	whileDraining(t, func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error) {
 		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
 		require.NoError(t, <-drained, "they are served as before")
 		synctest.Wait()
@@ -127,13 +127,13 @@ func TestTakerSendsOnWhatTheFormerHolderServes(t *testing.T) {
 		serves(true)
 		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake}))
 		assert.Equal(t, []string{
-			"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "steer 2 to 10.77.0.12", "announce 2",
+			"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "forward 2 to 10.77.0.12", "announce 2",
 		}, b.host.take())
 		time.Sleep(500 * time.Millisecond)
 		assert.Empty(t, b.host.take())
 		serves(false)
-		time.Sleep(2 * steerEvery)
+		time.Sleep(2 * forwardEvery)
 		synctest.Wait()
-		assert.Equal(t, []string{"steer no more"}, b.host.take())
+		assert.Equal(t, []string{"forward no more"}, b.host.take())
 	})
 }

@@ -14,74 +14,74 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SteerConfig says which packets go on to which node.
-type SteerConfig struct {
+// ForwardConfig says which packets go on to which node.
+type ForwardConfig struct {
 	Index     int          // of the link
 	Addresses []netip.Addr // bound here; those of the other family than To's are left out
-	To        netip.Addr   // own address of a node on the link that serves their older connections
+	To        netip.Addr   // own address of a node on the link that drains their older connections
 }
 
-// Steering sends on to the node that had addresses before what clients still say on the connections to it: TCP packets that begin no
+// Forwarding forwards to the node that had addresses before what clients still say on the connections to it: TCP packets that begin no
 // connection and belong to none that is known here. The other node answers the clients by itself.
 //
 // What is known here is found out by looking for the socket, as the kernel would; of a server that listens on the address itself, instead of
-// on all addresses, nothing is sent on. A Steering that is not kept up by Keep ends by itself.
-type Steering struct {
-	cfg    SteerConfig
+// on all addresses, nothing is forwarded. A Forwarding that is not kept up by Keep ends by itself.
+type Forwarding struct {
+	cfg    ForwardConfig
 	table  *nftables.Table
 	socket sockets
 }
 
 const (
-	steerPrefix = "keepvip-steer-"
-	setSteered  = "steered"
-	// steerPriority is before connection tracking, which has nothing to know of them.
-	steerPriority = -310
+	forwardPrefix = "keepvip-forward-"
+	setForwarded  = "forwarded"
+	// forwardPriority is before connection tracking, which has nothing to know of them.
+	forwardPriority = -310
 )
 
-// OpenSteering begins to send on, for the time given. It needs CAP_NET_ADMIN.
-func OpenSteering(cfg SteerConfig, first time.Duration) (*Steering, error) {
+// OpenForwarding begins to forward, for the time given. It needs CAP_NET_ADMIN.
+func OpenForwarding(cfg ForwardConfig, first time.Duration) (*Forwarding, error) {
 	cfg.Addresses = slices.DeleteFunc(slices.Clone(cfg.Addresses), func(a netip.Addr) bool { return a.Is4() != cfg.To.Is4() })
-	s := &Steering{cfg: cfg, table: &nftables.Table{Family: nftables.TableFamilyIPv6}}
+	s := &Forwarding{cfg: cfg, table: &nftables.Table{Family: nftables.TableFamilyIPv6}}
 	if cfg.To.Is4() {
 		s.table.Family = nftables.TableFamilyIPv4
 	}
 	if len(cfg.Addresses) == 0 {
-		return nil, fmt.Errorf("fence: steer to %s: no address of its family", cfg.To)
+		return nil, fmt.Errorf("fence: forward to %s: no address of its family", cfg.To)
 	}
 	// An address is held by one instance of one process, so it tells the tables apart.
-	s.table.Name = fmt.Sprintf("%s%x", steerPrefix, cfg.Addresses[0].AsSlice())
+	s.table.Name = fmt.Sprintf("%s%x", forwardPrefix, cfg.Addresses[0].AsSlice())
 	if err := s.commit(func(c *nftables.Conn) error { return s.build(c, first) }); err != nil {
 		s.socket.close()
-		return nil, fmt.Errorf("fence: steer %s to %s: %w", cfg.Addresses[0], cfg.To, err)
+		return nil, fmt.Errorf("fence: forward %s to %s: %w", cfg.Addresses[0], cfg.To, err)
 	}
 	return s, nil
 }
 
 // Keep goes on for that time from now.
-func (s *Steering) Keep(d time.Duration) error {
+func (s *Forwarding) Keep(d time.Duration) error {
 	err := s.commit(func(c *nftables.Conn) error {
 		c.FlushSet(s.set())
 		return c.SetAddElements(s.set(), s.elements(d))
 	})
 	if err != nil {
-		return fmt.Errorf("fence: steer %s to %s: %w", s.cfg.Addresses[0], s.cfg.To, err)
+		return fmt.Errorf("fence: forward %s to %s: %w", s.cfg.Addresses[0], s.cfg.To, err)
 	}
 	return nil
 }
 
 // Close ends it.
-func (s *Steering) Close() error {
+func (s *Forwarding) Close() error {
 	err := s.commit(func(c *nftables.Conn) error { c.DelTable(s.table); return nil })
 	s.socket.close()
 	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("fence: stop steering %s: %w", s.cfg.Addresses[0], err)
+		return fmt.Errorf("fence: stop forwarding %s: %w", s.cfg.Addresses[0], err)
 	}
 	return nil
 }
 
 // build replaces what an earlier run has left.
-func (s *Steering) build(c *nftables.Conn, first time.Duration) error {
+func (s *Forwarding) build(c *nftables.Conn, first time.Duration) error {
 	c.AddTable(s.table)
 	c.DelTable(s.table)
 	c.AddTable(s.table)
@@ -90,21 +90,21 @@ func (s *Steering) build(c *nftables.Conn, first time.Duration) error {
 	}
 	chain := c.AddChain(&nftables.Chain{
 		Name: "prerouting", Table: s.table, Type: nftables.ChainTypeFilter,
-		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRef(steerPriority),
+		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRef(forwardPriority),
 	})
 	c.AddRule(&nftables.Rule{Table: s.table, Chain: chain, Exprs: s.rule()})
 	return nil
 }
 
-func (s *Steering) set() *nftables.Set {
+func (s *Forwarding) set() *nftables.Set {
 	kind := nftables.TypeIP6Addr
 	if s.cfg.To.Is4() {
 		kind = nftables.TypeIPAddr
 	}
-	return &nftables.Set{Table: s.table, Name: setSteered, KeyType: kind, HasTimeout: true}
+	return &nftables.Set{Table: s.table, Name: setForwarded, KeyType: kind, HasTimeout: true}
 }
 
-func (s *Steering) elements(d time.Duration) []nftables.SetElement {
+func (s *Forwarding) elements(d time.Duration) []nftables.SetElement {
 	out := make([]nftables.SetElement, len(s.cfg.Addresses))
 	for i, a := range s.cfg.Addresses {
 		out[i] = nftables.SetElement{Key: a.AsSlice(), Timeout: d}
@@ -120,7 +120,7 @@ const (
 
 // rule matches a packet for which only a listening socket is found: of one that is being connected, or is waiting out its end, the kernel
 // does not say how it was bound.
-func (s *Steering) rule() match {
+func (s *Forwarding) rule() match {
 	destination, index := field{expr.PayloadBaseNetworkHeader, 24, 16}, binary.NativeEndian.AppendUint32(nil, uint32(s.cfg.Index))
 	if s.cfg.To.Is4() {
 		destination = field{expr.PayloadBaseNetworkHeader, 16, 4}
@@ -133,7 +133,7 @@ func (s *Steering) rule() match {
 			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: index},
 		},
 		destination.load(),
-		match{&expr.Lookup{SourceRegister: register, SetName: setSteered}},
+		match{&expr.Lookup{SourceRegister: register, SetName: setForwarded}},
 		l4proto(unix.IPPROTO_TCP),
 		flags.load(),
 		match{
@@ -149,7 +149,7 @@ func (s *Steering) rule() match {
 	)
 }
 
-func (s *Steering) commit(build func(*nftables.Conn) error) error {
+func (s *Forwarding) commit(build func(*nftables.Conn) error) error {
 	c, err := s.socket.tables()
 	if err != nil {
 		return err
@@ -164,4 +164,4 @@ func (s *Steering) commit(build func(*nftables.Conn) error) error {
 	return err
 }
 
-func ourSteering(name string) bool { return strings.HasPrefix(name, steerPrefix) }
+func ourForwarding(name string) bool { return strings.HasPrefix(name, forwardPrefix) }
