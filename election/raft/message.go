@@ -49,12 +49,11 @@ type message struct {
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	Stranger  bool          `json:"stranger,omitempty"` // in an answer: the asker is no member as far as I know
 
-	To      string     `json:"to,omitempty"`      // of release
-	Op      string     `json:"op,omitempty"`      // of change
-	Subject netip.Addr `json:"subject,omitzero"`  // of change
-	Error   string     `json:"error,omitempty"`   // of an answer
-	Retry   bool       `json:"retry,omitempty"`   // of an answer: it may be different in a moment
-	Forward bool       `json:"forward,omitempty"` // of change: it has been passed on once already
+	To      string     `json:"to,omitempty"`     // of release
+	Op      string     `json:"op,omitempty"`     // of change
+	Subject netip.Addr `json:"subject,omitzero"` // of change
+	Error   string     `json:"error,omitempty"`  // of an answer
+	Retry   bool       `json:"retry,omitempty"`  // of an answer: it may be different in a moment
 }
 
 // readMessage reads one, looking at nothing before its length is known to be within bounds.

@@ -65,7 +65,7 @@ func TestChecksOfEveryKind(t *testing.T) {
 	assert.Empty(t, shown["vips[0].checks[8].router"])
 	assert.Equal(t, "fe80::1", shown["vips[0].checks[9].router"])
 	assert.Equal(t, EnvInline+":7", c.Origin("vips[0].checks[1].weight").String())
-	assert.True(t, Diff(c, c).Empty())
+	assert.Empty(t, Diff(c, c))
 }
 
 func TestChecksRefused(t *testing.T) {

@@ -24,11 +24,6 @@ type VIPChange struct {
 	Recreate bool
 }
 
-// Empty tells that nothing differs.
-func (c Changes) Empty() bool {
-	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Live)+len(c.Restart) == 0
-}
-
 // Diff compares two validated configurations, in the order of the table and of the new file.
 func Diff(before, after *Config) Changes {
 	var d Changes

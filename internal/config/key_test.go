@@ -142,7 +142,7 @@ func TestDiffSeesANewPassword(t *testing.T) {
 	text := "vips: [{addresses: [10.77.0.1], vrrp: {version: 2, advertisementInterval: 1s, passwordFile: " + file + "}}]\n"
 	require.NoError(t, os.WriteFile(file, []byte("one"), 0o600))
 	before := load(t, text)
-	assert.True(t, Diff(before, load(t, text)).Empty())
+	assert.Empty(t, Diff(before, load(t, text)))
 	require.NoError(t, os.WriteFile(file, []byte("two"), 0o600))
 	d := Diff(before, load(t, text))
 	require.Len(t, d.Changed, 1)
