@@ -22,19 +22,19 @@ type Elector interface {
 	// at the latest until ctx ends. nil: what SetFitness has said is believed. Safe from any goroutine.
 	SetProbe(probe func(ctx context.Context) Fitness)
 
-	// Tenure is until when this node may answer for the address if nothing else happens: the end of the
+	// LeaseEnd is until when this node may answer for the address if nothing else happens: the end of the
 	// lease that its last advertisement began. It is zero while the node is not Active. Safe from any
 	// goroutine.
-	Tenure() time.Time
+	LeaseEnd() time.Time
 
 	// Status is a copy of what the elector knows; safe from any goroutine.
 	Status() Status
 }
 
-// Extender is an Elector that tells when its tenure has become longer. Where the kernel keeps the lease by transaction it is
+// Extender is an Elector that tells when its lease has become longer. Where the kernel keeps the lease by transaction it is
 // renewed then, and nobody has to ask in between.
 type Extender interface {
-	// Extended receives when the tenure may have become longer. It is the same channel every time.
+	// Extended receives when the lease may have become longer. It is the same channel every time.
 	Extended() <-chan struct{}
 }
 

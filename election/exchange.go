@@ -174,7 +174,7 @@ func (x *exchange) self() membership.Self {
 	return membership.Self{
 		State: membersState(s.State), Base: base, Priority: s.Priority,
 		Fit: f.fit(effective(base, f)), Reason: f.Reason, Serves: x.serves(), For: x.leaving.wanted(),
-		Claims: s.State == vrrp.Active && x.e.tenured(), Router: x.router(),
+		Claims: s.State == vrrp.Active && x.e.leaseHeld(), Router: x.router(),
 	}
 }
 
@@ -236,7 +236,7 @@ func (x *exchange) act(now time.Time, a membership.Action) error {
 
 // send does not fail: a message that did not leave is as one that was lost.
 func (x *exchange) send(m membership.Message) {
-	m.Facts.Claims = m.Facts.Claims && x.e.tenured() // this process may have stood still
+	m.Facts.Claims = m.Facts.Claims && x.e.leaseHeld() // this process may have stood still
 	if err := x.cfg.Wire.Send(m); err != nil {
 		x.e.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
 	}
@@ -349,7 +349,7 @@ func (x *exchange) note(now time.Time) {
 	x.noteClaims(now)
 	if !slices.Equal(known, x.known) {
 		x.known = known
-		x.e.applySpread(now)
+		x.e.applyTieBreakDelay(now)
 	}
 }
 

@@ -152,8 +152,8 @@ func (l *lan) moves(since time.Time) (n int) {
 	return n
 }
 
-// spreadOf is the moves of all runs, the fewest first.
-func spreadOf(t *testing.T, sky weather, length time.Duration) []int {
+// movesOf is the moves of all runs, the fewest first.
+func movesOf(t *testing.T, sky weather, length time.Duration) []int {
 	t.Helper()
 	all := make([]int, *noiseSeeds)
 	for i := range all {
@@ -178,12 +178,12 @@ func noisy(share float64, nodes int) weather {
 }
 
 func TestNoiseAtTheHolderMovesTheAddressOnceAtMost(t *testing.T) {
-	all := spreadOf(t, noisy(0.3, 1), 5*time.Minute)
+	all := movesOf(t, noisy(0.3, 1), 5*time.Minute)
 	assert.LessOrEqual(t, all[len(all)-1], 1)
 }
 
 func TestNoiseOnAllNodesMovesTheAddressSeldom(t *testing.T) {
-	all := spreadOf(t, noisy(0.3, 3), 5*time.Minute)
+	all := movesOf(t, noisy(0.3, 3), 5*time.Minute)
 	assert.LessOrEqual(t, all[len(all)/2], 3)
 	assert.LessOrEqual(t, all[len(all)-1], 6)
 }
@@ -208,7 +208,7 @@ func outage(late time.Duration, turn int) weather {
 
 func TestIllnessOfAllNodesKeepsTheAddress(t *testing.T) {
 	for turn := range 3 {
-		all := spreadOf(t, outage(0, turn), time.Minute)
+		all := movesOf(t, outage(0, turn), time.Minute)
 		assert.Zero(t, all[len(all)-1], "turn %d", turn)
 	}
 }
@@ -216,13 +216,13 @@ func TestIllnessOfAllNodesKeepsTheAddress(t *testing.T) {
 // The holder may have counted to its fall before another node's first probe fails, and then has to believe that it is better.
 func TestIllnessOfAllNodesWithinASecondMovesTheAddressSeldom(t *testing.T) {
 	for turn := range 3 {
-		all := spreadOf(t, outage(time.Second, turn), time.Minute)
+		all := movesOf(t, outage(time.Second, turn), time.Minute)
 		assert.LessOrEqual(t, all[len(all)-1], 2, "turn %d", turn)
 	}
 }
 
 func TestSlowProbesMoveNothing(t *testing.T) {
-	all := spreadOf(t, func(*rand.Rand, int, time.Duration) (health.Outcome, time.Duration) {
+	all := movesOf(t, func(*rand.Rand, int, time.Duration) (health.Outcome, time.Duration) {
 		return health.Pass, 205 * time.Millisecond
 	}, 5*time.Minute)
 	assert.Zero(t, all[len(all)-1])

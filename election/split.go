@@ -19,7 +19,7 @@ var actOnMembers = map[string]string{
 	string(membership.RejectVersion):  "the sender speaks another version of the members' protocol: run the same release of keepvip on all nodes",
 }
 
-// advertised lets the members know of an advertisement that has just left, if they do not hear it. The first one of a tenure
+// advertised lets the members know of an advertisement that has just left, if they do not hear it. The first one of a lease
 // they are told of before the address is bound: a member that hears messages alone must not bind it, too.
 func (x *exchange) advertised(now time.Time) {
 	if x == nil {
@@ -34,8 +34,8 @@ func (x *exchange) advertised(now time.Time) {
 	x.step(now, membership.Advertised{})
 }
 
-// tenured tells that this node advertises, and may answer for the address.
-func (e *VRRP) tenured() bool { return time.Now().Before(e.Tenure()) }
+// leaseHeld tells that this node advertises, and may answer for the address.
+func (e *VRRP) leaseHeld() bool { return time.Now().Before(e.LeaseEnd()) }
 
 func (x *exchange) router() membership.Router {
 	r := x.e.cfg.Router

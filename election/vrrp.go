@@ -23,7 +23,7 @@ const ownerPriority = 255
 type VRRPConfig struct {
 	Router vrrp.Config
 	// Peers are the other nodes when they are known by configuration; the own address may be among
-	// them. They feed the rank that spreads ties.
+	// them. They feed the rank that breaks ties.
 	Peers []netip.Addr
 	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone.
 	Members *MembersConfig
@@ -57,11 +57,11 @@ type VRRP struct {
 	fitted  chan struct{}    // capacity 1: fitness has changed
 	changes chan vrrp.Config // capacity 1: a live change of configuration
 
-	mu      sync.Mutex // guards what follows
-	fitness Fitness
-	status  Status
-	tenure  time.Time
-	late    lateness
+	mu       sync.Mutex // guards what follows
+	fitness  Fitness
+	status   Status
+	leaseEnd time.Time
+	late     lateness
 }
 
 var _ Elector = (*VRRP)(nil)
@@ -125,7 +125,7 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 		s.sit(e.wake)
 		defer s.rise()
 	}
-	e.applySpread(time.Now())
+	e.applyTieBreakDelay(time.Now())
 	e.applyFitness(time.Now())
 	if e.out {
 		_ = e.tell(Change{Reason: e.status.Fitness.Reason, At: time.Now()})
@@ -240,7 +240,7 @@ func (e *VRRP) hear(a Arrival) {
 	e.x.hear(a)
 	e.members.hear(a.Source, adv.Priority, e.silence(a), a.At)
 	if len(e.members.list) != before {
-		e.applySpread(a.At)
+		e.applyTieBreakDelay(a.At)
 	}
 	e.compare(a)
 	e.count(func(c *Counters) { c.Received++ })
@@ -248,14 +248,14 @@ func (e *VRRP) hear(a Arrival) {
 	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At), Deferred: e.x.defers(now, a.Source)})
 }
 
-// applySpread tells the machine how ties are spread, now that more is known about the others.
-func (e *VRRP) applySpread(now time.Time) {
+// applyTieBreakDelay tells the machine how ties are broken, now that more is known about the others.
+func (e *VRRP) applyTieBreakDelay(now time.Time) {
 	r := e.cfg.Router
-	offset := Spread(e.source, e.others(), r.Interval)
+	offset := TieBreakDelay(e.source, e.others(), r.Interval)
 	if !equals(r.Priority, e.members.report(nil, now)) {
 		offset /= amongOthers
 	}
-	e.step(now, vrrp.SetSpread{Offset: offset})
+	e.step(now, vrrp.SetTieBreakDelay{Offset: offset})
 }
 
 func (e *VRRP) others() []netip.Addr {
@@ -322,6 +322,6 @@ func (e *VRRP) applyConfig(cfg vrrp.Config) {
 	e.wire.SetAddresses(cfg.Addresses)
 	now := time.Now()
 	e.step(now, vrrp.Reconfigure{Config: cfg})
-	e.applySpread(now)
+	e.applyTieBreakDelay(now)
 	e.applyFitness(now)
 }

@@ -38,7 +38,7 @@ func (e *VRRP) act(a vrrp.Action) {
 
 func (e *VRRP) send(adv vrrp.Advertisement) {
 	// The lease of the kernel begins when the advertisement leaves, and this process may be frozen between that and the
-	// next line: the tenure must not be longer.
+	// next line: the lease must not be longer.
 	began := time.Now()
 	if err := e.wire.Send(adv); err != nil {
 		e.count(func(c *Counters) { c.SendErrors++ })
@@ -47,22 +47,22 @@ func (e *VRRP) send(adv vrrp.Advertisement) {
 	}
 	e.count(func(c *Counters) { c.Sent++ })
 	if adv.Priority > 0 && e.machine.Snapshot().State == vrrp.Active {
-		e.setTenure(began.Add(Lease(e.cfg.Router)))
+		e.setLeaseEnd(began.Add(Lease(e.cfg.Router)))
 		e.x.advertised(time.Now())
 	}
 }
 
-func (e *VRRP) setTenure(until time.Time) {
+func (e *VRRP) setLeaseEnd(until time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.tenure = until
+	e.leaseEnd = until
 }
 
-// Tenure implements Elector.
-func (e *VRRP) Tenure() time.Time {
+// LeaseEnd implements Elector.
+func (e *VRRP) LeaseEnd() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.tenure
+	return e.leaseEnd
 }
 
 // change lets the host follow before anything else happens.
@@ -76,7 +76,7 @@ func (e *VRRP) change(from, to State, reason string) {
 	if to == Active {
 		e.status.Counters.Takeovers++
 	} else {
-		e.tenure = time.Time{}
+		e.leaseEnd = time.Time{}
 	}
 	e.mu.Unlock()
 	err := e.follow(Change{From: from, To: to, Reason: reason, Cause: cause, Holder: e.holder, At: now, Passing: e.x.passing(reason)})

@@ -62,7 +62,7 @@ func TestVRRPDeadHolderIsReplacedWithinActiveDownInterval(t *testing.T) {
 		at := time.Now()
 		next := holder(t, 500*time.Millisecond, others...)
 		last := next.last()
-		// Three intervals, Skew_Time at priority 100, the spread of ties, and the way of the last advertisement.
+		// Three intervals, Skew_Time at priority 100, the tie-break delay, and the way of the last advertisement.
 		assert.LessOrEqual(t, last.At.Sub(at), 3*interval+61*time.Millisecond+interval/8+2*time.Millisecond)
 		stopAll(t, append(others, h)...)
 	})
@@ -231,7 +231,7 @@ func (w sleepyWire) Send(adv vrrp.Advertisement) error {
 }
 
 // The lease of the kernel began when the advertisement left, not when the process that sent it went on.
-func TestVRRPTenureCountsFromBeforeTheAdvertisement(t *testing.T) {
+func TestVRRPLeaseCountsFromBeforeTheAdvertisement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := vrrp.Config{Version: 3, VRID: 51, Priority: ownerPriority, Interval: interval, Preempt: true, Source: nodeA, Addresses: []netip.Addr{vip}}
 		e, err := NewVRRP(VRRPConfig{Router: cfg}, sleepyWire{newLAN().join(nodeA)}, quiet)
@@ -239,7 +239,7 @@ func TestVRRPTenureCountsFromBeforeTheAdvertisement(t *testing.T) {
 		e.report = func(Change) error { return nil }
 		e.step(time.Now(), vrrp.Startup{})
 		require.Equal(t, Active, e.Status().State)
-		assert.False(t, time.Now().Before(e.Tenure()), "it is over")
+		assert.False(t, time.Now().Before(e.LeaseEnd()), "it is over")
 	})
 }
 

@@ -38,14 +38,14 @@ type node struct {
 	state State
 	side  int
 
-	advert   time.Time // Active: when the next is due
-	sent     time.Time // when the last left
-	start    time.Time // Backup: the Active_Down_Timer runs from here
-	spread   time.Duration
-	bound    bool // the address is on it
-	shut     bool // and nobody is told so
-	session  uint64
-	announce time.Time // Active: the address is bound and announced from here on; zero when that was told
+	advert        time.Time // Active: when the next is due
+	sent          time.Time // when the last left
+	start         time.Time // Backup: the Active_Down_Timer runs from here
+	tieBreakDelay time.Duration
+	bound         bool // the address is on it
+	shut          bool // and nobody is told so
+	session       uint64
+	announce      time.Time // Active: the address is bound and announced from here on; zero when that was told
 }
 
 // flight is something on its way to a node, or a probe that will have a result.
@@ -63,7 +63,7 @@ func newLAN(t *testing.T, seed uint64, interval time.Duration, bases ...uint8) *
 	for i, b := range bases {
 		l.nodes = append(l.nodes, &node{
 			lan: l, name: fmt.Sprint("n", i), base: b, addr: netip.AddrFrom4([4]byte{10, 77, 0, byte(11 + i)}),
-			spread: time.Duration(i) * interval / 8 / time.Duration(len(bases)),
+			tieBreakDelay: time.Duration(i) * interval / 8 / time.Duration(len(bases)),
 		})
 	}
 	return l
@@ -112,7 +112,7 @@ func (n *node) priority() uint8 {
 
 // down is the Active_Down_Interval.
 func (n *node) down() time.Duration {
-	return 3*n.lan.interval + n.lan.interval*time.Duration(256-int(n.priority()))/256 + n.spread
+	return 3*n.lan.interval + n.lan.interval*time.Duration(256-int(n.priority()))/256 + n.tieBreakDelay
 }
 
 func (n *node) tell() {

@@ -15,7 +15,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// recoverBound is an Active_Down_Interval at 100 ms with the spread of equal nodes, and room for a busy machine.
+// recoverBound is an Active_Down_Interval at 100 ms with the tie-break delay of equal nodes, and room for a busy machine.
 const recoverBound = 373*time.Millisecond + 100*time.Millisecond
 
 // Whatever goes wrong while the address is passed on, and whenever: one node has it again within an Active_Down_Interval,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// backup is what a Backup knows. Its deadline is not stored but computed, so that every change of priority, spread or
+// backup is what a Backup knows. Its deadline is not stored but computed, so that every change of priority, tie-break delay or
 // interval moves the running Active_Down_Timer without moving its start.
 type backup struct {
 	start    time.Time     // the Active_Down_Timer runs from here
@@ -50,7 +50,7 @@ func (m *Machine) backupDeadline() time.Time {
 	if m.backup.asked {
 		d += m.cfg.Interval
 	}
-	return m.backup.start.Add(d + m.spread())
+	return m.backup.start.Add(d + m.tieBreakDelay())
 }
 
 // enterBackup makes an Active a Backup with a fresh Active_Down_Timer and nobody to follow yet.

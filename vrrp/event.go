@@ -66,10 +66,10 @@ type Granted struct{}
 // Shutdown, and ends when a Reconfigure changes the configured Priority.
 type SetPriority struct{ Priority uint8 }
 
-// SetSpread sets what is added to the Active_Down_Timer of this node, so that nodes of equal priority do not take over
+// SetTieBreakDelay sets what is added to the Active_Down_Timer of this node, so that nodes of equal priority do not take over
 // at the same instant. Negative counts as 0; more than an eighth of the Active_Adver_Interval counts as that eighth. A
 // running Active_Down_Timer is computed anew from the same start.
-type SetSpread struct{ Offset time.Duration }
+type SetTieBreakDelay struct{ Offset time.Duration }
 
 // TakeOver makes a Backup Active that is ready to be (Snapshot.Ready); otherwise it does nothing.
 type TakeOver struct{}
@@ -79,18 +79,18 @@ type TakeOver struct{}
 // family that the Machine has; one that is not does nothing (call [Config.Validate] first).
 type Reconfigure struct{ Config Config }
 
-func (Startup) event()     {}
-func (Shutdown) event()    {}
-func (Expired) event()     {}
-func (Received) event()    {}
-func (Claimed) event()     {}
-func (Disclaimed) event()  {}
-func (PassOn) event()      {}
-func (Granted) event()     {}
-func (SetPriority) event() {}
-func (SetSpread) event()   {}
-func (TakeOver) event()    {}
-func (Reconfigure) event() {}
+func (Startup) event()          {}
+func (Shutdown) event()         {}
+func (Expired) event()          {}
+func (Received) event()         {}
+func (Claimed) event()          {}
+func (Disclaimed) event()       {}
+func (PassOn) event()           {}
+func (Granted) event()          {}
+func (SetPriority) event()      {}
+func (SetTieBreakDelay) event() {}
+func (TakeOver) event()         {}
+func (Reconfigure) event()      {}
 
 // Action is something the caller must do, in the order given. The set is closed.
 type Action interface{ action() }

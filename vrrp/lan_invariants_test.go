@@ -150,7 +150,7 @@ func (l *lan) settle() time.Duration {
 		if h.m == nil {
 			continue
 		}
-		d := h.m.activeDownInterval(l.longestInterval()) + h.spread + h.cfg.StartupDelay
+		d := h.m.activeDownInterval(l.longestInterval()) + h.tieBreakDelay + h.cfg.StartupDelay
 		if h.cfg.PreemptDelay > 0 {
 			d += h.cfg.PreemptDelay + h.m.activeDownInterval(l.longestInterval())
 		}

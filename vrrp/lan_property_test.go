@@ -53,8 +53,8 @@ func randomNodes(l *lan) {
 		if !equal {
 			cfg.Priority = uint8(1 + l.rng.IntN(254))
 		}
-		spread := time.Duration(i) * cfg.Interval / spreadShare / time.Duration(count)
-		l.add(fmt.Sprint("n", i), cfg, spread)
+		tieBreakDelay := time.Duration(i) * cfg.Interval / tieBreakShare / time.Duration(count)
+		l.add(fmt.Sprint("n", i), cfg, tieBreakDelay)
 	}
 }
 

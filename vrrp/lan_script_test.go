@@ -15,7 +15,7 @@ import (
 
 // TestMachineScripts runs testdata/*.txt. A script is a list of commands, one a line, # starts a comment:
 //
-//	node NAME [priority N] [interval D] [spread D] [preemptdelay D] [startupdelay D] [startupinterval D]
+//	node NAME [priority N] [interval D] [tiebreak D] [preemptdelay D] [startupdelay D] [startupinterval D]
 //	          [adverts N] [nopreempt] [v2]     declare a node, or change how it starts next
 //	delay D | late D | loss N                  longest packet delay and timer lateness; per cent of packets lost
 //	start | stop | kill | thaw NAME...
@@ -104,7 +104,7 @@ func (s *script) command(verb string, args []string) {
 }
 
 func (s *script) node(name string, args []string) {
-	cfg, spread := base(), time.Duration(0)
+	cfg, tieBreakDelay := base(), time.Duration(0)
 	cfg.Interval = 100 * ms
 	for len(args) > 0 {
 		key := args[0]
@@ -126,8 +126,8 @@ func (s *script) node(name string, args []string) {
 			cfg.DownTimerAdverts = s.number(value)
 		case "interval":
 			cfg.Interval = s.duration(value)
-		case "spread":
-			spread = s.duration(value)
+		case "tiebreak":
+			tieBreakDelay = s.duration(value)
 		case "preemptdelay":
 			cfg.PreemptDelay = s.duration(value)
 		case "startupdelay":
@@ -141,11 +141,11 @@ func (s *script) node(name string, args []string) {
 	for _, h := range s.hosts {
 		if h.name == name {
 			cfg.Source = h.cfg.Source
-			h.cfg, h.spread = cfg, spread
+			h.cfg, h.tieBreakDelay = cfg, tieBreakDelay
 			return
 		}
 	}
-	s.add(name, cfg, spread)
+	s.add(name, cfg, tieBreakDelay)
 }
 
 func (s *script) splitNames(args []string) {

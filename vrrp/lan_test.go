@@ -28,19 +28,19 @@ type lan struct {
 }
 
 type host struct {
-	name    string
-	cfg     Config
-	spread  time.Duration
-	m       *Machine // nil: off
-	frozen  bool
-	paused  bool       // frozen with its kernel, as a virtual machine: nothing is queued
-	waiting []Received // what came in while it was frozen
-	side    int        // of the partition
-	at      time.Duration
-	wake    time.Duration // when the timer is served: at, and some lateness
-	armed   bool
-	cache   *host // of the client on its port
-	silent  bool  // stepped down without a word, because it was frozen
+	name          string
+	cfg           Config
+	tieBreakDelay time.Duration
+	m             *Machine // nil: off
+	frozen        bool
+	paused        bool       // frozen with its kernel, as a virtual machine: nothing is queued
+	waiting       []Received // what came in while it was frozen
+	side          int        // of the partition
+	at            time.Duration
+	wake          time.Duration // when the timer is served: at, and some lateness
+	armed         bool
+	cache         *host // of the client on its port
+	silent        bool  // stepped down without a word, because it was frozen
 }
 
 // packet is an advertisement, or an announcement of the addresses by from, on its way to one port.
@@ -56,9 +56,9 @@ func newLAN(t *testing.T, seed uint64) *lan {
 	return l
 }
 
-func (l *lan) add(name string, cfg Config, spread time.Duration) *host {
+func (l *lan) add(name string, cfg Config, tieBreakDelay time.Duration) *host {
 	cfg.Source = netip.AddrFrom4([4]byte{10, 9, 0, uint8(11 + len(l.hosts))})
-	h := &host{name: name, cfg: cfg, spread: spread}
+	h := &host{name: name, cfg: cfg, tieBreakDelay: tieBreakDelay}
 	l.hosts = append(l.hosts, h)
 	return h
 }
@@ -190,7 +190,7 @@ func (l *lan) start(h *host) {
 	require.NoError(l.t, err)
 	h.m, h.frozen, h.paused, h.armed, h.waiting = m, false, false, false, nil
 	l.disturb("start %s", h.name)
-	l.step(h, SetSpread{h.spread})
+	l.step(h, SetTieBreakDelay{h.tieBreakDelay})
 	l.step(h, Startup{})
 }
 

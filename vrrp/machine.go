@@ -15,7 +15,7 @@ type Machine struct {
 	since  time.Time
 	reason Reason
 
-	offset time.Duration // SetSpread's, uncapped
+	offset time.Duration // SetTieBreakDelay's, uncapped
 
 	backup   backup
 	active   active
@@ -64,7 +64,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.granted(now)
 	case SetPriority:
 		m.setPriority(now, ev.Priority)
-	case SetSpread:
+	case SetTieBreakDelay:
 		m.offset = max(ev.Offset, 0)
 	case TakeOver:
 		m.takeOver(now)
@@ -184,8 +184,8 @@ type Snapshot struct {
 
 	ActiveAdverInterval time.Duration // Active_Adver_Interval
 	SkewTime            time.Duration // Skew_Time
-	ActiveDownInterval  time.Duration // Active_Down_Interval, without Spread
-	Spread              time.Duration // as capped
+	ActiveDownInterval  time.Duration // Active_Down_Interval, without the tie-break delay
+	TieBreakDelay       time.Duration // as capped
 }
 
 // Snapshot returns the present state.
@@ -197,6 +197,6 @@ func (m *Machine) Snapshot() Snapshot {
 		ActiveAdverInterval: m.backup.interval,
 		SkewTime:            m.skewTime(m.backup.interval),
 		ActiveDownInterval:  m.activeDownInterval(m.backup.interval),
-		Spread:              m.spread(),
+		TieBreakDelay:       m.tieBreakDelay(),
 	}
 }

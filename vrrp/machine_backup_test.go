@@ -46,39 +46,39 @@ func TestMachineBackupReceivesPriorityZero(t *testing.T) {
 	})
 }
 
-func TestMachineSpread(t *testing.T) {
-	spread := func(d time.Duration) step { return step{0, SetSpread{d}, ""} }
+func TestMachineTieBreakDelay(t *testing.T) {
+	tieBreakDelay := func(d time.Duration) step { return step{0, SetTieBreakDelay{d}, ""} }
 	runScenarios(t, []scenario{
 		{
 			name:  "applies to the timer of Startup",
-			steps: []step{spread(50 * ms), start()}, state: Backup, deadline: down + 50*ms,
+			steps: []step{tieBreakDelay(50 * ms), start()}, state: Backup, deadline: down + 50*ms,
 		},
 		{
 			name:  "moves a running timer",
-			steps: asBackup(step{time.Second, heard(above, 100), ""}, step{2 * time.Second, SetSpread{50 * ms}, ""}),
+			steps: asBackup(step{time.Second, heard(above, 100), ""}, step{2 * time.Second, SetTieBreakDelay{50 * ms}, ""}),
 			state: Backup, deadline: time.Second + down + 50*ms,
 		},
 		{
 			name:  "applies after priority 0",
-			steps: []step{spread(50 * ms), start(), {time.Second, heard(above, 100), ""}, {2 * time.Second, heard(above, 0), ""}},
+			steps: []step{tieBreakDelay(50 * ms), start(), {time.Second, heard(above, 100), ""}, {2 * time.Second, heard(above, 0), ""}},
 			state: Backup, deadline: 2*time.Second + skew + 50*ms,
 		},
 		{
 			name:  "is at most an eighth of the interval",
-			steps: asBackup(step{time.Second, SetSpread{time.Hour}, ""}), state: Backup, deadline: down + 125*ms,
+			steps: asBackup(step{time.Second, SetTieBreakDelay{time.Hour}, ""}), state: Backup, deadline: down + 125*ms,
 		},
 		{
 			name:  "is at most an eighth of the interval that was adopted",
-			steps: []step{spread(time.Hour), start(), {time.Second, heard(above, 200).every(400 * ms), ""}},
+			steps: []step{tieBreakDelay(time.Hour), start(), {time.Second, heard(above, 200).every(400 * ms), ""}},
 			state: Backup, deadline: time.Second + 1443750*time.Microsecond + 50*ms,
 		},
 		{
 			name:  "is never taken away",
-			steps: asBackup(step{time.Second, SetSpread{-50 * ms}, ""}), state: Backup, deadline: down,
+			steps: asBackup(step{time.Second, SetTieBreakDelay{-50 * ms}, ""}), state: Backup, deadline: down,
 		},
 		{
 			name:  "leaves an Active alone",
-			steps: asActive(step{4 * time.Second, SetSpread{50 * ms}, ""}), state: Active, deadline: down + time.Second,
+			steps: asActive(step{4 * time.Second, SetTieBreakDelay{50 * ms}, ""}), state: Active, deadline: down + time.Second,
 		},
 	})
 }

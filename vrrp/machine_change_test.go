@@ -209,19 +209,19 @@ func TestMachineSnapshot(t *testing.T) {
 	want := Snapshot{Priority: 100, ActiveAdverInterval: time.Second, SkewTime: skew, ActiveDownInterval: down}
 	assert.Equal(t, want, m.Snapshot())
 
-	m.Step(epoch, SetSpread{time.Hour})
+	m.Step(epoch, SetTieBreakDelay{time.Hour})
 	m.Step(epoch, Startup{})
 	m.Step(epoch.Add(time.Second), heard(above, 200).every(400*ms))
 	m.Step(epoch.Add(time.Second), SetPriority{192})
 	assert.Equal(t, Snapshot{
 		State: Backup, Since: epoch, Reason: ReasonStarted, Priority: 192, Followed: above, FollowedPriority: 200,
-		ActiveAdverInterval: 400 * ms, SkewTime: 100 * ms, ActiveDownInterval: 1300 * ms, Spread: 50 * ms,
+		ActiveAdverInterval: 400 * ms, SkewTime: 100 * ms, ActiveDownInterval: 1300 * ms, TieBreakDelay: 50 * ms,
 	}, m.Snapshot())
 
 	m.Step(epoch.Add(2350*ms), Expired{})
 	assert.Equal(t, Snapshot{
 		State: Active, Since: epoch.Add(2350 * ms), Reason: ReasonSilence, Priority: 192,
-		ActiveAdverInterval: time.Second, SkewTime: 250 * ms, ActiveDownInterval: 3250 * ms, Spread: 125 * ms,
+		ActiveAdverInterval: time.Second, SkewTime: 250 * ms, ActiveDownInterval: 3250 * ms, TieBreakDelay: 125 * ms,
 	}, m.Snapshot())
 }
 

@@ -2,8 +2,8 @@ package vrrp
 
 import "time"
 
-// spreadShare is the part of the Active_Adver_Interval that a spread may take at most.
-const spreadShare = 8
+// tieBreakShare is the part of the Active_Adver_Interval that a tie-break delay may take at most.
+const tieBreakShare = 8
 
 // skewTime is Skew_Time for the given Active_Adver_Interval: RFC 9568, section 6.1, and for version 2 RFC 3768, section
 // 6.1, where it does not depend on the interval.
@@ -19,7 +19,7 @@ func (m *Machine) activeDownInterval(interval time.Duration) time.Duration {
 	return interval*time.Duration(m.cfg.DownTimerAdverts) + m.skewTime(interval)
 }
 
-// spread is the offset that SetSpread asked for, capped.
-func (m *Machine) spread() time.Duration {
-	return min(m.offset, m.backup.interval/spreadShare)
+// tieBreakDelay is the offset that SetTieBreakDelay asked for, capped.
+func (m *Machine) tieBreakDelay() time.Duration {
+	return min(m.offset, m.backup.interval/tieBreakShare)
 }

@@ -236,7 +236,7 @@ func (h *host) fit(f election.Fitness) {
 // answers tells whether this host answers for the address: it is bound, and the fence, which renews here whenever that is
 // looked at, still has a lease.
 func (h *host) answers() bool {
-	until := h.elector.Tenure()
+	until := h.elector.LeaseEnd()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.frozen && until.After(h.granted) {

@@ -99,12 +99,12 @@ func (e *Elector) nudge() {
 	}
 }
 
-// Tenure implements election.Elector.
-func (e *Elector) Tenure() time.Time {
+// LeaseEnd implements election.Elector.
+func (e *Elector) LeaseEnd() time.Time {
 	if !e.holds.Load() {
 		return time.Time{}
 	}
-	return e.node.tenure()
+	return e.node.leaseEnd()
 }
 
 // Extended implements election.Extender.
@@ -136,7 +136,7 @@ func (e *Elector) Run(ctx context.Context, report func(election.Change) error) e
 func (e *Elector) next(now time.Time) time.Time {
 	at := now.Add(time.Hour)
 	if e.state() == election.Active {
-		at = e.node.tenure()
+		at = e.node.leaseEnd()
 	}
 	if r := e.refused.Next(); !r.IsZero() && r.Before(at) {
 		at = r
@@ -170,7 +170,7 @@ func (n *Node) outlook() outlook {
 	o.started = true
 	o.leading = r.State() == raft.Leader
 	o.blocked = n.Quorum().blocked(time.Now(), n.cfg.Heartbeat)
-	o.until = n.tenure()
+	o.until = n.leaseEnd()
 	if address, _ := r.LeaderWithID(); address != "" || !o.leading {
 		o.leader = addressOf(address)
 	}

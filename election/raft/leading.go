@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Tenure is until when this node may answer for the addresses if nothing else happens; zero when it may not.
-func (n *Node) tenure() time.Time {
+// leaseEnd is until when this node may answer for the addresses if nothing else happens; zero when it may not.
+func (n *Node) leaseEnd() time.Time {
 	r := n.raft.Load()
 	if r == nil || r.State() != raft.Leader {
 		return time.Time{}
@@ -29,7 +29,7 @@ func (n *Node) tenure() time.Time {
 // acked is told of every call that has succeeded: electors that wait for a lease may have one now, others a longer one, whose
 // end they need not look at before.
 func (n *Node) acked() {
-	until := n.tenure()
+	until := n.leaseEnd()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.seats {

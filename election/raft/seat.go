@@ -130,7 +130,7 @@ func (n *Node) wakeAll() {
 
 // take notes that an elector is about to have its address bound; false when the node is letting go by now.
 func (n *Node) take(e *Elector) bool {
-	until := n.tenure()
+	until := n.leaseEnd()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.passing || !time.Now().Before(until) {

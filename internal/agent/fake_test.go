@@ -239,7 +239,7 @@ func (e *fakeElector) set(change func(*election.Status)) {
 	change(&e.status)
 }
 
-func (e *fakeElector) Tenure() time.Time {
+func (e *fakeElector) LeaseEnd() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lapsed {

@@ -95,7 +95,7 @@ var errLapsed = errors.New("the lease was over before the address was bound")
 
 // lapsed tells whether the lease that the first advertisement began is over. An elector whose lease has not begun yet has none.
 func (l *loop) lapsed() error {
-	if tenure := l.elector.Tenure(); !tenure.IsZero() && !time.Now().Before(tenure) {
+	if tenure := l.elector.LeaseEnd(); !tenure.IsZero() && !time.Now().Before(tenure) {
 		return errLapsed
 	}
 	return nil

@@ -16,7 +16,7 @@ var errNoFence = errors.New("no fence: the lifetime of the address alone ends th
 // address that the kernel has taken away: it must not put it back, nor announce it, before the elector
 // has looked at what arrived meanwhile.
 func (l *loop) tenured() bool {
-	return l.state() == election.Active && l.elector != nil && time.Now().Before(l.elector.Tenure())
+	return l.state() == election.Active && l.elector != nil && time.Now().Before(l.elector.LeaseEnd())
 }
 
 // news is where an elector tells that the tenure has been extended; nil when it does not.
@@ -48,7 +48,7 @@ func (l *loop) tryFence(bound bool) {
 	if l.in.Fence != nil {
 		f, err := l.in.Fence(l.place, bound)
 		if err == nil {
-			l.fence = newFencer(l.clock, f, l.log, l.elector.Tenure, news(l.elector), l.in.Lease, bound)
+			l.fence = newFencer(l.clock, f, l.log, l.elector.LeaseEnd, news(l.elector), l.in.Lease, bound)
 			l.fenced, l.fenceRetry = l.in, time.Time{}
 			if l.fence.mode() == tooFast {
 				err = errTooFast

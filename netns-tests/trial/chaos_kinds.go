@@ -25,7 +25,7 @@ type chaosKind struct {
 
 const (
 	planned  = 60 * time.Millisecond   // an address that is passed on: 3 probes, and what a busy machine adds
-	takeover = 500 * time.Millisecond  // an Active_Down_Interval at 100 ms with the spread of equals, binding and announcing
+	takeover = 500 * time.Millisecond  // an Active_Down_Interval at 100 ms with the tie-break delay of equals, binding and announcing
 	elected  = 2500 * time.Millisecond // raft, as long as there is a majority
 	raftPass = 300 * time.Millisecond  // leadership is passed on
 )

@@ -125,7 +125,7 @@ func cases() []benchCase {
 	death := func(name string, runs int, cfg trial.Config, l limits) benchCase {
 		return benchCase{name: "node death, " + name, runs: runs, config: cfg, fault: trial.NodeDeath, limits: l}
 	}
-	// An equal group may add a spread of an eighth of the interval.
+	// An equal group may add a tie-break delay of an eighth of the interval.
 	equal := limits{outageMedian: 345 * ms, outageWorst: 450 * ms, excessMedian: 15*ms + 12500*time.Microsecond, announceMedian: 2 * ms, single: 96}
 	dies := death("equal", 50, trial.Config{}, equal)
 	dies.mode = "the holder dies"

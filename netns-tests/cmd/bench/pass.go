@@ -99,7 +99,7 @@ func passCases() []benchCase {
 // mishapCases let the exchange go wrong at each step, and anywhere.
 func mishapCases() []benchCase {
 	cfg := trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
-	// An Active_Down_Interval with the spread of equal nodes, and what it takes to bind and announce.
+	// An Active_Down_Interval with the tie-break delay of equal nodes, and what it takes to bind and announce.
 	within := func(plain bool) limits {
 		l := limits{passLimits: passLimits{recovered: 400 * ms, healing: 120 * ms}}
 		if plain {

@@ -8,21 +8,21 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestSpreadByRankIsEvenAndAtMostAnEighth(t *testing.T) {
+func TestTieBreakDelayByRankIsEvenAndAtMostAnEighth(t *testing.T) {
 	nodes := []netip.Addr{nodeA, nodeB, nodeC}
 	var got []time.Duration
 	for i, n := range nodes {
 		others := append(append([]netip.Addr{}, nodes[:i]...), nodes[i+1:]...)
-		got = append(got, Spread(n, others, interval))
+		got = append(got, TieBreakDelay(n, others, interval))
 	}
 	assert.Equal(t, []time.Duration{0, interval / 16, interval / 8}, got)
 }
 
-func TestSpreadByHashKeepsNeighboursApart(t *testing.T) {
+func TestTieBreakDelayByHashKeepsNeighboursApart(t *testing.T) {
 	first := netip.MustParseAddr("192.168.7.250")
 	for range 1000 {
 		a, b, c := first, first.Next(), first.Next().Next()
-		da, db, dc := Spread(a, nil, interval), Spread(b, nil, interval), Spread(c, nil, interval)
+		da, db, dc := TieBreakDelay(a, nil, interval), TieBreakDelay(b, nil, interval), TieBreakDelay(c, nil, interval)
 		for _, d := range []time.Duration{da, db, dc} {
 			assert.GreaterOrEqual(t, d, time.Duration(0))
 			assert.LessOrEqual(t, d, interval/8)
@@ -82,9 +82,9 @@ func TestMembersHolderIsTheBestThatIsNotSilent(t *testing.T) {
 	assert.Equal(t, nodeB, m.holder(now), "nodeC resigned, nodeA is silent")
 }
 
-func TestSpreadAmongOtherPrioritiesIsLessThanOneStepOfSkewTime(t *testing.T) {
+func TestTieBreakDelayAmongOtherPrioritiesIsLessThanOneStepOfSkewTime(t *testing.T) {
 	for _, every := range []time.Duration{10 * time.Millisecond, interval, time.Second} {
-		most := every / spreadShare / amongOthers
+		most := every / tieBreakShare / amongOthers
 		assert.Less(t, most, every/256)
 	}
 }
