@@ -10,7 +10,7 @@ import (
 // maxLifetime is what the wire can carry.
 const maxLifetime = 65535 * time.Millisecond
 
-// Append appends the message to b, without authentication. stamp grows with every message of a sender; see [Sealer].
+// Append appends the message to b, without authentication. stamp grows with every message of a sender; see [Signer].
 // The error names the field that cannot be sent.
 func (m Message) Append(b []byte, stamp uint64) ([]byte, error) {
 	if err := m.validate(); err != nil {
@@ -68,7 +68,7 @@ func (m Message) validate() error {
 	case f.Lifetime < 0 || f.Lifetime > maxLifetime:
 		return fmt.Errorf("members: lifetime %v, want 0s to %v", f.Lifetime, maxLifetime)
 	case f.For != netip.Addr{} && !plain(f.For):
-		return fmt.Errorf("members: wanted taker %v, want an address without a zone", f.For)
+		return fmt.Errorf("members: wanted requester %v, want an address without a zone", f.For)
 	case f.Router.Interval < 0 || f.Router.Interval > maxInterval:
 		return fmt.Errorf("members: advertisement interval %v, want 0s to %v", f.Router.Interval, maxInterval)
 	case len(f.Hears) > maxHears:

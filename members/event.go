@@ -79,10 +79,10 @@ type Confirm struct{ ID uint64 }
 // makes this node Active anew. Kept, if that cannot be done.
 type Pass struct{ Message Message }
 
-// Release ends what Pass has begun: the taker has announced the address, or was given time enough.
+// Release ends what Pass has begun: the requester has announced the address, or was given time enough.
 type Release struct {
 	To    netip.Addr
-	Heard bool // the taker has announced it
+	Heard bool // the requester has announced it
 }
 
 // Take takes the address: become Active now, and not at Until or later, when the former holder may be about to answer again.
@@ -128,7 +128,7 @@ type Config struct {
 	PreemptDelay time.Duration
 	// Adverts is how many advertisements may be missed before their sender counts as gone; 0: three.
 	Adverts int
-	// RecoverHold is how long after a spell in which nobody was fit nobody asks.
+	// RecoverHold is how long after an outage in which nobody was fit nobody asks.
 	RecoverHold time.Duration
 	// Lease is for how long at least a node that has passed the address on stays silent if nobody takes it: the shortest
 	// Active_Down_Interval of the group, and less.

@@ -58,12 +58,12 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		h := NewHub(HubConfig{Source: nodeB, Auth: auth}, s)
 		w := h.Join(WireConfig{Group: group})
 
-		seal := func(m Message) []byte {
-			b, err := NewSealer(&key).Append(nil, m, nodeA, time.Now())
+		sign := func(m Message) []byte {
+			b, err := NewSigner(&key).Append(nil, m, nodeA, time.Now())
 			require.NoError(t, err)
 			return b
 		}
-		good := seal(full())
+		good := sign(full())
 		s.in <- received1{b: good, source: nodeA}
 		<-w.Arrived()
 		synctest.Wait()
@@ -76,14 +76,14 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		s.in <- received1{err: errors.New("the interface is down")}
 		other := full()
 		other.Facts.Group = nodeC
-		s.in <- received1{b: seal(other), source: nodeA}
+		s.in <- received1{b: sign(other), source: nodeA}
 		synctest.Wait()
 		assert.Equal(t, map[Reason]uint64{
 			RejectReplay: 1, RejectLength: 1, RejectTTL: 1, RejectSocket: 1, RejectGroup: 1,
 		}, w.Rejected())
 
 		require.NoError(t, w.Send(full()))
-		m, err := NewOpener([]Key{key}, time.Minute).Open(<-s.out, nodeB, time.Now(), time.Now())
+		m, err := NewVerifier([]Key{key}, time.Minute).Verify(<-s.out, nodeB, time.Now(), time.Now())
 		require.NoError(t, err)
 		assert.Equal(t, full(), m)
 		assert.False(t, h.Idle())
@@ -104,7 +104,7 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 		second := h.Join(WireConfig{Group: other.Facts.Group, Peers: []netip.Addr{nodeC, nodeB}})
 		for _, from := range []netip.Addr{nodeA, nodeC, netip.MustParseAddr("10.77.0.99")} {
 			for _, m := range []Message{full(), other} {
-				b, err := NewSealer(nil).Append(nil, m, from, time.Now())
+				b, err := NewSigner(nil).Append(nil, m, from, time.Now())
 				require.NoError(t, err)
 				s.in <- received1{b: b, source: from}
 			}
@@ -137,7 +137,7 @@ func TestWiresExchangeTheirGroups(t *testing.T) {
 		other := netip.MustParseAddr("10.77.0.200")
 		first, second := h.Join(WireConfig{Group: group}), h.Join(WireConfig{Group: other})
 		say := func() {
-			b, err := NewSealer(nil).Append(nil, full(), nodeA, time.Now())
+			b, err := NewSigner(nil).Append(nil, full(), nodeA, time.Now())
 			require.NoError(t, err)
 			s.in <- received1{b: b, source: nodeA}
 			synctest.Wait()

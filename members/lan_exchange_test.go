@@ -103,7 +103,7 @@ func TestLANFirstThatRecoversGetsItAfterAWhile(t *testing.T) {
 // The one that takes, or the one that gives, dies after each single event of the exchange.
 func TestLANKilledAtEachStep(t *testing.T) {
 	for _, interval := range []time.Duration{20 * ms, 100 * ms, time.Second} {
-		for _, who := range []string{"taker", "holder"} {
+		for _, who := range []string{"requester", "holder"} {
 			t.Run(fmt.Sprint(who, " ", interval), func(t *testing.T) {
 				for at := time.Duration(0); at < 30*ms; at += ms / 4 {
 					killedAt(t, interval, who, at)
@@ -118,7 +118,7 @@ func killedAt(t *testing.T, interval time.Duration, who string, at time.Duration
 	l := newLAN(t, 3, interval, 100, 100, 100)
 	h := l.up()
 	victim := h
-	if who == "taker" { // among equals the one with the higher address is chosen
+	if who == "requester" { // among equals the one with the higher address is chosen
 		victim = l.nodes[2]
 		if h == victim {
 			victim = l.nodes[1]

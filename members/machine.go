@@ -20,13 +20,13 @@ type Machine struct {
 	tenure uint64
 	serial uint64 // of nonces and Confirms
 
-	table  table
-	hello  hello
-	spell  spell
-	holder holder
-	taker  taker
-	ears   ears
-	asked  []netip.Addr // the claimants that were told that their advertisements do not arrive
+	table     table
+	hello     hello
+	outage    outage
+	grantor   grantor
+	requester requester
+	ears      ears
+	asked     []netip.Addr // the claimants that were told that their advertisements do not arrive
 
 	stepped time.Time // the last Step
 	actions []Action
@@ -61,7 +61,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	}
 	m.stepped = now
 	m.table.expire(now)
-	m.watchSpell(now)
+	m.watchOutage(now)
 	switch ev := ev.(type) {
 	case Advertised:
 		m.accompany(now)
@@ -80,7 +80,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.leave()
 		return m.actions
 	}
-	m.watchSpell(now)
+	m.watchOutage(now)
 	m.hold(now)
 	m.seek(now)
 	m.askClaimants(now)
@@ -94,8 +94,8 @@ func (m *Machine) Deadline() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	next := sooner(m.hello.deadline(), m.table.next())
-	next = sooner(next, m.holder.deadline())
-	next = sooner(next, m.takerDeadline())
+	next = sooner(next, m.grantor.deadline())
+	next = sooner(next, m.requesterDeadline())
 	next = sooner(next, m.claimsDeadline())
 	return next, !next.IsZero()
 }
@@ -124,8 +124,8 @@ func (m *Machine) setSelf(now time.Time, s Self) {
 	}
 	m.self = s
 	m.proven = m.proven || s.Fit
-	m.holder.follow(s.State)
-	m.taker.follow(s.State)
+	m.grantor.follow(s.State)
+	m.requester.follow(s.State)
 	m.hello.changed(now)
 }
 
@@ -161,7 +161,7 @@ func (m *Machine) received(now time.Time, r Received) {
 	m.heardClaim(now, r)
 	switch r.Message.Type {
 	case Hello:
-		m.heardTaker(r)
+		m.heardRequester(r)
 	case Request:
 		m.requested(now, r)
 	case Grant:

@@ -181,7 +181,7 @@ func TestMachineTableIsBounded(t *testing.T) {
 	assert.Len(t, r.m.Members(r.now), maxMembers)
 }
 
-func TestMachineTakerAsksAnIllHolder(t *testing.T) {
+func TestMachineRequesterAsksAnIllHolder(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
 	assert.Empty(t, r.hello(nodeB, other(Active, true)))
@@ -202,7 +202,7 @@ func TestMachineTakerAsksAnIllHolder(t *testing.T) {
 }
 
 // The holder has said that it is Backup now, but its GRANT was lost.
-func TestMachineTakerGoesOnAskingOneThatHasGranted(t *testing.T) {
+func TestMachineRequesterGoesOnAskingOneThatHasGranted(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
 	r.hello(nodeB, other(Active, false))
@@ -212,7 +212,7 @@ func TestMachineTakerGoesOnAskingOneThatHasGranted(t *testing.T) {
 	assert.Equal(t, []string{"take from 10.77.0.12"}, r.grant(nodeB, 3))
 }
 
-func TestMachineTakerStopsWhenAnotherIsActive(t *testing.T) {
+func TestMachineRequesterStopsWhenAnotherIsActive(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
 	r.hello(nodeB, other(Active, false))
@@ -222,7 +222,7 @@ func TestMachineTakerStopsWhenAnotherIsActive(t *testing.T) {
 	assert.Empty(t, r.wait(time.Second))
 }
 
-func TestMachineTakerRefusesAGrantOfAnotherDeal(t *testing.T) {
+func TestMachineRequesterRefusesAGrantOfAnotherDeal(t *testing.T) {
 	good := Message{Type: Grant, Session: 0xb, Facts: other(Backup, false), Deal: Deal{To: nodeA, Session: 0xa, Tenure: 3, Nonce: 2}}
 	for name, change := range map[string]func(*Message){
 		"ours":                  func(*Message) {},
@@ -243,7 +243,7 @@ func TestMachineTakerRefusesAGrantOfAnotherDeal(t *testing.T) {
 	}
 }
 
-func TestMachineTakerRefusesALateGrant(t *testing.T) {
+func TestMachineRequesterRefusesALateGrant(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
 	r.hello(nodeB, other(Active, false))
@@ -252,7 +252,7 @@ func TestMachineTakerRefusesALateGrant(t *testing.T) {
 	assert.NotContains(t, r.grant(nodeB, 2), "take from 10.77.0.12")
 }
 
-func TestMachineTakerAsksOnlyWhenTheProbePasses(t *testing.T) {
+func TestMachineRequesterAsksOnlyWhenTheProbePasses(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
 	require.Equal(t, []string{"confirm 1"}, r.hello(nodeB, other(Active, false)))
@@ -267,7 +267,7 @@ func TestMachineTakerAsksOnlyWhenTheProbePasses(t *testing.T) {
 	assert.Empty(t, r.step(Confirmed{ID: 3, Fit: true}), "ill meanwhile")
 }
 
-func TestMachineTakerGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
+func TestMachineRequesterGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
 	r.hello(nodeB, other(Active, false))
@@ -337,7 +337,7 @@ func TestMachineReservedForAnotherIsDeferredToOnlyAWhile(t *testing.T) {
 	assert.False(t, r.m.Defers(r.now, nodeB))
 }
 
-func TestMachineWaitsAfterASpellInWhichAllWereIll(t *testing.T) {
+func TestMachineWaitsAfterAOutageInWhichAllWereIll(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, false)
 	r.hello(nodeB, other(Active, false))
@@ -456,7 +456,7 @@ func passing(t *testing.T) *rig {
 	return r
 }
 
-func TestMachineReleasesWhenTheTakerIsHeard(t *testing.T) {
+func TestMachineReleasesWhenTheRequesterIsHeard(t *testing.T) {
 	r := passing(t)
 	assert.Empty(t, r.hello(nodeC, other(Active, true)), "somebody else")
 	assert.Empty(t, r.hello(nodeB, other(Backup, true)), "not yet")
@@ -491,7 +491,7 @@ func TestMachineRepeatsALostGrantWithinTheLease(t *testing.T) {
 	assert.Empty(t, r.request(nodeB, other(Backup, true), 4), "too late")
 }
 
-func TestMachineLetsAnotherTakerGoFirst(t *testing.T) {
+func TestMachineLetsAnotherRequesterGoFirst(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
 	r.hello(nodeB, other(Active, false))

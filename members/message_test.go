@@ -95,7 +95,7 @@ func TestMessageAppendRefuses(t *testing.T) {
 		{"no group", func(m *Message) { m.Facts.Group = netip.Addr{} }, "group"},
 		{"zone", func(m *Message) { m.Facts.Group = netip.MustParseAddr("fe80::1%eth0") }, "group"},
 		{"no addressee", func(m *Message) { m.Deal.To = netip.Addr{} }, "REQUEST to"},
-		{"unspecified taker", func(m *Message) { m.Facts.For = netip.IPv4Unspecified() }, "wanted taker"},
+		{"unspecified requester", func(m *Message) { m.Facts.For = netip.IPv4Unspecified() }, "wanted taker"},
 		{"lifetime", func(m *Message) { m.Facts.Lifetime = 66 * time.Second }, "lifetime"},
 		{"node", func(m *Message) { m.Facts.Node = long }, "node"},
 		{"reason", func(m *Message) { m.Facts.Reason = "a\x1b[31mb" }, "reason"},
@@ -222,16 +222,16 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzOpen wants that nothing but what was sealed with the key passes.
-func FuzzOpen(f *testing.F) {
+// FuzzVerify wants that nothing but what was signed with the key passes.
+func FuzzVerify(f *testing.F) {
 	key := testKey(f, 1)
 	now := time.Unix(1_800_000_000, 0)
-	good, err := NewSealer(&key).Append(nil, full(), nodeA, now)
+	good, err := NewSigner(&key).Append(nil, full(), nodeA, now)
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add(good[:len(good)-trailerLen])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := NewOpener([]Key{key}, time.Minute).Open(b, nodeA, now, now)
+		m, err := NewVerifier([]Key{key}, time.Minute).Verify(b, nodeA, now, now)
 		if string(b) == string(good) {
 			require.NoError(t, err)
 			assert.Equal(t, full(), m)

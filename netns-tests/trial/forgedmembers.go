@@ -71,13 +71,13 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		return nil, fmt.Errorf("trial: of %s and %s no HELLO was heard", holder.Label, other.Label)
 	}
 	source, m := g.forgedMessage(kind, holder, other, h, o)
-	sealer := members.NewSealer(nil)
+	signer := members.NewSigner(nil)
 	if kind == ForeignKey {
 		key, err := members.NewKey(bytes.Repeat([]byte{7}, 32))
 		if err != nil {
 			return nil, err
 		}
-		sealer.SetKey(&key)
+		signer.SetKey(&key)
 	}
 	from := netip.AddrPortFrom(source, members.SourcePort)
 	if kind == UsersRequest {
@@ -88,7 +88,7 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		if m.Deal.Nonce > 0 && m.Type == members.Request {
 			m.Deal.Nonce++
 		}
-		b, err := sealer.Append(nil, m, source, time.Now())
+		b, err := signer.Append(nil, m, source, time.Now())
 		if err != nil {
 			return nil, err
 		}

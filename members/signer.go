@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Sealer puts messages on the wire: with a stamp that grows, and with an authentication code if there is a key. One
-// Sealer serves all that a node sends from one address; it is safe for concurrent use.
-type Sealer struct {
+// Signer puts messages on the wire: with a stamp that grows, and with an authentication code if there is a key. One
+// Signer serves all that a node sends from one address; it is safe for concurrent use.
+type Signer struct {
 	mu   sync.Mutex // guards what follows
 	key  *Key
 	last uint64
 }
 
-// NewSealer makes a Sealer; without a key its messages are not authenticated.
-func NewSealer(key *Key) *Sealer { return &Sealer{key: key} }
+// NewSigner makes a Signer; without a key its messages are not authenticated.
+func NewSigner(key *Key) *Signer { return &Signer{key: key} }
 
 // SetKey changes the key from the next message on.
-func (s *Sealer) SetKey(key *Key) {
+func (s *Signer) SetKey(key *Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.key = key
@@ -26,7 +26,7 @@ func (s *Sealer) SetKey(key *Key) {
 
 // Append appends m, as sent from source at now, to b. The stamp is that time in nanoseconds, and more than
 // any before, even if that clock was set back. The error is [Message.Append]'s.
-func (s *Sealer) Append(b []byte, m Message, source netip.Addr, now time.Time) ([]byte, error) {
+func (s *Signer) Append(b []byte, m Message, source netip.Addr, now time.Time) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = max(uint64(max(now.UnixNano(), 0)), s.last+1)

@@ -13,8 +13,8 @@ const (
 	forwardTime = 300 * time.Millisecond
 )
 
-// holder is what a node knows that holds the address, or has passed it on.
-type holder struct {
+// grantor is what a node knows that holds the address, or has passed it on.
+type grantor struct {
 	asked  []ask
 	decide time.Time // when to choose; zero when nobody has asked
 	passed *passed
@@ -37,7 +37,7 @@ type passed struct {
 	released bool
 }
 
-func (h *holder) deadline() time.Time {
+func (h *grantor) deadline() time.Time {
 	if h.passed != nil && !h.passed.released {
 		return h.passed.at.Add(forwardTime)
 	}
@@ -45,7 +45,7 @@ func (h *holder) deadline() time.Time {
 }
 
 // follow forgets what another state has made void. A Backup that has passed the address on remembers it.
-func (h *holder) follow(s State) {
+func (h *grantor) follow(s State) {
 	if s != Active {
 		h.asked, h.decide = nil, time.Time{}
 	}
@@ -66,14 +66,14 @@ func (m *Machine) requested(now time.Time, r Received) {
 		return
 	}
 	a := ask{from: r.Source, session: r.Message.Session, priority: r.Message.Facts.Priority, nonce: d.Nonce}
-	if p := m.holder.passed; p != nil {
+	if p := m.grantor.passed; p != nil {
 		m.repeat(now, a)
 		return
 	}
 	if m.self.State != Active || m.cfg.Passive || !r.Message.Facts.Fit || r.Message.Facts.State != Backup {
 		return
 	}
-	h := &m.holder
+	h := &m.grantor
 	h.asked = slices.DeleteFunc(h.asked, func(o ask) bool { return o.from == a.from })
 	if len(h.asked) == maxMembers {
 		return
@@ -86,15 +86,15 @@ func (m *Machine) requested(now time.Time, r Received) {
 
 // repeat gives the same node the GRANT again, which it has not heard.
 func (m *Machine) repeat(now time.Time, a ask) {
-	p := m.holder.passed
+	p := m.grantor.passed
 	if a.from == p.to && a.session == p.session && now.Sub(p.at) < m.within() {
 		m.act(Send{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: p.tenure, Nonce: a.nonce})})
 	}
 }
 
-// hold passes the address on when it is time, and lets go when the taker had time enough.
+// hold passes the address on when it is time, and lets go when the requester had time enough.
 func (m *Machine) hold(now time.Time) {
-	h := &m.holder
+	h := &m.grantor
 	if p := h.passed; p != nil && !p.released && now.Sub(p.at) >= forwardTime {
 		m.release(false)
 	}
@@ -128,13 +128,13 @@ func (m *Machine) allAsked() bool {
 	return !slices.ContainsFunc(m.table.list, func(o Member) bool {
 		candidate := o.Facts.Fit && o.Facts.State == Backup &&
 			m.mayHave(ask{from: o.Address, priority: o.Facts.Priority})
-		return candidate && !slices.ContainsFunc(m.holder.asked, func(a ask) bool { return a.from == o.Address })
+		return candidate && !slices.ContainsFunc(m.grantor.asked, func(a ask) bool { return a.from == o.Address })
 	})
 }
 
 // pass ends this node's tenure.
 func (m *Machine) pass(now time.Time, a ask) {
-	m.holder.passed = &passed{to: a.from, session: a.session, tenure: m.tenure, at: now}
+	m.grantor.passed = &passed{to: a.from, session: a.session, tenure: m.tenure, at: now}
 	m.self.State, m.self.Claims = Backup, false
 	m.hello.changed(now)
 	m.act(Pass{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: m.tenure, Nonce: a.nonce})})
@@ -142,21 +142,21 @@ func (m *Machine) pass(now time.Time, a ask) {
 
 // kept goes on with the tenure that pass has ended. Whoever still wants the address asks again.
 func (m *Machine) kept() {
-	if m.holder.passed != nil && !m.holder.passed.released {
-		m.holder.passed = nil
+	if m.grantor.passed != nil && !m.grantor.passed.released {
+		m.grantor.passed = nil
 		m.self.State, m.self.Claims = Active, true
 	}
 }
 
-// heardTaker lets go when the taker says that it is Active: by then it has announced.
-func (m *Machine) heardTaker(r Received) {
-	p := m.holder.passed
+// heardRequester lets go when the requester says that it is Active: by then it has announced.
+func (m *Machine) heardRequester(r Received) {
+	p := m.grantor.passed
 	if p != nil && !p.released && r.Source == p.to && r.Message.Facts.State == Active {
 		m.release(true)
 	}
 }
 
 func (m *Machine) release(heard bool) {
-	m.holder.passed.released = true
-	m.act(Release{To: m.holder.passed.to, Heard: heard})
+	m.grantor.passed.released = true
+	m.act(Release{To: m.grantor.passed.to, Heard: heard})
 }

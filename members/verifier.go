@@ -9,9 +9,9 @@ import (
 	"github.com/keepvip/keepvip/internal/replay"
 )
 
-// Opener reads what a Sealer has made. With keys it accepts only messages that were made with one of them and that are new
+// Verifier reads what a Signer has made. With keys it accepts only messages that were made with one of them and that are new
 // ([replay.Window]); without, it accepts whatever is well-formed. It belongs to one goroutine.
-type Opener struct {
+type Verifier struct {
 	keys  []Key
 	width time.Duration
 	heard *replay.Window[sender]
@@ -23,22 +23,22 @@ type sender struct {
 	group  netip.Addr
 }
 
-// NewOpener makes an Opener that accepts any of the keys, in what was made within width of our time; no keys: no authentication.
-func NewOpener(keys []Key, width time.Duration) *Opener {
-	o := &Opener{heard: replay.NewWindow[sender](width)}
+// NewVerifier makes an Verifier that accepts any of the keys, in what was made within width of our time; no keys: no authentication.
+func NewVerifier(keys []Key, width time.Duration) *Verifier {
+	o := &Verifier{heard: replay.NewWindow[sender](width)}
 	o.Set(keys, width)
 	return o
 }
 
 // Set changes the keys and the width; what is known of the senders remains.
-func (o *Opener) Set(keys []Key, width time.Duration) {
+func (o *Verifier) Set(keys []Key, width time.Duration) {
 	o.keys, o.width = slices.Clone(keys), width
 	o.heard.SetWidth(width)
 }
 
-// Open reads a message that came from source at the time at, when our clock showed clock; a zone of source tells senders on
+// Verify reads a message that came from source at the time at, when our clock showed clock; a zone of source tells senders on
 // different links apart. The error is always a *PacketError; a message that is refused leaves no trace.
-func (o *Opener) Open(b []byte, source netip.Addr, at, clock time.Time) (Message, error) {
+func (o *Verifier) Verify(b []byte, source netip.Addr, at, clock time.Time) (Message, error) {
 	if len(o.keys) > 0 {
 		if err := o.authenticate(b, source); err != nil {
 			return Message{}, err
@@ -56,7 +56,7 @@ func (o *Opener) Open(b []byte, source netip.Addr, at, clock time.Time) (Message
 	return m, nil
 }
 
-func (o *Opener) authenticate(b []byte, source netip.Addr) error {
+func (o *Verifier) authenticate(b []byte, source netip.Addr) error {
 	end, err := checkHeader(b)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (o *Opener) authenticate(b []byte, source netip.Addr) error {
 }
 
 // fresh refuses what was heard before, or could have been.
-func (o *Opener) fresh(s sender, stamp uint64, at, clock time.Time) error {
+func (o *Verifier) fresh(s sender, stamp uint64, at, clock time.Time) error {
 	p := replay.Packet{Sequence: stamp, Made: time.Unix(0, int64(min(stamp, 1<<63-1))), At: at, Clock: clock}
 	switch verdict, by := o.heard.Judge(s, p); verdict {
 	case replay.Repeated:

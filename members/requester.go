@@ -33,8 +33,8 @@ const (
 	gaveUp           // the holder does not answer
 )
 
-// taker is what a node knows that may want the address.
-type taker struct {
+// requester is what a node knows that may want the address.
+type requester struct {
 	phase phase
 	until time.Time // the phase ends by itself
 	id    uint64    // of the Confirm
@@ -56,15 +56,15 @@ type request struct {
 	at    time.Time
 }
 
-func (t *taker) follow(s State) {
+func (t *requester) follow(s State) {
 	if s != Backup {
-		*t = taker{}
+		*t = requester{}
 	}
 }
 
 // seek does what is due towards having the address.
 func (m *Machine) seek(now time.Time) {
-	t := &m.taker
+	t := &m.requester
 	h := m.wanted(now)
 	if h == nil {
 		t.phase, t.until = idle, time.Time{}
@@ -86,7 +86,7 @@ func (m *Machine) seek(now time.Time) {
 
 // wanted is the holder that this node should ask now; nil if there is none.
 func (m *Machine) wanted(now time.Time) *Member {
-	t, h := &m.taker, m.table.holder()
+	t, h := &m.requester, m.table.holder()
 	t.wake = time.Time{}
 	m.watchHolder(now, h)
 	if m.self.State != Backup || !m.self.Fit || m.cfg.Passive {
@@ -111,7 +111,7 @@ func (m *Machine) wanted(now time.Time) *Member {
 
 // granting is the holder that was asked, when it holds the address no more and nobody else does: its GRANT may be lost.
 func (m *Machine) granting(now time.Time) *Member {
-	t := &m.taker
+	t := &m.requester
 	o := m.table.find(t.from)
 	if t.phase != asking || now.Before(t.other) || o == nil || o.Session != t.session || o.Facts.Tenure != t.tenure {
 		return nil
@@ -121,7 +121,7 @@ func (m *Machine) granting(now time.Time) *Member {
 
 // watchHolder notes since when the holder is one that this node outranks, or one that waits for another.
 func (m *Machine) watchHolder(now time.Time, h *Member) {
-	t := &m.taker
+	t := &m.requester
 	since(&t.outranking, now, h != nil && h.Facts.Fit && h.Facts.Priority < m.self.Priority &&
 		m.cfg.Preempt && m.self.Fit && m.self.State == Backup)
 	since(&t.reserved, now, h != nil && h.gives() && h.Facts.For.IsValid() && h.Facts.For != m.cfg.Address)
@@ -142,7 +142,7 @@ func since(t *time.Time, now time.Time, so bool) {
 // one that sends no advertisements is never deferred to.
 func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	m.table.expire(now)
-	t, h := &m.taker, m.table.find(source.WithZone(""))
+	t, h := &m.requester, m.table.find(source.WithZone(""))
 	if h == nil || h.Facts.State != Active || m.left || m.cfg.Passive {
 		return false
 	}
@@ -155,26 +155,26 @@ func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	return t.from == h.Address && (t.phase == confirming || t.phase == pausing || t.phase == asking)
 }
 
-// takerDeadline is when seek has something to do by itself.
-func (m *Machine) takerDeadline() time.Time {
-	if m.taker.phase != idle {
-		return m.taker.until
+// requesterDeadline is when seek has something to do by itself.
+func (m *Machine) requesterDeadline() time.Time {
+	if m.requester.phase != idle {
+		return m.requester.until
 	}
-	return m.taker.wake
+	return m.requester.wake
 }
 
 func (m *Machine) confirm(now time.Time) {
-	t := &m.taker
+	t := &m.requester
 	t.phase, t.until, t.id = confirming, now.Add(confirmTime), m.next()
 	m.act(Confirm{ID: t.id})
 }
 
 func (m *Machine) pause(now time.Time) {
-	m.taker.phase, m.taker.until = pausing, now.Add(retryConfirm)
+	m.requester.phase, m.requester.until = pausing, now.Add(retryConfirm)
 }
 
 func (m *Machine) confirmed(now time.Time, c Confirmed) {
-	t := &m.taker
+	t := &m.requester
 	if t.phase != confirming || c.ID != t.id {
 		return
 	}
@@ -187,7 +187,7 @@ func (m *Machine) confirmed(now time.Time, c Confirmed) {
 
 // ask sends a REQUEST, or gives up.
 func (m *Machine) ask(now time.Time) {
-	t := &m.taker
+	t := &m.requester
 	if len(t.asked) == len(retries) {
 		t.phase, t.until, t.asked = gaveUp, now.Add(giveUpFor), nil
 		return
@@ -200,7 +200,7 @@ func (m *Machine) ask(now time.Time) {
 
 // granted takes what was asked for, if it was asked for just now: an older GRANT may have been taken back.
 func (m *Machine) granted(now time.Time, r Received) {
-	t, d := &m.taker, r.Message.Deal
+	t, d := &m.requester, r.Message.Deal
 	if d.To != m.cfg.Address {
 		t.other = now.Add(otherTime)
 		return
