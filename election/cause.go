@@ -28,8 +28,8 @@ func (x *exchange) causeOf(held netip.Addr) string {
 		return ""
 	}
 	for i := range x.list {
-		if m := &x.list[i]; m.Address == held.WithZone("") && !m.Facts.Fit {
-			return causeText(Member{Address: m.Address, Node: m.Facts.Node}, m.Facts.Reason)
+		if m := &x.list[i]; m.Address == held.WithZone("") && !m.Peer.Fit {
+			return causeText(Member{Address: m.Address, Node: m.Peer.Node}, m.Peer.Reason)
 		}
 	}
 	return ""

@@ -236,7 +236,7 @@ func (x *exchange) act(now time.Time, a membership.Action) error {
 
 // send does not fail: a message that did not leave is as one that was lost.
 func (x *exchange) send(m membership.Message) {
-	m.Facts.Claims = m.Facts.Claims && x.e.leaseHeld() // this process may have stood still
+	m.Peer.Claims = m.Peer.Claims && x.e.leaseHeld() // this process may have stood still
 	if err := x.cfg.Wire.Send(m); err != nil {
 		x.e.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
 	}

@@ -47,7 +47,7 @@ func (w *kinWire) Send(m membership.Message) error {
 		return nil
 	}
 	for _, o := range w.lan.kin {
-		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type && o.group == m.Facts.Group {
+		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type && o.group == m.Peer.Group {
 			r := membership.Received{Source: w.self, Message: m}
 			if w.lan.deaf[[2]netip.Addr{w.self, o.self}] {
 				r = membership.Received{Source: w.self, Refused: membership.RejectUnsigned}

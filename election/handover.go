@@ -106,12 +106,12 @@ func (x *exchange) resolve(h *handover) error {
 	}
 	for i := range x.list {
 		m := &x.list[i]
-		if m.Facts.Node != h.to && m.Address.String() != h.to {
+		if m.Peer.Node != h.to && m.Address.String() != h.to {
 			continue
 		}
 		h.address = m.Address
-		if !m.Facts.Fit {
-			return fmt.Errorf("%w: %s is not fit: %s", ErrNoTaker, h.to, m.Facts.Reason)
+		if !m.Peer.Fit {
+			return fmt.Errorf("%w: %s is not fit: %s", ErrNoTaker, h.to, m.Peer.Reason)
 		}
 		return nil
 	}

@@ -44,7 +44,7 @@ func (x *exchange) merge(list []Member) []Member {
 }
 
 func (o *Member) fill(m *membership.Member) {
-	f := m.Facts
+	f := m.Peer
 	o.Speaks, o.Node, o.Software = true, f.Node, f.Software
 	o.Fit, o.Unfit, o.Priority, o.State, o.Serves = f.Fit, f.Reason, f.Priority, stateOfMember(f.State), f.Serves
 	if m.Heard.After(o.LastHeard) {

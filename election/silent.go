@@ -18,7 +18,7 @@ func (x *exchange) greet(r membership.Received) {
 	switch {
 	case r.Refused != "":
 		x.refused.Add(r.Source, string(r.Refused), nil)
-	case r.Message.Facts.Lifetime <= 0 && r.Message.Facts.Group == x.cfg.Machine.Group:
+	case r.Message.Peer.Lifetime <= 0 && r.Message.Peer.Group == x.cfg.Machine.Group:
 		x.mu.Lock()
 		x.list = without(x.list, source)
 		x.silent = without(x.silent, source)
@@ -48,7 +48,7 @@ func (x *exchange) noteSilent(now time.Time, list []membership.Member) {
 	defer x.mu.Unlock()
 	for i := range x.list {
 		if m := &x.list[i]; !has(list, m.Address) {
-			x.e.log.Warn("a member is silent", "member", m.Address.String(), "node", m.Facts.Node, "was", m.Facts.State.String())
+			x.e.log.Warn("a member is silent", "member", m.Address.String(), "node", m.Peer.Node, "was", m.Peer.State.String())
 			x.silent = append(x.silent, *m)
 		}
 	}
@@ -56,7 +56,7 @@ func (x *exchange) noteSilent(now time.Time, list []membership.Member) {
 	x.silent = slices.DeleteFunc(x.silent, func(m membership.Member) bool {
 		back := has(list, m.Address)
 		if back {
-			x.e.log.Info("a member is heard again", "member", m.Address.String(), "node", m.Facts.Node, "after", now.Sub(m.Heard).Round(time.Millisecond))
+			x.e.log.Info("a member is heard again", "member", m.Address.String(), "node", m.Peer.Node, "after", now.Sub(m.Heard).Round(time.Millisecond))
 		}
 		return back || now.Sub(m.Heard) > rememberFor
 	})
@@ -67,7 +67,7 @@ func (x *exchange) noteSilent(now time.Time, list []membership.Member) {
 
 // silentNow tells that a member which was the holder is not believed any more: neither its advertisements nor its claim last.
 func (e *VRRP) silentNow(m *membership.Member, advertises bool, now time.Time) bool {
-	f := m.Facts
+	f := m.Peer
 	n := e.cfg.Router.DownTimerAdverts
 	if n == 0 {
 		n = 3

@@ -116,7 +116,7 @@ func (x *exchange) noteSplits(claims []membership.Claimant) {
 
 func (x *exchange) split(c *membership.Claimant) Split {
 	s := Split{
-		Address: c.Address, Node: c.Facts.Node, Since: c.Since,
+		Address: c.Address, Node: c.Peer.Node, Since: c.Since,
 		Both: x.e.machine.Snapshot().State == vrrp.Active,
 	}
 	s.Cause, s.Remedy = x.cause(c)
@@ -125,7 +125,7 @@ func (x *exchange) split(c *membership.Claimant) Split {
 
 // cause is why nothing of a member's advertisements arrives, as far as is known, and what to do.
 func (x *exchange) cause(c *membership.Claimant) (cause, remedy string) {
-	own, other := x.router(), c.Facts.Router
+	own, other := x.router(), c.Peer.Router
 	switch {
 	case own.Version != other.Version:
 		return fmt.Sprintf("VRRP version %d there, %d here", other.Version, own.Version), "set vrrp.version to the same on all nodes"

@@ -21,7 +21,7 @@ func (m Message) Append(b []byte, stamp uint64) ([]byte, error) {
 	b = append(b, Version, uint8(m.Type), 0, 0)
 	b = binary.BigEndian.AppendUint64(b, m.Session)
 	b = binary.BigEndian.AppendUint64(b, stamp)
-	f := m.Facts
+	f := m.Peer
 	b = appendField(b, fieldGroup, f.Group.AsSlice())
 	b = appendField(b, fieldRank, appendRank(nil, f))
 	b = appendText(b, fieldNode, f.Node)
@@ -37,8 +37,8 @@ func (m Message) Append(b []byte, stamp uint64) ([]byte, error) {
 		b = appendField(b, fieldHears, appendHears(nil, f.Hears))
 	}
 	if m.Type != Hello {
-		b = appendField(b, fieldTo, m.Deal.To.AsSlice())
-		b = appendField(b, fieldDeal, appendDeal(nil, m.Deal))
+		b = appendField(b, fieldTo, m.Transfer.To.AsSlice())
+		b = appendField(b, fieldTransfer, appendTransfer(nil, m.Transfer))
 	}
 	binary.BigEndian.PutUint16(b[start+6:], uint16(len(b)-start-headerLen))
 	return b, nil
@@ -59,7 +59,7 @@ func appendText(b []byte, f field, s string) []byte {
 
 // validate reports the first field that the wire cannot carry.
 func (m Message) validate() error {
-	f := m.Facts
+	f := m.Peer
 	switch {
 	case m.Type < Hello || m.Type > Grant:
 		return fmt.Errorf("members: %v, want HELLO, REQUEST or GRANT", m.Type)
@@ -75,8 +75,8 @@ func (m Message) validate() error {
 		return fmt.Errorf("members: %d members are heard, want at most %d", len(f.Hears), maxHears)
 	case !plain(f.Group):
 		return fmt.Errorf("members: group %v, want an address without a zone", f.Group)
-	case m.Type != Hello && !plain(m.Deal.To):
-		return fmt.Errorf("members: %v to %v, want an address without a zone", m.Type, m.Deal.To)
+	case m.Type != Hello && !plain(m.Transfer.To):
+		return fmt.Errorf("members: %v to %v, want an address without a zone", m.Type, m.Transfer.To)
 	}
 	for _, t := range []struct {
 		name, text string

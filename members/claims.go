@@ -57,10 +57,10 @@ func (m *Machine) Hear(source netip.Addr, at time.Time) { m.ears.hear(source.Wit
 // Unheard tells whether what the member said at that time came where an advertisement of it should have come before.
 func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
 	o := m.table.find(source.WithZone(""))
-	return o != nil && o.claiming() && at.Sub(m.ears.last(o.Address)) > o.Facts.Router.Interval*3/2
+	return o != nil && o.claiming() && at.Sub(m.ears.last(o.Address)) > o.Peer.Router.Interval*3/2
 }
 
-func (o *Member) claiming() bool { return o.Facts.Claims && o.Facts.Router.Interval > 0 }
+func (o *Member) claiming() bool { return o.Peer.Claims && o.Peer.Router.Interval > 0 }
 
 // heardClaim keeps what a message says about holding the address, and passes it on to the election if it is news.
 func (m *Machine) heardClaim(now time.Time, r Received) {
@@ -72,18 +72,18 @@ func (m *Machine) heardClaim(now time.Time, r Received) {
 	if at.IsZero() || at.After(now) {
 		at = now
 	}
-	i := slices.IndexFunc(o.Facts.Hears, func(h Heard) bool { return h.Session == m.cfg.Session })
+	i := slices.IndexFunc(o.Peer.Hears, func(h Heard) bool { return h.Session == m.cfg.Session })
 	since(&o.unlisted, at, i < 0)
 	since(&o.claims, at, o.claiming())
 	unheard := m.Unheard(o.Address, at)
 	since(&o.unheard, at, unheard)
-	if m.self.Claims && (i >= 0 && o.Facts.Hears[i].Missing || unheard) {
+	if m.self.Claims && (i >= 0 && o.Peer.Hears[i].Missing || unheard) {
 		m.hello.answer(now)
 	}
 	if unheard {
-		c := Claim{From: o.Address, Priority: o.Facts.Priority, Interval: o.Facts.Router.Interval, At: at, Deaf: m.deaf(o, at)}
+		c := Claim{From: o.Address, Priority: o.Peer.Priority, Interval: o.Peer.Router.Interval, At: at, Deaf: m.deaf(o, at)}
 		if c.Deaf {
-			c.Lasts = o.Facts.Lifetime
+			c.Lasts = o.Peer.Lifetime
 		}
 		m.act(c)
 	}
@@ -103,7 +103,7 @@ func (m *Machine) deaf(o *Member, at time.Time) bool {
 // accompany says with an advertisement what it says, if somebody does not hear the advertisements of this node.
 func (m *Machine) accompany(now time.Time) {
 	needed := slices.ContainsFunc(m.table.list, func(o Member) bool {
-		return slices.Contains(o.Facts.Hears, Heard{Session: m.cfg.Session, Missing: true})
+		return slices.Contains(o.Peer.Hears, Heard{Session: m.cfg.Session, Missing: true})
 	})
 	if needed && m.self.Claims && now.After(m.hello.last) {
 		m.hello.due = now
@@ -113,7 +113,7 @@ func (m *Machine) accompany(now time.Time) {
 
 // missedAt is from when on the advertisements of a claimant count as missing.
 func (m *Machine) missedAt(o *Member) time.Time {
-	return later(o.claims, m.ears.last(o.Address)).Add(o.Facts.Router.Interval * 5 / 2)
+	return later(o.claims, m.ears.last(o.Address)).Add(o.Peer.Router.Interval * 5 / 2)
 }
 
 // hears is what the others are told about themselves, the claimants first.
@@ -151,7 +151,7 @@ func (m *Machine) claimEnds(o *Member) time.Time {
 	if m.deaf(o, o.Heard) {
 		return o.expires()
 	}
-	return o.Heard.Add(time.Duration(m.cfg.Adverts+1) * o.Facts.Router.Interval)
+	return o.Heard.Add(time.Duration(m.cfg.Adverts+1) * o.Peer.Router.Interval)
 }
 
 // claimant tells whether o claims the address now, and none of its advertisements arrives.
@@ -179,7 +179,7 @@ func (m *Machine) Claimants(now time.Time) []Claimant {
 		}
 	}
 	slices.SortFunc(list, func(a, b Claimant) int {
-		if outranks(a.Facts.Priority, a.Address, b.Facts.Priority, b.Address) {
+		if outranks(a.Peer.Priority, a.Address, b.Peer.Priority, b.Address) {
 			return -1
 		}
 		return 1

@@ -14,7 +14,7 @@ func claimant(hears ...Heard) Message {
 	f := other(Active, true)
 	f.Claims, f.Router, f.Hears = true, Router{Version: 3, VRID: 51, Interval: 100 * ms}, hears
 	f.Lifetime = 3500 * ms
-	return Message{Type: Hello, Session: 0xb, Facts: f}
+	return Message{Type: Hello, Session: 0xb, Peer: f}
 }
 
 func claims(list []Action) (out []Claim) {
@@ -66,7 +66,7 @@ func TestMachineSaysThatAdvertisementsAreMissing(t *testing.T) {
 	said := func() (missing, spoke bool) {
 		for _, a := range m.Step(now, Expired{}) {
 			if s, ok := a.(Send); ok {
-				return len(s.Message.Facts.Hears) == 1 && s.Message.Facts.Hears[0].Missing, true
+				return len(s.Message.Peer.Hears) == 1 && s.Message.Peer.Hears[0].Missing, true
 			}
 		}
 		return false, false
@@ -92,7 +92,7 @@ func TestMachineAccompaniesAdvertisements(t *testing.T) {
 		m.Step(now, SetSelf{Self{State: Active, Fit: true, Claims: true}})
 		f := other(Backup, true)
 		f.Hears, f.Lifetime = []Heard{{Session: 0xa, Missing: missing}}, 3500*ms
-		m.Step(now, Received{Source: nodeB, Message: Message{Type: Hello, Session: 0xb, Facts: f}})
+		m.Step(now, Received{Source: nodeB, Message: Message{Type: Hello, Session: 0xb, Peer: f}})
 		now = now.Add(200 * ms)
 		m.Step(now, Expired{})
 		now = now.Add(ms)

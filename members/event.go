@@ -12,7 +12,7 @@ type Event interface{ event() }
 // it only after the address is bound and announced, because the one that has granted it then lets go.
 type SetSelf struct{ Self Self }
 
-// Self is how this node is; the fields are as in [Facts].
+// Self is how this node is; the fields are as in [PeerState].
 type Self struct {
 	State          State
 	Base, Priority uint8
@@ -113,7 +113,7 @@ func (Take) action()    {}
 
 // Config describes this node's part in a group.
 type Config struct {
-	Group    netip.Addr // as in Facts
+	Group    netip.Addr // as in PeerState
 	Address  netip.Addr // own address: what the others see as the source of our messages
 	Node     string
 	Software string

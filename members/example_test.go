@@ -28,15 +28,15 @@ func ExampleMachine() {
 		}
 	}
 	show(members.SetSelf{Self: members.Self{State: members.Backup, Priority: 100, Fit: true}})
-	ill := members.Facts{Group: group, State: members.Active, Tenure: 1, Priority: 1, Lifetime: time.Second}
-	show(members.Received{Source: holder, Message: members.Message{Type: members.Hello, Session: 2, Facts: ill}})
+	ill := members.PeerState{Group: group, State: members.Active, Epoch: 1, Priority: 1, Lifetime: time.Second}
+	show(members.Received{Source: holder, Message: members.Message{Type: members.Hello, Session: 2, Peer: ill}})
 	show(members.Confirmed{ID: 1, Fit: true})
 
 	given := ill
 	given.State = members.Backup
 	show(members.Received{Source: holder, Message: members.Message{
-		Type: members.Grant, Session: 2, Facts: given,
-		Deal: members.Deal{To: netip.MustParseAddr("10.0.0.11"), Session: 1, Tenure: 1, Nonce: 2},
+		Type: members.Grant, Session: 2, Peer: given,
+		Transfer: members.Transfer{To: netip.MustParseAddr("10.0.0.11"), Session: 1, Epoch: 1, Nonce: 2},
 	}})
 	// Output:
 	// send HELLO

@@ -34,7 +34,7 @@ const (
 	fieldReason   field = 5  // text
 	fieldFor      field = 6  // address
 	fieldTo       field = 7  // address
-	fieldDeal     field = 8  // session (8)  tenure (8)  nonce (8)
+	fieldTransfer field = 8  // session (8)  epoch (8)  nonce (8)
 	fieldRouter   field = 9  // version (1)  VRID (1)  advertisement interval in milliseconds (4)
 	fieldHears    field = 10 // of each member that is heard: flags (1)  session (8)
 
@@ -42,8 +42,8 @@ const (
 )
 
 const (
-	rankLen = 15 // state, base, priority, flags, revision (1 each), lifetime (2), tenure (8)
-	dealLen = 24
+	rankLen     = 15 // state, base, priority, flags, revision (1 each), lifetime (2), epoch (8)
+	transferLen = 24
 
 	routerLen = 6
 	heardLen  = 9
@@ -63,7 +63,7 @@ const (
 
 // String is the name in errors.
 func (f field) String() string {
-	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "deal", "router", "hears"}[f]
+	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears"}[f]
 }
 
 // text tells whether s may be shown to an operator as it is.
@@ -105,7 +105,7 @@ func parseAddr(b []byte) (netip.Addr, bool) {
 	return a, ok && plain(a)
 }
 
-func appendRank(b []byte, f Facts) []byte {
+func appendRank(b []byte, f PeerState) []byte {
 	var flags uint8
 	if f.Fit {
 		flags |= flagFit
@@ -121,32 +121,32 @@ func appendRank(b []byte, f Facts) []byte {
 	}
 	b = append(b, uint8(f.State), f.Base, f.Priority, flags, f.Revision)
 	b = binary.BigEndian.AppendUint16(b, uint16(f.Lifetime/time.Millisecond))
-	return binary.BigEndian.AppendUint64(b, f.Tenure)
+	return binary.BigEndian.AppendUint64(b, f.Epoch)
 }
 
 // parseRank takes what it knows; a later version may have more behind it.
-func (f *Facts) parseRank(b []byte) bool {
+func (f *PeerState) parseRank(b []byte) bool {
 	if len(b) < rankLen || State(b[0]) > Active {
 		return false
 	}
 	f.State, f.Base, f.Priority, f.Fit, f.Revision = State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
 	f.Proven, f.Serves, f.Claims = b[3]&flagProven != 0, b[3]&flagServes != 0, b[3]&flagClaims != 0
 	f.Lifetime = time.Duration(binary.BigEndian.Uint16(b[5:])) * time.Millisecond
-	f.Tenure = binary.BigEndian.Uint64(b[7:])
+	f.Epoch = binary.BigEndian.Uint64(b[7:])
 	return true
 }
 
-func appendDeal(b []byte, d Deal) []byte {
+func appendTransfer(b []byte, d Transfer) []byte {
 	b = binary.BigEndian.AppendUint64(b, d.Session)
-	b = binary.BigEndian.AppendUint64(b, d.Tenure)
+	b = binary.BigEndian.AppendUint64(b, d.Epoch)
 	return binary.BigEndian.AppendUint64(b, d.Nonce)
 }
 
-func (d *Deal) parse(b []byte) bool {
-	if len(b) < dealLen {
+func (d *Transfer) parse(b []byte) bool {
+	if len(b) < transferLen {
 		return false
 	}
-	d.Session, d.Tenure, d.Nonce = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])
+	d.Session, d.Epoch, d.Nonce = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])
 	return true
 }
 

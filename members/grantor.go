@@ -32,7 +32,7 @@ type ask struct {
 type passed struct {
 	to       netip.Addr
 	session  uint64
-	tenure   uint64 // our own, that ended
+	epoch    uint64 // our own, that ended
 	at       time.Time
 	released bool
 }
@@ -61,16 +61,16 @@ func (h *grantor) follow(s State) {
 func (m *Machine) within() time.Duration { return m.cfg.Lease / 3 }
 
 func (m *Machine) requested(now time.Time, r Received) {
-	d := r.Message.Deal
-	if d.To != m.cfg.Address || d.Session != m.cfg.Session || d.Tenure != m.tenure {
+	d := r.Message.Transfer
+	if d.To != m.cfg.Address || d.Session != m.cfg.Session || d.Epoch != m.epoch {
 		return
 	}
-	a := ask{from: r.Source, session: r.Message.Session, priority: r.Message.Facts.Priority, nonce: d.Nonce}
+	a := ask{from: r.Source, session: r.Message.Session, priority: r.Message.Peer.Priority, nonce: d.Nonce}
 	if p := m.grantor.passed; p != nil {
 		m.repeat(now, a)
 		return
 	}
-	if m.self.State != Active || m.cfg.Passive || !r.Message.Facts.Fit || r.Message.Facts.State != Backup {
+	if m.self.State != Active || m.cfg.Passive || !r.Message.Peer.Fit || r.Message.Peer.State != Backup {
 		return
 	}
 	h := &m.grantor
@@ -88,7 +88,7 @@ func (m *Machine) requested(now time.Time, r Received) {
 func (m *Machine) repeat(now time.Time, a ask) {
 	p := m.grantor.passed
 	if a.from == p.to && a.session == p.session && now.Sub(p.at) < m.within() {
-		m.act(Send{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: p.tenure, Nonce: a.nonce})})
+		m.act(Send{m.message(Grant, Transfer{To: a.from, Session: a.session, Epoch: p.epoch, Nonce: a.nonce})})
 	}
 }
 
@@ -126,21 +126,21 @@ func (m *Machine) mayHave(a ask) bool {
 // allAsked tells that nobody else is known that could ask.
 func (m *Machine) allAsked() bool {
 	return !slices.ContainsFunc(m.table.list, func(o Member) bool {
-		candidate := o.Facts.Fit && o.Facts.State == Backup &&
-			m.mayHave(ask{from: o.Address, priority: o.Facts.Priority})
+		candidate := o.Peer.Fit && o.Peer.State == Backup &&
+			m.mayHave(ask{from: o.Address, priority: o.Peer.Priority})
 		return candidate && !slices.ContainsFunc(m.grantor.asked, func(a ask) bool { return a.from == o.Address })
 	})
 }
 
-// pass ends this node's tenure.
+// pass ends the time for which this node holds the address.
 func (m *Machine) pass(now time.Time, a ask) {
-	m.grantor.passed = &passed{to: a.from, session: a.session, tenure: m.tenure, at: now}
+	m.grantor.passed = &passed{to: a.from, session: a.session, epoch: m.epoch, at: now}
 	m.self.State, m.self.Claims = Backup, false
 	m.hello.changed(now)
-	m.act(Pass{m.message(Grant, Deal{To: a.from, Session: a.session, Tenure: m.tenure, Nonce: a.nonce})})
+	m.act(Pass{m.message(Grant, Transfer{To: a.from, Session: a.session, Epoch: m.epoch, Nonce: a.nonce})})
 }
 
-// kept goes on with the tenure that pass has ended. Whoever still wants the address asks again.
+// kept goes on with what pass has ended. Whoever still wants the address asks again.
 func (m *Machine) kept() {
 	if m.grantor.passed != nil && !m.grantor.passed.released {
 		m.grantor.passed = nil
@@ -151,7 +151,7 @@ func (m *Machine) kept() {
 // heardRequester lets go when the requester says that it is Active: by then it has announced.
 func (m *Machine) heardRequester(r Received) {
 	p := m.grantor.passed
-	if p != nil && !p.released && r.Source == p.to && r.Message.Facts.State == Active {
+	if p != nil && !p.released && r.Source == p.to && r.Message.Peer.State == Active {
 		m.release(true)
 	}
 }

@@ -15,7 +15,7 @@ var repeats = [...]time.Duration{20 * time.Millisecond, 60 * time.Millisecond}
 // hello says when to speak.
 type hello struct {
 	due    time.Time // zero: nothing was ever said
-	change time.Time // when our facts changed last
+	change time.Time // when our state changed last
 	said   int       // how often the change was said
 	last   time.Time // when something was said last
 }
@@ -52,7 +52,7 @@ func (m *Machine) greet(now time.Time) {
 	if m.hello.due.IsZero() || now.Before(m.hello.due) {
 		return
 	}
-	m.act(Send{m.message(Hello, Deal{})})
+	m.act(Send{m.message(Hello, Transfer{})})
 	m.hello.sent(now, nextHello(now, m.cfg.Every, m.cfg.Group))
 }
 

@@ -28,8 +28,8 @@ func TestMachineOfManySpeaksLessOftenAndSaysSo(t *testing.T) {
 		r.step(Expired{})
 		next, _ = r.m.Deadline()
 		assert.Equal(t, tt.want, next.Sub(r.now), "from the second regular one on")
-		msg := r.m.message(Hello, Deal{})
-		assert.Equal(t, tt.lifetime, msg.Facts.Lifetime)
+		msg := r.m.message(Hello, Transfer{})
+		assert.Equal(t, tt.lifetime, msg.Peer.Lifetime)
 		assert.NoError(t, msg.validate())
 	}
 }

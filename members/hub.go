@@ -82,7 +82,7 @@ func (h *Hub) deliver(b []byte, source netip.Addr) {
 		h.notice(b, source, packet.Reason)
 		return
 	}
-	wires := h.hearing(source, m.Facts.Group)
+	wires := h.hearing(source, m.Peer.Group)
 	if len(wires) == 0 {
 		h.reject(RejectGroup)
 		return
@@ -114,7 +114,7 @@ func (h *Hub) notice(b []byte, source netip.Addr, r Reason) {
 	if soon {
 		return
 	}
-	for _, w := range h.hearing(source, m.Facts.Group) {
+	for _, w := range h.hearing(source, m.Peer.Group) {
 		w.put(Received{Source: source, Refused: r, At: now})
 	}
 }

@@ -75,7 +75,7 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		s.in <- received1{err: &PacketError{Reason: RejectTTL}}
 		s.in <- received1{err: errors.New("the interface is down")}
 		other := full()
-		other.Facts.Group = nodeC
+		other.Peer.Group = nodeC
 		s.in <- received1{b: sign(other), source: nodeA}
 		synctest.Wait()
 		assert.Equal(t, map[Reason]uint64{
@@ -99,9 +99,9 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth(replay.NewClock(time.Now(), nil))}, s)
 		other := full()
-		other.Facts.Group = netip.MustParseAddr("10.77.0.200")
+		other.Peer.Group = netip.MustParseAddr("10.77.0.200")
 		first := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
-		second := h.Join(WireConfig{Group: other.Facts.Group, Peers: []netip.Addr{nodeC, nodeB}})
+		second := h.Join(WireConfig{Group: other.Peer.Group, Peers: []netip.Addr{nodeC, nodeB}})
 		for _, from := range []netip.Addr{nodeA, nodeC, netip.MustParseAddr("10.77.0.99")} {
 			for _, m := range []Message{full(), other} {
 				b, err := NewSigner(nil).Append(nil, m, from, time.Now())

@@ -153,7 +153,7 @@ func (n *node) act(a Action) {
 	case Confirm:
 		l.air = append(l.air, flight{at: l.now.Add(l.draw(5 * ms)), to: n, confirm: a.ID})
 	case Pass:
-		l.note("%s passes to %v", n.name, a.Message.Deal.To)
+		l.note("%s passes to %v", n.name, a.Message.Transfer.To)
 		n.shut, n.state, n.start, n.announce = true, Backup, l.now, time.Time{}
 		n.send(a.Message)
 	case Release:
@@ -169,7 +169,7 @@ func (n *node) act(a Action) {
 
 func (n *node) send(m Message) {
 	if m.Type != Hello {
-		n.lan.note("%s sends %v nonce %d", n.name, m.Type, m.Deal.Nonce)
+		n.lan.note("%s sends %v nonce %d", n.name, m.Type, m.Transfer.Nonce)
 	}
 	n.toAll(flight{message: &m})
 }

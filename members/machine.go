@@ -17,7 +17,7 @@ type Machine struct {
 	left bool
 
 	proven bool // was fit before
-	tenure uint64
+	epoch  uint64
 	serial uint64 // of nonces and Confirms
 
 	table     table
@@ -110,7 +110,7 @@ func (m *Machine) Members(now time.Time) []Member {
 func (m *Machine) Successors(now time.Time) bool {
 	m.table.expire(now)
 	return !m.cfg.Passive && slices.ContainsFunc(m.table.list, func(o Member) bool {
-		return o.Facts.Fit && o.Facts.State == Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
+		return o.Peer.Fit && o.Peer.State == Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
 	})
 }
 
@@ -120,7 +120,7 @@ func (m *Machine) setSelf(now time.Time, s Self) {
 		return
 	}
 	if s.State == Active && m.self.State != Active {
-		m.tenure++
+		m.epoch++
 	}
 	m.self = s
 	m.proven = m.proven || s.Fit
@@ -151,7 +151,7 @@ func (m *Machine) received(now time.Time, r Received) {
 		m.refused(now)
 		return
 	}
-	if r.Source == m.cfg.Address || r.Message.Facts.Group != m.cfg.Group {
+	if r.Source == m.cfg.Address || r.Message.Peer.Group != m.cfg.Group {
 		return
 	}
 	if m.table.find(r.Source) == nil {
@@ -169,20 +169,20 @@ func (m *Machine) received(now time.Time, r Received) {
 	}
 }
 
-func (m *Machine) facts() Facts {
+func (m *Machine) peerState() PeerState {
 	s := m.self
-	return Facts{
+	return PeerState{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
-		State: s.State, Tenure: m.tenure, Base: s.Base, Priority: s.Priority,
+		State: s.State, Epoch: m.epoch, Base: s.Base, Priority: s.Priority,
 		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Serves: s.Serves, For: s.For, Lifetime: lifetime(m.cfg.Every),
 		Claims: s.Claims, Router: s.Router,
 	}
 }
 
-func (m *Machine) message(t Type, d Deal) Message {
-	f := m.facts()
+func (m *Machine) message(t Type, d Transfer) Message {
+	f := m.peerState()
 	f.Hears = m.hears()
-	return Message{Type: t, Session: m.cfg.Session, Facts: f, Deal: d}
+	return Message{Type: t, Session: m.cfg.Session, Peer: f, Transfer: d}
 }
 
 func (m *Machine) act(a Action) { m.actions = append(m.actions, a) }
@@ -199,8 +199,8 @@ func (m *Machine) leave() {
 
 // farewell is heard as the last word, whatever the state.
 func (m *Machine) farewell() {
-	msg := m.message(Hello, Deal{})
-	msg.Facts.State, msg.Facts.Fit, msg.Facts.Claims, msg.Facts.Lifetime = Initialize, false, false, 0
+	msg := m.message(Hello, Transfer{})
+	msg.Peer.State, msg.Peer.Fit, msg.Peer.Claims, msg.Peer.Lifetime = Initialize, false, false, 0
 	m.act(Send{msg})
 }
 

@@ -39,13 +39,13 @@ func (r *rig) step(ev Event) []string {
 		case Send:
 			s := a.Message.Type.String()
 			if a.Message.Type != Hello {
-				s += fmt.Sprintf(" to %v nonce %d", a.Message.Deal.To, a.Message.Deal.Nonce)
+				s += fmt.Sprintf(" to %v nonce %d", a.Message.Transfer.To, a.Message.Transfer.Nonce)
 			}
 			out = append(out, s)
 		case Confirm:
 			out = append(out, fmt.Sprint("confirm ", a.ID))
 		case Pass:
-			out = append(out, fmt.Sprintf("pass to %v nonce %d", a.Message.Deal.To, a.Message.Deal.Nonce))
+			out = append(out, fmt.Sprintf("pass to %v nonce %d", a.Message.Transfer.To, a.Message.Transfer.Nonce))
 		case Release:
 			out = append(out, fmt.Sprintf("release heard=%v", a.Heard))
 		case Take:
@@ -99,29 +99,29 @@ func (r *rig) self(s State, fit bool) []string {
 	return without(r.step(SetSelf{Self{State: s, Base: 100, Priority: p, Fit: fit}}), "HELLO")
 }
 
-func other(s State, fit bool) Facts {
-	f := Facts{Group: group, State: s, Tenure: 3, Base: 100, Priority: 100, Fit: fit, Proven: true, Lifetime: lifetime(DefaultEvery)}
+func other(s State, fit bool) PeerState {
+	f := PeerState{Group: group, State: s, Epoch: 3, Base: 100, Priority: 100, Fit: fit, Proven: true, Lifetime: lifetime(DefaultEvery)}
 	if !fit {
 		f.Priority = 1
 	}
 	return f
 }
 
-func (r *rig) hello(from netip.Addr, f Facts) []string {
+func (r *rig) hello(from netip.Addr, f PeerState) []string {
 	r.t.Helper()
-	return without(r.step(Received{Source: from, Message: Message{Type: Hello, Session: 0xb, Facts: f}}), "HELLO")
+	return without(r.step(Received{Source: from, Message: Message{Type: Hello, Session: 0xb, Peer: f}}), "HELLO")
 }
 
-func (r *rig) request(from netip.Addr, f Facts, nonce uint64) []string {
+func (r *rig) request(from netip.Addr, f PeerState, nonce uint64) []string {
 	r.t.Helper()
-	d := Deal{To: nodeA, Session: 0xa, Tenure: r.m.tenure, Nonce: nonce}
-	return without(r.step(Received{Source: from, Message: Message{Type: Request, Session: 0xb, Facts: f, Deal: d}}), "HELLO")
+	d := Transfer{To: nodeA, Session: 0xa, Epoch: r.m.epoch, Nonce: nonce}
+	return without(r.step(Received{Source: from, Message: Message{Type: Request, Session: 0xb, Peer: f, Transfer: d}}), "HELLO")
 }
 
 func (r *rig) grant(from netip.Addr, nonce uint64) []string {
 	r.t.Helper()
-	d := Deal{To: nodeA, Session: 0xa, Tenure: 3, Nonce: nonce}
-	return without(r.step(Received{Source: from, Message: Message{Type: Grant, Session: 0xb, Facts: other(Backup, false), Deal: d}}), "HELLO")
+	d := Transfer{To: nodeA, Session: 0xa, Epoch: 3, Nonce: nonce}
+	return without(r.step(Received{Source: from, Message: Message{Type: Grant, Session: 0xb, Peer: other(Backup, false), Transfer: d}}), "HELLO")
 }
 
 func TestMachineSaysHelloOnChangeTwiceMoreAndEachSecond(t *testing.T) {
@@ -222,14 +222,14 @@ func TestMachineRequesterStopsWhenAnotherIsActive(t *testing.T) {
 	assert.Empty(t, r.wait(time.Second))
 }
 
-func TestMachineRequesterRefusesAGrantOfAnotherDeal(t *testing.T) {
-	good := Message{Type: Grant, Session: 0xb, Facts: other(Backup, false), Deal: Deal{To: nodeA, Session: 0xa, Tenure: 3, Nonce: 2}}
+func TestMachineRequesterRefusesAGrantOfAnotherTransfer(t *testing.T) {
+	good := Message{Type: Grant, Session: 0xb, Peer: other(Backup, false), Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: 3, Nonce: 2}}
 	for name, change := range map[string]func(*Message){
 		"ours":                  func(*Message) {},
-		"to our former session": func(m *Message) { m.Deal.Session = 0x9 },
+		"to our former session": func(m *Message) { m.Transfer.Session = 0x9 },
 		"of another session":    func(m *Message) { m.Session = 0xc },
-		"of another tenure":     func(m *Message) { m.Deal.Tenure = 2 },
-		"of another nonce":      func(m *Message) { m.Deal.Nonce = 1 },
+		"of another epoch":      func(m *Message) { m.Transfer.Epoch = 2 },
+		"of another nonce":      func(m *Message) { m.Transfer.Nonce = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -282,19 +282,19 @@ func TestMachineRequesterGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
 	}
 	assert.NotEmpty(t, r.wait(time.Second), "another try")
 	again := other(Active, false)
-	again.Tenure++
+	again.Epoch++
 	r.hello(nodeB, again)
-	assert.True(t, r.m.Defers(r.now, nodeB), "another tenure is another matter")
+	assert.True(t, r.m.Defers(r.now, nodeB), "another epoch is another matter")
 }
 
 func TestMachineWhoAsksWhom(t *testing.T) {
-	higher := func(f Facts) Facts { f.Base, f.Priority = 200, 200; return f }
-	reserved := func(f Facts, to netip.Addr) Facts { f.For = to; return f }
+	higher := func(f PeerState) PeerState { f.Base, f.Priority = 200, 200; return f }
+	reserved := func(f PeerState, to netip.Addr) PeerState { f.For = to; return f }
 	for _, tt := range []struct {
 		name   string
 		change func(*Config)
 		self   Self
-		holder Facts
+		holder PeerState
 		wait   time.Duration
 		want   bool
 	}{
@@ -415,20 +415,20 @@ func TestMachineHolderRefuses(t *testing.T) {
 	}{
 		{"ill, an equal asks", Self{State: Active, Priority: 1}, nil, true},
 		{"fit, an equal asks", Self{State: Active, Priority: 100, Fit: true}, nil, false},
-		{"fit, a higher priority asks", Self{State: Active, Priority: 100, Fit: true}, func(m *Message) { m.Facts = higher }, true},
-		{"an ill one asks", Self{State: Active, Priority: 1}, func(m *Message) { m.Facts.Fit = false }, false},
+		{"fit, a higher priority asks", Self{State: Active, Priority: 100, Fit: true}, func(m *Message) { m.Peer = higher }, true},
+		{"an ill one asks", Self{State: Active, Priority: 1}, func(m *Message) { m.Peer.Fit = false }, false},
 		{"reserved for it", Self{State: Active, Priority: 1, For: nodeB}, nil, true},
 		{"reserved for another", Self{State: Active, Priority: 1, For: nodeC}, nil, false},
 		{"not the holder", Self{State: Backup, Priority: 1}, nil, false},
-		{"of an earlier session", Self{State: Active, Priority: 1}, func(m *Message) { m.Deal.Session++ }, false},
-		{"of another tenure", Self{State: Active, Priority: 1}, func(m *Message) { m.Deal.Tenure++ }, false},
-		{"of another node", Self{State: Active, Priority: 1}, func(m *Message) { m.Deal.To = nodeC }, false},
-		{"of another group", Self{State: Active, Priority: 1}, func(m *Message) { m.Facts.Group = nodeC }, false},
+		{"of an earlier session", Self{State: Active, Priority: 1}, func(m *Message) { m.Transfer.Session++ }, false},
+		{"of another epoch", Self{State: Active, Priority: 1}, func(m *Message) { m.Transfer.Epoch++ }, false},
+		{"of another node", Self{State: Active, Priority: 1}, func(m *Message) { m.Transfer.To = nodeC }, false},
+		{"of another group", Self{State: Active, Priority: 1}, func(m *Message) { m.Peer.Group = nodeC }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, nil)
 			r.step(SetSelf{tt.self})
-			m := Message{Type: Request, Session: 0xb, Facts: f, Deal: Deal{To: nodeA, Session: 0xa, Tenure: r.m.tenure, Nonce: 1}}
+			m := Message{Type: Request, Session: 0xb, Peer: f, Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: r.m.epoch, Nonce: 1}}
 			if tt.give != nil {
 				tt.give(&m)
 			}
@@ -478,8 +478,8 @@ func TestMachineTakenBackIsNotReleased(t *testing.T) {
 	r.self(Active, false)
 	assert.Empty(t, r.wait(time.Second))
 	assert.Empty(t, without(r.step(Received{Source: nodeB, Message: Message{
-		Type: Request, Session: 0xb, Facts: other(Backup, true), Deal: Deal{To: nodeA, Session: 0xa, Tenure: 1, Nonce: 2},
-	}}), "HELLO"), "asked of the tenure before")
+		Type: Request, Session: 0xb, Peer: other(Backup, true), Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: 1, Nonce: 2},
+	}}), "HELLO"), "asked of the epoch before")
 }
 
 func TestMachineRepeatsALostGrantWithinTheLease(t *testing.T) {
@@ -496,12 +496,12 @@ func TestMachineLetsAnotherRequesterGoFirst(t *testing.T) {
 	r.self(Backup, true)
 	r.hello(nodeB, other(Active, false))
 	r.step(Confirmed{ID: 1, Fit: true})
-	d := Deal{To: nodeC, Session: 1, Tenure: 3, Nonce: 1}
+	d := Transfer{To: nodeC, Session: 1, Epoch: 3, Nonce: 1}
 	f := other(Backup, false)
-	r.step(Received{Source: nodeB, Message: Message{Type: Grant, Session: 0xb, Facts: f, Deal: d}})
+	r.step(Received{Source: nodeB, Message: Message{Type: Grant, Session: 0xb, Peer: f, Transfer: d}})
 	assert.Empty(t, r.wait(900*ms))
 	f = other(Active, false)
-	f.Tenure = 4
+	f.Epoch = 4
 	assert.Empty(t, r.hello(nodeB, f), "taken back")
 	assert.True(t, r.m.Defers(r.now, nodeB))
 	assert.Equal(t, []string{"confirm 3"}, r.wait(110*ms))
@@ -524,7 +524,7 @@ func TestMachineLeave(t *testing.T) {
 	r.self(Active, true)
 	actions := r.m.Step(r.now, Leave{})
 	require.Len(t, actions, 1)
-	f := actions[0].(Send).Message.Facts
+	f := actions[0].(Send).Message.Peer
 	assert.Zero(t, f.Lifetime)
 	assert.Equal(t, Initialize, f.State)
 	_, ok := r.m.Deadline()
@@ -563,10 +563,10 @@ func TestMachineReconfigureToAnotherGroup(t *testing.T) {
 		said = append(said, a.(Send).Message)
 	}
 	require.Len(t, said, 2)
-	assert.Equal(t, group, said[0].Facts.Group)
-	assert.Zero(t, said[0].Facts.Lifetime, "the last word")
-	assert.Equal(t, next, said[1].Facts.Group)
-	assert.NotZero(t, said[1].Facts.Lifetime)
+	assert.Equal(t, group, said[0].Peer.Group)
+	assert.Zero(t, said[0].Peer.Lifetime, "the last word")
+	assert.Equal(t, next, said[1].Peer.Group)
+	assert.NotZero(t, said[1].Peer.Lifetime)
 	assert.Empty(t, r.m.Members(r.now))
 	assert.Empty(t, r.hello(nodeB, other(Backup, true)), "of the old group")
 	assert.Empty(t, r.m.Members(r.now))
@@ -579,7 +579,7 @@ func TestMachineKeptGoesOnAsTheHolder(t *testing.T) {
 	require.Equal(t, []string{"pass to 10.77.0.12 nonce 5"}, r.request(nodeB, other(Backup, true), 5))
 	assert.Empty(t, r.step(Kept{}))
 	assert.Empty(t, r.wait(time.Second), "nothing to release")
-	assert.Equal(t, []string{"pass to 10.77.0.12 nonce 6"}, r.request(nodeB, other(Backup, true), 6), "of the same tenure")
+	assert.Equal(t, []string{"pass to 10.77.0.12 nonce 6"}, r.request(nodeB, other(Backup, true), 6), "of the same epoch")
 	r.self(Backup, false)
 	r.hello(nodeB, other(Active, true))
 	assert.Empty(t, r.step(Kept{}), "too late")

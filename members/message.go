@@ -64,20 +64,20 @@ type Message struct {
 	Type Type
 	// Session tells one run of a node from the next: random, and the same until the node starts anew.
 	Session uint64
-	Facts   Facts
-	// Deal is what a REQUEST or a GRANT is about; unused in a HELLO.
-	Deal Deal
+	Peer    PeerState
+	// Transfer is what a REQUEST or a GRANT is about; unused in a HELLO.
+	Transfer Transfer
 }
 
-// Facts are what a node says about itself.
-type Facts struct {
+// PeerState is what a node says about itself.
+type PeerState struct {
 	Group    netip.Addr // the first of the virtual addresses: tells one group on the link from another
 	Node     string     // the node's name, at most 253 bytes; empty if it has none
 	Software string     // version of the program, at most 64 bytes
 	Revision uint8      // see the constant
 
 	State    State
-	Tenure   uint64 // counts how often the node has become Active in this session
+	Epoch    uint64 // counts how often the node has become Active in this session
 	Base     uint8  // the configured priority
 	Priority uint8  // what the node advertises, or would
 
@@ -101,11 +101,11 @@ type Facts struct {
 	Lifetime time.Duration
 }
 
-// Deal names one attempt to pass the address on.
-type Deal struct {
+// Transfer names one attempt to pass the address on.
+type Transfer struct {
 	To      netip.Addr // the node that the message is for; the others listen
 	Session uint64     // of that node
-	Tenure  uint64     // of the holder, whose tenure is to end
+	Epoch   uint64     // of the holder: the one that is to end
 	Nonce   uint64     // chosen by the one that asks, new for each REQUEST; the GRANT repeats it
 }
 

@@ -23,13 +23,13 @@ var (
 func full() Message {
 	return Message{
 		Type: Request, Session: 0x0102030405060708,
-		Facts: Facts{
+		Peer: PeerState{
 			Group: group, Node: "cp-1", Software: "v1", Revision: 1,
-			State: Backup, Tenure: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", For: nodeB,
+			State: Backup, Epoch: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", For: nodeB,
 			Lifetime: 3500 * time.Millisecond,
 			Claims:   true, Router: Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}, Hears: []Heard{{Session: 0xdd, Missing: true}},
 		},
-		Deal: Deal{To: nodeC, Session: 0xaa, Tenure: 0xbb, Nonce: 0xcc},
+		Transfer: Transfer{To: nodeC, Session: 0xaa, Epoch: 0xbb, Nonce: 0xcc},
 	}
 }
 
@@ -38,7 +38,7 @@ func wires() map[string]struct {
 	message Message
 	bytes   string
 } {
-	six := Message{Type: Hello, Facts: Facts{Group: netip.MustParseAddr("fd77::100"), State: Active, Base: 254, Priority: 254, Fit: true}}
+	six := Message{Type: Hello, Peer: PeerState{Group: netip.MustParseAddr("fd77::100"), State: Active, Base: 254, Priority: 254, Fit: true}}
 	return map[string]struct {
 		message Message
 		bytes   string
@@ -91,15 +91,15 @@ func TestMessageAppendRefuses(t *testing.T) {
 		want string
 	}{
 		{"type", func(m *Message) { m.Type = 9 }, "type 9, want HELLO, REQUEST or GRANT"},
-		{"state", func(m *Message) { m.Facts.State = 7 }, "state 7"},
-		{"no group", func(m *Message) { m.Facts.Group = netip.Addr{} }, "group"},
-		{"zone", func(m *Message) { m.Facts.Group = netip.MustParseAddr("fe80::1%eth0") }, "group"},
-		{"no addressee", func(m *Message) { m.Deal.To = netip.Addr{} }, "REQUEST to"},
-		{"unspecified requester", func(m *Message) { m.Facts.For = netip.IPv4Unspecified() }, "wanted taker"},
-		{"lifetime", func(m *Message) { m.Facts.Lifetime = 66 * time.Second }, "lifetime"},
-		{"node", func(m *Message) { m.Facts.Node = long }, "node"},
-		{"reason", func(m *Message) { m.Facts.Reason = "a\x1b[31mb" }, "reason"},
-		{"software", func(m *Message) { m.Facts.Software = "\xff" }, "software"},
+		{"state", func(m *Message) { m.Peer.State = 7 }, "state 7"},
+		{"no group", func(m *Message) { m.Peer.Group = netip.Addr{} }, "group"},
+		{"zone", func(m *Message) { m.Peer.Group = netip.MustParseAddr("fe80::1%eth0") }, "group"},
+		{"no addressee", func(m *Message) { m.Transfer.To = netip.Addr{} }, "REQUEST to"},
+		{"unspecified requester", func(m *Message) { m.Peer.For = netip.IPv4Unspecified() }, "wanted requester"},
+		{"lifetime", func(m *Message) { m.Peer.Lifetime = 66 * time.Second }, "lifetime"},
+		{"node", func(m *Message) { m.Peer.Node = long }, "node"},
+		{"reason", func(m *Message) { m.Peer.Reason = "a\x1b[31mb" }, "reason"},
+		{"software", func(m *Message) { m.Peer.Software = "\xff" }, "software"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := full()
@@ -148,7 +148,7 @@ func TestParseRefuses(t *testing.T) {
 		{"half a member that is heard", fields(rank + "0104 0a4d0064 0a0a 01000000000000000000"), RejectField},
 		{"control characters", fields(rank + "0104 0a4d0064 0502 1b5b"), RejectField},
 		{"long reason", fields(rank + "0104 0a4d0064 05c9" + strings.Repeat("61", 201)), RejectField},
-		{"REQUEST without a deal", func() []byte { b := fields(rank + "0104 0a4d0064 0704 0a4d000d"); b[5] = 2; return b }(), RejectField},
+		{"REQUEST without a transfer", func() []byte { b := fields(rank + "0104 0a4d0064 0704 0a4d000d"); b[5] = 2; return b }(), RejectField},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := Parse(tt.give)
@@ -170,14 +170,14 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		0b 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
-	assert.Equal(t, Facts{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Serves: true, Claims: true, Revision: 9}, m.Facts)
+	assert.Equal(t, PeerState{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Serves: true, Claims: true, Revision: 9}, m.Peer)
 }
 
 func TestClean(t *testing.T) {
 	assert.Equal(t, "a b c", Clean("a\nb\xffc", 10))
 	assert.Equal(t, "ä", Clean("ää", 3))
 	m := full()
-	m.Facts.Reason = Clean(strings.Repeat("ä\x00", 300), maxReason)
+	m.Peer.Reason = Clean(strings.Repeat("ä\x00", 300), maxReason)
 	_, err := m.Append(nil, 1)
 	assert.NoError(t, err)
 }
@@ -185,9 +185,9 @@ func TestClean(t *testing.T) {
 func TestLongestMessageFits(t *testing.T) {
 	m := full()
 	six := netip.MustParseAddr("fd77::1")
-	m.Facts.Group, m.Facts.For, m.Deal.To = six, six, six
-	m.Facts.Node, m.Facts.Software = strings.Repeat("n", maxNode), strings.Repeat("s", maxSoftware)
-	m.Facts.Reason, m.Facts.Hears = strings.Repeat("r", maxReason), make([]Heard, maxHears)
+	m.Peer.Group, m.Peer.For, m.Transfer.To = six, six, six
+	m.Peer.Node, m.Peer.Software = strings.Repeat("n", maxNode), strings.Repeat("s", maxSoftware)
+	m.Peer.Reason, m.Peer.Hears = strings.Repeat("r", maxReason), make([]Heard, maxHears)
 	b, err := m.Append(nil, 1)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(b)+trailerLen, maxMessage)
@@ -211,7 +211,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if m.Type == Hello {
-			m.Deal = Deal{}
+			m.Transfer = Transfer{}
 		}
 		again, err := m.Append(nil, stamp)
 		require.NoError(t, err)

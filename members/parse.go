@@ -56,7 +56,7 @@ func (m *Message) parseFields(b []byte) error {
 		}
 		seen[f] = true
 	}
-	for _, f := range []field{fieldGroup, fieldRank, fieldTo, fieldDeal} {
+	for _, f := range []field{fieldGroup, fieldRank, fieldTo, fieldTransfer} {
 		if !seen[f] && (f < fieldTo || m.Type != Hello) {
 			return badField(f.String())
 		}
@@ -66,28 +66,28 @@ func (m *Message) parseFields(b []byte) error {
 
 // parseField takes one known field, and tells whether it is valid.
 func (m *Message) parseField(f field, value []byte) (ok bool) {
-	facts := &m.Facts
+	state := &m.Peer
 	switch f {
 	case fieldGroup:
-		facts.Group, ok = parseAddr(value)
+		state.Group, ok = parseAddr(value)
 	case fieldRank:
-		ok = facts.parseRank(value)
+		ok = state.parseRank(value)
 	case fieldNode:
-		facts.Node, ok = string(value), text(string(value), maxNode)
+		state.Node, ok = string(value), text(string(value), maxNode)
 	case fieldSoftware:
-		facts.Software, ok = string(value), text(string(value), maxSoftware)
+		state.Software, ok = string(value), text(string(value), maxSoftware)
 	case fieldReason:
-		facts.Reason, ok = string(value), text(string(value), maxReason)
+		state.Reason, ok = string(value), text(string(value), maxReason)
 	case fieldFor:
-		facts.For, ok = parseAddr(value)
+		state.For, ok = parseAddr(value)
 	case fieldTo:
-		m.Deal.To, ok = parseAddr(value)
-	case fieldDeal:
-		ok = m.Deal.parse(value)
+		m.Transfer.To, ok = parseAddr(value)
+	case fieldTransfer:
+		ok = m.Transfer.parse(value)
 	case fieldRouter:
-		ok = facts.Router.parse(value)
+		ok = state.Router.parse(value)
 	case fieldHears:
-		facts.Hears, ok = parseHears(value)
+		state.Hears, ok = parseHears(value)
 	}
 	return ok
 }

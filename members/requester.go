@@ -39,9 +39,9 @@ type requester struct {
 	until time.Time // the phase ends by itself
 	id    uint64    // of the Confirm
 
-	from    netip.Addr // the holder, of this session and tenure
+	from    netip.Addr // the holder, of this session and epoch
 	session uint64
-	tenure  uint64
+	epoch   uint64
 	asked   []request
 
 	outranking time.Time // since when the holder, though fit, has a lower priority; zero if it has not
@@ -70,8 +70,8 @@ func (m *Machine) seek(now time.Time) {
 		t.phase, t.until = idle, time.Time{}
 		return
 	}
-	if t.from != h.Address || t.session != h.Session || t.tenure != h.Facts.Tenure {
-		t.from, t.session, t.tenure, t.asked = h.Address, h.Session, h.Facts.Tenure, nil
+	if t.from != h.Address || t.session != h.Session || t.epoch != h.Peer.Epoch {
+		t.from, t.session, t.epoch, t.asked = h.Address, h.Session, h.Peer.Epoch, nil
 		t.phase = idle
 	}
 	switch due := !now.Before(t.until); {
@@ -113,7 +113,7 @@ func (m *Machine) wanted(now time.Time) *Member {
 func (m *Machine) granting(now time.Time) *Member {
 	t := &m.requester
 	o := m.table.find(t.from)
-	if t.phase != asking || now.Before(t.other) || o == nil || o.Session != t.session || o.Facts.Tenure != t.tenure {
+	if t.phase != asking || now.Before(t.other) || o == nil || o.Session != t.session || o.Peer.Epoch != t.epoch {
 		return nil
 	}
 	return o
@@ -122,9 +122,9 @@ func (m *Machine) granting(now time.Time) *Member {
 // watchHolder notes since when the holder is one that this node outranks, or one that waits for another.
 func (m *Machine) watchHolder(now time.Time, h *Member) {
 	t := &m.requester
-	since(&t.outranking, now, h != nil && h.Facts.Fit && h.Facts.Priority < m.self.Priority &&
+	since(&t.outranking, now, h != nil && h.Peer.Fit && h.Peer.Priority < m.self.Priority &&
 		m.cfg.Preempt && m.self.Fit && m.self.State == Backup)
-	since(&t.reserved, now, h != nil && h.gives() && h.Facts.For.IsValid() && h.Facts.For != m.cfg.Address)
+	since(&t.reserved, now, h != nil && h.gives() && h.Peer.For.IsValid() && h.Peer.For != m.cfg.Address)
 }
 
 // since keeps the time from which on something is so; zero when it is not.
@@ -143,7 +143,7 @@ func since(t *time.Time, now time.Time, so bool) {
 func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	m.table.expire(now)
 	t, h := &m.requester, m.table.find(source.WithZone(""))
-	if h == nil || h.Facts.State != Active || m.left || m.cfg.Passive {
+	if h == nil || h.Peer.State != Active || m.left || m.cfg.Passive {
 		return false
 	}
 	switch {
@@ -195,18 +195,18 @@ func (m *Machine) ask(now time.Time) {
 	r := request{nonce: m.next(), at: now}
 	t.until = now.Add(retries[len(t.asked)])
 	t.asked = append(t.asked, r)
-	m.act(Send{m.message(Request, Deal{To: t.from, Session: t.session, Tenure: t.tenure, Nonce: r.nonce})})
+	m.act(Send{m.message(Request, Transfer{To: t.from, Session: t.session, Epoch: t.epoch, Nonce: r.nonce})})
 }
 
 // granted takes what was asked for, if it was asked for just now: an older GRANT may have been taken back.
 func (m *Machine) granted(now time.Time, r Received) {
-	t, d := &m.requester, r.Message.Deal
+	t, d := &m.requester, r.Message.Transfer
 	if d.To != m.cfg.Address {
 		t.other = now.Add(otherTime)
 		return
 	}
 	mine := t.phase == asking && r.Source == t.from && r.Message.Session == t.session &&
-		d.Session == m.cfg.Session && d.Tenure == t.tenure
+		d.Session == m.cfg.Session && d.Epoch == t.epoch
 	i := slices.IndexFunc(t.asked, func(q request) bool { return q.nonce == d.Nonce })
 	if !mine || i < 0 {
 		return

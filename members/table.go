@@ -13,7 +13,7 @@ const maxMembers = 64
 type Member struct {
 	Address netip.Addr
 	Session uint64
-	Facts   Facts
+	Peer    PeerState
 	Heard   time.Time
 
 	claims   time.Time // since when it claims the address; zero: it does not
@@ -22,10 +22,10 @@ type Member struct {
 }
 
 // expires is when the member is forgotten if nothing more is heard.
-func (m *Member) expires() time.Time { return m.Heard.Add(m.Facts.Lifetime) }
+func (m *Member) expires() time.Time { return m.Heard.Add(m.Peer.Lifetime) }
 
 // gives tells that the member holds the address and wants to give it away.
-func (m *Member) gives() bool { return m.Facts.State == Active && !m.Facts.Fit }
+func (m *Member) gives() bool { return m.Peer.State == Active && !m.Peer.Fit }
 
 // table is who was heard, by address.
 type table struct {
@@ -47,7 +47,7 @@ func (t *table) hear(now time.Time, source netip.Addr, m Message) {
 		known = *o
 	}
 	t.drop(func(o Member) bool { return o.Address == source })
-	if m.Facts.Lifetime <= 0 {
+	if m.Peer.Lifetime <= 0 {
 		return
 	}
 	if len(t.list) == maxMembers {
@@ -55,7 +55,7 @@ func (t *table) hear(now time.Time, source netip.Addr, m Message) {
 		t.drop(func(o Member) bool { return o.Address == oldest.Address })
 	}
 	t.list = append(t.list, Member{
-		Address: source, Session: m.Session, Facts: m.Facts, Heard: now,
+		Address: source, Session: m.Session, Peer: m.Peer, Heard: now,
 		claims: known.claims, unlisted: known.unlisted, unheard: known.unheard,
 	})
 	slices.SortFunc(t.list, func(a, b Member) int { return a.Address.Compare(b.Address) })
@@ -81,7 +81,7 @@ func (t *table) holder() *Member {
 	var best *Member
 	for i := range t.list {
 		m := &t.list[i]
-		if m.Facts.State == Active && (best == nil || m.Facts.Priority >= best.Facts.Priority) {
+		if m.Peer.State == Active && (best == nil || m.Peer.Priority >= best.Peer.Priority) {
 			best = m
 		}
 	}
@@ -90,12 +90,12 @@ func (t *table) holder() *Member {
 
 // anyFit tells whether somebody could hold the address.
 func (t *table) anyFit() bool {
-	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Facts.Fit && m.Facts.State != Initialize })
+	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Peer.Fit && m.Peer.State != Initialize })
 }
 
 // anyProven tells whether somebody was fit before.
 func (t *table) anyProven() bool {
-	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Facts.Proven })
+	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Peer.Proven })
 }
 
 // sooner is the earlier of two times, where zero means never.

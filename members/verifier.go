@@ -49,7 +49,7 @@ func (o *Verifier) Verify(b []byte, source netip.Addr, at, clock time.Time) (Mes
 		return Message{}, err
 	}
 	if len(o.keys) > 0 {
-		if err := o.fresh(sender{source, m.Facts.Group}, stamp, at, clock); err != nil {
+		if err := o.fresh(sender{source, m.Peer.Group}, stamp, at, clock); err != nil {
 			return Message{}, err
 		}
 	}

@@ -23,9 +23,9 @@ func TestDocumentsShowASignedMessage(t *testing.T) {
 	}
 	key, err := members.NewKey(config.DeriveKey(secret, "members"))
 	require.NoError(t, err)
-	m := members.Message{Type: members.Hello, Session: 1, Facts: members.Facts{
+	m := members.Message{Type: members.Hello, Session: 1, Peer: members.PeerState{
 		Group: netip.MustParseAddr("192.0.2.100"), State: members.Backup, Base: 100, Priority: 100, Fit: true,
-		Revision: 1, Lifetime: 3500 * time.Millisecond, Tenure: 2,
+		Revision: 1, Lifetime: 3500 * time.Millisecond, Epoch: 2,
 	}}
 	b, err := members.NewSigner(&key).Append(nil, m, netip.MustParseAddr("198.51.100.10"), time.Unix(0, 0x6000000000000000))
 	require.NoError(t, err)

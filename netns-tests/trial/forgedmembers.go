@@ -85,8 +85,8 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 	}
 	var frames [][]byte
 	for range 100 {
-		if m.Deal.Nonce > 0 && m.Type == members.Request {
-			m.Deal.Nonce++
+		if m.Transfer.Nonce > 0 && m.Type == members.Request {
+			m.Transfer.Nonce++
 		}
 		b, err := signer.Append(nil, m, source, time.Now())
 		if err != nil {
@@ -99,18 +99,18 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 
 // forgedMessage makes the message of an attack, and whose address it bears, from what the holder and another node have said.
 func (g *Group) forgedMessage(kind string, holder, other *lab.Node, h, o members.Message) (netip.Addr, members.Message) {
-	deal := members.Deal{To: holder.Address, Session: h.Session, Tenure: h.Facts.Tenure, Nonce: 1}
+	transfer := members.Transfer{To: holder.Address, Session: h.Session, Epoch: h.Peer.Epoch, Nonce: 1}
 	switch kind {
 	case ForgedGrant:
-		h.Type, h.Facts.State = members.Grant, members.Backup
-		h.Deal = members.Deal{To: other.Address, Session: o.Session, Tenure: h.Facts.Tenure, Nonce: 1}
+		h.Type, h.Peer.State = members.Grant, members.Backup
+		h.Transfer = members.Transfer{To: other.Address, Session: o.Session, Epoch: h.Peer.Epoch, Nonce: 1}
 		return holder.Address, h
 	case ForgedHello:
-		h.Type, h.Facts.Fit, h.Facts.Priority = members.Hello, false, 1
+		h.Type, h.Peer.Fit, h.Peer.Priority = members.Hello, false, 1
 		return holder.Address, h
 	}
-	o.Type, o.Session, o.Deal = members.Request, 7, deal
-	o.Facts.Node, o.Facts.Priority, o.Facts.State, o.Facts.Fit = "stranger", 254, members.Backup, true
+	o.Type, o.Session, o.Transfer = members.Request, 7, transfer
+	o.Peer.Node, o.Peer.Priority, o.Peer.State, o.Peer.Fit = "stranger", 254, members.Backup, true
 	return g.Lab.Client.Address, o
 }
 

@@ -46,11 +46,11 @@ func (m Moment) is(s lab.Sighting, holder, taker *lab.Node, vip netip.Addr) bool
 	}
 	switch m {
 	case Unfit:
-		return s.Node == holder.ID && said.Type == members.Hello && said.Facts.State == members.Active && !said.Facts.Fit
+		return s.Node == holder.ID && said.Type == members.Hello && said.Peer.State == members.Active && !said.Peer.Fit
 	case Asked:
 		return s.Node == taker.ID && said.Type == members.Request
 	case Granted:
 		return s.Node == holder.ID && said.Type == members.Grant
 	}
-	return s.Node == taker.ID && said.Type == members.Hello && said.Facts.State == members.Active
+	return s.Node == taker.ID && said.Type == members.Hello && said.Peer.State == members.Active
 }

@@ -66,7 +66,7 @@ func listing(n *lab.Node, times int) (time.Duration, error) {
 	return spans[len(spans)/2], nil
 }
 
-// guardEnd is when nothing is left of a tenure: the address's lifetime, and what
+// guardEnd is when nothing is left of a lease: the address's lifetime, and what
 // the guard stands beyond it.
 const guardEnd = 8 * time.Second
 

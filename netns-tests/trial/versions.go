@@ -54,7 +54,7 @@ var (
 		{"members/message.go", "const Revision = 2\n", "const Revision = 3\n"},
 		{"members/append.go", "	binary.BigEndian.PutUint16(b[start+6:]", "	b = appendField(b, 200, []byte(\"said later\"))\n	binary.BigEndian.PutUint16(b[start+6:]"},
 		{"members/fields.go", "	if f.Fit {\n", "	flags = 0xc0\n	if f.Fit {\n"},
-		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, f.Tenure)\n", "	return append(binary.BigEndian.AppendUint64(b, f.Tenure), \"more\"...)\n"},
+		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, f.Epoch)\n", "	return append(binary.BigEndian.AppendUint64(b, f.Epoch), \"more\"...)\n"},
 		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, d.Nonce)\n", "	return append(binary.BigEndian.AppendUint64(b, d.Nonce), \"more\"...)\n"},
 	}
 	// AnotherFormat is one that no other version reads.
