@@ -11,12 +11,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// lead does what only the leader does: it lets in who has knocked, gives a vote to who has caught up, and removes who is
+// lead does what only the leader does: it lets in who has asked to join, gives a vote to who has caught up, and removes who is
 // dead, one at a time; and it passes leadership on.
 func (n *Node) lead(ctx context.Context, r *raft.Raft) {
-	n.considerPassing(ctx, r)
+	n.considerTransfer(ctx, r)
 	n.mu.Lock()
-	busy := n.passing || n.changing
+	busy := n.transferring || n.changing
 	n.mu.Unlock()
 	if busy {
 		return
@@ -59,13 +59,13 @@ func (n *Node) nextChange(r *raft.Raft) (string, func() error) {
 	servers := n.servers()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for a, k := range n.knocks {
+	for a, k := range n.joins {
 		if k.term == r.CurrentTerm() {
 			if what, change := n.letIn(r, servers, a, k.id); change != nil {
 				return what, change
 			}
 		}
-		delete(n.knocks, a)
+		delete(n.joins, a)
 	}
 	now := time.Now()
 	for _, s := range servers {
@@ -78,7 +78,7 @@ func (n *Node) nextChange(r *raft.Raft) (string, func() error) {
 	return n.dead(r, servers, now)
 }
 
-// letIn is the next step towards a member that has knocked; nil when it is one. Its former identity goes first: what that
+// letIn is the next step towards a member that has asked to join; nil when it is one. Its former identity goes first: what that
 // has voted, if it ever did, the node does not know, so that it must never vote again. It may be that of a node on the list
 // which starts for the first time, after the others. The caller holds the lock.
 func (n *Node) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id raft.ServerID) (string, func() error) {
@@ -130,8 +130,8 @@ func (n *Node) without(servers []raft.Server, gone raft.ServerID, now time.Time)
 	return left, live
 }
 
-// knock asks the leader to be let in, when it says that it does not know this node.
-func (n *Node) knock(ctx context.Context) {
+// requestJoin asks the leader to be let in, when it says that it does not know this node.
+func (n *Node) requestJoin(ctx context.Context) {
 	n.mu.Lock()
 	now := time.Now()
 	unknown := !n.stranger.IsZero() && now.Sub(n.stranger) > n.pace()
@@ -141,8 +141,8 @@ func (n *Node) knock(ctx context.Context) {
 			leader = a
 		}
 	}
-	busy := n.knocking
-	n.knocking = unknown && leader.IsValid()
+	busy := n.joining
+	n.joining = unknown && leader.IsValid()
 	n.mu.Unlock()
 	if busy || !unknown || !leader.IsValid() {
 		return
@@ -153,7 +153,7 @@ func (n *Node) knock(ctx context.Context) {
 		_, err := n.plumbing.ask(ctx, leader, message{Kind: askJoin, From: n.cfg.Self, ID: string(n.id)})
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.knocking, n.refused = false, ""
+		n.joining, n.refused = false, ""
 		if err != nil {
 			n.refused = err.Error()
 		}
@@ -177,7 +177,7 @@ func (n *Node) answerJoin(m message) message {
 		return n.no("no identity")
 	}
 	n.mu.Lock()
-	n.knocks[m.From] = knock{id: raft.ServerID(m.ID), term: r.CurrentTerm()}
+	n.joins[m.From] = joinRequest{id: raft.ServerID(m.ID), term: r.CurrentTerm()}
 	n.mu.Unlock()
 	n.wake()
 	return n.yes()
@@ -271,7 +271,7 @@ func (n *Node) remove(r *raft.Raft, a netip.Addr) error {
 		return err
 	}
 	n.mu.Lock()
-	delete(n.knocks, a)
+	delete(n.joins, a)
 	n.mu.Unlock()
 	for _, s := range n.servers() {
 		if addressOf(s.Address) != a {
@@ -296,8 +296,8 @@ func (n *Node) removeSelf(r *raft.Raft) message {
 	}
 	res := n.no("leadership is being passed on first")
 	res.Retry = true
-	if n.mayPass() {
-		if err := n.pass(context.Background(), r, to, "uid 0 asked to remove this node"); err != nil {
+	if n.mayTransfer() {
+		if err := n.transfer(context.Background(), r, to, "uid 0 asked to remove this node"); err != nil {
 			res.Error = clip(err.Error())
 		}
 	}

@@ -63,7 +63,7 @@ func (e *Elector) SetFitness(f election.Fitness) {
 	e.mu.Unlock()
 	e.nudge()
 	if old.Out != f.Out || old.Less != f.Less {
-		e.node.greetNow()
+		e.node.gossipNow()
 		return
 	}
 	e.node.wake()
@@ -113,8 +113,8 @@ func (e *Elector) Extended() <-chan struct{} { return e.longer }
 // Run implements election.Elector.
 func (e *Elector) Run(ctx context.Context, report func(election.Change) error) error {
 	e.report = report
-	e.node.sit(e)
-	defer e.node.rise(e)
+	e.node.join(e)
+	defer e.node.leave(e)
 	defer e.timer.Stop()
 	for {
 		now := time.Now()
@@ -252,7 +252,7 @@ func (e *Elector) become(reason string) {
 	if err == nil {
 		e.refused = election.Refusal{}
 		e.comeLast()
-		e.node.greetNow()
+		e.node.gossipNow()
 		return
 	}
 	e.log.Warn("resigned: the address could not be bound", "error", err)

@@ -32,16 +32,16 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 		return election.ErrNoTaker
 	}
 	n.mu.Lock()
-	busy := n.passing
-	n.passing = true
+	busy := n.transferring
+	n.transferring = true
 	n.mu.Unlock()
 	if !busy { // several addresses move together: the first one asks
-		if err := n.pass(ctx, r, taker, e.handoverReason(to)); err != nil {
+		if err := n.transfer(ctx, r, taker, e.handoverReason(to)); err != nil {
 			return fmt.Errorf("%w: %w", election.ErrTimeout, err)
 		}
 		return nil
 	}
-	for r.State() == raft.Leader && n.isPassing() {
+	for r.State() == raft.Leader && n.isTransferring() {
 		select {
 		case <-time.After(pollTime):
 		case <-ctx.Done():
@@ -60,8 +60,8 @@ func (e *Elector) handoverReason(to string) string {
 	return reason
 }
 
-func (n *Node) isPassing() bool {
+func (n *Node) isTransferring() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.passing
+	return n.transferring
 }

@@ -32,7 +32,7 @@ func (n *Node) acked() {
 	until := n.leaseEnd()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, s := range n.seats {
+	for _, s := range n.addresses {
 		switch {
 		case s.elector == nil:
 		case s.elector.waits.Load():

@@ -18,7 +18,7 @@ func LeaseLength(heartbeat time.Duration) time.Duration { return heartbeat - hea
 // acks are the newest starts of calls that each peer has acknowledged in one term. It is pure.
 //
 // The start counts, not the arrival of the answer: an answer may have waited in a buffer while this process was frozen, but
-// the peer's promise began no earlier than the call.
+// the vote lock of the peer began no earlier than the call.
 type acks struct {
 	term   uint64
 	starts map[raft.ServerID]time.Time

@@ -54,7 +54,7 @@ func TestAcksOfAnOlderTermOrStartDoNotCount(t *testing.T) {
 	assert.Zero(t, a.quorum(2, "a", voters, epoch.Add(4*time.Second)))
 }
 
-func TestLeaseEndsBeforeThePromise(t *testing.T) {
+func TestLeaseEndsBeforeTheVoteLock(t *testing.T) {
 	for _, heartbeat := range []time.Duration{LeastHeartbeat, 150 * time.Millisecond, 500 * time.Millisecond, MostHeartbeat} {
 		assert.Less(t, LeaseLength(heartbeat), heartbeat)
 		assert.Positive(t, LeaseLength(heartbeat))

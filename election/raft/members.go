@@ -29,7 +29,7 @@ type Member struct {
 // Members lists the members of the cluster, then those that are heard but are none.
 func (n *Node) Members() []Member {
 	servers := n.servers()
-	own, holds := n.standing(), n.holding()
+	own, holds := n.fitness(), n.holding()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var out []Member
@@ -64,7 +64,7 @@ func (n *Node) Members() []Member {
 }
 
 // member is what is known of an address. The caller holds the lock.
-func (n *Node) member(a netip.Addr, own standing) Member {
+func (n *Node) member(a netip.Addr, own fitness) Member {
 	m := Member{Address: a, Self: a == n.cfg.Self, Leader: a == n.leader, Witness: n.cfg.witness(a)}
 	if m.Self {
 		m.Priority, m.Note = own.priority, own.reason
@@ -122,7 +122,7 @@ func (n *Node) others() []netip.Addr {
 	for a := range n.heard {
 		set[a] = true
 	}
-	for a := range n.knocks {
+	for a := range n.joins {
 		set[a] = true
 	}
 	delete(set, n.cfg.Self)

@@ -195,7 +195,7 @@ func TestNodeVotesBeforeItKnowsThatItMay(t *testing.T) {
 	})
 }
 
-func TestNodeForgetsWhoKnockedInAnotherTerm(t *testing.T) {
+func TestNodeForgetsJoinRequestsOfAnotherTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
@@ -203,12 +203,12 @@ func TestNodeForgetsWhoKnockedInAnotherTerm(t *testing.T) {
 		holder, _ := l.await(5 * time.Second)
 		n := holder.node
 		n.mu.Lock()
-		n.knocks[addr(7)] = knock{id: "old", term: n.raft.Load().CurrentTerm() - 1}
+		n.joins[addr(7)] = joinRequest{id: "old", term: n.raft.Load().CurrentTerm() - 1}
 		n.mu.Unlock()
 		l.watch(3 * time.Second)
 		assert.False(t, n.knows("old"))
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		assert.Empty(t, n.knocks)
+		assert.Empty(t, n.joins)
 	})
 }

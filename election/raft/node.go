@@ -41,35 +41,35 @@ type Node struct {
 
 	look    chan struct{} // capacity 1: something has changed
 	freed   chan struct{} // capacity 1: an elector has let go
-	news    atomic.Bool   // the others are to be greeted now
+	news    atomic.Bool   // the others are to be asked and told now
 	asked   atomic.Bool   // the library was asked whether this node leads, and has not said
 	leaving atomic.Bool   // for good: a library that has shut down would not answer
 	tasks   sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
-	peers    []netip.Addr
-	heard    map[netip.Addr]hearing
-	asking   map[netip.Addr]bool
-	knocks   map[netip.Addr]knock
-	seats    map[string]*seat
-	given    uint64 // the term in which this node lets go of the address
-	passing  bool   // leadership is being passed on
-	changing bool   // the membership is being changed
-	knocking bool   // this node is asking to be let in
-	nextPass time.Time
-	stranger time.Time // since when others say that this node is no member; zero when they do not
-	refused  string    // why it may not become one
-	trouble  string    // why it is in no election
-	leader   netip.Addr
-	moving   cause
+	mu           sync.Mutex // guards what follows
+	peers        []netip.Addr
+	heard        map[netip.Addr]hearing
+	asking       map[netip.Addr]bool
+	joins        map[netip.Addr]joinRequest
+	addresses    map[string]*addressFitness
+	given        uint64 // the term in which this node lets go of the address
+	transferring bool   // leadership is being passed on
+	changing     bool   // the membership is being changed
+	joining      bool   // this node is asking to be let in
+	nextTransfer time.Time
+	stranger     time.Time // since when others say that this node is no member; zero when they do not
+	refused      string    // why it may not become one
+	trouble      string    // why it is in no election
+	leader       netip.Addr
+	moving       cause
 	// leaderless is since when no leader is known; zero while one is.
 	leaderless time.Time
 	lost       bool // no leader can be elected
 }
 
-// knock is the wish of a node to be let in, told to the leader of a term. In another term it counts no more: the node may have
-// been in, and removed, since then. It knocks again as long as it is out.
-type knock struct {
+// joinRequest is the wish of a node to be let in, told to the leader of a term. In another term it counts no more: the node may have
+// been in, and removed, since then. It asks again as long as it is out.
+type joinRequest struct {
 	id   raft.ServerID
 	term uint64
 }
@@ -104,19 +104,19 @@ func newNode(cfg Config) *Node {
 		cfg: cfg, log: cfg.Log, rejections: newRejections(cfg.Log), peers: sorted(cfg.Peers), opened: time.Now(),
 		look: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 		heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{},
-		knocks: map[netip.Addr]knock{}, seats: map[string]*seat{}, trouble: "starting",
+		joins: map[netip.Addr]joinRequest{}, addresses: map[string]*addressFitness{}, trouble: "starting",
 	}
 }
 
-// connect lays the pipes: the listener with its two doors, the library's transport, and the asker.
+// connect lays the pipes: the listener with its two doors, the library's transport, and the RPC client.
 func (n *Node) connect(inner net.Listener, st *store) {
 	d := dialer{id: n.cfg.Identity, self: n.cfg.Self, port: n.cfg.Port}
 	talk := newStream(d, n.cfg.Heartbeat, n.cfg.Clock)
-	answers := &answerer{answer: n.answer, refuse: n.rejections.Add}
+	answers := &rpcServer{answer: n.answer, refuse: n.rejections.Add}
 	l := newListener(inner, n.cfg.Identity, n.isMember, n.rejections.Add, map[string]func(net.Conn){
 		talk.protocol: talk.take, protocolMember: answers.take,
 	})
-	asks := newAsker(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return talk.call(ctx, to, protocolMember) })
+	asks := newRPCClient(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return talk.call(ctx, to, protocolMember) })
 	w := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: talk, MaxPool: 2, MaxRPCsInFlight: 1, Timeout: max(n.cfg.Heartbeat, 500*time.Millisecond), Logger: library{log: n.log},
 	})
@@ -146,16 +146,16 @@ func (n *Node) Run(ctx context.Context) {
 	tick := n.cfg.Clock.Timer()
 	defer tick.Stop()
 	var leaderCh <-chan bool
-	greeted := time.Time{}
+	gossiped := time.Time{}
 	for ctx.Err() == nil {
 		if r := n.raft.Load(); r != nil && leaderCh == nil {
 			leaderCh = r.LeaderCh()
-			n.tasks.Go(func() { n.hurry(ctx) })
+			n.tasks.Go(func() { n.nudgeElections(ctx) })
 		}
 		now, news := time.Now(), n.news.Swap(false)
-		if news || greeted.Before(whole(now, n.greetEvery())) {
-			greeted = now
-			n.greet(ctx, news)
+		if news || gossiped.Before(whole(now, n.gossipEvery())) {
+			gossiped = now
+			n.gossip(ctx, news)
 		}
 		n.step(ctx)
 		tick.Set(nextWhole(time.Now(), n.pace()))
@@ -174,9 +174,9 @@ func (n *Node) pace() time.Duration {
 	return min(max(n.cfg.Heartbeat, 200*time.Millisecond), time.Second)
 }
 
-// greetEvery is how often this node asks the others how they are. Where everybody is in the cluster and well known only what
+// gossipEvery is how often this node asks the others how they are. Where everybody is in the cluster and well known only what
 // changes is news, and that is told when it does; it is enough then that one of two asks the other.
-func (n *Node) greetEvery() time.Duration {
+func (n *Node) gossipEvery() time.Duration {
 	if n.settled() {
 		return 2 * n.pace()
 	}
@@ -186,7 +186,7 @@ func (n *Node) greetEvery() time.Duration {
 // step looks at everything once.
 func (n *Node) step(ctx context.Context) {
 	if n.raft.Load() == nil {
-		if err := n.boot(); err != nil {
+		if err := n.bootstrap(); err != nil {
 			n.setTrouble(err.Error())
 		}
 	}
@@ -196,7 +196,7 @@ func (n *Node) step(ctx context.Context) {
 		if r.State() == raft.Leader {
 			n.lead(ctx, r)
 		} else {
-			n.knock(ctx)
+			n.requestJoin(ctx)
 		}
 	}
 	n.wakeAll()
@@ -221,8 +221,8 @@ func (n *Node) leaderNow(r *raft.Raft) netip.Addr {
 	return addressOf(address)
 }
 
-// greetNow tells everybody at once how this node is, and not at the next turn.
-func (n *Node) greetNow() {
+// gossipNow tells everybody at once how this node is, and not at the next turn.
+func (n *Node) gossipNow() {
 	n.news.Store(true)
 	n.wake()
 }
@@ -251,7 +251,7 @@ func (n *Node) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*n.cfg.Heartbeat)
 	defer cancel()
 	if r := n.raft.Load(); r != nil {
-		n.passBeforeLeaving(ctx, r)
+		n.transferBeforeLeaving(ctx, r)
 		if err := r.Shutdown().Error(); err != nil {
 			n.log.Debug("raft did not stop in order", "error", err)
 		}

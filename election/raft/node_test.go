@@ -56,7 +56,7 @@ func TestNodeSuccessorOfADeadHolder(t *testing.T) {
 			}
 			_, took := l.await(2500 * time.Millisecond)
 			t.Log("silent for", took)
-			assert.Less(t, took, 400*time.Millisecond, "the others look when the promise ends, not at random")
+			assert.Less(t, took, 400*time.Millisecond, "the others look when the vote lock ends, not at random")
 			time.Sleep(2 * time.Second)
 			l.isolate(first.self, false)
 			assert.LessOrEqual(t, l.watch(5*time.Second), 100*time.Millisecond)
@@ -169,7 +169,7 @@ func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()
-		for i := range 12 { // at different moments between two greetings
+		for i := range 12 { // at different moments between two rounds of gossip
 			time.Sleep(time.Duration(i) * 130 * time.Millisecond)
 			h := l.hosts[addr(i%3)]
 			h.stop()
@@ -349,7 +349,7 @@ func TestNodeFounderWithoutItsDiskFoundsNothing(t *testing.T) {
 
 // The follower that has acknowledged is restarted at once, while the holder stands still and the third, which has not heard
 // it for long, asks for votes all the time: nobody may win before the holder's lease is over.
-func TestNodeRestartedFollowerKeepsItsPromise(t *testing.T) {
+func TestNodeRestartedFollowerKeepsItsVoteLock(t *testing.T) {
 	for round := range 12 {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLan(t, 3)

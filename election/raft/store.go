@@ -133,7 +133,7 @@ func (s *store) setID(id raft.ServerID) error {
 	return nil
 }
 
-// heartbeat exchanges the heartbeat timeout that is kept for the one in use, and returns the longer of them: promises of the
+// heartbeat exchanges the heartbeat timeout that is kept for the one in use, and returns the longer of them: vote locks of the
 // run before were made by its own.
 func (s *store) heartbeat(now time.Duration) (time.Duration, error) {
 	old, err := s.stable.GetUint64(keyHeartbeat)
@@ -148,7 +148,7 @@ func (s *store) heartbeat(now time.Duration) (time.Duration, error) {
 	return max(now, min(time.Duration(old), time.Minute)), nil
 }
 
-// freshID names a store that replaces one that is lost: what the old one has promised is not known to it, so it is another member.
+// freshID names a store that replaces one that is lost: what the old one has voted is not known to it, so it is another member.
 func freshID(base raft.ServerID) raft.ServerID {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -38,7 +38,7 @@ func TestStoreSurvivesItsProcess(t *testing.T) {
 	assert.Equal(t, raft.ServerID("10.77.0.11"), id)
 	hold, err = st.heartbeat(200 * time.Millisecond)
 	require.NoError(t, err)
-	assert.Equal(t, 500*time.Millisecond, hold, "promises of the run before were longer")
+	assert.Equal(t, 500*time.Millisecond, hold, "vote locks of the run before were longer")
 	hold, err = st.heartbeat(200 * time.Millisecond)
 	require.NoError(t, err)
 	assert.Equal(t, 200*time.Millisecond, hold)

@@ -76,7 +76,7 @@ func (s *stream) call(ctx context.Context, to netip.Addr, protocol string) (net.
 	if err != nil {
 		return nil, err
 	}
-	return s.limit(c), nil
+	return s.withDeadlines(c), nil
 }
 
 // next is the first step that is not before a time.

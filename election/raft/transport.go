@@ -20,14 +20,14 @@ type wire interface {
 }
 
 var (
-	errPromised = errors.New("raft: this node follows a leader, or has just started")
-	errNoVoice  = errors.New("raft: this node's vote does not count yet")
-	errRival    = errors.New("raft: another one stands for election, too")
-	errMuted    = errors.New("raft: this term is given up")
+	errLocked  = errors.New("raft: this node follows a leader, or has just started")
+	errNoVoice = errors.New("raft: this node's vote does not count yet")
+	errRival   = errors.New("raft: another one stands for election, too")
+	errMuted   = errors.New("raft: this term is given up")
 )
 
-// transport stands between the library and the wire. It keeps this node's promise on one side, and computes the lease from
-// the promises of the others on the other.
+// transport stands between the library and the wire. It keeps this node's vote lock on one side, and computes the lease from
+// the vote locks of the others on the other.
 //
 // What arrives is handed on one at a time, heartbeats too: a heartbeat that overtakes the main loop, as the library has it,
 // could be acknowledged in the middle of an election of our own.
@@ -48,15 +48,15 @@ type transport struct {
 	again      func()                   // heartbeats have left together, and the next ones are to wait here
 	clock      *alarm.Clock
 
-	mu      sync.Mutex // guards what follows
-	promise promise
-	acks    acks
-	muted   uint64 // no calls in this term
-	rival   rival
-	beats   map[raft.ServerID]int64     // the number of the newest heartbeat to each
-	began   time.Time                   // never changes: heartbeat 0
-	rough   map[raft.ServerID]time.Time // until when those to each are not spaced
-	known   map[raft.ServerID]position  // what each has acknowledged last
+	mu    sync.Mutex // guards what follows
+	lock  voteLock
+	acks  acks
+	muted uint64 // no calls in this term
+	rival rival
+	beats map[raft.ServerID]int64     // the number of the newest heartbeat to each
+	began time.Time                   // never changes: heartbeat 0
+	rough map[raft.ServerID]time.Time // until when those to each are not spaced
+	known map[raft.ServerID]position  // what each has acknowledged last
 }
 
 // position is what a call without entries says of the log.
@@ -81,14 +81,14 @@ var (
 func newTransport(w wire, self raft.ServerID, address netip.Addr, heartbeat time.Duration) *transport {
 	return &transport{
 		wire: w, self: self, address: raft.ServerAddress(address.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
-		heartbeat: heartbeat, promise: promise{hold: heartbeat}, beats: map[raft.ServerID]int64{}, rough: map[raft.ServerID]time.Time{}, known: map[raft.ServerID]position{}, began: whole(time.Now(), heartbeat),
+		heartbeat: heartbeat, lock: voteLock{hold: heartbeat}, beats: map[raft.ServerID]int64{}, rough: map[raft.ServerID]time.Time{}, known: map[raft.ServerID]position{}, began: whole(time.Now(), heartbeat),
 	}
 }
 
 // start begins to hand on what arrives. Until then it waits.
 func (t *transport) start(hold time.Duration) {
 	t.mu.Lock()
-	t.promise.begin(time.Now(), hold)
+	t.lock.begin(time.Now(), hold)
 	t.mu.Unlock()
 	go t.relay()
 }
@@ -127,7 +127,7 @@ func (t *transport) pass(rpc raft.RPC) {
 	}
 }
 
-// screen refuses what would break the promise, and makes it for what will be acknowledged: before the library sees the call,
+// screen refuses what would break the vote lock, and begins it for what will be acknowledged: before the library sees the call,
 // as it may stand for election the moment after.
 func (t *transport) screen(command any) error {
 	if c, vote := command.(raft.WithRPCHeader); vote && isVote(command) && !t.voice() && !t.listed(raft.ServerID(c.GetRPCHeader().ID)) {
@@ -138,16 +138,16 @@ func (t *transport) screen(command any) error {
 	now := time.Now()
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:
-		t.promise.follow(now, c.Term, raft.ServerID(c.ID))
+		t.lock.follow(now, c.Term, raft.ServerID(c.ID))
 	case *raft.RequestPreVoteRequest:
 		return t.mayVote(now, c.Term, raft.ServerID(c.ID))
 	case *raft.RequestVoteRequest:
-		// The library takes this flag for the consent of any leader; the promise knows of which.
-		c.LeadershipTransfer = c.LeadershipTransfer && t.promise.freed(c.Term, raft.ServerID(c.ID))
+		// The library takes this flag for the consent of any leader; the vote lock knows of which.
+		c.LeadershipTransfer = c.LeadershipTransfer && t.lock.freed(c.Term, raft.ServerID(c.ID))
 		return t.mayVote(now, c.Term, raft.ServerID(c.ID))
 	case *raft.TimeoutNowRequest:
-		if !t.promise.mayHurry(t.self) {
-			return errPromised
+		if !t.lock.mayStandAtOnce(t.self) {
+			return errLocked
 		}
 	}
 	return nil
@@ -162,13 +162,13 @@ func isVote(command any) bool {
 }
 
 func (t *transport) mayVote(now time.Time, term uint64, candidate raft.ServerID) error {
-	if !t.promise.allows(now, term, candidate) {
-		return errPromised
+	if !t.lock.allows(now, term, candidate) {
+		return errLocked
 	}
 	return nil
 }
 
-// answered notes what the library has done with a call. The promise begins once more, however long that took.
+// answered notes what the library has done with a call. The lock begins once more, however long that took.
 func (t *transport) answered(command any, r raft.RPCResponse) {
 	now := time.Now()
 	t.mu.Lock()
@@ -176,7 +176,7 @@ func (t *transport) answered(command any, r raft.RPCResponse) {
 	switch c := command.(type) {
 	case *raft.AppendEntriesRequest:
 		if res, ok := r.Response.(*raft.AppendEntriesResponse); ok && res.Success {
-			t.promise.follow(now, c.Term, raft.ServerID(c.ID))
+			t.lock.follow(now, c.Term, raft.ServerID(c.ID))
 		}
 	case *raft.RequestPreVoteRequest:
 		if res, ok := r.Response.(*raft.RequestPreVoteResponse); ok && res.Granted && raft.ServerID(c.ID) < t.self {
@@ -285,8 +285,8 @@ func (t *transport) mayStand(term uint64) error {
 	reluctance, voice := t.reluctance(), t.voice()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !voice || !t.promise.mayStand(time.Now(), term, t.self, reluctance) {
-		return fmt.Errorf("not standing for election: %w", errPromised)
+	if !voice || !t.lock.mayStand(time.Now(), term, t.self, reluctance) {
+		return fmt.Errorf("not standing for election: %w", errLocked)
 	}
 	return nil
 }
@@ -302,7 +302,7 @@ func (t *transport) since(term uint64, voters []raft.ServerID) time.Time {
 func (t *transport) letGo(r release) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.promise.letGo(r)
+	return t.lock.letGo(r)
 }
 
 // mute ends a leadership that cannot be passed on: the others elect when they hear nothing.
@@ -312,11 +312,11 @@ func (t *transport) mute(term uint64) {
 	t.muted = term
 }
 
-// following is when this node has last followed a leader, plus its promise.
+// following is when this node has last followed a leader, plus its vote lock.
 func (t *transport) following() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.promise.until
+	return t.lock.until
 }
 
 // Close implements raft.WithClose. It returns when nothing is handed on any more.

@@ -187,24 +187,24 @@ func TestTransportTransferNeedsTheWordOfTheLeaderFollowed(t *testing.T) {
 			return req.LeadershipTransfer, err
 		}
 		follow(4, "b")
-		require.ErrorIs(t, tr.screen(&raft.TimeoutNowRequest{}), errPromised, "without a word")
+		require.ErrorIs(t, tr.screen(&raft.TimeoutNowRequest{}), errLocked, "without a word")
 		_, err := vote(5, "c")
-		require.ErrorIs(t, err, errPromised)
+		require.ErrorIs(t, err, errLocked)
 
 		require.True(t, tr.letGo(release{term: 4, to: "c"}))
-		require.ErrorIs(t, tr.screen(&raft.TimeoutNowRequest{}), errPromised, "the word was for another")
+		require.ErrorIs(t, tr.screen(&raft.TimeoutNowRequest{}), errLocked, "the word was for another")
 		flag, err := vote(5, "c")
 		require.NoError(t, err)
 		require.True(t, flag)
 
 		follow(6, "d")
 		_, err = vote(7, "c")
-		require.ErrorIs(t, err, errPromised, "delayed beyond the next leader")
+		require.ErrorIs(t, err, errLocked, "delayed beyond the next leader")
 		require.False(t, tr.letGo(release{term: 4, to: "a"}), "a former leader's word")
 
 		time.Sleep(500 * time.Millisecond)
 		flag, err = vote(7, "c")
-		require.NoError(t, err, "the promise is over")
+		require.NoError(t, err, "the lock is over")
 		assert.False(t, flag, "but that is no transfer")
 	})
 }
@@ -214,5 +214,5 @@ func TestTransportWithoutAVoice(t *testing.T) {
 	tr.voice = func() bool { return false }
 	assert.ErrorIs(t, tr.screen(&raft.RequestVoteRequest{Term: 1}), errNoVoice)
 	assert.ErrorIs(t, tr.screen(&raft.RequestPreVoteRequest{Term: 1}), errNoVoice)
-	assert.ErrorIs(t, tr.mayStand(1), errPromised)
+	assert.ErrorIs(t, tr.mayStand(1), errLocked)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/keepvip/keepvip/internal/alarm"
 )
 
-// limited is a connection whose deadlines end at moments at which heartbeats are due anyway: that of a call that was answered
+// deadlineConn is a connection whose deadlines end at moments at which heartbeats are due anyway: that of a call that was answered
 // wakes the process up nevertheless, and the library sets one for each. They are timers of the stream's clock.
-type limited struct {
+type deadlineConn struct {
 	net.Conn
 	stream *stream
 	timer  *alarm.Timer
@@ -22,15 +22,15 @@ type limited struct {
 	over  bool       // the deadline has passed, and Conn knows it
 }
 
-// limit takes over a connection.
-func (s *stream) limit(c net.Conn) *limited {
-	l := &limited{Conn: c, stream: s, timer: s.clock.Timer(), closed: make(chan struct{})}
+// withDeadlines takes over a connection.
+func (s *stream) withDeadlines(c net.Conn) *deadlineConn {
+	l := &deadlineConn{Conn: c, stream: s, timer: s.clock.Timer(), closed: make(chan struct{})}
 	go l.watch()
 	return l
 }
 
 // watch ends when the connection is closed.
-func (l *limited) watch() {
+func (l *deadlineConn) watch() {
 	for {
 		select {
 		case <-l.timer.C:
@@ -45,7 +45,7 @@ func (l *limited) watch() {
 var longAgo = time.Unix(1, 0)
 
 // expire ends what is under way, unless it was given more time meanwhile.
-func (l *limited) expire() {
+func (l *deadlineConn) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.until.IsZero() || time.Now().Before(l.until) {
@@ -55,7 +55,7 @@ func (l *limited) expire() {
 }
 
 // SetDeadline sets it up to a step later.
-func (l *limited) SetDeadline(at time.Time) error {
+func (l *deadlineConn) SetDeadline(at time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at.IsZero() {
@@ -73,7 +73,7 @@ func (l *limited) SetDeadline(at time.Time) error {
 }
 
 // Close implements net.Conn.
-func (l *limited) Close() error {
+func (l *deadlineConn) Close() error {
 	l.once.Do(func() {
 		close(l.closed)
 		l.timer.Stop()

@@ -14,8 +14,8 @@ const (
 	grace = 3 * time.Second
 )
 
-// seat is the place of one virtual address.
-type seat struct {
+// addressFitness is how fit this node is for one virtual address.
+type addressFitness struct {
 	since   time.Time
 	elector *Elector // nil while it is in no election
 	seen    bool
@@ -29,54 +29,54 @@ func (n *Node) Expect(names []string) {
 	keep := map[string]bool{}
 	for _, name := range names {
 		keep[name] = true
-		if n.seats[name] == nil {
-			n.seats[name] = &seat{since: time.Now()}
+		if n.addresses[name] == nil {
+			n.addresses[name] = &addressFitness{since: time.Now()}
 		}
 	}
-	for name := range n.seats {
+	for name := range n.addresses {
 		if !keep[name] {
-			delete(n.seats, name)
+			delete(n.addresses, name)
 		}
 	}
 }
 
-// standing is how good a holder this node would be: the worst of its virtual addresses decides.
-type standing struct {
+// fitness is how good a holder this node would be: the worst of its virtual addresses decides.
+type fitness struct {
 	priority uint8 // effective; 0: it does not hold
 	reason   string
 	impaired bool // not at its best
 }
 
-func (n *Node) standing() standing {
+func (n *Node) fitness() fitness {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
 	case n.cfg.witness(n.cfg.Self):
-		return standing{reason: "a witness", impaired: true}
-	case len(n.seats) == 0:
-		return standing{reason: "no virtual address", impaired: true}
+		return fitness{reason: "a witness", impaired: true}
+	case len(n.addresses) == 0:
+		return fitness{reason: "no virtual address", impaired: true}
 	}
-	worst := standing{priority: 255}
-	for name, s := range n.seats {
-		if own := s.standing(name, time.Now()); own.priority < worst.priority {
+	worst := fitness{priority: 255}
+	for name, s := range n.addresses {
+		if own := s.fitness(name, time.Now()); own.priority < worst.priority {
 			worst = own
 		}
 	}
 	return worst
 }
 
-func (n *Node) priority() uint8 { return n.standing().priority }
+func (n *Node) priority() uint8 { return n.fitness().priority }
 
-// standing of a seat. The caller holds the node's lock.
-func (s *seat) standing(name string, now time.Time) standing {
+// fitness for one address. The caller holds the node's lock.
+func (s *addressFitness) fitness(name string, now time.Time) fitness {
 	if s.elector == nil {
 		if !s.seen && now.Sub(s.since) < grace {
-			return standing{priority: illPriority, reason: name + " is starting", impaired: true}
+			return fitness{priority: illPriority, reason: name + " is starting", impaired: true}
 		}
-		return standing{reason: name + " is not in its election", impaired: true}
+		return fitness{reason: name + " is not in its election", impaired: true}
 	}
 	f, base := s.elector.fit()
-	out := standing{priority: effective(base, f), reason: f.Reason, impaired: f.Out || f.Less > 0}
+	out := fitness{priority: effective(base, f), reason: f.Reason, impaired: f.Out || f.Less > 0}
 	if out.reason != "" && name != "" {
 		out.reason = name + ": " + out.reason
 	}
@@ -94,22 +94,22 @@ func effective(base uint8, f election.Fitness) uint8 {
 	return uint8(min(max(int(base)-f.Less, illPriority), topPriority))
 }
 
-// sit brings an elector into its seat.
-func (n *Node) sit(e *Elector) {
+// join notes that an elector takes part in the election of its address.
+func (n *Node) join(e *Elector) {
 	n.mu.Lock()
-	s := n.seats[e.cfg.Name]
+	s := n.addresses[e.cfg.Name]
 	if s == nil {
-		s = &seat{since: time.Now()}
-		n.seats[e.cfg.Name] = s
+		s = &addressFitness{since: time.Now()}
+		n.addresses[e.cfg.Name] = s
 	}
 	s.elector, s.seen = e, true
 	n.mu.Unlock()
 	n.wake()
 }
 
-func (n *Node) rise(e *Elector) {
+func (n *Node) leave(e *Elector) {
 	n.mu.Lock()
-	if s := n.seats[e.cfg.Name]; s != nil && s.elector == e {
+	if s := n.addresses[e.cfg.Name]; s != nil && s.elector == e {
 		s.elector = nil
 	}
 	n.mu.Unlock()
@@ -121,7 +121,7 @@ func (n *Node) rise(e *Elector) {
 func (n *Node) wakeAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, s := range n.seats {
+	for _, s := range n.addresses {
 		if s.elector != nil {
 			s.elector.nudge()
 		}
@@ -133,7 +133,7 @@ func (n *Node) take(e *Elector) bool {
 	until := n.leaseEnd()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.passing || !time.Now().Before(until) {
+	if n.transferring || !time.Now().Before(until) {
 		return false
 	}
 	e.holds.Store(true)
@@ -152,7 +152,7 @@ func (n *Node) letGo() {
 func (n *Node) holding() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, s := range n.seats {
+	for _, s := range n.addresses {
 		if s.elector != nil && s.elector.holds.Load() {
 			return true
 		}

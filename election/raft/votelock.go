@@ -6,12 +6,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// promise is what this node owes a leader that it has followed: for one heartbeat timeout after it has acknowledged a call it
+// voteLock is what this node owes a leader that it has followed: for one heartbeat timeout after it has acknowledged a call it
 // neither votes for another nor stands itself. The leader's lease rests on it. It is pure.
 //
-// The library keeps most of this promise by itself, but not across a restart, and not when leadership is being transferred:
+// The library keeps most of this lock by itself, but not across a restart, and not when leadership is being transferred:
 // a request to stand that was delayed would unseat a later leader at once.
-type promise struct {
+type voteLock struct {
 	hold time.Duration // the heartbeat timeout
 
 	until  time.Time
@@ -26,13 +26,13 @@ type release struct {
 	to   raft.ServerID
 }
 
-// begin is for a node that starts: it may have promised before.
-func (p *promise) begin(now time.Time, hold time.Duration) {
+// begin is for a node that starts: its vote may have been locked before.
+func (p *voteLock) begin(now time.Time, hold time.Duration) {
 	p.until = now.Add(max(hold, p.hold))
 }
 
 // follow notes that the leader of a term is being acknowledged.
-func (p *promise) follow(now time.Time, term uint64, leader raft.ServerID) {
+func (p *voteLock) follow(now time.Time, term uint64, leader raft.ServerID) {
 	if term < p.term {
 		return
 	}
@@ -41,7 +41,7 @@ func (p *promise) follow(now time.Time, term uint64, leader raft.ServerID) {
 }
 
 // letGo takes the leader's word. It counts for this one term.
-func (p *promise) letGo(r release) bool {
+func (p *voteLock) letGo(r release) bool {
 	if r.term < p.term {
 		return false
 	}
@@ -49,22 +49,22 @@ func (p *promise) letGo(r release) bool {
 	return true
 }
 
-// allows tells whether a vote for a candidate in a term keeps the promise.
-func (p *promise) allows(now time.Time, term uint64, candidate raft.ServerID) bool {
+// allows tells whether a vote for a candidate in a term keeps to the lock.
+func (p *voteLock) allows(now time.Time, term uint64, candidate raft.ServerID) bool {
 	return !now.Before(p.until) || candidate == p.leader || p.freed(term, candidate)
 }
 
 // freed tells whether the leader of the term before has let go in favour of the candidate, and nobody was followed since.
-func (p *promise) freed(term uint64, candidate raft.ServerID) bool {
+func (p *voteLock) freed(term uint64, candidate raft.ServerID) bool {
 	return p.free.to != "" && p.free.to == candidate && term == p.free.term+1 && p.term <= p.free.term
 }
 
 // mayStand tells whether this node may stand in a term. One that is reluctant waits longer for others to do so.
-func (p *promise) mayStand(now time.Time, term uint64, self raft.ServerID, reluctance time.Duration) bool {
+func (p *voteLock) mayStand(now time.Time, term uint64, self raft.ServerID, reluctance time.Duration) bool {
 	return !now.Before(p.until.Add(reluctance)) || p.freed(term, self)
 }
 
-// mayHurry tells whether a request to stand at once is one that the leader followed has announced.
-func (p *promise) mayHurry(self raft.ServerID) bool {
+// mayStandAtOnce tells whether a request to stand at once is one that the leader followed has announced.
+func (p *voteLock) mayStandAtOnce(self raft.ServerID) bool {
 	return p.free.to == self && p.term <= p.free.term
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// hurry makes the library notice the end of a promise when it comes. By itself it looks at random times, at every one or two
+// nudgeElections makes the library notice the end of a vote lock when it comes. By itself it looks at random times, at every one or two
 // heartbeat timeouts, and an election waits until a majority has looked.
-func (n *Node) hurry(ctx context.Context) {
+func (n *Node) nudgeElections(ctx context.Context) {
 	timer := n.cfg.Clock.Timer()
 	defer timer.Stop()
 	timer.Set(time.Now().Add(n.cfg.Heartbeat))
@@ -33,13 +33,13 @@ func (n *Node) hurry(ctx context.Context) {
 		timer.Set(time.Now().Add(n.cfg.Heartbeat / 5))
 		if r != nil && r.State() == raft.Follower && until != last {
 			last = until
-			n.poke(r)
+			n.nudge(r)
 		}
 	}
 }
 
-// poke makes a follower look at its leader now: a shorter timeout does, however little.
-func (n *Node) poke(r *raft.Raft) {
+// nudge makes a follower look at its leader now: a shorter timeout does, however little.
+func (n *Node) nudge(r *raft.Raft) {
 	c := r.ReloadableConfig()
 	for _, more := range []time.Duration{time.Nanosecond, 0} {
 		c.HeartbeatTimeout = n.cfg.Heartbeat + more

@@ -31,7 +31,7 @@ const (
 // choose says how a node with an empty store gets into its cluster, by what others have said of themselves lately, and for how
 // long it has listened to them. It is pure. The text says what it waits for.
 //
-// A cluster that has once elected a leader must not be founded again: somebody may have lost what this node has promised.
+// A cluster that has once elected a leader must not be founded again: somebody may have lost whom this node has voted for or followed.
 // Nor may a minority found one, as the others may have a cluster already. Whoever is in a cluster counts, on the list or not:
 // members come and go, and a list may be as old as the cluster.
 func choose(self netip.Addr, peers []netip.Addr, others map[netip.Addr]message, listened, enough time.Duration) (start, string) {
@@ -69,8 +69,8 @@ func prefixed(list []string) string {
 	return ", " + strings.Join(list, ", ")
 }
 
-// boot gets the node into its cluster, if that is possible by now.
-func (n *Node) boot() error {
+// bootstrap gets the node into its cluster, if that is possible by now.
+func (n *Node) bootstrap() error {
 	st := n.plumbing.store
 	used, err := st.used()
 	if err != nil {
@@ -151,7 +151,7 @@ func (n *Node) raftConfig(id raft.ServerID) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = id
 	c.HeartbeatTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat
-	c.ElectionTimeout = n.cfg.Heartbeat + time.Microsecond // room for poke: the heartbeat timeout may not be longer
+	c.ElectionTimeout = n.cfg.Heartbeat + time.Microsecond // room for nudge: the heartbeat timeout may not be longer
 	c.CommitTimeout = 2 * n.cfg.Heartbeat                  // so soon does a member that was away catch up; an idle leader calls each member as often
 	c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 128, 128, 2*time.Minute
 	c.Logger = library{log: n.log}

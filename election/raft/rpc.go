@@ -20,8 +20,8 @@ func protocolRaft(heartbeat time.Duration) string { return "keepvip-raft/1 " + h
 // idleTime is how long a connection may be silent.
 const idleTime = 30 * time.Second
 
-// asker asks members, over one connection to each. Safe for concurrent use.
-type asker struct {
+// rpcClient asks members, over one connection to each. Safe for concurrent use.
+type rpcClient struct {
 	dial func(ctx context.Context, to netip.Addr) (net.Conn, error)
 
 	mu    sync.Mutex // guards lines
@@ -33,28 +33,28 @@ type line struct {
 	conn net.Conn
 }
 
-func newAsker(dial func(context.Context, netip.Addr) (net.Conn, error)) *asker {
-	return &asker{dial: dial, lines: map[netip.Addr]*line{}}
+func newRPCClient(dial func(context.Context, netip.Addr) (net.Conn, error)) *rpcClient {
+	return &rpcClient{dial: dial, lines: map[netip.Addr]*line{}}
 }
 
-func (a *asker) line(to netip.Addr) *line {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.lines[to] == nil {
-		a.lines[to] = &line{}
+func (c *rpcClient) line(to netip.Addr) *line {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lines[to] == nil {
+		c.lines[to] = &line{}
 	}
-	return a.lines[to]
+	return c.lines[to]
 }
 
 // ask returns the answer of a member. An answer that says Error is an error.
-func (a *asker) ask(ctx context.Context, to netip.Addr, m message) (message, error) {
-	l := a.line(to)
+func (c *rpcClient) ask(ctx context.Context, to netip.Addr, m message) (message, error) {
+	l := c.line(to)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	reused := l.conn != nil
-	res, err := a.try(ctx, l, to, m)
+	res, err := c.try(ctx, l, to, m)
 	if err != nil && reused && ctx.Err() == nil {
-		res, err = a.try(ctx, l, to, m) // it may have hung up since
+		res, err = c.try(ctx, l, to, m) // it may have hung up since
 	}
 	switch {
 	case err != nil:
@@ -68,9 +68,9 @@ func (a *asker) ask(ctx context.Context, to netip.Addr, m message) (message, err
 }
 
 // try asks once. The caller holds the line's lock.
-func (a *asker) try(ctx context.Context, l *line, to netip.Addr, m message) (res message, err error) {
+func (c *rpcClient) try(ctx context.Context, l *line, to netip.Addr, m message) (res message, err error) {
 	if l.conn == nil {
-		if l.conn, err = a.dial(ctx, to); err != nil {
+		if l.conn, err = c.dial(ctx, to); err != nil {
 			l.conn = nil
 			return message{}, err
 		}
@@ -95,11 +95,11 @@ func (a *asker) try(ctx context.Context, l *line, to netip.Addr, m message) (res
 }
 
 // hangUp closes every connection: the next question opens one with the newest identity.
-func (a *asker) hangUp() {
-	a.mu.Lock()
-	lines := a.lines
-	a.lines = map[netip.Addr]*line{}
-	a.mu.Unlock()
+func (c *rpcClient) hangUp() {
+	c.mu.Lock()
+	lines := c.lines
+	c.lines = map[netip.Addr]*line{}
+	c.mu.Unlock()
 	for _, l := range lines {
 		l.mu.Lock()
 		if l.conn != nil {
@@ -110,15 +110,15 @@ func (a *asker) hangUp() {
 	}
 }
 
-// answerer answers on accepted connections.
-type answerer struct {
+// rpcServer answers on accepted connections.
+type rpcServer struct {
 	answer func(message) message
 	refuse refuser
 	wg     sync.WaitGroup
 }
 
 // take answers what comes over a connection until it ends.
-func (s *answerer) take(c net.Conn) {
+func (s *rpcServer) take(c net.Conn) {
 	s.wg.Go(func() {
 		defer c.Close()
 		for s.one(c) == nil {
@@ -126,7 +126,7 @@ func (s *answerer) take(c net.Conn) {
 	})
 }
 
-func (s *answerer) one(c net.Conn) error {
+func (s *rpcServer) one(c net.Conn) error {
 	if err := c.SetDeadline(time.Now().Add(idleTime)); err != nil {
 		return err
 	}

@@ -50,19 +50,19 @@ func (n *Node) candidates(above uint8) []candidate {
 	return out
 }
 
-// considerPassing passes leadership on when this node is not at its best and another is better. Of equals nobody moves:
+// considerTransfer passes leadership on when this node is not at its best and another is better. Of equals nobody moves:
 // when all are ill, the address stays.
-func (n *Node) considerPassing(ctx context.Context, r *raft.Raft) {
-	own := n.standing()
+func (n *Node) considerTransfer(ctx context.Context, r *raft.Raft) {
+	own := n.fitness()
 	if !own.impaired {
 		return
 	}
 	to, ok := best(n.candidates(own.priority))
-	if !ok || !n.mayPass() {
+	if !ok || !n.mayTransfer() {
 		return
 	}
 	n.tasks.Go(func() {
-		if err := n.pass(ctx, r, to, own.reason); err != nil {
+		if err := n.transfer(ctx, r, to, own.reason); err != nil {
 			n.log.Warn("leadership not passed on", "to", to.address.String(), "error", err)
 			return
 		}
@@ -70,24 +70,24 @@ func (n *Node) considerPassing(ctx context.Context, r *raft.Raft) {
 	})
 }
 
-// mayPass tells whether it is time for an attempt, and takes it.
-func (n *Node) mayPass() bool {
+// mayTransfer tells whether it is time for an attempt, and takes it.
+func (n *Node) mayTransfer() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
-	if n.passing || now.Before(n.nextPass) {
+	if n.transferring || now.Before(n.nextTransfer) {
 		return false
 	}
-	n.passing, n.nextPass = true, now.Add(4*n.cfg.Heartbeat)
+	n.transferring, n.nextTransfer = true, now.Add(4*n.cfg.Heartbeat)
 	return true
 }
 
-// pass lets go of the addresses, gives its word to the voters, and has the other one stand. mayPass comes before.
+// transfer lets go of the addresses, gives its word to the voters, and has the other one stand. mayTransfer comes before.
 //
 // Once the word is given this term is over for the addresses, whatever becomes of the transfer: if it fails, this node says
 // nothing more as the leader, and the others elect.
-func (n *Node) pass(ctx context.Context, r *raft.Raft, to candidate, reason string) error {
-	defer n.passed()
+func (n *Node) transfer(ctx context.Context, r *raft.Raft, to candidate, reason string) error {
+	defer n.transferred()
 	term := r.CurrentTerm()
 	if r.State() != raft.Leader {
 		return raft.ErrNotLeader
@@ -109,9 +109,9 @@ func (n *Node) pass(ctx context.Context, r *raft.Raft, to candidate, reason stri
 	return nil
 }
 
-func (n *Node) passed() {
+func (n *Node) transferred() {
 	n.mu.Lock()
-	n.passing = false
+	n.transferring = false
 	n.mu.Unlock()
 	n.wake()
 }
@@ -173,19 +173,19 @@ func (n *Node) tell(ctx context.Context, s raft.Server, word message) bool {
 	return err == nil
 }
 
-// passBeforeLeaving passes leadership on to whoever is best, so that nobody has to find out that this node is gone.
-func (n *Node) passBeforeLeaving(ctx context.Context, r *raft.Raft) {
+// transferBeforeLeaving passes leadership on to whoever is best, so that nobody has to find out that this node is gone.
+func (n *Node) transferBeforeLeaving(ctx context.Context, r *raft.Raft) {
 	for r.State() == raft.Leader && ctx.Err() == nil {
 		to, ok := best(n.candidates(0))
 		if !ok {
 			return
 		}
 		n.mu.Lock()
-		busy := n.passing
-		n.passing = true
+		busy := n.transferring
+		n.transferring = true
 		n.mu.Unlock()
 		if !busy {
-			if err := n.pass(ctx, r, to, "stopping"); err != nil {
+			if err := n.transfer(ctx, r, to, "stopping"); err != nil {
 				n.log.Debug("leadership not passed on", "error", err)
 			}
 			return

@@ -16,17 +16,17 @@ const forgetAfter = time.Minute
 // maxHeard bounds how many addresses a node talks to.
 const maxHeard = 64
 
-// greet asks everybody how they are, all at once, but nobody twice at a time. A question says as much as its answer: where
+// gossip asks everybody how they are, all at once, but nobody twice at a time. A question says as much as its answer: where
 // everybody is well known, and there is no news, one of two asks the other.
-func (n *Node) greet(ctx context.Context, news bool) {
+func (n *Node) gossip(ctx context.Context, news bool) {
 	hello, all := n.hello(), news || !n.settled()
-	for _, a := range n.toGreet() {
+	for _, a := range n.gossipPeers() {
 		if !all && a.Less(n.cfg.Self) {
-			n.greeted(a)
+			n.gossiped(a)
 			continue
 		}
 		n.tasks.Go(func() {
-			defer n.greeted(a)
+			defer n.gossiped(a)
 			ctx, cancel := n.cfg.Clock.WithTimeout(ctx, 2*n.pace())
 			defer cancel()
 			res, err := n.plumbing.ask(ctx, a, hello)
@@ -40,7 +40,7 @@ func (n *Node) greet(ctx context.Context, news bool) {
 	}
 }
 
-func (n *Node) toGreet() []netip.Addr {
+func (n *Node) gossipPeers() []netip.Addr {
 	servers := n.servers()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -91,7 +91,7 @@ func (n *Node) settled() bool {
 	return true
 }
 
-func (n *Node) greeted(a netip.Addr) {
+func (n *Node) gossiped(a netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.asking, a)
@@ -99,7 +99,7 @@ func (n *Node) greeted(a netip.Addr) {
 
 // hello is what this node says of itself.
 func (n *Node) hello() message {
-	own := n.standing()
+	own := n.fitness()
 	m := message{
 		Kind: askHello, From: n.cfg.Self, List: digest(n.cfg.Peers), Priority: own.priority, Reason: clip(own.reason),
 		Witness: n.cfg.witness(n.cfg.Self), Heartbeat: n.cfg.Heartbeat, Holds: n.holding(),
