@@ -14,6 +14,7 @@ import (
 	"github.com/keepvip/keepvip/internal/alarm"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
 	"github.com/keepvip/keepvip/internal/state"
@@ -133,7 +134,7 @@ func compose(cfg *config.Config, auth *auth, h *host, clock *alarm.Clock, opts O
 	return &Daemon{
 		opts: opts, cfg: cfg, log: log, auth: auth, clock: clock, host: h, agent: a,
 		build: &builder{
-			vrrpSockets: newVRRPSockets(auth.Auth, log), memberSockets: newMemberSockets(auth.members, cfg.Port, opts.Version, log), fences: newFences(h.leftovers), near: h.neighbours, log: log,
+			vrrpSockets: newVRRPSockets(auth.Auth, log), memberSockets: newMemberSockets(auth.members, cfg.Port, opts.Version, log), fences: fence.NewLinks(h.leftovers), near: h.neighbours, log: log,
 			raft: newRaftNode(h, clock, log),
 		},
 	}

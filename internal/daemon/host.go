@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/coalesce"
 	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/link"
 )
@@ -23,7 +24,7 @@ type host struct {
 	links          *link.Handle
 	log            *slog.Logger
 	claimListeners *listeners
-	binds          gather[bind]
+	binds          coalesce.Queue[bind]
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
@@ -175,7 +176,7 @@ func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
 
 // Bind implements agent.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
-	err := h.binds.do(bind{index: index, addresses: addresses, valid: valid}, func(all ...bind) error {
+	err := h.binds.Do(bind{index: index, addresses: addresses, valid: valid}, func(all ...bind) error {
 		return bindTogether(all, h.links.AddAll)
 	})
 	h.note(index, addresses, err == nil)

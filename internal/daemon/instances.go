@@ -17,7 +17,7 @@ import (
 type builder struct {
 	memberSockets *memberSockets
 	vrrpSockets   *vrrpSockets
-	fences        *fences
+	fences        *fence.Links
 	near          neighbours
 	log           *slog.Logger
 	groups        groups

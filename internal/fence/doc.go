@@ -10,6 +10,9 @@
 //	passing on   Shut Discovery; the taker announces; then as resigning
 //	exit      Remove; after a crash Cleanup
 //
+// Links keeps one Fence for each link. Each holder of addresses joins its link with one group, and has its Share of the Fence; changes that
+// several ask for at the same moment are made as one.
+//
 // A Forwarding is another table: while connections to the former holder of an address live on, it forwards their packets there.
 //
 // The package keeps no goroutine of its own: each request runs on one that its caller waits for. A Fence may be used from several.

@@ -1,4 +1,4 @@
-package daemon
+package coalesce
 
 import (
 	"errors"
@@ -12,25 +12,25 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// gatheredChanges records changes. During the first one, others begin to wait.
-type gatheredChanges struct {
+// changes records changes. During the first one, others begin to wait.
+type changes struct {
 	made [][]uint32
 	meet func()
 	bad  uint32 // one that is refused; 0: none
 }
 
-func (f *gatheredChanges) change(ids ...uint32) error {
-	f.made = append(f.made, ids)
-	if len(f.made) == 1 {
-		f.meet()
+func (c *changes) change(ids ...uint32) error {
+	c.made = append(c.made, ids)
+	if len(c.made) == 1 {
+		c.meet()
 	}
-	if f.bad != 0 && slices.Contains(ids, f.bad) {
+	if c.bad != 0 && slices.Contains(ids, c.bad) {
 		return errors.New("refused")
 	}
 	return nil
 }
 
-func TestGatherMakesTogetherWhatWaits(t *testing.T) {
+func TestQueueMakesTogetherWhatWaits(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		bad  uint32
@@ -40,19 +40,19 @@ func TestGatherMakesTogetherWhatWaits(t *testing.T) {
 		{name: "one is refused, then each is tried alone", bad: 3, want: 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var g gather[uint32]
+			var q Queue[uint32]
 			var wg sync.WaitGroup
 			errs := make([]error, 6)
-			f := &gatheredChanges{bad: tt.bad}
+			f := &changes{bad: tt.bad}
 			f.meet = func() {
 				for id := uint32(2); id < 6; id++ {
-					wg.Go(func() { errs[id] = g.do(id, f.change) })
+					wg.Go(func() { errs[id] = q.Do(id, f.change) })
 				}
-				for g.count() < 4 {
+				for q.count() < 4 {
 					runtime.Gosched()
 				}
 			}
-			errs[1] = g.do(1, f.change)
+			errs[1] = q.Do(1, f.change)
 			wg.Wait()
 			assert.Len(t, f.made, tt.want)
 			assert.Equal(t, []uint32{1}, f.made[0])
@@ -64,19 +64,19 @@ func TestGatherMakesTogetherWhatWaits(t *testing.T) {
 	}
 }
 
-func (g *gather[T]) count() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.waiting)
+func (q *Queue[T]) count() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
 
-func TestGatherWaitsForAChangeUnderWay(t *testing.T) {
-	var g gather[uint32]
-	g.wait()
+func TestQueueWaitsForAChangeUnderWay(t *testing.T) {
+	var q Queue[uint32]
+	q.Wait()
 	var made atomic.Bool
 	begun := make(chan struct{})
 	go func() {
-		_ = g.do(1, func(...uint32) error {
+		_ = q.Do(1, func(...uint32) error {
 			close(begun)
 			time.Sleep(20 * time.Millisecond)
 			made.Store(true)
@@ -84,6 +84,6 @@ func TestGatherWaitsForAChangeUnderWay(t *testing.T) {
 		})
 	}()
 	<-begun
-	g.wait()
+	q.Wait()
 	assert.True(t, made.Load())
 }

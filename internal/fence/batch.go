@@ -1,0 +1,114 @@
+package fence
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// change asks for another fence on a link: with a group put up, changed, or taken down. Each change of a fence goes
+// through all of its groups, so those that are asked for while another is being made are made together: hundreds of
+// instances start and stop at the same time.
+type change struct {
+	name     string // of the link, of a group to put up
+	group    Group  // to put up
+	bound    bool   // the group's addresses are there already, and stay silent until the first advertisement
+	replaces *Share // to change into group, in place of that
+	leaves   *Share // to take down, in place of that
+
+	share *Share // outcome of a group that was put up
+}
+
+// do carries one out, with all that are waiting. If that is refused each is tried alone.
+func (l *onLink) do(c *change) error { return l.changes.Do(c, l.apply) }
+
+// apply makes the fence what it is with these changes.
+func (l *onLink) apply(batch ...*change) error {
+	s := l.open
+	next, held := l.groupsWith(batch)
+	switch {
+	case s == nil && len(next) == 0:
+		return nil
+	case s == nil:
+		return l.begin(batch, next, held)
+	case len(next) == 0:
+		l.open = nil
+		return s.Remove()
+	}
+	before := s.orphans
+	s.orphans = orphansWithout(before, next)
+	if err := s.Set(s.with(next), held...); err != nil {
+		s.orphans = before
+		s.groups = withoutLeavers(s.groups, batch)
+		return err
+	}
+	s.groups = next
+	l.give(batch)
+	return nil
+}
+
+// groupsWith are the groups of the fence after these changes, and those of them that begin silent.
+func (l *onLink) groupsWith(batch []*change) (next []Group, held []uint32) {
+	if l.open != nil {
+		next = withoutLeavers(l.open.groups, batch)
+	}
+	for _, c := range batch {
+		switch {
+		case c.leaves != nil:
+			continue
+		case c.replaces != nil:
+			c.group.ID = c.replaces.id
+			if i := slices.IndexFunc(next, func(g Group) bool { return g.ID == c.group.ID }); i >= 0 {
+				next[i] = c.group
+			}
+			continue
+		}
+		l.lastID++
+		c.group.ID = l.lastID
+		next = append(next, c.group)
+		if c.bound {
+			held = append(held, c.group.ID)
+		}
+	}
+	return next, held
+}
+
+// withoutLeavers are the groups but for those that leave, which they do whatever the kernel says.
+func withoutLeavers(groups []Group, batch []*change) []Group {
+	return slices.DeleteFunc(slices.Clone(groups), func(g Group) bool {
+		return slices.ContainsFunc(batch, func(c *change) bool { return c.leaves != nil && c.leaves.id == g.ID })
+	})
+}
+
+// begin opens the fence with its first groups.
+func (l *onLink) begin(batch []*change, groups []Group, held []uint32) error {
+	s := &shared{groups: groups}
+	if !l.known {
+		s.orphans = orphansWithout(l.leftovers(l.index), groups)
+	}
+	if len(s.orphans) > 0 {
+		held = append(held, orphanID)
+	}
+	fence, err := Open(Config{Index: l.index, Name: batch[0].name, Groups: s.with(groups), Bound: held})
+	if err != nil {
+		return err
+	}
+	s.Fence = fence
+	l.open, l.known = s, true
+	l.give(batch)
+	return nil
+}
+
+// give hands out the shares of the fence.
+func (l *onLink) give(batch []*change) {
+	for _, c := range batch {
+		if c.leaves == nil && c.replaces == nil {
+			c.share = &Share{link: l, fence: l.open, id: c.group.ID, adverts: !c.group.Advert.zero()}
+		}
+	}
+}
+
+func orphansWithout(orphans []netip.Addr, groups []Group) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(orphans), func(a netip.Addr) bool {
+		return slices.ContainsFunc(groups, func(g Group) bool { return slices.Contains(g.Addresses, a) })
+	})
+}

@@ -1,0 +1,84 @@
+package fence
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/coalesce"
+)
+
+// Links keeps one Fence for each link, which all that join there share. It may be used from several goroutines.
+type Links struct {
+	leftovers func(index int) []netip.Addr
+
+	mu    sync.Mutex // guards links
+	links map[int]*onLink
+}
+
+// onLink is the fence of one link. Changes of it that wait for another one are made as one: see batch.go.
+type onLink struct {
+	index     int
+	leftovers func(index int) []netip.Addr
+	changes   coalesce.Queue[*change]
+
+	// What follows belongs to who makes a change.
+	open   *shared // nil: there is none
+	known  bool    // it had a fence in this run
+	lastID uint32  // that a group got
+}
+
+// shared is a fence that is open, with what those that share it do together.
+type shared struct {
+	*Fence
+	looks  looks
+	holds  coalesce.Queue[uint32] // by ID of the group
+	groups []Group
+	// orphans were left by an earlier run, and nobody has joined for them yet.
+	orphans []netip.Addr
+}
+
+// orphanID is the group of the orphans: they stay silent.
+const orphanID = 1
+
+// guardBeyond is how much longer a guard stands than the addresses live.
+const guardBeyond = 3 * time.Second
+
+// GuardFor is the guard of addresses with that lease and that lifetime on the link.
+func GuardFor(lease, valid time.Duration) time.Duration { return max(valid, lease) + guardBeyond }
+
+// NewLinks has no fence yet. leftovers lists the addresses that an earlier run has left on the link of that index: those for which nobody
+// has joined stay silent. It may be called from several goroutines.
+func NewLinks(leftovers func(index int) []netip.Addr) *Links {
+	return &Links{leftovers: leftovers, links: map[int]*onLink{}}
+}
+
+// Join puts up the fence of a group on the link of that index and name, and the whole fence when it is the first there. With bound the
+// addresses are on the link already, and stay silent until the lease begins. The group's ID is not the caller's choice here.
+func (l *Links) Join(index int, name string, g Group, bound bool) (*Share, error) {
+	c := &change{name: name, group: g, bound: bound}
+	if err := l.on(index).do(c); err != nil {
+		return nil, err
+	}
+	return c.share, nil
+}
+
+func (l *Links) on(index int) *onLink {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.links[index] == nil {
+		l.links[index] = &onLink{index: index, leftovers: l.leftovers, lastID: orphanID}
+	}
+	return l.links[index]
+}
+
+// with adds the group of the orphans, as long as there are any.
+func (s *shared) with(groups []Group) []Group {
+	if len(s.orphans) == 0 {
+		return groups
+	}
+	return append(slices.Clone(groups), Group{
+		ID: orphanID, Addresses: s.orphans, Lease: time.Millisecond, Guard: 2 * guardBeyond,
+	})
+}

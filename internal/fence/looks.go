@@ -1,0 +1,40 @@
+package fence
+
+import (
+	"sync"
+	"time"
+)
+
+// looks shares the checks and repairs of a fence among its groups.
+type looks struct {
+	mu     sync.Mutex // guards what follows, and held for a check or repair at a time
+	at     time.Time
+	err    error
+	mended time.Time
+}
+
+// check looks at the fence, unless another group has done so within the given time: what one would see all would.
+// The time that is returned is that of the look.
+func (l *looks) check(within time.Duration, look func() error) (time.Time, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.at) >= within {
+		l.at, l.err = now, look()
+	}
+	return l.at, l.err
+}
+
+// mend repairs the fence that was broken at some time, unless another group has done so since.
+func (l *looks) mend(broke time.Time, repair func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mended.After(broke) {
+		return nil
+	}
+	l.at = time.Time{}
+	if err := repair(); err != nil {
+		return err
+	}
+	l.mended = time.Now()
+	return nil
+}

@@ -1,0 +1,82 @@
+package fence
+
+import "time"
+
+// Share is the fence of one group on a link: a part of the Fence there. It belongs to one goroutine. Each method may take as long as the
+// others' changes of nftables do.
+type Share struct {
+	link    *onLink
+	fence   *shared
+	id      uint32
+	adverts bool // of ours renew the lease
+	// The newest Check.
+	at    time.Time // when it was
+	sound bool      // the fence was in place, but perhaps for this group's guard
+	held  bool      // it looked for the guard
+}
+
+// Hold starts the guard, or goes on with it, together with those of others that ask at the same moment.
+func (s *Share) Hold() error { return s.fence.holds.Do(s.id, s.fence.Fence.Hold) }
+
+// ShutDiscovery stops ARP and neighbour discovery for the addresses and in their name.
+func (s *Share) ShutDiscovery() error { return s.fence.Shut(s.id, Discovery) }
+
+// ShutIn stops the addresses from hearing anything.
+func (s *Share) ShutIn() error { return s.fence.Shut(s.id, Discovery|In) }
+
+// ShutOut stops anything from leaving in their name.
+func (s *Share) ShutOut() error { return s.fence.Shut(s.id, Out) }
+
+// Reopen takes back what was shut.
+func (s *Share) Reopen() error { return s.fence.Reopen(s.id) }
+
+// Release takes the guard away, after the addresses are off the link.
+func (s *Share) Release() error { return s.fence.Release(s.id) }
+
+// Renewing reports whether the kernel renews the lease with every advertisement that leaves. Otherwise Renew has to.
+func (s *Share) Renewing() bool { return s.adverts && s.fence.Egress() }
+
+// Renew renews the lease until then, or for its length if that is sooner. The error wraps ErrLate as that of Fence.Renew.
+func (s *Share) Renew(until time.Time) error { return s.fence.Renew(s.id, until) }
+
+// Uncovered says what this kernel cannot keep from answering, empty for nothing.
+func (s *Share) Uncovered() string {
+	switch {
+	case !s.fence.Egress():
+		return "what leaves in the address's name (this kernel has no nftables egress hook, Linux 5.16)"
+	case !s.fence.OtherLinks():
+		return "ARP on other links of this node (this kernel has no nftables of the arp family, CONFIG_NF_TABLES_ARP)"
+	}
+	return ""
+}
+
+// Change makes the share one of another group, which keeps the guard and what is shut of it.
+func (s *Share) Change(next Group) error { return s.link.do(&change{group: next, replaces: s}) }
+
+// Close takes the group's fence down, and the whole fence after the last one.
+func (s *Share) Close() error { return s.link.do(&change{leaves: s}) }
+
+// Check returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An outcome
+// that is no older than within will do.
+func (s *Share) Check(within time.Duration, held bool) error {
+	at, err := s.fence.looks.check(within, s.fence.Fence.Check)
+	s.at, s.sound, s.held = at, err == nil, held
+	if err == nil && held {
+		err = s.fence.Guarded(s.id)
+	}
+	return err
+}
+
+// Mend puts in place what the newest Check has missed, a guard with a whole lease: only for a node that is entitled to the addresses.
+func (s *Share) Mend() error {
+	if s.sound { // all but the guard
+		return s.Hold()
+	}
+	if err := s.fence.looks.mend(s.at, s.fence.Rebuild); err != nil {
+		return err
+	}
+	if s.held && s.fence.Guarded(s.id) != nil {
+		return s.Hold()
+	}
+	return nil
+}
