@@ -54,21 +54,21 @@ func newCheck() *cobra.Command {
 
 // checkOnce runs all checks at the same time and prints them in their order.
 func checkOnce(ctx context.Context, w io.Writer, all []daemon.Check) error {
-	lines, ill := make([]string, len(all)), make([]bool, len(all))
+	lines, unhealthy := make([]string, len(all)), make([]bool, len(all))
 	var wg sync.WaitGroup
 	for i, c := range all {
 		wg.Go(func() {
 			start := time.Now()
 			r := c.Once(ctx)
 			lines[i] = explain(c, r.Outcome == health.Pass, r.Reason, r.Hint) + fmt.Sprintf(" (took %v)", time.Since(start).Round(100*time.Microsecond))
-			ill[i] = r.Outcome != health.Pass && c.Weight == 0
+			unhealthy[i] = r.Outcome != health.Pass && c.Weight == 0
 		})
 	}
 	wg.Wait()
 	if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
 		return err
 	}
-	for _, bad := range ill {
+	for _, bad := range unhealthy {
 		if bad {
 			return errIll
 		}

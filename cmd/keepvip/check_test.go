@@ -53,9 +53,9 @@ func TestCheckOnceExplainsEveryCheck(t *testing.T) {
 		want string
 	}{
 		{"the simple form", vip("check: {url: '" + s.URL + "/readyz'}"), 0, "apiserver: healthy: 200\n"},
-		{"the simple form, ill", vip("check: {url: '" + s.URL + "/livez'}"), 1, "apiserver: unhealthy: 500; failed: etcd\n"},
+		{"the simple form, unhealthy", vip("check: {url: '" + s.URL + "/livez'}"), 1, "apiserver: unhealthy: 500; failed: etcd\n"},
 		{"a port", vip("check: 'tcp://" + l.Addr().String() + "'"), 0, "apiserver: healthy: connected\n"},
-		{"a port, ill", vip("check: 'tcp://" + closed + "'"), 1, "apiserver: unhealthy: connection refused\n"},
+		{"a port, unhealthy", vip("check: 'tcp://" + closed + "'"), 1, "apiserver: unhealthy: connection refused\n"},
 		{"a preset whose CA is somebody else's", vip("check: {url: k0s, ca: " + there + "}"), 1, "apiserver: unhealthy: CA file " + there + ": no certificate in it, want PEM; the check cannot run without it\n"},
 		{"none", vip("check: none"), 0, "apiserver: healthy: no check configured\n"},
 		{

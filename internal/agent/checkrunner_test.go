@@ -59,7 +59,7 @@ func TestSeveralChecksDecideTogether(t *testing.T) {
 		w.say(bad)
 		assert.Equal(t, election.Fitness{Less: 10, Reason: "the check w fails: 500"}, e.fitness())
 		s := b.Status()[0]
-		assert.True(t, s.Eligible, "less fit is not ill")
+		assert.True(t, s.Eligible, "less fit is not unhealthy")
 		assert.Equal(t, []string{"a", "w"}, []string{s.Checks[0].Name, s.Checks[1].Name})
 		assert.Equal(t, "a", s.Check.Name)
 		a.say(bad)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// lastPlace is more than any priority: an ill node comes after every fit one.
+	// lastPlace is more than any priority: an unhealthy node comes after every fit one.
 	lastPlace = 255
 	// leastPriority and mostPriority bound what weights make of a priority: 0 resigns, 255 is the address owner's.
 	leastPriority, mostPriority = 1, 254
@@ -17,7 +17,7 @@ const (
 
 // fitness turns the newest verdicts, by the checks' names, into the fitness that the elector is told. It is pure.
 //
-// Every check without a weight is a condition: one that is ill, or has no result yet, puts the node last. The others move the
+// Every check without a weight is a condition: one that is unhealthy, or has no result yet, puts the node last. The others move the
 // priority: above 0 a check adds its weight while it is good, below 0 it takes it off while it is bad. The elector's priority
 // is that with all weights added (see [TopPriority]), so that fitness only ever takes off.
 func (in *Instance) fitness(verdicts map[string]Verdict) election.Fitness {
@@ -35,7 +35,7 @@ func (in *Instance) fitness(verdicts map[string]Verdict) election.Fitness {
 }
 
 func (in *Instance) last(reason string) election.Fitness {
-	return election.Fitness{Out: in.ReleaseWhenIll, Less: lastPlace, Reason: reason}
+	return election.Fitness{Out: in.ReleaseWhenUnhealthy, Less: lastPlace, Reason: reason}
 }
 
 // weighed is the fitness of a node that meets all conditions.
@@ -84,7 +84,7 @@ func (c Check) called() string {
 }
 
 // Fresh is the fitness after every check has taken one more look, all at once, that begins now. It returns at the latest when
-// ctx ends: a check without a result by then is taken for ill. The agent runs the checks meanwhile.
+// ctx ends: a check without a result by then is taken for unhealthy. The agent runs the checks meanwhile.
 func (in *Instance) Fresh(ctx context.Context) election.Fitness {
 	found := make([]Verdict, len(in.Checks))
 	var wg sync.WaitGroup

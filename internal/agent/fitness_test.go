@@ -31,13 +31,13 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 		{name: "no result yet comes last", checks: []Check{condition("")}, want: last("no result of the health check yet")},
 		{name: "nothing but unknown results comes last", checks: []Check{condition("")}, give: verdicts{"": unknown}, want: last("no result of the health check yet")},
 		{name: "healthy", checks: []Check{condition("")}, give: verdicts{"": good}},
-		{name: "ill comes last", checks: []Check{condition("")}, give: verdicts{"": bad}, want: last("the health check fails: 500")},
+		{name: "unhealthy comes last", checks: []Check{condition("")}, give: verdicts{"": bad}, want: last("the health check fails: 500")},
 		{
-			name: "ill is out when asked for", release: true, checks: []Check{condition("")}, give: verdicts{"": bad},
+			name: "unhealthy is out when asked for", release: true, checks: []Check{condition("")}, give: verdicts{"": bad},
 			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500"},
 		},
 		{name: "every condition counts", checks: []Check{condition("a"), condition("b")}, give: verdicts{"a": good, "b": bad}, want: last("the check b fails: 500")},
-		{name: "an ill one before an unknown one", checks: []Check{condition("a"), condition("b")}, give: verdicts{"b": bad}, want: last("the check b fails: 500")},
+		{name: "an unhealthy one before an unknown one", checks: []Check{condition("a"), condition("b")}, give: verdicts{"b": bad}, want: last("the check b fails: 500")},
 		{name: "one is unknown", checks: []Check{condition("a"), condition("b")}, give: verdicts{"a": good}, want: last("no result of the check b yet")},
 		{name: "all are met", checks: []Check{condition("a"), condition("b")}, give: verdicts{"a": good, "b": good}},
 		{name: "below 0 and good", checks: []Check{weight("a", -20)}, give: verdicts{"a": good}},
@@ -56,7 +56,7 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := Instance{Checks: tt.checks, ReleaseWhenIll: tt.release, Priority: 100}
+			in := Instance{Checks: tt.checks, ReleaseWhenUnhealthy: tt.release, Priority: 100}
 			assert.Equal(t, tt.want, in.fitness(tt.give))
 		})
 	}
@@ -113,7 +113,7 @@ func TestDecisiveCheck(t *testing.T) {
 		give []CheckStatus
 		want string
 	}{
-		{"the ill condition", []CheckStatus{{Name: "a", State: "healthy"}, {Name: "b", State: "unhealthy", Weight: 5}, {Name: "c", State: "unhealthy"}}, "c"},
+		{"the unhealthy condition", []CheckStatus{{Name: "a", State: "healthy"}, {Name: "b", State: "unhealthy", Weight: 5}, {Name: "c", State: "unhealthy"}}, "c"},
 		{"the unknown one", []CheckStatus{{Name: "a", State: "healthy"}, {Name: "b", State: "unknown"}}, "b"},
 		{"the first condition", []CheckStatus{{Name: "a", State: "healthy", Weight: 1}, {Name: "b", State: "healthy"}}, "b"},
 		{"only weights", []CheckStatus{{Name: "a", State: "unhealthy", Weight: 1}, {Name: "b", State: "healthy", Weight: 1}}, "a"},

@@ -141,11 +141,11 @@ func TestObserved(t *testing.T) {
 		want     Observed
 	}{
 		"the holder":                          {view{elector: elector, state: election.Active, desired: free}, true, ObservedActive},
-		"an ill holder":                       {view{elector: elector, state: election.Active, desired: free}, false, ObservedActive},
+		"an unhealthy holder":                 {view{elector: elector, state: election.Active, desired: free}, false, ObservedActive},
 		"the holder is drained":               {view{elector: elector, state: election.Active, desired: drained}, false, ObservedDraining},
 		"the address is on its way":           {view{elector: elector, state: election.Backup, desired: free, passing: true}, true, ObservedDraining},
 		"a fit Backup":                        {view{elector: elector, state: election.Backup, desired: free}, true, ObservedStandby},
-		"an ill Backup":                       {view{elector: elector, state: election.Backup, desired: free}, false, ObservedIneligible},
+		"an unhealthy Backup":                 {view{elector: elector, state: election.Backup, desired: free}, false, ObservedIneligible},
 		"a drained Backup":                    {view{elector: elector, state: election.Backup, desired: drained}, false, ObservedIneligible},
 		"held":                                {view{elector: elector, desired: held}, false, ObservedHeld},
 		"no interface":                        {view{desired: free}, false, ObservedFault},

@@ -36,8 +36,8 @@ type Instance struct {
 	Checks []Check
 	// Priority is the configured one, which the weights of Checks move.
 	Priority uint8
-	// ReleaseWhenIll keeps an ill node out altogether. Otherwise it only comes last.
-	ReleaseWhenIll bool
+	// ReleaseWhenUnhealthy keeps an unhealthy node out altogether. Otherwise it only comes last.
+	ReleaseWhenUnhealthy bool
 	// Crowd is how many addresses this process keeps in all; no less than this instance's own.
 	Crowd int
 	// ProbeFirst keeps this node from being the first to bind the addresses while a host outside the
@@ -83,8 +83,8 @@ type Verdict struct {
 	Failures  uint64
 	Changes   uint64 // of Healthy, the first result included
 	Streak    int    // last probes in a row that speak against it
-	Falls     int    // how often it flapped lately; while ill, Rise says what that costs
-	Rise      int    // good probes in a row that make an ill one healthy
+	Falls     int    // how often it flapped lately; while it is unhealthy, Rise says what that costs
+	Rise      int    // good probes in a row that make an unhealthy one healthy
 }
 
 // hosts are the addresses without their prefix lengths.

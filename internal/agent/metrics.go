@@ -31,7 +31,7 @@ var (
 	descProbes     = desc("check_probes_total", "Health probes made.", "check")
 	descFailures   = desc("check_failures_total", "Health probes that failed.", "check")
 	descFlips      = desc("check_changes_total", "Times the health check changed its mind, the first result included.", "check")
-	descFalls      = desc("check_falls", "Times the health check fell ill lately: while above 1 it is damped.", "check")
+	descFalls      = desc("check_falls", "Times the health check became unhealthy lately: while above 1 it is damped.", "check")
 	descWeight     = desc("check_weight", "What the health check moves the priority by; 0 for a condition.", "check")
 	descLatency    = desc("check_last_probe_duration_seconds", "How long the last health probe took.", "check")
 	descProbed     = desc("check_last_probe_timestamp_seconds", "Unix time at which the last health probe ended.", "check")

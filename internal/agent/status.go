@@ -77,7 +77,7 @@ type CheckStatus struct {
 	Failures  uint64    `json:"failures"`
 	Streak    int       `json:"streak,omitempty"` // last probes in a row that speak against the state
 	Changes   uint64    `json:"changes"`
-	Falls     int       `json:"falls,omitempty"` // how often it fell ill lately: it flaps
+	Falls     int       `json:"falls,omitempty"` // how often it became unhealthy lately: it flaps
 	Rise      int       `json:"rise,omitempty"`  // good probes in a row that it takes to become healthy
 
 	took time.Duration // Latency
@@ -231,7 +231,7 @@ func checkStatus(c Check) CheckStatus {
 	return s
 }
 
-// decisive is the check that an operator wants to see first: a condition that is ill, else one without a result, else the first.
+// decisive is the check that an operator wants to see first: a condition that is unhealthy, else one without a result, else the first.
 func decisive(checks []CheckStatus) *CheckStatus {
 	for _, state := range []string{"unhealthy", "unknown", "healthy"} {
 		for i := range checks {

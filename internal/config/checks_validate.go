@@ -26,7 +26,7 @@ func (k check) listedChecks() {
 	}
 }
 
-// eitherForm refuses the simple check beside the list. What an ill node does is no part of a check.
+// eitherForm refuses the simple check beside the list. What an unhealthy node does is no part of a check.
 func (k check) eitherForm() {
 	if len(k.v.Checks) == 0 {
 		return

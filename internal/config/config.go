@@ -143,13 +143,13 @@ const (
 	ChecksumMessageOnly  Checksum = "message-only"  // as RFC 9568 has it
 )
 
-// WhenAllUnhealthy says what an ill node does while no node is fit.
+// WhenAllUnhealthy says what an unhealthy node does while no node is fit.
 type WhenAllUnhealthy string
 
 // The two answers.
 const (
-	Hold    WhenAllUnhealthy = "hold"    // an ill node may hold the addresses until a fitter one is heard
-	Release WhenAllUnhealthy = "release" // an ill node never holds them
+	Hold    WhenAllUnhealthy = "hold"    // an unhealthy node may hold the addresses until a fitter one is heard
+	Release WhenAllUnhealthy = "release" // an unhealthy node never holds them
 )
 
 // LogLevel is the least severe level that is logged.

@@ -151,17 +151,17 @@ func checkOptions() []Option {
 		},
 		{
 			Key: "vips[].check.rise", Flag: "check-rise", Default: "2", Reload: Live,
-			Help:    "Good probes in a row that make an ill node healthy; right after the start one is enough",
+			Help:    "Good probes in a row that make an unhealthy node healthy; right after the start one is enough",
 			binding: one(number(1, 1000), func(t target) *int { return &t.vip.Check.Rise }),
 		},
 		{
 			Key: "vips[].check.fall", Flag: "check-fall", Default: "3", Reload: Live,
-			Help:    "Bad probes in a row that make a healthy node ill; a refused connection needs only one",
+			Help:    "Bad probes in a row that make a healthy node unhealthy; a refused connection needs only one",
 			binding: one(number(1, 1000), func(t target) *int { return &t.vip.Check.Fall }),
 		},
 		{
 			Key: "vips[].check.whenAllUnhealthy", Flag: "when-all-unhealthy", Default: string(Hold), Reload: Live,
-			Help:    "What an ill node does while no fitter one is heard: hold the addresses, or release them",
+			Help:    "What an unhealthy node does while no fitter one is heard: hold the addresses, or release them",
 			binding: one(enum(Hold, Release), func(t target) *WhenAllUnhealthy { return &t.vip.Check.WhenAllUnhealthy }),
 		},
 	}

@@ -28,18 +28,18 @@ type builder struct {
 func (b *builder) instance(v config.VIP, whole *config.Config) (agent.Instance, error) {
 	crowd, many := len(virtualAddresses(whole)), len(whole.VIPs)
 	in := agent.Instance{
-		Name:           v.Name,
-		Where:          agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
-		ReleaseWhenIll: v.Check.WhenAllUnhealthy == config.Release,
-		ProbeFirst:     v.ProbeBeforeBind,
-		Yield:          v.OnConflict == config.Yield,
-		Schedule:       arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
-		Crowd:          crowd,
-		Group:          v.Group,
-		VRID:           v.VRRP.ID,
-		Priority:       v.Priority,
-		Elect:          func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) },
-		Reset:          resetConnections,
+		Name:                 v.Name,
+		Where:                agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
+		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
+		ProbeFirst:           v.ProbeBeforeBind,
+		Yield:                v.OnConflict == config.Yield,
+		Schedule:             arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		Crowd:                crowd,
+		Group:                v.Group,
+		VRID:                 v.VRRP.ID,
+		Priority:             v.Priority,
+		Elect:                func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) },
+		Reset:                resetConnections,
 		Adjust: func(e election.Elector, p agent.Place) {
 			if r, ok := e.(*election.VRRP); ok {
 				r.Reconfigure(ticking(routerOf(v, p), crowd))
