@@ -296,7 +296,7 @@ func TestFencerDoesNotGuardWhatItCannotRenew(t *testing.T) {
 
 func TestFencerWithoutARenewalDoesNotGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kernel, elector := &fakeFence{fail: errors.New("the tenure is over already")}, &advertiser{}
+		kernel, elector := &fakeFence{fail: errors.New("the lease is over already")}, &advertiser{}
 		elector.advertise(time.Hour)
 		f := newFencer(nil, kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(time.Second), false)
 		f.hold()

@@ -34,10 +34,10 @@ func (l *onLink) apply(batch ...*change) error {
 		l.open = nil
 		return s.Remove()
 	}
-	before := s.orphans
-	s.orphans = orphansWithout(before, next)
+	before := s.leftovers
+	s.leftovers = without(before, next)
 	if err := s.Set(s.with(next), held...); err != nil {
-		s.orphans = before
+		s.leftovers = before
 		s.groups = withoutLeavers(s.groups, batch)
 		return err
 	}
@@ -83,10 +83,10 @@ func withoutLeavers(groups []Group, batch []*change) []Group {
 func (l *onLink) begin(batch []*change, groups []Group, held []uint32) error {
 	s := &shared{groups: groups}
 	if !l.known {
-		s.orphans = orphansWithout(l.leftovers(l.index), groups)
+		s.leftovers = without(l.leftovers(l.index), groups)
 	}
-	if len(s.orphans) > 0 {
-		held = append(held, orphanID)
+	if len(s.leftovers) > 0 {
+		held = append(held, leftoverID)
 	}
 	fence, err := Open(Config{Index: l.index, Name: batch[0].name, Groups: s.with(groups), Bound: held})
 	if err != nil {
@@ -107,8 +107,9 @@ func (l *onLink) give(batch []*change) {
 	}
 }
 
-func orphansWithout(orphans []netip.Addr, groups []Group) []netip.Addr {
-	return slices.DeleteFunc(slices.Clone(orphans), func(a netip.Addr) bool {
+// without leaves out the addresses that have a group.
+func without(addrs []netip.Addr, groups []Group) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool {
 		return slices.ContainsFunc(groups, func(g Group) bool { return slices.Contains(g.Addresses, a) })
 	})
 }

@@ -33,8 +33,8 @@ func TestLinksHaveChangesOfTheirOwn(t *testing.T) {
 	assert.NotSame(t, all.on(3), all.on(4))
 }
 
-func TestOrphansWithoutThoseThatHaveAGroup(t *testing.T) {
+func TestLeftoversWithoutThoseThatHaveAGroup(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
-	got := orphansWithout([]netip.Addr{a, b}, []Group{{Addresses: []netip.Addr{a}}})
+	got := without([]netip.Addr{a, b}, []Group{{Addresses: []netip.Addr{a}}})
 	assert.Equal(t, []netip.Addr{b}, got)
 }

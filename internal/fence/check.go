@@ -13,7 +13,7 @@ import (
 // ErrBroken: the fence is not there as it should be. Rebuild mends it.
 var ErrBroken = errors.New("broken")
 
-// Check reports whether the fence stands as it was built: nil, or an error that wraps ErrBroken and names what is missing. It costs one short
+// Check reports whether the fence is in place as it was built: nil, or an error that wraps ErrBroken and names what is missing. It costs one short
 // question while nobody has changed any nftables table since the last time, and is meant to be called about once a second.
 func (f *Fence) Check() error {
 	f.mu.Lock()
@@ -44,7 +44,7 @@ func (f *Fence) Check() error {
 }
 
 // Guarded reports whether a group has its guard: nil, or an error that wraps ErrBroken. Together with Check it says that the kernel ends the
-// group's tenure by itself. It asks nobody.
+// group's lease by itself. It asks nobody.
 func (f *Fence) Guarded(id uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,7 @@ func inspectAddresses(c *nftables.Conn, s *nftables.Set, want []nftables.SetElem
 	return nil
 }
 
-// inspectSets looks for each address, and for the guard of each tenure. A lease may be over, but its set has to be there, as rules use it.
+// inspectSets looks for each address, and for the guard of each group that is held. A lease may be over, but its set has to be there, as rules use it.
 func (f *Fence) inspectSets(c *nftables.Conn) error {
 	for name, want := range addressElements(f.groups) {
 		if err := inspectAddresses(c, f.addresses(name), want); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Config says where a fence stands.
+// Config says where a fence is put up.
 type Config struct {
 	Index int    // of the link that holds the addresses: a bridge or a bond itself, never one of its ports
 	Name  string // its name now
@@ -17,17 +17,17 @@ type Config struct {
 	Bound  []uint32 // IDs of groups whose addresses an earlier run left on the link: held from the start, and without a lease
 }
 
-// Group is a set of addresses whose tenure begins and ends together: those of one virtual router.
+// Group is a set of addresses that are held together: those of one virtual router.
 type Group struct {
 	ID        uint32        // unique on the link, not 0; the caller's choice
 	Addresses []netip.Addr  // of either family
 	Advert    Advert        // the advertisement that renews the lease; the zero Advert if Fence.Renew does
 	Lease     time.Duration // how long the addresses answer after the last renewal
-	Guard     time.Duration // how long the fence stands after the last Hold; longer than Lease and than the address's own lifetime
+	Guard     time.Duration // how long the fence is in place after the last Hold; longer than Lease and than the address's own lifetime
 }
 
 // Advert tells our own VRRP advertisements from everything else that leaves on the link: by source address and VRID. One with priority 0
-// gives the tenure up and so does not renew.
+// resigns and so does not renew.
 type Advert struct {
 	Source netip.Addr
 	VRID   uint8

@@ -16,8 +16,8 @@ var (
 	ErrNoNftables = errors.New("no nftables of the netdev family (CONFIG_NF_TABLES_NETDEV, CAP_NET_ADMIN)")
 	// ErrGone: there is no interface with that index any more.
 	ErrGone = errors.New("the interface is gone")
-	// ErrLate: the tenure that was to be renewed is over.
-	ErrLate = errors.New("the tenure is over already")
+	// ErrLate: the lease that was to be renewed is over.
+	ErrLate = errors.New("the lease is over already")
 )
 
 // Part is a way in which addresses answer; Parts add up.
@@ -30,10 +30,10 @@ const (
 	Out                        // saying anything in their name
 )
 
-// Fence keeps a node from answering for addresses after its tenure, even if this process is frozen or gone: the kernel itself drops such
+// Fence keeps a node from answering for addresses without a lease, even if this process is frozen or gone: the kernel itself drops such
 // frames as soon as the lease of their group has run out. It is an nftables table of our own on one link, and one for ARP on all others.
 //
-// Two timers decide for each group. Its guard says that the fence stands; Hold starts it. Its lease says that the node may answer; it is
+// Two timers decide for each group. Its guard says that the node holds the addresses, and puts the fence in place; Hold starts it. Its lease says that the node may answer; it is
 // renewed by the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody
 // tends opens by itself.
 //
@@ -103,9 +103,9 @@ func (f *Fence) Egress() bool {
 	return f.egress
 }
 
-// Set makes the fence one for exactly these groups, in one step. Tenures of groups that stay go on, with a new lease from the next renewal on,
-// and with a guard that begins anew, as the addresses may live longer than they did; what is shut stays shut. Others end. New groups whose IDs
-// are in bound are held from the start, and without a lease, as those in Config.Bound.
+// Set makes the fence one for exactly these groups, in one step. Groups that stay and are held go on to be, with a new lease from the next
+// renewal on, and with a guard that begins anew, as the addresses may live longer than they did; what is shut stays shut. Other groups are
+// released. New groups whose IDs are in bound are held from the start, and without a lease, as those in Config.Bound.
 func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	if err := validate(groups); err != nil {
 		return f.wrap("set groups", err)
@@ -188,7 +188,7 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32
 	return errors.Join(errs...)
 }
 
-// Hold begins the tenure of groups, or goes on with it: their guards run from now. Call it when the node becomes Active, and again well within
+// Hold begins to hold groups, or goes on with it: their guards run from now. Call it when the node becomes Active, and again well within
 // the guard's time, as with the lifetime of the addresses. It does not renew the lease.
 func (f *Fence) Hold(ids ...uint32) error {
 	return f.change("hold", ids, func(shut Part) Part { return shut })
@@ -230,7 +230,8 @@ func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
 	return f.wrap(step, err)
 }
 
-// Release ends the tenure of a group, whose addresses are off the link: nothing is dropped for it any more, and the next one begins open.
+// Release ends what Hold began, when the addresses of the group are off the link: nothing is dropped for it any more, and the next Hold finds
+// it open.
 func (f *Fence) Release(id uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

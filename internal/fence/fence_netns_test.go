@@ -15,12 +15,12 @@ func TestFenceWithoutGuardIsInert(t *testing.T) {
 	w := newWire(t)
 	w.all(true, "no fence")
 	f := w.fence(200*time.Millisecond, 60*time.Second)
-	w.all(true, "a fence, but no tenure")
+	w.all(true, "a fence, but no guard")
 	require.NoError(t, f.Hold(4, 6))
-	w.all(false, "a tenure without a lease")
+	w.all(false, "a guard without a lease")
 	require.NoError(t, f.Release(4))
 	require.NoError(t, f.Release(6))
-	w.all(true, "the tenure is over")
+	w.all(true, "released")
 }
 
 func TestFenceLeaseFollowsTheAdvertisement(t *testing.T) {
@@ -94,7 +94,7 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	t.Logf("answers again %s after Shut, the guard is 400 ms", time.Since(start))
 	w.holder.eventually(func() bool { return w.answers(vip6) }, "IPv6 again")
 	w.all(true, "after the guard")
-	assert.ErrorIs(t, f.Check(), ErrBroken, "a tenure that nobody went on with")
+	assert.ErrorIs(t, f.Check(), ErrBroken, "a guard that nobody went on with")
 }
 
 func TestFenceShutParts(t *testing.T) {
@@ -128,7 +128,7 @@ func TestFenceShutParts(t *testing.T) {
 	}
 	require.NoError(t, f.Release(4))
 	require.NoError(t, f.Hold(4))
-	assert.True(t, w.does(w.answers, vip4), "a new tenure begins open")
+	assert.True(t, w.does(w.answers, vip4), "the next Hold finds it open")
 }
 
 func TestFenceRenewByTransaction(t *testing.T) {

@@ -35,14 +35,14 @@ type shared struct {
 	looks  looks
 	holds  coalesce.Queue[uint32] // by ID of the group
 	groups []Group
-	// orphans were left by an earlier run, and nobody has joined for them yet.
-	orphans []netip.Addr
+	// leftovers were left by an earlier run, and nobody has joined for them yet.
+	leftovers []netip.Addr
 }
 
-// orphanID is the group of the orphans: they stay silent.
-const orphanID = 1
+// leftoverID is the group of the leftovers: they stay silent.
+const leftoverID = 1
 
-// guardBeyond is how much longer a guard stands than the addresses live.
+// guardBeyond is how much longer a guard lasts than the addresses live.
 const guardBeyond = 3 * time.Second
 
 // GuardFor is the guard of addresses with that lease and that lifetime on the link.
@@ -68,17 +68,17 @@ func (l *Links) on(index int) *onLink {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.links[index] == nil {
-		l.links[index] = &onLink{index: index, leftovers: l.leftovers, lastID: orphanID}
+		l.links[index] = &onLink{index: index, leftovers: l.leftovers, lastID: leftoverID}
 	}
 	return l.links[index]
 }
 
-// with adds the group of the orphans, as long as there are any.
+// with adds the group of the leftovers, as long as there are any.
 func (s *shared) with(groups []Group) []Group {
-	if len(s.orphans) == 0 {
+	if len(s.leftovers) == 0 {
 		return groups
 	}
 	return append(slices.Clone(groups), Group{
-		ID: orphanID, Addresses: s.orphans, Lease: time.Millisecond, Guard: 2 * guardBeyond,
+		ID: leftoverID, Addresses: s.leftovers, Lease: time.Millisecond, Guard: 2 * guardBeyond,
 	})
 }

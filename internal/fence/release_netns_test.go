@@ -13,7 +13,7 @@ import (
 	"github.com/keepvip/keepvip/internal/link"
 )
 
-// TestFenceReleaseIsQuick measures what stands between a SIGTERM and the advertisement by which another node takes over.
+// TestFenceReleaseIsQuick measures what lies between a SIGTERM and the advertisement by which another node takes over.
 func TestFenceReleaseIsQuick(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)

@@ -74,7 +74,7 @@ func (f families) pick(v4, v6 []match) []match {
 	return rules
 }
 
-// ingress picks what may not be heard once the tenure is over: a question for an address, and a packet to it. A neighbour solicitation is
+// ingress picks what may not be heard once the lease is over: a question for an address, and a packet to it. A neighbour solicitation is
 // known by the target inside, as it goes to a multicast group. Traffic of others costs one look-up.
 func (f families) ingress() []match {
 	return f.pick([]match{

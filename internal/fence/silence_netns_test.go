@@ -234,7 +234,7 @@ func TestFenceStopsAdvertisementsByTarget(t *testing.T) {
 	send := func() error {
 		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: w.index, Protocol: htons(unix.ETH_P_IPV6)})
 	}
-	require.NoError(t, send(), "no tenure")
+	require.NoError(t, send(), "no guard")
 	require.NoError(t, f.Hold(6))
 	require.ErrorIs(t, send(), unix.ENOBUFS, "no lease")
 	frame[54] = neighborSolicitation

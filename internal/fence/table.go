@@ -31,7 +31,7 @@ func ourTable(name string) bool {
 // elementsPerMessage keeps a message's list of elements within the 64 KiB that the length of a netlink attribute can say.
 const elementsPerMessage = 400
 
-// Rebuild makes the whole table anew in one transaction, with the groups and tenures that it should have. A tenure that goes on gets its guard
+// Rebuild makes the whole table anew in one transaction, with the groups and guards that it should have. A group that is held gets its guard
 // and, until the next renewal, a whole lease: call it only while the node is entitled to the addresses it holds.
 func (f *Fence) Rebuild() error {
 	f.mu.Lock()

@@ -1,4 +1,5 @@
-// Package link adds, removes, lists and watches IP addresses on this host's network interfaces.
+// Package link adds, removes, lists and watches IP addresses on this host's network interfaces. It also finds the routers of a link, and resets and
+// counts the TCP connections of an address.
 //
 // A Handle talks to the kernel over rtnetlink. Its snapshot (Links) is what everything else is decided from: Choose and Source are pure
 // functions over it, so an interface that was renamed, or deleted and created again, is followed by taking another snapshot. Watch tells
@@ -9,7 +10,8 @@
 // finds it again, whatever became of the configuration in between.
 //
 // Left out on purpose: deciding which node holds an address (package election), announcing it (package arp), silencing it when its
-// holder is gone (package fence), routes, and creating links.
+// holder is gone (package fence), adding routes, and creating links.
 //
-// The package keeps no goroutine of its own: each request runs on one that its caller waits for, and Watch blocks its caller. A Handle may be used from several goroutines.
+// The package keeps no goroutine of its own: each request runs on one that its caller waits for, and Watch blocks its caller.
+// A Handle may be used from several goroutines.
 package link
