@@ -129,7 +129,7 @@ apiserver: 10.77.0.100/32 on eth0
   this node not fit: the health check fails: 500, priority 1
   checks    unhealthy: 500 (120ms ago, took 4ms)
             db (weight -20) healthy: connected
-  fence     in place: the kernel ends this node's tenure if keepvip dies
+  fence     in place: the kernel silences the address if keepvip dies
   members   10.77.0.12 backup, priority 1, this node
             10.77.0.11 active, priority 100, heard 40ms ago
 `

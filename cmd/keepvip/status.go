@@ -208,7 +208,7 @@ func checkText(c agent.CheckStatus, now time.Time) string {
 
 func fenceText(f agent.FenceStatus) string {
 	if f.Standing {
-		text := "in place: the kernel ends this node's tenure if keepvip dies"
+		text := "in place: the kernel silences the address if keepvip dies"
 		if f.Repairs > 0 {
 			text += fmt.Sprintf(" (built anew %d times)", f.Repairs)
 		}

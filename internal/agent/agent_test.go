@@ -115,7 +115,7 @@ func TestRivalIsAnsweredByAnnouncingAgain(t *testing.T) {
 }
 
 // A loop that spun would keep time from passing in the bubble, and the test from ending.
-func TestLoopSleepsAfterItsTenure(t *testing.T) {
+func TestLoopSleepsAfterItsLease(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))

@@ -24,7 +24,7 @@ func (l *loop) arm() {
 // announceDue announces what is due; one announcement serves everything that is due at once.
 func (l *loop) announceDue(now time.Time) {
 	again := l.reannounce.due(now)
-	if due := l.in.Schedule.Due(now); (due || again) && l.tenured() {
+	if due := l.in.Schedule.Due(now); (due || again) && l.holdsLease() {
 		l.send()
 	}
 }
@@ -38,7 +38,7 @@ func (l *loop) restartAnnouncing() {
 
 // announceNow is what an operator asks for.
 func (l *loop) announceNow() error {
-	if !l.tenured() {
+	if !l.holdsLease() {
 		return errNotHeld
 	}
 	now := time.Now()

@@ -28,12 +28,12 @@ const (
 type fencer struct {
 	fence          Fence
 	log            *slog.Logger
-	tenure         func() time.Time // until when this node may answer; safe from any goroutine
+	leaseEnd       func() time.Time // until when this node may answer; safe from any goroutine
 	pace           pace             // belongs to run, as the timers
 	tick, renewals *alarm.Timer
 	jobs           chan fenceJob
 	looks          chan chan FenceStatus // look at the fence now, and tell
-	news           <-chan struct{}       // the tenure has just been extended; nil: look for oneself
+	news           <-chan struct{}       // the lease has just been extended; nil: look for oneself
 	ended          chan struct{}
 
 	mu        sync.Mutex // guards what follows
@@ -52,7 +52,7 @@ type fenceJob struct {
 	done chan struct{}
 }
 
-// FenceStatus says whether the kernel would end the tenure.
+// FenceStatus says whether the kernel would silence the address without a lease.
 type FenceStatus struct {
 	Standing bool   `json:"standing"`
 	Reason   string `json:"reason,omitempty"` // why not
@@ -62,9 +62,9 @@ type FenceStatus struct {
 }
 
 // newFencer takes over f. With held its guard is in place already. An elector that tells of news need not be asked for them.
-func newFencer(clock *alarm.Clock, f Fence, log *slog.Logger, tenure func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
+func newFencer(clock *alarm.Clock, f Fence, log *slog.Logger, leaseEnd func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
 	fr := &fencer{
-		fence: f, log: log, tenure: tenure, news: news, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease, told: news != nil},
+		fence: f, log: log, leaseEnd: leaseEnd, news: news, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease, told: news != nil},
 		tick: clock.Timer(), renewals: clock.Timer(), jobs: make(chan fenceJob, maxJobs), looks: make(chan chan FenceStatus, maxJobs), ended: make(chan struct{}),
 		state: FenceStatus{Standing: true, Uncovered: f.Uncovered()}, held: held,
 	}
@@ -144,10 +144,10 @@ func (f *fencer) debug(err error) {
 	}
 }
 
-// check looks at the fence, but not at one that is to end a tenure that is over: that one must not be built anew.
+// check looks at the fence, but not at one that is to silence the address because the lease is over: that one must not be built anew.
 func (f *fencer) check(within time.Duration) error {
 	held := f.isHeld()
-	if f.mode() == tooFast || held && !time.Now().Before(f.tenure()) {
+	if f.mode() == tooFast || held && !time.Now().Before(f.leaseEnd()) {
 		return nil
 	}
 	err := f.fence.Check(within, held)
@@ -167,7 +167,7 @@ func (f *fencer) mend(err error) {
 	}
 	if f.isHeld() {
 		// A whole lease from now on may be longer than the newest advertisement allows.
-		f.debug(f.fence.Renew(f.tenure()))
+		f.debug(f.fence.Renew(f.leaseEnd()))
 		f.setUnguarded(nil)
 	}
 	f.note(nil)
@@ -251,7 +251,7 @@ func (f *fencer) shutOut() { f.ask(fenceJob{do: Fence.ShutOut}, patience) }
 func (f *fencer) release() { f.ask(fenceJob{do: f.end, tell: true}, 0) }
 
 // ask queues a job and waits for it, but not longer than wait. A queue that is full means that the
-// kernel does not answer; then the address's lifetime alone ends the tenure.
+// kernel does not answer; then only the lifetime of the address removes it.
 func (f *fencer) ask(j fenceJob, wait time.Duration) {
 	j.done = make(chan struct{})
 	select {

@@ -126,22 +126,22 @@ func (f *fakeFence) take() []string {
 	return did
 }
 
-// advertiser keeps a tenure as an elector does: each advertisement begins a lease.
+// advertiser keeps a lease as an elector does: each advertisement begins a lease.
 type advertiser struct {
-	mu     sync.Mutex // guards tenure
-	tenure time.Time
+	mu       sync.Mutex // guards leaseEnd
+	leaseEnd time.Time
 }
 
 func (a *advertiser) until() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.tenure
+	return a.leaseEnd
 }
 
 func (a *advertiser) advertise(lease time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tenure = time.Now().Add(lease)
+	a.leaseEnd = time.Now().Add(lease)
 }
 
 func leaseOf(interval time.Duration) time.Duration { return 3*interval - 10*time.Millisecond }
@@ -160,7 +160,7 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 					for range 20 {
 						time.Sleep(interval / 20)
 						synctest.Wait()
-						require.False(t, kernel.silent(), "an address in tenure falls silent")
+						require.False(t, kernel.silent(), "an address with a lease falls silent")
 					}
 					elector.advertise(lease)
 				}
@@ -231,7 +231,7 @@ func TestFencerRenewsWhenItIsTold(t *testing.T) {
 				for i := range 60 {
 					late := time.Duration(i%3) * time.Millisecond
 					time.Sleep(time.Until(began.Add(time.Duration(i+1)*every + late)))
-					require.False(t, kernel.silent(), "an address in tenure falls silent")
+					require.False(t, kernel.silent(), "an address with a lease falls silent")
 					elector.advertise(lease)
 					told[time.Now()] = true
 					news <- struct{}{}
@@ -289,7 +289,7 @@ func TestFencerDoesNotGuardWhatItCannotRenew(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, kernel.take())
 		assert.False(t, f.status().Standing)
-		assert.Contains(t, f.status().Reason, "the lifetime of the address alone")
+		assert.Contains(t, f.status().Reason, "only the lifetime of the address")
 		f.close()
 	})
 }
@@ -321,7 +321,7 @@ func TestFencerMendsWhileEntitledAndNoLongerThanThat(t *testing.T) {
 		assert.Equal(t, FenceStatus{Reason: "table gone"}, f.status(), "status looks for itself")
 		synctest.Wait()
 		assert.Equal(t, []string{"mend", "renew"}, kernel.take())
-		assert.Equal(t, elector.until(), kernel.lease, "the lease ends with the tenure")
+		assert.Equal(t, elector.until(), kernel.lease, "the lease in the kernel ends with that of the elector")
 		assert.Equal(t, FenceStatus{Standing: true, Repairs: 1}, f.status())
 
 		kernel.mu.Lock()

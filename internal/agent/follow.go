@@ -68,7 +68,7 @@ func (l *loop) take(c election.Change) error {
 	return nil
 }
 
-// guard begins the tenure in the kernel before the addresses are there: a process that is killed in the moment after must not
+// guard starts the guard in the kernel before the addresses are there: a process that is killed in the moment after must not
 // leave them answering. What was granted waits for it, because the former holder goes on answering; a takeover does not.
 func (l *loop) guard(c election.Change) {
 	if l.fence == nil {
@@ -95,7 +95,7 @@ var errLapsed = errors.New("the lease was over before the address was bound")
 
 // lapsed tells whether the lease that the first advertisement began is over. An elector whose lease has not begun yet has none.
 func (l *loop) lapsed() error {
-	if tenure := l.elector.LeaseEnd(); !tenure.IsZero() && !time.Now().Before(tenure) {
+	if end := l.elector.LeaseEnd(); !end.IsZero() && !time.Now().Before(end) {
 		return errLapsed
 	}
 	return nil
@@ -210,7 +210,7 @@ func (l *loop) wanted(s election.State) holding {
 
 // correct makes the host what it should be after a change that somebody else made.
 func (l *loop) correct() {
-	if l.state() == election.Active && !l.tenured() {
+	if l.state() == election.Active && !l.holdsLease() {
 		return
 	}
 	if l.settle(l.wanted(l.state())) {

@@ -80,7 +80,7 @@ type Schedule interface {
 	Due(now time.Time) bool
 }
 
-// Fence makes the kernel silence the addresses when this node's tenure is over, whatever has become of
+// Fence makes the kernel silence the addresses when this node's lease is over, whatever has become of
 // this process. Its methods may take long on a node whose rule sets others are changing; they belong to
 // one goroutine.
 type Fence interface {
@@ -109,7 +109,7 @@ type Fence interface {
 	// Renew renews the lease until then, or for its length if that is sooner. An error when the kernel did
 	// not do so in time: the lease has then run out.
 	Renew(until time.Time) error
-	// Uncovered says what this kernel cannot keep from answering after the tenure, empty for nothing.
+	// Uncovered says what this kernel cannot keep from answering without a lease, empty for nothing.
 	Uncovered() string
 	// Close gives the fence back.
 	Close() error

@@ -264,7 +264,7 @@ func (l *loop) settleIn(p Place) {
 	}
 	// Neighbours have the old MAC, and a switch may have forgotten the port.
 	l.log.Info("the link has changed", "interface", p.Name, "mac", p.MAC)
-	if l.tenured() {
+	if l.holdsLease() {
 		l.restartAnnouncing()
 	}
 }

@@ -25,7 +25,7 @@ var (
 	descPriority   = desc("priority", "Priority that this node advertises, or would.")
 	descMembers    = desc("members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
 	descSplit      = desc("split", "Members that hold the address as far as they say, while none of their advertisements arrives here.")
-	descFenced     = desc("fenced", "1 when the kernel would end this node's tenure by itself.")
+	descFenced     = desc("fenced", "1 when the kernel would silence the address if keepvip died.")
 	descConflicts  = desc("conflicts", "Hosts outside the election that claim an address.")
 	descHealthy    = desc("check_healthy", "1 when the health check passes; absent until its first result.", "check")
 	descProbes     = desc("check_probes_total", "Health probes made.", "check")

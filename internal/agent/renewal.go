@@ -30,7 +30,7 @@ const (
 // errTooFast is what status shows where no transaction can keep the lease alive.
 var errTooFast = errors.New("no fence: no advertisement renews the lease in the kernel (an election by raft, or no nftables egress hook, " +
 	"Linux 5.16), and the lease is too short to renew it by hand (less than about 280ms: raft.heartbeatTimeout below 330ms, or an " +
-	"advertisement interval below 100ms): the lifetime of the address alone ends the tenure of a dead process")
+	"advertisement interval below 100ms): if keepvip dies, only the lifetime of the address removes it")
 
 // errNoLease: the guard was not started, because the lease that lets the address answer could not be.
 var errNoLease = errors.New("the lease of the fence could not be renewed")
@@ -56,20 +56,20 @@ type pace struct {
 	old   bool      // the newest renewal was with old news
 }
 
-// due says whether to renew at now, when the newest advertisement entitles until tenure, and if not, when
+// due says whether to renew at now, when the lease of the elector lasts until leaseEnd, and if not, when
 // to ask again. It waits for an advertisement that has just left, because its lease is the longest, but
 // not until the last one runs out.
-func (p *pace) due(now, tenure time.Time) (bool, time.Duration) {
+func (p *pace) due(now, leaseEnd time.Time) (bool, time.Duration) {
 	if p.told {
-		return p.dueWhenTold(now, tenure)
+		return p.dueWhenTold(now, leaseEnd)
 	}
 	if wait := p.last.Add(renewEvery).Sub(now); wait > 0 {
 		return false, wait
 	}
 	poll := p.poll()
-	fresh := now.Sub(tenure.Add(-p.lease)) <= freshPolls*poll
+	fresh := now.Sub(leaseEnd.Add(-p.lease)) <= freshPolls*poll
 	pressing := p.until.Sub(now) <= renewReserve
-	if now.Before(tenure) && tenure.After(p.until) && (fresh || pressing) {
+	if now.Before(leaseEnd) && leaseEnd.After(p.until) && (fresh || pressing) {
 		return true, 0
 	}
 	return false, poll
@@ -77,9 +77,9 @@ func (p *pace) due(now, tenure time.Time) (bool, time.Duration) {
 
 // dueWhenTold renews at the news, and between them only when the lease is about to end. Without any, or where those of several
 // members come together, it has nothing to wait for but the next.
-func (p *pace) dueWhenTold(now, tenure time.Time) (bool, time.Duration) {
+func (p *pace) dueWhenTold(now, leaseEnd time.Time) (bool, time.Duration) {
 	switch wait := p.until.Add(-renewReserve).Sub(now); {
-	case !now.Before(tenure) || tenure.Sub(p.until) < renewEarly:
+	case !now.Before(leaseEnd) || leaseEnd.Sub(p.until) < renewEarly:
 		return false, time.Hour
 	case now.Before(p.next) && wait > 0:
 		return false, wait
@@ -153,11 +153,11 @@ func (f *fencer) end(fence Fence) error {
 	return nil
 }
 
-// resume starts the guard in the middle of a tenure, where no advertisement has renewed the lease of this fence yet.
+// resume starts the guard in the middle of a lease, where no advertisement has renewed the lease of this fence yet.
 func (f *fencer) resume() {
 	f.ask(fenceJob{held: f.mode() != tooFast, tell: true, do: func(fence Fence) error {
 		if f.mode() == byKernel {
-			if err := fence.Renew(f.tenure()); err != nil {
+			if err := fence.Renew(f.leaseEnd()); err != nil {
 				f.setUnguarded(err)
 				return errors.Join(errNoLease, err)
 			}
@@ -215,19 +215,19 @@ func (f *fencer) arm() {
 		return
 	}
 	now := time.Now()
-	_, wait := f.pace.due(now, f.tenure())
+	_, wait := f.pace.due(now, f.leaseEnd())
 	f.renewals.Set(now.Add(wait))
 }
 
 // renew renews when it is time to.
 func (f *fencer) renew() {
-	if due, _ := f.pace.due(time.Now(), f.tenure()); due && f.isHeld() {
+	if due, _ := f.pace.due(time.Now(), f.leaseEnd()); due && f.isHeld() {
 		f.note(f.extend(f.pace.renewed))
 	}
 }
 
 func (f *fencer) extend(note func(now, until time.Time)) error {
-	now, until := time.Now(), f.tenure()
+	now, until := time.Now(), f.leaseEnd()
 	note(now, until)
 	return f.fence.Renew(until)
 }

@@ -38,7 +38,7 @@ func raftOptions() []Option {
 		},
 		{
 			Key: "raft.heartbeatTimeout", Flag: "raft-heartbeat-timeout", Default: "500ms", Reload: Member,
-			Help:    "After how long without a leader the nodes elect another; the same on all nodes, as those with another one do not vote together. Below 330ms the fence cannot be renewed in time, and the lifetime of the address alone ends the tenure of a dead process",
+			Help:    "After how long without a leader the nodes elect another; the same on all nodes, as those with another one do not vote together. Below 330ms the fence cannot be renewed in time, and if keepvip dies only the lifetime of the address removes it",
 			binding: one(duration(100*time.Millisecond, 10*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.config.Raft.HeartbeatTimeout }),
 		},
 		{

@@ -99,7 +99,7 @@ const (
 	description = summary + `
 keepvip keeps a virtual IP address on one of several nodes. It speaks VRRP
 (RFC 9568), and the address follows the health of the local apiserver. A
-lease in the kernel ends the tenure of a node whose keepvip is gone.`
+lease in the kernel silences the address on a node whose keepvip is gone.`
 )
 
 func (cfg Config) contents(dir, format string) (files.Contents, error) {

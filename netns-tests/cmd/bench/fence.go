@@ -39,7 +39,7 @@ func (s silence) over(results []*trial.Result) string {
 	return ""
 }
 
-// fenceCases are the faults after which the kernel has to end the tenure.
+// fenceCases are the faults after which the kernel has to silence the address.
 func fenceCases() []benchCase {
 	dual := []netip.Addr{lab.VIP4, lab.VIP6}
 	quick := trial.Config{Addresses: dual}

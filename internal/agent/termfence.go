@@ -10,16 +10,16 @@ import (
 )
 
 // errNoFence is what status shows where there is none.
-var errNoFence = errors.New("no fence: the lifetime of the address alone ends the tenure of a dead process")
+var errNoFence = errors.New("no fence: if keepvip dies, only the lifetime of the address removes it")
 
-// tenured tells whether this node may answer at this moment. A process that was frozen wakes with an
+// holdsLease tells whether this node may answer at this moment. A process that was frozen wakes with an
 // address that the kernel has taken away: it must not put it back, nor announce it, before the elector
 // has looked at what arrived meanwhile.
-func (l *loop) tenured() bool {
+func (l *loop) holdsLease() bool {
 	return l.state() == election.Active && l.elector != nil && time.Now().Before(l.elector.LeaseEnd())
 }
 
-// news is where an elector tells that the tenure has been extended; nil when it does not.
+// news is where an elector tells that the lease has been extended; nil when it does not.
 func news(e election.Elector) <-chan struct{} {
 	if e, ok := e.(election.Extender); ok {
 		return e.Extended()
@@ -93,7 +93,7 @@ func (l *loop) fenceLate() {
 		return
 	}
 	l.log.Info("the fence is in place")
-	if l.tenured() && !l.passing {
+	if l.holdsLease() && !l.passing {
 		l.fence.resume()
 	}
 }
@@ -132,7 +132,7 @@ func (l *loop) changeFence() {
 		return
 	}
 	l.fenced, l.fenceWait = next, fenceAgain
-	if l.tenured() && !l.discoveryShut && !l.passing {
+	if l.holdsLease() && !l.discoveryShut && !l.passing {
 		l.fence.hold()
 	}
 }
@@ -154,7 +154,7 @@ func (l *loop) renew(now time.Time) {
 		return
 	}
 	l.renewal = l.in.renewAfter(now)
-	if !l.tenured() {
+	if !l.holdsLease() {
 		return
 	}
 	if err := l.bind(); err != nil {
