@@ -19,11 +19,11 @@ func (e *VRRP) cause(from State, held netip.Addr) string {
 	e.mu.Lock()
 	reason := e.status.Fitness.Reason
 	e.mu.Unlock()
-	return causeText(e.x.introduce(Member{Address: e.source}), reason)
+	return causeText(e.x.withStatus(Member{Address: e.source}), reason)
 }
 
 // causeOf is what another member says.
-func (x *exchange) causeOf(held netip.Addr) string {
+func (x *handoverProtocol) causeOf(held netip.Addr) string {
 	if x == nil || !held.IsValid() {
 		return ""
 	}

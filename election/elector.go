@@ -124,7 +124,7 @@ type Status struct {
 	Fitness  Fitness
 	Members  []Member
 	Counters Counters
-	Lateness time.Duration // the most by which a timer was served late in the last one to two minutes
+	TimerLag time.Duration // the most by which a timer was served late in the last one to two minutes
 	Rejected []Rejection   // what was refused, the newest first
 	Splits   []Split       // who holds the address as far as its messages say, and not by VRRP
 

@@ -72,7 +72,7 @@ func (e *VRRP) Handover(ctx context.Context, to string) error {
 	}
 }
 
-func (x *exchange) wishes() <-chan *handover {
+func (x *handoverProtocol) wishes() <-chan *handover {
 	if x == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (x *exchange) wishes() <-chan *handover {
 }
 
 // wish begins a handover. A node that is on its way out gives the address away already.
-func (x *exchange) wish(now time.Time, h *handover) {
+func (x *handoverProtocol) wish(now time.Time, h *handover) {
 	switch {
 	case x.e.machine.Snapshot().State != vrrp.Active:
 		h.done <- ErrNotActive
@@ -100,7 +100,7 @@ func (x *exchange) wish(now time.Time, h *handover) {
 }
 
 // resolve finds the node that is meant.
-func (x *exchange) resolve(h *handover) error {
+func (x *handoverProtocol) resolve(h *handover) error {
 	if h.to == "" {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (x *exchange) resolve(h *handover) error {
 	return fmt.Errorf("%w: %s is not known as a member", ErrNoTaker, h.to)
 }
 
-func (x *exchange) begin(now time.Time, h *handover) {
+func (x *handoverProtocol) begin(now time.Time, h *handover) {
 	x.leaving = h
 	x.e.applyFitness(now)
 	x.tell(now)
@@ -137,7 +137,7 @@ func sooner(a, b time.Time) time.Time {
 }
 
 // check ends a handover that has come to its end: another node is heard as the Active.
-func (x *exchange) check(now time.Time) {
+func (x *handoverProtocol) check(now time.Time) {
 	if x == nil || x.leaving == nil {
 		return
 	}
@@ -160,7 +160,7 @@ func (x *exchange) check(now time.Time) {
 }
 
 // finish answers, and makes the node as fit as it is.
-func (x *exchange) finish(err error) {
+func (x *handoverProtocol) finish(err error) {
 	h := x.leaving
 	if h == nil {
 		return
@@ -173,7 +173,7 @@ func (x *exchange) finish(err error) {
 }
 
 // worsen is the fitness f while the address is to be given away.
-func (x *exchange) worsen(f Fitness) Fitness {
+func (x *handoverProtocol) worsen(f Fitness) Fitness {
 	switch {
 	case x == nil || f.Out:
 		return f
@@ -188,7 +188,7 @@ func (x *exchange) worsen(f Fitness) Fitness {
 }
 
 // depart begins the end of Run: a holder first passes the address on, if somebody could take it.
-func (x *exchange) depart(now time.Time) {
+func (x *handoverProtocol) depart(now time.Time) {
 	if x == nil {
 		return
 	}
@@ -203,6 +203,6 @@ func (x *exchange) depart(now time.Time) {
 }
 
 // departed tells that nothing keeps Run any longer.
-func (x *exchange) departed(now time.Time) bool {
+func (x *handoverProtocol) departed(now time.Time) bool {
 	return x == nil || !now.Before(x.until) || !x.begun && x.e.machine.Snapshot().State != vrrp.Active
 }

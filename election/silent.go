@@ -13,7 +13,7 @@ const rememberFor = 24 * time.Hour
 
 // greet looks at a message before the machine does: one that was refused is counted, and whoever says good-bye is missed by
 // nobody.
-func (x *exchange) greet(r membership.Received) {
+func (x *handoverProtocol) greet(r membership.Received) {
 	source := r.Source.WithZone("")
 	switch {
 	case r.Refused != "":
@@ -28,7 +28,7 @@ func (x *exchange) greet(r membership.Received) {
 }
 
 // forget misses nobody any more: the group has another name, and who is in it will say so.
-func (x *exchange) forget() {
+func (x *handoverProtocol) forget() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.list, x.silent = nil, nil
@@ -43,7 +43,7 @@ func has(list []membership.Member, a netip.Addr) bool {
 }
 
 // noteSilent keeps who is heard, and who was: a line says so when one is lost, and when it is back.
-func (x *exchange) noteSilent(now time.Time, list []membership.Member) {
+func (x *handoverProtocol) noteSilent(now time.Time, list []membership.Member) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i := range x.list {

@@ -21,7 +21,7 @@ var actOnMembers = map[string]string{
 
 // advertised lets the members know of an advertisement that has just left, if they do not hear it. The first one of a lease
 // they are told of before the address is bound: a member that hears messages alone must not bind it, too.
-func (x *exchange) advertised(now time.Time) {
+func (x *handoverProtocol) advertised(now time.Time) {
 	if x == nil {
 		return
 	}
@@ -37,20 +37,20 @@ func (x *exchange) advertised(now time.Time) {
 // leaseHeld tells that this node advertises, and may answer for the address.
 func (e *VRRP) leaseHeld() bool { return time.Now().Before(e.LeaseEnd()) }
 
-func (x *exchange) router() membership.Router {
+func (x *handoverProtocol) router() membership.Router {
 	r := x.e.cfg.Router
 	return membership.Router{Version: r.Version, VRID: r.VRID, Interval: r.Interval}
 }
 
 // hear notes an advertisement; one with priority 0 says that its sender holds nothing.
-func (x *exchange) hear(a Arrival) {
+func (x *handoverProtocol) hear(a Arrival) {
 	if x != nil && a.Advertisement.Priority > 0 {
 		x.m.Hear(a.Source, a.At)
 	}
 }
 
 // claimed takes what a member says for its advertisement, unless that has come, too: this process may be late.
-func (x *exchange) claimed(c membership.Claim) {
+func (x *handoverProtocol) claimed(c membership.Claim) {
 	x.e.wire.Drain()
 	x.e.receiveAdverts()
 	if !x.m.Unheard(c.From, c.At) {
@@ -64,7 +64,7 @@ func (x *exchange) claimed(c membership.Claim) {
 }
 
 // claimant is the member that holds the address as far as its messages say, and not its advertisements.
-func (x *exchange) claimant(now time.Time) netip.Addr {
+func (x *handoverProtocol) claimant(now time.Time) netip.Addr {
 	if x == nil {
 		return netip.Addr{}
 	}
@@ -75,7 +75,7 @@ func (x *exchange) claimant(now time.Time) netip.Addr {
 }
 
 // noteClaims follows who claims the address, and says what an operator has to know: once, and when it is over.
-func (x *exchange) noteClaims(now time.Time) {
+func (x *handoverProtocol) noteClaims(now time.Time) {
 	claims := x.m.Claimants(now)
 	old := x.claims
 	x.claims = claims
@@ -87,7 +87,7 @@ func (x *exchange) noteClaims(now time.Time) {
 	x.noteSplits(claims)
 }
 
-func (x *exchange) noteSplits(claims []membership.Claimant) {
+func (x *handoverProtocol) noteSplits(claims []membership.Claimant) {
 	var splits []Split
 	for i := range claims {
 		if claims[i].Split {
@@ -114,7 +114,7 @@ func (x *exchange) noteSplits(claims []membership.Claimant) {
 	}
 }
 
-func (x *exchange) split(c *membership.Claimant) Split {
+func (x *handoverProtocol) split(c *membership.Claimant) Split {
 	s := Split{
 		Address: c.Address, Node: c.Peer.Node, Since: c.Since,
 		Both: x.e.machine.Snapshot().State == vrrp.Active,
@@ -124,7 +124,7 @@ func (x *exchange) split(c *membership.Claimant) Split {
 }
 
 // cause is why nothing of a member's advertisements arrives, as far as is known, and what to do.
-func (x *exchange) cause(c *membership.Claimant) (cause, remedy string) {
+func (x *handoverProtocol) cause(c *membership.Claimant) (cause, remedy string) {
 	own, other := x.router(), c.Peer.Router
 	switch {
 	case own.Version != other.Version:

@@ -45,9 +45,9 @@ func lowBits(a netip.Addr) uint64 {
 
 // equals tells whether the whole tie-break delay is wanted: it is for equals, and must not turn the order of
 // nodes round that the operator gave different priorities. A node is taken for an equal until another
-// priority is heard from somebody; the lowest priority says only that the node is ill.
+// priority is heard from somebody; the lowest priority says only that the node is unfit.
 func equals(base uint8, heard []Member) bool {
-	different := func(m Member) bool { return m.Priority > illPriority && m.Priority != base }
+	different := func(m Member) bool { return m.Priority > unfitPriority && m.Priority != base }
 	same := func(m Member) bool { return m.Priority == base }
 	return slices.ContainsFunc(heard, same) || !slices.ContainsFunc(heard, different)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// illPriority is what a node advertises that would rather not be Active: the lowest that is not a
+// unfitPriority is what a node advertises that would rather not be Active: the lowest that is not a
 // resignation, so that it comes last in every election and yields to anybody fitter.
-const illPriority = 1
+const unfitPriority = 1
 
 // ownerPriority is the address owner's, which becomes Active without an election (RFC 9568 section 6.4.1).
 const ownerPriority = 255
@@ -43,7 +43,7 @@ type VRRP struct {
 	report  func(Change) error
 	timer   *time.Timer
 	due     time.Time // when the timer is due
-	refusal Refusal
+	backoff BindBackoff
 	inbox   []Arrival
 	holder  netip.Addr
 	lines   Lines
@@ -52,7 +52,7 @@ type VRRP struct {
 	failed  error     // the last bind's error while an event is being handled
 	out     bool
 	waits   bool
-	x       *exchange // nil: plain VRRP alone
+	x       *handoverProtocol // nil: plain VRRP alone
 
 	fitted  chan struct{}    // capacity 1: fitness has changed
 	changes chan vrrp.Config // capacity 1: a live change of configuration
@@ -61,7 +61,7 @@ type VRRP struct {
 	fitness  Fitness
 	status   Status
 	leaseEnd time.Time
-	late     lateness
+	lag      timerLag
 }
 
 var _ Elector = (*VRRP)(nil)
@@ -79,7 +79,7 @@ func NewVRRP(cfg VRRPConfig, wire Wire, log *slog.Logger) (*VRRP, error) {
 	}
 	e.status = Status{Reason: "not started", Priority: cfg.Router.Priority}
 	if cfg.Members != nil {
-		e.x = newExchange(e, *cfg.Members)
+		e.x = newHandoverProtocol(e, *cfg.Members)
 	}
 	return e, nil
 }
@@ -169,7 +169,7 @@ func (e *VRRP) arm() {
 	if !ok || e.waiting() {
 		next = e.idleUntil(time.Now())
 	}
-	for _, at := range []time.Time{e.refusal.Next(), e.x.deadline(), e.untold} {
+	for _, at := range []time.Time{e.backoff.Next(), e.x.deadline(), e.untold} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -183,7 +183,7 @@ func (e *VRRP) noteLate() {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.late.note(now, now.Sub(e.due))
+	e.lag.note(now, now.Sub(e.due))
 }
 
 // idleUntil is when a node that takes no part has to look again whether the holder is still heard.
@@ -194,13 +194,13 @@ func (e *VRRP) idleUntil(now time.Time) time.Time {
 	return now.Add(time.Hour)
 }
 
-// expire first takes in what has arrived: a starved process must not take its own lateness for the
+// expire first takes in what has arrived: a starved process must not take its own lag for the
 // other node's death.
 func (e *VRRP) expire() {
 	e.wire.Drain()
 	e.receive()
 	now := time.Now()
-	if e.refusal.Due(now) {
+	if e.backoff.Due(now) {
 		e.applyFitness(now)
 	}
 	if !e.waiting() {
@@ -288,9 +288,9 @@ func (e *VRRP) refit() {
 // applyFitness moves the machine to the newest fitness.
 func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Lock()
-	f := e.refusal.Worsen(e.fitness)
+	f := e.backoff.Worsen(e.fitness)
 	e.mu.Unlock()
-	f.Out = f.Out || e.refusal.Pausing() || f.Wait && e.cannotWait()
+	f.Out = f.Out || e.backoff.Pausing() || f.Wait && e.cannotWait()
 	f = e.x.worsen(f)
 	if e.cfg.Seat != nil {
 		f = e.cfg.Seat.fit(f)
@@ -313,7 +313,7 @@ func effective(base uint8, f Fitness) uint8 {
 	if f.Less <= 0 {
 		return base
 	}
-	return uint8(min(max(int(base)-f.Less, illPriority), 254))
+	return uint8(min(max(int(base)-f.Less, unfitPriority), 254))
 }
 
 func (e *VRRP) applyConfig(cfg vrrp.Config) {

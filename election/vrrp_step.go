@@ -85,7 +85,7 @@ func (e *VRRP) change(from, to State, reason string) {
 	case err != nil:
 		e.failed = err
 	default:
-		e.refusal = Refusal{}
+		e.backoff = BindBackoff{}
 	}
 }
 
@@ -96,8 +96,8 @@ func (e *VRRP) tell(c Change) error {
 // giveUp resigns after the host could not bind the address.
 func (e *VRRP) giveUp() {
 	err, now := e.failed, time.Now()
-	e.refusal.Begin(now, err, e.machine.Snapshot().ActiveDownInterval)
-	e.log.Warn("resigned: the address could not be bound", "error", err, "comes last for", e.refusal.Wait())
+	e.backoff.Begin(now, err, e.machine.Snapshot().ActiveDownInterval)
+	e.log.Warn("resigned: the address could not be bound", "error", err, "comes last for", e.backoff.Wait())
 	e.applyFitness(now)
 }
 
@@ -173,14 +173,14 @@ func (e *VRRP) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.status
-	s.Lateness = e.late.worst(time.Now())
+	s.TimerLag = e.lag.worst(time.Now())
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), rejections.List()
 	s.Counters.MembersRejected = refused
 	s.Splits = e.x.allSplits()
 	if e.x != nil {
 		s.Rejected = append(s.Rejected, e.x.refused.List()...)
 	}
-	self := e.x.introduce(Member{
+	self := e.x.withStatus(Member{
 		Address: e.source, Self: true, Priority: s.Priority, State: s.State,
 		Fit: s.Fitness.fit(s.Priority), Unfit: s.Fitness.Reason,
 	})

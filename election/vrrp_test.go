@@ -75,7 +75,7 @@ func TestVRRPIllHolderYieldsToAFitNode(t *testing.T) {
 		h.SetFitness(Fitness{Less: 255, Reason: "ill"})
 		next := holder(t, 500*time.Millisecond, append(others, h)...)
 		assert.NotEqual(t, h.self, next.self)
-		assert.Equal(t, uint8(illPriority), h.Status().Priority)
+		assert.Equal(t, uint8(unfitPriority), h.Status().Priority)
 		h.SetFitness(Fitness{})
 		same := holder(t, 5*time.Second, append(others, h)...)
 		assert.Equal(t, next.self, same.self, "a node that recovers does not take the address from an equal")
@@ -143,7 +143,7 @@ func TestVRRPNodeThatWaitsHoldsSoonAfterTheWait(t *testing.T) {
 		assert.Equal(t, Backup, a.Status().State)
 		assert.Empty(t, l.what(nodeA), "it has said nothing")
 		a.SetFitness(Fitness{})
-		// Its timer has run out long ago: it listens for one interval and Skew_Time more, as after any such lateness.
+		// Its timer has run out long ago: it listens for one interval and Skew_Time more, as after any such lag.
 		holder(t, 2*interval+interval/8, a)
 		a.SetFitness(Fitness{Wait: true})
 		synctest.Wait()

@@ -28,7 +28,7 @@ type Elector struct {
 	log  *slog.Logger
 
 	report  func(election.Change) error
-	refused election.Refusal
+	backoff election.BindBackoff
 	nudged  chan struct{} // capacity 1
 	timer   *alarm.Timer
 	longer  chan struct{} // capacity 1: the lease may have become longer
@@ -132,13 +132,13 @@ func (e *Elector) Run(ctx context.Context, report func(election.Change) error) e
 	}
 }
 
-// next is when there is something to do without being nudged: the end of the lease, and that of a refusal.
+// next is when there is something to do without being nudged: the end of the lease, and that of a bind backoff.
 func (e *Elector) next(now time.Time) time.Time {
 	at := now.Add(time.Hour)
 	if e.state() == election.Active {
 		at = e.node.leaseEnd()
 	}
-	if r := e.refused.Next(); !r.IsZero() && r.Before(at) {
+	if r := e.backoff.Next(); !r.IsZero() && r.Before(at) {
 		at = r
 	}
 	return at
@@ -182,7 +182,7 @@ func (n *Node) outlook() outlook {
 
 // follow makes this elector's state what the cluster's says.
 func (e *Elector) follow(now time.Time, o outlook) {
-	if e.refused.Due(now) {
+	if e.backoff.Due(now) {
 		e.comeLast()
 	}
 	e.waits.Store(o.leading && !now.Before(o.until))
@@ -225,8 +225,8 @@ func (e *Elector) want(now time.Time, o outlook) (election.State, string) {
 		return election.Backup, "no leader is known"
 	case f.Out:
 		return election.Backup, "leads, but is out: " + f.Reason
-	case e.refused.Pausing():
-		return election.Backup, e.refused.Reason()
+	case e.backoff.Pausing():
+		return election.Backup, e.backoff.Reason()
 	case f.Wait && e.state() != election.Active:
 		return election.Backup, "leads, but waits: " + f.Reason
 	case !now.Before(o.until):
@@ -250,22 +250,22 @@ func (e *Elector) become(reason string) {
 	now := time.Now()
 	err := e.change(election.Change{To: election.Active, Reason: reason, Holder: e.node.cfg.Self, At: now})
 	if err == nil {
-		e.refused = election.Refusal{}
+		e.backoff = election.BindBackoff{}
 		e.comeLast()
 		e.node.gossipNow()
 		return
 	}
 	e.log.Warn("resigned: the address could not be bound", "error", err)
-	e.refused.Begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
+	e.backoff.Begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
 	e.comeLast()
-	e.change(election.Change{To: election.Backup, Reason: e.refused.Reason(), At: time.Now()})
+	e.change(election.Change{To: election.Backup, Reason: e.backoff.Reason(), At: time.Now()})
 	e.node.wake()
 }
 
-// comeLast publishes whether a refusal lasts.
+// comeLast publishes whether a bind backoff lasts.
 func (e *Elector) comeLast() {
 	e.mu.Lock()
-	e.worse = e.refused.Reason()
+	e.worse = e.backoff.Reason()
 	e.mu.Unlock()
 	e.node.wake()
 }

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// illPriority is that of a node that would rather not hold: the lowest of those that may.
-	illPriority = 1
-	topPriority = 254
+	// unfitPriority is that of a node that would rather not hold: the lowest of those that may.
+	unfitPriority = 1
+	topPriority   = 254
 	// grace is how long a virtual address may take to get into the election before it counts as one that cannot be held here.
 	grace = 3 * time.Second
 )
@@ -71,7 +71,7 @@ func (n *Node) priority() uint8 { return n.fitness().priority }
 func (s *addressFitness) fitness(name string, now time.Time) fitness {
 	if s.elector == nil {
 		if !s.seen && now.Sub(s.since) < grace {
-			return fitness{priority: illPriority, reason: name + " is starting", impaired: true}
+			return fitness{priority: unfitPriority, reason: name + " is starting", impaired: true}
 		}
 		return fitness{reason: name + " is not in its election", impaired: true}
 	}
@@ -91,7 +91,7 @@ func effective(base uint8, f election.Fitness) uint8 {
 	case f.Less <= 0:
 		return base
 	}
-	return uint8(min(max(int(base)-f.Less, illPriority), topPriority))
+	return uint8(min(max(int(base)-f.Less, unfitPriority), topPriority))
 }
 
 // join notes that an elector takes part in the election of its address.

@@ -68,7 +68,7 @@ func (n *Node) beatAgain() {
 // reluctance is how much longer this node waits than it would have to before it stands for election: one that is ill, or a
 // witness, leaves it to others, as long as there are any.
 func (n *Node) reluctance() time.Duration {
-	if n.cfg.witness(n.cfg.Self) || n.priority() <= illPriority {
+	if n.cfg.witness(n.cfg.Self) || n.priority() <= unfitPriority {
 		return 3 * n.cfg.Heartbeat
 	}
 	return 0

@@ -162,7 +162,7 @@ func (l *loop) status() Status {
 }
 
 func (s *Status) add(e election.Status) {
-	s.Priority, s.Lateness = e.Priority, e.Lateness.Seconds()
+	s.Priority, s.Lateness = e.Priority, e.TimerLag.Seconds()
 	s.Eligible, s.Unfit = e.Fitness.Less < lastPlace && !e.Fitness.Out, e.Fitness.Reason
 	if e.Holder.IsValid() {
 		s.Holder = e.Holder.String()

@@ -114,7 +114,7 @@ func talking(t *testing.T) (l *lan, h *member, others []*member) {
 
 // The group is named by its first address, so a reload that changes the first address changes the name: as for a node that is
 // restarted with the new file.
-func TestExchangeFollowsTheFirstAddress(t *testing.T) {
+func TestHandoverFollowsTheFirstAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		speaking := func(m *member) (n int) {
@@ -145,7 +145,7 @@ func TestExchangeFollowsTheFirstAddress(t *testing.T) {
 	})
 }
 
-func TestExchangeKnowsTheMembers(t *testing.T) {
+func TestHandoverKnowsTheMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		others[0].SetFitness(sick)
@@ -160,7 +160,7 @@ func TestExchangeKnowsTheMembers(t *testing.T) {
 			assert.Equal(t, m.Address != others[0].self, m.Fit)
 			if !m.Fit {
 				assert.Equal(t, "ill", m.Unfit)
-				assert.Equal(t, uint8(illPriority), m.Priority)
+				assert.Equal(t, uint8(unfitPriority), m.Priority)
 			}
 		}
 		require.NoError(t, others[0].stop())
@@ -171,7 +171,7 @@ func TestExchangeKnowsTheMembers(t *testing.T) {
 }
 
 // The whole order: the holder shuts discovery before it grants, the taker binds and is heard, the holder lets go.
-func TestExchangeIllHolderPassesOn(t *testing.T) {
+func TestHandoverIllHolderPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		at := time.Now()
@@ -191,7 +191,7 @@ func TestExchangeIllHolderPassesOn(t *testing.T) {
 	})
 }
 
-func TestExchangeProbesFirst(t *testing.T) {
+func TestHandoverProbesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		var passes atomic.Bool
@@ -219,7 +219,7 @@ func TestExchangeProbesFirst(t *testing.T) {
 	})
 }
 
-func TestExchangeThatFailsIsLeftToVRRP(t *testing.T) {
+func TestHandoverThatFailsIsLeftToVRRP(t *testing.T) {
 	for _, lost := range []membership.Type{membership.Request, membership.Grant} {
 		t.Run(lost.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestExchangeThatFailsIsLeftToVRRP(t *testing.T) {
 
 // A taker that stands still after it has drained its socket must not use a GRANT that the former holder may have taken back:
 // its age counts from the REQUEST.
-func TestExchangeTakerFrozenBeforeItUsesTheGrant(t *testing.T) {
+func TestHandoverRequesterFrozenBeforeItUsesTheGrant(t *testing.T) {
 	for _, frozen := range []time.Duration{0, 50 * time.Millisecond, 90 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 420 * time.Millisecond, time.Second} {
 		t.Run(frozen.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -277,12 +277,12 @@ func TestExchangeTakerFrozenBeforeItUsesTheGrant(t *testing.T) {
 
 // The lease of a holder begins with each of its advertisements. Whoever has the higher priority has to wait from there, and not
 // from the last one that it would have followed without knowing that the address is about to be passed on.
-func TestExchangeIllHolderThatDiesIsWaitedFor(t *testing.T) {
+func TestHandoverIllHolderThatDiesIsWaitedFor(t *testing.T) {
 	for ill := time.Duration(0); ill < interval; ill += 5*time.Millisecond + time.Millisecond/2 {
 		for _, dies := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 105 * time.Millisecond} {
 			synctest.Test(t, func(t *testing.T) {
 				l, h, others := talking(t)
-				l.deafen(membership.Request) // an exchange that lasts
+				l.deafen(membership.Request) // a handover that lasts
 				l.delay(time.Millisecond)
 				l.await(h.self)
 				time.Sleep(ill)
@@ -325,7 +325,7 @@ func (l *lan) await(node netip.Addr) {
 	}
 }
 
-func TestExchangeHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
+func TestHandoverHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
@@ -339,7 +339,7 @@ func TestExchangeHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
 	})
 }
 
-func TestExchangeAllIllNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T) {
+func TestHandoverAllIllNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		all := append(others[:2:2], h)
@@ -355,7 +355,7 @@ func TestExchangeAllIllNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T) {
 	})
 }
 
-func TestExchangeGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
+func TestHandoverGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
@@ -372,7 +372,7 @@ func TestExchangeGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
 }
 
 // Nothing is granted that could only come too late: the holder goes on, and is asked again.
-func TestExchangeHostThatIsBusyIsAskedAgain(t *testing.T) {
+func TestHandoverHostThatIsBusyIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		h.mu.Lock()
@@ -388,7 +388,7 @@ func TestExchangeHostThatIsBusyIsAskedAgain(t *testing.T) {
 	})
 }
 
-func TestExchangeStopPassesOn(t *testing.T) {
+func TestHandoverStopPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		at := time.Now()
@@ -520,7 +520,7 @@ func TestHandoverWithoutMembers(t *testing.T) {
 }
 
 // Between the GRANT and the taker's HELLO the former holder has one thing to do: to wait for it.
-func TestExchangeFormerHolderIsNotDisturbed(t *testing.T) {
+func TestHandoverFormerHolderIsNotDisturbed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		l.delay(5 * time.Millisecond) // the advertisement comes long before the HELLO

@@ -9,7 +9,7 @@ import (
 )
 
 // merge adds what the members say about themselves to what was heard of them in advertisements.
-func (x *exchange) merge(list []Member) []Member {
+func (x *handoverProtocol) merge(list []Member) []Member {
 	if x == nil {
 		return list
 	}
@@ -64,7 +64,7 @@ func stateOfMember(s membership.State) State {
 }
 
 // rejected counts the members' messages that were refused.
-func (x *exchange) rejected() map[string]uint64 {
+func (x *handoverProtocol) rejected() map[string]uint64 {
 	if x == nil {
 		return nil
 	}
@@ -75,8 +75,8 @@ func (x *exchange) rejected() map[string]uint64 {
 	return out
 }
 
-// introduce adds what this node tells the others about itself.
-func (x *exchange) introduce(self Member) Member {
+// withStatus adds what this node tells the others about itself.
+func (x *handoverProtocol) withStatus(self Member) Member {
 	if x == nil {
 		return self
 	}
@@ -84,7 +84,7 @@ func (x *exchange) introduce(self Member) Member {
 	return self
 }
 
-func (x *exchange) allSplits() []Split {
+func (x *handoverProtocol) allSplits() []Split {
 	if x == nil {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestLatenessKeepsTheWorstOfTheLastMinutes(t *testing.T) {
-	var l lateness
+func TestTimerLagKeepsTheWorstOfTheLastMinutes(t *testing.T) {
+	var l timerLag
 	at := time.Unix(1e9, 0)
 	assert.Zero(t, l.worst(at))
 	l.note(at, 5*time.Millisecond)

@@ -36,9 +36,9 @@ const (
 	departTime = time.Second
 )
 
-// exchange joins a members.Machine to an elector, in whose goroutine it runs. The methods of a nil exchange do nothing:
+// handoverProtocol joins a members.Machine to an elector, in whose goroutine it runs. The methods of a nil one do nothing:
 // that is plain VRRP.
-type exchange struct {
+type handoverProtocol struct {
 	e     *VRRP
 	cfg   MembersConfig
 	m     *membership.Machine
@@ -66,8 +66,8 @@ type exchange struct {
 	serving bool
 }
 
-func newExchange(e *VRRP, cfg MembersConfig) *exchange {
-	x := &exchange{e: e, cfg: cfg, confirmed: make(chan membership.Confirmed), asked: make(chan *handover)}
+func newHandoverProtocol(e *VRRP, cfg MembersConfig) *handoverProtocol {
+	x := &handoverProtocol{e: e, cfg: cfg, confirmed: make(chan membership.Confirmed), asked: make(chan *handover)}
 	x.refused = NewRejectionsOf("message of a member", actOnMembers, e.log)
 	x.cfg.Machine = x.machineConfig()
 	x.m = membership.NewMachine(x.cfg.Machine)
@@ -75,7 +75,7 @@ func newExchange(e *VRRP, cfg MembersConfig) *exchange {
 	return x
 }
 
-func (x *exchange) machineConfig() membership.Config {
+func (x *handoverProtocol) machineConfig() membership.Config {
 	r, c := x.e.cfg.Router, x.cfg.Machine
 	c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
 	c.Address, c.Preempt, c.PreemptDelay = x.e.source.WithZone(""), r.Preempt, r.PreemptDelay
@@ -87,7 +87,7 @@ func (x *exchange) machineConfig() membership.Config {
 }
 
 // end waits for the probes, and says good-bye.
-func (x *exchange) end() {
+func (x *handoverProtocol) end() {
 	if x == nil {
 		return
 	}
@@ -97,21 +97,21 @@ func (x *exchange) end() {
 	x.probes.Wait()
 }
 
-func (x *exchange) arrived() <-chan struct{} {
+func (x *handoverProtocol) arrived() <-chan struct{} {
 	if x == nil {
 		return nil
 	}
 	return x.cfg.Wire.Arrived()
 }
 
-func (x *exchange) results() <-chan membership.Confirmed {
+func (x *handoverProtocol) results() <-chan membership.Confirmed {
 	if x == nil {
 		return nil
 	}
 	return x.confirmed
 }
 
-func (x *exchange) deadline() time.Time {
+func (x *handoverProtocol) deadline() time.Time {
 	if x == nil {
 		return time.Time{}
 	}
@@ -124,7 +124,7 @@ func (x *exchange) deadline() time.Time {
 	return next
 }
 
-func (x *exchange) receive() {
+func (x *handoverProtocol) receive() {
 	if x == nil {
 		return
 	}
@@ -137,7 +137,7 @@ func (x *exchange) receive() {
 	x.inbox = inbox
 }
 
-func (x *exchange) expire(now time.Time) {
+func (x *handoverProtocol) expire(now time.Time) {
 	if x == nil {
 		return
 	}
@@ -149,7 +149,7 @@ func (x *exchange) expire(now time.Time) {
 
 // tell lets the machine know how this node is. It comes after everything that the elector has done, so that an Active has
 // announced before it says so.
-func (x *exchange) tell(now time.Time) {
+func (x *handoverProtocol) tell(now time.Time) {
 	if x == nil {
 		return
 	}
@@ -168,7 +168,7 @@ func (x *exchange) tell(now time.Time) {
 	x.check(now)
 }
 
-func (x *exchange) self() membership.Self {
+func (x *handoverProtocol) self() membership.Self {
 	s, f := x.e.machine.Snapshot(), x.fitness()
 	base := x.e.cfg.Router.Priority
 	return membership.Self{
@@ -181,11 +181,11 @@ func (x *exchange) self() membership.Self {
 // fit tells whether a node of this fitness would be a good holder. One that is only less fit than it could be has the
 // priority to say so.
 func (f Fitness) fit(effective uint8) bool {
-	return !f.Out && !f.Wait && (f.Less <= 0 || effective > illPriority)
+	return !f.Out && !f.Wait && (f.Less <= 0 || effective > unfitPriority)
 }
 
 // fitness is the one that the elector goes by.
-func (x *exchange) fitness() Fitness {
+func (x *handoverProtocol) fitness() Fitness {
 	x.e.mu.Lock()
 	defer x.e.mu.Unlock()
 	return x.e.status.Fitness
@@ -204,7 +204,7 @@ func membersState(s vrrp.State) membership.State {
 
 // step gives one event to the machine and does what it asks for. What the elector does meanwhile the machine is told
 // later, by tell.
-func (x *exchange) step(now time.Time, ev membership.Event) {
+func (x *handoverProtocol) step(now time.Time, ev membership.Event) {
 	for _, a := range slices.Clone(x.m.Step(now, ev)) {
 		if err := x.act(now, a); err != nil {
 			x.e.log.Debug("the address is not passed on now", "error", err)
@@ -216,7 +216,7 @@ func (x *exchange) step(now time.Time, ev membership.Event) {
 }
 
 // act does what the machine asks for. An error: the address could not be passed on.
-func (x *exchange) act(now time.Time, a membership.Action) error {
+func (x *handoverProtocol) act(now time.Time, a membership.Action) error {
 	switch a := a.(type) {
 	case membership.Send:
 		x.send(a.Message)
@@ -235,7 +235,7 @@ func (x *exchange) act(now time.Time, a membership.Action) error {
 }
 
 // send does not fail: a message that did not leave is as one that was lost.
-func (x *exchange) send(m membership.Message) {
+func (x *handoverProtocol) send(m membership.Message) {
 	m.Peer.Claims = m.Peer.Claims && x.e.leaseHeld() // this process may have stood still
 	if err := x.cfg.Wire.Send(m); err != nil {
 		x.e.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
@@ -243,7 +243,7 @@ func (x *exchange) send(m membership.Message) {
 }
 
 // confirm makes one fresh probe beside the elector.
-func (x *exchange) confirm(id uint64) {
+func (x *handoverProtocol) confirm(id uint64) {
 	x.mu.Lock()
 	probe := x.probe
 	x.mu.Unlock()
@@ -266,7 +266,7 @@ func (x *exchange) confirm(id uint64) {
 // pass lets the host stop answering, and then grants. A node that was frozen, or that is not Active any more, has
 // nothing to grant. A host that cannot stop soon remains the holder: until the GRANT left, nobody would take the address in
 // time, and whoever wants it asks again.
-func (x *exchange) pass(now time.Time, grant membership.Message) error {
+func (x *handoverProtocol) pass(now time.Time, grant membership.Message) error {
 	if x.e.machine.Snapshot().State != vrrp.Active {
 		return nil
 	}
@@ -284,7 +284,7 @@ func (x *exchange) pass(now time.Time, grant membership.Message) error {
 }
 
 // passing is the step that a change of the elector's state is part of.
-func (x *exchange) passing(reason string) Passing {
+func (x *handoverProtocol) passing(reason string) Passing {
 	if x == nil {
 		return NotPassing
 	}
@@ -299,7 +299,7 @@ func (x *exchange) passing(reason string) Passing {
 }
 
 // release ends what pass has begun, unless another change of state has done so.
-func (x *exchange) release(now time.Time, r membership.Release) {
+func (x *handoverProtocol) release(now time.Time, r membership.Release) {
 	if !x.begun {
 		return
 	}
@@ -313,11 +313,11 @@ func (x *exchange) release(now time.Time, r membership.Release) {
 }
 
 // passes tells whether the host has begun to pass the address on, and not let go of it.
-func (x *exchange) passes() bool { return x != nil && x.begun }
+func (x *handoverProtocol) passes() bool { return x != nil && x.begun }
 
 // take first takes in what the former Active has sent before it granted: its last advertisement must not look like a
 // rival's. This process may stand still over that: the clock has the last word.
-func (x *exchange) take(now, until time.Time) {
+func (x *handoverProtocol) take(now, until time.Time) {
 	x.note(now) // the host looks at the members
 	x.e.wire.Drain()
 	x.e.receive()
@@ -334,12 +334,12 @@ func (x *exchange) take(now, until time.Time) {
 }
 
 // defers tells whether the Active of lower priority that source is should be followed for now.
-func (x *exchange) defers(now time.Time, source netip.Addr) bool {
+func (x *handoverProtocol) defers(now time.Time, source netip.Addr) bool {
 	return x != nil && x.m.Defers(now, source)
 }
 
 // note keeps what the machine knows of the members, for status and for the spread.
-func (x *exchange) note(now time.Time) {
+func (x *handoverProtocol) note(now time.Time) {
 	list := x.m.Members(now)
 	known := make([]netip.Addr, len(list))
 	for i, m := range list {
@@ -354,7 +354,7 @@ func (x *exchange) note(now time.Time) {
 }
 
 // addresses are those of the other members, for the rank among them.
-func (x *exchange) addresses() []netip.Addr {
+func (x *handoverProtocol) addresses() []netip.Addr {
 	if x == nil {
 		return nil
 	}
@@ -383,7 +383,7 @@ func (e *VRRP) SetServing(serving bool) {
 	e.wake()
 }
 
-func (x *exchange) serves() bool {
+func (x *handoverProtocol) serves() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.serving
