@@ -19,15 +19,15 @@ const groupGrace = 3 * time.Second
 type Group struct {
 	name string
 
-	mu    sync.Mutex // guards what follows, and every seat
-	seats map[string]*Seat
+	mu      sync.Mutex // guards what follows, and every member
+	members map[string]*GroupMember
 }
 
 // NewGroup makes a group without members.
-func NewGroup(name string) *Group { return &Group{name: name, seats: map[string]*Seat{}} }
+func NewGroup(name string) *Group { return &Group{name: name, members: map[string]*GroupMember{}} }
 
-// Seat is one instance's place in a group.
-type Seat struct {
+// GroupMember is one instance of a group.
+type GroupMember struct {
 	group *Group
 	name  string
 
@@ -46,25 +46,25 @@ type Seat struct {
 func (g *Group) Set(names []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for name := range g.seats {
+	for name := range g.members {
 		if !slices.Contains(names, name) {
-			delete(g.seats, name)
+			delete(g.members, name)
 		}
 	}
 	for _, name := range names {
-		if g.seats[name] == nil {
-			g.seats[name] = &Seat{group: g, name: name, since: time.Now()}
+		if g.members[name] == nil {
+			g.members[name] = &GroupMember{group: g, name: name, since: time.Now()}
 			time.AfterFunc(groupGrace, g.wakeAll)
 		}
 	}
 	g.wakeOthers(nil)
 }
 
-// Seat is the place of an instance that belongs to the group; nil for one that does not.
-func (g *Group) Seat(name string) *Seat {
+// Member is the instance of that name that belongs to the group; nil for one that does not.
+func (g *Group) Member(name string) *GroupMember {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.seats[name]
+	return g.members[name]
 }
 
 func (g *Group) wakeAll() {
@@ -74,16 +74,16 @@ func (g *Group) wakeAll() {
 }
 
 // wakeOthers makes every other member look at the group again. The caller holds the lock.
-func (g *Group) wakeOthers(self *Seat) {
-	for _, s := range g.seats {
+func (g *Group) wakeOthers(self *GroupMember) {
+	for _, s := range g.members {
 		if s != self && s.wake != nil {
 			s.wake()
 		}
 	}
 }
 
-// sit brings the instance into the group; wake, which must not block, is called when the others have changed.
-func (s *Seat) sit(wake func()) {
+// join brings the instance into the group; wake, which must not block, is called when the others have changed.
+func (s *GroupMember) join(wake func()) {
 	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,8 +91,8 @@ func (s *Seat) sit(wake func()) {
 	g.wakeOthers(s)
 }
 
-// rise takes it out: the others cannot be held without it.
-func (s *Seat) rise() {
+// leave takes it out: the others cannot be held without it.
+func (s *GroupMember) leave() {
 	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,9 +103,9 @@ func (s *Seat) rise() {
 }
 
 // enter notes the state, and tells those that are Active when this one is not any more. The caller holds the lock.
-func (s *Seat) enter(to State) {
+func (s *GroupMember) enter(to State) {
 	if s.state == Active && to != Active {
-		for _, o := range s.group.seats {
+		for _, o := range s.group.members {
 			if o != s && o.state == Active {
 				o.lost = s.name
 			}
@@ -115,7 +115,7 @@ func (s *Seat) enter(to State) {
 }
 
 // tell notes how the instance's election stands: ready, as vrrp.Snapshot has it, and whether somebody else is heard.
-func (s *Seat) tell(state State, ready, follows bool) {
+func (s *GroupMember) tell(state State, ready, follows bool) {
 	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Seat) tell(state State, ready, follows bool) {
 }
 
 // fit notes the instance's own fitness, and returns that of the group: its worst member's.
-func (s *Seat) fit(own Fitness) Fitness {
+func (s *GroupMember) fit(own Fitness) Fitness {
 	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Seat) fit(own Fitness) Fitness {
 		g.wakeOthers(s)
 	}
 	worst := own
-	for _, o := range g.seats {
+	for _, o := range g.members {
 		if f := o.shown(time.Now()); o != s && f.worse(worst) {
 			worst = f
 			worst.Reason = fmt.Sprintf("group %s: %s: %s", g.name, o.name, f.Reason)
@@ -153,7 +153,7 @@ func (s *Seat) fit(own Fitness) Fitness {
 }
 
 // shown is the fitness of a member, also of one that is in no election. The caller holds the lock.
-func (s *Seat) shown(now time.Time) Fitness {
+func (s *GroupMember) shown(now time.Time) Fitness {
 	if s.wake == nil && (s.seen || now.Sub(s.since) >= groupGrace) {
 		return Fitness{Out: true, Reason: "not in its election"}
 	}
@@ -166,11 +166,11 @@ func (f Fitness) worse(o Fitness) bool {
 }
 
 // mayTake tells whether the instance is to become Active, because every member can.
-func (s *Seat) mayTake() bool {
+func (s *GroupMember) mayTake() bool {
 	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, o := range g.seats {
+	for _, o := range g.members {
 		if o.wake == nil || o.state != Active && !o.ready {
 			return false
 		}
@@ -180,7 +180,7 @@ func (s *Seat) mayTake() bool {
 
 // mustYield returns why an instance that is Active has to give up; empty if it has not. patience is how long another
 // member may be the Backup of another node meanwhile.
-func (s *Seat) mustYield(patience time.Duration) string {
+func (s *GroupMember) mustYield(patience time.Duration) string {
 	g := s.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *Seat) mustYield(patience time.Duration) string {
 	if s.state != Active {
 		return ""
 	}
-	for _, o := range g.seats {
+	for _, o := range g.members {
 		if o != s && !o.follows.IsZero() && time.Since(o.follows) > patience {
 			lost = o.name
 		}

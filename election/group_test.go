@@ -26,8 +26,8 @@ func (b bench2) start(t *testing.T, self netip.Addr, priority uint8) *pair {
 	p := &pair{group: NewGroup("g")}
 	p.group.Set([]string{"left", "rite"})
 	change := func(c *vrrp.Config) { c.Priority = priority }
-	p.left = b.left.startSeated(t, self, p.group.Seat("left"), change)
-	p.rite = b.rite.startSeated(t, self, p.group.Seat("rite"), change)
+	p.left = b.left.startGrouped(t, self, p.group.Member("left"), change)
+	p.rite = b.rite.startGrouped(t, self, p.group.Member("rite"), change)
 	return p
 }
 
@@ -189,11 +189,11 @@ func TestGroupWaitsAMomentForANewMember(t *testing.T) {
 		l := newLAN()
 		g := NewGroup("g")
 		g.Set([]string{"one"})
-		one := l.startSeated(t, nodeA, g.Seat("one"), nil)
+		one := l.startGrouped(t, nodeA, g.Member("one"), nil)
 		time.Sleep(time.Second)
 		require.True(t, one.holds())
 		g.Set([]string{"one", "two"})
-		assert.Nil(t, g.Seat("three"))
+		assert.Nil(t, g.Member("three"))
 		time.Sleep(groupGrace - time.Millisecond)
 		assert.True(t, one.holds(), "it may be about to start")
 		time.Sleep(2 * time.Millisecond)

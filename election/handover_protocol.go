@@ -82,7 +82,7 @@ func (x *handoverProtocol) machineConfig() membership.Config {
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.e.machine.Snapshot().ActiveAdverInterval)
 	c.Lease, c.Adverts = Lease(r), r.DownTimerAdverts
-	c.Passive = x.e.cfg.Seat != nil // instances of a group move together, by plain VRRP
+	c.Passive = x.e.cfg.GroupMember != nil // instances of a group move together, by plain VRRP
 	return c
 }
 

@@ -237,7 +237,7 @@ func (m *member) stop() error {
 // start runs an elector on the lan until the test ends.
 func (l *lan) start(t *testing.T, self netip.Addr, change func(*vrrp.Config)) *member {
 	t.Helper()
-	return l.startSeated(t, self, nil, change)
+	return l.startGrouped(t, self, nil, change)
 }
 
 // startLogging runs one that is alone and writes a log.
@@ -248,8 +248,8 @@ func (l *lan) startLogging(t *testing.T, self netip.Addr, log *slog.Logger) *mem
 	return l.start(t, self, nil)
 }
 
-// startSeated runs one that is in a group.
-func (l *lan) startSeated(t *testing.T, self netip.Addr, seat *Seat, change func(*vrrp.Config)) *member {
+// startGrouped runs one that is in a group.
+func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, change func(*vrrp.Config)) *member {
 	t.Helper()
 	cfg := vrrp.Config{
 		Version: 3, VRID: 51, Priority: 100, Interval: interval, Preempt: true,
@@ -259,7 +259,7 @@ func (l *lan) startSeated(t *testing.T, self netip.Addr, seat *Seat, change func
 		change(&cfg)
 	}
 	wire := l.join(self)
-	vc := VRRPConfig{Router: cfg, Seat: seat}
+	vc := VRRPConfig{Router: cfg, GroupMember: in}
 	if l.talk {
 		vc.Members = l.meet(self)
 	}

@@ -27,8 +27,8 @@ type VRRPConfig struct {
 	Peers []netip.Addr
 	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone.
 	Members *MembersConfig
-	// Seat is the instance's place in a group; nil: it moves alone. With one, Router.Grouped is set.
-	Seat *Seat
+	// GroupMember is the instance as one of a group; nil: it moves alone. With one, Router.Grouped is set.
+	GroupMember *GroupMember
 }
 
 // VRRP elects by VRRP advertisements (RFC 9568, RFC 3768).
@@ -68,7 +68,7 @@ var _ Elector = (*VRRP)(nil)
 
 // NewVRRP makes an elector on wire, which the caller closes after Run has returned.
 func NewVRRP(cfg VRRPConfig, wire Wire, log *slog.Logger) (*VRRP, error) {
-	cfg.Router.Grouped = cfg.Seat != nil
+	cfg.Router.Grouped = cfg.GroupMember != nil
 	m, err := vrrp.NewMachine(cfg.Router)
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
@@ -121,9 +121,9 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 	e.report = report
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
-	if s := e.cfg.Seat; s != nil {
-		s.sit(e.wake)
-		defer s.rise()
+	if s := e.cfg.GroupMember; s != nil {
+		s.join(e.wake)
+		defer s.leave()
 	}
 	e.applyTieBreakDelay(time.Now())
 	e.applyFitness(time.Now())
@@ -273,7 +273,7 @@ func (e *VRRP) waiting() bool { return e.waits && e.machine.Snapshot().State == 
 
 // cannotWait tells whether this node would become Active without being a Backup first, or with others that do not wait.
 func (e *VRRP) cannotWait() bool {
-	return e.machine.Snapshot().State != vrrp.Active && (e.cfg.Seat != nil || e.cfg.Router.Priority == ownerPriority)
+	return e.machine.Snapshot().State != vrrp.Active && (e.cfg.GroupMember != nil || e.cfg.Router.Priority == ownerPriority)
 }
 
 // refit takes over a new fitness. A wait that is over may have outlasted the timer.
@@ -292,8 +292,8 @@ func (e *VRRP) applyFitness(now time.Time) {
 	e.mu.Unlock()
 	f.Out = f.Out || e.backoff.Pausing() || f.Wait && e.cannotWait()
 	f = e.x.worsen(f)
-	if e.cfg.Seat != nil {
-		f = e.cfg.Seat.fit(f)
+	if e.cfg.GroupMember != nil {
+		f = e.cfg.GroupMember.fit(f)
 	}
 	e.mu.Lock()
 	e.status.Fitness = f
@@ -317,7 +317,7 @@ func effective(base uint8, f Fitness) uint8 {
 }
 
 func (e *VRRP) applyConfig(cfg vrrp.Config) {
-	cfg.Grouped = e.cfg.Seat != nil
+	cfg.Grouped = e.cfg.GroupMember != nil
 	e.cfg.Router = cfg
 	e.wire.SetAddresses(cfg.Addresses)
 	now := time.Now()

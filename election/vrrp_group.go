@@ -8,7 +8,7 @@ import (
 
 // consult does what the group wants: become Active with the others, or give up with them.
 func (e *VRRP) consult() {
-	s := e.cfg.Seat
+	s := e.cfg.GroupMember
 	if s == nil || e.out {
 		return
 	}
@@ -25,7 +25,7 @@ func (e *VRRP) consult() {
 
 // tellGroup lets the group know how this election stands.
 func (e *VRRP) tellGroup(s vrrp.Snapshot) {
-	if e.cfg.Seat != nil {
-		e.cfg.Seat.tell(stateOf(s.State), s.Ready, e.heardHolder(time.Now()).IsValid())
+	if e.cfg.GroupMember != nil {
+		e.cfg.GroupMember.tell(stateOf(s.State), s.Ready, e.heardHolder(time.Now()).IsValid())
 	}
 }

@@ -40,12 +40,12 @@ func (g *groups) set(vips []config.VIP) {
 	}
 }
 
-// seat is the place of v in its group; nil without one.
-func (g *groups) seat(v config.VIP) *election.Seat {
+// member is v as one of its group; nil without one.
+func (g *groups) member(v config.VIP) *election.GroupMember {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if group := g.byName[v.Group]; group != nil {
-		return group.Seat(v.Name)
+		return group.Member(v.Name)
 	}
 	return nil
 }

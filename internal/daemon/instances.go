@@ -99,7 +99,7 @@ func (b *builder) elect(v config.VIP, p agent.Place, crowd, many int) (election.
 		known, quit = nil, func() {}
 	}
 	giveBack := func() { quit(); leave() }
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Members: known, Seat: b.groups.seat(v)}, wire, log)
+	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v)}, wire, log)
 	if err != nil {
 		giveBack()
 		return nil, nil, err
