@@ -12,11 +12,11 @@ import (
 type Listener struct {
 	ifi     net.Interface
 	failed  func(error)
-	hearing sync.WaitGroup // of every ear there was
+	hearing sync.WaitGroup // of every socket there was
 
 	mu      sync.Mutex // guards what follows, and held while a claim is reported
 	watched map[netip.Addr][]*watcher
-	ears    map[family]*ear
+	sockets map[family]*listenSocket
 	closed  bool
 }
 
@@ -30,7 +30,7 @@ type watcher struct {
 // fails, or that cannot be opened, is opened again after a second: failed is told why nothing is heard until then. That wraps ErrGone when
 // the interface was deleted; one that is down is waited for. failed must not block or call the Listener.
 func NewListener(ifi *net.Interface, failed func(error)) *Listener {
-	return &Listener{ifi: *ifi, failed: failed, watched: map[netip.Addr][]*watcher{}, ears: map[family]*ear{}}
+	return &Listener{ifi: *ifi, failed: failed, watched: map[netip.Addr][]*watcher{}, sockets: map[family]*listenSocket{}}
 }
 
 // Watch reports every claim to one of addrs that is heard, those of the rightful holder included, until stop has returned. What this node
@@ -48,7 +48,7 @@ func (l *Listener) Watch(addrs []netip.Addr, report func(Claim)) (stop func()) {
 	}
 	for f, yes := range fresh {
 		if yes && !l.closed {
-			l.attune(f)
+			l.listen(f)
 		}
 	}
 	return sync.OnceFunc(func() { l.leave(w) })
@@ -66,10 +66,10 @@ func (l *Listener) leave(w *watcher) {
 		}
 		l.watched[a] = left
 	}
-	for f, e := range l.ears {
+	for f, e := range l.sockets {
 		if !l.watches(f) {
 			e.stop()
-			delete(l.ears, f)
+			delete(l.sockets, f)
 		}
 	}
 }
@@ -78,9 +78,9 @@ func (l *Listener) leave(w *watcher) {
 func (l *Listener) Close() {
 	l.mu.Lock()
 	l.closed = true
-	for f, e := range l.ears {
+	for f, e := range l.sockets {
 		e.stop()
-		delete(l.ears, f)
+		delete(l.sockets, f)
 	}
 	clear(l.watched)
 	l.mu.Unlock()

@@ -16,20 +16,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listener makes a Listener on a node. Its sockets are opened by the first watcher, on the test's thread.
-func (l *lan) listener(n *node) (*Listener, <-chan error) {
+// newListener makes a Listener on a node. Its sockets are opened by the first watcher, on the test's thread.
+func (l *lan) newListener(n *node) (*Listener, <-chan error) {
 	failed := make(chan error, 100)
-	ear := NewListener(&n.ifi, func(err error) { failed <- err })
-	l.t.Cleanup(ear.Close)
-	return ear, failed
+	listener := NewListener(&n.ifi, func(err error) { failed <- err })
+	l.t.Cleanup(listener.Close)
+	return listener, failed
 }
 
 // watch adds a watcher to a Listener on a node.
-func (l *lan) watch(n *node, ear *Listener, addrs ...netip.Addr) (<-chan Claim, func()) {
+func (l *lan) watch(n *node, listener *Listener, addrs ...netip.Addr) (<-chan Claim, func()) {
 	l.t.Helper()
 	claims := make(chan Claim, 100)
 	var stop func()
-	l.in(n, func() { stop = ear.Watch(addrs, func(c Claim) { claims <- c }) })
+	l.in(n, func() { stop = listener.Watch(addrs, func(c Claim) { claims <- c }) })
 	return claims, stop
 }
 
@@ -56,8 +56,8 @@ func TestListenerHearsStrangers(t *testing.T) {
 	l := newLAN(t)
 	us, them := &l.nodes[0], &l.nodes[1]
 	v4, v6 := netip.MustParseAddr("10.9.0.100"), netip.MustParseAddr("fd09::100")
-	ear, failed := l.listener(us)
-	claims, _ := l.watch(us, ear, v4, v6)
+	listener, failed := l.newListener(us)
+	claims, _ := l.watch(us, listener, v4, v6)
 	ours, theirs := l.open(us), l.open(them)
 	mac := them.ifi.HardwareAddr
 
@@ -123,7 +123,7 @@ func TestListenerHearsStrangers(t *testing.T) {
 func TestListenerServesManyWatchers(t *testing.T) {
 	l := newLAN(t)
 	us, them := &l.nodes[0], &l.nodes[1]
-	ear, failed := l.listener(us)
+	listener, failed := l.newListener(us)
 	theirs := l.open(them)
 	mac := them.ifi.HardwareAddr
 	var (
@@ -133,7 +133,7 @@ func TestListenerServesManyWatchers(t *testing.T) {
 	)
 	for i := range 255 {
 		addrs = append(addrs, netip.AddrFrom4([4]byte{192, 168, 0, byte(i + 1)}))
-		c, stop := l.watch(us, ear, addrs[i], addrs[0])
+		c, stop := l.watch(us, listener, addrs[i], addrs[0])
 		claims, stops = append(claims, c), append(stops, stop)
 	}
 	assert.Equal(t, 1, l.packetSockets(us))
@@ -157,11 +157,11 @@ func TestListenerServesManyWatchers(t *testing.T) {
 	}
 
 	v6 := netip.MustParseAddr("fd09::100")
-	again, _ := l.watch(us, ear, addrs[3], v6)
+	again, _ := l.watch(us, listener, addrs[3], v6)
 	assert.Equal(t, 2, l.packetSockets(us))
 	require.NoError(t, theirs.Announce(addrs[3], v6))
 	assert.ElementsMatch(t, []netip.Addr{addrs[3], addrs[3], v6}, []netip.Addr{(<-again).Addr, (<-again).Addr, (<-again).Addr})
-	ear.Close()
+	listener.Close()
 	assert.Zero(t, l.packetSockets(us))
 	assert.Empty(t, failed)
 }
@@ -170,10 +170,10 @@ func TestListenerServesManyWatchers(t *testing.T) {
 func TestListenerFiltersVeryManyAddresses(t *testing.T) {
 	l := newLAN(t)
 	us := &l.nodes[0]
-	ear, failed := l.listener(us)
+	listener, failed := l.newListener(us)
 	for i := range mostFiltered {
 		addrs := []netip.Addr{netip.AddrFrom4([4]byte{192, 168, byte(i >> 8), byte(i)}), netip.MustParseAddr(fmt.Sprintf("fd09::ff00:%x", i))}
-		l.watch(us, ear, addrs...)
+		l.watch(us, listener, addrs...)
 	}
 	assert.Empty(t, failed)
 }

@@ -39,12 +39,12 @@ func TestListenerTellsWatchersApart(t *testing.T) {
 	assert.Equal(t, []string{"second 10.9.0.2"}, say(a, b))
 	second()
 	assert.Empty(t, say(a, b, c))
-	assert.Empty(t, l.ears, "nothing is listened to without watchers")
+	assert.Empty(t, l.sockets, "nothing is listened to without watchers")
 	watch("third", a)
 	l.Close()
 	assert.Empty(t, say(a))
 	watch("late", a)
-	assert.Empty(t, l.ears, "closed")
+	assert.Empty(t, l.sockets, "closed")
 }
 
 func TestListenerSaysWhyNothingIsHeard(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 // maxLifetime is what the wire can carry.
 const maxLifetime = 65535 * time.Millisecond
 
-// Append appends the message to b, without authentication. stamp grows with every message of a sender; see [Signer].
+// Append appends the message to b, without authentication. sequence grows with every message of a sender; see [Signer].
 // The error names the field that cannot be sent.
-func (m Message) Append(b []byte, stamp uint64) ([]byte, error) {
+func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 	if err := m.validate(); err != nil {
 		return b, err
 	}
@@ -20,7 +20,7 @@ func (m Message) Append(b []byte, stamp uint64) ([]byte, error) {
 	b = append(b, magic...)
 	b = append(b, Version, uint8(m.Type), 0, 0)
 	b = binary.BigEndian.AppendUint64(b, m.Session)
-	b = binary.BigEndian.AppendUint64(b, stamp)
+	b = binary.BigEndian.AppendUint64(b, sequence)
 	f := m.Peer
 	b = appendField(b, fieldGroup, f.Group.AsSlice())
 	b = appendField(b, fieldRank, appendRank(nil, f))

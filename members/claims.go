@@ -20,29 +20,29 @@ const deafAfter = 60 * time.Millisecond
 // splitAfter is how long a member claims without an advertisement before that is said to an operator.
 const splitAfter = 500 * time.Millisecond
 
-// ears are when the advertisements of each sender were heard last.
-type ears struct{ list []ear }
+// lastAdverts are when the advertisements of each sender were heard last.
+type lastAdverts struct{ list []lastAdvert }
 
-type ear struct {
+type lastAdvert struct {
 	source netip.Addr
 	at     time.Time
 }
 
-func (e *ears) hear(source netip.Addr, at time.Time) {
-	i := slices.IndexFunc(e.list, func(o ear) bool { return o.source == source })
+func (e *lastAdverts) hear(source netip.Addr, at time.Time) {
+	i := slices.IndexFunc(e.list, func(o lastAdvert) bool { return o.source == source })
 	switch {
 	case i >= 0:
 		e.list[i].at = later(e.list[i].at, at)
 	case len(e.list) < maxMembers:
-		e.list = append(e.list, ear{source, at})
+		e.list = append(e.list, lastAdvert{source, at})
 	default:
-		oldest := slices.MinFunc(e.list, func(a, b ear) int { return a.at.Compare(b.at) })
-		e.list[slices.Index(e.list, oldest)] = ear{source, at}
+		oldest := slices.MinFunc(e.list, func(a, b lastAdvert) int { return a.at.Compare(b.at) })
+		e.list[slices.Index(e.list, oldest)] = lastAdvert{source, at}
 	}
 }
 
 // last is zero if there was none.
-func (e *ears) last(source netip.Addr) time.Time {
+func (e *lastAdverts) last(source netip.Addr) time.Time {
 	for _, o := range e.list {
 		if o.source == source {
 			return o.at
@@ -52,12 +52,12 @@ func (e *ears) last(source netip.Addr) time.Time {
 }
 
 // Hear notes that an advertisement of source came in at that time.
-func (m *Machine) Hear(source netip.Addr, at time.Time) { m.ears.hear(source.WithZone(""), at) }
+func (m *Machine) Hear(source netip.Addr, at time.Time) { m.lastAdverts.hear(source.WithZone(""), at) }
 
 // Unheard tells whether what the member said at that time came where an advertisement of it should have come before.
 func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
 	o := m.table.find(source.WithZone(""))
-	return o != nil && o.claiming() && at.Sub(m.ears.last(o.Address)) > o.Peer.Router.Interval*3/2
+	return o != nil && o.claiming() && at.Sub(m.lastAdverts.last(o.Address)) > o.Peer.Router.Interval*3/2
 }
 
 func (o *Member) claiming() bool { return o.Peer.Claims && o.Peer.Router.Interval > 0 }
@@ -113,7 +113,7 @@ func (m *Machine) accompany(now time.Time) {
 
 // missedAt is from when on the advertisements of a claimant count as missing.
 func (m *Machine) missedAt(o *Member) time.Time {
-	return later(o.claims, m.ears.last(o.Address)).Add(o.Peer.Router.Interval * 5 / 2)
+	return later(o.claims, m.lastAdverts.last(o.Address)).Add(o.Peer.Router.Interval * 5 / 2)
 }
 
 // hears is what the others are told about themselves, the claimants first.
@@ -156,7 +156,7 @@ func (m *Machine) claimEnds(o *Member) time.Time {
 
 // claimant tells whether o claims the address now, and none of its advertisements arrives.
 func (m *Machine) claimant(now time.Time, o *Member) bool {
-	return o.claiming() && !o.unheard.IsZero() && now.Before(m.claimEnds(o)) && m.ears.last(o.Address).Before(o.unheard)
+	return o.claiming() && !o.unheard.IsZero() && now.Before(m.claimEnds(o)) && m.lastAdverts.last(o.Address).Before(o.unheard)
 }
 
 // Claimant is a member that claims the address and of which no advertisement arrives.
@@ -201,7 +201,7 @@ func (m *Machine) claimsDeadline() (next time.Time) {
 		if !slices.Contains(m.asked, o.Address) {
 			next = sooner(next, m.missedAt(o))
 		}
-		if o.unheard.IsZero() || m.ears.last(o.Address).After(o.unheard) {
+		if o.unheard.IsZero() || m.lastAdverts.last(o.Address).After(o.unheard) {
 			continue
 		}
 		for _, at := range []time.Time{m.splitAt(o), m.claimEnds(o)} {

@@ -120,7 +120,7 @@ func TestMachineKnowsWhoIsDeaf(t *testing.T) {
 }
 
 func TestEarsAreBounded(t *testing.T) {
-	var e ears
+	var e lastAdverts
 	for i := range 2 * maxMembers {
 		e.hear(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), epoch.Add(time.Duration(i)))
 	}

@@ -12,7 +12,7 @@ import (
 //
 //	magic (4)   version (1)  type (1)   length of the fields (2)
 //	session (8)
-//	stamp (8)
+//	sequence (8)
 //	fields: type (1)  length (1)  value, each
 //	and with a key: key id (4)  authentication code (32)
 const (

@@ -35,7 +35,7 @@ type Hub struct {
 	rejected map[Reason]uint64 // what belongs to no group of ours
 	noticed  time.Time         // when a group was told last that a message was refused
 
-	sending sync.Mutex // guards buf, and keeps the stamps in order
+	sending sync.Mutex // guards buf, and keeps the sequence in order
 	buf     []byte
 }
 

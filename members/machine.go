@@ -20,13 +20,13 @@ type Machine struct {
 	epoch  uint64
 	serial uint64 // of nonces and Confirms
 
-	table     table
-	hello     hello
-	outage    outage
-	grantor   grantor
-	requester requester
-	ears      ears
-	asked     []netip.Addr // the claimants that were told that their advertisements do not arrive
+	table       table
+	hello       hello
+	outage      outage
+	grantor     grantor
+	requester   requester
+	lastAdverts lastAdverts
+	asked       []netip.Addr // the claimants that were told that their advertisements do not arrive
 
 	stepped time.Time // the last Step
 	actions []Action
@@ -138,7 +138,7 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 		cfg.Group = old.Group
 	}
 	if cfg.Group != old.Group {
-		m.farewell()
+		m.goodbye()
 		m.table = table{}
 		m.hello.changed(now)
 	}
@@ -193,12 +193,12 @@ func (m *Machine) next() uint64 {
 }
 
 func (m *Machine) leave() {
-	m.farewell()
+	m.goodbye()
 	m.left = true
 }
 
-// farewell is heard as the last word, whatever the state.
-func (m *Machine) farewell() {
+// goodbye is heard as the last word, whatever the state.
+func (m *Machine) goodbye() {
 	msg := m.message(Hello, Transfer{})
 	msg.Peer.State, msg.Peer.Fit, msg.Peer.Claims, msg.Peer.Lifetime = Initialize, false, false, 0
 	m.act(Send{msg})

@@ -75,10 +75,10 @@ func TestMessageAppendIsByteExact(t *testing.T) {
 			b, err := tt.message.Append(nil, 42)
 			require.NoError(t, err)
 			assert.Equal(t, hex.EncodeToString(unhex(t, tt.bytes)), hex.EncodeToString(b))
-			got, stamp, err := Parse(b)
+			got, sequence, err := Parse(b)
 			require.NoError(t, err)
 			assert.Equal(t, tt.message, got)
-			assert.Equal(t, uint64(42), stamp)
+			assert.Equal(t, uint64(42), sequence)
 		})
 	}
 }
@@ -204,7 +204,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(unhex(f, tt.bytes))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, stamp, err := Parse(b)
+		m, sequence, err := Parse(b)
 		if err != nil {
 			var packet *PacketError
 			require.ErrorAs(t, err, &packet)
@@ -213,12 +213,12 @@ func FuzzParse(f *testing.F) {
 		if m.Type == Hello {
 			m.Transfer = Transfer{}
 		}
-		again, err := m.Append(nil, stamp)
+		again, err := m.Append(nil, sequence)
 		require.NoError(t, err)
-		got, gotStamp, err := Parse(again)
+		got, gotSequence, err := Parse(again)
 		require.NoError(t, err)
 		assert.Equal(t, m, got)
-		assert.Equal(t, stamp, gotStamp)
+		assert.Equal(t, sequence, gotSequence)
 	})
 }
 

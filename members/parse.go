@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// Parse reads a message and its stamp, and does not look at an authentication code behind it. The error is always a
+// Parse reads a message and its sequence, and does not look at an authentication code behind it. The error is always a
 // *PacketError. Fields that this version does not know are skipped.
 func Parse(b []byte) (Message, uint64, error) {
 	end, err := checkHeader(b)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Signer puts messages on the wire: with a stamp that grows, and with an authentication code if there is a key. One
+// Signer puts messages on the wire: with a sequence that grows, and with an authentication code if there is a key. One
 // Signer serves all that a node sends from one address; it is safe for concurrent use.
 type Signer struct {
 	mu   sync.Mutex // guards what follows
@@ -24,7 +24,7 @@ func (s *Signer) SetKey(key *Key) {
 	s.key = key
 }
 
-// Append appends m, as sent from source at now, to b. The stamp is that time in nanoseconds, and more than
+// Append appends m, as sent from source at now, to b. The sequence is that time in nanoseconds, and more than
 // any before, even if that clock was set back. The error is [Message.Append]'s.
 func (s *Signer) Append(b []byte, m Message, source netip.Addr, now time.Time) ([]byte, error) {
 	s.mu.Lock()

@@ -44,12 +44,12 @@ func (o *Verifier) Verify(b []byte, source netip.Addr, at, clock time.Time) (Mes
 			return Message{}, err
 		}
 	}
-	m, stamp, err := Parse(b)
+	m, sequence, err := Parse(b)
 	if err != nil {
 		return Message{}, err
 	}
 	if len(o.keys) > 0 {
-		if err := o.fresh(sender{source, m.Peer.Group}, stamp, at, clock); err != nil {
+		if err := o.fresh(sender{source, m.Peer.Group}, sequence, at, clock); err != nil {
 			return Message{}, err
 		}
 	}
@@ -75,8 +75,8 @@ func (o *Verifier) authenticate(b []byte, source netip.Addr) error {
 }
 
 // fresh refuses what was heard before, or could have been.
-func (o *Verifier) fresh(s sender, stamp uint64, at, clock time.Time) error {
-	p := replay.Packet{Sequence: stamp, Made: time.Unix(0, int64(min(stamp, 1<<63-1))), At: at, Clock: clock}
+func (o *Verifier) fresh(s sender, sequence uint64, at, clock time.Time) error {
+	p := replay.Packet{Sequence: sequence, Made: time.Unix(0, int64(min(sequence, 1<<63-1))), At: at, Clock: clock}
 	switch verdict, by := o.heard.Judge(s, p); verdict {
 	case replay.Repeated:
 		return &PacketError{Reason: RejectReplay}

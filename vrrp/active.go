@@ -36,7 +36,7 @@ type active struct {
 // becomeActive sends the first advertisement before the addresses are bound, so that the other Backups' timers restart
 // as early as they can.
 func (m *Machine) becomeActive(now time.Time, reason Reason) {
-	m.farewell.stop()
+	m.final.stop()
 	m.active = active{}
 	if heard := m.backup.interval; heard < m.cfg.Interval {
 		m.active.pace, m.active.paced = heard, pacedAdverts
@@ -129,6 +129,6 @@ func (m *Machine) loses(r Received) (Reason, bool) {
 func (m *Machine) yield(now time.Time, r Received, reason Reason) {
 	m.enterBackup(now, reason)
 	m.follow(now, r)
-	m.farewell.start(now, m.priority)
-	m.sendFarewell(now)
+	m.final.start(now, m.priority)
+	m.sendFinal(now)
 }

@@ -65,8 +65,8 @@ func (m *Machine) enterBackup(now time.Time, reason Reason) {
 func (m *Machine) backupExpired(now time.Time) {
 	deadline := m.backupDeadline()
 	if now.Before(deadline) || m.backup.ready != "" {
-		if m.farewell.due(now) {
-			m.sendFarewell(now)
+		if m.final.due(now) {
+			m.sendFinal(now)
 		}
 		return
 	}

@@ -68,10 +68,10 @@ type Signer struct {
 
 	mu   sync.Mutex // guards what follows
 	key  Key
-	last stamp
+	last sequence
 }
 
-// NewSigner returns a Signer for key whose stamps are clock's. The error is [Key.Validate]'s.
+// NewSigner returns a Signer for key whose sequence numbers are clock's. The error is [Key.Validate]'s.
 func NewSigner(key Key, clock *replay.Clock) (*Signer, error) {
 	s := &Signer{clock: clock}
 	if err := s.SetKey(key); err != nil {
@@ -113,9 +113,9 @@ func (s *Signer) Append(b []byte, a Advertisement, src, dst netip.Addr, form Che
 	return b, nil
 }
 
-// next returns the key and a stamp greater than any before.
-func (s *Signer) next(now time.Time) (Key, stamp) {
-	at := stampOf(s.clock.At(now))
+// next returns the key and a sequence number greater than any before.
+func (s *Signer) next(now time.Time) (Key, sequence) {
+	at := sequenceOf(s.clock.At(now))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = max(at, s.last+1)

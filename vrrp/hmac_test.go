@@ -197,7 +197,7 @@ func TestVerifierKeepsSendersApart(t *testing.T) {
 func TestSignerSequenceGrows(t *testing.T) {
 	s, err := NewSigner(draftKey(), replay.NewClock(draftTime, nil))
 	require.NoError(t, err)
-	last := stamp(0)
+	last := sequence(0)
 	for _, off := range []time.Duration{0, 0, time.Nanosecond, -time.Second, 20 * time.Microsecond, time.Second, 0} {
 		_, next := s.next(draftTime.Add(off))
 		assert.Greater(t, next, last)
@@ -205,11 +205,11 @@ func TestSignerSequenceGrows(t *testing.T) {
 	}
 }
 
-func TestStampKeepsTheTime(t *testing.T) {
+func TestSequenceKeepsTheTime(t *testing.T) {
 	for _, want := range []time.Time{draftTime, time.Unix(1, 0), time.Unix(0xffffffff, 999999999)} {
-		assert.WithinDuration(t, want, stampOf(want).time(), 16*time.Microsecond)
+		assert.WithinDuration(t, want, sequenceOf(want).time(), 16*time.Microsecond)
 	}
-	assert.Equal(t, stamp(0x6800000080000000), stampOf(draftTime))
+	assert.Equal(t, sequence(0x6800000080000000), sequenceOf(draftTime))
 }
 
 func TestKeysAndWindowsAreValidated(t *testing.T) {

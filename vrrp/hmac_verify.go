@@ -115,8 +115,8 @@ func (v *Verifier) verify(message, trailer []byte, src netip.Addr) error {
 }
 
 func (v *Verifier) packet(trailer []byte, at time.Time) replay.Packet {
-	sequence := stamp(binary.BigEndian.Uint64(trailer[4:]))
-	return replay.Packet{Sequence: uint64(sequence), Made: sequence.time(), At: at, Clock: v.clock.At(at)}
+	number := sequence(binary.BigEndian.Uint64(trailer[4:]))
+	return replay.Packet{Sequence: uint64(number), Made: number.time(), At: at, Clock: v.clock.At(at)}
 }
 
 func (v *Verifier) judge(from sender, p replay.Packet) error {

@@ -156,7 +156,7 @@ func (l *lan) settle() time.Duration {
 		}
 		longest = max(longest, d)
 	}
-	return longest + 2*(l.delay+l.late) + farewellTimes[len(farewellTimes)-1]
+	return longest + 2*(l.delay+l.late) + finalTimes[len(finalTimes)-1]
 }
 
 func (l *lan) longestInterval() (longest time.Duration) {

@@ -17,10 +17,10 @@ type Machine struct {
 
 	offset time.Duration // SetTieBreakDelay's, uncapped
 
-	backup   backup
-	active   active
-	claim    claim
-	farewell farewell
+	backup backup
+	active active
+	claim  claim
+	final  finalAdverts
 
 	actions []Action
 }
@@ -78,7 +78,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 func (m *Machine) Deadline() (time.Time, bool) {
 	switch m.state {
 	case Backup:
-		next, ok := m.farewell.deadline()
+		next, ok := m.final.deadline()
 		if down := m.backupDeadline(); m.backup.ready == "" && (!ok || down.Before(next)) {
 			return down, true
 		}
@@ -118,7 +118,7 @@ func (m *Machine) shutdown(now time.Time, reason Reason) {
 		reason = ReasonShutdown
 	}
 	wasActive := m.state == Active
-	m.farewell.stop()
+	m.final.stop()
 	m.change(now, Initialize, reason)
 	if wasActive {
 		m.send(priorityGiveUp)

@@ -9,7 +9,7 @@ import (
 )
 
 // The loser gives the addresses up first, and then makes itself heard three times.
-func TestMachineFarewell(t *testing.T) {
+func TestMachineFinalAdvertisements(t *testing.T) {
 	lose := step{4 * time.Second, heard(above, 200), yieldHigh}
 	runScenarios(t, []scenario{
 		{
@@ -82,7 +82,7 @@ func TestMachineFarewell(t *testing.T) {
 	})
 }
 
-func TestMachineFarewellCarriesTheLongerInterval(t *testing.T) {
+func TestMachineFinalAdvertisementsCarryTheLongerInterval(t *testing.T) {
 	m := scenario{
 		change: func(c *Config) { c.Interval = 100 * ms },
 		steps:  []step{start(), {400 * ms, Expired{}, tookOver}}, state: Active, deadline: 500 * ms,

@@ -72,7 +72,7 @@ func (x *exchange) run(ctx context.Context, conn *connection) (a answer, err err
 	}
 	defer func() {
 		if x.kept == nil {
-			_ = conn.raw.Close() // without the farewell of TLS, which could block
+			_ = conn.raw.Close() // without the close_notify of TLS, which could block
 		}
 	}()
 	// A deadline in the past wakes whatever blocks.

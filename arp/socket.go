@@ -45,23 +45,23 @@ func (f family) filter(addrs []netip.Addr) ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(ndFilter(addrs))
 }
 
-// ear is the socket of one family. Its fields belong to who holds the Listener's lock.
-type ear struct {
+// listenSocket is the listener's socket of one family. Its fields belong to who holds the Listener's lock.
+type listenSocket struct {
 	sock *packet.Conn // nil while it cannot be opened
 	stop context.CancelFunc
 }
 
-// attune makes the ear of a family let in the addresses that are watched now. The caller holds the lock.
-func (l *Listener) attune(f family) {
-	if e, ok := l.ears[f]; ok {
+// listen makes the socket of a family let in the addresses that are watched now. The caller holds the lock.
+func (l *Listener) listen(f family) {
+	if e, ok := l.sockets[f]; ok {
 		if e.sock != nil {
 			l.note(l.setFilter(f, e.sock))
 		}
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	e := &ear{sock: l.open(f), stop: stop}
-	l.ears[f] = e
+	e := &listenSocket{sock: l.open(f), stop: stop}
+	l.sockets[f] = e
 	sock := e.sock
 	l.hearing.Go(func() { l.hear(ctx, f, e, sock) })
 }
@@ -96,7 +96,7 @@ func (l *Listener) note(err error) {
 }
 
 // hear reports what comes in until ctx ends, with a new socket for each that fails.
-func (l *Listener) hear(ctx context.Context, f family, e *ear, sock *packet.Conn) {
+func (l *Listener) hear(ctx context.Context, f family, e *listenSocket, sock *packet.Conn) {
 	for {
 		if sock != nil {
 			err := receive(ctx, sock, l.dispatch)
@@ -115,7 +115,7 @@ func (l *Listener) hear(ctx context.Context, f family, e *ear, sock *packet.Conn
 	}
 }
 
-func (l *Listener) reopen(ctx context.Context, f family, e *ear) *packet.Conn {
+func (l *Listener) reopen(ctx context.Context, f family, e *listenSocket) *packet.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ctx.Err() != nil {
@@ -126,7 +126,7 @@ func (l *Listener) reopen(ctx context.Context, f family, e *ear) *packet.Conn {
 }
 
 // lose takes a socket out of use that is about to be closed.
-func (l *Listener) lose(e *ear) {
+func (l *Listener) lose(e *listenSocket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.sock = nil
