@@ -67,7 +67,7 @@ func (p *execProber) run(ctx context.Context) Result {
 	defer cancel(nil)
 	output := make(chan []byte, 1)
 	go func() { output <- collect(read, func() { cancel(errTalks) }) }()
-	status, err := runConfined(ctx, p.cfg, write)
+	status, err := runSandboxed(ctx, p.cfg, write)
 	// What the program has left open elsewhere does not hold us up: everything that it wrote itself is in the pipe.
 	_ = read.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	return p.judge(ctx, status, err, <-output)

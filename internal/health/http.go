@@ -23,8 +23,8 @@ type httpProber struct {
 	address     string        // host:port
 	tls         *tls.Config   // nil: plain http
 	credentials *credentials
-	now         presented // in the present probe
-	lifeline    *lifeline // nil: none
+	now         presented  // in the present probe
+	idle        *idleWatch // nil: none
 	reuse       reuse
 	asked       asked
 	in          *bufio.Reader
@@ -61,7 +61,7 @@ func newHTTPProber(cfg Config) (*httpProber, error) {
 		p.secure(cfg, u.Hostname())
 	}
 	if !cfg.NoIdle {
-		p.lifeline = newLifeline()
+		p.idle = newIdleWatch()
 	}
 	p.reuse.fast = fast(cfg)
 	return p, nil
@@ -102,8 +102,8 @@ func curves() []tls.CurveID {
 func (p *httpProber) Watch(ctx context.Context, changed func()) (wait func()) {
 	p.reuse.allowed = true
 	end := func() {}
-	if p.lifeline != nil {
-		end = p.lifeline.watch(ctx, changed)
+	if p.idle != nil {
+		end = p.idle.watch(ctx, changed)
 	}
 	return func() {
 		p.reuse.drop()
@@ -127,12 +127,12 @@ func (p *httpProber) Probe(ctx context.Context) Result {
 			return p.settle(&x, r)
 		}
 	}
-	idle := p.lifeline != nil && p.lifeline.wanted(now)
+	idle := p.idle != nil && p.idle.wanted(now)
 	x := exchange{prober: p, keep: idle || p.reuse.wanted()}
 	r := x.result(ctx, nil)
 	switch {
 	case r.Outcome == Pass && idle && x.kept != nil:
-		p.lifeline.adopt(x.kept, now)
+		p.idle.adopt(x.kept, now)
 	case r.Outcome == Pass:
 		p.reuse.begin(x.kept, now)
 	}
@@ -145,11 +145,11 @@ func (p *httpProber) settle(x *exchange, r Result) Result {
 		_ = x.kept.Close() // only asked whether it would be good
 	}
 	switch {
-	case p.lifeline == nil:
+	case p.idle == nil:
 	case r.Outcome == Down:
-		p.lifeline.drop(false)
+		p.idle.drop(false)
 	case x.timedOut:
-		p.lifeline.drop(true)
+		p.idle.drop(true)
 	}
 	return r
 }

@@ -14,12 +14,12 @@ import (
 
 // processProber looks for a process by the name of its program.
 type processProber struct {
-	name     string
-	proc     string // "/proc"
-	last     int    // the process that was found last; 0: none
-	watched  bool
-	lifeline *lifeline
-	call     patient[Result]
+	name    string
+	proc    string // "/proc"
+	last    int    // the process that was found last; 0: none
+	watched bool
+	idle    *idleWatch
+	call    patient[Result]
 }
 
 var _ Watcher = (*processProber)(nil)
@@ -28,7 +28,7 @@ var _ Watcher = (*processProber)(nil)
 // argument, or what the kernel calls it). Its end is an event, and definite. Only processes of this PID namespace are seen.
 // Without watch its end is seen by the next probe.
 func Process(name string, watch bool) Prober {
-	return &processProber{name: name, proc: "/proc", watched: watch, lifeline: newLifeline()}
+	return &processProber{name: name, proc: "/proc", watched: watch, idle: newIdleWatch()}
 }
 
 // Watch implements [Watcher].
@@ -36,7 +36,7 @@ func (p *processProber) Watch(ctx context.Context, changed func()) (wait func())
 	if !p.watched {
 		return func() {}
 	}
-	return p.lifeline.watch(ctx, changed)
+	return p.idle.watch(ctx, changed)
 }
 
 // Probe implements [Prober]. The arguments of a process that hangs in the kernel cannot be read.
@@ -56,7 +56,7 @@ func (p *processProber) look(ctx context.Context) Result {
 			return Result{Outcome: Fail, Reason: brief(err)}
 		}
 		if p.last = pid; pid == 0 {
-			p.lifeline.drop(false)
+			p.idle.drop(false)
 			return Result{
 				Outcome: Down, Reason: "no process " + p.name,
 				Hint: "a pod sees only its own processes, unless it has hostPID",
@@ -70,11 +70,11 @@ func (p *processProber) look(ctx context.Context) Result {
 // hold keeps a handle on the process, where the kernel gives one.
 func (p *processProber) hold() {
 	now := time.Now()
-	if !p.lifeline.wanted(now) {
+	if !p.idle.wanted(now) {
 		return
 	}
 	if f, err := openProcess(p.last); err == nil {
-		p.lifeline.adopt(f, now)
+		p.idle.adopt(f, now)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 
 // tcpProber connects, and says nothing.
 type tcpProber struct {
-	address  string
-	timeout  time.Duration // for the reason only
-	dialer   net.Dialer
-	lifeline *lifeline // nil: none
+	address string
+	timeout time.Duration // for the reason only
+	dialer  net.Dialer
+	idle    *idleWatch // nil: none
 }
 
 var _ Watcher = (*tcpProber)(nil)
@@ -28,17 +28,17 @@ func TCP(address string, cfg Config) (Prober, error) {
 	}
 	p := &tcpProber{address: address, timeout: cfg.withDefaults().Timeout, dialer: net.Dialer{KeepAlive: -1}}
 	if !cfg.NoIdle {
-		p.lifeline = newLifeline()
+		p.idle = newIdleWatch()
 	}
 	return p, nil
 }
 
 // Watch implements [Watcher].
 func (p *tcpProber) Watch(ctx context.Context, changed func()) (wait func()) {
-	if p.lifeline == nil {
+	if p.idle == nil {
 		return func() {}
 	}
-	return p.lifeline.watch(ctx, changed)
+	return p.idle.watch(ctx, changed)
 }
 
 // Probe implements [Prober].
@@ -47,8 +47,8 @@ func (p *tcpProber) Probe(ctx context.Context) Result {
 	if err != nil {
 		return p.failed(ctx, err)
 	}
-	if now := time.Now(); p.lifeline != nil && p.lifeline.wanted(now) {
-		p.lifeline.adopt(conn, now)
+	if now := time.Now(); p.idle != nil && p.idle.wanted(now) {
+		p.idle.adopt(conn, now)
 	} else {
 		_ = conn.Close() // nothing was written
 	}
@@ -58,13 +58,13 @@ func (p *tcpProber) Probe(ctx context.Context) Result {
 func (p *tcpProber) failed(ctx context.Context, err error) Result {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		if p.lifeline != nil {
-			p.lifeline.drop(false)
+		if p.idle != nil {
+			p.idle.drop(false)
 		}
 		return Result{Outcome: Down, Reason: "connection refused"}
 	case isTimeout(ctx, err):
-		if p.lifeline != nil {
-			p.lifeline.drop(true)
+		if p.idle != nil {
+			p.idle.drop(true)
 		}
 		return Result{Outcome: Fail, Reason: fmt.Sprintf("timeout after %v connecting", p.timeout)}
 	}

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// settled is how long a lifeline has to last for the next one to follow at once.
+	// settled is how long such a connection has to last for the next one to follow at once.
 	settled = 2 * time.Second
 	// leastGap and mostGap bound the pause after one that did not: the server does not want it.
 	leastGap, mostGap = time.Second, time.Minute
 )
 
-// lifeline is an idle connection to the probed service. Its end is an event, as a rule the death of the process, that needs no
+// idleWatch is an idle connection to the probed service. Its end is an event, as a rule the death of the process, that needs no
 // polling. It decides nothing: it asks for a probe.
 //
 // It may also be something else whose end makes it readable, as a handle on a process.
 //
 // It is a connection that a good probe leaves open, so that it opens none itself, and to an HTTP server it is what any client
 // leaves behind: idle between two requests, closed by an orderly shutdown at once and never waited for.
-type lifeline struct {
+type idleWatch struct {
 	offers chan io.ReadCloser // capacity 1
 
 	mu       sync.Mutex // guards what follows
@@ -34,17 +34,17 @@ type lifeline struct {
 	next     time.Time // not before then
 }
 
-func newLifeline() *lifeline { return &lifeline{offers: make(chan io.ReadCloser, 1)} }
+func newIdleWatch() *idleWatch { return &idleWatch{offers: make(chan io.ReadCloser, 1)} }
 
 // wanted tells that the next good probe should leave its connection here.
-func (l *lifeline) wanted(now time.Time) bool {
+func (l *idleWatch) wanted(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.watched && l.conn == nil && !now.Before(l.next)
 }
 
 // adopt takes over a connection that nothing is expected on any more.
-func (l *lifeline) adopt(conn io.ReadCloser, now time.Time) {
+func (l *idleWatch) adopt(conn io.ReadCloser, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.watched || l.conn != nil {
@@ -57,7 +57,7 @@ func (l *lifeline) adopt(conn io.ReadCloser, now time.Time) {
 
 // drop closes the connection without an event: because the server is known to go, or because it may be in its way, as in that
 // of a server that serves one connection at a time.
-func (l *lifeline) drop(inTheWay bool) {
+func (l *idleWatch) drop(inTheWay bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn != nil {
@@ -68,7 +68,7 @@ func (l *lifeline) drop(inTheWay bool) {
 }
 
 // watch waits for the end of one connection after another, in a goroutine of its own, until ctx ends.
-func (l *lifeline) watch(ctx context.Context, ended func()) (wait func()) {
+func (l *idleWatch) watch(ctx context.Context, ended func()) (wait func()) {
 	l.setWatched(true)
 	done := make(chan struct{})
 	go func() {
@@ -79,7 +79,7 @@ func (l *lifeline) watch(ctx context.Context, ended func()) (wait func()) {
 	return func() { <-done }
 }
 
-func (l *lifeline) follow(ctx context.Context, ended func()) {
+func (l *idleWatch) follow(ctx context.Context, ended func()) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -92,7 +92,7 @@ func (l *lifeline) follow(ctx context.Context, ended func()) {
 	}
 }
 
-func (l *lifeline) setWatched(yes bool) {
+func (l *idleWatch) setWatched(yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watched = yes
@@ -103,7 +103,7 @@ func (l *lifeline) setWatched(yes bool) {
 }
 
 // attend returns when conn has ended, and whether that is news.
-func (l *lifeline) attend(ctx context.Context, conn io.ReadCloser) (news bool) {
+func (l *idleWatch) attend(ctx context.Context, conn io.ReadCloser) (news bool) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	var b [1]byte
@@ -120,7 +120,7 @@ func (l *lifeline) attend(ctx context.Context, conn io.ReadCloser) (news bool) {
 }
 
 // pace decides when there may be another one: a server that closes each at once must not be kept busy. The caller holds the lock.
-func (l *lifeline) pace(now time.Time) {
+func (l *idleWatch) pace(now time.Time) {
 	if now.Sub(l.since) >= settled && !l.unwanted {
 		l.gap, l.next = 0, now
 		return

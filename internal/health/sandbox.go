@@ -15,17 +15,17 @@ import (
 // errNotStarted wraps the reason why a program did not run at all.
 var errNotStarted = errors.New("not started")
 
-// runConfined runs the program from a thread of its own, which has given up every privilege but that of becoming the program's
+// runSandboxed runs the program from a thread of its own, which has given up every privilege but that of becoming the program's
 // user, and is thrown away after it: a capability that systemd made ambient does not reach the program. The program's process
 // becomes the user, the thread never does: a user may signal every thread of its own, and a signal to one thread ends the whole
 // of this process. It closes output, and returns when the program and its process group have ended; the error is ctx's when they
 // had to be killed.
-func runConfined(ctx context.Context, cfg ExecConfig, output *os.File) (status unix.WaitStatus, err error) {
+func runSandboxed(ctx context.Context, cfg ExecConfig, output *os.File) (status unix.WaitStatus, err error) {
 	defer output.Close()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		onThrowawayThread(func() { status, err = confined(ctx, cfg, output) })
+		onThrowawayThread(func() { status, err = sandboxed(ctx, cfg, output) })
 	}()
 	<-done
 	return status, err
@@ -49,7 +49,7 @@ func onThrowawayThread(f func()) {
 	runtime.UnlockOSThread()
 }
 
-func confined(ctx context.Context, cfg ExecConfig, output *os.File) (unix.WaitStatus, error) {
+func sandboxed(ctx context.Context, cfg ExecConfig, output *os.File) (unix.WaitStatus, error) {
 	user, err := userOf(cfg)
 	if err != nil {
 		return 0, fmt.Errorf("%w as user %d: %w", errNotStarted, cfg.UID, err)

@@ -100,7 +100,7 @@ func TestDeathIsSeenWithoutWaitingForTheNextProbe(t *testing.T) {
 	assert.Equal(t, "connection refused", v.Reason)
 }
 
-func TestLifelineIsOneIdleConnection(t *testing.T) {
+func TestIdleWatchIsOneIdleConnection(t *testing.T) {
 	w := serveWatched(t, ok)
 	c, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
 	require.Equal(t, Healthy, next(t, reports).State)
@@ -112,7 +112,7 @@ func TestLifelineIsOneIdleConnection(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-func TestLifelineDoesNotHoldUpAnOrderlyShutdown(t *testing.T) {
+func TestIdleWatchDoesNotHoldUpAnOrderlyShutdown(t *testing.T) {
 	w := serveWatched(t, ok)
 	_, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
 	require.Equal(t, Healthy, next(t, reports).State)
@@ -123,7 +123,7 @@ func TestLifelineDoesNotHoldUpAnOrderlyShutdown(t *testing.T) {
 	assert.Equal(t, "connection refused", next(t, reports).Reason)
 }
 
-func TestLifelineIsLeftWhenTheServerSaysThatItGoes(t *testing.T) {
+func TestIdleWatchIsLeftWhenTheServerSaysThatItGoes(t *testing.T) {
 	var going atomic.Bool
 	w := serveWatched(t, func(w http.ResponseWriter, r *http.Request) {
 		if going.Load() {
@@ -141,7 +141,7 @@ func TestLifelineIsLeftWhenTheServerSaysThatItGoes(t *testing.T) {
 	assert.Eventually(t, func() bool { return w.in(http.StateIdle) == 0 }, 10*time.Second, time.Millisecond)
 }
 
-func TestNoLifelineWhereItIsNotWanted(t *testing.T) {
+func TestNoIdleWatchWhereItIsNotWanted(t *testing.T) {
 	tests := []struct {
 		name   string
 		noIdle bool
@@ -161,9 +161,9 @@ func TestNoLifelineWhereItIsNotWanted(t *testing.T) {
 	}
 }
 
-// lined is a Prober whose lifelines are ends of pipes.
+// lined is a Prober whose idle connections are ends of pipes.
 type lined struct {
-	*lifeline
+	*idleWatch
 	mu     sync.Mutex // guards what follows
 	looks  int
 	far    []net.Conn
@@ -192,7 +192,7 @@ func (p *lined) lay() net.Conn {
 
 func runLined(t *testing.T, d time.Duration, answer func(*lined) Result) (looks, lines int) {
 	t.Helper()
-	p := &lined{lifeline: newLifeline(), answer: answer}
+	p := &lined{idleWatch: newIdleWatch(), answer: answer}
 	c, err := NewChecker(p, Config{Interval: time.Second}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -204,7 +204,7 @@ func runLined(t *testing.T, d time.Duration, answer func(*lined) Result) (looks,
 	return p.looks, len(p.far)
 }
 
-func TestLifelineThatIsCutAtOnceKeepsNobodyBusy(t *testing.T) {
+func TestIdleWatchThatIsCutAtOnceKeepsNobodyBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks, lines := runLined(t, 10*time.Minute, func(p *lined) Result {
 			if far := p.lay(); far != nil {
@@ -218,7 +218,7 @@ func TestLifelineThatIsCutAtOnceKeepsNobodyBusy(t *testing.T) {
 	})
 }
 
-func TestLifelineThatIsCutNowAndThenIsReplacedAtOnce(t *testing.T) {
+func TestIdleWatchThatIsCutNowAndThenIsReplacedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, lines := runLined(t, 10*time.Minute+time.Second, func(p *lined) Result {
 			if far := p.lay(); far != nil {
@@ -230,16 +230,16 @@ func TestLifelineThatIsCutNowAndThenIsReplacedAtOnce(t *testing.T) {
 	})
 }
 
-func TestLifelineInTheWayOfTheServerIsGivenUp(t *testing.T) {
+func TestIdleWatchInTheWayOfTheServerIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := 0
 		runLined(t, 10*time.Minute, func(p *lined) Result {
 			if p.lay() != nil || p.wanted(time.Now()) {
 				return Result{}
 			}
-			p.lifeline.mu.Lock()
+			p.idleWatch.mu.Lock()
 			busy := p.conn != nil
-			p.lifeline.mu.Unlock()
+			p.idleWatch.mu.Unlock()
 			if busy { // it serves one connection at a time, and has one
 				p.drop(true)
 				failed++
@@ -251,7 +251,7 @@ func TestLifelineInTheWayOfTheServerIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestLifelineOfManyEndsLeavesNothingOpen(t *testing.T) {
+func TestIdleWatchOfManyEndsLeavesNothingOpen(t *testing.T) {
 	w := serveWatched(t, ok)
 	c, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
 	next(t, reports)
