@@ -191,7 +191,7 @@ func (h *host) Usable(addresses []netip.Addr, limit time.Duration) {
 	defer look.Stop()
 	for _, a := range addresses {
 		for {
-			if usable, err := h.links.Usable(a); usable || err != nil {
+			if usable, err := h.links.HasLocalRoute(a); usable || err != nil {
 				break
 			}
 			select {

@@ -23,7 +23,7 @@ func (h *Handle) AddAll(index int, ps []netip.Prefix, valid time.Duration) error
 		return fmt.Errorf("link: add %d addresses to interface %d: %w", len(ps), index, err)
 	}
 	return h.all("add %s to interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
-		return h.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, []nl.NetlinkRequestData{addressMessage(index, p, h.mark, seconds)})
+		return h.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, []nl.NetlinkRequestData{addressMessage(index, p, h.tag, seconds)})
 	}, refusal)
 }
 

@@ -28,7 +28,7 @@ const replyTimeout = 10 * time.Second
 type Handle struct {
 	log   *slog.Logger
 	route *nl.SocketHandle
-	mark  mark
+	tag   tag
 }
 
 // Open connects to the kernel. Listing needs no privilege; Add and Remove need CAP_NET_ADMIN.
@@ -44,7 +44,7 @@ func Open(log *slog.Logger) (*Handle, error) {
 	}
 	// Without the extended text an error is only an errno; kernels that lack it (before 4.12) are not worth failing for.
 	_ = s.SetExtAck(true)
-	return &Handle{log: log, route: &nl.SocketHandle{Socket: s}, mark: markFor(kernelRelease())}, nil
+	return &Handle{log: log, route: &nl.SocketHandle{Socket: s}, tag: tagFor(kernelRelease())}, nil
 }
 
 // Close ends the connection. What Add did stays.
@@ -73,7 +73,7 @@ func (h *Handle) add(index int, p netip.Prefix, valid time.Duration) error {
 	if err := check(index, p); err != nil {
 		return err
 	}
-	return refusal(p, h.do(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, addressMessage(index, p, h.mark, seconds)))
+	return refusal(p, h.do(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, addressMessage(index, p, h.tag, seconds)))
 }
 
 // Remove takes p off the interface. An address or an interface that is not there is no error. It needs CAP_NET_ADMIN.

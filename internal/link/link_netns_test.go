@@ -18,13 +18,13 @@ import (
 
 func TestHandleAddTagsAndRemoves(t *testing.T) {
 	for _, vip := range []string{"10.1.0.100/32", "fd01::100/128", "10.1.0.100/24"} {
-		for _, m := range []mark{{protocol: true}, {metric: true}, {protocol: true, metric: true}} {
+		for _, m := range []tag{{protocol: true}, {metric: true}, {protocol: true, metric: true}} {
 			t.Run(vip, func(t *testing.T) {
 				s := newSpace(t)
 				s.pair("va", s, "vb")
 				s.has("va", "10.1.0.5/24", "fd01::5/64")
 				h := s.handle(slog.Default())
-				h.mark = m
+				h.tag = m
 				index, p := s.index("va"), netip.MustParsePrefix(vip)
 				before := snapshot(t, h, "va").Addresses
 

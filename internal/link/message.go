@@ -20,7 +20,7 @@ const forever = 0xffffffff
 //
 // IPv4 scope stays global: an address of a narrower scope is listed before the node's own, and is then the first that an agent looking for
 // the node's address finds.
-func addressMessage(index int, p netip.Prefix, m mark, valid uint32) nl.NetlinkRequestData {
+func addressMessage(index int, p netip.Prefix, t tag, valid uint32) nl.NetlinkRequestData {
 	flags := uint32(unix.IFA_F_NOPREFIXROUTE)
 	if p.Addr().Is6() {
 		flags |= unix.IFA_F_NODAD
@@ -30,7 +30,7 @@ func addressMessage(index int, p netip.Prefix, m mark, valid uint32) nl.NetlinkR
 	// struct ifa_cacheinfo: preferred, valid, created, updated. Preferred is 0, which is deprecated.
 	info := binary.NativeEndian.AppendUint32(make([]byte, 4, 16), valid)
 	msg = attribute(msg, unix.IFA_CACHEINFO, info[:16])
-	return m.append(msg)
+	return t.append(msg)
 }
 
 // message is an address message under construction: a struct ifaddrmsg and its attributes.
@@ -74,7 +74,7 @@ func parseAddress(b []byte) (int, Address, error) {
 		flags = binary.NativeEndian.Uint32(v)
 	}
 	a := Address{
-		Ours:       marked(attrs),
+		Ours:       tagged(attrs),
 		Secondary:  flags&unix.IFA_F_SECONDARY != 0,
 		Tentative:  flags&unix.IFA_F_TENTATIVE != 0,
 		DadFailed:  flags&unix.IFA_F_DADFAILED != 0,

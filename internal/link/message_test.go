@@ -49,25 +49,25 @@ func TestCheckRefusesWhatTheKernelMisreads(t *testing.T) {
 
 // TestAddressMessageReadsBack: what Add sends is what a listing is read from.
 func TestAddressMessageReadsBack(t *testing.T) {
-	old, recent := markFor(5, 17), markFor(5, 18)
+	old, recent := tagFor(5, 17), tagFor(5, 18)
 	tests := []struct {
 		name  string
 		give  string
-		mark  mark
+		tag   tag
 		valid uint32
 		want  Address
 	}{
-		{name: "IPv4 for ever", give: "10.0.0.100/32", mark: recent, valid: forever, want: Address{Ours: true}},
-		{name: "IPv4 for 4 s", give: "10.0.0.100/24", mark: recent, valid: 4, want: Address{Ours: true, Valid: 4 * time.Second}},
-		{name: "IPv6", give: "fd00::100/128", mark: recent, valid: 4, want: Address{Ours: true, Valid: 4 * time.Second}},
-		{name: "an old kernel", give: "fd00::100/128", mark: old, valid: forever, want: Address{Ours: true}},
-		{name: "the metric alone, as such a kernel lists it", give: "10.0.0.100/32", mark: mark{metric: true}, valid: forever, want: Address{Ours: true}},
+		{name: "IPv4 for ever", give: "10.0.0.100/32", tag: recent, valid: forever, want: Address{Ours: true}},
+		{name: "IPv4 for 4 s", give: "10.0.0.100/24", tag: recent, valid: 4, want: Address{Ours: true, Valid: 4 * time.Second}},
+		{name: "IPv6", give: "fd00::100/128", tag: recent, valid: 4, want: Address{Ours: true, Valid: 4 * time.Second}},
+		{name: "an old kernel", give: "fd00::100/128", tag: old, valid: forever, want: Address{Ours: true}},
+		{name: "the metric alone, as such a kernel lists it", give: "10.0.0.100/32", tag: tag{metric: true}, valid: forever, want: Address{Ours: true}},
 		{name: "no tag", give: "10.0.0.100/32", valid: forever, want: Address{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Prefix = netip.MustParsePrefix(tt.give)
-			m := addressMessage(7, tt.want.Prefix, tt.mark, tt.valid).Serialize()
+			m := addressMessage(7, tt.want.Prefix, tt.tag, tt.valid).Serialize()
 			index, got, err := parseAddress(m)
 			require.NoError(t, err)
 			assert.Equal(t, 7, index)
@@ -79,7 +79,7 @@ func TestAddressMessageReadsBack(t *testing.T) {
 
 func TestAddressMessageFlags(t *testing.T) {
 	flags := func(p string) uint32 {
-		m := addressMessage(7, netip.MustParsePrefix(p), mark{}, forever).Serialize()
+		m := addressMessage(7, netip.MustParsePrefix(p), tag{}, forever).Serialize()
 		attrs, err := attributes(m[unix.SizeofIfAddrmsg:])
 		require.NoError(t, err)
 		assert.Zero(t, binary.NativeEndian.Uint32(attrs[unix.IFA_CACHEINFO]), "preferred lifetime")
@@ -91,17 +91,17 @@ func TestAddressMessageFlags(t *testing.T) {
 }
 
 func TestMarkForKernel(t *testing.T) {
-	for version, want := range map[[2]int]mark{
+	for version, want := range map[[2]int]tag{
 		{0, 0}: {true, true}, {4, 18}: {true, true}, {5, 17}: {true, true}, {5, 18}: {protocol: true}, {6, 0}: {protocol: true},
 	} {
-		assert.Equal(t, want, markFor(version[0], version[1]), version)
+		assert.Equal(t, want, tagFor(version[0], version[1]), version)
 	}
 	major, _ := kernelRelease()
 	assert.GreaterOrEqual(t, major, 3)
 }
 
 func TestParseAddressRefusesBrokenMessages(t *testing.T) {
-	good := []byte(addressMessage(7, netip.MustParsePrefix("10.0.0.100/32"), mark{}, forever).(message))
+	good := []byte(addressMessage(7, netip.MustParsePrefix("10.0.0.100/32"), tag{}, forever).(message))
 	bits := append([]byte(nil), good...)
 	bits[1] = 33
 	long := append([]byte(nil), good...)
@@ -137,8 +137,8 @@ func TestParseLink(t *testing.T) {
 
 func FuzzParseAddress(f *testing.F) {
 	f.Add([]byte(nil))
-	f.Add([]byte(addressMessage(7, netip.MustParsePrefix("10.0.0.100/32"), mark{true, true}, 4).(message)))
-	f.Add([]byte(addressMessage(7, netip.MustParsePrefix("fd00::100/64"), mark{true, true}, forever).(message)))
+	f.Add([]byte(addressMessage(7, netip.MustParsePrefix("10.0.0.100/32"), tag{true, true}, 4).(message)))
+	f.Add([]byte(addressMessage(7, netip.MustParsePrefix("fd00::100/64"), tag{true, true}, forever).(message)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, a, err := parseAddress(b)
 		if err == nil && !a.Prefix.IsValid() {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usable reports whether this host takes packets for a, as it does some time after Add of an IPv6 address: the kernel puts its
+// HasLocalRoute reports whether this host takes packets for a, as it does some time after Add of an IPv6 address: the kernel puts its
 // route in beside, on a busy machine ten and more milliseconds later.
-func (h *Handle) Usable(a netip.Addr) (bool, error) {
+func (h *Handle) HasLocalRoute(a netip.Addr) (bool, error) {
 	m := message{unix.AF_INET, byte(a.BitLen()), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // struct rtmsg
 	if a.Is6() {
 		m[0] = unix.AF_INET6

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestUsable(t *testing.T) {
+func TestHasLocalRoute(t *testing.T) {
 	s := newSpace(t)
 	s.pair("eth0", s, "eth1")
 	h, err := Open(slog.New(slog.DiscardHandler))
@@ -21,15 +21,15 @@ func TestUsable(t *testing.T) {
 	for own, vip := range map[string]string{"10.9.0.1/24": "10.9.0.100/32", "fd09::1/64": "fd09::100/128"} {
 		s.has("eth0", own)
 		p := netip.MustParsePrefix(vip)
-		usable := func() bool {
-			ok, err := h.Usable(p.Addr())
+		has := func() bool {
+			ok, err := h.HasLocalRoute(p.Addr())
 			require.NoError(t, err)
 			return ok
 		}
-		assert.False(t, usable())
+		assert.False(t, has())
 		require.NoError(t, h.Add(s.index("eth0"), p, time.Minute))
-		assert.Eventually(t, usable, patience, time.Millisecond)
+		assert.Eventually(t, has, patience, time.Millisecond)
 		require.NoError(t, h.Remove(s.index("eth0"), p))
-		assert.False(t, usable())
+		assert.False(t, has())
 	}
 }

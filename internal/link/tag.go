@@ -17,27 +17,27 @@ const (
 	metric = 0x6b766970
 )
 
-// mark is how Add tags an address as ours.
-type mark struct{ protocol, metric bool }
+// tag is how Add marks an address as ours.
+type tag struct{ protocol, metric bool }
 
-// markFor picks the tags for a kernel. A vendor's kernel may know IFA_PROTO before its number says so: it then gets both.
-func markFor(major, minor int) mark {
-	return mark{protocol: true, metric: major < 5 || major == 5 && minor < 18}
+// tagFor picks the tags for a kernel. A vendor's kernel may know IFA_PROTO before its number says so: it then gets both.
+func tagFor(major, minor int) tag {
+	return tag{protocol: true, metric: major < 5 || major == 5 && minor < 18}
 }
 
-func (m mark) append(msg message) message {
-	if m.protocol {
+func (t tag) append(msg message) message {
+	if t.protocol {
 		msg = attribute(msg, ifaProto, []byte{Protocol})
 	}
-	if m.metric {
+	if t.metric {
 		msg = attribute(msg, unix.IFA_RT_PRIORITY, binary.NativeEndian.AppendUint32(nil, metric))
 	}
 	return msg
 }
 
-// marked recognises either tag, because the kernel may have been replaced under a running set of addresses only by a reboot, but a binary
+// tagged recognises either tag, because the kernel may have been replaced under a running set of addresses only by a reboot, but a binary
 // of ours by any other.
-func marked(attrs map[uint16][]byte) bool {
+func tagged(attrs map[uint16][]byte) bool {
 	if v := attrs[ifaProto]; len(v) == 1 && v[0] == Protocol {
 		return true
 	}
