@@ -100,7 +100,7 @@ func (k check) vrrp() {
 	if r.PasswordFile != "" && k.c.Key.File != "" {
 		k.fail("vrrp.passwordFile", "set beside key.file, want one of them: a key makes the password useless")
 	}
-	// The lease of the fence is this time less 10 ms, and has to outlast a late advertisement.
+	// The lease of the fence is this time less 10 ms, and has to be longer than an advertisement may be late.
 	if silence := time.Duration(r.DownTimerAdverts) * r.AdvertisementInterval; silence < minSilence {
 		k.fail("vrrp.downTimerAdverts", "%d of %v, want at least %v in all", r.DownTimerAdverts, r.AdvertisementInterval, minSilence)
 	}
@@ -151,7 +151,7 @@ func (k check) health() {
 	if at := k.c.virtualHost(h.URL); at != "" {
 		k.fail("check.url", notThisNode, show(h.URL), at)
 	}
-	// A node whose every probe may outlast the daemon's other clocks would look healthy for minutes.
+	// A node whose every probe may take longer than the daemon's other timers would look healthy for minutes.
 	if worst := time.Duration(h.Fall) * max(h.Interval, h.Timeout); worst > time.Hour {
 		k.fail("check.fall", "%d probes of up to %v each, want illness seen within an hour", h.Fall, max(h.Interval, h.Timeout))
 	}
