@@ -80,8 +80,8 @@ func TestGroupGivesUpTogether(t *testing.T) {
 		name string
 		what func(a *pair)
 	}{
-		{"one is ill", func(a *pair) { a.rite.SetFitness(Fitness{Less: 255, Reason: "ill"}) }},
-		{"one is out", func(a *pair) { a.rite.SetFitness(Fitness{Out: true, Reason: "ill"}) }},
+		{"one is unfit", func(a *pair) { a.rite.SetFitness(Fitness{Less: 255, Reason: "unhealthy"}) }},
+		{"one is out", func(a *pair) { a.rite.SetFitness(Fitness{Out: true, Reason: "unhealthy"}) }},
 		{"one has lost its interface", func(a *pair) { a.rite.cancel(); <-a.rite.ended; close(a.rite.ended) }},
 	}
 	for _, tt := range tests {

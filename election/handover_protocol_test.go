@@ -99,7 +99,7 @@ func (l *lan) deafen(t membership.Type) {
 
 func (l *lan) mark() { l.mu.Lock(); defer l.mu.Unlock(); l.log = nil }
 
-var sick = Fitness{Less: 255, Reason: "ill"}
+var unfit = Fitness{Less: 255, Reason: "unhealthy"}
 
 // talking starts three equal nodes that speak the members' protocol.
 func talking(t *testing.T) (l *lan, h *member, others []*member) {
@@ -148,7 +148,7 @@ func TestHandoverFollowsTheFirstAddress(t *testing.T) {
 func TestHandoverKnowsTheMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
-		others[0].SetFitness(sick)
+		others[0].SetFitness(unfit)
 		time.Sleep(10 * time.Millisecond)
 		assert.Equal(t, map[string]uint64{"replay": 3}, h.Status().Counters.MembersRejected)
 		list := h.Status().Members
@@ -159,7 +159,7 @@ func TestHandoverKnowsTheMembers(t *testing.T) {
 			assert.Equal(t, Backup, m.State)
 			assert.Equal(t, m.Address != others[0].self, m.Fit)
 			if !m.Fit {
-				assert.Equal(t, "ill", m.Unfit)
+				assert.Equal(t, "unhealthy", m.Unfit)
 				assert.Equal(t, uint8(unfitPriority), m.Priority)
 			}
 		}
@@ -171,11 +171,11 @@ func TestHandoverKnowsTheMembers(t *testing.T) {
 }
 
 // The whole order: the holder shuts discovery before it grants, the taker binds and is heard, the holder lets go.
-func TestHandoverIllHolderPassesOn(t *testing.T) {
+func TestHandoverUnfitHolderPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		at := time.Now()
-		h.SetFitness(sick)
+		h.SetFitness(unfit)
 		next := holder(t, 50*time.Millisecond, append(others, h)...)
 		require.NotEqual(t, h.self, next.self)
 		assert.Equal(t, []string{"shut", "begin", "GRANT", "release"}, l.what(h.self))
@@ -206,10 +206,10 @@ func TestHandoverProbesFirst(t *testing.T) {
 				if passes.Load() {
 					return Fitness{}
 				}
-				return sick
+				return unfit
 			})
 		}
-		h.SetFitness(sick)
+		h.SetFitness(unfit)
 		assert.Equal(t, h, holder(t, 3*time.Second, append(others, h)...), "nobody is better, whatever was thought")
 		assert.NotContains(t, l.what(others[0].self), "REQUEST")
 		assert.Greater(t, probes.Load(), int32(10))
@@ -225,7 +225,7 @@ func TestHandoverThatFailsIsLeftToVRRP(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, h, others := talking(t)
 				l.deafen(lost)
-				h.SetFitness(sick)
+				h.SetFitness(unfit)
 				next := holder(t, 1500*time.Millisecond, append(others, h)...)
 				assert.NotEqual(t, h.self, next.self)
 				stopAll(t, append(others, h)...)
@@ -251,7 +251,7 @@ func TestHandoverRequesterFrozenBeforeItUsesTheGrant(t *testing.T) {
 					}
 					l.mu.Unlock()
 				}
-				h.SetFitness(sick)
+				h.SetFitness(unfit)
 				all := append(others, h)
 				for range 1000 {
 					time.Sleep(time.Millisecond)
@@ -277,21 +277,21 @@ func TestHandoverRequesterFrozenBeforeItUsesTheGrant(t *testing.T) {
 
 // The lease of a holder begins with each of its advertisements. Whoever has the higher priority has to wait from there, and not
 // from the last one that it would have followed without knowing that the address is about to be passed on.
-func TestHandoverIllHolderThatDiesIsWaitedFor(t *testing.T) {
-	for ill := time.Duration(0); ill < interval; ill += 5*time.Millisecond + time.Millisecond/2 {
+func TestHandoverUnfitHolderThatDiesIsWaitedFor(t *testing.T) {
+	for lasted := time.Duration(0); lasted < interval; lasted += 5*time.Millisecond + time.Millisecond/2 {
 		for _, dies := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 105 * time.Millisecond} {
 			synctest.Test(t, func(t *testing.T) {
 				l, h, others := talking(t)
 				l.deafen(membership.Request) // a handover that lasts
 				l.delay(time.Millisecond)
 				l.await(h.self)
-				time.Sleep(ill)
-				h.SetFitness(sick)
+				time.Sleep(lasted)
+				h.SetFitness(unfit)
 				time.Sleep(dies)
 				l.isolate(h.self, true)
 				lease := l.sent(h.self).Add(Lease(vrrp.Config{Interval: interval}))
 				next := holder(t, 4*interval+dies, others...)
-				assert.True(t, next.last().At.After(lease), "ill after %v, dead after %v: taken %v before the lease was over", ill, dies, lease.Sub(next.last().At))
+				assert.True(t, next.last().At.After(lease), "unfit after %v, dead after %v: taken %v before the lease was over", lasted, dies, lease.Sub(next.last().At))
 				stopAll(t, append(others, h)...)
 			})
 		}
@@ -339,12 +339,12 @@ func TestHandoverHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
 	})
 }
 
-func TestHandoverAllIllNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T) {
+func TestHandoverAllUnfitNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		all := append(others[:2:2], h)
 		for _, m := range []*member{others[0], others[1], h} {
-			m.SetFitness(sick)
+			m.SetFitness(unfit)
 			time.Sleep(10 * time.Millisecond)
 		}
 		assert.Equal(t, h, holder(t, 14*time.Second, all...))
@@ -364,7 +364,7 @@ func TestHandoverGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
 		other := map[*member]*member{a: b, b: a}[h]
 		other.setRefuse(true)
 		l.mark()
-		h.SetFitness(sick)
+		h.SetFitness(unfit)
 		assert.Equal(t, h, holder(t, 500*time.Millisecond, a, b))
 		assert.Equal(t, []string{"shut", "begin", "GRANT"}, l.what(h.self)[:3])
 		stopAll(t, a, b)
@@ -378,7 +378,7 @@ func TestHandoverHostThatIsBusyIsAskedAgain(t *testing.T) {
 		h.mu.Lock()
 		h.busy = 2
 		h.mu.Unlock()
-		h.SetFitness(sick)
+		h.SetFitness(unfit)
 		next := holder(t, 100*time.Millisecond, append(others, h)...)
 		assert.NotEqual(t, h.self, next.self)
 		assert.Equal(t, []string{"busy", "busy", "send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
@@ -397,8 +397,8 @@ func TestHandoverStopPassesOn(t *testing.T) {
 		assert.Equal(t, []string{"shut", "begin", "GRANT", "release"}, l.what(h.self))
 		holder(t, 0, others...)
 		time.Sleep(time.Second)
-		others[0].SetFitness(sick)
-		others[1].SetFitness(sick)
+		others[0].SetFitness(unfit)
+		others[1].SetFitness(unfit)
 		time.Sleep(time.Second)
 		last := holder(t, time.Second, others...)
 		at = time.Now()
@@ -434,7 +434,7 @@ func TestHandover(t *testing.T) {
 		assert.NotEqual(t, others[1], next)
 		for _, m := range all {
 			if m != next {
-				m.SetFitness(sick)
+				m.SetFitness(unfit)
 			}
 		}
 		time.Sleep(time.Second)
@@ -479,7 +479,7 @@ func TestHandoverThatNobodyAnswersTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		for _, o := range others {
-			o.SetProbe(func(context.Context) Fitness { return sick })
+			o.SetProbe(func(context.Context) Fitness { return unfit })
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -524,7 +524,7 @@ func TestHandoverFormerHolderIsNotDisturbed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		l.delay(5 * time.Millisecond) // the advertisement comes long before the HELLO
-		h.SetFitness(sick)
+		h.SetFitness(unfit)
 		next := holder(t, 80*time.Millisecond, append(others, h)...)
 		h.mu.Lock()
 		changes := slices.Clone(h.changes)

@@ -53,7 +53,7 @@ func (c *checked) probe(ctx context.Context) Fitness {
 	defer c.mu.Unlock()
 	c.gate.Step(time.Now(), health.Result{Outcome: found})
 	if state, _ := c.gate.State(); state != health.Healthy {
-		return Fitness{Less: 255, Reason: "ill"}
+		return Fitness{Less: 255, Reason: "unhealthy"}
 	}
 	return Fitness{}
 }
@@ -81,7 +81,7 @@ func (c *checked) fresh(ctx context.Context) Fitness {
 	before := c.failures()
 	f := c.probe(ctx)
 	if c.failures() > before {
-		return Fitness{Less: 255, Reason: "ill"}
+		return Fitness{Less: 255, Reason: "unhealthy"}
 	}
 	return f
 }
@@ -206,7 +206,7 @@ func outage(late time.Duration, turn int) weather {
 	}
 }
 
-func TestIllnessOfAllNodesKeepsTheAddress(t *testing.T) {
+func TestBadHealthOfAllNodesKeepsTheAddress(t *testing.T) {
 	for turn := range 3 {
 		all := movesOf(t, outage(0, turn), time.Minute)
 		assert.Zero(t, all[len(all)-1], "turn %d", turn)
@@ -214,7 +214,7 @@ func TestIllnessOfAllNodesKeepsTheAddress(t *testing.T) {
 }
 
 // The holder may have counted to its fall before another node's first probe fails, and then has to believe that it is better.
-func TestIllnessOfAllNodesWithinASecondMovesTheAddressSeldom(t *testing.T) {
+func TestBadHealthOfAllNodesWithinASecondMovesTheAddressSeldom(t *testing.T) {
 	for turn := range 3 {
 		all := movesOf(t, outage(time.Second, turn), time.Minute)
 		assert.LessOrEqual(t, all[len(all)-1], 2, "turn %d", turn)

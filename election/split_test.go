@@ -123,7 +123,7 @@ func TestSplitBeginsWhileTheNodesRun(t *testing.T) {
 						l, h, others := talking(t)
 						list := append(others, h)
 						if move {
-							h.SetFitness(sick)
+							h.SetFitness(unfit)
 						}
 						time.Sleep(after)
 						l.filter(ways...)
@@ -132,7 +132,7 @@ func TestSplitBeginsWhileTheNodesRun(t *testing.T) {
 						assert.Equal(t, move, next != h)
 						h.SetFitness(Fitness{})
 						assert.Zero(t, together(time.Second, list...))
-						next.SetFitness(sick)
+						next.SetFitness(unfit)
 						assert.Zero(t, together(3*time.Second, list...))
 						assert.NotEqual(t, next, holder(t, 0, list...), "the address can be passed on")
 						stopAll(t, list...)

@@ -45,7 +45,7 @@ func TestEqualsKeepsTheOperatorsOrder(t *testing.T) {
 		{"an equal", []uint8{100}, true},
 		{"only other priorities", []uint8{101}, false},
 		{"another and an equal", []uint8{101, 100}, true},
-		{"an ill node says nothing about its priority", []uint8{1}, true},
+		{"an unfit node says nothing about its priority", []uint8{1}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -308,7 +308,7 @@ func (e *VRRP) applyFitness(now time.Time) {
 }
 
 // effective is the priority that a node of this fitness advertises. 255 is the owner's alone, and an
-// owner that is ill is no owner.
+// owner that is unfit is no owner.
 func effective(base uint8, f Fitness) uint8 {
 	if f.Less <= 0 {
 		return base

@@ -68,11 +68,11 @@ func TestVRRPDeadHolderIsReplacedWithinActiveDownInterval(t *testing.T) {
 	})
 }
 
-func TestVRRPIllHolderYieldsToAFitNode(t *testing.T) {
+func TestVRRPUnfitHolderYieldsToAFitNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
-		h.SetFitness(Fitness{Less: 255, Reason: "ill"})
+		h.SetFitness(Fitness{Less: 255, Reason: "unhealthy"})
 		next := holder(t, 500*time.Millisecond, append(others, h)...)
 		assert.NotEqual(t, h.self, next.self)
 		assert.Equal(t, uint8(unfitPriority), h.Status().Priority)
@@ -88,7 +88,7 @@ func TestVRRPNobodyMovesWhenAllAreIll(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		for _, m := range append(slices.Clone(others), h) {
-			m.SetFitness(Fitness{Less: 255, Reason: "ill"})
+			m.SetFitness(Fitness{Less: 255, Reason: "unhealthy"})
 		}
 		same := holder(t, 10*time.Second, append(others, h)...)
 		assert.Equal(t, h.self, same.self)
@@ -97,13 +97,13 @@ func TestVRRPNobodyMovesWhenAllAreIll(t *testing.T) {
 	})
 }
 
-func TestVRRPIllNodesElectOneAndTheFirstFitOneGetsIt(t *testing.T) {
+func TestVRRPUnfitNodesElectOneAndTheFirstFitOneGetsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLAN()
-		ill := Fitness{Less: 255, Reason: "ill"}
+		unfit := Fitness{Less: 255, Reason: "unhealthy"}
 		a, b := l.start(t, nodeA, nil), l.start(t, nodeB, nil)
-		a.SetFitness(ill)
-		b.SetFitness(ill)
+		a.SetFitness(unfit)
+		b.SetFitness(unfit)
 		h := holder(t, time.Second, a, b)
 		other := a
 		if h == a {

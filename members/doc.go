@@ -1,6 +1,6 @@
 // Package members lets the keepvip nodes of a group know each other and pass the address on.
 //
-// VRRP's Backups are silent, so an ill holder cannot know whether anybody is fitter. Beside VRRP, keepvip nodes
+// VRRP's Backups are silent, so an unfit holder cannot know whether anybody is fitter. Beside VRRP, keepvip nodes
 // therefore send each other three UDP messages, which docs/protocol.md describes byte by byte: HELLO says who a node is
 // and how it is, REQUEST asks the holder for the address, GRANT passes it on.
 //

@@ -143,5 +143,5 @@ const (
 )
 
 // DefaultRecoverHold is longer than the apiservers of a group take to recover one after the other from what made
-// all of them ill.
+// all of them unhealthy.
 const DefaultRecoverHold = 5 * time.Second

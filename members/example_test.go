@@ -8,7 +8,7 @@ import (
 	"github.com/keepvip/keepvip/members"
 )
 
-// A fit Backup hears that the holder is ill, looks afresh at its own service, and asks.
+// A fit Backup hears that the holder is unfit, looks afresh at its own service, and asks.
 func ExampleMachine() {
 	group, holder := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("10.0.0.12")
 	m := members.NewMachine(members.Config{
@@ -28,11 +28,11 @@ func ExampleMachine() {
 		}
 	}
 	show(members.SetSelf{Self: members.Self{State: members.Backup, Priority: 100, Fit: true}})
-	ill := members.PeerState{Group: group, State: members.Active, Epoch: 1, Priority: 1, Lifetime: time.Second}
-	show(members.Received{Source: holder, Message: members.Message{Type: members.Hello, Session: 2, Peer: ill}})
+	unfit := members.PeerState{Group: group, State: members.Active, Epoch: 1, Priority: 1, Lifetime: time.Second}
+	show(members.Received{Source: holder, Message: members.Message{Type: members.Hello, Session: 2, Peer: unfit}})
 	show(members.Confirmed{ID: 1, Fit: true})
 
-	given := ill
+	given := unfit
 	given.State = members.Backup
 	show(members.Received{Source: holder, Message: members.Message{
 		Type: members.Grant, Session: 2, Peer: given,

@@ -10,7 +10,7 @@ import (
 // Make one with [NewMachine]. It is not safe for concurrent use.
 //
 // It never decides by itself who holds the address. It advises the election: a Pass makes the holder a Backup, a Take
-// makes a Backup the Active. When the exchange comes to nothing, the election goes on as without it.
+// makes a Backup the Active. When the handover comes to nothing, the election goes on as without it.
 type Machine struct {
 	cfg  Config
 	self Self

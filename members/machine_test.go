@@ -181,7 +181,7 @@ func TestMachineTableIsBounded(t *testing.T) {
 	assert.Len(t, r.m.Members(r.now), maxMembers)
 }
 
-func TestMachineRequesterAsksAnIllHolder(t *testing.T) {
+func TestMachineRequesterAsksAnUnfitHolder(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Backup, true)
 	assert.Empty(t, r.hello(nodeB, other(Active, true)))
@@ -264,7 +264,7 @@ func TestMachineRequesterAsksOnlyWhenTheProbePasses(t *testing.T) {
 	r.hello(nodeB, other(Active, false))
 	assert.Equal(t, []string{"confirm 3"}, r.wait(200*ms))
 	r.self(Backup, false)
-	assert.Empty(t, r.step(Confirmed{ID: 3, Fit: true}), "ill meanwhile")
+	assert.Empty(t, r.step(Confirmed{ID: 3, Fit: true}), "unfit meanwhile")
 }
 
 func TestMachineRequesterGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
@@ -299,15 +299,15 @@ func TestMachineWhoAsksWhom(t *testing.T) {
 		want   bool
 	}{
 		{"an equal and a fit holder", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Active, true), time.Minute, false},
-		{"ill and an ill holder", nil, Self{State: Backup, Priority: 1}, other(Active, false), time.Minute, false},
-		{"fit and an ill holder", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Active, false), 0, true},
-		{"fit and an ill Backup", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Backup, false), time.Minute, false},
+		{"unfit and an unfit holder", nil, Self{State: Backup, Priority: 1}, other(Active, false), time.Minute, false},
+		{"fit and an unfit holder", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Active, false), 0, true},
+		{"fit and an unfit Backup", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Backup, false), time.Minute, false},
 		{"kept out", nil, Self{State: Initialize, Priority: 100, Fit: true}, other(Active, false), time.Minute, false},
 		{"higher priority", nil, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 0, true},
-		{"higher priority, but ill", nil, Self{State: Backup, Priority: 150}, other(Active, true), time.Minute, false},
+		{"higher priority, but unfit", nil, Self{State: Backup, Priority: 150}, other(Active, true), time.Minute, false},
 		{"lower priority", nil, Self{State: Backup, Priority: 150, Fit: true}, higher(other(Active, true)), time.Minute, false},
 		{"higher priority without preemption", func(c *Config) { c.Preempt = false }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), time.Minute, false},
-		{"an ill holder without preemption", func(c *Config) { c.Preempt = false }, Self{State: Backup, Priority: 100, Fit: true}, other(Active, false), 0, true},
+		{"an unfit holder without preemption", func(c *Config) { c.Preempt = false }, Self{State: Backup, Priority: 100, Fit: true}, other(Active, false), 0, true},
 		{"higher priority within preemptDelay", func(c *Config) { c.PreemptDelay = 5 * time.Second }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 4 * time.Second, false},
 		{"higher priority after preemptDelay", func(c *Config) { c.PreemptDelay = 5 * time.Second }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 6 * time.Second, true},
 		{"reserved for us", nil, Self{State: Backup, Priority: 100, Fit: true}, reserved(other(Active, false), nodeA), 0, true},
@@ -413,10 +413,10 @@ func TestMachineHolderRefuses(t *testing.T) {
 		give func(*Message)
 		want bool
 	}{
-		{"ill, an equal asks", Self{State: Active, Priority: 1}, nil, true},
+		{"unfit, an equal asks", Self{State: Active, Priority: 1}, nil, true},
 		{"fit, an equal asks", Self{State: Active, Priority: 100, Fit: true}, nil, false},
 		{"fit, a higher priority asks", Self{State: Active, Priority: 100, Fit: true}, func(m *Message) { m.Peer = higher }, true},
-		{"an ill one asks", Self{State: Active, Priority: 1}, func(m *Message) { m.Peer.Fit = false }, false},
+		{"an unfit one asks", Self{State: Active, Priority: 1}, func(m *Message) { m.Peer.Fit = false }, false},
 		{"reserved for it", Self{State: Active, Priority: 1, For: nodeB}, nil, true},
 		{"reserved for another", Self{State: Active, Priority: 1, For: nodeC}, nil, false},
 		{"not the holder", Self{State: Backup, Priority: 1}, nil, false},

@@ -3,7 +3,7 @@ package members
 import "time"
 
 // outage watches for times in which nobody is fit. After such a time the first that recovers must not take the address at
-// once: what made all of them ill ends for all of them, one after the other, and the holder may be next.
+// once: what made all of them unfit ends for all of them, one after the other, and the holder may be next.
 type outage struct {
 	last time.Time // when nobody was fit for the last time
 }

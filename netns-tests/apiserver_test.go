@@ -14,7 +14,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-func TestIllAPIServerMovesTheAddress(t *testing.T) {
+func TestUnhealthyAPIServerMovesTheAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string

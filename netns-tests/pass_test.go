@@ -18,7 +18,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// An ill holder passes the address on in one ordered exchange: what fails is the time until the illness is seen.
+// An unfit holder passes the address on in one ordered handover: what fails is the time until the bad health is seen.
 func TestKilledAPIServerPassesTheAddressOn(t *testing.T) {
 	t.Parallel()
 	for range 3 {

@@ -65,7 +65,7 @@ func (n *Node) beatAgain() {
 	}()
 }
 
-// reluctance is how much longer this node waits than it would have to before it stands for election: one that is ill, or a
+// reluctance is how much longer this node waits than it would have to before it stands for election: one that is unfit, or a
 // witness, leaves it to others, as long as there are any.
 func (n *Node) reluctance() time.Duration {
 	if n.cfg.witness(n.cfg.Self) || n.priority() <= unfitPriority {

@@ -78,25 +78,25 @@ func TestNodeShutdownPassesOn(t *testing.T) {
 	})
 }
 
-func TestNodeIllHolderPassesOn(t *testing.T) {
+func TestNodeUnfitHolderPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
-		ill := election.Fitness{Less: 255, Reason: "the health check fails"}
+		unfit := election.Fitness{Less: 255, Reason: "the health check fails"}
 		first, _ := l.await(5 * time.Second)
 		time.Sleep(5 * time.Second)
-		first.fit(ill)
+		first.fit(unfit)
 		silent := l.watch(2 * time.Second)
 		t.Log("moved, silent for", silent)
 		assert.LessOrEqual(t, silent, 300*time.Millisecond)
 		second, _ := l.await(time.Second)
 		assert.NotEqual(t, first.self, second.self)
 		for _, h := range l.hosts {
-			h.fit(ill)
+			h.fit(unfit)
 			time.Sleep(3 * time.Second)
 		}
-		assert.Zero(t, l.watch(5*time.Second), "all ill: nobody moves")
+		assert.Zero(t, l.watch(5*time.Second), "all unfit: nobody moves")
 	})
 }
 

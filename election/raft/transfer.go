@@ -51,7 +51,7 @@ func (n *Node) candidates(above uint8) []candidate {
 }
 
 // considerTransfer passes leadership on when this node is not at its best and another is better. Of equals nobody moves:
-// when all are ill, the address stays.
+// when all are unfit, the address stays.
 func (n *Node) considerTransfer(ctx context.Context, r *raft.Raft) {
 	own := n.fitness()
 	if !own.impaired {

@@ -64,7 +64,7 @@ func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
 	return c, nil
 }
 
-// dampedFor bounds for how long damping alone keeps a good service ill.
+// dampedFor bounds for how long damping alone keeps a good service unhealthy.
 const dampedFor = time.Minute
 
 func newChecker(p Prober, g *Gate, log *slog.Logger) *Checker {
@@ -195,9 +195,9 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	return *v, changed
 }
 
-// flapping tells why a service that looks good is still ill.
+// flapping tells why a service that looks good is still unhealthy.
 func flapping(v Verdict) string {
-	hint := fmt.Sprintf("flapping, ill %d times lately: %d good probes make it healthy", v.Falls, v.Rise)
+	hint := fmt.Sprintf("flapping, unhealthy %d times lately: %d good probes make it healthy", v.Falls, v.Rise)
 	if v.Hint == "" {
 		return hint
 	}

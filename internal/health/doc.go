@@ -1,7 +1,7 @@
 // Package health probes the local apiserver, or any local service, and turns the results into this node's fitness.
 //
 // A [Prober] takes one look; a [Gate], which is pure, counts; a [Checker] repeats the one into the other. What real apiservers
-// answer shaped the rules: 200 is healthy; 401 is healthy, because a server that asks who we are is alive; 403 is ill,
+// answer shaped the rules: 200 is healthy; 401 is healthy, because a server that asks who we are is alive; 403 is unhealthy,
 // because that is what an apiserver answers anonymously until it has loaded its roles; a refused connection means that no
 // process listens, and a 500 that names shutdown that one is going, which needs no second look; everything else is counted.
 //

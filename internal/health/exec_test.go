@@ -55,7 +55,7 @@ func TestExecStatus(t *testing.T) {
 	}{
 		{"healthy", []string{program(t, "exit 0")}, Result{Reason: "exit status 0"}},
 		{"a bounded noise is no failure", []string{noise}, Result{Reason: "exit status 0"}},
-		{"ill, and says why", []string{program(t, `echo; printf 'disk \033[31mfull\n' >&2; echo more; exit 3`)}, Result{Outcome: Fail, Reason: "exit status 3", Hint: "disk [31mfull"}},
+		{"unhealthy, and says why", []string{program(t, `echo; printf 'disk \033[31mfull\n' >&2; echo more; exit 3`)}, Result{Outcome: Fail, Reason: "exit status 3", Hint: "disk [31mfull"}},
 		{"no shell takes the arguments apart", []string{program(t, `test "$#" = 2 && test "$1" = 'a b; $HOME'`), "a b; $HOME", ""}, Result{Reason: "exit status 0"}},
 		{"killed", []string{program(t, "kill -9 $$")}, Result{Outcome: Fail, Reason: "killed by SIGKILL"}},
 		{"nothing on standard input", []string{program(t, "cat; exit $?")}, Result{Reason: "exit status 0"}},

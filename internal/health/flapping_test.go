@@ -33,7 +33,7 @@ func TestFlappingIsReported(t *testing.T) {
 		reports, at := run(t, s, Config{Interval: 100 * time.Millisecond}, 10*time.Second, nil)
 		require.Len(t, reports, 5)
 		assert.Empty(t, reports[1].Hint)
-		assert.Equal(t, "flapping, ill 2 times lately: 32 good probes make it healthy", reports[3].Hint)
+		assert.Equal(t, "flapping, unhealthy 2 times lately: 32 good probes make it healthy", reports[3].Hint)
 		assert.InDelta(t, 3.2, (at[4] - at[3]).Seconds(), 0.5)
 		assert.Equal(t, 2, reports[4].Falls)
 	})

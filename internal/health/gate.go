@@ -14,8 +14,8 @@ const (
 //
 //   - The first Pass since the start makes healthy at once, however many failures came before: nothing has flapped yet, and
 //     kubeadm init waits for the address.
-//   - Once it was healthy, fall Fails in a row make ill, and rise Passes in a row make healthy again.
-//   - A Down makes ill at once; as the first result since the start it needs a second one in a row.
+//   - Once it was healthy, fall Fails in a row make it unhealthy, and rise Passes in a row make it healthy again.
+//   - A Down makes it unhealthy at once; as the first result since the start it needs a second one in a row.
 //   - A gate that falls again and again is damped: after the second fall it takes 16 times the rise, from the third on 24 times,
 //     but never longer than a bound that the caller may set. A Fail then costs a quarter of that count, not all that was counted.
 //     Every minute of unbroken health makes up for one fall.

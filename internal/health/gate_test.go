@@ -27,7 +27,7 @@ func TestGateStep(t *testing.T) {
 		{"a pass resets the fall", 2, 3, "pffpffp", "HHHHHHH"},
 		{"refused skips the fall", 2, 3, "pd", "HI"},
 		{"refused after fails", 2, 3, "pfd", "HHI"},
-		{"rise in a row after an illness", 2, 3, "pdpp", "HIIH"},
+		{"rise in a row after it was unhealthy", 2, 3, "pdpp", "HIIH"},
 		{"a fail resets the rise", 2, 3, "pdpfpp", "HIIIIH"},
 		{"refused resets the rise", 3, 3, "pdppdppp", "HIIIIIIH"},
 		{"rise 1, fall 1", 1, 1, "pfpf", "HIHI"},
@@ -90,7 +90,7 @@ func TestGateForgetsAFallForEachMinuteOfHealth(t *testing.T) {
 	assert.Equal(t, []int{3, 24}, both(step(Pass, time.Second)))
 	assert.Equal(t, []int{1, 1}, both(step(Pass, 2*time.Minute)))
 	assert.Equal(t, []int{2, 16}, both(step(Fail, 59*time.Second)), "a minute that was broken does not count")
-	assert.Equal(t, []int{2, 16}, both(step(Fail, time.Hour)), "nor does one of illness")
+	assert.Equal(t, []int{2, 16}, both(step(Fail, time.Hour)), "nor does one of bad health")
 	for range dampMost {
 		step(Pass, time.Millisecond)
 	}

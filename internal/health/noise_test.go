@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// noisyGroup is a group of equal nodes in virtual time: the address moves, at once, when its holder is ill and another node is
+// noisyGroup is a group of equal nodes in virtual time: the address moves, at once, when its holder is unhealthy and another node is
 // fit. That is the worst that an election can make of it.
 type noisyGroup struct {
 	gates  []*Gate

@@ -78,17 +78,17 @@ func TestAFastCheckDoesNotMindThatTheServerClosesWhatIsIdle(t *testing.T) {
 
 // A server whose old connections are served while new ones are not: every failure has to be found on a new one.
 func TestAFastCheckFindsOutOnNewConnections(t *testing.T) {
-	var ill atomic.Bool
+	var unhealthy atomic.Bool
 	var seen askers
 	w := serveWatched(t, func(w http.ResponseWriter, r *http.Request) {
-		if ill.Load() {
+		if unhealthy.Load() {
 			seen.note(r)
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	})
 	_, reports := running(t, Config{URL: w.URL, Interval: 10 * time.Millisecond, Timeout: 10 * time.Second})
 	require.Equal(t, Healthy, next(t, reports).State)
-	ill.Store(true)
+	unhealthy.Store(true)
 	require.Equal(t, Unhealthy, next(t, reports).State)
 	connections, requests := seen.count()
 	assert.GreaterOrEqual(t, connections, requests-1, "the first one may have come on the old connection")

@@ -35,7 +35,7 @@ type Verdict struct {
 	Probes      uint64        // all of them
 	Failures    uint64        // those that did not pass
 	Changes     uint64        // of State, the first included
-	Falls       int           // from health to illness, lately: see [Gate]
+	Falls       int           // from healthy to unhealthy, lately: see [Gate]
 	Rise        int           // Passes in a row that it takes to become healthy, damping included
 }
 

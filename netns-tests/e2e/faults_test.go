@@ -122,7 +122,7 @@ func TestEtcdStallsEverywhere(t *testing.T) {
 	assert.Equal(t, []*machine{s.holder}, c.holders())
 }
 
-// calm waits until no keepvip remembers that its apiserver has fallen ill: one that fell in the tests before, a minute ago, would
+// calm waits until no keepvip remembers that its apiserver has become unhealthy: one that fell in the tests before, a minute ago, would
 // be damped, and another node better than it.
 func (c *cluster) calm(t *testing.T, limit time.Duration) {
 	t.Helper()

@@ -29,7 +29,7 @@ const (
 
 // standIn is the stand-in apiserver: HTTPS on port 6443 of every address, with
 // a certificate that names "kubernetes" and no address, as kubeadm's does not
-// name 127.0.0.1. Commands on a unix socket make it ill.
+// name 127.0.0.1. Commands on a unix socket make it unhealthy.
 type standIn struct {
 	node string
 	cert tls.Certificate

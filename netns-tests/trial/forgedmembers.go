@@ -18,7 +18,7 @@ const (
 	ForgedRequest   = "forged REQUEST"   // of an invented node of high priority
 	UsersRequest    = "a user's REQUEST" // the same, sent without a privilege on that host
 	ForgedGrant     = "forged GRANT"     // in the holder's name
-	ForgedHello     = "forged HELLO"     // the holder is ill and gives the address away
+	ForgedHello     = "forged HELLO"     // the holder is unfit and gives the address away
 	ForeignKey      = "another key"      // that REQUEST, with a code that another key has made
 	ReplayedMembers = "replayed members" // all that was said during a handover
 )

@@ -17,7 +17,7 @@ func modes() []benchCase {
 	add := func(name, mode string, runs int, fault trial.Fault, l limits) {
 		cases = append(cases, benchCase{name: "apiserver " + name, mode: mode, runs: runs, fault: fault, limits: l, config: trial.Config{API: true}})
 	}
-	ill := func(name, mode string, m lab.APIMode, runs int, l limits) {
+	unhealthy := func(name, mode string, m lab.APIMode, runs int, l limits) {
 		add(name, mode, runs, trial.APIIll(m, "", 4*time.Second), l)
 	}
 	// moved is an address that moves once, and is with the other node in time.
@@ -26,20 +26,20 @@ func modes() []benchCase {
 		l.vrrpLimits = vrrpLimits{answered: within, rss: checkMemory}
 		return l
 	}
-	// Counted illness is seen after three probes 300 ms apart, or after three timeouts of 600 ms.
+	// Counted bad health is seen after three probes 300 ms apart, or after three timeouts of 600 ms.
 	counted := moved(1100*ms, limits{seen: 1100 * ms})
 	timed := moved(2500*ms, limits{requestsWorst: 2500 * ms})
 	add("killed", "the apiserver is killed (SIGKILL)", 20, trial.APIKilled, moved(250*ms, limits{requestsMedian: 150 * ms, requestsWorst: 250 * ms}))
-	ill("shuts down", "it shuts down, and serves on for its `--shutdown-delay-duration`", lab.APIShutdown, 10, moved(500*ms, limits{requestsWorst: 20 * ms}))
-	ill("refuses", "it closes its port", lab.APIRefuse, 10, moved(500*ms, limits{requestsWorst: 500 * ms}))
-	ill("500", "it answers 500", lab.API500, 10, counted)
-	ill("403", "it answers 403", lab.API403, 5, counted)
+	unhealthy("shuts down", "it shuts down, and serves on for its `--shutdown-delay-duration`", lab.APIShutdown, 10, moved(500*ms, limits{requestsWorst: 20 * ms}))
+	unhealthy("refuses", "it closes its port", lab.APIRefuse, 10, moved(500*ms, limits{requestsWorst: 500 * ms}))
+	unhealthy("500", "it answers 500", lab.API500, 10, counted)
+	unhealthy("403", "it answers 403", lab.API403, 5, counted)
 	add("frozen", "it stands still (SIGSTOP)", 10, trial.APIFrozen(5*time.Second), timed)
-	ill("hangs", "it takes requests and never answers", lab.APIHang, 10, timed)
-	ill("stalls in the handshake", "it takes connections and never speaks TLS", lab.APIHandshake, 5, timed)
-	ill("drips", "its answer comes in drops", lab.APIDrip, 5, timed)
-	ill("1 GiB body", "its answer has 1 GiB", lab.APIHuge, 5, timed)
-	ill("endless headers", "its header has no end", lab.APIHeaders, 5, timed)
+	unhealthy("hangs", "it takes requests and never answers", lab.APIHang, 10, timed)
+	unhealthy("stalls in the handshake", "it takes connections and never speaks TLS", lab.APIHandshake, 5, timed)
+	unhealthy("drips", "its answer comes in drops", lab.APIDrip, 5, timed)
+	unhealthy("1 GiB body", "its answer has 1 GiB", lab.APIHuge, 5, timed)
+	unhealthy("endless headers", "its header has no end", lab.APIHeaders, 5, timed)
 	cases = append(cases, noises()...)
 	cases = append(cases, together()...)
 	cases = append(cases, restored()...)

@@ -20,15 +20,15 @@ func (l *lan) up() *node {
 	return l.holder()
 }
 
-// fallIll makes the node ill, which it knows at once.
-func (l *lan) fallIll(n *node) { n.setFit(false); n.judge() }
+// becomeUnfit makes the node unfit, which it knows at once.
+func (l *lan) becomeUnfit(n *node) { n.setFit(false); n.judge() }
 
-func TestLANIllHolderPassesTheAddressOn(t *testing.T) {
+func TestLANUnfitHolderPassesTheAddressOn(t *testing.T) {
 	for _, interval := range []time.Duration{20 * ms, 100 * ms, time.Second} {
 		t.Run(fmt.Sprint(interval), func(t *testing.T) {
 			l := newLAN(t, 1, interval, 100, 100, 100)
 			h := l.up()
-			l.fallIll(h)
+			l.becomeUnfit(h)
 			l.run(30 * ms)
 			next := l.holder()
 			assert.NotEqual(t, h, next)
@@ -56,7 +56,7 @@ func TestLANHigherPriorityAsks(t *testing.T) {
 	assert.Equal(t, 1, l.takes)
 }
 
-func TestLANAllIllNothingMoves(t *testing.T) {
+func TestLANAllUnfitNothingMoves(t *testing.T) {
 	l := newLAN(t, 1, 100*ms, 100, 100, 100)
 	h := l.up()
 	for _, n := range l.nodes {
@@ -84,7 +84,7 @@ func TestLANFirstThatRecoversGetsItAfterAWhile(t *testing.T) {
 	l := newLAN(t, 1, 100*ms, 100, 100, 100)
 	h := l.up()
 	for _, n := range l.nodes {
-		l.fallIll(n)
+		l.becomeUnfit(n)
 	}
 	l.run(5 * time.Second)
 	n := l.nodes[0]
@@ -100,7 +100,7 @@ func TestLANFirstThatRecoversGetsItAfterAWhile(t *testing.T) {
 	assert.Equal(t, 1, l.takes)
 }
 
-// The one that takes, or the one that gives, dies after each single event of the exchange.
+// The one that takes, or the one that gives, dies after each single event of the handover.
 func TestLANKilledAtEachStep(t *testing.T) {
 	for _, interval := range []time.Duration{20 * ms, 100 * ms, time.Second} {
 		for _, who := range []string{"requester", "holder"} {
@@ -124,7 +124,7 @@ func killedAt(t *testing.T, interval time.Duration, who string, at time.Duration
 			victim = l.nodes[1]
 		}
 	}
-	l.fallIll(h)
+	l.becomeUnfit(h)
 	l.run(at)
 	l.kill(victim)
 	l.run(victim.down() + interval/8 + 20*ms)
@@ -137,7 +137,7 @@ func TestLANEachMessageLost(t *testing.T) {
 	for lost := range 40 {
 		l := newLAN(t, uint64(lost), 100*ms, 100, 100, 100)
 		h := l.up()
-		l.fallIll(h)
+		l.becomeUnfit(h)
 		l.run(time.Duration(lost) * ms / 2)
 		l.loss, l.quiet = 1, false
 		l.run(ms)
