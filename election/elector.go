@@ -161,7 +161,7 @@ type Member struct {
 	Software string // its version
 	Fit      bool
 	Unfit    string // why it is not fit
-	Serves   bool   // it serves the connections that it had when it passed the address on
+	Draining bool   // it drains the connections that it had when it passed the address on
 }
 
 // Counters count since the elector was made.

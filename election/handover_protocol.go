@@ -58,12 +58,12 @@ type handoverProtocol struct {
 	claims  []membership.Claimant
 	refused *Rejections
 
-	mu      sync.Mutex // guards what follows
-	probe   func(context.Context) Fitness
-	list    []membership.Member
-	splits  []Split
-	silent  []membership.Member // that were heard, and have not said good-bye
-	serving bool
+	mu       sync.Mutex // guards what follows
+	probe    func(context.Context) Fitness
+	list     []membership.Member
+	splits   []Split
+	silent   []membership.Member // that were heard, and have not said good-bye
+	draining bool
 }
 
 func newHandoverProtocol(e *VRRP, cfg MembersConfig) *handoverProtocol {
@@ -173,7 +173,7 @@ func (x *handoverProtocol) self() membership.Self {
 	base := x.e.cfg.Router.Priority
 	return membership.Self{
 		State: membersState(s.State), Base: base, Priority: s.Priority,
-		Fit: f.fit(effective(base, f)), Reason: f.Reason, Serves: x.serves(), For: x.leaving.wanted(),
+		Fit: f.fit(effective(base, f)), Reason: f.Reason, Draining: x.drains(), For: x.leaving.wanted(),
 		Claims: s.State == vrrp.Active && x.e.leaseHeld(), Router: x.router(),
 	}
 }
@@ -371,20 +371,20 @@ func (e *VRRP) SetProbe(probe func(context.Context) Fitness) {
 	e.x.probe = probe
 }
 
-// SetServing says whether this node serves the connections that came through it after it has passed the address on: the
+// SetDraining says whether this node drains the connections that came through it after it has passed the address on: the
 // others are told before, so that the next node knows from the beginning. Safe from any goroutine.
-func (e *VRRP) SetServing(serving bool) {
+func (e *VRRP) SetDraining(draining bool) {
 	if e.x == nil {
 		return
 	}
 	e.x.mu.Lock()
-	e.x.serving = serving
+	e.x.draining = draining
 	e.x.mu.Unlock()
 	e.wake()
 }
 
-func (x *handoverProtocol) serves() bool {
+func (x *handoverProtocol) drains() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.serving
+	return x.draining
 }

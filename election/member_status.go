@@ -37,7 +37,7 @@ func (x *handoverProtocol) merge(list []Member) []Member {
 			continue // it advertises
 		}
 		o.fill(&x.silent[i])
-		o.Silent, o.Serves = true, false
+		o.Silent, o.Draining = true, false
 	}
 	slices.SortFunc(list, func(a, b Member) int { return a.Address.Compare(b.Address) })
 	return list
@@ -46,7 +46,7 @@ func (x *handoverProtocol) merge(list []Member) []Member {
 func (o *Member) fill(m *membership.Member) {
 	f := m.Peer
 	o.Speaks, o.Node, o.Software = true, f.Node, f.Software
-	o.Fit, o.Unfit, o.Priority, o.State, o.Serves = f.Fit, f.Reason, f.Priority, stateOfMember(f.State), f.Serves
+	o.Fit, o.Unfit, o.Priority, o.State, o.Draining = f.Fit, f.Reason, f.Priority, stateOfMember(f.State), f.Draining
 	if m.Heard.After(o.LastHeard) {
 		o.LastHeard = m.Heard
 	}

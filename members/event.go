@@ -18,7 +18,7 @@ type Self struct {
 	Base, Priority uint8
 	Fit            bool
 	Reason         string
-	Serves         bool
+	Draining       bool
 	For            netip.Addr
 	Claims         bool
 	Router         Router

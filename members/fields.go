@@ -49,10 +49,10 @@ const (
 	heardLen  = 9
 	maxHears  = 255 / heardLen
 
-	flagFit    = 1 << 0
-	flagProven = 1 << 1
-	flagServes = 1 << 2
-	flagClaims = 1 << 3
+	flagFit      = 1 << 0
+	flagProven   = 1 << 1
+	flagDraining = 1 << 2
+	flagClaims   = 1 << 3
 
 	flagMissing = 1 << 0 // of fieldHears
 
@@ -113,8 +113,8 @@ func appendRank(b []byte, f PeerState) []byte {
 	if f.Proven {
 		flags |= flagProven
 	}
-	if f.Serves {
-		flags |= flagServes
+	if f.Draining {
+		flags |= flagDraining
 	}
 	if f.Claims {
 		flags |= flagClaims
@@ -130,7 +130,7 @@ func (f *PeerState) parseRank(b []byte) bool {
 		return false
 	}
 	f.State, f.Base, f.Priority, f.Fit, f.Revision = State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
-	f.Proven, f.Serves, f.Claims = b[3]&flagProven != 0, b[3]&flagServes != 0, b[3]&flagClaims != 0
+	f.Proven, f.Draining, f.Claims = b[3]&flagProven != 0, b[3]&flagDraining != 0, b[3]&flagClaims != 0
 	f.Lifetime = time.Duration(binary.BigEndian.Uint16(b[5:])) * time.Millisecond
 	f.Epoch = binary.BigEndian.Uint64(b[7:])
 	return true

@@ -174,7 +174,7 @@ func (m *Machine) peerState() PeerState {
 	return PeerState{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Epoch: m.epoch, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Serves: s.Serves, For: s.For, Lifetime: lifetime(m.cfg.Every),
+		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Draining: s.Draining, For: s.For, Lifetime: lifetime(m.cfg.Every),
 		Claims: s.Claims, Router: s.Router,
 	}
 }

@@ -85,10 +85,10 @@ type PeerState struct {
 	Fit    bool
 	Proven bool   // it was fit before, in this session
 	Reason string // why it is not fit, at most 200 bytes
-	// Serves tells that a node which has passed the address on goes on serving the connections that came through it, and
+	// Draining tells that a node which has passed the address on drains the connections that came through it, and
 	// wants to have what clients say on them.
-	Serves bool
-	For    netip.Addr // the only node that it wants to give the address to; the zero Addr for any
+	Draining bool
+	For      netip.Addr // the only node that it wants to give the address to; the zero Addr for any
 
 	// Claims tells that the node holds the address, or is about to: its advertisements leave, and the lease that the last of
 	// them has begun is not over.

@@ -170,7 +170,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		0b 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
-	assert.Equal(t, PeerState{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Serves: true, Claims: true, Revision: 9}, m.Peer)
+	assert.Equal(t, PeerState{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
 }
 
 func TestClean(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 const countEvery = 100 * time.Millisecond
 
 // drainTeller is an elector that tells the others that this node drains connections.
-type drainTeller interface{ SetServing(serving bool) }
+type drainTeller interface{ SetDraining(draining bool) }
 
 // draining is a node that has passed the addresses on and drains the connections that came through it: the addresses stay
 // bound, discovery stays shut, and the next node forwards what clients say on them. It belongs to the loop's goroutine.
@@ -23,7 +23,7 @@ type draining struct {
 // tellDraining lets the next node know from the beginning.
 func (l *loop) tellDraining() {
 	if s, ok := l.elector.(drainTeller); ok {
-		s.SetServing(!l.desired.drainUntil.IsZero())
+		s.SetDraining(!l.desired.drainUntil.IsZero())
 	}
 }
 

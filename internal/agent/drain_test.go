@@ -17,10 +17,10 @@ import (
 // drainingElector passes the address on when it is asked to, and notes what it is told to tell the others.
 type drainingElector struct {
 	*fakeElector
-	serves atomic.Bool
+	draining atomic.Bool
 }
 
-func (e *drainingElector) SetServing(serving bool) { e.serves.Store(serving) }
+func (e *drainingElector) SetDraining(draining bool) { e.draining.Store(draining) }
 
 func (e *drainingElector) Handover(context.Context, string) error {
 	for _, c := range []election.Change{
@@ -63,7 +63,7 @@ func whileDraining(t *testing.T, test func(t *testing.T, b *bench, e *drainingEl
 
 func TestDrainWaitServesUntilTheConnectionsEnd(t *testing.T) {
 	whileDraining(t, func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error) {
-		assert.True(t, e.serves.Load(), "the next node has to know from the beginning")
+		assert.True(t, e.draining.Load(), "the next node has to know from the beginning")
 		time.Sleep(1200 * time.Millisecond)
 		assert.Equal(t, ObservedDraining, b.Status()[0].Observed)
 		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
@@ -74,7 +74,7 @@ func TestDrainWaitServesUntilTheConnectionsEnd(t *testing.T) {
 		require.NoError(t, <-drained)
 		synctest.Wait()
 		assert.Contains(t, b.host.take(), "del 10.77.0.100/32 2")
-		assert.False(t, e.serves.Load())
+		assert.False(t, e.draining.Load())
 		assert.Equal(t, ObservedIneligible, b.Status()[0].Observed)
 	})
 }
@@ -87,18 +87,18 @@ func TestDrainWaitResetsWhatIsLeft(t *testing.T) {
 		assert.ErrorContains(t, err, "3 connections were reset")
 		synctest.Wait()
 		assert.Contains(t, b.host.take(), "del 10.77.0.100/32 2")
-		assert.False(t, e.serves.Load())
+		assert.False(t, e.draining.Load())
 	})
 }
 
 func TestDrainWaitEndsWhenTheAddressComesBack(t *testing.T) {
 	whileDraining(t, func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error) {
 		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
-		require.NoError(t, <-drained, "they are served as before")
+		require.NoError(t, <-drained, "they are drained as before")
 		synctest.Wait()
 		assert.Contains(t, kernel.take(), "reopen")
 		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
-		assert.False(t, e.serves.Load())
+		assert.False(t, e.draining.Load())
 	})
 }
 
@@ -114,24 +114,24 @@ func TestDrainWaitOfABackupServesNothing(t *testing.T) {
 	})
 }
 
-func TestTakerSendsOnWhatTheFormerHolderServes(t *testing.T) {
+func TestTakerForwardsWhatTheFormerHolderDrains(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		serves := func(serves bool) {
+		drains := func(draining bool) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.status.Members = []election.Member{
-				{Address: nodeA, Self: true}, {Address: nodeB, Serves: serves}, {Address: netip.MustParseAddr("10.77.0.13")},
+				{Address: nodeA, Self: true}, {Address: nodeB, Draining: draining}, {Address: netip.MustParseAddr("10.77.0.13")},
 			}
 		}
-		serves(true)
+		drains(true)
 		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake}))
 		assert.Equal(t, []string{
 			"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "forward 2 to 10.77.0.12", "announce 2",
 		}, b.host.take())
 		time.Sleep(500 * time.Millisecond)
 		assert.Empty(t, b.host.take())
-		serves(false)
+		drains(false)
 		time.Sleep(2 * forwardEvery)
 		synctest.Wait()
 		assert.Equal(t, []string{"forward no more"}, b.host.take())

@@ -77,7 +77,7 @@ func (l *loop) forward(ctx context.Context, place Place, addresses []netip.Addr,
 // drainingMember is the member that drains its connections.
 func (l *loop) drainingMember() (netip.Addr, bool) {
 	for _, m := range l.elector.Status().Members {
-		if m.Serves && !m.Self && m.State != election.Active {
+		if m.Draining && !m.Self && m.State != election.Active {
 			return m.Address, true
 		}
 	}

@@ -104,7 +104,7 @@ func TestReloadBetweenPrepareAndPassKeepsDiscoveryShut(t *testing.T) {
 		assert.Equal(t, []string{"del fd77::100/128 2"}, b.host.take(), "not announced")
 		require.NoError(t, e.tell(begin))
 		assert.True(t, b.Status()[0].Observed == ObservedDraining)
-		assert.Empty(t, kernel.take(), "it goes on serving")
+		assert.Empty(t, kernel.take(), "it goes on answering")
 	})
 }
 
