@@ -68,7 +68,7 @@ func (m Message) validate() error {
 	case f.Lifetime < 0 || f.Lifetime > maxLifetime:
 		return fmt.Errorf("members: lifetime %v, want 0s to %v", f.Lifetime, maxLifetime)
 	case f.For != netip.Addr{} && !plain(f.For):
-		return fmt.Errorf("members: wanted requester %v, want an address without a zone", f.For)
+		return fmt.Errorf("members: wanted taker %v, want an address without a zone", f.For)
 	case f.Router.Interval < 0 || f.Router.Interval > maxInterval:
 		return fmt.Errorf("members: advertisement interval %v, want 0s to %v", f.Router.Interval, maxInterval)
 	case len(f.Hears) > maxHears:

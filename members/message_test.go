@@ -95,7 +95,7 @@ func TestMessageAppendRefuses(t *testing.T) {
 		{"no group", func(m *Message) { m.Peer.Group = netip.Addr{} }, "group"},
 		{"zone", func(m *Message) { m.Peer.Group = netip.MustParseAddr("fe80::1%eth0") }, "group"},
 		{"no addressee", func(m *Message) { m.Transfer.To = netip.Addr{} }, "REQUEST to"},
-		{"unspecified requester", func(m *Message) { m.Peer.For = netip.IPv4Unspecified() }, "wanted requester"},
+		{"unspecified taker", func(m *Message) { m.Peer.For = netip.IPv4Unspecified() }, "wanted taker"},
 		{"lifetime", func(m *Message) { m.Peer.Lifetime = 66 * time.Second }, "lifetime"},
 		{"node", func(m *Message) { m.Peer.Node = long }, "node"},
 		{"reason", func(m *Message) { m.Peer.Reason = "a\x1b[31mb" }, "reason"},

@@ -79,7 +79,7 @@ func (l listedCheck) validate() {
 	}
 	l.specific()
 	if worst := time.Duration(l.h.Fall) * max(l.h.Interval, l.h.Timeout); worst > time.Hour {
-		l.fail("fall", "%d probes of up to %v each, want illness seen within an hour", l.h.Fall, max(l.h.Interval, l.h.Timeout))
+		l.fail("fall", "%d probes of up to %v each, want a failure seen within an hour", l.h.Fall, max(l.h.Interval, l.h.Timeout))
 	}
 }
 

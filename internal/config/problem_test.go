@@ -144,7 +144,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"check interval", flags("check-interval", "1ms"), "--check-interval: 1ms, want a duration from 10ms to 10m0s"},
 		{"check timeout", flags("check-timeout", "2m"), "--check-timeout: 2m, want a duration from 10ms to 1m0s"},
 		{"fall 0", flags("check-fall", "0"), "--check-fall: 0, want a number from 1 to 1000"},
-		{"illness seen too late", flags("check-fall", "1000", "check-interval", "10s"), "--check-fall: 1000 probes of up to 10s each, want illness seen within an hour"},
+		{"a failure seen too late", flags("check-fall", "1000", "check-interval", "10s"), "--check-fall: 1000 probes of up to 10s each, want a failure seen within an hour"},
 		// Addresses.
 		{"no address", flags("vip", ""), `--vip: "", want an IPv4 or IPv6 address`},
 		{"no addresses in a file", inFile("vips:\n- name: a\n"), "FILE:4: vips[0].addresses: none, want at least one, such as [10.77.0.100]"},

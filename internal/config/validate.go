@@ -153,7 +153,7 @@ func (k check) health() {
 	}
 	// A node whose every probe may take longer than the daemon's other timers would look healthy for minutes.
 	if worst := time.Duration(h.Fall) * max(h.Interval, h.Timeout); worst > time.Hour {
-		k.fail("check.fall", "%d probes of up to %v each, want illness seen within an hour", h.Fall, max(h.Interval, h.Timeout))
+		k.fail("check.fall", "%d probes of up to %v each, want a failure seen within an hour", h.Fall, max(h.Interval, h.Timeout))
 	}
 }
 
