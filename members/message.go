@@ -39,7 +39,7 @@ func (t Type) String() string {
 // State is a node's part in the election.
 type State uint8
 
-// The states, as in RFC 9568, section 6.3. Initialize also stands for a node that keeps out.
+// The states, as in RFC 9568, section 6.3. Initialize is also the state of a node that keeps out.
 const (
 	Initialize State = iota
 	Backup

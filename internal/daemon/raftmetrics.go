@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// raftCollector turns how the election by raft stands into metrics; there are none where nothing is elected by raft.
+// raftCollector turns the state of the election by raft into metrics; there are none where nothing is elected by raft.
 type raftCollector struct{ node *raftNode }
 
 var _ prometheus.Collector = raftCollector{}

@@ -93,7 +93,7 @@ func (r *raftNode) prepareIdentity(cfg *config.Config, keys []config.Secret) (us
 	}, nil
 }
 
-// follow makes the cluster's members what a reload has made of the list: what stands there now and did not before comes in,
+// follow makes the cluster's members what a reload has made of the list: what is on it now and was not before comes in,
 // and the reverse. The caller holds the lock.
 func (r *raftNode) follow(n *raftelection.Node, before, after []netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
