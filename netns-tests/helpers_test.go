@@ -91,9 +91,10 @@ func settled(t *testing.T, g *trial.Group) *lab.Node {
 
 func hostPrefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
+// eventually looks often enough for every test, and less often than keepvip answers one user on its metrics listener.
 func eventually(t *testing.T, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
-	assert.Eventually(t, condition, limit, 20*time.Millisecond, what)
+	assert.Eventually(t, condition, limit, 50*time.Millisecond, what)
 }
 
 func dualStack() []netip.Addr { return []netip.Addr{lab.VIP4, lab.VIP6} }
