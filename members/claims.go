@@ -60,7 +60,7 @@ func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
 	return o != nil && o.claiming() && at.Sub(m.lastAdverts.last(o.Address)) > o.Peer.Router.Interval*3/2
 }
 
-func (o *Member) claiming() bool { return o.Peer.Claims && o.Peer.Router.Interval > 0 }
+func (m *Member) claiming() bool { return m.Peer.Claims && m.Peer.Router.Interval > 0 }
 
 // heardClaim keeps what a message says about holding the address, and passes it on to the election if it is news.
 func (m *Machine) heardClaim(now time.Time, r Received) {

@@ -233,7 +233,9 @@ func number(b []byte) (uint64, error) {
 
 // handle is the MessagePack of entries: times are in the form of their own that the library sends over the wire, too.
 func handle() *codec.MsgpackHandle {
-	return &codec.MsgpackHandle{BasicHandle: codec.BasicHandle{TimeNotBuiltin: true}}
+	h := new(codec.MsgpackHandle)
+	h.TimeNotBuiltin = true
+	return h
 }
 
 func encodeLog(l *raft.Log) (out []byte, err error) {
