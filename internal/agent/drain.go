@@ -127,11 +127,12 @@ func (l *loop) clearDraining() {
 	l.tellDraining()
 }
 
-// drains is safe from any goroutine.
+// drains tells that connections are drained, or may be as soon as the next node has announced the addresses. It is safe from any
+// goroutine.
 func (l *loop) drains() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.view.draining
+	return l.view.draining || l.view.passing
 }
 
 // resetCount is how many connections were reset when draining ended; it is safe from any goroutine.

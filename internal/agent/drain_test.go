@@ -33,6 +33,43 @@ func (e *drainingElector) Handover(context.Context, string) error {
 	return nil
 }
 
+// passedOnElector has passed the address on when it is asked to, because the node is not fit; the next node has yet to announce it.
+type passedOnElector struct{ drainingElector }
+
+func (e *passedOnElector) Handover(context.Context, string) error {
+	for _, c := range []election.Change{prepare, begin} {
+		if err := e.tell(c); err != nil {
+			return err
+		}
+	}
+	go func() {
+		time.Sleep(10 * time.Millisecond)
+		_ = e.tell(election.Change{From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd})
+	}()
+	return election.ErrNotActive
+}
+
+func TestDrainWaitWaitsForAnAddressThatIsBeingPassedOn(t *testing.T) {
+	kernel, e := &fakeFence{egress: true}, &passedOnElector{}
+	change := func(in *Instance) {
+		fenced(kernel)(in)
+		in.Elect = func(Place) (election.Elector, func(), error) {
+			e.fakeElector = newFakeElector()
+			return e, func() {}, nil
+		}
+	}
+	run(t, nil, change, func(t *testing.T, b *bench) {
+		synctest.Wait()
+		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		b.host.set(func(h *fakeHost) { h.open = 3 })
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		err := b.DrainWait(ctx, nil)
+		require.ErrorIs(t, err, election.ErrTimeout)
+		assert.ErrorContains(t, err, "3 connections were reset")
+	})
+}
+
 // whileDraining runs a holder with some connections that is drained with a wait of two seconds.
 func whileDraining(t *testing.T, test func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error)) {
 	t.Helper()
