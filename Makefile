@@ -39,10 +39,8 @@ root:
 deps: ## install the Debian packages that the tests need (root)
 	@.ci/deps $(TEST_TOOLS)
 
-# The namespace tests mostly wait for timers: what computes runs beside them, and gives way to them.
-test: root deps ## all tests and the lint (root)
-	+@.ci/beside test-netns lint test-unit
-	@$(MAKE) --no-print-directory test-cloud-init
+# What computes comes first: beside it the namespace tests would measure it, too.
+test: root deps lint test-unit test-cloud-init test-netns ## all tests and the lint (root)
 
 test-unit: ## unit tests with the race detector; a build for the platform that libraries know least
 	$(GO) test -race $(TESTFLAGS) ./...
