@@ -33,6 +33,17 @@ func (e *drainingElector) Handover(context.Context, string) error {
 	return nil
 }
 
+// electedBy makes an instance with that fence, whose elector is e around a new fake one in each term.
+func electedBy(kernel *fakeFence, e election.Elector, inner **fakeElector) func(*Instance) {
+	return func(in *Instance) {
+		fenced(kernel)(in)
+		in.Elect = func(Place) (election.Elector, func(), error) {
+			*inner = newFakeElector()
+			return e, func() {}, nil
+		}
+	}
+}
+
 // passedOnElector has passed the address on when it is asked to, because the node is not fit; the next node has yet to announce it.
 type passedOnElector struct{ drainingElector }
 
@@ -50,15 +61,8 @@ func (e *passedOnElector) Handover(context.Context, string) error {
 }
 
 func TestDrainWaitWaitsForAnAddressThatIsBeingPassedOn(t *testing.T) {
-	kernel, e := &fakeFence{egress: true}, &passedOnElector{}
-	change := func(in *Instance) {
-		fenced(kernel)(in)
-		in.Elect = func(Place) (election.Elector, func(), error) {
-			e.fakeElector = newFakeElector()
-			return e, func() {}, nil
-		}
-	}
-	run(t, nil, change, func(t *testing.T, b *bench) {
+	e := &passedOnElector{}
+	run(t, nil, electedBy(&fakeFence{egress: true}, e, &e.fakeElector), func(t *testing.T, b *bench) {
 		synctest.Wait()
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
 		b.host.set(func(h *fakeHost) { h.open = 3 })
@@ -74,14 +78,7 @@ func TestDrainWaitWaitsForAnAddressThatIsBeingPassedOn(t *testing.T) {
 func whileDraining(t *testing.T, test func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error)) {
 	t.Helper()
 	kernel, e := &fakeFence{egress: true}, &drainingElector{}
-	change := func(in *Instance) {
-		fenced(kernel)(in)
-		in.Elect = func(Place) (election.Elector, func(), error) {
-			e.fakeElector = newFakeElector()
-			return e, func() {}, nil
-		}
-	}
-	run(t, nil, change, func(t *testing.T, b *bench) {
+	run(t, nil, electedBy(kernel, e, &e.fakeElector), func(t *testing.T, b *bench) {
 		synctest.Wait()
 		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
 		b.host.set(func(h *fakeHost) { h.open = 3 })
