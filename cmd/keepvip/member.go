@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	raftelection "github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/daemon"
 )
@@ -52,9 +52,9 @@ func newMemberRecover() *cobra.Command {
 func newMember() *cobra.Command {
 	return group(&cobra.Command{Use: "member", Short: "List, add or remove the members of the raft cluster, or recover it"},
 		newMemberList(),
-		newMemberChange(raftelection.OpAdd, "Let a node join: it gets a vote when it has caught up",
+		newMemberChange(raft.OpAdd, "Let a node join: it gets a vote when it has caught up",
 			"Lets the node with that address join the cluster. It may be started before or after; it gets a vote when it has caught up."),
-		newMemberChange(raftelection.OpRemove, "Remove a node from the cluster",
+		newMemberChange(raft.OpRemove, "Remove a node from the cluster",
 			"Removes the node with that address. It is refused when no majority of those that are left lives."),
 		newMemberRecover())
 }
@@ -80,7 +80,7 @@ func newMemberList() *cobra.Command {
 	return cmd
 }
 
-func roleOf(m raftelection.Member) string {
+func roleOf(m raft.Member) string {
 	switch {
 	case m.Leader:
 		return "leader"
@@ -94,7 +94,7 @@ func roleOf(m raftelection.Member) string {
 	return "no vote yet"
 }
 
-func heardText(m raftelection.Member, now time.Time) string {
+func heardText(m raft.Member, now time.Time) string {
 	switch {
 	case m.Self:
 		return "this node"

@@ -1,4 +1,4 @@
-// Package raftelection decides by a majority of members whether this node is Active.
+// Package raft decides by a majority of members whether this node is Active.
 //
 // A Node is this machine's part in the cluster, one for the process: its store, its listener, and the library
 // (hashicorp/raft), which elects a leader. The virtual addresses elected by it move together, to the leader; each has an
@@ -7,6 +7,8 @@
 // The lease of a leader is not the library's. It rests on the vote locks of the others, and transport, between the library and
 // the wire, keeps both: see voteLock and acks. What travels beside raft, over the same port, is how fit each member is, the
 // leader's word that it lets go, and requests to be let in: see message.
+//
+// In these files raft.X is the library's: a package has no name for itself.
 //
 // Left out: more than one cluster in a process, and addresses of different clusters on one listener.
 //
@@ -19,4 +21,4 @@
 //   - one while the library is asked whether this node still leads: it ends with the answer, and nothing waits for it;
 //   - the library's own, until Node.Run shuts it down;
 //   - Elector.Run: none of its own.
-package raftelection
+package raft

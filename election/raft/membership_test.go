@@ -1,4 +1,4 @@
-package raftelection
+package raft
 
 import (
 	"context"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	raftelection "github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/alarm"
 	"github.com/keepvip/keepvip/internal/config"
@@ -31,9 +31,9 @@ type raftNode struct {
 
 	mu       sync.Mutex // guards what follows
 	cfg      *config.Config
-	identity raftelection.Identity
+	identity raft.Identity
 	secrets  [][]byte
-	node     *raftelection.Node
+	node     *raft.Node
 	cancel   context.CancelFunc
 	ended    chan struct{}
 }
@@ -68,10 +68,10 @@ func (r *raftNode) use(cfg *config.Config, identify func()) {
 // prepareIdentity makes what the other members are shown, the newest key or the certificate files. The lock is held when
 // what it returns is called.
 func (r *raftNode) prepareIdentity(cfg *config.Config, keys []config.Secret) (use func(), err error) {
-	var next raftelection.Identity
+	var next raft.Identity
 	var secrets [][]byte
 	if c := cfg.Raft; c.OwnCertificates() {
-		err = next.UseFiles(raftelection.Files{Cert: c.Certificate, Key: c.PrivateKey, CA: c.CA})
+		err = next.UseFiles(raft.Files{Cert: c.Certificate, Key: c.PrivateKey, CA: c.CA})
 	} else {
 		for _, s := range keys {
 			secrets = append(secrets, s.Bytes)
@@ -95,7 +95,7 @@ func (r *raftNode) prepareIdentity(cfg *config.Config, keys []config.Secret) (us
 
 // follow makes the cluster's members what a reload has made of the list: what is on it now and was not before comes in,
 // and the reverse. The caller holds the lock.
-func (r *raftNode) follow(n *raftelection.Node, before, after []netip.Addr) {
+func (r *raftNode) follow(n *raft.Node, before, after []netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
 	defer cancel()
 	change := func(op string, list, in []netip.Addr) {
@@ -108,15 +108,15 @@ func (r *raftNode) follow(n *raftelection.Node, before, after []netip.Addr) {
 			}
 		}
 	}
-	change(raftelection.OpAdd, after, before)
-	change(raftelection.OpRemove, before, after)
+	change(raft.OpAdd, after, before)
+	change(raft.OpRemove, before, after)
 }
 
 // memberTime bounds a change of the membership.
 const memberTime = 8 * time.Second
 
 // open joins the cluster, if this node has not yet.
-func (r *raftNode) open() (*raftelection.Node, error) {
+func (r *raftNode) open() (*raft.Node, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -130,7 +130,7 @@ func (r *raftNode) open() (*raftelection.Node, error) {
 	if !ok {
 		return nil, fmt.Errorf("none of raft.peers (%s) is an address of this node", list(c.Peers))
 	}
-	n, err := raftelection.Open(raftelection.Config{
+	n, err := raft.Open(raft.Config{
 		Self: self, Port: r.cfg.Port, Peers: c.Peers, Witnesses: c.Witnesses, Heartbeat: c.HeartbeatTimeout,
 		RemoveDead: c.RemoveDeadAfter, Dir: r.cfg.StateDir, Identity: &r.identity, Clock: r.clock, Log: r.log,
 	})
@@ -185,7 +185,7 @@ func (r *raftNode) closeIdle() {
 	}
 }
 
-func (r *raftNode) current() *raftelection.Node {
+func (r *raftNode) current() *raft.Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.node
@@ -240,14 +240,14 @@ func (b *builder) raftInstance(v config.VIP, in agent.Instance, heartbeat time.D
 		if err != nil {
 			return nil, nil, err
 		}
-		return n.NewElector(raftelection.ElectorConfig{Name: v.Name, Priority: topPriority(v), Log: b.log.With("vip", v.Name)}), func() {}, nil
+		return n.NewElector(raft.ElectorConfig{Name: v.Name, Priority: topPriority(v), Log: b.log.With("vip", v.Name)}), func() {}, nil
 	}
 	in.Adjust = func(e election.Elector, _ agent.Place) {
-		if r, ok := e.(*raftelection.Elector); ok {
+		if r, ok := e.(*raft.Elector); ok {
 			r.SetPriority(topPriority(v))
 		}
 	}
-	in.Lease = raftelection.LeaseLength(heartbeat)
+	in.Lease = raft.LeaseLength(heartbeat)
 	in.Paced = 0
 	b.fence(&in, func(_ agent.Place, lease, valid time.Duration) fence.Group { return raftGroupOf(v, lease, valid) })
 	return in

@@ -3,7 +3,7 @@ package daemon
 import (
 	"os"
 
-	raftelection "github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/election/raft"
 
 	"github.com/keepvip/keepvip/internal/agent"
 )
@@ -24,8 +24,8 @@ func (d *Daemon) status() any {
 
 // RaftStatus is the part of status that is about the Raft cluster.
 type RaftStatus struct {
-	raftelection.Quorum
-	Members []raftelection.Member `json:"members"`
+	raft.Quorum
+	Members []raft.Member `json:"members"`
 }
 
 func (r *raftNode) status() *RaftStatus {
