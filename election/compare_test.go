@@ -91,7 +91,7 @@ func TestVRRPFloodOfInventedRoutersIsBounded(t *testing.T) {
 		require.NoError(t, a.stop())
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		assert.LessOrEqual(t, len(a.changes), 60+5*2, "changes that the host follows")
+		assert.LessOrEqual(t, len(a.decisions), 60+5*2, "decisions that the host follows")
 		assert.LessOrEqual(t, strings.Count(log.String(), "\n"), 20, "lines")
 	})
 }

@@ -1,7 +1,7 @@
 // Package election decides whether this node is Active for a virtual address.
 //
 // It has one interface, Elector, and an elector that speaks VRRP. What the address is, how it is bound
-// and announced, and how health is measured is not its business: it tells by Change when to hold the
+// and announced, and how health is measured is not its business: it tells by Decision when to hold the
 // address, and is told by Fitness how good this node would be at it.
 //
 // Several Virtual Routers share one socket per interface, family and source address: a Hub.

@@ -9,10 +9,10 @@ import (
 // Elector decides whether this node is Active for one virtual address, or for several that move together.
 type Elector interface {
 	// Run takes part in the election until ctx ends; it resigns, and has the address released,
-	// before it returns. It calls report from its own goroutine and goes on only after report has
-	// returned: the address is bound or released by then. An error from report on becoming Active
+	// before it returns. It calls apply from its own goroutine and goes on only after apply has
+	// returned: the address is bound or released by then. An error from apply of Serve
 	// makes the elector resign and stay out for one Active_Down_Interval. Run is called once.
-	Run(ctx context.Context, report func(Change) error) error
+	Run(ctx context.Context, apply func(Decision) error) error
 
 	// SetFitness says how fit this node is. It is a level, not an edge: the newest counts, it may be
 	// set before Run and from any goroutine, and it never blocks.
@@ -60,45 +60,61 @@ func (s State) String() string {
 	}
 }
 
-// Change is one thing the host has to follow.
-//
-//   - From differs from To: a change of state. To Active: bind and announce. From Active: release.
-//   - Active to Active: a rival was heard. Whoever remains Active announces last, so announce again, now
-//     and each Again until no rival has been heard for a few of them.
-//   - Backup to Backup, or Initialize to Initialize: the Active that this node hears is another one than
-//     before; Holder names it.
-//
-// To pass the address on without loss takes three changes here, Active to Active with PassPrepare, then Active to Backup
-// with PassBegin and Backup to Backup with PassEnd, and one on the other node before the last, Backup to Active with
-// PassTake. PassBegin does not come after an error from report on PassPrepare, PassEnd not if this node becomes Active
-// again first, or Initialize.
-type Change struct {
-	From, To State
-	Reason   string     // a short clause that an operator reads
-	Cause    string     // why the node that held the address gives it away: "n1: uid 0 asked for a handover"; empty when it says nothing
-	Holder   netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
-	At       time.Time
-	Again    time.Duration // Active to Active only: the time between two repeats
-	Passing  Passing
+// Role is the part that this node plays for the address.
+type Role uint8
+
+// The roles. Serve to Quiet to Standby is the way of an address that is passed on without loss.
+const (
+	Off     Role = iota // this node keeps out of the election, and holds nothing
+	Standby             // it takes part, and holds nothing
+	// Quiet: another node is taking the address. Serve those who know that it is here, and tell nobody new: no ARP, no neighbour
+	// discovery.
+	Quiet
+	Serve // it holds the address: bind, announce and defend it
+)
+
+// State is the state that shows the role. A node that is Quiet has resigned.
+func (r Role) State() State {
+	switch r {
+	case Serve:
+		return Active
+	case Standby, Quiet:
+		return Backup
+	default:
+		return Initialize
+	}
 }
 
-// Passing is a step of passing the address on.
-type Passing uint8
+// RoleOf is the role of a node in this state that passes nothing on.
+func RoleOf(s State) Role {
+	switch s {
+	case Active:
+		return Serve
+	case Backup:
+		return Standby
+	default:
+		return Off
+	}
+}
 
-// The steps.
-const (
-	NotPassing Passing = iota
-	// PassPrepare: stop answering ARP and neighbour solicitations for the address at once, but go on forwarding. An error:
-	// that would take too long now, and everything goes on as before.
-	PassPrepare
-	// PassBegin: another node may answer when report has returned. What could not be prepared on this host at all has to
-	// be released as a whole.
-	PassBegin
-	// PassTake, to Active: the former holder serves the address until this node has announced it.
-	PassTake
-	// PassEnd: release the address. The other node has announced it, or has had time enough.
-	PassEnd
-)
+// Decision is what an Elector has decided: which role this node plays from now on, and what is known about it. It is a whole, not a
+// step: whoever carries it out compares it with the one before. An error makes a difference for two roles. From Serve: the address
+// could not be bound, and the elector resigns. From Quiet: that would take too long now, nothing has changed, and the role is the
+// one before. A host that cannot be Quiet at all releases the address, without an error.
+type Decision struct {
+	Role   Role
+	Reason string     // a short clause that an operator reads
+	Cause  string     // why the node that held the address gives it away: "n1: uid 0 asked for a handover"; empty when it says nothing
+	Holder netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
+	At     time.Time
+
+	// Granted, with Serve: the former holder serves the address until this node has announced it.
+	Granted bool
+	// Rival, with Serve: another node that held the address, too, was heard at this moment. Whoever goes on announces last, so
+	// announce again, now and each Again until no rival has been heard for a few of them.
+	Rival bool
+	Again time.Duration
+}
 
 // Fitness says how good this node would be as the holder.
 type Fitness struct {

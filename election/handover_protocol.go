@@ -54,7 +54,7 @@ type handoverProtocol struct {
 	asked   chan *handover
 	leaving *handover // the address is being given away because somebody wants it
 	until   time.Time // of the departure; zero before it
-	begun   bool      // PassBegin was reported, and PassEnd was not
+	begun   bool      // this node is Quiet
 	claims  []membership.Claimant
 	refused *Rejections
 
@@ -270,8 +270,10 @@ func (x *handoverProtocol) pass(now time.Time, grant membership.Message) error {
 	if x.e.machine.Snapshot().State != vrrp.Active {
 		return nil
 	}
-	prepare := Change{From: Active, To: Active, Reason: "another node asks for the address", Holder: x.e.source, At: now, Passing: PassPrepare}
-	if err := x.e.tell(prepare); err != nil {
+	quiet := Decision{
+		Role: Quiet, Reason: string(vrrp.ReasonPassedOn), Cause: x.e.cause(Active, x.e.holder), Holder: x.e.heardHolder(now), At: now,
+	}
+	if err := x.e.apply(quiet); err != nil {
 		return err
 	}
 	x.e.step(now, vrrp.PassOn{})
@@ -283,19 +285,13 @@ func (x *handoverProtocol) pass(now time.Time, grant membership.Message) error {
 	return nil
 }
 
-// passing is the step that a change of the elector's state is part of.
-func (x *handoverProtocol) passing(reason string) Passing {
+// changed follows a change of the elector's state, and tells whether pass has had it carried out already.
+func (x *handoverProtocol) changed(reason string) bool {
 	if x == nil {
-		return NotPassing
+		return false
 	}
 	x.begun = reason == string(vrrp.ReasonPassedOn)
-	switch {
-	case x.begun:
-		return PassBegin
-	case reason == string(vrrp.ReasonGranted):
-		return PassTake
-	}
-	return NotPassing
+	return x.begun
 }
 
 // release ends what pass has begun, unless another change of state has done so.
@@ -308,7 +304,7 @@ func (x *handoverProtocol) release(now time.Time, r membership.Release) {
 	if !r.Heard {
 		reason = "the next node was given time enough"
 	}
-	_ = x.e.tell(Change{From: Backup, To: Backup, Reason: reason, Holder: r.To, At: now, Passing: PassEnd})
+	_ = x.e.apply(Decision{Role: Standby, Reason: reason, Holder: r.To, At: now})
 	x.e.noteHolder(now)
 }
 

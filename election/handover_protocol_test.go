@@ -178,7 +178,7 @@ func TestHandoverUnfitHolderPassesOn(t *testing.T) {
 		h.SetFitness(unfit)
 		next := holder(t, 50*time.Millisecond, append(others, h)...)
 		require.NotEqual(t, h.self, next.self)
-		assert.Equal(t, []string{"shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"quiet", "GRANT", "release"}, l.what(h.self))
 		assert.Equal(t, []string{"REQUEST", "send 1", "bind"}, l.what(next.self)[:3])
 		assert.Less(t, next.last().At.Sub(at), 5*time.Millisecond)
 		assert.Equal(t, string(vrrp.ReasonGranted), next.Status().Reason)
@@ -366,7 +366,7 @@ func TestHandoverGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
 		l.mark()
 		h.SetFitness(unfit)
 		assert.Equal(t, h, holder(t, 500*time.Millisecond, a, b))
-		assert.Equal(t, []string{"shut", "begin", "GRANT"}, l.what(h.self)[:3])
+		assert.Equal(t, []string{"quiet", "GRANT"}, l.what(h.self)[:2])
 		stopAll(t, a, b)
 	})
 }
@@ -381,7 +381,7 @@ func TestHandoverHostThatIsBusyIsAskedAgain(t *testing.T) {
 		h.SetFitness(unfit)
 		next := holder(t, 100*time.Millisecond, append(others, h)...)
 		assert.NotEqual(t, h.self, next.self)
-		assert.Equal(t, []string{"busy", "busy", "send 1", "shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"busy", "busy", "send 1", "quiet", "GRANT", "release"}, l.what(h.self))
 		assert.Equal(t, uint64(1), h.Status().Counters.PassedOn)
 		assert.Equal(t, uint64(1), h.Status().Counters.Takeovers)
 		stopAll(t, append(others, h)...)
@@ -394,7 +394,7 @@ func TestHandoverStopPassesOn(t *testing.T) {
 		at := time.Now()
 		require.NoError(t, h.stop())
 		assert.Less(t, time.Since(at), 10*time.Millisecond)
-		assert.Equal(t, []string{"shut", "begin", "GRANT", "release"}, l.what(h.self))
+		assert.Equal(t, []string{"quiet", "GRANT", "release"}, l.what(h.self))
 		holder(t, 0, others...)
 		time.Sleep(time.Second)
 		others[0].SetFitness(unfit)
@@ -451,9 +451,9 @@ func causes(m *member) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []string
-	for _, c := range m.changes {
-		if c.Cause != "" && c.Passing != PassPrepare {
-			out = append(out, c.Cause)
+	for _, d := range m.decisions {
+		if d.Cause != "" {
+			out = append(out, d.Cause)
 		}
 	}
 	return out
@@ -527,16 +527,15 @@ func TestHandoverFormerHolderIsNotDisturbed(t *testing.T) {
 		h.SetFitness(unfit)
 		next := holder(t, 80*time.Millisecond, append(others, h)...)
 		h.mu.Lock()
-		changes := slices.Clone(h.changes)
+		decisions := slices.Clone(h.decisions)
 		h.mu.Unlock()
 		stopAll(t, append(others, h)...)
-		var passing []Passing
-		for _, c := range changes {
-			if c.Passing != NotPassing || len(passing) > 0 {
-				passing = append(passing, c.Passing)
-			}
+		first := slices.IndexFunc(decisions, func(d Decision) bool { return d.Role == Serve })
+		var roles []Role
+		for _, d := range decisions[first:] {
+			roles = append(roles, d.Role)
 		}
-		assert.Equal(t, []Passing{PassPrepare, PassBegin, PassEnd, NotPassing}, passing)
-		assert.Equal(t, next.self, changes[len(changes)-1].Holder)
+		assert.Equal(t, []Role{Serve, Quiet, Standby, Standby}, roles)
+		assert.Equal(t, next.self, decisions[len(decisions)-1].Holder)
 	})
 }

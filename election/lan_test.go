@@ -177,44 +177,57 @@ type member struct {
 	cancel context.CancelFunc
 	ended  chan error
 
-	mu      sync.Mutex // guards what follows
-	changes []Change
-	bound   bool
-	refuse  bool // the host cannot bind
-	busy    int  // so often the host cannot prepare to pass on
+	mu        sync.Mutex // guards what follows
+	decisions []Decision
+	bound     bool
+	refuse    bool // the host cannot bind
+	busy      int  // so often the host cannot be quiet
 }
 
 var errRefused = errors.New("the host refuses")
 
-func (m *member) report(c Change) error {
-	if c.To == Active && c.From != Active {
+func (m *member) apply(d Decision) error {
+	if d.Role == Serve && m.played() != Serve {
 		time.Sleep(time.Duration(m.wire.lan.slow.Load()))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.changes = append(m.changes, c)
-	switch {
-	case c.Passing == PassPrepare && m.busy > 0:
+	before := Off
+	if len(m.decisions) > 0 {
+		before = m.decisions[len(m.decisions)-1].Role
+	}
+	if d.Role == Quiet && m.busy > 0 {
 		m.busy--
 		m.wire.lan.note(m.self, "busy")
 		return errRefused
-	case c.Passing == PassPrepare:
+	}
+	m.decisions = append(m.decisions, d)
+	switch {
+	case d.Role == Quiet:
 		m.bound = false
-		m.wire.lan.note(m.self, "shut")
-	case c.To == Active && c.From == Active:
+		m.wire.lan.note(m.self, "quiet")
+	case d.Role == Serve && before == Serve:
 		m.wire.lan.note(m.self, "again")
-	case c.To == Active && m.refuse:
+	case d.Role == Serve && m.refuse:
 		return errRefused
-	case c.To == Active:
+	case d.Role == Serve:
 		m.bound = true
 		m.wire.lan.note(m.self, "bind")
-	case c.Passing == PassBegin:
-		m.wire.lan.note(m.self, "begin")
-	case c.From == Active || c.Passing == PassEnd:
+	case before == Serve || before == Quiet:
 		m.bound = false
 		m.wire.lan.note(m.self, "release")
 	}
 	return nil
+}
+
+// played is the newest role.
+func (m *member) played() Role {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.decisions) == 0 {
+		return Off
+	}
+	return m.decisions[len(m.decisions)-1].Role
 }
 
 func (m *member) holds() bool {
@@ -267,7 +280,7 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}
-	go func() { m.ended <- e.Run(ctx, m.report) }()
+	go func() { m.ended <- e.Run(ctx, m.apply) }()
 	return m
 }
 
@@ -297,21 +310,21 @@ func stopAll(t *testing.T, members ...*member) {
 	}
 }
 
-// taken are the changes by which the address was passed on to this node.
-func (m *member) taken() (out []Change) {
+// taken are the decisions by which the address was passed on to this node.
+func (m *member) taken() (out []Decision) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range m.changes {
-		if c.Passing == PassTake {
-			out = append(out, c)
+	for _, d := range m.decisions {
+		if d.Granted {
+			out = append(out, d)
 		}
 	}
 	return out
 }
 
-// last is the newest change that was reported.
-func (m *member) last() Change {
+// last is the newest decision.
+func (m *member) last() Decision {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.changes[len(m.changes)-1]
+	return m.decisions[len(m.decisions)-1]
 }

@@ -135,7 +135,7 @@ func (l *lan) moves(since time.Time) (n int) {
 		switch e.what {
 		case "bind":
 			bound[e.node] = true
-		case "release", "shut":
+		case "release", "quiet":
 			delete(bound, e.node)
 		default:
 			continue

@@ -11,15 +11,15 @@ import (
 // interface.
 const bindTime = time.Millisecond
 
-// follow reports a change. Very many addresses take longer to bind than the others wait for the next advertisement: these
+// follow has a decision carried out. Very many addresses take longer to bind than the others wait for the next advertisement: these
 // go on leaving meanwhile, for as long as the bind may take. A host that is slower than that has to let others try.
-func (e *VRRP) follow(c Change) error {
+func (e *VRRP) follow(d Decision) error {
 	allowed := time.Duration(len(e.cfg.Router.Addresses)) * bindTime
-	if c.To != Active || allowed < e.cfg.Router.Interval {
-		return e.tell(c)
+	if d.Role != Serve || allowed < e.cfg.Router.Interval {
+		return e.apply(d)
 	}
 	done := make(chan error, 1)
-	go func() { done <- e.tell(c) }()
+	go func() { done <- e.apply(d) }()
 	for end := time.Now().Add(allowed); ; {
 		next, ok := e.machine.Deadline()
 		if !ok || next.After(end) {

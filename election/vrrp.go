@@ -40,7 +40,7 @@ type VRRP struct {
 
 	machine *vrrp.Machine
 	members members
-	report  func(Change) error
+	apply   func(Decision) error
 	timer   *time.Timer
 	due     time.Time // when the timer is due
 	backoff BindBackoff
@@ -117,8 +117,8 @@ func (e *VRRP) Reconfigure(cfg vrrp.Config) {
 }
 
 // Run implements Elector.
-func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
-	e.report = report
+func (e *VRRP) Run(ctx context.Context, apply func(Decision) error) error {
+	e.apply = apply
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
 	if s := e.cfg.GroupMember; s != nil {
@@ -128,7 +128,7 @@ func (e *VRRP) Run(ctx context.Context, report func(Change) error) error {
 	e.applyTieBreakDelay(time.Now())
 	e.applyFitness(time.Now())
 	if e.out {
-		_ = e.tell(Change{Reason: e.status.Fitness.Reason, At: time.Now()})
+		_ = e.apply(Decision{Role: Off, Reason: e.status.Fitness.Reason, At: time.Now()})
 	}
 	defer e.x.end()
 	done := ctx.Done()

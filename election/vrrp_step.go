@@ -29,9 +29,9 @@ func (e *VRRP) act(a vrrp.Action) {
 		e.change(stateOf(a.From), stateOf(a.To), string(a.Reason))
 	case vrrp.Reannounce:
 		e.count(func(c *Counters) { c.Rivals++ })
-		e.tell(Change{
-			From: Active, To: Active, At: time.Now(), Holder: e.source,
-			Reason: "a rival was heard: " + a.Rival.String(), Again: e.cfg.Router.Interval,
+		_ = e.apply(Decision{
+			Role: Serve, At: time.Now(), Holder: e.source,
+			Reason: "a rival was heard: " + a.Rival.String(), Rival: true, Again: e.cfg.Router.Interval,
 		})
 	}
 }
@@ -65,7 +65,7 @@ func (e *VRRP) LeaseEnd() time.Time {
 	return e.leaseEnd
 }
 
-// change lets the host follow before anything else happens.
+// change has the decision carried out before anything else happens.
 func (e *VRRP) change(from, to State, reason string) {
 	now, cause := time.Now(), e.cause(from, e.holder)
 	e.holder = e.holderIn(to, now)
@@ -79,7 +79,12 @@ func (e *VRRP) change(from, to State, reason string) {
 		e.leaseEnd = time.Time{}
 	}
 	e.mu.Unlock()
-	err := e.follow(Change{From: from, To: to, Reason: reason, Cause: cause, Holder: e.holder, At: now, Passing: e.x.passing(reason)})
+	if e.x.changed(reason) {
+		return // it is Quiet already
+	}
+	err := e.follow(Decision{
+		Role: RoleOf(to), Reason: reason, Cause: cause, Holder: e.holder, At: now, Granted: reason == string(vrrp.ReasonGranted),
+	})
 	switch {
 	case to != Active:
 	case err != nil:
@@ -87,10 +92,6 @@ func (e *VRRP) change(from, to State, reason string) {
 	default:
 		e.backoff = BindBackoff{}
 	}
-}
-
-func (e *VRRP) tell(c Change) error {
-	return e.report(c)
 }
 
 // giveUp resigns after the host could not bind the address.
@@ -149,7 +150,7 @@ func (e *VRRP) noteHolder(now time.Time) {
 	if holder.IsValid() {
 		reason = "another node is heard as the Active"
 	}
-	_ = e.tell(Change{From: state, To: state, Reason: reason, Cause: cause, Holder: holder, At: now})
+	_ = e.apply(Decision{Role: RoleOf(state), Reason: reason, Cause: cause, Holder: holder, At: now})
 }
 
 func (e *VRRP) count(add func(*Counters)) {

@@ -236,7 +236,7 @@ func TestVRRPLeaseCountsFromBeforeTheAdvertisement(t *testing.T) {
 		cfg := vrrp.Config{Version: 3, VRID: 51, Priority: ownerPriority, Interval: interval, Preempt: true, Source: nodeA, Addresses: []netip.Addr{vip}}
 		e, err := NewVRRP(VRRPConfig{Router: cfg}, sleepyWire{newLAN().join(nodeA)}, quiet)
 		require.NoError(t, err)
-		e.report = func(Change) error { return nil }
+		e.apply = func(Decision) error { return nil }
 		e.step(time.Now(), vrrp.Startup{})
 		require.Equal(t, Active, e.Status().State)
 		assert.False(t, time.Now().Before(e.LeaseEnd()), "it is over")
@@ -283,8 +283,7 @@ func TestVRRPReportsTheHolderItHears(t *testing.T) {
 		b := l.start(t, nodeB, nil)
 		time.Sleep(300 * time.Millisecond)
 		last := b.last()
-		assert.Equal(t, Backup, last.From)
-		assert.Equal(t, Backup, last.To)
+		assert.Equal(t, Standby, last.Role)
 		assert.Equal(t, nodeA, last.Holder)
 		b.SetFitness(Fitness{Out: true})
 		l.isolate(nodeA, true)

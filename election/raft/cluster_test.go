@@ -55,13 +55,13 @@ type host struct {
 	cancel  context.CancelFunc
 	stopped chan struct{}
 
-	mu      sync.Mutex // guards what follows
-	fitness election.Fitness
-	bound   bool
-	changes []election.Change
-	bindErr error
-	frozen  bool      // the process stands still: nothing is released, nothing renewed
-	granted time.Time // until when the kernel lets the address answer
+	mu        sync.Mutex // guards what follows
+	fitness   election.Fitness
+	bound     bool
+	decisions []election.Decision
+	bindErr   error
+	frozen    bool      // the process stands still: nothing is released, nothing renewed
+	granted   time.Time // until when the kernel lets the address answer
 }
 
 // process is one life of a node. A dead one may go on in the bubble for a while, but nobody hears anything of it.
@@ -185,7 +185,7 @@ func (h *host) boot() {
 		nodeCtx, stopNode := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { defer close(done); n.Run(nodeCtx) }()
-		_ = elector.Run(ctx, func(c election.Change) error { return h.follow(p, c) })
+		_ = elector.Run(ctx, func(d election.Decision) error { return h.follow(p, d) })
 		stopNode()
 		<-done
 	})
@@ -211,7 +211,7 @@ func (h *host) crash() {
 	h.node = nil
 }
 
-func (h *host) follow(p *process, c election.Change) error {
+func (h *host) follow(p *process, d election.Decision) error {
 	for h.isFrozen() && !p.dead.Load() {
 		time.Sleep(time.Millisecond)
 	}
@@ -220,11 +220,11 @@ func (h *host) follow(p *process, c election.Change) error {
 	if p.dead.Load() {
 		return errCut
 	}
-	h.changes = append(h.changes, c)
-	if c.To == election.Active && h.bindErr != nil {
+	h.decisions = append(h.decisions, d)
+	if d.Role == election.Serve && h.bindErr != nil {
 		return h.bindErr
 	}
-	h.bound = c.To == election.Active
+	h.bound = d.Role == election.Serve
 	return nil
 }
 
@@ -375,7 +375,7 @@ func (l *lan) answering() []*host {
 	}
 	if len(out) > 1 {
 		for _, h := range out {
-			l.t.Log(h.self, "answers; voters:", h.node.voters(), "until", h.granted, h.changes)
+			l.t.Log(h.self, "answers; voters:", h.node.voters(), "until", h.granted, h.decisions)
 		}
 		require.FailNow(l.t, "two nodes answer at "+time.Now().String())
 	}

@@ -27,7 +27,7 @@ type Elector struct {
 	cfg  ElectorConfig
 	log  *slog.Logger
 
-	report  func(election.Change) error
+	apply   func(election.Decision) error
 	backoff election.BindBackoff
 	nudged  chan struct{} // capacity 1
 	timer   *alarm.Timer
@@ -111,8 +111,8 @@ func (e *Elector) LeaseEnd() time.Time {
 func (e *Elector) Extended() <-chan struct{} { return e.longer }
 
 // Run implements election.Elector.
-func (e *Elector) Run(ctx context.Context, report func(election.Change) error) error {
-	e.report = report
+func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) error {
+	e.apply = apply
 	e.node.join(e)
 	defer e.node.leave(e)
 	defer e.timer.Stop()
@@ -123,7 +123,7 @@ func (e *Elector) Run(ctx context.Context, report func(election.Change) error) e
 		select {
 		case <-ctx.Done():
 			if e.state() != election.Initialize {
-				e.change(election.Change{To: election.Initialize, Reason: "shutting down", At: time.Now()})
+				e.change(election.Decision{Role: election.Off, Reason: "shutting down", At: time.Now()})
 			}
 			return nil
 		case <-e.nudged:
@@ -193,7 +193,7 @@ func (e *Elector) follow(now time.Time, o outlook) {
 	case want != state && want == election.Active:
 		e.become(reason)
 	case want != state:
-		e.change(election.Change{To: want, Reason: reason, Holder: o.holder(want, e.node.cfg.Self), At: now})
+		e.change(election.Decision{Role: election.RoleOf(want), Reason: reason, Holder: o.holder(want, e.node.cfg.Self), At: now})
 	case want != election.Active && o.holder(want, e.node.cfg.Self) != e.holder():
 		e.tellHolder(now, o.holder(want, e.node.cfg.Self), reason)
 	}
@@ -248,7 +248,7 @@ func (e *Elector) become(reason string) {
 		return
 	}
 	now := time.Now()
-	err := e.change(election.Change{To: election.Active, Reason: reason, Holder: e.node.cfg.Self, At: now})
+	err := e.change(election.Decision{Role: election.Serve, Reason: reason, Holder: e.node.cfg.Self, At: now})
 	if err == nil {
 		e.backoff = election.BindBackoff{}
 		e.comeLast()
@@ -258,7 +258,7 @@ func (e *Elector) become(reason string) {
 	e.log.Warn("resigned: the address could not be bound", "error", err)
 	e.backoff.Begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
 	e.comeLast()
-	e.change(election.Change{To: election.Backup, Reason: e.backoff.Reason(), At: time.Now()})
+	e.change(election.Decision{Role: election.Standby, Reason: e.backoff.Reason(), At: time.Now()})
 	e.node.wake()
 }
 
@@ -270,20 +270,19 @@ func (e *Elector) comeLast() {
 	e.node.wake()
 }
 
-// change lets the host follow before anything else happens.
-func (e *Elector) change(c election.Change) error {
-	cause := e.node.causeNow(c.At)
+// change has the decision carried out before anything else happens.
+func (e *Elector) change(d election.Decision) error {
+	d.Cause = e.node.causeNow(d.At)
 	e.mu.Lock()
-	c.From, c.Cause = e.status.State, cause
-	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = c.To, c.At, c.Reason, c.Holder
-	e.status.Present = c.Reason
+	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = d.Role.State(), d.At, d.Reason, d.Holder
+	e.status.Present = d.Reason
 	e.status.Counters.Transitions++
-	if c.To == election.Active {
+	if d.Role == election.Serve {
 		e.status.Counters.Takeovers++
 	}
 	e.mu.Unlock()
-	err := e.report(c)
-	if c.To != election.Active {
+	err := e.apply(d)
+	if d.Role != election.Serve {
 		e.holds.Store(false)
 		e.node.letGo()
 	}
@@ -295,7 +294,7 @@ func (e *Elector) tellHolder(now time.Time, holder netip.Addr, reason string) {
 	e.status.Holder = holder
 	state := e.status.State
 	e.mu.Unlock()
-	_ = e.report(election.Change{From: state, To: state, Reason: reason, Cause: e.node.causeNow(now), Holder: holder, At: now}) // only binding can fail
+	_ = e.apply(election.Decision{Role: election.RoleOf(state), Reason: reason, Cause: e.node.causeNow(now), Holder: holder, At: now}) // only binding can fail
 }
 
 // present publishes why this node is in a state now, and why nobody can become Active.

@@ -109,7 +109,7 @@ func TestNodeHandoverSaysOnEveryNodeWhoAsked(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		for _, h := range l.hosts {
 			h.mu.Lock()
-			h.changes = nil
+			h.decisions = nil
 			h.mu.Unlock()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -120,9 +120,9 @@ func TestNodeHandoverSaysOnEveryNodeWhoAsked(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, h := range l.hosts {
 			h.mu.Lock()
-			require.NotEmpty(t, h.changes, h.self)
-			for _, c := range h.changes {
-				assert.Equal(t, first.self.String()+": uid 0 asked for a handover", c.Cause, "%s: %s", h.self, c.Reason)
+			require.NotEmpty(t, h.decisions, h.self)
+			for _, d := range h.decisions {
+				assert.Equal(t, first.self.String()+": uid 0 asked for a handover", d.Cause, "%s: %s", h.self, d.Reason)
 			}
 			h.mu.Unlock()
 		}
@@ -147,8 +147,8 @@ func TestNodeThatLeadsAndIsOutIsNoHolder(t *testing.T) {
 				assert.NotEqual(t, election.Active, m.State)
 			}
 			h.mu.Lock()
-			for _, c := range h.changes {
-				assert.False(t, c.Holder.IsValid(), "%v", c)
+			for _, d := range h.decisions {
+				assert.False(t, d.Holder.IsValid(), "%v", d)
 			}
 			h.mu.Unlock()
 		}

@@ -17,8 +17,8 @@ import (
 func TestActiveBindsThenAnnouncesBeforeAnythingElse(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
-		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "announce 2"}, b.host.take())
 		assert.Equal(t, "active", b.Status()[0].State)
 		time.Sleep(time.Minute)
@@ -32,7 +32,7 @@ func TestActiveBindsThenAnnouncesBeforeAnythingElse(t *testing.T) {
 func TestStopLeavesNothingBehind(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.host.take()
 		b.cancel()
 		<-b.done
@@ -45,11 +45,11 @@ func TestLeftoverStaysWhileNobodyIsHeardAndIsAdopted(t *testing.T) {
 	leftover := func(h *fakeHost) { h.bound = []Binding{{eth0, vip4}} }
 	run(t, leftover, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		b.HostChanged()
 		synctest.Wait()
 		assert.Empty(t, b.host.take(), "it may still be the only one that answers")
-		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
 	})
 }
@@ -58,8 +58,8 @@ func TestLeftoverGoesSilentlyWhenAnotherNodeIsHeard(t *testing.T) {
 	leftover := func(h *fakeHost) { h.bound = []Binding{{eth0, vip4}} }
 	run(t, leftover, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
-		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		assert.Equal(t, []string{"del 10.77.0.100/32 2"}, b.host.take())
 	})
 }
@@ -67,7 +67,7 @@ func TestLeftoverGoesSilentlyWhenAnotherNodeIsHeard(t *testing.T) {
 func TestAddressThatSomebodyRemovesComesBack(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.host.take()
 		b.host.set(func(h *fakeHost) { h.bound = []Binding{{eth0, vip6}} })
 		b.HostChanged()
@@ -80,8 +80,8 @@ func TestAddressThatSomebodyRemovesComesBack(t *testing.T) {
 func TestAddressThatSomebodyAddsToABackupGoes(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
-		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		b.host.set(func(h *fakeHost) { h.bound = []Binding{{eth0, vip4}, {3, vip6}} })
 		b.HostChanged()
 		synctest.Wait()
@@ -93,20 +93,20 @@ func TestBindThatFailsLeavesNothingAndTellsTheElector(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		b.host.set(func(h *fakeHost) { h.fail = errFull })
-		err := e.decide(election.Initialize, election.Active, nodeA)
+		err := e.decide(election.Serve, nodeA)
 		require.ErrorIs(t, err, errFull)
 		assert.ErrorContains(t, err, "bind 10.77.0.100/32 and 1 more to eth0")
 		assert.Empty(t, b.host.bound)
-		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 	})
 }
 
 func TestRivalIsAnsweredByAnnouncingAgain(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.host.take()
-		require.NoError(t, e.decide(election.Active, election.Active, nodeA))
+		require.NoError(t, e.hearRival())
 		assert.Equal(t, []string{"announce 2"}, b.host.take())
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
@@ -118,8 +118,8 @@ func TestRivalIsAnsweredByAnnouncingAgain(t *testing.T) {
 func TestLoopSleepsAfterItsLease(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
-		require.NoError(t, e.decide(election.Active, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		b.host.take()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -130,7 +130,7 @@ func TestLoopSleepsAfterItsLease(t *testing.T) {
 func TestElectionBeginsAnewAtAnotherPlaceAndFollowsAName(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.host.take()
 		b.host.set(func(h *fakeHost) { h.place.Name = "lan0" })
 		b.HostChanged()
@@ -142,7 +142,7 @@ func TestElectionBeginsAnewAtAnotherPlaceAndFollowsAName(t *testing.T) {
 		<-e.ended
 		next := <-b.electors
 		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
-		require.NoError(t, next.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, next.decide(election.Serve, nodeA))
 		assert.Contains(t, b.host.take(), "add 10.77.0.100/32 7")
 	})
 }
@@ -159,7 +159,7 @@ func TestAddressIsAnnouncedAgainWhenTheLinkHasChanged(t *testing.T) {
 				b.HostChanged()
 				synctest.Wait()
 				assert.Empty(t, b.host.take(), "not while it is not held")
-				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+				require.NoError(t, e.decide(election.Serve, nodeA))
 				b.host.take()
 				b.host.set(func(h *fakeHost) { change(&h.place); h.place.Stay++ })
 				b.HostChanged()
@@ -189,7 +189,7 @@ func TestNoPlaceIsWaitedForAndShown(t *testing.T) {
 func TestStatusSaysThatNoNodeCanTakeTheAddress(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		require.NoError(t, b.Ready())
 		e.set(func(s *election.Status) {
 			s.State, s.Present, s.Blocked = election.Backup, "NO QUORUM: 1 of 3 voters heard, want 2", "NO QUORUM: 1 of 3 voters heard, want 2"
@@ -224,13 +224,13 @@ func TestVerdictsReachTheElectorAlsoBeforeItsTermBegins(t *testing.T) {
 func TestApplyTouchesOnlyWhatItNames(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		first := <-b.electors
-		require.NoError(t, first.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, first.decide(election.Serve, nodeA))
 		other := b.instance(func(in *Instance) {
 			in.Name, in.Addresses = "ingress", []netip.Prefix{netip.MustParsePrefix("10.77.0.101/32")}
 		})
 		b.Apply(Delta{Add: []Instance{other}})
 		second := <-b.electors
-		require.NoError(t, second.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, second.decide(election.Serve, nodeA))
 		b.host.take()
 		b.Apply(Delta{Remove: []string{"ingress"}})
 		assert.Equal(t, []string{"del 10.77.0.101/32 2"}, b.host.take())
@@ -242,7 +242,7 @@ func TestAdjustChangesTheAddressesInPlace(t *testing.T) {
 	adjusted := 0
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.host.take()
 		more := netip.MustParsePrefix("10.77.0.101/32")
 		b.Apply(Delta{Adjust: []Instance{b.instance(func(in *Instance) {
@@ -263,10 +263,10 @@ func TestAdjustChangesTheAddressesInPlace(t *testing.T) {
 func TestAnnounceNamesWhatIsNotHeld(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		assert.ErrorIs(t, b.Announce(), errNotHeld)
 		assert.ErrorContains(t, b.Announce("nobody"), "nobody")
-		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.host.take()
 		require.NoError(t, b.Announce("apiserver"))
 		assert.Equal(t, []string{"announce 2"}, b.host.take())
@@ -364,11 +364,11 @@ func TestValidGrowsWithTheAddresses(t *testing.T) {
 func TestAddressIsNotBoundAfterItsLease(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		e.mu.Lock()
 		e.lapsed = true
 		e.mu.Unlock()
-		require.ErrorIs(t, e.decide(election.Backup, election.Active, nodeA), errLapsed)
+		require.ErrorIs(t, e.decide(election.Serve, nodeA), errLapsed)
 		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")
 	})
 }

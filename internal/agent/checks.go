@@ -49,7 +49,7 @@ func (l *loop) adjust(in Instance) {
 	if !l.renewal.IsZero() { // the new ones may live shorter
 		l.renewal = earlier(l.renewal, in.renewAfter(time.Now()))
 	}
-	if l.holdsLease() && !l.discoveryShut {
+	if l.holdsLease() {
 		l.settle(holdBind)
 		l.restartAnnouncing()
 	}

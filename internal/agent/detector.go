@@ -169,7 +169,7 @@ func (l *loop) claimHeard(c Claim) {
 // announceAfterRival announces after a member that became Active too and will have to yield: where advertisements are lost, its
 // announcement may be all that is heard of it.
 func (l *loop) announceAfterRival(now time.Time, rival netip.Addr) {
-	if l.discoveryShut || l.passing || !l.holdsLease() || !outranks(l.elector.Status().Members, rival) {
+	if l.passing || !l.holdsLease() || !outranks(l.elector.Status().Members, rival) {
 		return
 	}
 	if announce, _ := l.reannounce.hear(now, l.in.Lease/reannounceRounds); announce {

@@ -24,7 +24,7 @@ func probeFirst(in *Instance) { in.ProbeFirst, in.Lease = true, time.Second }
 func TestForeignHostIsReportedAndDefendedAgainst(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		b.host.take()
@@ -54,7 +54,7 @@ func TestForeignHostThatAnswersProbesIsFound(t *testing.T) {
 	silent := func(h *fakeHost) { h.owners[vip6.Addr()] = foreignMAC }
 	run(t, silent, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Len(t, b.Status()[0].Conflicts, 1, "found by the probes of the start")
@@ -71,13 +71,13 @@ func TestForeignHostThatAnswersProbesIsFound(t *testing.T) {
 func TestMemberIsNoForeignHost(t *testing.T) {
 	run(t, func(h *fakeHost) { h.owners[nodeB] = memberMAC }, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		e.mu.Lock()
 		e.status.Members = []election.Member{{Address: nodeA, Self: true}, {Address: nodeB, State: election.Active}}
 		e.mu.Unlock()
 		// It announces the address before its advertisement has been looked at.
 		b.hear(vip4.Addr(), memberMAC)
-		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Empty(t, b.Status()[0].Conflicts)
@@ -89,14 +89,14 @@ func TestMemberIsNoForeignHost(t *testing.T) {
 func TestForeignHostForbidsTheFirstBind(t *testing.T) {
 	run(t, nil, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		b.hear(vip4.Addr(), foreignMAC)
 		b.host.set(func(h *fakeHost) { h.owners[vip4.Addr()] = foreignMAC })
 		assert.True(t, e.fitness().Wait, "before anything is reported")
-		err := e.decide(election.Backup, election.Active, nodeA)
+		err := e.decide(election.Serve, nodeA)
 		require.ErrorContains(t, err, "refused: 10.77.0.100 is claimed by "+foreignMAC)
 		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")
-		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		time.Sleep(time.Second) // the lease, by whose end every member has been heard
 		synctest.Wait()
 		assert.True(t, e.fitness().Out)
@@ -105,14 +105,14 @@ func TestForeignHostForbidsTheFirstBind(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.False(t, e.fitness().Out, "nobody claims it any more")
-		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 	})
 }
 
 func TestFirstBindWaitsNoLongerThanTheAddressIsClaimed(t *testing.T) {
 	run(t, func(h *fakeHost) { h.owners[vip4.Addr()] = foreignMAC }, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		for range 60 {
 			time.Sleep(time.Second)
 			synctest.Wait()
@@ -136,30 +136,30 @@ func TestMemberThatIsInNoElectionForbidsTheFirstBind(t *testing.T) {
 		e.mu.Lock()
 		e.status.Members = []election.Member{{Address: nodeA, Self: true}, {Address: nodeB, State: election.Initialize}}
 		e.mu.Unlock()
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		assert.True(t, e.fitness().Out)
-		assert.ErrorContains(t, e.decide(election.Backup, election.Active, nodeA), "refused: 10.77.0.100 is claimed by "+memberMAC)
-		require.NoError(t, e.decide(election.Active, election.Backup, netip.Addr{}))
+		assert.ErrorContains(t, e.decide(election.Serve, nodeA), "refused: 10.77.0.100 is claimed by "+memberMAC)
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		b.host.set(func(h *fakeHost) { delete(h.owners, vip4.Addr()) })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 	})
 }
 
 func TestForeignHostDoesNotDelayATakeover(t *testing.T) {
 	run(t, nil, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, netip.Addr{}))
-		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		b.hear(vip4.Addr(), foreignMAC)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Len(t, b.Status()[0].Conflicts, 1)
 		assert.False(t, e.fitness().Out)
-		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 	})
 }
 
@@ -167,7 +167,7 @@ func TestForeignHostIsYieldedTo(t *testing.T) {
 	yield := func(in *Instance) { in.Yield = true }
 	run(t, nil, yield, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.hear(vip4.Addr(), foreignMAC)
 		time.Sleep(time.Second) // the lease, by whose end every member has been heard
 		synctest.Wait()
@@ -211,7 +211,7 @@ func TestAddressOwnerIsWarnedAboutOnce(t *testing.T) {
 		e.mu.Lock()
 		e.status.Members = []election.Member{{Address: nodeB, Priority: 255, State: election.Active}}
 		e.mu.Unlock()
-		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, 1, strings.Count(b.log.String(), "address owner (priority 255)"))
@@ -253,11 +253,10 @@ func TestHolderAnnouncesAfterAMemberThatWillYield(t *testing.T) {
 				e.mu.Lock()
 				e.status.Members = []election.Member{{Address: tt.rival, Priority: tt.other, State: election.Active}, {Address: nodeA, Self: true, Priority: tt.own}}
 				e.mu.Unlock()
-				require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+				require.NoError(t, e.decide(election.Serve, nodeA))
 				time.Sleep(30 * time.Second) // the announcement of the takeover is over, and the members are known
 				if tt.passing {
-					require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Active, Passing: election.PassPrepare}))
-					require.NoError(t, e.tell(election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}))
+					require.NoError(t, e.tell(quiet))
 				}
 				b.host.take()
 				b.hear(vip4.Addr(), memberMAC)
@@ -279,13 +278,13 @@ func TestHolderAnnouncesAfterAMemberThatWillYield(t *testing.T) {
 func TestLogIsBoundedUnderAFlood(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Standby, nodeB))
 		for i := range 500 {
 			foreign := netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})
 			e.mu.Lock()
 			e.status.Members = []election.Member{{Address: foreign, State: election.Active, Priority: ownerPriority}}
 			e.mu.Unlock()
-			require.NoError(t, e.decide(election.Backup, election.Backup, foreign))
+			require.NoError(t, e.decide(election.Standby, foreign))
 			b.hear(vip4.Addr(), fmt.Sprintf("02:00:00:01:%02x:%02x", i>>8, i&255))
 			time.Sleep(10 * time.Millisecond)
 		}

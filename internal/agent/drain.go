@@ -29,9 +29,9 @@ func (l *loop) tellDraining() {
 
 // startDraining begins, and tells whether there is anything to drain. Connections of the other family cannot be forwarded: the other
 // node knows one address of this node.
-func (l *loop) startDraining(c election.Change) bool {
+func (l *loop) startDraining(d election.Decision) bool {
 	now := time.Now()
-	if c.To != election.Backup || l.fence == nil || !now.Before(l.desired.drainUntil) {
+	if d.Role != election.Standby || l.fence == nil || !now.Before(l.desired.drainUntil) {
 		return false
 	}
 	l.draining = draining{next: now, beat: now}
@@ -43,7 +43,7 @@ func (l *loop) startDraining(c election.Change) bool {
 		}
 	}
 	l.reset(others)
-	l.log.Info("address passed on; its connections are drained", "to", c.Holder.String())
+	l.log.Info("address passed on; its connections are drained", "to", d.Holder.String())
 	l.drainDue(now)
 	return true
 }

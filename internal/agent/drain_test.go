@@ -23,14 +23,10 @@ type drainingElector struct {
 func (e *drainingElector) SetDraining(draining bool) { e.draining.Store(draining) }
 
 func (e *drainingElector) Handover(context.Context, string) error {
-	for _, c := range []election.Change{
-		prepare, begin, {From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd},
-	} {
-		if err := e.tell(c); err != nil {
-			return err
-		}
+	if err := e.tell(quiet); err != nil {
+		return err
 	}
-	return nil
+	return e.tell(election.Decision{Role: election.Standby, Holder: nodeB})
 }
 
 // electedBy makes an instance with that fence, whose elector is e around a new fake one in each term.
@@ -48,14 +44,12 @@ func electedBy(kernel *fakeFence, e election.Elector, inner **fakeElector) func(
 type passedOnElector struct{ drainingElector }
 
 func (e *passedOnElector) Handover(context.Context, string) error {
-	for _, c := range []election.Change{prepare, begin} {
-		if err := e.tell(c); err != nil {
-			return err
-		}
+	if err := e.tell(quiet); err != nil {
+		return err
 	}
 	go func() {
 		time.Sleep(10 * time.Millisecond)
-		_ = e.tell(election.Change{From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd})
+		_ = e.tell(election.Decision{Role: election.Standby, Holder: nodeB})
 	}()
 	return election.ErrNotActive
 }
@@ -64,7 +58,7 @@ func TestDrainWaitWaitsForAnAddressThatIsBeingPassedOn(t *testing.T) {
 	e := &passedOnElector{}
 	run(t, nil, electedBy(&fakeFence{egress: true}, e, &e.fakeElector), func(t *testing.T, b *bench) {
 		synctest.Wait()
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.host.set(func(h *fakeHost) { h.open = 3 })
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -80,7 +74,7 @@ func whileDraining(t *testing.T, test func(t *testing.T, b *bench, e *drainingEl
 	kernel, e := &fakeFence{egress: true}, &drainingElector{}
 	run(t, nil, electedBy(kernel, e, &e.fakeElector), func(t *testing.T, b *bench) {
 		synctest.Wait()
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		b.host.set(func(h *fakeHost) { h.open = 3 })
 		b.host.take()
 		kernel.take()
@@ -127,7 +121,7 @@ func TestDrainWaitResetsWhatIsLeft(t *testing.T) {
 
 func TestDrainWaitEndsWhenTheAddressComesBack(t *testing.T) {
 	whileDraining(t, func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error) {
-		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		require.NoError(t, <-drained, "they are drained as before")
 		synctest.Wait()
 		assert.Contains(t, kernel.take(), "reopen")
@@ -159,7 +153,7 @@ func TestTakerForwardsWhatTheFormerHolderDrains(t *testing.T) {
 			}
 		}
 		drains(true)
-		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake}))
+		require.NoError(t, e.tell(election.Decision{Role: election.Serve, Granted: true}))
 		assert.Equal(t, []string{
 			"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "forward 2 to 10.77.0.12", "announce 2",
 		}, b.host.take())

@@ -186,9 +186,9 @@ func (h *fakeHost) set(change func(*fakeHost)) {
 
 // fakeElector does what the test says.
 type fakeElector struct {
-	changes chan election.Change
-	answers chan error
-	ended   chan struct{}
+	decisions chan election.Decision
+	answers   chan error
+	ended     chan struct{}
 
 	mu     sync.Mutex // guards what follows
 	status election.Status
@@ -197,24 +197,24 @@ type fakeElector struct {
 
 func newFakeElector() *fakeElector {
 	return &fakeElector{
-		changes: make(chan election.Change), answers: make(chan error), ended: make(chan struct{}),
+		decisions: make(chan election.Decision), answers: make(chan error), ended: make(chan struct{}),
 		status: election.Status{State: election.Initialize},
 	}
 }
 
-func (e *fakeElector) Run(ctx context.Context, report func(election.Change) error) error {
+func (e *fakeElector) Run(ctx context.Context, apply func(election.Decision) error) error {
 	defer close(e.ended)
-	state := election.Initialize
+	role := election.Off
 	for {
 		select {
 		case <-ctx.Done():
-			if state == election.Active {
-				return report(election.Change{From: state, To: election.Initialize, Reason: "shut down"})
+			if role == election.Serve {
+				return apply(election.Decision{Role: election.Off, Reason: "shut down"})
 			}
 			return nil
-		case c := <-e.changes:
-			state = c.To
-			e.answers <- report(c)
+		case d := <-e.decisions:
+			role = d.Role
+			e.answers <- apply(d)
 		}
 	}
 }
@@ -250,15 +250,19 @@ func (e *fakeElector) LeaseEnd() time.Time {
 
 func (e *fakeElector) fitness() election.Fitness { return e.Status().Fitness }
 
-// decide reports a change and waits until the host has followed.
-func (e *fakeElector) decide(from, to election.State, holder netip.Addr) error {
-	e.changes <- election.Change{From: from, To: to, Reason: "decided", Holder: holder, Again: 50 * time.Millisecond}
-	return <-e.answers
+// decide decides, and waits until that has been carried out.
+func (e *fakeElector) decide(role election.Role, holder netip.Addr) error {
+	return e.tell(election.Decision{Role: role, Reason: "decided", Holder: holder})
 }
 
-// tell reports any change.
-func (e *fakeElector) tell(c election.Change) error {
-	e.changes <- c
+// hearRival is a rival of a node that serves.
+func (e *fakeElector) hearRival() error {
+	return e.tell(election.Decision{Role: election.Serve, Reason: "decided", Holder: nodeA, Rival: true, Again: 50 * time.Millisecond})
+}
+
+// tell makes any decision.
+func (e *fakeElector) tell(d election.Decision) error {
+	e.decisions <- d
 	return <-e.answers
 }
 

@@ -14,37 +14,49 @@ import (
 // errNotHeld answers a request that only the holder can fulfil.
 var errNotHeld = errors.New("this node does not hold the address")
 
-// follow makes the host what the election has decided. An error on becoming Active makes the elector
-// resign.
-func (l *loop) follow(c election.Change) error {
-	if !l.shared && c.Holder.IsValid() && c.Holder != l.place.Source {
+// follow makes the host what the election has decided. An error for Serve makes the elector resign; one for Quiet says that
+// nothing has changed.
+func (l *loop) follow(d election.Decision) error {
+	if !l.shared && d.Holder.IsValid() && d.Holder != l.place.Source {
 		l.shared = true
 		defer l.fit() // what forbids a first bind counts no more
 	}
 	defer func() { l.updateMembers(time.Now()) }()
+	if d.Role == election.Quiet {
+		if l.role != election.Serve {
+			return nil
+		}
+		if err := l.passOn(d); err != nil {
+			return err
+		}
+		l.role = d.Role
+		return nil
+	}
+	err := l.enterRole(d)
+	l.role = d.Role
+	return err
+}
+
+func (l *loop) enterRole(d election.Decision) error {
 	switch {
-	case c.Passing == election.PassPrepare:
-		return l.prepare()
-	case c.Passing == election.PassBegin:
-		return l.passOn(c)
-	case c.Passing == election.PassEnd:
-		return l.passed(c)
-	case c.To == election.Active && c.From == election.Active:
-		return l.heardRival(c)
-	case c.To == election.Active:
-		return l.take(c)
-	case c.From == election.Active:
-		return l.release(c)
+	case d.Role == election.Serve && l.role == election.Serve:
+		return l.heardRival(d)
+	case d.Role == election.Serve:
+		return l.take(d)
+	case l.role == election.Serve:
+		return l.release(d)
+	case l.role == election.Quiet && d.Role == election.Standby:
+		return l.passed(d)
 	default:
-		return l.stand(c)
+		return l.stand(d)
 	}
 }
 
 // take binds and announces: the announcement is on the wire before anything that can wait.
-func (l *loop) take(c election.Change) error {
+func (l *loop) take(d election.Decision) error {
 	err := l.refuse()
 	if err == nil {
-		l.guard(c)
+		l.guard(d)
 		err = l.lapsed()
 	}
 	if err == nil {
@@ -54,8 +66,8 @@ func (l *loop) take(c election.Change) error {
 		return errors.Join(err, l.unbound())
 	}
 	l.shared = true
-	l.note(c.To, c.Reason)
-	if c.Passing == election.PassTake {
+	l.note(d.Role.State(), d.Reason)
+	if d.Granted {
 		l.host.Usable(l.in.hosts(), usableTime)
 		l.startForwarding()
 	}
@@ -63,19 +75,19 @@ func (l *loop) take(c election.Change) error {
 	l.restartAnnouncing()
 	l.renewal = l.in.renewAfter(time.Now())
 	l.adopting = false
-	l.logChange(c)
+	l.logDecision(d)
 	l.settle(holdBind) // strays of ours on other interfaces
 	return nil
 }
 
 // guard starts the guard in the kernel before the addresses are there: a process that is killed in the moment after must not
 // leave them answering. What was granted waits for it, because the former holder goes on answering; a takeover does not.
-func (l *loop) guard(c election.Change) {
+func (l *loop) guard(d election.Decision) {
 	if l.fence == nil {
 		return
 	}
 	wait := time.Duration(0)
-	if c.Passing == election.PassTake {
+	if d.Granted {
 		wait = min(patience, l.in.Lease/6) // it is over in time to bind
 	}
 	l.fence.holdWithin(wait)
@@ -109,12 +121,12 @@ func (l *loop) bind() error {
 	return nil
 }
 
-func (l *loop) release(c election.Change) error {
+func (l *loop) release(d election.Decision) error {
 	l.reannounce.stop()
 	l.in.Schedule.Stop()
 	err := l.letGo()
-	l.note(c.To, c.Reason)
-	l.logChange(c)
+	l.note(d.Role.State(), d.Reason)
+	l.logDecision(d)
 	return err
 }
 
@@ -130,37 +142,40 @@ func (l *loop) unbind() error {
 }
 
 // heardRival announces after a rival was heard: whoever remains Active announces last.
-func (l *loop) heardRival(c election.Change) error {
-	announce, first := l.reannounce.hear(time.Now(), c.Again)
+func (l *loop) heardRival(d election.Decision) error {
+	if !d.Rival {
+		return nil
+	}
+	announce, first := l.reannounce.hear(time.Now(), d.Again)
 	if announce {
 		l.send()
 	}
 	if first {
-		l.logChange(c)
+		l.logDecision(d)
 	}
 	return nil
 }
 
 // stand is every change that this node is not the Active of.
-func (l *loop) stand(c election.Change) error {
+func (l *loop) stand(d election.Decision) error {
 	leftover := l.adopting
-	if c.Holder.IsValid() || c.To == election.Initialize {
+	if d.Holder.IsValid() || d.Role == election.Off {
 		l.adopting = false
 	}
 	var err error
-	if c.To == election.Initialize {
-		err = l.passed(c)
+	if d.Role == election.Off {
+		err = l.passed(d)
 	}
-	l.settle(l.wanted(c.To))
+	l.settle(l.wanted(d.Role.State()))
 	if leftover && !l.adopting && l.fence != nil {
 		l.fence.release()
 	}
 	// A state that was entered with nobody in sight has another reason as soon as somebody is.
-	if c.From != c.To || l.alone || !c.Holder.IsValid() {
-		l.note(c.To, c.Reason)
-		l.alone = !c.Holder.IsValid()
+	if l.role.State() != d.Role.State() || l.alone || !d.Holder.IsValid() {
+		l.note(d.Role.State(), d.Reason)
+		l.alone = !d.Holder.IsValid()
 	}
-	l.logChange(c)
+	l.logDecision(d)
 	return err
 }
 
@@ -178,19 +193,21 @@ func (l *loop) line(level slog.Level, text string, most int, args ...any) {
 	}
 }
 
-func (l *loop) logChange(c election.Change) {
-	args := []any{"from", c.From.String(), "to", c.To.String(), "reason", c.Reason}
-	if c.Holder.IsValid() {
-		args = append(args, "holder", c.Holder.String())
+// logDecision is called before the role is the new one.
+func (l *loop) logDecision(d election.Decision) {
+	from, to := l.role.State(), d.Role.State()
+	args := []any{"from", from.String(), "to", to.String(), "reason", d.Reason}
+	if d.Holder.IsValid() {
+		args = append(args, "holder", d.Holder.String())
 	}
-	if c.Cause != "" {
-		args = append(args, "cause", c.Cause)
+	if d.Cause != "" {
+		args = append(args, "cause", d.Cause)
 	}
 	text, level, most := "holder changed", slog.LevelInfo, mostLines
 	switch {
-	case c.From != c.To:
+	case from != to:
 		text, most = "state changed", mostChanges
-	case c.To == election.Active:
+	case to == election.Active:
 		text, level = "announced again after a rival", slog.LevelWarn
 	}
 	l.line(level, text, most, args...)

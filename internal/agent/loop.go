@@ -27,32 +27,32 @@ type loop struct {
 
 	lines election.Lines // of what others can bring about
 
-	reports chan reported
-	changed chan struct{}      // capacity 1: the host has changed
-	adjusts chan Instance      // a new configuration that needs no new election
-	asks    chan chan error    // announce now, please
-	desires chan desiredChange // an operator wants something else of this node
-	stopped chan struct{}      // closed when run has returned
+	decisions chan decided
+	changed   chan struct{}      // capacity 1: the host has changed
+	adjusts   chan Instance      // a new configuration that needs no new election
+	asks      chan chan error    // announce now, please
+	desires   chan desiredChange // an operator wants something else of this node
+	stopped   chan struct{}      // closed when run has returned
 
-	shared        bool      // the addresses were bound here, or another holder was heard, since the start
-	detector      *detector // nil between terms
-	adopting      bool      // addresses of an earlier run may stay: nobody is known to have them
-	elector       election.Elector
-	place         Place
-	checks        checkRunner
-	reannounce    reannouncing
-	desired       desiredState // what an operator wants of this node
-	discoveryShut bool         // discovery is shut: the addresses are about to be passed on
-	alone         bool         // in a state other than Active, and nobody is known that has the addresses
-	passing       bool         // the addresses are being passed on: they are here, but nobody is told so
-	draining      draining     // of connections, after the addresses have been passed on
-	forwarding    forwarding   // of older connections, to the node that was the holder before
-	renewal       time.Time    // when the addresses' lifetime is due for renewal; zero while none is held
-	fence         *fencer      // nil: none
-	refence       time.Time    // when the fence gets its longer lease; zero: it has none to get
-	clock         *alarm.Clock
-	due           *alarm.Timer
-	beats         *alarm.Timer
+	shared     bool      // the addresses were bound here, or another holder was heard, since the start
+	detector   *detector // nil between terms
+	adopting   bool      // addresses of an earlier run may stay: nobody is known to have them
+	elector    election.Elector
+	place      Place
+	checks     checkRunner
+	reannounce reannouncing
+	desired    desiredState // what an operator wants of this node
+	alone      bool         // in a state other than Active, and nobody is known that has the addresses
+	role       election.Role
+	passing    bool       // the addresses are being passed on: they are here, but nobody is told so
+	draining   draining   // of connections, after the addresses have been passed on
+	forwarding forwarding // of older connections, to the node that was the holder before
+	renewal    time.Time  // when the addresses' lifetime is due for renewal; zero while none is held
+	fence      *fencer    // nil: none
+	refence    time.Time  // when the fence gets its longer lease; zero: it has none to get
+	clock      *alarm.Clock
+	due        *alarm.Timer
+	beats      *alarm.Timer
 
 	fenced     Instance      // the configuration that the fence has
 	fenceRetry time.Time     // when what the fence has refused is tried again; zero: nothing is
@@ -86,16 +86,16 @@ type view struct {
 	resets        int  // connections that were reset when draining ended
 }
 
-// reported carries a Change from the elector's goroutine, and the answer back.
-type reported struct {
-	election.Change
+// decided carries a Decision from the elector's goroutine, and the answer back.
+type decided struct {
+	election.Decision
 	done chan error
 }
 
 func newLoop(clock *alarm.Clock, in Instance, host Host, log *slog.Logger) *loop {
 	l := &loop{
 		clock: clock, name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
-		reports: make(chan reported), changed: make(chan struct{}, 1),
+		decisions: make(chan decided), changed: make(chan struct{}, 1),
 		checks: newCheckRunner(), adjusts: make(chan Instance),
 		asks: make(chan chan error), desires: make(chan desiredChange), stopped: make(chan struct{}),
 	}
@@ -176,14 +176,14 @@ func (l *loop) term(ctx context.Context) error {
 	l.startDetector()
 	defer l.stopDetector()
 	ended := make(chan error, 1)
-	go func() { ended <- elector.Run(ctx, l.report) }()
+	go func() { ended <- elector.Run(ctx, l.decide) }()
 	for {
 		l.arm()
 		select {
 		case err := <-ended:
 			return err
-		case r := <-l.reports:
-			r.done <- l.follow(r.Change)
+		case d := <-l.decisions:
+			d.done <- l.follow(d.Decision)
 		case <-l.changed:
 			if l.moved() {
 				cancel()
@@ -215,7 +215,7 @@ func (l *loop) term(ctx context.Context) error {
 }
 
 func (l *loop) enter(p Place, e election.Elector) {
-	l.place, l.elector = p, e
+	l.place, l.elector, l.role = p, e, election.Off
 	l.fit()
 	in := l.in
 	e.SetProbe(in.Fresh)
@@ -269,10 +269,10 @@ func (l *loop) settleIn(p Place) {
 	}
 }
 
-// report runs in the elector's goroutine.
-func (l *loop) report(c election.Change) error {
-	r := reported{Change: c, done: make(chan error, 1)}
-	l.reports <- r
+// decide runs in the elector's goroutine.
+func (l *loop) decide(d election.Decision) error {
+	r := decided{Decision: d, done: make(chan error, 1)}
+	l.decisions <- r
 	return <-r.done
 }
 

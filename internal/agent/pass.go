@@ -18,43 +18,42 @@ const usableTime = 100 * time.Millisecond
 // errNotNow: the kernel is busy.
 var errNotNow = errors.New("the fence does not follow in time")
 
-// prepare shuts discovery before anything else changes. Where the kernel cannot shut a part, or there is no fence, passOn lets
-// go of the addresses. But a kernel that is only slow, because others are changing its rule sets, keeps them here: the other
-// node would hear of the grant when it is too late to take it.
-func (l *loop) prepare() error {
-	l.discoveryShut = false
+// passOn begins to pass the addresses on: nobody is told any more that they are here, but who knows it already is served
+// until the next node has announced them. Where the kernel cannot keep the two apart, or there is no fence, the addresses go at
+// once: another node may answer as soon as this returns. But a kernel that is only slow, because others are changing its rule
+// sets, keeps them here: the other node would hear of the grant when it is too late to take it.
+func (l *loop) passOn(d election.Decision) error {
+	shut, err := l.shutDiscovery()
+	if err != nil {
+		return err
+	}
+	l.reannounce.stop()
+	l.in.Schedule.Stop()
+	if shut {
+		l.setPassing(true)
+		l.renewal = time.Time{}
+	} else {
+		l.uncorrected(l.letGo())
+	}
+	l.note(d.Role.State(), d.Reason)
+	l.logDecision(d)
+	return nil
+}
+
+// shutDiscovery tells whether discovery is shut. The error is errNotNow.
+func (l *loop) shutDiscovery() (bool, error) {
 	if l.fence == nil {
-		return nil
+		return false, nil
 	}
 	done, err := l.fence.shutDiscovery(min(l.in.Lease/6, shutTime))
 	if !done {
 		l.fence.reopen(0)
-		return errNotNow
+		return false, errNotNow
 	}
 	if err != nil {
 		l.log.Debug("the fence cannot shut discovery alone", "error", err)
 	}
-	l.discoveryShut = err == nil
-	return nil
-}
-
-// passOn begins to pass the addresses on: nobody is told any more that they are here, but who knows it already is served
-// until the next node has announced them. Where the kernel cannot keep the two apart the addresses go at once: another
-// node may answer as soon as this returns.
-func (l *loop) passOn(c election.Change) error {
-	l.reannounce.stop()
-	l.in.Schedule.Stop()
-	var err error
-	if l.discoveryShut && l.fence != nil {
-		l.setPassing(true)
-		l.renewal = time.Time{}
-	} else {
-		err = l.letGo()
-	}
-	l.discoveryShut = false
-	l.note(c.To, c.Reason)
-	l.logChange(c)
-	return err
+	return err == nil, nil
 }
 
 func (l *loop) setPassing(passing bool) {
@@ -65,14 +64,14 @@ func (l *loop) setPassing(passing bool) {
 }
 
 // passed ends it.
-func (l *loop) passed(c election.Change) error {
-	if !l.passing || l.startDraining(c) {
+func (l *loop) passed(d election.Decision) error {
+	if !l.passing || l.startDraining(d) {
 		return nil
 	}
 	l.cancelDraining()
 	l.setPassing(false)
 	err := l.letGo()
-	l.log.Info("address passed on", "to", c.Holder.String(), "reason", c.Reason)
+	l.log.Info("address passed on", "to", d.Holder.String(), "reason", d.Reason)
 	return err
 }
 

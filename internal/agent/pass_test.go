@@ -13,10 +13,8 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
-var (
-	prepare = election.Change{From: election.Active, To: election.Active, Passing: election.PassPrepare}
-	begin   = election.Change{From: election.Active, To: election.Backup, Passing: election.PassBegin}
-)
+// quiet begins to pass the address on.
+var quiet = election.Decision{Role: election.Quiet, Reason: "passed on"}
 
 // fenced gives an instance a fence.
 func fenced(kernel *fakeFence) func(*Instance) {
@@ -30,13 +28,12 @@ func fenced(kernel *fakeFence) func(*Instance) {
 func passing(t *testing.T, kernel *fakeFence, fn func(t *testing.T, b *bench, e *fakeElector)) {
 	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		b.host.take()
 		kernel.take()
-		require.NoError(t, e.tell(prepare))
-		require.NoError(t, e.tell(begin))
+		require.NoError(t, e.tell(quiet))
 		fn(t, b, e)
 	})
 }
@@ -45,15 +42,15 @@ func TestPassKeepsTheAddressUntilTheNextNodeHasIt(t *testing.T) {
 	kernel := &fakeFence{egress: true}
 	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
 		assert.Equal(t, []string{"shut discovery"}, kernel.take())
-		require.NoError(t, e.decide(election.Backup, election.Backup, nodeB))
+		require.NoError(t, e.decide(election.Quiet, nodeB))
 		b.HostChanged()
 		time.Sleep(200 * time.Millisecond)
 		assert.Empty(t, b.host.take(), "neither removed nor announced")
-		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd}))
+		require.NoError(t, e.tell(election.Decision{Role: election.Standby, Holder: nodeB}))
 		synctest.Wait()
 		assert.Equal(t, []string{"shut in", "shut out", "release"}, kernel.take())
 		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
-		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Backup, Holder: nodeB, Passing: election.PassEnd}))
+		require.NoError(t, e.tell(election.Decision{Role: election.Standby, Holder: nodeB}))
 		assert.Empty(t, b.host.take(), "again")
 	})
 }
@@ -61,7 +58,7 @@ func TestPassKeepsTheAddressUntilTheNextNodeHasIt(t *testing.T) {
 func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
 	kernel := &fakeFence{egress: true}
 	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
-		require.NoError(t, e.decide(election.Backup, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		synctest.Wait()
 		assert.Equal(t, []string{"shut discovery", "hold", "reopen"}, kernel.take())
 		assert.Contains(t, b.host.take(), "announce 2")
@@ -71,7 +68,7 @@ func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
 func TestGrantedAddressIsAnnouncedWhenItWorks(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake}))
+		require.NoError(t, e.tell(election.Decision{Role: election.Serve, Granted: true}))
 		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "announce 2"}, b.host.take())
 	})
 }
@@ -89,7 +86,7 @@ func TestGrantedAddressIsGuardedBeforeItIsBound(t *testing.T) {
 				began := time.Now()
 				done := make(chan error, 1)
 				go func() {
-					done <- e.tell(election.Change{From: election.Backup, To: election.Active, Passing: election.PassTake})
+					done <- e.tell(election.Decision{Role: election.Serve, Granted: true})
 				}()
 				time.Sleep(tt.want - time.Millisecond)
 				assert.Empty(t, b.host.take())
@@ -106,7 +103,7 @@ func TestAddressThatCannotBeBoundLeavesNoGuard(t *testing.T) {
 	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
 		e := <-b.electors
 		b.host.set(func(h *fakeHost) { h.fail = errors.New("refused") })
-		require.Error(t, e.decide(election.Backup, election.Active, nodeA))
+		require.Error(t, e.decide(election.Serve, nodeA))
 		synctest.Wait()
 		assert.Equal(t, []string{"hold", "release"}, kernel.take())
 	})
@@ -115,7 +112,7 @@ func TestAddressThatCannotBeBoundLeavesNoGuard(t *testing.T) {
 func TestPassEndsWithTheElection(t *testing.T) {
 	kernel := &fakeFence{egress: true}
 	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
-		require.NoError(t, e.decide(election.Backup, election.Initialize, netip.Addr{}))
+		require.NoError(t, e.decide(election.Off, netip.Addr{}))
 		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
 	})
 }
@@ -136,11 +133,9 @@ func TestPassWithoutAFenceReleasesAtOnce(t *testing.T) {
 			}
 			run(t, nil, perhaps, func(t *testing.T, b *bench) {
 				e := <-b.electors
-				require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+				require.NoError(t, e.decide(election.Serve, nodeA))
 				b.host.take()
-				require.NoError(t, e.tell(prepare))
-				assert.Empty(t, b.host.take())
-				require.NoError(t, e.tell(begin))
+				require.NoError(t, e.tell(quiet))
 				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
 			})
 		})
@@ -152,20 +147,19 @@ func TestPassWaitsForAnotherTimeWhenTheKernelIsSlow(t *testing.T) {
 	kernel := &fakeFence{egress: true}
 	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
 		e := <-b.electors
-		require.NoError(t, e.decide(election.Initialize, election.Active, nodeA))
+		require.NoError(t, e.decide(election.Serve, nodeA))
 		time.Sleep(5 * time.Second)
 		b.host.take()
 		kernel.take()
 		kernel.slow(80 * time.Millisecond)
 		at := time.Now()
-		require.ErrorIs(t, e.tell(prepare), errNotNow)
+		require.ErrorIs(t, e.tell(quiet), errNotNow)
 		assert.Less(t, time.Since(at), 50*time.Millisecond)
 		time.Sleep(200 * time.Millisecond)
 		assert.Equal(t, []string{"shut discovery", "reopen"}, kernel.take()[:2])
 		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
 		kernel.slow(0)
-		require.NoError(t, e.tell(prepare))
-		require.NoError(t, e.tell(begin))
+		require.NoError(t, e.tell(quiet))
 		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
 		assert.Contains(t, kernel.take(), "shut discovery")
 	})

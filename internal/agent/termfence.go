@@ -132,7 +132,7 @@ func (l *loop) changeFence() {
 		return
 	}
 	l.fenced, l.fenceWait = next, fenceAgain
-	if l.holdsLease() && !l.discoveryShut && !l.passing {
+	if l.holdsLease() && !l.passing {
 		l.fence.hold()
 	}
 }
@@ -168,7 +168,7 @@ func (l *loop) renew(now time.Time) {
 // letGo takes the addresses off in the order that clients notice at once: nothing comes in any more,
 // the resets of their connections leave, then nothing leaves, then the addresses go.
 func (l *loop) letGo() error {
-	l.renewal, l.discoveryShut = time.Time{}, false
+	l.renewal = time.Time{}
 	l.stopForwarding()
 	l.countUndrained()
 	if l.fence != nil {
