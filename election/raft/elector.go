@@ -252,6 +252,7 @@ func (e *Elector) become(reason string) {
 	if err == nil {
 		e.backoff = election.BindBackoff{}
 		e.comeLast()
+		e.node.noteTaken(time.Now())
 		e.node.gossipNow()
 		return
 	}

@@ -129,9 +129,16 @@ func (n *Node) hear(m message) {
 	case m.Stranger && m.State == raft.Leader.String() && n.stranger.IsZero():
 		n.stranger = now
 	}
+	takes := m.Holds && !old.Holds
+	if takes {
+		n.taken = now
+	}
 	n.mu.Unlock()
 	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID {
 		n.wake()
+	}
+	if takes {
+		n.gossipNow() // the former holder says whether it lives
 	}
 	if old.Holds != m.Holds {
 		n.wakeAll()

@@ -78,7 +78,7 @@ func (n *Node) member(a netip.Addr, own fitness) Member {
 	}
 	m.LastHeard = &h.at
 	switch {
-	case !h.fresh(time.Now(), n.pace()):
+	case !h.fresh(time.Now(), n.pace()), n.replaced(a, h, time.Now()):
 		m.Note, m.silent = "silent", true
 	case h.Heartbeat != n.cfg.Heartbeat:
 		m.Note = "has raft.heartbeatTimeout " + h.Heartbeat.String() + ", want " + n.cfg.Heartbeat.String() + " as here: it is not followed until then"
@@ -88,17 +88,36 @@ func (n *Node) member(a netip.Addr, own fitness) Member {
 	return m
 }
 
-// shown is the member as status has it.
+// answersWithin is how long a node takes at most to say that it does not hold the address any more, when another begins to.
+const answersWithin = 100 * time.Millisecond
+
+// replaced tells that a holder has said nothing since another node began to hold the address: it does not hold it any more, and
+// does not live, as everybody is asked at that moment. The caller holds the lock.
+func (n *Node) replaced(a netip.Addr, h hearing, now time.Time) bool {
+	return h.Holds && a != n.leader && h.at.Before(n.taken) && now.Sub(n.taken) > answersWithin
+}
+
+// noteTaken notes that this node has begun to hold the address.
+func (n *Node) noteTaken(now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.taken = now
+}
+
+// shown is the member as status has it. One that is silent is what it was.
 func (m Member) shown() election.Member {
 	out := election.Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: election.Backup, Note: m.Note}
 	if m.LastHeard != nil {
-		out.LastHeard = *m.LastHeard
+		out.LastHeard, out.Silent = *m.LastHeard, m.silent
 	}
 	switch {
-	case m.Leader && m.holds:
+	case out.Silent && m.holds, m.Leader && m.holds:
 		out.State = election.Active
-	case m.silent, m.Waiting:
+	case m.silent && !out.Silent, m.Waiting:
 		out.State = election.Initialize
+	}
+	if out.Silent {
+		out.Note = ""
 	}
 	if m.Witness {
 		out.Note = joinNotes("witness", out.Note)

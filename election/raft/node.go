@@ -61,6 +61,7 @@ type Node struct {
 	refused      string    // why it may not become one
 	trouble      string    // why it is in no election
 	leader       netip.Addr
+	taken        time.Time // when a node was last known to begin to hold the address
 	moving       cause
 	// leaderless is since when no leader is known; zero while one is.
 	leaderless time.Time
