@@ -29,7 +29,7 @@ type Socket interface {
 type HubConfig struct {
 	Source netip.Addr // own address; its family is the hub's
 	Link   string     // tells links apart on which the same address may send; fit for an IPv6 zone
-	Auth   *Auth      // nil: no authentication
+	Auth   *vrrp.Auth // nil: no authentication
 	Log    *slog.Logger
 }
 
@@ -110,19 +110,20 @@ func (h *Hub) drain() (useless bool, err error) {
 // deliver parses once and hands to every wire of the VRID. d.Payload is only valid until it returns.
 func (h *Hub) deliver(d vrrp.Datagram) {
 	h.seen = true
-	p, err := h.cfg.Auth.parse(d, h.cfg.Link)
+	at := time.Now().Add(-d.Age)
+	adv, doubt, err := h.cfg.Auth.Parse(d.Payload, d.Source.WithZone(h.cfg.Link), d.Destination, at)
 	if err != nil {
 		h.refuse(d, reasonOf(err), err)
 		return
 	}
-	wires := (*h.routes.Load())[p.VRID]
+	wires := (*h.routes.Load())[adv.VRID]
 	if len(wires) == 0 {
 		h.rejected.Add(d.Source, vrrp.RejectVRID, nil)
 		return
 	}
-	a := Arrival{Source: d.Source, Advertisement: p.Advertisement, At: time.Now().Add(-d.Age)}
+	a := Arrival{Source: d.Source, Advertisement: adv, At: at}
 	for _, w := range wires {
-		h.useful = w.consider(a, p.doubt) || h.useful
+		h.useful = w.consider(a, doubt) || h.useful
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -82,7 +83,7 @@ func (w *hubWire) Send(adv vrrp.Advertisement) error {
 }
 
 func (h *Hub) write(adv vrrp.Advertisement, dst netip.Addr, form vrrp.ChecksumForm) error {
-	b, err := h.cfg.Auth.append(h.buf[:0], adv, h.cfg.Source, dst, form)
+	b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, dst, form, time.Now())
 	if err != nil {
 		return fmt.Errorf("election: encode for %s: %w", dst, err)
 	}

@@ -28,7 +28,7 @@ const (
 	RejectPeer   = "peer"   // unicast, from nobody on the list
 	RejectSocket = "socket" // no advertisement: the socket could not be read
 
-	// permitted follows the reason for which an advertisement would be refused if the mode were Enforce.
+	// permitted follows the reason for which an advertisement would be refused if the mode were enforce.
 	permitted = "-permitted"
 )
 
@@ -51,7 +51,7 @@ var actOn = map[string]string{
 type Rejection struct {
 	Source    netip.Addr // the zero Addr when it is about the socket
 	Reason    string     // short, fit for a label
-	Permitted bool       // it was taken nevertheless, because the mode is not Enforce
+	Permitted bool       // it was taken nevertheless, because the mode is not enforce
 	Text      string     // the newest one that was logged, in full
 	Remedy    string     // what an operator has to do; empty for nothing
 	Count     uint64

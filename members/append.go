@@ -10,7 +10,7 @@ import (
 // maxLifetime is what the wire can carry.
 const maxLifetime = 65535 * time.Millisecond
 
-// Append appends the message to b, without authentication. sequence grows with every message of a sender; see [Signer].
+// Append appends the message to b, without authentication. sequence grows with every message of a sender.
 // The error names the field that cannot be sent.
 func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 	if err := m.validate(); err != nil {

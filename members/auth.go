@@ -1,44 +1,117 @@
 package members
 
 import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"fmt"
 	"net/netip"
-	"sync"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/replay"
+	"github.com/keepvip/keepvip/internal/auth"
 )
 
-// Auth signs and verifies the messages of a whole process. Safe for concurrent use; whoever verifies does not hold up whoever
-// signs.
-type Auth struct {
-	clock  *replay.Clock
-	signer *Signer
+// The labels of HKDF (RFC 5869) keep what is made with this key apart from what the same secret is used for elsewhere.
+const (
+	labelMAC = "keepvip members v1 mac"
+	labelID  = "keepvip members v1 id"
 
-	mu       sync.Mutex // guards verifier
-	verifier *Verifier
+	idLen      = 4
+	macLen     = sha256.Size
+	trailerLen = idLen + macLen
+)
+
+// NewKey derives a key from a shared secret of 32 to 64 random bytes. Its id comes from the secret too: two keys can be told
+// apart while one is being replaced by the other.
+func NewKey(secret []byte) (auth.Key, error) {
+	if err := auth.CheckSecret(secret); err != nil {
+		return auth.Key{}, fmt.Errorf("members: %w", err)
+	}
+	mac, err := hkdf.Key(sha256.New, secret, nil, labelMAC, sha256.Size)
+	if err != nil {
+		return auth.Key{}, fmt.Errorf("members: derive the key: %w", err)
+	}
+	id, err := hkdf.Key(sha256.New, secret, nil, labelID, idLen)
+	if err != nil {
+		return auth.Key{}, fmt.Errorf("members: derive the key's id: %w", err)
+	}
+	return auth.Key{ID: string(id), Secret: mac}, nil
+}
+
+// covered is what a code authenticates: a message, where it comes from, which the network could change, and the key's id.
+func covered(message []byte, id string, source netip.Addr) [][]byte {
+	from := source.WithZone("").As16()
+	return [][]byte{from[:], message, []byte(id)}
+}
+
+// AppendSigned is [Message.Append], for a message that is sent from source, with the key's authentication code behind it if
+// there is a key.
+func (m Message) AppendSigned(b []byte, sequence uint64, key *auth.Key, source netip.Addr) ([]byte, error) {
+	start := len(b)
+	b, err := m.Append(b, sequence)
+	if err != nil || key == nil {
+		return b, err
+	}
+	sum := key.Sum(covered(b[start:], key.ID, source)...)
+	return append(append(b, key.ID...), sum...), nil
+}
+
+// Auth signs and verifies the messages of a whole process, with [NewKey]'s keys. Without any, and in a mode that does not insist
+// on them, it takes whatever is well-formed. Safe for concurrent use; whoever verifies does not hold up whoever signs.
+type Auth struct{ *auth.Keyring[sender] }
+
+// sender has its own sequence. Only the holders of a key can add one.
+type sender struct {
+	source netip.Addr // with its zone, if it has one
+	group  netip.Addr
 }
 
 // NewAuth makes an Auth without keys, whose time is clock's.
-func NewAuth(clock *replay.Clock) *Auth {
-	return &Auth{clock: clock, signer: NewSigner(nil), verifier: NewVerifier(nil, replay.Default)}
+func NewAuth(clock *auth.Clock) *Auth { return &Auth{auth.NewKeyring[sender](clock)} }
+
+// sign appends m, as sent from source. Its sequence is the time in nanoseconds.
+func (a *Auth) sign(b []byte, m Message, source netip.Addr, now time.Time) ([]byte, error) {
+	key, sequence := a.Next(now, func(t time.Time) uint64 { return uint64(max(t.UnixNano(), 0)) })
+	return m.AppendSigned(b, sequence, key, source)
 }
 
-// Set changes the keys, and forgets no sender. Messages are made with sign, if it is not nil; accepted is what was made
-// with one of accept within width of our time, or with none of them everything.
-func (a *Auth) Set(sign *Key, accept []Key, width time.Duration) {
-	a.signer.SetKey(sign)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.verifier.Set(accept, width)
+// verify reads a message that came from source at the time at; a zone of source tells senders on different links apart. The
+// error is always a *PacketError; a message that is refused leaves no trace.
+func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (Message, error) {
+	cfg := a.Config()
+	insist := len(cfg.Keys) > 0 && cfg.Mode == auth.Enforce
+	if insist {
+		if err := a.genuine(b, source); err != nil {
+			return Message{}, err
+		}
+	}
+	m, sequence, err := Parse(b)
+	if err != nil || !insist {
+		return m, err
+	}
+	made := time.Unix(0, int64(min(sequence, 1<<63-1)))
+	switch verdict, by := a.Judge(sender{source, m.Peer.Group}, sequence, made, at, true); verdict {
+	case auth.Repeated:
+		return Message{}, &PacketError{Reason: RejectReplay}
+	case auth.Stale:
+		return Message{}, &PacketError{Reason: RejectStale, Got: int(by / time.Second), Want: int(cfg.Window / time.Second)}
+	}
+	return m, nil
 }
 
-func (a *Auth) sign(b []byte, m Message, source netip.Addr) ([]byte, error) {
-	return a.signer.Append(b, m, source, a.clock.At(time.Now()))
-}
-
-func (a *Auth) verify(b []byte, source netip.Addr) (Message, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := time.Now()
-	return a.verifier.Verify(b, source, now, a.clock.At(now))
+func (a *Auth) genuine(b []byte, source netip.Addr) error {
+	end, err := checkHeader(b)
+	if err != nil {
+		return err
+	}
+	if len(b) == end {
+		return &PacketError{Reason: RejectUnsigned}
+	}
+	id, code := b[end:end+idLen], b[end+idLen:]
+	switch a.Genuine(id, code, covered(b[:end], string(id), source)...) {
+	case auth.UnknownKey:
+		return &PacketError{Reason: RejectKey}
+	case auth.Forged:
+		return &PacketError{Reason: RejectMAC}
+	}
+	return nil
 }

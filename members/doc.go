@@ -7,7 +7,7 @@
 // The package has five parts that know little of each other:
 //
 //   - the codec: [Message], [Message.Append] and [Parse], bytes and nothing else;
-//   - [Signer] and [Verifier], which authenticate messages when there is a key, and keep replayed ones out;
+//   - [Auth], which authenticates messages when there is a key, and keeps replayed ones out;
 //   - the state machine: [Machine], pure, with the time as an argument, no clock and no I/O;
 //   - the socket: [Conn], for one interface and one address family;
 //   - [Hub], which shares a socket among the groups of a node.
@@ -15,7 +15,7 @@
 // Left out: who becomes the holder when the holder is gone. That is the election's; the machine is told about it, and
 // what it asks for, the election carries out.
 //
-// Nothing is logged here. A Machine, and an Verifier, belong to one goroutine.
+// Nothing is logged here. A Machine belongs to one goroutine.
 //
 // # Goroutines
 //

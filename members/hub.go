@@ -75,7 +75,7 @@ func (h *Hub) deliver(b []byte, source netip.Addr) {
 		h.reject(RejectPeer)
 		return
 	}
-	m, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link))
+	m, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
 	var packet *PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
@@ -239,7 +239,7 @@ func (w *Wire) Send(m Message) error {
 	}
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	b, err := h.cfg.Auth.sign(h.buf[:0], m, h.cfg.Source)
+	b, err := h.cfg.Auth.sign(h.buf[:0], m, h.cfg.Source, time.Now())
 	if err != nil {
 		return err
 	}

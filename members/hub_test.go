@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/keepvip/keepvip/internal/replay"
 )
 
 // wireSocket is a Socket whose other end is the test.
@@ -52,14 +50,12 @@ func (s *wireSocket) Receive(b []byte) (int, netip.Addr, error) {
 func TestHubDeliversToItsGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key := testKey(t, 1)
-		auth := NewAuth(replay.NewClock(time.Now(), nil))
-		auth.Set(&key, []Key{key}, time.Minute)
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: auth}, s)
+		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now(), key)}, s)
 		w := h.Join(WireConfig{Group: group})
 
 		sign := func(m Message) []byte {
-			b, err := NewSigner(&key).Append(nil, m, nodeA, time.Now())
+			b, err := m.AppendSigned(nil, uint64(time.Now().UnixNano()), &key, nodeA)
 			require.NoError(t, err)
 			return b
 		}
@@ -83,7 +79,7 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		}, w.Rejected())
 
 		require.NoError(t, w.Send(full()))
-		m, err := NewVerifier([]Key{key}, time.Minute).Verify(<-s.out, nodeB, time.Now(), time.Now())
+		m, err := newAuth(t, time.Now(), key).verify(<-s.out, nodeB, time.Now())
 		require.NoError(t, err)
 		assert.Equal(t, full(), m)
 		assert.False(t, h.Idle())
@@ -97,14 +93,14 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 func TestHubWiresWithDifferentPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth(replay.NewClock(time.Now(), nil))}, s)
+		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
 		other := full()
 		other.Peer.Group = netip.MustParseAddr("10.77.0.200")
 		first := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
 		second := h.Join(WireConfig{Group: other.Peer.Group, Peers: []netip.Addr{nodeC, nodeB}})
 		for _, from := range []netip.Addr{nodeA, nodeC, netip.MustParseAddr("10.77.0.99")} {
 			for _, m := range []Message{full(), other} {
-				b, err := NewSigner(nil).Append(nil, m, from, time.Now())
+				b, err := m.Append(nil, 1)
 				require.NoError(t, err)
 				s.in <- received1{b: b, source: from}
 			}
@@ -133,11 +129,11 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 func TestWiresExchangeTheirGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth(replay.NewClock(time.Now(), nil))}, s)
+		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
 		other := netip.MustParseAddr("10.77.0.200")
 		first, second := h.Join(WireConfig{Group: group}), h.Join(WireConfig{Group: other})
 		say := func() {
-			b, err := NewSigner(nil).Append(nil, full(), nodeA, time.Now())
+			b, err := full().Append(nil, 1)
 			require.NoError(t, err)
 			s.in <- received1{b: b, source: nodeA}
 			synctest.Wait()

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/keepvip/keepvip/internal/replay"
 )
 
 func TestLateOpensWhenItCan(t *testing.T) {
@@ -23,7 +21,7 @@ func TestLateOpensWhenItCan(t *testing.T) {
 			}
 			return s, nil
 		})
-		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth(replay.NewClock(time.Now(), nil))}, late)
+		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, late)
 		w := h.Join(WireConfig{Group: group})
 		require.ErrorIs(t, w.Send(full()), errNotOpen)
 		time.Sleep(3 * lateEvery)
@@ -41,7 +39,7 @@ func TestLateOpensWhenItCan(t *testing.T) {
 func TestLateClosedBeforeItIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := NewLate(func() (Socket, error) { return nil, errors.New("address already in use") })
-		h := NewHub(HubConfig{Source: nodeB, Auth: NewAuth(replay.NewClock(time.Now(), nil))}, late)
+		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, late)
 		time.Sleep(2500 * time.Millisecond)
 		require.NoError(t, h.Close())
 		_, _, err := late.Receive(nil)

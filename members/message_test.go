@@ -226,12 +226,12 @@ func FuzzParse(f *testing.F) {
 func FuzzVerify(f *testing.F) {
 	key := testKey(f, 1)
 	now := time.Unix(1_800_000_000, 0)
-	good, err := NewSigner(&key).Append(nil, full(), nodeA, now)
+	good, err := full().AppendSigned(nil, uint64(now.UnixNano()), &key, nodeA)
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add(good[:len(good)-trailerLen])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := NewVerifier([]Key{key}, time.Minute).Verify(b, nodeA, now, now)
+		m, err := newAuth(t, now, key).verify(b, nodeA, now)
 		if string(b) == string(good) {
 			require.NoError(t, err)
 			assert.Equal(t, full(), m)

@@ -27,7 +27,7 @@ func TestDocumentsShowASignedMessage(t *testing.T) {
 		Group: netip.MustParseAddr("192.0.2.100"), State: members.Backup, Base: 100, Priority: 100, Fit: true,
 		Revision: 1, Lifetime: 3500 * time.Millisecond, Epoch: 2,
 	}}
-	b, err := members.NewSigner(&key).Append(nil, m, netip.MustParseAddr("198.51.100.10"), time.Unix(0, 0x6000000000000000))
+	b, err := m.AppendSigned(nil, 0x6000000000000000, &key, netip.MustParseAddr("198.51.100.10"))
 	require.NoError(t, err)
 	text, err := os.ReadFile("../../docs/protocol.md")
 	require.NoError(t, err)

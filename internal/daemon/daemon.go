@@ -52,7 +52,7 @@ type Daemon struct {
 	host  *host
 	agent *agent.Agent
 	build *builder
-	auth  *auth
+	keys  *keys
 	lock  *singleton.Lock
 
 	mu  sync.Mutex // guards cfg: one reload at a time
@@ -79,10 +79,6 @@ func Open(ctx context.Context, cfg *config.Config, opts Options) (*Daemon, error
 	if err := checkCapabilities(); err != nil {
 		return nil, onHost(err)
 	}
-	auth, err := newAuth()
-	if err != nil {
-		return nil, err
-	}
 	holds, err := state.Open(cfg.StateDir)
 	if err != nil {
 		return nil, onHost(err)
@@ -91,7 +87,7 @@ func Open(ctx context.Context, cfg *config.Config, opts Options) (*Daemon, error
 	if err != nil {
 		return nil, onHost(err)
 	}
-	d, err := assemble(cfg, auth, store{holds}, opts)
+	d, err := assemble(cfg, store{holds}, opts)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -100,7 +96,7 @@ func Open(ctx context.Context, cfg *config.Config, opts Options) (*Daemon, error
 }
 
 // assemble joins the parts of a daemon, and looks at the host for the first time.
-func assemble(cfg *config.Config, auth *auth, holds agent.Store, opts Options) (*Daemon, error) {
+func assemble(cfg *config.Config, holds agent.Store, opts Options) (*Daemon, error) {
 	log := opts.Log
 	links, err := link.Open(log)
 	if err != nil {
@@ -115,7 +111,7 @@ func assemble(cfg *config.Config, auth *auth, holds agent.Store, opts Options) (
 	if err != nil {
 		log.Debug("an idle process wakes up more often", "error", err) // by package time's timers
 	}
-	d := compose(cfg, auth, h, clock, opts)
+	d := compose(cfg, h, clock, opts)
 	d.agent.Keep(holds)
 	d.links = links
 	use, err := d.prepare(cfg)
@@ -127,14 +123,15 @@ func assemble(cfg *config.Config, auth *auth, holds agent.Store, opts Options) (
 }
 
 // compose makes a daemon of its parts. It has no keys and no instances yet.
-func compose(cfg *config.Config, auth *auth, h *host, clock *alarm.Clock, opts Options) *Daemon {
+func compose(cfg *config.Config, h *host, clock *alarm.Clock, opts Options) *Daemon {
+	keys := newKeys()
 	log := opts.Log
 	a := agent.New(h, log)
 	a.Use(clock)
 	return &Daemon{
-		opts: opts, cfg: cfg, log: log, auth: auth, clock: clock, host: h, agent: a,
+		opts: opts, cfg: cfg, log: log, keys: keys, clock: clock, host: h, agent: a,
 		build: &builder{
-			vrrpSockets: newVRRPSockets(auth.Auth, log), memberSockets: newMemberSockets(auth.members, cfg.Port, opts.Version, log), fences: fence.NewLinks(h.leftovers), near: h.neighbours, log: log,
+			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fence.NewLinks(h.leftovers), near: h.neighbours, log: log,
 			raft: newRaftNode(h, clock, log),
 		},
 	}

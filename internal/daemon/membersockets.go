@@ -117,29 +117,3 @@ func newSession() uint64 {
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.BigEndian.Uint64(b[:])
 }
-
-// prepareMembersKeys derives the keys of the members' messages from those that advertisements have, and returns what takes them
-// over.
-func prepareMembersKeys(a *members.Auth, k config.Key, secrets []config.Secret) (use func(), err error) {
-	if len(secrets) == 0 {
-		return func() { a.Set(nil, nil, k.Window) }, nil
-	}
-	keys := make([]members.Key, len(secrets))
-	for i, s := range secrets {
-		key, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
-		if err != nil {
-			return nil, err
-		}
-		keys[i] = key
-	}
-	return func() {
-		switch k.Mode {
-		case config.KeyReceiveOnly:
-			a.Set(nil, nil, k.Window)
-		case config.KeyPermissive:
-			a.Set(&keys[0], nil, k.Window)
-		default:
-			a.Set(&keys[0], keys, k.Window)
-		}
-	}, nil
-}

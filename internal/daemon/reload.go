@@ -64,7 +64,7 @@ func (d *Daemon) prepare(cfg *config.Config) (use func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	useKeys, err := d.auth.prepare(cfg.Key, secrets)
+	useKeys, err := d.keys.prepare(cfg.Key, secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -37,15 +37,13 @@ func newReloading(t *testing.T, text string) reloading {
 	}
 	cfg, err := load()
 	require.NoError(t, err)
-	auth, err := newAuth()
-	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
 	h := newHost(nil, log)
 	h.setVirtual(virtualAddresses(cfg))
 	require.True(t, h.keep([]link.Link{{
 		Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
 	}}, 0))
-	r.Daemon = compose(cfg, auth, h, nil, Options{Load: load, Version: "v1", Log: log})
+	r.Daemon = compose(cfg, h, nil, Options{Load: load, Version: "v1", Log: log})
 	use, err := r.prepare(cfg)
 	require.NoError(t, err)
 	use()
@@ -76,7 +74,7 @@ func (r reloading) inForce() inForce {
 		cfg: r.cfg, raft: r.build.raft.cfg, identity: slices.Clone(r.build.raft.secrets), virtual: slices.Clone(r.host.virtual),
 		groups: len(r.build.groups.byName),
 	}
-	if k := r.auth.status(); k != nil {
+	if k := r.keys.status(); k != nil {
 		f.keys = *k
 	}
 	for _, s := range r.agent.Status() {

@@ -19,7 +19,7 @@ type Status struct {
 
 func (d *Daemon) status() any {
 	node, _ := os.Hostname() // a node without a name is shown without
-	return Status{Version: d.opts.Version, Node: node, Key: d.auth.status(), Raft: d.build.raft.status(), VIPs: d.agent.Status()}
+	return Status{Version: d.opts.Version, Node: node, Key: d.keys.status(), Raft: d.build.raft.status(), VIPs: d.agent.Status()}
 }
 
 // RaftStatus is the part of status that is about the Raft cluster.

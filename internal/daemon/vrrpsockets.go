@@ -15,7 +15,7 @@ import (
 
 // vrrpSockets shares one VRRP socket among the instances at the same place, whatever their peers.
 type vrrpSockets struct {
-	auth *election.Auth
+	auth *vrrp.Auth
 	log  *slog.Logger
 
 	mu      sync.Mutex // guards what follows
@@ -36,7 +36,7 @@ type vrrpSocketKey struct {
 	unicast bool
 }
 
-func newVRRPSockets(auth *election.Auth, log *slog.Logger) *vrrpSockets {
+func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
 	return &vrrpSockets{auth: auth, log: log, open: map[vrrpSocketKey]*election.Hub{}, routers: map[router]bool{}}
 }
 

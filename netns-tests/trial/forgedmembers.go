@@ -71,13 +71,13 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		return nil, fmt.Errorf("trial: of %s and %s no HELLO was heard", holder.Label, other.Label)
 	}
 	source, m := g.forgedMessage(kind, holder, other, h, o)
-	signer := members.NewSigner(nil)
-	if kind == ForeignKey {
-		key, err := members.NewKey(bytes.Repeat([]byte{7}, 32))
-		if err != nil {
-			return nil, err
-		}
-		signer.SetKey(&key)
+	foreign, err := members.NewKey(bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		return nil, err
+	}
+	key := &foreign
+	if kind != ForeignKey {
+		key = nil
 	}
 	from := netip.AddrPortFrom(source, members.SourcePort)
 	if kind == UsersRequest {
@@ -88,7 +88,7 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		if m.Transfer.Nonce > 0 && m.Type == members.Request {
 			m.Transfer.Nonce++
 		}
-		b, err := signer.Append(nil, m, source, time.Now())
+		b, err := m.AppendSigned(nil, uint64(time.Now().UnixNano()), key, source)
 		if err != nil {
 			return nil, err
 		}

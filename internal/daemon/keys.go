@@ -1,20 +1,20 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
-	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/auth"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/replay"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// auth is the authentication of this process, with what status shows of it.
-type auth struct {
-	*election.Auth
+// keys authenticate what this process says and hears, with what status shows of them.
+type keys struct {
+	vrrp    *vrrp.Auth
 	members *members.Auth
 	shown   atomic.Pointer[KeyStatus] // nil without a key
 }
@@ -32,37 +32,35 @@ type KeyPrint struct {
 	Fingerprint string `json:"fingerprint"` // the same on every node that has the same key
 }
 
-var authModes = map[config.KeyMode]election.AuthMode{
-	config.KeyEnforce: election.Enforce, config.KeyPermissive: election.Permissive, config.KeyReceiveOnly: election.ReceiveOnly,
+var authModes = map[config.KeyMode]auth.Mode{
+	config.KeyEnforce: auth.Enforce, config.KeyPermissive: auth.Permissive, config.KeyReceiveOnly: auth.ReceiveOnly,
 }
 
-// newAuth makes one without keys. The clock is read here, once.
-func newAuth() (*auth, error) {
-	clock := replay.NewClock(time.Now(), replay.KernelSynchronized)
-	inner, err := election.NewAuth(election.AuthConfig{}, clock)
-	if err != nil {
-		return nil, err
-	}
-	return &auth{Auth: inner, members: members.NewAuth(clock)}, nil
+// newKeys makes them empty. The clock is read here, once.
+func newKeys() *keys {
+	clock := auth.NewClock(time.Now(), auth.KernelSynchronized)
+	return &keys{vrrp: vrrp.NewAuth(clock), members: members.NewAuth(clock)}
 }
 
-// prepare checks keys, and returns what takes them over, which cannot fail.
-func (a *auth) prepare(k config.Key, secrets []config.Secret) (use func(), err error) {
-	cfg := election.AuthConfig{Mode: authModes[k.Mode], Window: k.Window}
+// prepare checks keys, and returns what takes them over, which cannot fail. The members' are derived from those of the
+// advertisements.
+func (k *keys) prepare(cfg config.Key, secrets []config.Secret) (use func(), err error) {
+	adverts := auth.Config{Mode: authModes[cfg.Mode], Window: cfg.Window}
+	messages := adverts
 	for _, s := range secrets {
-		cfg.Keys = append(cfg.Keys, vrrp.Key{ID: s.ID, Secret: s.Bytes})
+		key, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
+		if err != nil {
+			return nil, err
+		}
+		adverts.Keys = append(adverts.Keys, vrrp.NewKey(s.ID, s.Bytes))
+		messages.Keys = append(messages.Keys, key)
 	}
-	if _, err := election.NewAuth(cfg, replay.NewClock(time.Now(), nil)); err != nil {
-		return nil, err
-	}
-	useMembers, err := prepareMembersKeys(a.members, k, secrets)
-	if err != nil {
+	if err := errors.Join(adverts.Validate(), messages.Validate()); err != nil {
 		return nil, err
 	}
 	return func() {
-		_ = a.Set(cfg) // another one took it above
-		useMembers()
-		a.shown.Store(shownKeys(k, secrets))
+		_, _ = k.vrrp.Set(adverts), k.members.Set(messages) // both are valid
+		k.shown.Store(shownKeys(cfg, secrets))
 	}, nil
 }
 
@@ -91,4 +89,4 @@ func shownKeys(k config.Key, secrets []config.Secret) *KeyStatus {
 	return out
 }
 
-func (a *auth) status() *KeyStatus { return a.shown.Load() }
+func (k *keys) status() *KeyStatus { return k.shown.Load() }

@@ -1,4 +1,4 @@
-package replay
+package auth
 
 import (
 	"maps"
@@ -28,14 +28,16 @@ type Packet struct {
 // age is how old the packet is by our clock; negative if the sender's is ahead.
 func (p Packet) age() time.Duration { return p.Clock.Sub(p.Made) }
 
-// Verdict is a [Window]'s.
+// Verdict is what a packet turned out to be.
 type Verdict uint8
 
-// The verdicts.
+// The verdicts, of which a [Window] gives the first three.
 const (
-	Fresh Verdict = iota
-	Repeated
-	Stale
+	Fresh      Verdict = iota
+	Repeated           // heard before, or older than what was heard
+	Stale              // made too far from our time
+	UnknownKey         // made with a key that is not configured
+	Forged             // not made with that key, or changed since
 )
 
 // Window judges packets by the sequence and the time of their senders, of which S tells one from another. A packet is fresh if

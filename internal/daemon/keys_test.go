@@ -12,12 +12,11 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 )
 
-func TestAuthTakesOverNewContentsOfTheSameFiles(t *testing.T) {
+func TestKeysTakeOverNewContentsOfTheSameFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(file, config.NewKey(), 0o600))
 	k := config.Key{File: file, ID: 3, Mode: config.KeyPermissive, Window: time.Minute}
-	a, err := newAuth()
-	require.NoError(t, err)
+	a := newKeys()
 	takeOver := func(k config.Key) {
 		t.Helper()
 		secrets, err := loadKeys(k)
@@ -31,7 +30,7 @@ func TestAuthTakesOverNewContentsOfTheSameFiles(t *testing.T) {
 	assert.Equal(t, "permissive", before.Mode)
 	assert.Equal(t, uint8(3), before.Signs.ID)
 	require.NoError(t, os.Remove(file))
-	_, err = loadKeys(k)
+	_, err := loadKeys(k)
 	assert.ErrorContains(t, err, file)
 	require.NoError(t, os.WriteFile(file, config.NewKey(), 0o600))
 	takeOver(k)

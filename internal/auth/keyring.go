@@ -1,0 +1,152 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	minSecret = 32
+	maxSecret = 64
+	// maxWindow bounds how far the clocks of members may differ.
+	maxWindow = time.Hour
+)
+
+// Mode says how much a node insists on authentication.
+type Mode uint8
+
+// The modes, from the last to the first step of introducing a key on running nodes.
+const (
+	Enforce     Mode = iota // sign, and take nothing that is not signed
+	Permissive              // sign, and take everything
+	ReceiveOnly             // do not sign yet, and take everything
+)
+
+// Key authenticates packets by HMAC-SHA-256.
+type Key struct {
+	ID     string // the bytes by which a packet names it
+	Secret []byte
+}
+
+// Sum authenticates the parts, one after the other.
+func (k Key) Sum(parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, k.Secret)
+	for _, p := range parts {
+		h.Write(p)
+	}
+	return h.Sum(nil)
+}
+
+// CheckSecret reports a secret of the wrong length.
+func CheckSecret(secret []byte) error {
+	if n := len(secret); n < minSecret || n > maxSecret {
+		return fmt.Errorf("auth: key of %d bytes, want %d to %d random bytes", n, minSecret, maxSecret)
+	}
+	return nil
+}
+
+// Config is the authentication of one protocol.
+type Config struct {
+	Keys   []Key // the first one signs, all are accepted; none: no authentication
+	Mode   Mode
+	Window time.Duration // how far the time of a packet may be from ours, up to an hour
+}
+
+// Validate reports a secret of the wrong length, an id that is there twice, and a window out of range.
+func (c Config) Validate() error {
+	if len(c.Keys) > 0 && (c.Window <= 0 || c.Window > maxWindow) {
+		return fmt.Errorf("auth: time window %v, want more than 0s and at most %v", c.Window, maxWindow)
+	}
+	for i, key := range c.Keys {
+		if err := CheckSecret(key.Secret); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(c.Keys[:i], func(k Key) bool { return k.ID == key.ID }) {
+			return fmt.Errorf("auth: key id %x is there twice, want each once", key.ID)
+		}
+	}
+	return nil
+}
+
+// Keyring signs and judges the packets of one protocol for a whole process, and remembers each sender's last sequence; S tells
+// senders apart. Safe for concurrent use; whoever judges does not hold up whoever signs.
+type Keyring[S comparable] struct {
+	clock  *Clock
+	config atomic.Pointer[Config] // never nil
+
+	signing sync.Mutex // guards last
+	last    uint64
+
+	judging sync.Mutex // guards window
+	window  *Window[S]
+}
+
+// NewKeyring makes a Keyring without keys, whose time is clock's.
+func NewKeyring[S comparable](clock *Clock) *Keyring[S] {
+	k := &Keyring[S]{clock: clock, window: NewWindow[S](Default)}
+	k.config.Store(&Config{})
+	return k
+}
+
+// Set changes everything at once; the sequence goes on, and no sender is forgotten. The error is [Config.Validate]'s, and
+// nothing has changed then.
+func (k *Keyring[S]) Set(cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	k.judging.Lock()
+	defer k.judging.Unlock()
+	if len(cfg.Keys) > 0 {
+		k.window.SetWidth(cfg.Window)
+	}
+	k.config.Store(&cfg)
+	return nil
+}
+
+// Config is what is in use.
+func (k *Keyring[S]) Config() Config { return *k.config.Load() }
+
+// Next returns what the next packet is signed with, nil for nothing, and its sequence: number's of now, and more than any
+// before, even if the clock was set back.
+func (k *Keyring[S]) Next(now time.Time, number func(time.Time) uint64) (*Key, uint64) {
+	at := number(k.clock.At(now))
+	k.signing.Lock()
+	defer k.signing.Unlock()
+	k.last = max(at, k.last+1)
+	if cfg := k.Config(); len(cfg.Keys) > 0 && cfg.Mode != ReceiveOnly {
+		return &cfg.Keys[0], k.last
+	}
+	return nil, k.last
+}
+
+// Genuine looks for the key that a packet names, and compares the packet's code, or what of it there is, with that of the
+// parts: Fresh as far as that can tell, UnknownKey or Forged.
+func (k *Keyring[S]) Genuine(id, code []byte, parts ...[]byte) Verdict {
+	keys := k.Config().Keys
+	i := slices.IndexFunc(keys, func(key Key) bool { return key.ID == string(id) })
+	switch {
+	case i < 0:
+		return UnknownKey
+	case !hmac.Equal(keys[i].Sum(parts...)[:len(code)], code):
+		return Forged
+	}
+	return Fresh
+}
+
+// Judge tells whether a genuine packet of s is new: by its sequence, by when it was made by the sender's clock, and by when it
+// arrived. If it is, and only if it is also well-formed, it is remembered. The duration is [Window.Judge]'s.
+func (k *Keyring[S]) Judge(s S, sequence uint64, made, at time.Time, wellFormed bool) (Verdict, time.Duration) {
+	p := Packet{Sequence: sequence, Made: made, At: at, Clock: k.clock.At(at)}
+	k.judging.Lock()
+	defer k.judging.Unlock()
+	verdict, by := k.window.Judge(s, p)
+	if verdict == Fresh && wellFormed {
+		k.window.Note(s, p)
+	}
+	return verdict, by
+}
