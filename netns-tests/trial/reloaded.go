@@ -2,8 +2,10 @@ package trial
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,29 +96,24 @@ func ReloadedAndKilled(change func(*Settings), within time.Duration) Fault {
 	}
 }
 
-// reloadsAndKills does so many times with every change.
-func reloadsAndKills(host *lab.Host, full bool) (Findings, error) {
-	times, intervals := 1, []time.Duration{100 * time.Millisecond}
-	if full {
-		times, intervals = 20, []time.Duration{100 * time.Millisecond, 10 * time.Millisecond}
-	}
-	var out Findings
-	for _, interval := range intervals {
-		g, err := Open(host, Config{Product: Filed{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval})
-		if err != nil {
-			return out, err
+// reloadsAndKills are all changes of a holder that is killed after them.
+func reloadsAndKills() []Case {
+	var list []Case
+	for _, interval := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond} {
+		for _, name := range slices.Sorted(maps.Keys(Reloads)) {
+			cfg := Config{Product: Filed{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval}
+			list = append(list, Case{Name: fmt.Sprintf("%s, %v", name, interval), Brief: interval == 100*time.Millisecond, Run: func(host *lab.Host, times int) (Findings, error) {
+				g, err := Open(host, cfg)
+				if err != nil {
+					return nil, err
+				}
+				defer g.Close()
+				r, err := g.reloadedAndKilled(Reloads[name], times)
+				return r.findings(), err
+			}})
 		}
-		for name, change := range Reloads {
-			r, err := g.reloadedAndKilled(change, times)
-			if err != nil {
-				g.Close()
-				return out, fmt.Errorf("%s: %w", name, err)
-			}
-			out = append(out, r.findings(fmt.Sprintf("%s at %v: ", name, interval))...)
-		}
-		g.Close()
 	}
-	return out, nil
+	return list
 }
 
 func (g *Group) reloadedAndKilled(change func(*Settings), times int) (rivals, error) {

@@ -12,8 +12,8 @@ func (r *rivals) add(res *Result, until time.Duration) {
 	r.two, r.outage = max(r.two, res.Two), max(r.outage, res.Outage)
 }
 
-func (r *rivals) findings(what string) Findings {
+func (r *rivals) findings() Findings {
 	return Findings{
-		took(what+"the old holder beside another", r.beside, 0), told(what+"any two nodes", r.two), told(what+"longest outage", r.outage),
+		took("the old holder beside another", r.beside, 0), told("any two nodes", r.two), told("longest outage", r.outage),
 	}
 }

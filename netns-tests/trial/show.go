@@ -15,6 +15,8 @@ type Show struct {
 	// Run does it. With full it repeats as often, and waits as long, as the
 	// promise says; otherwise only often enough to see that it works.
 	Run func(host *lab.Host, full bool) (Findings, error)
+	// Cases are what it consists of, if they can be run by themselves.
+	Cases []Case
 }
 
 // Findings is what a show measured.
@@ -76,31 +78,31 @@ func (o Findings) String() string {
 // Shows are all there are.
 func Shows() []Show {
 	return []Show{
-		{"address deleted by hand", addressDeleted},
-		{"a thousand IPv4 addresses", thousand(false)},
-		{"a thousand IPv6 addresses", thousand(true)},
-		{"foreign host that announces", foreignHost(true)},
-		{"foreign host that is silent", foreignHost(false)},
-		{"foreign host before the first bind", foreignFirst},
-		{"foreign table listed", foreignTable},
-		{"no lock-out by a dead keepvip", noLockOut},
-		{"fence destroyed", fenceDestroyed},
-		{"reloaded and killed", reloadsAndKills},
-		{"frozen with a second NIC on the segment", frozenTwin},
-		{"fifty checks", fiftyChecks},
-		{"hostile servers", hostileServer},
-		{"long-lived connection", longConnection},
-		{"no trace on the host", noTrace},
-		{"never the node's identity", identity},
-		{"split", split},
-		{"raft: begun by a reload", raftByReload},
-		{"raft: members come and go", raftMembers},
-		{"raft: members killed at any step", raftMembersKilled},
-		{"raft: every disk wiped", raftWiped},
-		{"raft: witness", raftWitness},
-		{"raft: recovered from one node", raftRecovered},
-		{"raft: start orders", raftStarts},
-		{"raft: idle", raftIdle},
+		{Name: "address deleted by hand", Run: addressDeleted},
+		{Name: "a thousand IPv4 addresses", Run: thousand(false)},
+		{Name: "a thousand IPv6 addresses", Run: thousand(true)},
+		{Name: "foreign host that announces", Run: foreignHost(true)},
+		{Name: "foreign host that is silent", Run: foreignHost(false)},
+		{Name: "foreign host before the first bind", Run: foreignFirst},
+		{Name: "foreign table listed", Run: foreignTable},
+		{Name: "no lock-out by a dead keepvip", Run: noLockOut},
+		{Name: "fence destroyed", Run: fenceDestroyed},
+		ofCases("reloaded and killed", reloadsAndKills()),
+		ofCases("frozen with a second NIC on the segment", frozenTwins()),
+		{Name: "fifty checks", Run: fiftyChecks},
+		{Name: "hostile servers", Run: hostileServer},
+		{Name: "long-lived connection", Run: longConnection},
+		{Name: "no trace on the host", Run: noTrace},
+		{Name: "never the node's identity", Run: identity},
+		ofCases("split", splits()),
+		{Name: "raft: begun by a reload", Run: raftByReload},
+		{Name: "raft: members come and go", Run: raftMembers},
+		{Name: "raft: members killed at any step", Run: raftMembersKilled},
+		{Name: "raft: every disk wiped", Run: raftWiped},
+		{Name: "raft: witness", Run: raftWitness},
+		{Name: "raft: recovered from one node", Run: raftRecovered},
+		{Name: "raft: start orders", Run: raftStarts},
+		{Name: "raft: idle", Run: raftIdle},
 	}
 }
 

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -22,6 +20,7 @@ type splitCase struct {
 	apart     time.Duration // between the starts of two nodes
 	late      bool          // the filter comes in the middle of a handover
 	cause     string        // what every node says that hears of a holder
+	oneWay    lab.Direction // of the first node, if no other loses advertisements
 }
 
 // protocol112 is VRRP over both families.
@@ -61,6 +60,10 @@ func keyOnFirst(_ *lab.Lab, n *lab.Node) []string {
 	return []string{"--key-file", path}
 }
 
+func unicastAndKeyOnFirst(l *lab.Lab, n *lab.Node) []string {
+	return append(peersOf(l, n), keyOnFirst(l, n)...)
+}
+
 func ownVRID(_ *lab.Lab, n *lab.Node) []string { return []string{"--vrid", fmt.Sprint(60 + n.ID)} }
 
 const (
@@ -68,117 +71,101 @@ const (
 	twoOfAll = 50 * time.Millisecond
 )
 
-// splitCases are all of them; the first few are enough to see that it works.
-func splitCases() []splitCase {
-	var list []splitCase
-	add := func(c splitCase) { list = append(list, c) }
-	both := []netip.Addr{lab.VIP4, lab.VIP6}
-	add(splitCase{name: "nothing arrives", filter: noVRRP, cause: filtered, addresses: both})
-	add(splitCase{name: "a key on one node", args: keyOnFirst, cause: "key"})
-	add(splitCase{name: "in the middle of a handover", filter: noVRRP, late: true, cause: filtered})
+// splits are all of them.
+func splits() []Case {
+	var list []Case
+	add := func(brief bool, c splitCase) { list = append(list, Case{Name: c.title(), Brief: brief, Run: c.run}) }
+	both, other := []netip.Addr{lab.VIP4, lab.VIP6}, []netip.Addr{lab.VIP6, lab.VIP4}
 	for _, interval := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond} {
 		for _, apart := range []time.Duration{0, 5 * time.Second} {
+			brief := apart == 0 && interval == 100*time.Millisecond
 			for _, c := range []splitCase{
-				{name: "nothing arrives", filter: noVRRP, cause: filtered, addresses: both},
-				{name: "n1 is not heard", filter: noVRRPOf(lab.Out), cause: filtered},
-				{name: "n1 hears nothing", filter: noVRRPOf(lab.In), cause: filtered},
+				{name: "nothing arrives", filter: noVRRP, cause: filtered},
+				{name: "nothing arrives, elected by IPv6", filter: noVRRP, cause: filtered, addresses: other},
+				{name: "n1 is not heard", filter: noVRRPOf(lab.Out), oneWay: lab.Out, cause: filtered},
+				{name: "n1 hears nothing", filter: noVRRPOf(lab.In), oneWay: lab.In, cause: filtered},
 				{name: "unicast, nothing arrives", filter: noVRRP, args: peersOf, cause: filtered},
+				{name: "unicast, n1 is not heard", filter: noVRRPOf(lab.Out), oneWay: lab.Out, args: peersOf, cause: filtered},
+				{name: "unicast, n1 hears nothing", filter: noVRRPOf(lab.In), oneWay: lab.In, args: peersOf, cause: filtered},
 				{name: "VRIDs differ", args: ownVRID, cause: "VRID"},
 				{name: "a key on one node", args: keyOnFirst, cause: "key"},
+				{name: "unicast, a key on one node", args: unicastAndKeyOnFirst, cause: "key"},
 			} {
-				c.interval, c.apart = interval, apart
-				add(c)
+				if c.interval, c.apart = interval, apart; c.addresses == nil {
+					c.addresses = both
+				}
+				add(brief && (c.name == "nothing arrives" || c.name == "a key on one node"), c)
 			}
 		}
-		for _, filter := range []func(*lab.Lab) error{noVRRP, noVRRPOf(lab.Out), noVRRPOf(lab.In)} {
-			add(splitCase{name: "in the middle of a handover", filter: filter, late: true, interval: interval, addresses: both})
+		for _, c := range []splitCase{
+			{name: "in the middle of a handover", filter: noVRRP},
+			{name: "in the middle of a handover, n1 is not heard", filter: noVRRPOf(lab.Out), oneWay: lab.Out},
+			{name: "in the middle of a handover, n1 hears nothing", filter: noVRRPOf(lab.In), oneWay: lab.In},
+			{name: "in the middle of a handover, unicast", filter: noVRRP, args: peersOf},
+		} {
+			c.late, c.cause, c.interval, c.addresses = true, filtered, interval, both
+			add(interval == 100*time.Millisecond && c.name == "in the middle of a handover", c)
 		}
 	}
 	return list
 }
 
-// splitShort is how many cases are enough to see that it works.
-const splitShort = 3
-
-// split lets every case happen, as often as the promise says: at most one node answers, and all others say why they do not.
-func split(host *lab.Host, full bool) (Findings, error) {
-	cases, times := splitCases(), 20
-	if !full {
-		cases, times = cases[:splitShort], 1
-	} else {
-		cases = cases[splitShort:]
-	}
-	found, errs := make([]Findings, len(cases)), make([]error, len(cases))
-	var wg sync.WaitGroup
-	for i, c := range cases {
-		one := func() {
-			if found[i], errs[i] = c.run(host, times); errs[i] != nil {
-				errs[i] = fmt.Errorf("trial: split: %s: %w", c.title(), errs[i])
-			}
-		}
-		if full { // figures are measured one after the other
-			one()
-		} else {
-			wg.Go(one)
-		}
-	}
-	wg.Wait()
-	return slices.Concat(found...), errors.Join(errs...)
-}
-
 func (c splitCase) title() string {
-	return fmt.Sprintf("%s, %v, starts %v apart", c.name, c.every(), c.apart)
-}
-
-func (c splitCase) every() time.Duration {
-	if c.interval == 0 {
-		return 100 * time.Millisecond
-	}
-	return c.interval
+	return fmt.Sprintf("%s, %v, starts %v apart", c.name, c.interval, c.apart)
 }
 
 func (c splitCase) run(host *lab.Host, times int) (Findings, error) {
-	var longest time.Duration
+	var worst splitSeen
 	several, mute := 0, 0
 	for range times {
-		two, holders, silent, err := c.once(host)
+		seen, err := c.once(host)
 		if err != nil {
 			return nil, err
 		}
-		longest = max(longest, two)
-		if holders != 1 {
-			several++
+		if seen.two >= worst.two {
+			worst = seen
 		}
-		mute += silent
+		several += count(seen.holders != 1)
+		mute += seen.silent
 	}
 	return Findings{
-		took(c.title()+": two answered for", longest, twoOfAll),
+		took("two answered for", worst.two, twoOfAll),
+		told("while a process stood still for", worst.stood),
 		none("not one holder", several),
 		none("nodes that do not say SPLIT", mute),
 	}, nil
 }
 
-// once starts the nodes, and returns for how long two answered, how many hold the address at the end, and how many nodes
-// that hear of a holder by its messages alone do not say so.
-func (c splitCase) once(host *lab.Host) (two time.Duration, holders, silent int, err error) {
-	g, err := Prepare(host, Config{Interval: c.every(), Addresses: c.addresses})
+// splitSeen is what one run has shown.
+type splitSeen struct {
+	two     time.Duration // two answered
+	stood   time.Duration // an ordinary process stood still, at most
+	holders int           // at the end
+	silent  int           // nodes that hear of a holder by its messages alone and do not say so
+}
+
+// once starts the nodes in a lab of their own.
+func (c splitCase) once(host *lab.Host) (seen splitSeen, err error) {
+	g, err := Prepare(host, Config{Interval: c.interval, Addresses: c.addresses})
 	if err != nil {
-		return 0, 0, 0, err
+		return seen, err
 	}
 	defer g.Close()
-	m, err := g.watch(c.title(), lab.MeasureConfig{})
+	m, err := g.watch(c.title(), lab.MeasureConfig{Interval: 50 * time.Millisecond}) // who answers is asked of the nodes
 	if err != nil {
-		return 0, 0, 0, err
+		return seen, err
 	}
 	err = c.happen(g)
-	two = m.Stop().Direct.Two()
+	r := m.Stop()
+	seen.two, seen.stood = r.Direct.Two(), r.OrdinaryStall
 	if err != nil {
-		return two, 0, 0, fmt.Errorf("%w\n%s", err, g.Logs())
+		return seen, fmt.Errorf("%w\n%s", err, g.Logs())
 	}
 	// What nodes say is a moment behind what they do.
 	for end := time.Now().Add(3 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if silent, err = c.silent(g); silent == 0 || err != nil || time.Now().After(end) {
-			return two, len(g.Holders()), silent, err
+		if seen.silent, err = c.silent(g); seen.silent == 0 || err != nil || time.Now().After(end) {
+			seen.holders = len(g.Holders())
+			return seen, err
 		}
 	}
 }
@@ -208,7 +195,7 @@ func (c splitCase) happen(g *Group) error {
 			return err
 		}
 	}
-	time.Sleep(max(12*c.every(), 1500*time.Millisecond))
+	time.Sleep(max(12*c.interval, 1500*time.Millisecond))
 	return nil
 }
 
@@ -246,8 +233,13 @@ func (c splitCase) silent(g *Group) (n int, err error) {
 			}
 		}
 	}
-	if holders := g.Holders(); !said && len(holders) == 1 && !strings.HasPrefix(c.name, "n1 ") {
+	if holders := g.Holders(); !said && len(holders) == 1 && c.isMissed(holders[0]) {
 		n++
 	}
 	return n, nil
+}
+
+// isMissed tells whether somebody hears none of the holder's advertisements.
+func (c splitCase) isMissed(holder *lab.Node) bool {
+	return c.oneWay == lab.Both || (c.oneWay == lab.Out) == (holder.ID == 1)
 }

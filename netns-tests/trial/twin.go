@@ -27,29 +27,26 @@ func OpenWithTwins(host *lab.Host, cfg Config) (*Group, error) {
 	return g, nil
 }
 
-// frozenTwin freezes holders that have a second NIC on the segment.
-func frozenTwin(host *lab.Host, full bool) (Findings, error) {
-	times, length, intervals := 1, time.Second, []time.Duration{100 * time.Millisecond}
-	if full {
-		times, length, intervals = 20, 5*time.Second, []time.Duration{100 * time.Millisecond, 10 * time.Millisecond}
-	}
-	var out Findings
-	for _, interval := range intervals {
-		g, err := OpenWithTwins(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval})
-		if err != nil {
-			return out, err
-		}
-		var r rivals
-		for range times {
-			res, err := Frozen(length)(g)
+// frozenTwins freeze holders that have a second NIC on the segment.
+func frozenTwins() []Case {
+	twin := func(interval, length time.Duration, brief bool) Case {
+		return Case{Name: fmt.Sprintf("%v, for %v", interval, length), Brief: brief, Run: func(host *lab.Host, times int) (Findings, error) {
+			g, err := OpenWithTwins(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval})
 			if err != nil {
-				g.Close()
-				return out, err
+				return nil, err
 			}
-			r.add(res, res.FaultAt+length)
-		}
-		g.Close()
-		out = append(out, r.findings(fmt.Sprintf("at %v: ", interval))...)
+			defer g.Close()
+			var r rivals
+			for range times {
+				res, err := Frozen(length)(g)
+				if err != nil {
+					return nil, err
+				}
+				r.add(res, res.FaultAt+length)
+			}
+			return r.findings(), nil
+		}}
 	}
-	return out, nil
+	const quick, slow = 10 * time.Millisecond, 100 * time.Millisecond
+	return []Case{twin(slow, time.Second, true), twin(slow, 5*time.Second, false), twin(quick, 5*time.Second, false)}
 }

@@ -2,11 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -55,30 +51,4 @@ func fenceCases() []benchCase {
 		{name: "stopped by a debugger for 5 s", runs: 5, config: quick, fault: trial.Silenced("ptrace", trial.ByDebugger, 5*time.Second), limits: quiet(120*ms, gone)},
 		{name: "cgroup frozen for 5 s", runs: 5, config: quick, fault: trial.Silenced("cgroup freezer", trial.ByFreezer, 5*time.Second), limits: quiet(120*ms, gone)},
 	}
-}
-
-// shows runs what brings its own lab, and prints a table of its own.
-func shows(host *lab.Host, o options, out io.Writer) (over, done int, err error) {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, s := range trial.Shows() {
-		if !o.only.MatchString("show: " + s.Name) {
-			continue
-		}
-		done++
-		began := time.Now()
-		found, err := s.Run(host, true)
-		verdict := "ok"
-		if limits := found.Over(1); len(limits) > 0 {
-			verdict = "OVER: " + strings.Join(limits, "; ")
-		}
-		if err != nil {
-			verdict = "FAILED: " + err.Error()
-		}
-		if verdict != "ok" {
-			over++
-		}
-		fmt.Fprintf(os.Stderr, "show: %s: %v: %s %s\n", s.Name, time.Since(began).Round(time.Second), found, verdict)
-		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Name, found, strings.Split(verdict, "\n")[0])
-	}
-	return over, done, t.Flush()
 }

@@ -28,6 +28,7 @@ func main() {
 
 type options struct {
 	runs     int
+	side     int // cases of shows at once
 	only     *regexp.Regexp
 	results  string
 	timeline bool
@@ -43,6 +44,7 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	runs := flags.Int("runs", 0, "repetitions of every case instead of its own number")
 	only := flags.String("only", ".", "run the cases whose \"product: name\" matches this regular expression")
+	side := flags.Int("side-by-side", 1, "run so many cases of a show at once, each in a lab of its own: they mostly wait; above two for each processor they starve each other")
 	results := flags.String("json", "", "write every report to this file, one JSON object per line")
 	timeline := flags.Bool("timeline", false, "print the timeline of every run")
 	failures := flags.String("failure-modes", "", "run only the cases of the table of failure modes, and write it to this file")
@@ -58,7 +60,7 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	if *length > 0 {
 		return runSoak(host, soak{length: *length, seed: *seed, episode: *episode}, out)
 	}
-	o := options{runs: *runs, only: pattern, results: *results, timeline: *timeline, failures: *failures}
+	o := options{runs: *runs, side: *side, only: pattern, results: *results, timeline: *timeline, failures: *failures}
 	if *from != "" {
 		return fromResults(*from, o, out)
 	}
