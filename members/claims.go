@@ -68,10 +68,7 @@ func (m *Machine) heardClaim(now time.Time, r Received) {
 	if o == nil {
 		return
 	}
-	at := r.At
-	if at.IsZero() || at.After(now) {
-		at = now
-	}
+	at := r.arrived(now)
 	i := slices.IndexFunc(o.Peer.Hears, func(h Heard) bool { return h.Session == m.cfg.Session })
 	since(&o.unlisted, at, i < 0)
 	since(&o.claims, at, o.claiming())

@@ -127,3 +127,21 @@ func TestEarsAreBounded(t *testing.T) {
 	assert.Len(t, e.list, maxMembers)
 	assert.False(t, e.last(netip.AddrFrom4([4]byte{10, 0, 0, 2*maxMembers - 1})).IsZero(), "the newest is known")
 }
+
+// A process that stood still finds an old HELLO of a holder in its queue, beside advertisements that came after it.
+func TestMachineTakesAnOldHelloForWhatItIs(t *testing.T) {
+	now := epoch.Add(time.Minute)
+	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+	m.Step(now, SetSelf{Self{State: Backup, Fit: true, Priority: 100}})
+	said := now.Add(-time.Second)
+	m.Hear(nodeB, said.Add(-50*ms))
+	list := claims(m.Step(now, Received{Source: nodeB, Message: claimant(), At: said}))
+	assert.Empty(t, list, "an advertisement of it was heard shortly before")
+	members := m.Members(now)
+	require.Len(t, members, 1)
+	assert.Equal(t, said, members[0].Heard)
+	m.Step(now, Received{Source: nodeB, Message: claimant(), At: now.Add(-4 * time.Second)})
+	assert.Empty(t, m.Members(now), "it counts for its Lifetime from when it came in")
+	due, _ := m.Deadline()
+	assert.False(t, due.Before(now))
+}

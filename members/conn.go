@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +37,7 @@ type ConnConfig struct {
 type Conn struct {
 	cfg  ConnConfig
 	send *rawSender
-	recv packetConn
+	recv *packetConn
 }
 
 // Open opens the sockets. It needs CAP_NET_RAW, and the Source must be on the interface and usable. A port that another
@@ -62,15 +63,10 @@ func (c *Conn) open() (err error) {
 		return err
 	}
 	if c.cfg.Unicast {
-		if c.recv, err = c.bind(c.cfg.Source); err != nil {
-			return err
-		}
-		return c.recv.receive()
-	}
-	if c.recv, err = c.bind(c.group()); err != nil {
+		c.recv, err = c.bind(c.cfg.Source)
 		return err
 	}
-	if err := c.recv.receive(); err != nil {
+	if c.recv, err = c.bind(c.group()); err != nil {
 		return err
 	}
 	if err := c.recv.join(&c.cfg.Interface, c.group()); err != nil {
@@ -89,7 +85,7 @@ func (c *Conn) group() netip.Addr {
 
 // bind makes a UDP socket on the interface. Package net would bind to the wildcard address instead of a group, and so
 // hear what is sent to any of the host's addresses.
-func (c *Conn) bind(a netip.Addr) (packetConn, error) {
+func (c *Conn) bind(a netip.Addr) (*packetConn, error) {
 	domain := unix.AF_INET
 	if a.Is6() {
 		domain = unix.AF_INET6
@@ -113,7 +109,11 @@ func (c *Conn) bind(a netip.Addr) (packetConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPacketConn(pc, a.Is4()), nil
+	p, err := newPacketConn(pc, a.Is4())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare to receive: %w", err), pc.Close())
+	}
+	return p, nil
 }
 
 // share lets Conns on several addresses of an interface all hear the group, each everything. SO_REUSEPORT is for one user's
@@ -147,25 +147,31 @@ func (c *Conn) sendTo(b []byte, to netip.Addr) error {
 // MaxMessage is the length of buffer that Receive wants.
 const MaxMessage = maxMessage + 1
 
-// Receive blocks until a message comes in, puts it into b, and returns its length and where it came from. A *PacketError
-// says that one was refused, net.ErrClosed that the Conn was closed; any other error is what the kernel says about the
-// interface, and the Conn may go on to work after it.
-func (c *Conn) Receive(b []byte) (int, netip.Addr, error) {
+// Arrival says of a message that came in from where, and when the kernel took it in: whoever reads may be late.
+type Arrival struct {
+	Length int        // of the message in the buffer
+	Source netip.Addr // of the IP packet, without a zone
+	At     time.Time
+}
+
+// Receive blocks until a message comes in, and puts it into b. A *PacketError says that one was refused, net.ErrClosed that
+// the Conn was closed; any other error is what the kernel says about the interface, and the Conn may go on to work after it.
+func (c *Conn) Receive(b []byte) (Arrival, error) {
 	for {
-		n, ttl, from, err := c.recv.read(b)
+		d, err := c.recv.read(b)
 		if err != nil {
-			return 0, netip.Addr{}, fmt.Errorf("members: receive: %w", err)
+			return Arrival{}, fmt.Errorf("members: receive: %w", err)
 		}
-		source := from.Addr().Unmap().WithZone("")
+		a := Arrival{Length: d.length, Source: d.from.Addr().Unmap().WithZone(""), At: d.at}
 		switch {
-		case source == c.cfg.Source:
+		case a.Source == c.cfg.Source:
 			continue
-		case ttl != hopLimit:
-			return 0, source, &PacketError{Reason: RejectTTL, Got: ttl, Want: hopLimit}
-		case from.Port() != SourcePort:
-			return 0, source, &PacketError{Reason: RejectPort, Got: int(from.Port()), Want: SourcePort}
+		case d.ttl != hopLimit:
+			return Arrival{Source: a.Source}, &PacketError{Reason: RejectTTL, Got: d.ttl, Want: hopLimit}
+		case d.from.Port() != SourcePort:
+			return Arrival{Source: a.Source}, &PacketError{Reason: RejectPort, Got: int(d.from.Port()), Want: SourcePort}
 		}
-		return n, source, nil
+		return a, nil
 	}
 }
 

@@ -85,11 +85,11 @@ func receive(c *Conn) <-chan received {
 		defer close(out)
 		for {
 			b := make([]byte, MaxMessage)
-			n, source, err := c.Receive(b)
+			a, err := c.Receive(b)
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			out <- received{string(b[:n]), source, err}
+			out <- received{string(b[:a.Length]), a.Source, err}
 		}
 	}()
 	return out
@@ -144,6 +144,33 @@ func TestConnUnicast(t *testing.T) {
 	_, err = stranger.Write([]byte("came through a router"))
 	require.NoError(t, err)
 	assert.Equal(t, RejectTTL, reasonOf(t, expect(t, second).err))
+}
+
+// A reader that stands still finds messages as old as they are, the first as well as those behind it.
+func TestConnDatesWhatHasWaited(t *testing.T) {
+	for _, tt := range []struct {
+		a, b    string
+		unicast bool
+	}{{"10.9.0.11", "10.9.0.12", false}, {"fd09::11", "fd09::12", false}, {"10.9.0.11", "10.9.0.12", true}} {
+		a, b := newSpaces(t)
+		one, two := a.open(t, tt.a, tt.unicast), b.open(t, tt.b, tt.unicast)
+		var to []netip.Addr
+		if tt.unicast {
+			to = []netip.Addr{netip.MustParseAddr(tt.b)}
+		}
+		const wait = 300 * time.Millisecond
+		sent := make([]time.Time, 2)
+		for i := range sent {
+			sent[i] = time.Now()
+			require.NoError(t, one.Send([]byte("hello"), to...))
+			<-time.After(wait)
+		}
+		for i := range sent {
+			got, err := two.Receive(make([]byte, MaxMessage))
+			require.NoError(t, err)
+			assert.WithinDuration(t, sent[i], got.At, wait/2, "%s, message %d", tt.b, i)
+		}
+	}
 }
 
 // Whoever does not reach the group cannot reach a Conn at all.

@@ -33,6 +33,14 @@ type Received struct {
 	Refused Reason
 }
 
+// arrived is when it came in, which may be long ago for a process that stood still.
+func (r Received) arrived(now time.Time) time.Time {
+	if r.At.IsZero() || r.At.After(now) {
+		return now
+	}
+	return r.At
+}
+
 // Advertised says that an advertisement of this node, which claims the address, has just left.
 type Advertised struct{}
 

@@ -13,7 +13,7 @@ import (
 // Socket is what a Hub needs of a Conn.
 type Socket interface {
 	Send(b []byte, to ...netip.Addr) error // to none: to the group
-	Receive(b []byte) (int, netip.Addr, error)
+	Receive(b []byte) (Arrival, error)
 	Close() error
 }
 
@@ -53,11 +53,11 @@ func (h *Hub) read() {
 	defer close(h.done)
 	buf := make([]byte, MaxMessage)
 	for {
-		n, source, err := h.sock.Receive(buf)
+		a, err := h.sock.Receive(buf)
 		var packet *PacketError
 		switch {
 		case err == nil:
-			h.deliver(buf[:n], source)
+			h.deliver(buf[:a.Length], a)
 		case errors.Is(err, net.ErrClosed):
 			return
 		case errors.As(err, &packet):
@@ -70,7 +70,8 @@ func (h *Hub) read() {
 }
 
 // deliver looks at who speaks before it looks at what is said.
-func (h *Hub) deliver(b []byte, source netip.Addr) {
+func (h *Hub) deliver(b []byte, a Arrival) {
+	source := a.Source
 	if len(h.hearing(source, netip.Addr{})) == 0 {
 		h.reject(RejectPeer)
 		return
@@ -88,7 +89,7 @@ func (h *Hub) deliver(b []byte, source netip.Addr) {
 		return
 	}
 	for _, w := range wires {
-		w.put(Received{Source: source, Message: m, At: time.Now()})
+		w.put(Received{Source: source, Message: m, At: a.At})
 	}
 }
 

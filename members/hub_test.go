@@ -24,6 +24,7 @@ type received1 struct {
 	b      []byte
 	source netip.Addr
 	err    error
+	waited time.Duration // in the kernel
 }
 
 func newWireSocket() *wireSocket {
@@ -38,12 +39,12 @@ func (s *wireSocket) Send(b []byte, to ...netip.Addr) error {
 
 func (s *wireSocket) Close() error { close(s.closed); return nil }
 
-func (s *wireSocket) Receive(b []byte) (int, netip.Addr, error) {
+func (s *wireSocket) Receive(b []byte) (Arrival, error) {
 	select {
 	case r := <-s.in:
-		return copy(b, r.b), r.source, r.err
+		return Arrival{Length: copy(b, r.b), Source: r.source, At: time.Now().Add(-r.waited)}, r.err
 	case <-s.closed:
-		return 0, netip.Addr{}, net.ErrClosed
+		return Arrival{}, net.ErrClosed
 	}
 }
 
@@ -85,6 +86,21 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		assert.False(t, h.Idle())
 		w.Close()
 		assert.True(t, h.Idle())
+		require.NoError(t, h.Close())
+	})
+}
+
+// What has waited in the kernel while this process stood still is as old as it is.
+func TestHubDatesMessagesByTheKernel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWireSocket()
+		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
+		w := h.Join(WireConfig{Group: group})
+		b, err := full().Append(nil, 1)
+		require.NoError(t, err)
+		s.in <- received1{b: b, source: nodeA, waited: 700 * time.Millisecond}
+		synctest.Wait()
+		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now().Add(-700 * time.Millisecond)}}, w.Take(nil))
 		require.NoError(t, h.Close())
 	})
 }

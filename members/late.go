@@ -29,14 +29,14 @@ func NewLate(open func() (Socket, error)) *Late {
 }
 
 // Receive implements Socket. It blocks while there is no socket.
-func (l *Late) Receive(b []byte) (int, netip.Addr, error) {
+func (l *Late) Receive(b []byte) (Arrival, error) {
 	for {
 		if s := l.current(); s != nil {
 			return s.Receive(b)
 		}
 		select {
 		case <-l.closed:
-			return 0, netip.Addr{}, net.ErrClosed
+			return Arrival{}, net.ErrClosed
 		case <-time.After(lateEvery):
 			l.try()
 		}

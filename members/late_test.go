@@ -42,7 +42,7 @@ func TestLateClosedBeforeItIsOpen(t *testing.T) {
 		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, late)
 		time.Sleep(2500 * time.Millisecond)
 		require.NoError(t, h.Close())
-		_, _, err := late.Receive(nil)
+		_, err := late.Receive(nil)
 		assert.ErrorIs(t, err, net.ErrClosed)
 	})
 }

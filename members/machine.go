@@ -157,7 +157,8 @@ func (m *Machine) received(now time.Time, r Received) {
 	if m.table.find(r.Source) == nil {
 		m.hello.met(now)
 	}
-	m.table.hear(now, r.Source, r.Message)
+	m.table.hear(r.arrived(now), r.Source, r.Message)
+	m.table.expire(now) // it may have waited here for longer than it counts
 	m.heardClaim(now, r)
 	switch r.Message.Type {
 	case Hello:

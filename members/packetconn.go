@@ -3,63 +3,122 @@
 package members
 
 import (
+	"encoding/binary"
+	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
+	"time"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/arrival"
 )
 
 // packetConn is a UDP socket of either family that receives.
-type packetConn interface {
-	receive() error // ask for the TTL of what comes in
-	join(ifi *net.Interface, group netip.Addr) error
-	read(b []byte) (n, ttl int, from netip.AddrPort, err error)
-	Close() error
+type packetConn struct {
+	conn    net.PacketConn
+	raw     syscall.RawConn
+	v4      bool
+	oob     []byte    // of the goroutine that reads
+	emptied time.Time // when it last saw the queue empty: nothing in it is older
 }
 
-func newPacketConn(c net.PacketConn, v4 bool) packetConn {
+// datagram is what came in, with the buffer's first octets as its content.
+type datagram struct {
+	length int
+	ttl    int // or hop limit; 0 where the kernel does not say
+	from   netip.AddrPort
+	at     time.Time // when the kernel took it in
+}
+
+// newPacketConn has the kernel tell the TTL and the time of what comes in. It owns c from now on, unless it fails.
+func newPacketConn(c net.PacketConn, v4 bool) (*packetConn, error) {
+	udp, ok := c.(*net.UDPConn)
+	if !ok {
+		return nil, fmt.Errorf("socket is a %T", c)
+	}
+	raw, err := udp.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	p := &packetConn{conn: c, raw: raw, v4: v4, oob: make([]byte, 128), emptied: time.Now()}
 	if v4 {
-		return conn4{ipv4.NewPacketConn(c)}
+		err = ipv4.NewPacketConn(c).SetControlMessage(ipv4.FlagTTL, true)
+	} else {
+		err = ipv6.NewPacketConn(c).SetControlMessage(ipv6.FlagHopLimit, true)
 	}
-	return conn6{ipv6.NewPacketConn(c)}
-}
-
-type conn4 struct{ *ipv4.PacketConn }
-
-func (c conn4) receive() error { return c.SetControlMessage(ipv4.FlagTTL, true) }
-
-func (c conn4) join(ifi *net.Interface, group netip.Addr) error {
-	return c.JoinGroup(ifi, &net.UDPAddr{IP: group.AsSlice()})
-}
-
-func (c conn4) read(b []byte) (n, ttl int, from netip.AddrPort, err error) {
-	n, cm, src, err := c.ReadFrom(b)
-	if cm != nil {
-		ttl = cm.TTL
+	if err != nil {
+		return nil, err
 	}
-	return n, ttl, addrPort(src), err
-}
-
-type conn6 struct{ *ipv6.PacketConn }
-
-func (c conn6) receive() error { return c.SetControlMessage(ipv6.FlagHopLimit, true) }
-
-func (c conn6) join(ifi *net.Interface, group netip.Addr) error {
-	return c.JoinGroup(ifi, &net.UDPAddr{IP: group.AsSlice()})
-}
-
-func (c conn6) read(b []byte) (n, ttl int, from netip.AddrPort, err error) {
-	n, cm, src, err := c.ReadFrom(b)
-	if cm != nil {
-		ttl = cm.HopLimit
+	if control := raw.Control(func(fd uintptr) { err = arrival.Enable(int(fd)) }); control != nil {
+		return nil, control
 	}
-	return n, ttl, addrPort(src), err
+	return p, err
 }
 
-func addrPort(a net.Addr) netip.AddrPort {
-	if u, ok := a.(*net.UDPAddr); ok {
-		return u.AddrPort()
+func (p *packetConn) join(ifi *net.Interface, group netip.Addr) error {
+	to := &net.UDPAddr{IP: group.AsSlice()}
+	if p.v4 {
+		return ipv4.NewPacketConn(p.conn).JoinGroup(ifi, to)
 	}
-	return netip.AddrPort{}
+	return ipv6.NewPacketConn(p.conn).JoinGroup(ifi, to)
 }
+
+// read waits for a datagram. One goroutine may be in it.
+func (p *packetConn) read(b []byte) (d datagram, err error) {
+	waiting := p.raw.Read(func(fd uintptr) bool {
+		for {
+			d, err = p.receive(int(fd), b)
+			switch err {
+			case unix.EINTR:
+			case unix.EAGAIN:
+				p.emptied = time.Now()
+				return false
+			default:
+				return true
+			}
+		}
+	})
+	if waiting != nil {
+		return datagram{}, waiting
+	}
+	return d, err
+}
+
+func (p *packetConn) receive(fd int, b []byte) (datagram, error) {
+	n, oobn, _, from, err := unix.Recvmsg(fd, b, p.oob, unix.MSG_DONTWAIT)
+	if err != nil {
+		return datagram{}, err
+	}
+	now := time.Now()
+	d := datagram{length: n}
+	var stamp time.Time
+	for oob := p.oob[:oobn]; len(oob) > 0; {
+		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
+		if err != nil {
+			break
+		}
+		oob = rest
+		level, typ := int(header.Level), int(header.Type)
+		hops := level == unix.IPPROTO_IP && typ == unix.IP_TTL || level == unix.IPPROTO_IPV6 && typ == unix.IPV6_HOPLIMIT
+		if at, ok := arrival.Stamp(level, typ, data); ok {
+			stamp = at
+		} else if hops && len(data) >= 4 {
+			d.ttl = int(int32(binary.NativeEndian.Uint32(data)))
+		}
+	}
+	d.at = now.Add(-arrival.Age(stamp, now, p.emptied))
+	switch a := from.(type) {
+	case *unix.SockaddrInet4:
+		d.from = netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+	case *unix.SockaddrInet6:
+		d.from = netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port))
+	}
+	return d, nil
+}
+
+// Close wakes read.
+func (p *packetConn) Close() error { return p.conn.Close() }

@@ -202,7 +202,7 @@ func (m *Machine) ask(now time.Time) {
 func (m *Machine) granted(now time.Time, r Received) {
 	t, d := &m.requester, r.Message.Transfer
 	if d.To != m.cfg.Address {
-		t.other = now.Add(otherTime)
+		t.other = r.arrived(now).Add(otherTime)
 		return
 	}
 	mine := t.phase == asking && r.Source == t.from && r.Message.Session == t.session &&

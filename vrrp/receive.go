@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/arrival"
 )
 
 // maxDrain bounds one Drain in packets, so that a sender faster than we are cannot hold it for ever.
@@ -67,7 +69,7 @@ func (c *Conn) deliver(m message, now time.Time, fn func(Datagram)) {
 	if !ok || m.cut || d.TTL < int(c.filter.minTTL) {
 		return
 	}
-	d.Age = clampAge(meta.received, now, c.emptied)
+	d.Age = arrival.Age(meta.received, now, c.emptied)
 	fn(d)
 }
 
@@ -111,10 +113,10 @@ func parseControl(oob []byte) (a ancillary) {
 
 // add takes one message, and ignores one that is too short to be what it says.
 func (a *ancillary) add(level, typ int, data []byte) {
+	if at, ok := arrival.Stamp(level, typ, data); ok {
+		a.received = at
+	}
 	switch {
-	case level == unix.SOL_SOCKET && typ == unix.SCM_TIMESTAMPNS && len(data) >= 16:
-		sec, nsec := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
-		a.received = time.Unix(int64(sec), int64(nsec))
 	case level == unix.SOL_SOCKET && typ == unix.SO_RXQ_OVFL && len(data) >= 4:
 		a.drops, a.hasDrops = binary.NativeEndian.Uint32(data), true
 	case level == unix.IPPROTO_IPV6 && typ == unix.IPV6_HOPLIMIT && len(data) >= 4:
@@ -122,14 +124,4 @@ func (a *ancillary) add(level, typ int, data []byte) {
 	case level == unix.IPPROTO_IPV6 && typ == unix.IPV6_PKTINFO && len(data) >= 16:
 		a.destination = netip.AddrFrom16([16]byte(data))
 	}
-}
-
-// clampAge bounds the age that the wall clock gives by what the monotonic clock knows: the packet came in after the
-// queue was last seen empty.
-func clampAge(received, now, emptied time.Time) time.Duration {
-	if received.IsZero() {
-		return 0
-	}
-	age := time.Duration(now.UnixNano() - received.UnixNano())
-	return min(max(age, 0), max(now.Sub(emptied), 0))
 }

@@ -81,26 +81,6 @@ func TestParseControl(t *testing.T) {
 	assert.Equal(t, ancillary{}, parseControl(controlMessage(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, timestamp[:8])))
 }
 
-func TestClampAge(t *testing.T) {
-	now := time.Now()
-	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	tests := []struct {
-		name              string
-		received, emptied time.Time
-		want              time.Duration
-	}{
-		{"no timestamp", time.Time{}, ago(time.Second), 0},
-		{"within the wait", ago(30 * time.Millisecond), ago(time.Second), 30 * time.Millisecond},
-		{"clock stepped back since", now.Add(time.Hour), ago(time.Second), 0},
-		{"clock stepped forward since", ago(time.Hour), ago(time.Second), time.Second},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, clampAge(tt.received.Round(0), now, tt.emptied))
-		})
-	}
-}
-
 func TestConnConfigValidate(t *testing.T) {
 	valid := ConnConfig{Interface: net.Interface{Name: "eth0", Index: 2}, Source: node1, Peers: []netip.Addr{node1, node2}}
 	assert.NoError(t, valid.Validate())
