@@ -213,3 +213,20 @@ func TestSplitWithANodeThatIsDeaf(t *testing.T) {
 		}
 	}
 }
+
+// Messages say who is about to hold the address before that node binds it, however long that takes: nobody binds it, too.
+func TestSplitIsSaidBeforeTheAddressIsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.talk = true
+		l.slow.Store(int64(300 * time.Millisecond))
+		l.filter(allWays...)
+		all := []*member{l.start(t, nodeA, nil), l.start(t, nodeB, nil), l.start(t, nodeC, nil)}
+		assert.Zero(t, together(3*time.Second, all...))
+		h := holder(t, 0, all...)
+		for _, m := range all {
+			assert.Equal(t, m == h, m.Status().Counters.Takeovers == 1, "%v", m.self)
+		}
+		stopAll(t, all...)
+	})
+}
