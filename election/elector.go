@@ -2,9 +2,14 @@ package election
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 )
+
+// ErrCutOff is the cause ([context.Cause]) by which the context of [Elector.Run] ends when this node's link is gone: there is nobody to
+// whom the address could be passed on, and when the link is back another node may hold it.
+var ErrCutOff = errors.New("the link is gone")
 
 // Elector decides whether this node is Active for one virtual address, or for several that move together.
 type Elector interface {
@@ -12,6 +17,7 @@ type Elector interface {
 	// before it returns. It calls apply from its own goroutine and goes on only after apply has
 	// returned: the address is bound or released by then. An error from apply of Serve
 	// makes the elector resign and stay out for one Active_Down_Interval. Run is called once.
+	// A holder may go on for a second to pass the address on first, unless the cause is ErrCutOff.
 	Run(ctx context.Context, apply func(Decision) error) error
 
 	// SetFitness says how fit this node is. It is a level, not an edge: the newest counts, it may be

@@ -39,8 +39,8 @@ func (p *pair) takeovers() uint64 {
 
 func (p *pair) stop(t *testing.T) {
 	t.Helper()
-	p.left.cancel()
-	p.rite.cancel()
+	p.left.cancel(nil)
+	p.rite.cancel(nil)
 	require.NoError(t, <-p.left.ended)
 	require.NoError(t, <-p.rite.ended)
 }
@@ -82,7 +82,7 @@ func TestGroupGivesUpTogether(t *testing.T) {
 	}{
 		{"one is unfit", func(a *pair) { a.rite.SetFitness(Fitness{Less: 255, Reason: "unhealthy"}) }},
 		{"one is out", func(a *pair) { a.rite.SetFitness(Fitness{Out: true, Reason: "unhealthy"}) }},
-		{"one has lost its interface", func(a *pair) { a.rite.cancel(); <-a.rite.ended; close(a.rite.ended) }},
+		{"one has lost its interface", func(a *pair) { a.rite.cancel(nil); <-a.rite.ended; close(a.rite.ended) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -187,13 +187,14 @@ func (x *handoverProtocol) worsen(f Fitness) Fitness {
 	return f
 }
 
-// depart begins the end of Run: a holder first passes the address on, if somebody could take it.
-func (x *handoverProtocol) depart(now time.Time) {
+// depart begins the end of Run: a holder first passes the address on, if somebody could take it. One whose link is gone reaches
+// nobody, and must not be Active when the link comes back.
+func (x *handoverProtocol) depart(now time.Time, why error) {
 	if x == nil {
 		return
 	}
 	x.until = now
-	if x.e.machine.Snapshot().State != vrrp.Active || !x.m.Successors(now) {
+	if errors.Is(why, ErrCutOff) || x.e.machine.Snapshot().State != vrrp.Active || !x.m.Successors(now) {
 		return
 	}
 	x.until = now.Add(departTime)

@@ -414,6 +414,22 @@ func TestHandoverStopPassesOn(t *testing.T) {
 	})
 }
 
+// A holder whose link is gone has nobody to pass the address on to. If it waited, it would be Active when the link comes back,
+// beside the node that has taken over.
+func TestHandoverStopWithoutLinkGivesTheAddressUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		l.isolate(h.self, true)
+		at := time.Now()
+		h.cancel(ErrCutOff)
+		require.NoError(t, <-h.ended)
+		assert.Zero(t, time.Since(at))
+		assert.Equal(t, []string{"release", "send 0"}, l.what(h.self))
+		holder(t, time.Second, others...)
+		stopAll(t, others...)
+	})
+}
+
 func TestHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)

@@ -174,7 +174,7 @@ type member struct {
 	Elector
 	self   netip.Addr
 	wire   *lanWire
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	ended  chan error
 
 	mu        sync.Mutex // guards what follows
@@ -243,7 +243,7 @@ func (m *member) setRefuse(r bool) {
 }
 
 func (m *member) stop() error {
-	m.cancel()
+	m.cancel(nil)
 	return <-m.ended
 }
 
@@ -278,7 +278,7 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 	}
 	e, err := NewVRRP(vc, wire, cmp.Or(l.logger, quiet))
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}
 	go func() { m.ended <- e.Run(ctx, m.apply) }()
 	return m

@@ -143,7 +143,7 @@ func (e *VRRP) Run(ctx context.Context, apply func(Decision) error) error {
 		select {
 		case <-done:
 			done = nil
-			e.x.depart(time.Now())
+			e.x.depart(time.Now(), context.Cause(ctx))
 		case <-e.x.arrived():
 			e.x.receive()
 		case c := <-e.x.results():

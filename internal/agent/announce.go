@@ -9,7 +9,7 @@ func (l *loop) arm() {
 		// What a stopped schedule returns is past, and would make the loop spin.
 		next = time.Time{}
 	}
-	for _, t := range append(l.nextDetection(), l.reannounce.next, l.renewal, l.refence, l.fenceRetry, l.draining.next, l.forwarding.next) {
+	for _, t := range append(l.nextDetection(), l.reannounce.next, l.renewal, l.refence, l.fenceRetry, l.draining.next, l.forwarding.next, l.away) {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t
 		}
@@ -29,10 +29,14 @@ func (l *loop) announceDue(now time.Time) {
 	}
 }
 
-// restartAnnouncing announces at once and begins the burst anew.
+// restartAnnouncing announces at once, or as soon as a node whose link was gone has listened, and begins the burst anew.
 func (l *loop) restartAnnouncing() {
 	now := time.Now()
-	l.in.Schedule.Restart(now)
+	begin := now
+	if begin.Before(l.announceFrom) {
+		begin = l.announceFrom
+	}
+	l.in.Schedule.Restart(begin)
 	l.announceDue(now)
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,10 +190,12 @@ type fakeElector struct {
 	decisions chan election.Decision
 	answers   chan error
 	ended     chan struct{}
+	cause     error // of the end; not before ended
 
 	mu     sync.Mutex // guards what follows
 	status election.Status
-	lapsed bool // the lease is over
+	lapsed bool          // the lease is over
+	lease  time.Duration // what is left of it; 0 is an hour
 }
 
 func newFakeElector() *fakeElector {
@@ -208,6 +211,7 @@ func (e *fakeElector) Run(ctx context.Context, apply func(election.Decision) err
 	for {
 		select {
 		case <-ctx.Done():
+			e.cause = context.Cause(ctx)
 			if role == election.Serve {
 				return apply(election.Decision{Role: election.Off, Reason: "shut down"})
 			}
@@ -245,7 +249,7 @@ func (e *fakeElector) LeaseEnd() time.Time {
 	if e.lapsed {
 		return time.Now()
 	}
-	return time.Now().Add(time.Hour)
+	return time.Now().Add(cmp.Or(e.lease, time.Hour))
 }
 
 func (e *fakeElector) fitness() election.Fitness { return e.Status().Fitness }

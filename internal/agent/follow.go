@@ -72,6 +72,7 @@ func (l *loop) take(d election.Decision) error {
 		l.startForwarding()
 	}
 	l.takenBack()
+	l.announceFrom = time.Time{}
 	l.restartAnnouncing()
 	l.renewal = l.in.renewAfter(time.Now())
 	l.adopting = false
@@ -227,7 +228,7 @@ func (l *loop) wanted(s election.State) holding {
 
 // correct makes the host what it should be after a change that somebody else made.
 func (l *loop) correct() {
-	if l.state() == election.Active && !l.holdsLease() {
+	if l.state() == election.Active && !l.holdsLease() || !l.away.IsZero() {
 		return
 	}
 	if l.settle(l.wanted(l.state())) {

@@ -54,6 +54,9 @@ type loop struct {
 	due        *alarm.Timer
 	beats      *alarm.Timer
 
+	away         time.Time // the link is gone: until when a holder waits for it; zero while it is there
+	announceFrom time.Time // not before: the link was gone, and another node may be Active
+
 	fenced     Instance      // the configuration that the fence has
 	fenceRetry time.Time     // when what the fence has refused is tried again; zero: nothing is
 	fenceWait  time.Duration // until then, the next time
@@ -171,8 +174,8 @@ func (l *loop) term(ctx context.Context) error {
 	l.openFence()
 	defer l.closeFence()
 	defer l.awaitForwarding()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	l.startDetector()
 	defer l.stopDetector()
 	ended := make(chan error, 1)
@@ -185,8 +188,8 @@ func (l *loop) term(ctx context.Context) error {
 		case d := <-l.decisions:
 			d.done <- l.follow(d.Decision)
 		case <-l.changed:
-			if l.moved() {
-				cancel()
+			if why := l.moved(time.Now()); why != nil {
+				cancel(why)
 				continue
 			}
 			l.correct()
@@ -197,6 +200,10 @@ func (l *loop) term(ctx context.Context) error {
 			l.forwardDue(time.Now())
 			l.detectDue(time.Now())
 			l.fenceDue(time.Now())
+			if why := l.awayDue(time.Now()); why != nil {
+				l.away = time.Time{}
+				cancel(why)
+			}
 		case c := <-l.detector.claims:
 			l.claimHeard(c)
 		case r := <-l.checks.results:
@@ -216,6 +223,7 @@ func (l *loop) term(ctx context.Context) error {
 
 func (l *loop) enter(p Place, e election.Elector) {
 	l.place, l.elector, l.role = p, e, election.Off
+	l.away, l.announceFrom = time.Time{}, time.Time{}
 	l.fit()
 	in := l.in
 	e.SetProbe(in.Fresh)
@@ -233,21 +241,8 @@ func (l *loop) leave() {
 	l.view.elector = nil
 }
 
-// moved tells that the election has to begin anew: another interface, another own address, or none.
-// Anything else that is new is followed.
-func (l *loop) moved() bool {
-	p, err := l.host.Place(l.in.Where)
-	if err != nil || p.Index != l.place.Index || p.Source != l.place.Source {
-		return true
-	}
-	if p != l.place {
-		l.settleIn(p)
-	}
-	return false
-}
-
 // settleIn follows an interface that has another name or MAC, or that was without carrier for a moment.
-func (l *loop) settleIn(p Place) {
+func (l *loop) settleIn(now time.Time, p Place) {
 	old := l.place
 	l.place = p
 	l.mu.Lock()
@@ -264,6 +259,9 @@ func (l *loop) settleIn(p Place) {
 	}
 	// Neighbours have the old MAC, and a switch may have forgotten the port.
 	l.log.Info("the link has changed", "interface", p.Name, "mac", p.MAC)
+	if p.Stay != old.Stay {
+		l.listenFirst(now)
+	}
 	if l.holdsLease() {
 		l.restartAnnouncing()
 	}

@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/link"
+)
+
+func TestLinkThatHasChangedIsAnother(t *testing.T) {
+	old := link.Link{
+		Index: 2, Name: "eth0", MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, Up: true, Carriers: 2,
+		Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
+	}
+	for name, tt := range map[string]struct {
+		change func(l *link.Link)
+		same   bool
+	}{
+		"nothing":                            {func(*link.Link) {}, true},
+		"a lifetime":                         {func(l *link.Link) { l.Addresses = []link.Address{{Prefix: l.Addresses[0].Prefix, Valid: 5}} }, true},
+		"its name":                           {func(l *link.Link) { l.Name = "lan0" }, false},
+		"its MAC":                            {func(l *link.Link) { l.MAC = net.HardwareAddr{2, 0, 0, 0, 0, 2} }, false},
+		"its carrier, which is gone":         {func(l *link.Link) { l.Up, l.Carriers = false, 3 }, false},
+		"its carrier, gone and back at once": {func(l *link.Link) { l.Carriers = 4 }, false},
+		"its addresses":                      {func(l *link.Link) { l.Addresses = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := old
+			tt.change(&l)
+			assert.Equal(t, tt.same, sameLink(old, l))
+		})
+	}
+}
