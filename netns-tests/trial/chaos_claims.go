@@ -30,7 +30,7 @@ func (c *Chaos) judgeClaims(res *EpisodeResult, claims []claim) {
 			since[k] = cl.at
 		case cl.at-began > refuted+res.Report.Standstill(began, cl.at) && !said[k]:
 			said[k] = true
-			res.Wrong = append(res.Wrong, fmt.Sprintf("n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why))
+			res.late("n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why)
 		}
 	}
 }

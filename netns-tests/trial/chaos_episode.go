@@ -27,9 +27,19 @@ type EpisodeResult struct {
 	What     string
 	Outages  map[string]time.Duration // the longest of each address
 	Wrong    []string                 // what must not have been, empty when all was well
+	Doubtful []string                 // what was too slow while the machine was starved, each time
+	Tries    int
 	Report   *lab.Report
 	injected []*injected
 }
+
+const (
+	// starvedChaos is for how long the machine may stand still within a second of an episode whose times count. To the others a
+	// daemon that does not run for an advertisement interval may be a dead one, and no bound is right then.
+	starvedChaos = 100 * time.Millisecond
+	// chaosTries is how often an episode that was too slow on a starved machine is done in all.
+	chaosTries = 3
+)
 
 // String is one line.
 func (r *EpisodeResult) String() string {
@@ -44,13 +54,29 @@ func (r *EpisodeResult) String() string {
 	verdict := "ok"
 	if len(r.Wrong) > 0 {
 		verdict = "WRONG: " + strings.Join(r.Wrong, "; ")
+	} else if len(r.Doubtful) > 0 {
+		verdict = fmt.Sprintf("STARVED %d times: %s", r.Tries, strings.Join(r.Doubtful, "; "))
 	}
 	return fmt.Sprintf("%3d  %-70s silent ms %s  standstill %s ms  %s", r.Index, strings.Join(parts, ", "), strings.Join(lost, " / "),
 		lab.Milliseconds(r.Report.Standstill(0, r.Report.Ended)), verdict)
 }
 
 // Run does one episode, and leaves everything whole again. An error is one of the lab; what the product did wrong is in the result.
+// What was only too slow while the machine was starved says nothing: then the episode is done once more.
 func (c *Chaos) Run(index int) (*EpisodeResult, error) {
+	for try := 1; ; try++ {
+		res, err := c.once(index)
+		if err != nil {
+			return nil, err
+		}
+		res.Tries = try
+		if len(res.Doubtful) == 0 || len(res.Wrong) > 0 || try == chaosTries {
+			return res, nil
+		}
+	}
+}
+
+func (c *Chaos) once(index int) (*EpisodeResult, error) {
 	plan := Episode(c.Seed, index)
 	res := &EpisodeResult{Index: index, What: describeEpisode(plan), Outages: map[string]time.Duration{}}
 	m, err := c.lab.Measure(lab.MeasureConfig{
@@ -66,11 +92,12 @@ func (c *Chaos) Run(index int) (*EpisodeResult, error) {
 	if err != nil {
 		res.Wrong = append(res.Wrong, err.Error())
 	}
-	if err := c.whole(settleChaos); err != nil {
-		res.Wrong = append(res.Wrong, err.Error())
-	}
+	unsettled := c.whole(settleChaos)
 	time.Sleep(time.Second)
 	res.Report = m.Stop()
+	if unsettled != nil {
+		res.late("%v", unsettled)
+	}
 	c.judge(res, c.watch.take())
 	return res, nil
 }
@@ -135,6 +162,15 @@ func (c *Chaos) do(m *lab.Measurement, in *injected) error {
 	return nil
 }
 
+// late notes what has lasted too long.
+func (r *EpisodeResult) late(format string, args ...any) {
+	to := &r.Wrong
+	if r.Report.Standstill(0, r.Report.Ended) > starvedChaos {
+		to = &r.Doubtful
+	}
+	*to = append(*to, fmt.Sprintf(format, args...))
+}
+
 // judge looks for what must not have been.
 func (c *Chaos) judge(res *EpisodeResult, claims []claim) {
 	c.judgeDoubles(res)
@@ -169,22 +205,21 @@ func (c *Chaos) judgeDoubles(res *EpisodeResult) {
 
 type span struct{ from, to time.Duration }
 
-// allowed are the times in which two may answer, in order.
+// allowed are the times in which two may answer, in order. One whose link is gone is none of them: it knows that nobody hears it.
 func (c *Chaos) allowed(res *EpisodeResult, e chaosEntry) []span {
 	var spans []span
 	for _, in := range res.injected {
-		end := in.to + healed + res.Report.Standstill(in.undone, in.to+time.Second)
-		switch {
-		case e.raft:
-		case in.kind.two:
-			spans = append(spans, span{in.from, end})
-		case in.kind.away:
-			spans = append(spans, span{in.undone, end})
+		if in.kind.two && !e.raft {
+			spans = append(spans, span{in.from, in.to + healed + res.Report.Standstill(in.undone, in.to+healed)})
 		}
 	}
 	slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
 	return spans
 }
+
+// before is how long before an outage the machine may have begun to stand still: an Active_Down_Interval lasts 0.75 s at the longest
+// interval of a reload.
+const before = time.Second
 
 // judgeOutages: an address is silent only because of something that was done, and no longer than that may take.
 func (c *Chaos) judgeOutages(res *EpisodeResult) {
@@ -193,26 +228,14 @@ func (c *Chaos) judgeOutages(res *EpisodeResult) {
 			s := res.Report.Stream("c1", a)
 			for _, o := range s.Outages {
 				res.Outages[a.String()] = max(res.Outages[a.String()], o.Length)
-				room := c.room(res.Report.Standstill(o.At-time.Second, o.End+100*time.Millisecond), e)
+				room := res.Report.Standstill(o.At-before, o.End)
 				if limit := c.limit(res, i, o); o.Length > limit+room {
-					res.Wrong = append(res.Wrong, fmt.Sprintf("%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
-						lab.Milliseconds(o.Length), (o.At-res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room)))
+					res.late("%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
+						lab.Milliseconds(o.Length), (o.At - res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room))
 				}
 			}
 		}
 	}
-}
-
-// room is what the machine may have added to an outage. To the others a daemon that does not run for an interval, or half a lease of
-// Raft, may be a dead one: then it is a takeover.
-func (c *Chaos) room(standstill time.Duration, e chaosEntry) time.Duration {
-	switch {
-	case e.raft && standstill > 200*time.Millisecond:
-		return standstill + elected
-	case !e.raft && standstill > 100*time.Millisecond:
-		return standstill + takeover
-	}
-	return standstill
 }
 
 // tail is how long after an injection is over an address may still fall silent because of it.

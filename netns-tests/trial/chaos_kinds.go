@@ -25,13 +25,14 @@ type chaosKind struct {
 
 const (
 	planned  = 60 * time.Millisecond   // an address that is passed on: 3 probes, and what a busy machine adds
-	takeover = 500 * time.Millisecond  // an Active_Down_Interval at 100 ms with the tie-break delay of equals, binding and announcing
+	takeover = 400 * time.Millisecond  // an Active_Down_Interval at 100 ms (361 ms), the tie-break delay of equals (12 ms), binding and announcing
 	elected  = 2500 * time.Millisecond // raft, as long as there is a majority
 	raftPass = 300 * time.Millisecond  // leadership is passed on
 )
 
-// healed is how long two may answer after a link is whole again: until each has heard the other.
-const healed = 300 * time.Millisecond
+// healed is how long two may answer after a link is whole again: until one has heard the other's next advertisement (docs/fence.md), and
+// has let go.
+const healed = 100*time.Millisecond + planned
 
 func chaosKinds() []chaosKind {
 	lose := func(direction lab.Direction, matches ...string) func(*Chaos, *chaosNode, Injection) error {

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,55 @@ func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, tt.want, c.limit(&EpisodeResult{injected: tt.done}, tt.entry, outage))
+		})
+	}
+}
+
+func TestOutageOfAStarvedMachineIsDoubtful(t *testing.T) {
+	const ms = time.Millisecond
+	address := lab.VIP4
+	c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{address}}}}
+	for _, tt := range []struct {
+		name            string
+		stall           time.Duration
+		wrong, doubtful int
+	}{
+		{"nothing stood still", 0, 1, 0},
+		{"for less than was lost", 80 * ms, 1, 0},
+		{"for an interval", 101 * ms, 0, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &lab.Report{Ended: 5 * time.Second, Streams: []lab.StreamReport{
+				{Client: "c1", Target: address, Outages: []lab.Outage{{At: 1000 * ms, End: 1150 * ms, Length: 150 * ms}}},
+			}}
+			r.Starved = []lab.Stall{{At: 900 * ms, Length: tt.stall}}
+			res := &EpisodeResult{Report: r, Outages: map[string]time.Duration{}, injected: []*injected{{from: 4000 * ms}}}
+			c.judgeOutages(res)
+			assert.Len(t, res.Wrong, tt.wrong)
+			assert.Len(t, res.Doubtful, tt.doubtful)
+		})
+	}
+}
+
+func TestTwoMayAnswerOnlyWhereBothHalvesAreAlive(t *testing.T) {
+	const ms = time.Millisecond
+	vrrp, raft := chaosEntry{name: "group"}, chaosEntry{name: "raft", raft: true}
+	for _, tt := range []struct {
+		kind  string
+		entry chaosEntry
+		want  []span
+	}{
+		{"port cut", vrrp, []span{{1000 * ms, 2000*ms + healed}}},
+		{"members cut off", vrrp, []span{{1000 * ms, 2000*ms + healed}}},
+		{"port cut", raft, nil},
+		{"cable", vrrp, nil},
+		{"link down", vrrp, nil},
+		{"SIGSTOP", vrrp, nil},
+	} {
+		t.Run(tt.kind+" "+tt.entry.name, func(t *testing.T) {
+			in := &injected{kind: chaosKindOf(tt.kind), from: 1000 * ms, undone: 1990 * ms, to: 2000 * ms}
+			res := &EpisodeResult{Report: &lab.Report{Ended: 5 * time.Second}, injected: []*injected{in}}
+			assert.Equal(t, tt.want, (&Chaos{}).allowed(res, tt.entry))
 		})
 	}
 }

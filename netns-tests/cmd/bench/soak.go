@@ -24,44 +24,58 @@ func runSoak(host *lab.Host, s soak, out io.Writer) error {
 	if s.seed == 0 {
 		for _, k := range trial.KnownEpisodes() {
 			fmt.Fprintf(out, "seed %d, episode %d, which has found: %s\n", k.Seed, k.Index, k.Found)
-			if wrong, err := runChaos(host, k.Seed, k.Index, 1, time.Time{}, out); err != nil || wrong > 0 {
+			if wrong, err := runChaos(host, k.Seed, episodes{first: k.Index, most: 1}, time.Time{}, out); err != nil || wrong > 0 {
 				return fmt.Errorf("bench: -soak: it is back: %s: %w", k.Found, err)
 			}
 		}
 		s.seed = rand.Uint64()
 	}
-	first, most := 0, -1
+	span := episodes{first: 0, most: -1}
 	if s.episode >= 0 {
-		first, most = s.episode, 1
+		span = episodes{first: s.episode, most: 1, whole: true}
 	}
 	fmt.Fprintf(out, "seed %d\n", s.seed)
-	wrong, err := runChaos(host, s.seed, first, most, end, out)
+	wrong, err := runChaos(host, s.seed, span, end, out)
 	if err == nil && wrong > 0 {
 		err = fmt.Errorf("bench: -soak: %d episodes of seed %d went wrong", wrong, s.seed)
 	}
 	return err
 }
 
-// runChaos runs so many episodes from the first, or until the end, and returns how many went wrong.
-func runChaos(host *lab.Host, seed uint64, first, most int, end time.Time, out io.Writer) (wrong int, err error) {
+// episodes says which episodes of a seed are run.
+type episodes struct {
+	first, most int  // how many; less than 0 = until the time is over
+	whole       bool // show all that happened, also when nothing went wrong
+}
+
+// runChaos runs episodes, and returns how many went wrong.
+func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, out io.Writer) (wrong int, err error) {
 	c, err := trial.OpenChaos(host, seed)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
-	for i := first; most < 0 && time.Now().Before(end) || i-first < most; i++ {
+	done, again, undecided := 0, 0, 0
+	for i := span.first; span.most < 0 && time.Now().Before(end) || i-span.first < span.most; i++ {
 		res, err := c.Run(i)
 		if err != nil {
 			return wrong, fmt.Errorf("bench: -soak: seed %d, episode %d: %w", seed, i, err)
 		}
 		fmt.Fprintf(out, "%s  %s\n", time.Now().Format(time.TimeOnly), res)
-		if len(res.Wrong) == 0 {
-			continue
+		done++
+		again += res.Tries - 1
+		switch {
+		case len(res.Wrong) > 0:
+			wrong++
+		case len(res.Doubtful) > 0:
+			undecided++
 		}
-		wrong++
-		fmt.Fprintf(out, "again: bin/lab-bench -soak 1m -seed %d -episode %d\n  plan: %s\n  %s\n", seed, i, res.What, strings.Join(res.Wrong, "\n  "))
-		res.Report.Timeline(out, 0)
-		fmt.Fprintln(out, c.Logs(60))
+		if len(res.Wrong) > 0 || span.whole {
+			fmt.Fprintf(out, "again: bin/lab-bench -soak 1m -seed %d -episode %d\n  plan: %s\n  %s\n", seed, i, res.What, strings.Join(res.Wrong, "\n  "))
+			res.Report.Timeline(out, 0)
+			fmt.Fprintln(out, c.Logs(60))
+		}
 	}
+	fmt.Fprintf(out, "%d episodes, %d wrong; on a starved machine %d done again, %d undecided\n", done, wrong, again, undecided)
 	return wrong, nil
 }
