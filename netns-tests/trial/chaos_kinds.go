@@ -26,7 +26,7 @@ type chaosKind struct {
 const (
 	planned  = 60 * time.Millisecond   // an address that is passed on: 3 probes, and what a busy machine adds
 	takeover = 400 * time.Millisecond  // an Active_Down_Interval at 100 ms (361 ms), the tie-break delay of equals (12 ms), binding and announcing
-	elected  = 2500 * time.Millisecond // raft, as long as there is a majority
+	elected  = 1500 * time.Millisecond // raft, as long as there is a majority: a heartbeatTimeout of 500 ms, and one more each time that two stand at once
 	raftPass = 300 * time.Millisecond  // leadership is passed on
 )
 
