@@ -1,98 +1,136 @@
 package lab
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net"
-	"runtime"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// CallersConfig says what callers do, each on a thread of its own.
+// CallersConfig says what callers do. They run until they are stopped.
 type CallersConfig struct {
 	Network string // "tcp" or "unix"
 	Address string
-	Callers int
-	Say     string // at the begin of each connection; "" says nothing
-	// Keep holds each connection until the other side ends it, or the calls are over; without it a connection ends with the answer.
-	Keep bool
-	Each int // connections that a caller has at a time, with Keep; 0 = 1
+	User    int    // who they are
+	Busy    int    // callers that connect, say something and read the answer, again and again
+	Say     string // what the busy ones say
+	Idle    int    // callers that connect and say nothing, and connect again when the other side ends that
+	// Equal callers want the processor as much as the program that they call, which has to be real-time then. Others have what
+	// is left: on a node, the program has a control group of its own and its share of the processor; here it would be one thread
+	// among hundreds, on processors that serve all nodes, and what is measured would be the machine.
+	Equal bool
 }
 
-// Callers connect again and again, until they are stopped.
+const (
+	// callPause keeps a caller that is refused from doing nothing else.
+	callPause = time.Millisecond
+	// callTime bounds one call.
+	callTime = time.Second
+	// callEnv has the configuration of the helper process.
+	callEnv = "KEEPVIP_LAB_CALLERS"
+)
+
+// Callers are a process that connects again and again.
 type Callers struct {
-	made   atomic.Int64
-	cancel context.CancelFunc
-	wait   sync.WaitGroup
+	cmd *exec.Cmd
+	in  io.Closer
+	out bytes.Buffer
 }
 
-// StartCallers begins calls from a namespace. The callers run as ordinary programs do.
-func (n *Namespace) StartCallers(c CallersConfig) *Callers {
-	ctx, cancel := context.WithCancel(context.Background())
-	k := &Callers{cancel: cancel}
-	for range c.Callers {
-		k.wait.Go(func() { k.run(ctx, n, c) })
+// StartCallers begins calls from a namespace, in a process of its own: the callers must not share the Go runtime of the threads that
+// measure.
+func (n *Namespace) StartCallers(c CallersConfig) (*Callers, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("lab: callers: %w", err)
 	}
-	return k
+	k := &Callers{cmd: helper(roleCallers)}
+	k.cmd.Env = append(k.cmd.Env, callEnv+"="+string(text))
+	k.cmd.Stdout, k.cmd.Stderr = &k.out, os.Stderr
+	if k.in, err = k.cmd.StdinPipe(); err == nil {
+		err = n.Do(func() error { return k.begin(c.Equal) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lab: start callers: %w", err)
+	}
+	return k, nil
 }
 
-// callPause keeps a caller that is refused from doing nothing else.
-const callPause = time.Millisecond
-
-// run connects on a thread inside the namespace: where a socket is opened is where it belongs.
-func (k *Callers) run(ctx context.Context, n *Namespace, c CallersConfig) {
-	runtime.LockOSThread() // never unlocked: the thread is in another namespace
-	if n.enter() != nil {
-		return
+// begin starts the process with the policy that it is to have.
+func (k *Callers) begin(equal bool) error {
+	if equal {
+		return k.cmd.Start()
 	}
-	var kept sync.WaitGroup
-	defer kept.Wait()
-	places := make(chan struct{}, max(c.Each, 1))
-	dialer := net.Dialer{Timeout: time.Second}
-	for ctx.Err() == nil {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		conn, err := dialer.DialContext(ctx, c.Network, c.Address)
-		if err != nil {
-			<-places
-			time.Sleep(callPause)
-			continue
-		}
-		k.made.Add(1)
-		if c.Keep {
-			kept.Go(func() { k.talk(ctx, conn, c); <-places })
-			continue
-		}
-		k.talk(ctx, conn, c)
-		<-places
+	if err := setScheduler(0, unix.SCHED_IDLE, 0); err != nil {
+		return err
 	}
-}
-
-// talk says what is to be said and reads until the other side ends the connection, or for a second.
-func (k *Callers) talk(ctx context.Context, conn net.Conn, c CallersConfig) {
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if !c.Keep {
-		_ = conn.SetDeadline(time.Now().Add(time.Second))
-	}
-	if _, err := conn.Write([]byte(c.Say)); err != nil {
-		return
-	}
-	buf := make([]byte, 16<<10)
-	for {
-		if _, err := conn.Read(buf); err != nil {
-			return
-		}
-	}
+	return errors.Join(k.cmd.Start(), setScheduler(0, unix.SCHED_NORMAL, 0))
 }
 
 // Stop ends all calls and returns how many connections there were.
 func (k *Callers) Stop() int {
-	k.cancel()
-	k.wait.Wait()
-	return int(k.made.Load())
+	_ = k.in.Close()
+	_ = k.cmd.Wait()
+	made, _ := strconv.Atoi(strings.TrimSpace(k.out.String()))
+	return made
+}
+
+// runCallers is the helper process: it calls until its standard input ends, and writes how many connections there were.
+func runCallers(in io.Reader, out io.Writer) int {
+	var c CallersConfig
+	err := json.Unmarshal([]byte(os.Getenv(callEnv)), &c)
+	if err == nil {
+		err = syscall.Setresuid(c.User, c.User, c.User)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lab: callers:", err)
+		return 1
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var made atomic.Int64
+	var wait sync.WaitGroup
+	for i := range c.Busy + c.Idle {
+		wait.Go(func() { c.call(ctx, i < c.Busy, &made) })
+	}
+	_, _ = io.Copy(io.Discard, in)
+	cancel()
+	wait.Wait()
+	fmt.Fprintln(out, made.Load())
+	return 0
+}
+
+func (c CallersConfig) call(ctx context.Context, busy bool, made *atomic.Int64) {
+	dialer := net.Dialer{Timeout: callTime}
+	for ctx.Err() == nil {
+		conn, err := dialer.DialContext(ctx, c.Network, c.Address)
+		if errors.Is(err, syscall.ECONNRESET) {
+			made.Add(1) // and refused at once
+		}
+		if err != nil {
+			time.Sleep(callPause)
+			continue
+		}
+		made.Add(1)
+		end := context.AfterFunc(ctx, func() { _ = conn.Close() })
+		if busy {
+			_ = conn.SetDeadline(time.Now().Add(callTime))
+			_, _ = io.WriteString(conn, c.Say) // who is refused reads that next
+		}
+		_, _ = io.Copy(io.Discard, conn)
+		end()
+		_ = conn.Close()
+	}
 }

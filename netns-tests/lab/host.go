@@ -29,6 +29,7 @@ const measuringThreads = 128
 const (
 	roleAPIServer = "apiserver"
 	roleReaper    = "reaper"
+	roleCallers   = "callers"
 )
 
 // Host is the machine that labs are opened on. It is safe for concurrent use.
@@ -52,6 +53,8 @@ func Enter() *Host {
 		os.Exit(runAPIServer(os.Stdin, os.Stdout))
 	case roleReaper:
 		os.Exit(runReaper(os.Stdin))
+	case roleCallers:
+		os.Exit(runCallers(os.Stdin, os.Stdout))
 	}
 	// A thread that returns from a system call needs a free P at once; with as
 	// many Ps as CPUs it would wait behind whatever else the labs are doing.

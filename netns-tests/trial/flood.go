@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/members"
@@ -19,6 +19,11 @@ type Flood struct {
 	begin  func(g *Group, holder *lab.Node) (stop func() int, err error)
 }
 
+func (f Flood) realtime() bool {
+	k, ok := f.Config.Product.(Keepvip)
+	return ok && slices.Contains(k.Args, "--realtime")
+}
+
 // Flooded is what a flood has cost.
 type Flooded struct {
 	Rate        float64 // in a second
@@ -27,7 +32,10 @@ type Flooded struct {
 	Lines       int     // in the log of the daemon that has most to say
 	Transitions int     // changes of state on all nodes, and moves of the address
 	Silent      time.Duration
-	Room        time.Duration // of that, what the machine itself may have added
+	Room        time.Duration // of that, what the machine itself may have added: its standstill within a second
+	Judged      bool          // the machine ran well enough for transitions and silence to be the product's
+	Late        time.Duration // how late a daemon served a timer, at most
+	Machine     time.Duration // how late the machine ran any other process, at most
 }
 
 // Limits of a flood: wide bounds, which a machine with two cores and other work keeps.
@@ -37,49 +45,72 @@ const (
 	floodLines = 60
 )
 
-// metricsAddress is where the flooded nodes have their metrics.
-const metricsAddress = "127.0.0.1:9645"
+const (
+	// metricsAddress is where the flooded nodes have their metrics.
+	metricsAddress = "127.0.0.1:9645"
+	// stranger is a user of the node without privileges.
+	stranger = 1000
+)
 
 // Floods are all of them.
 func Floods() []Flood {
-	plain := Config{Product: Keepvip{Args: []string{"--metrics", metricsAddress}}}
-	get := "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+	plain := Config{Product: Keepvip{Metrics: metricsAddress}}
+	fast := Config{Product: Keepvip{Metrics: metricsAddress}, Interval: 10 * time.Millisecond}
+	realtime := Config{Product: Keepvip{Metrics: metricsAddress, Args: []string{"--realtime"}}, Interval: 10 * time.Millisecond}
+	metrics := lab.CallersConfig{Network: "tcp", Address: metricsAddress, User: stranger, Say: ask("/metrics")}
+	equals := metrics
+	equals.Equal = true
+	socket := lab.CallersConfig{Network: "unix", Say: ask("/v1/status")}
+	port := lab.CallersConfig{Network: "tcp", Say: "junk\n"}
 	return []Flood{
-		{"metrics, requests", plain, callsTo(func(*lab.Node) lab.CallersConfig {
-			return lab.CallersConfig{Network: "tcp", Address: metricsAddress, Callers: 50, Say: get}
-		})},
-		{"metrics, idle connections", plain, callsTo(func(*lab.Node) lab.CallersConfig {
-			return lab.CallersConfig{Network: "tcp", Address: metricsAddress, Callers: 20, Keep: true, Each: 100}
-		})},
-		{"control socket, requests", plain, callsTo(func(n *lab.Node) lab.CallersConfig {
-			return lab.CallersConfig{Network: "unix", Address: Socket(n), Callers: 50, Say: strings.Replace(get, "/metrics", "/v1/status", 1)}
-		})},
-		{"control socket, idle connections", plain, callsTo(func(n *lab.Node) lab.CallersConfig {
-			return lab.CallersConfig{Network: "unix", Address: Socket(n), Callers: 20, Keep: true, Each: 50}
-		})},
+		{"metrics, requests", plain, callsTo(metrics, 50, 0)},
+		{"metrics, idle connections", plain, callsTo(metrics, 0, 2000)},
+		{"metrics, 6,000 idle connections and 200 callers, 10 ms", fast, callsTo(metrics, 200, 6000)},
+		{"metrics, the same, 10 ms, realtime", realtime, callsTo(equals, 200, 6000)},
+		{"control socket, requests", plain, callsTo(socket, 50, 0)},
+		{"control socket, idle connections", plain, callsTo(socket, 0, 1000)},
 		{"members' port, junk", plain, framesFrom(10_000, membersJunk)},
 		{"members' port, junk, with a key", Config{Product: Keyed{}}, framesFrom(10_000, membersJunk)},
-		{"Raft's port, junk", RaftConfig(Raft{}), callsFrom(lab.CallersConfig{Network: "tcp", Callers: 30, Say: "junk\n"})},
-		{"Raft's port, idle connections", RaftConfig(Raft{}), callsFrom(lab.CallersConfig{Network: "tcp", Callers: 30, Keep: true, Each: 10})},
+		{"Raft's port, junk", RaftConfig(Raft{}), callsFrom(port, 30, 0)},
+		{"Raft's port, idle connections", RaftConfig(Raft{}), callsFrom(port, 0, 300)},
 		{"ARP, claims of many hosts", plain, framesFrom(5_000, claims)},
 		{"VRRP, 500 routers of lower priority", plain, framesFrom(2_000, lowRouters)},
 		{"VRRP, 500 routers of lower priority, with a key", Config{Product: Keyed{}}, framesFrom(10_000, lowRouters)},
 	}
 }
 
-// callsTo calls the holder from itself.
-func callsTo(calls func(n *lab.Node) lab.CallersConfig) func(*Group, *lab.Node) (func() int, error) {
+// ask is a request for a path.
+func ask(path string) string {
+	return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+}
+
+// callsTo calls the holder from itself: its control socket where no address is named.
+func callsTo(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) (func() int, error) {
 	return func(_ *Group, holder *lab.Node) (func() int, error) {
-		return holder.StartCallers(calls(holder)).Stop, nil
+		c := c
+		if c.Address == "" {
+			c.Address = Socket(holder)
+		}
+		return calls(holder.Namespace, c, busy, idle)
 	}
 }
 
 // callsFrom calls the holder's port of the members from the client.
-func callsFrom(c lab.CallersConfig) func(*Group, *lab.Node) (func() int, error) {
+func callsFrom(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) (func() int, error) {
 	return func(g *Group, holder *lab.Node) (func() int, error) {
+		c := c
 		c.Address = netip.AddrPortFrom(holder.Address, membersPort).String()
-		return g.Lab.Client.StartCallers(c).Stop, nil
+		return calls(g.Lab.Client.Namespace, c, busy, idle)
 	}
+}
+
+func calls(from *lab.Namespace, c lab.CallersConfig, busy, idle int) (func() int, error) {
+	c.Busy, c.Idle = busy, idle
+	k, err := from.StartCallers(c)
+	if err != nil {
+		return nil, err
+	}
+	return k.Stop, nil
 }
 
 // framesFrom sends frames to everybody from the client.

@@ -104,6 +104,7 @@ type VIPStatus struct {
 	Eligible  bool     `json:"eligible"`
 	Priority  int      `json:"priority"`
 	VRID      int      `json:"vrid"`
+	Lateness  float64  `json:"latenessSeconds"`
 	Check     struct {
 		State  string `json:"state"`
 		Reason string `json:"reason"`
