@@ -42,60 +42,61 @@ func NewClient(path string) *Client {
 
 // Status fills into with the answer.
 func (c *Client) Status(ctx context.Context, into any) error {
-	return c.do(ctx, http.MethodGet, PathStatus, into)
+	return c.ask(ctx, http.MethodGet, PathStatus, nil, into, askTime)
 }
 
 // Announce asks the holder to announce at once; no names: all.
 func (c *Client) Announce(ctx context.Context, names []string) error {
-	return c.do(ctx, http.MethodPost, PathAnnounce+"?"+url.Values{"vip": names}.Encode(), nil)
+	return c.verb(ctx, PathAnnounce, url.Values{"vip": names})
 }
 
 // Reload asks for the configuration to be read again, and fills into with what changed.
 func (c *Client) Reload(ctx context.Context, into any) error {
-	return c.do(ctx, http.MethodPost, PathReload, into)
+	return c.ask(ctx, http.MethodPost, PathReload, nil, into, askTime)
 }
 
 // Handover passes addresses on, to the node of that name or address, or with an empty one to any; no names: all that are
 // held there. It takes at most limit. A *KindError tells known problems apart.
 func (c *Client) Handover(ctx context.Context, names []string, to string, limit time.Duration) error {
-	return c.verb(ctx, PathHandover, url.Values{"vip": names, "to": {to}}, limit)
+	return c.timed(ctx, PathHandover, url.Values{"vip": names, "to": {to}}, limit)
 }
 
 // Drain makes the node come last, and passes the addresses on, within limit; with wait it returns when the connections
 // that came through the node have ended.
 func (c *Client) Drain(ctx context.Context, names []string, wait bool, limit time.Duration) error {
-	return c.verb(ctx, PathDrain, url.Values{"vip": names, "wait": {strconv.FormatBool(wait)}}, limit)
+	return c.timed(ctx, PathDrain, url.Values{"vip": names, "wait": {strconv.FormatBool(wait)}}, limit)
 }
 
 // Hold makes the node stay out, and passes the addresses on before, within limit; with force it stays out also if nobody
 // could take them.
 func (c *Client) Hold(ctx context.Context, names []string, reason string, force bool, limit time.Duration) error {
-	return c.verb(ctx, PathHold, url.Values{"vip": names, "reason": {reason}, "force": {strconv.FormatBool(force)}}, limit)
+	return c.timed(ctx, PathHold, url.Values{"vip": names, "reason": {reason}, "force": {strconv.FormatBool(force)}}, limit)
 }
 
 // Resume ends Drain and Hold.
 func (c *Client) Resume(ctx context.Context, names []string) error {
-	return c.do(ctx, http.MethodPost, PathResume+"?"+url.Values{"vip": names}.Encode(), nil)
+	return c.verb(ctx, PathResume, url.Values{"vip": names})
 }
 
 // Member adds a member to the cluster, removes one, or recovers it; op is "add", "remove" or "recover".
 func (c *Client) Member(ctx context.Context, op, address string) error {
-	return c.do(ctx, http.MethodPost, PathMember+"?"+url.Values{"op": {op}, "address": {address}}.Encode(), nil)
+	return c.verb(ctx, PathMember, url.Values{"op": {op}, "address": {address}})
 }
 
-func (c *Client) verb(ctx context.Context, path string, q url.Values, limit time.Duration) error {
+func (c *Client) verb(ctx context.Context, path string, q url.Values) error {
+	return c.ask(ctx, http.MethodPost, path, q, nil, askTime)
+}
+
+// timed is a verb that may take so long.
+func (c *Client) timed(ctx context.Context, path string, q url.Values, limit time.Duration) error {
 	q.Set("timeout", limit.String())
-	return c.ask(ctx, http.MethodPost, path+"?"+q.Encode(), nil, limit+askTime)
+	return c.ask(ctx, http.MethodPost, path, q, nil, limit+askTime)
 }
 
-func (c *Client) do(ctx context.Context, method, path string, into any) error {
-	return c.ask(ctx, method, path, into, askTime)
-}
-
-func (c *Client) ask(ctx context.Context, method, path string, into any, limit time.Duration) error {
+func (c *Client) ask(ctx context.Context, method, path string, q url.Values, into any, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, "http://keepvip"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://keepvip"+path+"?"+q.Encode(), nil)
 	if err != nil {
 		return fmt.Errorf("control: request: %w", err)
 	}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,8 +15,8 @@ type places struct {
 	budget int                   // of each owner in a second; 0: no bound
 	owner  func(net.Conn) string // who is at the other end; "": gone already
 
-	mu    sync.Mutex // guards what follows
-	taken []*placedConn
+	mu    sync.Mutex     // guards what follows
+	taken []*placedConn  // the oldest first
 	spent map[string]int // by owner, since began
 	began time.Time
 }
@@ -55,23 +56,19 @@ func (p *places) Accept() (net.Conn, error) {
 // admit returns nil for a connection without a place. The one that had to make room is closed.
 func (p *places) admit(c *placedConn, now time.Time) *placedConn {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !p.affordable(c.owner, now) {
-		p.mu.Unlock()
 		return nil
 	}
-	var out *placedConn
 	if len(p.taken) >= p.most {
-		if out = p.victim(); out == nil {
-			p.mu.Unlock()
+		out := p.victim()
+		if out == nil {
 			return nil
 		}
 		p.remove(out)
-	}
-	p.taken = append(p.taken, c)
-	p.mu.Unlock()
-	if out != nil {
 		abort(out.Conn)
 	}
+	p.taken = append(p.taken, c)
 	return c
 }
 
@@ -96,31 +93,23 @@ func (p *places) affordable(owner string, now time.Time) bool {
 // victim is the oldest connection that can be taken away of the owner who has the most of these. The caller holds the lock.
 func (p *places) victim() *placedConn {
 	count := map[string]int{}
-	oldest := map[string]*placedConn{}
-	var most *placedConn
 	for _, c := range p.taken {
-		if c.busy {
-			continue
-		}
-		if oldest[c.owner] == nil {
-			oldest[c.owner] = c
-		}
-		count[c.owner]++
-		if most == nil || count[c.owner] > count[most.owner] {
-			most = oldest[c.owner]
+		if !c.busy {
+			count[c.owner]++
 		}
 	}
-	return most
+	var out *placedConn
+	for _, c := range p.taken { // the oldest first
+		if !c.busy && (out == nil || count[c.owner] > count[out.owner]) {
+			out = c
+		}
+	}
+	return out
 }
 
 // remove forgets a connection. The caller holds the lock.
 func (p *places) remove(c *placedConn) {
-	for i, other := range p.taken {
-		if other == c {
-			p.taken = append(p.taken[:i], p.taken[i+1:]...)
-			return
-		}
-	}
+	p.taken = slices.DeleteFunc(p.taken, func(other *placedConn) bool { return other == c })
 }
 
 // Close gives the place back.

@@ -3,8 +3,6 @@ package control
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -47,11 +45,7 @@ func Listen(addr string, p Probes) (*Listener, error) {
 	mux.HandleFunc("GET /livez", probe(p.Live))
 	mux.HandleFunc("GET /readyz", probe(p.Ready))
 	mux.Handle("GET /metrics", &cached{next: p.Metrics, keep: keepMetrics})
-	srv := &http.Server{
-		Handler: mux, ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // about what askers did wrong
-	}
-	srv.SetKeepAlivesEnabled(false)
+	srv := &http.Server{Handler: mux, ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}
 	return &Listener{ln: &places{Listener: ln, most: probePlaces, budget: probeBudget, owner: p.ownerOf}, http: srv}, nil
 }
 

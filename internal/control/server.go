@@ -85,13 +85,8 @@ func Open(path string, b Backend) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("control: listen: %w", err), ln.Close())
 	}
 	ln.SetUnlinkOnClose(false) // by then the name may be somebody else's
-	s := &Server{dir: dir, path: path, made: made, ln: ln}
-	s.http = &http.Server{
-		Handler: keepPlace(handler(b)), ConnContext: withPeer, ReadTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // about what askers did wrong
-	}
-	s.http.SetKeepAlivesEnabled(false)
-	return s, nil
+	srv := &http.Server{Handler: keepPlace(handler(b)), ConnContext: withPeer, ReadTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	return &Server{dir: dir, path: path, made: made, ln: ln, http: srv}, nil
 }
 
 // vacate makes room for the socket: only a socket that nobody serves is taken away.
@@ -148,7 +143,10 @@ func (s *Server) Serve(ctx context.Context) error {
 // stopTime bounds how long requests under way hold up the end.
 const stopTime = time.Second
 
+// serve answers one request on each connection until ctx ends.
 func serve(ctx context.Context, srv *http.Server, ln net.Listener) error {
+	srv.ErrorLog = log.New(io.Discard, "", 0) // about what askers did wrong
+	srv.SetKeepAlivesEnabled(false)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ln) }()
 	select {

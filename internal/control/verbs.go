@@ -14,7 +14,7 @@ type verb func(*http.Request) (any, error)
 
 func (b Backend) verbs() map[string]verb {
 	return map[string]verb{
-		PathAnnounce: func(r *http.Request) (any, error) { return nil, b.Announce(r.URL.Query()["vip"]) },
+		PathAnnounce: timed(func(_ context.Context, q url.Values) error { return b.Announce(q["vip"]) }),
 		PathReload: func(*http.Request) (any, error) {
 			summary, err := b.Reload()
 			return summary, coded(http.StatusUnprocessableEntity, err)
@@ -29,10 +29,7 @@ func (b Backend) verbs() map[string]verb {
 			return b.Hold(ctx, q["vip"], reason, q.Get("force") == "true")
 		}),
 		PathResume: timed(func(_ context.Context, q url.Values) error { return b.Resume(q["vip"]) }),
-		PathMember: func(r *http.Request) (any, error) {
-			q := r.URL.Query()
-			return nil, b.Member(r.Context(), q.Get("op"), q.Get("address"))
-		},
+		PathMember: timed(func(ctx context.Context, q url.Values) error { return b.Member(ctx, q.Get("op"), q.Get("address")) }),
 	}
 }
 

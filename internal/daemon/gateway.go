@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/arp"
@@ -155,14 +156,9 @@ func surroundings(cfg *config.Config) (near neighbours, done func(), err error) 
 }
 
 func asksNeighbours(cfg *config.Config) bool {
-	for _, v := range cfg.VIPs {
-		for _, c := range v.Checks {
-			if c.Kind == config.CheckGateway {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(cfg.VIPs, func(v config.VIP) bool {
+		return slices.ContainsFunc(v.Checks, func(c config.ListedCheck) bool { return c.Kind == config.CheckGateway })
+	})
 }
 
 // refreshing looks at the host anew before each question, where nobody follows its changes.

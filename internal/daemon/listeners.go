@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -37,31 +38,22 @@ func (l *listeners) at(p agent.Place) *arp.Listener {
 	return one
 }
 
-// keep closes those of links that are gone.
+// keep closes those of links that are gone, and waits for their goroutines.
 func (l *listeners) keep(links []link.Link) {
-	for _, one := range l.take(func(index int) bool {
-		return !slices.ContainsFunc(links, func(k link.Link) bool { return k.Index == index })
-	}) {
-		one.Close()
-	}
-}
-
-// close closes all, and waits for their goroutines.
-func (l *listeners) close() {
-	for _, one := range l.take(func(int) bool { return true }) {
-		one.Close()
-	}
-}
-
-func (l *listeners) take(which func(index int) bool) []*arp.Listener {
+	var gone []*arp.Listener
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []*arp.Listener
-	for index, one := range l.open {
-		if which(index) {
-			out = append(out, one)
-			delete(l.open, index)
+	maps.DeleteFunc(l.open, func(index int, one *arp.Listener) bool {
+		if slices.ContainsFunc(links, func(k link.Link) bool { return k.Index == index }) {
+			return false
 		}
+		gone = append(gone, one)
+		return true
+	})
+	l.mu.Unlock()
+	for _, one := range gone {
+		one.Close()
 	}
-	return out
 }
+
+// close closes all.
+func (l *listeners) close() { l.keep(nil) }
