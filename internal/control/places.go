@@ -12,8 +12,11 @@ import (
 type places struct {
 	net.Listener
 	most   int                   // connections at a time
+	breath int                   // connections that are taken or refused in about a millisecond, at most
 	budget int                   // of each owner in a second; 0: no bound
 	owner  func(net.Conn) string // who is at the other end; "": gone already
+
+	seen int // connections so far, of the goroutine that accepts
 
 	mu    sync.Mutex     // guards what follows
 	taken []*placedConn  // the oldest first
@@ -23,9 +26,6 @@ type places struct {
 
 // maxOwners bounds what is remembered of a second: more than so many owners share one budget.
 const maxOwners = 1000
-
-// breath is how many connections are refused in a row, which takes about half a millisecond.
-const breath = 16
 
 // placedConn is a connection that has a place until it is closed.
 type placedConn struct {
@@ -38,18 +38,18 @@ type placedConn struct {
 
 // Accept returns the next connection that gets a place.
 func (p *places) Accept() (net.Conn, error) {
-	for refused := 1; ; refused++ {
+	for {
 		c, err := p.Listener.Accept()
 		if err != nil {
 			return nil, err
+		}
+		if p.seen++; p.seen%p.breath == 0 { // whatever else is due runs first: in a flood this loop would never wait by itself
+			time.Sleep(time.Millisecond)
 		}
 		if placed := p.admit(&placedConn{Conn: c, of: p, owner: p.owner(c)}, time.Now()); placed != nil {
 			return placed, nil
 		}
 		abort(c)
-		if refused%breath == 0 { // whatever else is due runs first: this loop would never wait by itself
-			time.Sleep(time.Millisecond)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -75,6 +76,27 @@ func TestPlacesGiveEachOwnerABudget(t *testing.T) {
 		admitted(fmt.Sprint(i), 1, now.Add(time.Second))
 	}
 	assert.LessOrEqual(t, len(p.spent), maxOwners+1)
+}
+
+// endless is a listener that always has another connection.
+type endless struct{ net.Listener }
+
+func (endless) Accept() (net.Conn, error) { return named{closed: map[string]bool{}}, nil }
+
+// However fast they come, and whether they are taken or refused.
+func TestPlacesTakeAFewConnectionsInAMillisecond(t *testing.T) {
+	for _, budget := range []int{0, 50} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &places{Listener: endless{}, most: 64, breath: 8, budget: budget, owner: func(net.Conn) string { return "user 1000" }}
+			began := time.Now()
+			for range 100 {
+				_, err := p.Accept()
+				require.NoError(t, err)
+			}
+			assert.Equal(t, time.Duration(p.seen/p.breath)*time.Millisecond, time.Since(began))
+			assert.GreaterOrEqual(t, p.seen, 100)
+		})
+	}
 }
 
 func TestMetricsAreMadeOnceInAWhile(t *testing.T) {

@@ -23,6 +23,8 @@ const (
 	// probePlaces and probeBudget are for probes and scrapes, of which there are a few in a second.
 	probePlaces = 64
 	probeBudget = 50
+	// probeBreath lets what waits to be accepted, which are some thousand connections of a flood, wait for less than a second.
+	probeBreath = 8
 	// probeTime bounds one connection, which is for one request.
 	probeTime = 5 * time.Second
 	// keepMetrics is how long metrics are served that were made once.
@@ -37,7 +39,8 @@ type Listener struct {
 
 // Listen opens the listener at a "host:port".
 func Listen(addr string, p Probes) (*Listener, error) {
-	ln, err := net.Listen("tcp", addr)
+	lc := net.ListenConfig{KeepAlive: -1} // no connection lasts long enough
+	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("control: metrics listener: %w; choose another --metrics, or \"off\"", err)
 	}
@@ -46,7 +49,7 @@ func Listen(addr string, p Probes) (*Listener, error) {
 	mux.HandleFunc("GET /readyz", probe(p.Ready))
 	mux.Handle("GET /metrics", &cached{next: p.Metrics, keep: keepMetrics})
 	srv := &http.Server{Handler: mux, ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}
-	return &Listener{ln: &places{Listener: ln, most: probePlaces, budget: probeBudget, owner: p.ownerOf}, http: srv}, nil
+	return &Listener{ln: &places{Listener: ln, most: probePlaces, breath: probeBreath, budget: probeBudget, owner: p.ownerOf}, http: srv}, nil
 }
 
 // ownerOf says who is at the other end, as far as it can be known.

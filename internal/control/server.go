@@ -54,6 +54,8 @@ const (
 	maxReason = 120
 	// controlPlaces bounds the connections, among which may be verbs that wait.
 	controlPlaces = 64
+	// controlBreath is for what only root and its group may open, and where an answer may cost a tenth of a millisecond.
+	controlBreath = 4
 	// answerTime bounds how long an asker may take to read its answer.
 	answerTime = 10 * time.Second
 	// dialTime bounds how long a socket that is there may take to show that somebody serves it.
@@ -132,7 +134,7 @@ func makeDir(dir string) (string, error) {
 
 // Serve answers until ctx ends, then removes the socket, and the directory if it was made for it.
 func (s *Server) Serve(ctx context.Context) error {
-	err := serve(ctx, s.http, &places{Listener: s.ln, most: controlPlaces, owner: processOf})
+	err := serve(ctx, s.http, &places{Listener: s.ln, most: controlPlaces, breath: controlBreath, owner: processOf})
 	if now, lost := os.Lstat(s.path); lost == nil && os.SameFile(now, s.made) {
 		_ = os.Remove(s.path)
 	}

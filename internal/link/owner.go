@@ -16,6 +16,9 @@ type Owners struct {
 
 	mu  sync.Mutex // one question at a time
 	seq uint32     // of the last question
+	// of one question: a flood of connections asks some thousand in a second
+	request [ownerRequestLen]byte
+	answer  [4096]byte
 }
 
 // ErrSocketClosed says that a process has closed its socket already: whose it was is not known any more.
@@ -52,18 +55,17 @@ func (o *Owners) Owner(from, to netip.AddrPort) (uid uint32, here bool, err erro
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.seq++
-	if err := unix.Sendto(o.fd, ownerRequest(from, to, o.seq), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	if err := unix.Sendto(o.fd, ownerRequest(o.request[:], from, to, o.seq), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return 0, false, fmt.Errorf("link: socket diagnostics: %w", err)
 	}
-	var answer [4096]byte
 	for {
-		n, _, err := unix.Recvfrom(o.fd, answer[:], 0)
+		n, _, err := unix.Recvfrom(o.fd, o.answer[:], 0)
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
 			return 0, false, fmt.Errorf("link: socket diagnostics: %w", err)
-		case n >= unix.NLMSG_HDRLEN && binary.NativeEndian.Uint32(answer[8:]) == o.seq: // not a late answer to an earlier one
-			return parseOwner(answer[:n])
+		case n >= unix.NLMSG_HDRLEN && binary.NativeEndian.Uint32(o.answer[8:]) == o.seq: // not a late answer to an earlier one
+			return parseOwner(o.answer[:n])
 		}
 	}
 }
@@ -85,9 +87,10 @@ func parseOwner(b []byte) (uid uint32, here bool, err error) {
 	return order.Uint32(b[diagUID:]), true, nil
 }
 
-func ownerRequest(from, to netip.AddrPort, seq uint32) []byte {
+// ownerRequest writes the question into b, which has its length.
+func ownerRequest(b []byte, from, to netip.AddrPort, seq uint32) []byte {
+	clear(b)
 	order := binary.NativeEndian
-	b := make([]byte, ownerRequestLen)
 	order.PutUint32(b, ownerRequestLen)
 	order.PutUint16(b[4:], diagByFamily)
 	order.PutUint16(b[6:], unix.NLM_F_REQUEST)
