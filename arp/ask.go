@@ -47,19 +47,7 @@ func openAsking(ifi *net.Interface, to netip.Addr) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	sock, err := packet.Listen(ifi, packet.Raw, int(f), &packet.Config{Filter: filter})
-	if err != nil {
-		return nil, privilege(err)
-	}
-	c := &Conn{ifi: *ifi, sock: sock}
-	if c.raw, err = sock.SyscallConn(); err == nil {
-		_, err = c.mac()
-	}
-	if err != nil {
-		_ = sock.Close()
-		return nil, err
-	}
-	return c, nil
+	return openConn(ifi, int(f), &packet.Config{Filter: filter}, func(*Conn) error { return nil })
 }
 
 // Close releases the socket.
@@ -137,18 +125,10 @@ func (a *Asker) listen(ctx context.Context) (net.HardwareAddr, error) {
 // question is the frame that asks for to, sent to mac, or to all when that is nil.
 func question(own, mac net.HardwareAddr, from, to netip.Addr) ([]byte, error) {
 	if to.Is4() {
-		p, err := arp.NewPacket(arp.OperationRequest, own, from, make(net.HardwareAddr, 6), to)
-		if err != nil {
-			return nil, err
-		}
-		payload, err := p.MarshalBinary()
-		if err != nil {
-			return nil, err
-		}
 		if mac == nil {
 			mac = ethernet.Broadcast
 		}
-		return ethernetFrame(mac, own, ethernet.EtherTypeARP, payload)
+		return arpFrame(mac, arp.OperationRequest, own, from, make(net.HardwareAddr, 6), to)
 	}
 	at := to
 	if mac == nil {
@@ -159,11 +139,7 @@ func question(own, mac net.HardwareAddr, from, to netip.Addr) ([]byte, error) {
 		TargetAddress: to,
 		Options:       []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Source, Addr: own}},
 	}
-	icmp, err := ndp.MarshalMessageChecksum(ns, from, at)
-	if err != nil {
-		return nil, err
-	}
-	return ethernetFrame(mac, own, ethernet.EtherTypeIPv6, ipv6Packet(from, at, icmp))
+	return ndpFrame(mac, own, from, at, ns)
 }
 
 // parseAnswer reads the MAC that answers for to out of a frame that answers from, and nobody else.

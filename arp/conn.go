@@ -33,16 +33,17 @@ type Conn struct {
 // Open makes a socket on ifi, of which Index and Name are used. The interface may be renamed, go down and up, and change its MAC under an
 // open Conn; deleted, it is gone for good. It needs CAP_NET_RAW; the error wraps ErrNotEthernet where that is the cause.
 func Open(ifi *net.Interface) (*Conn, error) {
-	c, err := open(ifi)
+	// Protocol 0 receives nothing: a socket that nobody reads must not fill up.
+	c, err := openConn(ifi, 0, nil, (*Conn).prioritise)
 	if err != nil {
 		return nil, fmt.Errorf("arp: open %s: %w", ifi.Name, err)
 	}
 	return c, nil
 }
 
-func open(ifi *net.Interface) (*Conn, error) {
-	// Protocol 0 receives nothing: a socket that nobody reads must not fill up.
-	sock, err := packet.Listen(ifi, packet.Raw, 0, nil)
+// openConn makes a socket on an Ethernet link.
+func openConn(ifi *net.Interface, protocol int, cfg *packet.Config, prepare func(*Conn) error) (*Conn, error) {
+	sock, err := packet.Listen(ifi, packet.Raw, protocol, cfg)
 	if err != nil {
 		return nil, privilege(err)
 	}
@@ -51,7 +52,7 @@ func open(ifi *net.Interface) (*Conn, error) {
 		_, err = c.mac()
 	}
 	if err == nil {
-		err = c.prioritise()
+		err = prepare(c)
 	}
 	if err != nil {
 		_ = sock.Close()

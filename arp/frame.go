@@ -27,15 +27,7 @@ func gratuitousARP(op arp.Operation, mac net.HardwareAddr, addr netip.Addr) ([]b
 	if op == arp.OperationReply {
 		target = mac
 	}
-	p, err := arp.NewPacket(op, mac, addr, target, addr)
-	if err != nil {
-		return nil, err
-	}
-	payload, err := p.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	return ethernetFrame(ethernet.Broadcast, mac, ethernet.EtherTypeARP, payload)
+	return arpFrame(ethernet.Broadcast, op, mac, addr, target, addr)
 }
 
 // unsolicitedNA is a neighbour advertisement to all nodes that says that mac answers for addr: not Solicited, with Override, so that it
@@ -47,11 +39,29 @@ func unsolicitedNA(mac net.HardwareAddr, addr netip.Addr, router bool) ([]byte, 
 		TargetAddress: addr,
 		Options:       []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Target, Addr: mac}},
 	}
-	icmp, err := ndp.MarshalMessageChecksum(na, addr, allNodes)
+	return ndpFrame(groupMAC(allNodes), mac, addr, allNodes, na)
+}
+
+// arpFrame goes to dst, from the sender's mac. The target hardware address is of the packet, not of the frame.
+func arpFrame(dst net.HardwareAddr, op arp.Operation, mac net.HardwareAddr, sender netip.Addr, targetMAC net.HardwareAddr, target netip.Addr) ([]byte, error) {
+	p, err := arp.NewPacket(op, mac, sender, targetMAC, target)
 	if err != nil {
 		return nil, err
 	}
-	return ethernetFrame(groupMAC(allNodes), mac, ethernet.EtherTypeIPv6, ipv6Packet(addr, allNodes, icmp))
+	payload, err := p.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return ethernetFrame(dst, mac, ethernet.EtherTypeARP, payload)
+}
+
+// ndpFrame is a message of neighbour discovery, from mac to dst.
+func ndpFrame(dst, mac net.HardwareAddr, from, to netip.Addr, m ndp.Message) ([]byte, error) {
+	icmp, err := ndp.MarshalMessageChecksum(m, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return ethernetFrame(dst, mac, ethernet.EtherTypeIPv6, ipv6Packet(from, to, icmp))
 }
 
 // ipv6Packet puts a message of neighbour discovery into an IPv6 packet: next header ICMPv6, and the hop limit of 255 by which its receiver

@@ -39,22 +39,10 @@ func (c *Conn) probe(addrs []netip.Addr) error {
 func probe(mac net.HardwareAddr, addr netip.Addr) ([]byte, error) {
 	if addr.Is4() {
 		// The unspecified sender keeps every neighbour's cache as it is.
-		p, err := arp.NewPacket(arp.OperationRequest, mac, netip.IPv4Unspecified(), make(net.HardwareAddr, 6), addr)
-		if err != nil {
-			return nil, err
-		}
-		payload, err := p.MarshalBinary()
-		if err != nil {
-			return nil, err
-		}
-		return ethernetFrame(ethernet.Broadcast, mac, ethernet.EtherTypeARP, payload)
+		return arpFrame(ethernet.Broadcast, arp.OperationRequest, mac, netip.IPv4Unspecified(), make(net.HardwareAddr, 6), addr)
 	}
 	group := solicitedNode(addr)
-	icmp, err := ndp.MarshalMessageChecksum(&ndp.NeighborSolicitation{TargetAddress: addr}, netip.IPv6Unspecified(), group)
-	if err != nil {
-		return nil, err
-	}
-	return ethernetFrame(groupMAC(group), mac, ethernet.EtherTypeIPv6, ipv6Packet(netip.IPv6Unspecified(), group, icmp))
+	return ndpFrame(groupMAC(group), mac, netip.IPv6Unspecified(), group, &ndp.NeighborSolicitation{TargetAddress: addr})
 }
 
 // solicitedNode is the group in which the holder of an IPv6 address is asked for it (RFC 4291 2.7.1).
