@@ -154,7 +154,7 @@ func (n *Node) raftConfig(id raft.ServerID) *raft.Config {
 	c.ElectionTimeout = n.cfg.Heartbeat + time.Microsecond // room for nudge: the heartbeat timeout may not be longer
 	c.CommitTimeout = 2 * n.cfg.Heartbeat                  // so soon does a member that was away catch up; an idle leader calls each member as often
 	c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 128, 128, 2*time.Minute
-	c.Logger = library{log: n.log}
+	c.Logger = newLibrary(n.log)
 	return c
 }
 

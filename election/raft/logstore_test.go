@@ -250,7 +250,7 @@ func TestStoreRefusesDamagedFile(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.MkdirAll(filepath.Join(dir, "raft"), 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "raft", "store.db"), change(bytes.Clone(good)), 0o600))
-			_, err := openStore(dir, library{log: testLog(addr(0))})
+			_, err := openStore(dir, newLibrary(testLog(addr(0))))
 			require.ErrorContains(t, err, "raft: store "+dir)
 			require.ErrorContains(t, err, "remove "+filepath.Join(dir, "raft")+" while a majority of the other members lives")
 		})

@@ -87,7 +87,7 @@ func Open(cfg Config) (*Node, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	st, err := openStore(cfg.Dir, library{log: cfg.Log})
+	st, err := openStore(cfg.Dir, newLibrary(cfg.Log))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (n *Node) connect(inner net.Listener, st *store) {
 	})
 	asks := newRPCClient(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return talk.call(ctx, to, protocolMember) })
 	w := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: talk, MaxPool: 2, MaxRPCsInFlight: 1, Timeout: max(n.cfg.Heartbeat, 500*time.Millisecond), Logger: library{log: n.log},
+		Stream: talk, MaxPool: 2, MaxRPCsInFlight: 1, Timeout: max(n.cfg.Heartbeat, 500*time.Millisecond), Logger: newLibrary(n.log),
 	})
 	n.tasks.Go(l.serve)
 	n.plumbing = plumbing{

@@ -103,7 +103,7 @@ const sector = 512
 
 // open opens the store as it is in the directory of this life.
 func (p *platter) open() disk {
-	st, err := openStore(p.dir, library{log: testLog(addr(0))})
+	st, err := openStore(p.dir, newLibrary(testLog(addr(0))))
 	require.NoError(p.t, err)
 	content, err := os.ReadFile(p.path())
 	require.NoError(p.t, err)

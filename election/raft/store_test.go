@@ -11,7 +11,7 @@ import (
 
 func TestStoreSurvivesItsProcess(t *testing.T) {
 	dir := t.TempDir()
-	st, err := openStore(dir, library{log: testLog(addr(0))})
+	st, err := openStore(dir, newLibrary(testLog(addr(0))))
 	require.NoError(t, err)
 	used, err := st.used()
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func TestStoreSurvivesItsProcess(t *testing.T) {
 	require.NoError(t, st.logs.StoreLog(&raft.Log{Index: 1, Term: 3, Data: []byte("{}")}))
 	require.NoError(t, st.close())
 
-	st, err = openStore(dir, library{log: testLog(addr(0))})
+	st, err = openStore(dir, newLibrary(testLog(addr(0))))
 	require.NoError(t, err)
 	defer st.close()
 	used, err = st.used()
@@ -46,10 +46,10 @@ func TestStoreSurvivesItsProcess(t *testing.T) {
 
 func TestStoreIsOneProcesssAlone(t *testing.T) {
 	dir := t.TempDir()
-	st, err := openStore(dir, library{log: testLog(addr(0))})
+	st, err := openStore(dir, newLibrary(testLog(addr(0))))
 	require.NoError(t, err)
 	defer st.close()
-	_, err = openStore(dir, library{log: testLog(addr(0))})
+	_, err = openStore(dir, newLibrary(testLog(addr(0))))
 	assert.ErrorContains(t, err, "another process holds it")
 }
 
