@@ -51,7 +51,7 @@ func (c ConnConfig) Validate() error {
 }
 
 // Conn sends and receives VRRP packets of one address family on one interface. One Conn serves any number of Virtual
-// Routers. One goroutine may be in Wait and one in Drain; Write, Drops and SetFilter are safe from any. Sending and
+// Routers. One goroutine may be in Wait and one in Drain; Write and SetFilter are safe from any. Sending and
 // receiving have a socket each; the one that sends receives nothing.
 type Conn struct {
 	ifindex int
@@ -63,7 +63,6 @@ type Conn struct {
 	waiter     *waiter
 
 	closed  atomic.Bool
-	drops   atomic.Uint64
 	emptied time.Time // when Drain last saw the queue empty: nothing in it is older
 	batch   *batch
 }
@@ -152,10 +151,6 @@ func (c *Conn) Wait() error {
 	}
 	return nil
 }
-
-// Drops returns how many packets that passed the filter the kernel has dropped because the queue was full, as far as
-// the packets drained say: the count moves with the next packet after a loss.
-func (c *Conn) Drops() uint64 { return c.drops.Load() }
 
 // Close closes the sockets, which leaves the group, and wakes Wait.
 func (c *Conn) Close() error {

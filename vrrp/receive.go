@@ -59,9 +59,6 @@ func (c *Conn) Drain(fn func(Datagram)) error {
 // deliver hands one packet to fn, unless it is malformed or is one that the filter should have refused.
 func (c *Conn) deliver(m message, now time.Time, fn func(Datagram)) {
 	meta := parseControl(m.oob)
-	if meta.hasDrops {
-		c.drops.Store(uint64(meta.drops))
-	}
 	d, ok := Datagram{Source: netip.AddrFrom16(m.source), Destination: meta.destination, TTL: meta.hopLimit, Payload: m.packet}, true
 	if c.filter.source.Is4() {
 		d, ok = datagram4(m.packet)
@@ -95,8 +92,6 @@ type ancillary struct {
 	received    time.Time
 	hopLimit    int
 	destination netip.Addr
-	drops       uint32
-	hasDrops    bool
 }
 
 func parseControl(oob []byte) (a ancillary) {
@@ -117,8 +112,6 @@ func (a *ancillary) add(level, typ int, data []byte) {
 		a.received = at
 	}
 	switch {
-	case level == unix.SOL_SOCKET && typ == unix.SO_RXQ_OVFL && len(data) >= 4:
-		a.drops, a.hasDrops = binary.NativeEndian.Uint32(data), true
 	case level == unix.IPPROTO_IPV6 && typ == unix.IPV6_HOPLIMIT && len(data) >= 4:
 		a.hopLimit = int(int32(binary.NativeEndian.Uint32(data)))
 	case level == unix.IPPROTO_IPV6 && typ == unix.IPV6_PKTINFO && len(data) >= 16:

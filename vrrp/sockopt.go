@@ -134,7 +134,6 @@ func (s options) receiveOptions() []option {
 			unprivileged: &option{name: "SO_RCVBUF", level: unix.SOL_SOCKET, opt: unix.SO_RCVBUF, value: receiveBuffer},
 		},
 		{name: "SO_TIMESTAMPNS", level: unix.SOL_SOCKET, opt: unix.SO_TIMESTAMPNS, value: 1},
-		{name: "SO_RXQ_OVFL", level: unix.SOL_SOCKET, opt: unix.SO_RXQ_OVFL, value: 1},
 	}
 	if s.source.Is4() {
 		return append(common, option{name: "IP_MULTICAST_ALL", level: unix.IPPROTO_IP, opt: unix.IP_MULTICAST_ALL, value: 0})
