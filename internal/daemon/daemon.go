@@ -143,7 +143,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.lock.Close()
 	defer d.links.Close()
 	defer d.clock.Close()
-	defer d.host.claimListeners.close()
+	defer d.host.arp.keep(func(int) bool { return false })
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
 		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.agent.Resume, Member: d.member, Asked: d.asked,

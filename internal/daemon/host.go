@@ -21,23 +21,22 @@ import (
 // host is the agent's view of this machine: a snapshot of its links that is kept up to date, and the
 // sockets that announce.
 type host struct {
-	links          *link.Handle
-	log            *slog.Logger
-	claimListeners *listeners
-	binds          coalesce.Queue[bind]
+	links *link.Handle
+	log   *slog.Logger
+	arp   *arpSockets
+	binds coalesce.Queue[bind]
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
 	own        []link.Link // the snapshot without virtual addresses, whose number must not make Place slow
 	generation uint64      // counts changes of our own, so that a listing begun before one is not believed
 	virtual    []netip.Addr
-	announcers map[int]*arp.Conn
 }
 
 var _ agent.Host = (*host)(nil)
 
 func newHost(links *link.Handle, log *slog.Logger) *host {
-	return &host{links: links, log: log, claimListeners: newListeners(log), announcers: map[int]*arp.Conn{}}
+	return &host{links: links, log: log, arp: newARPSockets(log)}
 }
 
 // refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an
@@ -50,7 +49,9 @@ func (h *host) refresh() (changed bool, err error) {
 			return false, err
 		}
 		if h.keep(links, before) {
-			h.claimListeners.keep(links)
+			h.arp.keep(func(index int) bool {
+				return slices.ContainsFunc(links, func(l link.Link) bool { return l.Index == index })
+			})
 			return !slices.EqualFunc(old, links, sameLink), nil
 		}
 	}
@@ -83,12 +84,6 @@ func (h *host) keep(links []link.Link, generation uint64) bool {
 		return false
 	}
 	h.snapshot, h.own = links, ownOf(links, h.virtual)
-	for index, c := range h.announcers {
-		if !slices.ContainsFunc(links, func(l link.Link) bool { return l.Index == index }) {
-			_ = c.Close() // of an interface that is gone
-			delete(h.announcers, index)
-		}
-	}
 	return true
 }
 
@@ -273,20 +268,12 @@ func haveAll(l link.Link, prefixes map[netip.Prefix]bool) bool {
 
 // Announce implements agent.Host.
 func (h *host) Announce(p agent.Place, addresses []netip.Addr) error {
-	c, err := h.announcer(p)
-	if err != nil {
-		return err
-	}
-	err = c.Announce(addresses...)
-	if errors.Is(err, arp.ErrGone) {
-		h.forget(p.Index)
-	}
-	return err
+	return h.arp.say(p, func(c *arp.Conn) error { return c.Announce(addresses...) })
 }
 
 // Listen implements agent.Host.
 func (h *host) Listen(p agent.Place, addresses []netip.Addr, report func(agent.Claim)) func() {
-	return h.claimListeners.at(p).Watch(addresses, func(c arp.Claim) {
+	return h.arp.listener(p).Watch(addresses, func(c arp.Claim) {
 		if h.ownMAC(c.MAC) {
 			return
 		}
@@ -303,38 +290,7 @@ func (h *host) ownMAC(mac net.HardwareAddr) bool {
 
 // Probe implements agent.Host.
 func (h *host) Probe(p agent.Place, addresses []netip.Addr) error {
-	c, err := h.announcer(p)
-	if err != nil {
-		return err
-	}
-	err = c.Probe(addresses...)
-	if errors.Is(err, arp.ErrGone) {
-		h.forget(p.Index)
-	}
-	return err
-}
-
-func (h *host) announcer(p agent.Place) (*arp.Conn, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if c, ok := h.announcers[p.Index]; ok {
-		return c, nil
-	}
-	c, err := arp.Open(&net.Interface{Index: p.Index, Name: p.Name})
-	if err != nil {
-		return nil, err
-	}
-	h.announcers[p.Index] = c
-	return c, nil
-}
-
-func (h *host) forget(index int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if c, ok := h.announcers[index]; ok {
-		_ = c.Close() // of an interface that is gone
-		delete(h.announcers, index)
-	}
+	return h.arp.say(p, func(c *arp.Conn) error { return c.Probe(addresses...) })
 }
 
 // strays lists addresses that an earlier run has bound and that the configuration does not know.
