@@ -12,14 +12,11 @@ func AskedToHandOver(to string) string {
 
 // cause is why the node that held the address until now gives it away, as it says itself: "n1: uid 0 asked for a handover". It is
 // empty when that node said nothing, as one that has died.
-func (e *VRRP) cause(from State, held netip.Addr) string {
+func (m *machine) cause(from State, held netip.Addr) string {
 	if from != Active {
-		return e.x.causeOf(held)
+		return m.x.causeOf(held)
 	}
-	e.mu.Lock()
-	reason := e.status.Fitness.Reason
-	e.mu.Unlock()
-	return causeText(e.x.withStatus(Member{Address: e.source}), reason)
+	return causeText(m.x.withStatus(Member{Address: m.source}), m.effective.Reason)
 }
 
 // causeOf is what another member says.
@@ -28,8 +25,8 @@ func (x *handoverProtocol) causeOf(held netip.Addr) string {
 		return ""
 	}
 	for i := range x.list {
-		if m := &x.list[i]; m.Address == held.WithZone("") && !m.Peer.Fit {
-			return causeText(Member{Address: m.Address, Node: m.Peer.Node}, m.Peer.Reason)
+		if o := &x.list[i]; o.Address == held.WithZone("") && !o.Peer.Fit {
+			return causeText(Member{Address: o.Address, Node: o.Peer.Node}, o.Peer.Reason)
 		}
 	}
 	return ""

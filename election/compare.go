@@ -2,26 +2,27 @@ package election
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/keepvip/keepvip/vrrp"
 )
 
 // compare shows what is odd about an advertisement that counts nevertheless.
-func (e *VRRP) compare(a Arrival) {
-	note := e.odd(a.Advertisement)
-	if !e.members.remark(a.Source, note, a.At) {
+func (m *machine) compare(a Arrival) {
+	note := m.odd(a.Advertisement)
+	if !m.heard.remark(a.Source, note, a.At) {
 		return
 	}
-	if left, ok := e.lines.May(a.At, "odd", maxLines); ok {
-		e.log.Warn("an advertisement is not as expected", LeftOut([]any{"from", a.Source.String(), "it", note}, left)...)
+	if left, ok := m.lines.May(a.At, "odd", maxLines); ok {
+		m.act(line{slog.LevelWarn, "an advertisement is not as expected", LeftOut([]any{"from", a.Source.String(), "it", note}, left)})
 	}
 }
 
 // odd is what is odd about an advertisement, or empty. While lists of addresses are being changed one node at a time they
 // differ for a while; if that stays, the nodes hold different addresses.
-func (e *VRRP) odd(adv vrrp.Advertisement) string {
-	r := e.cfg.Router
+func (m *machine) odd(adv vrrp.Advertisement) string {
+	r := m.cfg.Router
 	longest := r.LongestInterval()
 	switch {
 	case !sameAddresses(adv.Addresses, r.Addresses):
@@ -35,9 +36,9 @@ func (e *VRRP) odd(adv vrrp.Advertisement) string {
 
 // silence is after how long without an advertisement its sender is not taken for Active any more. What the machine has not
 // adopted does not count here either.
-func (e *VRRP) silence(a Arrival) time.Duration {
-	r, interval := e.cfg.Router, a.Advertisement.Interval
-	if s := e.machine.Snapshot(); s.Followed != a.Source || s.ActiveAdverInterval < interval {
+func (m *machine) silence(a Arrival) time.Duration {
+	r, interval := m.cfg.Router, a.Advertisement.Interval
+	if s := m.router.Snapshot(); s.Followed != a.Source || s.ActiveAdverInterval < interval {
 		interval = min(interval, r.LongestInterval())
 	}
 	n := r.DownTimerAdverts

@@ -1,7 +1,6 @@
 package election
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -51,52 +50,25 @@ func (h *handover) wanted() netip.Addr {
 	return h.address
 }
 
-// Handover passes the address on to the node of that name or address, or with an empty one to whoever is fit. It returns
-// when the other node has it; or ErrNotActive, ErrNoTaker, or, when ctx has ended, ErrTimeout. The address stays here
-// then. Safe from any goroutine.
-func (e *VRRP) Handover(ctx context.Context, to string) error {
-	if e.x == nil {
-		return fmt.Errorf("%w: the port for members is switched off", ErrNoTaker)
-	}
-	h := &handover{to: to, reason: AskedToHandOver(to), done: make(chan error, 1)}
-	if end, ok := ctx.Deadline(); ok {
-		h.end = end
-	}
-	select {
-	case e.x.asked <- h:
-		return <-h.done
-	case <-ctx.Done():
-		return ErrTimeout
-	case <-e.x.probing.Done():
-		return errStopped
-	}
-}
-
-func (x *handoverProtocol) wishes() <-chan *handover {
-	if x == nil {
-		return nil
-	}
-	return x.asked
-}
-
-// wish begins a handover. A node that is on its way out gives the address away already.
-func (x *handoverProtocol) wish(now time.Time, h *handover) {
+// want begins a handover. A node that is on its way out gives the address away already.
+func (x *handoverProtocol) want(h *handover) {
+	err := error(nil)
 	switch {
-	case x.e.machine.Snapshot().State != vrrp.Active:
-		h.done <- ErrNotActive
-		return
+	case x.m.state != Active:
+		err = ErrNotActive
 	case x.leaving != nil:
-		h.done <- errors.New("the address is being handed over already")
-		return
+		err = errors.New("the address is being handed over already")
+	default:
+		err = x.resolve(h)
 	}
-	if err := x.resolve(h); err != nil {
-		h.done <- err
+	if err != nil {
+		x.m.act(answer{h, err})
 		return
 	}
 	if h.end.IsZero() {
-		h.end = now.Add(time.Minute)
+		h.end = x.m.now.Add(time.Minute)
 	}
-	x.begin(now, h)
+	x.begin(h)
 }
 
 // resolve finds the node that is meant.
@@ -118,15 +90,16 @@ func (x *handoverProtocol) resolve(h *handover) error {
 	return fmt.Errorf("%w: %s is not known as a member", ErrNoTaker, h.to)
 }
 
-func (x *handoverProtocol) begin(now time.Time, h *handover) {
+func (x *handoverProtocol) begin(h *handover) {
 	x.leaving = h
-	x.e.applyFitness(now)
-	x.tell(now)
-	h.taker = x.m.Successors(now)
-	if !h.taker {
-		// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
-		h.end = sooner(h.end, now.Add(2*x.e.machine.Snapshot().ActiveDownInterval+departTime))
-	}
+	m := x.m
+	m.first(m.fit, m.tell, func() {
+		h.taker = x.members.Successors(m.now)
+		if !h.taker {
+			// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
+			h.end = sooner(h.end, m.now.Add(2*m.router.Snapshot().ActiveDownInterval+departTime))
+		}
+	})
 }
 
 func sooner(a, b time.Time) time.Time {
@@ -137,22 +110,23 @@ func sooner(a, b time.Time) time.Time {
 }
 
 // check ends a handover that has come to its end: another node is heard as the Active.
-func (x *handoverProtocol) check(now time.Time) {
+func (x *handoverProtocol) check() {
 	if x == nil || x.leaving == nil {
 		return
 	}
-	h, active := x.leaving, x.e.machine.Snapshot().State == vrrp.Active
-	switch taken := !active && !x.begun && x.e.heardHolder(now).IsValid(); {
+	h, m := x.leaving, x.m
+	active := m.router.Snapshot().State == vrrp.Active
+	switch taken := !active && !x.passing && m.heardHolder().IsValid(); {
 	case !taken:
 		h.heard = time.Time{}
 	case h.heard.IsZero():
-		h.heard = now
+		h.heard = m.now
 	}
 	switch {
-	case !h.heard.IsZero() && now.Sub(h.heard) >= settleTime:
+	case !h.heard.IsZero() && m.now.Sub(h.heard) >= settleTime:
 		x.finish(nil)
-	case now.Before(h.end):
-	case !active || h.taker || x.m.Successors(now):
+	case m.now.Before(h.end):
+	case !active || h.taker || x.members.Successors(m.now):
 		x.finish(ErrTimeout)
 	default:
 		x.finish(ErrNoTaker)
@@ -166,9 +140,9 @@ func (x *handoverProtocol) finish(err error) {
 		return
 	}
 	x.leaving = nil
-	h.done <- err
+	x.m.act(answer{h, err})
 	if x.until.IsZero() {
-		x.e.applyFitness(time.Now())
+		x.m.first(x.m.fit)
 	}
 }
 
@@ -187,23 +161,24 @@ func (x *handoverProtocol) worsen(f Fitness) Fitness {
 	return f
 }
 
-// depart begins the end of Run: a holder first passes the address on, if somebody could take it. One whose link is gone reaches
+// depart begins the end: a holder first passes the address on, if somebody could take it. One whose link is gone reaches
 // nobody, and must not be Active when the link comes back.
-func (x *handoverProtocol) depart(now time.Time, why error) {
+func (x *handoverProtocol) depart(cutOff bool) {
 	if x == nil {
 		return
 	}
+	now := x.m.now
 	x.until = now
-	if errors.Is(why, ErrCutOff) || x.e.machine.Snapshot().State != vrrp.Active || !x.m.Successors(now) {
+	if cutOff || x.m.state != Active || !x.members.Successors(now) {
 		return
 	}
 	x.until = now.Add(departTime)
 	if x.leaving == nil {
-		x.begin(now, &handover{reason: "stopping", done: make(chan error, 1), end: x.until})
+		x.begin(&handover{reason: "stopping", done: make(chan error, 1), end: x.until})
 	}
 }
 
-// departed tells that nothing keeps Run any longer.
-func (x *handoverProtocol) departed(now time.Time) bool {
-	return x == nil || !now.Before(x.until) || !x.begun && x.e.machine.Snapshot().State != vrrp.Active
+// departed tells that nothing keeps the node any longer.
+func (x *handoverProtocol) departed() bool {
+	return x == nil || !x.m.now.Before(x.until) || !x.passing && x.m.router.Snapshot().State != vrrp.Active
 }

@@ -9,13 +9,10 @@ import (
 )
 
 // merge adds what the members say about themselves to what was heard of them in advertisements.
-func (x *handoverProtocol) merge(list []Member) []Member {
+func (x *handoverProtocol) merge(now time.Time, list []Member) []Member {
 	if x == nil {
 		return list
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	now := time.Now()
 	entry := func(a netip.Addr) *Member {
 		at := slices.IndexFunc(list, func(o Member) bool { return o.Address.WithZone("") == a })
 		if at < 0 {
@@ -27,7 +24,7 @@ func (x *handoverProtocol) merge(list []Member) []Member {
 	for i := range x.list {
 		m := &x.list[i]
 		o := entry(m.Address)
-		silent := x.e.silentNow(m, o.State == Active, now)
+		silent := x.silentNow(m, o.State == Active, now)
 		o.fill(m)
 		o.Silent = silent
 	}
@@ -63,32 +60,11 @@ func stateOfMember(s membership.State) State {
 	}
 }
 
-// rejected counts the members' messages that were refused.
-func (x *handoverProtocol) rejected() map[string]uint64 {
-	if x == nil {
-		return nil
-	}
-	out := map[string]uint64{}
-	for reason, n := range x.cfg.Wire.Rejected() {
-		out[string(reason)] = n
-	}
-	return out
-}
-
 // withStatus adds what this node tells the others about itself.
 func (x *handoverProtocol) withStatus(self Member) Member {
 	if x == nil {
 		return self
 	}
-	self.Speaks, self.Node, self.Software = true, x.cfg.Machine.Node, x.cfg.Machine.Software
+	self.Speaks, self.Node, self.Software = true, x.cfg.Node, x.cfg.Software
 	return self
-}
-
-func (x *handoverProtocol) allSplits() []Split {
-	if x == nil {
-		return nil
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return slices.Clone(x.splits)
 }

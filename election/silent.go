@@ -1,6 +1,7 @@
 package election
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
@@ -10,29 +11,6 @@ import (
 
 // rememberFor is for how long a member is shown of which nothing is heard.
 const rememberFor = 24 * time.Hour
-
-// greet looks at a message before the machine does: one that was refused is counted, and whoever says good-bye is missed by
-// nobody.
-func (x *handoverProtocol) greet(r membership.Received) {
-	source := r.Source.WithZone("")
-	switch {
-	case r.Refused != "":
-		x.refused.Add(r.Source, string(r.Refused), nil)
-	case r.Message.Peer.Lifetime <= 0 && r.Message.Peer.Group == x.cfg.Machine.Group:
-		x.mu.Lock()
-		x.list = without(x.list, source)
-		x.silent = without(x.silent, source)
-		x.mu.Unlock()
-		x.e.members.forget(source)
-	}
-}
-
-// forget misses nobody any more: the group has another name, and who is in it will say so.
-func (x *handoverProtocol) forget() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.list, x.silent = nil, nil
-}
 
 func without(list []membership.Member, a netip.Addr) []membership.Member {
 	return slices.DeleteFunc(slices.Clone(list), func(m membership.Member) bool { return m.Address == a })
@@ -44,21 +22,20 @@ func has(list []membership.Member, a netip.Addr) bool {
 
 // noteSilent keeps who is heard, and who was: a line says so when one is lost, and when it is back.
 func (x *handoverProtocol) noteSilent(now time.Time, list []membership.Member) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	for i := range x.list {
-		if m := &x.list[i]; !has(list, m.Address) {
-			x.e.log.Warn("a member is silent", "member", m.Address.String(), "node", m.Peer.Node, "was", m.Peer.State.String())
-			x.silent = append(x.silent, *m)
+		if o := &x.list[i]; !has(list, o.Address) {
+			x.m.act(line{slog.LevelWarn, "a member is silent", []any{"member", o.Address.String(), "node", o.Peer.Node, "was", o.Peer.State.String()}})
+			x.silent = append(x.silent, *o)
 		}
 	}
 	x.list = list
-	x.silent = slices.DeleteFunc(x.silent, func(m membership.Member) bool {
-		back := has(list, m.Address)
+	x.silent = slices.DeleteFunc(x.silent, func(o membership.Member) bool {
+		back := has(list, o.Address)
 		if back {
-			x.e.log.Info("a member is heard again", "member", m.Address.String(), "node", m.Peer.Node, "after", now.Sub(m.Heard).Round(time.Millisecond))
+			after := now.Sub(o.Heard).Round(time.Millisecond)
+			x.m.act(line{slog.LevelInfo, "a member is heard again", []any{"member", o.Address.String(), "node", o.Peer.Node, "after", after}})
 		}
-		return back || now.Sub(m.Heard) > rememberFor
+		return back || now.Sub(o.Heard) > rememberFor
 	})
 	if over := len(x.silent) - maxMembers; over > 0 {
 		x.silent = slices.Delete(x.silent, 0, over)
@@ -66,12 +43,12 @@ func (x *handoverProtocol) noteSilent(now time.Time, list []membership.Member) {
 }
 
 // silentNow tells that a member which was the holder is not believed any more: neither its advertisements nor its claim last.
-func (e *VRRP) silentNow(m *membership.Member, advertises bool, now time.Time) bool {
-	f := m.Peer
-	n := e.cfg.Router.DownTimerAdverts
+func (x *handoverProtocol) silentNow(o *membership.Member, advertises bool, now time.Time) bool {
+	f := o.Peer
+	n := x.m.cfg.Router.DownTimerAdverts
 	if n == 0 {
 		n = 3
 	}
 	return f.State == membership.Active && f.Claims && !advertises &&
-		now.Sub(m.Heard) > time.Duration(n+1)*f.Router.Interval
+		now.Sub(o.Heard) > time.Duration(n+1)*f.Router.Interval
 }

@@ -1,11 +1,6 @@
 package election
 
-import (
-	"slices"
-	"time"
-
-	"github.com/keepvip/keepvip/vrrp"
-)
+import "time"
 
 // bindTime is how long the bind of one address may take: a quarter of it is what a kernel needs for the thousandth of one
 // interface.
@@ -15,13 +10,13 @@ const bindTime = time.Millisecond
 // go on leaving meanwhile, for as long as the bind may take. A host that is slower than that has to let others try.
 func (e *VRRP) follow(d Decision) error {
 	allowed := time.Duration(len(e.cfg.Router.Addresses)) * bindTime
-	if d.Role != Serve || allowed < e.cfg.Router.Interval {
+	if d.Role != Serve || d.Rival || allowed < e.cfg.Router.Interval {
 		return e.apply(d)
 	}
 	done := make(chan error, 1)
 	go func() { done <- e.apply(d) }()
 	for end := time.Now().Add(allowed); ; {
-		next, ok := e.machine.Deadline()
+		next, ok := e.machine.router.Deadline()
 		if !ok || next.After(end) {
 			return <-done
 		}
@@ -30,18 +25,21 @@ func (e *VRRP) follow(d Decision) error {
 		case err := <-done:
 			return err
 		case <-e.timer.C:
-			actions := slices.Clone(e.machine.Step(time.Now(), vrrp.Expired{}))
-			var err error
-			over := slices.ContainsFunc(actions, func(a vrrp.Action) bool { _, send := a.(vrrp.Send); return !send })
-			if over { // this process stood still: the host follows one change at a time
-				err = <-done
-			}
-			for _, a := range actions {
-				e.act(a)
-			}
-			if over {
-				return err
+			if !e.advertiseMeanwhile() {
+				return <-done
 			}
 		}
 	}
+}
+
+// advertiseMeanwhile tells whether the machine goes on as it is.
+func (e *VRRP) advertiseMeanwhile() bool {
+	e.mu.Lock()
+	actions := e.machine.Step(time.Now(), meanwhile{})
+	over := len(e.machine.late) > 0
+	e.mu.Unlock()
+	for _, a := range actions {
+		e.carryOut(nil, a)
+	}
+	return !over
 }

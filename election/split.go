@@ -19,112 +19,63 @@ var actOnMembers = map[string]string{
 	string(membership.RejectVersion):  "the sender speaks another version of the members' protocol: run the same release of keepvip on all nodes",
 }
 
-// advertised lets the members know of an advertisement that has just left, if they do not hear it. The first one of a lease
-// they are told of before the address is bound: a member that hears messages alone must not bind it, too.
-func (x *handoverProtocol) advertised(now time.Time) {
-	if x == nil {
-		return
-	}
-	s := x.told // what comes with being Active is said when the address is announced
-	s.Claims, s.Router = true, x.router()
-	if s != x.told {
-		x.told = s
-		x.step(now, membership.SetSelf{Self: s})
-	}
-	x.step(now, membership.Advertised{})
-}
-
-// leaseHeld tells that this node advertises, and may answer for the address.
-func (e *VRRP) leaseHeld() bool { return time.Now().Before(e.LeaseEnd()) }
-
-func (x *handoverProtocol) router() membership.Router {
-	r := x.e.cfg.Router
-	return membership.Router{Version: r.Version, VRID: r.VRID, Interval: r.Interval}
-}
-
-// hear notes an advertisement; one with priority 0 says that its sender holds nothing.
-func (x *handoverProtocol) hear(a Arrival) {
-	if x != nil && a.Advertisement.Priority > 0 {
-		x.m.Hear(a.Source, a.At)
-	}
-}
-
-// claimed takes what a member says for its advertisement, unless that has come, too: this process may be late.
-func (x *handoverProtocol) claimed(c membership.Claim) {
-	x.e.wire.Drain()
-	x.e.receiveAdverts()
-	if !x.m.Unheard(c.From, c.At) {
-		return
-	}
-	now := time.Now()
-	x.e.step(now, vrrp.Claimed{
-		Source: c.From, Priority: c.Priority, Interval: c.Interval, Age: now.Sub(c.At), Deaf: c.Deaf, Lasts: c.Lasts,
-	})
-	x.e.noteHolder(now)
-}
-
 // claimant is the member that holds the address as far as its messages say, and not its advertisements.
-func (x *handoverProtocol) claimant(now time.Time) netip.Addr {
+func (x *handoverProtocol) claimant() netip.Addr {
 	if x == nil {
 		return netip.Addr{}
 	}
-	if list := x.m.Claimants(now); len(list) > 0 {
+	if list := x.members.Claimants(x.m.now); len(list) > 0 {
 		return list[0].Address
 	}
 	return netip.Addr{}
 }
 
-// noteClaims follows who claims the address, and says what an operator has to know: once, and when it is over.
-func (x *handoverProtocol) noteClaims(now time.Time) {
-	claims := x.m.Claimants(now)
-	old := x.claims
-	x.claims = claims
-	for _, o := range old {
+// noteClaims follows who claims the address, says what an operator has to know, once, and when it is over, and returns what is to
+// be done about those who do not claim it any more.
+func (x *handoverProtocol) noteClaims(now time.Time) (work []func()) {
+	claims := x.members.Claimants(now)
+	for _, o := range x.claims {
 		if !slices.ContainsFunc(claims, func(c membership.Claimant) bool { return c.Address == o.Address }) {
-			x.e.step(now, vrrp.Disclaimed{Source: o.Address})
+			work = append(work, x.m.routerStep(vrrp.Disclaimed{Source: o.Address}))
 		}
 	}
+	x.claims = claims
 	x.noteSplits(claims)
+	return work
 }
 
 func (x *handoverProtocol) noteSplits(claims []membership.Claimant) {
-	var splits []Split
+	var now []Split
 	for i := range claims {
 		if claims[i].Split {
-			splits = append(splits, x.split(&claims[i]))
+			now = append(now, x.split(&claims[i]))
 		}
 	}
-	x.mu.Lock()
-	old := x.splits
-	x.splits = splits
-	x.mu.Unlock()
-	in := func(list []Split, a netip.Addr) bool {
-		return slices.ContainsFunc(list, func(s Split) bool { return s.Address == a })
+	before := x.splits
+	x.splits = now
+	if begun, over := notIn(before, now), notIn(now, before); len(begun)+len(over) > 0 {
+		x.m.act(splits{begun, over})
 	}
-	for _, s := range splits {
-		if !in(old, s.Address) {
-			x.e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive",
-				"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy)
+}
+
+// notIn are those of list that are not in the other.
+func notIn(other, list []Split) (out []Split) {
+	for _, s := range list {
+		if !slices.ContainsFunc(other, func(o Split) bool { return o.Address == s.Address }) {
+			out = append(out, s)
 		}
 	}
-	for _, s := range old {
-		if !in(splits, s.Address) {
-			x.e.log.Info("the split is over", "member", s.Address.String(), "node", s.Node)
-		}
-	}
+	return out
 }
 
 func (x *handoverProtocol) split(c *membership.Claimant) Split {
-	s := Split{
-		Address: c.Address, Node: c.Peer.Node, Since: c.Since,
-		Both: x.e.machine.Snapshot().State == vrrp.Active,
-	}
-	s.Cause, s.Remedy = x.cause(c)
+	s := Split{Address: c.Address, Node: c.Peer.Node, Since: c.Since, Both: x.m.state == Active}
+	s.Cause, s.Remedy = x.why(c)
 	return s
 }
 
-// cause is why nothing of a member's advertisements arrives, as far as is known, and what to do.
-func (x *handoverProtocol) cause(c *membership.Claimant) (cause, remedy string) {
+// why is why nothing of a member's advertisements arrives, as far as is known, and what to do.
+func (x *handoverProtocol) why(c *membership.Claimant) (cause, remedy string) {
 	own, other := x.router(), c.Peer.Router
 	switch {
 	case own.Version != other.Version:
@@ -134,16 +85,15 @@ func (x *handoverProtocol) cause(c *membership.Claimant) (cause, remedy string) 
 	case own.Version == 2 && own.Interval != other.Interval:
 		return fmt.Sprintf("VRRP version 2 with an interval of %v there, %v here", other.Interval, own.Interval),
 			"set vrrp.advertisementInterval to the same on all nodes"
-	}
-	for _, r := range x.e.wire.Rejections().List() {
-		if r.Source.WithZone("") == c.Address && r.Remedy != "" && time.Since(r.Last) < logEvery {
-			return "its advertisements are refused: " + r.Text, r.Remedy
-		}
-	}
-	if c.Deaf {
-		return "nothing that this node says is accepted there",
+	case c.Deaf:
+		return causeDeaf,
 			"give all nodes the same key, and let IP protocol 112 and the UDP port of the members in on all nodes"
 	}
-	return "IP protocol 112 is filtered on the way from there to here",
-		"let IP protocol 112 (VRRP) in on this node, out on the other, and through what is between them"
+	return causeFiltered, "let IP protocol 112 (VRRP) in on this node, out on the other, and through what is between them"
 }
+
+// The causes where nothing else is known.
+const (
+	causeFiltered = "IP protocol 112 is filtered on the way from there to here"
+	causeDeaf     = "nothing that this node says is accepted there"
+)

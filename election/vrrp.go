@@ -2,22 +2,16 @@ package election
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
+	membership "github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
-
-// unfitPriority is what a node advertises that would rather not be Active: the lowest that is not a
-// resignation, so that it comes last in every election and yields to anybody fitter.
-const unfitPriority = 1
-
-// ownerPriority is the address owner's, which becomes Active without an election (RFC 9568 section 6.4.1).
-const ownerPriority = 255
 
 // VRRPConfig describes one Virtual Router.
 type VRRPConfig struct {
@@ -31,35 +25,49 @@ type VRRPConfig struct {
 	GroupMember *GroupMember
 }
 
-// VRRP elects by VRRP advertisements (RFC 9568, RFC 3768).
+// MembersWire carries the messages of one group. A members.Hub makes wires of a real network; tests make them of memory.
+type MembersWire interface {
+	Send(m membership.Message) error
+	Arrived() <-chan struct{}
+	Take(dst []membership.Received) []membership.Received
+	// Rename makes the wire carry the messages of another group.
+	Rename(group netip.Addr)
+	// Rejected counts what was refused, by reason.
+	Rejected() map[membership.Reason]uint64
+}
+
+// MembersConfig says how a node takes part in knowing the others. Of Machine the elector sets Group, Address, Preempt,
+// PreemptDelay and Lease itself.
+type MembersConfig struct {
+	Wire    MembersWire // the caller closes it after Run has returned
+	Machine membership.Config
+}
+
+// VRRP elects by VRRP advertisements (RFC 9568, RFC 3768), and passes the address on by the members' protocol. It is the loop around a
+// machine: it waits for what happens, and carries out what the machine asks for.
 type VRRP struct {
-	cfg    VRRPConfig
-	source netip.Addr // own address; never changes
-	wire   Wire
-	log    *slog.Logger
+	cfg   VRRPConfig
+	wire  Wire
+	log   *slog.Logger
+	apply func(Decision) error
 
-	machine *vrrp.Machine
-	members members
-	apply   func(Decision) error
-	timer   *time.Timer
-	due     time.Time // when the timer is due
-	backoff BindBackoff
-	inbox   []Arrival
-	holder  netip.Addr
-	lines   Lines
-	told    time.Time // when the last change of the holder alone was reported
-	untold  time.Time // when the next one is due; zero for none
-	failed  error     // the last bind's error while an event is being handled
-	out     bool
-	waits   bool
-	x       *handoverProtocol // nil: plain VRRP alone
+	timer *time.Timer
+	due   time.Time // when the timer is due
+	inbox []Arrival
+	mail  []membership.Received
 
-	fitted  chan struct{}    // capacity 1: fitness has changed
-	changes chan vrrp.Config // capacity 1: a live change of configuration
+	fitted    chan struct{}    // capacity 1: fitness has changed, or the group
+	drained   chan bool        // capacity 1: whether this node drains connections
+	changes   chan vrrp.Config // capacity 1: a live change of configuration
+	asked     chan *handover
+	confirmed chan membership.Confirmed
+	ended     chan struct{} // closed when Run returns
+	refused   *Rejections   // of the members' messages
 
 	mu       sync.Mutex // guards what follows
+	machine  *machine
 	fitness  Fitness
-	status   Status
+	probe    func(context.Context) Fitness
 	leaseEnd time.Time
 	lag      timerLag
 }
@@ -68,20 +76,15 @@ var _ Elector = (*VRRP)(nil)
 
 // NewVRRP makes an elector on wire, which the caller closes after Run has returned.
 func NewVRRP(cfg VRRPConfig, wire Wire, log *slog.Logger) (*VRRP, error) {
-	cfg.Router.Grouped = cfg.GroupMember != nil
-	m, err := vrrp.NewMachine(cfg.Router)
+	m, err := newMachine(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
 	}
-	e := &VRRP{
-		cfg: cfg, source: cfg.Router.Source, wire: wire, log: log, machine: m,
-		fitted: make(chan struct{}, 1), changes: make(chan vrrp.Config, 1),
-	}
-	e.status = Status{Reason: "not started", Priority: cfg.Router.Priority}
-	if cfg.Members != nil {
-		e.x = newHandoverProtocol(e, *cfg.Members)
-	}
-	return e, nil
+	return &VRRP{
+		cfg: cfg, wire: wire, log: log, machine: m, refused: NewRejectionsOf("message of a member", actOnMembers, log),
+		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan vrrp.Config, 1),
+		asked: make(chan *handover), confirmed: make(chan membership.Confirmed), ended: make(chan struct{}),
+	}, nil
 }
 
 // SetFitness implements Elector.
@@ -100,19 +103,54 @@ func (e *VRRP) wake() {
 	}
 }
 
+// SetProbe implements Elector.
+func (e *VRRP) SetProbe(probe func(context.Context) Fitness) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.probe = probe
+}
+
+// SetDraining says whether this node drains the connections that came through it after it has passed the address on: the
+// others are told before, so that the next node knows from the beginning. Safe from any goroutine.
+func (e *VRRP) SetDraining(draining bool) { newest(e.drained, draining) }
+
 // Reconfigure changes what can change without a new election: priority, interval, preemption and the
 // advertised addresses. The newest counts.
-func (e *VRRP) Reconfigure(cfg vrrp.Config) {
+func (e *VRRP) Reconfigure(cfg vrrp.Config) { newest(e.changes, cfg) }
+
+// newest puts v in the place of what waits in c, which has a capacity of 1.
+func newest[T any](c chan T, v T) {
 	for {
 		select {
-		case e.changes <- cfg:
+		case c <- v:
 			return
 		default:
 		}
 		select {
-		case <-e.changes:
+		case <-c:
 		default:
 		}
+	}
+}
+
+// Handover passes the address on to the node of that name or address, or with an empty one to whoever is fit. It returns
+// when the other node has it; or ErrNotActive, ErrNoTaker, or, when ctx has ended, ErrTimeout. The address stays here
+// then. Safe from any goroutine.
+func (e *VRRP) Handover(ctx context.Context, to string) error {
+	if e.cfg.Members == nil {
+		return fmt.Errorf("%w: the port for members is switched off", ErrNoTaker)
+	}
+	h := &handover{to: to, reason: AskedToHandOver(to), done: make(chan error, 1)}
+	if end, ok := ctx.Deadline(); ok {
+		h.end = end
+	}
+	select {
+	case e.asked <- h:
+		return <-h.done
+	case <-ctx.Done():
+		return ErrTimeout
+	case <-e.ended:
+		return errStopped
 	}
 }
 
@@ -121,61 +159,49 @@ func (e *VRRP) Run(ctx context.Context, apply func(Decision) error) error {
 	e.apply = apply
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
-	if s := e.cfg.GroupMember; s != nil {
-		s.join(e.wake)
-		defer s.leave()
+	if g := e.cfg.GroupMember; g != nil {
+		g.join(e.wake)
+		defer g.leave()
 	}
-	e.applyTieBreakDelay(time.Now())
-	e.applyFitness(time.Now())
-	if e.out {
-		_ = e.apply(Decision{Role: Off, Reason: e.status.Fitness.Reason, At: time.Now()})
-	}
-	defer e.x.end()
-	done := ctx.Done()
-	for {
-		e.consult()
-		e.x.tell(time.Now())
-		if done == nil && e.x.departed(time.Now()) {
-			e.step(time.Now(), vrrp.Shutdown{})
-			return nil
-		}
+	defer close(e.ended)
+	probes := newProbes(e.confirmed)
+	defer probes.end()
+	e.step(probes, begin{e.newestFitness()})
+	for stopping := ctx.Done(); !e.machine.ended; {
 		e.arm()
 		select {
-		case <-done:
-			done = nil
-			e.x.depart(time.Now(), context.Cause(ctx))
-		case <-e.x.arrived():
-			e.x.receive()
-		case c := <-e.x.results():
-			e.x.step(time.Now(), c)
-		case r := <-e.x.wishes():
-			e.x.wish(time.Now(), r)
+		case <-stopping:
+			stopping = nil
+			e.step(probes, stop{errors.Is(context.Cause(ctx), ErrCutOff)})
+		case <-e.mailed():
+			e.step(probes, arrived{Messages: e.messages()})
+		case c := <-e.confirmed:
+			e.step(probes, confirmed{c})
+		case h := <-e.asked:
+			e.step(probes, want{h})
+		case on := <-e.drained:
+			e.step(probes, setDraining{on})
 		case <-e.fitted:
-			e.refit()
+			e.step(probes, refit{e.newestFitness()})
 		case cfg := <-e.changes:
-			e.applyConfig(cfg)
+			e.wire.SetAddresses(cfg.Addresses)
+			e.cfg.Router = cfg
+			e.step(probes, reconfigure{cfg})
 		case <-e.wire.Arrived():
-			e.receive()
+			e.step(probes, arrived{Messages: e.messages(), Adverts: e.adverts()})
 		case <-e.timer.C:
 			e.noteLate()
-			e.expire()
+			e.wire.Drain()
+			e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}})
 		}
 	}
+	return nil
 }
 
 // arm sets the one timer to the next thing to do.
 func (e *VRRP) arm() {
-	next, ok := e.machine.Deadline()
-	if !ok || e.waiting() {
-		next = e.idleUntil(time.Now())
-	}
-	for _, at := range []time.Time{e.backoff.Next(), e.x.deadline(), e.untold} {
-		if !at.IsZero() && at.Before(next) {
-			next = at
-		}
-	}
-	e.due = next
-	e.timer.Reset(time.Until(next))
+	e.due = e.machine.Deadline(time.Now())
+	e.timer.Reset(time.Until(e.due))
 }
 
 // noteLate keeps by how much the timer was served late: what a loaded machine takes from an election.
@@ -186,142 +212,176 @@ func (e *VRRP) noteLate() {
 	e.lag.note(now, now.Sub(e.due))
 }
 
-// idleUntil is when a node that takes no part has to look again whether the holder is still heard.
-func (e *VRRP) idleUntil(now time.Time) time.Time {
-	if at, ok := e.members.silentAt(e.holder); ok && at.After(now) {
-		return at
-	}
-	return now.Add(time.Hour)
+func (e *VRRP) newestFitness() Fitness {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.fitness
 }
 
-// expire first takes in what has arrived: a starved process must not take its own lag for the
-// other node's death.
-func (e *VRRP) expire() {
-	e.wire.Drain()
-	e.receive()
-	now := time.Now()
-	if e.backoff.Due(now) {
-		e.applyFitness(now)
+func (e *VRRP) mailed() <-chan struct{} {
+	if e.cfg.Members == nil {
+		return nil
 	}
-	if !e.waiting() {
-		e.step(now, vrrp.Expired{})
-	}
-	e.noteHolder(now)
-	e.x.expire(now)
+	return e.cfg.Members.Wire.Arrived()
 }
 
-// receive takes in what members say first: an Active tells them that it wants to pass the address on before it advertises a
-// lower priority.
-func (e *VRRP) receive() {
-	e.x.receive()
-	e.receiveAdverts()
-}
-
-func (e *VRRP) receiveAdverts() {
-	inbox := e.wire.Take(e.inbox[:0])
-	e.inbox = nil // an advertisement may make this node look at what has come in since
-	for _, a := range inbox {
-		e.hear(a)
+// messages takes what the members have said. What was refused is counted.
+func (e *VRRP) messages() []membership.Received {
+	if e.cfg.Members == nil {
+		return nil
 	}
-	e.inbox = inbox
-	if len(inbox) > 0 {
-		e.noteHolder(time.Now())
-		e.x.check(time.Now())
-	}
-}
-
-func (e *VRRP) hear(a Arrival) {
-	adv := a.Advertisement
-	if err := e.cfg.Router.Check(a.Source, adv); err != nil {
-		e.wire.Rejections().Add(a.Source, reasonOf(err), err)
-		return
-	}
-	before := len(e.members.list)
-	e.x.hear(a)
-	e.members.hear(a.Source, adv.Priority, e.silence(a), a.At)
-	if len(e.members.list) != before {
-		e.applyTieBreakDelay(a.At)
-	}
-	e.compare(a)
-	e.count(func(c *Counters) { c.Received++ })
-	now := time.Now()
-	e.step(now, vrrp.Received{Source: a.Source, Advertisement: adv, Age: now.Sub(a.At), Deferred: e.x.defers(now, a.Source)})
-}
-
-// applyTieBreakDelay tells the machine how ties are broken, now that more is known about the others.
-func (e *VRRP) applyTieBreakDelay(now time.Time) {
-	r := e.cfg.Router
-	offset := TieBreakDelay(e.source, e.others(), r.Interval)
-	if !equals(r.Priority, e.members.report(nil, now)) {
-		offset /= amongOthers
-	}
-	e.step(now, vrrp.SetTieBreakDelay{Offset: offset})
-}
-
-func (e *VRRP) others() []netip.Addr {
-	var out []netip.Addr
-	for _, p := range slices.Concat(e.cfg.Peers, e.x.addresses()) {
-		if p != e.source && !slices.Contains(out, p) {
-			out = append(out, p)
+	e.mail = e.cfg.Members.Wire.Take(e.mail[:0])
+	for _, r := range e.mail {
+		if r.Refused != "" {
+			e.refused.Add(r.Source, string(r.Refused), nil)
 		}
+	}
+	return e.mail
+}
+
+// adverts takes the advertisements that have come in and are for this Virtual Router.
+func (e *VRRP) adverts() []Arrival {
+	e.inbox = e.wire.Take(e.inbox[:0])
+	out := e.inbox[:0]
+	for _, a := range e.inbox {
+		if err := e.cfg.Router.Check(a.Source, a.Advertisement); err != nil {
+			e.wire.Rejections().Add(a.Source, reasonOf(err), err)
+			continue
+		}
+		out = append(out, a)
 	}
 	return out
 }
 
-// waiting tells whether this Backup must not become Active yet, whatever its timer says.
-func (e *VRRP) waiting() bool { return e.waits && e.machine.Snapshot().State == vrrp.Backup }
-
-// cannotWait tells whether this node would become Active without being a Backup first, or with others that do not wait.
-func (e *VRRP) cannotWait() bool {
-	return e.machine.Snapshot().State != vrrp.Active && (e.cfg.GroupMember != nil || e.cfg.Router.Priority == ownerPriority)
-}
-
-// refit takes over a new fitness. A wait that is over may have outlasted the timer.
-func (e *VRRP) refit() {
-	waited := e.waiting()
-	e.applyFitness(time.Now())
-	if waited && !e.waiting() {
-		e.expire()
+// step gives an event to the machine and carries out what it asks for, in its order, until it asks for nothing more.
+func (e *VRRP) step(probes *probes, ev event) {
+	for ev != nil {
+		e.mu.Lock()
+		actions := e.machine.Step(time.Now(), ev)
+		e.mu.Unlock()
+		ev = nil
+		for _, a := range actions {
+			ev = e.carryOut(probes, a)
+		}
 	}
 }
 
-// applyFitness moves the machine to the newest fitness.
-func (e *VRRP) applyFitness(now time.Time) {
-	e.mu.Lock()
-	f := e.backoff.Worsen(e.fitness)
-	e.mu.Unlock()
-	f.Out = f.Out || e.backoff.Pausing() || f.Wait && e.cannotWait()
-	f = e.x.worsen(f)
-	if e.cfg.GroupMember != nil {
-		f = e.cfg.GroupMember.fit(f)
+// carryOut returns the response if the machine waits for one; nil if it does not.
+func (e *VRRP) carryOut(probes *probes, a action) event {
+	switch a := a.(type) {
+	case advertise:
+		e.advertise(a)
+	case message:
+		e.send(a.Message)
+	case endLease:
+		e.setLeaseEnd(time.Time{})
+	case apply:
+		err := e.follow(a.Decision)
+		if a.ask {
+			return response{err: err}
+		}
+	case drain:
+		e.wire.Drain()
+		if a.Messages {
+			return response{arrived: arrived{Messages: e.messages(), Adverts: e.adverts()}}
+		}
+		return response{arrived: arrived{Adverts: e.adverts()}}
+	case probe:
+		e.mu.Lock()
+		fn, told := e.probe, e.machine.effective
+		e.mu.Unlock()
+		probes.start(a.ID, fn, told)
+	case rename:
+		e.cfg.Members.Wire.Rename(a.Group)
+	case answer:
+		a.done <- a.err
+	case line:
+		e.log.Log(context.Background(), a.level, a.text, a.args...)
+	case splits:
+		e.logSplits(a)
+	}
+	return nil
+}
+
+func (e *VRRP) advertise(a advertise) {
+	// The lease of the kernel begins when the advertisement leaves, and this process may be frozen between that and the
+	// next line: the lease must not be longer.
+	began := time.Now()
+	err := e.wire.Send(a.Advertisement)
+	if err != nil {
+		e.log.Debug("advertisement not sent", "error", err)
 	}
 	e.mu.Lock()
-	e.status.Fitness = f
+	defer e.mu.Unlock()
+	switch {
+	case err != nil:
+		e.machine.unsent(e.leaseEnd)
+	case a.lease > 0:
+		e.leaseEnd = began.Add(a.lease)
+	}
+}
+
+// send does not fail: a message that did not leave is as one that was lost.
+func (e *VRRP) send(m membership.Message) {
+	m.Peer.Claims = m.Peer.Claims && time.Now().Before(e.LeaseEnd()) // this process may have stood still
+	if err := e.cfg.Members.Wire.Send(m); err != nil {
+		e.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
+	}
+}
+
+func (e *VRRP) setLeaseEnd(until time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.leaseEnd = until
+}
+
+// LeaseEnd implements Elector.
+func (e *VRRP) LeaseEnd() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leaseEnd
+}
+
+// Status implements Elector.
+func (e *VRRP) Status() Status {
+	rejections, now := e.wire.Rejections(), time.Now()
+	e.mu.Lock()
+	s := e.machine.status(now)
+	s.TimerLag = e.lag.worst(now)
 	e.mu.Unlock()
-	e.out, e.waits = f.Out, f.Wait
-	if e.out {
-		e.step(now, vrrp.Shutdown{})
+	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
+	if e.cfg.Members != nil {
+		s.Counters.MembersRejected = map[string]uint64{}
+		for reason, n := range e.cfg.Members.Wire.Rejected() {
+			s.Counters.MembersRejected[string(reason)] = n
+		}
+	}
+	for i := range s.Splits {
+		e.explain(&s.Splits[i])
+	}
+	return s
+}
+
+// explain says of a split what only the socket knows: that the advertisements arrive, and are refused.
+func (e *VRRP) explain(s *Split) {
+	if s.Cause != causeFiltered && s.Cause != causeDeaf {
 		return
 	}
-	e.step(now, vrrp.SetPriority{Priority: effective(e.cfg.Router.Priority, f)})
-	e.step(now, vrrp.Startup{}) // counts only for a machine that is not started
-}
-
-// effective is the priority that a node of this fitness advertises. 255 is the owner's alone, and an
-// owner that is unfit is no owner.
-func effective(base uint8, f Fitness) uint8 {
-	if f.Less <= 0 {
-		return base
+	for _, r := range e.wire.Rejections().List() {
+		if r.Source.WithZone("") == s.Address && r.Remedy != "" && time.Since(r.Last) < logEvery {
+			s.Cause, s.Remedy = "its advertisements are refused: "+r.Text, r.Remedy
+			return
+		}
 	}
-	return uint8(min(max(int(base)-f.Less, unfitPriority), 254))
 }
 
-func (e *VRRP) applyConfig(cfg vrrp.Config) {
-	cfg.Grouped = e.cfg.GroupMember != nil
-	e.cfg.Router = cfg
-	e.wire.SetAddresses(cfg.Addresses)
-	now := time.Now()
-	e.step(now, vrrp.Reconfigure{Config: cfg})
-	e.applyTieBreakDelay(now)
-	e.applyFitness(now)
+func (e *VRRP) logSplits(a splits) {
+	for _, s := range a.begun {
+		e.explain(&s)
+		e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive",
+			"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy)
+	}
+	for _, s := range a.over {
+		e.log.Info("the split is over", "member", s.Address.String(), "node", s.Node)
+	}
 }

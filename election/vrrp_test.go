@@ -237,7 +237,7 @@ func TestVRRPLeaseCountsFromBeforeTheAdvertisement(t *testing.T) {
 		e, err := NewVRRP(VRRPConfig{Router: cfg}, sleepyWire{newLAN().join(nodeA)}, quiet)
 		require.NoError(t, err)
 		e.apply = func(Decision) error { return nil }
-		e.step(time.Now(), vrrp.Startup{})
+		e.step(nil, begin{})
 		require.Equal(t, Active, e.Status().State)
 		assert.False(t, time.Now().Before(e.LeaseEnd()), "it is over")
 	})

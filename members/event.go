@@ -54,9 +54,9 @@ type Confirmed struct {
 // RecoverHold and Lease.
 type Reconfigure struct{ Config Config }
 
-// Kept answers a Pass that the host could not begin in time: the address is here as before, nothing was granted, and what
-// the Step of that Pass has asked for after it is void.
-type Kept struct{}
+// Passed answers a Pass: nobody is told any more that the address is here, and this node is Backup. Where that could not be done
+// there is no answer, and nothing has changed.
+type Passed struct{}
 
 // Expired says that the Deadline has passed. Too early, it does nothing.
 type Expired struct{}
@@ -69,7 +69,7 @@ func (Advertised) event()  {}
 func (Received) event()    {}
 func (Confirmed) event()   {}
 func (Reconfigure) event() {}
-func (Kept) event()        {}
+func (Passed) event()      {}
 func (Expired) event()     {}
 func (Leave) event()       {}
 
@@ -82,12 +82,12 @@ type Send struct{ Message Message }
 // Confirm asks for one fresh probe of this node's health, whose result Confirmed brings.
 type Confirm struct{ ID uint64 }
 
-// Pass passes the address on: stop answering ARP and neighbour solicitations for it, become Backup without letting go
-// of the address, and then send Message, a GRANT, to all. Nobody may answer for the address again before the election
-// makes this node Active anew. Kept, if that cannot be done.
-type Pass struct{ Message Message }
+// Pass says that the address is to be passed on: stop answering ARP and neighbour solicitations for it, and become Backup without
+// letting go of it; then Passed, whose Step sends the GRANT. Nobody may answer for the address again before the election
+// makes this node Active anew. It is the last action of its Step.
+type Pass struct{ To netip.Addr }
 
-// Release ends what Pass has begun: the requester has announced the address, or was given time enough.
+// Release ends what Passed has begun: the requester has announced the address, or was given time enough.
 type Release struct {
 	To    netip.Addr
 	Heard bool // the requester has announced it

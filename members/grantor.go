@@ -17,6 +17,7 @@ const (
 type grantor struct {
 	asked  []ask
 	decide time.Time // when to choose; zero when nobody has asked
+	chosen *chosen
 	passed *passed
 }
 
@@ -26,6 +27,12 @@ type ask struct {
 	session  uint64
 	priority uint8
 	nonce    uint64
+}
+
+// chosen is the one to whom the address is to be passed on.
+type chosen struct {
+	ask
+	at time.Time
 }
 
 // passed is a GRANT that was given.
@@ -47,7 +54,7 @@ func (h *grantor) deadline() time.Time {
 // follow forgets what another state has made void. A Backup that has passed the address on remembers it.
 func (h *grantor) follow(s State) {
 	if s != Active {
-		h.asked, h.decide = nil, time.Time{}
+		h.asked, h.decide, h.chosen = nil, time.Time{}, nil
 	}
 	if s != Backup {
 		h.passed = nil
@@ -92,26 +99,30 @@ func (m *Machine) repeat(now time.Time, a ask) {
 	}
 }
 
-// hold passes the address on when it is time, and lets go when the requester had time enough.
-func (m *Machine) hold(now time.Time) {
+// hold passes the address on when it is time, and lets go when the requester had time enough. It tells whether it passes it on.
+func (m *Machine) hold(now time.Time) bool {
 	h := &m.grantor
 	if p := h.passed; p != nil && !p.released && now.Sub(p.at) >= forwardTime {
 		m.release(false)
 	}
 	if m.self.State != Active || h.decide.IsZero() || now.Before(h.decide) && !m.allAsked() {
-		return
+		return false
 	}
-	h.decide = time.Time{}
+	h.decide, h.chosen = time.Time{}, nil
 	asked := slices.DeleteFunc(h.asked, func(a ask) bool { return !m.mayHave(a) })
 	h.asked = nil
-	if len(asked) > 0 {
-		m.pass(now, slices.MaxFunc(asked, func(a, b ask) int {
-			if outranks(a.priority, a.from, b.priority, b.from) {
-				return 1
-			}
-			return -1
-		}))
+	if len(asked) == 0 {
+		return false
 	}
+	a := slices.MaxFunc(asked, func(a, b ask) int {
+		if outranks(a.priority, a.from, b.priority, b.from) {
+			return 1
+		}
+		return -1
+	})
+	h.chosen = &chosen{a, now}
+	m.act(Pass{To: a.from})
+	return true
 }
 
 // mayHave tells whether one that asks may have the address: from a holder that wants to give it away, or has the lower
@@ -132,20 +143,17 @@ func (m *Machine) allAsked() bool {
 	})
 }
 
-// pass ends the time for which this node holds the address.
-func (m *Machine) pass(now time.Time, a ask) {
-	m.grantor.passed = &passed{to: a.from, session: a.session, epoch: m.epoch, at: now}
+// grant ends the time for which this node holds the address. The time of the choice counts, since when no advertisement has left.
+func (m *Machine) grant(now time.Time) {
+	c := m.grantor.chosen
+	if c == nil || m.self.State != Active {
+		return
+	}
+	m.grantor.chosen = nil
+	m.grantor.passed = &passed{to: c.from, session: c.session, epoch: m.epoch, at: c.at}
 	m.self.State, m.self.Claims = Backup, false
 	m.hello.changed(now)
-	m.act(Pass{m.message(Grant, Transfer{To: a.from, Session: a.session, Epoch: m.epoch, Nonce: a.nonce})})
-}
-
-// kept goes on with what pass has ended. Whoever still wants the address asks again.
-func (m *Machine) kept() {
-	if m.grantor.passed != nil && !m.grantor.passed.released {
-		m.grantor.passed = nil
-		m.self.State, m.self.Claims = Active, true
-	}
+	m.act(Send{m.message(Grant, Transfer{To: c.from, Session: c.session, Epoch: m.epoch, Nonce: c.nonce})})
 }
 
 // heardRequester lets go when the requester says that it is Active: by then it has announced.

@@ -153,9 +153,9 @@ func (n *node) act(a Action) {
 	case Confirm:
 		l.air = append(l.air, flight{at: l.now.Add(l.draw(5 * ms)), to: n, confirm: a.ID})
 	case Pass:
-		l.note("%s passes to %v", n.name, a.Message.Transfer.To)
+		l.note("%s passes to %v", n.name, a.To)
 		n.shut, n.state, n.start, n.announce = true, Backup, l.now, time.Time{}
-		n.send(a.Message)
+		n.step(Passed{})
 	case Release:
 		l.note("%s releases, heard=%v", n.name, a.Heard)
 		n.bound, n.shut = false, false

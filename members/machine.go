@@ -72,8 +72,8 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.received(now, ev)
 	case Confirmed:
 		m.confirmed(now, ev)
-	case Kept:
-		m.kept()
+	case Passed:
+		m.grant(now)
 	case Reconfigure:
 		m.reconfigure(now, ev.Config)
 	case Leave:
@@ -81,7 +81,9 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		return m.actions
 	}
 	m.watchOutage(now)
-	m.hold(now)
+	if m.hold(now) {
+		return m.actions
+	}
 	m.seek(now)
 	m.askClaimants(now)
 	m.greet(now)

@@ -14,9 +14,10 @@ const ms = time.Millisecond
 
 // rig is one machine whose others are played by the test.
 type rig struct {
-	t   *testing.T
-	m   *Machine
-	now time.Time
+	busy bool // what is to be passed on cannot be
+	t    *testing.T
+	m    *Machine
+	now  time.Time
 }
 
 func newRig(t *testing.T, change func(*Config)) *rig {
@@ -45,7 +46,10 @@ func (r *rig) step(ev Event) []string {
 		case Confirm:
 			out = append(out, fmt.Sprint("confirm ", a.ID))
 		case Pass:
-			out = append(out, fmt.Sprintf("pass to %v nonce %d", a.Message.Transfer.To, a.Message.Transfer.Nonce))
+			if r.busy {
+				return append(out, fmt.Sprintf("pass to %v", a.To))
+			}
+			return append(out, r.step(Passed{})...)
 		case Release:
 			out = append(out, fmt.Sprintf("release heard=%v", a.Heard))
 		case Take:
@@ -387,7 +391,7 @@ func TestMachineHolderChooses(t *testing.T) {
 	r.hello(nodeB, high)
 	r.hello(nodeC, low)
 	assert.Empty(t, r.request(nodeC, low, 5), "B may ask too")
-	assert.Equal(t, []string{"pass to 10.77.0.12 nonce 6"}, r.request(nodeB, high, 6), "all have asked")
+	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 6"}, r.request(nodeB, high, 6), "all have asked")
 }
 
 func TestMachineHolderChoosesTheHigherAddressAmongEquals(t *testing.T) {
@@ -400,7 +404,7 @@ func TestMachineHolderChoosesTheHigherAddressAmongEquals(t *testing.T) {
 	r.hello(netip.MustParseAddr("10.77.0.14"), f)
 	assert.Empty(t, r.request(nodeC, f, 5))
 	assert.Empty(t, r.request(nodeB, f, 6))
-	assert.Equal(t, []string{"pass to 10.77.0.13 nonce 5"}, r.wait(10*ms), "the third does not ask")
+	assert.Equal(t, []string{"GRANT to 10.77.0.13 nonce 5"}, r.wait(10*ms), "the third does not ask")
 }
 
 func TestMachineHolderRefuses(t *testing.T) {
@@ -452,7 +456,7 @@ func passing(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, nil)
 	r.self(Active, false)
-	require.Equal(t, []string{"pass to 10.77.0.12 nonce 1"}, r.request(nodeB, other(Backup, true), 1))
+	require.Equal(t, []string{"GRANT to 10.77.0.12 nonce 1"}, r.request(nodeB, other(Backup, true), 1))
 	return r
 }
 
@@ -572,15 +576,16 @@ func TestMachineReconfigureToAnotherGroup(t *testing.T) {
 	assert.Empty(t, r.m.Members(r.now))
 }
 
-func TestMachineKeptGoesOnAsTheHolder(t *testing.T) {
+func TestMachineGoesOnAsTheHolderOfWhatCannotBePassedOn(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(Active, false)
 	r.hello(nodeB, other(Backup, true))
-	require.Equal(t, []string{"pass to 10.77.0.12 nonce 5"}, r.request(nodeB, other(Backup, true), 5))
-	assert.Empty(t, r.step(Kept{}))
+	r.busy = true
+	require.Equal(t, []string{"pass to 10.77.0.12"}, r.request(nodeB, other(Backup, true), 5))
 	assert.Empty(t, r.wait(time.Second), "nothing to release")
-	assert.Equal(t, []string{"pass to 10.77.0.12 nonce 6"}, r.request(nodeB, other(Backup, true), 6), "of the same epoch")
+	r.busy = false
+	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 6"}, r.request(nodeB, other(Backup, true), 6), "of the same epoch")
 	r.self(Backup, false)
 	r.hello(nodeB, other(Active, true))
-	assert.Empty(t, r.step(Kept{}), "too late")
+	assert.Empty(t, r.step(Passed{}), "too late")
 }
