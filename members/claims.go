@@ -62,6 +62,25 @@ func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
 
 func (m *Member) claiming() bool { return m.Peer.Claims && m.Peer.Router.Interval > 0 }
 
+// holder is the Active that ranks highest: by priority, then by address (RFC 9568, section 6.4.3). One that claims the address and of
+// which nothing is heard any more, as one that was killed, comes after all others.
+func (m *Machine) holder(now time.Time) *Member {
+	var best *Member
+	var silent bool // best
+	for i := range m.table.list {
+		o := &m.table.list[i]
+		if o.Peer.State != Active {
+			continue
+		}
+		heard := later(o.Heard, m.lastAdverts.last(o.Address))
+		quiet := o.claiming() && now.Sub(heard) > time.Duration(m.cfg.Adverts+1)*o.Peer.Router.Interval
+		if best == nil || silent && !quiet || silent == quiet && o.Peer.Priority >= best.Peer.Priority {
+			best, silent = o, quiet
+		}
+	}
+	return best
+}
+
 // heardClaim keeps what a message says about holding the address, and passes it on to the election if it is news.
 func (m *Machine) heardClaim(now time.Time, r Received) {
 	o := m.table.find(r.Source)

@@ -156,7 +156,7 @@ func (m *Machine) received(now time.Time, r Received) {
 	if r.Source == m.cfg.Address || r.Message.Peer.Group != m.cfg.Group {
 		return
 	}
-	if m.table.find(r.Source) == nil {
+	if o := m.table.find(r.Source); o == nil || o.Session != r.Message.Session { // a node that was restarted knows nobody
 		m.hello.met(now)
 	}
 	m.table.hear(r.arrived(now), r.Source, r.Message)

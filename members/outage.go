@@ -11,7 +11,7 @@ type outage struct {
 // watchOutage counts only what is known: with no holder in sight there is nothing to wait for. And where nobody was fit
 // before, nothing recovers: the first that is fit is waited for, as by kubeadm init.
 func (m *Machine) watchOutage(now time.Time) {
-	h := m.table.holder()
+	h := m.holder(now)
 	if h == nil || m.self.Fit || m.table.anyFit() || !m.proven && !m.table.anyProven() {
 		return
 	}

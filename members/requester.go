@@ -86,7 +86,7 @@ func (m *Machine) seek(now time.Time) {
 
 // wanted is the holder that this node should ask now; nil if there is none.
 func (m *Machine) wanted(now time.Time) *Member {
-	t, h := &m.requester, m.table.holder()
+	t, h := &m.requester, m.holder(now)
 	t.wake = time.Time{}
 	m.watchHolder(now, h)
 	if m.self.State != Backup || !m.self.Fit || m.cfg.Passive {

@@ -76,18 +76,6 @@ func (t *table) next() (first time.Time) {
 	return first
 }
 
-// holder is the Active that ranks highest: by priority, then by address (RFC 9568, section 6.4.3).
-func (t *table) holder() *Member {
-	var best *Member
-	for i := range t.list {
-		m := &t.list[i]
-		if m.Peer.State == Active && (best == nil || m.Peer.Priority >= best.Peer.Priority) {
-			best = m
-		}
-	}
-	return best
-}
-
 // anyFit tells whether somebody could hold the address.
 func (t *table) anyFit() bool {
 	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Peer.Fit && m.Peer.State != Initialize })
