@@ -32,17 +32,16 @@ func floods(host *lab.Host, o options, out io.Writer) (over, done int, err error
 		for again := 0; again < floodAgain && err == nil && !found.Judged; again++ {
 			found, err = f.Run(host, floodLength)
 		}
-		verdict := "ok"
-		if !found.Judged {
+		verdict, limits := "ok", found.Findings().Over(1)
+		switch {
+		case err != nil:
+			verdict = "FAILED: " + err.Error()
+		case len(limits) > 0:
+			verdict = "OVER: " + strings.Join(limits, "; ")
+		case !found.Judged:
 			verdict = "the machine stood still for " + lab.Milliseconds(found.Room) + " ms in a second"
 		}
-		if limits := found.Findings().Over(1); len(limits) > 0 {
-			verdict = "OVER: " + strings.Join(limits, "; ")
-		}
-		if err != nil {
-			verdict = "FAILED: " + err.Error()
-		}
-		if verdict != "ok" {
+		if err != nil || len(limits) > 0 {
 			over++
 		}
 		fmt.Fprintf(os.Stderr, "flood: %s: %s %s\n", f.Name, found.Findings(), verdict)
