@@ -124,10 +124,7 @@ func credentialFiles(v config.VIP) []string {
 			}
 		}
 	}
-	if len(v.Checks) == 0 {
-		add(v.Check.Resolved().CA)
-	}
-	for _, h := range v.Checks {
+	for _, h := range v.AllChecks() {
 		add(h.CA, h.ClientCert, h.ClientKey, h.TokenFile)
 	}
 	return all

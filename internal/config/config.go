@@ -107,7 +107,7 @@ type Announce struct {
 
 // Check is the local health check that gates one VIP.
 type Check struct {
-	URL              string // http, https or tcp, a preset's name or "none": see [Check.Resolved], [Check.TCP], [Check.None]
+	URL              string // http, https or tcp, a preset's name or "none": see [VIP.AllChecks]
 	CA               string // file; "": the certificate is not verified
 	ServerName       string // "" with a CA: "kubernetes"
 	Interval         time.Duration
@@ -115,9 +115,6 @@ type Check struct {
 	Rise, Fall       int
 	WhenAllUnhealthy WhenAllUnhealthy
 }
-
-// None tells that the VIP has no check: its node is always fit.
-func (c Check) None() bool { return c.URL == noCheck }
 
 // Log is how the daemon logs.
 type Log struct {

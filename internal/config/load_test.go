@@ -27,7 +27,7 @@ func TestLoadFlagsDescribeOneVIP(t *testing.T) {
 	assert.Equal(t, "apiserver", v.Name)
 	assert.Equal(t, prefixes("10.77.0.100/32", "fd77::100/64"), v.Addresses)
 	assert.Equal(t, VRRP{ID: 51, Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3}, v.VRRP)
-	assert.True(t, v.Check.None())
+	assert.Empty(t, v.AllChecks())
 }
 
 func TestLoadDefaults(t *testing.T) {
@@ -43,7 +43,7 @@ func TestLoadDefaults(t *testing.T) {
 			Rise: 2, Fall: 3, WhenAllUnhealthy: Hold,
 		},
 	}, c.VIPs[0])
-	assert.False(t, c.VIPs[0].Check.None())
+	assert.NotEmpty(t, c.VIPs[0].AllChecks())
 	assert.Equal(t, "/run/keepvip/keepvip.sock /var/lib/keepvip 127.0.0.1:9645", strings.Join([]string{c.Socket, c.StateDir, c.Metrics}, " "))
 	assert.Equal(t, uint16(9646), c.Port)
 	assert.Equal(t, Key{ID: 1, Mode: KeyEnforce, Window: 10 * time.Second}, c.Key)
@@ -60,7 +60,7 @@ func TestLoadExampleOfTheReference(t *testing.T) {
 	assert.Equal(t, Example, string(c.File))
 	v, found := c.VIP("registry")
 	require.True(t, found)
-	assert.True(t, v.Check.None())
+	assert.Empty(t, v.AllChecks())
 	assert.Len(t, v.VRRP.Peers, 3)
 	_, found = c.VIP("apiserver2")
 	assert.False(t, found)

@@ -37,12 +37,26 @@ func (c Check) Resolved() Check {
 	return c
 }
 
-// TCP is the host:port of a check that only connects, "" of another.
-func (c Check) TCP() string {
-	if address, found := strings.CutPrefix(c.URL, tcpScheme); found {
-		return address
+// AllChecks are the checks in one form: those of the list, or the simple one, which has no name. None: the node is always fit.
+func (v VIP) AllChecks() []ListedCheck {
+	if len(v.Checks) > 0 || v.Check.URL == noCheck {
+		return v.Checks
 	}
-	return ""
+	c := v.Check.Resolved()
+	one := ListedCheck{
+		Kind: CheckHTTPS, URL: c.URL, CA: c.CA, Insecure: c.CA == "", ServerName: c.ServerName, Watch: true,
+		Interval: c.Interval, Timeout: c.Timeout, Rise: c.Rise, Fall: c.Fall,
+	}
+	address, connects := strings.CutPrefix(c.URL, tcpScheme)
+	switch {
+	case connects:
+		one.Kind, one.URL, one.Address = CheckTCP, "", address
+	case strings.HasPrefix(c.URL, "http:"):
+		one.Kind = CheckHTTP
+	case c.CA != "" && c.ServerName == "":
+		one.ServerName = "kubernetes"
+	}
+	return []ListedCheck{one}
 }
 
 const tcpScheme = "tcp://"

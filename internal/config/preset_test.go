@@ -2,6 +2,7 @@ package config
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,15 +20,38 @@ func TestPresetStandsForAnAPIServer(t *testing.T) {
 		assert.Equal(t, p.name, h.URL, "what was written stays")
 		assert.Equal(t, p.url, h.Resolved().URL)
 		assert.Equal(t, p.ca, h.Resolved().CA)
-		assert.Empty(t, h.TCP())
-		assert.False(t, h.None())
 	}
 	own := load(map[string][]string{"check": {"k3s"}, "check-ca": {"/ca"}, "check-server-name": {"api"}}).Resolved()
 	assert.Equal(t, "/ca", own.CA)
 	assert.Equal(t, "api", own.ServerName)
 	plain := load(map[string][]string{"check": {"http://127.0.0.1:80/"}})
 	assert.Equal(t, plain, plain.Resolved())
-	assert.Equal(t, "127.0.0.1:5432", load(map[string][]string{"check": {"tcp://127.0.0.1:5432"}}).TCP())
+}
+
+func TestSimpleCheckAsOneOfAList(t *testing.T) {
+	simple := Check{Interval: time.Second, Timeout: 2 * time.Second, Rise: 4, Fall: 5}
+	as := func(l ListedCheck) []ListedCheck {
+		l.Interval, l.Timeout, l.Rise, l.Fall, l.Watch = time.Second, 2*time.Second, 4, 5, true
+		return []ListedCheck{l}
+	}
+	for _, tt := range []struct {
+		url, ca, name string
+		want          []ListedCheck
+	}{
+		{"none", "", "", nil},
+		{"http://h/x", "", "", as(ListedCheck{Kind: CheckHTTP, URL: "http://h/x", Insecure: true})},
+		{"https://h/x", "", "", as(ListedCheck{Kind: CheckHTTPS, URL: "https://h/x", Insecure: true})},
+		{"https://h/x", "/ca", "", as(ListedCheck{Kind: CheckHTTPS, URL: "https://h/x", CA: "/ca", ServerName: "kubernetes"})},
+		{"https://h/x", "/ca", "api", as(ListedCheck{Kind: CheckHTTPS, URL: "https://h/x", CA: "/ca", ServerName: "api"})},
+		{"k3s", "", "", as(ListedCheck{Kind: CheckHTTPS, URL: "https://127.0.0.1:6443/readyz", CA: "/var/lib/rancher/k3s/server/tls/server-ca.crt", ServerName: "kubernetes"})},
+		{"tcp://127.0.0.1:5432", "", "", as(ListedCheck{Kind: CheckTCP, Address: "127.0.0.1:5432", Insecure: true})},
+	} {
+		v := VIP{Check: simple}
+		v.Check.URL, v.Check.CA, v.Check.ServerName = tt.url, tt.ca, tt.name
+		assert.Equal(t, tt.want, v.AllChecks(), tt.url)
+		v.Checks = []ListedCheck{{Kind: CheckFile}}
+		assert.Equal(t, v.Checks, v.AllChecks(), "the list takes its place")
+	}
 }
 
 func TestPresetInTheFile(t *testing.T) {

@@ -52,53 +52,19 @@ func OpenChecks(cfg *config.Config) (all []Check, done func(), err error) {
 
 // checkersOf makes the health checks of v, in the order of the configuration.
 func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]Check, error) {
-	if len(v.Checks) == 0 {
-		if v.Check.None() {
-			return nil, nil
-		}
-		c, err := simpleChecker(v.Check, log)
-		c.VIP = v.Name
+	var out []Check
+	for _, h := range v.AllChecks() {
+		c, err := checkerOf(v, h, near, log)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", v.Name, err)
+			return nil, fmt.Errorf("%s: %w", c.Label(), err)
 		}
-		return []Check{c}, nil
-	}
-	out := make([]Check, len(v.Checks))
-	for i, h := range v.Checks {
-		c, err := listedChecker(v, h, near, log)
-		if err != nil {
-			return nil, fmt.Errorf("%s: the check %s: %w", v.Name, h.Name, err)
-		}
-		c.VIP = v.Name
-		out[i] = c
+		out = append(out, c)
 	}
 	return out, nil
 }
 
-func simpleChecker(h config.Check, log *slog.Logger) (Check, error) {
-	h = h.Resolved()
-	cfg := health.Config{
-		URL: h.URL, CAFile: h.CA, ServerName: h.ServerName,
-		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall,
-	}
-	c, err := simpleHealth(h, cfg, log)
-	h.WhenAllUnhealthy = "" // what the agent makes of the verdict is no part of the check
-	return Check{Checker: c, id: fmt.Sprintf("%+v", h)}, err
-}
-
-func simpleHealth(h config.Check, cfg health.Config, log *slog.Logger) (*health.Checker, error) {
-	if address := h.TCP(); address != "" {
-		p, err := health.TCP(address, cfg)
-		if err != nil {
-			return nil, err
-		}
-		return health.NewChecker(p, cfg, log)
-	}
-	return health.New(cfg, log)
-}
-
-func listedChecker(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (Check, error) {
-	log = log.With("check", h.Name)
+func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (Check, error) {
+	c := Check{VIP: v.Name, Name: h.Name, Weight: h.Weight}
 	cfg := health.Config{
 		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
 		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
@@ -106,16 +72,18 @@ func listedChecker(v config.VIP, h config.ListedCheck, near neighbours, log *slo
 	}
 	p, err := proberOf(v, h, cfg, near)
 	if err != nil {
-		return Check{}, err
+		return c, err
 	}
-	c, err := health.NewChecker(p, cfg, log)
-	weight := h.Weight
+	if h.Name != "" {
+		log = log.With("check", h.Name)
+	}
+	c.Checker, err = health.NewChecker(p, cfg, log)
 	h.Weight = 0 // what the agent makes of the verdict is no part of the check
-	id := fmt.Sprintf("%+v", h)
+	c.id = fmt.Sprintf("%+v", h)
 	if h.Kind == config.CheckGateway {
-		id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
+		c.id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
 	}
-	return Check{Checker: c, Name: h.Name, id: id, Weight: weight}, err
+	return c, err
 }
 
 func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighbours) (health.Prober, error) {

@@ -26,7 +26,7 @@ type Config struct {
 	Rise, Fall int           // see [Gate] (2, 3)
 }
 
-// Checker repeats a probe and keeps the verdict. Make it with [New], [NewChecker] or [Always].
+// Checker repeats a probe and keeps the verdict. Make it with [NewChecker] or [Always].
 type Checker struct {
 	prober   Prober
 	interval time.Duration // 0: one probe, for ever
@@ -38,15 +38,6 @@ type Checker struct {
 
 	mu      sync.Mutex // guards verdict
 	verdict Verdict
-}
-
-// New makes the Checker of an HTTP or HTTPS endpoint. The error names the field of Config that cannot be.
-func New(cfg Config, log *slog.Logger) (*Checker, error) {
-	p, err := newHTTPProber(cfg.withDefaults())
-	if err != nil {
-		return nil, err
-	}
-	return NewChecker(p, cfg, log)
 }
 
 // NewChecker makes a Checker with a Prober of the caller's. Of cfg it uses the times and counts.

@@ -252,7 +252,15 @@ func TestFastCheckKeepsTheIntervalWithJitter(t *testing.T) {
 	})
 }
 
-func TestNewRefuses(t *testing.T) {
+func newHTTPChecker(cfg Config, log *slog.Logger) (*Checker, error) {
+	p, err := HTTP(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return NewChecker(p, cfg, log)
+}
+
+func TestNewCheckerRefuses(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	tests := []struct {
 		name string
@@ -267,10 +275,10 @@ func TestNewRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := New(tt.give, log)
+			_, err := newHTTPChecker(tt.give, log)
 			assert.EqualError(t, err, tt.want)
 		})
 	}
-	_, err := New(Config{URL: "http://127.0.0.1/"}, nil)
+	_, err := newHTTPChecker(Config{URL: "http://127.0.0.1/"}, nil)
 	assert.EqualError(t, err, "health: no logger")
 }

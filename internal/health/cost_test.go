@@ -85,7 +85,7 @@ func TestFiftyChecksCostLittle(t *testing.T) {
 			defer cancel()
 			var all []*Checker
 			for range 50 {
-				c, err := New(tt.cfg, slog.New(slog.DiscardHandler))
+				c, err := newHTTPChecker(tt.cfg, slog.New(slog.DiscardHandler))
 				require.NoError(t, err)
 				all = append(all, c)
 				wg.Go(func() { c.Run(ctx, func(Verdict) {}) })

@@ -16,7 +16,13 @@ func Example() {
 	}))
 	defer apiserver.Close()
 
-	checker, err := health.New(health.Config{URL: apiserver.URL + "/readyz", Fall: 1}, slog.New(slog.DiscardHandler))
+	cfg := health.Config{URL: apiserver.URL + "/readyz", Fall: 1}
+	prober, err := health.HTTP(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	checker, err := health.NewChecker(prober, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		fmt.Println(err)
 		return

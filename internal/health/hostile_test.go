@@ -194,7 +194,7 @@ func TestHostileServersLeaveNothingBehind(t *testing.T) {
 		for _, tt := range hostile {
 			cfg := tt.give(t)
 			cfg.Timeout, cfg.Interval = 50*time.Millisecond, 10*time.Millisecond
-			c, err := New(cfg, slog.New(slog.DiscardHandler))
+			c, err := newHTTPChecker(cfg, slog.New(slog.DiscardHandler))
 			require.NoError(t, err)
 			done := make(chan struct{})
 			ended = append(ended, done)

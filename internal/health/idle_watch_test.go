@@ -58,7 +58,7 @@ func (w *watched) in(s http.ConnState) int {
 // running starts a Checker of a URL and returns its reports.
 func running(t *testing.T, cfg Config) (*Checker, chan Verdict) {
 	t.Helper()
-	c, err := New(cfg, slog.New(slog.DiscardHandler))
+	c, err := newHTTPChecker(cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	reports, done := make(chan Verdict, 100), make(chan struct{})
