@@ -37,10 +37,10 @@ func TestUnhealthyAPIServerMovesTheAddress(t *testing.T) {
 			t.Parallel()
 			// A new group each time: a check that flaps is slow to believe in health again.
 			res := counted(t, trial.Config{API: true}, c.fault)
-			assert.Less(t, res.HTTPS, c.want+res.Stall)
-			assert.NotZero(t, res.Taker, "the address did not move")
-			assert.NotEqual(t, res.Victim, res.Taker)
-			assert.Equal(t, 1, res.Takeovers)
+			// So long that the machine may have stood still several times.
+			stood := res.Report.Stood(res.FaultAt, res.FaultAt+c.want+res.Stall)
+			assert.Less(t, res.HTTPS, c.want+max(res.Stall, stood))
+			moved(t, 1, res)
 			assert.Less(t, res.RSS, int64(32<<20), "memory at its most")
 		})
 	}
@@ -49,28 +49,28 @@ func TestUnhealthyAPIServerMovesTheAddress(t *testing.T) {
 func TestAPIServerThatAnswers401Stays(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{API: true}, trial.APIIll(lab.API401, "", 2*time.Second))
-	assert.Zero(t, res.Takeovers)
+	moved(t, 0, res)
 }
 
 func TestAllAPIServersFailingKeepsTheAddress(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{API: true}, trial.APIAllKilled)
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
-	assert.Zero(t, res.Takeovers)
+	moved(t, 0, res)
 }
 
 func TestFirstAPIServerThatComesBackGetsTheAddress(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{API: true}, trial.APIOneBack)
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
-	assert.Equal(t, 1, res.Takeovers)
+	moved(t, 1, res)
 }
 
 func TestLostEtcdKeepsTheAddress(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{API: true}, trial.EtcdLost(4*time.Second, 4*time.Second))
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
-	assert.Zero(t, res.Takeovers)
+	moved(t, 0, res)
 }
 
 func TestRecoveredNode(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRecoveredNode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			res := counted(t, c.give, trial.APIRestored(5*time.Second))
-			assert.Equal(t, c.moves, res.Takeovers)
+			moved(t, c.moves, res)
 			assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 			if c.moves == 2 {
 				assert.GreaterOrEqual(t, res.Answered, 1250*time.Millisecond, "two good probes and preemptDelay")
@@ -96,13 +96,13 @@ func TestRecoveredNode(t *testing.T) {
 func TestAPIServerThatRestartsMovesTheAddressOnce(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{API: true}, trial.APILoop(3*time.Second, 3*time.Second, time.Second))
-	assert.Equal(t, 1, res.Takeovers)
+	moved(t, 1, res)
 }
 
 func TestSlowAPIServerStays(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{API: true}, trial.APIIll(lab.APISlow, "200ms", 3*time.Second))
-	assert.Zero(t, res.Takeovers)
+	moved(t, 0, res)
 }
 
 func TestLostRouterMovesTheAddress(t *testing.T) {
@@ -111,8 +111,7 @@ func TestLostRouterMovesTheAddress(t *testing.T) {
 		t.Run(vip.String(), func(t *testing.T) {
 			t.Parallel()
 			res := counted(t, trial.Config{Product: trial.Gatewayed{}, Addresses: []netip.Addr{vip}}, trial.RouterLost(4*time.Second))
-			assert.Equal(t, 1, res.Takeovers)
-			assert.NotEqual(t, res.Victim, res.Taker)
+			moved(t, 1, res)
 			assert.Less(t, res.Seen, 2500*time.Millisecond)
 		})
 	}

@@ -67,7 +67,7 @@ func TestDualStackAddressesAreNeverApart(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, 1, res.Takeovers)
+	moved(t, 1, res)
 }
 
 func TestCablePulled(t *testing.T) {

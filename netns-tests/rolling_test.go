@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
@@ -32,10 +33,17 @@ func rolled(t *testing.T, res *trial.Result) {
 	if tooSlow(t, res) {
 		return
 	}
-	assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
-	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers+int(res.Stall/time.Millisecond))
-	assert.Zero(t, res.FailedTwice, "requests that failed again when they were made once more")
-	assert.Zero(t, res.Failed, "requests refused or timed out")
+	assert.LessOrEqual(t, res.MovesMost, 1+res.Explained, "moves for one node")
+	// A probe each millisecond, and a request each ten.
+	stood := res.Report.Stood(0, res.Report.Ended)
+	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers+int(stood/time.Millisecond))
+	excused := 0
+	if res.Stall > countedInterval {
+		excused = int(stood / (10 * time.Millisecond))
+		t.Logf("the machine stood still for %s ms in all: up to %d requests are excused", lab.Milliseconds(stood), excused)
+	}
+	assert.LessOrEqual(t, res.FailedTwice, excused, "requests that failed again when they were made once more")
+	assert.LessOrEqual(t, res.Failed, excused, "requests refused or timed out")
 	// Those that are under way.
 	assert.LessOrEqual(t, res.Resets, res.Takeovers*(2+int(requests.Latency(99)/(10*time.Millisecond))), "in %d moves", res.Takeovers)
 }

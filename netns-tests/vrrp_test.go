@@ -156,13 +156,13 @@ func TestManyInstances(t *testing.T) {
 func TestClocksThatDisagreeElectOneHolderWithAKey(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -8 * time.Second, -4 * time.Second}}}, trial.BootTogether)
-	assert.Zero(t, res.Takeovers)
+	moved(t, 0, res)
 	assert.Less(t, res.Two, twoBound+res.Stall)
 }
 
 func TestSteppedClockMovesNothingWithAKey(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{Product: trial.Keyed{Ahead: make([]time.Duration, 3)}}, trial.StepClocks(time.Hour, 500*time.Millisecond))
-	assert.Zero(t, res.Takeovers)
+	moved(t, 0, res)
 	assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall)
 }

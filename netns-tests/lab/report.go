@@ -111,6 +111,14 @@ func (r *Report) Standstill(from, to time.Duration) time.Duration {
 	return most
 }
 
+// Stood is how long the machine, or an ordinary process on it, stood still in the span [from, to] in all.
+func (r *Report) Stood(from, to time.Duration) (sum time.Duration) {
+	for _, s := range r.spells(from, to) {
+		sum += s.Length
+	}
+	return sum
+}
+
 // spells are the times in the span [from, to] in which something stood still, in order; where two overlap they are one.
 func (r *Report) spells(from, to time.Duration) []Stall {
 	all := slices.Concat(r.Stalls, r.Starved)

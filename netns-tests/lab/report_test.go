@@ -28,3 +28,10 @@ func TestStandstillIsWhatOneSecondHasOfIt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, r.Standstill(tt.from, tt.to)) })
 	}
 }
+
+func TestStoodIsTheWholeOfIt(t *testing.T) {
+	const ms = time.Millisecond
+	r := Report{Stalls: []Stall{{At: 100 * ms, Length: 50 * ms}, {At: 120 * ms, Length: 60 * ms}}, Starved: []Stall{{At: 3 * time.Second, Length: 40 * ms}}}
+	assert.Equal(t, 120*ms, r.Stood(0, 10*time.Second))
+	assert.Equal(t, 30*ms, r.Stood(150*ms, time.Second))
+}

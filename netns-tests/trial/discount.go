@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -11,10 +12,7 @@ import (
 // outage or a takeover within a down interval after an ordinary process had
 // stood still for more than an interval. The note tells what was left out.
 func (g *Group) discount(res *Result) {
-	s := g.Settings[0]
-	starving := func(from, to time.Duration) bool {
-		return res.Report.Starving(from-s.downInterval()-s.Interval, to, s.Interval)
-	}
+	starving := func(from, to time.Duration) bool { return g.starving(res.Report, from, to) }
 	outages, takeovers := 0, 0
 	res.Outage, res.Takeovers = 0, 0
 	for _, stream := range res.Report.Streams {
@@ -42,6 +40,24 @@ func (g *Group) discount(res *Result) {
 		res.addNote("left out for a starved machine (up to %s ms): %d outages, %d takeovers", lab.Milliseconds(max(res.Report.OrdinaryStall, res.Stall)), outages, takeovers)
 		res.Stall, res.Standstill = 0, 0 // it is in the figures already
 	}
+}
+
+// starving tells that an ordinary process stood still for more than an interval, shortly before what happened from then to then.
+func (g *Group) starving(r *lab.Report, from, to time.Duration) bool {
+	s := g.Settings[0]
+	return r.Starving(from-s.downInterval()-s.Interval, to, s.Interval)
+}
+
+// explained counts the takeovers after the instant before which an ordinary process stood still for more than an interval in all:
+// two steps that are late by half of it each are as late as one.
+func (g *Group) explained(vip netip.Addr, after time.Duration, r *lab.Report) (n int) {
+	s := g.Settings[0]
+	for _, b := range r.Binds {
+		if b.Added && b.Address == vip && b.At >= after && r.Standstill(b.At-s.downInterval()-s.Interval, b.At) > s.Interval {
+			n++
+		}
+	}
+	return n
 }
 
 // Long is a fault that lasts too long to be done again when the machine has stood still: what followed from that is left out.

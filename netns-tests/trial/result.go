@@ -31,6 +31,7 @@ type Result struct {
 	// Active_Down_Interval.
 	Excess    time.Duration `json:"excess"`
 	Takeovers int           `json:"takeovers"`           // binds after the fault
+	Explained int           `json:"explained,omitempty"` // those that came while the machine, or an ordinary process on it, stood still
 	Two       time.Duration `json:"two"`                 // time with two nodes answering
 	Finders   time.Duration `json:"finders"`             // time with two nodes answering ARP or neighbour discovery
 	Recovered time.Duration `json:"recovered,omitempty"` // from the fault until clients were answered for good, where a fault looks for it
@@ -69,6 +70,7 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 	vip := g.Addresses[0]
 	res.Taker = r.Taker(vip, at)
 	res.Takeovers = r.Takeovers(vip, at)
+	res.Explained = g.explained(vip, at, r)
 	if announced := r.AnnouncementsAfter(vip, at); len(announced) > 0 {
 		res.Announcer = announced[len(announced)-1].Node
 	}
@@ -105,13 +107,6 @@ func (g *Group) takeover(res *Result, vip netip.Addr) {
 	if last, ok := res.Report.LastAdvert(res.Victim, res.FaultAt); ok {
 		res.Excess = answered - last.At - g.Settings[node-1].downInterval()
 	}
-}
-
-// Starved reports whether an ordinary process stood still for longer than an advertisement interval, at any time from shortly
-// before the fault to the end: to the others a daemon that does not run is a dead one, and moves say nothing about the product.
-func (g *Group) Starved(res *Result) bool {
-	s := g.Settings[0]
-	return res.Report.Starving(res.FaultAt-s.downInterval(), res.Report.Ended, s.Interval)
 }
 
 // Disturbed reports whether the machine stood still long enough to spoil the
