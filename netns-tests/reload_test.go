@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
@@ -53,5 +54,9 @@ func TestFailedReloadChangesNothingAndIsLogged(t *testing.T) {
 		assert.Contains(t, s, `"signs":{"id":1,`)
 		assert.NotContains(t, s, `"name":"b"`)
 	}
+	require.NoError(t, p.Signal(unix.SIGHUP))
+	eventually(t, 5*time.Second, "SIGHUP has nobody to answer but the log", func() bool {
+		return strings.Contains(p.Log(), `level=ERROR msg="configuration not reloaded; the old one stays in force" error=`)
+	})
 	assert.True(t, n.Holds(lab.VIP4))
 }
