@@ -3,7 +3,6 @@ package trial
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -169,102 +168,4 @@ func (r *EpisodeResult) late(format string, args ...any) {
 		to = &r.Doubtful
 	}
 	*to = append(*to, fmt.Sprintf(format, args...))
-}
-
-// judge looks for what must not have been.
-func (c *Chaos) judge(res *EpisodeResult, claims []claim) {
-	c.judgeDoubles(res)
-	c.judgeOutages(res)
-	c.judgeClaims(res, claims)
-	c.judgeCosts(res)
-	for i, n := range c.nodes {
-		if !n.daemon.Alive() {
-			res.Wrong = append(res.Wrong, fmt.Sprintf("the daemon on n%d has ended", i+1))
-			if err := c.start(n); err != nil {
-				res.Wrong = append(res.Wrong, err.Error())
-			}
-		}
-	}
-}
-
-// judgeDoubles: at most one answers for an address, but for the moment in which it is passed on, and VRRP's silent partition.
-func (c *Chaos) judgeDoubles(res *EpisodeResult) {
-	for _, e := range c.entries {
-		for _, a := range e.addresses {
-			asked := res.Report.Apart[a]
-			at := time.Duration(0)
-			for _, w := range append(c.allowed(res, e), span{res.Report.Ended, res.Report.Ended}) {
-				if two := asked.TwoIn(at, w.from); two > planned+res.Report.Standstill(at, w.from) {
-					res.Wrong = append(res.Wrong, fmt.Sprintf("two answer for %s, for %s ms", a, lab.Milliseconds(two)))
-				}
-				at = max(at, w.to)
-			}
-		}
-	}
-}
-
-type span struct{ from, to time.Duration }
-
-// allowed are the times in which two may answer, in order. One whose link is gone is none of them: it knows that nobody hears it.
-func (c *Chaos) allowed(res *EpisodeResult, e chaosEntry) []span {
-	var spans []span
-	for _, in := range res.injected {
-		if in.kind.two && !e.raft {
-			spans = append(spans, span{in.from, in.to + healed + res.Report.Standstill(in.undone, in.to+healed)})
-		}
-	}
-	slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
-	return spans
-}
-
-// before is how long before an outage the machine may have begun to stand still: an Active_Down_Interval lasts 0.75 s at the longest
-// interval of a reload.
-const before = time.Second
-
-// judgeOutages: an address is silent only because of something that was done, and no longer than that may take.
-func (c *Chaos) judgeOutages(res *EpisodeResult) {
-	for i, e := range c.entries {
-		for _, a := range e.addresses {
-			s := res.Report.Stream("c1", a)
-			for _, o := range s.Outages {
-				res.Outages[a.String()] = max(res.Outages[a.String()], o.Length)
-				room := res.Report.Standstill(o.At-before, o.End)
-				if limit := c.limit(res, i, o); o.Length > limit+room {
-					res.late("%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
-						lab.Milliseconds(o.Length), (o.At - res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room))
-				}
-			}
-		}
-	}
-}
-
-// tail is how long after an injection is over an address may still fall silent because of it.
-const tail = 4 * time.Second
-
-// limit is how long an outage of an entry may be: what all injections that explain it may cost together.
-func (c *Chaos) limit(res *EpisodeResult, entry int, o lab.Outage) time.Duration {
-	limit, gone := 20*time.Millisecond, 0
-	var away []span
-	for _, in := range res.injected {
-		if o.End < in.from || o.At > in.to+tail {
-			continue
-		}
-		raft := c.entries[entry].raft
-		cost := in.kind.others
-		switch {
-		case raft && (in.held[entry] || len(res.injected) > 1):
-			cost = in.kind.raft
-		case in.held[entry] || len(res.injected) > 1:
-			cost = in.kind.vrrp
-		}
-		limit += cost
-		if raft && (in.kind.raft == elected || in.Kind == "SIGTERM") {
-			gone++
-			away = append(away, span{in.from, in.to})
-		}
-	}
-	if gone > 1 { // no majority while both are away, nor while they begin again
-		limit += max(min(away[0].to, away[1].to)-max(away[0].from, away[1].from), 0) + elected
-	}
-	return limit
 }

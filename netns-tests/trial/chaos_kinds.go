@@ -24,15 +24,23 @@ type chaosKind struct {
 }
 
 const (
-	planned  = 60 * time.Millisecond   // an address that is passed on: 3 probes, and what a busy machine adds
+	planned  = 20 * time.Millisecond   // an address that is passed on is not silent (docs/failure-modes.md); what a busy machine adds comes on top
 	takeover = 400 * time.Millisecond  // an Active_Down_Interval at 100 ms (361 ms), the tie-break delay of equals (12 ms), binding and announcing
 	elected  = 1500 * time.Millisecond // raft, as long as there is a majority: a heartbeatTimeout of 500 ms, and one more each time that two stand at once
-	raftPass = 300 * time.Millisecond  // leadership is passed on
+	raftPass = 100 * time.Millisecond  // leadership is passed on: 12 to 42 ms (docs/measurements.md), with synced writes of two disks
+)
+
+// both and round are how long two may answer when an address is passed on: the former holder serves it until it has heard that the next one has
+// announced it (docs/protocol.md). Only one of them answers ARP and neighbour discovery, and by Raft one gives the address up before
+// the other may have it: then it is a round of questions, in which one answers at the beginning and the other at the end.
+const (
+	both  = 60 * time.Millisecond
+	round = 10 * time.Millisecond
 )
 
 // healed is how long two may answer after a link is whole again: until one has heard the other's next advertisement (docs/fence.md), and
 // has let go.
-const healed = 100*time.Millisecond + planned
+const healed = 100*time.Millisecond + both
 
 func chaosKinds() []chaosKind {
 	lose := func(direction lab.Direction, matches ...string) func(*Chaos, *chaosNode, Injection) error {

@@ -127,3 +127,34 @@ func TestTwoMayAnswerOnlyWhereBothHalvesAreAlive(t *testing.T) {
 		})
 	}
 }
+
+func TestClientsPulledToANodeThatHasNotListenedAreSeen(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name  string
+		kinds []string
+		at    time.Duration
+		to    int
+		want  int
+	}{
+		{"to the node whose link is back", []string{"cable"}, 2030 * ms, 2, 1},
+		{"after it has listened", []string{"cable"}, 2400 * ms, 2, 0},
+		{"to the node that takes over", []string{"cable"}, 1300 * ms, 1, 0},
+		{"after a heal that nobody saw", []string{"port cut"}, 2030 * ms, 2, 0},
+		{"by a handover", []string{"cable", "handover"}, 2030 * ms, 2, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{lab.VIP4}}}}
+			res := &EpisodeResult{Report: &lab.Report{Ended: 5 * time.Second, Streams: []lab.StreamReport{
+				{Client: "c1", Target: lab.VIP4, Changes: []lab.Change{{At: tt.at, To: tt.to}}},
+			}}}
+			for _, kind := range tt.kinds {
+				res.injected = append(res.injected, &injected{
+					kind: chaosKindOf(kind), node: &chaosNode{Node: &lab.Node{ID: 2}}, from: 1000 * ms, undone: 1990 * ms, to: 2010 * ms,
+				})
+			}
+			c.judgePulls(res)
+			assert.Len(t, res.Wrong, tt.want)
+		})
+	}
+}

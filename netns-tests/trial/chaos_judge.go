@@ -1,0 +1,139 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// judge looks for what must not have been.
+func (c *Chaos) judge(res *EpisodeResult, claims []claim) {
+	c.judgeDoubles(res)
+	c.judgeOutages(res)
+	c.judgePulls(res)
+	c.judgeClaims(res, claims)
+	c.judgeCosts(res)
+	for i, n := range c.nodes {
+		if !n.daemon.Alive() {
+			res.Wrong = append(res.Wrong, fmt.Sprintf("the daemon on n%d has ended", i+1))
+			if err := c.start(n); err != nil {
+				res.Wrong = append(res.Wrong, err.Error())
+			}
+		}
+	}
+}
+
+// judgeDoubles: at most one answers for an address, but for the moment in which it is passed on, and VRRP's silent partition.
+func (c *Chaos) judgeDoubles(res *EpisodeResult) {
+	for _, e := range c.entries {
+		for _, a := range e.addresses {
+			asked := res.Report.Apart[a]
+			at := time.Duration(0)
+			for _, w := range append(c.allowed(res, e), span{res.Report.Ended, res.Report.Ended}) {
+				room := res.Report.Standstill(at, w.from) // a question that waits for one of the nodes is answered late
+				if two := asked.TwoIn(at, w.from); two > both+room || e.raft && two > round+room {
+					res.Wrong = append(res.Wrong, fmt.Sprintf("two answer for %s, for %s ms", a, lab.Milliseconds(two)))
+				}
+				if two := asked.DiscoveryTwoIn(at, w.from); two > round+room {
+					res.Wrong = append(res.Wrong, fmt.Sprintf("two answer ARP or neighbour discovery for %s, for %s ms", a, lab.Milliseconds(two)))
+				}
+				at = max(at, w.to)
+			}
+		}
+	}
+}
+
+type span struct{ from, to time.Duration }
+
+// allowed are the times in which two may answer, in order. One whose link is gone is none of them: it knows that nobody hears it.
+func (c *Chaos) allowed(res *EpisodeResult, e chaosEntry) []span {
+	var spans []span
+	for _, in := range res.injected {
+		if in.kind.two && !e.raft {
+			spans = append(spans, span{in.from, in.to + healed + res.Report.Standstill(in.undone, in.to+healed)})
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
+	return spans
+}
+
+// judgePulls: a node whose link is back listens before it announces. Clients that it pulls away from the new holder lose their
+// connections, even where it yields a moment later. With a second injection the address may rightly move there, and by Raft it may at any
+// time: nobody else has it then.
+func (c *Chaos) judgePulls(res *EpisodeResult) {
+	if len(res.injected) != 1 || !res.injected[0].kind.away || res.injected[0].kind.two {
+		return
+	}
+	in := res.injected[0]
+	for _, e := range c.entries {
+		if e.raft {
+			continue
+		}
+		for _, a := range e.addresses {
+			res.judgePull(in, a)
+		}
+	}
+}
+
+func (r *EpisodeResult) judgePull(in *injected, a netip.Addr) {
+	for _, change := range r.Report.Stream("c1", a).Changes {
+		if change.To == in.node.ID && change.At > in.undone && change.At < in.to+healed {
+			r.late("clients of %s are pulled to %s %d ms after its link is back", a, in.node.Label, (change.At - in.undone).Milliseconds())
+		}
+	}
+}
+
+// before is how long before an outage the machine may have begun to stand still: an Active_Down_Interval lasts 0.75 s at the longest
+// interval of a reload.
+const before = time.Second
+
+// judgeOutages: an address is silent only because of something that was done, and no longer than that may take.
+func (c *Chaos) judgeOutages(res *EpisodeResult) {
+	for i, e := range c.entries {
+		for _, a := range e.addresses {
+			s := res.Report.Stream("c1", a)
+			for _, o := range s.Outages {
+				res.Outages[a.String()] = max(res.Outages[a.String()], o.Length)
+				room := res.Report.Standstill(o.At-before, o.End)
+				if limit := c.limit(res, i, o); o.Length > limit+room {
+					res.late("%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
+						lab.Milliseconds(o.Length), (o.At - res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room))
+				}
+			}
+		}
+	}
+}
+
+// tail is how long after an injection is over an address may still fall silent because of it.
+const tail = 4 * time.Second
+
+// limit is how long an outage of an entry may be: what all injections that explain it may cost together.
+func (c *Chaos) limit(res *EpisodeResult, entry int, o lab.Outage) time.Duration {
+	limit, gone := 20*time.Millisecond, 0
+	var away []span
+	for _, in := range res.injected {
+		if o.End < in.from || o.At > in.to+tail {
+			continue
+		}
+		raft := c.entries[entry].raft
+		cost := in.kind.others
+		switch {
+		case raft && (in.held[entry] || len(res.injected) > 1):
+			cost = in.kind.raft
+		case in.held[entry] || len(res.injected) > 1:
+			cost = in.kind.vrrp
+		}
+		limit += cost
+		if raft && (in.kind.raft == elected || in.Kind == "SIGTERM") {
+			gone++
+			away = append(away, span{in.from, in.to})
+		}
+	}
+	if gone > 1 { // no majority while both are away, nor while they begin again
+		limit += max(min(away[0].to, away[1].to)-max(away[0].from, away[1].from), 0) + elected
+	}
+	return limit
+}
