@@ -1,9 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -34,12 +31,7 @@ func newCommands() *cobra.Command {
 		Args:   noArguments,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out, err := json.MarshalIndent(describe(cmd.Root()), "", "  ")
-			if err != nil {
-				return failed(fmt.Errorf("encode the commands: %w", err))
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(out))
-			return failed(err)
+			return failed(printJSON(cmd, describe(cmd.Root())))
 		},
 	}
 }

@@ -23,15 +23,7 @@ func newValidate() *cobra.Command {
 			"A virtual address that is something else in a network of this host, such as the host's own address, is a problem too.",
 		Args: arguments("FILE", 0, 1),
 	}
-	flags := bindConfig(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := flags.argument(args); err != nil {
-			return err
-		}
-		cfg, err := flags.load()
-		if err != nil {
-			return err
-		}
+	return describing(cmd, func(cfg *config.Config) error {
 		if err := daemon.SuitsHere(cfg); err != nil {
 			return err
 		}
@@ -40,8 +32,23 @@ func newValidate() *cobra.Command {
 				return failed(err)
 			}
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
 		return failed(err)
+	})
+}
+
+// describing makes cmd one that says something of a configuration, of flags and environment and of the file in its argument.
+func describing(cmd *cobra.Command, say func(*config.Config) error) *cobra.Command {
+	flags := bindConfig(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if err := flags.argument(args); err != nil {
+			return err
+		}
+		cfg, err := flags.load()
+		if err != nil {
+			return err
+		}
+		return say(cfg)
 	}
 	return cmd
 }
@@ -65,23 +72,14 @@ func newShow() *cobra.Command {
 		Short: "Print every value in force and where it comes from",
 		Args:  arguments("FILE", 0, 1),
 	}
-	flags := bindConfig(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := flags.argument(args); err != nil {
-			return err
-		}
-		cfg, err := flags.load()
-		if err != nil {
-			return err
-		}
+	return describing(cmd, func(cfg *config.Config) error {
 		for _, v := range cfg.Values() {
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s # %s\n", v.Key, v.Text, v.Origin); err != nil {
 				return failed(err)
 			}
 		}
 		return nil
-	}
-	return cmd
+	})
 }
 
 func newSchema() *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -19,13 +20,11 @@ func newHandover() *cobra.Command {
 		Long: "Passes the named virtual addresses, or all that this node holds, on to another node, and returns when that node\n" +
 			"has announced them. With preemption and the highest priority this node asks for them again at once: drain it instead." + exitCodes,
 	}
-	socket := bindSocket(cmd)
 	to := cmd.Flags().String("to", "", "the node, by its name or address; without it the fittest")
 	timeout := cmd.Flags().Duration("timeout", 10*time.Second, "how long it may take")
-	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		return moved(control.NewClient(*socket).Handover(cmd.Context(), names, *to, *timeout))
-	}
-	return cmd
+	return asking(cmd, func(ctx context.Context, c *control.Client, names []string) error {
+		return c.Handover(ctx, names, *to, *timeout)
+	})
 }
 
 func newDrain() *cobra.Command {
@@ -39,13 +38,11 @@ func newDrain() *cobra.Command {
 			"there sends on what clients say on the older ones. The command returns when they have ended; at the timeout it resets\n" +
 			"them and returns 4, and the address is at the next node." + exitCodes,
 	}
-	socket := bindSocket(cmd)
 	wait := cmd.Flags().Bool("wait", false, "return when the connections that came through this node have ended")
 	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long it may take")
-	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		return moved(control.NewClient(*socket).Drain(cmd.Context(), names, *wait, *timeout))
-	}
-	return cmd
+	return asking(cmd, func(ctx context.Context, c *control.Client, names []string) error {
+		return c.Drain(ctx, names, *wait, *timeout)
+	})
 }
 
 func newHold() *cobra.Command {
@@ -57,26 +54,30 @@ func newHold() *cobra.Command {
 			"`keepvip resume`, also over a restart or a reboot. While no other node could take an address nothing changes, unless\n" +
 			"--force says that nobody has it then." + exitCodes,
 	}
-	socket := bindSocket(cmd)
 	reason := cmd.Flags().String("reason", "", "why, as status shows it on every node; at most 120 bytes")
 	force := cmd.Flags().Bool("force", false, "give the address up even if no other node could take it")
 	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long it may take")
-	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		return moved(control.NewClient(*socket).Hold(cmd.Context(), names, *reason, *force, *timeout))
-	}
-	return cmd
+	return asking(cmd, func(ctx context.Context, c *control.Client, names []string) error {
+		return c.Hold(ctx, names, *reason, *force, *timeout)
+	})
 }
 
 func newResume() *cobra.Command {
-	cmd := &cobra.Command{
+	return asking(&cobra.Command{
 		Use:   "resume [NAME ...]",
 		Args:  arguments("NAME", 0, anyNumber),
 		Short: "End drain and hold",
 		Long:  "Lets this node take part again in the elections of the named virtual addresses, or of all. It does not take an address by itself, unless it has the higher priority.",
-	}
+	}, func(ctx context.Context, c *control.Client, names []string) error {
+		return c.Resume(ctx, names)
+	})
+}
+
+// asking makes cmd one that asks the running keepvip.
+func asking(cmd *cobra.Command, ask func(ctx context.Context, c *control.Client, args []string) error) *cobra.Command {
 	socket := bindSocket(cmd)
-	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		return failed(control.NewClient(*socket).Resume(cmd.Context(), names))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return moved(ask(cmd.Context(), control.NewClient(*socket), args))
 	}
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -34,19 +35,16 @@ func raftText(s *daemon.RaftStatus, now time.Time) string {
 }
 
 func newMemberRecover() *cobra.Command {
-	cmd := &cobra.Command{
+	return asking(&cobra.Command{
 		Use:   "recover",
 		Short: "Begin the cluster anew with this node alone, when its majority is lost for good",
 		Long: "Makes this node the only voter of the cluster, so that it can lead again. It is refused while a majority lives.\n" +
 			"The others must not come back with what they have stored: remove raft/ in their stateDir before they are started,\n" +
 			"then let them join by `keepvip member add`.",
 		Args: noArguments,
-	}
-	socket := bindSocket(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return failed(control.NewClient(*socket).Member(cmd.Context(), daemon.OpRecover, ""))
-	}
-	return cmd
+	}, func(ctx context.Context, c *control.Client, _ []string) error {
+		return c.Member(ctx, daemon.OpRecover, "")
+	})
 }
 
 func newMember() *cobra.Command {
@@ -61,23 +59,21 @@ func newMember() *cobra.Command {
 
 func newMemberList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the members as this node sees them", Args: noArguments}
-	socket := bindSocket(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	return asking(cmd, func(ctx context.Context, c *control.Client, _ []string) error {
 		var doc daemon.Status
-		if err := control.NewClient(*socket).Status(cmd.Context(), &doc); err != nil {
-			return failed(err)
+		if err := c.Status(ctx, &doc); err != nil {
+			return err
 		}
 		if doc.Raft == nil {
-			return failed(daemon.ErrNoRaft)
+			return daemon.ErrNoRaft
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 		_, _ = fmt.Fprintln(w, "ADDRESS\tROLE\tPRIORITY\tHEARD\tNOTE") // Flush has the error
 		for _, m := range doc.Raft.Members {
 			_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", m.Address, roleOf(m), m.Priority, heardText(m, time.Now()), m.Note)
 		}
-		return failed(w.Flush())
-	}
-	return cmd
+		return w.Flush()
+	})
 }
 
 func roleOf(m raft.Member) string {
@@ -106,9 +102,7 @@ func heardText(m raft.Member, now time.Time) string {
 
 func newMemberChange(op, short, long string) *cobra.Command {
 	cmd := &cobra.Command{Use: op + " ADDRESS", Short: short, Long: long, Args: arguments("the ADDRESS of a node", 1, 1)}
-	socket := bindSocket(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return failed(control.NewClient(*socket).Member(cmd.Context(), op, args[0]))
-	}
-	return cmd
+	return asking(cmd, func(ctx context.Context, c *control.Client, args []string) error {
+		return c.Member(ctx, op, args[0])
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -18,18 +19,21 @@ func newReload() *cobra.Command {
 			"A configuration with an error changes nothing.",
 		Args: noArguments,
 	}
-	socket := bindSocket(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	return asking(cmd, func(ctx context.Context, c *control.Client, _ []string) error {
 		var done daemon.Reloaded
-		if err := control.NewClient(*socket).Reload(cmd.Context(), &done); err != nil {
-			return failed(err)
+		if err := c.Reload(ctx, &done); err != nil {
+			return err
 		}
-		b, err := json.MarshalIndent(done, "", "  ")
-		if err != nil {
-			return failed(fmt.Errorf("encode the summary: %w", err))
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), string(b))
-		return failed(err)
+		return printJSON(cmd, done)
+	})
+}
+
+// printJSON prints a document as scripts read it.
+func printJSON(cmd *cobra.Command, doc any) error {
+	b, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
 	}
-	return cmd
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), string(b))
+	return err
 }
