@@ -23,8 +23,9 @@ const (
 	// probePlaces and probeBudget are for probes and scrapes, of which there are a few in a second.
 	probePlaces = 64
 	probeBudget = 50
-	// probeBreath lets what waits to be accepted, which are some thousand connections of a flood, wait for less than a second.
-	probeBreath = 8
+	// probeBreath is a compromise: a flood keeps some four thousand connections waiting to be accepted, and a probe of the kubelet,
+	// which comes after them, has to be answered within a second; each of them costs some 60 microseconds.
+	probeBreath = 16
 	// probeTime bounds one connection, which is for one request.
 	probeTime = 5 * time.Second
 	// keepMetrics is how long metrics are served that were made once.

@@ -40,7 +40,7 @@ type Flooded struct {
 
 // Limits of a flood: wide bounds, which a machine with two cores and other work keeps.
 const (
-	floodCPU   = 60
+	floodCPU   = 75
 	floodRSS   = 64 << 20
 	floodLines = 60
 )
