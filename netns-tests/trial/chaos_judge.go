@@ -107,7 +107,8 @@ func (c *Chaos) judgeOutages(res *EpisodeResult) {
 	}
 }
 
-// tail is how long after an injection is over an address may still fall silent because of it.
+// tail is how long after an injection is over an address may still fall silent because of it: a member that was cut off is believed for
+// 3.5 s (docs/protocol.md), and an address that a killed holder has left lives for 4 s (docs/fence.md).
 const tail = 4 * time.Second
 
 // limit is how long an outage of an entry may be: what all injections that explain it may cost together.

@@ -32,7 +32,8 @@ type statusWatch struct {
 const (
 	// askEvery is the time between two questions to one daemon.
 	askEvery = 400 * time.Millisecond
-	// refuted is for how long a claim may be wrong.
+	// refuted is for how long a claim may be wrong: what a member has said is believed for 3.5 s (docs/protocol.md), and the daemon is
+	// asked once in askEvery.
 	refuted = 4 * time.Second
 )
 
