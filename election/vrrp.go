@@ -64,6 +64,8 @@ type VRRP struct {
 	ended     chan struct{} // closed when Run returns
 	refused   *Rejections   // of the members' messages
 
+	unsent bool // the kernel has refused the newest advertisement; belongs to Run
+
 	mu       sync.Mutex // guards what follows
 	machine  *machine
 	fitness  Fitness
@@ -308,9 +310,7 @@ func (e *VRRP) advertise(a advertise) {
 	// next line: the lease must not be longer.
 	began := time.Now()
 	err := e.wire.Send(a.Advertisement)
-	if err != nil {
-		e.log.Debug("advertisement not sent", "error", err)
-	}
+	e.noteUnsent(err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -319,6 +319,19 @@ func (e *VRRP) advertise(a advertise) {
 	case a.lease > 0:
 		e.leaseEnd = began.Add(a.lease)
 	}
+}
+
+// noteUnsent says that the kernel begins to refuse advertisements, and that it has ended: they may be a hundred a second.
+func (e *VRRP) noteUnsent(err error) {
+	switch was := e.unsent; {
+	case err != nil && !was:
+		e.log.Warn("the kernel refuses to send advertisements: if a firewall on this node does, let protocol 112 (VRRP) out", "error", err)
+	case err != nil:
+		e.log.Debug("advertisement not sent", "error", err)
+	case was:
+		e.log.Info("advertisements are sent again")
+	}
+	e.unsent = err != nil
 }
 
 // send does not fail: a message that did not leave is as one that was lost.

@@ -205,9 +205,9 @@ func (a *Agent) Live() error {
 	return errors.Join(errs...)
 }
 
-// Ready returns an error while an instance is not in its election, or no node can win that, unless an operator wants it so, and
-// while a member holds the address whose advertisements do not arrive here: a node like that must not be what a rollout goes on
-// after.
+// Ready returns an error while an instance is not in its election, or no node can win that, unless an operator wants it so, while it is
+// Active without a lease, and while a member holds the address whose advertisements do not arrive here: a node like that must not be
+// what a rollout goes on after.
 func (a *Agent) Ready() error {
 	var errs []error
 	for _, s := range a.Status() {
@@ -215,7 +215,7 @@ func (a *Agent) Ready() error {
 		case s.Desired == Held:
 		case s.Blocked != "":
 			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Blocked))
-		case s.State == "initialize":
+		case s.State == "initialize", s.Silent:
 			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Reason))
 		}
 		for _, p := range s.Splits {

@@ -186,6 +186,36 @@ func TestNoPlaceIsWaitedForAndShown(t *testing.T) {
 	})
 }
 
+func TestHolderWithoutALeaseIsNotSaidToServe(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		time.Sleep(time.Minute)
+		assert.Equal(t, ObservedActive, b.Status()[0].Observed)
+		require.NoError(t, b.Ready())
+
+		e.mu.Lock()
+		e.lease, e.status.Holder = -3*time.Second, nodeA
+		e.mu.Unlock()
+		s := b.Status()[0]
+		assert.Equal(t, ObservedFault, s.Observed)
+		assert.Contains(t, s.Reason, "SILENT: the lease has been over for 3s")
+		assert.NotContains(t, s.Reason, "firewall", "the kernel has refused nothing")
+		assert.True(t, s.Silent)
+		assert.Empty(t, s.Holder)
+		require.ErrorContains(t, b.Ready(), "SILENT")
+
+		e.set(func(s *election.Status) { s.Counters.SendErrors = 30 })
+		assert.Contains(t, b.Status()[0].Reason, "refused to send 30 advertisements: let protocol 112 (VRRP) out")
+
+		e.mu.Lock()
+		e.lease = 0
+		e.mu.Unlock()
+		assert.Equal(t, ObservedActive, b.Status()[0].Observed)
+		require.NoError(t, b.Ready())
+	})
+}
+
 func TestStatusSaysThatNoNodeCanTakeTheAddress(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors

@@ -152,10 +152,10 @@ func TestObserved(t *testing.T) {
 		"no interface, and it is wanted none": {view{desired: held}, false, ObservedHeld},
 		"ended":                               {view{desired: free, removed: true}, false, ObservedRemoved},
 	} {
-		assert.Equal(t, tt.want, tt.give.observed(tt.eligible, false), name)
+		assert.Equal(t, tt.want, tt.give.observed(tt.eligible, false, false), name)
 	}
 	backup := view{elector: elector, state: election.Backup, desired: free}
-	assert.Equal(t, ObservedFault, backup.observed(true, true), "no node can take the address")
+	assert.Equal(t, ObservedFault, backup.observed(true, true, false), "no node can take the address")
 	backup.desired = held
-	assert.Equal(t, ObservedHeld, backup.observed(true, true), "no node can take the address, but this one is not to")
+	assert.Equal(t, ObservedHeld, backup.observed(true, true, false), "no node can take the address, but this one is not to")
 }

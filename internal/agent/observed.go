@@ -13,15 +13,17 @@ const (
 	ObservedDraining   Observed = "draining"   // it holds the address that it is to give away, or drains its connections
 	ObservedHeld       Observed = "held"       // it stays out because an operator wants it so
 	ObservedRemoved    Observed = "removed"    // it has left the election for good
-	ObservedFault      Observed = "fault"      // it cannot take part, or nobody can take the address
+	ObservedFault      Observed = "fault"      // it cannot take part, its lease is not renewed, or nobody can take the address
 )
 
 // observed is pure.
-func (v *view) observed(eligible, blocked bool) Observed {
+func (v *view) observed(eligible, blocked, silent bool) Observed {
 	wanted := v.desired.Desired == Available
 	switch {
 	case v.removed:
 		return ObservedRemoved
+	case silent:
+		return ObservedFault
 	case v.state == election.Active && wanted:
 		return ObservedActive
 	case v.state == election.Active, v.passing:

@@ -22,6 +22,7 @@ type Status struct {
 	Reason    string         `json:"reason"`
 	Eligible  bool           `json:"eligible"`          // would this node be a good holder
 	Unfit     string         `json:"unfit,omitempty"`   // why it would not
+	Silent    bool           `json:"silent,omitempty"`  // it is Active without a lease, so it does not answer; Reason says why
 	Blocked   string         `json:"blocked,omitempty"` // why no node can take the address, as without a majority
 	Priority  uint8          `json:"priority"`          // as advertised now
 	VRID      uint8          `json:"vrid,omitempty"`    // of the Virtual Router
@@ -157,7 +158,11 @@ func (l *loop) status() Status {
 	} else {
 		s.add(v.elector.Status())
 	}
-	s.Observed = v.observed(s.Eligible, s.Blocked != "")
+	over := v.unrenewed(time.Now())
+	if over > 0 {
+		s.silence(over)
+	}
+	s.Observed = v.observed(s.Eligible, s.Blocked != "", over > 0)
 	return s
 }
 

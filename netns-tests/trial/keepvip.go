@@ -102,6 +102,7 @@ type VIPStatus struct {
 	Holder    string   `json:"holder"`
 	Reason    string   `json:"reason"`
 	Eligible  bool     `json:"eligible"`
+	Silent    bool     `json:"silent"`
 	Priority  int      `json:"priority"`
 	VRID      int      `json:"vrid"`
 	Lateness  float64  `json:"latenessSeconds"`
