@@ -116,11 +116,16 @@ func (c splitCase) title() string {
 
 func (c splitCase) run(host *lab.Host, times int) (Findings, error) {
 	var worst splitSeen
-	several, mute := 0, 0
-	for range times {
+	several, mute, starved := 0, 0, 0
+	for done := 0; done < times; done++ {
 		seen, err := c.once(host)
 		if err != nil {
 			return nil, err
+		}
+		if seen.starved && seen.two > twoOfAll && 2*starved < times {
+			starved++ // it says nothing about the product, and is done again
+			done--
+			continue
 		}
 		if seen.two >= worst.two {
 			worst = seen
@@ -131,6 +136,7 @@ func (c splitCase) run(host *lab.Host, times int) (Findings, error) {
 	return Findings{
 		took("two answered for", worst.two, twoOfAll),
 		told("while a process stood still for", worst.stood),
+		{What: "left out because the machine was starved", Got: float64(starved), Limit: -1, Unit: "times"},
 		none("not one holder", several),
 		none("nodes that do not say SPLIT", mute),
 	}, nil
@@ -140,6 +146,7 @@ func (c splitCase) run(host *lab.Host, times int) (Findings, error) {
 type splitSeen struct {
 	two     time.Duration // two answered
 	stood   time.Duration // an ordinary process stood still, at most
+	starved bool          // it did so around that time
 	holders int           // at the end
 	silent  int           // nodes that hear of a holder by its messages alone and do not say so
 }
@@ -158,6 +165,9 @@ func (c splitCase) once(host *lab.Host) (seen splitSeen, err error) {
 	err = c.happen(g)
 	r := m.Stop()
 	seen.two, seen.stood = r.Direct.Two(), r.OrdinaryStall
+	for _, d := range []lab.DirectAnswers{r.Direct.UDP, r.Direct.ARP, r.Direct.NS} {
+		seen.starved = seen.starved || d.Two > 0 && r.Starving(d.TwoFrom-c.interval, d.TwoLast, twoOfAll/2)
+	}
 	if err != nil {
 		return seen, fmt.Errorf("%w\n%s", err, g.Logs())
 	}
