@@ -40,8 +40,11 @@ type fencer struct {
 	renewal   renewal    // how the lease is renewed
 	state     FenceStatus
 	held      bool
-	unchanged error // why the fence is not that of the newest configuration
-	unguarded error // why there is no guard, although one was asked for
+	unchanged error     // why the fence is not that of the newest configuration
+	unguarded error     // why there is no guard, although one was asked for
+	standing  bool      // on standby, while it is not held
+	unarmed   error     // why the guard of a node on standby is not in place
+	good      time.Time // until then a guard is in place that outlasts an address that is bound
 }
 
 type fenceJob struct {
@@ -102,6 +105,7 @@ func (f *fencer) run() {
 			f.tick.Set(nextMultiple(time.Now(), checkEvery))
 			f.catchUp()
 			f.mend(f.check(checkEvery / 2))
+			f.keepStandby()
 		case seen := <-f.looks:
 			f.catchUp()
 			err := f.check(lookAge)
@@ -180,7 +184,7 @@ func (f *fencer) mend(err error) {
 func (f *fencer) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err = cmp.Or(err, f.unguarded, f.unchanged)
+	err = cmp.Or(err, f.unguarded, f.unarmed, f.unchanged)
 	f.state.Standing, f.state.Reason, f.state.Uncovered = err == nil, "", f.fence.Uncovered()
 	if err != nil {
 		f.state.Reason = err.Error()
@@ -219,11 +223,8 @@ func (f *fencer) seen() FenceStatus {
 }
 
 // hold starts the guard, or goes on with it. It does not wait.
-func (f *fencer) hold() { f.holdWithin(0) }
-
-// holdWithin waits a while for it.
-func (f *fencer) holdWithin(wait time.Duration) {
-	f.ask(fenceJob{do: f.begin, held: f.mode() != tooFast, tell: true}, wait)
+func (f *fencer) hold() {
+	f.ask(fenceJob{do: f.begin, held: f.mode() != tooFast, tell: true}, 0)
 }
 
 // look makes the fencer look at the fence before its time, and tell how it is.

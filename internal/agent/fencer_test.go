@@ -18,15 +18,16 @@ type fakeFence struct {
 	egress bool
 	fail   error // of Renew
 
-	mu     sync.Mutex // guards what follows
-	did    []string
-	renews []time.Time
-	guard  bool
-	lease  time.Time // ends then
-	broken error
-	delay  time.Duration // of ShutDiscovery and Hold
-	refuse error         // of a change of configuration, and of the start
-	tries  int
+	mu      sync.Mutex // guards what follows
+	did     []string
+	renews  []time.Time
+	guard   bool
+	lease   time.Time // ends then
+	broken  error
+	delay   time.Duration // of ShutDiscovery and Hold
+	standby time.Duration // what Standby returns
+	refuse  error         // of a change of configuration, and of the start
+	tries   int
 }
 
 // try is a change that may be refused.
@@ -69,6 +70,14 @@ func (f *fakeFence) ShutDiscovery() error {
 	}
 	f.wait()
 	return f.note("shut discovery", func() {})
+}
+
+func (f *fakeFence) Standby() (time.Duration, error) {
+	f.wait()
+	if f.standby == 0 {
+		return 0, nil
+	}
+	return f.standby, f.note("standby", func() { f.guard = true })
 }
 
 func (f *fakeFence) Hold() error {

@@ -56,7 +56,7 @@ func (l *loop) enterRole(d election.Decision) error {
 func (l *loop) take(d election.Decision) error {
 	err := l.refuse()
 	if err == nil {
-		l.guard(d)
+		l.guard()
 		err = l.lapsed()
 	}
 	if err == nil {
@@ -81,17 +81,14 @@ func (l *loop) take(d election.Decision) error {
 	return nil
 }
 
-// guard starts the guard in the kernel before the addresses are there: a process that is killed in the moment after must not
-// leave them answering. What was granted waits for it, because the former holder goes on answering; a takeover does not.
-func (l *loop) guard(d election.Decision) {
-	if l.fence == nil {
+// guard makes sure that there is a guard in the kernel before the addresses are there: a process that is killed in the moment after must not
+// leave them answering. As a rule it is in place since this node stands by. Where it is not, the addresses wait for it, but not so long
+// that the lease is over before they are bound.
+func (l *loop) guard() {
+	if l.fence == nil || l.fence.take(min(patience, l.in.Lease/6)) {
 		return
 	}
-	wait := time.Duration(0)
-	if d.Granted {
-		wait = min(patience, l.in.Lease/6) // it is over in time to bind
-	}
-	l.fence.holdWithin(wait)
+	l.log.Warn("the address is bound before the fence is in place", "reason", errSlow.Error())
 }
 
 // unbound takes back what could not be taken whole.

@@ -97,6 +97,9 @@ type Fence interface {
 	ShutOut() error
 	// Release takes the guard away, after the addresses are off.
 	Release() error
+	// Standby is for addresses that are not here: from the moment in which one is bound, it answers only with a lease. It ends what Hold
+	// began, and what was shut. For the time that is returned an address may be bound; 0 if the kernel cannot do it, and nothing has changed.
+	Standby() (time.Duration, error)
 	// Check returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An
 	// outcome that is no older than within will do.
 	Check(within time.Duration, held bool) error

@@ -118,10 +118,13 @@ func (p *pace) renewed(now, until time.Time) {
 
 // begin starts the guard.
 func (f *fencer) begin(fence Fence) error {
+	began := time.Now()
 	err := f.guard(fence)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.unguarded = err
+	if f.unguarded = err; err == nil {
+		f.good, f.unarmed = began.Add(holdGood), nil
+	}
 	return err
 }
 
@@ -129,21 +132,37 @@ func (f *fencer) begin(fence Fence) error {
 func (f *fencer) guard(fence Fence) error {
 	switch f.mode() {
 	case tooFast:
-		if f.isHeld() {
+		if f.isHeld() || f.standsBy() {
 			return errors.Join(errTooFast, fence.Release())
 		}
 		return errTooFast
 	case byTransaction:
 		if err := f.extend(f.pace.given); err != nil {
-			return errors.Join(errNoLease, err)
+			return errors.Join(errNoLease, err, f.openFor(fence))
 		}
 	}
 	return fence.Hold()
 }
 
-// end takes the guard away.
+// openFor lets a new holder answer whose lease the kernel does not follow, as long as the elector says that it has one: without a lease the
+// guard of a node on standby would silence an address that this node rightly holds.
+func (f *fencer) openFor(fence Fence) error {
+	if f.isHeld() || !f.standsBy() || !time.Now().Before(f.leaseEnd()) {
+		return nil
+	}
+	f.mu.Lock()
+	f.standing, f.good = false, time.Time{}
+	f.mu.Unlock()
+	return fence.Release()
+}
+
+// end takes the guard of a holder away, in exchange for that of a node on standby.
 func (f *fencer) end(fence Fence) error {
-	err := fence.Release()
+	f.setHeld(false)
+	err := f.beginStandby(fence)
+	if err != nil || !f.standsBy() || f.mode() == tooFast {
+		err = fence.Release()
+	}
 	f.debug(err)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -61,6 +61,9 @@ func (l *loop) tryFence(bound bool) {
 			l.log.Warn("no fence", "reason", err.Error())
 		}
 	}
+	if l.fence != nil && !bound && !l.holdsLease() {
+		l.fence.standBy()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.view.fence, l.view.unfenced = l.fence, reason.Error()

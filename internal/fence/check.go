@@ -75,7 +75,7 @@ func (f *Fence) inspect() error {
 		}
 	}
 	for id := range f.groups {
-		rules[chainOf(id)] = len(verdicts(id, f.routes))
+		rules[chainOf(id)] = len(verdicts(id, f.canStandBy(), f.routes))
 	}
 	for name, n := range rules {
 		if err := f.inspectChain(c, f.chain(name), n); err != nil {
@@ -126,6 +126,11 @@ func (f *Fence) inspectSets(c *nftables.Conn) error {
 	for name, want := range addressElements(f.groups) {
 		if err := inspectAddresses(c, f.addresses(name), want); err != nil {
 			return err
+		}
+	}
+	for id, end := range f.standby {
+		if got, err := c.GetSetElements(f.timer(standbyOf(id))); err != nil || len(got) == 0 && time.Now().Before(end) {
+			return errors.Join(fmt.Errorf("set %s: the guard is missing", standbyOf(id)), err)
 		}
 	}
 	for id, shut := range f.held {

@@ -109,11 +109,19 @@ func (w way) renew(set string, timeout time.Duration) match {
 		&expr.Dynset{SrcRegKey: register, SetName: set, Operation: uint32(unix.NFT_DYNSET_OP_UPDATE), Timeout: timeout})
 }
 
-// sourceNotLocal asks the kernel whether the packet's source is none of its own addresses.
-func sourceNotLocal() match {
+// sourceLocal asks the kernel whether the packet's source is one of its own addresses (CmpOpEq), or none (CmpOpNeq).
+func sourceLocal(op expr.CmpOp) match {
 	return match{
 		&expr.Fib{Register: register, FlagSADDR: true, ResultADDRTYPE: true},
-		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)},
+		&expr.Cmp{Op: op, Register: register, Data: binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)},
+	}
+}
+
+// destLocal asks the kernel whether the packet's destination is one of its own addresses.
+func destLocal() match {
+	return match{
+		&expr.Fib{Register: register, FlagDADDR: true, ResultADDRTYPE: true},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)},
 	}
 }
 

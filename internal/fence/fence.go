@@ -33,14 +33,15 @@ const (
 // Fence keeps a node from answering for addresses without a lease, even if this process is frozen or gone: the kernel itself drops such
 // frames as soon as the lease of their group has run out. It is an nftables table of our own on one link, and one for ARP on all others.
 //
-// Two timers decide for each group. Its guard says that the node holds the addresses, and puts the fence in place; Hold starts it. Its lease says that the node may answer; it is
-// renewed by the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody
-// tends opens by itself.
+// Two timers decide for each group. Its guard says that the node holds the addresses, and puts the fence in place; Hold starts it. Before,
+// Standby starts one that counts from the moment in which an address is bound. Its lease says that the node may answer; it is renewed by
+// the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody tends opens
+// by itself.
 //
 // Every method that changes something returns an error that wraps ErrBroken if others have taken the table, or a part of it, away.
 //
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
-// caller in a hurry calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
+// caller in a hurry has it on standby, calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
 type Fence struct {
 	cfg   Config
 	table *nftables.Table
@@ -53,8 +54,10 @@ type Fence struct {
 	groups map[uint32]Group     // by ID
 	held   map[uint32]Part      // IDs with a guard, and what is shut of them
 	guards map[uint32]time.Time // until when, at least, if nobody else takes them away
-	sound  uint32               // generation of nftables at which all was as it should be
-	own    uint32               // how many renewals of ours there have been since: each is one generation
+	// standby is until when, at least, groups are on standby.
+	standby map[uint32]time.Time
+	sound   uint32 // generation of nftables at which all was as it should be
+	own     uint32 // how many renewals of ours there have been since: each is one generation
 	// orphans is when the time of the set of that name began.
 	orphans time.Time
 }
@@ -70,7 +73,7 @@ func Open(cfg Config) (*Fence, error) {
 		arp:    true,
 		groups: byID(cfg.Groups),
 		held:   map[uint32]Part{},
-		guards: map[uint32]time.Time{},
+		guards: map[uint32]time.Time{}, standby: map[uint32]time.Time{},
 	}
 	if err := validate(cfg.Groups); err != nil {
 		return nil, f.wrap("open", err)
@@ -126,6 +129,13 @@ func (f *Fence) Set(groups []Group, bound ...uint32) error {
 		f.held[id] = 0
 		f.guards[id] = began.Add(next[id].Guard)
 	}
+	for id := range f.standby {
+		if g, stays := next[id]; !stays {
+			delete(f.standby, id)
+		} else if changed(f.groups[id], g) {
+			f.standby[id] = began.Add(max(f.groups[id].Guard, g.Guard) + standbyBeyond)
+		}
+	}
 	for id := range f.held {
 		if g, stays := next[id]; !stays {
 			f.forget(id)
@@ -143,6 +153,7 @@ func changed(before, after Group) bool {
 }
 
 func (f *Fence) forget(id uint32) {
+	delete(f.standby, id)
 	delete(f.held, id)
 	delete(f.guards, id)
 }
@@ -169,6 +180,9 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32
 			continue
 		}
 		f.addRenewal(c, g)
+		if _, standing := f.standby[g.ID]; standing && changed(old, g) {
+			errs = append(errs, f.putStandby(c, Group{ID: g.ID, Guard: max(old.Guard, g.Guard)}))
+		}
 		shut, held := f.held[g.ID]
 		switch {
 		case held && changed(old, g):
@@ -217,12 +231,13 @@ func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
 	err := f.commit(func(c *nftables.Conn) error {
 		var errs []error
 		for _, id := range ids {
-			errs = append(errs, f.putHeld(c, f.groups[id], f.held[id], edit(f.held[id])))
+			errs = append(errs, f.endStandby(c, id), f.putHeld(c, f.groups[id], f.held[id], edit(f.held[id])))
 		}
 		return errors.Join(errs...)
 	})
 	if err == nil {
 		for _, id := range ids {
+			delete(f.standby, id)
 			f.held[id] = edit(f.held[id])
 			f.guards[id] = began.Add(f.groups[id].Guard)
 		}
@@ -230,7 +245,7 @@ func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
 	return f.wrap(step, err)
 }
 
-// Release ends what Hold began, when the addresses of the group are off the link: nothing is dropped for it any more, and the next Hold finds
+// Release ends what Hold or Standby began, when the addresses of the group are off the link: nothing is dropped for it any more, and the next Hold finds
 // it open.
 func (f *Fence) Release(id uint32) error {
 	f.mu.Lock()
@@ -240,7 +255,7 @@ func (f *Fence) Release(id uint32) error {
 		return f.wrap("release", fmt.Errorf("group %d is not set", id))
 	}
 	g.Guard = 0
-	err := f.commit(func(c *nftables.Conn) error { return f.putHeld(c, g, f.held[id], 0) })
+	err := f.commit(func(c *nftables.Conn) error { return errors.Join(f.endStandby(c, id), f.putHeld(c, g, f.held[id], 0)) })
 	if err == nil {
 		f.forget(id)
 	}

@@ -32,9 +32,10 @@ type onLink struct {
 // shared is a fence that is open, with what those that share it do together.
 type shared struct {
 	*Fence
-	looks  looks
-	holds  coalesce.Queue[uint32] // by ID of the group
-	groups []Group
+	looks    looks
+	holds    coalesce.Queue[uint32] // by ID of the group
+	standbys coalesce.Queue[uint32] // in the same way
+	groups   []Group
 	// leftovers were left by an earlier run, and nobody has joined for them yet.
 	leftovers []netip.Addr
 }
@@ -45,8 +46,11 @@ const leftoverID = 1
 // guardBeyond is how much longer a guard lasts than the addresses live.
 const guardBeyond = 3 * time.Second
 
-// GuardFor is the guard of addresses with that lease and that lifetime on the link.
-func GuardFor(lease, valid time.Duration) time.Duration { return max(valid, lease) + guardBeyond }
+// GuardFor is the guard of addresses with that lease and that lifetime on the link. The lifetime is renewed every third of it, a moment before
+// the guard is: that of before has to outlast it.
+func GuardFor(lease, valid time.Duration) time.Duration {
+	return max(valid, lease) + max(guardBeyond, valid/3+guardBeyond/2)
+}
 
 // NewLinks has no fence yet. leftovers lists the addresses that an earlier run has left on the link of that index: those for which nobody
 // has joined stay silent. It may be called from several goroutines.

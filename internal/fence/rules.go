@@ -14,6 +14,7 @@ import (
 //
 //	map addresses4, addresses6   address -> jump to the chain of its group
 //	set guardN, leaseN           of group N; timed; the link is in them, or it is not
+//	set standbyN          of group N, in the same way, while the node does not have the addresses
 //	set quietN, deafN, muteN     of group N: what is shut, in the same way (Discovery, In, Out)
 //	set orphans                  in the same way; timed, far longer than any guard
 //	chain ingress, egress        on the link
@@ -86,13 +87,16 @@ func (f families) ingress() []match {
 	})
 }
 
-// egress picks what may not be said: ARP in an address's name, discovery that names it, and a packet from it; and the advertisements.
+// egress picks what may not be said: ARP in an address's name, discovery that names it, and a packet from it; and the advertisements. Of the
+// solicitations that name it only a probe counts (RFC 4862 5.4.2), which has no source: one from another address of this node says nothing
+// of where the one it names is, and clients on this node ask the holder by it.
 func (f families) egress() []match {
+	unspecified := netip.IPv6Unspecified()
 	return append(f.pick([]match{
 		and(etherType(unix.ETH_P_ARP), arpSender.load(), judge(mapAddresses4)),
 		and(etherType(unix.ETH_P_IP), ip4Source.load(), judge(mapAddresses4)),
 	}, []match{
-		and(etherType(unix.ETH_P_IPV6), icmp6(neighborSolicitation), ndTarget.load(), judge(mapAddresses6)),
+		and(etherType(unix.ETH_P_IPV6), icmp6(neighborSolicitation), ip6Source.is(expr.CmpOpEq, unspecified.AsSlice()...), ndTarget.load(), judge(mapAddresses6)),
 		and(etherType(unix.ETH_P_IPV6), icmp6(neighborAdvertisement), ndTarget.load(), judge(mapAddresses6)),
 		and(etherType(unix.ETH_P_IPV6), ip6Source.load(), judge(mapAddresses6)),
 	}), and(l4proto(vrrp), jump(chainAdverts)))
@@ -104,7 +108,7 @@ func (f families) egress() []match {
 // One rule outlives the guard, where the kernel can tell which addresses are its own: with IPv6 it goes on sending what a
 // connection has to say from an address that it has removed (with IPv4 it does not). Nobody is locked out by that: the
 // rule is inert as soon as somebody adds the address again.
-func verdicts(id uint32, routes bool) []match {
+func verdicts(id uint32, standby, routes bool) []match {
 	shut := shutSets(id)
 	var rules []match
 	for _, w := range []way{incoming, outgoing} {
@@ -116,17 +120,20 @@ func verdicts(id uint32, routes bool) []match {
 		}
 		rules = append(rules,
 			and(etherType(unix.ETH_P_ARP), quiet),
-			// A solicitation from the address counts, as well as one that names it: it carries our link-layer address, and a neighbour
-			// that hears it sends to us.
+			// A solicitation from the address counts on its way out: it carries our link-layer address, and a neighbour that hears it
+			// sends to us.
 			and(icmp6(neighborSolicitation), quiet),
 			and(icmp6(neighborAdvertisement), quiet),
 			and(held, w.in(all), drop()),
 			and(held, w.notIn(leaseOf(id)), drop()),
 		)
 	}
+	if standby {
+		rules = append(rules, standbyRules(id)...)
+	}
 	if routes {
 		// Discovery comes here by its target: a probe for the address (RFC 4862 5.4.2) has no source.
-		rules = append(rules, and(etherType(unix.ETH_P_IPV6), notL4proto(icmpv6), outgoing.in(setOrphans), sourceNotLocal(), drop()))
+		rules = append(rules, and(etherType(unix.ETH_P_IPV6), notL4proto(icmpv6), outgoing.in(setOrphans), sourceLocal(expr.CmpOpNeq), drop()))
 	}
 	return rules
 }

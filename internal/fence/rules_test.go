@@ -34,13 +34,17 @@ func lastVerdict(t *testing.T, m match) *expr.Verdict {
 
 // TestFenceDropsOnlyBehindTheGuard: the promise that nobody is ever locked out by a keepvip that is gone, read from the rules themselves.
 func TestFenceDropsOnlyBehindTheGuard(t *testing.T) {
-	for _, r := range verdicts(7, false) {
+	for _, r := range verdicts(7, false, false) {
 		assert.Equal(t, expr.VerdictDrop, lastVerdict(t, r).Kind)
 		assert.Equal(t, guardOf(7), sets(r)[0], "the guard is asked first")
 	}
-	all := verdicts(7, true)
+	for _, r := range standbyRules(7) {
+		assert.Equal(t, expr.VerdictDrop, lastVerdict(t, r).Kind)
+		assert.Equal(t, []string{leaseOf(7), standbyOf(7)}, sets(r))
+	}
+	all := verdicts(7, false, true)
 	orphan := all[len(all)-1]
-	assert.Len(t, all, len(verdicts(7, false))+1)
+	assert.Len(t, all, len(verdicts(7, false, false))+1)
 	assert.Equal(t, []string{setOrphans}, sets(orphan))
 	assert.True(t, slices.ContainsFunc(orphan, func(e expr.Any) bool { _, ok := e.(*expr.Fib); return ok }), "only for an address that is gone")
 	for _, r := range append(families{true, true}.ingress(), families{true, true}.egress()...) {
@@ -74,7 +78,7 @@ func TestFenceLooksOnlyAtFamiliesThatAreThere(t *testing.T) {
 // TestFenceShutsEachPartOnItsWay: discovery both ways, the rest one way each, and without a lease everything.
 func TestFenceShutsEachPartOnItsWay(t *testing.T) {
 	asked := map[string]int{}
-	for _, r := range verdicts(7, false) {
+	for _, r := range verdicts(7, false, false) {
 		names := sets(r)
 		require.Len(t, names, 2)
 		asked[names[1]]++

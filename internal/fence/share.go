@@ -18,6 +18,16 @@ type Share struct {
 // Hold starts the guard, or goes on with it, together with those of others that ask at the same moment.
 func (s *Share) Hold() error { return s.fence.holds.Do(s.id, s.fence.Fence.Hold) }
 
+// Standby is for addresses that are not on the link: from the moment in which one is bound there, it answers only with a lease. It ends what
+// Hold began, together with what others ask for at the same moment. Within the time that is returned it has to be called again; 0 if the
+// kernel cannot do it, and nothing has changed.
+func (s *Share) Standby() (time.Duration, error) {
+	if !s.fence.CanStandBy() {
+		return 0, nil
+	}
+	return standbyBeyond, s.fence.standbys.Do(s.id, s.fence.Fence.Standby)
+}
+
 // ShutDiscovery stops ARP and neighbour discovery for the addresses and in their name.
 func (s *Share) ShutDiscovery() error { return s.fence.Shut(s.id, Discovery) }
 

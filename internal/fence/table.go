@@ -60,6 +60,9 @@ func (f *Fence) build(leases bool) error {
 	for id := range f.held {
 		f.guards[id] = began.Add(f.groups[id].Guard)
 	}
+	for id := range f.standby {
+		f.standby[id] = began.Add(f.groups[id].Guard + standbyBeyond)
+	}
 	return nil
 }
 
@@ -130,6 +133,11 @@ func (f *Fence) fill(c *nftables.Conn, leases bool) error {
 			errs = append(errs, f.putTime(c, leaseOf(id), f.groups[id].Lease))
 		}
 	}
+	for id := range f.standby {
+		if f.canStandBy() {
+			errs = append(errs, f.putStandby(c, f.groups[id]))
+		}
+	}
 	errs = append(errs, f.putARP(c, f.groups, guards))
 	return errors.Join(errs...)
 }
@@ -188,10 +196,13 @@ func (f *Fence) toggle(name string) *nftables.Set {
 // addGroup adds a group that the table does not have yet, all but its addresses.
 func (f *Fence) addGroup(c *nftables.Conn, g Group) error {
 	errs := []error{c.AddSet(f.timer(guardOf(g.ID)), nil), c.AddSet(f.timer(leaseOf(g.ID)), nil)}
+	if f.canStandBy() {
+		errs = append(errs, c.AddSet(f.timer(standbyOf(g.ID)), nil))
+	}
 	for _, name := range shutSets(g.ID) {
 		errs = append(errs, c.AddSet(f.toggle(name), nil))
 	}
-	f.addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID, f.routes))
+	f.addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID, f.canStandBy(), f.routes))
 	f.addRenewal(c, g)
 	return errors.Join(errs...)
 }
@@ -208,6 +219,9 @@ func (f *Fence) deleteGroup(c *nftables.Conn, id uint32) {
 	c.DelChain(f.chain(chainOf(id)))
 	c.DelSet(f.timer(guardOf(id)))
 	c.DelSet(f.timer(leaseOf(id)))
+	if f.canStandBy() {
+		c.DelSet(f.timer(standbyOf(id)))
+	}
 	for _, name := range shutSets(id) {
 		c.DelSet(f.toggle(name))
 	}

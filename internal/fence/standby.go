@@ -1,0 +1,93 @@
+package fence
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// A node that takes over binds the addresses at once, and a transaction can take longer than that: it would leave a moment in which
+// nothing silences a process that is killed. So a group has a second guard, which is in place while the node does not have the addresses.
+// It concerns nothing but what this machine says for an address of its own, or hears for one: whatever it forwards for the holder, or asks
+// the holder as a client, goes on. So the second guard begins to count in the very moment in which an address is bound. Hold puts the
+// first one in its place, which does not depend on what the kernel has as its own.
+
+// standbyBeyond is how much longer the guard of a node on standby lasts than that of a holder.
+const standbyBeyond = 4 * time.Second
+
+func standbyOf(id uint32) string { return fmt.Sprintf("standby%d", id) }
+
+// CanStandBy reports whether the kernel can do Standby: it has the egress hook, and tells there which addresses are its own.
+func (f *Fence) CanStandBy() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.canStandBy()
+}
+
+func (f *Fence) canStandBy() bool { return f.egress && f.routes }
+
+// errCannot: the caller has to ask CanStandBy.
+var errCannot = errors.New("this kernel cannot tell in an egress hook which addresses are its own")
+
+// Standby is for groups whose addresses are not on the link: from the moment in which one is bound there, it answers only with a lease. It
+// ends what Hold began, and nothing is shut any more. Call it again within standbyBeyond.
+func (f *Fence) Standby(ids ...uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.canStandBy() {
+		return f.wrap("stand by", errCannot)
+	}
+	for _, id := range ids {
+		if _, ok := f.groups[id]; !ok {
+			return f.wrap("stand by", fmt.Errorf("group %d is not set", id))
+		}
+	}
+	began := time.Now()
+	err := f.commit(func(c *nftables.Conn) error {
+		var errs []error
+		for _, id := range ids {
+			if shut, held := f.held[id]; held {
+				errs = append(errs, f.putHeld(c, Group{ID: id}, shut, 0))
+			}
+			errs = append(errs, f.putStandby(c, f.groups[id]))
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		return f.wrap("stand by", err)
+	}
+	for _, id := range ids {
+		f.forget(id)
+		f.standby[id] = began.Add(f.groups[id].Guard + standbyBeyond)
+	}
+	return nil
+}
+
+func (f *Fence) putStandby(c *nftables.Conn, g Group) error {
+	return f.putTime(c, standbyOf(g.ID), g.Guard+standbyBeyond)
+}
+
+// endStandby is a part of a transaction.
+func (f *Fence) endStandby(c *nftables.Conn, id uint32) error {
+	if _, standing := f.standby[id]; !standing {
+		return nil
+	}
+	return f.putTime(c, standbyOf(id), 0)
+}
+
+// standbyRules are the rules of a group on standby. On the way out ARP and neighbour advertisements in the name of the address are never
+// somebody else's; of packets, either way, only those from and to an address of this machine count. The lease is asked first: what a holder
+// says and hears needs one look-up for each way then.
+func standbyRules(id uint32) []match {
+	silent := func(w way) match { return and(w.notIn(leaseOf(id)), w.in(standbyOf(id))) }
+	return []match{
+		and(etherType(unix.ETH_P_ARP), silent(outgoing), drop()),
+		and(icmp6(neighborAdvertisement), silent(outgoing), drop()),
+		and(silent(outgoing), sourceLocal(expr.CmpOpEq), drop()),
+		and(silent(incoming), destLocal(), drop()),
+	}
+}
