@@ -1,20 +1,17 @@
 package raft
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 )
-
-// freshFor is for how many paces what a member has said counts.
-const freshFor = 4
-
-func (h hearing) fresh(now time.Time, pace time.Duration) bool {
-	return !h.at.IsZero() && now.Sub(h.at) < freshFor*pace
-}
 
 // listenFor is for how many paces a node listens before it founds a cluster. Members ask each other in every pace.
 const listenFor = 2
@@ -69,138 +66,100 @@ func prefixed(list []string) string {
 	return ", " + strings.Join(list, ", ")
 }
 
-// bootstrap gets the node into its cluster, if that is possible by now.
-func (n *Node) bootstrap() error {
-	st := n.plumbing.store
-	used, err := st.used()
-	if err != nil {
-		return err
+// bootstrap gets this node into its cluster: with the store of an earlier run, as one of the first members, or by asking to be
+// let in. Safe for concurrent use.
+type bootstrap struct {
+	*plumbing
+	gossip  *gossip
+	opened  time.Time
+	begin   func(context.Context, raft.ServerID) error // starts the library
+	joining atomic.Bool                                // this node is asking to be let in
+
+	mu      sync.Mutex // guards what follows
+	trouble string     // why it is in no election
+	refused string     // why it may not become a member
+}
+
+// try begins, if that is possible by now.
+func (b *bootstrap) try(ctx context.Context) {
+	id, waits, err := b.identity()
+	if err == nil && waits == "" {
+		err = b.begin(ctx, id)
 	}
-	id, err := st.id()
 	if err != nil {
-		return err
+		waits = err.Error()
 	}
-	base := raft.ServerID(n.cfg.Self.String())
+	b.mu.Lock()
+	fresh := b.trouble != waits
+	b.trouble = waits
+	b.mu.Unlock()
+	if fresh && waits != "" {
+		b.log.Info("not in the raft election yet", "reason", waits)
+	}
+}
+
+// identity is under which name this node begins, with a store that is ready for it, or what it waits for.
+func (b *bootstrap) identity() (id raft.ServerID, waits string, err error) {
+	used, err := b.store.used()
+	if err != nil {
+		return "", "", err
+	}
+	id, err = b.store.id()
+	if err != nil {
+		return "", "", err
+	}
+	base := raft.ServerID(b.cfg.Self.String())
 	if used {
-		if id == "" {
-			id = base
-		}
-		if err := n.recover(id); err != nil {
-			return err
-		}
-		return n.begin(id)
+		id = cmp.Or(id, base)
+		return id, "", b.recover(id)
 	}
-	how, why := choose(n.cfg.Self, n.cfg.Peers, n.present(), time.Since(n.opened), listenFor*n.pace())
+	how, waits := choose(b.cfg.Self, b.cfg.Peers, b.gossip.view().present(), time.Since(b.opened), listenFor*b.cfg.pace())
 	switch how {
 	case waiting:
-		n.setTrouble(why)
-		return nil
+		return "", waits, nil
 	case rejoin:
 		id = freshID(base)
 	case found:
 		id = base
 	}
-	if err := st.setID(id); err != nil {
-		return err
+	if err := b.store.setID(id); err != nil || how == rejoin {
+		return id, "", err
 	}
-	if how == found {
-		if err := raft.BootstrapCluster(n.raftConfig(id), st.logs, st.stable, st.snapshots, n.plumbing.wire, firstMembers(n.cfg.Peers)); err != nil {
-			return fmt.Errorf("raft: begin a cluster: %w", err)
+	st := b.store
+	if err := raft.BootstrapCluster(b.cfg.library(id), st.logs, st.stable, st.snapshots, b.wire, firstMembers(b.cfg.Peers)); err != nil {
+		return "", "", fmt.Errorf("raft: begin a cluster: %w", err)
+	}
+	return id, "", nil
+}
+
+// why is the reason why this node is in no election; empty when it is, as far as it knows.
+func (b *bootstrap) why() string {
+	stranger := !b.gossip.strangerSince().IsZero()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if stranger && b.refused != "" {
+		return b.refused
+	}
+	return b.trouble
+}
+
+// join asks the leader to let this node in, when it says that it does not know it.
+func (b *bootstrap) join(ctx context.Context) {
+	v, since := b.gossip.view(), b.gossip.strangerSince()
+	leader := v.leader()
+	if since.IsZero() || v.now.Sub(since) <= b.cfg.pace() || !leader.IsValid() || !b.joining.CompareAndSwap(false, true) {
+		return
+	}
+	b.tasks.Go(func() {
+		defer b.joining.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, b.cfg.changeTime())
+		defer cancel()
+		refused := ""
+		if _, err := b.ask(ctx, leader, message{Kind: askJoin, From: b.cfg.Self, ID: string(v.self)}); err != nil {
+			refused = err.Error()
 		}
-	}
-	return n.begin(id)
-}
-
-// present is what has been heard lately.
-func (n *Node) present() map[netip.Addr]message {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	out := map[netip.Addr]message{}
-	now := time.Now()
-	for a, h := range n.heard {
-		if h.fresh(now, n.pace()) {
-			out[a] = h.message
-		}
-	}
-	return out
-}
-
-// begin starts the library.
-func (n *Node) begin(id raft.ServerID) error {
-	hold, err := n.plumbing.store.heartbeat(n.cfg.Heartbeat)
-	if err != nil {
-		return err
-	}
-	t := newTransport(n.plumbing.wire, id, n.cfg.Self, n.cfg.Heartbeat)
-	t.clock = n.cfg.Clock
-	t.voice, t.listed, t.reluctance, t.acked, t.again = n.voice, n.listedBy, n.reluctance, n.acked, n.beatAgain
-	n.id, n.transport = id, t
-	st := n.plumbing.store
-	r, err := raft.NewRaft(n.raftConfig(id), &n.roster, st.logs, st.stable, st.snapshots, t)
-	if err != nil {
-		return fmt.Errorf("raft: %w", err)
-	}
-	n.raft.Store(r)
-	t.start(hold)
-	n.setTrouble("")
-	n.log.Info("in the raft cluster", "id", string(id), "members", len(n.servers()))
-	return nil
-}
-
-func (n *Node) raftConfig(id raft.ServerID) *raft.Config {
-	c := raft.DefaultConfig()
-	c.LocalID = id
-	c.HeartbeatTimeout, c.LeaderLeaseTimeout = n.cfg.Heartbeat, n.cfg.Heartbeat
-	c.ElectionTimeout = n.cfg.Heartbeat + time.Microsecond // room for nudge: the heartbeat timeout may not be longer
-	c.CommitTimeout = 2 * n.cfg.Heartbeat                  // so soon does a member that was away catch up; an idle leader calls each member as often
-	c.SnapshotThreshold, c.TrailingLogs, c.SnapshotInterval = 128, 128, 2*time.Minute
-	c.Logger = newLibrary(n.log)
-	return c
-}
-
-// voice tells whether this node's vote counts: only once the cluster has it as a voter under the identity of its store.
-func (n *Node) voice() bool {
-	for _, s := range n.servers() {
-		if s.ID == n.id {
-			return s.Suffrage == raft.Voter
-		}
-	}
-	return false
-}
-
-// listedBy tells whether a candidate has said that it knows this node under the identity of its store. If so, a vote asked for
-// is this node's own, and not that of an older self, which was removed before, for good. The leader that was about to give
-// this node its vote may be the only one to know of it; nobody could lead any more if it were not heard.
-func (n *Node) listedBy(candidate raft.ServerID) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, h := range n.heard {
-		if h.ID == string(candidate) {
-			return h.lists
-		}
-	}
-	return false
-}
-
-// servers is the newest configuration of the cluster that this node knows.
-func (n *Node) servers() []raft.Server {
-	r := n.raft.Load()
-	if r == nil {
-		return nil
-	}
-	f := r.GetConfiguration()
-	if f.Error() != nil {
-		return nil
-	}
-	return f.Configuration().Servers
-}
-
-func (n *Node) voters() []raft.ServerID {
-	var out []raft.ServerID
-	for _, s := range n.servers() {
-		if s.Suffrage == raft.Voter {
-			out = append(out, s.ID)
-		}
-	}
-	return out
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.refused = refused
+	})
 }

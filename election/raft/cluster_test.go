@@ -166,11 +166,9 @@ func (l *lan) isolate(a netip.Addr, cut bool) {
 func (h *host) boot() {
 	_, h.inmem = raft.NewInmemTransportWithTimeout(raft.ServerAddress(h.self.String()), h.lan.heartbeat)
 	n, p, inmem, disk := newNode(h.cfg), &process{}, h.inmem, h.disk
-	n.plumbing = plumbing{
-		wire: &lossy{InmemTransport: inmem, host: h, proc: p}, store: disk.store,
-		ask:   func(ctx context.Context, to netip.Addr, m message) (message, error) { return h.ask(ctx, p, to, m) },
-		close: func() error { return errors.Join(inmem.Close(), disk.close()) },
-	}
+	n.wire, n.store = &lossy{InmemTransport: inmem, host: h, proc: p}, disk.store
+	n.ask = func(ctx context.Context, to netip.Addr, m message) (message, error) { return h.ask(ctx, p, to, m) }
+	n.close = func() error { return errors.Join(inmem.Close(), disk.close()) }
 	h.lan.mu.Lock()
 	h.node, h.proc = n, p
 	h.lan.mu.Unlock()
@@ -375,7 +373,7 @@ func (l *lan) answering() []*host {
 	}
 	if len(out) > 1 {
 		for _, h := range out {
-			l.t.Log(h.self, "answers; voters:", h.node.voters(), "until", h.granted, h.decisions)
+			l.t.Log(h.self, "answers; voters:", h.node.cluster.voters(), "until", h.granted, h.decisions)
 		}
 		require.FailNow(l.t, "two nodes answer at "+time.Now().String())
 	}

@@ -60,6 +60,12 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
+// pace is how often a node looks at itself and at the others.
+func (c Config) pace() time.Duration { return min(max(c.Heartbeat, 200*time.Millisecond), time.Second) }
+
+// changeTime bounds one change of the membership.
+func (c Config) changeTime() time.Duration { return max(4*c.Heartbeat, 2*time.Second) }
+
 func (c Config) witness(a netip.Addr) bool { return slices.Contains(c.Witnesses, a) }
 
 // digest tells lists of members apart.
@@ -82,6 +88,18 @@ func firstMembers(peers []netip.Addr) raft.Configuration {
 		c.Servers = append(c.Servers, raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(p.String()), Address: raft.ServerAddress(p.String())})
 	}
 	return c
+}
+
+// library is the library's configuration.
+func (c Config) library(id raft.ServerID) *raft.Config {
+	out := raft.DefaultConfig()
+	out.LocalID = id
+	out.HeartbeatTimeout, out.LeaderLeaseTimeout = c.Heartbeat, c.Heartbeat
+	out.ElectionTimeout = c.Heartbeat + time.Microsecond // room for nudge: the heartbeat timeout may not be longer
+	out.CommitTimeout = 2 * c.Heartbeat                  // so soon does a member that was away catch up; an idle leader calls each member as often
+	out.SnapshotThreshold, out.TrailingLogs, out.SnapshotInterval = 128, 128, 2*time.Minute
+	out.Logger = newLibrary(c.Log)
+	return out
 }
 
 // addressOf is where a member is reached; the zero Addr for a foreign form.

@@ -4,6 +4,10 @@
 // (hashicorp/raft), which elects a leader. The virtual addresses elected by it move together, to the leader; each has an
 // Elector. The replicated log has nothing in it but who may be a member.
 //
+// A Node is made of parts, each of which knows only those named before it: cluster (the library), addresses (what this node is to
+// hold), lease (until when it may), gossip (what the members say of themselves, as a view), transfer (leadership passed on),
+// membership (who is a member), bootstrap (how this node gets in).
+//
 // The lease of a leader is not the library's. It rests on the vote locks of the others, and transport, between the library and
 // the wire, keeps both: see voteLock and acks. What travels beside raft, over the same port, is how fit each member is, the
 // leader's word that it lets go, and requests to be let in: see message.

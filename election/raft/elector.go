@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/alarm"
 )
@@ -29,11 +27,11 @@ type Elector struct {
 
 	apply   func(election.Decision) error
 	backoff election.BindBackoff
-	nudged  chan struct{} // capacity 1
+	nudged  signal
 	timer   *alarm.Timer
-	longer  chan struct{} // capacity 1: the lease may have become longer
-	waits   atomic.Bool   // for a lease
-	holds   atomic.Bool   // the address may be bound
+	longer  signal      // the lease may have become longer
+	waits   atomic.Bool // for a lease
+	holds   atomic.Bool // the address may be bound
 
 	mu      sync.Mutex // guards what follows
 	fitness election.Fitness
@@ -50,7 +48,7 @@ var (
 // NewElector makes an elector of the node.
 func (n *Node) NewElector(cfg ElectorConfig) *Elector {
 	return &Elector{
-		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: n.cfg.Clock.Timer(), nudged: make(chan struct{}, 1), longer: make(chan struct{}, 1),
+		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: n.cfg.Clock.Timer(), nudged: newSignal(), longer: newSignal(),
 		status: election.Status{Reason: "not started", Priority: cfg.Priority},
 	}
 }
@@ -61,12 +59,12 @@ func (e *Elector) SetFitness(f election.Fitness) {
 	old := e.fitness
 	e.fitness = f
 	e.mu.Unlock()
-	e.nudge()
+	e.nudged.send()
 	if old.Out != f.Out || old.Less != f.Less {
-		e.node.gossipNow()
+		e.node.gossip.now()
 		return
 	}
-	e.node.wake()
+	e.node.look.send()
 }
 
 // SetProbe implements election.Elector. Leadership moves between nodes that tell each other how they are; there is no
@@ -78,7 +76,7 @@ func (e *Elector) SetPriority(p uint8) {
 	e.mu.Lock()
 	e.base = p
 	e.mu.Unlock()
-	e.node.wake()
+	e.node.look.send()
 }
 
 // fit is the fitness that counts, and the priority that it takes from.
@@ -92,19 +90,12 @@ func (e *Elector) fit() (election.Fitness, uint8) {
 	return f, e.base
 }
 
-func (e *Elector) nudge() {
-	select {
-	case e.nudged <- struct{}{}:
-	default:
-	}
-}
-
 // LeaseEnd implements election.Elector.
 func (e *Elector) LeaseEnd() time.Time {
 	if !e.holds.Load() {
 		return time.Time{}
 	}
-	return e.node.leaseEnd()
+	return e.node.lease.end()
 }
 
 // Extended implements election.Extender.
@@ -113,8 +104,8 @@ func (e *Elector) Extended() <-chan struct{} { return e.longer }
 // Run implements election.Elector.
 func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) error {
 	e.apply = apply
-	e.node.join(e)
-	defer e.node.leave(e)
+	e.node.addresses.join(e)
+	defer e.node.addresses.leave(e)
 	defer e.timer.Stop()
 	for {
 		now := time.Now()
@@ -136,7 +127,7 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 func (e *Elector) next(now time.Time) time.Time {
 	at := now.Add(time.Hour)
 	if e.state() == election.Active {
-		at = e.node.leaseEnd()
+		at = e.node.lease.end()
 	}
 	if r := e.backoff.Next(); !r.IsZero() && r.Before(at) {
 		at = r
@@ -156,27 +147,16 @@ type outlook struct {
 }
 
 func (n *Node) outlook() outlook {
-	o := outlook{}
-	n.mu.Lock()
-	o.trouble, o.leader = n.trouble, n.leader
-	if n.refused != "" {
-		o.trouble = n.refused
-	}
-	n.mu.Unlock()
-	r := n.raft.Load()
-	if r == nil {
+	o := outlook{trouble: n.bootstrap.why()}
+	if !n.cluster.started() {
 		return o
 	}
-	o.started = true
-	o.leading = r.State() == raft.Leader
-	o.blocked = n.Quorum().blocked(time.Now(), n.cfg.Heartbeat)
-	o.until = n.leaseEnd()
-	if address, _ := r.LeaderWithID(); address != "" || !o.leading {
-		o.leader = addressOf(address)
+	o.started, o.leading, o.leader = true, n.cluster.leading() != nil, n.cluster.leader()
+	if o.leading {
+		o.leader = n.cfg.Self // the library may not have noted it yet
 	}
-	n.mu.Lock()
-	o.held = n.heard[o.leader].Holds
-	n.mu.Unlock()
+	o.until, o.blocked = n.lease.end(), n.Quorum().blocked(time.Now(), n.cfg.Heartbeat)
+	o.held = n.gossip.of(o.leader).Holds
 	return o
 }
 
@@ -244,7 +224,7 @@ func leadsElsewhere(held bool) string {
 
 // become has the address bound; without success this node comes last for a while.
 func (e *Elector) become(reason string) {
-	if !e.node.take(e) {
+	if !e.node.lease.take(e) {
 		return
 	}
 	now := time.Now()
@@ -252,15 +232,15 @@ func (e *Elector) become(reason string) {
 	if err == nil {
 		e.backoff = election.BindBackoff{}
 		e.comeLast()
-		e.node.noteTaken(time.Now())
-		e.node.gossipNow()
+		e.node.gossip.noteTaken(time.Now())
+		e.node.gossip.now()
 		return
 	}
 	e.log.Warn("resigned: the address could not be bound", "error", err)
 	e.backoff.Begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
 	e.comeLast()
 	e.change(election.Decision{Role: election.Standby, Reason: e.backoff.Reason(), At: time.Now()})
-	e.node.wake()
+	e.node.look.send()
 }
 
 // comeLast publishes whether a bind backoff lasts.
@@ -268,12 +248,12 @@ func (e *Elector) comeLast() {
 	e.mu.Lock()
 	e.worse = e.backoff.Reason()
 	e.mu.Unlock()
-	e.node.wake()
+	e.node.look.send()
 }
 
 // change has the decision carried out before anything else happens.
 func (e *Elector) change(d election.Decision) error {
-	d.Cause = e.node.causeNow(d.At)
+	d.Cause = e.node.cause.now(d.At)
 	e.mu.Lock()
 	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = d.Role.State(), d.At, d.Reason, d.Holder
 	e.status.Present = d.Reason
@@ -285,7 +265,7 @@ func (e *Elector) change(d election.Decision) error {
 	err := e.apply(d)
 	if d.Role != election.Serve {
 		e.holds.Store(false)
-		e.node.letGo()
+		e.node.addresses.freed.send()
 	}
 	return err
 }
@@ -295,7 +275,7 @@ func (e *Elector) tellHolder(now time.Time, holder netip.Addr, reason string) {
 	e.status.Holder = holder
 	state := e.status.State
 	e.mu.Unlock()
-	_ = e.apply(election.Decision{Role: election.RoleOf(state), Reason: reason, Cause: e.node.causeNow(now), Holder: holder, At: now}) // only binding can fail
+	_ = e.apply(election.Decision{Role: election.RoleOf(state), Reason: reason, Cause: e.node.cause.now(now), Holder: holder, At: now}) // only binding can fail
 }
 
 // present publishes why this node is in a state now, and why nobody can become Active.

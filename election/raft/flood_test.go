@@ -189,7 +189,7 @@ func TestNodeKnowsItsMembers(t *testing.T) {
 		require.NoError(t, n.Change(t.Context(), OpAdd, addr(3)))
 		time.Sleep(3 * time.Second) // a member hears late what is decided
 		assert.True(t, l.hosts[addr(2)].node.isMember(addr(3)), "invited")
-		n.hear(message{From: addr(4)})
+		n.gossip.hear(message{From: addr(4)}, false)
 		assert.True(t, n.isMember(addr(4)), "heard")
 	})
 }

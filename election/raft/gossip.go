@@ -2,206 +2,230 @@ package raft
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// forgetAfter is for how long a node that is no member any more is still shown, and asked unless it is on the list.
-const forgetAfter = time.Minute
+const (
+	// forgetAfter is for how long a node that is no member any more is still shown, and asked unless it is on the list.
+	forgetAfter = time.Minute
+	// maxHeard bounds how many addresses a node talks to.
+	maxHeard = 64
+)
 
-// maxHeard bounds how many addresses a node talks to.
-const maxHeard = 64
+// gossip tells the members how this node is, and keeps what they say of themselves. Safe for concurrent use.
+type gossip struct {
+	*plumbing
+	cluster   *cluster
+	addresses *addresses
 
-// gossip asks everybody how they are, all at once, but nobody twice at a time. A question says as much as its answer: where
-// everybody is well known, and there is no news, one of two asks the other.
-func (n *Node) gossip(ctx context.Context, news bool) {
-	hello, all := n.hello(), news || !n.settled()
-	for _, a := range n.gossipPeers() {
-		if !all && a.Less(n.cfg.Self) {
-			n.gossiped(a)
-			continue
-		}
-		n.tasks.Go(func() {
-			defer n.gossiped(a)
-			ctx, cancel := n.cfg.Clock.WithTimeout(ctx, 2*n.pace())
-			defer cancel()
-			res, err := n.plumbing.ask(ctx, a, hello)
-			if err != nil {
-				n.log.Debug("a raft member does not answer", "error", err)
-				return
-			}
-			n.hear(res)
-			n.noteListed(res, hello.ID)
-		})
+	last time.Time   // when the newest round began; belongs to Node.Run
+	news atomic.Bool // the others are to be asked and told now
+
+	mu       sync.Mutex // guards what follows
+	heard    map[netip.Addr]hearing
+	asking   map[netip.Addr]bool
+	stranger time.Time // since when the leader says that this node is no member; zero when it does not
+	taken    time.Time // when a node was last known to begin to hold the address
+}
+
+// now tells everybody at once how this node is, and not at the next turn.
+func (g *gossip) now() {
+	g.news.Store(true)
+	g.look.send()
+}
+
+// round asks everybody how they are, all at once, but nobody twice at a time; when there is news, and regularly. A question says
+// as much as its answer: where everybody is in the cluster and well known it is enough that one of two asks the other, half as often.
+func (g *gossip) round(ctx context.Context) {
+	now, news, settled, every := time.Now(), g.news.Swap(false), g.settled(), g.cfg.pace()
+	if settled {
+		every *= 2
+	}
+	if !news && !g.last.Before(whole(now, every)) {
+		return
+	}
+	g.last = now
+	hello := g.hello()
+	for _, a := range g.peers(news || !settled) {
+		g.tasks.Go(func() { g.exchange(ctx, a, hello) })
 	}
 }
 
-func (n *Node) gossipPeers() []netip.Addr {
-	servers := n.servers()
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// exchange asks one of them.
+func (g *gossip) exchange(ctx context.Context, a netip.Addr, hello message) {
+	ctx, cancel := g.cfg.Clock.WithTimeout(ctx, 2*g.cfg.pace())
+	defer cancel()
+	if res, err := g.ask(ctx, a, hello); err != nil {
+		g.log.Debug("a raft member does not answer", "error", err)
+	} else {
+		g.hear(res, hello.ID != "")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.asking, a)
+}
+
+// peers are those to ask now: all, or those whose address is greater.
+func (g *gossip) peers(all bool) []netip.Addr {
 	set := map[netip.Addr]bool{}
-	for _, s := range servers {
+	for _, s := range g.cluster.servers() {
 		set[addressOf(s.Address)] = true
 	}
-	n.forget(set, time.Now())
-	for _, a := range n.others() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.heard, func(a netip.Addr, h hearing) bool { return !set[a] && time.Since(h.at) > forgetAfter })
+	for _, a := range g.others() {
 		set[a] = true
 	}
 	var out []netip.Addr
 	for a := range set {
-		if a.IsValid() && a != n.cfg.Self && !n.asking[a] && len(out) < maxHeard {
-			n.asking[a] = true
+		if a.IsValid() && a != g.cfg.Self && !g.asking[a] && len(out) < maxHeard && (all || g.cfg.Self.Less(a)) {
+			g.asking[a] = true
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
-// forget drops who has been silent for long, and is no member. The caller holds the lock.
-func (n *Node) forget(members map[netip.Addr]bool, now time.Time) {
-	for a, h := range n.heard {
-		if !members[a] && now.Sub(h.at) > forgetAfter {
-			delete(n.heard, a)
+// others are the addresses on the list and those that were heard. The caller holds the lock.
+func (g *gossip) others() []netip.Addr {
+	out := slices.DeleteFunc(slices.Clone(g.cfg.Peers), func(a netip.Addr) bool { return a == g.cfg.Self })
+	for a := range g.heard {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
 		}
 	}
+	return out
 }
 
 // settled tells whether a leader is known, this node is a voter, as is everybody that it talks to, and all of them are heard.
-func (n *Node) settled() bool {
-	voters := map[raft.ServerID]bool{}
-	for _, id := range n.voters() {
-		voters[id] = true
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	others, now := n.others(), time.Now()
-	if !voters[n.id] || !n.leader.IsValid() || n.trouble != "" || !n.stranger.IsZero() || len(others)+1 != len(voters) {
+func (g *gossip) settled() bool {
+	voters, leader := g.cluster.voters(), g.cluster.leader()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	others, now := g.others(), time.Now()
+	if !slices.Contains(voters, g.cluster.self()) || !leader.IsValid() || !g.stranger.IsZero() || len(others)+1 != len(voters) {
 		return false
 	}
 	for _, a := range others {
-		if h := n.heard[a]; !voters[raft.ServerID(h.ID)] || !h.fresh(now, n.pace()) {
+		if h := g.heard[a]; !slices.Contains(voters, raft.ServerID(h.ID)) || !h.fresh(now, g.cfg.pace()) {
 			return false
 		}
 	}
 	return true
 }
 
-func (n *Node) gossiped(a netip.Addr) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.asking, a)
-}
-
 // hello is what this node says of itself.
-func (n *Node) hello() message {
-	own := n.fitness()
+func (g *gossip) hello() message {
+	own := g.addresses.fitness()
 	m := message{
-		Kind: askHello, From: n.cfg.Self, List: digest(n.cfg.Peers), Priority: own.priority, Reason: clip(own.reason),
-		Witness: n.cfg.witness(n.cfg.Self), Heartbeat: n.cfg.Heartbeat, Holds: n.holding(),
+		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: clip(own.reason),
+		Witness: g.cfg.witness(g.cfg.Self), Heartbeat: g.cfg.Heartbeat, Holds: g.addresses.holding(),
 	}
-	r := n.raft.Load()
+	r := g.cluster.library.Load()
 	if r == nil {
 		return m
 	}
-	leader, _ := r.LeaderWithID()
-	m.ID, m.Seeded, m.Term, m.Last = string(n.id), n.voice(), r.CurrentTerm(), r.LastIndex()
-	m.Formed, m.State, m.Leader = m.Term > 1, r.State().String(), addressOf(leader)
+	m.ID, m.Seeded, m.Term, m.Last = string(g.cluster.self()), g.cluster.voice(), r.CurrentTerm(), r.LastIndex()
+	m.Formed, m.State, m.Leader = m.Term > 1, r.State().String(), g.cluster.leader()
 	return m
 }
 
-// hear takes in what a member has said of itself.
-func (n *Node) hear(m message) {
+// answer takes in a question, and answers it.
+func (g *gossip) answer(m message) message {
+	g.hear(m, false)
+	res := g.hello()
+	res.Kind = ""
+	res.Stranger = m.ID != "" && !g.cluster.knows(raft.ServerID(m.ID))
+	return res
+}
+
+// hear takes in what a member has said of itself. With named it answers a question in which this node has said who it is.
+func (g *gossip) hear(m message, named bool) {
 	now := time.Now()
-	n.mu.Lock()
-	old := n.heard[m.From]
-	if len(n.heard) < maxHeard || !old.at.IsZero() {
-		n.heard[m.From] = hearing{message: m, at: now, lists: old.lists && old.ID == m.ID}
+	g.mu.Lock()
+	old := g.heard[m.From]
+	h := hearing{message: m, at: now, lists: old.lists && old.ID == m.ID}
+	if m.Kind != askHello { // a question says nothing of us
+		h.lists = named && !m.Stranger && m.ID != ""
+		g.noteStanding(m, now)
 	}
-	switch {
-	case m.Kind == askHello: // a question says nothing of us
-	case !m.Stranger && m.State == raft.Leader.String():
-		n.stranger, n.refused = time.Time{}, ""
-	case m.Stranger && m.State == raft.Leader.String() && n.stranger.IsZero():
-		n.stranger = now
+	if len(g.heard) < maxHeard || !old.at.IsZero() {
+		g.heard[m.From] = h
 	}
 	takes := m.Holds && !old.Holds
 	if takes {
-		n.taken = now
+		g.taken = now
 	}
-	n.mu.Unlock()
+	g.mu.Unlock()
 	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID {
-		n.wake()
+		g.look.send()
 	}
 	if takes {
-		n.gossipNow() // the former holder says whether it lives
+		g.now() // the former holder says whether it lives
 	}
 	if old.Holds != m.Holds {
-		n.wakeAll()
+		g.addresses.wakeAll()
 	}
 }
 
-// noteListed notes whether whoever has answered a hello knows the one that asked.
-func (n *Node) noteListed(res message, asker string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if h, ok := n.heard[res.From]; ok && h.ID == res.ID {
-		h.lists = asker != "" && asker == string(n.id) && !res.Stranger && res.ID != ""
-		n.heard[res.From] = h
+// noteStanding notes whether the leader has this node for a member. The caller holds the lock.
+func (g *gossip) noteStanding(m message, now time.Time) {
+	switch {
+	case m.State != raft.Leader.String():
+	case !m.Stranger:
+		g.stranger = time.Time{}
+	case g.stranger.IsZero():
+		g.stranger = now
 	}
 }
 
-// answer answers a member. It is called from many goroutines.
-func (n *Node) answer(m message) message {
-	switch m.Kind {
-	case askHello:
-		n.hear(m)
-		res := n.hello()
-		res.Kind = ""
-		res.Stranger = m.ID != "" && !n.knows(raft.ServerID(m.ID))
-		return res
-	case askRelease:
-		return n.answerRelease(m)
-	case askJoin:
-		return n.answerJoin(m)
-	case askChange:
-		return n.answerChange(m)
-	}
-	return n.no(fmt.Sprintf("no question of kind %q", m.Kind))
+// strangerSince is since when the leader says that this node is no member; zero when it does not.
+func (g *gossip) strangerSince() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.stranger
 }
 
-func (n *Node) yes() message { return message{From: n.cfg.Self} }
+// noteTaken notes that this node has begun to hold the address.
+func (g *gossip) noteTaken(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.taken = now
+}
 
-func (n *Node) no(why string) message { return message{From: n.cfg.Self, Error: clip(why)} }
+// of is what a member has last said; the zero hearing for nothing.
+func (g *gossip) of(a netip.Addr) hearing {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.heard[a]
+}
 
-func (n *Node) knows(id raft.ServerID) bool {
-	for _, s := range n.servers() {
-		if s.ID == id {
-			return true
+// listedBy tells whether a candidate has said that it knows this node under the identity of its store. If so, a vote asked for
+// is this node's own, and not that of an older self, which was removed before, for good. The leader that was about to give
+// this node its vote may be the only one to know of it; nobody could lead any more if it were not heard.
+func (g *gossip) listedBy(candidate raft.ServerID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, h := range g.heard {
+		if h.ID == string(candidate) {
+			return h.lists
 		}
 	}
 	return false
 }
 
-// answerRelease takes a leader's word that it lets go.
-func (n *Node) answerRelease(m message) message {
-	if n.raft.Load() == nil || !n.transport.letGo(release{term: m.Term, to: raft.ServerID(m.To)}) {
-		return n.no("not following that leader")
-	}
-	n.noteCause(m.From.String(), m.Reason)
-	return n.yes()
-}
-
-// isMember tells whether an address is a member's, as far as this node knows: it is on the list, in the cluster, invited to it,
-// or was heard, which takes the key. Safe from any goroutine.
-func (n *Node) isMember(a netip.Addr) bool {
-	n.mu.Lock()
-	_, heard := n.heard[a]
-	known := heard || slices.Contains(n.peers, a)
-	n.mu.Unlock()
-	return known || n.roster.has(a) || slices.ContainsFunc(n.servers(), func(s raft.Server) bool { return addressOf(s.Address) == a })
+// view is what this node knows of the members now.
+func (g *gossip) view() view {
+	servers := g.cluster.servers()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return view{cfg: g.cfg, self: g.cluster.self(), servers: servers, heard: maps.Clone(g.heard), taken: g.taken, now: time.Now()}
 }

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -55,4 +56,52 @@ func (a *acks) quorum(term uint64, self raft.ServerID, voters []raft.ServerID, n
 	}
 	slices.SortFunc(times, func(x, y time.Time) int { return y.Compare(x) })
 	return times[need-1]
+}
+
+// lease is until when this node may answer for the addresses. Safe for concurrent use.
+type lease struct {
+	*plumbing
+	cluster *cluster
+
+	mu    sync.Mutex // guards given
+	given uint64     // the term in which this node lets go of the addresses
+}
+
+// end is until when this node may answer if nothing else happens; zero when it may not.
+func (l *lease) end() time.Time {
+	l.mu.Lock()
+	given := l.given
+	l.mu.Unlock()
+	return l.until(given)
+}
+
+func (l *lease) until(given uint64) time.Time {
+	r := l.cluster.leading()
+	if r == nil || l.cfg.witness(l.cfg.Self) {
+		return time.Time{}
+	}
+	term := r.CurrentTerm()
+	since := l.cluster.transport.since(term, l.cluster.voters())
+	if term == given || since.IsZero() {
+		return time.Time{}
+	}
+	return since.Add(LeaseLength(l.cfg.Heartbeat))
+}
+
+// take notes that an elector is about to have its address bound; false without a lease. After give nobody takes.
+func (l *lease) take(e *Elector) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !time.Now().Before(l.until(l.given)) {
+		return false
+	}
+	e.holds.Store(true)
+	return true
+}
+
+// give ends the lease of a term for good, or with 0 takes that back.
+func (l *lease) give(term uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.given = term
 }

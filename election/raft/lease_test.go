@@ -2,6 +2,7 @@ package raft
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -60,4 +61,22 @@ func TestLeaseEndsBeforeTheVoteLock(t *testing.T) {
 		assert.Positive(t, LeaseLength(heartbeat))
 	}
 	assert.Equal(t, 440*time.Millisecond, LeaseLength(500*time.Millisecond))
+}
+
+// Who is letting go of the addresses must not have one bound meanwhile.
+func TestLeaseNobodyTakesAfterItIsGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.settle()
+		n, e := l.answering()[0].node, &Elector{}
+		term := n.cluster.leading().CurrentTerm()
+		n.lease.give(term)
+		assert.Zero(t, n.lease.end())
+		assert.False(t, n.lease.take(e))
+		assert.False(t, e.holds.Load())
+		n.lease.give(0)
+		assert.True(t, n.lease.take(e))
+		assert.True(t, e.holds.Load())
+	})
 }

@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -28,60 +29,67 @@ type Member struct {
 
 // Members lists the members of the cluster, then those that are heard but are none.
 func (n *Node) Members() []Member {
-	servers := n.servers()
-	own, holds := n.fitness(), n.holding()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var out []Member
-	for _, s := range servers {
-		a := addressOf(s.Address)
-		m := n.member(a, own)
-		m.ID, m.Voter = string(s.ID), s.Suffrage == raft.Voter
-		switch {
-		case m.Self && s.ID != n.id, !m.Self && m.Note == "" && n.heard[a].ID != "" && n.heard[a].ID != string(s.ID):
-			m.Note = "joins with an empty store"
-		case !m.Voter && m.Note == "":
-			m.Note = "catching up: no vote yet"
-		}
-		out = append(out, m)
+	v := n.gossip.view()
+	own := Member{
+		Address: n.cfg.Self, Self: true, Leader: n.cluster.leader() == n.cfg.Self, Witness: n.cfg.witness(n.cfg.Self),
+		holds: n.addresses.holding(),
 	}
-	for _, a := range sorted(n.others()) {
-		if !slices.ContainsFunc(out, func(m Member) bool { return m.Address == a }) && !n.heard[a].at.IsZero() {
-			m := n.member(a, own)
-			m.ID, m.Waiting = n.heard[a].ID, true
+	f := n.addresses.fitness()
+	own.Priority, own.Note = f.priority, f.reason
+	leader := n.cluster.leader()
+	var out []Member
+	for _, s := range v.servers {
+		out = append(out, v.member(s, own, leader))
+	}
+	shown := func(a netip.Addr) bool {
+		return slices.ContainsFunc(out, func(m Member) bool { return m.Address == a })
+	}
+	for _, a := range sorted(slices.Collect(maps.Keys(v.heard))) {
+		if !shown(a) {
+			m := v.other(a, leader)
+			m.ID, m.Waiting = v.heard[a].ID, true
 			out = append(out, m)
 		}
 	}
-	if !slices.ContainsFunc(out, func(m Member) bool { return m.Self }) {
-		m := n.member(n.cfg.Self, own)
-		m.Waiting = true
-		out = append(out, m)
-	}
-	for i := range out {
-		out[i].holds = out[i].Self && holds || n.heard[out[i].Address].Holds
+	if !shown(n.cfg.Self) {
+		own.Waiting = true
+		out = append(out, own)
 	}
 	return out
 }
 
-// member is what is known of an address. The caller holds the lock.
-func (n *Node) member(a netip.Addr, own fitness) Member {
-	m := Member{Address: a, Self: a == n.cfg.Self, Leader: a == n.leader, Witness: n.cfg.witness(a)}
-	if m.Self {
-		m.Priority, m.Note = own.priority, own.reason
-		return m
+// member is one that the cluster has.
+func (v view) member(s raft.Server, own Member, leader netip.Addr) Member {
+	a, void := addressOf(s.Address), s.ID != v.self
+	m := own
+	if a != own.Address {
+		m = v.other(a, leader)
+		void = m.Note == "" && v.heard[a].ID != "" && v.heard[a].ID != string(s.ID)
 	}
-	h := n.heard[a]
-	m.Priority, m.Witness = h.Priority, m.Witness || h.Witness
+	m.ID, m.Voter = string(s.ID), s.Suffrage == raft.Voter
+	switch {
+	case void:
+		m.Note = "joins with an empty store"
+	case !m.Voter && m.Note == "":
+		m.Note = "catching up: no vote yet"
+	}
+	return m
+}
+
+// other is what is known of the address of another node.
+func (v view) other(a, leader netip.Addr) Member {
+	h := v.heard[a]
+	m := Member{Address: a, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness, holds: h.Holds}
 	if h.at.IsZero() {
 		m.Note, m.silent = "not heard since this node started", true
 		return m
 	}
 	m.LastHeard = &h.at
 	switch {
-	case !h.fresh(time.Now(), n.pace()), n.replaced(a, h, time.Now()):
+	case !v.fresh(h), v.replaced(a, leader, h):
 		m.Note, m.silent = "silent", true
-	case h.Heartbeat != n.cfg.Heartbeat:
-		m.Note = "has raft.heartbeatTimeout " + h.Heartbeat.String() + ", want " + n.cfg.Heartbeat.String() + " as here: it is not followed until then"
+	case h.Heartbeat != v.cfg.Heartbeat:
+		m.Note = "has raft.heartbeatTimeout " + h.Heartbeat.String() + ", want " + v.cfg.Heartbeat.String() + " as here: it is not followed until then"
 	default:
 		m.Note = h.Reason
 	}
@@ -92,16 +100,9 @@ func (n *Node) member(a netip.Addr, own fitness) Member {
 const answersWithin = 100 * time.Millisecond
 
 // replaced tells that a holder has said nothing since another node began to hold the address: it does not hold it any more, and
-// does not live, as everybody is asked at that moment. The caller holds the lock.
-func (n *Node) replaced(a netip.Addr, h hearing, now time.Time) bool {
-	return h.Holds && a != n.leader && h.at.Before(n.taken) && now.Sub(n.taken) > answersWithin
-}
-
-// noteTaken notes that this node has begun to hold the address.
-func (n *Node) noteTaken(now time.Time) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.taken = now
+// does not live, as everybody is asked at that moment.
+func (v view) replaced(a, leader netip.Addr, h hearing) bool {
+	return h.Holds && a != leader && h.at.Before(v.taken) && v.now.Sub(v.taken) > answersWithin
 }
 
 // shown is the member as status has it. One that is silent is what it was.
@@ -130,24 +131,4 @@ func joinNotes(a, b string) string {
 		return a
 	}
 	return a + "; " + b
-}
-
-// others are the addresses of everybody that this node talks to. The caller holds the lock.
-func (n *Node) others() []netip.Addr {
-	set := map[netip.Addr]bool{}
-	for _, p := range n.peers {
-		set[p] = true
-	}
-	for a := range n.heard {
-		set[a] = true
-	}
-	for a := range n.joins {
-		set[a] = true
-	}
-	delete(set, n.cfg.Self)
-	var out []netip.Addr
-	for a := range set {
-		out = append(out, a)
-	}
-	return out
 }

@@ -158,10 +158,10 @@ func (c *crowd) differs(want []netip.Addr) string {
 	for _, a := range want {
 		n := c.hosts[a].node
 		var got []netip.Addr
-		for _, s := range n.servers() {
+		for _, s := range n.cluster.servers() {
 			got = append(got, addressOf(s.Address))
 		}
-		if !slices.Equal(sorted(got), want) || len(n.voters()) != len(want) || !n.voice() {
+		if !slices.Equal(sorted(got), want) || len(n.cluster.voters()) != len(want) || !n.cluster.voice() {
 			return a.String() + " does not agree with the others"
 		}
 	}
@@ -180,18 +180,18 @@ func TestNodeVotesBeforeItKnowsThatItMay(t *testing.T) {
 		second := l.add(1, []netip.Addr{addr(0), addr(1)})
 		second.boot()
 		require.NoError(t, founder.node.Change(t.Context(), OpAdd, addr(1)))
-		for len(founder.node.voters()) < 2 {
+		for len(founder.node.cluster.voters()) < 2 {
 			time.Sleep(l.delay / 4)
 		}
-		require.False(t, second.node.voice())
+		require.False(t, second.node.cluster.voice())
 		l.isolate(addr(1), true)
 		l.watch(3 * time.Second)
-		require.Len(t, founder.node.voters(), 2)
-		require.False(t, second.node.voice())
+		require.Len(t, founder.node.cluster.voters(), 2)
+		require.False(t, second.node.cluster.voice())
 		l.isolate(addr(1), false)
 		l.await(5 * time.Second)
 		l.watch(2 * time.Second)
-		assert.True(t, second.node.voice())
+		assert.True(t, second.node.cluster.voice())
 	})
 }
 
@@ -202,13 +202,14 @@ func TestNodeForgetsJoinRequestsOfAnotherTerm(t *testing.T) {
 		l.bootAll()
 		holder, _ := l.await(5 * time.Second)
 		n := holder.node
-		n.mu.Lock()
-		n.joins[addr(7)] = joinRequest{id: "old", term: n.raft.Load().CurrentTerm() - 1}
-		n.mu.Unlock()
+		m := &n.membership
+		m.mu.Lock()
+		m.joins[addr(7)] = joinRequest{id: "old", term: n.cluster.leading().CurrentTerm() - 1}
+		m.mu.Unlock()
 		l.watch(3 * time.Second)
-		assert.False(t, n.knows("old"))
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		assert.Empty(t, n.joins)
+		assert.False(t, n.cluster.knows("old"))
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		assert.Empty(t, m.joins)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +17,32 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
-// plumbing is what a node stands on.
+// Node is this machine's part in a raft cluster: one for the process. Whatever virtual addresses are elected by it move
+// together, to the leader. It joins its parts, each of which knows only those above it, and drives them.
+type Node struct {
+	*plumbing
+	rejections *election.Rejections
+	cause      cause
+	cluster    cluster
+	addresses  addresses
+	lease      lease
+	gossip     gossip
+	transfer   transfer
+	membership membership
+	bootstrap  bootstrap
+
+	leaderless atomic.Pointer[time.Time] // since when no leader is known; nil while one is
+	lost       bool                      // no leader can be elected; belongs to Run
+}
+
+// plumbing is what the parts of a node have in common.
 type plumbing struct {
+	cfg   Config
+	log   *slog.Logger
+	look  signal         // something has changed: Run looks at everything again
+	tasks sync.WaitGroup // what goes on beside Run
+
+	// What connect lays:
 	wire  wire
 	store *store
 	ask   func(ctx context.Context, to netip.Addr, m message) (message, error)
@@ -25,61 +50,21 @@ type plumbing struct {
 	renew func() // after the identity has changed
 }
 
-// Node is this machine's part in a raft cluster: one for the process. Whatever virtual addresses are elected by it move
-// together, to the leader.
-type Node struct {
-	cfg        Config
-	log        *slog.Logger
-	plumbing   plumbing
-	rejections *election.Rejections
-	opened     time.Time
-	roster     roster
-	id         raft.ServerID // set before raft
+func (p *plumbing) yes() message { return message{From: p.cfg.Self} }
 
-	transport *transport // set before raft
-	raft      atomic.Pointer[raft.Raft]
+func (p *plumbing) no(why string) message { return message{From: p.cfg.Self, Error: clip(why)} }
 
-	look    chan struct{} // capacity 1: something has changed
-	freed   chan struct{} // capacity 1: an elector has let go
-	news    atomic.Bool   // the others are to be asked and told now
-	asked   atomic.Bool   // the library was asked whether this node leads, and has not said
-	leaving atomic.Bool   // for good: a library that has shut down would not answer
-	tasks   sync.WaitGroup
+// signal makes somebody look again. It has room for one.
+type signal chan struct{}
 
-	mu           sync.Mutex // guards what follows
-	peers        []netip.Addr
-	heard        map[netip.Addr]hearing
-	asking       map[netip.Addr]bool
-	joins        map[netip.Addr]joinRequest
-	addresses    map[string]*addressFitness
-	given        uint64 // the term in which this node lets go of the address
-	transferring bool   // leadership is being passed on
-	changing     bool   // the membership is being changed
-	joining      bool   // this node is asking to be let in
-	nextTransfer time.Time
-	stranger     time.Time // since when others say that this node is no member; zero when they do not
-	refused      string    // why it may not become one
-	trouble      string    // why it is in no election
-	leader       netip.Addr
-	taken        time.Time // when a node was last known to begin to hold the address
-	moving       cause
-	// leaderless is since when no leader is known; zero while one is.
-	leaderless time.Time
-	lost       bool // no leader can be elected
-}
+func newSignal() signal { return make(signal, 1) }
 
-// joinRequest is the wish of a node to be let in, told to the leader of a term. In another term it counts no more: the node may have
-// been in, and removed, since then. It asks again as long as it is out.
-type joinRequest struct {
-	id   raft.ServerID
-	term uint64
-}
-
-// hearing is what a member has last said of itself.
-type hearing struct {
-	message
-	at    time.Time
-	lists bool // it has this node in its configuration, by the answer that it gave last
+// send never blocks.
+func (s signal) send() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
 }
 
 // Open listens on this node's address. The node takes part in the cluster from Run on.
@@ -101,12 +86,16 @@ func Open(cfg Config) (*Node, error) {
 }
 
 func newNode(cfg Config) *Node {
-	return &Node{
-		cfg: cfg, log: cfg.Log, rejections: newRejections(cfg.Log), peers: sorted(cfg.Peers), opened: time.Now(),
-		look: make(chan struct{}, 1), freed: make(chan struct{}, 1),
-		heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{},
-		joins: map[netip.Addr]joinRequest{}, addresses: map[string]*addressFitness{}, trouble: "starting",
-	}
+	p := &plumbing{cfg: cfg, log: cfg.Log, look: newSignal()}
+	n := &Node{plumbing: p, rejections: newRejections(cfg.Log)}
+	n.cluster.plumbing = p
+	n.addresses = addresses{plumbing: p, freed: newSignal(), byName: map[string]*addressFitness{}}
+	n.lease = lease{plumbing: p, cluster: &n.cluster}
+	n.gossip = gossip{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{}}
+	n.transfer = transfer{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, lease: &n.lease, gossip: &n.gossip, cause: &n.cause}
+	n.membership = membership{plumbing: p, cluster: &n.cluster, gossip: &n.gossip, transfer: &n.transfer, joins: map[netip.Addr]joinRequest{}}
+	n.bootstrap = bootstrap{plumbing: p, gossip: &n.gossip, opened: time.Now(), begin: n.begin, trouble: "starting"}
+	return n
 }
 
 // connect lays the pipes: the listener with its two doors, the library's transport, and the RPC client.
@@ -121,24 +110,31 @@ func (n *Node) connect(inner net.Listener, st *store) {
 	w := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: talk, MaxPool: 2, MaxRPCsInFlight: 1, Timeout: max(n.cfg.Heartbeat, 500*time.Millisecond), Logger: newLibrary(n.log),
 	})
-	n.tasks.Go(l.serve)
-	n.plumbing = plumbing{
-		wire: w, store: st, ask: asks.ask,
-		renew: func() { asks.hangUp(); l.hangUp(); w.CloseStreams() },
-		close: func() error {
-			err := errors.Join(l.close(), w.Close())
-			asks.hangUp()
-			answers.wg.Wait()
-			return errors.Join(err, st.close())
-		},
+	n.wire, n.store, n.ask = w, st, asks.ask
+	n.renew = func() { asks.hangUp(); l.hangUp(); w.CloseStreams() }
+	n.close = func() error {
+		err := errors.Join(l.close(), w.Close())
+		asks.hangUp()
+		answers.wg.Wait()
+		return errors.Join(err, st.close())
 	}
+	n.tasks.Go(l.serve)
 }
 
 // IdentityChanged ends the connections that were made with an older key or certificate.
 func (n *Node) IdentityChanged() {
-	if n.plumbing.renew != nil {
-		n.plumbing.renew()
+	if n.renew != nil {
+		n.renew()
 	}
+}
+
+// Expect says which virtual addresses this node is to hold when it leads. One that cannot get into its election makes the
+// node unable to lead, because all of them move together.
+func (n *Node) Expect(names []string) { n.addresses.expect(names) }
+
+// Change adds or removes a member, on whichever node it is called: it is the leader that does it. The error says why not.
+func (n *Node) Change(ctx context.Context, op string, subject netip.Addr) error {
+	return n.membership.change(ctx, op, subject)
 }
 
 // Run takes part in the cluster until ctx ends, then passes leadership on, if it can, and gives everything back. The
@@ -146,118 +142,96 @@ func (n *Node) IdentityChanged() {
 func (n *Node) Run(ctx context.Context) {
 	tick := n.cfg.Clock.Timer()
 	defer tick.Stop()
-	var leaderCh <-chan bool
-	gossiped := time.Time{}
 	for ctx.Err() == nil {
-		if r := n.raft.Load(); r != nil && leaderCh == nil {
-			leaderCh = r.LeaderCh()
-			n.tasks.Go(func() { n.nudgeElections(ctx) })
-		}
-		now, news := time.Now(), n.news.Swap(false)
-		if news || gossiped.Before(whole(now, n.gossipEvery())) {
-			gossiped = now
-			n.gossip(ctx, news)
-		}
+		n.gossip.round(ctx)
 		n.step(ctx)
-		tick.Set(nextWhole(time.Now(), n.pace()))
+		tick.Set(nextWhole(time.Now(), n.cfg.pace()))
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		case <-n.look:
-		case <-leaderCh: // a level: step looks at the state itself
+		case <-n.cluster.leaderCh(): // a level: step looks at the state itself
 		}
 	}
 	n.stop()
 }
 
-// pace is how often this node looks at itself and at the others.
-func (n *Node) pace() time.Duration {
-	return min(max(n.cfg.Heartbeat, 200*time.Millisecond), time.Second)
-}
-
-// gossipEvery is how often this node asks the others how they are. Where everybody is in the cluster and well known only what
-// changes is news, and that is told when it does; it is enough then that one of two asks the other.
-func (n *Node) gossipEvery() time.Duration {
-	if n.settled() {
-		return 2 * n.pace()
-	}
-	return n.pace()
-}
-
 // step looks at everything once.
 func (n *Node) step(ctx context.Context) {
-	if n.raft.Load() == nil {
-		if err := n.bootstrap(); err != nil {
-			n.setTrouble(err.Error())
-		}
+	if !n.cluster.started() {
+		n.bootstrap.try(ctx)
 	}
-	if r := n.raft.Load(); r != nil {
-		n.noteLeader(r)
+	if n.cluster.started() {
 		n.noteQuorum()
-		if r.State() == raft.Leader {
-			n.lead(ctx, r)
+		if n.cluster.leading() != nil {
+			n.transfer.consider(ctx)
+			n.membership.next()
 		} else {
-			n.requestJoin(ctx)
+			n.bootstrap.join(ctx)
 		}
 	}
-	n.wakeAll()
+	n.addresses.wakeAll()
 }
 
-func (n *Node) noteLeader(r *raft.Raft) {
-	leader := n.leaderNow(r)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.leader = leader
-	switch {
-	case leader.IsValid():
-		n.leaderless = time.Time{}
-	case n.leaderless.IsZero():
-		n.leaderless = time.Now()
+// begin starts the library.
+func (n *Node) begin(ctx context.Context, id raft.ServerID) error {
+	lock, err := n.store.heartbeat(n.cfg.Heartbeat)
+	if err != nil {
+		return err
 	}
-}
-
-// leaderNow is the leader that the library knows; the zero Addr for none.
-func (n *Node) leaderNow(r *raft.Raft) netip.Addr {
-	address, _ := r.LeaderWithID()
-	return addressOf(address)
-}
-
-// gossipNow tells everybody at once how this node is, and not at the next turn.
-func (n *Node) gossipNow() {
-	n.news.Store(true)
-	n.wake()
-}
-
-// wake makes the loop look again. It never blocks.
-func (n *Node) wake() {
-	select {
-	case n.look <- struct{}{}:
-	default:
+	c := &n.cluster
+	c.id, c.transport = id, newTransport(n.wire, id, n.cfg.Self, n.cfg.Heartbeat)
+	t := c.transport
+	t.clock, t.voice, t.listed, t.reluctance, t.again = n.cfg.Clock, c.voice, n.gossip.listedBy, n.addresses.reluctance, c.beatAgain
+	t.acked = func() { n.addresses.renewed(n.lease.end()) }
+	r, err := raft.NewRaft(n.cfg.library(id), &n.membership.roster, n.store.logs, n.store.stable, n.store.snapshots, t)
+	if err != nil {
+		return fmt.Errorf("raft: %w", err)
 	}
+	c.library.Store(r)
+	t.start(lock)
+	n.tasks.Go(func() { c.nudgeElections(ctx) })
+	n.log.Info("in the raft cluster", "id", string(id), "members", len(c.servers()))
+	return nil
 }
 
-func (n *Node) setTrouble(why string) {
-	n.mu.Lock()
-	fresh := n.trouble != why
-	n.trouble = why
-	n.mu.Unlock()
-	if fresh && why != "" {
-		n.log.Info("not in the raft election yet", "reason", why)
+// answer answers a member. It is called from many goroutines.
+func (n *Node) answer(m message) message {
+	switch m.Kind {
+	case askHello:
+		return n.gossip.answer(m)
+	case askRelease:
+		if !n.cluster.started() || !n.cluster.transport.letGo(release{term: m.Term, to: raft.ServerID(m.To)}) {
+			return n.no("not following that leader")
+		}
+		n.cause.note(m.From, m.Reason)
+		return n.yes()
+	case askJoin:
+		return n.membership.answerJoin(m)
+	case askChange:
+		return n.membership.answerChange(m)
 	}
+	return n.no(fmt.Sprintf("no question of kind %q", m.Kind))
+}
+
+// isMember tells whether an address is a member's, as far as this node knows: it is on the list, in the cluster, invited to it,
+// or was heard, which takes the key. Safe from any goroutine.
+func (n *Node) isMember(a netip.Addr) bool {
+	return slices.Contains(n.cfg.Peers, a) || !n.gossip.of(a).at.IsZero() || n.membership.lists(a)
 }
 
 // stop passes leadership on and gives everything back.
 func (n *Node) stop() {
-	n.leaving.Store(true)
+	n.cluster.leaving.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*n.cfg.Heartbeat)
 	defer cancel()
-	if r := n.raft.Load(); r != nil {
-		n.transferBeforeLeaving(ctx, r)
+	if r := n.cluster.library.Load(); r != nil {
+		n.transfer.beforeLeaving(ctx)
 		if err := r.Shutdown().Error(); err != nil {
 			n.log.Debug("raft did not stop in order", "error", err)
 		}
 	}
-	if err := n.plumbing.close(); err != nil {
+	if err := n.close(); err != nil {
 		n.log.Debug("raft is not closed in order", "error", err)
 	}
 	n.tasks.Wait()

@@ -3,7 +3,6 @@ package raft
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/netip"
 	"slices"
 	"testing"
@@ -35,8 +34,8 @@ func TestNodeThreeElectAHolderInAnyOrder(t *testing.T) {
 			}
 			assert.LessOrEqual(t, l.watch(5*time.Second), 100*time.Millisecond, "nothing moves")
 			for _, i := range order {
-				assert.Len(t, l.hosts[addr(i)].node.voters(), 3)
-				assert.True(t, l.hosts[addr(i)].node.voice())
+				assert.Len(t, l.hosts[addr(i)].node.cluster.voters(), 3)
+				assert.True(t, l.hosts[addr(i)].node.cluster.voice())
 			}
 		})
 	}
@@ -176,8 +175,8 @@ func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 			h.disk = emptyDisk()
 			h.boot()
 			l.watch(10 * time.Second)
-			assert.True(t, h.node.voice(), "the wiped node votes again")
-			assert.Len(t, h.node.voters(), 3)
+			assert.True(t, h.node.cluster.voice(), "the wiped node votes again")
+			assert.Len(t, h.node.cluster.voters(), 3)
 		}
 		l.await(time.Second)
 	})
@@ -191,16 +190,14 @@ func TestNodeThatIsNoMemberIsNotSettled(t *testing.T) {
 		defer l.stopAll()
 		l.settle()
 		member := l.hosts[addr(2)].node
-		require.True(t, member.settled())
+		require.True(t, member.gossip.settled())
 		wiped := newNode(member.cfg) // which has heard and been sent the same
-		wiped.raft.Store(member.raft.Load())
-		member.mu.Lock()
-		wiped.heard, wiped.leader, wiped.trouble = maps.Clone(member.heard), member.leader, member.trouble
-		member.mu.Unlock()
-		wiped.id = member.id
-		require.True(t, wiped.settled())
-		wiped.id = freshID(member.id)
-		assert.False(t, wiped.settled())
+		wiped.cluster.library.Store(member.cluster.library.Load())
+		wiped.gossip.heard = member.gossip.view().heard
+		wiped.cluster.id = member.cluster.id
+		require.True(t, wiped.gossip.settled())
+		wiped.cluster.id = freshID(member.cluster.id)
+		assert.False(t, wiped.gossip.settled())
 	})
 }
 
@@ -218,10 +215,10 @@ func TestNodeMembersComeAndGo(t *testing.T) {
 		for i := 1; i < 5; i++ {
 			l.add(i, all).boot()
 			silent += l.watch(4 * time.Second)
-			assert.Len(t, l.hosts[addr(0)].node.voters(), i, "nobody comes in uninvited")
+			assert.Len(t, l.hosts[addr(0)].node.cluster.voters(), i, "nobody comes in uninvited")
 			require.NoError(t, l.hosts[addr(0)].node.Change(t.Context(), OpAdd, addr(i)))
 			silent += l.watch(6 * time.Second)
-			assert.True(t, l.hosts[addr(i)].node.voice())
+			assert.True(t, l.hosts[addr(i)].node.cluster.voice())
 		}
 		for i := range 4 {
 			require.NoError(t, l.hosts[addr(4)].node.Change(t.Context(), OpRemove, addr(i)))
@@ -290,7 +287,7 @@ func TestNodeRecoversWithoutAMajority(t *testing.T) {
 		last.boot()
 		h, _ := l.await(5 * time.Second)
 		assert.Equal(t, last, h)
-		assert.Len(t, last.node.voters(), 1)
+		assert.Len(t, last.node.cluster.voters(), 1)
 	})
 }
 
@@ -341,8 +338,8 @@ func TestNodeFounderWithoutItsDiskFoundsNothing(t *testing.T) {
 		founder.boot()
 		l.watch(15 * time.Second)
 		for i := range 3 {
-			assert.Len(t, l.hosts[addr(i)].node.voters(), 3)
-			assert.True(t, l.hosts[addr(i)].node.voice())
+			assert.Len(t, l.hosts[addr(i)].node.cluster.voters(), 3)
+			assert.True(t, l.hosts[addr(i)].node.cluster.voice())
 		}
 	})
 }

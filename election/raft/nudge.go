@@ -9,10 +9,10 @@ import (
 
 // nudgeElections makes the library notice the end of a vote lock when it comes. By itself it looks at random times, at every one or two
 // heartbeat timeouts, and an election waits until a majority has looked.
-func (n *Node) nudgeElections(ctx context.Context) {
-	timer := n.cfg.Clock.Timer()
+func (c *cluster) nudgeElections(ctx context.Context) {
+	timer := c.cfg.Clock.Timer()
 	defer timer.Stop()
-	timer.Set(time.Now().Add(n.cfg.Heartbeat))
+	timer.Set(time.Now().Add(c.cfg.Heartbeat))
 	var last time.Time
 	for {
 		select {
@@ -20,31 +20,31 @@ func (n *Node) nudgeElections(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		now, until := time.Now(), n.transport.following().Add(time.Millisecond)
+		now, until := time.Now(), c.transport.following().Add(time.Millisecond)
 		if until.After(now) {
 			timer.Set(until)
 			continue
 		}
-		r := n.raft.Load()
-		if r != nil && r.State() == raft.Leader {
-			timer.Set(nextWhole(time.Now(), n.cfg.Heartbeat)) // it follows nobody
+		r := c.library.Load()
+		if r.State() == raft.Leader {
+			timer.Set(nextWhole(time.Now(), c.cfg.Heartbeat)) // it follows nobody
 			continue
 		}
-		timer.Set(time.Now().Add(n.cfg.Heartbeat / 5))
-		if r != nil && r.State() == raft.Follower && until != last {
+		timer.Set(time.Now().Add(c.cfg.Heartbeat / 5))
+		if r.State() == raft.Follower && until != last {
 			last = until
-			n.nudge(r)
+			c.nudge(r)
 		}
 	}
 }
 
 // nudge makes a follower look at its leader now: a shorter timeout does, however little.
-func (n *Node) nudge(r *raft.Raft) {
-	c := r.ReloadableConfig()
+func (c *cluster) nudge(r *raft.Raft) {
+	config := r.ReloadableConfig()
 	for _, more := range []time.Duration{time.Nanosecond, 0} {
-		c.HeartbeatTimeout = n.cfg.Heartbeat + more
-		if err := r.ReloadConfig(c); err != nil {
-			n.log.Debug("raft was not woken", "error", err)
+		config.HeartbeatTimeout = c.cfg.Heartbeat + more
+		if err := r.ReloadConfig(config); err != nil {
+			c.log.Debug("raft was not woken", "error", err)
 		}
 	}
 }

@@ -22,19 +22,16 @@ type Quorum struct {
 // Quorum says how the election stands; the zero Quorum before this node is in the cluster. A majority is taken for lost when
 // no leader is known for two paces and too few voters are heard: a node that has just started has not heard them yet.
 func (n *Node) Quorum() Quorum {
-	r := n.raft.Load()
+	r := n.cluster.library.Load()
 	if r == nil {
 		return Quorum{}
 	}
-	leader := n.leaderNow(r)
-	servers, now := n.servers(), time.Now()
-	q := Quorum{Leader: leader, Term: r.CurrentTerm()}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	q.Voters, q.VotersHeard = n.without(servers, "", now)
-	q.Majority = leader.IsValid() || q.VotersHeard > q.Voters/2 || n.leaderless.IsZero() || now.Sub(n.leaderless) < listenFor*n.pace()
-	if since := n.leaderless; !leader.IsValid() && !since.IsZero() {
-		q.Leaderless = &since
+	v, q := n.gossip.view(), Quorum{Leader: n.cluster.leader(), Term: r.CurrentTerm()}
+	q.Voters, q.VotersHeard = v.without("")
+	since := n.leaderless.Load()
+	q.Majority = q.Leader.IsValid() || q.VotersHeard > q.Voters/2 || since == nil || v.now.Sub(*since) < listenFor*n.cfg.pace()
+	if !q.Leader.IsValid() {
+		q.Leaderless = since
 	}
 	return q
 }
@@ -52,18 +49,20 @@ func (q Quorum) blocked(now time.Time, heartbeat time.Duration) string {
 	return ""
 }
 
-// noteQuorum logs when the majority is lost, and when there is one again.
+// noteQuorum notes since when no leader is known, and logs when the majority is lost, and when there is one again.
 func (n *Node) noteQuorum() {
-	q := n.Quorum()
+	if now := time.Now(); n.cluster.leader().IsValid() {
+		n.leaderless.Store(nil)
+	} else {
+		n.leaderless.CompareAndSwap(nil, &now)
+	}
+	q, before := n.Quorum(), n.lost
 	why := q.blocked(time.Now(), n.cfg.Heartbeat)
-	n.mu.Lock()
-	before := n.lost
 	n.lost = why != ""
-	n.mu.Unlock()
 	switch {
-	case why != "" && !before:
+	case n.lost && !before:
 		n.log.Warn("no node can hold an address elected by raft", "reason", why)
-	case why == "" && before:
+	case !n.lost && before:
 		n.log.Info("nodes can hold addresses elected by raft again", "voters", q.Voters, "heard", q.VotersHeard)
 	}
 }

@@ -124,7 +124,7 @@ func TestFirstStartAfterTheOthersLosesNoStore(t *testing.T) {
 		l.await(5 * time.Second)
 		l.hosts[addr(2)].boot()
 		time.Sleep(10 * time.Second)
-		require.True(t, l.hosts[addr(2)].node.voice())
+		require.True(t, l.hosts[addr(2)].node.cluster.voice())
 		assert.NotContains(t, log.String(), "lost")
 		assert.Contains(t, log.String(), "it joins with an empty store")
 	})

@@ -31,7 +31,7 @@ func TestSilentMemberIsShownAsSilent(t *testing.T) {
 				l.settle()
 				dead, was, soon := l.answering()[0], election.Active, 150*time.Millisecond
 				if !holds {
-					was, soon = election.Backup, freshFor*dead.node.pace()
+					was, soon = election.Backup, freshFor*dead.node.cfg.pace()
 					for _, h := range l.hosts {
 						if !h.answers() {
 							dead = h

@@ -114,7 +114,7 @@ func (s *storm) connected(set uint) bool {
 	var in []netip.Addr
 	for i := range s.nodes {
 		if h := s.hosts[addr(i)]; set>>i&1 == 1 {
-			if h.isFrozen() || !h.node.voice() {
+			if h.isFrozen() || !h.node.cluster.voice() {
 				return false
 			}
 			in = append(in, h.self)
@@ -168,7 +168,7 @@ func (s *storm) strike() {
 // reinstall takes a node's disk away, if all have a vote: more than one at a time would be the end of the cluster.
 func (s *storm) reinstall(h *host) {
 	for _, other := range s.hosts {
-		if !other.node.voice() || len(other.node.voters()) < s.nodes {
+		if !other.node.cluster.voice() || len(other.node.cluster.voters()) < s.nodes {
 			return
 		}
 	}

@@ -4,151 +4,142 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/election"
 )
 
-// candidate is a voter that leadership could be passed to.
-type candidate struct {
-	id       raft.ServerID
-	address  netip.Addr
-	priority uint8
+// transfer passes leadership on, the addresses off before; one at a time. Safe for concurrent use.
+type transfer struct {
+	*plumbing
+	cluster   *cluster
+	addresses *addresses
+	lease     *lease
+	gossip    *gossip
+	cause     *cause
+
+	mu    sync.Mutex    // guards what follows
+	ended chan struct{} // closed at the end of the one that goes on; nil: none does
+	next  time.Time     // when this node by itself may try again
 }
 
-// best is the fittest of the candidates; of equals the lowest address. It is pure.
-func best(list []candidate) (candidate, bool) {
-	var found candidate
-	for _, c := range list {
-		if found.id == "" || c.priority > found.priority || c.priority == found.priority && c.address.Less(found.address) {
-			found = c
-		}
+// begin takes the place of the only one; false when another one goes on, whose end is told by ended.
+func (t *transfer) begin() (ended chan struct{}, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended != nil {
+		return t.ended, false
 	}
-	return found, found.id != ""
+	t.ended = make(chan struct{})
+	return t.ended, true
 }
 
-// candidates are the other voters that live and may hold, with more than the given priority.
-func (n *Node) candidates(above uint8) []candidate {
-	servers := n.servers()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var out []candidate
+// tryBegin is begin for attempts that nobody asked for: not one right after the other.
+func (t *transfer) tryBegin() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	now := time.Now()
-	for _, s := range servers {
-		a := addressOf(s.Address)
-		h := n.heard[a]
-		if s.Suffrage != raft.Voter || s.ID == n.id || h.ID != string(s.ID) || !h.fresh(now, n.pace()) {
-			continue
-		}
-		if !h.Seeded || h.Witness || n.cfg.witness(a) || h.Heartbeat != n.cfg.Heartbeat || h.Priority <= above {
-			continue
-		}
-		out = append(out, candidate{id: s.ID, address: a, priority: h.Priority})
-	}
-	return out
-}
-
-// considerTransfer passes leadership on when this node is not at its best and another is better. Of equals nobody moves:
-// when all are unfit, the address stays.
-func (n *Node) considerTransfer(ctx context.Context, r *raft.Raft) {
-	own := n.fitness()
-	if !own.impaired {
-		return
-	}
-	to, ok := best(n.candidates(own.priority))
-	if !ok || !n.mayTransfer() {
-		return
-	}
-	n.tasks.Go(func() {
-		if err := n.transfer(ctx, r, to, own.reason); err != nil {
-			n.log.Warn("leadership not passed on", "to", to.address.String(), "error", err)
-			return
-		}
-		n.log.Info("leadership passed on", "to", to.address.String(), "reason", own.reason)
-	})
-}
-
-// mayTransfer tells whether it is time for an attempt, and takes it.
-func (n *Node) mayTransfer() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	now := time.Now()
-	if n.transferring || now.Before(n.nextTransfer) {
+	if t.ended != nil || now.Before(t.next) {
 		return false
 	}
-	n.transferring, n.nextTransfer = true, now.Add(4*n.cfg.Heartbeat)
+	t.ended, t.next = make(chan struct{}), now.Add(4*t.cfg.Heartbeat)
 	return true
 }
 
-// transfer lets go of the addresses, gives its word to the voters, and has the other one stand. mayTransfer comes before.
+func (t *transfer) end() {
+	t.mu.Lock()
+	close(t.ended)
+	t.ended = nil
+	t.mu.Unlock()
+	t.look.send()
+}
+
+func (t *transfer) underway() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended != nil
+}
+
+// consider passes leadership on when this node is not at its best and another is better. Of equals nobody moves: when all are
+// unfit, the address stays.
+func (t *transfer) consider(ctx context.Context) {
+	own := t.addresses.fitness()
+	if !own.impaired {
+		return
+	}
+	to, ok := best(t.gossip.view().candidates(own.priority))
+	if !ok || !t.tryBegin() {
+		return
+	}
+	t.tasks.Go(func() {
+		if err := t.pass(ctx, to, own.reason); err != nil {
+			t.log.Warn("leadership not passed on", "to", to.address.String(), "error", err)
+			return
+		}
+		t.log.Info("leadership passed on", "to", to.address.String(), "reason", own.reason)
+	})
+}
+
+// pass lets go of the addresses, gives its word to the voters, and has the other one stand. begin comes before.
 //
 // Once the word is given this term is over for the addresses, whatever becomes of the transfer: if it fails, this node says
 // nothing more as the leader, and the others elect.
-func (n *Node) transfer(ctx context.Context, r *raft.Raft, to candidate, reason string) error {
-	defer n.transferred()
-	term := r.CurrentTerm()
+func (t *transfer) pass(ctx context.Context, to candidate, reason string) error {
+	defer t.end()
+	r := t.cluster.library.Load()
+	term := r.CurrentTerm() // before the look at the state: the word must not be given in the name of another leader
 	if r.State() != raft.Leader {
 		return raft.ErrNotLeader
 	}
-	n.noteCause(n.cfg.Self.String(), reason)
-	n.setGiven(term)
-	if !n.emptied(ctx) {
-		n.setGiven(0)
+	t.cause.note(t.cfg.Self, reason)
+	t.lease.give(term)
+	t.addresses.wakeAll()
+	if !t.emptied(ctx) {
+		t.lease.give(0)
+		t.addresses.wakeAll()
 		return errors.New("an address could not be released in time")
 	}
-	if err := n.giveWord(ctx, term, to, reason); err != nil {
-		n.transport.mute(term)
+	if err := t.giveWord(ctx, term, to, reason); err != nil {
+		t.cluster.transport.mute(term)
 		return err
 	}
 	if err := r.LeadershipTransferToServer(to.id, raft.ServerAddress(to.address.String())).Error(); err != nil {
-		n.transport.mute(term)
+		t.cluster.transport.mute(term)
 		return fmt.Errorf("transfer: %w", err)
 	}
 	return nil
 }
 
-func (n *Node) transferred() {
-	n.mu.Lock()
-	n.transferring = false
-	n.mu.Unlock()
-	n.wake()
-}
-
-func (n *Node) setGiven(term uint64) {
-	n.mu.Lock()
-	n.given = term
-	n.mu.Unlock()
-	n.wakeAll()
-}
-
 // emptied waits until every elector has let go.
-func (n *Node) emptied(ctx context.Context) bool {
-	limit := time.NewTimer(max(2*n.cfg.Heartbeat, time.Second))
+func (t *transfer) emptied(ctx context.Context) bool {
+	limit := time.NewTimer(max(2*t.cfg.Heartbeat, time.Second))
 	defer limit.Stop()
-	for n.holding() {
+	for t.addresses.holding() {
 		select {
-		case <-n.freed:
+		case <-t.addresses.freed:
 		case <-limit.C:
 			return false
 		case <-ctx.Done():
-			return !n.holding()
+			return !t.addresses.holding()
 		}
 	}
 	return true
 }
 
 // giveWord tells every voter that this node lets go in its term, and waits for a majority and the taker.
-func (n *Node) giveWord(ctx context.Context, term uint64, to candidate, reason string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.cfg.Heartbeat)
+func (t *transfer) giveWord(ctx context.Context, term uint64, to candidate, reason string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.cfg.Heartbeat)
 	defer cancel()
-	word := message{Kind: askRelease, From: n.cfg.Self, Term: term, To: string(to.id), Reason: clip(reason)}
-	servers := slices.DeleteFunc(n.servers(), func(s raft.Server) bool { return s.Suffrage != raft.Voter })
+	word := message{Kind: askRelease, From: t.cfg.Self, Term: term, To: string(to.id), Reason: clip(reason)}
+	servers := slices.DeleteFunc(t.cluster.servers(), func(s raft.Server) bool { return s.Suffrage != raft.Voter })
 	told := make(chan raft.ServerID, len(servers))
 	for _, s := range servers {
-		n.tasks.Go(func() {
-			if n.tell(ctx, s, word) {
+		t.tasks.Go(func() {
+			if t.tell(ctx, s, word) {
 				told <- s.ID
 			}
 		})
@@ -165,34 +156,71 @@ func (n *Node) giveWord(ctx context.Context, term uint64, to candidate, reason s
 }
 
 // tell gives the word to one voter, which may be this node.
-func (n *Node) tell(ctx context.Context, s raft.Server, word message) bool {
-	if s.ID == n.id {
-		return n.transport.letGo(release{term: word.Term, to: raft.ServerID(word.To)})
+func (t *transfer) tell(ctx context.Context, s raft.Server, word message) bool {
+	if s.ID == t.cluster.self() {
+		return t.cluster.transport.letGo(release{term: word.Term, to: raft.ServerID(word.To)})
 	}
-	_, err := n.plumbing.ask(ctx, addressOf(s.Address), word)
+	_, err := t.ask(ctx, addressOf(s.Address), word)
 	return err == nil
 }
 
-// transferBeforeLeaving passes leadership on to whoever is best, so that nobody has to find out that this node is gone.
-func (n *Node) transferBeforeLeaving(ctx context.Context, r *raft.Raft) {
-	for r.State() == raft.Leader && ctx.Err() == nil {
-		to, ok := best(n.candidates(0))
+// beforeLeaving passes leadership on to whoever is best, so that nobody has to find out that this node is gone.
+func (t *transfer) beforeLeaving(ctx context.Context) {
+	for t.cluster.leading() != nil && ctx.Err() == nil {
+		to, ok := best(t.gossip.view().candidates(0))
 		if !ok {
 			return
 		}
-		n.mu.Lock()
-		busy := n.transferring
-		n.transferring = true
-		n.mu.Unlock()
-		if !busy {
-			if err := n.transfer(ctx, r, to, "stopping"); err != nil {
-				n.log.Debug("leadership not passed on", "error", err)
+		ended, ok := t.begin()
+		if ok {
+			if err := t.pass(ctx, to, "stopping"); err != nil {
+				t.log.Debug("leadership not passed on", "error", err)
 			}
 			return
 		}
 		select { // an attempt goes on already
-		case <-n.look:
+		case <-ended:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// Handover passes leadership on to the node of that address, or with an empty one to whoever is best, and with it every
+// address that is elected by this cluster. It returns when the other one leads; or election.ErrNotActive, ErrNoTaker or
+// ErrTimeout.
+func (e *Elector) Handover(ctx context.Context, to string) error {
+	t := &e.node.transfer
+	if e.state() != election.Active {
+		return election.ErrNotActive
+	}
+	list := t.gossip.view().candidates(0)
+	if to != "" {
+		list = slices.DeleteFunc(list, func(c candidate) bool { return c.address.String() != to })
+	}
+	taker, ok := best(list)
+	if !ok {
+		return election.ErrNoTaker
+	}
+	ended, ok := t.begin()
+	if ok { // several addresses move together: the first one asks
+		if err := t.pass(ctx, taker, e.handoverReason(to)); err != nil {
+			return fmt.Errorf("%w: %w", election.ErrTimeout, err)
+		}
+		return nil
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return election.ErrTimeout
+	}
+}
+
+// handoverReason is what the others are told, with what made somebody ask if that is known.
+func (e *Elector) handoverReason(to string) string {
+	reason := election.AskedToHandOver(to)
+	if f, _ := e.fit(); f.Reason != "" {
+		reason += "; " + f.Reason
+	}
+	return reason
 }

@@ -1,0 +1,44 @@
+package raft
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
+)
+
+func TestGossipNotesWhetherTheLeaderKnowsThisNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &newNode(Config{Self: addr(0), Heartbeat: 500 * time.Millisecond}).gossip
+		stranger := message{From: addr(1), ID: "b", State: raft.Leader.String(), Stranger: true}
+		question, follower, known := stranger, stranger, stranger
+		question.Kind, follower.State, known.Stranger = askHello, "Follower", false
+		g.hear(question, false)
+		g.hear(follower, true)
+		assert.Zero(t, g.strangerSince(), "a question, and one that does not lead")
+		began := time.Now()
+		g.hear(stranger, true)
+		time.Sleep(time.Second)
+		g.hear(stranger, true)
+		assert.Equal(t, began, g.strangerSince())
+		g.hear(known, true)
+		assert.Zero(t, g.strangerSince())
+	})
+}
+
+func TestGossipListedByWhoHasAnsweredSo(t *testing.T) {
+	g := &newNode(Config{Self: addr(0), Heartbeat: 500 * time.Millisecond}).gossip
+	m := message{From: addr(1), ID: "b"}
+	g.hear(m, false)
+	assert.False(t, g.listedBy("b"), "this node had no name yet")
+	g.hear(m, true)
+	assert.True(t, g.listedBy("b"))
+	m.Kind = askHello
+	g.hear(m, false)
+	assert.True(t, g.listedBy("b"), "a question says nothing of it")
+	m.ID = "b#1"
+	g.hear(m, false)
+	assert.False(t, g.listedBy("b#1"), "another identity")
+}

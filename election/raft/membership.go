@@ -1,0 +1,255 @@
+package raft
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// membership is who is a member. The leader lets in who has asked to join, gives a vote to who has caught up, and removes who is
+// dead or whom an operator wants away, one at a time. Safe for concurrent use.
+type membership struct {
+	*plumbing
+	cluster  *cluster
+	gossip   *gossip
+	transfer *transfer
+	roster   roster
+	changing atomic.Bool
+
+	mu    sync.Mutex // guards joins
+	joins map[netip.Addr]joinRequest
+}
+
+// joinRequest is the wish of a node to be let in, told to the leader of a term. In another term it counts no more: the node may have
+// been in, and removed, since then. It asks again as long as it is out.
+type joinRequest struct {
+	id   raft.ServerID
+	term uint64
+}
+
+// next makes the next change, if there is one to make.
+func (m *membership) next() {
+	r := m.cluster.leading()
+	if r == nil || m.transfer.underway() || m.changing.Load() {
+		return
+	}
+	step, change := m.nextChange(r)
+	if change == nil {
+		return
+	}
+	m.changing.Store(true)
+	m.tasks.Go(func() {
+		err := change().Error()
+		m.changing.Store(false)
+		if err != nil {
+			m.log.Warn("the raft membership was not changed", "step", step, "error", err)
+			return
+		}
+		m.log.Info("raft membership changed", "step", step)
+		m.look.send() // for the next one
+	})
+}
+
+// nextChange is the next thing to do for the membership; nil for nothing.
+func (m *membership) nextChange(r *raft.Raft) (step string, change func() raft.IndexFuture) {
+	v := m.gossip.view()
+	if step, change := m.nextJoin(r, v.servers); change != nil {
+		return step, change
+	}
+	if s, ok := v.caughtUp(r.CommitIndex()); ok {
+		return "a vote for " + string(s.Address), func() raft.IndexFuture { return r.AddVoter(s.ID, s.Address, 0, m.cfg.changeTime()) }
+	}
+	if s, silent, ok := v.dead(); ok {
+		return fmt.Sprintf("removal of %s, silent for %v", s.Address, silent.Round(time.Second)), m.removal(r, s)
+	}
+	return "", nil
+}
+
+func (m *membership) removal(r *raft.Raft, s raft.Server) func() raft.IndexFuture {
+	return func() raft.IndexFuture { return r.RemoveServer(s.ID, 0, m.cfg.changeTime()) }
+}
+
+// nextJoin is the next step towards a member that has asked to join; nil where all are members.
+func (m *membership) nextJoin(r *raft.Raft, servers []raft.Server) (step string, change func() raft.IndexFuture) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for a, k := range m.joins {
+		if k.term == r.CurrentTerm() {
+			if step, change := m.letIn(r, servers, a, k.id); change != nil {
+				return step, change
+			}
+		}
+		delete(m.joins, a)
+	}
+	return "", nil
+}
+
+// letIn is the next step towards a member that has asked to join; nil when it is one. Its former identity goes first: what that
+// has voted, if it ever did, the node does not know, so that it must never vote again. It may be that of a node on the list
+// which starts for the first time, after the others.
+func (m *membership) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id raft.ServerID) (string, func() raft.IndexFuture) {
+	for _, s := range servers {
+		switch {
+		case s.ID == id:
+			return "", nil
+		case addressOf(s.Address) == a:
+			return fmt.Sprintf("the former vote of %s is void: it joins with an empty store", a), m.removal(r, s)
+		}
+	}
+	return "entry of " + a.String(), func() raft.IndexFuture {
+		return r.AddNonvoter(id, raft.ServerAddress(a.String()), 0, m.cfg.changeTime())
+	}
+}
+
+// find is the member of an address.
+func (m *membership) find(a netip.Addr) (raft.Server, bool) {
+	servers := m.cluster.servers()
+	i := slices.IndexFunc(servers, func(s raft.Server) bool { return addressOf(s.Address) == a })
+	if i < 0 {
+		return raft.Server{}, false
+	}
+	return servers[i], true
+}
+
+// lists tells whether an address is a member's, or invited to be one.
+func (m *membership) lists(a netip.Addr) bool {
+	_, ok := m.find(a)
+	return ok || m.roster.has(a)
+}
+
+// answerJoin lets in who is on the list, or was invited.
+func (m *membership) answerJoin(q message) message {
+	r := m.cluster.leading()
+	switch {
+	case r == nil:
+		return m.no("not the leader")
+	case !m.lists(q.From):
+		return m.no(fmt.Sprintf("%s is no member of this cluster: keepvip member add %s on one that is, or list it there under raft.peers and reload", q.From, q.From))
+	case q.ID == "":
+		return m.no("no identity")
+	}
+	m.mu.Lock()
+	m.joins[q.From] = joinRequest{id: raft.ServerID(q.ID), term: r.CurrentTerm()}
+	m.mu.Unlock()
+	m.look.send()
+	return m.yes()
+}
+
+// change has the leader add or remove a member.
+func (m *membership) change(ctx context.Context, op string, subject netip.Addr) error {
+	if (op != OpAdd && op != OpRemove) || !plain(subject) {
+		return fmt.Errorf("raft: %s %s, want add or remove of an address", op, subject)
+	}
+	q := message{Kind: askChange, From: m.cfg.Self, Op: op, Subject: subject}
+	err := errors.New("no leader is known: without a majority the membership cannot be changed; see: keepvip member recover")
+	for ctx.Err() == nil {
+		res := message{Retry: true}
+		if leader := m.cluster.leader(); leader == m.cfg.Self {
+			res, err = m.answerChange(q), nil
+			if res.Error != "" {
+				err = errors.New(res.Error)
+			}
+		} else if leader.IsValid() {
+			res, err = m.ask(ctx, leader, q)
+		}
+		if err == nil || !res.Retry {
+			return err
+		}
+		select {
+		case <-time.After(m.cfg.Heartbeat / 2):
+		case <-ctx.Done():
+		}
+	}
+	return err
+}
+
+// answerChange carries out what an operator wants.
+func (m *membership) answerChange(q message) message {
+	r := m.cluster.leading()
+	if r == nil {
+		res := m.no("not the leader any more")
+		res.Retry = true
+		return res
+	}
+	var err error
+	switch {
+	case q.Op == OpAdd:
+		err = m.invite(r, q.Subject)
+	case q.Op == OpRemove && q.Subject == m.cfg.Self:
+		return m.removeSelf()
+	case q.Op == OpRemove:
+		err = m.remove(r, q.Subject)
+	default:
+		err = fmt.Errorf("no change %q", q.Op)
+	}
+	if err != nil {
+		return m.no(err.Error())
+	}
+	m.look.send()
+	return m.yes()
+}
+
+func (m *membership) invite(r *raft.Raft, a netip.Addr) error {
+	if _, ok := m.find(a); ok {
+		return nil
+	}
+	return m.apply(r, command{Invite: a})
+}
+
+func (m *membership) apply(r *raft.Raft, c command) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("raft: entry: %w", err)
+	}
+	f := r.Apply(data, m.cfg.changeTime())
+	if err := f.Error(); err != nil {
+		return fmt.Errorf("raft: %w", err)
+	}
+	if err, ok := f.Response().(error); ok {
+		return err
+	}
+	return nil
+}
+
+// remove takes an address out, if a majority of what is left lives.
+func (m *membership) remove(r *raft.Raft, a netip.Addr) error {
+	if err := m.apply(r, command{Disinvite: a}); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	delete(m.joins, a)
+	m.mu.Unlock()
+	s, ok := m.find(a)
+	if !ok {
+		return nil
+	}
+	left, live := m.gossip.view().without(s.ID)
+	if s.Suffrage == raft.Voter && (left == 0 || live <= left/2) {
+		return fmt.Errorf("without %s %d voters would be left, of which %d live: not a majority; bring others back first", a, left, live)
+	}
+	return m.removal(r, s)().Error()
+}
+
+// removeSelf passes leadership on, after which the next leader can remove this node.
+func (m *membership) removeSelf() message {
+	to, ok := best(m.gossip.view().candidates(0))
+	if !ok {
+		return m.no("this node leads, and no other member could hold the addresses: add one first")
+	}
+	res := m.no("leadership is being passed on first")
+	res.Retry = true
+	if m.transfer.tryBegin() {
+		if err := m.transfer.pass(context.Background(), to, "uid 0 asked to remove this node"); err != nil {
+			res.Error = clip(err.Error())
+		}
+	}
+	return res
+}
