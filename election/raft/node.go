@@ -180,9 +180,9 @@ func (n *Node) begin(ctx context.Context, id raft.ServerID) error {
 		return err
 	}
 	c := &n.cluster
-	c.id, c.transport = id, newTransport(n.wire, id, n.cfg.Self, n.cfg.Heartbeat)
+	c.id, c.transport = id, newTransport(n.wire, id, n.cfg)
 	t := c.transport
-	t.clock, t.voice, t.listed, t.reluctance, t.again = n.cfg.Clock, c.voice, n.gossip.listedBy, n.addresses.reluctance, c.beatAgain
+	t.voice, t.listed, t.reluctance, t.again = c.voice, n.gossip.listedBy, n.addresses.reluctance, c.beatAgain
 	t.acked = func() { n.addresses.renewed(n.lease.end()) }
 	r, err := raft.NewRaft(n.cfg.library(id), &n.membership.roster, n.store.logs, n.store.stable, n.store.snapshots, t)
 	if err != nil {

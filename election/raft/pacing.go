@@ -1,74 +1,83 @@
 package raft
 
 import (
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/internal/alarm"
 )
+
+// pacing spaces the heartbeats of a leader. The library makes one every tenth to every fifth of the heartbeat timeout; a lease,
+// which lasts nine tenths, needs fewer. And those to all members leave at the same moments: what an idle leader costs is mostly
+// waking up. Safe for concurrent use.
+type pacing struct {
+	heartbeat time.Duration // the heartbeat timeout
+	began     time.Time     // heartbeat 0
+	clock     *alarm.Clock
+
+	mu    sync.Mutex                  // guards what follows
+	beats map[raft.ServerID]int64     // the number of the newest heartbeat to each
+	rough map[raft.ServerID]time.Time // until when those to each are not spaced
+}
+
+func newPacing(heartbeat time.Duration, clock *alarm.Clock) *pacing {
+	return &pacing{
+		heartbeat: heartbeat, began: whole(time.Now(), heartbeat), clock: clock,
+		beats: map[raft.ServerID]int64{}, rough: map[raft.ServerID]time.Time{},
+	}
+}
 
 // beat is the time between two heartbeats. One of which the network loses a packet still arrives within the lease of the one
 // before: TCP sends it again after 200 ms, at the default timeout of 500 ms.
 func beat(heartbeat time.Duration) time.Duration { return heartbeat * 2 / 5 }
 
-// await spaces heartbeats. The library makes one every tenth to every fifth of the heartbeat timeout; a lease, which lasts
-// nine tenths, needs fewer. And those to all members leave at the same moments: what an idle leader costs is mostly waking up.
-// It is false when those to this member are not spaced.
-func (t *transport) await(id raft.ServerID) bool {
-	t.mu.Lock()
-	now := time.Now()
-	if now.Before(t.rough[id]) {
-		t.mu.Unlock()
-		return false
+// roughFor is for how many heartbeat timeouts a late call is remembered.
+const roughFor = 20
+
+// next is when the next heartbeat to a member is due; false when those to it are not spaced.
+func (p *pacing) next(now time.Time, to raft.ServerID) (time.Time, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Before(p.rough[to]) {
+		return now, false
 	}
-	number := t.number(now)
-	if last, ok := t.beats[id]; ok {
+	number := int64(now.Sub(p.began) / beat(p.heartbeat))
+	if last, ok := p.beats[to]; ok {
 		number = max(number, last+1)
 	}
-	t.beats[id] = number
-	t.mu.Unlock()
-	t.rest(now, number)
-	return true
+	p.beats[to] = number
+	return p.began.Add(time.Duration(number) * beat(p.heartbeat)), true
 }
 
-// accompany has a call leave with the next heartbeat.
-func (t *transport) accompany(id raft.ServerID) {
-	t.mu.Lock()
+// wait waits until then. It is false when the heartbeats to the member are not spaced.
+func (p *pacing) wait(to raft.ServerID, done <-chan struct{}) bool {
 	now := time.Now()
-	rough := now.Before(t.rough[id])
-	t.mu.Unlock()
-	if !rough {
-		t.rest(now, t.number(now)+1)
-	}
-}
-
-// number is that of the newest heartbeat.
-func (t *transport) number(now time.Time) int64 { return int64(now.Sub(t.began) / beat(t.heartbeat)) }
-
-// rest waits until a heartbeat is due.
-func (t *transport) rest(now time.Time, number int64) {
-	at := t.began.Add(time.Duration(number) * beat(t.heartbeat))
+	at, spaced := p.next(now, to)
 	if !now.Before(at) {
-		return
+		return spaced
 	}
-	timer := t.clock.Timer()
+	timer := p.clock.Timer()
 	defer timer.Stop()
 	timer.Set(at)
 	select {
 	case <-timer.C:
-	case <-t.done:
+	case <-done:
 	}
+	return spaced
 }
 
-// roughen ends the spacing for a while after a call that was late: where packets are lost, each of them may take two fifths of the
-// heartbeat timeout or more, and the next call must not begin late, too.
-func (t *transport) roughen(id raft.ServerID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rough[id] = time.Now().Add(roughFor * t.heartbeat)
+// note ends the spacing for a while after a call that failed or was late: where packets are lost, each of them may take two fifths
+// of the heartbeat timeout or more, and the next call must not begin late, too.
+func (p *pacing) note(to raft.ServerID, took time.Duration, err error) {
+	if err == nil && took <= p.heartbeat/10 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rough[to] = time.Now().Add(roughFor * p.heartbeat)
 }
-
-// roughFor is for how many heartbeat timeouts a late call is remembered.
-const roughFor = 20
 
 // whole is the newest whole multiple of every on the clock: most of what this process does now and then it does at such moments.
 func whole(now time.Time, every time.Duration) time.Time {

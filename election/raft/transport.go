@@ -3,13 +3,10 @@ package raft
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // wire is what the library's transports have in common.
@@ -46,24 +43,13 @@ type transport struct {
 	reluctance func() time.Duration     // how much longer than others it waits before it stands
 	acked      func()                   // a call has succeeded
 	again      func()                   // heartbeats have left together, and the next ones are to wait here
-	clock      *alarm.Clock
+	pacing     *pacing
 
 	mu    sync.Mutex // guards what follows
 	lock  voteLock
 	acks  acks
 	muted uint64 // no calls in this term
 	rival rival
-	beats map[raft.ServerID]int64     // the number of the newest heartbeat to each
-	began time.Time                   // never changes: heartbeat 0
-	rough map[raft.ServerID]time.Time // until when those to each are not spaced
-	known map[raft.ServerID]position  // what each has acknowledged last
-}
-
-// position is what a call without entries says of the log.
-type position struct{ term, index, indexTerm, commit uint64 }
-
-func positionOf(args *raft.AppendEntriesRequest) position {
-	return position{args.Term, args.PrevLogEntry, args.PrevLogTerm, args.LeaderCommitIndex}
 }
 
 // rival is another candidate that this node would vote for.
@@ -78,10 +64,10 @@ var (
 	_ raft.WithClose   = (*transport)(nil)
 )
 
-func newTransport(w wire, self raft.ServerID, address netip.Addr, heartbeat time.Duration) *transport {
+func newTransport(w wire, self raft.ServerID, cfg Config) *transport {
 	return &transport{
-		wire: w, self: self, address: raft.ServerAddress(address.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
-		heartbeat: heartbeat, lock: voteLock{hold: heartbeat}, beats: map[raft.ServerID]int64{}, rough: map[raft.ServerID]time.Time{}, known: map[raft.ServerID]position{}, began: whole(time.Now(), heartbeat),
+		wire: w, self: self, address: raft.ServerAddress(cfg.Self.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
+		heartbeat: cfg.Heartbeat, lock: voteLock{hold: cfg.Heartbeat}, pacing: newPacing(cfg.Heartbeat, cfg.Clock),
 	}
 }
 
@@ -202,32 +188,20 @@ func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (ra
 
 // AppendEntries implements raft.Transport.
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	heartbeat := isHeartbeat(args)
-	switch {
-	case heartbeat && t.await(id):
+	if isHeartbeat(args) && t.pacing.wait(id, t.done) {
 		t.again()
-	case !heartbeat && t.isKnown(id, args):
-		t.accompany(id)
 	}
 	if t.isMuted(args.Term) {
 		return errMuted
 	}
 	start := time.Now()
 	err := t.wire.AppendEntries(id, to, args, resp)
-	if took := time.Since(start); err != nil || took > t.heartbeat/10 {
-		t.roughen(id)
-	}
-	if err != nil {
+	t.pacing.note(id, time.Since(start), err)
+	if err != nil || !resp.Success || resp.Term != args.Term {
 		return err
-	}
-	if !resp.Success || resp.Term != args.Term {
-		return nil
 	}
 	t.mu.Lock()
 	t.acks.add(args.Term, id, start)
-	if !heartbeat && len(args.Entries) == 0 {
-		t.known[id] = positionOf(args)
-	}
 	t.mu.Unlock()
 	t.acked()
 	return nil
@@ -236,13 +210,6 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args 
 // isHeartbeat tells a call that only keeps a member following from one that brings it entries.
 func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 	return len(args.Entries) == 0 && args.PrevLogEntry == 0 && args.LeaderCommitIndex == 0
-}
-
-// isKnown tells a call that says what the member knows already. The library makes one now and then.
-func (t *transport) isKnown(id raft.ServerID, args *raft.AppendEntriesRequest) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(args.Entries) == 0 && t.known[id] == positionOf(args)
 }
 
 func (t *transport) isMuted(term uint64) bool {

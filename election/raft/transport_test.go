@@ -2,7 +2,6 @@ package raft
 
 import (
 	"net/netip"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +26,7 @@ func (s *slow) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, args *raft.A
 
 func newSlow(takes time.Duration) *transport {
 	_, inmem := raft.NewInmemTransport("a")
-	t := newTransport(&slow{InmemTransport: inmem, takes: takes}, "a", addr(0), 500*time.Millisecond)
+	t := newTransport(&slow{InmemTransport: inmem, takes: takes}, "a", Config{Self: addr(0), Heartbeat: 500 * time.Millisecond})
 	t.acked, t.again, t.voice, t.reluctance = func() {}, func() {}, func() bool { return true }, func() time.Duration { return 0 }
 	t.listed = func(raft.ServerID) bool { return false }
 	return t
@@ -45,126 +44,6 @@ func TestTransportLeaseBeginsWithTheCallNotItsAnswer(t *testing.T) {
 
 func TestTransportIsKnownByTheAddressOfTheConfiguration(t *testing.T) {
 	assert.Equal(t, firstMembers([]netip.Addr{addr(0)}).Servers[0].Address, newSlow(0).LocalAddr())
-}
-
-func TestTransportSpacesHeartbeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newSlow(0)
-		every := beat(500 * time.Millisecond)
-		began := time.Now()
-		for range 5 {
-			require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
-		}
-		assert.Equal(t, 4*every, time.Since(began))
-		assert.Equal(t, time.Now(), tr.since(4, []raft.ServerID{"a", "b", "c"}))
-		began = time.Now()
-		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 1}, &raft.AppendEntriesResponse{}))
-		require.NoError(t, tr.AppendEntries("c", "c", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
-		assert.Zero(t, time.Since(began), "entries, and another member")
-		time.Sleep(every / 3)
-		var left [2]time.Duration
-		var calls sync.WaitGroup
-		for i, id := range []raft.ServerID{"b", "c"} {
-			calls.Go(func() {
-				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
-				assert.NoError(t, tr.AppendEntries(id, raft.ServerAddress(id), &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
-				left[i] = time.Since(began)
-			})
-		}
-		calls.Wait()
-		assert.Equal(t, [2]time.Duration{every, every}, left, "to all at the same moment")
-	})
-}
-
-// Where packets are lost every heartbeat counts.
-func TestTransportDoesNotSpaceHeartbeatsOnARoughLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newSlow(60 * time.Millisecond)
-		beats := func(n int) time.Duration {
-			began := time.Now()
-			for range n {
-				require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
-			}
-			return time.Since(began)
-		}
-		assert.Equal(t, 300*time.Millisecond, beats(5))
-		tr.wire.(*slow).takes = 0
-		assert.Zero(t, beats(5))
-		time.Sleep(roughFor * 500 * time.Millisecond)
-		beats(2)
-		assert.Equal(t, beat(500*time.Millisecond), beats(1), "spaced again")
-	})
-}
-
-// A call that says what the member knows already is no reason to wake up.
-func TestTransportRepeatsWithTheHeartbeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newSlow(0)
-		every := beat(500 * time.Millisecond)
-		call := func(args raft.AppendEntriesRequest) time.Duration {
-			began := time.Now()
-			require.NoError(t, tr.AppendEntries("b", "b", &args, &raft.AppendEntriesResponse{}))
-			return time.Since(began)
-		}
-		time.Sleep(every / 4)
-		known := raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 7, PrevLogTerm: 3, LeaderCommitIndex: 7}
-		assert.Zero(t, call(known), "not known yet")
-		assert.Equal(t, every*3/4, call(known))
-		time.Sleep(every / 4)
-		for _, news := range []raft.AppendEntriesRequest{
-			{Term: 5, PrevLogEntry: 7, PrevLogTerm: 3, LeaderCommitIndex: 7},
-			{Term: 5, PrevLogEntry: 8, PrevLogTerm: 3, LeaderCommitIndex: 7},
-			{Term: 5, PrevLogEntry: 8, PrevLogTerm: 5, LeaderCommitIndex: 7},
-			{Term: 5, PrevLogEntry: 8, PrevLogTerm: 5, LeaderCommitIndex: 8},
-		} {
-			assert.Zero(t, call(news))
-			withEntry := news
-			withEntry.Entries = []*raft.Log{{Index: 9}}
-			assert.Zero(t, call(withEntry), "an entry")
-			require.NoError(t, tr.AppendEntries("c", "c", &news, &raft.AppendEntriesResponse{}))
-			tr.mu.Lock()
-			assert.Equal(t, positionOf(&news), tr.known["b"])
-			tr.mu.Unlock()
-		}
-		tr.roughen("b")
-		assert.Zero(t, call(raft.AppendEntriesRequest{Term: 5, PrevLogEntry: 8, PrevLogTerm: 5, LeaderCommitIndex: 8}), "on a rough line")
-	})
-}
-
-// Who has refused a call is to hear it again at once.
-func TestTransportKnowsOnlyWhatWasAcknowledged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := newSlow(0)
-		tr.wire.(*slow).term = 5
-		began := time.Now()
-		for range 3 {
-			require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 7}, &raft.AppendEntriesResponse{}))
-		}
-		assert.Zero(t, time.Since(began))
-	})
-}
-
-// The next heartbeats are asked for while these are under way, but only where they are going to wait.
-func TestTransportAsksForTheNextHeartbeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr, asked := newSlow(0), 0
-		tr.again = func() { asked++ }
-		for range 3 {
-			require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
-		}
-		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 1}, &raft.AppendEntriesResponse{}))
-		assert.Equal(t, 3, asked)
-		tr.roughen("b")
-		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
-		assert.Equal(t, 3, asked)
-	})
-}
-
-func TestStreamDeadlinesAreAtHeartbeats(t *testing.T) {
-	s := newStream(dialer{}, 500*time.Millisecond, nil)
-	for after, want := range map[time.Duration]time.Duration{0: 0, 1: 100, 99: 100, 100: 100, 101: 200, 501: 600} {
-		assert.Equal(t, s.began.Add(want*time.Millisecond), s.next(s.began.Add(after*time.Millisecond)))
-	}
 }
 
 func TestTransportMutedTermIsSilent(t *testing.T) {
