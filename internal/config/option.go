@@ -43,9 +43,6 @@ func (o Option) Env() string {
 // Kind names the type of value for people: "duration", "vrrp|raft".
 func (o Option) Kind() string { return o.kind }
 
-// IsList tells that the option has several values: a repeatable flag.
-func (o Option) IsList() bool { return o.list }
-
 // IsBool tells that a flag may stand without a value.
 func (o Option) IsBool() bool { return slices.Contains(o.tags, tagBool) }
 

@@ -88,7 +88,7 @@ func (g *gateway) look() error {
 	if err != nil {
 		return err
 	}
-	from, ok := link.SourceToward(l, to, nil)
+	from, ok := link.SourceToward(l, to)
 	if !ok {
 		return fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(to))
 	}

@@ -138,9 +138,9 @@ func (h *host) source(l link.Link, like netip.Addr, peers []netip.Addr) (netip.A
 		}
 	}
 	if len(peers) > 0 {
-		return link.SourceToward(l, peers[0], nil)
+		return link.SourceToward(l, peers[0])
 	}
-	return link.Source(l, like, nil)
+	return link.Source(l, like)
 }
 
 func familyWord(a netip.Addr) string {
@@ -172,7 +172,7 @@ func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
 // Bind implements agent.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
 	err := h.binds.Do(bind{index: index, addresses: addresses, valid: valid}, func(all ...bind) error {
-		return bindTogether(all, h.links.AddAll)
+		return bindTogether(all, h.links.Add)
 	})
 	h.note(index, addresses, err == nil)
 	return err
@@ -222,7 +222,7 @@ func (h *host) Forward(p agent.Place, addresses []netip.Addr, to netip.Addr, fir
 
 // Unbind implements agent.Host.
 func (h *host) Unbind(index int, addresses []netip.Prefix) error {
-	err := h.links.RemoveAll(index, addresses)
+	err := h.links.Remove(index, addresses...)
 	if err == nil {
 		h.note(index, addresses, false)
 	}

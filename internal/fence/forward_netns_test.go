@@ -65,7 +65,7 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 			greeter(t, 'b', port)
 			bind := func(s *space) {
 				s.enter()
-				require.NoError(t, s.handle(slog.Default()).Add(s.index("eth0"), netip.PrefixFrom(vip, vip.BitLen()), 0))
+				require.NoError(t, s.handle(slog.Default()).Add(s.index("eth0"), []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
 			}
 			// heard is what every announcement makes of the client's neighbour table.
 			heard := func(s *space) {

@@ -110,7 +110,7 @@ func TestFenceSilencesConnectionsOfAnAddressThatIsGone(t *testing.T) {
 		assert.NotZero(t, w.frames(50*time.Millisecond, vip), "%s while the lease lasts", vip)
 		require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip, vip.BitLen())))
 		assert.Zero(t, w.frames(2*time.Second, vip), "%s is gone", vip)
-		require.NoError(t, w.h.Add(w.index, netip.PrefixFrom(vip, vip.BitLen()), 0))
+		require.NoError(t, w.h.Add(w.index, []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
 		w.holder.eventually(func() bool { return w.answers(vip) }, "an answer after somebody has added it")
 	}
 }

@@ -37,7 +37,7 @@ func TestFenceOnStandbySilencesAnAddressFromTheMomentItIsBound(t *testing.T) {
 	}
 	require.NoError(t, f.Standby(4, 6))
 	for _, vip := range []netip.Addr{vip4, vip6} {
-		require.NoError(t, w.h.Add(w.index, netip.PrefixFrom(vip, vip.BitLen()), 0))
+		require.NoError(t, w.h.Add(w.index, []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
 	}
 	w.all(false, "bound without a lease")
 	w.advertiseBoth()

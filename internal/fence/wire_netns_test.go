@@ -48,7 +48,7 @@ func newWire(t *testing.T) *wire {
 	w.h = w.holder.handle(slog.Default())
 	w.index, w.mac = w.holder.index("eth0"), w.holder.link("eth0").Attrs().HardwareAddr
 	for _, vip := range []netip.Addr{vip4, vip6} {
-		require.NoError(t, w.h.Add(w.index, netip.PrefixFrom(vip, vip.BitLen()), 0))
+		require.NoError(t, w.h.Add(w.index, []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
 		w.holder.eventually(func() bool { return w.answers(vip) }, "the cable")
 	}
 	return w

@@ -15,9 +15,13 @@ import (
 // perBatch is how many requests are on their way at a time: their answers have to fit into a socket's ordinary receive buffer.
 const perBatch = 100
 
-// AddAll is Add for many addresses, in a fraction of the time. One that is refused does not keep the others back; the error then names the
-// first, and says how many there are.
-func (h *Handle) AddAll(index int, ps []netip.Prefix, valid time.Duration) error {
+// Add puts addresses on the interface, or renews them there: for valid (whole seconds, rounded up) the kernel keeps them, then it removes them
+// by itself; 0 is for ever. Adding what is there already, ours or not, only sets its lifetime and marks it as ours.
+//
+// An address gets no prefix route, is deprecated from the start, and in IPv6 skips duplicate address detection, because the election has
+// decided who owns it and clients are waiting. It needs CAP_NET_ADMIN. One that is refused does not keep the others back; the error then names
+// the first, says how many there are, and wraps ErrGone or ErrNoIPv6 where that is the cause.
+func (h *Handle) Add(index int, ps []netip.Prefix, valid time.Duration) error {
 	seconds, err := lifetime(valid)
 	if err != nil {
 		return fmt.Errorf("link: add %d addresses to interface %d: %w", len(ps), index, err)
@@ -27,8 +31,8 @@ func (h *Handle) AddAll(index int, ps []netip.Prefix, valid time.Duration) error
 	}, refusal)
 }
 
-// RemoveAll is Remove for many addresses.
-func (h *Handle) RemoveAll(index int, ps []netip.Prefix) error {
+// Remove takes addresses off the interface. An address or an interface that is not there is no error. It needs CAP_NET_ADMIN.
+func (h *Handle) Remove(index int, ps ...netip.Prefix) error {
 	return h.all("remove %s from interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
 		return h.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, p)})
 	}, func(_ netip.Prefix, err error) error { return unlessGone(err) })

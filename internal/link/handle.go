@@ -53,41 +53,6 @@ func (h *Handle) Close() error {
 	return nil
 }
 
-// Add puts p on the interface, or renews it there: for valid (whole seconds, rounded up) the kernel keeps the address, then it removes it by
-// itself; 0 is for ever. Adding what is there already, ours or not, only sets its lifetime and marks it as ours.
-//
-// The address gets no prefix route, is deprecated from the start, and in IPv6 skips duplicate address detection, because the election has
-// decided who owns it and clients are waiting. It needs CAP_NET_ADMIN. The error wraps ErrGone or ErrNoIPv6 where that is the cause.
-func (h *Handle) Add(index int, p netip.Prefix, valid time.Duration) error {
-	if err := h.add(index, p, valid); err != nil {
-		return fmt.Errorf("link: add %s to interface %d: %w", p, index, err)
-	}
-	return nil
-}
-
-func (h *Handle) add(index int, p netip.Prefix, valid time.Duration) error {
-	seconds, err := lifetime(valid)
-	if err != nil {
-		return err
-	}
-	if err := check(index, p); err != nil {
-		return err
-	}
-	return refusal(p, h.do(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, addressMessage(index, p, h.tag, seconds)))
-}
-
-// Remove takes p off the interface. An address or an interface that is not there is no error. It needs CAP_NET_ADMIN.
-func (h *Handle) Remove(index int, p netip.Prefix) error {
-	err := check(index, p)
-	if err == nil {
-		err = unlessGone(h.do(unix.RTM_DELADDR, 0, bareMessage(index, p)))
-	}
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("link: remove %s from interface %d: %w", p, index, err)
-}
-
 // check refuses what the kernel would take for something else: an index of 0, and an address in IPv4-mapped form or with a zone.
 func check(index int, p netip.Prefix) error {
 	if index <= 0 || int64(index) > math.MaxInt32 {
@@ -109,12 +74,6 @@ func lifetime(valid time.Duration) (uint32, error) {
 	default:
 		return uint32(s), nil
 	}
-}
-
-// do sends one request to rtnetlink and waits for the kernel's verdict.
-func (h *Handle) do(kind, flags int, data ...nl.NetlinkRequestData) error {
-	_, err := execute(h.request(kind, flags|unix.NLM_F_ACK, data), unix.NETLINK_ROUTE, 0)
-	return err
 }
 
 func (h *Handle) request(kind, flags int, data []nl.NetlinkRequestData) *nl.NetlinkRequest {

@@ -15,7 +15,6 @@ type Link struct {
 	Carriers  uint32           // how often the carrier has come or gone (Linux 3.15); two snapshots with the same one saw the same stay
 	Loopback  bool
 	Master    int       // index of the bridge, bond or VRF this link is a port of; 0 when it is none
-	Kind      string    // the kernel's name for the kind of a virtual link ("bridge", "veth", ...); empty for hardware
 	Addresses []Address // in the kernel's order, which is the order in which it considers them as sources
 }
 

@@ -28,7 +28,7 @@ func TestHandleAddTagsAndRemoves(t *testing.T) {
 				index, p := s.index("va"), netip.MustParsePrefix(vip)
 				before := snapshot(t, h, "va").Addresses
 
-				require.NoError(t, h.Add(index, p, 0))
+				require.NoError(t, h.Add(index, []netip.Prefix{p}, 0))
 				got, ok := listed(t, h, "va", vip)
 				require.True(t, ok)
 				assert.True(t, got.Ours)
@@ -36,13 +36,13 @@ func TestHandleAddTagsAndRemoves(t *testing.T) {
 				assert.False(t, got.Tentative)
 				assert.Zero(t, got.Valid)
 
-				require.NoError(t, h.Add(index, p, 5*time.Second), "again, with a lifetime")
+				require.NoError(t, h.Add(index, []netip.Prefix{p}, 5*time.Second), "again, with a lifetime")
 				got, _ = listed(t, h, "va", vip)
 				assert.True(t, got.Ours)
 				assert.True(t, got.Deprecated)
 				assert.InDelta(t, 5, got.Valid.Seconds(), 1)
 
-				require.NoError(t, h.Add(index, p, 0), "and for ever again")
+				require.NoError(t, h.Add(index, []netip.Prefix{p}, 0), "and for ever again")
 				got, _ = listed(t, h, "va", vip)
 				assert.Zero(t, got.Valid)
 
@@ -63,7 +63,7 @@ func TestHandleAddAdoptsAnUntaggedAddress(t *testing.T) {
 		got, ok := listed(t, h, "va", vip)
 		require.True(t, ok)
 		assert.False(t, got.Ours)
-		require.NoError(t, h.Add(s.index("va"), netip.MustParsePrefix(vip), 4*time.Second))
+		require.NoError(t, h.Add(s.index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, 4*time.Second))
 		got, _ = listed(t, h, "va", vip)
 		assert.True(t, got.Ours)
 		assert.True(t, got.Deprecated)
@@ -76,14 +76,14 @@ func TestHandleErrorsNameTheCause(t *testing.T) {
 	s.pair("va", s, "vb")
 	h := s.handle(slog.Default())
 	v4, v6 := netip.MustParsePrefix("10.1.0.100/32"), netip.MustParsePrefix("fd01::100/128")
-	assert.ErrorIs(t, h.Add(999, v4, 0), ErrGone)
-	assert.ErrorIs(t, h.Add(999, v6, 0), ErrGone)
+	assert.ErrorIs(t, h.Add(999, []netip.Prefix{v4}, 0), ErrGone)
+	assert.ErrorIs(t, h.Add(999, []netip.Prefix{v6}, 0), ErrGone)
 	assert.NoError(t, h.Remove(999, v4))
 	assert.NoError(t, h.Remove(999, v6))
 	s.sysctl("net/ipv6/conf/va/disable_ipv6", "1")
-	assert.ErrorIs(t, h.Add(s.index("va"), v6, 0), ErrNoIPv6)
+	assert.ErrorIs(t, h.Add(s.index("va"), []netip.Prefix{v6}, 0), ErrNoIPv6)
 	assert.NoError(t, h.Remove(s.index("va"), v6))
-	assert.ErrorContains(t, h.Add(s.index("va"), v4, -1), "link: add 10.1.0.100/32 to interface")
+	assert.ErrorContains(t, h.Add(s.index("va"), []netip.Prefix{v4}, -1), "link: add 1 addresses to interface")
 }
 
 func TestHandleLifetimeEndsByItself(t *testing.T) {
@@ -94,7 +94,7 @@ func TestHandleLifetimeEndsByItself(t *testing.T) {
 	vips := []string{"10.1.0.100/32", "fd01::100/128"}
 	start := time.Now()
 	for _, vip := range vips {
-		require.NoError(t, h.Add(s.index("va"), netip.MustParsePrefix(vip), time.Second))
+		require.NoError(t, h.Add(s.index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, time.Second))
 	}
 	for _, vip := range vips {
 		s.eventually(func() bool { _, ok := listed(t, h, "va", vip); return !ok }, vip+" removed by the kernel")
@@ -128,7 +128,7 @@ func TestAddressIsNeverASource(t *testing.T) {
 			}
 			h := s.handle(slog.Default())
 			for _, vip := range []string{"10.1.0.100/32", "fd01::100/128"} {
-				require.NoError(t, h.Add(s.index("va"), netip.MustParsePrefix(vip), 30*time.Second))
+				require.NoError(t, h.Add(s.index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, 30*time.Second))
 			}
 			for _, to := range tt.to {
 				c, err := net.Dial("udp", netip.AddrPortFrom(netip.MustParseAddr(to), 9).String())
@@ -197,7 +197,7 @@ func TestChooseFollowsARenamedAndARecreatedLink(t *testing.T) {
 	}
 	first, err := choose("")
 	require.NoError(t, err)
-	require.NoError(t, h.Add(first.Index, netip.PrefixFrom(vip, 32), 0))
+	require.NoError(t, h.Add(first.Index, []netip.Prefix{netip.PrefixFrom(vip, 32)}, 0))
 
 	s.ip("link set va down")
 	s.ip("link set va name lan0")
@@ -217,7 +217,7 @@ func TestChooseFollowsARenamedAndARecreatedLink(t *testing.T) {
 	again, err := choose("")
 	require.NoError(t, err)
 	assert.NotEqual(t, first.Index, again.Index)
-	assert.ErrorIs(t, h.Add(first.Index, netip.PrefixFrom(vip, 32), 0), ErrGone)
+	assert.ErrorIs(t, h.Add(first.Index, []netip.Prefix{netip.PrefixFrom(vip, 32)}, 0), ErrGone)
 }
 
 // TestWatchSurvivesAnOverrun keeps Watch from reading until the kernel has thrown events away.

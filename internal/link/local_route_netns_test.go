@@ -27,7 +27,7 @@ func TestHasLocalRoute(t *testing.T) {
 			return ok
 		}
 		assert.False(t, has())
-		require.NoError(t, h.Add(s.index("eth0"), p, time.Minute))
+		require.NoError(t, h.Add(s.index("eth0"), []netip.Prefix{p}, time.Minute))
 		assert.Eventually(t, has, patience, time.Millisecond)
 		require.NoError(t, h.Remove(s.index("eth0"), p))
 		assert.False(t, has())

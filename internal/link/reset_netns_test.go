@@ -31,7 +31,7 @@ func TestResetTCPTellsTheClients(t *testing.T) {
 			client.has("cl0", "10.1.0.9/24", "fd01::9/64")
 			h := s.handle(slog.Default())
 			vip := netip.MustParseAddr(tt.vip)
-			require.NoError(t, h.Add(s.index("eth0"), netip.PrefixFrom(vip, vip.BitLen()), 0))
+			require.NoError(t, h.Add(s.index("eth0"), []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
 			l, err := net.Listen(tt.network, tt.listen)
 			require.NoError(t, err)
 			defer func() { _ = l.Close() }()

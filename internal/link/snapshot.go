@@ -98,10 +98,5 @@ func parseLink(b []byte) (Link, error) {
 	if v := attrs[unix.IFLA_MASTER]; len(v) == 4 {
 		l.Master = int(binary.NativeEndian.Uint32(v))
 	}
-	info, err := attributes(attrs[unix.IFLA_LINKINFO])
-	if err != nil {
-		return Link{}, err
-	}
-	l.Kind = unix.ByteSliceToString(info[unix.IFLA_INFO_KIND])
 	return l, nil
 }

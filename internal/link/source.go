@@ -6,10 +6,10 @@ import (
 )
 
 // Source is the address from which the node speaks on l to others of the family of like: for IPv4 the primary address (RFC 9568 1.6), which
-// is the first whose subnet contains like, else the first; for IPv6 a link-local address. Addresses of ours, those in exclude, and those that
+// is the first whose subnet contains like, else the first; for IPv6 a link-local address. Addresses of ours, and those that
 // duplicate address detection has not cleared are passed over. It reports false when l has none yet.
-func Source(l Link, like netip.Addr, exclude []netip.Addr) (netip.Addr, bool) {
-	usable := own(l, like, exclude)
+func Source(l Link, like netip.Addr) (netip.Addr, bool) {
+	usable := own(l, like)
 	if !like.Is4() {
 		i := slices.IndexFunc(usable, func(a Address) bool { return a.Prefix.Addr().IsLinkLocalUnicast() })
 		return at(usable, i)
@@ -19,11 +19,11 @@ func Source(l Link, like netip.Addr, exclude []netip.Addr) (netip.Addr, bool) {
 
 // SourceToward is the address from which the node speaks on l to peer directly, by unicast: as Source, but for an IPv6 peer that is not
 // link-local it is a global address, the one in the peer's subnet if there is one, and a deprecated or temporary one only if there is no other.
-func SourceToward(l Link, peer netip.Addr, exclude []netip.Addr) (netip.Addr, bool) {
+func SourceToward(l Link, peer netip.Addr) (netip.Addr, bool) {
 	if peer.Is4() || peer.IsLinkLocalUnicast() {
-		return Source(l, peer, exclude)
+		return Source(l, peer)
 	}
-	usable := slices.DeleteFunc(own(l, peer, exclude), func(a Address) bool { return a.Prefix.Addr().IsLinkLocalUnicast() })
+	usable := slices.DeleteFunc(own(l, peer), func(a Address) bool { return a.Prefix.Addr().IsLinkLocalUnicast() })
 	stable := slices.DeleteFunc(slices.Clone(usable), func(a Address) bool { return a.Deprecated || a.Secondary })
 	if len(stable) > 0 {
 		usable = stable
@@ -32,11 +32,10 @@ func SourceToward(l Link, peer netip.Addr, exclude []netip.Addr) (netip.Addr, bo
 }
 
 // own is what the node may call its own on l, in the kernel's order.
-func own(l Link, like netip.Addr, exclude []netip.Addr) []Address {
+func own(l Link, like netip.Addr) []Address {
 	var as []Address
 	for _, a := range l.Addresses {
-		ip := a.Prefix.Addr()
-		if sameFamily(ip, like) && !a.Ours && !a.Tentative && !a.DadFailed && !slices.Contains(exclude, ip) {
+		if sameFamily(a.Prefix.Addr(), like) && !a.Ours && !a.Tentative && !a.DadFailed {
 			as = append(as, a)
 		}
 	}
