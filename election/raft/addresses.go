@@ -158,7 +158,7 @@ func (a *addresses) renewed(until time.Time) {
 			e.nudged.send()
 		case e.holds.Load():
 			if !until.IsZero() {
-				e.timer.Set(until)
+				e.timer.Reset(time.Until(until))
 			}
 			e.longer.send()
 		}

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // The bounds of Config.Heartbeat. Below the least a busy machine loses elections to its own scheduler.
@@ -41,9 +39,7 @@ type Config struct {
 	Dir string
 	// Identity is set by UseKeys or UseFiles.
 	Identity *Identity
-	// Clock is for what this node does regularly; nil for package time's. It is closed after Run has returned.
-	Clock *alarm.Clock
-	Log   *slog.Logger
+	Log      *slog.Logger
 }
 
 func (c Config) validate() error {

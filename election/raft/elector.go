@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // ElectorConfig describes what one virtual address wants of the cluster.
@@ -28,7 +27,7 @@ type Elector struct {
 	apply   func(election.Decision) error
 	backoff election.BindBackoff
 	nudged  signal
-	timer   *alarm.Timer
+	timer   *time.Timer
 	longer  signal      // the lease may have become longer
 	waits   atomic.Bool // for a lease
 	holds   atomic.Bool // the address may be bound
@@ -48,7 +47,7 @@ var (
 // NewElector makes an elector of the node.
 func (n *Node) NewElector(cfg ElectorConfig) *Elector {
 	return &Elector{
-		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: n.cfg.Clock.Timer(), nudged: newSignal(), longer: newSignal(),
+		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(),
 		status: election.Status{Reason: "not started", Priority: cfg.Priority},
 	}
 }
@@ -110,7 +109,7 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 	for {
 		now := time.Now()
 		e.follow(now, e.node.outlook())
-		e.timer.Set(e.next(now))
+		e.timer.Reset(time.Until(e.next(now)))
 		select {
 		case <-ctx.Done():
 			if e.state() != election.Initialize {

@@ -60,7 +60,7 @@ func (g *gossip) round(ctx context.Context) {
 
 // exchange asks one of them.
 func (g *gossip) exchange(ctx context.Context, a netip.Addr, hello message) {
-	ctx, cancel := g.cfg.Clock.WithTimeout(ctx, 2*g.cfg.pace())
+	ctx, cancel := context.WithTimeout(ctx, 2*g.cfg.pace())
 	defer cancel()
 	if res, err := g.ask(ctx, a, hello); err != nil {
 		g.log.Debug("a raft member does not answer", "error", err)

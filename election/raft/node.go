@@ -101,12 +101,12 @@ func newNode(cfg Config) *Node {
 // connect lays the pipes: the listener with its two doors, the library's transport, and the RPC client.
 func (n *Node) connect(inner net.Listener, st *store) {
 	d := dialer{id: n.cfg.Identity, self: n.cfg.Self, port: n.cfg.Port}
-	talk := newStream(d, n.cfg.Heartbeat, n.cfg.Clock)
+	talk := newStream(d, n.cfg.Heartbeat)
 	answers := &rpcServer{answer: n.answer, refuse: n.rejections.Add}
 	l := newListener(inner, n.cfg.Identity, n.isMember, n.rejections.Add, map[string]func(net.Conn){
 		talk.protocol: talk.take, protocolMember: answers.take,
 	})
-	asks := newRPCClient(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return talk.call(ctx, to, protocolMember) })
+	asks := newRPCClient(func(ctx context.Context, to netip.Addr) (net.Conn, error) { return d.dial(ctx, to, protocolMember) })
 	w := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: talk, MaxPool: 2, MaxRPCsInFlight: 1, Timeout: max(n.cfg.Heartbeat, 500*time.Millisecond), Logger: newLibrary(n.log),
 	})
@@ -140,12 +140,12 @@ func (n *Node) Change(ctx context.Context, op string, subject netip.Addr) error 
 // Run takes part in the cluster until ctx ends, then passes leadership on, if it can, and gives everything back. The
 // electors have to be done by then.
 func (n *Node) Run(ctx context.Context) {
-	tick := n.cfg.Clock.Timer()
+	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		n.gossip.round(ctx)
 		n.step(ctx)
-		tick.Set(nextWhole(time.Now(), n.cfg.pace()))
+		tick.Reset(untilWhole(n.cfg.pace()))
 		select {
 		case <-ctx.Done():
 		case <-tick.C:

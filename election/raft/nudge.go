@@ -10,9 +10,8 @@ import (
 // nudgeElections makes the library notice the end of a vote lock when it comes. By itself it looks at random times, at every one or two
 // heartbeat timeouts, and an election waits until a majority has looked.
 func (c *cluster) nudgeElections(ctx context.Context) {
-	timer := c.cfg.Clock.Timer()
+	timer := time.NewTimer(c.cfg.Heartbeat)
 	defer timer.Stop()
-	timer.Set(time.Now().Add(c.cfg.Heartbeat))
 	var last time.Time
 	for {
 		select {
@@ -22,15 +21,15 @@ func (c *cluster) nudgeElections(ctx context.Context) {
 		}
 		now, until := time.Now(), c.transport.following().Add(time.Millisecond)
 		if until.After(now) {
-			timer.Set(until)
+			timer.Reset(until.Sub(now))
 			continue
 		}
 		r := c.library.Load()
 		if r.State() == raft.Leader {
-			timer.Set(nextWhole(time.Now(), c.cfg.Heartbeat)) // it follows nobody
+			timer.Reset(untilWhole(c.cfg.Heartbeat)) // it follows nobody
 			continue
 		}
-		timer.Set(time.Now().Add(c.cfg.Heartbeat / 5))
+		timer.Reset(c.cfg.Heartbeat / 5)
 		if r.State() == raft.Follower && until != last {
 			last = until
 			c.nudge(r)

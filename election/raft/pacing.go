@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // pacing spaces the heartbeats of a leader. The library makes one every tenth to every fifth of the heartbeat timeout; a lease,
@@ -15,16 +13,15 @@ import (
 type pacing struct {
 	heartbeat time.Duration // the heartbeat timeout
 	began     time.Time     // heartbeat 0
-	clock     *alarm.Clock
 
 	mu    sync.Mutex                  // guards what follows
 	beats map[raft.ServerID]int64     // the number of the newest heartbeat to each
 	rough map[raft.ServerID]time.Time // until when those to each are not spaced
 }
 
-func newPacing(heartbeat time.Duration, clock *alarm.Clock) *pacing {
+func newPacing(heartbeat time.Duration) *pacing {
 	return &pacing{
-		heartbeat: heartbeat, began: whole(time.Now(), heartbeat), clock: clock,
+		heartbeat: heartbeat, began: whole(time.Now(), heartbeat),
 		beats: map[raft.ServerID]int64{}, rough: map[raft.ServerID]time.Time{},
 	}
 }
@@ -58,9 +55,8 @@ func (p *pacing) wait(to raft.ServerID, done <-chan struct{}) bool {
 	if !now.Before(at) {
 		return spaced
 	}
-	timer := p.clock.Timer()
+	timer := time.NewTimer(at.Sub(now))
 	defer timer.Stop()
-	timer.Set(at)
 	select {
 	case <-timer.C:
 	case <-done:
@@ -84,5 +80,8 @@ func whole(now time.Time, every time.Duration) time.Time {
 	return now.Add(-time.Duration(now.UnixNano() % int64(every)))
 }
 
-// nextWhole is the next one.
-func nextWhole(now time.Time, every time.Duration) time.Time { return whole(now, every).Add(every) }
+// untilWhole is how long it is until the next one.
+func untilWhole(every time.Duration) time.Duration {
+	now := time.Now()
+	return whole(now, every).Add(every).Sub(now)
+}

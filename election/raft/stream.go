@@ -8,25 +8,20 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // stream is raft's part of the listener: connections in, connections out.
 type stream struct {
 	dialer   dialer
 	protocol string
-	step     time.Duration // deadlines are whole multiples of it after began
-	began    time.Time
-	clock    *alarm.Clock
 	incoming chan net.Conn
 	closed   chan struct{}
 }
 
 var _ raft.StreamLayer = (*stream)(nil)
 
-func newStream(d dialer, heartbeat time.Duration, clock *alarm.Clock) *stream {
-	return &stream{dialer: d, protocol: protocolRaft(heartbeat), step: beat(heartbeat) / 2, began: whole(time.Now(), heartbeat), clock: clock, incoming: make(chan net.Conn, maxOpen), closed: make(chan struct{})}
+func newStream(d dialer, heartbeat time.Duration) *stream {
+	return &stream{dialer: d, protocol: protocolRaft(heartbeat), incoming: make(chan net.Conn, maxOpen), closed: make(chan struct{})}
 }
 
 // take is the listener's door to it.
@@ -67,20 +62,5 @@ func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Co
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	return s.call(ctx, to, s.protocol)
-}
-
-// call opens a connection whose deadlines are timers of the clock.
-func (s *stream) call(ctx context.Context, to netip.Addr, protocol string) (net.Conn, error) {
-	c, err := s.dialer.dial(ctx, to, protocol)
-	if err != nil {
-		return nil, err
-	}
-	return s.withDeadlines(c), nil
-}
-
-// next is the first step that is not before a time.
-func (s *stream) next(at time.Time) time.Time {
-	steps := (at.Sub(s.began) + s.step - 1) / s.step
-	return s.began.Add(steps * s.step)
+	return s.dialer.dial(ctx, to, s.protocol)
 }

@@ -67,7 +67,7 @@ var (
 func newTransport(w wire, self raft.ServerID, cfg Config) *transport {
 	return &transport{
 		wire: w, self: self, address: raft.ServerAddress(cfg.Self.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
-		heartbeat: cfg.Heartbeat, lock: voteLock{hold: cfg.Heartbeat}, pacing: newPacing(cfg.Heartbeat, cfg.Clock),
+		heartbeat: cfg.Heartbeat, lock: voteLock{hold: cfg.Heartbeat}, pacing: newPacing(cfg.Heartbeat),
 	}
 }
 

@@ -8,17 +8,14 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 // Agent runs the loops of all instances.
 type Agent struct {
 	host  Host
 	log   *slog.Logger
-	store Store        // nil: holds end with the process
-	clock *alarm.Clock // nil: package time's
-	turns turns        // of what changes desired states
+	store Store // nil: holds end with the process
+	turns turns // of what changes desired states
 
 	mu    sync.Mutex // guards what follows
 	ctx   context.Context
@@ -34,9 +31,6 @@ type running struct {
 func New(host Host, log *slog.Logger) *Agent {
 	return &Agent{host: host, log: log}
 }
-
-// Use makes the loops wait by clock. Call it before Apply; the clock is closed after Run has returned.
-func (a *Agent) Use(clock *alarm.Clock) { a.clock = clock }
 
 // Run starts what Apply has added, and returns when ctx has ended and every instance has resigned and
 // left none of its addresses behind.
@@ -98,7 +92,7 @@ func (a *Agent) Apply(d Delta) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, in := range d.Add {
-		r := &running{loop: newLoop(a.clock, in, a.host, a.log)}
+		r := &running{loop: newLoop(in, a.host, a.log)}
 		if d, again := desired[in.Name]; again {
 			r.setDesired(d)
 		} else {

@@ -18,7 +18,7 @@ func (l *loop) arm() {
 		l.due.Stop()
 		return
 	}
-	l.due.Set(next)
+	l.due.Reset(time.Until(next))
 }
 
 // announceDue announces what is due; one announcement serves everything that is due at once.

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 const (
@@ -30,7 +28,7 @@ type fencer struct {
 	log            *slog.Logger
 	leaseEnd       func() time.Time // until when this node may answer; safe from any goroutine
 	pace           pace             // belongs to run, as the timers
-	tick, renewals *alarm.Timer
+	tick, renewals *time.Timer
 	jobs           chan fenceJob
 	looks          chan chan FenceStatus // look at the fence now, and tell
 	news           <-chan struct{}       // the lease has just been extended; nil: look for oneself
@@ -65,10 +63,10 @@ type FenceStatus struct {
 }
 
 // newFencer takes over f. With held its guard is in place already. An elector that tells of news need not be asked for them.
-func newFencer(clock *alarm.Clock, f Fence, log *slog.Logger, leaseEnd func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
+func newFencer(f Fence, log *slog.Logger, leaseEnd func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
 	fr := &fencer{
 		fence: f, log: log, leaseEnd: leaseEnd, news: news, renewal: renewalOf(f.Renewing(), lease), pace: pace{lease: lease, told: news != nil},
-		tick: clock.Timer(), renewals: clock.Timer(), jobs: make(chan fenceJob, maxJobs), looks: make(chan chan FenceStatus, maxJobs), ended: make(chan struct{}),
+		tick: time.NewTimer(untilMultiple(checkEvery)), renewals: stopped(), jobs: make(chan fenceJob, maxJobs), looks: make(chan chan FenceStatus, maxJobs), ended: make(chan struct{}),
 		state: FenceStatus{Standing: true, Uncovered: f.Uncovered()}, held: held,
 	}
 	if fr.renewal == tooFast {
@@ -90,7 +88,6 @@ func (f *fencer) mode() renewal {
 func (f *fencer) run() {
 	defer close(f.ended)
 	defer f.tick.Stop()
-	f.tick.Set(nextMultiple(time.Now(), checkEvery))
 	defer f.renewals.Stop()
 	for {
 		f.arm()
@@ -102,7 +99,7 @@ func (f *fencer) run() {
 			}
 			f.work(j)
 		case <-f.tick.C:
-			f.tick.Set(nextMultiple(time.Now(), checkEvery))
+			f.tick.Reset(untilMultiple(checkEvery))
 			f.catchUp()
 			f.mend(f.check(checkEvery / 2))
 			f.keepStandby()

@@ -162,7 +162,7 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kernel, elector, lease := &fakeFence{}, &advertiser{}, leaseOf(interval)
 				elector.advertise(lease)
-				f := newFencer(nil, kernel, slog.New(slog.DiscardHandler), elector.until, nil, lease, false)
+				f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, lease, false)
 				f.hold()
 				const adverts = 40
 				for range adverts {
@@ -198,7 +198,7 @@ func TestFencerRenewsWithTheNewsAlsoAfterAHold(t *testing.T) {
 		const every, lease = 200 * time.Millisecond, 440 * time.Millisecond
 		news := make(chan struct{}, 1)
 		elector.advertise(lease)
-		f := newFencer(nil, kernel, slog.New(slog.DiscardHandler), elector.until, news, lease, false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, news, lease, false)
 		f.hold()
 		expected := map[time.Time]bool{time.Now(): true}
 		for i := range 100 {
@@ -232,7 +232,7 @@ func TestFencerRenewsWhenItIsTold(t *testing.T) {
 				news := make(chan struct{}, 1)
 				ask := func() time.Time { asked.Add(1); return elector.until() }
 				elector.advertise(lease)
-				f := newFencer(nil, kernel, slog.New(slog.DiscardHandler), ask, news, lease, false)
+				f := newFencer(kernel, slog.New(slog.DiscardHandler), ask, news, lease, false)
 				began := time.Now()
 				time.Sleep(every * 9 / 10)
 				f.hold()
@@ -275,7 +275,7 @@ func TestFencerLeavesTheRenewalToTheKernel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{egress: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(nil, kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(10*time.Millisecond), false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(10*time.Millisecond), false)
 		f.hold()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -288,7 +288,7 @@ func TestFencerDoesNotGuardWhatItCannotRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{guard: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(nil, kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(90*time.Millisecond), true)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(90*time.Millisecond), true)
 		assert.Equal(t, FenceStatus{Reason: errTooFast.Error()}, f.status())
 		f.hold()
 		synctest.Wait()
@@ -307,7 +307,7 @@ func TestFencerWithoutARenewalDoesNotGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{fail: errors.New("the lease is over already")}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(nil, kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(time.Second), false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(time.Second), false)
 		f.hold()
 		synctest.Wait()
 		assert.Empty(t, kernel.take())
@@ -320,7 +320,7 @@ func TestFencerMendsWhileEntitledAndNoLongerThanThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{egress: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(nil, kernel, slog.New(slog.DiscardHandler), elector.until, nil, time.Second, false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, time.Second, false)
 		f.hold()
 		synctest.Wait()
 		kernel.take()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/alarm"
 )
 
 const (
@@ -50,9 +49,8 @@ type loop struct {
 	renewal    time.Time  // when the addresses' lifetime is due for renewal; zero while none is held
 	fence      *fencer    // nil: none
 	refence    time.Time  // when the fence gets its longer lease; zero: it has none to get
-	clock      *alarm.Clock
-	due        *alarm.Timer
-	beats      *alarm.Timer
+	due        *time.Timer
+	beats      *time.Timer
 
 	away         time.Time // the link is gone: until when a holder waits for it; zero while it is there
 	announceFrom time.Time // not before: the link was gone, and another node may be Active
@@ -95,9 +93,9 @@ type decided struct {
 	done chan error
 }
 
-func newLoop(clock *alarm.Clock, in Instance, host Host, log *slog.Logger) *loop {
+func newLoop(in Instance, host Host, log *slog.Logger) *loop {
 	l := &loop{
-		clock: clock, name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
+		name: in.Name, in: in, host: host, log: log.With("vip", in.Name), adopting: true,
 		decisions: make(chan decided), changed: make(chan struct{}, 1),
 		checks: newCheckRunner(), adjusts: make(chan Instance),
 		asks: make(chan chan error), desires: make(chan desiredChange), stopped: make(chan struct{}),
@@ -110,10 +108,9 @@ func newLoop(clock *alarm.Clock, in Instance, host Host, log *slog.Logger) *loop
 // run keeps the instance until ctx ends, then leaves none of its addresses behind.
 func (l *loop) run(ctx context.Context) {
 	defer close(l.stopped)
-	l.due, l.beats = l.clock.Timer(), l.clock.Timer()
+	l.due, l.beats = stopped(), time.NewTimer(untilMultiple(beatEvery))
 	defer l.due.Stop()
 	defer l.beats.Stop()
-	l.beats.Set(nextMultiple(time.Now(), beatEvery))
 	l.checks.begin(ctx, l.in.Checks)
 	defer l.checks.stop()
 	for ctx.Err() == nil {
@@ -289,6 +286,6 @@ func (l *loop) note(s election.State, reason string) bool {
 // alive follows each beat, and asks for the next.
 func (l *loop) alive() {
 	now := time.Now()
-	l.beats.Set(nextMultiple(now, beatEvery))
+	l.beats.Reset(untilMultiple(beatEvery))
 	l.beat.Store(now.UnixNano())
 }

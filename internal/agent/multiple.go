@@ -7,3 +7,15 @@ import "time"
 func nextMultiple(now time.Time, every time.Duration) time.Time {
 	return now.Add(every - time.Duration(now.UnixNano()%int64(every)))
 }
+
+// untilMultiple is how long it is until then.
+func untilMultiple(every time.Duration) time.Duration {
+	return time.Until(nextMultiple(time.Now(), every))
+}
+
+// stopped is a timer that does not run.
+func stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}

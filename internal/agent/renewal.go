@@ -235,7 +235,7 @@ func (f *fencer) arm() {
 	}
 	now := time.Now()
 	_, wait := f.pace.due(now, f.leaseEnd())
-	f.renewals.Set(now.Add(wait))
+	f.renewals.Reset(wait)
 }
 
 // renew renews when it is time to.

@@ -48,7 +48,7 @@ func (l *loop) tryFence(bound bool) {
 	if l.in.Fence != nil {
 		f, err := l.in.Fence(l.place, bound)
 		if err == nil {
-			l.fence = newFencer(l.clock, f, l.log, l.elector.LeaseEnd, news(l.elector), l.in.Lease, bound)
+			l.fence = newFencer(f, l.log, l.elector.LeaseEnd, news(l.elector), l.in.Lease, bound)
 			l.fenced, l.fenceRetry = l.in, time.Time{}
 			if l.fence.mode() == tooFast {
 				err = errTooFast

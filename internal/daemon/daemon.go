@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/agent"
-	"github.com/keepvip/keepvip/internal/alarm"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/fence"
@@ -48,7 +47,6 @@ type Daemon struct {
 	opts  Options
 	log   *slog.Logger
 	links *link.Handle
-	clock *alarm.Clock
 	host  *host
 	agent *agent.Agent
 	build *builder
@@ -107,32 +105,26 @@ func assemble(cfg *config.Config, holds agent.Store, opts Options) (*Daemon, err
 	if _, err := h.refresh(); err != nil {
 		return nil, onHost(errors.Join(err, links.Close()))
 	}
-	clock, err := alarm.Open()
-	if err != nil {
-		log.Debug("an idle process wakes up more often", "error", err) // by package time's timers
-	}
-	d := compose(cfg, h, clock, opts)
+	d := compose(cfg, h, opts)
 	d.agent.Keep(holds)
 	d.links = links
 	use, err := d.prepare(cfg)
 	if err != nil {
-		return nil, errors.Join(err, clock.Close(), links.Close())
+		return nil, errors.Join(err, links.Close())
 	}
 	use()
 	return d, nil
 }
 
 // compose makes a daemon of its parts. It has no keys and no instances yet.
-func compose(cfg *config.Config, h *host, clock *alarm.Clock, opts Options) *Daemon {
+func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	keys := newKeys()
 	log := opts.Log
-	a := agent.New(h, log)
-	a.Use(clock)
 	return &Daemon{
-		opts: opts, cfg: cfg, log: log, keys: keys, clock: clock, host: h, agent: a,
+		opts: opts, cfg: cfg, log: log, keys: keys, host: h, agent: agent.New(h, log),
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fence.NewLinks(h.leftovers), near: h.neighbours, log: log,
-			raft: newRaftNode(h, clock, log),
+			raft: newRaftNode(h, log),
 		},
 	}
 }
@@ -142,7 +134,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.tune()
 	defer d.lock.Close()
 	defer d.links.Close()
-	defer d.clock.Close()
 	defer d.host.arp.keep(func(int) bool { return false })
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },

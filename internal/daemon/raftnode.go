@@ -14,7 +14,6 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/agent"
-	"github.com/keepvip/keepvip/internal/alarm"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/fence"
 )
@@ -25,9 +24,8 @@ var ErrNoRaft = errors.New("no virtual address here is elected by raft")
 // raftNode is this process's part in a Raft cluster. It joins as soon as one of raft.peers is an address of this machine, and
 // stays until close.
 type raftNode struct {
-	host  *host
-	clock *alarm.Clock
-	log   *slog.Logger
+	host *host
+	log  *slog.Logger
 
 	mu       sync.Mutex // guards what follows
 	cfg      *config.Config
@@ -38,8 +36,8 @@ type raftNode struct {
 	ended    chan struct{}
 }
 
-func newRaftNode(h *host, clock *alarm.Clock, log *slog.Logger) *raftNode {
-	return &raftNode{host: h, clock: clock, log: log}
+func newRaftNode(h *host, log *slog.Logger) *raftNode {
+	return &raftNode{host: h, log: log}
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
@@ -132,7 +130,7 @@ func (r *raftNode) open() (*raft.Node, error) {
 	}
 	n, err := raft.Open(raft.Config{
 		Self: self, Port: r.cfg.Port, Peers: c.Peers, Witnesses: c.Witnesses, Heartbeat: c.HeartbeatTimeout,
-		RemoveDead: c.RemoveDeadAfter, Dir: r.cfg.StateDir, Identity: &r.identity, Clock: r.clock, Log: r.log,
+		RemoveDead: c.RemoveDeadAfter, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
 	})
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func newReloading(t *testing.T, text string) reloading {
 	require.True(t, h.keep([]link.Link{{
 		Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
 	}}, 0))
-	r.Daemon = compose(cfg, h, nil, Options{Load: load, Version: "v1", Log: log})
+	r.Daemon = compose(cfg, h, Options{Load: load, Version: "v1", Log: log})
 	use, err := r.prepare(cfg)
 	require.NoError(t, err)
 	use()
