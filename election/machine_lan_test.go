@@ -52,9 +52,11 @@ type station struct {
 	queue  []action // that are still to be carried out
 	waits  bool     // apply is being carried out
 	timer  int      // counts the timer's settings
+	served []time.Time
 	fit    Fitness
 
 	bound, shut bool
+	preempts    bool // it took the address by plain VRRP from one of lower priority, which it did not know yet
 	lease       time.Time
 }
 
@@ -112,7 +114,7 @@ const crossTime = 6 * time.Millisecond
 func (l *link) check() {
 	list := l.answering()
 	switch {
-	case len(list) < 2:
+	case len(list) < 2, slices.ContainsFunc(l.nodes, func(s *station) bool { return s.preempts && s.answers() }):
 		l.two = time.Time{}
 	case l.two.IsZero():
 		l.two = l.now
@@ -230,6 +232,8 @@ func (s *station) arm() {
 	s.soon(wait+s.l.upTo(300*time.Microsecond), func() {
 		if s.timer == n && !s.waits && len(s.queue) == 0 {
 			s.step(expired{s.take()})
+			s.served = append(slices.DeleteFunc(s.served, func(at time.Time) bool { return s.l.now.Sub(at) > 2*time.Millisecond }), s.l.now)
+			require.Less(s.l.t, len(s.served), 20, "the deadline stays in the past")
 		}
 	})
 }
@@ -301,6 +305,7 @@ func (s *station) apply(a apply) bool {
 		case a.Role == Quiet:
 			s.shut = true
 		case s.l.now.Before(s.lease): // as the address service: a lease that is over forbids to bind
+			s.preempts = a.Reason == string(vrrp.ReasonPreempt)
 			s.bound, s.shut = true, false
 		default:
 			err = errors.New("the lease was over")
