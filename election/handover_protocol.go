@@ -166,6 +166,13 @@ func (x *handoverProtocol) advertised() {
 	x.setSelf(s)
 }
 
+// contested lets a rival know that does not yield to the advertisements of this node, because it does not hear them.
+func (x *handoverProtocol) contested() {
+	if x != nil {
+		x.m.first(x.step(membership.Contested{}))
+	}
+}
+
 func (x *handoverProtocol) router() membership.Router {
 	r := x.m.cfg.Router
 	return membership.Router{Version: r.Version, VRID: r.VRID, Interval: r.Interval}

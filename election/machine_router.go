@@ -32,6 +32,7 @@ func (m *machine) follow(a vrrp.Action) {
 			Role: Serve, At: m.now, Holder: m.source,
 			Reason: "a rival was heard: " + a.Rival.String(), Rival: true, Again: m.cfg.Router.Interval,
 		}})
+		m.first(m.x.contested)
 	}
 }
 

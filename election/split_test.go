@@ -143,6 +143,32 @@ func TestSplitBeginsWhileTheNodesRun(t *testing.T) {
 	}
 }
 
+// After a partition one of two holders hears nothing of the other but messages.
+func TestSplitThatAPartitionLeavesIsSettledWithTheNextAdvertisement(t *testing.T) {
+	for after := 300 * time.Millisecond; after < 1500*time.Millisecond; after += 70 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			l, h, others := talking(t)
+			top := others[0]
+			for _, o := range others {
+				if top.self.Less(o.self) {
+					top = o
+				}
+			}
+			first := h.self.Less(top.self) // the one that is to yield
+			deaf, loud := h.self, top.self
+			if !first {
+				deaf, loud = loud, deaf
+			}
+			l.isolate(top.self, true)
+			time.Sleep(500*time.Millisecond + after)
+			l.filter([2]netip.Addr{loud, deaf})
+			l.isolate(top.self, false)
+			assert.LessOrEqual(t, together(2*time.Second, append(others, h)...), interval+10*time.Millisecond, "%v", after)
+			stopAll(t, append(others, h)...)
+		})
+	}
+}
+
 // A takeover from a holder that was heard is not slower because of what it said.
 func TestSplitDoesNotSlowATakeover(t *testing.T) {
 	for dies := time.Duration(0); dies < 1100*time.Millisecond; dies += 23*time.Millisecond + 100*time.Microsecond {

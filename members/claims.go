@@ -105,8 +105,9 @@ func (m *Machine) heardClaim(now time.Time, r Received) {
 	}
 }
 
-// refused lets one know whose messages are refused that this node holds the address: it may believe what it hears.
-func (m *Machine) refused(now time.Time) {
+// reassert lets one know that this node holds the address whose messages are refused, or who advertises, too: it may believe what it
+// hears.
+func (m *Machine) reassert(now time.Time) {
 	if m.self.Claims {
 		m.hello.answer(now)
 	}

@@ -44,6 +44,9 @@ func (r Received) arrived(now time.Time) time.Time {
 // Advertised says that an advertisement of this node, which claims the address, has just left.
 type Advertised struct{}
 
+// Contested says that another node advertises, too, and should yield to this one: it may hear nothing of this one but messages.
+type Contested struct{}
+
 // Confirmed answers a Confirm.
 type Confirmed struct {
 	ID  uint64 // the Confirm's
@@ -66,6 +69,7 @@ type Leave struct{}
 
 func (SetSelf) event()     {}
 func (Advertised) event()  {}
+func (Contested) event()   {}
 func (Received) event()    {}
 func (Confirmed) event()   {}
 func (Reconfigure) event() {}

@@ -70,6 +70,8 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.setSelf(now, ev.Self)
 	case Received:
 		m.received(now, ev)
+	case Contested:
+		m.reassert(now)
 	case Confirmed:
 		m.confirmed(now, ev)
 	case Passed:
@@ -150,7 +152,7 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 func (m *Machine) received(now time.Time, r Received) {
 	r.Source = r.Source.WithZone("")
 	if r.Refused != "" {
-		m.refused(now)
+		m.reassert(now)
 		return
 	}
 	if r.Source == m.cfg.Address || r.Message.Peer.Group != m.cfg.Group {
