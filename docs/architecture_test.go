@@ -73,6 +73,9 @@ func imports(t *testing.T) map[string][]string {
 		for _, i := range file.Imports {
 			name, err := strconv.Unquote(i.Path.Value)
 			require.NoError(t, err)
+			if strings.HasPrefix(name, module) {
+				assert.Nil(t, i.Name, "%s: %s under another name: a package that needs one has the wrong name", path, name)
+			}
 			found[roomOf(dir)] = append(found[roomOf(dir)], name)
 		}
 		return nil

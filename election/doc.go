@@ -1,14 +1,6 @@
-// Package election decides whether this node is Active for a virtual address.
+// Package election is what all electors have in common: the contract between one that decides which node holds a virtual address,
+// and whoever carries that out. An [Elector] is told by [Fitness] how good this node would be, and says by [Decision] which [Role] it
+// plays. What the address is, how it is bound and announced, and how health is measured is nobody's business here.
 //
-// It has one interface, Elector, and an elector that speaks VRRP. What the address is, how it is bound
-// and announced, and how health is measured is not its business: it tells by Decision when to hold the
-// address, and is told by Fitness how good this node would be at it.
-//
-// Several Virtual Routers share one socket per interface, family and source address: a Hub.
-//
-// # Goroutines
-//
-//   - Hub: one reader per open socket, from the first Join until the last wire is closed, which waits for it.
-//   - VRRP.Run: it runs in its caller's goroutine; with members, one for a fresh probe at a time, which it waits for.
-//   - One while the host binds very many addresses, so that advertisements leave meanwhile: VRRP.Run waits for it.
+// [BindBackoff], [Rejections] and [Lines] are what more than one elector needs. The package starts no goroutine.
 package election

@@ -2,14 +2,9 @@ package election
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"time"
 )
-
-// ErrCutOff is the cause ([context.Cause]) by which the context of [Elector.Run] ends when this node's link is gone: there is nobody to
-// whom the address could be passed on, and when the link is back another node may hold it.
-var ErrCutOff = errors.New("the link is gone")
 
 // Elector decides whether this node is Active for one virtual address, or for several that move together.
 type Elector interface {
@@ -200,4 +195,15 @@ type Counters struct {
 	Rejected map[string]uint64
 	// MembersRejected is the same for the members' messages.
 	MembersRejected map[string]uint64
+}
+
+// Rejection is what was refused of one sender for one reason.
+type Rejection struct {
+	Source    netip.Addr // the zero Addr when it is about the socket
+	Reason    string     // short, fit for a label
+	Permitted bool       // it was taken nevertheless, because the mode is not enforce
+	Text      string     // the newest one that was logged, in full
+	Remedy    string     // what an operator has to do; empty for nothing
+	Count     uint64
+	Last      time.Time
 }

@@ -8,7 +8,7 @@ import (
 
 // newRejections makes the record of refused connections.
 func newRejections(log *slog.Logger) *election.Rejections {
-	return election.NewRejectionsOf("raft connection", map[string]string{
+	return election.NewRejections("raft connection", map[string]string{
 		RejectKey: "the other side has another key or certificate; give all members the same, or list the other one under key.accept",
 	}, log)
 }

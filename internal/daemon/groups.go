@@ -3,14 +3,15 @@ package daemon
 import (
 	"sync"
 
-	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/election/virtualrouter"
+
 	"github.com/keepvip/keepvip/internal/config"
 )
 
 // groups are the instances that move together. The zero value has none.
 type groups struct {
 	mu     sync.Mutex // guards byName
-	byName map[string]*election.Group
+	byName map[string]*virtualrouter.Group
 }
 
 // set makes the groups those of a configuration.
@@ -24,7 +25,7 @@ func (g *groups) set(vips []config.VIP) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.byName == nil {
-		g.byName = map[string]*election.Group{}
+		g.byName = map[string]*virtualrouter.Group{}
 	}
 	for name, group := range g.byName {
 		if members[name] == nil {
@@ -34,14 +35,14 @@ func (g *groups) set(vips []config.VIP) {
 	}
 	for name, list := range members {
 		if g.byName[name] == nil {
-			g.byName[name] = election.NewGroup(name)
+			g.byName[name] = virtualrouter.NewGroup(name)
 		}
 		g.byName[name].Set(list)
 	}
 }
 
 // member is v as one of its group; nil without one.
-func (g *groups) member(v config.VIP) *election.GroupMember {
+func (g *groups) member(v config.VIP) *virtualrouter.GroupMember {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if group := g.byName[v.Group]; group != nil {

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/keepvip/keepvip/election/virtualrouter"
+
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/agent"
@@ -41,13 +43,13 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (agent.Instance, 
 		Elect:                func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) },
 		Reset:                resetConnections,
 		Adjust: func(e election.Elector, p agent.Place) {
-			if r, ok := e.(*election.VRRP); ok {
+			if r, ok := e.(*virtualrouter.Elector); ok {
 				r.Reconfigure(ticking(routerOf(v, p), crowd))
 			}
 		},
 	}
 	interval := v.VRRP.AdvertisementInterval
-	in.Lease = election.Lease(routerOf(v, agent.Place{}))
+	in.Lease = virtualrouter.Lease(routerOf(v, agent.Place{}))
 	// An Active whose interval grows sends five more advertisements at the old one.
 	in.Paced = 4*interval + interval/2
 	b.fence(&in, func(p agent.Place, lease, valid time.Duration) fence.Group { return groupOf(v, p, lease, valid) })
@@ -86,7 +88,7 @@ func ticking(router vrrp.Config, crowd int) vrrp.Config {
 
 func (b *builder) elect(v config.VIP, p agent.Place, crowd, many int) (election.Elector, func(), error) {
 	router, log := ticking(routerOf(v, p), crowd), b.log.With("vip", v.Name)
-	wire, leave, err := b.vrrpSockets.join(p, election.WireConfig{
+	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
 		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
 	})
@@ -99,7 +101,7 @@ func (b *builder) elect(v config.VIP, p agent.Place, crowd, many int) (election.
 		known, quit = nil, func() {}
 	}
 	giveBack := func() { quit(); leave() }
-	e, err := election.NewVRRP(election.VRRPConfig{Router: router, Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v)}, wire, log)
+	e, err := virtualrouter.New(virtualrouter.Config{Router: router, Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v)}, wire, log)
 	if err != nil {
 		giveBack()
 		return nil, nil, err

@@ -13,7 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/election/virtualrouter"
+
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members"
@@ -46,7 +47,7 @@ func newMemberSockets(auth *members.Auth, port uint16, version string, log *slog
 const helloShare = 40 * time.Millisecond
 
 // join lets v, one of so many, know the other members at p. The returned function gives that back.
-func (s *memberSockets) join(v config.VIP, p agent.Place, many int) (*election.MembersConfig, func(), error) {
+func (s *memberSockets) join(v config.VIP, p agent.Place, many int) (*virtualrouter.MembersConfig, func(), error) {
 	if s.port == 0 {
 		return nil, func() {}, nil
 	}
@@ -59,7 +60,7 @@ func (s *memberSockets) join(v config.VIP, p agent.Place, many int) (*election.M
 	}
 	group := v.Addresses[0].Addr()
 	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers})
-	return &election.MembersConfig{Wire: wire, Machine: members.Config{
+	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
 		Every: max(members.DefaultEvery, time.Duration(many)*helloShare),
 	}}, func() { s.leave(key, hub, wire) }, nil

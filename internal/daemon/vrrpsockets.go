@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/election/virtualrouter"
+
 	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -19,7 +20,7 @@ type vrrpSockets struct {
 	log  *slog.Logger
 
 	mu      sync.Mutex // guards what follows
-	open    map[vrrpSocketKey]*election.Hub
+	open    map[vrrpSocketKey]*virtualrouter.Hub
 	routers map[router]bool
 }
 
@@ -37,11 +38,11 @@ type vrrpSocketKey struct {
 }
 
 func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
-	return &vrrpSockets{auth: auth, log: log, open: map[vrrpSocketKey]*election.Hub{}, routers: map[router]bool{}}
+	return &vrrpSockets{auth: auth, log: log, open: map[vrrpSocketKey]*virtualrouter.Hub{}, routers: map[router]bool{}}
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
-func (s *vrrpSockets) join(p agent.Place, cfg election.WireConfig) (election.Wire, func(), error) {
+func (s *vrrpSockets) join(p agent.Place, cfg virtualrouter.WireConfig) (virtualrouter.Wire, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.VRID}
@@ -57,7 +58,7 @@ func (s *vrrpSockets) join(p agent.Place, cfg election.WireConfig) (election.Wir
 		if err != nil {
 			return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 		}
-		hub = election.NewHub(election.HubConfig{
+		hub = virtualrouter.NewHub(virtualrouter.HubConfig{
 			Source: p.Source, Link: strconv.Itoa(p.Index), Auth: s.auth, Log: s.log.With("interface", p.Name),
 		}, conn)
 		s.open[key] = hub
@@ -71,7 +72,7 @@ func (s *vrrpSockets) join(p agent.Place, cfg election.WireConfig) (election.Wir
 	return wire, func() { s.leave(key, r, hub, wire) }, nil
 }
 
-func (s *vrrpSockets) leave(key vrrpSocketKey, r router, hub *election.Hub, wire election.Wire) {
+func (s *vrrpSockets) leave(key vrrpSocketKey, r router, hub *virtualrouter.Hub, wire virtualrouter.Wire) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.routers, r)
@@ -80,7 +81,7 @@ func (s *vrrpSockets) leave(key vrrpSocketKey, r router, hub *election.Hub, wire
 }
 
 // drop closes a hub that nobody uses. The caller holds the lock.
-func (s *vrrpSockets) drop(key vrrpSocketKey, hub *election.Hub) {
+func (s *vrrpSockets) drop(key vrrpSocketKey, hub *virtualrouter.Hub) {
 	if hub.Idle() {
 		delete(s.open, key)
 		_ = hub.Close() // nothing is lost with a socket that nobody reads

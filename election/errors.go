@@ -1,0 +1,22 @@
+package election
+
+import "errors"
+
+// What a handover may return.
+var (
+	ErrNotActive = errors.New("this node does not hold the address")
+	ErrNoTaker   = errors.New("no other node could take the address")
+	ErrTimeout   = errors.New("the address was not taken in time")
+)
+
+// ErrCutOff is the cause ([context.Cause]) by which the context of [Elector.Run] ends when this node's link is gone: there is nobody to
+// whom the address could be passed on, and when the link is back another node may hold it.
+var ErrCutOff = errors.New("the link is gone")
+
+// AskedToHandOver is the reason of a holder that an operator tells to pass the address on, as every node logs it. Only uid 0 may ask.
+func AskedToHandOver(to string) string {
+	if to == "" {
+		return "uid 0 asked for a handover"
+	}
+	return "uid 0 asked for a handover to " + to
+}

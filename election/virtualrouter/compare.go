@@ -1,0 +1,51 @@
+package virtualrouter
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// compare shows what is odd about an advertisement that counts nevertheless.
+func (m *machine) compare(a Arrival) {
+	note := m.odd(a.Advertisement)
+	if !m.heard.remark(a.Source, note, a.At) {
+		return
+	}
+	if left, ok := m.lines.May(a.At, "odd", election.MostLines); ok {
+		m.act(line{slog.LevelWarn, "an advertisement is not as expected", election.LeftOut([]any{"from", a.Source.String(), "it", note}, left)})
+	}
+}
+
+// odd is what is odd about an advertisement, or empty. While lists of addresses are being changed one node at a time they
+// differ for a while; if that stays, the nodes hold different addresses.
+func (m *machine) odd(adv vrrp.Advertisement) string {
+	r := m.cfg.Router
+	longest := r.LongestInterval()
+	switch {
+	case !sameAddresses(adv.Addresses, r.Addresses):
+		return fmt.Sprintf("advertises another list of addresses: %s, want %s", joinAddresses(adv.Addresses), joinAddresses(r.Addresses))
+	case r.Version != 2 && adv.Interval > longest:
+		return fmt.Sprintf("interval %v is longer than %v, which is adopted until it is heard again; if this is a router of yours, set vrrp.startupInterval to %v",
+			adv.Interval, longest, adv.Interval)
+	}
+	return ""
+}
+
+// silence is after how long without an advertisement its sender is not taken for Active any more. What the machine has not
+// adopted does not count here either.
+func (m *machine) silence(a Arrival) time.Duration {
+	r, interval := m.cfg.Router, a.Advertisement.Interval
+	if s := m.router.Snapshot(); s.Followed != a.Source || s.ActiveAdverInterval < interval {
+		interval = min(interval, r.LongestInterval())
+	}
+	n := r.DownTimerAdverts
+	if n == 0 {
+		n = 3
+	}
+	return time.Duration(n+1) * interval
+}

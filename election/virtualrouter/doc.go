@@ -1,0 +1,14 @@
+// Package virtualrouter is the elector by VRRP (RFC 9568, RFC 3768), which passes the address on without loss among nodes that speak
+// the members' protocol, too.
+//
+//   - machine*.go, handover*.go, split.go, silent.go: one pure machine, which joins vrrp.Machine to members.Machine;
+//   - elector.go, slow_bind.go, probes.go: the loop around it;
+//   - hub*.go, mailbox.go, wire.go: several Virtual Routers share one socket per interface, family and source address, a [Hub];
+//   - group*.go: a [Group] keeps the addresses of several elections on the same node.
+//
+// # Goroutines
+//
+//   - Hub: one reader per open socket, from the first Join until the last wire is closed, which waits for it.
+//   - Elector.Run: it runs in its caller's goroutine; with members, one for a fresh probe at a time, which it waits for.
+//   - One while the host binds very many addresses, so that advertisements leave meanwhile: Elector.Run waits for it.
+package virtualrouter

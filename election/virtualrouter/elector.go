@@ -1,0 +1,402 @@
+package virtualrouter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// Config describes one Virtual Router.
+type Config struct {
+	Router vrrp.Config
+	// Peers are the other nodes when they are known by configuration; the own address may be among
+	// them. They feed the rank that breaks ties.
+	Peers []netip.Addr
+	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone.
+	Members *MembersConfig
+	// GroupMember is the instance as one of a group; nil: it moves alone. With one, Router.Grouped is set.
+	GroupMember *GroupMember
+}
+
+// MembersWire carries the messages of one group. A members.Hub makes wires of a real network; tests make them of memory.
+type MembersWire interface {
+	Send(m members.Message) error
+	Arrived() <-chan struct{}
+	Take(dst []members.Received) []members.Received
+	// Rename makes the wire carry the messages of another group.
+	Rename(group netip.Addr)
+	// Rejected counts what was refused, by reason.
+	Rejected() map[members.Reason]uint64
+}
+
+// MembersConfig says how a node takes part in knowing the others. Of Machine the elector sets Group, Address, Preempt,
+// PreemptDelay and Lease itself.
+type MembersConfig struct {
+	Wire    MembersWire // the caller closes it after Run has returned
+	Machine members.Config
+}
+
+// Elector elects by VRRP advertisements (RFC 9568, RFC 3768), and passes the address on by the members' protocol. It is the loop around a
+// machine: it waits for what happens, and carries out what the machine asks for.
+type Elector struct {
+	cfg   Config
+	wire  Wire
+	log   *slog.Logger
+	apply func(election.Decision) error
+
+	timer *time.Timer
+	due   time.Time // when the timer is due
+	inbox []Arrival
+	mail  []members.Received
+
+	fitted    chan struct{}    // capacity 1: fitness has changed, or the group
+	drained   chan bool        // capacity 1: whether this node drains connections
+	changes   chan vrrp.Config // capacity 1: a live change of configuration
+	asked     chan *handover
+	confirmed chan members.Confirmed
+	ended     chan struct{}        // closed when Run returns
+	refused   *election.Rejections // of the members' messages
+
+	unsent bool // the kernel has refused the newest advertisement; belongs to Run
+
+	mu       sync.Mutex // guards what follows
+	machine  *machine
+	fitness  election.Fitness
+	probe    func(context.Context) election.Fitness
+	leaseEnd time.Time
+	lag      timerLag
+}
+
+var _ election.Elector = (*Elector)(nil)
+
+// New makes an elector on wire, which the caller closes after Run has returned.
+func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
+	m, err := newMachine(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("election: %w", err)
+	}
+	return &Elector{
+		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log),
+		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan vrrp.Config, 1),
+		asked: make(chan *handover), confirmed: make(chan members.Confirmed), ended: make(chan struct{}),
+	}, nil
+}
+
+// SetFitness implements Elector.
+func (e *Elector) SetFitness(f election.Fitness) {
+	e.mu.Lock()
+	e.fitness = f
+	e.mu.Unlock()
+	e.wake()
+}
+
+// wake makes the elector look at its fitness, and at its group, again.
+func (e *Elector) wake() {
+	select {
+	case e.fitted <- struct{}{}:
+	default:
+	}
+}
+
+// SetProbe implements Elector.
+func (e *Elector) SetProbe(probe func(context.Context) election.Fitness) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.probe = probe
+}
+
+// SetDraining says whether this node drains the connections that came through it after it has passed the address on: the
+// others are told before, so that the next node knows from the beginning. Safe from any goroutine.
+func (e *Elector) SetDraining(draining bool) { newest(e.drained, draining) }
+
+// Reconfigure changes what can change without a new election: priority, interval, preemption and the
+// advertised addresses. The newest counts.
+func (e *Elector) Reconfigure(cfg vrrp.Config) { newest(e.changes, cfg) }
+
+// newest puts v in the place of what waits in c, which has a capacity of 1.
+func newest[T any](c chan T, v T) {
+	for {
+		select {
+		case c <- v:
+			return
+		default:
+		}
+		select {
+		case <-c:
+		default:
+		}
+	}
+}
+
+// Handover passes the address on to the node of that name or address, or with an empty one to whoever is fit. It returns
+// when the other node has it; or ErrNotActive, ErrNoTaker, or, when ctx has ended, ErrTimeout. The address stays here
+// then. Safe from any goroutine.
+func (e *Elector) Handover(ctx context.Context, to string) error {
+	if e.cfg.Members == nil {
+		return fmt.Errorf("%w: the port for members is switched off", election.ErrNoTaker)
+	}
+	h := &handover{to: to, reason: election.AskedToHandOver(to), done: make(chan error, 1)}
+	if end, ok := ctx.Deadline(); ok {
+		h.end = end
+	}
+	select {
+	case e.asked <- h:
+		return <-h.done
+	case <-ctx.Done():
+		return election.ErrTimeout
+	case <-e.ended:
+		return errStopped
+	}
+}
+
+// Run implements Elector.
+func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) error {
+	e.apply = apply
+	e.timer = time.NewTimer(time.Hour)
+	defer e.timer.Stop()
+	if g := e.cfg.GroupMember; g != nil {
+		g.join(e.wake)
+		defer g.leave()
+	}
+	defer close(e.ended)
+	probes := newProbes(e.confirmed)
+	defer probes.end()
+	e.step(probes, begin{e.newestFitness()})
+	for stopping := ctx.Done(); !e.machine.ended; {
+		e.arm()
+		select {
+		case <-stopping:
+			stopping = nil
+			e.step(probes, stop{errors.Is(context.Cause(ctx), election.ErrCutOff)})
+		case <-e.mailed():
+			e.step(probes, arrived{Messages: e.messages()})
+		case c := <-e.confirmed:
+			e.step(probes, confirmed{c})
+		case h := <-e.asked:
+			e.step(probes, want{h})
+		case on := <-e.drained:
+			e.step(probes, setDraining{on})
+		case <-e.fitted:
+			e.step(probes, refit{e.newestFitness()})
+		case cfg := <-e.changes:
+			e.wire.SetAddresses(cfg.Addresses)
+			e.cfg.Router = cfg
+			e.step(probes, reconfigure{cfg})
+		case <-e.wire.Arrived():
+			e.step(probes, arrived{Messages: e.messages(), Adverts: e.adverts()})
+		case <-e.timer.C:
+			e.noteLate()
+			e.wire.Drain()
+			e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}})
+		}
+	}
+	return nil
+}
+
+// arm sets the one timer to the next thing to do.
+func (e *Elector) arm() {
+	e.due = e.machine.Deadline(time.Now())
+	e.timer.Reset(time.Until(e.due))
+}
+
+// noteLate keeps by how much the timer was served late: what a loaded machine takes from an election.
+func (e *Elector) noteLate() {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lag.note(now, now.Sub(e.due))
+}
+
+func (e *Elector) newestFitness() election.Fitness {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.fitness
+}
+
+func (e *Elector) mailed() <-chan struct{} {
+	if e.cfg.Members == nil {
+		return nil
+	}
+	return e.cfg.Members.Wire.Arrived()
+}
+
+// messages takes what the members have said. What was refused is counted.
+func (e *Elector) messages() []members.Received {
+	if e.cfg.Members == nil {
+		return nil
+	}
+	e.mail = e.cfg.Members.Wire.Take(e.mail[:0])
+	for _, r := range e.mail {
+		if r.Refused != "" {
+			e.refused.Add(r.Source, string(r.Refused), nil)
+		}
+	}
+	return e.mail
+}
+
+// adverts takes the advertisements that have come in and are for this Virtual Router.
+func (e *Elector) adverts() []Arrival {
+	e.inbox = e.wire.Take(e.inbox[:0])
+	out := e.inbox[:0]
+	for _, a := range e.inbox {
+		if err := e.cfg.Router.Check(a.Source, a.Advertisement); err != nil {
+			e.wire.Rejections().Add(a.Source, reasonOf(err), err)
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// step gives an event to the machine and carries out what it asks for, in its order, until it asks for nothing more.
+func (e *Elector) step(probes *probes, ev event) {
+	for ev != nil {
+		e.mu.Lock()
+		actions := e.machine.Step(time.Now(), ev)
+		e.mu.Unlock()
+		ev = nil
+		for _, a := range actions {
+			ev = e.carryOut(probes, a)
+		}
+	}
+}
+
+// carryOut returns the response if the machine waits for one; nil if it does not.
+func (e *Elector) carryOut(probes *probes, a action) event {
+	switch a := a.(type) {
+	case advertise:
+		e.advertise(a)
+	case message:
+		e.send(a.Message)
+	case endLease:
+		e.setLeaseEnd(time.Time{})
+	case apply:
+		err := e.follow(a.Decision)
+		if a.ask {
+			return response{err: err}
+		}
+	case drain:
+		e.wire.Drain()
+		if a.Messages {
+			return response{arrived: arrived{Messages: e.messages(), Adverts: e.adverts()}}
+		}
+		return response{arrived: arrived{Adverts: e.adverts()}}
+	case probe:
+		e.mu.Lock()
+		fn, told := e.probe, e.machine.effective
+		e.mu.Unlock()
+		probes.start(a.ID, fn, told)
+	case rename:
+		e.cfg.Members.Wire.Rename(a.Group)
+	case answer:
+		a.done <- a.err
+	case line:
+		e.log.Log(context.Background(), a.level, a.text, a.args...)
+	case splits:
+		e.logSplits(a)
+	}
+	return nil
+}
+
+func (e *Elector) advertise(a advertise) {
+	// The lease of the kernel begins when the advertisement leaves, and this process may be frozen between that and the
+	// next line: the lease must not be longer.
+	began := time.Now()
+	err := e.wire.Send(a.Advertisement)
+	e.noteUnsent(err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case err != nil:
+		e.machine.unsent(e.leaseEnd)
+	case a.lease > 0:
+		e.leaseEnd = began.Add(a.lease)
+	}
+}
+
+// noteUnsent says that the kernel begins to refuse advertisements, and that it has ended: they may be a hundred a second.
+func (e *Elector) noteUnsent(err error) {
+	switch was := e.unsent; {
+	case err != nil && !was:
+		e.log.Warn("the kernel refuses to send advertisements: if a firewall on this node does, let protocol 112 (VRRP) out", "error", err)
+	case err != nil:
+		e.log.Debug("advertisement not sent", "error", err)
+	case was:
+		e.log.Info("advertisements are sent again")
+	}
+	e.unsent = err != nil
+}
+
+// send does not fail: a message that did not leave is as one that was lost.
+func (e *Elector) send(m members.Message) {
+	m.Peer.Claims = m.Peer.Claims && time.Now().Before(e.LeaseEnd()) // this process may have stood still
+	if err := e.cfg.Members.Wire.Send(m); err != nil {
+		e.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
+	}
+}
+
+func (e *Elector) setLeaseEnd(until time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.leaseEnd = until
+}
+
+// LeaseEnd implements Elector.
+func (e *Elector) LeaseEnd() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leaseEnd
+}
+
+// Status implements Elector.
+func (e *Elector) Status() election.Status {
+	rejections, now := e.wire.Rejections(), time.Now()
+	e.mu.Lock()
+	s := e.machine.status(now)
+	s.TimerLag = e.lag.worst(now)
+	e.mu.Unlock()
+	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
+	if e.cfg.Members != nil {
+		s.Counters.MembersRejected = map[string]uint64{}
+		for reason, n := range e.cfg.Members.Wire.Rejected() {
+			s.Counters.MembersRejected[string(reason)] = n
+		}
+	}
+	for i := range s.Splits {
+		e.explain(&s.Splits[i])
+	}
+	return s
+}
+
+// explain says of a split what only the socket knows: that the advertisements arrive, and are refused.
+func (e *Elector) explain(s *election.Split) {
+	if s.Cause != causeFiltered && s.Cause != causeDeaf {
+		return
+	}
+	for _, r := range e.wire.Rejections().List() {
+		if r.Source.WithZone("") == s.Address && r.Remedy != "" && time.Since(r.Last) < election.LogEvery {
+			s.Cause, s.Remedy = "its advertisements are refused: "+r.Text, r.Remedy
+			return
+		}
+	}
+}
+
+func (e *Elector) logSplits(a splits) {
+	for _, s := range a.begun {
+		e.explain(&s)
+		e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive",
+			"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy)
+	}
+	for _, s := range a.over {
+		e.log.Info("the split is over", "member", s.Address.String(), "node", s.Node)
+	}
+}

@@ -1,0 +1,322 @@
+package virtualrouter
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// departTime is how long a node that stops tries to pass the address on first.
+const departTime = time.Second
+
+// handoverProtocol is the part of a machine that knows the members and passes the address on. The methods of a nil one do nothing:
+// that is plain VRRP.
+type handoverProtocol struct {
+	m       *machine
+	members *members.Machine
+	cfg     members.Config
+	self    members.Self
+
+	known    []netip.Addr // the other members, by address
+	list     []members.Member
+	silent   []members.Member // that were heard, and have not said good-bye
+	claims   []members.Claimant
+	splits   []election.Split
+	leaving  *handover // the address is being given away because somebody wants it
+	until    time.Time // of the departure; zero before it
+	passing  bool      // this node is Quiet
+	draining bool
+}
+
+func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
+	x := &handoverProtocol{m: m, cfg: cfg}
+	x.cfg = x.config()
+	x.members = members.NewMachine(x.cfg)
+	return x
+}
+
+func (x *handoverProtocol) config() members.Config {
+	r, c := x.m.cfg.Router, x.cfg
+	c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
+	c.Address, c.Preempt, c.PreemptDelay = x.m.source.WithZone(""), r.Preempt, r.PreemptDelay
+	// Whoever has the shorter interval is the first that may answer again.
+	r.Interval = min(r.Interval, x.m.router.Snapshot().ActiveAdverInterval)
+	c.Lease, c.Adverts = Lease(r), r.DownTimerAdverts
+	c.Passive = x.m.cfg.GroupMember != nil // instances of a group move together, by plain VRRP
+	return c
+}
+
+func (x *handoverProtocol) deadline() time.Time {
+	if x == nil {
+		return time.Time{}
+	}
+	next, _ := x.members.Deadline()
+	for _, at := range []time.Time{x.until, x.leaving.deadline()} {
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// step gives an event to the members' machine, and has done what it asks for. What the router does meanwhile that machine is told
+// later, by tell.
+func (x *handoverProtocol) step(ev members.Event) func() {
+	return func() {
+		var work []func()
+		for _, a := range slices.Clone(x.members.Step(x.m.now, ev)) {
+			work = append(work, func() { x.follow(a) })
+		}
+		x.m.first(append(work, x.note)...)
+	}
+}
+
+func (x *handoverProtocol) follow(a members.Action) {
+	switch a := a.(type) {
+	case members.Send:
+		x.m.act(message{a.Message})
+	case members.Confirm:
+		x.m.act(probe{a.ID})
+	case members.Claim:
+		x.m.drain(false, func() { x.claimed(a) })
+	case members.Pass:
+		x.pass()
+	case members.Release:
+		x.release(a)
+	case members.Take:
+		x.m.drain(true, func() { x.take(a) })
+	}
+}
+
+// receive looks at a message before the members' machine does: whoever says good-bye is missed by nobody.
+func (x *handoverProtocol) receive(r members.Received) func() {
+	return func() {
+		if source := r.Source.WithZone(""); r.Refused == "" && r.Message.Peer.Lifetime <= 0 && r.Message.Peer.Group == x.cfg.Group {
+			x.list, x.silent = without(x.list, source), without(x.silent, source)
+			x.m.heard.forget(source)
+		}
+		x.step(r)()
+	}
+}
+
+func (x *handoverProtocol) expire() {
+	if x == nil {
+		return
+	}
+	if at, ok := x.members.Deadline(); ok && !x.m.now.Before(at) {
+		x.m.first(x.step(members.Expired{}), x.check)
+		return
+	}
+	x.check()
+}
+
+// tell lets the members' machine know how this node is. It comes after everything else in a step, so that an Active has
+// announced before it says so.
+func (m *machine) tell() {
+	x := m.x
+	if x == nil {
+		return
+	}
+	m.first(x.tellConfig, x.tellSelf, x.check)
+}
+
+func (x *handoverProtocol) tellConfig() {
+	c := x.config()
+	if c == x.cfg {
+		return
+	}
+	if c.Group != x.cfg.Group { // nobody is missed any more: who is in the group of the other name will say so
+		x.m.act(rename{c.Group})
+		x.list, x.silent = nil, nil
+	}
+	x.cfg = c
+	x.m.first(x.step(members.Reconfigure{Config: c}))
+}
+
+func (x *handoverProtocol) tellSelf() {
+	s, f := x.m.router.Snapshot(), x.m.effective
+	base := x.m.cfg.Router.Priority
+	x.setSelf(members.Self{
+		State: membersState(s.State), Base: base, Priority: s.Priority,
+		Fit: good(f, effective(base, f)), Reason: f.Reason, Draining: x.draining, For: x.leaving.wanted(),
+		Claims: s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(),
+	})
+}
+
+func (x *handoverProtocol) setSelf(s members.Self) {
+	if s != x.self {
+		x.self = s
+		x.m.first(x.step(members.SetSelf{Self: s}))
+	}
+}
+
+// advertised lets the members know of an advertisement that has just left, if they do not hear it. The first one of a lease
+// they are told of before the address is bound: a member that hears messages alone must not bind it, too.
+func (x *handoverProtocol) advertised() {
+	if x == nil {
+		return
+	}
+	s := x.self // what comes with being Active is said when the address is announced
+	s.Claims, s.Router = true, x.router()
+	x.m.first(x.step(members.Advertised{}))
+	x.setSelf(s)
+}
+
+// contested lets a rival know that does not yield to the advertisements of this node, because it does not hear them.
+func (x *handoverProtocol) contested() {
+	if x != nil {
+		x.m.first(x.step(members.Contested{}))
+	}
+}
+
+func (x *handoverProtocol) router() members.Router {
+	r := x.m.cfg.Router
+	return members.Router{Version: r.Version, VRID: r.VRID, Interval: r.Interval}
+}
+
+// pass lets the host stop answering, and then grants. A node that was frozen, or that is not Active any more, has
+// nothing to grant. A host that cannot stop soon remains the holder: until the GRANT left, nobody would take the address in
+// time, and whoever wants it asks again.
+func (x *handoverProtocol) pass() {
+	m := x.m
+	if m.router.Snapshot().State != vrrp.Active {
+		return
+	}
+	quiet := election.Decision{
+		Role: election.Quiet, Reason: string(vrrp.ReasonPassedOn), Cause: m.cause(election.Active, m.holder), Holder: m.heardHolder(), At: m.now,
+	}
+	m.ask(apply{quiet, true}, func(r response) {
+		if r.err != nil {
+			m.act(line{slog.LevelDebug, "the address is not passed on now", []any{"error", r.err}})
+			return
+		}
+		m.first(m.routerStep(vrrp.PassOn{}), x.granted)
+	})
+}
+
+func (x *handoverProtocol) granted() {
+	if x.passing {
+		x.m.counters.PassedOn++
+		x.m.first(x.step(members.Passed{}))
+	}
+}
+
+// changed follows a change of the router's state, and tells whether pass has had it carried out already.
+func (x *handoverProtocol) changed(reason vrrp.Reason) bool {
+	if x == nil {
+		return false
+	}
+	x.passing = reason == vrrp.ReasonPassedOn
+	return x.passing
+}
+
+// release ends what pass has begun, unless another change of state has done so.
+func (x *handoverProtocol) release(r members.Release) {
+	if !x.passing {
+		return
+	}
+	x.passing = false
+	reason := "the next node has announced the address"
+	if !r.Heard {
+		reason = "the next node was given time enough"
+	}
+	x.m.act(apply{Decision: election.Decision{Role: election.Standby, Reason: reason, Holder: r.To, At: x.m.now}})
+	x.m.first(x.m.noteHolder)
+}
+
+// quiet tells whether the host has begun to pass the address on, and not let go of it.
+func (x *handoverProtocol) quiet() bool { return x != nil && x.passing }
+
+// take comes after what the former Active has sent before it granted: its last advertisement must not look like a
+// rival's. This process may stand still over that: the clock has the last word.
+func (x *handoverProtocol) take(t members.Take) {
+	m := x.m
+	if !m.now.Before(t.Until) {
+		m.act(line{slog.LevelDebug, "what was granted is not taken: it may have been taken back", []any{"late", m.now.Sub(t.Until)}})
+		return
+	}
+	before := m.state
+	m.first(m.routerStep(vrrp.Granted{}), func() {
+		if before == election.Backup && m.state == election.Active {
+			m.counters.Granted++
+		}
+	}, m.noteHolder)
+}
+
+// claimed takes what a member says for its advertisement, unless that has come, too: this process may be late.
+func (x *handoverProtocol) claimed(c members.Claim) {
+	if !x.members.Unheard(c.From, c.At) {
+		return
+	}
+	x.m.first(x.m.routerStep(vrrp.Claimed{
+		Source: c.From, Priority: c.Priority, Interval: c.Interval, Age: x.m.now.Sub(c.At), Deaf: c.Deaf, Lasts: c.Lasts,
+	}), x.m.noteHolder)
+}
+
+// hear notes an advertisement; one with priority 0 says that its sender holds nothing.
+func (x *handoverProtocol) hear(a Arrival) {
+	if x != nil && a.Advertisement.Priority > 0 {
+		x.members.Hear(a.Source, a.At)
+	}
+}
+
+// defers tells whether the Active of lower priority that source is should be followed for now.
+func (x *handoverProtocol) defers(source netip.Addr) bool {
+	return x != nil && x.members.Defers(x.m.now, source)
+}
+
+// note keeps what the members' machine knows of the others.
+func (x *handoverProtocol) note() {
+	now := x.m.now
+	list := x.members.Members(now)
+	known := make([]netip.Addr, len(list))
+	for i, o := range list {
+		known[i] = o.Address
+	}
+	x.noteSilent(now, list)
+	var work []func()
+	if !slices.Equal(known, x.known) {
+		x.known = known
+		work = append(work, x.m.tieBreak)
+	}
+	x.m.first(append(x.noteClaims(now), work...)...)
+}
+
+// addresses are those of the other members, for the rank among them.
+func (x *handoverProtocol) addresses() []netip.Addr {
+	if x == nil {
+		return nil
+	}
+	return x.known
+}
+
+func (x *handoverProtocol) setDraining(on bool) {
+	if x != nil {
+		x.draining = on
+	}
+}
+
+// leave answers who still waits, and says good-bye.
+func (x *handoverProtocol) leave() {
+	if x == nil {
+		return
+	}
+	x.m.first(func() { x.finish(errStopped) }, x.step(members.Leave{}))
+}
+
+func membersState(s vrrp.State) members.State {
+	switch s {
+	case vrrp.Active:
+		return members.Active
+	case vrrp.Backup:
+		return members.Backup
+	default:
+		return members.Initialize
+	}
+}

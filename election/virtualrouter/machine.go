@@ -1,0 +1,263 @@
+package virtualrouter
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// machine is one node's part in the election of a Virtual Router, pure: it has no clock, does no I/O and logs nothing. It joins
+// the router, which speaks VRRP, to the members' protocol, which passes the address on. Only a Group, if there is one, is shared with
+// other machines.
+//
+// A step of one may ask for a step of the other. What is still to be done of a step is a list, so nothing is begun in the midst of
+// something else; where the outcome of an action decides how to go on, the rest of the list waits for the answer.
+type machine struct {
+	cfg    Config
+	source netip.Addr // own address; never changes
+	router *vrrp.Machine
+	heard  senders
+	x      *handoverProtocol // nil: plain VRRP alone
+
+	fitness   election.Fitness // as it was told
+	effective election.Fitness
+	out       bool
+	waits     bool
+	backoff   election.BindBackoff
+	lines     election.Lines
+
+	state    election.State
+	since    time.Time
+	reason   string
+	counters election.Counters
+	leaseEnd time.Time // at the latest; the exact time is known to whoever sends
+
+	holder netip.Addr
+	told   time.Time // when the last change of the holder alone was decided
+	untold time.Time // when the next one is due; zero for none
+
+	stopping bool
+	ended    bool
+
+	now     time.Time
+	todo    []func()       // what is still to be done of this step, in order
+	answer  func(response) // goes on when the last action has been answered; nil: nothing waits
+	late    []func()       // what the router wanted while it was waited for
+	actions []action
+}
+
+// newMachine makes a machine that has not begun. The error is vrrp's.
+func newMachine(cfg Config) (*machine, error) {
+	cfg.Router.Grouped = cfg.GroupMember != nil
+	r, err := vrrp.NewMachine(cfg.Router)
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{cfg: cfg, source: cfg.Router.Source, router: r, reason: "not started"}
+	if cfg.Members != nil {
+		m.x = newHandoverProtocol(m, cfg.Members.Machine)
+	}
+	return m, nil
+}
+
+// Step handles one event at time now and returns the actions to carry out, in order. If the last one is an ask, Step comes next with
+// its response, and until then only with meanwhile. now must not run backwards.
+func (m *machine) Step(now time.Time, ev event) []action {
+	m.now, m.actions = now, nil
+	switch ev := ev.(type) {
+	case response:
+		m.respond(ev)
+	case meanwhile:
+		m.advertiseMeanwhile()
+		return m.actions
+	default:
+		m.todo = append(m.todo, m.handle(ev), m.consult, m.tell, m.end)
+	}
+	for len(m.todo) > 0 && m.answer == nil {
+		next := m.todo[0]
+		m.todo = m.todo[1:]
+		next()
+	}
+	return m.actions
+}
+
+func (m *machine) respond(r response) {
+	answer, late := m.answer, m.late
+	m.answer, m.late = nil, nil
+	m.first(append(late, func() { answer(r) })...)
+}
+
+func (m *machine) handle(ev event) func() {
+	return func() {
+		switch ev := ev.(type) {
+		case begin:
+			m.begin(ev.Fitness)
+		case arrived:
+			m.take(ev)
+		case expired:
+			m.first(m.takes(ev.arrived), m.expire)
+		case refit:
+			m.refit(ev.Fitness)
+		case reconfigure:
+			m.reconfigure(ev.Config)
+		case setDraining:
+			m.x.setDraining(ev.On)
+		case confirmed:
+			m.first(m.x.step(ev.Confirmed))
+		case want:
+			m.x.want(ev.handover)
+		case stop:
+			m.stopping = true
+			m.x.depart(ev.CutOff)
+		}
+	}
+}
+
+// first puts work before everything that is still to be done.
+func (m *machine) first(work ...func()) { m.todo = append(work, m.todo...) }
+
+func (m *machine) act(a action) { m.actions = append(m.actions, a) }
+
+// ask is an action whose outcome decides how to go on.
+func (m *machine) ask(a action, then func(response)) {
+	m.act(a)
+	m.answer = then
+}
+
+// drain goes on when everything that has arrived has been taken in, of messages too if they are wanted: this process may be late.
+func (m *machine) drain(messages bool, then func()) {
+	m.ask(drain{Messages: messages}, func(r response) { m.first(m.takes(r.arrived), then) })
+}
+
+// takes takes in what has arrived. Messages come first: an Active tells the members that it wants to pass the address on before it
+// advertises a lower priority.
+func (m *machine) takes(a arrived) func() { return func() { m.take(a) } }
+
+func (m *machine) take(a arrived) {
+	var work []func()
+	for _, r := range a.Messages {
+		work = append(work, m.x.receive(r))
+	}
+	for _, adv := range a.Adverts {
+		work = append(work, func() { m.hear(adv) })
+	}
+	if len(a.Adverts) > 0 {
+		work = append(work, m.noteHolder, m.x.check)
+	}
+	m.first(work...)
+}
+
+// end is the last thing in each step.
+func (m *machine) end() {
+	if !m.stopping || m.ended || !m.x.departed() {
+		return
+	}
+	m.ended = true
+	m.first(m.routerStep(vrrp.Shutdown{}), m.x.leave)
+}
+
+// Deadline is when expired is due.
+func (m *machine) Deadline(now time.Time) time.Time {
+	next, ok := m.router.Deadline()
+	if !ok || m.waiting() {
+		next = m.idleUntil(now)
+	}
+	for _, at := range []time.Time{m.backoff.Next(), m.x.deadline(), m.untold} {
+		if !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// idleUntil is when a node that takes no part has to look again whether the holder is still heard.
+func (m *machine) idleUntil(now time.Time) time.Time {
+	if at, ok := m.heard.silentAt(m.holder); ok && at.After(now) {
+		return at
+	}
+	return now.Add(time.Hour)
+}
+
+// event is something that has happened. The set is closed.
+type event interface{ event() }
+
+type (
+	begin   struct{ election.Fitness } // comes first
+	expired struct{ arrived }          // the Deadline has passed; everything that has arrived comes with it
+	arrived struct {
+		Messages []members.Received
+		Adverts  []Arrival
+	}
+	refit       struct{ election.Fitness } // the newest fitness; or the group has changed
+	reconfigure struct{ vrrp.Config }
+	setDraining struct{ On bool }
+	confirmed   struct{ members.Confirmed } // the result of a probe
+	want        struct{ *handover }         // an operator wants the address elsewhere
+	stop        struct{ CutOff bool }       // resign, and end; cut off, there is nobody to whom the address could be passed on
+	// response is the outcome of an ask: the error of apply, or what drain has found.
+	response struct {
+		arrived
+		err error
+	}
+	// meanwhile says that the router's deadline has passed while apply is being carried out.
+	meanwhile struct{}
+)
+
+func (begin) event()       {}
+func (expired) event()     {}
+func (arrived) event()     {}
+func (refit) event()       {}
+func (reconfigure) event() {}
+func (setDraining) event() {}
+func (confirmed) event()   {}
+func (want) event()        {}
+func (stop) event()        {}
+func (response) event()    {}
+func (meanwhile) event()   {}
+
+// action is something to carry out. The set is closed.
+type action interface{ action() }
+
+type (
+	// advertise sends an advertisement. With a lease this node may answer for so long from then on, if it has left.
+	advertise struct {
+		vrrp.Advertisement
+		lease time.Duration
+	}
+	message  struct{ members.Message } // sends it to the members
+	endLease struct{}                  // this node may not answer any more
+	// apply carries out a decision. With ask set it is answered.
+	apply struct {
+		election.Decision
+		ask bool
+	}
+	drain  struct{ Messages bool } // an ask: look what has arrived
+	probe  struct{ ID uint64 }     // looks afresh at this node's fitness, and answers with confirmed
+	rename struct{ Group netip.Addr }
+	answer struct {
+		*handover
+		err error
+	}
+	line struct { // of the log
+		level slog.Level
+		text  string
+		args  []any
+	}
+	splits struct{ begun, over []election.Split }
+)
+
+func (advertise) action() {}
+func (message) action()   {}
+func (endLease) action()  {}
+func (apply) action()     {}
+func (drain) action()     {}
+func (probe) action()     {}
+func (rename) action()    {}
+func (answer) action()    {}
+func (line) action()      {}
+func (splits) action()    {}

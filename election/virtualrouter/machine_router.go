@@ -1,0 +1,231 @@
+package virtualrouter
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// routerStep gives an event to the router, and has done what it asks for.
+func (m *machine) routerStep(ev vrrp.Event) func() { return func() { m.stepRouter(ev) } }
+
+func (m *machine) stepRouter(ev vrrp.Event) {
+	var work []func()
+	for _, a := range slices.Clone(m.router.Step(m.now, ev)) {
+		work = append(work, func() { m.follow(a) })
+	}
+	m.first(append(work, m.tellGroup)...)
+}
+
+func (m *machine) follow(a vrrp.Action) {
+	switch a := a.(type) {
+	case vrrp.Send:
+		m.send(a.Advertisement)
+	case vrrp.Change:
+		m.change(stateOf(a.From), stateOf(a.To), a.Reason)
+	case vrrp.Reannounce:
+		m.counters.Rivals++
+		m.act(apply{Decision: election.Decision{
+			Role: election.Serve, At: m.now, Holder: m.source,
+			Reason: "a rival was heard: " + a.Rival.String(), Rival: true, Again: m.cfg.Router.Interval,
+		}})
+		m.first(m.x.contested)
+	}
+}
+
+func (m *machine) send(adv vrrp.Advertisement) {
+	m.counters.Sent++
+	if adv.Priority == 0 || m.router.Snapshot().State != vrrp.Active {
+		m.act(advertise{Advertisement: adv})
+		return
+	}
+	lease := Lease(m.cfg.Router)
+	m.leaseEnd = m.now.Add(lease)
+	m.act(advertise{adv, lease})
+	m.first(m.x.advertised)
+}
+
+// unsent takes back that an advertisement has left.
+func (m *machine) unsent(end time.Time) {
+	m.counters.Sent--
+	m.counters.SendErrors++
+	m.leaseEnd = end
+}
+
+// advertiseMeanwhile goes on with advertising while a decision is being carried out. What else the router wants comes after it: this
+// process stood still, and the host follows one decision at a time.
+func (m *machine) advertiseMeanwhile() {
+	before := m.todo
+	for _, a := range slices.Clone(m.router.Step(m.now, vrrp.Expired{})) {
+		if s, ok := a.(vrrp.Send); ok && len(m.late) == 0 {
+			m.todo = nil
+			m.send(s.Advertisement)
+			for len(m.todo) > 0 {
+				next := m.todo[0]
+				m.todo = m.todo[1:]
+				next()
+			}
+			continue
+		}
+		m.late = append(m.late, func() { m.follow(a) })
+	}
+	m.todo = before
+}
+
+// change has the decision carried out before anything else happens.
+func (m *machine) change(from, to election.State, reason vrrp.Reason) {
+	cause := m.cause(from, m.holder)
+	m.holder = m.holderIn(to)
+	m.state, m.since, m.reason = to, m.now, string(reason)
+	m.counters.Transitions++
+	if to == election.Active {
+		m.counters.Takeovers++
+	} else {
+		m.leaseEnd = time.Time{}
+		m.act(endLease{})
+	}
+	if m.x.changed(reason) {
+		return // it is Quiet already
+	}
+	d := election.Decision{
+		Role: election.RoleOf(to), Reason: string(reason), Cause: cause, Holder: m.holder, At: m.now, Granted: reason == vrrp.ReasonGranted,
+	}
+	if to != election.Active {
+		m.act(apply{Decision: d})
+		return
+	}
+	m.ask(apply{d, true}, func(r response) {
+		if r.err != nil {
+			m.giveUp(r.err)
+			return
+		}
+		m.backoff = election.BindBackoff{}
+	})
+}
+
+// giveUp resigns after the host could not bind the address.
+func (m *machine) giveUp(err error) {
+	m.backoff.Begin(m.now, err, m.router.Snapshot().ActiveDownInterval)
+	m.act(line{slog.LevelWarn, "resigned: the address could not be bound", []any{"error", err, "comes last for", m.backoff.Wait()}})
+	m.first(m.fit)
+}
+
+// hear takes an advertisement into account.
+func (m *machine) hear(a Arrival) {
+	adv, before := a.Advertisement, len(m.heard.list)
+	m.x.hear(a)
+	m.heard.hear(a.Source, adv.Priority, m.silence(a), a.At)
+	m.compare(a)
+	m.counters.Received++
+	received := func() {
+		m.stepRouter(vrrp.Received{Source: a.Source, Advertisement: adv, Age: m.now.Sub(a.At), Deferred: m.x.defers(a.Source)})
+	}
+	if len(m.heard.list) != before {
+		m.first(m.tieBreak, received)
+		return
+	}
+	received()
+}
+
+// expire comes after everything that has arrived: a starved process must not take its own lag for the other node's death.
+func (m *machine) expire() {
+	var work []func()
+	if m.backoff.Due(m.now) {
+		work = append(work, m.fit)
+	}
+	m.first(append(work, func() {
+		if !m.waiting() {
+			m.stepRouter(vrrp.Expired{})
+		}
+	}, m.noteHolder, m.x.expire)...)
+}
+
+// tieBreak tells the router how ties are broken, now that more is known about the others.
+func (m *machine) tieBreak() {
+	r := m.cfg.Router
+	offset := TieBreakDelay(m.source, m.others(), r.Interval)
+	if !equals(r.Priority, m.heard.report(nil, m.now)) {
+		offset /= amongOthers
+	}
+	m.stepRouter(vrrp.SetTieBreakDelay{Offset: offset})
+}
+
+func (m *machine) others() []netip.Addr {
+	var out []netip.Addr
+	for _, p := range slices.Concat(m.cfg.Peers, m.x.addresses()) {
+		if p != m.source && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// reconfigure takes over what can change without a new election.
+func (m *machine) reconfigure(cfg vrrp.Config) {
+	cfg.Grouped = m.cfg.GroupMember != nil
+	m.cfg.Router = cfg
+	m.first(m.routerStep(vrrp.Reconfigure{Config: cfg}), m.tieBreak, m.fit)
+}
+
+// holderIn is the Active as seen from the given state of our own.
+func (m *machine) holderIn(s election.State) netip.Addr {
+	if s == election.Active {
+		return m.source
+	}
+	return m.heardHolder()
+}
+
+// heardHolder is the Active by its advertisements, or else by what it says.
+func (m *machine) heardHolder() netip.Addr {
+	if holder := m.heard.holder(m.now); holder.IsValid() {
+		return holder
+	}
+	return m.x.claimant()
+}
+
+// holderGap bounds how often the host has to follow what is only heard: a forger can name another holder with each packet.
+const holderGap = 100 * time.Millisecond
+
+// noteHolder decides anew when another node than before is heard as the Active. A host that is passing the address on hears of it
+// when it has let go: it has nothing else to do until then, and is to be quick.
+func (m *machine) noteHolder() {
+	m.untold = time.Time{}
+	if m.x.quiet() {
+		return
+	}
+	holder := m.holderIn(m.state)
+	if holder == m.holder {
+		return
+	}
+	if at := m.told.Add(holderGap); m.now.Before(at) && m.state != election.Active {
+		m.untold = at
+		return
+	}
+	m.told = m.now
+	cause := m.cause(m.state, m.holder)
+	m.holder = holder
+	if m.state == election.Active {
+		return
+	}
+	reason := "no Active is heard"
+	if holder.IsValid() {
+		reason = "another node is heard as the Active"
+	}
+	m.act(apply{Decision: election.Decision{Role: election.RoleOf(m.state), Reason: reason, Cause: cause, Holder: holder, At: m.now}})
+}
+
+func stateOf(s vrrp.State) election.State {
+	switch s {
+	case vrrp.Active:
+		return election.Active
+	case vrrp.Backup:
+		return election.Backup
+	default:
+		return election.Initialize
+	}
+}

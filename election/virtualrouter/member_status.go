@@ -1,0 +1,72 @@
+package virtualrouter
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+
+	"github.com/keepvip/keepvip/members"
+)
+
+// merge adds what the members say about themselves to what was heard of them in advertisements.
+func (x *handoverProtocol) merge(now time.Time, list []election.Member) []election.Member {
+	if x == nil {
+		return list
+	}
+	entry := func(a netip.Addr) *election.Member {
+		at := slices.IndexFunc(list, func(o election.Member) bool { return o.Address.WithZone("") == a })
+		if at < 0 {
+			list = append(list, election.Member{Address: a})
+			at = len(list) - 1
+		}
+		return &list[at]
+	}
+	for i := range x.list {
+		m := &x.list[i]
+		o := entry(m.Address)
+		silent := x.silentNow(m, o.State == election.Active, now)
+		fill(o, m)
+		o.Silent = silent
+	}
+	for i := range x.silent {
+		o := entry(x.silent[i].Address)
+		if o.State == election.Active {
+			continue // it advertises
+		}
+		fill(o, &x.silent[i])
+		o.Silent, o.Draining = true, false
+	}
+	slices.SortFunc(list, func(a, b election.Member) int { return a.Address.Compare(b.Address) })
+	return list
+}
+
+func fill(o *election.Member, m *members.Member) {
+	f := m.Peer
+	o.Speaks, o.Node, o.Software = true, f.Node, f.Software
+	o.Fit, o.Unfit, o.Priority, o.State, o.Draining = f.Fit, f.Reason, f.Priority, stateOfMember(f.State), f.Draining
+	if m.Heard.After(o.LastHeard) {
+		o.LastHeard = m.Heard
+	}
+}
+
+func stateOfMember(s members.State) election.State {
+	switch s {
+	case members.Active:
+		return election.Active
+	case members.Backup:
+		return election.Backup
+	default:
+		return election.Initialize
+	}
+}
+
+// withStatus adds what this node tells the others about itself.
+func (x *handoverProtocol) withStatus(self election.Member) election.Member {
+	if x == nil {
+		return self
+	}
+	self.Speaks, self.Node, self.Software = true, x.cfg.Node, x.cfg.Software
+	return self
+}

@@ -1,0 +1,128 @@
+package virtualrouter
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// maxMembers bounds what a flood of invented sources can make this node remember.
+const maxMembers = 64
+
+// members remembers the senders of advertisements. It belongs to one goroutine.
+type senders struct {
+	list []heard
+}
+
+type heard struct {
+	source   netip.Addr
+	priority uint8         // the last one that was not 0
+	resigned bool          // the last advertisement had priority 0
+	down     time.Duration // after this silence the sender is not Active any more
+	at       time.Time
+	note     string    // what is odd about its advertisements
+	remarked time.Time // when that was logged
+}
+
+// remark keeps what is odd about a member, and tells whether that is worth a line: at most one in a while.
+func (m *senders) remark(source netip.Addr, note string, at time.Time) bool {
+	i := slices.IndexFunc(m.list, func(h heard) bool { return h.source == source })
+	if i < 0 || m.list[i].note == note {
+		return false
+	}
+	h := &m.list[i]
+	h.note = note
+	if note == "" || !h.remarked.IsZero() && at.Sub(h.remarked) < election.LogEvery {
+		return false
+	}
+	h.remarked = at
+	return true
+}
+
+// hear notes an advertisement; with the list full, the one that was silent longest makes room.
+func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at time.Time) {
+	i := slices.IndexFunc(m.list, func(h heard) bool { return h.source == source })
+	switch {
+	case i >= 0:
+	case len(m.list) < maxMembers:
+		m.list = append(m.list, heard{source: source})
+		i = len(m.list) - 1
+	default:
+		i = m.oldest()
+		m.list[i] = heard{source: source}
+	}
+	h := &m.list[i]
+	h.resigned, h.down, h.at = priority == 0, down, at
+	if priority != 0 {
+		h.priority = priority
+	}
+}
+
+// forget drops a sender that has left.
+func (m *senders) forget(source netip.Addr) {
+	m.list = slices.DeleteFunc(m.list, func(h heard) bool { return h.source.WithZone("") == source })
+}
+
+func (m *senders) oldest() int {
+	at := 0
+	for i := range m.list {
+		if m.list[i].at.Before(m.list[at].at) {
+			at = i
+		}
+	}
+	return at
+}
+
+// holder is the best of those whose advertisements still arrive: the highest priority, then the
+// greatest address (RFC 9568, section 6.4.3).
+func (m *senders) holder(now time.Time) netip.Addr {
+	var best *heard
+	for i := range m.list {
+		h := &m.list[i]
+		if h.active(now) && (best == nil || h.beats(best)) {
+			best = h
+		}
+	}
+	if best == nil {
+		return netip.Addr{}
+	}
+	return best.source
+}
+
+// silentAt is when a will count as silent if nothing more is heard of it.
+func (m *senders) silentAt(a netip.Addr) (time.Time, bool) {
+	for i := range m.list {
+		if h := &m.list[i]; h.source == a {
+			return h.at.Add(h.down), true
+		}
+	}
+	return time.Time{}, false
+}
+
+func (h *heard) active(now time.Time) bool {
+	return !h.resigned && now.Sub(h.at) < h.down
+}
+
+func (h *heard) beats(o *heard) bool {
+	if h.priority != o.priority {
+		return h.priority > o.priority
+	}
+	return o.source.Less(h.source)
+}
+
+// report appends the members as of now, by address, to dst.
+func (m *senders) report(dst []election.Member, now time.Time) []election.Member {
+	out := dst
+	for i := range m.list {
+		h := &m.list[i]
+		r := election.Member{Address: h.source, Priority: h.priority, State: election.Backup, LastHeard: h.at, Note: h.note}
+		if h.active(now) {
+			r.State = election.Active
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b election.Member) int { return a.Address.Compare(b.Address) })
+	return out
+}

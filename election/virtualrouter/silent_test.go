@@ -1,0 +1,49 @@
+package virtualrouter
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A holder that is killed is not shown as the Active for longer than it is followed as one, and keeps its name.
+func TestSilentMemberIsShownAsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		l.isolate(h.self, true)
+		next := holder(t, 450*time.Millisecond, others...)
+		for _, wait := range []time.Duration{0, time.Second, 3 * time.Second, 5 * time.Minute} {
+			time.Sleep(wait)
+			for _, o := range others {
+				m := memberOf(o, h.self)
+				assert.True(t, m.Silent, "%v after %v", o.self, wait)
+				assert.Equal(t, "node-"+h.self.String(), m.Node)
+				assert.Equal(t, election.Active, m.State, "what it was")
+				active := 0
+				for _, m := range o.Status().Members {
+					if m.State == election.Active && !m.Silent {
+						active++
+					}
+				}
+				assert.Equal(t, 1, active)
+				assert.Equal(t, next.self, o.Status().Holder)
+			}
+		}
+		l.isolate(h.self, false)
+		time.Sleep(2 * time.Second)
+		for _, o := range others {
+			assert.False(t, memberOf(o, h.self).Silent)
+		}
+		require.NoError(t, h.stop())
+		time.Sleep(10 * time.Millisecond)
+		for _, o := range others {
+			assert.Len(t, o.Status().Members, 2, "it has said good-bye")
+		}
+		stopAll(t, others...)
+	})
+}
