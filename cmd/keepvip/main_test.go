@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // keepvip runs one command line.
@@ -104,17 +104,17 @@ func TestConfigShowSaysWhereEachValueComesFrom(t *testing.T) {
 func TestStatusReadsLikeAnAnswer(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	heard := now.Add(-40 * time.Millisecond)
-	doc := daemon.Status{Version: "v1", Node: "n2", VIPs: []agent.Status{{
+	doc := daemon.Status{Version: "v1", Node: "n2", VIPs: []instance.Status{{
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Interface: "eth0",
-		State: "backup", Desired: agent.Held, Observed: agent.ObservedHeld, Held: &agent.Hold{Since: now.Add(-time.Hour), Reason: "new kernel"},
+		State: "backup", Desired: instance.Held, Observed: instance.ObservedHeld, Held: &instance.Hold{Since: now.Add(-time.Hour), Reason: "new kernel"},
 		Holder: "10.77.0.11", Since: now.Add(-90 * time.Second), Reason: "started",
 		Unfit: "the health check fails: 500", Priority: 1,
-		Checks: []agent.CheckStatus{
+		Checks: []instance.CheckStatus{
 			{State: "unhealthy", Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4ms"},
 			{Name: "db", Weight: -20, State: "healthy", Reason: "connected"},
 		},
-		Fence: agent.FenceStatus{Standing: true},
-		Members: []agent.Member{
+		Fence: instance.FenceStatus{Standing: true},
+		Members: []instance.Member{
 			{Address: netip.MustParseAddr("10.77.0.12"), Self: true, Priority: 1, State: "backup"},
 			{Address: netip.MustParseAddr("10.77.0.11"), Priority: 100, State: "active", LastHeard: &heard},
 		},

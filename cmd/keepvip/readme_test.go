@@ -10,20 +10,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // sampleStatus is a holder and one other node, as README shows them.
 func sampleStatus(now time.Time) daemon.Status {
 	heard := now.Add(-40 * time.Millisecond)
-	return daemon.Status{Version: "v0.1.0", Node: "n2", VIPs: []agent.Status{{
+	return daemon.Status{Version: "v0.1.0", Node: "n2", VIPs: []instance.Status{{
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32")}, Interface: "eth0",
 		State: "active", Since: now.Add(-192 * time.Second), Reason: "no advertisement heard for the Active_Down_Interval",
-		Desired: agent.Available, Observed: agent.ObservedActive, Holder: "10.0.0.12", Eligible: true, Priority: 100,
-		Checks: []agent.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4.2ms"}},
-		Fence:  agent.FenceStatus{Standing: true},
-		Members: []agent.Member{
+		Desired: instance.Available, Observed: instance.ObservedActive, Holder: "10.0.0.12", Eligible: true, Priority: 100,
+		Checks: []instance.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4.2ms"}},
+		Fence:  instance.FenceStatus{Standing: true},
+		Members: []instance.Member{
 			{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Self: true, Priority: 100, State: "active"},
 			{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Priority: 100, State: "backup", LastHeard: &heard},
 		},

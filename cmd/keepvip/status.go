@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 func newStatus() *cobra.Command {
@@ -82,7 +82,7 @@ func statusText(d daemon.Status, now time.Time) string {
 	return b.String()
 }
 
-func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
+func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	fmt.Fprintf(b, "\n%s: %s", v.Name, joined(v.Addresses))
 	if v.Interface != "" {
 		fmt.Fprintf(b, " on %s", v.Interface)
@@ -113,7 +113,7 @@ func writeVIP(b *strings.Builder, v agent.Status, now time.Time) {
 	}
 }
 
-func rejectedWord(r agent.Rejection) string {
+func rejectedWord(r instance.Rejection) string {
 	if r.Permitted {
 		return "DOUBTFUL"
 	}
@@ -121,7 +121,7 @@ func rejectedWord(r agent.Rejection) string {
 }
 
 // writeChecks has a line for each check; one alone needs no name.
-func writeChecks(b *strings.Builder, v agent.Status, now time.Time) {
+func writeChecks(b *strings.Builder, v instance.Status, now time.Time) {
 	for i, c := range v.Checks {
 		label, name := "check", c.Name
 		if len(v.Checks) > 1 {
@@ -163,7 +163,7 @@ func ago(now, then time.Time) string {
 	}
 }
 
-func holderText(v agent.Status) string {
+func holderText(v instance.Status) string {
 	switch {
 	case v.State == "active":
 		return "this node (" + v.Holder + ")"
@@ -174,7 +174,7 @@ func holderText(v agent.Status) string {
 	}
 }
 
-func desiredText(v agent.Status, now time.Time) string {
+func desiredText(v instance.Status, now time.Time) string {
 	text := string(v.Desired)
 	if v.Held != nil {
 		text += " for " + ago(now, v.Held.Since)
@@ -185,14 +185,14 @@ func desiredText(v agent.Status, now time.Time) string {
 	return text
 }
 
-func fitText(v agent.Status) string {
+func fitText(v instance.Status) string {
 	if v.Eligible {
 		return "fit"
 	}
 	return "not fit: " + v.Unfit
 }
 
-func checkText(c agent.CheckStatus, now time.Time) string {
+func checkText(c instance.CheckStatus, now time.Time) string {
 	out := c.State
 	if c.Reason != "" {
 		out += ": " + c.Reason
@@ -206,7 +206,7 @@ func checkText(c agent.CheckStatus, now time.Time) string {
 	return out
 }
 
-func fenceText(f agent.FenceStatus) string {
+func fenceText(f instance.FenceStatus) string {
 	if f.Standing {
 		text := "in place: the kernel silences the address if keepvip dies"
 		if f.Repairs > 0 {
@@ -221,7 +221,7 @@ func fenceText(f agent.FenceStatus) string {
 }
 
 // splitText says who, since when, why, and what to do.
-func splitText(s agent.Split, now time.Time) string {
+func splitText(s instance.Split, now time.Time) string {
 	who := s.Address.String()
 	if s.Node != "" {
 		who = s.Node + " " + who
@@ -233,7 +233,7 @@ func splitText(s agent.Split, now time.Time) string {
 	return text + ": " + s.Cause + "; " + s.Remedy
 }
 
-func memberText(m agent.Member, now time.Time) string {
+func memberText(m instance.Member, now time.Time) string {
 	state := m.State
 	if m.Was != "" && m.LastHeard != nil {
 		state = fmt.Sprintf("%s for %s, was %s", m.State, ago(now, *m.LastHeard), m.Was)

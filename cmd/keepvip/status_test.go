@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 func TestStatusSaysSplitAndSilent(t *testing.T) {
 	now := time.Now()
 	heard := now.Add(-3 * time.Minute)
 	a := netip.MustParseAddr("10.0.0.12")
-	d := daemon.Status{VIPs: []agent.Status{{
+	d := daemon.Status{VIPs: []instance.Status{{
 		Name:    "apiserver",
-		Splits:  []agent.Split{{Address: a, Node: "cp-2", Since: now.Add(-5 * time.Second), Both: true, Cause: "VRID 5 there, 6 here", Remedy: "set vrrp.id"}},
-		Members: []agent.Member{{Address: a, Node: "cp-2", State: "silent", Was: "active", Priority: 100, LastHeard: &heard}},
+		Splits:  []instance.Split{{Address: a, Node: "cp-2", Since: now.Add(-5 * time.Second), Both: true, Cause: "VRID 5 there, 6 here", Remedy: "set vrrp.id"}},
+		Members: []instance.Member{{Address: a, Node: "cp-2", State: "silent", Was: "active", Priority: 100, LastHeard: &heard}},
 	}}}
 	text := statusText(d, now)
 	assert.Contains(t, text, "SPLIT     cp-2 10.0.0.12 holds the address, and none of its advertisements has arrived here for 5s; this node holds it, too: VRID 5 there, 6 here; set vrrp.id")
@@ -28,5 +28,5 @@ func TestStatusSaysSplitAndSilent(t *testing.T) {
 	var code codedError
 	require.ErrorAs(t, splitError(d), &code)
 	assert.Equal(t, exitSplit, code.code)
-	assert.NoError(t, splitError(daemon.Status{VIPs: []agent.Status{{Name: "apiserver"}}}))
+	assert.NoError(t, splitError(daemon.Status{VIPs: []instance.Status{{Name: "apiserver"}}}))
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/keepvip/keepvip/arp"
-	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // arpSockets shares what announces and what hears claims on a link among all instances there.
@@ -25,7 +25,7 @@ func newARPSockets(log *slog.Logger) *arpSockets {
 }
 
 // say has something said on a link.
-func (s *arpSockets) say(p agent.Place, what func(*arp.Conn) error) error {
+func (s *arpSockets) say(p instance.Place, what func(*arp.Conn) error) error {
 	c, err := s.conn(p)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *arpSockets) say(p agent.Place, what func(*arp.Conn) error) error {
 	return err
 }
 
-func (s *arpSockets) conn(p agent.Place) (*arp.Conn, error) {
+func (s *arpSockets) conn(p instance.Place) (*arp.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c, ok := s.conns[p.Index]; ok {
@@ -51,7 +51,7 @@ func (s *arpSockets) conn(p agent.Place) (*arp.Conn, error) {
 }
 
 // listener is the one of a link.
-func (s *arpSockets) listener(p agent.Place) *arp.Listener {
+func (s *arpSockets) listener(p instance.Place) *arp.Listener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listeners[p.Index] == nil {

@@ -7,9 +7,9 @@ import (
 	"net"
 	"net/url"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/health"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // Check is one configured health check, made.
@@ -78,7 +78,7 @@ func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Lo
 		log = log.With("check", h.Name)
 	}
 	c.Checker, err = health.NewChecker(p, cfg, log)
-	h.Weight = 0 // what the agent makes of the verdict is no part of the check
+	h.Weight = 0 // what the instance makes of the verdict is no part of the check
 	c.id = fmt.Sprintf("%+v", h)
 	if h.Kind == config.CheckGateway {
 		c.id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
@@ -118,20 +118,20 @@ func serverName(h config.ListedCheck) string {
 	return u.Hostname()
 }
 
-// agentCheck is a checker as the agent sees it.
-func agentCheck(c Check) agent.Check {
-	return agent.Check{
+// checkOf is a checker as an instance sees it.
+func checkOf(c Check) instance.Check {
+	return instance.Check{
 		Name: c.Name, ID: c.id, Weight: c.Weight,
-		Run: func(ctx context.Context, report func(agent.Verdict)) {
+		Run: func(ctx context.Context, report func(instance.Verdict)) {
 			c.Run(ctx, func(h health.Verdict) { report(verdictOf(h)) })
 		},
-		Verdict: func() agent.Verdict { return verdictOf(c.Verdict()) },
-		Fresh:   func(ctx context.Context) agent.Verdict { return freshVerdict(ctx, c) },
+		Verdict: func() instance.Verdict { return verdictOf(c.Verdict()) },
+		Fresh:   func(ctx context.Context) instance.Verdict { return freshVerdict(ctx, c) },
 	}
 }
 
 // freshVerdict is good only when both are: the look that begins now, and what the looks before it have added up to.
-func freshVerdict(ctx context.Context, c Check) agent.Verdict {
+func freshVerdict(ctx context.Context, c Check) instance.Verdict {
 	r, err := c.Fresh(ctx)
 	v := verdictOf(c.Verdict())
 	v.Known = true
@@ -144,8 +144,8 @@ func freshVerdict(ctx context.Context, c Check) agent.Verdict {
 	return v
 }
 
-func verdictOf(v health.Verdict) agent.Verdict {
-	return agent.Verdict{
+func verdictOf(v health.Verdict) instance.Verdict {
+	return instance.Verdict{
 		Known: v.State != health.Unknown, Healthy: v.State == health.Healthy,
 		Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe, Latency: v.LastLatency,
 		Probes: v.Probes, Failures: v.Failures, Changes: v.Changes, Streak: v.Streak, Falls: v.Falls, Rise: v.Rise,
@@ -158,5 +158,5 @@ func topPriority(v config.VIP) uint8 {
 	for _, h := range v.Checks {
 		weights = append(weights, h.Weight)
 	}
-	return agent.TopPriority(v.Priority, weights...)
+	return instance.TopPriority(v.Priority, weights...)
 }

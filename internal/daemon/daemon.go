@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
 	"github.com/keepvip/keepvip/internal/state"
@@ -48,7 +48,7 @@ type Daemon struct {
 	log   *slog.Logger
 	links *link.Handle
 	host  *host
-	agent *agent.Agent
+	set   *instance.Set
 	build *builder
 	keys  *keys
 	lock  *singleton.Lock
@@ -94,7 +94,7 @@ func Open(ctx context.Context, cfg *config.Config, opts Options) (*Daemon, error
 }
 
 // assemble joins the parts of a daemon, and looks at the host for the first time.
-func assemble(cfg *config.Config, holds agent.Store, opts Options) (*Daemon, error) {
+func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, error) {
 	log := opts.Log
 	links, err := link.Open(log)
 	if err != nil {
@@ -106,7 +106,7 @@ func assemble(cfg *config.Config, holds agent.Store, opts Options) (*Daemon, err
 		return nil, onHost(errors.Join(err, links.Close()))
 	}
 	d := compose(cfg, h, opts)
-	d.agent.Keep(holds)
+	d.set.Keep(holds)
 	d.links = links
 	use, err := d.prepare(cfg)
 	if err != nil {
@@ -121,10 +121,10 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	keys := newKeys()
 	log := opts.Log
 	return &Daemon{
-		opts: opts, cfg: cfg, log: log, keys: keys, host: h, agent: agent.New(h, log),
+		opts: opts, cfg: cfg, log: log, keys: keys, host: h, set: instance.New(log),
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fence.NewLinks(h.leftovers), near: h.neighbours, log: log,
-			raft: newRaftNode(h, log),
+			host: h, raft: newRaftNode(h, log),
 		},
 	}
 }
@@ -137,7 +137,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.host.arp.keep(func(int) bool { return false })
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
-		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.agent.Resume, Member: d.member, Asked: d.asked,
+		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.set.Resume, Member: d.member, Asked: d.asked,
 	})
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 	})
 }
 
-// hold runs the agent until ctx ends.
+// hold runs the instances until ctx ends.
 func (d *Daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
 	d.build.groups.set(d.cfg.VIPs)
 	instances, err := d.instances(d.cfg.VIPs, d.cfg)
@@ -185,21 +185,21 @@ func (d *Daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
 	if err := d.host.removeStrays(); err != nil {
 		d.log.Warn("an address of an earlier run stays", "error", err)
 	}
-	d.agent.Apply(agent.Delta{Add: instances})
+	d.set.Apply(instance.Delta{Add: instances})
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
 	wg.Go(func() { d.notify(ctx, outer) })
 	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
-	d.agent.Run(ctx)
+	d.set.Run(ctx)
 	d.build.raft.close()
 	d.log.Info("stopped")
 	return nil
 }
 
 // instances makes some of the virtual addresses of whole.
-func (d *Daemon) instances(vips []config.VIP, whole *config.Config) ([]agent.Instance, error) {
-	out := make([]agent.Instance, len(vips))
+func (d *Daemon) instances(vips []config.VIP, whole *config.Config) ([]instance.Config, error) {
+	out := make([]instance.Config, len(vips))
 	for i, v := range vips {
 		in, err := d.build.instance(v, whole)
 		if err != nil {

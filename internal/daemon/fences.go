@@ -4,31 +4,32 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/service/address"
 )
 
-var _ agent.Fence = (*fence.Share)(nil)
+var _ address.Fence = (*fence.Share)(nil)
 
-// fence gives an instance its fence.
-func (b *builder) fence(in *agent.Instance, group func(p agent.Place, lease, valid time.Duration) fence.Group) {
-	lease, valid := in.Lease, in.Valid()
-	in.Fence = func(p agent.Place, bound bool) (agent.Fence, error) {
+// fence gives addresses their fence.
+func (b *builder) fence(cfg *address.Config, group func(p instance.Place, lease, valid time.Duration) fence.Group) {
+	lease, valid := cfg.Lease, cfg.Valid()
+	cfg.Fence = func(p instance.Place, bound bool) (address.Fence, error) {
 		share, err := b.fences.Join(p.Index, p.Name, group(p, lease, valid), bound)
 		if err != nil {
 			return nil, err // no nil pointer in an interface
 		}
 		return share, nil
 	}
-	in.Refence = func(f agent.Fence, p agent.Place, lease time.Duration) error {
+	cfg.Refence = func(f address.Fence, p instance.Place, lease time.Duration) error {
 		return f.(*fence.Share).Change(group(p, lease, valid))
 	}
 }
 
 // groupOf is the group of v at p, with the lease of its advertisements.
-func groupOf(v config.VIP, p agent.Place, lease, valid time.Duration) fence.Group {
+func groupOf(v config.VIP, p instance.Place, lease, valid time.Duration) fence.Group {
 	g := raftGroupOf(v, lease, valid)
 	g.Advert = fence.Advert{Source: p.Source, VRID: v.VRRP.ID}
 	return g

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/arp"
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/health"
 	"github.com/keepvip/keepvip/internal/link"
@@ -27,7 +26,7 @@ const routeAge = 5 * time.Second
 // gateway is a router as seen from where an address belongs.
 type gateway struct {
 	host  *host
-	where agent.Where
+	where where
 	named netip.Addr // zero: that of the default route
 
 	asker  *arp.Asker // nil: none is open
@@ -47,7 +46,7 @@ type view struct {
 var _ health.Neighbour = (*gateway)(nil)
 
 func (h *host) neighbours(v config.VIP, router netip.Addr) health.Neighbour {
-	return &gateway{host: h, where: agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers}, named: router}
+	return &gateway{host: h, where: whereOf(v), named: router}
 }
 
 // Ask implements health.Neighbour.
@@ -111,7 +110,7 @@ func (g *gateway) next(l link.Link) (netip.Addr, error) {
 	if g.router.IsValid() && g.index == l.Index && now.Sub(g.sought) < routeAge {
 		return g.router, nil
 	}
-	first := g.where.Addresses[0].Addr()
+	first := g.where.addresses[0].Addr()
 	all, err := g.host.links.DefaultRouters(l.Index, first.Is6())
 	switch {
 	case err != nil:
@@ -124,10 +123,10 @@ func (g *gateway) next(l link.Link) (netip.Addr, error) {
 }
 
 // linkOf is the interface that an address belongs on, without the virtual addresses.
-func (h *host) linkOf(w agent.Where) (link.Link, error) {
+func (h *host) linkOf(w where) (link.Link, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l, err := link.Choose(h.own, w.Addresses[0].Addr(), w.Interface)
+	l, err := link.Choose(h.own, w.addresses[0].Addr(), w.link)
 	switch {
 	case err != nil:
 		return l, err

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/arp"
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/coalesce"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/service/address"
 )
 
-// host is the agent's view of this machine: a snapshot of its links that is kept up to date, and the
+// host is the instances' view of this machine: a snapshot of its links that is kept up to date, and the
 // sockets that announce.
 type host struct {
 	links *link.Handle
@@ -28,12 +29,19 @@ type host struct {
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
-	own        []link.Link // the snapshot without virtual addresses, whose number must not make Place slow
+	own        []link.Link // the snapshot without virtual addresses, whose number must not make place slow
 	generation uint64      // counts changes of our own, so that a listing begun before one is not believed
 	virtual    []netip.Addr
 }
 
-var _ agent.Host = (*host)(nil)
+var _ address.Host = (*host)(nil)
+
+// where is what decides the place of an instance.
+type where struct {
+	addresses []netip.Prefix // the first one decides
+	link      string         // the name of an interface; empty: the one whose subnet holds the first address
+	peers     []netip.Addr   // unicast: the nodes' own addresses, this node's usually among them
+}
 
 func newHost(links *link.Handle, log *slog.Logger) *host {
 	return &host{links: links, log: log, arp: newARPSockets(log)}
@@ -107,27 +115,27 @@ func ownOf(links []link.Link, virtual []netip.Addr) []link.Link {
 	return out
 }
 
-// Place implements agent.Host.
-func (h *host) Place(w agent.Where) (agent.Place, error) {
+// place finds the interface and the own address there. The error says what is missing.
+func (h *host) place(w where) (instance.Place, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := w.Addresses[0].Addr()
-	l, err := link.Choose(h.own, first, w.Interface)
+	first := w.addresses[0].Addr()
+	l, err := link.Choose(h.own, first, w.link)
 	if err != nil {
 		// The address of the node itself is none of its own by the name of a virtual one.
-		return agent.Place{}, cmp.Or(link.NotOwn(h.snapshot, first, h.virtual), err)
+		return instance.Place{}, cmp.Or(link.NotOwn(h.snapshot, first, h.virtual), err)
 	}
-	if err := link.Suitable(l, w.Addresses...); err != nil {
-		return agent.Place{}, err
+	if err := link.Suitable(l, w.addresses...); err != nil {
+		return instance.Place{}, err
 	}
 	if !l.Up {
-		return agent.Place{}, fmt.Errorf("%s is down", l.Name)
+		return instance.Place{}, fmt.Errorf("%s is down", l.Name)
 	}
-	source, ok := h.source(l, first, w.Peers)
+	source, ok := h.source(l, first, w.peers)
 	if !ok {
-		return agent.Place{}, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first))
+		return instance.Place{}, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first))
 	}
-	return agent.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
+	return instance.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
 }
 
 // source is the own address: with a list of peers the one of them that is on the link.
@@ -150,26 +158,26 @@ func familyWord(a netip.Addr) string {
 	return "IPv6 address"
 }
 
-// Bound implements agent.Host.
-func (h *host) Bound(addresses []netip.Prefix) []agent.Binding {
+// Bound implements address.Host.
+func (h *host) Bound(addresses []netip.Prefix) []address.Binding {
 	wanted := make(map[netip.Addr]bool, len(addresses))
 	for _, p := range addresses {
 		wanted[p.Addr()] = true
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var out []agent.Binding
+	var out []address.Binding
 	for _, l := range h.snapshot {
 		for _, a := range l.Addresses {
 			if wanted[a.Prefix.Addr()] {
-				out = append(out, agent.Binding{Index: l.Index, Prefix: a.Prefix})
+				out = append(out, address.Binding{Index: l.Index, Prefix: a.Prefix})
 			}
 		}
 	}
 	return out
 }
 
-// Bind implements agent.Host.
+// Bind implements address.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
 	err := h.binds.Do(bind{index: index, addresses: addresses, valid: valid}, func(all ...bind) error {
 		return bindTogether(all, h.links.Add)
@@ -178,7 +186,7 @@ func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) er
 	return err
 }
 
-// Usable implements agent.Host.
+// Usable implements address.Host.
 func (h *host) Usable(addresses []netip.Addr, limit time.Duration) {
 	end := time.NewTimer(limit)
 	defer end.Stop()
@@ -198,7 +206,7 @@ func (h *host) Usable(addresses []netip.Addr, limit time.Duration) {
 	}
 }
 
-// Connections implements agent.Host.
+// Connections implements address.Host.
 func (h *host) Connections(addresses []netip.Addr) (int, error) {
 	return link.CountTCP(addresses, h.ownAddresses())
 }
@@ -215,12 +223,12 @@ func (h *host) ownAddresses() []netip.Addr {
 	return out
 }
 
-// Forward implements agent.Host.
-func (h *host) Forward(p agent.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (agent.Forwarding, error) {
+// Forward implements address.Host.
+func (h *host) Forward(p instance.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (address.Forwarding, error) {
 	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Addresses: addresses, To: to}, first)
 }
 
-// Unbind implements agent.Host.
+// Unbind implements address.Host.
 func (h *host) Unbind(index int, addresses []netip.Prefix) error {
 	err := h.links.Remove(index, addresses...)
 	if err == nil {
@@ -266,19 +274,19 @@ func haveAll(l link.Link, prefixes map[netip.Prefix]bool) bool {
 	return n == len(prefixes)
 }
 
-// Announce implements agent.Host.
-func (h *host) Announce(p agent.Place, addresses []netip.Addr) error {
+// Announce implements address.Host.
+func (h *host) Announce(p instance.Place, addresses []netip.Addr) error {
 	return h.arp.say(p, func(c *arp.Conn) error { return c.Announce(addresses...) })
 }
 
-// Listen implements agent.Host.
-func (h *host) Listen(p agent.Place, addresses []netip.Addr, report func(agent.Claim)) func() {
+// Listen implements address.Host.
+func (h *host) Listen(p instance.Place, addresses []netip.Addr, report func(address.Claim)) func() {
 	return h.arp.listener(p).Watch(addresses, func(c arp.Claim) {
 		if h.ownMAC(c.MAC) {
 			return
 		}
 		vrid, _ := c.VRID()
-		report(agent.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid})
+		report(address.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid})
 	})
 }
 
@@ -288,20 +296,20 @@ func (h *host) ownMAC(mac net.HardwareAddr) bool {
 	return slices.ContainsFunc(h.snapshot, func(l link.Link) bool { return slices.Equal(l.MAC, mac) })
 }
 
-// Probe implements agent.Host.
-func (h *host) Probe(p agent.Place, addresses []netip.Addr) error {
+// Probe implements address.Host.
+func (h *host) Probe(p instance.Place, addresses []netip.Addr) error {
 	return h.arp.say(p, func(c *arp.Conn) error { return c.Probe(addresses...) })
 }
 
 // strays lists addresses that an earlier run has bound and that the configuration does not know.
-func (h *host) strays() []agent.Binding {
+func (h *host) strays() []address.Binding {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var out []agent.Binding
+	var out []address.Binding
 	for _, l := range h.snapshot {
 		for _, a := range l.Addresses {
 			if a.Ours && !slices.Contains(h.virtual, a.Prefix.Addr()) {
-				out = append(out, agent.Binding{Index: l.Index, Prefix: a.Prefix})
+				out = append(out, address.Binding{Index: l.Index, Prefix: a.Prefix})
 			}
 		}
 	}

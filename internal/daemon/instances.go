@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/election/virtualrouter"
-
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/service/address"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -20,6 +20,7 @@ type builder struct {
 	memberSockets *memberSockets
 	vrrpSockets   *vrrpSockets
 	fences        *fence.Links
+	host          *host
 	near          neighbours
 	log           *slog.Logger
 	groups        groups
@@ -27,40 +28,69 @@ type builder struct {
 }
 
 // instance makes v, one of whole.
-func (b *builder) instance(v config.VIP, whole *config.Config) (agent.Instance, error) {
-	crowd, many := len(virtualAddresses(whole)), len(whole.VIPs)
-	in := agent.Instance{
-		Name:                 v.Name,
-		Where:                agent.Where{Addresses: v.Addresses, Interface: v.Interface, Peers: v.VRRP.Peers},
+func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config, error) {
+	in := instance.Config{
+		Name: v.Name, Addresses: v.Addresses, Group: v.Group, Priority: v.Priority,
 		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
-		ProbeFirst:           v.ProbeBeforeBind,
-		Yield:                v.OnConflict == config.Yield,
-		Schedule:             arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
-		Crowd:                crowd,
-		Group:                v.Group,
-		VRID:                 v.VRRP.ID,
-		Priority:             v.Priority,
-		Elect:                func(p agent.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) },
-		Reset:                resetConnections,
-		Adjust: func(e election.Elector, p agent.Place) {
-			if r, ok := e.(*virtualrouter.Elector); ok {
-				r.Reconfigure(ticking(routerOf(v, p), crowd))
-			}
-		},
+		Place:                func() (instance.Place, error) { return b.host.place(whereOf(v)) },
 	}
-	interval := v.VRRP.AdvertisementInterval
-	in.Lease = virtualrouter.Lease(routerOf(v, agent.Place{}))
-	// An Active whose interval grows sends five more advertisements at the old one.
-	in.Paced = 4*interval + interval/2
-	b.fence(&in, func(p agent.Place, lease, valid time.Duration) fence.Group { return groupOf(v, p, lease, valid) })
+	served := address.Config{
+		Addresses:  v.Addresses,
+		ProbeFirst: v.ProbeBeforeBind,
+		Yield:      v.OnConflict == config.Yield,
+		Schedule:   arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		Crowd:      len(virtualAddresses(whole)),
+		Reset:      resetConnections,
+	}
 	if v.Election == config.ElectionRaft {
-		in = b.raftInstance(v, in, whole.Raft.HeartbeatTimeout)
+		b.electByRaft(&in, &served, v, whole.Raft.HeartbeatTimeout)
+	} else {
+		b.electByVRRP(&in, &served, v, len(whole.VIPs))
 	}
+	b.serveAddresses(&in, served)
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
-		in.Checks = append(in.Checks, agentCheck(c))
+		in.Checks = append(in.Checks, checkOf(c))
 	}
 	return in, err
+}
+
+// whereOf is where v belongs. The members of a cluster have their list of peers elsewhere.
+func whereOf(v config.VIP) where {
+	w := where{addresses: v.Addresses, link: v.Interface}
+	if v.Election != config.ElectionRaft {
+		w.peers = v.VRRP.Peers
+	}
+	return w
+}
+
+// serveAddresses has an instance hold its addresses.
+func (b *builder) serveAddresses(in *instance.Config, cfg address.Config) {
+	log := b.log.With("vip", in.Name)
+	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
+		return address.New(cfg, b.host, log, blocked)
+	}
+	in.Reconfigure = func(s instance.Service) {
+		if s, ok := s.(*address.Service); ok {
+			s.Reconfigure(cfg)
+		}
+	}
+}
+
+// electByVRRP has the holder elected by VRRP, one of many.
+func (b *builder) electByVRRP(in *instance.Config, served *address.Config, v config.VIP, many int) {
+	in.VRID, served.VRID = v.VRRP.ID, v.VRRP.ID
+	in.Elect = func(p instance.Place) (election.Elector, func(), error) { return b.elect(v, p, served.Crowd, many) }
+	in.Adjust = func(e election.Elector, p instance.Place) {
+		if r, ok := e.(*virtualrouter.Elector); ok {
+			r.Reconfigure(ticking(routerOf(v, p), served.Crowd))
+		}
+	}
+	in.Lease = virtualrouter.Lease(routerOf(v, instance.Place{}))
+	// An Active whose interval grows sends five more advertisements at the old one.
+	interval := v.VRRP.AdvertisementInterval
+	served.Lease, served.Paced = in.Lease, 4*interval+interval/2
+	b.fence(served, func(p instance.Place, lease, valid time.Duration) fence.Group { return groupOf(v, p, lease, valid) })
 }
 
 // refresh translates the option's 0, never, into the schedule's.
@@ -86,7 +116,7 @@ func ticking(router vrrp.Config, crowd int) vrrp.Config {
 	return router
 }
 
-func (b *builder) elect(v config.VIP, p agent.Place, crowd, many int) (election.Elector, func(), error) {
+func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int) (election.Elector, func(), error) {
 	router, log := ticking(routerOf(v, p), crowd), b.log.With("vip", v.Name)
 	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
@@ -111,7 +141,7 @@ func (b *builder) elect(v config.VIP, p agent.Place, crowd, many int) (election.
 
 // routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other
 // are bound and released with these.
-func routerOf(v config.VIP, p agent.Place) vrrp.Config {
+func routerOf(v config.VIP, p instance.Place) vrrp.Config {
 	cfg := vrrp.Config{
 		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: topPriority(v),
 		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,

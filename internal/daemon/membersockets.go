@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
-
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/members"
 )
 
@@ -47,7 +46,7 @@ func newMemberSockets(auth *members.Auth, port uint16, version string, log *slog
 const helloShare = 40 * time.Millisecond
 
 // join lets v, one of so many, know the other members at p. The returned function gives that back.
-func (s *memberSockets) join(v config.VIP, p agent.Place, many int) (*virtualrouter.MembersConfig, func(), error) {
+func (s *memberSockets) join(v config.VIP, p instance.Place, many int) (*virtualrouter.MembersConfig, func(), error) {
 	if s.port == 0 {
 		return nil, func() {}, nil
 	}
@@ -67,7 +66,7 @@ func (s *memberSockets) join(v config.VIP, p agent.Place, many int) (*virtualrou
 }
 
 // hub is the one of that key. The caller holds the lock.
-func (s *memberSockets) hub(key memberSocketKey, p agent.Place) (*members.Hub, error) {
+func (s *memberSockets) hub(key memberSocketKey, p instance.Place) (*members.Hub, error) {
 	if hub, ok := s.open[key]; ok {
 		return hub, nil
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
 )
 
@@ -20,8 +20,8 @@ func (d *Daemon) probes() control.Probes {
 		Name: "keepvip_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": d.opts.Version},
 	})
 	info.Set(1)
-	reg.MustRegister(agent.NewCollector(d.agent), raftCollector{d.build.raft}, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return control.Probes{Live: d.agent.Live, Ready: d.agent.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})}
+	reg.MustRegister(instance.NewCollector(d.set), raftCollector{d.build.raft}, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return control.Probes{Live: d.set.Live, Ready: d.set.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})}
 }
 
 // ownerBy names the user of this host at the other end of a connection; "" for another host.

@@ -20,11 +20,11 @@ func (d *Daemon) notify(ctx, outer context.Context) {
 
 // pulse is the state of every virtual address in a line, or the loop that is stuck.
 func (d *Daemon) pulse() (string, error) {
-	if err := d.agent.Live(); err != nil {
+	if err := d.set.Live(); err != nil {
 		return "", err
 	}
 	var states []string
-	for _, s := range d.agent.Status() {
+	for _, s := range d.set.Status() {
 		states = append(states, s.Name+" "+s.State)
 	}
 	return strings.Join(states, ", "), nil

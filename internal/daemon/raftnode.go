@@ -13,9 +13,10 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/election/raft"
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/service/address"
 )
 
 // ErrNoRaft answers whoever asks for a cluster where there is none.
@@ -230,23 +231,21 @@ func (h *host) find(addrs []netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// raftInstance is an instance that the cluster elects for.
-func (b *builder) raftInstance(v config.VIP, in agent.Instance, heartbeat time.Duration) agent.Instance {
-	in.VRID, in.Where.Peers = 0, nil
-	in.Elect = func(agent.Place) (election.Elector, func(), error) {
+// electByRaft has the holder elected by the cluster.
+func (b *builder) electByRaft(in *instance.Config, served *address.Config, v config.VIP, heartbeat time.Duration) {
+	in.Elect = func(instance.Place) (election.Elector, func(), error) {
 		n, err := b.raft.open()
 		if err != nil {
 			return nil, nil, err
 		}
 		return n.NewElector(raft.ElectorConfig{Name: v.Name, Priority: topPriority(v), Log: b.log.With("vip", v.Name)}), func() {}, nil
 	}
-	in.Adjust = func(e election.Elector, _ agent.Place) {
+	in.Adjust = func(e election.Elector, _ instance.Place) {
 		if r, ok := e.(*raft.Elector); ok {
 			r.SetPriority(topPriority(v))
 		}
 	}
 	in.Lease = raft.LeaseLength(heartbeat)
-	in.Paced = 0
-	b.fence(&in, func(_ agent.Place, lease, valid time.Duration) fence.Group { return raftGroupOf(v, lease, valid) })
-	return in
+	served.Lease = in.Lease
+	b.fence(served, func(_ instance.Place, lease, valid time.Duration) fence.Group { return raftGroupOf(v, lease, valid) })
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // OpRecover makes this node the only voter.
@@ -27,9 +27,9 @@ func (d *Daemon) recover() error {
 	if err != nil {
 		return err
 	}
-	d.agent.Apply(agent.Delta{Remove: namesOf(vips)})
+	d.set.Apply(instance.Delta{Remove: namesOf(vips)})
 	d.build.raft.close()
-	d.agent.Apply(agent.Delta{Add: again})
+	d.set.Apply(instance.Delta{Add: again})
 	return nil
 }
 

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/keepvip/keepvip/internal/agent"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // Reloaded says what a reload did.
@@ -43,7 +43,7 @@ func (d *Daemon) Reload() (Reloaded, error) {
 	limitGOMAXPROCS(next)
 	d.host.setVirtual(virtualAddresses(next))
 	d.build.groups.set(next.VIPs)
-	d.agent.Apply(delta)
+	d.set.Apply(delta)
 	d.build.raft.closeIdle()
 	d.cfg = next
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
@@ -75,8 +75,8 @@ func (d *Daemon) prepare(cfg *config.Config) (use func(), err error) {
 	return func() { useKeys(); useRaft() }, nil
 }
 
-// delta turns what differs from the configuration in force into what the agent has to do for next.
-func (d *Daemon) delta(c config.Changes, next *config.Config) (agent.Delta, Reloaded, error) {
+// delta turns what differs from the configuration in force into what the instances have to do for next.
+func (d *Daemon) delta(c config.Changes, next *config.Config) (instance.Delta, Reloaded, error) {
 	done := Reloaded{
 		Added: []string{}, Removed: []string{}, Changed: []string{}, Recreated: []string{},
 		Live: append([]string{}, c.Live...), Restart: append([]string{}, c.Restart...),
@@ -98,11 +98,11 @@ func (d *Daemon) delta(c config.Changes, next *config.Config) (agent.Delta, Relo
 			done.Changed = append(done.Changed, v.New.Name)
 		}
 	}
-	var delta agent.Delta
+	var delta instance.Delta
 	var err error
 	delta.Remove = slices.Concat(done.Removed, done.Recreated)
 	if delta.Add, err = d.instances(add, next); err != nil {
-		return agent.Delta{}, Reloaded{}, err
+		return instance.Delta{}, Reloaded{}, err
 	}
 	delta.Adjust, err = d.instances(adjust, next)
 	return delta, done, err

@@ -77,7 +77,7 @@ func (r reloading) inForce() inForce {
 	if k := r.keys.status(); k != nil {
 		f.keys = *k
 	}
-	for _, s := range r.agent.Status() {
+	for _, s := range r.set.Status() {
 		f.names = append(f.names, s.Name)
 	}
 	return f

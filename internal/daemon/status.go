@@ -4,22 +4,21 @@ import (
 	"os"
 
 	"github.com/keepvip/keepvip/election/raft"
-
-	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // Status is what `keepvip status -o json` prints; its names are a contract with scripts.
 type Status struct {
-	Version string         `json:"version"`
-	Node    string         `json:"node"`
-	Key     *KeyStatus     `json:"key,omitempty"`  // absent without one
-	Raft    *RaftStatus    `json:"raft,omitempty"` // absent without an election by raft
-	VIPs    []agent.Status `json:"vips"`
+	Version string            `json:"version"`
+	Node    string            `json:"node"`
+	Key     *KeyStatus        `json:"key,omitempty"`  // absent without one
+	Raft    *RaftStatus       `json:"raft,omitempty"` // absent without an election by raft
+	VIPs    []instance.Status `json:"vips"`
 }
 
 func (d *Daemon) status() any {
 	node, _ := os.Hostname() // a node without a name is shown without
-	return Status{Version: d.opts.Version, Node: node, Key: d.keys.status(), Raft: d.build.raft.status(), VIPs: d.agent.Status()}
+	return Status{Version: d.opts.Version, Node: node, Key: d.keys.status(), Raft: d.build.raft.status(), VIPs: d.set.Status()}
 }
 
 // RaftStatus is the part of status that is about the Raft cluster.

@@ -1,20 +1,20 @@
 package daemon
 
 import (
-	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/state"
 )
 
-// store is the state directory as the agent sees it.
+// store is the state directory as the instances see it.
 type store struct {
 	*state.Store
 }
 
-var _ agent.Store = store{}
+var _ instance.Store = store{}
 
-func (s store) Held(name string) (agent.Hold, bool) {
+func (s store) Held(name string) (instance.Hold, bool) {
 	h, held := s.Store.Held(name)
-	return agent.Hold(h), held
+	return instance.Hold(h), held
 }
 
-func (s store) Hold(names []string, h agent.Hold) error { return s.Store.Hold(names, state.Hold(h)) }
+func (s store) Hold(names []string, h instance.Hold) error { return s.Store.Hold(names, state.Hold(h)) }

@@ -21,21 +21,21 @@ func (d *Daemon) asked(a control.Asked, err error) {
 	log.Info("a command was carried out")
 }
 
-func (d *Daemon) announce(names []string) error { return d.agent.Announce(names...) }
+func (d *Daemon) announce(names []string) error { return d.set.Announce(names...) }
 
 func (d *Daemon) handover(ctx context.Context, names []string, to string) error {
-	return kindOf(d.agent.Handover(ctx, names, to))
+	return kindOf(d.set.Handover(ctx, names, to))
 }
 
 func (d *Daemon) drain(ctx context.Context, names []string, wait bool) error {
 	if wait {
-		return kindOf(d.agent.DrainWait(ctx, names))
+		return kindOf(d.set.DrainWait(ctx, names))
 	}
-	return kindOf(d.agent.Drain(ctx, names))
+	return kindOf(d.set.Drain(ctx, names))
 }
 
 func (d *Daemon) holdBack(ctx context.Context, names []string, reason string, force bool) error {
-	return kindOf(d.agent.Hold(ctx, names, reason, force))
+	return kindOf(d.set.Hold(ctx, names, reason, force))
 }
 
 // kindOf tells the client what to make of an error of the election.

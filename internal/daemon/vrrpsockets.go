@@ -9,8 +9,7 @@ import (
 	"sync"
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
-
-	"github.com/keepvip/keepvip/internal/agent"
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -42,7 +41,7 @@ func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
-func (s *vrrpSockets) join(p agent.Place, cfg virtualrouter.WireConfig) (virtualrouter.Wire, func(), error) {
+func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig) (virtualrouter.Wire, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.VRID}

@@ -25,7 +25,7 @@ func (d *Daemon) watch(ctx context.Context) {
 		case err != nil:
 			d.log.Warn("the host's interfaces cannot be listed", "error", err)
 		case changed:
-			d.agent.HostChanged()
+			d.set.HostChanged()
 		}
 	})
 	if err != nil && ctx.Err() == nil {

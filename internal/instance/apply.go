@@ -1,0 +1,50 @@
+package instance
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// apply has the service carry out what the elector decides. It runs in the elector's goroutine.
+func (i *instance) apply(d election.Decision) error {
+	v := i.now()
+	err := v.service.Apply(context.Background(), d)
+	told := false
+	i.change(func(v *view) { told = v.decided(d, err) })
+	if told {
+		i.logDecision(v.role, d)
+	}
+	return err
+}
+
+const (
+	// mostLines is how many lines of one kind that others can bring about are written in a minute.
+	mostLines = 10
+	// mostChanges is the same for changes of this node's state, each of which is an event of its own.
+	mostChanges = 60
+)
+
+func (i *instance) logDecision(before election.Role, d election.Decision) {
+	text, most := "holder changed", mostLines
+	if before.State() != d.Role.State() {
+		text, most = "state changed", mostChanges
+	}
+	if left, ok := i.lines.May(time.Now(), text, most); ok {
+		i.log.Log(context.Background(), slog.LevelInfo, text, election.LeftOut(DecisionArgs(before, d), left)...)
+	}
+}
+
+// DecisionArgs are what a line about a decision says.
+func DecisionArgs(before election.Role, d election.Decision) []any {
+	args := []any{"from", before.State().String(), "to", d.Role.State().String(), "reason", d.Reason}
+	if d.Holder.IsValid() {
+		args = append(args, "holder", d.Holder.String())
+	}
+	if d.Cause != "" {
+		args = append(args, "cause", d.Cause)
+	}
+	return args
+}

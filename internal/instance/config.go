@@ -1,0 +1,72 @@
+package instance
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// Config describes one entry of vips: one virtual address, or several that move together.
+type Config struct {
+	Name string
+	// Place finds the interface and the own address there. The error says what is missing. It is called from the instance's goroutine.
+	Place func() (Place, error)
+	// Elect makes an elector for a term at p. The returned function gives back what it holds, after
+	// Run has returned.
+	Elect func(p Place) (election.Elector, func(), error)
+	// Lease is for how long this node may serve after it has last shown that it does, as by an advertisement.
+	Lease time.Duration
+	// Adjust passes a change of configuration to a running elector; nil when nothing can be changed.
+	Adjust func(e election.Elector, p Place)
+	// Serve makes the service, for the life of the instance. The service says by blocked, from any goroutine, whenever it becomes able
+	// or unable to serve; blocked never blocks.
+	Serve func(blocked func(Blocked)) Service
+	// Reconfigure passes a change of configuration to a running service; nil when nothing can be changed.
+	Reconfigure func(s Service)
+	// Checks decide, together, how fit this node is; none: always fit.
+	Checks []Check
+	// Priority is the configured one, which the weights of Checks move.
+	Priority uint8
+	// ReleaseWhenUnhealthy keeps an unhealthy node out altogether. Otherwise it only comes last.
+	ReleaseWhenUnhealthy bool
+
+	// Shown in status and metrics.
+	Addresses []netip.Prefix
+	VRID      uint8
+	Group     string // of instances that move together; empty: alone
+}
+
+// Check is one health check. Its functions are safe from any goroutine.
+type Check struct {
+	// Name is unique in the instance; empty for one that has none.
+	Name string
+	// ID names what the check does; one with the same Name and ID goes on when the configuration changes.
+	ID string
+	// Weight is 0 for a condition, without which the node is not fit. Otherwise it moves the priority: see [Config.Combine].
+	Weight int
+	// Run probes until ctx ends and reports the first verdict and every change. It is called once.
+	Run func(ctx context.Context, report func(Verdict))
+	// Verdict is the newest verdict with its counters, for status.
+	Verdict func() Verdict
+	// Fresh takes one look that begins now, while Run runs; the verdict is Healthy only if that look was good, too.
+	Fresh func(ctx context.Context) Verdict
+}
+
+// Verdict is what a health check found.
+type Verdict struct {
+	Known     bool // false until the first result
+	Healthy   bool
+	Reason    string // short: "200", "connection refused"
+	Hint      string // what to do about it
+	Since     time.Time
+	LastProbe time.Time
+	Latency   time.Duration
+	Probes    uint64
+	Failures  uint64
+	Changes   uint64 // of Healthy, the first result included
+	Streak    int    // last probes in a row that speak against it
+	Falls     int    // how often it flapped lately; while it is unhealthy, Rise says what that costs
+	Rise      int    // good probes in a row that make an unhealthy one healthy
+}

@@ -1,0 +1,76 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// hander is an elector that can pass the address on at once.
+type hander interface {
+	// Handover passes the address on to the node of that name or address, or with an empty one to any, and returns when
+	// that node has it.
+	Handover(ctx context.Context, to string) error
+}
+
+// Handover passes on the addresses of the named instances, or of all that are held here when none is named, to the
+// node of that name or address, or with an empty one to any. The error says which stay here, and wraps
+// election.ErrNoTaker, ErrTimeout or ErrNotActive where that is the cause.
+func (a *Set) Handover(ctx context.Context, names []string, to string) error {
+	list, err := a.named(names)
+	if err != nil {
+		return err
+	}
+	return handAll(ctx, list, to, len(names) == 0)
+}
+
+// named are the instances of these names; none: all.
+func (a *Set) named(names []string) ([]*instance, error) {
+	all := a.all()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var out []*instance
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(r *instance) bool { return r.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no virtual address is named %q", name)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+// handAll passes on several at once. With some, those that are not held here do not count, if one is.
+func handAll(ctx context.Context, list []*instance, to string, some bool) error {
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, r := range list {
+		wg.Go(func() { errs[i] = r.hand(ctx, to) })
+	}
+	wg.Wait()
+	notHeld := func(err error) bool { return errors.Is(err, election.ErrNotActive) }
+	if some && !slices.ContainsFunc(errs, func(err error) bool { return !notHeld(err) }) {
+		return election.ErrNotActive
+	}
+	if some {
+		errs = slices.DeleteFunc(errs, notHeld)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *instance) hand(ctx context.Context, to string) error {
+	h, ok := r.now().elector.(hander)
+	err := election.ErrNotActive
+	if ok {
+		err = h.Handover(ctx, to)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	return nil
+}

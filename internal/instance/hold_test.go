@@ -1,0 +1,174 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// fakeStore is a disk.
+type fakeStore struct {
+	fail error // whatever is asked of it
+	late error // only of Hold
+
+	mu   sync.Mutex // guards held
+	held map[string]Hold
+}
+
+func (s *fakeStore) Held(name string) (Hold, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, ok := s.held[name]
+	return h, ok
+}
+
+func (s *fakeStore) Writable() error { return s.fail }
+
+func (s *fakeStore) Hold(names []string, h Hold) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.fail, s.late)
+	for _, n := range names {
+		if err == nil {
+			s.held[n] = h
+		}
+	}
+	return err
+}
+
+func (s *fakeStore) Resume(names []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range names {
+		if s.fail == nil {
+			delete(s.held, n)
+		}
+	}
+	return s.fail
+}
+
+// onHold runs an instance whose elector answers a Handover as the test says.
+func onHold(t *testing.T, test func(b *bench, e *handingElector, disk *fakeStore)) {
+	t.Helper()
+	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
+	disk := &fakeStore{held: map[string]Hold{}}
+	synctestHanding(t, e, func(b *bench) {
+		b.Keep(disk)
+		test(b, e, disk)
+	})
+}
+
+func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
+	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
+		require.NoError(t, b.Hold(context.Background(), nil, "new kernel", false))
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator: new kernel"}, e.fitness())
+		s := b.Status()[0]
+		assert.Equal(t, Held, s.Desired)
+		assert.Equal(t, ObservedHeld, s.Observed)
+		assert.Equal(t, &Hold{Since: time.Now().UTC(), Reason: "new kernel"}, s.Held)
+		require.NoError(t, b.Ready(), "it is as wanted")
+		assert.Equal(t, disk.held["apiserver"], *s.Held)
+
+		require.NoError(t, b.Drain(context.Background(), nil))
+		require.NoError(t, b.Hold(context.Background(), nil, "again", false))
+		synctest.Wait()
+		assert.Equal(t, "new kernel", b.Status()[0].Held.Reason, "it is held already")
+		b.Apply(Delta{Remove: []string{"apiserver"}, Add: []Config{b.instance(handing(e))}})
+		synctest.Wait()
+		assert.Equal(t, ObservedHeld, b.Status()[0].Observed, "also with a new election")
+
+		require.NoError(t, b.Resume(nil))
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{}, e.fitness())
+		assert.Equal(t, Available, b.Status()[0].Desired)
+		assert.Nil(t, b.Status()[0].Held)
+		assert.Empty(t, disk.held)
+	})
+}
+
+func TestHoldOfAnEarlierRunLasts(t *testing.T) {
+	e := &handingElector{to: make(chan string, 10)}
+	synctestHanding(t, e, func(b *bench) {
+		b.Keep(&fakeStore{held: map[string]Hold{"apiserver": {Reason: "new kernel"}}})
+		b.Apply(Delta{Remove: []string{"apiserver"}})
+		b.Apply(Delta{Add: []Config{b.instance(handing(e))}})
+		synctest.Wait()
+		assert.True(t, e.fitness().Out)
+		assert.Equal(t, "held by an operator: new kernel", e.fitness().Reason)
+	})
+}
+
+func TestHoldThatNobodyCouldTakeChangesNothing(t *testing.T) {
+	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
+		e.answer = election.ErrNoTaker
+		require.ErrorIs(t, b.Hold(context.Background(), nil, "", false), election.ErrNoTaker)
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{}, e.fitness())
+		assert.Empty(t, disk.held)
+		require.NoError(t, b.Hold(context.Background(), nil, "", true), "by force")
+		synctest.Wait()
+		assert.True(t, e.fitness().Out)
+		assert.Contains(t, disk.held, "apiserver")
+	})
+}
+
+func TestHoldThatCannotBeKeptChangesNothing(t *testing.T) {
+	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
+		disk.fail = errors.New("no space left")
+		require.ErrorIs(t, b.Hold(context.Background(), nil, "", false), disk.fail)
+		synctest.Wait()
+		assert.Equal(t, election.Fitness{}, e.fitness())
+		assert.Empty(t, e.to, "the address was not passed on")
+	})
+}
+
+func TestObserved(t *testing.T) {
+	elector := newFakeElector()
+	held, drained := desiredState{Desired: Held}, desiredState{Desired: Drained}
+	free := desiredState{Desired: Available}
+	for name, tt := range map[string]struct {
+		give     view
+		eligible bool
+		want     Observed
+	}{
+		"the holder":                          {view{elector: elector, state: election.Active, desired: free}, true, ObservedActive},
+		"an unhealthy holder":                 {view{elector: elector, state: election.Active, desired: free}, false, ObservedActive},
+		"the holder is drained":               {view{elector: elector, state: election.Active, desired: drained}, false, ObservedDraining},
+		"the address is on its way":           {view{elector: elector, state: election.Backup, desired: free, role: election.Quiet}, true, ObservedDraining},
+		"a fit Backup":                        {view{elector: elector, state: election.Backup, desired: free}, true, ObservedStandby},
+		"an unhealthy Backup":                 {view{elector: elector, state: election.Backup, desired: free}, false, ObservedIneligible},
+		"a drained Backup":                    {view{elector: elector, state: election.Backup, desired: drained}, false, ObservedIneligible},
+		"held":                                {view{elector: elector, desired: held}, false, ObservedHeld},
+		"no interface":                        {view{desired: free}, false, ObservedFault},
+		"no interface, and it is wanted none": {view{desired: held}, false, ObservedHeld},
+		"ended":                               {view{desired: free, removed: true}, false, ObservedRemoved},
+	} {
+		assert.Equal(t, tt.want, tt.give.observed(&Status{Eligible: tt.eligible}, tt.give.role == election.Quiet), name)
+	}
+	backup := view{elector: elector, state: election.Backup, desired: free}
+	assert.Equal(t, ObservedFault, backup.observed(&Status{Eligible: true, Blocked: "no quorum"}, false), "no node can take the address")
+	backup.desired = held
+	assert.Equal(t, ObservedHeld, backup.observed(&Status{Eligible: true, Blocked: "no quorum"}, false), "no node can take the address, but this one is not to")
+}
+
+func TestDrainWaitOfABackupDrainsNothing(t *testing.T) {
+	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
+	synctestHanding(t, e, func(b *bench) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(t, b.DrainWait(ctx, nil))
+		s := <-b.services
+		assert.True(t, s.until.IsZero())
+		assert.Equal(t, Drained, b.Status()[0].Desired)
+		assert.ErrorIs(t, b.DrainWait(context.Background(), nil), errNoDeadline)
+	})
+}

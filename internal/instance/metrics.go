@@ -1,0 +1,157 @@
+package instance
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Collector turns the status of all instances into Prometheus metrics when it is scraped, so that
+// nothing is counted twice and an instance that is gone leaves no series behind.
+type Collector struct {
+	set *Set
+}
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// NewCollector makes a collector for s.
+func NewCollector(s *Set) *Collector { return &Collector{set: s} }
+
+var (
+	descState      = desc("state", "1 for the state that this node is in: initialize, backup or active.", "state")
+	descSince      = desc("state_since_seconds", "Unix time at which the state was entered.")
+	descHolder     = desc("holder", "1 for the address of the node that is heard as the Active.", "holder")
+	descEligible   = desc("eligible", "1 when this node would be a good holder.")
+	descPriority   = desc("priority", "Priority that this node advertises, or would.")
+	descMembers    = desc("members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
+	descSplit      = desc("split", "Members that hold the address as far as they say, while none of their advertisements arrives here.")
+	descFenced     = desc("fenced", "1 when the kernel would silence the address if keepvip died.")
+	descConflicts  = desc("conflicts", "Hosts outside the election that claim an address.")
+	descHealthy    = desc("check_healthy", "1 when the health check passes; absent until its first result.", "check")
+	descProbes     = desc("check_probes_total", "Health probes made.", "check")
+	descFailures   = desc("check_failures_total", "Health probes that failed.", "check")
+	descFlips      = desc("check_changes_total", "Times the health check changed its mind, the first result included.", "check")
+	descFalls      = desc("check_falls", "Times the health check became unhealthy lately: while above 1 it is damped.", "check")
+	descWeight     = desc("check_weight", "What the health check moves the priority by; 0 for a condition.", "check")
+	descLatency    = desc("check_last_probe_duration_seconds", "How long the last health probe took.", "check")
+	descProbed     = desc("check_last_probe_timestamp_seconds", "Unix time at which the last health probe ended.", "check")
+	descSent       = desc("adverts_sent_total", "VRRP advertisements sent.")
+	descSendErrors = desc("advert_send_errors_total", "VRRP advertisements that the kernel refused to send.")
+	descReceived   = desc("adverts_received_total", "VRRP advertisements taken into account.")
+	descRejected   = desc("adverts_rejected_total", "VRRP advertisements not taken into account.", "reason")
+	descAcute      = desc("adverts_rejected_acute", "Senders whose advertisements were refused in the last minute for a reason that an operator has to act on.")
+	descLateness   = desc("lateness_seconds", "The most by which a timer was served late in the last one to two minutes.")
+	descChanges    = desc("transitions_total", "Changes of state in the present term.")
+	descTakeovers  = desc("takeovers_total", "Times this node became Active in the present term.")
+	descRivals     = desc("rivals_total", "Advertisements of a rival heard while Active.")
+	descRefused    = desc("member_messages_rejected_total", "Messages of the members' protocol not taken into account.", "reason")
+	descGranted    = desc("granted_total", "Takeovers that another node has granted, in the present term.")
+	descPassedOn   = desc("passed_on_total", "Times this node has passed the address on, in the present term.")
+	descAnnounced  = desc("announcements_total", "Rounds of gratuitous ARP and unsolicited neighbour advertisements.")
+	descNotSent    = desc("announcement_errors_total", "Rounds of announcements that could not be sent.")
+	descRestored   = desc("addresses_restored_total", "Times an address was put back that somebody else had removed.")
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("keepvip_"+name, help, append([]string{"vip"}, labels...), nil)
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.set.Status() {
+		collectState(ch, s)
+		collectCounters(ch, s)
+	}
+}
+
+func collectState(ch chan<- prometheus.Metric, s Status) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{s.Name}, labels...)...)
+	}
+	for _, state := range []string{"initialize", "backup", "active"} {
+		gauge(descState, truth(s.State == state), state)
+	}
+	gauge(descSince, float64(s.Since.UnixNano())/1e9)
+	if s.Holder != "" {
+		gauge(descHolder, 1, s.Holder)
+	}
+	gauge(descEligible, truth(s.Eligible))
+	gauge(descPriority, float64(s.Priority))
+	for _, state := range []string{"initialize", "backup", "active", stateSilent} {
+		gauge(descMembers, float64(s.membersIn(state)), state)
+	}
+	gauge(descSplit, float64(len(s.Splits)))
+	gauge(descAcute, float64(acute(s.Rejected)))
+	gauge(descLateness, s.Lateness)
+	gauge(descFenced, truth(s.Fence.Standing))
+	gauge(descConflicts, float64(len(s.Conflicts)))
+	for _, k := range s.Checks {
+		if k.State != "unknown" {
+			gauge(descHealthy, truth(k.State == "healthy"), k.Name)
+		}
+		gauge(descFalls, float64(k.Falls), k.Name)
+		gauge(descWeight, float64(k.Weight), k.Name)
+		if !k.LastProbe.IsZero() {
+			gauge(descLatency, k.took.Seconds(), k.Name)
+			gauge(descProbed, float64(k.LastProbe.UnixNano())/1e9, k.Name)
+		}
+	}
+}
+
+func collectCounters(ch chan<- prometheus.Metric, s Status) {
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), append([]string{s.Name}, labels...)...)
+	}
+	c := s.Counters
+	counter(descSent, c.AdvertsSent)
+	counter(descSendErrors, c.AdvertSendErrors)
+	counter(descReceived, c.AdvertsReceived)
+	for reason, n := range c.AdvertsRejected {
+		counter(descRejected, n, reason)
+	}
+	counter(descChanges, c.Transitions)
+	counter(descTakeovers, c.Takeovers)
+	counter(descRivals, c.Rivals)
+	for reason, n := range c.MembersRejected {
+		counter(descRefused, n, reason)
+	}
+	counter(descGranted, c.Granted)
+	counter(descPassedOn, c.PassedOn)
+	counter(descAnnounced, c.Announcements)
+	counter(descNotSent, c.AnnouncementFails)
+	counter(descRestored, c.Restored)
+	for _, k := range s.Checks {
+		counter(descProbes, k.Probes, k.Name)
+		counter(descFailures, k.Failures, k.Name)
+		counter(descFlips, k.Changes, k.Name)
+	}
+}
+
+func (s *Status) membersIn(state string) (n int) {
+	for _, m := range s.Members {
+		if m.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+func acute(list []Rejection) int {
+	senders := map[string]bool{}
+	for _, r := range list {
+		if r.Acute(time.Now()) {
+			senders[r.From] = true
+		}
+	}
+	return len(senders)
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

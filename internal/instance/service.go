@@ -1,0 +1,103 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// Service makes the host do what an election has decided. One is made for the life of an instance; it serves one term after the
+// other, and keeps between them what it has learned. All methods are called by the instance; Apply and Status may come while
+// another one runs.
+type Service interface {
+	// Begin opens a term: decisions follow. The host is as it was.
+	Begin(t Term)
+	// Apply makes this node what d says. It is desired state: the same again changes nothing. With an error of Serve nothing is
+	// served; with one of Quiet nothing has changed. Quiet after anything but Serve changes nothing. Between terms there is only
+	// Off, by which nothing of the service is left on the host. An end of ctx ends the wait for what goes on before.
+	Apply(ctx context.Context, d election.Decision) error
+	// HostChanged says that something on this host is, or may be, not as it was. p is the term's place, with what is new of it.
+	HostChanged(p Place)
+	// End closes the term, after its last decision.
+	End()
+	// Status is safe from any goroutine.
+	Status() ServiceStatus
+	// Close ends the service, whatever the newest decision was, and leaves nothing of it on the host. It is the last call.
+	Close() error
+}
+
+// Announcer is a Service that tells others where the address is.
+type Announcer interface {
+	// Announce does so at once, for an operator; safe from any goroutine. The error is ErrNotHeld where there is nothing to tell.
+	Announce() error
+}
+
+// Drainer is a Service that can go on with the connections it has after it has passed the address on.
+type Drainer interface {
+	// Drain asks for that, until then at the latest; with the zero Time it ends, or will not begin. Others know when it returns.
+	Drain(until time.Time)
+	// Draining tells whether it does so, or may do so as soon as the next node serves, and how many connections were reset in the end.
+	Draining() (busy bool, reset int)
+}
+
+// ErrNotHeld answers a request that only the holder can fulfil.
+var ErrNotHeld = errors.New("this node does not hold the address")
+
+// Place is where an instance belongs on this host.
+type Place struct {
+	Index  int        // of the interface
+	Name   string     // of the interface
+	Source netip.Addr // own address there, of the family that carries the election
+	MAC    string     // of the interface
+	Stay   uint32     // another one after the carrier was gone for a moment
+}
+
+// Term is one run of an elector at one place, as its service sees it.
+type Term struct {
+	Place   Place
+	Elector Elector // it may be an election.Extender, too
+}
+
+// Elector is what a service may ask its elector, from any goroutine.
+type Elector interface {
+	LeaseEnd() time.Time
+	Status() election.Status
+}
+
+// Blocked says why a service cannot serve, or not yet. The zero Blocked is one that can.
+type Blocked struct {
+	Out    bool // it must not become the holder, nor stay it: election.Fitness.Out
+	Wait   bool // it must not become the holder at this moment: election.Fitness.Wait
+	Reason string
+}
+
+// ServiceStatus is a service's part of Status. What it does not have is zero.
+type ServiceStatus struct {
+	Passing           bool // another node is taking the address, or has taken it while connections are drained here
+	Fence             FenceStatus
+	Conflicts         []Conflict
+	Announcements     uint64
+	AnnouncementFails uint64
+	Restored          uint64
+}
+
+// FenceStatus says whether the kernel would silence the address without a lease.
+type FenceStatus struct {
+	Standing bool   `json:"standing"`
+	Reason   string `json:"reason,omitempty"` // why not
+	Repairs  uint64 `json:"repairs"`
+	// Uncovered is what may go on answering although the fence is in place.
+	Uncovered string `json:"uncovered,omitempty"`
+}
+
+// Conflict is a host outside the election that speaks as the owner of a virtual address (RFC 5227
+// section 2.4, RFC 4862 section 5.4).
+type Conflict struct {
+	Address  netip.Addr `json:"address"`
+	MAC      string     `json:"mac"`
+	Since    time.Time  `json:"since"`
+	LastSeen time.Time  `json:"lastSeen"`
+}

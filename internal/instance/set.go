@@ -1,0 +1,210 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Set is the instances of a process.
+type Set struct {
+	log   *slog.Logger
+	store Store // nil: holds end with the process
+	turns turns // of what changes desired states
+
+	mu   sync.Mutex // guards what follows
+	ctx  context.Context
+	list []*instance
+}
+
+// New makes an empty set. Instances run from Run on.
+func New(log *slog.Logger) *Set { return &Set{log: log} }
+
+// Run starts what Apply has added, and returns when ctx has ended and every instance has resigned and
+// left nothing of its service behind.
+func (a *Set) Run(ctx context.Context) {
+	a.mu.Lock()
+	a.ctx = ctx
+	for _, r := range a.list {
+		a.start(r)
+	}
+	a.mu.Unlock()
+	<-ctx.Done()
+	for _, r := range a.all() {
+		<-r.stopped
+	}
+}
+
+// start begins an instance's goroutine. The caller holds the lock.
+func (a *Set) start(r *instance) {
+	ctx, cancel := context.WithCancel(a.ctx)
+	r.cancel = cancel
+	go r.run(ctx)
+}
+
+// Delta is a change of the set of instances, by name.
+type Delta struct {
+	Remove []string // resign and forget
+	Add    []Config // new ones; one with a removed one's name begins anew
+	Adjust []Config // changed in place, without a new election
+}
+
+// touched are the instances whose desired state comes from somewhere else: another instance, or the store.
+func (d Delta) touched() []string {
+	names := slices.Clone(d.Remove)
+	for _, in := range d.Add {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
+// Apply carries out a change that was validated before. Instances that it does not name are not
+// touched. It returns when the removed ones have resigned.
+func (a *Set) Apply(d Delta) {
+	if names := d.touched(); len(names) > 0 {
+		defer a.turns.takeUntilDone(names)()
+	}
+	desired := map[string]desiredState{} // of instances that begin anew
+	for _, r := range a.take(d.Remove) {
+		desired[r.name] = r.now().desired
+		if r.cancel != nil {
+			r.cancel()
+			<-r.stopped
+		}
+	}
+	for _, in := range d.Adjust {
+		if r := a.find(in.Name); r != nil {
+			r.pass(in)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, in := range d.Add {
+		r := newInstance(in, a.log)
+		d, again := desired[in.Name]
+		if !again {
+			d = a.initialDesired(in.Name)
+		}
+		r.change(func(v *view) { v.desired = d })
+		a.list = append(a.list, r)
+		if a.ctx != nil {
+			a.start(r)
+		}
+	}
+}
+
+func (r *instance) pass(in Config) {
+	select {
+	case r.adjusts <- in:
+	case <-r.stopped:
+	}
+}
+
+// take removes instances from the set.
+func (a *Set) take(names []string) []*instance {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var taken, kept []*instance
+	for _, r := range a.list {
+		if slices.Contains(names, r.name) {
+			taken = append(taken, r)
+		} else {
+			kept = append(kept, r)
+		}
+	}
+	a.list = kept
+	return taken
+}
+
+func (a *Set) all() []*instance {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.list)
+}
+
+func (a *Set) find(name string) *instance {
+	for _, r := range a.all() {
+		if r.name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// HostChanged makes every instance look at the host again. It never blocks.
+func (a *Set) HostChanged() {
+	for _, r := range a.all() {
+		select {
+		case r.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Announce announces at once the addresses of the named instances, or of all when none is named. The
+// error names those that are not held here.
+func (a *Set) Announce(names ...string) error {
+	var errs []error
+	found := 0
+	for _, r := range a.all() {
+		if len(names) > 0 && !slices.Contains(names, r.name) {
+			continue
+		}
+		found++
+		if err := r.announce(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.name, err))
+		}
+	}
+	if found == 0 {
+		return fmt.Errorf("no virtual address is named %q", names)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *instance) announce() error {
+	s, ok := r.now().service.(Announcer)
+	if !ok {
+		return ErrNotHeld
+	}
+	return s.Announce()
+}
+
+// deadAfter is how long an instance may be silent before it is taken for stuck.
+const deadAfter = 6 * beatEvery
+
+// Live returns an error when an instance does not run any more. It does not depend on the state of any
+// election or check.
+func (a *Set) Live() error {
+	var errs []error
+	for _, r := range a.all() {
+		silent := time.Since(time.Unix(0, r.beat.Load()))
+		if silent > deadAfter {
+			errs = append(errs, fmt.Errorf("%s: the loop has been stuck for %s", r.name, silent.Round(time.Second)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Ready returns an error while an instance is not in its election, or no node can win that, unless an operator wants it so, while it is
+// Active without a lease, and while a member holds the address whose advertisements do not arrive here: a node like that must not be
+// what a rollout goes on after.
+func (a *Set) Ready() error {
+	var errs []error
+	for _, s := range a.Status() {
+		switch {
+		case s.Desired == Held:
+		case s.Blocked != "":
+			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Blocked))
+		case s.State == "initialize", s.Silent:
+			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Reason))
+		}
+		for _, p := range s.Splits {
+			errs = append(errs, fmt.Errorf("%s: split from %s: %s", s.Name, p.Address, p.Cause))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,249 @@
+package instance
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// Status is one instance as an operator sees it. Its JSON form is part of the command line's contract.
+type Status struct {
+	Name      string         `json:"name"`
+	Group     string         `json:"group,omitempty"` // of instances that move together
+	Addresses []netip.Prefix `json:"addresses"`
+	Interface string         `json:"interface"`
+	State     string         `json:"state"`          // initialize, backup or active
+	Desired   Desired        `json:"desired"`        // what an operator wants
+	Observed  Observed       `json:"observed"`       // what this node is at this moment; Reason, Unfit and Held say why
+	Held      *Hold          `json:"held,omitempty"` // since when and why, if it is held or drained
+	Holder    string         `json:"holder"`         // the Active's own address; empty while none is heard
+	Since     time.Time      `json:"since"`
+	Reason    string         `json:"reason"`
+	Eligible  bool           `json:"eligible"`          // would this node be a good holder
+	Unfit     string         `json:"unfit,omitempty"`   // why it would not
+	Silent    bool           `json:"silent,omitempty"`  // it is Active without a lease, so it does not answer; Reason says why
+	Blocked   string         `json:"blocked,omitempty"` // why no node can take the address, as without a majority
+	Priority  uint8          `json:"priority"`          // as advertised now
+	VRID      uint8          `json:"vrid,omitempty"`    // of the Virtual Router
+	Check     *CheckStatus   `json:"check,omitempty"`   // the one that decides; absent when nothing is checked
+	Checks    []CheckStatus  `json:"checks,omitempty"`  // all of them
+	Fence     FenceStatus    `json:"fence"`
+	Members   []Member       `json:"members"`            // this node and those it has heard
+	Lateness  float64        `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
+	Rejected  []Rejection    `json:"rejected,omitempty"` // what was not taken into account, the newest first
+	Conflicts []Conflict     `json:"conflicts"`          // hosts outside the election that claim an address
+	Splits    []Split        `json:"splits"`             // members that hold the address as well as this node, or would
+	Counters  Counters       `json:"counters"`
+}
+
+// Split is a member that says that it holds the address, while none of its advertisements arrives here.
+type Split struct {
+	Address netip.Addr `json:"address"`
+	Node    string     `json:"node,omitempty"`
+	Since   time.Time  `json:"since"`
+	Both    bool       `json:"both"` // this node holds the address, too
+	Cause   string     `json:"cause"`
+	Remedy  string     `json:"remedy"`
+}
+
+// Rejection is what was refused of one sender for one reason.
+type Rejection struct {
+	From      string    `json:"from"`                // empty when it is about the socket
+	Reason    string    `json:"reason"`              // as in the counters
+	Permitted bool      `json:"permitted,omitempty"` // it was taken nevertheless
+	Error     string    `json:"error"`
+	Remedy    string    `json:"remedy,omitempty"` // absent when nobody has to act
+	Count     uint64    `json:"count"`
+	Last      time.Time `json:"last"`
+}
+
+// recently is for how long a rejection counts as something that is wrong now.
+const recently = time.Minute
+
+// Acute tells that an operator has to act on something that still happens.
+func (r Rejection) Acute(now time.Time) bool { return r.Remedy != "" && now.Sub(r.Last) < recently }
+
+// CheckStatus is the newest verdict of a health check.
+type CheckStatus struct {
+	Name      string    `json:"name,omitempty"`   // absent for the only one, which has none
+	Weight    int       `json:"weight,omitempty"` // absent for a condition
+	State     string    `json:"state"`            // unknown, healthy or unhealthy
+	Reason    string    `json:"reason"`
+	Hint      string    `json:"hint,omitempty"`
+	Since     time.Time `json:"since"`
+	LastProbe time.Time `json:"lastProbe"`
+	Latency   string    `json:"latency"`
+	Probes    uint64    `json:"probes"`
+	Failures  uint64    `json:"failures"`
+	Streak    int       `json:"streak,omitempty"` // last probes in a row that speak against the state
+	Changes   uint64    `json:"changes"`
+	Falls     int       `json:"falls,omitempty"` // how often it became unhealthy lately: it flaps
+	Rise      int       `json:"rise,omitempty"`  // good probes in a row that it takes to become healthy
+
+	took time.Duration // Latency
+}
+
+// Member is one node of the group.
+type Member struct {
+	Address   netip.Addr `json:"address"`
+	Self      bool       `json:"self"`
+	Priority  uint8      `json:"priority"`
+	State     string     `json:"state"`               // initialize, backup, active, or silent: nothing is heard of it since LastHeard
+	Was       string     `json:"was,omitempty"`       // the state of one that is silent, when it was heard last
+	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node
+	Note      string     `json:"note,omitempty"`      // what is odd about it
+
+	// What it says itself, if it speaks more than VRRP.
+	Node    string `json:"node,omitempty"`
+	Version string `json:"version,omitempty"` // of its software
+	Fit     *bool  `json:"fit,omitempty"`
+	Unfit   string `json:"unfit,omitempty"` // why it is not fit
+}
+
+// Counters count since the instance was added; those of the election since its newest term began.
+type Counters struct {
+	AdvertsSent       uint64            `json:"advertsSent"`
+	AdvertSendErrors  uint64            `json:"advertSendErrors"`
+	AdvertsReceived   uint64            `json:"advertsReceived"`
+	AdvertsRejected   map[string]uint64 `json:"advertsRejected"`
+	Transitions       uint64            `json:"transitions"`
+	Takeovers         uint64            `json:"takeovers"`
+	Rivals            uint64            `json:"rivals"`
+	Announcements     uint64            `json:"announcements"`
+	AnnouncementFails uint64            `json:"announcementErrors"`
+	Restored          uint64            `json:"addressesRestored"`
+	MembersRejected   map[string]uint64 `json:"membersRejected,omitempty"` // messages of the members' protocol
+	Granted           uint64            `json:"granted"`                   // takeovers that another node has granted
+	PassedOn          uint64            `json:"passedOn"`                  // times this node has granted
+	Terms             uint64            `json:"terms"`
+}
+
+// Status lists the instances in the order of the configuration.
+func (a *Set) Status() []Status {
+	all := a.all()
+	out := make([]Status, len(all))
+	for i, r := range all {
+		v := r.now()
+		out[i] = v.status()
+	}
+	return out
+}
+
+// status is without a lock: to look at a fence, and at an election, takes its time.
+func (v *view) status() Status {
+	s := Status{
+		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group,
+		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Splits: []Split{},
+	}
+	var part ServiceStatus
+	if v.service != nil {
+		part = v.service.Status()
+	}
+	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
+	s.Counters = Counters{Announcements: part.Announcements, AnnouncementFails: part.AnnouncementFails, Restored: part.Restored, Terms: v.terms}
+	for _, c := range v.cfg.Checks {
+		s.Checks = append(s.Checks, checkStatus(c))
+	}
+	s.Check = decisive(s.Checks)
+	s.Desired = v.desired.Desired
+	if !v.desired.Since.IsZero() {
+		s.Held = &v.desired.Hold
+	}
+	if v.elector == nil {
+		s.Unfit = v.reason
+	} else {
+		s.add(v.elector.Status())
+	}
+	over := v.unrenewed(time.Now(), part.Passing)
+	if over > 0 {
+		s.silence(over)
+	}
+	s.Observed = v.observed(&s, part.Passing)
+	return s
+}
+
+func (s *Status) add(e election.Status) {
+	s.Priority, s.Lateness = e.Priority, e.TimerLag.Seconds()
+	s.Eligible, s.Unfit = e.Fitness.Less < lastPlace && !e.Fitness.Out, e.Fitness.Reason
+	if e.Holder.IsValid() {
+		s.Holder = e.Holder.String()
+	}
+	if e.Present != "" && s.State == e.State.String() {
+		s.Reason = e.Present
+	}
+	s.Blocked = e.Blocked
+	for _, m := range e.Members {
+		s.Members = append(s.Members, member(m))
+	}
+	for _, p := range e.Splits {
+		s.Splits = append(s.Splits, Split(p))
+	}
+	for _, r := range e.Rejected {
+		s.Rejected = append(s.Rejected, rejection(r))
+	}
+	c := &s.Counters
+	c.AdvertsSent, c.AdvertSendErrors = e.Counters.Sent, e.Counters.SendErrors
+	c.AdvertsReceived, c.AdvertsRejected = e.Counters.Received, e.Counters.Rejected
+	c.MembersRejected = e.Counters.MembersRejected
+	c.Granted, c.PassedOn = e.Counters.Granted, e.Counters.PassedOn
+	c.Transitions, c.Takeovers, c.Rivals = e.Counters.Transitions, e.Counters.Takeovers, e.Counters.Rivals
+}
+
+// stateSilent is the state of a member of which nothing is heard any more.
+const stateSilent = "silent"
+
+func member(m election.Member) Member {
+	out := Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note}
+	if m.Silent {
+		out.State, out.Was = stateSilent, out.State
+	}
+	if !m.Self {
+		at := m.LastHeard
+		out.LastHeard = &at
+	}
+	if m.Speaks {
+		fit := m.Fit
+		out.Node, out.Version, out.Fit, out.Unfit = m.Node, m.Software, &fit, m.Unfit
+	}
+	return out
+}
+
+func rejection(r election.Rejection) Rejection {
+	out := Rejection{Reason: r.Reason, Permitted: r.Permitted, Error: r.Text, Remedy: r.Remedy, Count: r.Count, Last: r.Last}
+	if r.Source.IsValid() {
+		out.From = r.Source.String()
+	}
+	return out
+}
+
+func checkStatus(c Check) CheckStatus {
+	v := c.Verdict()
+	s := CheckStatus{
+		Name: c.Name, Weight: c.Weight, State: "unknown", Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
+		Latency: v.Latency.Round(time.Microsecond).String(), Probes: v.Probes, Failures: v.Failures,
+		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise, took: v.Latency,
+	}
+	switch {
+	case v.Known && v.Healthy:
+		s.State = "healthy"
+	case v.Known:
+		s.State = "unhealthy"
+	}
+	return s
+}
+
+// decisive is the check that an operator wants to see first: a condition that is unhealthy, else one without a result, else the first.
+func decisive(checks []CheckStatus) *CheckStatus {
+	for _, state := range []string{"unhealthy", "unknown", "healthy"} {
+		for i := range checks {
+			if checks[i].Weight == 0 && checks[i].State == state {
+				return &checks[i]
+			}
+		}
+	}
+	if len(checks) == 0 {
+		return nil
+	}
+	return &checks[0]
+}

@@ -1,0 +1,64 @@
+package instance
+
+import (
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// view is all of an instance that more than one goroutine looks at.
+type view struct {
+	cfg     Config
+	service Service          // nil until the instance runs
+	elector election.Elector // nil between terms
+	place   Place
+	terms   uint64
+	removed bool // the instance has ended
+
+	role   election.Role // of the newest decision
+	alone  bool          // a role other than Serve, and nobody is known that has the addresses
+	state  election.State
+	since  time.Time
+	reason string
+
+	// What the fitness comes from.
+	desired  desiredState
+	verdicts map[string]Verdict // replaced, never changed
+	blocked  Blocked
+}
+
+func (v *view) begin(p Place, e election.Elector) {
+	v.place, v.elector, v.role, v.blocked = p, e, election.Off, Blocked{}
+	v.terms++
+}
+
+// note keeps the state and the reason that status shows, and tells whether they are new.
+func (v *view) note(s election.State, reason string) bool {
+	fresh := v.state != s || v.reason != reason
+	if v.state != s {
+		v.since = time.Now()
+	}
+	v.state, v.reason = s, reason
+	return fresh
+}
+
+// decided takes in a decision that the service has carried out, or could not, and tells whether it is worth a line. What a holder does
+// about a rival, and the end of a passing, the service tells.
+func (v *view) decided(d election.Decision, err error) bool {
+	from := v.role
+	if d.Role == election.Quiet && (from != election.Serve || err != nil) {
+		return false // nothing has changed
+	}
+	v.role = d.Role
+	switch {
+	case d.Role == election.Serve && (from == election.Serve || err != nil), from == election.Quiet && d.Role == election.Standby:
+		return false
+	case d.Role == election.Serve, d.Role == election.Quiet, from == election.Serve:
+		v.note(d.Role.State(), d.Reason)
+	// A state that was entered with nobody in sight has another reason as soon as somebody is.
+	case from.State() != d.Role.State() || v.alone || !d.Holder.IsValid():
+		v.note(d.Role.State(), d.Reason)
+		v.alone = !d.Holder.IsValid()
+	}
+	return true
+}

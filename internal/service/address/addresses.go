@@ -1,0 +1,128 @@
+package address
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// addresses are what is held: bound, behind a fence, with their connections.
+type addresses struct {
+	*core
+	binder
+	fence      termFence
+	drain      drain
+	forwarding forwarding
+}
+
+func newAddresses(c *core) *addresses {
+	return &addresses{core: c, binder: binder{core: c}, fence: termFence{core: c}, drain: drain{core: c}, forwarding: forwarding{core: c}}
+}
+
+// bindGuarded binds the addresses behind the fence.
+func (a *addresses) bindGuarded() error {
+	a.guard()
+	if err := a.lapsed(); err != nil {
+		return err
+	}
+	return a.bind()
+}
+
+// guard makes sure that there is a guard in the kernel before the addresses are there: a process that is killed in the moment after must not
+// leave them answering. As a rule it is in place since this node stands by. Where it is not, the addresses wait for it, but not so long
+// that the lease is over before they are bound.
+func (a *addresses) guard() {
+	if f := a.fence.fencer; f != nil && !f.take(min(patience, a.cfg.Lease/6)) {
+		a.log.Warn("the address is bound before the fence is in place", "reason", errSlow.Error())
+	}
+}
+
+// errLapsed: this process stood still after its first advertisement, and another node may have taken over since.
+var errLapsed = errors.New("the lease was over before the address was bound")
+
+// lapsed tells whether the lease that the first advertisement began is over. An elector whose lease has not begun yet has none.
+func (a *addresses) lapsed() error {
+	if end := a.elector.LeaseEnd(); !end.IsZero() && !time.Now().Before(end) {
+		return errLapsed
+	}
+	return nil
+}
+
+// unbound takes back what could not be taken whole.
+func (a *addresses) unbound() error {
+	a.drain.cancel()
+	a.setPassing(false)
+	err := a.unbind()
+	a.fence.do((*fencer).release)
+	return err
+}
+
+// letGo takes the addresses off in the order that clients notice at once: nothing comes in any more,
+// the resets of their connections leave, then nothing leaves, then the addresses go.
+func (a *addresses) letGo() error {
+	a.renewal = time.Time{}
+	a.forwarding.end()
+	a.drain.countUndrained()
+	a.fence.do((*fencer).shutIn)
+	a.reset(a.cfg.hosts())
+	a.fence.do((*fencer).shutOut)
+	err := a.unbind()
+	a.fence.do((*fencer).release)
+	a.serving = false
+	return err
+}
+
+// reset ends what clients have open. It does not let a kernel with very many sockets hold up the release.
+func (a *addresses) reset(addresses []netip.Addr) {
+	if a.cfg.Reset == nil || len(addresses) == 0 {
+		return
+	}
+	done := make(chan struct{})
+	go func(reset func([]netip.Addr) error) {
+		defer close(done)
+		if err := reset(addresses); err != nil {
+			a.log.Debug("connections not reset", "error", err)
+		}
+	}(a.cfg.Reset)
+	await(done, patience)
+}
+
+// startDraining begins to drain connections, and tells whether there is anything to drain.
+func (a *addresses) startDraining(d election.Decision) bool {
+	now := time.Now()
+	if d.Role != election.Standby || a.fence.fencer == nil || !now.Before(a.drain.until) {
+		return false
+	}
+	a.reset(a.drain.start(now))
+	a.log.Info("address passed on; its connections are drained", "to", d.Holder.String())
+	a.drainDue(now)
+	return true
+}
+
+// drainDue keeps the lease alive, which no advertisement does any more, and ends when no connection is left.
+func (a *addresses) drainDue(now time.Time) {
+	keep, over, left := a.drain.due(now)
+	if over {
+		a.finishDraining(left)
+	}
+	if !keep {
+		return
+	}
+	until := now.Add(a.cfg.Lease)
+	a.fence.do(func(f *fencer) { f.ask(fenceJob{held: true, do: func(k Fence) error { return k.Renew(until) }}, 0) })
+	if a.drain.beatDue(now) {
+		a.uncorrected(a.bind())
+		a.fence.do(func(f *fencer) { f.ask(fenceJob{held: true, do: Fence.Hold}, 0) })
+	}
+}
+
+// finishDraining lets go, and says how many connections did not end by themselves.
+func (a *addresses) finishDraining(left int) {
+	a.drain.clear()
+	a.setPassing(false)
+	a.uncorrected(a.letGo())
+	a.drain.show(false, left)
+	a.log.Info("draining of connections ended", "reset", left)
+}

@@ -1,0 +1,100 @@
+package address
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// binder binds addresses, and takes them off again.
+type binder struct {
+	*core
+	renewal time.Time // when the addresses' lifetime is due for renewal; zero while none is held
+}
+
+// bind adds every address, also where it is thought to be bound: what was seen last may be stale.
+func (b *binder) bind() error {
+	if err := b.host.Bind(b.place.Index, b.cfg.Addresses, b.cfg.Valid()); err != nil {
+		return fmt.Errorf("bind %s to %s: %w", b.cfg.title(), b.place.Name, err)
+	}
+	return nil
+}
+
+// unbind removes every address from the place, whatever was seen last, and from wherever else it is.
+func (b *binder) unbind() error {
+	b.adopting = false
+	err := b.host.Unbind(b.place.Index, b.cfg.Addresses)
+	if err != nil {
+		err = fmt.Errorf("remove %s from %s: %w", b.cfg.title(), b.place.Name, err)
+	}
+	b.settle(holdNone)
+	return err
+}
+
+// wanted is what is wanted of the addresses at this moment.
+func (b *binder) wanted() holding {
+	switch {
+	case b.serving:
+		return holdBind
+	case b.adopting, b.passing:
+		return holdKeep
+	default:
+		return holdNone
+	}
+}
+
+// settle plans and carries out, and tells whether it added an address. What cannot be done now is tried
+// again at the next event.
+func (b *binder) settle(want holding) bool {
+	var missing []netip.Prefix
+	for _, s := range plan(want, b.place.Index, b.cfg.Addresses, b.host.Bound(b.cfg.Addresses)) {
+		if s.add {
+			missing = append(missing, s.Prefix)
+		} else {
+			b.uncorrected(b.host.Unbind(s.Index, []netip.Prefix{s.Prefix}))
+		}
+	}
+	if len(missing) == 0 {
+		return false
+	}
+	err := b.host.Bind(b.place.Index, missing, b.cfg.Valid())
+	b.uncorrected(err)
+	return err == nil
+}
+
+func (b *binder) uncorrected(err error) {
+	if err != nil {
+		b.log.Warn("address not corrected", "error", err)
+	}
+}
+
+// renewDue keeps the addresses alive for another while, and tells whether it was time to.
+func (b *binder) renewDue(now time.Time) bool {
+	if b.renewal.IsZero() || now.Before(b.renewal) {
+		return false
+	}
+	b.renewal = b.cfg.renewAfter(now)
+	if !b.holdsLease() {
+		return false
+	}
+	if err := b.bind(); err != nil {
+		b.log.Warn("address not renewed", "error", err)
+	}
+	return true
+}
+
+// left are the addresses of an earlier run that may stay.
+func (b *binder) left() bool { return b.adopting && len(b.host.Bound(b.cfg.Addresses)) > 0 }
+
+// dropFormer removes addresses that are not in the list any more.
+func (b *binder) dropFormer(former []netip.Prefix) {
+	keep := setOf(b.cfg.Addresses)
+	for _, f := range b.host.Bound(former) {
+		if keep[f.Prefix] {
+			continue
+		}
+		if err := b.host.Unbind(f.Index, []netip.Prefix{f.Prefix}); err != nil {
+			b.log.Warn("former address not removed", "address", f.Prefix.String(), "error", err)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package address
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+// fenceWorker does what is asked of a fence, and renews its lease. It is one goroutine, to which its fields belong.
+type fenceWorker struct {
+	*fenceState
+	fence          Fence
+	log            *slog.Logger
+	leaseEnd       func() time.Time // until when this node may answer; safe from any goroutine
+	news           <-chan struct{}  // the lease has just been extended; nil: look for oneself
+	pace           pace
+	tick, renewals *time.Timer
+	jobs           <-chan fenceJob
+	looks          <-chan chan instance.FenceStatus // look at the fence now, and tell
+	ended          chan struct{}
+}
+
+type fenceJob struct {
+	do   func(Fence) error
+	held bool // as it is after the job
+	keep bool // held is as it was
+	tell bool // its outcome says whether the fence is in place
+	done chan struct{}
+}
+
+// run works until jobs is closed, then gives the fence back.
+func (w *fenceWorker) run() {
+	defer close(w.ended)
+	defer w.tick.Stop()
+	defer w.renewals.Stop()
+	for {
+		w.arm()
+		select {
+		case j, ok := <-w.jobs:
+			if !ok {
+				w.debug(w.fence.Close())
+				return
+			}
+			w.work(j)
+		case <-w.tick.C:
+			w.tick.Reset(untilLook())
+			w.catchUp()
+			w.mend(w.check(checkEvery / 2))
+			w.keepStandby()
+		case seen := <-w.looks:
+			w.catchUp()
+			err := w.check(lookAge)
+			seen <- w.seen() // what is broken, before it is mended
+			w.mend(err)
+		case <-w.renewals.C:
+			w.renew()
+		case <-w.news:
+			w.renew()
+		}
+	}
+}
+
+// untilLook is how long it is until the fence is looked at.
+func untilLook() time.Duration { return time.Until(instance.NextMultiple(time.Now(), checkEvery)) }
+
+// catchUp does what was asked for before a look: what is only on its way is not missing.
+func (w *fenceWorker) catchUp() {
+	for range len(w.jobs) {
+		if j, ok := <-w.jobs; ok {
+			w.work(j)
+		}
+	}
+}
+
+func (w *fenceWorker) work(j fenceJob) {
+	defer close(j.done)
+	err := j.do(w.fence)
+	if j.tell {
+		w.note(err)
+	} else {
+		w.debug(err)
+	}
+	if !j.keep && !errors.Is(err, errNoLease) {
+		w.setHeld(j.held)
+	}
+}
+
+// debug is for what no operator has to act on: the address goes, or its lifetime ends.
+func (w *fenceWorker) debug(err error) {
+	if err != nil {
+		w.log.Debug("the fence did not follow", "error", err)
+	}
+}
+
+// check looks at the fence, but not at one that is to silence the address because the lease is over: that one must not be built anew.
+func (w *fenceWorker) check(within time.Duration) error {
+	held := w.isHeld()
+	if w.mode() == tooFast || held && !time.Now().Before(w.leaseEnd()) {
+		return nil
+	}
+	err := w.fence.Check(within, held)
+	w.note(err)
+	return err
+}
+
+// mend builds a broken fence anew.
+func (w *fenceWorker) mend(err error) {
+	if err == nil {
+		return
+	}
+	w.log.Warn("the fence is broken; building it anew", "error", err)
+	if err := w.fence.Mend(); err != nil {
+		w.note(err)
+		return
+	}
+	if w.isHeld() {
+		// A whole lease from now on may be longer than the newest advertisement allows.
+		w.debug(w.fence.Renew(w.leaseEnd()))
+		w.setUnguarded(nil)
+	}
+	w.note(nil)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Repairs++
+}

@@ -1,0 +1,112 @@
+package address
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+const (
+	// forwardFor is how long packets are forwarded if this process does not keep it up.
+	forwardFor = 3 * time.Second
+	// forwardEvery is how often it looks whether the other node still drains.
+	forwardEvery = 100 * time.Millisecond
+	// forwardTime is how long a takeover waits until packets are forwarded. The other node has the address meanwhile.
+	forwardTime = 100 * time.Millisecond
+)
+
+// forwarding is what a holder sends on to the node that was the holder before. It belongs to the service's goroutine.
+type forwarding struct {
+	*core
+	to    netip.Addr
+	next  time.Time // when to look; zero: nothing is forwarded
+	stop  context.CancelFunc
+	tasks sync.WaitGroup // of those that change the kernel, which may take long
+	last  chan struct{}  // closed when the newest of them has ended; nil: there was none
+}
+
+// start begins, if the former holder drains its connections, before the first packet comes here that is the other's.
+func (f *forwarding) start() {
+	f.end()
+	to, ok := f.drainingMember()
+	if !ok {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	before, begun, ended := f.last, make(chan struct{}), make(chan struct{})
+	f.to, f.next, f.stop, f.last = to, time.Now().Add(forwardEvery), stop, ended
+	place, addresses := f.place, f.cfg.hosts()
+	f.tasks.Go(func() {
+		defer close(ended)
+		if before != nil {
+			<-before
+		}
+		f.forward(ctx, place, addresses, to, begun)
+	})
+	await(begun, forwardTime)
+}
+
+// forward forwards until ctx ends.
+func (f *forwarding) forward(ctx context.Context, place instance.Place, addresses []netip.Addr, to netip.Addr, begun chan<- struct{}) {
+	s, err := f.host.Forward(place, addresses, to, forwardFor)
+	close(begun)
+	if err != nil {
+		f.log.Warn("older connections are not forwarded", "to", to.String(), "error", err)
+		return
+	}
+	f.log.Info("older connections are forwarded", "to", to.String())
+	keep := time.NewTicker(forwardFor / 3)
+	defer keep.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-keep.C:
+			if err := s.Keep(forwardFor); err != nil {
+				f.log.Warn("older connections may not be forwarded any more", "to", to.String(), "error", err)
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		f.log.Debug("forwarding did not end at once", "error", err)
+	}
+	f.log.Info("older connections are not forwarded any more", "to", to.String())
+}
+
+// drainingMember is the member that drains its connections.
+func (f *forwarding) drainingMember() (netip.Addr, bool) {
+	for _, m := range f.elector.Status().Members {
+		if m.Draining && !m.Self && m.State != election.Active {
+			return m.Address, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// due goes on as long as the other node drains.
+func (f *forwarding) due(now time.Time) {
+	if f.next.IsZero() || now.Before(f.next) {
+		return
+	}
+	f.next = now.Add(forwardEvery)
+	if to, ok := f.drainingMember(); !ok || to != f.to {
+		f.end()
+	}
+}
+
+// end does not wait: the node that has the address next is not to wait either.
+func (f *forwarding) end() {
+	if !f.next.IsZero() {
+		f.next = time.Time{}
+		f.stop()
+	}
+}
+
+// wait waits for the end.
+func (f *forwarding) wait() {
+	f.end()
+	f.tasks.Wait()
+}

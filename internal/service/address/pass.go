@@ -1,0 +1,101 @@
+package address
+
+import (
+	"errors"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// shutTime is how long the kernel may take at most to shut discovery, however long the lease is: no advertisement leaves
+// meanwhile.
+const shutTime = 250 * time.Millisecond
+
+// usableTime is how long a node that was granted the addresses waits until they work before it announces them. The
+// former holder answers meanwhile.
+const usableTime = 100 * time.Millisecond
+
+// errNotNow: the kernel is busy.
+var errNotNow = errors.New("the fence does not follow in time")
+
+// passOn begins to pass the addresses on: nobody is told any more that they are here, but who knows it already is served
+// until the next node has announced them. Where the kernel cannot keep the two apart, or there is no fence, the addresses go at
+// once: another node may answer as soon as this returns. But a kernel that is only slow, because others are changing its rule
+// sets, keeps them here: the other node would hear of the grant when it is too late to take it.
+func (s *server) passOn() error {
+	shut, err := s.shutDiscovery()
+	if err != nil {
+		return err
+	}
+	s.announcer.stop()
+	if !shut {
+		s.uncorrected(s.letGo())
+		return nil
+	}
+	s.setPassing(true)
+	s.renewal, s.serving = time.Time{}, false
+	return nil
+}
+
+// shutDiscovery tells whether discovery is shut. The error is errNotNow.
+func (s *server) shutDiscovery() (bool, error) {
+	f := s.fence.fencer
+	if f == nil {
+		return false, nil
+	}
+	done, err := f.shutDiscovery(min(s.cfg.Lease/6, shutTime))
+	if !done {
+		f.reopen(0)
+		return false, errNotNow
+	}
+	if err != nil {
+		s.log.Debug("the fence cannot shut discovery alone", "error", err)
+	}
+	return err == nil, nil
+}
+
+// passed ends it.
+func (s *server) passed(d election.Decision) error {
+	if !s.passing || s.startDraining(d) {
+		return nil
+	}
+	s.drain.cancel()
+	s.setPassing(false)
+	err := s.letGo()
+	s.log.Info("address passed on", "to", d.Holder.String(), "reason", d.Reason)
+	return err
+}
+
+// takenBack answers again before anything is announced.
+func (s *server) takenBack() {
+	if s.passing {
+		s.fence.do(func(f *fencer) { f.reopen(patience) })
+	}
+	s.drain.cancel()
+	s.setPassing(false)
+}
+
+// shutDiscovery tells whether the kernel has answered within limit, and what. Where nothing keeps the lease alive, to shut
+// a part would shut everything.
+func (f *fencer) shutDiscovery(limit time.Duration) (done bool, err error) {
+	if f.mode() == tooFast {
+		return true, errTooFast
+	}
+	answer := make(chan error, 1)
+	f.ask(fenceJob{held: true, do: func(fence Fence) error {
+		err := fence.ShutDiscovery()
+		answer <- err
+		return err
+	}}, limit)
+	select {
+	case err := <-answer:
+		return true, err
+	default:
+		return false, nil
+	}
+}
+
+// reopen waits a little before something is announced: what leaves before the kernel has followed is lost.
+func (f *fencer) reopen(wait time.Duration) {
+	f.ask(fenceJob{do: Fence.Reopen, held: true, tell: true}, wait)
+}

@@ -1,0 +1,73 @@
+package address
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// standbyReserve is how long before its end the guard of a node on standby is renewed: the kernel may take as long.
+	standbyReserve = 3 * checkEvery
+	// holdGood is for how long after a Hold its guard outlasts an address that is bound then.
+	holdGood = 2 * time.Second
+)
+
+// errSlow is what status shows until the guard is in place.
+var errSlow = errors.New("the kernel has not put up the guard in time, as others are changing its rule sets")
+
+// standBy puts up the guard of a node that does not have the addresses, and keeps it up. It does not wait.
+func (f *fencer) standBy() { f.ask(fenceJob{do: f.worker.beginStandby, keep: true, tell: true}, 0) }
+
+// beginStandby does nothing for a node that holds the addresses, or where no guard is to be.
+func (w *fenceWorker) beginStandby(fence Fence) error {
+	if w.isHeld() || w.mode() == tooFast {
+		return nil
+	}
+	began := time.Now()
+	good, err := fence.Standby()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.standing, w.unarmed, w.good = err != nil || good > 0, err, time.Time{}
+	if err == nil && good > 0 {
+		w.good = began.Add(good)
+	}
+	return err
+}
+
+// keepStandby goes on with it when it is time to.
+func (w *fenceWorker) keepStandby() {
+	w.mu.Lock()
+	due := w.standing && !w.held && time.Until(w.good) <= standbyReserve
+	w.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := w.beginStandby(w.fence); err != nil {
+		w.note(err)
+	}
+}
+
+// take starts the guard, and returns when the address may be bound; false when limit has passed before. With a guard in place, and a lease
+// that the first advertisement has begun, it need not wait.
+func (f *fencer) take(limit time.Duration) bool {
+	switch mode := f.mode(); {
+	case mode == tooFast:
+		f.hold()
+		return true // status says that there is none
+	case mode == byKernel && f.guardedNow():
+		f.hold()
+		return true
+	}
+	ended := make(chan struct{})
+	f.ask(fenceJob{held: true, tell: true, do: func(fence Fence) error {
+		defer close(ended)
+		return f.worker.begin(fence)
+	}}, limit)
+	select {
+	case <-ended:
+		return true
+	default:
+		f.note(errSlow)
+		return false
+	}
+}
