@@ -63,14 +63,14 @@ func handAll(ctx context.Context, list []*instance, to string, some bool) error 
 	return errors.Join(errs...)
 }
 
-func (r *instance) hand(ctx context.Context, to string) error {
-	h, ok := r.now().elector.(hander)
+func (i *instance) hand(ctx context.Context, to string) error {
+	h, ok := i.now().elector.(hander)
 	err := election.ErrNotActive
 	if ok {
 		err = h.Handover(ctx, to)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.name, err)
+		return fmt.Errorf("%s: %w", i.name, err)
 	}
 	return nil
 }

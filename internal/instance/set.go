@@ -97,10 +97,10 @@ func (a *Set) Apply(d Delta) {
 	}
 }
 
-func (r *instance) pass(in Config) {
+func (i *instance) pass(in Config) {
 	select {
-	case r.adjusts <- in:
-	case <-r.stopped:
+	case i.adjusts <- in:
+	case <-i.stopped:
 	}
 }
 
@@ -165,8 +165,8 @@ func (a *Set) Announce(names ...string) error {
 	return errors.Join(errs...)
 }
 
-func (r *instance) announce() error {
-	s, ok := r.now().service.(Announcer)
+func (i *instance) announce() error {
+	s, ok := i.now().service.(Announcer)
 	if !ok {
 		return ErrNotHeld
 	}

@@ -239,12 +239,6 @@ func (e *fakeElector) Status() election.Status {
 	return e.status
 }
 
-func (e *fakeElector) set(change func(*election.Status)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	change(&e.status)
-}
-
 func (e *fakeElector) LeaseEnd() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
