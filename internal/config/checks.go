@@ -49,6 +49,11 @@ const (
 	CheckGateway   CheckKind = "gateway"
 )
 
+// checkKinds are all kinds, in the order of the reference.
+var checkKinds = []CheckKind{
+	CheckHTTPS, CheckHTTP, CheckTCP, CheckExec, CheckFile, CheckProcess, CheckInterface, CheckGateway,
+}
+
 // kindKeys are the keys that each kind has beside those that all have; the first needed of them are required.
 var kindKeys = map[CheckKind]struct {
 	keys   []string
@@ -74,3 +79,139 @@ const (
 	// maxChecks bounds what one VIP can ask of a node.
 	maxChecks = 100
 )
+
+// listed is every option of a check in a list. They are in the file only: a flag could not say which check it means.
+var listed = listedOptions()
+
+func listedOptions() []Option {
+	at := func(key string) string { return vipsKey + "[]." + checksKey + "[]." + key }
+	name := pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits and inner dashes, at most 63")
+	server := pattern("name", `^[A-Za-z0-9]([-A-Za-z0-9.:]{0,251}[A-Za-z0-9])?$`, "a host name or an address")
+	return []Option{
+		{
+			Key:     at("kind"),
+			Help:    "What the check looks at; required",
+			binding: one(enum(checkKinds...), func(t target) *CheckKind { return &t.check.Kind }),
+		},
+		{
+			Key:     at("name"),
+			Help:    "What status, metrics and logs call the check; without it the kind; no two checks of a virtual address share one",
+			binding: one(name, func(t target) *string { return &t.check.Name }),
+		},
+		{
+			Key: at("weight"), Default: "0",
+			Help:    "0: without the check the node is not fit; above: added to the priority while the check is good; below: taken off while it is bad; the result stays within 1 to 254",
+			binding: one(number(-maxWeight, maxWeight), func(t target) *int { return &t.check.Weight }),
+		},
+		{
+			Key: at("interval"), Default: "300ms",
+			Help:    "The time from the start of one probe to the next, give or take a tenth; probes never overlap",
+			binding: one(duration(10*time.Millisecond, 10*time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.check.Interval }),
+		},
+		{
+			Key: at("timeout"), Default: "600ms",
+			Help:    "How long a probe may take in all",
+			binding: one(duration(10*time.Millisecond, time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.check.Timeout }),
+		},
+		{
+			Key: at("rise"), Default: "2",
+			Help:    "Good probes in a row that make it good after it was bad; a check that flaps needs more",
+			binding: one(number(1, 1000), func(t target) *int { return &t.check.Rise }),
+		},
+		{
+			Key: at("fall"), Default: "3",
+			Help:    "Bad probes in a row that make it bad; what is definite needs only one",
+			binding: one(number(1, 1000), func(t target) *int { return &t.check.Fall }),
+		},
+		{
+			Key: at("watch"), Default: "true",
+			Help:    "https, http, tcp, process: keep one idle connection, or a handle on the process, whose end asks for a probe at once",
+			binding: one(boolean(), func(t target) *bool { return &t.check.Watch }),
+		},
+		{
+			Key:     at("url"),
+			Help:    "https, http: what is asked by GET; redirects are not followed",
+			binding: one(listedURL(), func(t target) *string { return &t.check.URL }),
+		},
+		{
+			Key:     at("ca"),
+			Help:    "https: file with the CA certificates that the server is verified against; this or insecure is required",
+			binding: one(path(maxPath), func(t target) *string { return &t.check.CA }),
+		},
+		{
+			Key: at("insecure"), Default: "false",
+			Help:    "https: the certificate is not verified",
+			binding: one(boolean(), func(t target) *bool { return &t.check.Insecure }),
+		},
+		{
+			Key:     at("serverName"),
+			Help:    "https: the name in the server's certificate; without it the URL's host, or kubernetes where that is an address",
+			binding: one(server, func(t target) *string { return &t.check.ServerName }),
+		},
+		{
+			Key:     at("codes"),
+			Help:    "https, http: the healthy statuses; without it 200, and 401 where the check shows neither certificate nor token",
+			binding: many(number(100, 599), func(t target) *[]int { return &t.check.Codes }),
+		},
+		{
+			Key:     at("clientCert"),
+			Help:    "https: file with the client's certificate, read again when it changes",
+			binding: one(path(maxPath), func(t target) *string { return &t.check.ClientCert }),
+		},
+		{
+			Key:     at("clientKey"),
+			Help:    "https: file with the key of clientCert; without it in the same file",
+			binding: one(path(maxPath), func(t target) *string { return &t.check.ClientKey }),
+		},
+		{
+			Key:     at("tokenFile"),
+			Help:    "https: file with a bearer token, read again when it changes; only for a server that is verified",
+			binding: one(path(maxPath), func(t target) *string { return &t.check.TokenFile }),
+		},
+		{
+			Key:     at("address"),
+			Help:    "tcp: host and port that have to accept connections",
+			binding: one(endpoint(), func(t target) *string { return &t.check.Address }),
+		},
+		{
+			Key:     at("command"),
+			Help:    "exec: the program by its absolute path, and arguments; there is no shell; exit status 0 is good",
+			binding: words(func(t target) *[]string { return &t.check.Command }),
+		},
+		{
+			Key:     at("user"),
+			Help:    "exec: the unprivileged user that the program runs as, without capabilities: a name, an id, or ids of user and group as 65534:65534",
+			binding: one(userName(), func(t target) *string { return &t.check.User }),
+		},
+		{
+			Key:     at("path"),
+			Help:    "file: what has to be there",
+			binding: one(path(maxPath), func(t target) *string { return &t.check.Path }),
+		},
+		{
+			Key: at("absent"), Default: "false",
+			Help:    "file: good without it, as with one that an operator makes for maintenance",
+			binding: one(boolean(), func(t target) *bool { return &t.check.Absent }),
+		},
+		{
+			Key: at("maxAge"), Default: "0s",
+			Help:    "file: it must have been written within this time; 0s whenever",
+			binding: one(duration(0, 24*time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.check.MaxAge }),
+		},
+		{
+			Key:     at("process"),
+			Help:    "process: the name of a program that has to run; a pod sees its own processes only, unless it has hostPID",
+			binding: one(pattern("name", `^[^\s/:]{1,63}$`, "the name of a program, without its directory"), func(t target) *string { return &t.check.Process }),
+		},
+		{
+			Key:     at("interface"),
+			Help:    "interface: a network interface that has to be up and to have its carrier",
+			binding: one(pattern("name", `^[^\s/:]{1,15}$`, "an interface name of at most 15 characters"), func(t target) *string { return &t.check.Interface }),
+		},
+		{
+			Key:     at("router"),
+			Help:    "gateway: the router that has to answer ARP or neighbour discovery on the interface of the virtual address; without it the next hop of the default route there, of the family of the first address",
+			binding: one(router(), func(t target) *netip.Addr { return &t.check.Router }),
+		},
+	}
+}
