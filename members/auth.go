@@ -55,8 +55,8 @@ func (m Message) AppendSigned(b []byte, sequence uint64, key *auth.Key, source n
 	return append(append(b, key.ID...), sum...), nil
 }
 
-// Auth signs and verifies the messages of a whole process, with [NewKey]'s keys. Without any, and in a mode that does not insist
-// on them, it takes whatever is well-formed. Safe for concurrent use; whoever verifies does not hold up whoever signs.
+// Auth signs and verifies the messages of a whole process, with [NewKey]'s keys. Without any, and in a mode that does not enforce them
+// enforce them, it takes whatever is well-formed. Safe for concurrent use; whoever verifies does not hold up whoever signs.
 type Auth struct{ *auth.Keyring[sender] }
 
 // sender has its own sequence. Only the holders of a key can add one.
@@ -78,14 +78,14 @@ func (a *Auth) sign(b []byte, m Message, source netip.Addr, now time.Time) ([]by
 // error is always a *PacketError; a message that is refused leaves no trace.
 func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (Message, error) {
 	cfg := a.Config()
-	insist := len(cfg.Keys) > 0 && cfg.Mode == auth.Enforce
-	if insist {
+	enforced := len(cfg.Keys) > 0 && cfg.Mode == auth.Enforce
+	if enforced {
 		if err := a.genuine(b, source); err != nil {
 			return Message{}, err
 		}
 	}
 	m, sequence, err := Parse(b)
-	if err != nil || !insist {
+	if err != nil || !enforced {
 		return m, err
 	}
 	made := time.Unix(0, int64(min(sequence, 1<<63-1)))

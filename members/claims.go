@@ -124,7 +124,7 @@ func (m *Machine) accompany(now time.Time) {
 	})
 	if needed && m.self.Claims && now.After(m.hello.last) {
 		m.hello.due = now
-		m.greet(now)
+		m.sayHello(now)
 	}
 }
 

@@ -47,8 +47,8 @@ func (h *hello) sent(now, regular time.Time) {
 	}
 }
 
-// greet sends a HELLO if one is due. REQUEST and GRANT say the same, but not to one that has lost them.
-func (m *Machine) greet(now time.Time) {
+// sayHello sends a HELLO if one is due. REQUEST and GRANT say the same, but not to one that has lost them.
+func (m *Machine) sayHello(now time.Time) {
 	if m.hello.due.IsZero() || now.Before(m.hello.due) {
 		return
 	}

@@ -88,7 +88,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	}
 	m.seek(now)
 	m.askClaimants(now)
-	m.greet(now)
+	m.sayHello(now)
 	return m.actions
 }
 

@@ -28,7 +28,7 @@ type membership struct {
 	joins map[netip.Addr]joinRequest
 }
 
-// joinRequest is the wish of a node to be let in, told to the leader of a term. In another term it counts no more: the node may have
+// joinRequest says that a node asks to be let in, told to the leader of a term. In another term it counts no more: the node may have
 // been in, and removed, since then. It asks again as long as it is out.
 type joinRequest struct {
 	id   raft.ServerID

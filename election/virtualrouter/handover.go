@@ -17,7 +17,7 @@ var errStopped = errors.New("the election has ended")
 // resigns if it then cannot bind the address.
 const settleTime = 50 * time.Millisecond
 
-// handover is an operator's wish to have the address elsewhere, or what a node wants that stops. A nil one wants nothing.
+// handover is an operator's command to have the address elsewhere, or what a node wants that stops. A nil one wants nothing.
 type handover struct {
 	to      string // a node's name or address; empty for any
 	address netip.Addr

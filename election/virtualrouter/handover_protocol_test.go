@@ -19,8 +19,8 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// kinWire is a MembersWire on a lan. Messages take half as long as advertisements.
-type kinWire struct {
+// messageWire is a MembersWire on a lan. Messages take half as long as advertisements.
+type messageWire struct {
 	lan     *lan
 	self    netip.Addr
 	group   netip.Addr // guarded by lan.mu
@@ -30,16 +30,16 @@ type kinWire struct {
 }
 
 func (l *lan) meet(self netip.Addr) *MembersConfig {
-	w := &kinWire{lan: l, self: self, group: vip, arrived: make(chan struct{}, 1)}
+	w := &messageWire{lan: l, self: self, group: vip, arrived: make(chan struct{}, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kin = append(l.kin, w)
+	l.mail = append(l.mail, w)
 	return &MembersConfig{Wire: w, Machine: members.Config{
-		Group: vip, Node: "node-" + self.String(), Session: uint64(len(l.kin)), RecoverHold: members.DefaultRecoverHold,
+		Group: vip, Node: "node-" + self.String(), Session: uint64(len(l.mail)), RecoverHold: members.DefaultRecoverHold,
 	}}
 }
 
-func (w *kinWire) Send(m members.Message) error {
+func (w *messageWire) Send(m members.Message) error {
 	w.lan.mu.Lock()
 	defer w.lan.mu.Unlock()
 	if m.Type != members.Hello {
@@ -48,7 +48,7 @@ func (w *kinWire) Send(m members.Message) error {
 	if w.lan.cut[w.self] {
 		return nil
 	}
-	for _, o := range w.lan.kin {
+	for _, o := range w.lan.mail {
 		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type && o.group == m.Peer.Group {
 			r := members.Received{Source: w.self, Message: m}
 			if w.lan.deaf[[2]netip.Addr{w.self, o.self}] {
@@ -60,7 +60,7 @@ func (w *kinWire) Send(m members.Message) error {
 	return nil
 }
 
-func (w *kinWire) put(r members.Received) {
+func (w *messageWire) put(r members.Received) {
 	w.lan.mu.Lock()
 	w.waiting = append(w.waiting, r)
 	w.lan.mu.Unlock()
@@ -70,19 +70,19 @@ func (w *kinWire) put(r members.Received) {
 	}
 }
 
-func (w *kinWire) Arrived() <-chan struct{} { return w.arrived }
+func (w *messageWire) Arrived() <-chan struct{} { return w.arrived }
 
-func (w *kinWire) Rename(group netip.Addr) {
+func (w *messageWire) Rename(group netip.Addr) {
 	w.lan.mu.Lock()
 	defer w.lan.mu.Unlock()
 	w.group = group
 }
 
-func (w *kinWire) Rejected() map[members.Reason]uint64 {
+func (w *messageWire) Rejected() map[members.Reason]uint64 {
 	return map[members.Reason]uint64{members.RejectReplay: 3}
 }
 
-func (w *kinWire) Take(dst []members.Received) []members.Received {
+func (w *messageWire) Take(dst []members.Received) []members.Received {
 	w.lan.mu.Lock()
 	defer w.lan.mu.Unlock()
 	dst = append(dst, w.waiting...)
@@ -94,7 +94,7 @@ func (w *kinWire) Take(dst []members.Received) []members.Received {
 func (l *lan) deafen(t members.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range l.kin {
+	for _, w := range l.mail {
 		w.deaf = t
 	}
 }

@@ -37,7 +37,7 @@ type lan struct {
 	mu    sync.Mutex // guards what follows
 	wires []*lanWire
 	talk  bool // the nodes that start speak the members' protocol
-	kin   []*kinWire
+	mail  []*messageWire
 	later time.Duration // by which the messages of the members' protocol take longer
 	cut   map[netip.Addr]bool
 	mute  map[[2]netip.Addr]bool // advertisements do not get from the first node to the second

@@ -28,7 +28,7 @@ func (h *Handle) Add(index int, ps []netip.Prefix, valid time.Duration) error {
 	}
 	return h.all("add %s to interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
 		return h.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, []nl.NetlinkRequestData{addressMessage(index, p, h.tag, seconds)})
-	}, refusal)
+	}, answerError)
 }
 
 // Remove takes addresses off the interface. An address or an interface that is not there is no error. It needs CAP_NET_ADMIN.
@@ -56,7 +56,7 @@ func (h *Handle) all(step string, index int, ps []netip.Prefix, request func(net
 		}
 		var answers []error
 		var err error
-		aside(func() { answers, err = h.pipeline(requests) })
+		onOwnStack(func() { answers, err = h.pipeline(requests) })
 		if err != nil {
 			return fmt.Errorf("link: "+step, part[0], index, err)
 		}
@@ -110,8 +110,8 @@ func (h *Handle) pipeline(requests []*nl.NetlinkRequest) ([]error, error) {
 	return answers, nil
 }
 
-// refusal reads the kernel's answer to a request to add p.
-func refusal(p netip.Prefix, err error) error {
+// answerError reads the kernel's answer to a request to add p.
+func answerError(p netip.Prefix, err error) error {
 	switch {
 	case errors.Is(err, unix.ENODEV):
 		return ErrGone
