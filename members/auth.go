@@ -55,8 +55,8 @@ func (m Message) AppendSigned(b []byte, sequence uint64, key *auth.Key, source n
 	return append(append(b, key.ID...), sum...), nil
 }
 
-// Auth signs and verifies the messages of a whole process, with [NewKey]'s keys. Without any, and in a mode that does not enforce them
-// enforce them, it takes whatever is well-formed. Safe for concurrent use; whoever verifies does not hold up whoever signs.
+// Auth signs and verifies the messages of a whole process, with [NewKey]'s keys. Without any, and in a mode that does not enforce
+// them, it takes whatever is well-formed. Safe for concurrent use; whoever verifies does not hold up whoever signs.
 type Auth struct{ *auth.Keyring[sender] }
 
 // sender has its own sequence. Only the holders of a key can add one.
