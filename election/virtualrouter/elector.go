@@ -5,45 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
-
-// Config describes one Virtual Router.
-type Config struct {
-	Router vrrp.Config
-	// Peers are the other nodes when they are known by configuration; the own address may be among
-	// them. They feed the rank that breaks ties.
-	Peers []netip.Addr
-	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone.
-	Members *MembersConfig
-	// GroupMember is the instance as one of a group; nil: it moves alone. With one, Router.Grouped is set.
-	GroupMember *GroupMember
-}
-
-// MembersWire carries the messages of one group. A members.Hub makes wires of a real network; tests make them of memory.
-type MembersWire interface {
-	Send(m members.Message) error
-	Arrived() <-chan struct{}
-	Take(dst []members.Received) []members.Received
-	// Rename makes the wire carry the messages of another group.
-	Rename(group netip.Addr)
-	// Rejected counts what was refused, by reason.
-	Rejected() map[members.Reason]uint64
-}
-
-// MembersConfig says how a node takes part in knowing the others. Of Machine the elector sets Group, Address, Preempt,
-// PreemptDelay and Lease itself.
-type MembersConfig struct {
-	Wire    MembersWire // the caller closes it after Run has returned
-	Machine members.Config
-}
 
 // Elector elects by VRRP advertisements (RFC 9568, RFC 3768), and passes the address on by the members' protocol. It is the loop around a
 // machine: it waits for what happens, and carries out what the machine asks for.
@@ -355,48 +323,4 @@ func (e *Elector) LeaseEnd() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.leaseEnd
-}
-
-// Status implements Elector.
-func (e *Elector) Status() election.Status {
-	rejections, now := e.wire.Rejections(), time.Now()
-	e.mu.Lock()
-	s := e.machine.status(now)
-	s.TimerLag = e.lag.worst(now)
-	e.mu.Unlock()
-	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
-	if e.cfg.Members != nil {
-		s.Counters.MembersRejected = map[string]uint64{}
-		for reason, n := range e.cfg.Members.Wire.Rejected() {
-			s.Counters.MembersRejected[string(reason)] = n
-		}
-	}
-	for i := range s.Splits {
-		e.explain(&s.Splits[i])
-	}
-	return s
-}
-
-// explain says of a split what only the socket knows: that the advertisements arrive, and are refused.
-func (e *Elector) explain(s *election.Split) {
-	if s.Cause != causeFiltered && s.Cause != causeDeaf {
-		return
-	}
-	for _, r := range e.wire.Rejections().List() {
-		if r.Source.WithZone("") == s.Address && r.Remedy != "" && time.Since(r.Last) < election.LogEvery {
-			s.Cause, s.Remedy = "its advertisements are refused: "+r.Text, r.Remedy
-			return
-		}
-	}
-}
-
-func (e *Elector) logSplits(a splits) {
-	for _, s := range a.begun {
-		e.explain(&s)
-		e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive",
-			"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy)
-	}
-	for _, s := range a.over {
-		e.log.Info("the split is over", "member", s.Address.String(), "node", s.Node)
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/keepvip/keepvip/election"
-
 	"github.com/keepvip/keepvip/vrrp"
 )
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-
 	"github.com/keepvip/keepvip/vrrp"
 )
 

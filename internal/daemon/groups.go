@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
-
 	"github.com/keepvip/keepvip/internal/config"
 )
 

@@ -22,20 +22,29 @@ type Store interface {
 // Keep makes holds survive this process. Call it before the first Apply.
 func (a *Set) Keep(s Store) { a.store = s }
 
+// turn waits for the turn of a command about these instances, or all if none is named, and finds them. The caller calls done.
+func (a *Set) turn(ctx context.Context, names []string) (_ context.Context, list []*instance, done func(), _ error) {
+	ctx, done, err := a.turns.take(ctx, names)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if list, err = a.named(names); err != nil {
+		done()
+		return nil, nil, nil, err
+	}
+	return ctx, list, done, nil
+}
+
 // Hold makes this node one that stays out until Resume, over restarts, and passes the addresses on before. With an error
 // nothing has changed: an address that nobody else could take stays here. With force it goes nevertheless.
 //
 // The store has the hold before the elector has. So at every moment a restart makes no more of the hold than this process does.
 func (a *Set) Hold(ctx context.Context, names []string, reason string, force bool) error {
-	ctx, done, err := a.turns.take(ctx, names)
+	ctx, list, done, err := a.turn(ctx, names)
 	if err != nil {
 		return err
 	}
 	defer done()
-	list, err := a.named(names)
-	if err != nil {
-		return err
-	}
 	var fresh []*instance // what is held already stays so, whatever comes
 	var before []desiredState
 	for _, r := range list {
@@ -85,15 +94,11 @@ func passOn(ctx context.Context, list []*instance, h Hold, force bool) error {
 // Drain makes this node one that comes last until Resume, and passes the addresses on. They stay here as long as no
 // other node could take them.
 func (a *Set) Drain(ctx context.Context, names []string) error {
-	ctx, done, err := a.turns.take(ctx, names)
+	ctx, list, done, err := a.turn(ctx, names)
 	if err != nil {
 		return err
 	}
 	defer done()
-	list, err := a.named(names)
-	if err != nil {
-		return err
-	}
 	for _, r := range list {
 		if r.now().desired.Desired != Held {
 			r.want(desiredState{Desired: Drained}, time.Time{})
@@ -109,15 +114,11 @@ func (a *Set) DrainWait(ctx context.Context, names []string) error {
 	if !ok {
 		return errNoDeadline
 	}
-	ctx, done, err := a.turns.take(ctx, names)
+	ctx, list, done, err := a.turn(ctx, names)
 	if err != nil {
 		return err
 	}
 	defer done()
-	list, err := a.named(names)
-	if err != nil {
-		return err
-	}
 	for _, r := range list {
 		if r.now().desired.Desired != Held {
 			r.want(desiredState{Desired: Drained}, end.Add(-resetReserve))

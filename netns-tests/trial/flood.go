@@ -40,7 +40,7 @@ type Flooded struct {
 
 // Limits of a flood: wide bounds, which a machine with two cores and other work keeps.
 const (
-	floodCPU   = 75
+	floodCPU   = 60
 	floodRSS   = 64 << 20
 	floodLines = 60
 )

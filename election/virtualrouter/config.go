@@ -1,0 +1,38 @@
+package virtualrouter
+
+import (
+	"net/netip"
+
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// Config describes one Virtual Router.
+type Config struct {
+	Router vrrp.Config
+	// Peers are the other nodes when they are known by configuration; the own address may be among
+	// them. They feed the rank that breaks ties.
+	Peers []netip.Addr
+	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone.
+	Members *MembersConfig
+	// GroupMember is the instance as one of a group; nil: it moves alone. With one, Router.Grouped is set.
+	GroupMember *GroupMember
+}
+
+// MembersWire carries the messages of one group. A members.Hub makes wires of a real network; tests make them of memory.
+type MembersWire interface {
+	Send(m members.Message) error
+	Arrived() <-chan struct{}
+	Take(dst []members.Received) []members.Received
+	// Rename makes the wire carry the messages of another group.
+	Rename(group netip.Addr)
+	// Rejected counts what was refused, by reason.
+	Rejected() map[members.Reason]uint64
+}
+
+// MembersConfig says how a node takes part in knowing the others. Of Machine the elector sets Group, Address, Preempt,
+// PreemptDelay and Lease itself.
+type MembersConfig struct {
+	Wire    MembersWire // the caller closes it after Run has returned
+	Machine members.Config
+}

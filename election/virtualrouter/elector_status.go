@@ -1,0 +1,51 @@
+package virtualrouter
+
+import (
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// Status implements Elector.
+func (e *Elector) Status() election.Status {
+	rejections, now := e.wire.Rejections(), time.Now()
+	e.mu.Lock()
+	s := e.machine.status(now)
+	s.TimerLag = e.lag.worst(now)
+	e.mu.Unlock()
+	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
+	if e.cfg.Members != nil {
+		s.Counters.MembersRejected = map[string]uint64{}
+		for reason, n := range e.cfg.Members.Wire.Rejected() {
+			s.Counters.MembersRejected[string(reason)] = n
+		}
+	}
+	for i := range s.Splits {
+		e.explain(&s.Splits[i])
+	}
+	return s
+}
+
+// explain says of a split what only the socket knows: that the advertisements arrive, and are refused.
+func (e *Elector) explain(s *election.Split) {
+	if s.Cause != causeFiltered && s.Cause != causeDeaf {
+		return
+	}
+	for _, r := range e.wire.Rejections().List() {
+		if r.Source.WithZone("") == s.Address && r.Remedy != "" && time.Since(r.Last) < election.LogEvery {
+			s.Cause, s.Remedy = "its advertisements are refused: "+r.Text, r.Remedy
+			return
+		}
+	}
+}
+
+func (e *Elector) logSplits(a splits) {
+	for _, s := range a.begun {
+		e.explain(&s)
+		e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive",
+			"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy)
+	}
+	for _, s := range a.over {
+		e.log.Info("the split is over", "member", s.Address.String(), "node", s.Node)
+	}
+}
