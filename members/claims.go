@@ -28,7 +28,9 @@ type lastAdvert struct {
 	at     time.Time
 }
 
-func (e *lastAdverts) hear(source netip.Addr, at time.Time) {
+// hear notes an advertisement. With the list full, the one that is oldest makes room, but none of a member: whoever invents
+// routers would make the advertisements of the holder seem to be missing.
+func (e *lastAdverts) hear(source netip.Addr, at time.Time, member func(netip.Addr) bool) {
 	i := slices.IndexFunc(e.list, func(o lastAdvert) bool { return o.source == source })
 	switch {
 	case i >= 0:
@@ -36,9 +38,21 @@ func (e *lastAdverts) hear(source netip.Addr, at time.Time) {
 	case len(e.list) < maxMembers:
 		e.list = append(e.list, lastAdvert{source, at})
 	default:
-		oldest := slices.MinFunc(e.list, func(a, b lastAdvert) int { return a.at.Compare(b.at) })
-		e.list[slices.Index(e.list, oldest)] = lastAdvert{source, at}
+		if i := e.oldestBut(member); i >= 0 {
+			e.list[i] = lastAdvert{source, at}
+		}
 	}
+}
+
+// oldestBut is the index of the oldest that is not of a member, -1 if there is none.
+func (e *lastAdverts) oldestBut(member func(netip.Addr) bool) int {
+	oldest := -1
+	for i, o := range e.list {
+		if (oldest < 0 || o.at.Before(e.list[oldest].at)) && !member(o.source) {
+			oldest = i
+		}
+	}
+	return oldest
 }
 
 // last is zero if there was none.
@@ -52,7 +66,9 @@ func (e *lastAdverts) last(source netip.Addr) time.Time {
 }
 
 // Hear notes that an advertisement of source came in at that time.
-func (m *Machine) Hear(source netip.Addr, at time.Time) { m.lastAdverts.hear(source.WithZone(""), at) }
+func (m *Machine) Hear(source netip.Addr, at time.Time) {
+	m.lastAdverts.hear(source.WithZone(""), at, func(a netip.Addr) bool { return m.table.find(a) != nil })
+}
 
 // Unheard tells whether what the member said at that time came where an advertisement of it should have come before.
 func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {

@@ -119,13 +119,44 @@ func TestMachineKnowsWhoIsDeaf(t *testing.T) {
 	}
 }
 
-func TestEarsAreBounded(t *testing.T) {
-	var e lastAdverts
-	for i := range 2 * maxMembers {
-		e.hear(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), epoch.Add(time.Duration(i)))
+func TestMachineAdvertisementsOfManyAreForgotten(t *testing.T) {
+	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+	flood(m, epoch, 2*maxMembers)
+	assert.Len(t, m.lastAdverts.list, maxMembers)
+	assert.False(t, m.lastAdverts.last(netip.AddrFrom4([4]byte{10, 88, 0, 2*maxMembers - 1})).IsZero(), "the newest is known")
+}
+
+// flood lets m hear advertisements of routers that are no members.
+func flood(m *Machine, at time.Time, count int) {
+	for i := range count {
+		m.Hear(netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)}), at.Add(time.Duration(i)))
 	}
-	assert.Len(t, e.list, maxMembers)
-	assert.False(t, e.last(netip.AddrFrom4([4]byte{10, 0, 0, 2*maxMembers - 1})).IsZero(), "the newest is known")
+}
+
+// Routers that are no members displace each other, and never the holder: its advertisements would seem to be missing since it
+// began to claim the address, and the timer for that to be late by as much.
+func TestMachineHearsTheHolderDuringAFlood(t *testing.T) {
+	now := epoch.Add(time.Minute)
+	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+	m.Step(now, SetSelf{Self{State: Backup, Fit: true, Priority: 100}})
+	m.Step(now, Received{Source: nodeB, Message: claimant(Heard{Session: 0xa})})
+	for range 100 {
+		m.Hear(nodeB, now)
+		flood(m, now, 2*maxMembers)
+		assert.False(t, m.Unheard(nodeB, now))
+		if now.Sub(epoch)%time.Second == 0 {
+			m.Step(now, Received{Source: nodeB, Message: claimant(Heard{Session: 0xa})})
+		}
+		for _, a := range m.Step(now, Expired{}) {
+			if s, ok := a.(Send); ok {
+				assert.Equal(t, []Heard{{Session: 0xb}}, s.Message.Peer.Hears, "its advertisements arrive")
+			}
+		}
+		next, ok := m.Deadline()
+		require.True(t, ok)
+		require.Less(t, now.Sub(next), 100*ms, "due since before this step")
+		now = now.Add(100 * ms)
+	}
 }
 
 // A process that stood still finds an old HELLO of a holder in its queue, beside advertisements that came after it.
