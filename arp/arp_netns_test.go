@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -17,74 +15,46 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-)
 
-const patience = 10 * time.Second
+	"github.com/keepvip/keepvip/internal/netnstest"
+)
 
 // lan is a client whose bridge two nodes are plugged into, each in a network namespace of its own.
 type lan struct {
 	t      *testing.T
-	client *netlink.Handle
+	client *netnstest.Space
 	bridge int
 	nodes  [2]node
 }
 
 type node struct {
-	space int // descriptor of the namespace
-	ifi   net.Interface
+	*netnstest.Space
+
+	ifi net.Interface
 }
 
-// newLAN takes the calling test's thread, which Go throws away with the namespaces when the test ends. It leaves the test in the client's.
+// newLAN leaves the test in the client's namespace.
 func newLAN(t *testing.T) *lan {
 	t.Helper()
-	runtime.LockOSThread()
 	l := &lan{t: t}
 	for i := range l.nodes {
-		l.nodes[i].space = newSpace(t)
+		l.nodes[i].Space = netnstest.New(t)
 	}
-	newSpace(t)
-	var err error
-	l.client, err = netlink.NewHandle(unix.NETLINK_ROUTE)
-	require.NoError(t, err)
-	t.Cleanup(l.client.Close)
-	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}
-	require.NoError(t, l.client.LinkAdd(bridge))
-	require.NoError(t, l.client.LinkSetUp(bridge))
-	l.bridge = bridge.Index
-	for _, prefix := range []string{"10.9.0.1/24", "fd09::1/64"} {
-		a, err := netlink.ParseAddr(prefix)
-		require.NoError(t, err)
-		a.Flags = unix.IFA_F_NODAD
-		require.NoError(t, l.client.AddrAdd(bridge, a))
-	}
+	l.client = netnstest.New(t)
+	l.client.Bridge("br0")
+	l.bridge = l.client.Index("br0")
+	l.client.Has("br0", "10.9.0.1/24", "fd09::1/64")
 	for i := range l.nodes {
-		l.plug(&l.nodes[i], fmt.Sprintf("port%d", i), bridge)
+		l.plug(&l.nodes[i], fmt.Sprintf("port%d", i))
 	}
 	return l
 }
 
-func newSpace(t *testing.T) int {
-	t.Helper()
-	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET), "a network namespace takes root")
-	fd, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = unix.Close(fd) })
-	return fd
-}
-
-func (l *lan) plug(n *node, port string, bridge netlink.Link) {
+func (l *lan) plug(n *node, port string) {
 	l.t.Helper()
-	require.NoError(l.t, l.client.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: port}, PeerName: "eth0", PeerNamespace: netlink.NsFd(n.space)}))
-	here, err := l.client.LinkByName(port)
-	require.NoError(l.t, err)
-	require.NoError(l.t, l.client.LinkSetMaster(here, bridge))
-	require.NoError(l.t, l.client.LinkSetUp(here))
-	l.in(n, func() {
-		eth0, err := netlink.LinkByName("eth0")
-		require.NoError(l.t, err)
-		require.NoError(l.t, netlink.LinkSetUp(eth0))
-		n.ifi = net.Interface{Index: eth0.Attrs().Index, Name: "eth0", HardwareAddr: eth0.Attrs().HardwareAddr}
-	})
+	l.client.Plug("br0", port, n.Space)
+	eth0 := n.Link("eth0").Attrs()
+	n.ifi = net.Interface{Index: eth0.Index, Name: "eth0", HardwareAddr: eth0.HardwareAddr}
 	l.heard(l.open(n), netip.MustParseAddr("10.9.0.250"), n.ifi.HardwareAddr)
 }
 
@@ -93,28 +63,15 @@ func (l *lan) heard(c *Conn, addr netip.Addr, mac net.HardwareAddr) {
 	l.t.Helper()
 	require.NoError(l.t, l.client.NeighSet(&netlink.Neigh{LinkIndex: l.bridge, State: netlink.NUD_REACHABLE, IP: addr.AsSlice(), HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 0xff}}))
 	for start := time.Now(); l.believes(addr) != mac.String(); time.Sleep(5 * time.Millisecond) {
-		require.Less(l.t, time.Since(start), patience, "%s was not heard", addr)
+		require.Less(l.t, time.Since(start), netnstest.Patience, "%s was not heard", addr)
 		require.NoError(l.t, c.Announce(addr))
 	}
-}
-
-// in runs do in a node's namespace. Sockets that it opens stay there.
-func (l *lan) in(n *node, do func()) {
-	l.t.Helper()
-	back, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	require.NoError(l.t, err)
-	defer func() {
-		require.NoError(l.t, unix.Setns(back, unix.CLONE_NEWNET))
-		require.NoError(l.t, unix.Close(back))
-	}()
-	require.NoError(l.t, unix.Setns(n.space, unix.CLONE_NEWNET))
-	do()
 }
 
 func (l *lan) open(n *node) *Conn {
 	l.t.Helper()
 	var c *Conn
-	l.in(n, func() {
+	n.In(func() {
 		var err error
 		c, err = Open(&n.ifi)
 		require.NoError(l.t, err)
@@ -150,7 +107,7 @@ func (l *lan) believes(addr netip.Addr) string {
 func (l *lan) moved(addr netip.Addr, to net.HardwareAddr, start time.Time) time.Duration {
 	l.t.Helper()
 	for l.believes(addr) != to.String() {
-		require.Less(l.t, time.Since(start), patience, "%s never moved", addr)
+		require.Less(l.t, time.Since(start), netnstest.Patience, "%s never moved", addr)
 	}
 	return time.Since(start)
 }
@@ -212,11 +169,9 @@ func TestConnFollowsItsLink(t *testing.T) {
 	c := l.open(taker)
 	addr := netip.MustParseAddr("10.9.0.100")
 	set := func(change func(netlink.Link) error) {
-		l.in(taker, func() {
-			eth0, err := netlink.LinkByIndex(taker.ifi.Index)
-			require.NoError(t, err)
-			require.NoError(t, change(eth0))
-		})
+		eth0, err := taker.LinkByIndex(taker.ifi.Index)
+		require.NoError(t, err)
+		require.NoError(t, change(eth0))
 	}
 	moves := func(mac net.HardwareAddr) {
 		t.Helper()
@@ -224,31 +179,30 @@ func TestConnFollowsItsLink(t *testing.T) {
 	}
 	moves(taker.ifi.HardwareAddr)
 
-	set(netlink.LinkSetDown)
+	set(taker.LinkSetDown)
 	assert.ErrorIs(t, c.Announce(addr), unix.ENETDOWN)
-	set(netlink.LinkSetUp)
+	set(taker.LinkSetUp)
 	moves(taker.ifi.HardwareAddr)
 
-	set(netlink.LinkSetDown)
-	set(netlink.LinkSetUp)
+	set(taker.LinkSetDown)
+	set(taker.LinkSetUp)
 	moves(taker.ifi.HardwareAddr)
 
 	other := net.HardwareAddr{2, 0, 0, 0, 0, 0x77}
-	set(func(link netlink.Link) error { return netlink.LinkSetHardwareAddr(link, other) })
+	set(func(link netlink.Link) error { return taker.LinkSetHardwareAddr(link, other) })
 	moves(other)
 
-	set(netlink.LinkSetDown)
-	set(func(link netlink.Link) error { return netlink.LinkSetName(link, "lan0") })
-	set(netlink.LinkSetUp)
+	set(taker.LinkSetDown)
+	set(func(link netlink.Link) error { return taker.LinkSetName(link, "lan0") })
+	set(taker.LinkSetUp)
 	moves(other)
 
-	set(netlink.LinkDel)
+	set(taker.LinkDel)
 	assert.ErrorIs(t, c.Announce(addr), ErrGone)
 }
 
 func TestOpenRefusesWhatIsNotEthernet(t *testing.T) {
-	l := newLAN(t)
-	l.in(&l.nodes[0], func() {
+	newLAN(t).nodes[0].In(func() {
 		_, err := Open(&net.Interface{Index: 1, Name: "lo"})
 		require.ErrorIs(t, err, ErrNotEthernet)
 		assert.ErrorContains(t, err, "arp: open lo: ")
@@ -258,10 +212,10 @@ func TestOpenRefusesWhatIsNotEthernet(t *testing.T) {
 }
 
 func TestForwardingSetsTheRouterFlag(t *testing.T) {
-	l := newLAN(t)
-	l.in(&l.nodes[0], func() {
+	n := &newLAN(t).nodes[0]
+	n.In(func() {
 		assert.False(t, forwarding("eth0"))
-		require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/eth0/forwarding", []byte("1"), 0))
+		n.Sysctl("net/ipv6/conf/eth0/forwarding", "1")
 		assert.True(t, forwarding("eth0"))
 		assert.False(t, forwarding("eth9"), "no such interface")
 	})

@@ -11,12 +11,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 func (l *lan) asker(n *node, from, to netip.Addr) *Asker {
 	l.t.Helper()
 	var a *Asker
-	l.in(n, func() {
+	n.In(func() {
 		var err error
 		a, err = OpenAsker(&n.ifi, from, to)
 		require.NoError(l.t, err)
@@ -36,7 +38,7 @@ func (l *lan) answer(a *Asker) net.HardwareAddr {
 			return mac
 		}
 		require.ErrorIs(l.t, err, ErrSilent)
-		require.Less(l.t, time.Since(start), patience, "%s never answered", a.to)
+		require.Less(l.t, time.Since(start), netnstest.Patience, "%s never answered", a.to)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 // newListener makes a Listener on a node. Its sockets are opened by the first watcher, on the test's thread.
@@ -29,7 +29,7 @@ func (l *lan) watch(n *node, listener *Listener, addrs ...netip.Addr) (<-chan Cl
 	l.t.Helper()
 	claims := make(chan Claim, 100)
 	var stop func()
-	l.in(n, func() { stop = listener.Watch(addrs, func(c Claim) { claims <- c }) })
+	n.In(func() { stop = listener.Watch(addrs, func(c Claim) { claims <- c }) })
 	return claims, stop
 }
 
@@ -38,7 +38,7 @@ func (l *lan) expect(claims <-chan Claim, want Claim) {
 	select {
 	case got := <-claims:
 		assert.Equal(l.t, want, got)
-	case <-time.After(patience):
+	case <-time.After(netnstest.Patience):
 		require.Fail(l.t, "no claim heard")
 	}
 }
@@ -73,16 +73,7 @@ func TestListenerHearsStrangers(t *testing.T) {
 	l.silence(claims)
 
 	// A silent stranger gives itself away when asked.
-	l.in(them, func() {
-		eth0, err := netlink.LinkByName("eth0")
-		require.NoError(t, err)
-		for _, p := range []string{"10.9.0.100/32", "fd09::100/128"} {
-			a, err := netlink.ParseAddr(p)
-			require.NoError(t, err)
-			a.Flags = unix.IFA_F_NODAD
-			require.NoError(t, netlink.AddrAdd(eth0, a))
-		}
-	})
+	them.Has("eth0", "10.9.0.100/32", "fd09::100/128")
 	for len(claims) > 0 {
 		<-claims
 	}
@@ -95,27 +86,19 @@ func TestListenerHearsStrangers(t *testing.T) {
 	l.expect(claims, Claim{v6, mac})
 	t.Logf("IPv6: a silent stranger is known %s after the probe", time.Since(start))
 
-	l.in(us, func() {
-		eth0, err := netlink.LinkByIndex(us.ifi.Index)
-		require.NoError(t, err)
-		require.NoError(t, netlink.LinkSetDown(eth0))
-		require.NoError(t, netlink.LinkSetUp(eth0))
-	})
+	require.NoError(t, us.LinkSetDown(us.Link("eth0")))
+	us.Up("eth0")
 	for start := time.Now(); len(claims) == 0; time.Sleep(10 * time.Millisecond) {
-		require.Less(t, time.Since(start), patience)
+		require.Less(t, time.Since(start), netnstest.Patience)
 		require.NoError(t, theirs.Announce(v6))
 	}
 	l.expect(claims, Claim{v6, mac})
 
-	l.in(us, func() {
-		eth0, err := netlink.LinkByIndex(us.ifi.Index)
-		require.NoError(t, err)
-		require.NoError(t, netlink.LinkDel(eth0))
-	})
+	require.NoError(t, us.LinkDel(us.Link("eth0")))
 	select {
 	case err := <-failed:
 		assert.ErrorIs(t, err, ErrGone)
-	case <-time.After(patience):
+	case <-time.After(netnstest.Patience):
 		require.Fail(t, "nobody noticed that the interface is gone")
 	}
 }
@@ -153,7 +136,7 @@ func TestListenerServesManyWatchers(t *testing.T) {
 		stop()
 	}
 	for start := time.Now(); l.packetSockets(us) > 0; time.Sleep(10 * time.Millisecond) {
-		require.Less(t, time.Since(start), patience, "the socket outlives the last watcher")
+		require.Less(t, time.Since(start), netnstest.Patience, "the socket outlives the last watcher")
 	}
 
 	v6 := netip.MustParseAddr("fd09::100")
@@ -181,7 +164,7 @@ func TestListenerFiltersVeryManyAddresses(t *testing.T) {
 // packetSockets counts those of a node that receive something.
 func (l *lan) packetSockets(n *node) (count int) {
 	l.t.Helper()
-	l.in(n, func() {
+	n.In(func() {
 		b, err := os.ReadFile("/proc/thread-self/net/packet")
 		require.NoError(l.t, err)
 		for _, line := range strings.Split(string(b), "\n")[1:] {

@@ -12,60 +12,36 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 // space is one end of a veth pair, in a network namespace of its own.
 type space struct {
-	fd  int
+	*netnstest.Space
+
 	ifi net.Interface
 }
 
-// newSpaces makes two namespaces, joined. The test keeps its thread to the end: Go then throws it away.
-func newSpaces(t *testing.T) (a, b space) {
+// newSpaces makes two namespaces, joined.
+func newSpaces(t *testing.T) (a, b *space) {
 	t.Helper()
-	runtime.LockOSThread()
-	fd := func() int {
-		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET), "a network namespace takes root")
-		fd, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = unix.Close(fd) })
-		return fd
+	a, b = &space{Space: netnstest.New(t)}, &space{Space: netnstest.New(t)}
+	b.Pair("eth0", a.Space, "eth0")
+	a.Has("eth0", "10.9.0.11/24", "fd09::11/64")
+	b.Has("eth0", "10.9.0.12/24", "fd09::12/64")
+	for _, s := range []*space{a, b} {
+		eth0 := s.Link("eth0").Attrs()
+		s.ifi = net.Interface{Index: eth0.Index, Name: "eth0", HardwareAddr: eth0.HardwareAddr}
 	}
-	a.fd, b.fd = fd(), fd()
-	require.NoError(t, netlink.LinkAdd(&netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, PeerName: "eth0", PeerNamespace: netlink.NsFd(a.fd),
-	}))
-	b.up(t, "10.9.0.12/24", "fd09::12/64")
-	a.up(t, "10.9.0.11/24", "fd09::11/64")
 	return a, b
-}
-
-func (s *space) enter(t *testing.T) {
-	t.Helper()
-	require.NoError(t, unix.Setns(s.fd, unix.CLONE_NEWNET))
-}
-
-func (s *space) up(t *testing.T, prefixes ...string) {
-	t.Helper()
-	s.enter(t)
-	l, err := netlink.LinkByName("eth0")
-	require.NoError(t, err)
-	require.NoError(t, netlink.LinkSetUp(l))
-	for _, p := range prefixes {
-		a, err := netlink.ParseAddr(p)
-		require.NoError(t, err)
-		a.Flags = unix.IFA_F_NODAD
-		require.NoError(t, netlink.AddrReplace(l, a))
-	}
-	s.ifi = net.Interface{Index: l.Attrs().Index, Name: "eth0", HardwareAddr: l.Attrs().HardwareAddr}
 }
 
 func (s *space) open(t *testing.T, source string, unicast bool) *Conn {
 	t.Helper()
-	s.enter(t)
+	s.Enter()
 	c, err := Open(ConnConfig{Interface: s.ifi, Source: netip.MustParseAddr(source), Unicast: unicast})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
@@ -100,7 +76,7 @@ func expect(t *testing.T, in <-chan received) received {
 	select {
 	case r := <-in:
 		return r
-	case <-time.After(10 * time.Second):
+	case <-time.After(netnstest.Patience):
 		require.Fail(t, "nothing received")
 	}
 	return received{}
@@ -137,7 +113,7 @@ func TestConnUnicast(t *testing.T) {
 	require.NoError(t, one.Send([]byte("hello"), peers[1]))
 	assert.Equal(t, received{"hello", peers[0], nil}, expect(t, second))
 
-	a.enter(t)
+	a.Enter()
 	stranger, err := net.Dial("udp", "10.9.0.12:9646")
 	require.NoError(t, err)
 	defer stranger.Close()
@@ -177,7 +153,7 @@ func TestConnDatesWhatHasWaited(t *testing.T) {
 func TestConnHearsOnlyTheGroup(t *testing.T) {
 	a, b := newSpaces(t)
 	heard := receive(b.open(t, "10.9.0.12", false))
-	a.enter(t)
+	a.Enter()
 	c, err := net.ListenPacket("udp4", "10.9.0.11:0")
 	require.NoError(t, err)
 	defer c.Close()
@@ -195,7 +171,7 @@ func TestConnHearsOnlyTheGroup(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	a, _ := newSpaces(t)
-	a.enter(t)
+	a.Enter()
 	_, err := Open(ConnConfig{Interface: a.ifi, Source: netip.MustParseAddr("10.9.0.99")})
 	assert.ErrorContains(t, err, "send from 10.9.0.99 (is it on eth0, and usable?)")
 	_, err = Open(ConnConfig{Interface: a.ifi})
@@ -208,7 +184,7 @@ func (s *space) asStranger(t *testing.T, f func()) {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		err := unix.Setns(s.fd, unix.CLONE_NEWNET)
+		err := unix.Setns(s.FD, unix.CLONE_NEWNET)
 		// Package syscall would change the user of all threads.
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); err == nil && errno != 0 {
 			err = errno
@@ -273,7 +249,7 @@ func TestConnSharesItsPortWithNobody(t *testing.T) {
 // Groups on two addresses of one interface have a Conn each.
 func TestConnsOfOneInterfaceHearTheSameGroup(t *testing.T) {
 	a, b := newSpaces(t)
-	b.up(t, "10.9.1.12/24")
+	b.Has("eth0", "10.9.1.12/24")
 	one := a.open(t, "10.9.0.11", false)
 	first, second := receive(b.open(t, "10.9.0.12", false)), receive(b.open(t, "10.9.1.12", false))
 	require.NoError(t, one.Send([]byte("hello")))

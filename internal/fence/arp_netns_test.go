@@ -16,11 +16,11 @@ import (
 // second gives the holder a second link to the client, and returns how the client asks there.
 func (w *wire) second() (resolves func(netip.Addr) bool) {
 	w.t.Helper()
-	w.holder.pair("eth1", w.client, "cl1")
+	w.holder.Pair("eth1", w.client, "cl1")
 	for _, link := range []string{"all", "eth0", "eth1"} {
-		w.holder.sysctl("net/ipv4/conf/"+link+"/rp_filter", "0")
+		w.holder.Sysctl("net/ipv4/conf/"+link+"/rp_filter", "0")
 	}
-	cl1 := w.client.index("cl1")
+	cl1 := w.client.Index("cl1")
 	return func(a netip.Addr) bool {
 		w.t.Helper()
 		route := &netlink.Route{LinkIndex: cl1, Dst: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}}
@@ -55,7 +55,7 @@ func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	assert.False(t, asked(vip4), "the holder answers on its own link alone")
 	assert.False(t, asked(vip6), "as Linux does with IPv6")
 	assert.True(t, w.does(w.resolves, vip4))
-	w.holder.eventually(func() bool { return !w.answers(vip4) }, "the lease ends")
+	w.holder.Eventually(func() bool { return !w.answers(vip4) }, "the lease ends")
 	assert.False(t, asked(vip4), "dead")
 	assert.True(t, w.does(asked, w.own4), "other addresses")
 
@@ -73,5 +73,5 @@ func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	require.NoError(t, f.Set([]Group{four}))
 	require.NoError(t, f.Hold(4))
 	assert.False(t, asked(vip4))
-	w.holder.eventually(func() bool { return asked(vip4) }, "a guard that nobody tends ends")
+	w.holder.Eventually(func() bool { return asked(vip4) }, "a guard that nobody tends ends")
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 func TestFenceWithoutGuardIsInert(t *testing.T) {
@@ -59,7 +61,7 @@ func TestFenceLeaseFollowsTheAdvertisement(t *testing.T) {
 
 func TestFenceOnlyOurAdvertisementRenews(t *testing.T) {
 	w := newWire(t)
-	w.holder.has("eth0", "10.1.0.6/24")
+	w.holder.Has("eth0", "10.1.0.6/24")
 	f := w.fence(2*time.Second, 60*time.Second)
 	require.NoError(t, f.Hold(4, 6))
 	other := netip.MustParseAddr("10.1.0.6")
@@ -88,11 +90,11 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	require.NoError(t, f.Shut(4, Discovery|In|Out))
 	assert.False(t, w.answers(vip4))
 	for !w.ping(vip4, 5*time.Millisecond) {
-		require.Less(t, time.Since(start), patience)
+		require.Less(t, time.Since(start), netnstest.Patience)
 		w.advertise(w.own4, 51, 100) // renews the lease and not the guard: whoever runs VRRP here after us must not be locked out in turns
 	}
 	t.Logf("answers again %s after Shut, the guard is 400 ms", time.Since(start))
-	w.holder.eventually(func() bool { return w.answers(vip6) }, "IPv6 again")
+	w.holder.Eventually(func() bool { return w.answers(vip6) }, "IPv6 again")
 	w.all(true, "after the guard")
 	assert.ErrorIs(t, f.Check(), ErrBroken, "a guard that nobody went on with")
 }

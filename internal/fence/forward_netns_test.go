@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 // greeter tells everybody its name, and then says what it hears.
@@ -49,36 +50,34 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			const port = "7443"
 			vip, to := netip.MustParseAddr(tt.vip), netip.MustParseAddr(tt.to)
-			wires := newSpace(t)
-			require.NoError(t, wires.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}))
-			wires.up("br0")
-			plug := func(s *space, name string, addrs ...string) {
-				s.pair("eth0", wires, name)
-				require.NoError(t, wires.LinkSetMaster(wires.link(name), wires.link("br0")))
-				s.has("eth0", addrs...)
+			wires := netnstest.New(t)
+			wires.Bridge("br0")
+			plug := func(s *netnstest.Space, name string, addrs ...string) {
+				wires.Plug("br0", name, s)
+				s.Has("eth0", addrs...)
 			}
-			client, before, after := newSpace(t), newSpace(t), newSpace(t)
+			client, before, after := netnstest.New(t), netnstest.New(t), netnstest.New(t)
 			plug(client, "p0", "10.1.0.9/24", "fd01::9/64")
 			plug(before, "p1", "10.1.0.5/24", "fd01::5/64")
 			plug(after, "p2", "10.1.0.6/24", "fd01::6/64")
-			before.enter()
+			before.Enter()
 			greeter(t, 'b', port)
-			bind := func(s *space) {
-				s.enter()
-				require.NoError(t, s.handle(slog.Default()).Add(s.index("eth0"), []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
+			bind := func(s *netnstest.Space) {
+				s.Enter()
+				require.NoError(t, handle(t, slog.Default()).Add(s.Index("eth0"), []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
 			}
 			// heard is what every announcement makes of the client's neighbour table.
-			heard := func(s *space) {
+			heard := func(s *netnstest.Space) {
 				require.NoError(t, client.NeighSet(&netlink.Neigh{
-					LinkIndex: client.index("eth0"), IP: vip.AsSlice(), HardwareAddr: s.link("eth0").Attrs().HardwareAddr, State: netlink.NUD_PERMANENT,
+					LinkIndex: client.Index("eth0"), IP: vip.AsSlice(), HardwareAddr: s.Link("eth0").Attrs().HardwareAddr, State: netlink.NUD_PERMANENT,
 				}))
 			}
 			dial := func() (net.Conn, byte) {
-				client.enter()
-				c, err := (&net.Dialer{Timeout: patience}).Dial("tcp", net.JoinHostPort(tt.vip, port))
+				client.Enter()
+				c, err := (&net.Dialer{Timeout: netnstest.Patience}).Dial("tcp", net.JoinHostPort(tt.vip, port))
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = c.Close() })
-				require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
+				require.NoError(t, c.SetDeadline(time.Now().Add(netnstest.Patience)))
 				return c, says(t, c)
 			}
 			bind(before)
@@ -88,7 +87,7 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 
 			bind(after)
 			greeter(t, 'a', port)
-			s, err := OpenForwarding(ForwardConfig{Index: after.index("eth0"), Addresses: []netip.Addr{vip}, To: to}, time.Minute)
+			s, err := OpenForwarding(ForwardConfig{Index: after.Index("eth0"), Addresses: []netip.Addr{vip}, To: to}, time.Minute)
 			require.NoError(t, err)
 			heard(after)
 			_, err = older.Write([]byte("x"))
@@ -98,12 +97,12 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 				_, name := dial()
 				require.Equal(t, byte('a'), name, "a new one")
 			}
-			before.enter()
+			before.Enter()
 			n, err := link.CountTCP([]netip.Addr{vip}, []netip.Addr{to})
 			require.NoError(t, err)
 			assert.Equal(t, 1, n)
 
-			after.enter()
+			after.Enter()
 			require.NoError(t, s.Keep(50*time.Millisecond))
 			<-time.After(100 * time.Millisecond)
 			_, err = older.Write([]byte("y"))
@@ -127,9 +126,9 @@ func says(t *testing.T, c net.Conn) byte {
 }
 
 func TestForwardingOfAnEarlierRunIsCleanedUp(t *testing.T) {
-	s := newSpace(t)
-	s.pair("eth0", s, "eth1")
-	cfg := ForwardConfig{Index: s.index("eth0"), Addresses: []netip.Addr{vip4, vip6}, To: netip.MustParseAddr("10.1.0.5")}
+	s := netnstest.New(t)
+	s.Pair("eth0", s, "eth1")
+	cfg := ForwardConfig{Index: s.Index("eth0"), Addresses: []netip.Addr{vip4, vip6}, To: netip.MustParseAddr("10.1.0.5")}
 	first, err := OpenForwarding(cfg, time.Minute)
 	require.NoError(t, err)
 	again, err := OpenForwarding(cfg, time.Minute)

@@ -17,15 +17,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 // frames counts what arrives at the client with one of the addresses as sender, source or target, until the time is over.
 func (w *wire) frames(during time.Duration, addrs ...netip.Addr) int {
 	w.t.Helper()
-	w.client.enter()
+	w.client.Enter()
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(htons(unix.ETH_P_ALL)))
 	require.NoError(w.t, err)
-	w.holder.enter()
+	w.holder.Enter()
 	defer func() { _ = unix.Close(fd) }()
 	n, buf := 0, make([]byte, 2048)
 	for end := time.Now().Add(during); time.Now().Before(end); {
@@ -72,7 +73,7 @@ func TestFenceFrozenNodeFallsSilent(t *testing.T) {
 	}
 	assert.Zero(t, w.frames(1500*time.Millisecond, vip4, vip6), "frames after the lease, with the client to be resolved anew")
 	for _, vip := range []netip.Addr{vip4, vip6} {
-		w.holder.eventually(func() bool { w.advertiseBoth(); return w.answers(vip) }, "an answer with a lease again")
+		w.holder.Eventually(func() bool { w.advertiseBoth(); return w.answers(vip) }, "an answer with a lease again")
 	}
 }
 
@@ -82,10 +83,10 @@ func (w *wire) stream(vip netip.Addr) <-chan error {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(vip, 6443).String())
 	require.NoError(w.t, err)
 	defer func() { _ = l.Close() }()
-	w.client.enter()
+	w.client.Enter()
 	client, err := net.Dial("tcp", l.Addr().String())
 	require.NoError(w.t, err)
-	w.holder.enter()
+	w.holder.Enter()
 	server, err := l.Accept()
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _, _ = client.Close(), server.Close() })
@@ -111,7 +112,7 @@ func TestFenceSilencesConnectionsOfAnAddressThatIsGone(t *testing.T) {
 		require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip, vip.BitLen())))
 		assert.Zero(t, w.frames(2*time.Second, vip), "%s is gone", vip)
 		require.NoError(t, w.h.Add(w.index, []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
-		w.holder.eventually(func() bool { return w.answers(vip) }, "an answer after somebody has added it")
+		w.holder.Eventually(func() bool { return w.answers(vip) }, "an answer after somebody has added it")
 	}
 }
 
@@ -150,7 +151,7 @@ func TestFenceLetsResetsLeave(t *testing.T) {
 		select {
 		case err := <-ended:
 			assert.ErrorIs(t, err, unix.ECONNRESET)
-		case <-time.After(patience):
+		case <-time.After(netnstest.Patience):
 			assert.Fail(t, "the client was not told", "%s", vip)
 		}
 	}
@@ -169,7 +170,7 @@ func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {
 		foreign.State, foreign.HardwareAddr = netlink.NUD_REACHABLE, net.HardwareAddr{2, 0, 0, 0, 0, 9}
 		require.NoError(t, w.client.NeighSet(foreign))
 		require.ErrorIs(t, unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: w.index, Protocol: htons(unix.ETH_P_ARP)}), want)
-		list, err := w.client.NeighList(w.client.index("cl0"), netlink.FAMILY_V4)
+		list, err := w.client.NeighList(w.client.Index("cl0"), netlink.FAMILY_V4)
 		require.NoError(t, err)
 		for _, n := range list {
 			if n.IP.Equal(vip4.AsSlice()) {
@@ -180,7 +181,7 @@ func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {
 	}
 	w.advertise(w.own4, 51, 100)
 	assert.Equal(t, mac.String(), announce(nil), "with a lease")
-	w.holder.eventually(func() bool { return !w.answers(vip4) }, "the end of the lease")
+	w.holder.Eventually(func() bool { return !w.answers(vip4) }, "the end of the lease")
 	assert.Equal(t, "02:00:00:00:00:09", announce(unix.ENOBUFS), "without, and the sender is told")
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -15,15 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 // move takes the addresses off one end of the cable, and gives them to the other.
-func (w *wire) move(from, to *space, at, toLink string) {
+func (w *wire) move(from, to *netnstest.Space, at, toLink string) {
 	w.t.Helper()
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		addr := &netlink.Addr{IPNet: &net.IPNet{IP: vip.AsSlice(), Mask: net.CIDRMask(vip.BitLen(), vip.BitLen())}, Flags: unix.IFA_F_NODAD}
-		require.NoError(w.t, from.AddrDel(from.link(at), addr))
-		require.NoError(w.t, to.AddrAdd(to.link(toLink), addr))
+		require.NoError(w.t, from.AddrDel(from.Link(at), addr))
+		require.NoError(w.t, to.AddrAdd(to.Link(toLink), addr))
 	}
 }
 
@@ -65,7 +66,7 @@ func TestFenceOnStandbyIsOverByItself(t *testing.T) {
 	require.NoError(t, f.Standby(4, 6))
 	w.all(false, "on standby")
 	time.Sleep(standbyBeyond)
-	w.holder.eventually(func() bool { return w.answers(vip4) && w.answers(vip6) }, "an answer")
+	w.holder.Eventually(func() bool { return w.answers(vip4) && w.answers(vip6) }, "an answer")
 	require.NoError(t, f.Check(), "an end that had to come is not broken")
 }
 
@@ -75,13 +76,13 @@ func TestFenceOnStandbyLetsTheNodeUseTheAddressesOfTheHolder(t *testing.T) {
 	f := w.fence(200*time.Millisecond, 60*time.Second)
 	require.NoError(t, f.Standby(4, 6))
 	w.move(w.holder, w.client, "eth0", "cl0")
-	w.client.enter()
+	w.client.Enter()
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		l, err := net.Listen("tcp", netip.AddrPortFrom(vip, 6443).String())
 		require.NoError(t, err)
 		defer func() { _ = l.Close() }()
 	}
-	w.holder.enter()
+	w.holder.Enter()
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		c, err := net.DialTimeout("tcp", netip.AddrPortFrom(vip, 6443).String(), 2*time.Second)
 		if assert.NoError(t, err, "a client on the node") {
@@ -89,14 +90,14 @@ func TestFenceOnStandbyLetsTheNodeUseTheAddressesOfTheHolder(t *testing.T) {
 		}
 	}
 	// A packet from the address comes in, and goes on by the same link.
-	require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644))
+	w.holder.Sysctl("net/ipv4/ip_forward", "1")
 	far := netip.MustParseAddr("10.9.9.9")
 	require.NoError(t, w.holder.RouteAdd(&netlink.Route{LinkIndex: w.index, Dst: &net.IPNet{IP: far.AsSlice(), Mask: net.CIDRMask(32, 32)}, Gw: net.IP{10, 1, 0, 9}}))
-	w.client.enter()
+	w.client.Enter()
 	fd := w.socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0)
-	index := w.client.index("cl0")
+	index := w.client.Index("cl0")
 	packets := []([]byte){w.packet(vip4, far), w.packet(netip.MustParseAddr("10.1.0.9"), vip4)}
-	w.holder.enter()
+	w.holder.Enter()
 	for i, p := range packets {
 		seen := make(chan int, 1)
 		stop := make(chan struct{})
@@ -129,6 +130,6 @@ func (w *wire) packet(from, to netip.Addr) []byte {
 	}
 	sum = sum&0xffff + sum>>16
 	binary.BigEndian.PutUint16(ip[10:], ^uint16(sum+sum>>16))
-	mac := w.client.link("cl0").Attrs().HardwareAddr
+	mac := w.client.Link("cl0").Attrs().HardwareAddr
 	return slices.Concat(w.mac, mac, []byte{8, 0}, ip, []byte{0x4e, 0x20, 0x4e, 0x21, 0, 8, 0, 0})
 }

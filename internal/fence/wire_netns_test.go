@@ -16,12 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 // wire is a holder and a client on one cable. The holder's kernel answers by itself, which is how a node behaves whose daemon is frozen.
 type wire struct {
 	t              *testing.T
-	holder, client *space
+	holder, client *netnstest.Space
 	h              *link.Handle
 	index          int
 	mac            net.HardwareAddr
@@ -37,19 +38,19 @@ var (
 
 func newWire(t *testing.T) *wire {
 	t.Helper()
-	w := &wire{t: t, client: newSpace(t)}
+	w := &wire{t: t, client: netnstest.New(t)}
 	w.echo4 = w.socket(unix.AF_INET, unix.IPPROTO_ICMP)
 	w.echo6 = w.socket(unix.AF_INET6, unix.IPPROTO_ICMPV6)
-	w.holder = newSpace(t)
-	w.holder.pair("eth0", w.client, "cl0")
-	w.holder.has("eth0", "10.1.0.5/24", "fd01::5/64", "fe80::5/64")
-	w.client.has("cl0", "10.1.0.9/24", "fd01::9/64")
+	w.holder = netnstest.New(t)
+	w.holder.Pair("eth0", w.client, "cl0")
+	w.holder.Has("eth0", "10.1.0.5/24", "fd01::5/64", "fe80::5/64")
+	w.client.Has("cl0", "10.1.0.9/24", "fd01::9/64")
 	w.own4, w.own6 = netip.MustParseAddr("10.1.0.5"), netip.MustParseAddr("fe80::5")
-	w.h = w.holder.handle(slog.Default())
-	w.index, w.mac = w.holder.index("eth0"), w.holder.link("eth0").Attrs().HardwareAddr
+	w.h = handle(t, slog.Default())
+	w.index, w.mac = w.holder.Index("eth0"), w.holder.Link("eth0").Attrs().HardwareAddr
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		require.NoError(t, w.h.Add(w.index, []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
-		w.holder.eventually(func() bool { return w.answers(vip) }, "the cable")
+		w.holder.Eventually(func() bool { return w.answers(vip) }, "the cable")
 	}
 	return w
 }
@@ -65,6 +66,15 @@ func (w *wire) socketOf(family, kind, protocol int) int {
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = unix.Close(fd) })
 	return fd
+}
+
+// handle opens a connection for the addresses, in the namespace the test is in.
+func handle(t *testing.T, log *slog.Logger) *link.Handle {
+	t.Helper()
+	h, err := link.Open(log)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = h.Close() })
+	return h
 }
 
 // fence is what is tested, with one group a family.
@@ -148,7 +158,7 @@ func (w *wire) ping(addr netip.Addr, wait time.Duration) bool {
 }
 
 func (w *wire) neigh(addr netip.Addr) *netlink.Neigh {
-	return &netlink.Neigh{LinkIndex: w.client.index("cl0"), State: netlink.NUD_PERMANENT, IP: addr.AsSlice(), HardwareAddr: w.mac}
+	return &netlink.Neigh{LinkIndex: w.client.Index("cl0"), State: netlink.NUD_PERMANENT, IP: addr.AsSlice(), HardwareAddr: w.mac}
 }
 
 func (w *wire) knows(addr netip.Addr) {
@@ -165,7 +175,7 @@ func (w *wire) resolves(addr netip.Addr) bool {
 	if addr.Is6() {
 		family = netlink.FAMILY_V6
 	}
-	list, err := w.client.NeighList(w.client.index("cl0"), family)
+	list, err := w.client.NeighList(w.client.Index("cl0"), family)
 	require.NoError(w.t, err)
 	for _, n := range list {
 		if n.IP.Equal(addr.AsSlice()) {

@@ -10,14 +10,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 func TestHandleAddsAndRemovesAThousandAddresses(t *testing.T) {
-	s := newSpace(t)
-	s.pair("va", s, "vb")
-	s.has("va", "10.1.0.5/24")
-	h := s.handle(slog.Default())
-	index := s.index("va")
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
+	s.Has("va", "10.1.0.5/24")
+	h := handle(t, slog.Default())
+	index := s.Index("va")
 	var ps []netip.Prefix
 	for i := range 1000 {
 		ps = append(ps, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}), 32),

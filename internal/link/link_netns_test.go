@@ -14,18 +14,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 func TestHandleAddTagsAndRemoves(t *testing.T) {
 	for _, vip := range []string{"10.1.0.100/32", "fd01::100/128", "10.1.0.100/24"} {
 		for _, m := range []tag{{protocol: true}, {metric: true}, {protocol: true, metric: true}} {
 			t.Run(vip, func(t *testing.T) {
-				s := newSpace(t)
-				s.pair("va", s, "vb")
-				s.has("va", "10.1.0.5/24", "fd01::5/64")
-				h := s.handle(slog.Default())
+				s := netnstest.New(t)
+				s.Pair("va", s, "vb")
+				s.Has("va", "10.1.0.5/24", "fd01::5/64")
+				h := handle(t, slog.Default())
 				h.tag = m
-				index, p := s.index("va"), netip.MustParsePrefix(vip)
+				index, p := s.Index("va"), netip.MustParsePrefix(vip)
 				before := snapshot(t, h, "va").Addresses
 
 				require.NoError(t, h.Add(index, []netip.Prefix{p}, 0))
@@ -55,15 +57,15 @@ func TestHandleAddTagsAndRemoves(t *testing.T) {
 }
 
 func TestHandleAddAdoptsAnUntaggedAddress(t *testing.T) {
-	s := newSpace(t)
-	s.pair("va", s, "vb")
-	s.has("va", "10.1.0.100/32", "fd01::100/128")
-	h := s.handle(slog.Default())
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
+	s.Has("va", "10.1.0.100/32", "fd01::100/128")
+	h := handle(t, slog.Default())
 	for _, vip := range []string{"10.1.0.100/32", "fd01::100/128"} {
 		got, ok := listed(t, h, "va", vip)
 		require.True(t, ok)
 		assert.False(t, got.Ours)
-		require.NoError(t, h.Add(s.index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, 4*time.Second))
+		require.NoError(t, h.Add(s.Index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, 4*time.Second))
 		got, _ = listed(t, h, "va", vip)
 		assert.True(t, got.Ours)
 		assert.True(t, got.Deprecated)
@@ -72,32 +74,32 @@ func TestHandleAddAdoptsAnUntaggedAddress(t *testing.T) {
 }
 
 func TestHandleErrorsNameTheCause(t *testing.T) {
-	s := newSpace(t)
-	s.pair("va", s, "vb")
-	h := s.handle(slog.Default())
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
+	h := handle(t, slog.Default())
 	v4, v6 := netip.MustParsePrefix("10.1.0.100/32"), netip.MustParsePrefix("fd01::100/128")
 	assert.ErrorIs(t, h.Add(999, []netip.Prefix{v4}, 0), ErrGone)
 	assert.ErrorIs(t, h.Add(999, []netip.Prefix{v6}, 0), ErrGone)
 	assert.NoError(t, h.Remove(999, v4))
 	assert.NoError(t, h.Remove(999, v6))
-	s.sysctl("net/ipv6/conf/va/disable_ipv6", "1")
-	assert.ErrorIs(t, h.Add(s.index("va"), []netip.Prefix{v6}, 0), ErrNoIPv6)
-	assert.NoError(t, h.Remove(s.index("va"), v6))
-	assert.ErrorContains(t, h.Add(s.index("va"), []netip.Prefix{v4}, -1), "link: add 1 addresses to interface")
+	s.Sysctl("net/ipv6/conf/va/disable_ipv6", "1")
+	assert.ErrorIs(t, h.Add(s.Index("va"), []netip.Prefix{v6}, 0), ErrNoIPv6)
+	assert.NoError(t, h.Remove(s.Index("va"), v6))
+	assert.ErrorContains(t, h.Add(s.Index("va"), []netip.Prefix{v4}, -1), "link: add 1 addresses to interface")
 }
 
 func TestHandleLifetimeEndsByItself(t *testing.T) {
-	s := newSpace(t)
-	s.pair("va", s, "vb")
-	h := s.handle(slog.Default())
-	changed := s.watch(h, nil)
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
+	h := handle(t, slog.Default())
+	changed := watch(t, s, h, nil)
 	vips := []string{"10.1.0.100/32", "fd01::100/128"}
 	start := time.Now()
 	for _, vip := range vips {
-		require.NoError(t, h.Add(s.index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, time.Second))
+		require.NoError(t, h.Add(s.Index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, time.Second))
 	}
 	for _, vip := range vips {
-		s.eventually(func() bool { _, ok := listed(t, h, "va", vip); return !ok }, vip+" removed by the kernel")
+		s.Eventually(func() bool { _, ok := listed(t, h, "va", vip); return !ok }, vip+" removed by the kernel")
 		t.Logf("%s: valid for 1 s, gone after %s", vip, time.Since(start))
 	}
 	assert.Greater(t, time.Since(start), 900*time.Millisecond)
@@ -120,15 +122,15 @@ func TestAddressIsNeverASource(t *testing.T) {
 	}
 	for _, tt := range layouts {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSpace(t)
-			s.pair("va", s, "vb")
-			s.has("va", tt.own...)
+			s := netnstest.New(t)
+			s.Pair("va", s, "vb")
+			s.Has("va", tt.own...)
 			for _, r := range tt.routes {
-				s.ip("route add " + r)
+				s.IP("route add " + r)
 			}
-			h := s.handle(slog.Default())
+			h := handle(t, slog.Default())
 			for _, vip := range []string{"10.1.0.100/32", "fd01::100/128"} {
-				require.NoError(t, h.Add(s.index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, 30*time.Second))
+				require.NoError(t, h.Add(s.Index("va"), []netip.Prefix{netip.MustParsePrefix(vip)}, 30*time.Second))
 			}
 			for _, to := range tt.to {
 				c, err := net.Dial("udp", netip.AddrPortFrom(netip.MustParseAddr(to), 9).String())
@@ -152,10 +154,10 @@ func boolIndex(b bool) int {
 }
 
 func TestWatchReportsLinksAndAddresses(t *testing.T) {
-	s := newSpace(t)
-	s.pair("va", s, "vb")
-	h := s.handle(slog.Default())
-	changed := s.watch(h, nil)
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
+	h := handle(t, slog.Default())
+	changed := watch(t, s, h, nil)
 	quiet := func() {
 		// Router solicitations and duplicate address detection of the new links cause events of their own.
 		for last := int64(-1); changed.Load() != last; time.Sleep(50 * time.Millisecond) {
@@ -166,29 +168,29 @@ func TestWatchReportsLinksAndAddresses(t *testing.T) {
 		name string
 		do   func()
 	}{
-		{"address added", func() { s.has("va", "10.1.0.5/24") }},
-		{"IPv6 address added", func() { s.has("va", "fd01::5/64") }},
-		{"address deleted", func() { s.ip("addr del 10.1.0.5/24 dev va") }},
-		{"link down", func() { s.ip("link set vb down") }},
-		{"link up", func() { s.ip("link set vb up") }},
-		{"MAC changed", func() { s.ip("link set va address 02:00:00:00:00:77") }},
-		{"renamed", func() { s.ip("link set va down"); s.ip("link set va name lan0") }},
-		{"deleted", func() { s.ip("link del lan0") }},
+		{"address added", func() { s.Has("va", "10.1.0.5/24") }},
+		{"IPv6 address added", func() { s.Has("va", "fd01::5/64") }},
+		{"address deleted", func() { s.IP("addr del 10.1.0.5/24 dev va") }},
+		{"link down", func() { s.IP("link set vb down") }},
+		{"link up", func() { s.IP("link set vb up") }},
+		{"MAC changed", func() { s.IP("link set va address 02:00:00:00:00:77") }},
+		{"renamed", func() { s.IP("link set va down"); s.IP("link set va name lan0") }},
+		{"deleted", func() { s.IP("link del lan0") }},
 	}
 	for _, step := range steps {
 		quiet()
 		before := changed.Load()
 		step.do()
-		took := s.eventually(func() bool { return changed.Load() > before }, step.name)
+		took := s.Eventually(func() bool { return changed.Load() > before }, step.name)
 		t.Logf("%s: reported within %s", step.name, took)
 	}
 }
 
 func TestChooseFollowsARenamedAndARecreatedLink(t *testing.T) {
-	s := newSpace(t)
-	s.pair("va", s, "vb")
-	s.has("va", "10.1.0.5/24")
-	h := s.handle(slog.Default())
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
+	s.Has("va", "10.1.0.5/24")
+	h := handle(t, slog.Default())
 	vip := netip.MustParseAddr("10.1.0.100")
 	choose := func(name string) (Link, error) {
 		links, err := h.Links()
@@ -199,9 +201,9 @@ func TestChooseFollowsARenamedAndARecreatedLink(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, h.Add(first.Index, []netip.Prefix{netip.PrefixFrom(vip, 32)}, 0))
 
-	s.ip("link set va down")
-	s.ip("link set va name lan0")
-	s.ip("link set lan0 up")
+	s.IP("link set va down")
+	s.IP("link set va name lan0")
+	s.IP("link set lan0 up")
 	renamed, err := choose("")
 	require.NoError(t, err)
 	assert.Equal(t, "lan0", renamed.Name)
@@ -209,11 +211,11 @@ func TestChooseFollowsARenamedAndARecreatedLink(t *testing.T) {
 	_, err = choose("va")
 	require.ErrorIs(t, err, ErrNoInterface)
 
-	s.ip("link del lan0")
+	s.IP("link del lan0")
 	_, err = choose("")
 	require.ErrorIs(t, err, ErrNoSubnet)
-	s.pair("va", s, "vb")
-	s.has("va", "10.1.0.6/24")
+	s.Pair("va", s, "vb")
+	s.Has("va", "10.1.0.6/24")
 	again, err := choose("")
 	require.NoError(t, err)
 	assert.NotEqual(t, first.Index, again.Index)
@@ -222,33 +224,33 @@ func TestChooseFollowsARenamedAndARecreatedLink(t *testing.T) {
 
 // TestWatchSurvivesAnOverrun keeps Watch from reading until the kernel has thrown events away.
 func TestWatchSurvivesAnOverrun(t *testing.T) {
-	s := newSpace(t)
-	s.pair("va", s, "vb")
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
 	var out syncBuffer
-	h := s.handle(slog.New(slog.NewTextHandler(&out, nil)))
+	h := handle(t, slog.New(slog.NewTextHandler(&out, nil)))
 	release := make(chan struct{})
 	first := true
-	changed := s.watch(h, func() {
+	changed := watch(t, s, h, func() {
 		if !first {
 			<-release
 		}
 		first = false
 	})
-	s.has("va", "10.1.0.5/24")
-	s.eventually(func() bool { return changed.Load() > 1 }, "the report that blocks")
+	s.Has("va", "10.1.0.5/24")
+	s.Eventually(func() bool { return changed.Load() > 1 }, "the report that blocks")
 	a, err := netlink.ParseAddr("10.1.0.77/32")
 	require.NoError(t, err)
 	for range 6000 {
-		require.NoError(t, s.AddrAdd(s.link("va"), a))
-		require.NoError(t, s.AddrDel(s.link("va"), a))
+		require.NoError(t, s.AddrAdd(s.Link("va"), a))
+		require.NoError(t, s.AddrDel(s.Link("va"), a))
 	}
 	before := changed.Load()
 	close(release)
-	s.eventually(func() bool { return changed.Load() > before }, "a report after the overrun")
-	s.eventually(func() bool { return bytes.Contains(out.Bytes(), []byte("events were lost")) }, "the overrun in the log")
+	s.Eventually(func() bool { return changed.Load() > before }, "a report after the overrun")
+	s.Eventually(func() bool { return bytes.Contains(out.Bytes(), []byte("events were lost")) }, "the overrun in the log")
 	seen := changed.Load()
-	s.has("va", "10.1.0.6/24")
-	s.eventually(func() bool { return changed.Load() > seen }, "reports go on")
+	s.Has("va", "10.1.0.6/24")
+	s.Eventually(func() bool { return changed.Load() > seen }, "reports go on")
 }
 
 // syncBuffer is a log that a test reads while it is written.

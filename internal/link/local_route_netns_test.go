@@ -10,16 +10,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 func TestHasLocalRoute(t *testing.T) {
-	s := newSpace(t)
-	s.pair("eth0", s, "eth1")
+	s := netnstest.New(t)
+	s.Pair("eth0", s, "eth1")
 	h, err := Open(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer h.Close()
 	for own, vip := range map[string]string{"10.9.0.1/24": "10.9.0.100/32", "fd09::1/64": "fd09::100/128"} {
-		s.has("eth0", own)
+		s.Has("eth0", own)
 		p := netip.MustParsePrefix(vip)
 		has := func() bool {
 			ok, err := h.HasLocalRoute(p.Addr())
@@ -27,9 +29,9 @@ func TestHasLocalRoute(t *testing.T) {
 			return ok
 		}
 		assert.False(t, has())
-		require.NoError(t, h.Add(s.index("eth0"), []netip.Prefix{p}, time.Minute))
-		assert.Eventually(t, has, patience, time.Millisecond)
-		require.NoError(t, h.Remove(s.index("eth0"), p))
+		require.NoError(t, h.Add(s.Index("eth0"), []netip.Prefix{p}, time.Minute))
+		assert.Eventually(t, has, netnstest.Patience, time.Millisecond)
+		require.NoError(t, h.Remove(s.Index("eth0"), p))
 		assert.False(t, has())
 	}
 }

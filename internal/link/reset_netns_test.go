@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
 // TestResetTCPTellsTheClients resets the connections of a virtual address, and only those: of servers that listen on the address itself, on
@@ -24,21 +26,21 @@ func TestResetTCPTellsTheClients(t *testing.T) {
 		{"IPv6", "tcp6", "[::]:0", "fd01::100", "fd01::5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			client := newSpace(t)
-			s := newSpace(t)
-			s.pair("eth0", client, "cl0")
-			s.has("eth0", "10.1.0.5/24", "fd01::5/64")
-			client.has("cl0", "10.1.0.9/24", "fd01::9/64")
-			h := s.handle(slog.Default())
+			client := netnstest.New(t)
+			s := netnstest.New(t)
+			s.Pair("eth0", client, "cl0")
+			s.Has("eth0", "10.1.0.5/24", "fd01::5/64")
+			client.Has("cl0", "10.1.0.9/24", "fd01::9/64")
+			h := handle(t, slog.Default())
 			vip := netip.MustParseAddr(tt.vip)
-			require.NoError(t, h.Add(s.index("eth0"), []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
+			require.NoError(t, h.Add(s.Index("eth0"), []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
 			l, err := net.Listen(tt.network, tt.listen)
 			require.NoError(t, err)
 			defer func() { _ = l.Close() }()
 			_, port, err := net.SplitHostPort(l.Addr().String())
 			require.NoError(t, err)
 
-			client.enter()
+			client.Enter()
 			dial := func(addr string) net.Conn {
 				c, err := net.Dial("tcp", net.JoinHostPort(addr, port))
 				require.NoError(t, err)
@@ -47,13 +49,13 @@ func TestResetTCPTellsTheClients(t *testing.T) {
 			}
 			doomed := []net.Conn{dial(tt.vip), dial(tt.vip), dial(tt.vip)}
 			spared := dial(tt.own)
-			s.enter()
+			s.Enter()
 			start := time.Now()
 			n, err := ResetTCP(vip)
 			require.NoError(t, err)
 			assert.Equal(t, len(doomed), n)
 			for _, c := range doomed {
-				require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
+				require.NoError(t, c.SetReadDeadline(time.Now().Add(netnstest.Patience)))
 				_, err := c.Read(make([]byte, 1))
 				assert.ErrorIs(t, err, unix.ECONNRESET)
 			}
@@ -63,9 +65,9 @@ func TestResetTCPTellsTheClients(t *testing.T) {
 			require.NoError(t, spared.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 			_, err = spared.Read(make([]byte, 1))
 			assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "a connection of the node's own lives")
-			client.enter()
+			client.Enter()
 			dial(tt.vip)
-			s.enter()
+			s.Enter()
 			n, err = ResetTCP(netip.MustParseAddr("10.1.0.77"))
 			require.NoError(t, err)
 			assert.Zero(t, n, "nobody else's")

@@ -6,21 +6,15 @@ import (
 	"context"
 	"net"
 	"os"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-)
 
-// enterSpace moves the test into a network namespace of its own, which ends with the test's thread.
-func enterSpace(t *testing.T) {
-	t.Helper()
-	runtime.LockOSThread()
-	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET), "a network namespace takes root")
-}
+	"github.com/keepvip/keepvip/internal/netnstest"
+)
 
 func take(t *testing.T, socket string) *Lock {
 	t.Helper()
@@ -30,7 +24,7 @@ func take(t *testing.T, socket string) *Lock {
 }
 
 func TestLockIsHeldByOneInANetworkNamespace(t *testing.T) {
-	enterSpace(t)
+	netnstest.New(t)
 	l := take(t, "/run/one.sock")
 	assert.Empty(t, l.Doubt)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -48,14 +42,14 @@ func TestLockIsHeldByOneInANetworkNamespace(t *testing.T) {
 }
 
 func TestLockIsNotSharedByNetworkNamespaces(t *testing.T) {
-	enterSpace(t)
+	netnstest.New(t)
 	defer take(t, "/run/one.sock").Close()
-	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
+	netnstest.New(t)
 	require.NoError(t, take(t, "/run/one.sock").Close())
 }
 
 func TestLockWaitsForTheEndOfAnother(t *testing.T) {
-	enterSpace(t)
+	netnstest.New(t)
 	first := take(t, "/run/one.sock")
 	seen := 0
 	l, err := Wait(t.Context(), "/run/two.sock", time.Minute, func(*RunningError) {
@@ -89,7 +83,7 @@ func TestLockIsNotKeptAwayByAnUnprivilegedProcess(t *testing.T) {
 		{"that only binds", func() (int, error) { return bound(false) }, "does not answer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			enterSpace(t)
+			netnstest.New(t)
 			var fd int
 			var err error
 			asNobody(t, func() { fd, err = tt.squat() })
@@ -117,7 +111,7 @@ func bound(listen bool) (int, error) {
 }
 
 func TestLockDoesWithoutAGroupThatAnotherProgramHas(t *testing.T) {
-	enterSpace(t)
+	netnstest.New(t)
 	fd, err := takeGroup()
 	require.NoError(t, err)
 	defer unix.Close(fd)
@@ -129,7 +123,7 @@ func TestLockDoesWithoutAGroupThatAnotherProgramHas(t *testing.T) {
 }
 
 func TestServeIsNotHeldUpByWhoDoesNotRead(t *testing.T) {
-	enterSpace(t)
+	netnstest.New(t)
 	l := take(t, "/run/one.sock")
 	defer l.Close()
 	for range 5 {
