@@ -101,14 +101,13 @@ func podOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
 	for i, v := range cfg.VIPs {
 		pod.CAFiles = append(pod.CAFiles, credentialFiles(v)...)
 		for j, h := range v.Checks {
-			switch h.Kind {
-			case config.CheckExec:
+			if h.Kind == config.CheckExec {
 				return pod, fmt.Errorf("vips[%d].checks[%d] (%s): kind exec, but a pod has neither its program nor the right to change the user; use manifest systemd", i, j, h.Name)
-			case config.CheckFile:
-				pod.Watched = append(pod.Watched, h.Path)
-			case config.CheckProcess:
-				pod.Processes = true
 			}
+			if h.Path != "" {
+				pod.Watched = append(pod.Watched, h.Path)
+			}
+			pod.Processes = pod.Processes || h.Process != ""
 		}
 	}
 	return pod, nil

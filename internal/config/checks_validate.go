@@ -60,7 +60,7 @@ func (l listedCheck) given(key string) bool { return l.c.Origin(l.key(key)).Sour
 func (l listedCheck) validate() {
 	kind, known := kindKeys[l.h.Kind]
 	if !known {
-		l.fail("kind", "missing, want one of https, http, tcp, exec, file, process, interface, gateway")
+		l.fail("kind", "missing, want one of %s", joined(checkKinds, ", "))
 		return
 	}
 	for _, o := range listed {

@@ -49,6 +49,15 @@ func enum[T ~string](values ...T) kind[T] {
 	}
 }
 
+// joined is words in one text, for an error.
+func joined[T ~string](words []T, between string) string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = string(w)
+	}
+	return strings.Join(all, between)
+}
+
 func boolean() kind[bool] {
 	return kind[bool]{
 		name: "bool", tags: []string{tagBool}, schema: map[string]any{"type": "boolean"},

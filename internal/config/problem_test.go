@@ -14,6 +14,15 @@ import (
 
 const head = "apiVersion: keepvip/v1\nkind: Config\n"
 
+// keysOf are the keys of a section of the file, as an error lists them.
+func keysOf(path ...string) string {
+	at := sections()
+	for _, name := range path {
+		at = at.lookup(name)
+	}
+	return strings.Join(at.names(), ", ")
+}
+
 // inFile gives the text of a file from its third line on; the header stands before it.
 func inFile(text string) Input {
 	return Input{Env: []string{EnvInline + "=" + head + text}}
@@ -56,30 +65,30 @@ func TestLoadRefuses(t *testing.T) {
 		{"too large", raw("# " + strings.Repeat("x", maxFile)), "FILE: more than 1048576 bytes, want at most that"},
 		// Keys.
 		{"unknown key", inFile("vip: []\n"), "FILE:3: vip: unknown key, did you mean vips?"},
-		{"unknown key in a VIP", vip("prio: 5"), "FILE:5: vips[0].prio: unknown key, want one of name, addresses, interface, group, election, priority, vrrp, announce, onConflict, probeBeforeBind, check, checks"},
+		{"unknown key in a VIP", vip("prio: 5"), "FILE:5: vips[0].prio: unknown key, want one of " + keysOf("vips")},
 		{"unknown key, near", vip("vrrp: {advertismentInterval: 1s}"), "FILE:5: vips[0].vrrp.advertismentInterval: unknown key, did you mean advertisementInterval?"},
 		{"key in the wrong case", vip("Priority: 5"), "FILE:5: vips[0].Priority: unknown key, did you mean priority?"},
-		{"key with dots", vip("vrrp.id: 5"), `FILE:5: vips[0]."vrrp.id": unknown key, want one of name, addresses, interface, group, election, priority, vrrp, announce, onConflict, probeBeforeBind, check, checks`},
+		{"key with dots", vip("vrrp.id: 5"), `FILE:5: vips[0]."vrrp.id": unknown key, want one of ` + keysOf("vips")},
 		{"duplicate key", vip("priority: 1\n  priority: 2"), "FILE:6: vips[0].priority: stands twice (first in line 5), want it once"},
 		{"duplicate section", vip("vrrp: {id: 1}\n  vrrp: {id: 1}"), "FILE:6: vips[0].vrrp: stands twice (first in line 5), want it once"},
 		{"duplicate at the top", inFile("port: 1\nvips: [{addresses: [10.77.0.1]}]\nport: 1\n"), "FILE:5: port: stands twice (first in line 3), want it once"},
 		{"list as a key", inFile("? [a]\n: b\nvips: [{addresses: [10.77.0.1]}]\n"), "FILE:3: a list as a key, want a name"},
-		{"merge key", vip("<<: {priority: 5}"), "FILE:5: vips[0].<<: unknown key, want one of name, addresses, interface, group, election, priority, vrrp, announce, onConflict, probeBeforeBind, check, checks"},
+		{"merge key", vip("<<: {priority: 5}"), "FILE:5: vips[0].<<: unknown key, want one of " + keysOf("vips")},
 		{"anchor", vip("vrrp: &x {id: 5}"), "FILE:5: vips[0].vrrp: a YAML anchor or alias, want the value written out"},
 		{"alias", vip("vrrp: *x"), "FILE: not valid YAML: unknown anchor 'x' referenced"},
 		// Types.
 		{"no value", vip("interface:"), "FILE:5: vips[0].interface: no value, want one or the key removed"},
 		{"no list", inFile("vips: {addresses: [10.77.0.1]}\n"), "FILE:3: vips: a mapping, want a list: one entry with addresses for each virtual address"},
-		{"entry is no mapping", inFile("vips: [10.77.0.1]\n"), `FILE:3: vips[0]: "10.77.0.1", want a mapping with name, addresses, interface, group, election, priority, vrrp, announce, onConflict, probeBeforeBind, check, checks`},
+		{"entry is no mapping", inFile("vips: [10.77.0.1]\n"), `FILE:3: vips[0]: "10.77.0.1", want a mapping with ` + keysOf("vips")},
 		{"scalar for a list", inFile("vips:\n- addresses: 10.77.0.100\n"), `FILE:4: vips[0].addresses: "10.77.0.100", want a list such as [10.77.0.100]`},
-		{"scalar for a mapping", vip("vrrp: 51"), "FILE:5: vips[0].vrrp: 51, want a mapping with id, version, advertisementInterval, preempt, preemptDelay, downTimerAdverts, startupDelay, startupInterval, owner, anyAddresses, passwordFile, peers, checksum"},
+		{"scalar for a mapping", vip("vrrp: 51"), "FILE:5: vips[0].vrrp: 51, want a mapping with " + keysOf("vips", "vrrp")},
 		{"string for a number", vip(`priority: "5"`), `FILE:5: vips[0].priority: "5", want a number`},
 		{"number for a string", vip("name: 5"), "FILE:5: vips[0].name: 5, want a string (in quotes if need be): name"},
 		{"float for a number", vip("priority: 1.5"), "FILE:5: vips[0].priority: 1.5, want a number"},
 		{"octal", vip("priority: 0o17"), "FILE:5: vips[0].priority: 0o17, want a number from 1 to 254"},
 		{"word for a bool", vip("vrrp: {preempt: yes}"), `FILE:5: vips[0].vrrp.preempt: "yes", want true or false`},
 		{"mapping for a list's entry", inFile("vips:\n- addresses: [{a: b}]\n"), "FILE:4: vips[0].addresses: a mapping, want a string (in quotes if need be): address"},
-		{"check of a wrong kind", vip("check: [none]"), "FILE:5: vips[0].check: a list, want a mapping with url, ca, serverName, interval, timeout, rise, fall, whenAllUnhealthy"},
+		{"check of a wrong kind", vip("check: [none]"), "FILE:5: vips[0].check: a list, want a mapping with " + keysOf("vips", "check")},
 		{"check that is no URL", vip("check: off"), "FILE:5: vips[0].check.url: off, want a URL, kubeadm, k3s, rke2, k0s or none"},
 		// Values.
 		{"VRID 0", flags("vrid", "0"), "--vrid: 0, want a number from 1 to 255"},
