@@ -131,6 +131,9 @@ const (
 	ElectionRaft Election = "raft"
 )
 
+// Elections are all of them, in the order of the reference.
+func Elections() []Election { return []Election{ElectionVRRP, ElectionRaft} }
+
 // Checksum names what a VRRPv3 checksum over IPv4 covers (RFC 9568 section 5.2.8). Both forms are accepted from others.
 type Checksum string
 

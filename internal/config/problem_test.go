@@ -110,7 +110,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"a witness that is no peer", flags("raft-peer", "10.77.0.11", "raft-witness", "10.77.0.12"), "--raft-witness: 10.77.0.12 is not among raft.peers, want it there, too"},
 		{"only witnesses", flags("raft-peer", "10.77.0.11", "raft-witness", "10.77.0.11"), "--raft-witness: all of raft.peers, want at least one that can hold the addresses"},
 		{"a certificate alone", flags("raft-certificate", "/c"), "--raft-certificate: 1 of 3 files set, want all three of raft.certificate, raft.privateKey and raft.ca, or none"},
-		{"election", flags("election", "paxos"), "--election: paxos, want vrrp or raft"},
+		{"election", flags("election", "paxos"), "--election: paxos, want " + joined(Elections(), " or ")},
 		{"delay without preemption", flags("preempt", "false", "preempt-delay", "1s"), "--preempt-delay: 1s without preemption, want vrrp.preempt true or no delay"},
 		{"group of two minds", two("vrrp: {id: 1}, group: g", "vrrp: {id: 2}, priority: 5, group: g"), "FILE:5: vips[1].group: g has vips[0] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together"},
 		{"adverts to be missed", flags("down-timer-adverts", "0"), "--down-timer-adverts: 0, want a number from 1 to 100"},

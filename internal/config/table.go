@@ -42,7 +42,7 @@ func vipOptions() []Option {
 		{
 			Key: "vips[].election", Flag: "election", Default: string(ElectionVRRP), Reload: Recreate,
 			Help:    "How the nodes agree on the one that holds the addresses: vrrp lives with one node; raft needs a majority of raft.peers, and has no two holders during a partition",
-			binding: one(enum(ElectionVRRP, ElectionRaft), func(t target) *Election { return &t.vip.Election }),
+			binding: one(enum(Elections()...), func(t target) *Election { return &t.vip.Election }),
 		},
 		{
 			Key: "vips[].priority", Flag: "priority", Default: "100", Reload: Live,

@@ -31,10 +31,11 @@ func (c *Config) Validate() error {
 	for i := range c.VIPs {
 		v := check{c: c, ps: &ps, i: i, v: &c.VIPs[i]}
 		v.addresses()
-		if v.v.Election == ElectionRaft {
-			v.raft()
-		} else {
+		switch v.v.Election {
+		case ElectionVRRP:
 			v.vrrp()
+		case ElectionRaft:
+			v.raft()
 		}
 		v.health()
 		v.listedChecks()
@@ -212,7 +213,7 @@ func (c *Config) collide(ps *problems, where string, link func(VIP) (string, boo
 	}
 	first := map[router]int{}
 	for i, v := range c.VIPs {
-		if len(v.Addresses) == 0 || v.Election == ElectionRaft {
+		if len(v.Addresses) == 0 || v.Election != ElectionVRRP {
 			continue
 		}
 		name, ok := link(v)

@@ -28,16 +28,12 @@ func (b *builder) fence(cfg *address.Config, group func(p instance.Place, lease,
 	}
 }
 
-// groupOf is the group of v at p, with the lease of its advertisements.
-func groupOf(v config.VIP, p instance.Place, lease, valid time.Duration) fence.Group {
-	g := raftGroupOf(v, lease, valid)
-	g.Advert = fence.Advert{Source: p.Source, VRID: v.VRRP.ID}
-	return g
-}
-
-// raftGroupOf is the group of an address without advertisements.
-func raftGroupOf(v config.VIP, lease, valid time.Duration) fence.Group {
+// groupOf is the group of v at p, with the lease of its election.
+func groupOf(v config.VIP, p instance.Place, kept kernelLease, lease, valid time.Duration) fence.Group {
 	g := fence.Group{Lease: lease, Guard: fence.GuardFor(lease, valid)}
+	if kept.advert != nil {
+		g.Advert = kept.advert(p)
+	}
 	for _, a := range v.Addresses {
 		g.Addresses = append(g.Addresses, a.Addr())
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -34,20 +35,12 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
 		Place:                func() (instance.Place, error) { return b.host.place(whereOf(v)) },
 	}
-	served := address.Config{
-		Addresses:  v.Addresses,
-		ProbeFirst: v.ProbeBeforeBind,
-		Yield:      v.OnConflict == config.Yield,
-		Schedule:   arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
-		Crowd:      len(virtualAddresses(whole)),
-		Reset:      resetConnections,
+	elect, known := electors[v.Election]
+	if !known {
+		return in, fmt.Errorf("vips[%s]: no elector for election %q", v.Name, v.Election)
 	}
-	if v.Election == config.ElectionRaft {
-		b.electByRaft(&in, &served, v, whole.Raft.HeartbeatTimeout)
-	} else {
-		b.electByVRRP(&in, &served, v, len(whole.VIPs))
-	}
-	b.serveAddresses(&in, served)
+	kept := elect(b, &in, v, whole)
+	b.serveAddresses(&in, kept, v, whole)
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
 		in.Checks = append(in.Checks, checkOf(c))
@@ -55,17 +48,46 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	return in, err
 }
 
+// electors have the holder of v, one of whole, elected: each sets Elect, Lease and what else of in is about the election.
+var electors = map[config.Election]func(b *builder, in *instance.Config, v config.VIP, whole *config.Config) kernelLease{
+	config.ElectionVRRP: (*builder).electByVRRP,
+	config.ElectionRaft: (*builder).electByRaft,
+}
+
+// kernelLease is what the kernel has to know of an election, beside instance.Config.Lease, to keep its lease. The zero kernelLease is that
+// of one whose lease only this process renews.
+type kernelLease struct {
+	// advert is the packet that renews the lease as it leaves a place; nil: none does.
+	advert func(p instance.Place) fence.Advert
+	// paced is for how long after a change to a longer lease the others may still go by the shorter one.
+	paced time.Duration
+}
+
 // whereOf is where v belongs. The members of a cluster have their list of peers elsewhere.
 func whereOf(v config.VIP) where {
 	w := where{addresses: v.Addresses, link: v.Interface}
-	if v.Election != config.ElectionRaft {
+	if v.Election == config.ElectionVRRP {
 		w.peers = v.VRRP.Peers
 	}
 	return w
 }
 
-// serveAddresses has an instance hold its addresses.
-func (b *builder) serveAddresses(in *instance.Config, cfg address.Config) {
+// serveAddresses has an instance hold its addresses, whichever way it is elected.
+func (b *builder) serveAddresses(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config) {
+	cfg := address.Config{
+		Addresses:  v.Addresses,
+		VRID:       in.VRID,
+		Lease:      in.Lease,
+		Paced:      kept.paced,
+		ProbeFirst: v.ProbeBeforeBind,
+		Yield:      v.OnConflict == config.Yield,
+		Schedule:   arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		Crowd:      len(virtualAddresses(whole)),
+		Reset:      resetConnections,
+	}
+	b.fence(&cfg, func(p instance.Place, lease, valid time.Duration) fence.Group {
+		return groupOf(v, p, kept, lease, valid)
+	})
 	log := b.log.With("vip", in.Name)
 	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
 		return address.New(cfg, b.host, log, blocked)
@@ -77,20 +99,23 @@ func (b *builder) serveAddresses(in *instance.Config, cfg address.Config) {
 	}
 }
 
-// electByVRRP has the holder elected by VRRP, one of many.
-func (b *builder) electByVRRP(in *instance.Config, served *address.Config, v config.VIP, many int) {
-	in.VRID, served.VRID = v.VRRP.ID, v.VRRP.ID
-	in.Elect = func(p instance.Place) (election.Elector, func(), error) { return b.elect(v, p, served.Crowd, many) }
+// electByVRRP has the holder elected by VRRP.
+func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
+	crowd, many := len(virtualAddresses(whole)), len(whole.VIPs)
+	in.VRID = v.VRRP.ID
+	in.Elect = func(p instance.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) }
 	in.Adjust = func(e election.Elector, p instance.Place) {
 		if r, ok := e.(*virtualrouter.Elector); ok {
-			r.Reconfigure(ticking(routerOf(v, p), served.Crowd))
+			r.Reconfigure(ticking(routerOf(v, p), crowd))
 		}
 	}
 	in.Lease = virtualrouter.Lease(routerOf(v, instance.Place{}))
 	// An Active whose interval grows sends five more advertisements at the old one.
 	interval := v.VRRP.AdvertisementInterval
-	served.Lease, served.Paced = in.Lease, 4*interval+interval/2
-	b.fence(served, func(p instance.Place, lease, valid time.Duration) fence.Group { return groupOf(v, p, lease, valid) })
+	return kernelLease{
+		advert: func(p instance.Place) fence.Advert { return fence.Advert{Source: p.Source, VRID: v.VRRP.ID} },
+		paced:  4*interval + interval/2,
+	}
 }
 
 // refresh translates the option's 0, never, into the schedule's.

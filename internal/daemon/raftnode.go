@@ -14,9 +14,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/instance"
-	"github.com/keepvip/keepvip/internal/service/address"
 )
 
 // ErrNoRaft answers whoever asks for a cluster where there is none.
@@ -232,7 +230,7 @@ func (h *host) find(addrs []netip.Addr) (netip.Addr, bool) {
 }
 
 // electByRaft has the holder elected by the cluster.
-func (b *builder) electByRaft(in *instance.Config, served *address.Config, v config.VIP, heartbeat time.Duration) {
+func (b *builder) electByRaft(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
 	in.Elect = func(instance.Place) (election.Elector, func(), error) {
 		n, err := b.raft.open()
 		if err != nil {
@@ -245,7 +243,6 @@ func (b *builder) electByRaft(in *instance.Config, served *address.Config, v con
 			r.SetPriority(topPriority(v))
 		}
 	}
-	in.Lease = raft.LeaseLength(heartbeat)
-	served.Lease = in.Lease
-	b.fence(served, func(_ instance.Place, lease, valid time.Duration) fence.Group { return raftGroupOf(v, lease, valid) })
+	in.Lease = raft.LeaseLength(whole.Raft.HeartbeatTimeout)
+	return kernelLease{}
 }
