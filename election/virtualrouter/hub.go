@@ -225,9 +225,6 @@ func wanted(routes map[uint8][]*hubWire) (vrids []uint8, peers []netip.Addr) {
 	return vrids, slices.Compact(peers)
 }
 
-// Idle tells that no Virtual Router uses the hub.
-func (h *Hub) Idle() bool { return len(*h.routes.Load()) == 0 }
-
 // Close closes the socket and waits for the reader.
 func (h *Hub) Close() error {
 	h.closed.Store(true)

@@ -218,7 +218,7 @@ func TestHubFilterFollowsItsWires(t *testing.T) {
 		require.NoError(t, a.Close())
 		assert.Equal(t, []uint8{7}, s.filter)
 		require.NoError(t, b.Close())
-		assert.True(t, h.Idle())
+		assert.Empty(t, s.filter)
 		require.NoError(t, h.Close())
 		_, err = h.Join(cfg)
 		assert.ErrorIs(t, err, net.ErrClosed)

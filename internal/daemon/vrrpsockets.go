@@ -17,9 +17,9 @@ import (
 type vrrpSockets struct {
 	auth *vrrp.Auth
 	log  *slog.Logger
+	hubs pool[socketKey, *virtualrouter.Hub]
 
-	mu      sync.Mutex // guards what follows
-	open    map[vrrpSocketKey]*virtualrouter.Hub
+	mu      sync.Mutex // guards routers
 	routers map[router]bool
 }
 
@@ -30,14 +30,15 @@ type router struct {
 	id    uint8
 }
 
-type vrrpSocketKey struct {
+// socketKey is what tells sockets of one protocol apart.
+type socketKey struct {
 	index   int
 	source  netip.Addr
 	unicast bool
 }
 
 func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
-	return &vrrpSockets{auth: auth, log: log, open: map[vrrpSocketKey]*virtualrouter.Hub{}, routers: map[router]bool{}}
+	return &vrrpSockets{auth: auth, log: log, routers: map[router]bool{}}
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
@@ -48,41 +49,32 @@ func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig) (virt
 	if s.routers[r] { // the link was not there when the configuration was checked
 		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
 	}
-	key := vrrpSocketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0}
-	hub, ok := s.open[key]
-	if !ok {
-		conn, err := vrrp.Open(vrrp.ConnConfig{
-			Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: cfg.Peers,
-		})
-		if err != nil {
-			return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
-		}
-		hub = virtualrouter.NewHub(virtualrouter.HubConfig{
-			Source: p.Source, Link: strconv.Itoa(p.Index), Auth: s.auth, Log: s.log.With("interface", p.Name),
-		}, conn)
-		s.open[key] = hub
+	key := socketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0}
+	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, cfg.Peers) })
+	if err != nil {
+		return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 	}
 	wire, err := hub.Join(cfg)
 	if err != nil {
-		s.drop(key, hub)
+		release()
 		return nil, nil, err
 	}
 	s.routers[r] = true
-	return wire, func() { s.leave(key, r, hub, wire) }, nil
+	return wire, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.routers, r)
+		_ = wire.Close() // only the filter of a socket that may be closed next
+		release()
+	}, nil
 }
 
-func (s *vrrpSockets) leave(key vrrpSocketKey, r router, hub *virtualrouter.Hub, wire virtualrouter.Wire) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.routers, r)
-	_ = wire.Close() // only the filter of a socket that may be closed next
-	s.drop(key, hub)
-}
-
-// drop closes a hub that nobody uses. The caller holds the lock.
-func (s *vrrpSockets) drop(key vrrpSocketKey, hub *virtualrouter.Hub) {
-	if hub.Idle() {
-		delete(s.open, key)
-		_ = hub.Close() // nothing is lost with a socket that nobody reads
+func (s *vrrpSockets) open(p instance.Place, peers []netip.Addr) (*virtualrouter.Hub, error) {
+	conn, err := vrrp.Open(vrrp.ConnConfig{Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: peers})
+	if err != nil {
+		return nil, err
 	}
+	return virtualrouter.NewHub(virtualrouter.HubConfig{
+		Source: p.Source, Link: strconv.Itoa(p.Index), Auth: s.auth, Log: s.log.With("interface", p.Name),
+	}, conn), nil
 }
