@@ -163,13 +163,6 @@ func (h *Hub) Join(cfg WireConfig) *Wire {
 	return w
 }
 
-// Idle tells that no group uses the hub.
-func (h *Hub) Idle() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.wires) == 0
-}
-
 // Close closes the socket and waits for the reader.
 func (h *Hub) Close() error {
 	err := h.sock.Close()

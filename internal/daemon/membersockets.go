@@ -6,10 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -26,20 +24,12 @@ type memberSockets struct {
 	node    string
 	version string // of this program
 	log     *slog.Logger
-
-	mu   sync.Mutex // guards open
-	open map[memberSocketKey]*members.Hub
-}
-
-type memberSocketKey struct {
-	index   int
-	source  netip.Addr
-	unicast bool
+	hubs    pool[socketKey, *members.Hub]
 }
 
 func newMemberSockets(auth *members.Auth, port uint16, version string, log *slog.Logger) *memberSockets {
 	node, _ := os.Hostname() // a node without a name is known by its address
-	return &memberSockets{auth: auth, port: port, node: node, version: version, log: log, open: map[memberSocketKey]*members.Hub{}}
+	return &memberSockets{auth: auth, port: port, node: node, version: version, log: log}
 }
 
 // helloShare is the time between two HELLOs of all instances together: with many, each speaks less often.
@@ -50,10 +40,8 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int) (*virtual
 	if s.port == 0 {
 		return nil, func() {}, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := memberSocketKey{index: p.Index, source: p.Source, unicast: len(v.VRRP.Peers) > 0}
-	hub, err := s.hub(key, p)
+	key := socketKey{index: p.Index, source: p.Source, unicast: len(v.VRRP.Peers) > 0}
+	hub, release, err := s.hubs.get(key, func() (*members.Hub, error) { return s.open(key, p.Name) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,23 +50,17 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int) (*virtual
 	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
 		Every: max(members.DefaultEvery, time.Duration(many)*helloShare),
-	}}, func() { s.leave(key, hub, wire) }, nil
+	}}, func() { wire.Close(); release() }, nil
 }
 
-// hub is the one of that key. The caller holds the lock.
-func (s *memberSockets) hub(key memberSocketKey, p instance.Place) (*members.Hub, error) {
-	if hub, ok := s.open[key]; ok {
-		return hub, nil
-	}
+func (s *memberSockets) open(key socketKey, name string) (*members.Hub, error) {
 	sock, err := s.openSocket(members.ConnConfig{
-		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Port: s.port, Unicast: key.unicast,
+		Interface: net.Interface{Index: key.index, Name: name}, Source: key.source, Port: s.port, Unicast: key.unicast,
 	})
 	if err != nil {
 		return nil, err
 	}
-	hub := members.NewHub(members.HubConfig{Source: p.Source, Link: strconv.Itoa(p.Index), Auth: s.auth}, sock)
-	s.open[key] = hub
-	return hub, nil
+	return members.NewHub(members.HubConfig{Source: key.source, Link: strconv.Itoa(key.index), Auth: s.auth}, sock), nil
 }
 
 // openSocket waits for a port that another process has: any user's may have taken it first.
@@ -95,21 +77,6 @@ func (s *memberSockets) openSocket(cfg members.ConnConfig) (members.Socket, erro
 		}
 		return conn, err
 	}), nil
-}
-
-func (s *memberSockets) leave(key memberSocketKey, hub *members.Hub, wire *members.Wire) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wire.Close()
-	s.drop(key, hub)
-}
-
-// drop closes a hub that nobody uses. The caller holds the lock.
-func (s *memberSockets) drop(key memberSocketKey, hub *members.Hub) {
-	if hub.Idle() {
-		delete(s.open, key)
-		_ = hub.Close() // nothing is lost with a socket that nobody reads
-	}
 }
 
 func newSession() uint64 {
