@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // maxLifetime is what the wire can carry.
@@ -63,7 +65,7 @@ func (m Message) validate() error {
 	switch {
 	case m.Type < Hello || m.Type > Grant:
 		return fmt.Errorf("members: %v, want HELLO, REQUEST or GRANT", m.Type)
-	case f.State > Active:
+	case f.State > vrrp.Active:
 		return fmt.Errorf("members: %v, want initialize, backup or active", f.State)
 	case f.Lifetime < 0 || f.Lifetime > maxLifetime:
 		return fmt.Errorf("members: lifetime %v, want 0s to %v", f.Lifetime, maxLifetime)

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // A member that claims the address is heard in two ways: by its advertisements, and by its messages. Where only its
@@ -85,7 +87,7 @@ func (m *Machine) holder(now time.Time) *Member {
 	var silent bool // best
 	for i := range m.table.list {
 		o := &m.table.list[i]
-		if o.Peer.State != Active {
+		if o.Peer.State != vrrp.Active {
 			continue
 		}
 		heard := later(o.Heard, m.lastAdverts.last(o.Address))

@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // claimant is what a member says that holds the address, and advertises it ten times a second.
 func claimant(hears ...Heard) Message {
-	f := other(Active, true)
+	f := other(vrrp.Active, true)
 	f.Claims, f.Router, f.Hears = true, Router{Version: 3, VRID: 51, Interval: 100 * ms}, hears
 	f.Lifetime = 3500 * ms
 	return Message{Type: Hello, Session: 0xb, Peer: f}
@@ -41,7 +43,7 @@ func TestMachineClaimCountsOnlyWithoutAdvertisements(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := epoch.Add(time.Minute)
 			m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-			m.Step(now, SetSelf{Self{State: Backup, Fit: true, Priority: 100}})
+			m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 			if tt.advert > 0 {
 				m.Hear(nodeB, now.Add(-tt.advert))
 			}
@@ -60,7 +62,7 @@ func TestMachineClaimCountsOnlyWithoutAdvertisements(t *testing.T) {
 func TestMachineSaysThatAdvertisementsAreMissing(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: Backup, Fit: true, Priority: 100}})
+	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 	m.Hear(nodeB, now)
 	m.Step(now, Received{Source: nodeB, Message: claimant(Heard{Session: 0xa})})
 	said := func() (missing, spoke bool) {
@@ -89,8 +91,8 @@ func TestMachineAccompaniesAdvertisements(t *testing.T) {
 	for missing, want := range map[bool]int{false: 0, true: 1} {
 		now := epoch.Add(time.Minute)
 		m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-		m.Step(now, SetSelf{Self{State: Active, Fit: true, Claims: true}})
-		f := other(Backup, true)
+		m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true}})
+		f := other(vrrp.Backup, true)
 		f.Hears, f.Lifetime = []Heard{{Session: 0xa, Missing: missing}}, 3500*ms
 		m.Step(now, Received{Source: nodeB, Message: Message{Type: Hello, Session: 0xb, Peer: f}})
 		now = now.Add(200 * ms)
@@ -108,7 +110,7 @@ func TestMachineKnowsWhoIsDeaf(t *testing.T) {
 	for name, hears := range map[string][]Heard{"it hears us": {{Session: 0xa, Missing: true}}, "it hears another": {{Session: 0xc}}} {
 		now := epoch.Add(time.Minute)
 		m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-		m.Step(now, SetSelf{Self{State: Active, Fit: true, Claims: true}})
+		m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true}})
 		var last []Claim
 		for range 2 {
 			last = claims(m.Step(now, Received{Source: nodeB, Message: claimant(hears...)}))
@@ -138,7 +140,7 @@ func flood(m *Machine, at time.Time, count int) {
 func TestMachineHearsTheHolderDuringAFlood(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: Backup, Fit: true, Priority: 100}})
+	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 	m.Step(now, Received{Source: nodeB, Message: claimant(Heard{Session: 0xa})})
 	for range 100 {
 		m.Hear(nodeB, now)
@@ -163,7 +165,7 @@ func TestMachineHearsTheHolderDuringAFlood(t *testing.T) {
 func TestMachineTakesAnOldHelloForWhatItIs(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: Backup, Fit: true, Priority: 100}})
+	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 	said := now.Add(-time.Second)
 	m.Hear(nodeB, said.Add(-50*ms))
 	list := claims(m.Step(now, Received{Source: nodeB, Message: claimant(), At: said}))

@@ -3,6 +3,8 @@ package members
 import (
 	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // Event is something that happened to a Machine. The set is closed.
@@ -14,7 +16,7 @@ type SetSelf struct{ Self Self }
 
 // Self is how this node is; the fields are as in [PeerState].
 type Self struct {
-	State          State
+	State          vrrp.State
 	Base, Priority uint8
 	Fit            bool
 	Reason         string

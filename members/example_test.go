@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // A fit Backup hears that the holder is unfit, looks afresh at its own service, and asks.
@@ -27,13 +28,13 @@ func ExampleMachine() {
 			}
 		}
 	}
-	show(members.SetSelf{Self: members.Self{State: members.Backup, Priority: 100, Fit: true}})
-	unfit := members.PeerState{Group: group, State: members.Active, Epoch: 1, Priority: 1, Lifetime: time.Second}
+	show(members.SetSelf{Self: members.Self{State: vrrp.Backup, Priority: 100, Fit: true}})
+	unfit := members.PeerState{Group: group, State: vrrp.Active, Epoch: 1, Priority: 1, Lifetime: time.Second}
 	show(members.Received{Source: holder, Message: members.Message{Type: members.Hello, Session: 2, Peer: unfit}})
 	show(members.Confirmed{ID: 1, Fit: true})
 
 	given := unfit
-	given.State = members.Backup
+	given.State = vrrp.Backup
 	show(members.Received{Source: holder, Message: members.Message{
 		Type: members.Grant, Session: 2, Peer: given,
 		Transfer: members.Transfer{To: netip.MustParseAddr("10.0.0.11"), Session: 1, Epoch: 1, Nonce: 2},

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // The message, in network byte order (docs/protocol.md):
@@ -126,10 +128,10 @@ func appendRank(b []byte, f PeerState) []byte {
 
 // parseRank takes what it knows; a later version may have more behind it.
 func (f *PeerState) parseRank(b []byte) bool {
-	if len(b) < rankLen || State(b[0]) > Active {
+	if len(b) < rankLen || vrrp.State(b[0]) > vrrp.Active {
 		return false
 	}
-	f.State, f.Base, f.Priority, f.Fit, f.Revision = State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
+	f.State, f.Base, f.Priority, f.Fit, f.Revision = vrrp.State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
 	f.Proven, f.Draining, f.Claims = b[3]&flagProven != 0, b[3]&flagDraining != 0, b[3]&flagClaims != 0
 	f.Lifetime = time.Duration(binary.BigEndian.Uint16(b[5:])) * time.Millisecond
 	f.Epoch = binary.BigEndian.Uint64(b[7:])

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 const (
@@ -52,11 +54,11 @@ func (h *grantor) deadline() time.Time {
 }
 
 // follow forgets what another state has made void. A Backup that has passed the address on remembers it.
-func (h *grantor) follow(s State) {
-	if s != Active {
+func (h *grantor) follow(s vrrp.State) {
+	if s != vrrp.Active {
 		h.asked, h.decide, h.chosen = nil, time.Time{}, nil
 	}
-	if s != Backup {
+	if s != vrrp.Backup {
 		h.passed = nil
 	}
 }
@@ -77,7 +79,7 @@ func (m *Machine) requested(now time.Time, r Received) {
 		m.repeat(now, a)
 		return
 	}
-	if m.self.State != Active || m.cfg.Passive || !r.Message.Peer.Fit || r.Message.Peer.State != Backup {
+	if m.self.State != vrrp.Active || m.cfg.Passive || !r.Message.Peer.Fit || r.Message.Peer.State != vrrp.Backup {
 		return
 	}
 	h := &m.grantor
@@ -105,7 +107,7 @@ func (m *Machine) hold(now time.Time) bool {
 	if p := h.passed; p != nil && !p.released && now.Sub(p.at) >= forwardTime {
 		m.release(false)
 	}
-	if m.self.State != Active || h.decide.IsZero() || now.Before(h.decide) && !m.allAsked() {
+	if m.self.State != vrrp.Active || h.decide.IsZero() || now.Before(h.decide) && !m.allAsked() {
 		return false
 	}
 	h.decide, h.chosen = time.Time{}, nil
@@ -137,7 +139,7 @@ func (m *Machine) mayHave(a ask) bool {
 // allAsked tells that nobody else is known that could ask.
 func (m *Machine) allAsked() bool {
 	return !slices.ContainsFunc(m.table.list, func(o Member) bool {
-		candidate := o.Peer.Fit && o.Peer.State == Backup &&
+		candidate := o.Peer.Fit && o.Peer.State == vrrp.Backup &&
 			m.mayHave(ask{from: o.Address, priority: o.Peer.Priority})
 		return candidate && !slices.ContainsFunc(m.grantor.asked, func(a ask) bool { return a.from == o.Address })
 	})
@@ -146,12 +148,12 @@ func (m *Machine) allAsked() bool {
 // grant ends the time for which this node holds the address. The time of the choice counts, since when no advertisement has left.
 func (m *Machine) grant(now time.Time) {
 	c := m.grantor.chosen
-	if c == nil || m.self.State != Active {
+	if c == nil || m.self.State != vrrp.Active {
 		return
 	}
 	m.grantor.chosen = nil
 	m.grantor.passed = &passed{to: c.from, session: c.session, epoch: m.epoch, at: c.at}
-	m.self.State, m.self.Claims = Backup, false
+	m.self.State, m.self.Claims = vrrp.Backup, false
 	m.hello.changed(now)
 	m.act(Send{m.message(Grant, Transfer{To: c.from, Session: c.session, Epoch: m.epoch, Nonce: c.nonce})})
 }
@@ -159,7 +161,7 @@ func (m *Machine) grant(now time.Time) {
 // heardRequester lets go when the requester says that it is Active: by then it has announced.
 func (m *Machine) heardRequester(r Received) {
 	p := m.grantor.passed
-	if p != nil && !p.released && r.Source == p.to && r.Message.Peer.State == Active {
+	if p != nil && !p.released && r.Source == p.to && r.Message.Peer.State == vrrp.Active {
 		m.release(true)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 func TestMachineOfManySpeaksLessOftenAndSaysSo(t *testing.T) {
@@ -17,7 +19,7 @@ func TestMachineOfManySpeaksLessOftenAndSaysSo(t *testing.T) {
 		{give: time.Minute, want: LongestEvery, lifetime: 52500 * ms},
 	} {
 		r := newRig(t, func(c *Config) { c.Every = tt.give })
-		r.self(Backup, true)
+		r.self(vrrp.Backup, true)
 		for range len(repeats) {
 			r.now, _ = r.m.Deadline()
 			r.step(Expired{})

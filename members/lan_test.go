@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // lan is a virtual link, in virtual time, of nodes that pass the address on. Beside its Machine each has the smallest
@@ -35,7 +37,7 @@ type node struct {
 	m     *Machine // nil: off
 	fit   bool     // as its probes find
 	told  bool     // as its election knows
-	state State
+	state vrrp.State
 	side  int
 
 	advert        time.Time // Active: when the next is due
@@ -93,7 +95,7 @@ func (l *lan) start(n *node) {
 	n.m = NewMachine(Config{
 		Group: group, Address: n.addr, Node: n.name, Session: n.session, Preempt: true, RecoverHold: 5 * time.Second, Lease: l.lease(),
 	})
-	n.state, n.start, n.bound, n.shut, n.told = Backup, l.now, false, false, n.fit
+	n.state, n.start, n.bound, n.shut, n.told = vrrp.Backup, l.now, false, false, n.fit
 	n.tell()
 }
 
@@ -131,7 +133,7 @@ func (n *node) judge() {
 	}
 	n.told = n.fit
 	n.tell()
-	if n.state == Active {
+	if n.state == vrrp.Active {
 		n.sendAdvert()
 	}
 }
@@ -154,7 +156,7 @@ func (n *node) act(a Action) {
 		l.air = append(l.air, flight{at: l.now.Add(l.draw(5 * ms)), to: n, confirm: a.ID})
 	case Pass:
 		l.note("%s passes to %v", n.name, a.To)
-		n.shut, n.state, n.start, n.announce = true, Backup, l.now, time.Time{}
+		n.shut, n.state, n.start, n.announce = true, vrrp.Backup, l.now, time.Time{}
 		n.step(Passed{})
 	case Release:
 		l.note("%s releases, heard=%v", n.name, a.Heard)
@@ -196,13 +198,13 @@ func (n *node) toAll(f flight) {
 
 // become makes a Backup the Active: the advertisement first, then the address, and then it is told.
 func (n *node) become() {
-	n.state, n.bound, n.shut = Active, true, false
+	n.state, n.bound, n.shut = vrrp.Active, true, false
 	n.sendAdvert()
 	n.announce = n.lan.now.Add(ms)
 }
 
 func (n *node) yield() {
-	n.state, n.bound, n.shut, n.start, n.announce = Backup, false, false, n.lan.now, time.Time{}
+	n.state, n.bound, n.shut, n.start, n.announce = vrrp.Backup, false, false, n.lan.now, time.Time{}
 	n.tell()
 }
 
@@ -212,13 +214,13 @@ func (n *node) heard(f flight) {
 	}
 	own, theirs := n.priority(), f.priority
 	switch {
-	case n.state == Active && outranks(theirs, f.from.addr, own, n.addr):
+	case n.state == vrrp.Active && outranks(theirs, f.from.addr, own, n.addr):
 		n.lan.note("%s yields to %s", n.name, f.from.name)
 		n.yield()
 		n.start = n.lan.now
-	case n.state == Active && n.lan.now.Sub(n.sent) >= ms:
+	case n.state == vrrp.Active && n.lan.now.Sub(n.sent) >= ms:
 		n.sendAdvert()
-	case n.state == Active:
+	case n.state == vrrp.Active:
 	case theirs >= own || n.m.Defers(n.lan.now, f.from.addr):
 		n.start = n.lan.now
 	}
@@ -248,7 +250,7 @@ func (n *node) due() (at time.Time, do func()) {
 			at, do = t, f
 		}
 	}
-	if n.state == Active {
+	if n.state == vrrp.Active {
 		first(n.advert, n.sendAdvert)
 		if !n.announce.IsZero() {
 			first(n.announce, func() { n.announce = time.Time{}; n.tell() })

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // Machine is one node's part in knowing the members and passing the address on, pure: it has no clock and does no I/O.
@@ -114,7 +116,7 @@ func (m *Machine) Members(now time.Time) []Member {
 func (m *Machine) Successors(now time.Time) bool {
 	m.table.expire(now)
 	return !m.cfg.Passive && slices.ContainsFunc(m.table.list, func(o Member) bool {
-		return o.Peer.Fit && o.Peer.State == Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
+		return o.Peer.Fit && o.Peer.State == vrrp.Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
 	})
 }
 
@@ -123,7 +125,7 @@ func (m *Machine) setSelf(now time.Time, s Self) {
 	if s == m.self {
 		return
 	}
-	if s.State == Active && m.self.State != Active {
+	if s.State == vrrp.Active && m.self.State != vrrp.Active {
 		m.epoch++
 	}
 	m.self = s
@@ -205,7 +207,7 @@ func (m *Machine) leave() {
 // goodbye is heard as the last word, whatever the state.
 func (m *Machine) goodbye() {
 	msg := m.message(Hello, Transfer{})
-	msg.Peer.State, msg.Peer.Fit, msg.Peer.Claims, msg.Peer.Lifetime = Initialize, false, false, 0
+	msg.Peer.State, msg.Peer.Fit, msg.Peer.Claims, msg.Peer.Lifetime = vrrp.Initialize, false, false, 0
 	m.act(Send{msg})
 }
 

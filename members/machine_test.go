@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 const ms = time.Millisecond
@@ -94,7 +96,7 @@ func without(list []string, s string) (out []string) {
 	return out
 }
 
-func (r *rig) self(s State, fit bool) []string {
+func (r *rig) self(s vrrp.State, fit bool) []string {
 	r.t.Helper()
 	p := uint8(100)
 	if !fit {
@@ -103,7 +105,7 @@ func (r *rig) self(s State, fit bool) []string {
 	return without(r.step(SetSelf{Self{State: s, Base: 100, Priority: p, Fit: fit}}), "HELLO")
 }
 
-func other(s State, fit bool) PeerState {
+func other(s vrrp.State, fit bool) PeerState {
 	f := PeerState{Group: group, State: s, Epoch: 3, Base: 100, Priority: 100, Fit: fit, Proven: true, Lifetime: lifetime(DefaultEvery)}
 	if !fit {
 		f.Priority = 1
@@ -125,15 +127,15 @@ func (r *rig) request(from netip.Addr, f PeerState, nonce uint64) []string {
 func (r *rig) grant(from netip.Addr, nonce uint64) []string {
 	r.t.Helper()
 	d := Transfer{To: nodeA, Session: 0xa, Epoch: 3, Nonce: nonce}
-	return without(r.step(Received{Source: from, Message: Message{Type: Grant, Session: 0xb, Peer: other(Backup, false), Transfer: d}}), "HELLO")
+	return without(r.step(Received{Source: from, Message: Message{Type: Grant, Session: 0xb, Peer: other(vrrp.Backup, false), Transfer: d}}), "HELLO")
 }
 
 func TestMachineSaysHelloOnChangeTwiceMoreAndEachSecond(t *testing.T) {
 	r := newRig(t, nil)
 	_, ok := r.m.Deadline()
 	assert.False(t, ok, "nothing to say yet")
-	assert.Equal(t, []string{"HELLO"}, r.step(SetSelf{Self{State: Backup, Priority: 100, Fit: true}}))
-	assert.Empty(t, r.step(SetSelf{Self{State: Backup, Priority: 100, Fit: true}}), "no change")
+	assert.Equal(t, []string{"HELLO"}, r.step(SetSelf{Self{State: vrrp.Backup, Priority: 100, Fit: true}}))
+	assert.Empty(t, r.step(SetSelf{Self{State: vrrp.Backup, Priority: 100, Fit: true}}), "no change")
 	var at []time.Duration
 	for range 4 {
 		next, ok := r.m.Deadline()
@@ -147,30 +149,30 @@ func TestMachineSaysHelloOnChangeTwiceMoreAndEachSecond(t *testing.T) {
 
 func TestMachineAnswersANewcomerSoon(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
+	r.self(vrrp.Backup, true)
 	r.wait(500 * ms)
-	r.hello(nodeB, other(Active, true))
+	r.hello(nodeB, other(vrrp.Active, true))
 	next, _ := r.m.Deadline()
 	assert.Equal(t, 520*ms, next.Sub(epoch))
 }
 
 func TestMachineKnowsMembers(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	r.hello(nodeC, other(Backup, true))
-	r.hello(nodeB, other(Active, true))
-	foreign := other(Backup, true)
+	r.self(vrrp.Backup, true)
+	r.hello(nodeC, other(vrrp.Backup, true))
+	r.hello(nodeB, other(vrrp.Active, true))
+	foreign := other(vrrp.Backup, true)
 	foreign.Group = nodeC
 	r.hello(netip.MustParseAddr("10.77.0.99"), foreign)
-	r.hello(nodeA, other(Active, false))
+	r.hello(nodeA, other(vrrp.Active, false))
 	list := r.m.Members(r.now)
 	require.Len(t, list, 2, "neither of another group nor ourselves")
 	assert.Equal(t, []netip.Addr{nodeB, nodeC}, []netip.Addr{list[0].Address, list[1].Address})
 	r.wait(3 * time.Second)
-	r.hello(nodeC, other(Backup, true))
+	r.hello(nodeC, other(vrrp.Backup, true))
 	r.wait(600 * ms)
 	assert.Len(t, r.m.Members(r.now), 1, "silent for longer than it said")
-	bye := other(Initialize, false)
+	bye := other(vrrp.Initialize, false)
 	bye.Lifetime = 0
 	r.hello(nodeC, bye)
 	assert.Empty(t, r.m.Members(r.now))
@@ -178,22 +180,22 @@ func TestMachineKnowsMembers(t *testing.T) {
 
 func TestMachineTableIsBounded(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
+	r.self(vrrp.Backup, true)
 	for i := range 300 {
-		r.hello(netip.AddrFrom4([4]byte{10, 78, byte(i >> 8), byte(i)}), other(Backup, true))
+		r.hello(netip.AddrFrom4([4]byte{10, 78, byte(i >> 8), byte(i)}), other(vrrp.Backup, true))
 	}
 	assert.Len(t, r.m.Members(r.now), maxMembers)
 }
 
 func TestMachineRequesterAsksAnUnfitHolder(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	assert.Empty(t, r.hello(nodeB, other(Active, true)))
+	r.self(vrrp.Backup, true)
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, true)))
 	assert.False(t, r.m.Defers(r.now, nodeB))
-	assert.Equal(t, []string{"confirm 1"}, r.hello(nodeB, other(Active, false)))
+	assert.Equal(t, []string{"confirm 1"}, r.hello(nodeB, other(vrrp.Active, false)))
 	assert.True(t, r.m.Defers(r.now, nodeB))
 	assert.False(t, r.m.Defers(r.now, nodeC))
-	assert.Empty(t, r.hello(nodeB, other(Active, false)), "a repeated HELLO")
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, false)), "a repeated HELLO")
 	r.now = r.now.Add(5 * ms)
 	assert.Equal(t, []string{"REQUEST to 10.77.0.12 nonce 2"}, r.step(Confirmed{ID: 1, Fit: true}))
 	assert.Equal(t, []string{"REQUEST to 10.77.0.12 nonce 3"}, r.wait(30*ms))
@@ -201,33 +203,33 @@ func TestMachineRequesterAsksAnUnfitHolder(t *testing.T) {
 	assert.Empty(t, r.grant(nodeC, 2), "not its to give")
 	assert.Equal(t, []string{"take from 10.77.0.12"}, r.grant(nodeB, 2))
 	assert.Empty(t, r.grant(nodeB, 2), "again")
-	assert.Empty(t, r.self(Active, true))
+	assert.Empty(t, r.self(vrrp.Active, true))
 	assert.Empty(t, r.wait(10*time.Second))
 }
 
 // The holder has said that it is Backup now, but its GRANT was lost.
 func TestMachineRequesterGoesOnAskingOneThatHasGranted(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	r.hello(nodeB, other(Active, false))
+	r.self(vrrp.Backup, true)
+	r.hello(nodeB, other(vrrp.Active, false))
 	r.step(Confirmed{ID: 1, Fit: true})
-	assert.Empty(t, r.hello(nodeB, other(Backup, false)))
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Backup, false)))
 	assert.Equal(t, []string{"REQUEST to 10.77.0.12 nonce 3"}, r.wait(30*ms))
 	assert.Equal(t, []string{"take from 10.77.0.12"}, r.grant(nodeB, 3))
 }
 
 func TestMachineRequesterStopsWhenAnotherIsActive(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	r.hello(nodeB, other(Active, false))
+	r.self(vrrp.Backup, true)
+	r.hello(nodeB, other(vrrp.Active, false))
 	r.step(Confirmed{ID: 1, Fit: true})
-	r.hello(nodeB, other(Backup, false))
-	r.hello(nodeC, other(Active, true))
+	r.hello(nodeB, other(vrrp.Backup, false))
+	r.hello(nodeC, other(vrrp.Active, true))
 	assert.Empty(t, r.wait(time.Second))
 }
 
 func TestMachineRequesterRefusesAGrantOfAnotherTransfer(t *testing.T) {
-	good := Message{Type: Grant, Session: 0xb, Peer: other(Backup, false), Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: 3, Nonce: 2}}
+	good := Message{Type: Grant, Session: 0xb, Peer: other(vrrp.Backup, false), Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: 3, Nonce: 2}}
 	for name, change := range map[string]func(*Message){
 		"ours":                  func(*Message) {},
 		"to our former session": func(m *Message) { m.Transfer.Session = 0x9 },
@@ -237,8 +239,8 @@ func TestMachineRequesterRefusesAGrantOfAnotherTransfer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
-			r.self(Backup, true)
-			r.hello(nodeB, other(Active, false))
+			r.self(vrrp.Backup, true)
+			r.hello(nodeB, other(vrrp.Active, false))
 			r.step(Confirmed{ID: 1, Fit: true})
 			m := good
 			change(&m)
@@ -249,8 +251,8 @@ func TestMachineRequesterRefusesAGrantOfAnotherTransfer(t *testing.T) {
 
 func TestMachineRequesterRefusesALateGrant(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	r.hello(nodeB, other(Active, false))
+	r.self(vrrp.Backup, true)
+	r.hello(nodeB, other(vrrp.Active, false))
 	r.step(Confirmed{ID: 1, Fit: true})
 	r.now = r.now.Add(290 * ms / 3)
 	assert.NotContains(t, r.grant(nodeB, 2), "take from 10.77.0.12")
@@ -258,23 +260,23 @@ func TestMachineRequesterRefusesALateGrant(t *testing.T) {
 
 func TestMachineRequesterAsksOnlyWhenTheProbePasses(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	require.Equal(t, []string{"confirm 1"}, r.hello(nodeB, other(Active, false)))
+	r.self(vrrp.Backup, true)
+	require.Equal(t, []string{"confirm 1"}, r.hello(nodeB, other(vrrp.Active, false)))
 	assert.Empty(t, r.step(Confirmed{ID: 7, Fit: true}), "the answer to nothing")
 	assert.Empty(t, r.step(Confirmed{ID: 1, Fit: false}))
 	assert.True(t, r.m.Defers(r.now, nodeB), "a node that is no better does not take over")
 	assert.Equal(t, []string{"confirm 2"}, r.wait(260*ms), "and looks again")
 	assert.Empty(t, r.wait(2100*ms), "no answer")
-	r.hello(nodeB, other(Active, false))
+	r.hello(nodeB, other(vrrp.Active, false))
 	assert.Equal(t, []string{"confirm 3"}, r.wait(200*ms))
-	r.self(Backup, false)
+	r.self(vrrp.Backup, false)
 	assert.Empty(t, r.step(Confirmed{ID: 3, Fit: true}), "unfit meanwhile")
 }
 
 func TestMachineRequesterGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	r.hello(nodeB, other(Active, false))
+	r.self(vrrp.Backup, true)
+	r.hello(nodeB, other(vrrp.Active, false))
 	r.step(Confirmed{ID: 1, Fit: true})
 	assert.Len(t, r.wait(490*ms), len(retries)-1, "and one at once")
 	assert.True(t, r.m.Defers(r.now, nodeB))
@@ -282,10 +284,10 @@ func TestMachineRequesterGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
 	assert.False(t, r.m.Defers(r.now, nodeB), "now VRRP decides")
 	for range 5 {
 		assert.Empty(t, r.wait(800*ms))
-		r.hello(nodeB, other(Active, false))
+		r.hello(nodeB, other(vrrp.Active, false))
 	}
 	assert.NotEmpty(t, r.wait(time.Second), "another try")
-	again := other(Active, false)
+	again := other(vrrp.Active, false)
 	again.Epoch++
 	r.hello(nodeB, again)
 	assert.True(t, r.m.Defers(r.now, nodeB), "another epoch is another matter")
@@ -302,20 +304,20 @@ func TestMachineWhoAsksWhom(t *testing.T) {
 		wait   time.Duration
 		want   bool
 	}{
-		{"an equal and a fit holder", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Active, true), time.Minute, false},
-		{"unfit and an unfit holder", nil, Self{State: Backup, Priority: 1}, other(Active, false), time.Minute, false},
-		{"fit and an unfit holder", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Active, false), 0, true},
-		{"fit and an unfit Backup", nil, Self{State: Backup, Priority: 100, Fit: true}, other(Backup, false), time.Minute, false},
-		{"kept out", nil, Self{State: Initialize, Priority: 100, Fit: true}, other(Active, false), time.Minute, false},
-		{"higher priority", nil, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 0, true},
-		{"higher priority, but unfit", nil, Self{State: Backup, Priority: 150}, other(Active, true), time.Minute, false},
-		{"lower priority", nil, Self{State: Backup, Priority: 150, Fit: true}, higher(other(Active, true)), time.Minute, false},
-		{"higher priority without preemption", func(c *Config) { c.Preempt = false }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), time.Minute, false},
-		{"an unfit holder without preemption", func(c *Config) { c.Preempt = false }, Self{State: Backup, Priority: 100, Fit: true}, other(Active, false), 0, true},
-		{"higher priority within preemptDelay", func(c *Config) { c.PreemptDelay = 5 * time.Second }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 4 * time.Second, false},
-		{"higher priority after preemptDelay", func(c *Config) { c.PreemptDelay = 5 * time.Second }, Self{State: Backup, Priority: 150, Fit: true}, other(Active, true), 6 * time.Second, true},
-		{"reserved for us", nil, Self{State: Backup, Priority: 100, Fit: true}, reserved(other(Active, false), nodeA), 0, true},
-		{"reserved for another", nil, Self{State: Backup, Priority: 100, Fit: true}, reserved(other(Active, false), nodeC), time.Minute, false},
+		{"an equal and a fit holder", nil, Self{State: vrrp.Backup, Priority: 100, Fit: true}, other(vrrp.Active, true), time.Minute, false},
+		{"unfit and an unfit holder", nil, Self{State: vrrp.Backup, Priority: 1}, other(vrrp.Active, false), time.Minute, false},
+		{"fit and an unfit holder", nil, Self{State: vrrp.Backup, Priority: 100, Fit: true}, other(vrrp.Active, false), 0, true},
+		{"fit and an unfit Backup", nil, Self{State: vrrp.Backup, Priority: 100, Fit: true}, other(vrrp.Backup, false), time.Minute, false},
+		{"kept out", nil, Self{State: vrrp.Initialize, Priority: 100, Fit: true}, other(vrrp.Active, false), time.Minute, false},
+		{"higher priority", nil, Self{State: vrrp.Backup, Priority: 150, Fit: true}, other(vrrp.Active, true), 0, true},
+		{"higher priority, but unfit", nil, Self{State: vrrp.Backup, Priority: 150}, other(vrrp.Active, true), time.Minute, false},
+		{"lower priority", nil, Self{State: vrrp.Backup, Priority: 150, Fit: true}, higher(other(vrrp.Active, true)), time.Minute, false},
+		{"higher priority without preemption", func(c *Config) { c.Preempt = false }, Self{State: vrrp.Backup, Priority: 150, Fit: true}, other(vrrp.Active, true), time.Minute, false},
+		{"an unfit holder without preemption", func(c *Config) { c.Preempt = false }, Self{State: vrrp.Backup, Priority: 100, Fit: true}, other(vrrp.Active, false), 0, true},
+		{"higher priority within preemptDelay", func(c *Config) { c.PreemptDelay = 5 * time.Second }, Self{State: vrrp.Backup, Priority: 150, Fit: true}, other(vrrp.Active, true), 4 * time.Second, false},
+		{"higher priority after preemptDelay", func(c *Config) { c.PreemptDelay = 5 * time.Second }, Self{State: vrrp.Backup, Priority: 150, Fit: true}, other(vrrp.Active, true), 6 * time.Second, true},
+		{"reserved for us", nil, Self{State: vrrp.Backup, Priority: 100, Fit: true}, reserved(other(vrrp.Active, false), nodeA), 0, true},
+		{"reserved for another", nil, Self{State: vrrp.Backup, Priority: 100, Fit: true}, reserved(other(vrrp.Active, false), nodeC), time.Minute, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, tt.change)
@@ -332,8 +334,8 @@ func TestMachineWhoAsksWhom(t *testing.T) {
 
 func TestMachineReservedForAnotherIsDeferredToOnlyAWhile(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	f := other(Active, false)
+	r.self(vrrp.Backup, true)
+	f := other(vrrp.Active, false)
 	f.For = nodeC
 	r.hello(nodeB, f)
 	assert.True(t, r.m.Defers(r.now, nodeB))
@@ -343,50 +345,50 @@ func TestMachineReservedForAnotherIsDeferredToOnlyAWhile(t *testing.T) {
 
 func TestMachineWaitsAfterAOutageInWhichAllWereIll(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, false)
-	r.hello(nodeB, other(Active, false))
+	r.self(vrrp.Backup, false)
+	r.hello(nodeB, other(vrrp.Active, false))
 	r.wait(2 * time.Second)
-	assert.Empty(t, r.self(Backup, true))
+	assert.Empty(t, r.self(vrrp.Backup, true))
 	assert.True(t, r.m.Defers(r.now, nodeB))
 	for range 4 {
-		r.hello(nodeB, other(Active, false))
+		r.hello(nodeB, other(vrrp.Active, false))
 		assert.Empty(t, r.wait(time.Second))
 	}
-	r.hello(nodeB, other(Active, false))
+	r.hello(nodeB, other(vrrp.Active, false))
 	assert.Equal(t, []string{"confirm 1"}, r.wait(1010*ms))
 }
 
 // A cluster that comes up: nobody was fit before.
 func TestMachineDoesNotWaitForTheFirstThatIsFit(t *testing.T) {
 	r := newRig(t, nil)
-	f := other(Active, false)
+	f := other(vrrp.Active, false)
 	f.Proven = false
-	r.self(Backup, false)
+	r.self(vrrp.Backup, false)
 	r.hello(nodeB, f)
 	r.wait(2 * time.Second)
-	assert.Equal(t, []string{"confirm 1"}, r.self(Backup, true))
+	assert.Equal(t, []string{"confirm 1"}, r.self(vrrp.Backup, true))
 }
 
 // The holder recovers last, but within recoverHold of the first: nothing moves.
 func TestMachineAllRecover(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, false)
-	r.hello(nodeB, other(Active, false))
-	r.hello(nodeC, other(Backup, false))
+	r.self(vrrp.Backup, false)
+	r.hello(nodeB, other(vrrp.Active, false))
+	r.hello(nodeC, other(vrrp.Backup, false))
 	r.wait(2 * time.Second)
-	r.hello(nodeC, other(Backup, true)) // the first
+	r.hello(nodeC, other(vrrp.Backup, true)) // the first
 	r.wait(2 * time.Second)
-	r.hello(nodeB, other(Active, false))
-	assert.Empty(t, r.self(Backup, true), "the second waits for the same time")
+	r.hello(nodeB, other(vrrp.Active, false))
+	assert.Empty(t, r.self(vrrp.Backup, true), "the second waits for the same time")
 	assert.Empty(t, r.wait(2900*ms))
-	assert.Empty(t, r.hello(nodeB, other(Active, true)))
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, true)))
 	assert.Empty(t, r.wait(3*time.Second))
 }
 
 func TestMachineHolderChooses(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Active, false)
-	low, high := other(Backup, true), other(Backup, true)
+	r.self(vrrp.Active, false)
+	low, high := other(vrrp.Backup, true), other(vrrp.Backup, true)
 	high.Base, high.Priority = 150, 150
 	r.hello(nodeB, high)
 	r.hello(nodeC, low)
@@ -396,8 +398,8 @@ func TestMachineHolderChooses(t *testing.T) {
 
 func TestMachineHolderChoosesTheHigherAddressAmongEquals(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Active, false)
-	f := other(Backup, true)
+	r.self(vrrp.Active, false)
+	f := other(vrrp.Backup, true)
 	for _, n := range []netip.Addr{nodeB, nodeC} {
 		r.hello(n, f)
 	}
@@ -408,7 +410,7 @@ func TestMachineHolderChoosesTheHigherAddressAmongEquals(t *testing.T) {
 }
 
 func TestMachineHolderRefuses(t *testing.T) {
-	f := other(Backup, true)
+	f := other(vrrp.Backup, true)
 	higher := f
 	higher.Priority = 150
 	for _, tt := range []struct {
@@ -417,17 +419,17 @@ func TestMachineHolderRefuses(t *testing.T) {
 		give func(*Message)
 		want bool
 	}{
-		{"unfit, an equal asks", Self{State: Active, Priority: 1}, nil, true},
-		{"fit, an equal asks", Self{State: Active, Priority: 100, Fit: true}, nil, false},
-		{"fit, a higher priority asks", Self{State: Active, Priority: 100, Fit: true}, func(m *Message) { m.Peer = higher }, true},
-		{"an unfit one asks", Self{State: Active, Priority: 1}, func(m *Message) { m.Peer.Fit = false }, false},
-		{"reserved for it", Self{State: Active, Priority: 1, For: nodeB}, nil, true},
-		{"reserved for another", Self{State: Active, Priority: 1, For: nodeC}, nil, false},
-		{"not the holder", Self{State: Backup, Priority: 1}, nil, false},
-		{"of an earlier session", Self{State: Active, Priority: 1}, func(m *Message) { m.Transfer.Session++ }, false},
-		{"of another epoch", Self{State: Active, Priority: 1}, func(m *Message) { m.Transfer.Epoch++ }, false},
-		{"of another node", Self{State: Active, Priority: 1}, func(m *Message) { m.Transfer.To = nodeC }, false},
-		{"of another group", Self{State: Active, Priority: 1}, func(m *Message) { m.Peer.Group = nodeC }, false},
+		{"unfit, an equal asks", Self{State: vrrp.Active, Priority: 1}, nil, true},
+		{"fit, an equal asks", Self{State: vrrp.Active, Priority: 100, Fit: true}, nil, false},
+		{"fit, a higher priority asks", Self{State: vrrp.Active, Priority: 100, Fit: true}, func(m *Message) { m.Peer = higher }, true},
+		{"an unfit one asks", Self{State: vrrp.Active, Priority: 1}, func(m *Message) { m.Peer.Fit = false }, false},
+		{"reserved for it", Self{State: vrrp.Active, Priority: 1, For: nodeB}, nil, true},
+		{"reserved for another", Self{State: vrrp.Active, Priority: 1, For: nodeC}, nil, false},
+		{"not the holder", Self{State: vrrp.Backup, Priority: 1}, nil, false},
+		{"of an earlier session", Self{State: vrrp.Active, Priority: 1}, func(m *Message) { m.Transfer.Session++ }, false},
+		{"of another epoch", Self{State: vrrp.Active, Priority: 1}, func(m *Message) { m.Transfer.Epoch++ }, false},
+		{"of another node", Self{State: vrrp.Active, Priority: 1}, func(m *Message) { m.Transfer.To = nodeC }, false},
+		{"of another group", Self{State: vrrp.Active, Priority: 1}, func(m *Message) { m.Peer.Group = nodeC }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -445,27 +447,27 @@ func TestMachineHolderRefuses(t *testing.T) {
 
 func TestMachineHolderRecoversBeforeItHasChosen(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Active, false)
-	r.hello(nodeC, other(Backup, true))
-	assert.Empty(t, r.request(nodeB, other(Backup, true), 1))
-	assert.Empty(t, r.self(Active, true))
+	r.self(vrrp.Active, false)
+	r.hello(nodeC, other(vrrp.Backup, true))
+	assert.Empty(t, r.request(nodeB, other(vrrp.Backup, true), 1))
+	assert.Empty(t, r.self(vrrp.Active, true))
 	assert.Empty(t, r.wait(time.Second))
 }
 
 func passing(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, nil)
-	r.self(Active, false)
-	require.Equal(t, []string{"GRANT to 10.77.0.12 nonce 1"}, r.request(nodeB, other(Backup, true), 1))
+	r.self(vrrp.Active, false)
+	require.Equal(t, []string{"GRANT to 10.77.0.12 nonce 1"}, r.request(nodeB, other(vrrp.Backup, true), 1))
 	return r
 }
 
 func TestMachineReleasesWhenTheRequesterIsHeard(t *testing.T) {
 	r := passing(t)
-	assert.Empty(t, r.hello(nodeC, other(Active, true)), "somebody else")
-	assert.Empty(t, r.hello(nodeB, other(Backup, true)), "not yet")
-	assert.Equal(t, []string{"release heard=true"}, r.hello(nodeB, other(Active, true)))
-	assert.Empty(t, r.hello(nodeB, other(Active, true)))
+	assert.Empty(t, r.hello(nodeC, other(vrrp.Active, true)), "somebody else")
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Backup, true)), "not yet")
+	assert.Equal(t, []string{"release heard=true"}, r.hello(nodeB, other(vrrp.Active, true)))
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, true)))
 	assert.Empty(t, r.wait(time.Second))
 }
 
@@ -479,32 +481,32 @@ func TestMachineReleasesInTheEnd(t *testing.T) {
 func TestMachineTakenBackIsNotReleased(t *testing.T) {
 	r := passing(t)
 	r.wait(100 * ms)
-	r.self(Active, false)
+	r.self(vrrp.Active, false)
 	assert.Empty(t, r.wait(time.Second))
 	assert.Empty(t, without(r.step(Received{Source: nodeB, Message: Message{
-		Type: Request, Session: 0xb, Peer: other(Backup, true), Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: 1, Nonce: 2},
+		Type: Request, Session: 0xb, Peer: other(vrrp.Backup, true), Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: 1, Nonce: 2},
 	}}), "HELLO"), "asked of the epoch before")
 }
 
 func TestMachineRepeatsALostGrantWithinTheLease(t *testing.T) {
 	r := passing(t)
 	r.now = r.now.Add(20 * ms)
-	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 2"}, r.request(nodeB, other(Backup, true), 2))
-	assert.Empty(t, r.request(nodeC, other(Backup, true), 3), "it is another's now")
+	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 2"}, r.request(nodeB, other(vrrp.Backup, true), 2))
+	assert.Empty(t, r.request(nodeC, other(vrrp.Backup, true), 3), "it is another's now")
 	r.now = r.now.Add(80 * ms)
-	assert.Empty(t, r.request(nodeB, other(Backup, true), 4), "too late")
+	assert.Empty(t, r.request(nodeB, other(vrrp.Backup, true), 4), "too late")
 }
 
 func TestMachineLetsAnotherRequesterGoFirst(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	r.hello(nodeB, other(Active, false))
+	r.self(vrrp.Backup, true)
+	r.hello(nodeB, other(vrrp.Active, false))
 	r.step(Confirmed{ID: 1, Fit: true})
 	d := Transfer{To: nodeC, Session: 1, Epoch: 3, Nonce: 1}
-	f := other(Backup, false)
+	f := other(vrrp.Backup, false)
 	r.step(Received{Source: nodeB, Message: Message{Type: Grant, Session: 0xb, Peer: f, Transfer: d}})
 	assert.Empty(t, r.wait(900*ms))
-	f = other(Active, false)
+	f = other(vrrp.Active, false)
 	f.Epoch = 4
 	assert.Empty(t, r.hello(nodeB, f), "taken back")
 	assert.True(t, r.m.Defers(r.now, nodeB))
@@ -513,44 +515,44 @@ func TestMachineLetsAnotherRequesterGoFirst(t *testing.T) {
 
 func TestMachinePassive(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Passive = true })
-	r.self(Backup, true)
-	assert.Empty(t, r.hello(nodeB, other(Active, false)))
+	r.self(vrrp.Backup, true)
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, false)))
 	assert.False(t, r.m.Defers(r.now, nodeB))
 	assert.Len(t, r.m.Members(r.now), 1)
-	r.self(Active, false)
-	assert.Empty(t, r.request(nodeB, other(Backup, true), 1))
+	r.self(vrrp.Active, false)
+	assert.Empty(t, r.request(nodeB, other(vrrp.Backup, true), 1))
 	assert.Empty(t, r.wait(time.Second))
 	assert.False(t, r.m.Successors(r.now))
 }
 
 func TestMachineLeave(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Active, true)
+	r.self(vrrp.Active, true)
 	actions := r.m.Step(r.now, Leave{})
 	require.Len(t, actions, 1)
 	f := actions[0].(Send).Message.Peer
 	assert.Zero(t, f.Lifetime)
-	assert.Equal(t, Initialize, f.State)
+	assert.Equal(t, vrrp.Initialize, f.State)
 	_, ok := r.m.Deadline()
 	assert.False(t, ok)
-	assert.Empty(t, r.self(Backup, true))
+	assert.Empty(t, r.self(vrrp.Backup, true))
 }
 
 func TestMachineSuccessors(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Active, false)
-	r.hello(nodeB, other(Backup, false))
+	r.self(vrrp.Active, false)
+	r.hello(nodeB, other(vrrp.Backup, false))
 	assert.False(t, r.m.Successors(r.now))
-	r.hello(nodeB, other(Backup, true))
+	r.hello(nodeB, other(vrrp.Backup, true))
 	assert.True(t, r.m.Successors(r.now))
-	r.step(SetSelf{Self{State: Active, For: nodeC}})
+	r.step(SetSelf{Self{State: vrrp.Active, For: nodeC}})
 	assert.False(t, r.m.Successors(r.now))
 }
 
 func TestMachineReconfigure(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Preempt = false })
-	r.step(SetSelf{Self{State: Backup, Priority: 150, Fit: true}})
-	assert.Empty(t, r.hello(nodeB, other(Active, true)))
+	r.step(SetSelf{Self{State: vrrp.Backup, Priority: 150, Fit: true}})
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, true)))
 	assert.Equal(t, []string{"confirm 1"}, r.step(Reconfigure{Config{Preempt: true, Lease: 290 * ms}}))
 	assert.Equal(t, nodeA, r.m.cfg.Address)
 }
@@ -558,8 +560,8 @@ func TestMachineReconfigure(t *testing.T) {
 // Another first address is another group: the old one is left, as by a node that stops, and nobody of the new one is known yet.
 func TestMachineReconfigureToAnotherGroup(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Backup, true)
-	r.hello(nodeB, other(Backup, true))
+	r.self(vrrp.Backup, true)
+	r.hello(nodeB, other(vrrp.Backup, true))
 	require.Len(t, r.m.Members(r.now), 1)
 	next := netip.MustParseAddr("10.77.0.200")
 	var said []Message
@@ -572,20 +574,20 @@ func TestMachineReconfigureToAnotherGroup(t *testing.T) {
 	assert.Equal(t, next, said[1].Peer.Group)
 	assert.NotZero(t, said[1].Peer.Lifetime)
 	assert.Empty(t, r.m.Members(r.now))
-	assert.Empty(t, r.hello(nodeB, other(Backup, true)), "of the old group")
+	assert.Empty(t, r.hello(nodeB, other(vrrp.Backup, true)), "of the old group")
 	assert.Empty(t, r.m.Members(r.now))
 }
 
 func TestMachineGoesOnAsTheHolderOfWhatCannotBePassedOn(t *testing.T) {
 	r := newRig(t, nil)
-	r.self(Active, false)
-	r.hello(nodeB, other(Backup, true))
+	r.self(vrrp.Active, false)
+	r.hello(nodeB, other(vrrp.Backup, true))
 	r.busy = true
-	require.Equal(t, []string{"pass to 10.77.0.12"}, r.request(nodeB, other(Backup, true), 5))
+	require.Equal(t, []string{"pass to 10.77.0.12"}, r.request(nodeB, other(vrrp.Backup, true), 5))
 	assert.Empty(t, r.wait(time.Second), "nothing to release")
 	r.busy = false
-	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 6"}, r.request(nodeB, other(Backup, true), 6), "of the same epoch")
-	r.self(Backup, false)
-	r.hello(nodeB, other(Active, true))
+	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 6"}, r.request(nodeB, other(vrrp.Backup, true), 6), "of the same epoch")
+	r.self(vrrp.Backup, false)
+	r.hello(nodeB, other(vrrp.Active, true))
 	assert.Empty(t, r.step(Passed{}), "too late")
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // Version is the version of the wire format. A message of another one is refused; what later versions add within the
@@ -36,29 +38,6 @@ func (t Type) String() string {
 	return "type " + strconv.Itoa(int(t))
 }
 
-// State is a node's part in the election.
-type State uint8
-
-// The states, as in RFC 9568, section 6.3. Initialize is also the state of a node that keeps out.
-const (
-	Initialize State = iota
-	Backup
-	Active
-)
-
-// String returns "initialize", "backup" or "active".
-func (s State) String() string {
-	switch s {
-	case Initialize:
-		return "initialize"
-	case Backup:
-		return "backup"
-	case Active:
-		return "active"
-	}
-	return "state " + strconv.Itoa(int(s))
-}
-
 // Message is one message. All types say who and how the sender is.
 type Message struct {
 	Type Type
@@ -76,10 +55,10 @@ type PeerState struct {
 	Software string     // version of the program, at most 64 bytes
 	Revision uint8      // see the constant
 
-	State    State
-	Epoch    uint64 // counts how often the node has become Active in this session
-	Base     uint8  // the configured priority
-	Priority uint8  // what the node advertises, or would
+	State    vrrp.State // its number is on the wire
+	Epoch    uint64     // counts how often the node has become Active in this session
+	Base     uint8      // the configured priority
+	Priority uint8      // what the node advertises, or would
 
 	// Fit tells that the node would be a good holder. A holder that is not fit wants to give the address away.
 	Fit    bool

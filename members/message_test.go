@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 var (
@@ -25,7 +27,7 @@ func full() Message {
 		Type: Request, Session: 0x0102030405060708,
 		Peer: PeerState{
 			Group: group, Node: "cp-1", Software: "v1", Revision: 1,
-			State: Backup, Epoch: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", For: nodeB,
+			State: vrrp.Backup, Epoch: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", For: nodeB,
 			Lifetime: 3500 * time.Millisecond,
 			Claims:   true, Router: Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}, Hears: []Heard{{Session: 0xdd, Missing: true}},
 		},
@@ -38,7 +40,7 @@ func wires() map[string]struct {
 	message Message
 	bytes   string
 } {
-	six := Message{Type: Hello, Peer: PeerState{Group: netip.MustParseAddr("fd77::100"), State: Active, Base: 254, Priority: 254, Fit: true}}
+	six := Message{Type: Hello, Peer: PeerState{Group: netip.MustParseAddr("fd77::100"), State: vrrp.Active, Base: 254, Priority: 254, Fit: true}}
 	return map[string]struct {
 		message Message
 		bytes   string
@@ -91,7 +93,7 @@ func TestMessageAppendRefuses(t *testing.T) {
 		want string
 	}{
 		{"type", func(m *Message) { m.Type = 9 }, "type 9, want HELLO, REQUEST or GRANT"},
-		{"state", func(m *Message) { m.Peer.State = 7 }, "state 7"},
+		{"state", func(m *Message) { m.Peer.State = 7 }, "state(7)"},
 		{"no group", func(m *Message) { m.Peer.Group = netip.Addr{} }, "group"},
 		{"zone", func(m *Message) { m.Peer.Group = netip.MustParseAddr("fe80::1%eth0") }, "group"},
 		{"no addressee", func(m *Message) { m.Transfer.To = netip.Addr{} }, "REQUEST to"},
@@ -170,7 +172,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		0b 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
-	assert.Equal(t, PeerState{Group: group, State: Active, Base: 254, Priority: 254, Fit: true, Proven: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
+	assert.Equal(t, PeerState{Group: group, State: vrrp.Active, Base: 254, Priority: 254, Fit: true, Proven: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
 }
 
 func TestClean(t *testing.T) {
@@ -195,7 +197,7 @@ func TestLongestMessageFits(t *testing.T) {
 
 func TestTypesHaveNames(t *testing.T) {
 	assert.Equal(t, "HELLO REQUEST GRANT type 0", strings.Join([]string{Hello.String(), Request.String(), Grant.String(), Type(0).String()}, " "))
-	assert.Equal(t, "initialize backup active", strings.Join([]string{Initialize.String(), Backup.String(), Active.String()}, " "))
+	assert.Equal(t, "initialize backup active", strings.Join([]string{vrrp.Initialize.String(), vrrp.Backup.String(), vrrp.Active.String()}, " "))
 }
 
 // FuzzParse wants of any input either a *PacketError or a message that says the same when it is sent again.

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 const (
@@ -56,8 +58,8 @@ type request struct {
 	at    time.Time
 }
 
-func (t *requester) follow(s State) {
-	if s != Backup {
+func (t *requester) follow(s vrrp.State) {
+	if s != vrrp.Backup {
 		*t = requester{}
 	}
 }
@@ -89,7 +91,7 @@ func (m *Machine) wanted(now time.Time) *Member {
 	t, h := &m.requester, m.holder(now)
 	t.wake = time.Time{}
 	m.watchHolder(now, h)
-	if m.self.State != Backup || !m.self.Fit || m.cfg.Passive {
+	if m.self.State != vrrp.Backup || !m.self.Fit || m.cfg.Passive {
 		return nil
 	}
 	if h == nil {
@@ -123,7 +125,7 @@ func (m *Machine) granting(now time.Time) *Member {
 func (m *Machine) watchHolder(now time.Time, h *Member) {
 	t := &m.requester
 	since(&t.outranking, now, h != nil && h.Peer.Fit && h.Peer.Priority < m.self.Priority &&
-		m.cfg.Preempt && m.self.Fit && m.self.State == Backup)
+		m.cfg.Preempt && m.self.Fit && m.self.State == vrrp.Backup)
 	since(&t.reserved, now, h != nil && h.gives() && h.Peer.For.IsValid() && h.Peer.For != m.cfg.Address)
 }
 
@@ -143,7 +145,7 @@ func since(t *time.Time, now time.Time, so bool) {
 func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	m.table.expire(now)
 	t, h := &m.requester, m.table.find(source.WithZone(""))
-	if h == nil || h.Peer.State != Active || m.left || m.cfg.Passive {
+	if h == nil || h.Peer.State != vrrp.Active || m.left || m.cfg.Passive {
 		return false
 	}
 	switch {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // maxMembers bounds what a flood of invented senders can make a node remember.
@@ -25,7 +27,7 @@ type Member struct {
 func (m *Member) expires() time.Time { return m.Heard.Add(m.Peer.Lifetime) }
 
 // gives tells that the member holds the address and wants to give it away.
-func (m *Member) gives() bool { return m.Peer.State == Active && !m.Peer.Fit }
+func (m *Member) gives() bool { return m.Peer.State == vrrp.Active && !m.Peer.Fit }
 
 // table is who was heard, by address.
 type table struct {
@@ -78,7 +80,7 @@ func (t *table) next() (first time.Time) {
 
 // anyFit tells whether somebody could hold the address.
 func (t *table) anyFit() bool {
-	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Peer.Fit && m.Peer.State != Initialize })
+	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Peer.Fit && m.Peer.State != vrrp.Initialize })
 }
 
 // anyProven tells whether somebody was fit before.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // The documents show what a signed message looks like, for who writes another implementation.
@@ -24,7 +25,7 @@ func TestDocumentsShowASignedMessage(t *testing.T) {
 	key, err := members.NewKey(config.DeriveKey(secret, "members"))
 	require.NoError(t, err)
 	m := members.Message{Type: members.Hello, Session: 1, Peer: members.PeerState{
-		Group: netip.MustParseAddr("192.0.2.100"), State: members.Backup, Base: 100, Priority: 100, Fit: true,
+		Group: netip.MustParseAddr("192.0.2.100"), State: vrrp.Backup, Base: 100, Priority: 100, Fit: true,
 		Revision: 1, Lifetime: 3500 * time.Millisecond, Epoch: 2,
 	}}
 	b, err := m.AppendSigned(nil, 0x6000000000000000, &key, netip.MustParseAddr("198.51.100.10"))

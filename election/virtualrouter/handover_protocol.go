@@ -142,7 +142,7 @@ func (x *handoverProtocol) tellSelf() {
 	s, f := x.m.router.Snapshot(), x.m.effective
 	base := x.m.cfg.Router.Priority
 	x.setSelf(members.Self{
-		State: membersState(s.State), Base: base, Priority: s.Priority,
+		State: s.State, Base: base, Priority: s.Priority,
 		Fit: good(f, effective(base, f)), Reason: f.Reason, Draining: x.draining, For: x.leaving.wanted(),
 		Claims: s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(),
 	})
@@ -307,15 +307,4 @@ func (x *handoverProtocol) leave() {
 		return
 	}
 	x.m.first(func() { x.finish(errStopped) }, x.step(members.Leave{}))
-}
-
-func membersState(s vrrp.State) members.State {
-	switch s {
-	case vrrp.Active:
-		return members.Active
-	case vrrp.Backup:
-		return members.Backup
-	default:
-		return members.Initialize
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // rememberFor is for how long a member is shown of which nothing is heard.
@@ -49,6 +50,6 @@ func (x *handoverProtocol) silentNow(o *members.Member, advertises bool, now tim
 	if n == 0 {
 		n = 3
 	}
-	return f.State == members.Active && f.Claims && !advertises &&
+	return f.State == vrrp.Active && f.Claims && !advertises &&
 		now.Sub(o.Heard) > time.Duration(n+1)*f.Router.Interval
 }

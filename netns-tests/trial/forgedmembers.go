@@ -8,6 +8,7 @@ import (
 
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // membersPort is the default of the option port.
@@ -102,7 +103,7 @@ func (g *Group) forgedMessage(kind string, holder, other *lab.Node, h, o members
 	transfer := members.Transfer{To: holder.Address, Session: h.Session, Epoch: h.Peer.Epoch, Nonce: 1}
 	switch kind {
 	case ForgedGrant:
-		h.Type, h.Peer.State = members.Grant, members.Backup
+		h.Type, h.Peer.State = members.Grant, vrrp.Backup
 		h.Transfer = members.Transfer{To: other.Address, Session: o.Session, Epoch: h.Peer.Epoch, Nonce: 1}
 		return holder.Address, h
 	case ForgedHello:
@@ -110,7 +111,7 @@ func (g *Group) forgedMessage(kind string, holder, other *lab.Node, h, o members
 		return holder.Address, h
 	}
 	o.Type, o.Session, o.Transfer = members.Request, 7, transfer
-	o.Peer.Node, o.Peer.Priority, o.Peer.State, o.Peer.Fit = "stranger", 254, members.Backup, true
+	o.Peer.Node, o.Peer.Priority, o.Peer.State, o.Peer.Fit = "stranger", 254, vrrp.Backup, true
 	return g.Lab.Client.Address, o
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // Moment is a step of the exchange by which the address is passed on: when the switch sees what stands for it.
@@ -46,11 +47,11 @@ func (m Moment) is(s lab.Sighting, holder, taker *lab.Node, vip netip.Addr) bool
 	}
 	switch m {
 	case Unfit:
-		return s.Node == holder.ID && said.Type == members.Hello && said.Peer.State == members.Active && !said.Peer.Fit
+		return s.Node == holder.ID && said.Type == members.Hello && said.Peer.State == vrrp.Active && !said.Peer.Fit
 	case Asked:
 		return s.Node == taker.ID && said.Type == members.Request
 	case Granted:
 		return s.Node == holder.ID && said.Type == members.Grant
 	}
-	return s.Node == taker.ID && said.Type == members.Hello && said.Peer.State == members.Active
+	return s.Node == taker.ID && said.Type == members.Hello && said.Peer.State == vrrp.Active
 }
