@@ -154,12 +154,12 @@ type Status struct {
 // Split is a member that says that it holds the address, while none of its advertisements arrives here. Nothing but what it
 // says keeps this node from holding the address, too.
 type Split struct {
-	Address netip.Addr
-	Node    string // its name
-	Since   time.Time
-	Both    bool   // this node holds the address as well
-	Cause   string // why its advertisements do not arrive, as far as is known
-	Remedy  string
+	Address netip.Addr `json:"address"`
+	Node    string     `json:"node,omitempty"` // its name
+	Since   time.Time  `json:"since"`
+	Both    bool       `json:"both"`  // this node holds the address as well
+	Cause   string     `json:"cause"` // why its advertisements do not arrive, as far as is known
+	Remedy  string     `json:"remedy"`
 }
 
 // Member is one node of the group as this node sees it.
@@ -183,27 +183,14 @@ type Member struct {
 
 // Counters count since the elector was made.
 type Counters struct {
-	Sent        uint64 // advertisements that left
-	SendErrors  uint64 // advertisements that the kernel refused
-	Received    uint64 // advertisements taken into account
-	Transitions uint64 // changes of state
-	Takeovers   uint64 // times this node became Active
-	Rivals      uint64 // advertisements of a rival heard while Active
-	Granted     uint64 // times the address was passed on to this node
-	PassedOn    uint64 // times this node has passed the address on
-	// Rejected counts what arrived and was not taken into account, by reason.
-	Rejected map[string]uint64
-	// MembersRejected is the same for the members' messages.
-	MembersRejected map[string]uint64
-}
-
-// Rejection is what was refused of one sender for one reason.
-type Rejection struct {
-	Source    netip.Addr // the zero Addr when it is about the socket
-	Reason    string     // short, fit for a label
-	Permitted bool       // it was taken nevertheless, because the mode is not enforce
-	Text      string     // the newest one that was logged, in full
-	Remedy    string     // what an operator has to do; empty for nothing
-	Count     uint64
-	Last      time.Time
+	Sent            uint64            `json:"advertsSent"`               // advertisements that left
+	SendErrors      uint64            `json:"advertSendErrors"`          // advertisements that the kernel refused
+	Received        uint64            `json:"advertsReceived"`           // advertisements taken into account
+	Rejected        map[string]uint64 `json:"advertsRejected"`           // what arrived and was not taken into account, by reason
+	Transitions     uint64            `json:"transitions"`               // changes of state
+	Takeovers       uint64            `json:"takeovers"`                 // times this node became Active
+	Rivals          uint64            `json:"rivals"`                    // advertisements of a rival heard while Active
+	MembersRejected map[string]uint64 `json:"membersRejected,omitempty"` // as Rejected, of the members' messages
+	Granted         uint64            `json:"granted"`                   // times the address was passed on to this node
+	PassedOn        uint64            `json:"passedOn"`                  // times this node has passed the address on
 }

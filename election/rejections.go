@@ -21,6 +21,20 @@ const (
 	Permitted = "-permitted"
 )
 
+// Rejection is what was refused of one sender for one reason.
+type Rejection struct {
+	Source    netip.Addr `json:"from"`                // the zero Addr when it is about the socket
+	Reason    string     `json:"reason"`              // short, fit for a label
+	Permitted bool       `json:"permitted,omitempty"` // it was taken nevertheless, because the mode is not enforce
+	Text      string     `json:"error"`               // the newest one that was logged, in full
+	Remedy    string     `json:"remedy,omitempty"`    // what an operator has to do; empty for nothing
+	Count     uint64     `json:"count"`
+	Last      time.Time  `json:"last"`
+}
+
+// Acute tells that an operator has to act on something that still happens.
+func (r Rejection) Acute(now time.Time) bool { return r.Remedy != "" && now.Sub(r.Last) < LogEvery }
+
 // Rejections counts what was not taken into account, remembers the newest of each sender and reason, and logs at most
 // one line per sender and reason in a minute. Safe for concurrent use.
 type Rejections struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 // keepvip runs one command line.
@@ -106,7 +107,7 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 	heard := now.Add(-40 * time.Millisecond)
 	doc := daemon.Status{Version: "v1", Node: "n2", VIPs: []instance.Status{{
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Interface: "eth0",
-		State: "backup", Desired: instance.Held, Observed: instance.ObservedHeld, Held: &instance.Hold{Since: now.Add(-time.Hour), Reason: "new kernel"},
+		State: "backup", Desired: instance.Held, Observed: instance.ObservedHeld, Held: &state.Hold{Since: now.Add(-time.Hour), Reason: "new kernel"},
 		Holder: "10.77.0.11", Since: now.Add(-90 * time.Second), Reason: "started",
 		Unfit: "the health check fails: 500", Priority: 1,
 		Checks: []instance.CheckStatus{

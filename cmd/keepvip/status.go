@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
@@ -108,16 +109,24 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	}
 	for _, r := range v.Rejected {
 		if r.Acute(now) {
-			fmt.Fprintf(b, "  %-9s from %s, %d times: %s; %s\n", rejectedWord(r), r.From, r.Count, r.Error, r.Remedy)
+			fmt.Fprintf(b, "  %-9s %s%d times: %s; %s\n", rejectedWord(r), fromText(r), r.Count, r.Text, r.Remedy)
 		}
 	}
 }
 
-func rejectedWord(r instance.Rejection) string {
+func rejectedWord(r election.Rejection) string {
 	if r.Permitted {
 		return "DOUBTFUL"
 	}
 	return "REJECTED"
+}
+
+// fromText is empty when the rejection is about the socket.
+func fromText(r election.Rejection) string {
+	if !r.Source.IsValid() {
+		return ""
+	}
+	return "from " + r.Source.String() + ", "
 }
 
 // writeChecks has a line for each check; one alone needs no name.
@@ -221,7 +230,7 @@ func fenceText(f instance.FenceStatus) string {
 }
 
 // splitText says who, since when, why, and what to do.
-func splitText(s instance.Split, now time.Time) string {
+func splitText(s election.Split, now time.Time) string {
 	who := s.Address.String()
 	if s.Node != "" {
 		who = s.Node + " " + who

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -18,7 +19,7 @@ func TestStatusSaysSplitAndSilent(t *testing.T) {
 	a := netip.MustParseAddr("10.0.0.12")
 	d := daemon.Status{VIPs: []instance.Status{{
 		Name:    "apiserver",
-		Splits:  []instance.Split{{Address: a, Node: "cp-2", Since: now.Add(-5 * time.Second), Both: true, Cause: "VRID 5 there, 6 here", Remedy: "set vrrp.id"}},
+		Splits:  []election.Split{{Address: a, Node: "cp-2", Since: now.Add(-5 * time.Second), Both: true, Cause: "VRID 5 there, 6 here", Remedy: "set vrrp.id"}},
 		Members: []instance.Member{{Address: a, Node: "cp-2", State: "silent", Was: "active", Priority: 100, LastHeard: &heard}},
 	}}}
 	text := statusText(d, now)

@@ -85,7 +85,7 @@ func Open(ctx context.Context, cfg *config.Config, opts Options) (*Daemon, error
 	if err != nil {
 		return nil, onHost(err)
 	}
-	d, err := assemble(cfg, store{holds}, opts)
+	d, err := assemble(cfg, holds, opts)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 // Desired is what an operator wants of this node. Its text is part of the status.
@@ -16,16 +17,10 @@ const (
 	Held      Desired = "held"      // it stays out, until Resume
 )
 
-// Hold says since when, and why, a node is held.
-type Hold struct {
-	Since  time.Time `json:"since"`
-	Reason string    `json:"reason,omitempty"`
-}
-
 // desiredState is what an operator wants of this node for one instance.
 type desiredState struct {
 	Desired
-	Hold
+	state.Hold
 }
 
 // reason is what status and the other members show.

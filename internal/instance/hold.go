@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 // Store keeps holds over restarts, by the names of instances. Its methods are called from several goroutines.
 type Store interface {
-	Held(name string) (Hold, bool)
+	Held(name string) (state.Hold, bool)
 	// Writable tells whether Hold is likely to succeed.
 	Writable() error
 	// Hold and Resume have lasted when they return. With an error nothing has changed.
-	Hold(names []string, h Hold) error
+	Hold(names []string, h state.Hold) error
 	Resume(names []string) error
 }
 
@@ -52,7 +53,7 @@ func (a *Set) Hold(ctx context.Context, names []string, reason string, force boo
 			fresh, before = append(fresh, r), append(before, w)
 		}
 	}
-	h := Hold{Since: time.Now().UTC().Truncate(time.Second), Reason: reason}
+	h := state.Hold{Since: time.Now().UTC().Truncate(time.Second), Reason: reason}
 	if err := because(ctx, a.holdBack(ctx, fresh, h, force)); err != nil {
 		for i, r := range fresh {
 			r.want(before[i], time.Time{})
@@ -66,7 +67,7 @@ func (a *Set) Hold(ctx context.Context, names []string, reason string, force boo
 }
 
 // holdBack passes the addresses on and keeps the hold. With an error the store has not changed.
-func (a *Set) holdBack(ctx context.Context, list []*instance, h Hold, force bool) error {
+func (a *Set) holdBack(ctx context.Context, list []*instance, h state.Hold, force bool) error {
 	if a.store == nil || len(list) == 0 {
 		return passOn(ctx, list, h, force)
 	}
@@ -80,7 +81,7 @@ func (a *Set) holdBack(ctx context.Context, list []*instance, h Hold, force bool
 }
 
 // passOn drains the instances, and passes on what they hold.
-func passOn(ctx context.Context, list []*instance, h Hold, force bool) error {
+func passOn(ctx context.Context, list []*instance, h state.Hold, force bool) error {
 	for _, r := range list {
 		r.want(desiredState{Desired: Drained, Hold: h}, time.Time{})
 	}

@@ -12,18 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 // fakeStore is a disk.
 type fakeStore struct {
 	fail error // whatever is asked of it
-	late error // only of Hold
+	late error // only of state.Hold
 
 	mu   sync.Mutex // guards held
-	held map[string]Hold
+	held map[string]state.Hold
 }
 
-func (s *fakeStore) Held(name string) (Hold, bool) {
+func (s *fakeStore) Held(name string) (state.Hold, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h, ok := s.held[name]
@@ -32,7 +33,7 @@ func (s *fakeStore) Held(name string) (Hold, bool) {
 
 func (s *fakeStore) Writable() error { return s.fail }
 
-func (s *fakeStore) Hold(names []string, h Hold) error {
+func (s *fakeStore) Hold(names []string, h state.Hold) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := errors.Join(s.fail, s.late)
@@ -59,7 +60,7 @@ func (s *fakeStore) Resume(names []string) error {
 func onHold(t *testing.T, test func(b *bench, e *handingElector, disk *fakeStore)) {
 	t.Helper()
 	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
-	disk := &fakeStore{held: map[string]Hold{}}
+	disk := &fakeStore{held: map[string]state.Hold{}}
 	synctestHanding(t, e, func(b *bench) {
 		b.Keep(disk)
 		test(b, e, disk)
@@ -74,7 +75,7 @@ func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
 		s := b.Status()[0]
 		assert.Equal(t, Held, s.Desired)
 		assert.Equal(t, ObservedHeld, s.Observed)
-		assert.Equal(t, &Hold{Since: time.Now().UTC(), Reason: "new kernel"}, s.Held)
+		assert.Equal(t, &state.Hold{Since: time.Now().UTC(), Reason: "new kernel"}, s.Held)
 		require.NoError(t, b.Ready(), "it is as wanted")
 		assert.Equal(t, disk.held["apiserver"], *s.Held)
 
@@ -98,7 +99,7 @@ func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
 func TestHoldOfAnEarlierRunLasts(t *testing.T) {
 	e := &handingElector{to: make(chan string, 10)}
 	synctestHanding(t, e, func(b *bench) {
-		b.Keep(&fakeStore{held: map[string]Hold{"apiserver": {Reason: "new kernel"}}})
+		b.Keep(&fakeStore{held: map[string]state.Hold{"apiserver": {Reason: "new kernel"}}})
 		b.Apply(Delta{Remove: []string{"apiserver"}})
 		b.Apply(Delta{Add: []Config{b.instance(handing(e))}})
 		synctest.Wait()

@@ -1,9 +1,12 @@
 package instance
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/keepvip/keepvip/election"
 )
 
 // Collector turns the status of all instances into Prometheus metrics when it is scraped, so that
@@ -106,10 +109,10 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), append([]string{s.Name}, labels...)...)
 	}
 	c := s.Counters
-	counter(descSent, c.AdvertsSent)
-	counter(descSendErrors, c.AdvertSendErrors)
-	counter(descReceived, c.AdvertsReceived)
-	for reason, n := range c.AdvertsRejected {
+	counter(descSent, c.Sent)
+	counter(descSendErrors, c.SendErrors)
+	counter(descReceived, c.Received)
+	for reason, n := range c.Rejected {
 		counter(descRejected, n, reason)
 	}
 	counter(descChanges, c.Transitions)
@@ -139,11 +142,11 @@ func (s *Status) membersIn(state string) (n int) {
 	return n
 }
 
-func acute(list []Rejection) int {
-	senders := map[string]bool{}
+func acute(list []election.Rejection) int {
+	senders := map[netip.Addr]bool{}
 	for _, r := range list {
 		if r.Acute(time.Now()) {
-			senders[r.From] = true
+			senders[r.Source] = true
 		}
 	}
 	return len(senders)

@@ -5,64 +5,38 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 // Status is one instance as an operator sees it. Its JSON form is part of the command line's contract.
 type Status struct {
-	Name      string         `json:"name"`
-	Group     string         `json:"group,omitempty"` // of instances that move together
-	Addresses []netip.Prefix `json:"addresses"`
-	Interface string         `json:"interface"`
-	State     string         `json:"state"`          // initialize, backup or active
-	Desired   Desired        `json:"desired"`        // what an operator wants
-	Observed  Observed       `json:"observed"`       // what this node is at this moment; Reason, Unfit and Held say why
-	Held      *Hold          `json:"held,omitempty"` // since when and why, if it is held or drained
-	Holder    string         `json:"holder"`         // the Active's own address; empty while none is heard
-	Since     time.Time      `json:"since"`
-	Reason    string         `json:"reason"`
-	Eligible  bool           `json:"eligible"`          // would this node be a good holder
-	Unfit     string         `json:"unfit,omitempty"`   // why it would not
-	Silent    bool           `json:"silent,omitempty"`  // it is Active without a lease, so it does not answer; Reason says why
-	Blocked   string         `json:"blocked,omitempty"` // why no node can take the address, as without a majority
-	Priority  uint8          `json:"priority"`          // as advertised now
-	VRID      uint8          `json:"vrid,omitempty"`    // of the Virtual Router
-	Check     *CheckStatus   `json:"check,omitempty"`   // the one that decides; absent when nothing is checked
-	Checks    []CheckStatus  `json:"checks,omitempty"`  // all of them
-	Fence     FenceStatus    `json:"fence"`
-	Members   []Member       `json:"members"`            // this node and those it has heard
-	Lateness  float64        `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
-	Rejected  []Rejection    `json:"rejected,omitempty"` // what was not taken into account, the newest first
-	Conflicts []Conflict     `json:"conflicts"`          // hosts outside the election that claim an address
-	Splits    []Split        `json:"splits"`             // members that hold the address as well as this node, or would
-	Counters  Counters       `json:"counters"`
+	Name      string               `json:"name"`
+	Group     string               `json:"group,omitempty"` // of instances that move together
+	Addresses []netip.Prefix       `json:"addresses"`
+	Interface string               `json:"interface"`
+	State     string               `json:"state"`          // initialize, backup or active
+	Desired   Desired              `json:"desired"`        // what an operator wants
+	Observed  Observed             `json:"observed"`       // what this node is at this moment; Reason, Unfit and Held say why
+	Held      *state.Hold          `json:"held,omitempty"` // since when and why, if it is held or drained
+	Holder    string               `json:"holder"`         // the Active's own address; empty while none is heard
+	Since     time.Time            `json:"since"`
+	Reason    string               `json:"reason"`
+	Eligible  bool                 `json:"eligible"`          // would this node be a good holder
+	Unfit     string               `json:"unfit,omitempty"`   // why it would not
+	Silent    bool                 `json:"silent,omitempty"`  // it is Active without a lease, so it does not answer; Reason says why
+	Blocked   string               `json:"blocked,omitempty"` // why no node can take the address, as without a majority
+	Priority  uint8                `json:"priority"`          // as advertised now
+	VRID      uint8                `json:"vrid,omitempty"`    // of the Virtual Router
+	Check     *CheckStatus         `json:"check,omitempty"`   // the one that decides; absent when nothing is checked
+	Checks    []CheckStatus        `json:"checks,omitempty"`  // all of them
+	Fence     FenceStatus          `json:"fence"`
+	Members   []Member             `json:"members"`            // this node and those it has heard
+	Lateness  float64              `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
+	Rejected  []election.Rejection `json:"rejected,omitempty"` // what was not taken into account, the newest first
+	Conflicts []Conflict           `json:"conflicts"`          // hosts outside the election that claim an address
+	Splits    []election.Split     `json:"splits"`             // members that hold the address as well as this node, or would
+	Counters  Counters             `json:"counters"`
 }
-
-// Split is a member that says that it holds the address, while none of its advertisements arrives here.
-type Split struct {
-	Address netip.Addr `json:"address"`
-	Node    string     `json:"node,omitempty"`
-	Since   time.Time  `json:"since"`
-	Both    bool       `json:"both"` // this node holds the address, too
-	Cause   string     `json:"cause"`
-	Remedy  string     `json:"remedy"`
-}
-
-// Rejection is what was refused of one sender for one reason.
-type Rejection struct {
-	From      string    `json:"from"`                // empty when it is about the socket
-	Reason    string    `json:"reason"`              // as in the counters
-	Permitted bool      `json:"permitted,omitempty"` // it was taken nevertheless
-	Error     string    `json:"error"`
-	Remedy    string    `json:"remedy,omitempty"` // absent when nobody has to act
-	Count     uint64    `json:"count"`
-	Last      time.Time `json:"last"`
-}
-
-// recently is for how long a rejection counts as something that is wrong now.
-const recently = time.Minute
-
-// Acute tells that an operator has to act on something that still happens.
-func (r Rejection) Acute(now time.Time) bool { return r.Remedy != "" && now.Sub(r.Last) < recently }
 
 // CheckStatus is the newest verdict of a health check.
 type CheckStatus struct {
@@ -103,20 +77,11 @@ type Member struct {
 
 // Counters count since the instance was added; those of the election since its newest term began.
 type Counters struct {
-	AdvertsSent       uint64            `json:"advertsSent"`
-	AdvertSendErrors  uint64            `json:"advertSendErrors"`
-	AdvertsReceived   uint64            `json:"advertsReceived"`
-	AdvertsRejected   map[string]uint64 `json:"advertsRejected"`
-	Transitions       uint64            `json:"transitions"`
-	Takeovers         uint64            `json:"takeovers"`
-	Rivals            uint64            `json:"rivals"`
-	Announcements     uint64            `json:"announcements"`
-	AnnouncementFails uint64            `json:"announcementErrors"`
-	Restored          uint64            `json:"addressesRestored"`
-	MembersRejected   map[string]uint64 `json:"membersRejected,omitempty"` // messages of the members' protocol
-	Granted           uint64            `json:"granted"`                   // takeovers that another node has granted
-	PassedOn          uint64            `json:"passedOn"`                  // times this node has granted
-	Terms             uint64            `json:"terms"`
+	election.Counters
+	Announcements     uint64 `json:"announcements"`
+	AnnouncementFails uint64 `json:"announcementErrors"`
+	Restored          uint64 `json:"addressesRestored"`
+	Terms             uint64 `json:"terms"`
 }
 
 // Status lists the instances in the order of the configuration.
@@ -134,7 +99,7 @@ func (a *Set) Status() []Status {
 func (v *view) status() Status {
 	s := Status{
 		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group,
-		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Splits: []Split{},
+		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Splits: []election.Split{},
 	}
 	var part ServiceStatus
 	if v.service != nil {
@@ -176,18 +141,8 @@ func (s *Status) add(e election.Status) {
 	for _, m := range e.Members {
 		s.Members = append(s.Members, member(m))
 	}
-	for _, p := range e.Splits {
-		s.Splits = append(s.Splits, Split(p))
-	}
-	for _, r := range e.Rejected {
-		s.Rejected = append(s.Rejected, rejection(r))
-	}
-	c := &s.Counters
-	c.AdvertsSent, c.AdvertSendErrors = e.Counters.Sent, e.Counters.SendErrors
-	c.AdvertsReceived, c.AdvertsRejected = e.Counters.Received, e.Counters.Rejected
-	c.MembersRejected = e.Counters.MembersRejected
-	c.Granted, c.PassedOn = e.Counters.Granted, e.Counters.PassedOn
-	c.Transitions, c.Takeovers, c.Rivals = e.Counters.Transitions, e.Counters.Takeovers, e.Counters.Rivals
+	s.Splits, s.Rejected = append(s.Splits, e.Splits...), e.Rejected
+	s.Counters.Counters = e.Counters
 }
 
 // stateSilent is the state of a member of which nothing is heard any more.
@@ -205,14 +160,6 @@ func member(m election.Member) Member {
 	if m.Speaks {
 		fit := m.Fit
 		out.Node, out.Version, out.Fit, out.Unfit = m.Node, m.Software, &fit, m.Unfit
-	}
-	return out
-}
-
-func rejection(r election.Rejection) Rejection {
-	out := Rejection{Reason: r.Reason, Permitted: r.Permitted, Error: r.Text, Remedy: r.Remedy, Count: r.Count, Last: r.Last}
-	if r.Source.IsValid() {
-		out.From = r.Source.String()
 	}
 	return out
 }

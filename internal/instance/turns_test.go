@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 // slowElector takes a while to pass the address on, and does not always succeed.
@@ -48,7 +49,7 @@ func slow(name string, seed uint64) func(*Config) {
 func TestCommandsLeaveMemoryAndStoreAlike(t *testing.T) {
 	for seed := range uint64(30) {
 		run(t, nil, slow("apiserver", seed), func(t *testing.T, b *bench) {
-			disk := &fakeStore{held: map[string]Hold{}}
+			disk := &fakeStore{held: map[string]state.Hold{}}
 			b.Keep(disk)
 			b.Apply(Delta{Add: []Config{b.instance(slow("ingress", seed+1))}})
 			var wg sync.WaitGroup
@@ -98,7 +99,7 @@ func TestLaterCommandEndsOneThatWaits(t *testing.T) {
 	run(t, nil, func(in *Config) {
 		in.Elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
 	}, func(t *testing.T, b *bench) {
-		disk := &fakeStore{held: map[string]Hold{}}
+		disk := &fakeStore{held: map[string]state.Hold{}}
 		b.Keep(disk)
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -30,7 +30,7 @@ func (v *view) unrenewed(now time.Time, passing bool) time.Duration {
 func (s *Status) silence(over time.Duration) {
 	s.Holder, s.Silent = "", true
 	s.Reason = fmt.Sprintf("SILENT: the lease has been over for %s, so the kernel keeps this node from answering", over.Round(time.Second))
-	if n := s.Counters.AdvertSendErrors; n > 0 {
+	if n := s.Counters.SendErrors; n > 0 {
 		s.Reason += fmt.Sprintf("; it has refused to send %d advertisements: let protocol 112 (VRRP) out in this node's firewall", n)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Hold says that an operator wants this node to stay out of an election.
+// Hold says since when, and why, an operator wants this node to stay out of an election. Its JSON form is part of the file and of the status.
 type Hold struct {
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"`
