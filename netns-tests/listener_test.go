@@ -15,14 +15,17 @@ import (
 )
 
 // A user without privileges opens 6,000 connections to the metrics of the holder, again and again, and asks from 200 more. Nobody
-// notices: not the election at 10 ms, not the kubelet, which asks as root, and not the memory. The callers want the processor as much
-// as any program, so the daemons are real-time: only what stops a real-time thread of the machine is not theirs.
+// notices: not the election, not the kubelet, which asks as root, and not the memory. The callers want the processor as much
+// as any program, so the daemons are real-time: only what stops a real-time thread of the machine is not theirs. The bench has the
+// figures for advertisements each 10 ms.
 func TestMetricsListenerWithstandsALocalUser(t *testing.T) {
 	const connections, busy = 6000, 200
+	const interval = 100 * time.Millisecond
+	const patience, threshold = 2 * time.Second, 2 // timeoutSeconds and the lowest failureThreshold of the manifest's probes
 	listener := netip.MustParseAddrPort("127.0.0.1:9647")
 	g := open(t, trial.Config{
 		Product:  trial.Keepvip{Metrics: listener.String(), Args: []string{"--realtime"}},
-		Interval: 10 * time.Millisecond,
+		Interval: interval,
 	})
 	holder := settled(t, g)
 	before, err := trial.Keepvip{}.Status(holder)
@@ -34,10 +37,13 @@ func TestMetricsListenerWithstandsALocalUser(t *testing.T) {
 		Network: "tcp", Address: listener.String(), User: 1000, Equal: true, Idle: connections, Busy: busy, Say: "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
 	})
 	require.NoError(t, err)
-	asked, answered := 0, 0
+	asked, answered, missed := 0, 0, 0
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); asked++ {
-		if status, err := holder.Ask(listener, "/livez", time.Second); err == nil && status == "200" {
-			answered++
+		status, err := holder.Ask(listener, "/livez", patience)
+		if err == nil && status == "200" {
+			answered, missed = answered+1, 0
+		} else if missed++; missed >= threshold {
+			assert.Fail(t, "the kubelet's probes fail", "%d one after the other: %q, %v", missed, status, err)
 		}
 		settleFor(100 * time.Millisecond)
 	}
@@ -45,15 +51,14 @@ func TestMetricsListenerWithstandsALocalUser(t *testing.T) {
 	r := m.Stop()
 	rss, err := g.Daemon(holder).PeakRSS()
 	require.NoError(t, err)
-	t.Logf("%d connections, %d of %d probes answered, %.1f MiB at most, real-time threads late by %s ms", opened, answered, asked,
-		float64(rss)/(1<<20), lab.Milliseconds(r.MaxStall()))
-	assert.Greater(t, opened, connections)
-	assert.Equal(t, asked, answered, "probes of the kubelet")
-	assert.Less(t, rss, int64(40<<20))
 	after, err := trial.Keepvip{}.Status(holder)
 	require.NoError(t, err)
-	if r.MaxStall() < 10*time.Millisecond {
-		assert.Less(t, after.VIPs[0].Lateness, 0.020, "seconds by which a timer was late: two intervals")
+	t.Logf("%d connections, %d of %d probes answered, %.1f MiB at most, a timer late by %.0f ms, real-time threads by %s ms", opened, answered, asked,
+		float64(rss)/(1<<20), after.VIPs[0].Lateness*1000, lab.Milliseconds(r.MaxStall()))
+	assert.Greater(t, opened, connections)
+	assert.Less(t, rss, int64(40<<20))
+	if r.MaxStall() < interval {
+		assert.Less(t, after.VIPs[0].Lateness, 2*interval.Seconds(), "seconds by which a timer was late")
 		assert.Zero(t, r.Takeovers(lab.VIP4, at))
 		assert.Equal(t, before.VIPs[0].State, after.VIPs[0].State)
 	}

@@ -95,8 +95,7 @@ func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
 		res := measure(t, g, trial.Verb("handover"))
 		t.Logf("probes lost %d", res.Lost)
 		assert.LessOrEqual(t, res.Lost, 3+2*int(res.Stall/time.Millisecond))
-		assert.Equal(t, 1, res.Takeovers)
-		assert.NotEqual(t, res.Victim, res.Taker)
+		moved(t, 1, res)
 	}
 }
 
@@ -215,8 +214,8 @@ func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 		trial.ForeignKey: "key", trial.ReplayedMembers: "replay",
 	} {
 		res := measure(t, g, trial.AttackMembers(kind, time.Second))
-		assert.Zero(t, res.Takeovers, kind)
-		assert.Less(t, res.Outage, 50*time.Millisecond, kind)
+		moved(t, 0, res)
+		assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall, kind)
 		counted := 0
 		for _, n := range g.Lab.Nodes {
 			s, err := trial.Keepvip{}.Status(n)

@@ -38,12 +38,12 @@ func TestKeepalivedGroupIsReplacedNodeByNodeAndBack(t *testing.T) {
 				assert.Equal(t, []*lab.Node{g.Lab.Nodes[0]}, g.Holders(), "the best holds in the end")
 				assert.LessOrEqual(t, res.Two, 100*time.Millisecond+res.Stall)
 				if res.Victim == 0 {
-					assert.Zero(t, res.Takeovers, "a backup's replacement moves nothing")
+					moved(t, 0, res) // a backup's replacement
 					assert.Less(t, res.Outage, 20*time.Millisecond+res.Stall)
 					return
 				}
 				// One when it leaves, after the skew time, and one when the best is back.
-				assert.LessOrEqual(t, res.Takeovers, 3)
+				assert.LessOrEqual(t, res.Takeovers, 3+res.Explained)
 				assert.Less(t, res.Outage, time.Second+res.Stall)
 			})
 		}
@@ -104,7 +104,7 @@ func TestJunkMovesNothing(t *testing.T) {
 	for _, kind := range []string{trial.JunkMixed, trial.JunkList} {
 		res := measure(t, g, trial.Junk(kind, 10_000, 2*time.Second))
 		t.Logf("%s: %s, CPU %.1f %%", kind, res.Note, res.CPU)
-		assert.Zero(t, res.Takeovers, kind)
+		moved(t, 0, res)
 		assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall, kind)
 		assert.Less(t, res.CPU, 50.0, kind)
 	}
@@ -115,8 +115,8 @@ func TestForgeriesMoveNothingWithAKey(t *testing.T) {
 	for _, kind := range trial.Attacks() {
 		res := measure(t, g, trial.Attack(kind, 2*time.Second))
 		t.Logf("%s: %s, CPU %.1f %%", kind, res.Note, res.CPU)
-		assert.Zero(t, res.Takeovers, kind)
-		assert.Less(t, res.Outage, 50*time.Millisecond, kind)
+		moved(t, 0, res)
+		assert.Less(t, res.Outage, 50*time.Millisecond+res.Stall, kind)
 	}
 }
 

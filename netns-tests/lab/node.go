@@ -78,19 +78,21 @@ func (n *Node) CutPort() (time.Duration, error) { return n.setPorts(brStateDisab
 // HealPort undoes [Node.CutPort].
 func (n *Node) HealPort() (time.Duration, error) { return n.setPorts(brStateForwarding) }
 
+// setPorts returns the moment before the change: what follows from it may come before a busy machine runs this process again.
 func (n *Node) setPorts(state byte) (time.Duration, error) {
+	at := n.lab.now()
 	for _, nic := range n.NICs {
 		if err := n.lab.bridge.setState(nic.Port, state); err != nil {
-			return 0, err
+			return at, err
 		}
 	}
-	return n.lab.now(), nil
+	return at, nil
 }
 
 // PullCable takes the carrier away from the node's first NIC.
 func (n *Node) PullCable() (time.Duration, error) {
-	err := n.lab.ip("-n", n.lab.Switch.Name, "link", "set", n.NICs[0].Port, "down")
-	return n.lab.now(), err
+	at := n.lab.now() // see setPorts
+	return at, n.lab.ip("-n", n.lab.Switch.Name, "link", "set", n.NICs[0].Port, "down")
 }
 
 // PlugCable undoes [Node.PullCable].

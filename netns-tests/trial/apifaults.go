@@ -77,11 +77,11 @@ func APILoop(length, up, down time.Duration) Fault {
 		res, err := g.run("apiserver restarts in a loop", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			var first time.Duration
 			for end := time.Now().Add(length); time.Now().Before(end); {
+				if at := m.Mark("kill -9 of the apiserver on %s", holder.Label); first == 0 {
+					first = at
+				}
 				if err := holder.API().Kill9(); err != nil {
 					return first, err
-				}
-				if at := m.Mark("apiserver on %s killed", holder.Label); first == 0 {
-					first = at
 				}
 				time.Sleep(down)
 				if err := startAPI(holder); err != nil {

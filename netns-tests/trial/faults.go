@@ -23,6 +23,7 @@ func (g *Group) span() time.Duration {
 
 // run measures around a fault. It falls anywhere between two advertisements, as
 // in life: settling would otherwise tie it to the phase of the takeover before.
+// The fault notes its moment before it acts: what follows from it may come before a busy machine runs this process again.
 func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measurement, holder *lab.Node) (time.Duration, error)) (*Result, error) {
 	holder, err := g.Settle()
 	if err != nil {
@@ -34,6 +35,9 @@ func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measur
 	}
 	interval := g.Settings[0].Interval
 	time.Sleep(2*interval + 50*time.Millisecond + rand.N(interval))
+	if now := g.Holders(); len(now) == 1 {
+		holder = now[0] // a busy machine may have moved the address since
+	}
 	at, err := fault(m, holder)
 	r := m.Stop()
 	if err != nil {
@@ -77,10 +81,10 @@ func DaemonKilled(g *Group) (*Result, error) {
 	var victim *lab.Node
 	res, err := g.run("daemon killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		victim = holder
-		if err := g.Daemon(holder).Kill9(); err != nil {
-			return 0, err
-		}
 		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+		if err := g.Daemon(holder).Kill9(); err != nil {
+			return at, err
+		}
 		time.Sleep(g.span())
 		return at, nil
 	})
@@ -97,10 +101,10 @@ const RestartAfter = 200 * time.Millisecond
 // everything is watched.
 func DaemonRestarted(g *Group) (*Result, error) {
 	return g.run("daemon killed and restarted", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		if err := g.Daemon(holder).Kill9(); err != nil {
-			return 0, err
-		}
 		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+		if err := g.Daemon(holder).Kill9(); err != nil {
+			return at, err
+		}
 		time.Sleep(RestartAfter)
 		if err := g.Start(holder); err != nil {
 			return 0, err
@@ -169,10 +173,10 @@ func Partition(length time.Duration) Fault {
 func Frozen(length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		return g.run("daemon frozen", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			if err := g.Daemon(holder).Stop(); err != nil {
-				return 0, err
-			}
 			at := m.Mark("daemon on %s frozen", holder.Label)
+			if err := g.Daemon(holder).Stop(); err != nil {
+				return at, err
+			}
 			time.Sleep(length)
 			if err := g.Daemon(holder).Cont(); err != nil {
 				return at, err

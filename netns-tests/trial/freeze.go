@@ -59,10 +59,10 @@ func KilledForGood(g *Group) (*Result, error) {
 	var victim *lab.Node
 	res, err := g.silenced("daemon killed for good", func(m *lab.Measurement, holder *lab.Node) (time.Duration, time.Duration, error) {
 		victim = holder
-		if err := g.Daemon(holder).Kill9(); err != nil {
-			return 0, 0, err
-		}
 		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+		if err := g.Daemon(holder).Kill9(); err != nil {
+			return at, 0, err
+		}
 		_, err := until(10*time.Second, "the addresses are off", func() bool {
 			for _, a := range g.Addresses {
 				if holder.Holds(a) {

@@ -46,10 +46,10 @@ func RouterLost(watch time.Duration) Fault {
 		res, err := g.run("router lost", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			victim = holder
 			mac := g.Lab.Client.MAC
-			if _, err := holder.RunInput(fmt.Sprintf(routerTable, holder.NICs[0].Name, mac, mac), "nft", "-f", "-"); err != nil {
-				return 0, err
-			}
 			at := m.Mark("the router does not answer %s any more", holder.Label)
+			if _, err := holder.RunInput(fmt.Sprintf(routerTable, holder.NICs[0].Name, mac, mac), "nft", "-f", "-"); err != nil {
+				return at, err
+			}
 			time.Sleep(watch)
 			return at, nil
 		})

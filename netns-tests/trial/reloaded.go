@@ -82,10 +82,10 @@ func ReloadedAndKilled(change func(*Settings), within time.Duration) Fault {
 			}
 			m.Mark("%s reloaded", holder.Label)
 			time.Sleep(time.Duration(rand.Float64() * float64(within)))
-			if err := g.Daemon(holder).Kill9(); err != nil {
-				return 0, err
-			}
 			at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+			if err := g.Daemon(holder).Kill9(); err != nil {
+				return at, err
+			}
 			time.Sleep(2 * g.span())
 			return at, nil
 		})
