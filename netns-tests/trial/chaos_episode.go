@@ -60,11 +60,17 @@ func (r *EpisodeResult) String() string {
 		lab.Milliseconds(r.Report.Standstill(0, r.Report.Ended)), verdict)
 }
 
-// Run does one episode, and leaves everything whole again. An error is one of the lab; what the product did wrong is in the result.
-// What was only too slow while the machine was starved says nothing: then the episode is done once more.
+// Run does one episode of the seed.
 func (c *Chaos) Run(index int) (*EpisodeResult, error) {
+	return c.Replay(index, Episode(c.Seed, index))
+}
+
+// Replay does one episode by its plan, under that index, and leaves everything whole again. An error is one of the lab; what the
+// product did wrong is in the result. What was only too slow while the machine was starved says nothing: then the episode is done
+// once more.
+func (c *Chaos) Replay(index int, plan []Injection) (*EpisodeResult, error) {
 	for try := 1; ; try++ {
-		res, err := c.once(index)
+		res, err := c.once(index, plan)
 		if err != nil {
 			return nil, err
 		}
@@ -75,8 +81,7 @@ func (c *Chaos) Run(index int) (*EpisodeResult, error) {
 	}
 }
 
-func (c *Chaos) once(index int) (*EpisodeResult, error) {
-	plan := Episode(c.Seed, index)
+func (c *Chaos) once(index int, plan []Injection) (*EpisodeResult, error) {
 	res := &EpisodeResult{Index: index, What: describeEpisode(plan), Outages: map[string]time.Duration{}}
 	m, err := c.lab.Measure(lab.MeasureConfig{
 		Name: res.What, Targets: c.addresses(), Apart: true,

@@ -17,7 +17,7 @@ type Injection struct {
 	Detail uint32        // what the kind makes of it
 }
 
-// Episode is the injections of one episode: a seed and an index stand for the same ones for ever.
+// Episode is the injections of one episode: a seed and an index stand for the same ones until there is another kind.
 func Episode(seed uint64, index int) []Injection {
 	random := rand.New(rand.NewPCG(seed, uint64(index)))
 	kinds := chaosKinds()
@@ -61,5 +61,5 @@ func describeEpisode(all []Injection) string {
 func (i Injection) String() string {
 	entry := [...]string{"group", "peers", "raft"}[i.Entry]
 	role := [...]string{"holder of " + entry, "next to " + entry, "third of " + entry}[i.Role]
-	return fmt.Sprintf("%s (%s, after %d ms for %d ms, detail %d)", i.Kind, role, i.After.Milliseconds(), i.For.Milliseconds(), i.Detail%1000)
+	return fmt.Sprintf("%s (%s, after %d ms for %d ms, detail %d)", i.Kind, role, i.After.Milliseconds(), i.For.Milliseconds(), i.Detail)
 }

@@ -30,6 +30,14 @@ func TestEpisodeOfOneSeedIsAlwaysTheSame(t *testing.T) {
 	assert.NotEqual(t, Episode(7, 0), Episode(8, 0))
 }
 
+func TestKnownEpisodesAreOfKindsThatExist(t *testing.T) {
+	for _, k := range KnownEpisodes() {
+		for _, in := range k.Plan {
+			assert.NotNil(t, chaosKindOf(in.Kind).begin, in.Kind)
+		}
+	}
+}
+
 func TestEveryLiveKeyOfTheSoakIsInItsFile(t *testing.T) {
 	for key := range liveKeys() {
 		assert.Contains(t, chaosFile, " # "+key+"\n")

@@ -23,8 +23,8 @@ func runSoak(host *lab.Host, s soak, out io.Writer) error {
 	end := time.Now().Add(s.length)
 	if s.seed == 0 {
 		for _, k := range trial.KnownEpisodes() {
-			fmt.Fprintf(out, "seed %d, episode %d, which has found: %s\n", k.Seed, k.Index, k.Found)
-			if wrong, err := runChaos(host, k.Seed, episodes{first: k.Index, most: 1}, time.Time{}, out); err != nil || wrong > 0 {
+			fmt.Fprintf(out, "an episode that has found: %s\n", k.Found)
+			if wrong, err := runChaos(host, 0, episodes{most: 1, plan: k.Plan}, time.Time{}, out); err != nil || wrong > 0 {
 				return fmt.Errorf("bench: -soak: it is back: %s: %w", k.Found, err)
 			}
 		}
@@ -44,8 +44,9 @@ func runSoak(host *lab.Host, s soak, out io.Writer) error {
 
 // episodes says which episodes of a seed are run.
 type episodes struct {
-	first, most int  // how many; less than 0 = until the time is over
-	whole       bool // show all that happened, also when nothing went wrong
+	first, most int               // how many; less than 0 = until the time is over
+	whole       bool              // show all that happened, also when nothing went wrong
+	plan        []trial.Injection // of one that is known; nil: what the seed draws
 }
 
 // runChaos runs episodes, and returns how many went wrong.
@@ -57,7 +58,11 @@ func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, out io.
 	defer c.Close()
 	done, again, undecided := 0, 0, 0
 	for i := span.first; span.most < 0 && time.Now().Before(end) || i-span.first < span.most; i++ {
-		res, err := c.Run(i)
+		plan := span.plan
+		if plan == nil {
+			plan = trial.Episode(seed, i)
+		}
+		res, err := c.Replay(i, plan)
 		if err != nil {
 			return wrong, fmt.Errorf("bench: -soak: seed %d, episode %d: %w", seed, i, err)
 		}
@@ -71,7 +76,10 @@ func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, out io.
 			undecided++
 		}
 		if len(res.Wrong) > 0 || span.whole {
-			fmt.Fprintf(out, "again: bin/lab-bench -soak 1m -seed %d -episode %d\n  plan: %s\n  %s\n", seed, i, res.What, strings.Join(res.Wrong, "\n  "))
+			if span.plan == nil {
+				fmt.Fprintf(out, "again: bin/lab-bench -soak 1m -seed %d -episode %d\n", seed, i)
+			}
+			fmt.Fprintf(out, "  plan: %s\n  %s\n", res.What, strings.Join(res.Wrong, "\n  "))
 			res.Report.Timeline(out, 0)
 			fmt.Fprintln(out, c.Logs(60))
 		}
