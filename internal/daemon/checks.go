@@ -121,35 +121,24 @@ func serverName(h config.ListedCheck) string {
 // checkOf is a checker as an instance sees it.
 func checkOf(c Check) instance.Check {
 	return instance.Check{
-		Name: c.Name, ID: c.id, Weight: c.Weight,
-		Run: func(ctx context.Context, report func(instance.Verdict)) {
-			c.Run(ctx, func(h health.Verdict) { report(verdictOf(h)) })
-		},
-		Verdict: func() instance.Verdict { return verdictOf(c.Verdict()) },
-		Fresh:   func(ctx context.Context) instance.Verdict { return freshVerdict(ctx, c) },
+		Name: c.Name, ID: c.id, Weight: c.Weight, Run: c.Run, Verdict: c.Verdict,
+		Fresh: func(ctx context.Context) health.Verdict { return freshVerdict(ctx, c) },
 	}
 }
 
 // freshVerdict is good only when both are: the look that begins now, and what the looks before it have added up to.
-func freshVerdict(ctx context.Context, c Check) instance.Verdict {
+func freshVerdict(ctx context.Context, c Check) health.Verdict {
 	r, err := c.Fresh(ctx)
-	v := verdictOf(c.Verdict())
-	v.Known = true
+	v := c.Verdict()
 	switch {
 	case err != nil:
-		v.Healthy, v.Reason = false, "no result in time"
+		v.State, v.Reason = health.Unhealthy, "no result in time"
 	case r.Outcome != health.Pass:
-		v.Healthy, v.Reason = false, r.Reason
+		v.State, v.Reason = health.Unhealthy, r.Reason
+	case v.State == health.Unknown:
+		v.State = health.Unhealthy
 	}
 	return v
-}
-
-func verdictOf(v health.Verdict) instance.Verdict {
-	return instance.Verdict{
-		Known: v.State != health.Unknown, Healthy: v.State == health.Healthy,
-		Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe, Latency: v.LastLatency,
-		Probes: v.Probes, Failures: v.Failures, Changes: v.Changes, Streak: v.Streak, Falls: v.Falls, Rise: v.Rise,
-	}
 }
 
 // topPriority is the priority of a node whose checks are all good.

@@ -5,24 +5,26 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 // checkRunner runs the checks of an instance and keeps their newest verdicts. It belongs to the instance's goroutine.
 type checkRunner struct {
 	ctx      context.Context // of the instance: checks go on from term to term
 	results  chan result     // from the checks
-	verdicts map[string]Verdict
+	verdicts map[string]health.Verdict
 	running  map[string]*checking
 }
 
 // result is what one check reports.
 type result struct {
 	check string
-	Verdict
+	health.Verdict
 }
 
 func (r result) log(log *slog.Logger) {
-	args := []any{"healthy", r.Healthy, "reason", r.Reason}
+	args := []any{"healthy", r.State == health.Healthy, "reason", r.Reason}
 	if r.check != "" {
 		args = append([]any{"check", r.check}, args...)
 	}
@@ -40,7 +42,7 @@ type checking struct {
 }
 
 func newCheckRunner() checkRunner {
-	return checkRunner{results: make(chan result), verdicts: map[string]Verdict{}, running: map[string]*checking{}}
+	return checkRunner{results: make(chan result), verdicts: map[string]health.Verdict{}, running: map[string]*checking{}}
 }
 
 // begin runs the checks until ctx ends or stop.
@@ -57,7 +59,7 @@ func (u *checkRunner) start(c Check) {
 	u.running[c.Name] = r
 	go func() {
 		defer close(r.done)
-		c.Run(ctx, func(v Verdict) {
+		c.Run(ctx, func(v health.Verdict) {
 			select {
 			case u.results <- result{c.Name, v}:
 			case <-ctx.Done():
@@ -86,7 +88,7 @@ func (u *checkRunner) change(next []Check) []Check {
 	for _, c := range next {
 		names[c.Name] = true
 		if _, before := u.verdicts[c.Name]; !before && judged {
-			u.verdicts[c.Name] = Verdict{Known: true, Healthy: true, Reason: "no result yet"}
+			u.verdicts[c.Name] = health.Verdict{State: health.Healthy, Reason: "no result yet"}
 		}
 		if !keep[c.Name] {
 			u.start(c)
@@ -116,15 +118,15 @@ func (u *checkRunner) end(which func(name string) bool) {
 }
 
 // newest are the newest verdicts, for others to keep.
-func (u *checkRunner) newest() map[string]Verdict { return maps.Clone(u.verdicts) }
+func (u *checkRunner) newest() map[string]health.Verdict { return maps.Clone(u.verdicts) }
 
 func (u *checkRunner) stop() { u.end(func(string) bool { return true }) }
 
 // take keeps a result, and tells what was said before and whether it is news. A check that does not know yet does not unsay
 // what is known.
-func (u *checkRunner) take(r result) (before Verdict, news bool) {
+func (u *checkRunner) take(r result) (before health.Verdict, news bool) {
 	before, known := u.verdicts[r.check]
-	if known && before.Known && !r.Known {
+	if known && before.State != health.Unknown && r.State == health.Unknown {
 		return before, false
 	}
 	u.verdicts[r.check] = r.Verdict

@@ -10,22 +10,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 // fakeCheck is a check that reports what the test says.
 type fakeCheck struct {
-	says   chan Verdict
+	says   chan health.Verdict
 	begun  chan struct{}
 	ended  chan struct{}
-	newest Verdict
+	newest health.Verdict
 }
 
 func newFakeCheck() *fakeCheck {
-	return &fakeCheck{says: make(chan Verdict), begun: make(chan struct{}), ended: make(chan struct{})}
+	return &fakeCheck{says: make(chan health.Verdict), begun: make(chan struct{}), ended: make(chan struct{})}
 }
 
 func (f *fakeCheck) as(name, id string, weight int) Check {
-	return Check{Name: name, ID: id, Weight: weight, Verdict: func() Verdict { return f.newest }, Run: func(ctx context.Context, report func(Verdict)) {
+	return Check{Name: name, ID: id, Weight: weight, Verdict: func() health.Verdict { return f.newest }, Run: func(ctx context.Context, report func(health.Verdict)) {
 		close(f.begun) // twice would panic
 		defer close(f.ended)
 		for {
@@ -40,7 +41,7 @@ func (f *fakeCheck) as(name, id string, weight int) Check {
 }
 
 // say reports a verdict and waits until the instance has made of it what it will.
-func (f *fakeCheck) say(v Verdict) {
+func (f *fakeCheck) say(v health.Verdict) {
 	f.newest = v
 	f.says <- v
 	synctest.Wait()
@@ -132,8 +133,8 @@ func TestMetricsOfEachCheck(t *testing.T) {
 		in.Checks = []Check{a.as("a", "1", 0), w.as("w", "1", -10)}
 	}, func(t *testing.T, b *bench) {
 		<-b.electors
-		a.say(Verdict{Known: true, Healthy: true, Probes: 7, Failures: 2, Changes: 1, Falls: 3})
-		w.say(Verdict{Known: true})
+		a.say(health.Verdict{State: health.Healthy, Probes: 7, Failures: 2, Changes: 1, Falls: 3})
+		w.say(health.Verdict{State: health.Unhealthy})
 		reg := prometheus.NewRegistry()
 		reg.MustRegister(NewCollector(b.Set))
 		families, err := reg.Gather()

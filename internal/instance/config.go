@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 // Config describes one entry of vips: one virtual address, or several that move together.
@@ -47,26 +48,9 @@ type Check struct {
 	// Weight is 0 for a condition, without which the node is not fit. Otherwise it moves the priority: see [Config.Combine].
 	Weight int
 	// Run probes until ctx ends and reports the first verdict and every change. It is called once.
-	Run func(ctx context.Context, report func(Verdict))
+	Run func(ctx context.Context, report func(health.Verdict))
 	// Verdict is the newest verdict with its counters, for status.
-	Verdict func() Verdict
+	Verdict func() health.Verdict
 	// Fresh takes one look that begins now, while Run runs; the verdict is Healthy only if that look was good, too.
-	Fresh func(ctx context.Context) Verdict
-}
-
-// Verdict is what a health check found.
-type Verdict struct {
-	Known     bool // false until the first result
-	Healthy   bool
-	Reason    string // short: "200", "connection refused"
-	Hint      string // what to do about it
-	Since     time.Time
-	LastProbe time.Time
-	Latency   time.Duration
-	Probes    uint64
-	Failures  uint64
-	Changes   uint64 // of Healthy, the first result included
-	Streak    int    // last probes in a row that speak against it
-	Falls     int    // how often it flapped lately; while it is unhealthy, Rise says what that costs
-	Rise      int    // good probes in a row that make an unhealthy one healthy
+	Fresh func(ctx context.Context) health.Verdict
 }

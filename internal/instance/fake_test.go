@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 var (
@@ -188,7 +189,7 @@ type bench struct {
 	place    *fakePlace
 	services chan *fakeService
 	electors chan *fakeElector
-	verdicts chan Verdict
+	verdicts chan health.Verdict
 	cancel   context.CancelFunc
 	done     chan struct{}
 }
@@ -215,14 +216,14 @@ func (b *bench) instance(change func(*Config)) Config {
 			in.Checks[i].Run = b.check
 		}
 		if in.Checks[i].Verdict == nil {
-			in.Checks[i].Verdict = func() Verdict { return Verdict{} }
+			in.Checks[i].Verdict = func() health.Verdict { return health.Verdict{} }
 		}
 	}
 	return in
 }
 
 // check is a Check.Run that reports what the test says.
-func (b *bench) check(ctx context.Context, report func(Verdict)) {
+func (b *bench) check(ctx context.Context, report func(health.Verdict)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -239,7 +240,7 @@ func run(t *testing.T, prepare func(*fakePlace), change func(*Config), test func
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{
 			place: &fakePlace{place: Place{Index: eth0, Name: "eth0", Source: nodeA}}, services: make(chan *fakeService, 100),
-			electors: make(chan *fakeElector, 10), verdicts: make(chan Verdict), done: make(chan struct{}),
+			electors: make(chan *fakeElector, 10), verdicts: make(chan health.Verdict), done: make(chan struct{}),
 		}
 		if prepare != nil {
 			prepare(b.place)

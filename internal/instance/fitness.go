@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // a condition: one that is unhealthy, or has no result yet, puts the node last. The others move the priority: above 0 a check adds
 // its weight while it is good, below 0 it takes it off while it is bad. The elector's priority is that with all weights added (see
 // [TopPriority]), so that fitness only ever takes off.
-func (in *Config) Combine(d desiredState, verdicts map[string]Verdict, b Blocked) election.Fitness {
+func (in *Config) Combine(d desiredState, verdicts map[string]health.Verdict, b Blocked) election.Fitness {
 	f := d.fitness(in.judge(verdicts))
 	switch {
 	case b.Out:
@@ -34,14 +35,14 @@ func (in *Config) Combine(d desiredState, verdicts map[string]Verdict, b Blocked
 }
 
 // judge is the fitness by the checks alone.
-func (in *Config) judge(verdicts map[string]Verdict) election.Fitness {
+func (in *Config) judge(verdicts map[string]health.Verdict) election.Fitness {
 	for _, c := range in.Checks {
-		if v := verdicts[c.Name]; c.Weight == 0 && v.Known && !v.Healthy {
+		if v := verdicts[c.Name]; c.Weight == 0 && v.State == health.Unhealthy {
 			return in.last(c.called() + " fails: " + v.Reason)
 		}
 	}
 	for _, c := range in.Checks {
-		if c.Weight == 0 && !verdicts[c.Name].Known {
+		if c.Weight == 0 && verdicts[c.Name].State == health.Unknown {
 			return in.last("no result of " + c.called() + " yet")
 		}
 	}
@@ -53,18 +54,18 @@ func (in *Config) last(reason string) election.Fitness {
 }
 
 // weighed is the fitness of a node that meets all conditions.
-func (in *Config) weighed(verdicts map[string]Verdict) election.Fitness {
+func (in *Config) weighed(verdicts map[string]health.Verdict) election.Fitness {
 	priority := int(in.Priority)
 	var reasons []string
 	for _, c := range in.Checks {
 		v := verdicts[c.Name]
 		switch {
-		case c.Weight > 0 && v.Healthy:
+		case c.Weight > 0 && v.State == health.Healthy:
 			priority += c.Weight
-		case c.Weight < 0 && v.Known && !v.Healthy:
+		case c.Weight < 0 && v.State == health.Unhealthy:
 			priority += c.Weight
 			reasons = append(reasons, c.called()+" fails: "+v.Reason)
-		case c.Weight > 0 && v.Known:
+		case c.Weight > 0 && v.State == health.Unhealthy:
 			reasons = append(reasons, c.called()+" fails: "+v.Reason)
 		case c.Weight > 0:
 			reasons = append(reasons, "no result of "+c.called()+" yet")
@@ -100,13 +101,13 @@ func (c Check) called() string {
 // Fresh is the fitness after every check has taken one more look, all at once, that begins now. It returns at the latest when
 // ctx ends: a check without a result by then is taken for unhealthy. The instance runs the checks meanwhile.
 func (in *Config) Fresh(ctx context.Context) election.Fitness {
-	found := make([]Verdict, len(in.Checks))
+	found := make([]health.Verdict, len(in.Checks))
 	var wg sync.WaitGroup
 	for i, c := range in.Checks {
 		wg.Go(func() { found[i] = c.Fresh(ctx) })
 	}
 	wg.Wait()
-	verdicts := map[string]Verdict{}
+	verdicts := map[string]health.Verdict{}
 	for i, c := range in.Checks {
 		verdicts[c.Name] = found[i]
 	}

@@ -7,16 +7,17 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 var (
-	good    = Verdict{Known: true, Healthy: true, Reason: "200"}
-	bad     = Verdict{Known: true, Reason: "500"}
-	unknown = Verdict{Reason: "timeout"}
+	good    = health.Verdict{State: health.Healthy, Reason: "200"}
+	bad     = health.Verdict{State: health.Unhealthy, Reason: "500"}
+	unknown = health.Verdict{Reason: "timeout"}
 )
 
 func TestVerdictsBecomeFitness(t *testing.T) {
-	type verdicts = map[string]Verdict
+	type verdicts = map[string]health.Verdict
 	condition := func(name string) Check { return Check{Name: name} }
 	weight := func(name string, w int) Check { return Check{Name: name, Weight: w} }
 	last := func(reason string) election.Fitness { return election.Fitness{Less: lastPlace, Reason: reason} }
@@ -68,7 +69,7 @@ func TestWeightsAreThoseOfKeepalived(t *testing.T) {
 		for _, weights := range [][]int{{0}, {20}, {-20}, {253, -253}, {200, 100}, {-100, -100}, {5, 5, -5}} {
 			for mask := range 1 << len(weights) {
 				in := Config{Priority: base}
-				verdicts, want := map[string]Verdict{}, int(base)
+				verdicts, want := map[string]health.Verdict{}, int(base)
 				for i, w := range weights {
 					if w == 0 {
 						continue
@@ -78,7 +79,7 @@ func TestWeightsAreThoseOfKeepalived(t *testing.T) {
 					if verdicts[name] = good; mask&(1<<i) != 0 {
 						verdicts[name] = bad
 					}
-					if (w > 0) == verdicts[name].Healthy {
+					if (w > 0) == (verdicts[name].State == health.Healthy) {
 						want += w
 					}
 				}
@@ -91,8 +92,8 @@ func TestWeightsAreThoseOfKeepalived(t *testing.T) {
 
 func TestFreshAsksEveryCheckAtOnce(t *testing.T) {
 	meet := make(chan struct{})
-	check := func(name string, v Verdict) Check {
-		return Check{Name: name, Fresh: func(ctx context.Context) Verdict {
+	check := func(name string, v health.Verdict) Check {
+		return Check{Name: name, Fresh: func(ctx context.Context) health.Verdict {
 			select {
 			case meet <- struct{}{}:
 			case <-meet:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 const (
@@ -166,7 +167,7 @@ func (i *instance) judge(r result) {
 	if !news {
 		return
 	}
-	if r.Known && (!before.Known || before.Healthy != r.Healthy) {
+	if r.State != health.Unknown && before.State != r.State {
 		r.log(i.log)
 	}
 	verdicts := i.checks.newest()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 // running is an instance in its first term.
@@ -135,22 +136,22 @@ func TestInstanceIsAsLiveAsItsService(t *testing.T) {
 
 func TestCombine(t *testing.T) {
 	in := Config{Checks: []Check{{}}, Priority: 100}
-	healthy := map[string]Verdict{"": good}
+	healthy := map[string]health.Verdict{"": good}
 	tests := []struct {
 		name    string
 		desired Desired
-		give    map[string]Verdict
+		give    map[string]health.Verdict
 		blocked Blocked
 		want    election.Fitness
 	}{
 		{name: "fit", desired: Available, give: healthy},
-		{name: "unhealthy", desired: Available, give: map[string]Verdict{"": bad}, want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"}},
+		{name: "unhealthy", desired: Available, give: map[string]health.Verdict{"": bad}, want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"}},
 		{name: "drained", desired: Drained, give: healthy, want: election.Fitness{Less: lastPlace, Reason: "drained by an operator"}},
 		{name: "held", desired: Held, give: healthy, want: election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator"}},
 		{name: "blocked", desired: Available, give: healthy, blocked: Blocked{Out: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "claimed"}},
 		{name: "blocked for a moment", desired: Available, give: healthy, blocked: Blocked{Wait: true, Reason: "claimed"}, want: election.Fitness{Wait: true, Reason: "claimed"}},
 		{
-			name: "blocked for a moment, and unhealthy", desired: Available, give: map[string]Verdict{"": bad}, blocked: Blocked{Wait: true, Reason: "claimed"},
+			name: "blocked for a moment, and unhealthy", desired: Available, give: map[string]health.Verdict{"": bad}, blocked: Blocked{Wait: true, Reason: "claimed"},
 			want: election.Fitness{Wait: true, Less: lastPlace, Reason: "claimed"},
 		},
 		{name: "held, and blocked", desired: Held, give: healthy, blocked: Blocked{Out: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "claimed"}},

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 func TestNoPlaceIsWaitedForAndShown(t *testing.T) {
@@ -50,14 +51,14 @@ func TestVerdictsReachTheElectorAlsoBeforeItsTermBegins(t *testing.T) {
 	run(t, func(h *fakePlace) { h.err = assert.AnError }, func(in *Config) {
 		in.Checks = []Check{{ID: "checked"}}
 	}, func(t *testing.T, b *bench) {
-		b.verdicts <- Verdict{Known: true, Reason: "500"}
+		b.verdicts <- health.Verdict{State: health.Unhealthy, Reason: "500"}
 		synctest.Wait()
 		b.place.set(func(h *fakePlace) { h.err = nil })
 		b.HostChanged()
 		e := <-b.electors
 		synctest.Wait()
 		assert.Equal(t, "the health check fails: 500", e.fitness().Reason)
-		b.verdicts <- Verdict{Known: true, Healthy: true}
+		b.verdicts <- health.Verdict{State: health.Healthy}
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{}, e.fitness())
 	})

@@ -166,18 +166,11 @@ func member(m election.Member) Member {
 
 func checkStatus(c Check) CheckStatus {
 	v := c.Verdict()
-	s := CheckStatus{
-		Name: c.Name, Weight: c.Weight, State: "unknown", Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
-		Latency: v.Latency.Round(time.Microsecond).String(), Probes: v.Probes, Failures: v.Failures,
-		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise, took: v.Latency,
+	return CheckStatus{
+		Name: c.Name, Weight: c.Weight, State: v.State.String(), Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
+		Latency: v.LastLatency.Round(time.Microsecond).String(), Probes: v.Probes, Failures: v.Failures,
+		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise, took: v.LastLatency,
 	}
-	switch {
-	case v.Known && v.Healthy:
-		s.State = "healthy"
-	case v.Known:
-		s.State = "unhealthy"
-	}
-	return s
 }
 
 // decisive is the check that an operator wants to see first: a condition that is unhealthy, else one without a result, else the first.

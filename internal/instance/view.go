@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/health"
 )
 
 // view is all of an instance that more than one goroutine looks at.
@@ -23,7 +24,7 @@ type view struct {
 
 	// What the fitness comes from.
 	desired  desiredState
-	verdicts map[string]Verdict // replaced, never changed
+	verdicts map[string]health.Verdict // replaced, never changed
 	blocked  Blocked
 }
 
