@@ -162,9 +162,7 @@ func TestLeftoverAddressIsHandledAtStart(t *testing.T) {
 	for _, n := range g.Lab.Nodes[:2] {
 		require.NoError(t, n.AddAddress(hostPrefix(lab.VIP4)))
 	}
-	for _, n := range g.Lab.Nodes {
-		require.NoError(t, g.Start(n))
-	}
+	require.NoError(t, g.StartAll())
 	settled(t, g)
 	assert.Len(t, g.Holders(), 1)
 }

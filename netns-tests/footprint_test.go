@@ -37,12 +37,7 @@ func TestQuietGroup(t *testing.T) {
 		assert.Zero(t, r.Takeovers(lab.VIP4, at), "a takeover without a fault")
 		assert.Less(t, r.Longest(), 100*time.Millisecond)
 	}
-	for _, n := range g.Lab.Nodes {
-		rss, err := g.Daemon(n).RSS()
-		require.NoError(t, err)
-		t.Logf("%s: %.1f MiB", n.Label, float64(rss)/(1<<20))
-		assert.LessOrEqual(t, rss, int64(20<<20))
-	}
+	light(t, g, 20<<20)
 }
 
 func TestTwoCapabilitiesSuffice(t *testing.T) {

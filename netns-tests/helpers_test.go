@@ -24,15 +24,18 @@ const (
 
 func open(t *testing.T, cfg trial.Config) *trial.Group {
 	t.Helper()
-	g, err := trial.Open(host, cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { finish(t, g) })
-	return g
+	return opened(t, trial.Open, cfg)
 }
 
 func prepare(t *testing.T, cfg trial.Config) *trial.Group {
 	t.Helper()
-	g, err := trial.Prepare(host, cfg)
+	return opened(t, trial.Prepare, cfg)
+}
+
+// opened is a group that lives as long as its test.
+func opened(t *testing.T, open func(*lab.Host, trial.Config) (*trial.Group, error), cfg trial.Config) *trial.Group {
+	t.Helper()
+	g, err := open(host, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { finish(t, g) })
 	return g
@@ -74,9 +77,7 @@ func counted(t *testing.T, cfg trial.Config, fault trial.Fault) *trial.Result {
 		cfg.Interval = countedInterval
 	}
 	g := prepare(t, cfg)
-	for _, n := range g.Lab.Nodes {
-		require.NoError(t, g.Start(n))
-	}
+	require.NoError(t, g.StartAll())
 	return measure(t, g, fault) // the fault waits until they have settled
 }
 
@@ -109,6 +110,17 @@ func hostPrefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen
 func eventually(t *testing.T, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
 	assert.Eventually(t, condition, limit, 50*time.Millisecond, what)
+}
+
+// light asserts that no daemon has more memory than that, in bytes.
+func light(t *testing.T, g *trial.Group, limit int64) {
+	t.Helper()
+	for _, n := range g.Lab.Nodes {
+		rss, err := g.Daemon(n).RSS()
+		require.NoError(t, err)
+		t.Logf("%s: %.1f MiB", n.Label, float64(rss)/(1<<20))
+		assert.LessOrEqual(t, rss, limit)
+	}
 }
 
 func dualStack() []netip.Addr { return []netip.Addr{lab.VIP4, lab.VIP6} }

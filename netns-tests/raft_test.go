@@ -82,12 +82,7 @@ func TestRaftRefusesStrangers(t *testing.T) {
 	require.NoError(t, err)
 	settleFor(time.Second)
 	assert.Equal(t, []*lab.Node{holder}, g.Holders())
-	for _, n := range g.Lab.Nodes {
-		rss, err := g.Daemon(n).RSS()
-		require.NoError(t, err)
-		t.Logf("%s: %.1f MiB", n.Label, float64(rss)/(1<<20))
-		assert.LessOrEqual(t, rss, int64(35<<20))
-	}
+	light(t, g, 35<<20)
 }
 
 // A stranger without a key keeps calling from four addresses: a leader that dies costs what it costs without.

@@ -114,9 +114,7 @@ func TestMembersWaitForATakenPort(t *testing.T) {
 		taken, err = net.ListenPacket("udp", ":9646")
 		return err
 	}))
-	for _, n := range g.Lab.Nodes {
-		require.NoError(t, g.Start(n))
-	}
+	require.NoError(t, g.StartAll())
 	settled(t, g)
 	assert.Zero(t, known(t, n, "apiserver"))
 	assert.Contains(t, g.Daemon(n).Log(), "ss -ulpn")

@@ -17,10 +17,7 @@ import (
 // openMixed opens a group whose nodes may run different daemons.
 func openMixed(t *testing.T, cfg trial.Config) *trial.Group {
 	t.Helper()
-	g, err := trial.OpenMixed(host, cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { finish(t, g) })
-	return g
+	return opened(t, trial.OpenMixed, cfg)
 }
 
 func TestKeepalivedGroupIsReplacedNodeByNodeAndBack(t *testing.T) {

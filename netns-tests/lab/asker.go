@@ -103,23 +103,18 @@ func (a *Asker) ask() {
 
 func (a *Asker) drain(r *receiver) {
 	for _, p := range a.fds {
-		for {
-			data, stamp, from, ok := r.next(int(p.Fd))
-			if !ok {
-				break
-			}
-			if link, ok := from.(*unix.SockaddrLinklayer); ok && link.Pkttype == unix.PACKET_OUTGOING {
-				continue
-			}
-			said, ok := parseAnnouncement(data)
-			if !ok || said.unsolicited || !bytes.Equal(said.mac, a.node.NICs[0].MAC) {
-				continue
-			}
-			if i, ours := a.index[said.address]; ours && a.first[i] == 0 {
-				a.first[i] = a.lab.instant(stamp)
-				a.left--
-			}
-		}
+		r.drain(int(p.Fd), a.note)
+	}
+}
+
+func (a *Asker) note(data []byte, stamp time.Time, _ unix.Sockaddr) {
+	said, ok := parseAnnouncement(data)
+	if !ok || said.unsolicited || !bytes.Equal(said.mac, a.node.NICs[0].MAC) {
+		return
+	}
+	if i, ours := a.index[said.address]; ours && a.first[i] == 0 {
+		a.first[i] = a.lab.instant(stamp)
+		a.left--
 	}
 }
 

@@ -85,19 +85,13 @@ func (c *capture) run() {
 	poll := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}
 	for !c.stop.Load() {
 		waitReadable(poll, 50*time.Millisecond)
-		for {
-			data, stamp, from, ok := r.next(c.fd)
-			if !ok {
-				break
-			}
-			c.note(data, stamp, from)
-		}
+		r.drain(c.fd, c.note)
 	}
 }
 
 func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 	link, ok := from.(*unix.SockaddrLinklayer)
-	if !ok || link.Pkttype == unix.PACKET_OUTGOING {
+	if !ok {
 		return
 	}
 	node := c.nodeAt(link.Ifindex)

@@ -182,16 +182,7 @@ func (d *direct) write(frame []byte) { _, _ = unix.Write(d.send, frame) }
 
 func (d *direct) drain(r *receiver) {
 	for i, p := range d.fds {
-		for {
-			data, _, from, ok := r.next(int(p.Fd))
-			if !ok {
-				break
-			}
-			if link, ok := from.(*unix.SockaddrLinklayer); ok && link.Pkttype == unix.PACKET_OUTGOING {
-				continue
-			}
-			d.note(i, data)
-		}
+		r.drain(int(p.Fd), func(data []byte, _ time.Time, _ unix.Sockaddr) { d.note(i, data) })
 	}
 }
 

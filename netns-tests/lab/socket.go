@@ -108,6 +108,20 @@ func (r *receiver) next(fd int) (data []byte, stamp time.Time, from unix.Sockadd
 	}
 }
 
+// drain reads what is queued, but for what the machine itself has sent on a packet socket.
+func (r *receiver) drain(fd int, do func(data []byte, stamp time.Time, from unix.Sockaddr)) {
+	for {
+		data, stamp, from, ok := r.next(fd)
+		if !ok {
+			return
+		}
+		if link, ok := from.(*unix.SockaddrLinklayer); ok && link.Pkttype == unix.PACKET_OUTGOING {
+			continue
+		}
+		do(data, stamp, from)
+	}
+}
+
 // stampOf finds SCM_TIMESTAMPNS; without one it is now.
 func stampOf(control []byte) time.Time {
 	if data, ok := controlMessage(control, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS); ok && len(data) >= 16 {

@@ -23,11 +23,9 @@ func BootTogether(g *Group) (*Result, error) {
 		return nil, err
 	}
 	at := m.Mark("all start")
-	for _, n := range g.Lab.Nodes {
-		if err := g.Start(n); err != nil {
-			m.Stop()
-			return nil, err
-		}
+	if err := g.StartAll(); err != nil {
+		m.Stop()
+		return nil, err
 	}
 	holder, err := g.Settle()
 	time.Sleep(settledSpan)

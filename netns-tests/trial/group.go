@@ -63,17 +63,19 @@ func Prepare(host *lab.Host, cfg Config) (*Group, error) {
 
 // Open prepares a group, starts all daemons and waits for the holder.
 func Open(host *lab.Host, cfg Config) (*Group, error) {
+	return openBy(host, cfg, (*Group).StartAll)
+}
+
+// openBy prepares a group, has start start its daemons and waits for the holder.
+func openBy(host *lab.Host, cfg Config, start func(*Group) error) (*Group, error) {
 	g, err := Prepare(host, cfg)
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range g.Lab.Nodes {
-		if err := g.Start(n); err != nil {
-			g.Close()
-			return nil, err
-		}
+	if err = start(g); err == nil {
+		_, err = g.Settle()
 	}
-	if _, err := g.Settle(); err != nil {
+	if err != nil {
 		g.Close()
 		return nil, err
 	}
@@ -90,6 +92,16 @@ func (g *Group) Start(n *lab.Node) error {
 		return err
 	}
 	g.Daemons[n.ID-1] = p
+	return nil
+}
+
+// StartAll starts the product on every node.
+func (g *Group) StartAll() error {
+	for _, n := range g.Lab.Nodes {
+		if err := g.Start(n); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

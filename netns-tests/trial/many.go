@@ -36,28 +36,12 @@ func OpenMany(host *lab.Host, run Runner, count int, interval time.Duration) (*G
 		p.addresses = append(p.addresses, netip.AddrFrom4([4]byte{10, 88, 0, byte(i + 1)}))
 	}
 	some := []netip.Addr{p.addresses[0], p.addresses[count/2], p.addresses[count-1]}
-	g, err := Prepare(host, Config{Product: p, Addresses: some, Priorities: []int{200, 150, 100}, Interval: interval})
-	if err != nil {
-		return nil, err
-	}
-	if err := g.startMany(); err != nil {
-		g.Close()
-		return nil, err
-	}
-	return g, nil
-}
-
-func (g *Group) startMany() error {
-	if _, err := g.Lab.Client.Run("ip", "route", "add", "10.88.0.0/24", "dev", "eth0"); err != nil {
-		return err
-	}
-	for _, n := range g.Lab.Nodes {
-		if err := g.Start(n); err != nil {
+	return openBy(host, Config{Product: p, Addresses: some, Priorities: []int{200, 150, 100}, Interval: interval}, func(g *Group) error {
+		if _, err := g.Lab.Client.Run("ip", "route", "add", "10.88.0.0/24", "dev", "eth0"); err != nil {
 			return err
 		}
-	}
-	_, err := g.Settle()
-	return err
+		return g.StartAll()
+	})
 }
 
 // ManyDie measures what the holder of many routers costs for a while, then lets

@@ -55,22 +55,12 @@ func KubeadmGuide(run Runner) Config {
 
 // OpenMixed opens a group whose daemons share VRID 51.
 func OpenMixed(host *lab.Host, cfg Config) (*Group, error) {
-	g, err := Prepare(host, cfg)
-	if err != nil {
-		return nil, err
-	}
-	for i, n := range g.Lab.Nodes {
-		g.Settings[i].VRID = 51
-		if err := g.Start(n); err != nil {
-			g.Close()
-			return nil, err
+	return openBy(host, cfg, func(g *Group) error {
+		for i := range g.Settings {
+			g.Settings[i].VRID = 51
 		}
-	}
-	if _, err := g.Settle(); err != nil {
-		g.Close()
-		return nil, err
-	}
-	return g, nil
+		return g.StartAll()
+	})
 }
 
 // ReplaceAll replaces the keepalived on every node by keepvip and then all of

@@ -109,6 +109,14 @@ func Shows() []Show {
 }
 
 // sequence runs steps until one fails.
+// sized is what a show goes through when it is full, and what is enough of it otherwise.
+func sized[T any](full bool, everything, enough T) T {
+	if full {
+		return everything
+	}
+	return enough
+}
+
 func sequence(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -11,10 +11,7 @@ import (
 // addressDeleted deletes the addresses of the holder by hand, one after the
 // other, and measures how long each was away.
 func addressDeleted(host *lab.Host, full bool) (Findings, error) {
-	times := 6
-	if full {
-		times = 100
-	}
+	times := sized(full, 100, 6)
 	g, err := Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	if err != nil {
 		return nil, err
@@ -125,10 +122,8 @@ func thousandOf(host *lab.Host, p Product, v6 bool, watch time.Duration) (cost t
 		return cost, err
 	}
 	defer g.Close()
-	for _, n := range g.Lab.Nodes {
-		if err := g.Start(n); err != nil {
-			return cost, err
-		}
+	if err := g.StartAll(); err != nil {
+		return cost, err
 	}
 	g.Addresses = addrs[:1]
 	holder, err := g.Settle()

@@ -13,10 +13,7 @@ import (
 // foreignTable lists a large table of somebody else while nothing runs, and while
 // keepvip advertises every 10 ms.
 func foreignTable(host *lab.Host, full bool) (Findings, error) {
-	elements, times := 40000, 5
-	if full {
-		times = 21
-	}
+	elements, times := 40000, sized(full, 21, 5)
 	g, err := Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Interval: 10 * time.Millisecond})
 	if err != nil {
 		return nil, err
@@ -121,10 +118,7 @@ func count(yes bool) int {
 
 // fenceDestroyed takes the fence away in three ways while keepvip is Active.
 func fenceDestroyed(host *lab.Host, full bool) (Findings, error) {
-	times := 2
-	if full {
-		times = 10
-	}
+	times := sized(full, 10, 2)
 	g, err := Open(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	if err != nil {
 		return nil, err

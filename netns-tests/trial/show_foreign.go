@@ -108,10 +108,8 @@ func refusesFirst(host *lab.Host, a netip.Addr, interval time.Duration) (bound, 
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, n := range g.Lab.Nodes {
-		if err := g.Start(n); err != nil {
-			return 0, 0, err
-		}
+	if err := g.StartAll(); err != nil {
+		return 0, 0, err
 	}
 	time.Sleep(2 * time.Second)
 	r := m.Stop()

@@ -13,10 +13,7 @@ import (
 // longConnection holds a connection through the address while the holder is
 // stopped, killed, and dies.
 func longConnection(host *lab.Host, full bool) (Findings, error) {
-	times := 1
-	if full {
-		times = 5
-	}
+	times := sized(full, 5, 1)
 	var out Findings
 	for i, f := range []struct {
 		name  string

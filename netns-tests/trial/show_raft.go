@@ -12,19 +12,11 @@ import (
 const plannedHandover = 300 * time.Millisecond
 
 // crowd is to how many members a cluster grows.
-func crowd(full bool) int {
-	if full {
-		return 5
-	}
-	return 3
-}
+func crowd(full bool) int { return sized(full, 5, 3) }
 
 // raftMembers goes from one member to five and back.
 func raftMembers(host *lab.Host, full bool) (Findings, error) {
-	times := 1
-	if full {
-		times = 3
-	}
+	times := sized(full, 3, 1)
 	var out Findings
 	for range times {
 		w, err := openWalk(host, crowd(full), 0, rand.Uint64())
@@ -46,10 +38,7 @@ func raftMembers(host *lab.Host, full bool) (Findings, error) {
 
 // raftMembersKilled does so while members are killed at random moments.
 func raftMembersKilled(host *lab.Host, full bool) (Findings, error) {
-	want := 20
-	if full {
-		want = 200
-	}
+	want := sized(full, 200, 20)
 	killed, two, walks := 0, time.Duration(0), 0
 	for killed < want {
 		seed := rand.Uint64()
@@ -71,10 +60,7 @@ func raftMembersKilled(host *lab.Host, full bool) (Findings, error) {
 
 // raftWiped installs every node anew, one after another.
 func raftWiped(host *lab.Host, full bool) (Findings, error) {
-	rounds := 1
-	if full {
-		rounds = 3
-	}
+	rounds := sized(full, 3, 1)
 	g, err := Open(host, RaftConfig(Raft{}))
 	if err != nil {
 		return nil, err
@@ -113,10 +99,7 @@ func raftWiped(host *lab.Host, full bool) (Findings, error) {
 
 // raftWitness has a witness as the third, and both others die in turn.
 func raftWitness(host *lab.Host, full bool) (Findings, error) {
-	times := 1
-	if full {
-		times = 6
-	}
+	times := sized(full, 6, 1)
 	g, err := Open(host, RaftConfig(Raft{Witnesses: []int{3}}))
 	if err != nil {
 		return nil, err
@@ -207,10 +190,7 @@ func (g *Group) eventually(limit time.Duration, what string, condition func() bo
 
 // raftStarts starts three nodes in every order, and two of them without the third.
 func raftStarts(host *lab.Host, full bool) (Findings, error) {
-	orders := [][]int{{3, 1, 2}}
-	if full {
-		orders = [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}, {1, 2}, {2, 3}, {3, 1}}
-	}
+	orders := sized(full, [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}, {1, 2}, {2, 3}, {3, 1}}, [][]int{{3, 1, 2}})
 	var slowest time.Duration
 	var early int
 	for _, order := range orders {
@@ -258,10 +238,7 @@ func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err
 
 // raftIdle measures what three idle nodes cost at the defaults; the worst of them counts.
 func raftIdle(host *lab.Host, full bool) (Findings, error) {
-	length := 12 * time.Second
-	if full {
-		length = 2 * time.Minute
-	}
+	length := sized(full, 2*time.Minute, 12*time.Second)
 	g, err := Open(host, RaftConfig(Raft{}))
 	if err != nil {
 		return nil, err

@@ -10,21 +10,14 @@ import (
 
 // OpenWithTwins is [Open] with a second NIC on the segment at each node.
 func OpenWithTwins(host *lab.Host, cfg Config) (*Group, error) {
-	g, err := Prepare(host, cfg)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range g.Lab.Nodes {
-		if err := sequence(func() error { return n.AddTwin("eth9") }, func() error { return g.Start(n) }); err != nil {
-			g.Close()
-			return nil, err
+	return openBy(host, cfg, func(g *Group) error {
+		for _, n := range g.Lab.Nodes {
+			if err := n.AddTwin("eth9"); err != nil {
+				return err
+			}
 		}
-	}
-	if _, err := g.Settle(); err != nil {
-		g.Close()
-		return nil, err
-	}
-	return g, nil
+		return g.StartAll()
+	})
 }
 
 // frozenTwins freeze holders that have a second NIC on the segment.
