@@ -24,8 +24,12 @@ func runSoak(host *lab.Host, s soak, out io.Writer) error {
 	if s.seed == 0 {
 		for _, k := range trial.KnownEpisodes() {
 			fmt.Fprintf(out, "an episode that has found: %s\n", k.Found)
-			if wrong, err := runChaos(host, 0, episodes{most: 1, plan: k.Plan}, time.Time{}, out); err != nil || wrong > 0 {
-				return fmt.Errorf("bench: -soak: it is back: %s: %w", k.Found, err)
+			wrong, err := runChaos(host, 0, episodes{most: 1, plan: k.Plan}, time.Time{}, out)
+			if err != nil {
+				return err
+			}
+			if wrong > 0 {
+				return fmt.Errorf("bench: -soak: it is back: %s", k.Found)
 			}
 		}
 		s.seed = rand.Uint64()
