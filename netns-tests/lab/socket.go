@@ -19,29 +19,10 @@ func udpSocket(space *Namespace, local netip.AddrPort, options ...func(fd int) e
 	family := unix.AF_INET
 	if local.Addr().Is6() {
 		family = unix.AF_INET6
+		options = append(options, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1) })
 	}
-	fd := -1
-	err := space.Do(func() (err error) {
-		fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		if family == unix.AF_INET6 {
-			if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
-				return err
-			}
-		}
-		for _, option := range append(options, timestamps, largeBuffer) {
-			if err := option(fd); err != nil {
-				return err
-			}
-		}
-		return unix.Bind(fd, sockaddr(local))
-	})
+	fd, err := socket(space, family, unix.SOCK_DGRAM, sockaddr(local), options)
 	if err != nil {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
 		return -1, fmt.Errorf("lab: UDP socket on %s in %s: %w", local, space.Name, err)
 	}
 	return fd, nil
@@ -50,10 +31,20 @@ func udpSocket(space *Namespace, local netip.AddrPort, options ...func(fd int) e
 // packetSocket opens a non-blocking AF_PACKET socket for one protocol on one
 // interface, or on all interfaces if index is 0.
 func packetSocket(space *Namespace, protocol uint16, index int, options ...func(fd int) error) (int, error) {
+	to := &unix.SockaddrLinklayer{Protocol: networkOrder(protocol), Ifindex: index}
+	fd, err := socket(space, unix.AF_PACKET, unix.SOCK_RAW, to, options)
+	if err != nil {
+		return -1, fmt.Errorf("lab: packet socket in %s: %w", space.Name, err)
+	}
+	return fd, nil
+}
+
+// socket opens a non-blocking socket that is bound when all its options are set.
+func socket(space *Namespace, family, kind int, to unix.Sockaddr, options []func(fd int) error) (int, error) {
 	fd := -1
 	err := space.Do(func() (err error) {
-		// Protocol 0: nothing is queued before the filter is in place.
-		fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		// Protocol 0: nothing is queued on a packet socket before the filter is in place.
+		fd, err = unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
@@ -62,15 +53,12 @@ func packetSocket(space *Namespace, protocol uint16, index int, options ...func(
 				return err
 			}
 		}
-		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(protocol), Ifindex: index})
+		return unix.Bind(fd, to)
 	})
-	if err != nil {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-		return -1, fmt.Errorf("lab: packet socket in %s: %w", space.Name, err)
+	if err != nil && fd >= 0 {
+		unix.Close(fd)
 	}
-	return fd, nil
+	return fd, err
 }
 
 func timestamps(fd int) error {
