@@ -115,7 +115,7 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 			{Name: "db", Weight: -20, State: "healthy", Reason: "connected"},
 		},
 		Fence: instance.FenceStatus{Standing: true},
-		Members: []instance.Member{
+		Members: []instance.MemberStatus{
 			{Address: netip.MustParseAddr("10.77.0.12"), Self: true, Priority: 1, State: "backup"},
 			{Address: netip.MustParseAddr("10.77.0.11"), Priority: 100, State: "active", LastHeard: &heard},
 		},

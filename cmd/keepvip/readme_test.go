@@ -23,7 +23,7 @@ func sampleStatus(now time.Time) daemon.Status {
 		Desired: instance.Available, Observed: instance.ObservedActive, Holder: "10.0.0.12", Eligible: true, Priority: 100,
 		Checks: []instance.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4.2ms"}},
 		Fence:  instance.FenceStatus{Standing: true},
-		Members: []instance.Member{
+		Members: []instance.MemberStatus{
 			{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Self: true, Priority: 100, State: "active"},
 			{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Priority: 100, State: "backup", LastHeard: &heard},
 		},

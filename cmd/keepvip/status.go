@@ -242,7 +242,7 @@ func splitText(s election.Split, now time.Time) string {
 	return text + ": " + s.Cause + "; " + s.Remedy
 }
 
-func memberText(m instance.Member, now time.Time) string {
+func memberText(m instance.MemberStatus, now time.Time) string {
 	state := m.State
 	if m.Was != "" && m.LastHeard != nil {
 		state = fmt.Sprintf("%s for %s, was %s", m.State, ago(now, *m.LastHeard), m.Was)

@@ -30,7 +30,7 @@ type Status struct {
 	Check     *CheckStatus         `json:"check,omitempty"`   // the one that decides; absent when nothing is checked
 	Checks    []CheckStatus        `json:"checks,omitempty"`  // all of them
 	Fence     FenceStatus          `json:"fence"`
-	Members   []Member             `json:"members"`            // this node and those it has heard
+	Members   []MemberStatus       `json:"members"`            // this node and those it has heard
 	Lateness  float64              `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
 	Rejected  []election.Rejection `json:"rejected,omitempty"` // what was not taken into account, the newest first
 	Conflicts []Conflict           `json:"conflicts"`          // hosts outside the election that claim an address
@@ -58,8 +58,8 @@ type CheckStatus struct {
 	took time.Duration // Latency
 }
 
-// Member is one node of the group.
-type Member struct {
+// MemberStatus is one node of the group, as election.Member, in the shape that status shows.
+type MemberStatus struct {
 	Address   netip.Addr `json:"address"`
 	Self      bool       `json:"self"`
 	Priority  uint8      `json:"priority"`
@@ -99,7 +99,7 @@ func (a *Set) Status() []Status {
 func (v *view) status() Status {
 	s := Status{
 		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group,
-		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []Member{}, Splits: []election.Split{},
+		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []MemberStatus{}, Splits: []election.Split{},
 	}
 	var part ServiceStatus
 	if v.service != nil {
@@ -139,7 +139,7 @@ func (s *Status) add(e election.Status) {
 	}
 	s.Blocked = e.Blocked
 	for _, m := range e.Members {
-		s.Members = append(s.Members, member(m))
+		s.Members = append(s.Members, memberStatus(m))
 	}
 	s.Splits, s.Rejected = append(s.Splits, e.Splits...), e.Rejected
 	s.Counters.Counters = e.Counters
@@ -148,8 +148,8 @@ func (s *Status) add(e election.Status) {
 // stateSilent is the state of a member of which nothing is heard any more.
 const stateSilent = "silent"
 
-func member(m election.Member) Member {
-	out := Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note}
+func memberStatus(m election.Member) MemberStatus {
+	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note}
 	if m.Silent {
 		out.State, out.Was = stateSilent, out.State
 	}
