@@ -25,6 +25,10 @@ func TestFloods(t *testing.T) {
 			require.NoError(t, err)
 			t.Log(found.Findings())
 			assert.Empty(t, found.Findings().Over(2))
+			if !found.Judged && !t.Failed() {
+				notJudged(t, "transitions and silence: the machine stood still for %v in a second", found.Room)
+				t.SkipNow()
+			}
 		})
 	}
 }

@@ -3,8 +3,10 @@
 package netnstests
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,7 +65,27 @@ func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 	res.Stall = max(res.Stall, res.Standstill)
 	t.Logf("%s: outage %s ms, takeovers %d, two answering %s ms, standstill of the machine %s ms", res.Fault,
 		lab.Milliseconds(res.Outage), res.Takeovers, lab.Milliseconds(res.Two), lab.Milliseconds(res.Stall))
+	if res.LeftOut > 0 {
+		notJudged(t, "%s: %s", res.Fault, res.Note)
+	}
 	return res
+}
+
+// notJudged says that something has no verdict because the machine stood still. It is no failure, and must not look like a pass:
+// .ci/netns names the file in which it is kept, and prints it at the end.
+func notJudged(t *testing.T, format string, args ...any) {
+	t.Helper()
+	line := strings.ReplaceAll(t.Name()+": "+fmt.Sprintf(format, args...), "\n", "; ")
+	t.Log("not judged: " + line)
+	path := os.Getenv("LAB_NOT_JUDGED")
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = fmt.Fprintln(f, line)
+	require.NoError(t, err)
 }
 
 // countedInterval is for faults whose moves are counted, and do not depend on it: to the others a daemon that does not run for an
@@ -84,8 +106,8 @@ func counted(t *testing.T, cfg trial.Config, fault trial.Fault) *trial.Result {
 // moved asserts how often the address has moved: what a measured standstill of the machine explains may come besides, and is said.
 func moved(t *testing.T, want int, res *trial.Result) {
 	t.Helper()
-	if res.Explained > 0 {
-		t.Logf("%d of %d moves came after an ordinary process had stood still, %s ms within a second", res.Explained, res.Takeovers, lab.Milliseconds(res.Standstill))
+	if res.Explained > 0 && res.Takeovers > want {
+		notJudged(t, "%d of %d moves came after an ordinary process had stood still, %s ms within a second", res.Explained, res.Takeovers, lab.Milliseconds(res.Standstill))
 	}
 	assert.GreaterOrEqual(t, res.Takeovers, want, "moves")
 	assert.LessOrEqual(t, res.Takeovers, want+res.Explained, "moves")

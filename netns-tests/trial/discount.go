@@ -13,7 +13,7 @@ import (
 // stood still for more than an interval. The note tells what was left out.
 func (g *Group) discount(res *Result) {
 	starving := func(from, to time.Duration) bool { return g.starving(res.Report, from, to) }
-	outages, takeovers := 0, 0
+	outages, takeovers, longest := 0, 0, time.Duration(0)
 	res.Outage, res.Takeovers = 0, 0
 	for _, stream := range res.Report.Streams {
 		for _, o := range stream.Outages {
@@ -21,6 +21,7 @@ func (g *Group) discount(res *Result) {
 			case o.End <= res.FaultAt:
 			case starving(o.At, o.End):
 				outages++
+				longest = max(longest, o.Length)
 			default:
 				res.Outage = max(res.Outage, o.Length)
 			}
@@ -36,8 +37,9 @@ func (g *Group) discount(res *Result) {
 		}
 	}
 	res.Stall = res.Report.StallIn(res.FaultAt, res.Report.Ended)
-	if outages+takeovers > 0 {
-		res.addNote("left out for a starved machine (up to %s ms): %d outages, %d takeovers", lab.Milliseconds(max(res.Report.OrdinaryStall, res.Stall)), outages, takeovers)
+	if res.LeftOut = outages + takeovers; res.LeftOut > 0 {
+		res.addNote("left out for a starved machine (up to %s ms): %d outages of up to %s ms, %d takeovers",
+			lab.Milliseconds(max(res.Report.OrdinaryStall, res.Stall)), outages, lab.Milliseconds(longest), takeovers)
 		res.Stall, res.Standstill = 0, 0 // it is in the figures already
 	}
 }
@@ -60,7 +62,7 @@ func (g *Group) explained(vip netip.Addr, after time.Duration, r *lab.Report) (n
 	return n
 }
 
-// Long is a fault that lasts too long to be done again when the machine has stood still: what followed from that is left out.
+// Long is a fault that lasts so long that the machine may stand still in each run: only what followed from that is left out.
 func Long(fault Fault) Fault {
 	return func(g *Group) (*Result, error) {
 		res, err := fault(g)

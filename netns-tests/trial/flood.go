@@ -32,6 +32,7 @@ type Flooded struct {
 	Lines       int     // in the log of the daemon that has most to say
 	Transitions int     // changes of state on all nodes, and moves of the address
 	Silent      time.Duration
+	Two         time.Duration // two answered
 	Room        time.Duration // of that, what the machine itself may have added: its standstill within a second
 	Judged      bool          // the machine ran well enough for transitions and silence to be the product's
 	Late        time.Duration // how late a daemon served a timer, at most

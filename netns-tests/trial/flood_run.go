@@ -38,7 +38,7 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
 	if err != nil {
 		return found, err
 	}
-	found.Silent, found.Transitions = res.Outage, res.Takeovers
+	found.Silent, found.Two, found.Transitions = res.Outage, res.Two, res.Takeovers
 	found.judge(res, f.realtime(), g.Settings[0].Interval)
 	for _, n := range g.Lab.Nodes {
 		status, err := Keepvip{}.Status(n)
@@ -86,7 +86,7 @@ func (g *Group) said() []said {
 }
 
 // Findings compares it with the limits. Where the machine stood still for an advertisement interval in a second, what the address
-// did says nothing about the product.
+// did says nothing about the product; that two answer for no longer than it stood still holds on any machine.
 func (f Flooded) Findings() Findings {
 	moved, silent := none("transitions", f.Transitions), took("silent", f.Silent, 20*time.Millisecond+f.Room)
 	if !f.Judged {
@@ -97,7 +97,7 @@ func (f Flooded) Findings() Findings {
 		{What: "processor", Got: f.CPU, Limit: floodCPU, Unit: "% of a core"},
 		{What: "memory", Got: float64(f.RSS) / (1 << 20), Limit: floodRSS >> 20, Unit: "MiB"},
 		{What: "log", Got: float64(f.Lines), Limit: floodLines, Unit: "lines"},
-		moved, silent,
+		moved, silent, took("two answered for", f.Two, 20*time.Millisecond+f.Room),
 		told("a timer late", f.Late),
 		told("the machine late", f.Machine),
 		told("still in a second", f.Room),

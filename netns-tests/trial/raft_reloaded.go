@@ -32,7 +32,8 @@ type raftReloaded struct {
 	two, beside, outage time.Duration
 	lost                float64 // per cent, of the run that lost most
 	starved             int     // times of watching in which a starved machine moved the address, or kept it from answering
-	left                int     // nodes that Raft goes on at when VRRP elects again
+	stood               time.Duration
+	left                int // nodes that Raft goes on at when VRRP elects again
 }
 
 func (r *raftReloaded) findings() Findings {
@@ -40,6 +41,8 @@ func (r *raftReloaded) findings() Findings {
 		took("two nodes answering", r.two, 0), took("a killed leader beside another", r.beside, 0), told("longest outage", r.outage),
 		// A lease that is too short ends between every two calls of the leader: a quarter of the time. A starved machine costs less.
 		{What: "time without an answer", Got: r.lost, Limit: 4, Unit: "%"},
+		{What: "times without a verdict on that, for the machine stood still", Got: float64(r.starved), Limit: -1, Unit: "times"},
+		told("within a second, for", r.stood),
 		none("nodes that still listen for Raft", r.left),
 	}
 }
@@ -94,6 +97,7 @@ func (r *raftReloaded) watch(g *Group, lease time.Duration) error {
 	r.two = max(r.two, rep.Direct.TwoAfter(from))
 	if rep.Starving(from-lease, rep.Ended, max(lease/10, 50*time.Millisecond)) {
 		r.starved++
+		r.stood = max(r.stood, rep.Standstill(from-lease, rep.Ended))
 		return nil
 	}
 	r.lost = max(r.lost, lostShare(rep))

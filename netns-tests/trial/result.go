@@ -51,8 +51,11 @@ type Result struct {
 	CPU        float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
 	RSS        int64         `json:"rss,omitempty"`     // octets, likewise
 	Note       string        `json:"note,omitempty"`    // a figure that has no column
-	Silence    *Silence      `json:"silence,omitempty"` // where a fault looks for it
-	Report     *lab.Report   `json:"report,omitempty"`
+	LeftOut    int           `json:"leftOut,omitempty"` // outages and takeovers that a starved machine explains, and that no figure has
+	// NotJudged says why nothing can be told of this run, "" if something can.
+	NotJudged string      `json:"notJudged,omitempty"`
+	Silence   *Silence    `json:"silence,omitempty"` // where a fault looks for it
+	Report    *lab.Report `json:"report,omitempty"`
 }
 
 // watch starts a measurement for a fault on this group.
@@ -109,6 +112,9 @@ func (g *Group) takeover(res *Result, vip netip.Addr) {
 	}
 }
 
-// Disturbed reports whether the machine stood still long enough to spoil the
-// figures: then the run says nothing about the product and is done again.
-func (r *Result) Disturbed() bool { return r.Stall > 20*time.Millisecond }
+// Disturbed reports whether the machine stood still long enough to spoil the figures: then they are left out, and that is told. What
+// must never be is judged all the same.
+func (r *Result) Disturbed() bool { return r.NotJudged != "" || r.Stall > 20*time.Millisecond }
+
+// Room is what the machine itself may have added to any figure.
+func (r *Result) Room() time.Duration { return max(r.Stall, r.Standstill) }

@@ -76,12 +76,37 @@ var (
 
 // Row is a line of a table: results of one fault with one product.
 type Row struct {
-	Name      string
-	Product   string
-	Results   []*Result
-	Disturbed int    // runs left out because the machine itself stood still
-	Verdict   string // "" without limits
-	Note      string // figures without a column
+	Name    string
+	Product string
+	Results []*Result
+	LeftOut []*Result // runs whose figures do not count because the machine itself stood still
+	Verdict string    // "" without limits
+	Note    string    // figures without a column, and what was left out
+}
+
+// Add takes in a run: for the figures, or as one that was left out.
+func (r *Row) Add(res *Result) {
+	if res.Disturbed() {
+		r.LeftOut = append(r.LeftOut, res)
+		return
+	}
+	r.Results = append(r.Results, res)
+}
+
+// Omitted tells what was left out, and why; "" if nothing was.
+func (r Row) Omitted() string {
+	if len(r.LeftOut) == 0 {
+		return ""
+	}
+	parts := make([]string, len(r.LeftOut))
+	for i, res := range r.LeftOut {
+		why := res.NotJudged
+		if why == "" {
+			why = "the machine stood still for " + lab.Milliseconds(res.Stall) + " ms"
+		}
+		parts[i] = fmt.Sprintf("outage %s ms, two answering %s ms, takeovers %d (%s)", lab.Milliseconds(res.Outage), lab.Milliseconds(res.Two), res.Takeovers, why)
+	}
+	return fmt.Sprintf("%d runs left out: %s", len(parts), strings.Join(parts, ", "))
 }
 
 // Takeovers counts results by number of takeovers: "1" or "18 x 1, 2 x 2".
@@ -108,14 +133,14 @@ func (r Row) Takeovers() string {
 // Print writes rows as a table; times are milliseconds, "median (min-max)".
 func Print(w io.Writer, rows []Row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "fault\tproduct\tn\toutage ms\tother answers ms\tbeyond protocol ms\ttakeovers\ttwo answering ms\tbind to announce ms\trequests failing ms\tdisturbed\tverdict\tnotes")
+	fmt.Fprintln(t, "fault\tproduct\tn\toutage ms\tother answers ms\tbeyond protocol ms\ttakeovers\ttwo answering ms\tbind to announce ms\trequests failing ms\tleft out\tverdict\tnotes")
 	for _, r := range rows {
 		https := Of(r.Results, HTTPS).String()
 		if !slices.ContainsFunc(r.Results, func(res *Result) bool { return res.Report != nil && len(res.Report.HTTPS) > 0 }) {
 			https = "-"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", r.Name, r.Product, len(r.Results),
-			Of(r.Results, Outage), Of(r.Results, Answered), Of(r.Results, Excess), r.Takeovers(), Of(r.Results, Two), Of(r.Results, Announce), https, r.Disturbed, r.Verdict, r.Note)
+			Of(r.Results, Outage), Of(r.Results, Answered), Of(r.Results, Excess), r.Takeovers(), Of(r.Results, Two), Of(r.Results, Announce), https, len(r.LeftOut), r.Verdict, r.Note)
 	}
 	return t.Flush()
 }

@@ -21,6 +21,7 @@ every 100 ms. Figures are milliseconds, the median with the least and the most o
 - **Requests failing**: the longest time in which new HTTPS connections through the address failed, one every 10 ms, to the apiserver
   of whoever holds it.
 - **Moves**: how often the address moved.
+- **Runs** in which the machine itself stood still for more than 20 ms are left out of the figures, and counted as such.
 
 What "seen" means for each kind of check is in [health checks](health.md), and what bounds the time of a takeover in
 [measurements](measurements.md).
@@ -30,20 +31,27 @@ What "seen" means for each kind of check is in [health checks](health.md), and w
 `
 
 // writeFailures writes the page from the results of the cases that have a place in it.
-func writeFailures(path string, rows map[string][]*trial.Result) error {
+func writeFailures(path string, rows map[string]trial.Row) error {
 	var b strings.Builder
 	b.WriteString(failuresHead)
 	for _, c := range cases() {
-		results := rows[c.key()]
-		if c.mode == "" || len(results) == 0 {
+		row := rows[c.key()]
+		results := row.Results
+		if c.mode == "" || len(results)+len(row.LeftOut) == 0 {
 			continue
+		}
+		runs, moves := fmt.Sprint(len(results)), row.Takeovers()
+		if len(row.LeftOut) > 0 {
+			runs += fmt.Sprintf(" (%d more left out)", len(row.LeftOut))
+		}
+		if len(results) == 0 {
+			moves = "-"
 		}
 		failing := "-"
 		if c.config.API && asked(results) {
 			failing = trial.Of(results, trial.HTTPS).Rounded()
 		}
-		moves := trial.Row{Results: results}.Takeovers()
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", c.mode, len(results), trial.Of(results, trial.Seen).Rounded(), trial.Of(results, trial.Outage).Rounded(), failing, moves)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.mode, runs, trial.Of(results, trial.Seen).Rounded(), trial.Of(results, trial.Outage).Rounded(), failing, moves)
 	}
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("bench: -failure-modes: %w", err)

@@ -50,7 +50,7 @@ func TestFailureModesFromResults(t *testing.T) {
 		trial.Result{Case: "apiserver killed", Product: "keepalived", Seen: time.Hour},
 	)
 	table := pageRows(t, results)
-	assert.Equal(t, "| the apiserver is killed (SIGKILL) | 2 | 2 (2-3) | 0 | 75 (60-90) | 1 |\n"+
+	assert.Equal(t, "| the apiserver is killed (SIGKILL) | 2 (1 more left out) | 2 (2-3) | 0 | 75 (60-90) | 1 |\n"+
 		"| the holder cannot reach its router (check `gateway`) | 1 | 1700 | 0 | - | 1 |\n", table)
 }
 

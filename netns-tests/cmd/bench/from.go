@@ -19,14 +19,18 @@ func fromResults(path string, o options, out io.Writer) error {
 		return err
 	}
 	var rows []trial.Row
+	var counted count
 	var missing []string
 	for _, c := range cases() {
 		switch {
 		case !o.wants(c):
-		case len(results[c.key()]) == 0:
+		case len(results[c.key()].Results)+len(results[c.key()].LeftOut) == 0:
 			missing = append(missing, c.key())
 		default:
-			rows = append(rows, c.judged(trial.Row{Name: c.name, Product: c.product().Name(), Results: results[c.key()]}))
+			row := results[c.key()]
+			row.Name, row.Product = c.name, c.product().Name()
+			rows = append(rows, c.judged(row))
+			counted.add(rows[len(rows)-1].Verdict)
 		}
 	}
 	if len(missing) > 0 {
@@ -38,17 +42,18 @@ func fromResults(path string, o options, out io.Writer) error {
 	if err := trial.Print(out, rows); err != nil {
 		return fmt.Errorf("bench: print: %w", err)
 	}
+	fmt.Fprintln(out, counted)
 	return nil
 }
 
-// readResults reads what -json has written, by case. Runs that a stall of the machine spoiled are left out.
-func readResults(path string) (map[string][]*trial.Result, error) {
+// readResults reads what -json has written, by case.
+func readResults(path string) (map[string]trial.Row, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("bench: -from: %w", err)
 	}
 	defer f.Close()
-	rows := map[string][]*trial.Result{}
+	rows := map[string]trial.Row{}
 	for in := json.NewDecoder(bufio.NewReader(f)); ; {
 		var r trial.Result
 		switch err := in.Decode(&r); {
@@ -60,8 +65,8 @@ func readResults(path string) (map[string][]*trial.Result, error) {
 		if r.Report != nil {
 			r.Report.Streams, r.Report.Adverts = nil, nil // large, and not needed
 		}
-		if !r.Disturbed() {
-			rows[r.Product+": "+r.Case] = append(rows[r.Product+": "+r.Case], &r)
-		}
+		row := rows[r.Product+": "+r.Case]
+		row.Add(&r)
+		rows[r.Product+": "+r.Case] = row
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // shows runs what brings its own lab, and prints a table of its own: first what consists of cases, side by side if that is wanted,
 // then the rest, one after the other.
-func shows(host *lab.Host, o options, out io.Writer) (over, done int, err error) {
+func shows(host *lab.Host, o options, out io.Writer) (counted count, err error) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	tell := func(name string, took time.Duration, found trial.Findings, err error) {
 		verdict := "ok"
@@ -25,9 +25,7 @@ func shows(host *lab.Host, o options, out io.Writer) (over, done int, err error)
 		if err != nil {
 			verdict = "FAILED: " + err.Error()
 		}
-		if done++; verdict != "ok" {
-			over++
-		}
+		counted.add(verdict)
 		fmt.Fprintf(os.Stderr, "show: %s: %v: %s %s\n", name, took.Round(time.Second), found, verdict)
 		fmt.Fprintf(t, "%s\t%s\t%s\n", name, found, strings.Split(verdict, "\n")[0])
 	}
@@ -51,5 +49,5 @@ func shows(host *lab.Host, o options, out io.Writer) (over, done int, err error)
 		found, err := s.Run(host, true)
 		tell(s.Name, time.Since(began), found, err)
 	}
-	return over, done, t.Flush()
+	return counted, t.Flush()
 }
