@@ -28,7 +28,7 @@ func (c *Chaos) judgeClaims(res *EpisodeResult, claims []claim) {
 			delete(since, k)
 		case !wrong:
 			since[k] = cl.at
-		case cl.at-began > refuted+res.Report.Standstill(began, cl.at) && !said[k]:
+		case cl.at-began > refuted+res.Report.Stood(began, cl.at) && !said[k]:
 			said[k] = true
 			res.late("n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why)
 		}

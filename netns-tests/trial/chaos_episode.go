@@ -22,23 +22,19 @@ type injected struct {
 
 // EpisodeResult is what an episode has shown.
 type EpisodeResult struct {
-	Index    int
-	What     string
-	Outages  map[string]time.Duration // the longest of each address
-	Wrong    []string                 // what must not have been, empty when all was well
-	Doubtful []string                 // what was too slow while the machine was starved, each time
-	Tries    int
-	Report   *lab.Report
-	injected []*injected
+	Seed      uint64
+	Index     int
+	What      string
+	Outages   map[string]time.Duration // the longest of each address
+	Wrong     []string                 // what must not have been, empty when all was well
+	Undecided []string                 // what was too slow while the machine was starved: it says nothing about the product
+	Report    *lab.Report
+	injected  []*injected
 }
 
-const (
-	// starvedChaos is for how long the machine may stand still within a second of an episode whose times count. To the others a
-	// daemon that does not run for an advertisement interval may be a dead one, and no bound is right then.
-	starvedChaos = 100 * time.Millisecond
-	// chaosTries is how often an episode that was too slow on a starved machine is done in all.
-	chaosTries = 3
-)
+// starvedChaos is for how long the machine may stand still within a second of an episode whose times count. To the others a
+// daemon that does not run for an advertisement interval may be a dead one, and no bound is right then.
+const starvedChaos = 100 * time.Millisecond
 
 // String is one line.
 func (r *EpisodeResult) String() string {
@@ -50,14 +46,31 @@ func (r *EpisodeResult) String() string {
 	for _, a := range []string{"10.77.0.100", "fd77::100", "10.77.0.101", "10.77.0.102"} {
 		lost = append(lost, lab.Milliseconds(r.Outages[a]))
 	}
-	verdict := "ok"
-	if len(r.Wrong) > 0 {
-		verdict = "WRONG: " + strings.Join(r.Wrong, "; ")
-	} else if len(r.Doubtful) > 0 {
-		verdict = fmt.Sprintf("STARVED %d times: %s", r.Tries, strings.Join(r.Doubtful, "; "))
-	}
 	return fmt.Sprintf("%3d  %-70s silent ms %s  standstill %s ms  %s", r.Index, strings.Join(parts, ", "), strings.Join(lost, " / "),
-		lab.Milliseconds(r.Report.Standstill(0, r.Report.Ended)), verdict)
+		lab.Milliseconds(r.standstill()), r.verdict())
+}
+
+// verdict is "ok" only where all was judged and nothing was wrong.
+func (r *EpisodeResult) verdict() string {
+	var parts []string
+	if len(r.Wrong) > 0 {
+		parts = append(parts, "WRONG: "+strings.Join(r.Wrong, "; "))
+	}
+	if len(r.Undecided) > 0 {
+		parts = append(parts, fmt.Sprintf("UNDECIDED, %s: %s", r.stood(), strings.Join(r.Undecided, "; ")))
+	}
+	if len(parts) == 0 {
+		return "ok"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// standstill is how long the machine stood still within any one second of the episode, at most.
+func (r *EpisodeResult) standstill() time.Duration { return r.Report.Standstill(0, r.Report.Ended) }
+
+// stood says for how long the machine stood still.
+func (r *EpisodeResult) stood() string {
+	return fmt.Sprintf("the machine stood still for %s ms, at most %s within a second", lab.Milliseconds(r.Report.Stood(0, r.Report.Ended)), lab.Milliseconds(r.standstill()))
 }
 
 // Run does one episode of the seed.
@@ -65,24 +78,10 @@ func (c *Chaos) Run(index int) (*EpisodeResult, error) {
 	return c.Replay(index, Episode(c.Seed, index))
 }
 
-// Replay does one episode by its plan, under that index, and leaves everything whole again. An error is one of the lab; what the
-// product did wrong is in the result. What was only too slow while the machine was starved says nothing: then the episode is done
-// once more.
+// Replay does one episode by its plan, once, under that index, and leaves everything whole again. An error is one of the lab; what the
+// product did wrong is in the result, and so is what cannot be decided because the machine stood still.
 func (c *Chaos) Replay(index int, plan []Injection) (*EpisodeResult, error) {
-	for try := 1; ; try++ {
-		res, err := c.once(index, plan)
-		if err != nil {
-			return nil, err
-		}
-		res.Tries = try
-		if len(res.Doubtful) == 0 || len(res.Wrong) > 0 || try == chaosTries {
-			return res, nil
-		}
-	}
-}
-
-func (c *Chaos) once(index int, plan []Injection) (*EpisodeResult, error) {
-	res := &EpisodeResult{Index: index, What: describeEpisode(plan), Outages: map[string]time.Duration{}}
+	res := &EpisodeResult{Seed: c.Seed, Index: index, What: describeEpisode(plan), Outages: map[string]time.Duration{}}
 	m, err := c.lab.Measure(lab.MeasureConfig{
 		Name: res.What, Targets: c.addresses(), Apart: true,
 		Interval: 2 * time.Millisecond, DirectEvery: 5 * time.Millisecond, AskEvery: 10 * time.Millisecond,
@@ -166,11 +165,11 @@ func (c *Chaos) do(m *lab.Measurement, in *injected) error {
 	return nil
 }
 
-// late notes what has lasted too long.
+// late notes what has lasted too long, with what the machine itself may have added: on a starved machine it decides nothing.
 func (r *EpisodeResult) late(format string, args ...any) {
 	to := &r.Wrong
-	if r.Report.Standstill(0, r.Report.Ended) > starvedChaos {
-		to = &r.Doubtful
+	if r.standstill() > starvedChaos {
+		to = &r.Undecided
 	}
 	*to = append(*to, fmt.Sprintf(format, args...))
 }

@@ -87,14 +87,14 @@ func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
 	}
 }
 
-func TestOutageOfAStarvedMachineIsDoubtful(t *testing.T) {
+func TestOutageOfAStarvedMachineIsUndecided(t *testing.T) {
 	const ms = time.Millisecond
 	address := lab.VIP4
 	c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{address}}}}
 	for _, tt := range []struct {
-		name            string
-		stall           time.Duration
-		wrong, doubtful int
+		name             string
+		stall            time.Duration
+		wrong, undecided int
 	}{
 		{"nothing stood still", 0, 1, 0},
 		{"for less than was lost", 80 * ms, 1, 0},
@@ -108,9 +108,43 @@ func TestOutageOfAStarvedMachineIsDoubtful(t *testing.T) {
 			res := &EpisodeResult{Report: r, Outages: map[string]time.Duration{}, injected: []*injected{{from: 4000 * ms}}}
 			c.judgeOutages(res)
 			assert.Len(t, res.Wrong, tt.wrong)
-			assert.Len(t, res.Doubtful, tt.doubtful)
+			assert.Len(t, res.Undecided, tt.undecided)
 		})
 	}
+}
+
+// An episode that is undecided must never look like one that was right, nor hide what is wrong on any machine.
+func TestEpisodesAreCountedByWhatTheyShow(t *testing.T) {
+	const ms = time.Millisecond
+	calm := &lab.Report{Ended: 5 * time.Second}
+	starved := &lab.Report{Ended: 5 * time.Second, Starved: []lab.Stall{{At: 900 * ms, Length: 120 * ms}, {At: 3000 * ms, Length: 30 * ms}}}
+	episodes := []*EpisodeResult{
+		{Index: 0, Report: calm},
+		{Index: 1, Report: starved},
+		{Index: 2, Report: starved},
+		{Index: 3, Report: starved, Wrong: []string{"two answer"}},
+		{Index: 4, Report: calm},
+	}
+	for _, i := range []int{2, 3, 4} {
+		episodes[i].late("too slow")
+	}
+	var tally Tally
+	verdicts := make([]string, len(episodes))
+	for i, r := range episodes {
+		r.Seed = 7
+		tally.Add(r)
+		verdicts[i] = r.verdict()
+	}
+	assert.Equal(t, []string{
+		"ok", "ok",
+		"UNDECIDED, the machine stood still for 150 ms, at most 120 within a second: too slow",
+		"WRONG: two answer; UNDECIDED, the machine stood still for 150 ms, at most 120 within a second: too slow",
+		"WRONG: too slow",
+	}, verdicts)
+	var out strings.Builder
+	tally.Print(&out)
+	assert.Equal(t, "undecided: seed 7, episode 2: the machine stood still for 150 ms, at most 120 within a second\n"+
+		"5 episodes, 2 wrong, 1 undecided because the machine stood still\n", out.String())
 }
 
 func TestTwoMayAnswerOnlyWhereBothHalvesAreAlive(t *testing.T) {

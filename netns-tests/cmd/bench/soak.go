@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,16 +21,26 @@ type soak struct {
 }
 
 // runSoak injects random faults until the time is over: first those that have once found something, then new ones.
+// No episode is done twice, and the last line counts all of them.
 func runSoak(host *lab.Host, s soak, out io.Writer) error {
+	var tally trial.Tally
+	err := s.run(host, &tally, out)
+	tally.Print(out)
+	if err == nil && tally.Wrong == 0 && tally.Undecided() == tally.Episodes {
+		err = errors.New("bench: -soak: no episode was decided: the machine stood still")
+	}
+	return err
+}
+
+func (s soak) run(host *lab.Host, tally *trial.Tally, out io.Writer) error {
 	end := time.Now().Add(s.length)
 	if s.seed == 0 {
 		for _, k := range trial.KnownEpisodes() {
 			fmt.Fprintf(out, "an episode that has found: %s\n", k.Found)
-			wrong, err := runChaos(host, 0, episodes{most: 1, plan: k.Plan}, time.Time{}, out)
-			if err != nil {
+			if err := runChaos(host, 0, episodes{most: 1, plan: k.Plan}, time.Time{}, tally, out); err != nil {
 				return err
 			}
-			if wrong > 0 {
+			if tally.Wrong > 0 {
 				return fmt.Errorf("bench: -soak: it is back: %s", k.Found)
 			}
 		}
@@ -39,11 +51,13 @@ func runSoak(host *lab.Host, s soak, out io.Writer) error {
 		span = episodes{first: s.episode, most: 1, whole: true}
 	}
 	fmt.Fprintf(out, "seed %d\n", s.seed)
-	wrong, err := runChaos(host, s.seed, span, end, out)
-	if err == nil && wrong > 0 {
-		err = fmt.Errorf("bench: -soak: %d episodes of seed %d went wrong", wrong, s.seed)
+	if err := runChaos(host, s.seed, span, end, tally, out); err != nil {
+		return err
 	}
-	return err
+	if tally.Wrong > 0 {
+		return fmt.Errorf("bench: -soak: %d episodes of seed %d went wrong", tally.Wrong, s.seed)
+	}
+	return nil
 }
 
 // episodes says which episodes of a seed are run.
@@ -53,14 +67,13 @@ type episodes struct {
 	plan        []trial.Injection // of one that is known; nil: what the seed draws
 }
 
-// runChaos runs episodes, and returns how many went wrong.
-func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, out io.Writer) (wrong int, err error) {
+// runChaos runs episodes, and counts them.
+func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, tally *trial.Tally, out io.Writer) error {
 	c, err := trial.OpenChaos(host, seed)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer c.Close()
-	done, again, undecided := 0, 0, 0
 	for i := span.first; span.most < 0 && time.Now().Before(end) || i-span.first < span.most; i++ {
 		plan := span.plan
 		if plan == nil {
@@ -68,26 +81,20 @@ func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, out io.
 		}
 		res, err := c.Replay(i, plan)
 		if err != nil {
-			return wrong, fmt.Errorf("bench: -soak: seed %d, episode %d: %w", seed, i, err)
+			return fmt.Errorf("bench: -soak: seed %d, episode %d: %w", seed, i, err)
 		}
 		fmt.Fprintf(out, "%s  %s\n", time.Now().Format(time.TimeOnly), res)
-		done++
-		again += res.Tries - 1
-		switch {
-		case len(res.Wrong) > 0:
-			wrong++
-		case len(res.Doubtful) > 0:
-			undecided++
-		}
-		if len(res.Wrong) > 0 || span.whole {
+		tally.Add(res)
+		if len(res.Wrong)+len(res.Undecided) > 0 || span.whole {
 			if span.plan == nil {
 				fmt.Fprintf(out, "again: bin/lab-bench -soak 1m -seed %d -episode %d\n", seed, i)
 			}
-			fmt.Fprintf(out, "  plan: %s\n  %s\n", res.What, strings.Join(res.Wrong, "\n  "))
+			fmt.Fprintf(out, "  plan: %s\n  %s\n", res.What, strings.Join(slices.Concat(res.Wrong, res.Undecided), "\n  "))
+		}
+		if len(res.Wrong) > 0 || span.whole {
 			res.Report.Timeline(out, 0)
 			fmt.Fprintln(out, c.Logs(60))
 		}
 	}
-	fmt.Fprintf(out, "%d episodes, %d wrong; on a starved machine %d done again, %d undecided\n", done, wrong, again, undecided)
-	return wrong, nil
+	return nil
 }
