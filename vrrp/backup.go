@@ -18,8 +18,7 @@ type backup struct {
 	bounded  bool          // the Active claims a longer interval than the one that was adopted
 	asked    bool          // and was asked whether it is there, when the timer expired
 
-	followed         netip.Addr // source of the advertisement that last restarted the timer
-	followedPriority uint8
+	followed netip.Addr // source of the advertisement that last restarted the timer
 
 	lower        bool      // a lower priority was heard and discarded since the timer started
 	preemptSince time.Time // when PreemptDelay started; zero if it does not run
@@ -128,7 +127,7 @@ func (m *Machine) activeGaveUp(now time.Time, source netip.Addr) {
 	}
 	m.backup.restart(now)
 	m.backup.gaveUp, m.backup.bounded = true, false
-	m.backup.followed, m.backup.followedPriority = netip.Addr{}, 0
+	m.backup.followed = netip.Addr{}
 	m.backup.preemptSince = time.Time{}
 }
 
@@ -151,7 +150,7 @@ func (m *Machine) preempts(now time.Time, priority uint8) bool {
 // follow accepts an advertisement as the Active's: adopts its interval ([Config.LongestInterval]) and restarts the Active_Down_Timer.
 func (m *Machine) follow(now time.Time, r Received) {
 	m.backup.interval = m.adopt(now, r)
-	m.backup.followed, m.backup.followedPriority = r.Source, r.Advertisement.Priority
+	m.backup.followed = r.Source
 	age := min(max(r.Age, 0), m.backup.interval)
 	m.backup.restart(now.Add(-age))
 }

@@ -179,13 +179,10 @@ type Snapshot struct {
 	Priority uint8     // effective
 	Ready    bool      // a Grouped Backup whose Active_Down_Timer has expired
 
-	Followed         netip.Addr // source of the Active that this Backup follows; the zero Addr if none
-	FollowedPriority uint8      // what it advertised last
+	Followed netip.Addr // source of the Active that this Backup follows; the zero Addr if none
 
 	ActiveAdverInterval time.Duration // Active_Adver_Interval
-	SkewTime            time.Duration // Skew_Time
 	ActiveDownInterval  time.Duration // Active_Down_Interval, without the tie-break delay
-	TieBreakDelay       time.Duration // as capped
 }
 
 // Snapshot returns the present state.
@@ -193,10 +190,7 @@ func (m *Machine) Snapshot() Snapshot {
 	return Snapshot{
 		State: m.state, Since: m.since, Reason: m.reason, Priority: m.priority,
 		Ready:    m.state == Backup && m.backup.ready != "",
-		Followed: m.backup.followed, FollowedPriority: m.backup.followedPriority,
-		ActiveAdverInterval: m.backup.interval,
-		SkewTime:            m.skewTime(m.backup.interval),
-		ActiveDownInterval:  m.activeDownInterval(m.backup.interval),
-		TieBreakDelay:       m.tieBreakDelay(),
+		Followed: m.backup.followed, ActiveAdverInterval: m.backup.interval,
+		ActiveDownInterval: m.activeDownInterval(m.backup.interval),
 	}
 }

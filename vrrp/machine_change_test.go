@@ -206,7 +206,7 @@ func TestMachineTakesNothingItWasGiven(t *testing.T) {
 func TestMachineSnapshot(t *testing.T) {
 	m, err := NewMachine(base())
 	require.NoError(t, err)
-	want := Snapshot{Priority: 100, ActiveAdverInterval: time.Second, SkewTime: skew, ActiveDownInterval: down}
+	want := Snapshot{Priority: 100, ActiveAdverInterval: time.Second, ActiveDownInterval: down}
 	assert.Equal(t, want, m.Snapshot())
 
 	m.Step(epoch, SetTieBreakDelay{time.Hour})
@@ -214,14 +214,14 @@ func TestMachineSnapshot(t *testing.T) {
 	m.Step(epoch.Add(time.Second), heard(above, 200).every(400*ms))
 	m.Step(epoch.Add(time.Second), SetPriority{192})
 	assert.Equal(t, Snapshot{
-		State: Backup, Since: epoch, Reason: ReasonStarted, Priority: 192, Followed: above, FollowedPriority: 200,
-		ActiveAdverInterval: 400 * ms, SkewTime: 100 * ms, ActiveDownInterval: 1300 * ms, TieBreakDelay: 50 * ms,
+		State: Backup, Since: epoch, Reason: ReasonStarted, Priority: 192, Followed: above,
+		ActiveAdverInterval: 400 * ms, ActiveDownInterval: 1300 * ms,
 	}, m.Snapshot())
 
 	m.Step(epoch.Add(2350*ms), Expired{})
 	assert.Equal(t, Snapshot{
 		State: Active, Since: epoch.Add(2350 * ms), Reason: ReasonSilence, Priority: 192,
-		ActiveAdverInterval: time.Second, SkewTime: 250 * ms, ActiveDownInterval: 3250 * ms, TieBreakDelay: 125 * ms,
+		ActiveAdverInterval: time.Second, ActiveDownInterval: 3250 * ms,
 	}, m.Snapshot())
 }
 

@@ -16,10 +16,10 @@ type Changes struct {
 	Restart []string
 }
 
-// VIPChange is one VIP that exists before and after.
+// VIPChange is one VIP that exists before and after, as New.
 type VIPChange struct {
-	Old, New VIP
-	Keys     []string // of what differs: "vips[].priority"
+	New  VIP
+	Keys []string // of what differs: "vips[].priority"
 	// Recreate tells that the VIP's elector cannot take the change over while it runs: interface, VRID, version, family, ...
 	Recreate bool
 }
@@ -72,7 +72,7 @@ func Running(before, next *Config) *Config {
 }
 
 func diffVIP(before, after VIP) VIPChange {
-	c := VIPChange{Old: before, New: after}
+	c := VIPChange{New: after}
 	for _, o := range table {
 		if o.PerVIP() && o.differs(target{vip: &before}, target{vip: &after}) {
 			c.Keys = append(c.Keys, o.Key)

@@ -59,7 +59,7 @@ func TestDiffOfOneVIP(t *testing.T) {
 				return
 			}
 			require.Len(t, d.Changed, 1)
-			assert.Equal(t, VIPChange{Old: before.VIPs[0], New: after.VIPs[0], Keys: strings.Fields(tt.keys), Recreate: tt.recreate}, d.Changed[0])
+			assert.Equal(t, VIPChange{New: after.VIPs[0], Keys: strings.Fields(tt.keys), Recreate: tt.recreate}, d.Changed[0])
 			assert.Empty(t, names(d.Added)+names(d.Removed))
 		})
 	}
