@@ -185,6 +185,30 @@ func TestHubKeepsTheNewestOfEachSender(t *testing.T) {
 	})
 }
 
+func TestMailboxKeepsTheHighestPriorityWhenFull(t *testing.T) {
+	box := newMailbox()
+	put := func(source netip.Addr, priority uint8) {
+		box.put(Arrival{Source: source, Advertisement: vrrp.Advertisement{Priority: priority}})
+	}
+	flood := func(priority uint8) (last netip.Addr) {
+		last = netip.MustParseAddr("10.88.0.1")
+		for range 2 * maxMembers {
+			last = last.Next()
+			put(last, priority)
+		}
+		return last
+	}
+	put(nodeB, 100)
+	put(nodeC, 0) // gives up
+	last := flood(2)
+	put(netip.MustParseAddr("10.88.1.1"), 1)
+	got := box.take(nil)
+	require.Len(t, got, maxMembers)
+	assert.Equal(t, nodeB, got[0].Source)
+	assert.Equal(t, nodeC, got[1].Source)
+	assert.Equal(t, last, got[maxMembers-1].Source, "of equals the oldest makes room")
+}
+
 func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeSocket()

@@ -6,7 +6,8 @@ import (
 )
 
 // mailbox holds the newest advertisement of each sender until the elector takes them. A flood cannot
-// fill it: it has at most maxMembers entries, and the oldest makes room.
+// fill it: it has at most maxMembers entries, and the lowest priority makes room, of equals the oldest. So routers of a
+// lower priority do not displace the Active's advertisement while this process is late.
 type mailbox struct {
 	arrived chan struct{} // capacity 1: a level
 
@@ -31,13 +32,29 @@ func (m *mailbox) add(a Arrival) {
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.list, func(o Arrival) bool { return o.Source == a.Source })
 	if i < 0 && len(m.list) == maxMembers {
-		i = 0
+		if i = m.lowest(); worth(m.list[i]) > worth(a) {
+			return
+		}
 	}
 	if i >= 0 {
 		m.list = slices.Delete(m.list, i, i+1)
 	}
 	m.list = append(m.list, a)
 }
+
+// lowest is the index of the first that is worth least.
+func (m *mailbox) lowest() int {
+	low := 0
+	for i := range m.list {
+		if worth(m.list[i]) < worth(m.list[low]) {
+			low = i
+		}
+	}
+	return low
+}
+
+// worth grows with the priority; 0, by which an Active gives up, is above all others.
+func worth(a Arrival) uint8 { return a.Advertisement.Priority - 1 }
 
 func (m *mailbox) take(dst []Arrival) []Arrival {
 	m.mu.Lock()

@@ -41,7 +41,8 @@ func (m *senders) remark(source netip.Addr, note string, at time.Time) bool {
 	return true
 }
 
-// hear notes an advertisement; with the list full, the one that was silent longest makes room.
+// hear notes an advertisement. With the list full, one that is silent makes room, or else the one that ranks lowest: whoever invents
+// routers of a low priority must not make the Active be forgotten.
 func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at time.Time) {
 	i := slices.IndexFunc(m.list, func(h heard) bool { return h.source == source })
 	switch {
@@ -50,7 +51,7 @@ func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at
 		m.list = append(m.list, heard{source: source})
 		i = len(m.list) - 1
 	default:
-		i = m.oldest()
+		i = m.least(at)
 		m.list[i] = heard{source: source}
 	}
 	h := &m.list[i]
@@ -65,14 +66,21 @@ func (m *senders) forget(source netip.Addr) {
 	m.list = slices.DeleteFunc(m.list, func(h heard) bool { return h.source.WithZone("") == source })
 }
 
-func (m *senders) oldest() int {
-	at := 0
+// least is who is missed least: the one that was silent longest, or, with all active, the one that ranks lowest.
+func (m *senders) least(now time.Time) int {
+	least := 0
 	for i := range m.list {
-		if m.list[i].at.Before(m.list[at].at) {
-			at = i
+		h, o := &m.list[i], &m.list[least]
+		switch active := o.active(now); {
+		case h.active(now) != active:
+			if active {
+				least = i
+			}
+		case active && o.beats(h), !active && h.at.Before(o.at):
+			least = i
 		}
 	}
-	return at
+	return least
 }
 
 // holder is the best of those whose advertisements still arrive: the highest priority, then the

@@ -73,6 +73,26 @@ func TestMembersForgetTheOldestWhenFull(t *testing.T) {
 	assert.False(t, known)
 }
 
+// Neither who is silent displaces an Active, nor who ranks lower.
+func TestMembersKeepTheHolderDuringAFlood(t *testing.T) {
+	var m senders
+	at := time.Now()
+	m.hear(nodeA, 254, time.Millisecond, at) // silent soon
+	for round := range 10 {
+		m.hear(nodeB, 100, time.Second, at)
+		stranger := netip.MustParseAddr("10.88.0.1")
+		for range 3 * maxMembers {
+			at = at.Add(time.Millisecond)
+			m.hear(stranger, 1, time.Second, at)
+			stranger = stranger.Next()
+		}
+		assert.Equal(t, nodeB, m.holder(at), "round %d", round)
+		assert.Len(t, m.list, maxMembers)
+	}
+	_, known := m.silentAt(nodeA)
+	assert.False(t, known)
+}
+
 func TestMembersHolderIsTheBestThatIsNotSilent(t *testing.T) {
 	var m senders
 	now := time.Now()
