@@ -168,7 +168,7 @@ type Member struct {
 	Self      bool
 	Priority  uint8     // as last advertised; 0 when it resigned
 	State     State     // Active while its advertisements arrive
-	LastHeard time.Time // zero for Self
+	LastHeard time.Time // zero for Self, and for one that was never heard
 	Note      string    // what is odd about it; empty for nothing
 	Silent    bool      // nothing is heard of it any more; State and what it said are what was heard last
 

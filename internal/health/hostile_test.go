@@ -79,7 +79,7 @@ func status(code int, header ...string) http.HandlerFunc {
 	}
 }
 
-const hostileTimeout = 400 * time.Millisecond
+const hostileTimeout = 1500 * time.Millisecond
 
 // hostile are servers that a check must survive, and what it says of each.
 var hostile = []struct {

@@ -65,7 +65,7 @@ type MemberStatus struct {
 	Priority  uint8      `json:"priority"`
 	State     string     `json:"state"`               // initialize, backup, active, or silent: nothing is heard of it since LastHeard
 	Was       string     `json:"was,omitempty"`       // the state of one that is silent, when it was heard last
-	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node
+	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node, and for one that was never heard
 	Note      string     `json:"note,omitempty"`      // what is odd about it
 
 	// What it says itself, if it speaks more than VRRP.
@@ -153,8 +153,7 @@ func memberStatus(m election.Member) MemberStatus {
 	if m.Silent {
 		out.State, out.Was = stateSilent, out.State
 	}
-	if !m.Self {
-		at := m.LastHeard
+	if at := m.LastHeard; !at.IsZero() {
 		out.LastHeard = &at
 	}
 	if m.Speaks {

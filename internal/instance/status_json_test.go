@@ -38,3 +38,9 @@ func TestStatusKeepsTheKeysOfWhatOthersOwn(t *testing.T) {
 		assert.Equal(t, want, string(got))
 	}
 }
+
+func TestStatusOfAMemberThatWasNeverHeardHasNoTime(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	assert.Nil(t, memberStatus(election.Member{Address: nodeB, State: election.Initialize}).LastHeard)
+	assert.Equal(t, &at, memberStatus(election.Member{Address: nodeB, LastHeard: at}).LastHeard)
+}
