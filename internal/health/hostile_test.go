@@ -88,24 +88,24 @@ var hostile = []struct {
 	want Outcome
 	why  string // the beginning of the reason
 }{
-	{"TLS handshake stalled", func(t *testing.T) Config { return Config{URL: "https://" + listen(t, nil)} }, Fail, "timeout after 400ms in the TLS handshake"},
-	{"accepts without answer", func(t *testing.T) Config { return Config{URL: "http://" + listen(t, nil)} }, Fail, "timeout after 400ms waiting for the answer"},
+	{"TLS handshake stalled", func(t *testing.T) Config { return Config{URL: "https://" + listen(t, nil)} }, Fail, "timeout after 1.5s in the TLS handshake"},
+	{"accepts without answer", func(t *testing.T) Config { return Config{URL: "http://" + listen(t, nil)} }, Fail, "timeout after 1.5s waiting for the answer"},
 	{"nobody accepts, the kernel does", func(t *testing.T) Config {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		t.Cleanup(func() { l.Close() })
 		return Config{URL: "https://" + l.Addr().String()}
-	}, Fail, "timeout after 400ms in the TLS handshake"},
+	}, Fail, "timeout after 1.5s in the TLS handshake"},
 	{"handshake in drops", func(t *testing.T) Config {
 		url := raw(t, forever("", "\x16", 20*time.Millisecond))
 		return Config{URL: strings.Replace(url, "http:", "https:", 1)}
 	}, Fail, ""},
 	{"body in drops", func(t *testing.T) Config {
 		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\n\r\n", ".", 20*time.Millisecond))}
-	}, Fail, "timeout after 400ms reading the answer"},
+	}, Fail, "timeout after 1.5s reading the answer"},
 	{"header in drops", func(t *testing.T) Config {
 		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\nX: ", ".", 20*time.Millisecond))}
-	}, Fail, "timeout after 400ms reading the answer"},
+	}, Fail, "timeout after 1.5s reading the answer"},
 	{"body of a gigabyte", func(t *testing.T) Config {
 		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", strings.Repeat("x", 64<<10), 0))}
 	}, Fail, "answer longer than 65536 bytes"},
