@@ -43,7 +43,9 @@ type machine struct {
 	stopping bool
 	ended    bool
 
-	now     time.Time
+	now       time.Time
+	contested bool // a rival was heard in this step
+
 	todo    []func()       // what is still to be done of this step, in order
 	answer  func(response) // goes on when the last action has been answered; nil: nothing waits
 	late    []func()       // what the router wanted while it was waited for
@@ -75,6 +77,7 @@ func (m *machine) Step(now time.Time, ev event) []action {
 		m.advertiseMeanwhile()
 		return m.actions
 	default:
+		m.contested = false
 		m.todo = append(m.todo, m.handle(ev), m.consult, m.tell, m.end)
 	}
 	for len(m.todo) > 0 && m.answer == nil {

@@ -29,6 +29,10 @@ func (m *machine) follow(a vrrp.Action) {
 		m.change(stateOf(a.From), stateOf(a.To), a.Reason)
 	case vrrp.Reannounce:
 		m.counters.Rivals++
+		if m.contested {
+			return // the host announces once after all that have arrived together
+		}
+		m.contested = true
 		m.act(apply{Decision: election.Decision{
 			Role: election.Serve, At: m.now, Holder: m.source,
 			Reason: "a rival was heard: " + a.Rival.String(), Rival: true, Again: m.cfg.Router.Interval,
@@ -81,6 +85,7 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 	cause := m.cause(from, m.holder)
 	m.holder = m.holderIn(to)
 	m.state, m.since, m.reason = to, m.now, string(reason)
+	m.contested = false // what came before this change says nothing about what comes after it
 	m.counters.Transitions++
 	if to == election.Active {
 		m.counters.Takeovers++
