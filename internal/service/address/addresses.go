@@ -110,8 +110,7 @@ func (a *addresses) drainDue(now time.Time) {
 	if !keep {
 		return
 	}
-	until := now.Add(a.cfg.Lease)
-	a.fence.do(func(f *fencer) { f.ask(fenceJob{held: true, do: func(k Fence) error { return k.Renew(until) }}, 0) })
+	a.fence.do(func(f *fencer) { f.keepDraining(now.Add(a.cfg.Lease)) })
 	if a.drain.beatDue(now) {
 		a.uncorrected(a.bind())
 		a.fence.do(func(f *fencer) { f.ask(fenceJob{held: true, do: Fence.Hold}, 0) })

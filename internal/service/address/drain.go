@@ -110,6 +110,14 @@ func (r *drain) clear() {
 	r.want(time.Time{})
 }
 
+// keepDraining renews the lease for connections that are drained. It does not wait.
+func (f *fencer) keepDraining(until time.Time) {
+	f.ask(fenceJob{held: true, do: func(fence Fence) error {
+		f.worker.drainEnd = until
+		return fence.Renew(until)
+	}}, 0)
+}
+
 func (r *drain) show(draining bool, resets int) {
 	r.shown.set(func(s *shown) { s.draining, s.resets = draining, resets })
 }

@@ -2,7 +2,9 @@ package address
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -106,6 +108,37 @@ func TestDrainWaitServesUntilTheConnectionsEnd(t *testing.T) {
 		assert.False(t, e.draining.Load())
 		assert.Equal(t, instance.ObservedIneligible, b.Status()[0].Observed)
 	})
+}
+
+// The elector has no lease any more, but the address is bound and must stay undiscoverable: both nodes would answer.
+func TestDrainWaitMendsTheFence(t *testing.T) {
+	for name, look := range map[string]func(b *bench) instance.FenceStatus{
+		"looked at by itself": nil,
+		"looked at by status": func(b *bench) instance.FenceStatus { return b.Status()[0].Fence },
+	} {
+		t.Run(name, func(t *testing.T) {
+			whileDraining(t, func(t *testing.T, b *bench, e *drainingElector, kernel *fakeFence, drained <-chan error) {
+				e.setLapsed(true)
+				time.Sleep(700 * time.Millisecond)
+				kernel.take()
+				kernel.set(func(f *fakeFence) { f.broken = errors.New("table gone") })
+				if look != nil {
+					assert.Equal(t, instance.FenceStatus{Reason: "table gone"}, look(b))
+				} else {
+					time.Sleep(2 * checkEvery)
+				}
+				synctest.Wait()
+				did := kernel.take()
+				require.Contains(t, did, "mend")
+				assert.Equal(t, "renew", did[slices.Index(did, "mend")+1], "a whole lease from then on may be too long")
+				kernel.set(func(f *fakeFence) {
+					assert.False(t, f.lease.After(time.Now().Add(b.instance(fenced(kernel)).Lease)), "no longer than that of the drain")
+				})
+				assert.Equal(t, instance.FenceStatus{Standing: true, Repairs: 1}, b.Status()[0].Fence)
+				require.ErrorIs(t, <-drained, election.ErrTimeout)
+			})
+		})
+	}
 }
 
 func TestDrainWaitResetsWhatIsLeft(t *testing.T) {

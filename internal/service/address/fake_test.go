@@ -248,6 +248,13 @@ func (e *fakeElector) LeaseEnd() time.Time {
 	return time.Now().Add(cmp.Or(e.lease, time.Hour))
 }
 
+// setLapsed ends the lease, or goes on with it.
+func (e *fakeElector) setLapsed(lapsed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lapsed = lapsed
+}
+
 func (e *fakeElector) fitness() election.Fitness { return e.Status().Fitness }
 
 // decide decides, and waits until that has been carried out.

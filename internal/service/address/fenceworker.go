@@ -14,6 +14,7 @@ type fenceWorker struct {
 	fence          Fence
 	log            *slog.Logger
 	leaseEnd       func() time.Time // until when this node may answer; safe from any goroutine
+	drainEnd       time.Time        // until when it may answer on connections that it drains: the elector's lease is over then
 	news           <-chan struct{}  // the lease has just been extended; nil: look for oneself
 	pace           pace
 	tick, renewals *time.Timer
@@ -94,10 +95,13 @@ func (w *fenceWorker) debug(err error) {
 	}
 }
 
+// entitled is until when the address may be here, be it with discovery shut.
+func (w *fenceWorker) entitled() time.Time { return later(w.leaseEnd(), w.drainEnd) }
+
 // check looks at the fence, but not at one that is to silence the address because the lease is over: that one must not be built anew.
 func (w *fenceWorker) check(within time.Duration) error {
 	held := w.isHeld()
-	if w.mode() == tooFast || held && !time.Now().Before(w.leaseEnd()) {
+	if w.mode() == tooFast || held && !time.Now().Before(w.entitled()) {
 		return nil
 	}
 	err := w.fence.Check(within, held)
@@ -117,7 +121,7 @@ func (w *fenceWorker) mend(err error) {
 	}
 	if w.isHeld() {
 		// A whole lease from now on may be longer than the newest advertisement allows.
-		w.debug(w.fence.Renew(w.leaseEnd()))
+		w.debug(w.fence.Renew(w.entitled()))
 		w.setUnguarded(nil)
 	}
 	w.note(nil)
