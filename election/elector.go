@@ -184,7 +184,7 @@ type Member struct {
 // Counters count since the elector was made.
 type Counters struct {
 	Sent            uint64            `json:"advertsSent"`               // advertisements that left
-	SendErrors      uint64            `json:"advertSendErrors"`          // advertisements that the kernel refused
+	SendErrors      uint64            `json:"advertSendErrors"`          // advertisements that the kernel refused, for some of the peers at least
 	Received        uint64            `json:"advertsReceived"`           // advertisements taken into account
 	Rejected        map[string]uint64 `json:"advertsRejected"`           // what arrived and was not taken into account, by reason
 	Transitions     uint64            `json:"transitions"`               // changes of state

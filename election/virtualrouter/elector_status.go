@@ -13,6 +13,7 @@ func (e *Elector) Status() election.Status {
 	s := e.machine.status(now)
 	s.TimerLag = e.lag.worst(now)
 	e.mu.Unlock()
+	e.addUnsent(&s)
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
 	if e.cfg.Members != nil {
 		s.Counters.MembersRejected = map[string]uint64{}
@@ -24,6 +25,21 @@ func (e *Elector) Status() election.Status {
 		e.explain(&s.Splits[i])
 	}
 	return s
+}
+
+// addUnsent shows what did not leave to some of the peers.
+func (e *Elector) addUnsent(s *election.Status) {
+	n, refused := e.wire.Unsent()
+	s.Counters.SendErrors += n
+	if s.State != election.Active {
+		return // nothing is sent to anybody
+	}
+	for i := range s.Members {
+		m := &s.Members[i]
+		if err := refused[m.Address.WithZone("")]; err != nil && m.Note == "" {
+			m.Note = "the kernel refuses to send advertisements to it: " + err.Error()
+		}
+	}
 }
 
 // explain says of a split what only the socket knows: that the advertisements arrive, and are refused.

@@ -165,7 +165,7 @@ type WireConfig struct {
 
 // Join adds a Virtual Router. The wire has to be closed.
 func (h *Hub) Join(cfg WireConfig) (Wire, error) {
-	w := &hubWire{hub: h, cfg: cfg, box: newMailbox(), rejected: newRejections(cfg.Log)}
+	w := &hubWire{hub: h, cfg: cfg, box: newMailbox(), rejected: newRejections(cfg.Log), unsent: unsent{log: cfg.Log}}
 	w.SetAddresses(cfg.Addresses)
 	err := h.reroute(false, func(routes map[uint8][]*hubWire) {
 		routes[cfg.VRID] = append(slices.Clone(routes[cfg.VRID]), w)

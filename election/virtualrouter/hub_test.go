@@ -3,6 +3,7 @@ package virtualrouter
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,14 +19,15 @@ import (
 type fakeSocket struct {
 	group netip.Addr
 
-	mu     sync.Mutex // guards what follows
-	queue  []vrrp.Datagram
-	sent   []netip.Addr
-	filter []uint8
-	peers  []netip.Addr
-	drains int
-	closed chan struct{}
-	ready  chan struct{}
+	mu      sync.Mutex // guards what follows
+	queue   []vrrp.Datagram
+	sent    []netip.Addr
+	refused []netip.Addr // sending to these fails
+	filter  []uint8
+	peers   []netip.Addr
+	drains  int
+	closed  chan struct{}
+	ready   chan struct{}
 }
 
 func newFakeSocket() *fakeSocket {
@@ -37,6 +39,9 @@ func newFakeSocket() *fakeSocket {
 func (s *fakeSocket) Write(_ []byte, dst netip.Addr) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if slices.Contains(s.refused, dst) {
+		return errRefused
+	}
 	s.sent = append(s.sent, dst)
 	return nil
 }

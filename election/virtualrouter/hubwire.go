@@ -19,6 +19,7 @@ type hubWire struct {
 	addresses atomic.Pointer[[]netip.Addr]
 	box       *mailbox
 	rejected  *election.Rejections
+	unsent    unsent
 }
 
 var _ Wire = (*hubWire)(nil)
@@ -67,21 +68,45 @@ func (w *hubWire) Take(dst []Arrival) []Arrival { return w.box.take(dst) }
 // Drain leaves an error to the reader, which sees it too.
 func (w *hubWire) Drain() { _, _ = w.hub.drain() }
 
+// Send fails if the advertisement has left to nobody. Whoever gets it stays Backup, so that a peer which the kernel refuses
+// must not silence this node for all of them.
 func (w *hubWire) Send(adv vrrp.Advertisement) error {
+	if len(w.cfg.Peers) == 0 {
+		h := w.hub
+		h.sending.Lock()
+		defer h.sending.Unlock()
+		return h.write(adv, h.sock.Group(), w.cfg.Form)
+	}
+	left, refused := w.sendToPeers(adv)
+	if left == 0 {
+		var errs []error
+		for _, r := range refused {
+			errs = append(errs, r.err)
+		}
+		return errors.Join(errs...)
+	}
+	w.unsent.note(time.Now(), refused)
+	return nil
+}
+
+func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (left int, refused []refusal) {
 	h := w.hub
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	if len(w.cfg.Peers) == 0 {
-		return h.write(adv, h.sock.Group(), w.cfg.Form)
-	}
-	var errs []error
 	for _, p := range w.cfg.Peers {
-		if p != h.cfg.Source {
-			errs = append(errs, h.write(adv, p, w.cfg.Form))
+		if p == h.cfg.Source {
+			continue
+		}
+		if err := h.write(adv, p, w.cfg.Form); err != nil {
+			refused = append(refused, refusal{p, err})
+		} else {
+			left++
 		}
 	}
-	return errors.Join(errs...)
+	return left, refused
 }
+
+func (w *hubWire) Unsent() (uint64, map[netip.Addr]error) { return w.unsent.get() }
 
 func (h *Hub) write(adv vrrp.Advertisement, dst netip.Addr, form vrrp.ChecksumForm) error {
 	b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, dst, form, time.Now())

@@ -135,6 +135,8 @@ func (w *lanWire) arrive() {
 	w.box.put(next)
 }
 
+func (w *lanWire) Unsent() (uint64, map[netip.Addr]error) { return 0, nil }
+
 func (w *lanWire) Arrived() <-chan struct{}         { return w.box.arrived }
 func (w *lanWire) Take(dst []Arrival) []Arrival     { return w.box.take(dst) }
 func (w *lanWire) Rejections() *election.Rejections { return w.rejected }

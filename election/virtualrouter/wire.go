@@ -11,8 +11,11 @@ import (
 // Wire carries the advertisements of one Virtual Router. A Hub makes wires of a real network; tests
 // make them of memory.
 type Wire interface {
-	// Send puts one advertisement on the wire. A nil error means that the kernel took it.
+	// Send puts one advertisement on the wire. A nil error means that the kernel took it, for one of the peers at least.
 	Send(adv vrrp.Advertisement) error
+	// Unsent is how many advertisements the kernel refused for some of the peers while it took them for others, and for which
+	// peers it refused the newest of these, and why. Without peers there are none.
+	Unsent() (uint64, map[netip.Addr]error)
 	// Arrived has a value when Take may have something.
 	Arrived() <-chan struct{}
 	// Drain moves what the network has queued for this wire to where Take finds it. It never blocks.
