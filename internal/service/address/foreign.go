@@ -24,8 +24,6 @@ const (
 	// a member with each packet. The members of a real group are asked at once.
 	questionEvery = 100 * time.Millisecond
 	questionBurst = 16
-	// mostMACs does so for claims in the members' names.
-	mostMACs = 256
 )
 
 // foreignHosts tells hosts that take no part in the election from those that do. It is pure.
@@ -35,7 +33,7 @@ const (
 type foreignHosts struct {
 	vrid     uint8
 	members  []knownMember
-	known    map[string]netip.Addr // members by their MACs
+	known    memberMACs
 	claims   []claimed
 	defended time.Time
 	asked    time.Time // questions are paid for until then
@@ -63,7 +61,7 @@ var memberRetries = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond
 
 // newForeignHosts begins with nobody known; by ready every member that advertises has been heard.
 func newForeignHosts(vrid uint8, ready time.Time) foreignHosts {
-	return foreignHosts{vrid: vrid, known: map[string]netip.Addr{}, ready: ready}
+	return foreignHosts{vrid: vrid, ready: ready}
 }
 
 // setMembers replaces the members' own addresses, and tells whether they are others than before. What is
@@ -72,8 +70,7 @@ func (s *foreignHosts) setMembers(now time.Time, addresses []netip.Addr) bool {
 	changed := len(addresses) != len(s.members)
 	next := make([]knownMember, 0, len(addresses))
 	for _, a := range addresses {
-		i := slices.IndexFunc(s.members, func(m knownMember) bool { return m.address == a })
-		if i >= 0 {
+		if i := s.index(a); i >= 0 {
 			next = append(next, s.members[i])
 			continue
 		}
@@ -86,12 +83,12 @@ func (s *foreignHosts) setMembers(now time.Time, addresses []netip.Addr) bool {
 
 // hear takes in a claim, and reports whether it is that of a known foreign host, or else which known member claims a virtual address.
 func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.Addr) {
-	if i := slices.IndexFunc(s.members, func(m knownMember) bool { return m.address == c.Address }); i >= 0 {
+	if i := s.index(c.Address); i >= 0 {
 		s.members[i].found = true
 		s.learn(c.MAC, c.Address)
 		return false, netip.Addr{}
 	}
-	if member, known := s.known[c.MAC]; known || c.VRID != 0 && c.VRID == s.vrid {
+	if member := s.known.member(c.MAC); member.IsValid() || c.VRID != 0 && c.VRID == s.vrid {
 		return false, member
 	}
 	i := slices.IndexFunc(s.claims, func(o claimed) bool { return o.Address == c.Address && o.MAC == c.MAC })
@@ -107,13 +104,16 @@ func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.
 
 // learn notes that a MAC is a member's.
 func (s *foreignHosts) learn(mac string, member netip.Addr) {
-	if len(s.known) < mostMACs {
-		s.known[mac] = member
-		s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool {
-			s.turnedMember = s.turnedMember || c.MAC == mac && c.reported
-			return c.MAC == mac
-		})
-	}
+	s.known.learn(mac, member, func(a netip.Addr) bool { return s.index(a) >= 0 })
+	s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool {
+		s.turnedMember = s.turnedMember || c.MAC == mac && c.reported
+		return c.MAC == mac
+	})
+}
+
+// index is where the member of that own address is; -1 for none.
+func (s *foreignHosts) index(own netip.Addr) int {
+	return slices.IndexFunc(s.members, func(m knownMember) bool { return m.address == own })
 }
 
 // review returns the conflicts that have begun, and those that are over because nobody has claimed anything for so long.

@@ -99,6 +99,50 @@ func TestForeignHostsAskForMembersUntilTheyAreFound(t *testing.T) {
 	assert.Zero(t, s.next(foreignForget), "everybody is known")
 }
 
+// Claims to a member's own address are forged, or it was replaced again and again: whoever is heard next is a member nevertheless.
+func TestForeignHostsLearnMembersAfterManyMACs(t *testing.T) {
+	now := time.Unix(1000, 0)
+	const first, third = "02:00:00:00:00:0b", "02:00:00:00:00:0d"
+	nodeC, nodeD := netip.MustParseAddr("10.77.0.13"), netip.MustParseAddr("10.77.0.14")
+	s := newForeignHosts(51, time.Time{})
+	s.setMembers(now, []netip.Addr{nodeB, nodeC})
+	s.hear(now, Claim{nodeB, first, 0})
+	for i := range 300 {
+		s.hear(now, Claim{nodeC, fmt.Sprintf("06:00:00:00:%02x:%02x", i>>8, i&0xff), 0})
+		s.hear(now, Claim{nodeB, fmt.Sprintf("0a:00:00:00:%02x:%02x", i>>8, i&0xff), 0})
+	}
+	s.setMembers(now, []netip.Addr{nodeB, nodeC, nodeD})
+	s.hear(now, Claim{vip4.Addr(), third, 0})
+	s.hear(now, Claim{nodeD, third, 0})
+	foreign, member := s.hear(now, Claim{vip4.Addr(), third, 0})
+	assert.False(t, foreign)
+	assert.Equal(t, nodeD, member)
+	_, suspected := s.suspect()
+	assert.False(t, suspected)
+	_, member = s.hear(now, Claim{vip4.Addr(), first, 0})
+	assert.Equal(t, nodeB, member, "what was known before is not displaced")
+	s.setMembers(now, []netip.Addr{nodeC, nodeD})
+	_, member = s.hear(now, Claim{vip4.Addr(), first, 0})
+	assert.Equal(t, nodeB, member, "one that has left may still answer")
+}
+
+// Invented members come and go: there is room for those that are heard.
+func TestForeignHostsForgetMembersThatHaveLeft(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := newForeignHosts(51, time.Time{})
+	for i := range 2000 {
+		invented := netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})
+		s.setMembers(now, []netip.Addr{nodeB, invented})
+		s.hear(now, Claim{nodeB, memberMAC, 0})
+		s.hear(now, Claim{invented, fmt.Sprintf("06:00:00:00:%02x:%02x", i>>8, i&0xff), 0})
+	}
+	assert.LessOrEqual(t, len(s.known), mostMACs)
+	_, member := s.hear(now, Claim{vip4.Addr(), memberMAC, 0})
+	assert.Equal(t, nodeB, member)
+	_, member = s.hear(now, Claim{vip4.Addr(), "06:00:00:00:07:cf", 0})
+	assert.True(t, member.IsValid(), "the newest is known")
+}
+
 func TestForeignHostsAreBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := newForeignHosts(51, time.Time{})
@@ -109,7 +153,7 @@ func TestForeignHostsAreBounded(t *testing.T) {
 		s.hear(now, Claim{nodeB, "06" + mac[2:], 0})
 	}
 	assert.Len(t, s.claims, mostForeign)
-	assert.Len(t, s.known, mostMACs)
+	assert.Len(t, s.known, macsPerMember)
 }
 
 func TestForeignHostsAreDefendedAgainstOncePerInterval(t *testing.T) {
