@@ -204,14 +204,22 @@ func TestMailboxKeepsTheHighestPriorityWhenFull(t *testing.T) {
 		return last
 	}
 	put(nodeB, 100)
-	put(nodeC, 0) // gives up
 	last := flood(2)
 	put(netip.MustParseAddr("10.88.1.1"), 1)
 	got := box.take(nil)
 	require.Len(t, got, maxMembers)
 	assert.Equal(t, nodeB, got[0].Source)
-	assert.Equal(t, nodeC, got[1].Source)
 	assert.Equal(t, last, got[maxMembers-1].Source, "of equals the oldest makes room")
+
+	put(nodeB, 100)
+	put(nodeC, 100)
+	flood(0) // a resignation counts from the Active alone
+	put(nodeC, 0)
+	got = box.take(nil)
+	require.Len(t, got, maxMembers)
+	assert.Equal(t, nodeB, got[0].Source)
+	assert.Equal(t, nodeC, got[maxMembers-1].Source)
+	assert.Zero(t, got[maxMembers-1].Advertisement.Priority, "what a sender said last counts")
 }
 
 func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 
 // mailbox holds the newest advertisement of each sender until the elector takes them. A flood cannot
 // fill it: it has at most maxMembers entries, and the lowest priority makes room, of equals the oldest. So routers of a
-// lower priority do not displace the Active's advertisement while this process is late.
+// lower priority do not displace the Active's advertisement while this process is late. Neither do those that resign: a resignation
+// counts from the Active alone, and one that is lost costs an Active_Down_Interval, where a lost advertisement makes two holders.
 type mailbox struct {
 	arrived chan struct{} // capacity 1: a level
 
@@ -32,7 +33,7 @@ func (m *mailbox) add(a Arrival) {
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.list, func(o Arrival) bool { return o.Source == a.Source })
 	if i < 0 && len(m.list) == maxMembers {
-		if i = m.lowest(); worth(m.list[i]) > worth(a) {
+		if i = m.lowest(); m.list[i].Advertisement.Priority > a.Advertisement.Priority {
 			return
 		}
 	}
@@ -42,19 +43,16 @@ func (m *mailbox) add(a Arrival) {
 	m.list = append(m.list, a)
 }
 
-// lowest is the index of the first that is worth least.
+// lowest is the index of the first that has the lowest priority.
 func (m *mailbox) lowest() int {
 	low := 0
 	for i := range m.list {
-		if worth(m.list[i]) < worth(m.list[low]) {
+		if m.list[i].Advertisement.Priority < m.list[low].Advertisement.Priority {
 			low = i
 		}
 	}
 	return low
 }
-
-// worth grows with the priority; 0, by which an Active gives up, is above all others.
-func worth(a Arrival) uint8 { return a.Advertisement.Priority - 1 }
 
 func (m *mailbox) take(dst []Arrival) []Arrival {
 	m.mu.Lock()
