@@ -30,6 +30,7 @@ type Elector struct {
 	drained   chan bool        // capacity 1: whether this node drains connections
 	changes   chan vrrp.Config // capacity 1: a live change of configuration
 	asked     chan *handover
+	abandoned chan *handover // nobody waits for these any more
 	confirmed chan members.Confirmed
 	ended     chan struct{}        // closed when Run returns
 	refused   *election.Rejections // of the members' messages
@@ -55,7 +56,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log),
 		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan vrrp.Config, 1),
-		asked: make(chan *handover), confirmed: make(chan members.Confirmed), ended: make(chan struct{}),
+		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed), ended: make(chan struct{}),
 	}, nil
 }
 
@@ -118,7 +119,7 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	}
 	select {
 	case e.asked <- h:
-		return <-h.done
+		return h.await(ctx, e.abandoned)
 	case <-ctx.Done():
 		return election.ErrTimeout
 	case <-e.ended:
@@ -151,6 +152,8 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, confirmed{c})
 		case h := <-e.asked:
 			e.step(probes, want{h})
+		case h := <-e.abandoned:
+			e.step(probes, abandon{h})
 		case on := <-e.drained:
 			e.step(probes, setDraining{on})
 		case <-e.fitted:

@@ -1,6 +1,7 @@
 package virtualrouter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -26,6 +27,21 @@ type handover struct {
 	end   time.Time // when it has failed
 	heard time.Time // since when another node is heard as the Active
 	taker bool      // somebody is known that could take the address
+}
+
+// await waits for the answer. When ctx ends it has the elector answer at once: the node is as fit as before when await returns.
+func (h *handover) await(ctx context.Context, abandoned chan<- *handover) error {
+	select {
+	case err := <-h.done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case abandoned <- h:
+		return <-h.done
+	case err := <-h.done:
+		return err
+	}
 }
 
 func (h *handover) deadline() time.Time {
@@ -95,6 +111,14 @@ func (x *handoverProtocol) begin(h *handover) {
 			h.end = sooner(h.end, m.now.Add(2*m.router.Snapshot().ActiveDownInterval+departTime))
 		}
 	})
+}
+
+// abandon ends a handover, if it has not ended, as if its time were over.
+func (x *handoverProtocol) abandon(h *handover) {
+	if x != nil && x.leaving == h {
+		h.end = x.m.now
+		x.check()
+	}
 }
 
 func sooner(a, b time.Time) time.Time {

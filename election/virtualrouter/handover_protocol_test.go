@@ -509,6 +509,30 @@ func TestHandoverThatNobodyAnswersTimesOut(t *testing.T) {
 	})
 }
 
+// A later command for the same address waits for the end of one that is abandoned.
+func TestHandoverThatIsAbandonedEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		for _, o := range others {
+			o.SetProbe(func(context.Context) election.Fitness { return unfit })
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		time.AfterFunc(200*time.Millisecond, cancel)
+		at := time.Now()
+		require.ErrorIs(t, h.Elector.(*Elector).Handover(ctx, ""), election.ErrTimeout)
+		assert.Equal(t, 200*time.Millisecond, time.Since(at))
+		assert.Equal(t, election.Fitness{}, h.Status().Fitness)
+		assert.Equal(t, uint8(100), h.Status().Priority)
+		assert.Equal(t, h, holder(t, time.Second, append(others, h)...))
+		for _, o := range others {
+			o.SetProbe(nil)
+		}
+		require.NoError(t, h.Elector.(*Elector).Handover(t.Context(), ""))
+		stopAll(t, append(others, h)...)
+	})
+}
+
 // What nobody takes is not handed over.
 func TestHandoverThatLeadsToNothingIsNoSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

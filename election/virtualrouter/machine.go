@@ -113,6 +113,8 @@ func (m *machine) handle(ev event) func() {
 			m.first(m.x.step(ev.Confirmed))
 		case want:
 			m.x.want(ev.handover)
+		case abandon:
+			m.x.abandon(ev.handover)
 		case stop:
 			m.stopping = true
 			m.x.depart(ev.CutOff)
@@ -200,6 +202,7 @@ type (
 	setDraining struct{ On bool }
 	confirmed   struct{ members.Confirmed } // the result of a probe
 	want        struct{ *handover }         // an operator wants the address elsewhere
+	abandon     struct{ *handover }         // it is to end now
 	stop        struct{ CutOff bool }       // resign, and end; cut off, there is nobody to whom the address could be passed on
 	// response is the outcome of an ask: the error of apply, or what drain has found.
 	response struct {
@@ -218,6 +221,7 @@ func (reconfigure) event() {}
 func (setDraining) event() {}
 func (confirmed) event()   {}
 func (want) event()        {}
+func (abandon) event()     {}
 func (stop) event()        {}
 func (response) event()    {}
 func (meanwhile) event()   {}

@@ -361,7 +361,9 @@ func (l *link) fault() {
 	case 4:
 		l.note("%s is told to hand over", s.self)
 		if s.m != nil {
-			s.inject(want{&handover{done: make(chan error, 1)}})
+			h := &handover{done: make(chan error, 1)}
+			s.inject(want{h})
+			s.soon(l.upTo(time.Second), func() { s.inject(abandon{h}) })
 		}
 	case 5:
 		l.note("%s is told to stop", s.self)
