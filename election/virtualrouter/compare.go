@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -15,9 +14,7 @@ func (m *machine) compare(a Arrival) {
 	if !m.heard.remark(a.Source, note, a.At) {
 		return
 	}
-	if left, ok := m.lines.May(a.At, "odd", election.MostLines); ok {
-		m.act(line{slog.LevelWarn, "an advertisement is not as expected", election.LeftOut([]any{"from", a.Source.String(), "it", note}, left)})
-	}
+	m.say(slog.LevelWarn, "an advertisement is not as expected", "from", a.Source.String(), "it", note)
 }
 
 // odd is what is odd about an advertisement, or empty. While lists of addresses are being changed one node at a time they

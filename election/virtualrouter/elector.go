@@ -272,8 +272,8 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 		a.done <- a.err
 	case line:
 		e.log.Log(context.Background(), a.level, a.text, a.args...)
-	case splits:
-		e.logSplits(a)
+	case split:
+		e.logSplit(a)
 	}
 	return nil
 }

@@ -55,13 +55,9 @@ func (e *Elector) explain(s *election.Split) {
 	}
 }
 
-func (e *Elector) logSplits(a splits) {
-	for _, s := range a.begun {
-		e.explain(&s)
-		e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive",
-			"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy)
-	}
-	for _, s := range a.over {
-		e.log.Info("the split is over", "member", s.Address.String(), "node", s.Node)
-	}
+func (e *Elector) logSplit(s split) {
+	e.explain(&s.Split)
+	e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive", election.LeftOut([]any{
+		"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy,
+	}, s.left)...)
 }

@@ -127,6 +127,13 @@ func (m *machine) first(work ...func()) { m.todo = append(work, m.todo...) }
 
 func (m *machine) act(a action) { m.actions = append(m.actions, a) }
 
+// say logs what others can bring about.
+func (m *machine) say(level slog.Level, text string, args ...any) {
+	if left, ok := m.lines.May(m.now, text, election.MostLines); ok {
+		m.act(line{level, text, election.LeftOut(args, left)})
+	}
+}
+
 // ask is an action whose outcome decides how to go on.
 func (m *machine) ask(a action, then func(response)) {
 	m.act(a)
@@ -254,7 +261,10 @@ type (
 		text  string
 		args  []any
 	}
-	splits struct{ begun, over []election.Split }
+	split struct { // a line of the log, for whose cause the socket may have to be asked
+		election.Split
+		left int // how many were left out before it
+	}
 )
 
 func (advertise) action() {}
@@ -266,4 +276,4 @@ func (probe) action()     {}
 func (rename) action()    {}
 func (answer) action()    {}
 func (line) action()      {}
-func (splits) action()    {}
+func (split) action()     {}

@@ -25,7 +25,7 @@ func has(list []members.Member, a netip.Addr) bool {
 func (x *handoverProtocol) noteSilent(now time.Time, list []members.Member) {
 	for i := range x.list {
 		if o := &x.list[i]; !has(list, o.Address) {
-			x.m.act(line{slog.LevelWarn, "a member is silent", []any{"member", o.Address.String(), "node", o.Peer.Node, "was", o.Peer.State.String()}})
+			x.m.say(slog.LevelWarn, "a member is silent", "member", o.Address.String(), "node", o.Peer.Node, "was", o.Peer.State.String())
 			x.silent = append(x.silent, *o)
 		}
 	}
@@ -34,7 +34,7 @@ func (x *handoverProtocol) noteSilent(now time.Time, list []members.Member) {
 		back := has(list, o.Address)
 		if back {
 			after := now.Sub(o.Heard).Round(time.Millisecond)
-			x.m.act(line{slog.LevelInfo, "a member is heard again", []any{"member", o.Address.String(), "node", o.Peer.Node, "after", after}})
+			x.m.say(slog.LevelInfo, "a member is heard again", "member", o.Address.String(), "node", o.Peer.Node, "after", after)
 		}
 		return back || now.Sub(o.Heard) > rememberFor
 	})

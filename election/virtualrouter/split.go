@@ -2,6 +2,7 @@ package virtualrouter
 
 import (
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
@@ -54,8 +55,13 @@ func (x *handoverProtocol) noteSplits(claims []members.Claimant) {
 	}
 	before := x.splits
 	x.splits = now
-	if begun, over := notIn(before, now), notIn(now, before); len(begun)+len(over) > 0 {
-		x.m.act(splits{begun, over})
+	for _, s := range notIn(before, now) {
+		if left, ok := x.m.lines.May(x.m.now, "split", election.MostLines); ok {
+			x.m.act(split{s, left})
+		}
+	}
+	for _, s := range notIn(now, before) {
+		x.m.say(slog.LevelInfo, "the split is over", "member", s.Address.String(), "node", s.Node)
 	}
 }
 
