@@ -131,6 +131,32 @@ func TestLaterCommandEndsOneThatWaits(t *testing.T) {
 	})
 }
 
+// An operator who presses Ctrl-C while the address is passed on does not insist on the hold.
+func TestHoldByForceThatIsAbandonedChangesNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  time.Duration // of the command
+		want Desired
+	}{
+		"it is taken back": {time.Hour, Available},
+		"its time is over": {time.Minute, Held},
+	} {
+		run(t, nil, func(in *Config) {
+			in.Elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
+		}, func(t *testing.T, b *bench) {
+			disk := &fakeStore{held: map[string]state.Hold{}}
+			b.Keep(disk)
+			ctx, cancel := context.WithTimeout(t.Context(), tt.end)
+			defer cancel()
+			time.AfterFunc(2*time.Minute, cancel)
+			err := b.Hold(ctx, nil, "new kernel", true)
+			assert.Equal(t, tt.want == Available, err != nil, name)
+			assert.Equal(t, tt.want, b.Status()[0].Desired, name)
+			_, held := disk.Held("apiserver")
+			assert.Equal(t, tt.want == Held, held, name)
+		})
+	}
+}
+
 // stuckElector never passes the address on.
 type stuckElector struct{ *fakeElector }
 
