@@ -107,6 +107,35 @@ func TestReloadOfANodeThatIsQuietKeepsDiscoveryShut(t *testing.T) {
 	})
 }
 
+// The kernel may take longer than the service waits, which goes on meanwhile.
+func TestFenceChangesForThePlaceOfTheMomentItWasAskedIn(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	holder(t, kernel, func(t *testing.T, b *bench, _ *fakeElector) {
+		var asked []string // MACs
+		kernel.slow(time.Minute)
+		time.Sleep(5 * time.Second) // the guard is renewed
+		change := b.instance(func(in *entry) {
+			refenced(kernel)(in)
+			in.Addresses = []netip.Prefix{vip4}
+			in.Refence = func(_ Fence, p instance.Place, _ time.Duration) error {
+				return kernel.note("change", func() { asked = append(asked, p.MAC) })
+			}
+		})
+		b.Apply(instance.Delta{Adjust: []instance.Config{change}})
+		time.Sleep(exchangeTime)
+		synctest.Wait()
+		b.host.set(func(h *fakeHost) { h.place.MAC = "02:00:00:00:00:02" })
+		b.HostChanged()
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		kernel.set(func(*fakeFence) {
+			require.NotEmpty(t, asked)
+			assert.Empty(t, asked[0], "before the MAC was known")
+		})
+		kernel.slow(0)
+	})
+}
+
 // What the kernel has refused is tried again, and until then status says that it is not in place.
 func TestFenceThatWasRefusedIsTriedAgain(t *testing.T) {
 	t.Run("by a change", func(t *testing.T) {
@@ -125,6 +154,21 @@ func TestFenceThatWasRefusedIsTriedAgain(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, instance.FenceStatus{Standing: true}, b.Status()[0].Fence)
 			assert.Contains(t, kernel.take(), "change to 290ms")
+		})
+	})
+	t.Run("by a change that is taken back", func(t *testing.T) {
+		kernel := &fakeFence{egress: true, refuse: errors.New("in another group already")}
+		holder(t, kernel, func(t *testing.T, b *bench, _ *fakeElector) {
+			b.Apply(instance.Delta{Adjust: []instance.Config{b.instance(func(in *entry) {
+				refenced(kernel)(in)
+				in.Addresses = []netip.Prefix{vip4}
+			})}})
+			synctest.Wait()
+			kernel.set(func(f *fakeFence) { f.refuse = nil })
+			b.Apply(instance.Delta{Adjust: []instance.Config{b.instance(refenced(kernel))}})
+			synctest.Wait()
+			assert.Contains(t, kernel.take(), "change to 290ms", "the one that was refused may be made yet")
+			assert.Equal(t, instance.FenceStatus{Standing: true}, b.Status()[0].Fence)
 		})
 	})
 	t.Run("at the start of a term", func(t *testing.T) {

@@ -130,11 +130,13 @@ func (t *termFence) change() {
 	if !t.longer.IsZero() {
 		next.Lease = t.fenced.Lease
 	}
+	refused := !t.retry.IsZero() // it may yet be made, together with a change of another instance
 	t.retry = time.Time{}
-	if slices.Equal(t.fenced.Addresses, next.Addresses) && t.fenced.Lease == next.Lease && t.fenced.Valid() == next.Valid() {
+	if !refused && slices.Equal(t.fenced.Addresses, next.Addresses) && t.fenced.Lease == next.Lease && t.fenced.Valid() == next.Valid() {
 		return
 	}
-	if !t.fencer.exchange(next.Lease, func(f Fence) error { return next.Refence(f, t.place, next.Lease) }) {
+	place := t.place // the worker may come to it later
+	if !t.fencer.exchange(next.Lease, func(f Fence) error { return next.Refence(f, place, next.Lease) }) {
 		t.log.Warn("the fence does not follow the configuration yet", "reason", t.fencer.seen().Reason)
 		t.later()
 		return
