@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 )
@@ -21,8 +22,23 @@ type change struct {
 // do carries one out, with all that are waiting. If that is refused each is tried alone.
 func (l *onLink) do(c *change) error { return l.changes.Do(c, l.apply) }
 
-// apply makes the fence what it is with these changes.
+// apply makes the fence what it is with these changes, and with those refused before that have become possible with them.
 func (l *onLink) apply(batch ...*change) error {
+	l.forgetOlder(batch)
+	again := l.possible(batch)
+	err := l.commit(slices.Concat(again, batch))
+	if err != nil && len(again) > 0 { // those before must not keep these back
+		again, err = nil, l.commit(batch)
+	}
+	l.refused = slices.DeleteFunc(l.refused, func(c *change) bool { return slices.Contains(again, c) })
+	if len(batch) == 1 && batch[0].replaces != nil && errors.Is(err, errTaken) {
+		l.refused = append(l.refused, batch[0])
+	}
+	return err
+}
+
+// commit has the kernel make all of these changes, or none.
+func (l *onLink) commit(batch []*change) error {
 	s := l.open
 	next, held := l.groupsWith(batch)
 	switch {
@@ -62,8 +78,10 @@ func (l *onLink) groupsWith(batch []*change) (next []Group, held []uint32) {
 			}
 			continue
 		}
-		l.lastID++
-		c.group.ID = l.lastID
+		if c.group.ID == 0 {
+			l.lastID++
+			c.group.ID = l.lastID
+		}
 		next = append(next, c.group)
 		if c.bound {
 			held = append(held, c.group.ID)

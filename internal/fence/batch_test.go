@@ -3,8 +3,10 @@ package fence
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestChangesOfOneBatchAreMadeTogether(t *testing.T) {
@@ -37,4 +39,84 @@ func TestLeftoversWithoutThoseThatHaveAGroup(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	got := without([]netip.Addr{a, b}, []Group{{Addresses: []netip.Addr{a}}})
 	assert.Equal(t, []netip.Addr{b}, got)
+}
+
+// grouped is a group of a test with these addresses, for Share.Change.
+func grouped(id uint32, addrs ...netip.Addr) Group {
+	return Group{ID: id, Addresses: addrs, Lease: time.Second, Guard: time.Minute}
+}
+
+// TestChangesThatMoveAddressesBetweenGroups: each entry of a configuration changes its own fence, so one may ask for what another has not
+// given up yet. The kernel may not be asked here: what it would be given has to be valid.
+func TestChangesThatMoveAddressesBetweenGroups(t *testing.T) {
+	w, x := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	y, z := netip.MustParseAddr("10.0.0.3"), netip.MustParseAddr("10.0.0.4")
+	type groups = []Group
+	for name, tt := range map[string]struct {
+		have    groups
+		refused groups // in this order, each alone
+		last    Group
+		want    groups
+	}{
+		"a swap": {
+			groups{grouped(2, x), grouped(3, y)},
+			groups{grouped(2, y)},
+			grouped(3, x),
+			groups{grouped(2, y), grouped(3, x)},
+		},
+		"a move, the one that gets it first": {
+			groups{grouped(2, x), grouped(3, y, z)},
+			groups{grouped(2, x, y)},
+			grouped(3, z),
+			groups{grouped(2, x, y), grouped(3, z)},
+		},
+		"a move, the one that gives it up first": {
+			groups{grouped(2, x), grouped(3, z)},
+			nil, grouped(2, x, y),
+			groups{grouped(2, x, y), grouped(3, z)},
+		},
+		"all three move on": {
+			groups{grouped(2, x), grouped(3, y), grouped(4, z)},
+			groups{grouped(2, y), grouped(3, z)},
+			grouped(4, x),
+			groups{grouped(2, y), grouped(3, z), grouped(4, x)},
+		},
+		"one that is still impossible does not keep the others back": {
+			groups{grouped(2, x), grouped(3, y), grouped(4, z), grouped(5, w)},
+			groups{grouped(4, w), grouped(2, y)},
+			grouped(3, x),
+			groups{grouped(2, y), grouped(3, x), grouped(4, z), grouped(5, w)},
+		},
+		"only the newest of each counts": {
+			groups{grouped(2, x), grouped(3, y), grouped(4, z)},
+			groups{grouped(2, y), grouped(2, z)},
+			grouped(4, x),
+			groups{grouped(2, z), grouped(3, y), grouped(4, x)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := NewLinks(nil).on(5)
+			l.open = &shared{Fence: &Fence{}, groups: tt.have}
+			for _, g := range tt.refused {
+				require.ErrorContains(t, l.apply(&change{group: g, replaces: &Share{id: g.ID}}), "already")
+			}
+			batch := []*change{{group: tt.last, replaces: &Share{id: tt.last.ID}}}
+			next, _ := l.groupsWith(append(l.possible(batch), batch...))
+			assert.Equal(t, tt.want, next)
+			assert.NoError(t, validate(next))
+		})
+	}
+}
+
+func TestRefusedChangeOfOneThatLeavesIsForgotten(t *testing.T) {
+	x, y := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	l := NewLinks(nil).on(5)
+	l.open = &shared{Fence: &Fence{}, groups: []Group{grouped(2, x), grouped(3, y)}}
+	changed, left := &Share{id: 2}, &Share{id: 3}
+	require.Error(t, l.apply(&change{group: grouped(2, y), replaces: changed}))
+	require.Error(t, l.apply(&change{group: grouped(3, x, y), replaces: left}))
+	batch := []*change{{leaves: left}}
+	l.forgetOlder(batch)
+	next, _ := l.groupsWith(append(l.possible(batch), batch...))
+	assert.Equal(t, []Group{grouped(2, y)}, next, "has what the other gives up by leaving")
 }

@@ -35,6 +35,9 @@ type Advert struct {
 
 func (a Advert) zero() bool { return a == Advert{} }
 
+// errTaken: two groups have the same address.
+var errTaken = errors.New("already")
+
 func validate(groups []Group) error {
 	var errs []error
 	ids := map[uint32]bool{}
@@ -46,7 +49,7 @@ func validate(groups []Group) error {
 		ids[g.ID] = true
 		for _, a := range g.Addresses {
 			if other, taken := owner[a]; taken {
-				errs = append(errs, fmt.Errorf("group %d: address %s is in group %d already", g.ID, a, other))
+				errs = append(errs, fmt.Errorf("group %d: address %s is in group %d %w", g.ID, a, other, errTaken))
 			}
 			owner[a] = g.ID
 		}

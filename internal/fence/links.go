@@ -24,9 +24,10 @@ type onLink struct {
 	changes   coalesce.Queue[*change]
 
 	// What follows belongs to who makes a change.
-	open   *shared // nil: there is none
-	known  bool    // it had a fence in this run
-	lastID uint32  // that a group got
+	open    *shared   // nil: there is none
+	known   bool      // it had a fence in this run
+	lastID  uint32    // that a group got
+	refused []*change // of groups, the newest of each, for an address that another group had
 }
 
 // shared is a fence that is open, with what those that share it do together.
@@ -61,6 +62,7 @@ func NewLinks(leftovers func(index int) []netip.Addr) *Links {
 // Join puts up the fence of a group on the link of that index and name, and the whole fence when it is the first there. With bound the
 // addresses are on the link already, and stay silent until the lease begins. The group's ID is not the caller's choice here.
 func (l *Links) Join(index int, name string, g Group, bound bool) (*Share, error) {
+	g.ID = 0
 	c := &change{name: name, group: g, bound: bound}
 	if err := l.on(index).do(c); err != nil {
 		return nil, err
