@@ -208,6 +208,7 @@ func command(t *testing.T, n *lab.Node, args ...string) int {
 
 // Whoever has not the key moves nothing, and is counted.
 func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{Product: trial.Keyed{}})
 	for kind, reason := range map[string]string{
 		trial.ForgedRequest: "unsigned", trial.ForgedGrant: "unsigned", trial.ForgedHello: "unsigned",

@@ -108,6 +108,7 @@ func TestJunkMovesNothing(t *testing.T) {
 }
 
 func TestForgeriesMoveNothingWithAKey(t *testing.T) {
+	t.Parallel()
 	g := openMixed(t, trial.Config{Product: trial.Keyed{}})
 	for _, kind := range trial.Attacks() {
 		res := measure(t, g, trial.Attack(kind, 2*time.Second))
@@ -119,6 +120,7 @@ func TestForgeriesMoveNothingWithAKey(t *testing.T) {
 
 // The attacks are real: without a key they work.
 func TestForgeriesWorkWithoutAKey(t *testing.T) {
+	t.Parallel()
 	g := openMixed(t, trial.Config{})
 	res := measure(t, g, trial.Attack(trial.ForgedOwner, time.Second))
 	// The report's own figure: a starved machine's share, which the result leaves out, may be all of a second.

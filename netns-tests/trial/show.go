@@ -108,7 +108,6 @@ func Shows() []Show {
 	}
 }
 
-// sequence runs steps until one fails.
 // sized is what a show goes through when it is full, and what is enough of it otherwise.
 func sized[T any](full bool, everything, enough T) T {
 	if full {
@@ -117,6 +116,7 @@ func sized[T any](full bool, everything, enough T) T {
 	return enough
 }
 
+// sequence runs steps until one fails.
 func sequence(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
