@@ -35,7 +35,7 @@ func liveKeys() map[string][]string {
 	}
 }
 
-// changes is what a reload changes: one key, and sometimes two.
+// changes is what a reload changes: one key, and sometimes two that are no error together.
 func changes(i Injection) map[string]string {
 	keys := liveKeys()
 	names := slices.Sorted(maps.Keys(keys))
@@ -45,7 +45,10 @@ func changes(i Injection) map[string]string {
 		changed[name] = keys[name][int(i.Detail>>16)%len(keys[name])]
 	}
 	if changed["addresses"] != "" {
-		delete(changed, "peers.addresses") // the same address in both is an error
+		delete(changed, "peers.addresses") // the same address in both
+	}
+	if changed["preempt"] != "" {
+		delete(changed, "preemptDelay") // a delay of what does not happen
 	}
 	return changed
 }

@@ -200,3 +200,18 @@ func TestClientsPulledToANodeThatHasNotListenedAreSeen(t *testing.T) {
 		})
 	}
 }
+
+// A reload that the soak expects to succeed must not have two keys that are an error together.
+func TestChangesOfAReloadAgree(t *testing.T) {
+	pairs, both := [][2]string{{"addresses", "peers.addresses"}, {"preempt", "preemptDelay"}}, 0
+	for detail := range uint32(1 << 12) {
+		changed := changes(Injection{Detail: detail << 4})
+		if len(changed) > 1 {
+			both++
+		}
+		for _, p := range pairs {
+			assert.False(t, changed[p[0]] != "" && changed[p[1]] != "", "%v of detail %d", changed, detail<<4)
+		}
+	}
+	assert.NotZero(t, both)
+}
