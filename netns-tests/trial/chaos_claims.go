@@ -9,30 +9,57 @@ import (
 // near is how far from a claim the answers may be that speak for it.
 const near = 500 * time.Millisecond
 
+// refutedClaim is what a daemon says while its node does something else.
+type refutedClaim struct {
+	since           time.Duration
+	wrong           bool
+	told, undecided bool // it was noted, as wrong or as what cannot be decided
+}
+
 // judgeClaims: what a daemon says and what its node does do not differ for long.
 func (c *Chaos) judgeClaims(res *EpisodeResult, claims []claim) {
 	type key struct {
 		node  int
 		entry string
 	}
-	since, said := map[key]time.Duration{}, map[key]bool{}
+	refutations := map[key]*refutedClaim{}
 	for _, cl := range claims {
 		k := key{cl.node, cl.entry}
+		if refutations[k] == nil {
+			refutations[k] = &refutedClaim{}
+		}
 		why := ""
 		if !c.unreachable(res, cl) {
 			why = c.refutes(res, cl)
 		}
-		began, wrong := since[k]
-		switch {
-		case why == "":
-			delete(since, k)
-		case !wrong:
-			since[k] = cl.at
-		case cl.at-began > refuted+res.Report.Stood(began, cl.at) && !said[k]:
-			said[k] = true
-			res.late("n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why)
-		}
+		c.judgeClaim(res, cl, refutations[k], why)
 	}
+}
+
+// judgeClaim takes in the next claim of a node, and why it is wrong, "" if it is not.
+func (c *Chaos) judgeClaim(res *EpisodeResult, cl claim, r *refutedClaim, why string) {
+	if !r.wrong {
+		r.since = cl.at
+	}
+	r.wrong = why != ""
+	if !r.wrong || cl.at-r.since <= refuted+res.Report.Stood(r.since, cl.at) {
+		return
+	}
+	excused := res.excused(span{r.since, cl.at}, r.since+refuted, c.stallOf(cl.entry))
+	if r.told || r.undecided && excused {
+		return
+	}
+	r.told, r.undecided = !excused, excused
+	res.note(excused, "n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why)
+}
+
+// stallOf is what a standstill may cost the entry of that name.
+func (c *Chaos) stallOf(entry string) time.Duration {
+	i := slices.IndexFunc(c.entries, func(e chaosEntry) bool { return e.name == entry })
+	if i < 0 {
+		return 0
+	}
+	return c.entries[i].stall()
 }
 
 // unreachable tells that the node was, or had just been, where nobody can ask it.

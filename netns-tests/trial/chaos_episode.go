@@ -32,10 +32,6 @@ type EpisodeResult struct {
 	injected  []*injected
 }
 
-// starvedChaos is for how long the machine may stand still within a second of an episode whose times count. To the others a
-// daemon that does not run for an advertisement interval may be a dead one, and no bound is right then.
-const starvedChaos = 100 * time.Millisecond
-
 // String is one line.
 func (r *EpisodeResult) String() string {
 	var parts []string
@@ -95,12 +91,12 @@ func (c *Chaos) Replay(index int, plan []Injection) (*EpisodeResult, error) {
 	if err != nil {
 		res.Wrong = append(res.Wrong, err.Error())
 	}
+	waited := span{from: c.lab.Now()}
 	unsettled := c.whole(settleChaos)
+	waited.to = c.lab.Now()
 	time.Sleep(time.Second)
 	res.Report = m.Stop()
-	if unsettled != nil {
-		res.late("%v", unsettled)
-	}
+	res.unsettled(unsettled, waited)
 	c.judge(res, c.watch.take())
 	return res, nil
 }
@@ -163,13 +159,4 @@ func (c *Chaos) do(m *lab.Measurement, in *injected) error {
 		return fmt.Errorf("%s: %w", in.Kind, err)
 	}
 	return nil
-}
-
-// late notes what has lasted too long, with what the machine itself may have added: on a starved machine it decides nothing.
-func (r *EpisodeResult) late(format string, args ...any) {
-	to := &r.Wrong
-	if r.standstill() > starvedChaos {
-		to = &r.Undecided
-	}
-	*to = append(*to, fmt.Sprintf(format, args...))
 }

@@ -33,12 +33,12 @@ func (c *Chaos) judgeDoubles(res *EpisodeResult) {
 			asked := res.Report.Apart[a]
 			at := time.Duration(0)
 			for _, w := range append(c.allowed(res, e), span{res.Report.Ended, res.Report.Ended}) {
-				room := res.Report.Standstill(at, w.from) // a question that waits for one of the nodes is answered late
-				if two := asked.TwoIn(at, w.from); two > both+room || e.raft && two > round+room {
-					res.Wrong = append(res.Wrong, fmt.Sprintf("two answer for %s, for %s ms", a, lab.Milliseconds(two)))
+				// A question that waits for one of the nodes is answered late.
+				if beyond := res.Report.TwoBeyond(asked, takeover, at, w.from); beyond > both || e.raft && beyond > round {
+					res.note(false, "two answer for %s, for %s ms", a, lab.Milliseconds(asked.TwoIn(at, w.from)))
 				}
-				if two := asked.DiscoveryTwoIn(at, w.from); two > round+room {
-					res.Wrong = append(res.Wrong, fmt.Sprintf("two answer ARP or neighbour discovery for %s, for %s ms", a, lab.Milliseconds(two)))
+				if res.Report.DiscoveryTwoBeyond(asked, takeover, at, w.from) > round {
+					res.note(false, "two answer ARP or neighbour discovery for %s, for %s ms", a, lab.Milliseconds(asked.DiscoveryTwoIn(at, w.from)))
 				}
 				at = max(at, w.to)
 			}
@@ -81,7 +81,8 @@ func (c *Chaos) judgePulls(res *EpisodeResult) {
 func (r *EpisodeResult) judgePull(in *injected, a netip.Addr) {
 	for _, change := range r.Report.Stream("c1", a).Changes {
 		if change.To == in.node.ID && change.At > in.undone && change.At < in.to+healed {
-			r.late("clients of %s are pulled to %s %d ms after its link is back", a, in.node.Label, (change.At - in.undone).Milliseconds())
+			starved := r.Report.Standstill(in.undone-before, change.At) > starvedChaos
+			r.note(starved, "clients of %s are pulled to %s %d ms after its link is back", a, in.node.Label, (change.At - in.undone).Milliseconds())
 		}
 	}
 }
@@ -99,7 +100,8 @@ func (c *Chaos) judgeOutages(res *EpisodeResult) {
 				res.Outages[a.String()] = max(res.Outages[a.String()], o.Length)
 				room := res.Report.Standstill(o.At-before, o.End)
 				if limit := c.limit(res, i, o); o.Length > limit+room {
-					res.late("%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
+					excused := res.excused(span{o.At, o.At + o.Length}, o.At+limit, e.stall())
+					res.note(excused, "%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
 						lab.Milliseconds(o.Length), (o.At - res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room))
 				}
 			}

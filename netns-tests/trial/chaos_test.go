@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -93,22 +94,105 @@ func TestOutageOfAStarvedMachineIsUndecided(t *testing.T) {
 	c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{address}}}}
 	for _, tt := range []struct {
 		name             string
-		stall            time.Duration
+		outage           time.Duration
+		stall            lab.Stall
 		wrong, undecided int
 	}{
-		{"nothing stood still", 0, 1, 0},
-		{"for less than was lost", 80 * ms, 1, 0},
-		{"for an interval", 101 * ms, 0, 1},
+		{"nothing stood still", 150 * ms, lab.Stall{}, 1, 0},
+		{"for less than was lost", 150 * ms, lab.Stall{At: 900 * ms, Length: 80 * ms}, 1, 0},
+		{"for an interval", 150 * ms, lab.Stall{At: 900 * ms, Length: 101 * ms}, 0, 1},
+		{"afterwards", 150 * ms, lab.Stall{At: 4500 * ms, Length: 500 * ms}, 1, 0},
+		{"for an interval, and was silent for long", 10 * time.Second, lab.Stall{At: 900 * ms, Length: 120 * ms}, 1, 0},
+		{"for an interval in the middle of a long silence", 10 * time.Second, lab.Stall{At: 5000 * ms, Length: 120 * ms}, 1, 0},
+		{"for most of a long silence", 10 * time.Second, lab.Stall{At: 1000 * ms, Length: 9500 * ms}, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &lab.Report{Ended: 5 * time.Second, Streams: []lab.StreamReport{
-				{Client: "c1", Target: address, Outages: []lab.Outage{{At: 1000 * ms, End: 1150 * ms, Length: 150 * ms}}},
+			r := &lab.Report{Ended: 20 * time.Second, Streams: []lab.StreamReport{
+				{Client: "c1", Target: address, Outages: []lab.Outage{{At: 1000 * ms, End: 1000*ms + tt.outage, Length: tt.outage}}},
 			}}
-			r.Starved = []lab.Stall{{At: 900 * ms, Length: tt.stall}}
-			res := &EpisodeResult{Report: r, Outages: map[string]time.Duration{}, injected: []*injected{{from: 4000 * ms}}}
+			r.Starved = []lab.Stall{tt.stall}
+			res := &EpisodeResult{Report: r, Outages: map[string]time.Duration{}, injected: []*injected{{from: 15 * time.Second}}}
 			c.judgeOutages(res)
 			assert.Len(t, res.Wrong, tt.wrong)
 			assert.Len(t, res.Undecided, tt.undecided)
+		})
+	}
+}
+
+// That not all becomes whole again is no matter of some milliseconds.
+func TestNodesThatDoNotSettleAreWrong(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		stall            time.Duration
+		wrong, undecided int
+	}{
+		{"on a machine that ran", 0, 1, 0},
+		{"while it stood still for an interval", 120 * time.Millisecond, 1, 0},
+		{"while it stood still most of the time", 7 * time.Second, 0, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := &EpisodeResult{Report: &lab.Report{Ended: 20 * time.Second, Starved: []lab.Stall{{At: 5 * time.Second, Length: tt.stall}}}}
+			res.unsettled(nil, span{})
+			res.unsettled(errors.New("not whole"), span{4 * time.Second, 16 * time.Second})
+			assert.Len(t, res.Wrong, tt.wrong)
+			assert.Len(t, res.Undecided, tt.undecided)
+		})
+	}
+}
+
+// A status that stays wrong is wrong on any machine.
+func TestClaimsAreExcusedByAStandstillForAWhile(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name             string
+		lasts            time.Duration
+		stall            time.Duration
+		wrong, undecided int
+	}{
+		{"on a machine that ran, shortly", 3900 * ms, 0, 0, 0},
+		{"on a machine that ran", 4800 * ms, 0, 1, 0},
+		{"after a standstill", 4800 * ms, 120 * ms, 0, 1},
+		{"long after it", 12 * time.Second, 120 * ms, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{lab.VIP4}}}}
+			res := &EpisodeResult{Report: &lab.Report{Ended: 20 * time.Second, Starved: []lab.Stall{{At: 900 * ms, Length: tt.stall}}}}
+			var claims []claim
+			for at := 1000 * ms; at <= 1000*ms+tt.lasts; at += 100 * ms {
+				claims = append(claims, claim{at: at, node: 1, entry: "group", state: "active"})
+			}
+			c.judgeClaims(res, claims)
+			assert.Len(t, res.Wrong, tt.wrong)
+			assert.Len(t, res.Undecided, tt.undecided)
+		})
+	}
+}
+
+// Two that answer are excused by a standstill around that time, and by no other.
+func TestTwoThatAnswerWhileTheMachineRunsAreWrong(t *testing.T) {
+	const ms = time.Millisecond
+	var rounds []lab.Round
+	for at := 2000 * ms; at < 2100*ms; at += 5 * ms {
+		rounds = append(rounds, lab.Round{At: at, Nodes: []int{1, 2}})
+	}
+	for _, tt := range []struct {
+		name  string
+		stall lab.Stall
+		wrong int
+	}{
+		{"nothing stood still", lab.Stall{}, 2},
+		{"three seconds later", lab.Stall{At: 5000 * ms, Length: 200 * ms}, 2},
+		{"two seconds before", lab.Stall{At: 100 * ms, Length: 200 * ms}, 2},
+		{"meanwhile", lab.Stall{At: 1990 * ms, Length: 100 * ms}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{lab.VIP4}}}}
+			res := &EpisodeResult{Report: &lab.Report{
+				Ended: 8 * time.Second, Starved: []lab.Stall{tt.stall}, Apart: map[netip.Addr]lab.DirectReport{lab.VIP4: lab.Asked(5*ms, rounds...)},
+			}}
+			c.judgeDoubles(res)
+			assert.Len(t, res.Wrong, tt.wrong)
+			assert.Empty(t, res.Undecided)
 		})
 	}
 }
@@ -126,7 +210,7 @@ func TestEpisodesAreCountedByWhatTheyShow(t *testing.T) {
 		{Index: 4, Report: calm},
 	}
 	for _, i := range []int{2, 3, 4} {
-		episodes[i].late("too slow")
+		episodes[i].note(episodes[i].Report == starved, "too slow")
 	}
 	var tally Tally
 	verdicts := make([]string, len(episodes))
