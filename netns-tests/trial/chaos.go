@@ -33,6 +33,7 @@ type chaosNode struct {
 	*lab.Node
 	daemon *lab.Process
 	costs  []chaosCost // of this daemon, since it started
+	before chaosUsed   // likewise, when the episode or the daemon began
 }
 
 // The entries, by index.
@@ -159,7 +160,7 @@ func (c *Chaos) start(n *chaosNode) error {
 	if err != nil {
 		return err
 	}
-	n.daemon, n.costs = p, nil
+	n.daemon, n.costs, n.before = p, nil, chaosUsed{at: c.lab.Now()}
 	return nil
 }
 

@@ -86,6 +86,7 @@ func (c *Chaos) Replay(index int, plan []Injection) (*EpisodeResult, error) {
 		return nil, err
 	}
 	c.watch.take()
+	c.countCPU()
 	time.Sleep(300 * time.Millisecond)
 	res.injected, err = c.inject(m, plan)
 	if err != nil {

@@ -197,6 +197,31 @@ func TestTwoThatAnswerWhileTheMachineRunsAreWrong(t *testing.T) {
 	}
 }
 
+// A daemon that spins is wrong on any machine.
+func TestDaemonThatSpinsIsWrong(t *testing.T) {
+	const ms = time.Millisecond
+	starved := &lab.Report{Ended: 5 * time.Second, Starved: []lab.Stall{{At: 900 * ms, Length: 4000 * ms}}}
+	for _, tt := range []struct {
+		name         string
+		used, passed time.Duration
+		wrong        []string
+	}{
+		{"little", 100 * ms, 5000 * ms, nil},
+		{"as much as it may", 3000 * ms, 5000 * ms, nil},
+		{"more", 3010 * ms, 5000 * ms, []string{"n2 has used 3010 ms of a processor within 5000 ms"}},
+		{"more than one processor", 9000 * ms, 5000 * ms, []string{"n2 has used 9000 ms of a processor within 5000 ms"}},
+		{"at its begin", 300 * ms, 1500 * ms, nil},
+		{"for no time", 0, 0, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := &EpisodeResult{Report: starved}
+			res.judgeCPU("n2", chaosUsed{700 * ms, 1000 * ms}, chaosUsed{700*ms + tt.passed, 1000*ms + tt.used})
+			assert.Equal(t, tt.wrong, res.Wrong)
+			assert.Empty(t, res.Undecided)
+		})
+	}
+}
+
 // An episode that is undecided must never look like one that was right, nor hide what is wrong on any machine.
 func TestEpisodesAreCountedByWhatTheyShow(t *testing.T) {
 	const ms = time.Millisecond
