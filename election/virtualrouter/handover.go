@@ -180,15 +180,15 @@ func (x *handoverProtocol) worsen(f election.Fitness) election.Fitness {
 	return f
 }
 
-// depart begins the end: a holder first passes the address on, if somebody could take it. One whose link is gone reaches
-// nobody, and must not be Active when the link comes back.
+// depart begins the end: a holder first passes the address on, if somebody could take it, and one that is doing so goes on until the
+// next node has it. One whose link is gone reaches nobody, and must not be Active when the link comes back.
 func (x *handoverProtocol) depart(cutOff bool) {
 	if x == nil {
 		return
 	}
 	now := x.m.now
 	x.until = now
-	if cutOff || x.m.state != election.Active || !x.members.Successors(now) {
+	if cutOff || !x.passing && (x.m.state != election.Active || !x.members.Successors(now)) {
 		return
 	}
 	x.until = now.Add(departTime)

@@ -416,6 +416,48 @@ func TestHandoverStopPassesOn(t *testing.T) {
 	})
 }
 
+// A node that is told to stop after its GRANT serves until the next node has the address: it is not left to nobody.
+func TestHandoverStopAfterTheGrantWaitsForTheTaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		l.slow.Store(int64(50 * time.Millisecond)) // what the next node takes to bind
+		h.SetFitness(unfit)
+		for !slices.Contains(l.what(h.self), "GRANT") {
+			time.Sleep(time.Millisecond / 10)
+		}
+		at := time.Now()
+		require.NoError(t, h.stop())
+		assert.Less(t, time.Since(at), 100*time.Millisecond)
+		next := holder(t, 0, others...)
+		l.mu.Lock()
+		order := slices.DeleteFunc(slices.Clone(l.log), func(e entry) bool { return e.what != "bind" && e.what != "release" })
+		l.mu.Unlock()
+		require.Len(t, order, 2)
+		assert.Equal(t, []string{"bind", "release"}, []string{order[0].what, order[1].what})
+		assert.Equal(t, []netip.Addr{next.self, h.self}, []netip.Addr{order[0].node, order[1].node})
+		stopAll(t, others...)
+	})
+}
+
+// What nobody takes keeps nobody from stopping.
+func TestHandoverStopAfterAGrantThatLeadsToNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		for _, o := range others {
+			o.setRefuse(true)
+		}
+		h.SetFitness(unfit)
+		for !slices.Contains(l.what(h.self), "GRANT") {
+			time.Sleep(time.Millisecond / 10)
+		}
+		at := time.Now()
+		require.NoError(t, h.stop())
+		assert.LessOrEqual(t, time.Since(at), departTime)
+		assert.False(t, h.holds())
+		stopAll(t, others...)
+	})
+}
+
 // A holder whose link is gone has nobody to pass the address on to. If it waited, it would be Active when the link comes back,
 // beside the node that has taken over.
 func TestHandoverStopWithoutLinkGivesTheAddressUpAtOnce(t *testing.T) {
