@@ -17,9 +17,11 @@ every 100 ms. Figures are milliseconds, the median with the least and the most o
 
 - **Seen after**: from the fault until the holder's own check has fallen; where the holder itself is what broke, until another node has
   taken the address.
-- **Address silent**: the longest time in which the address answered nobody, one probe each millisecond.
+- **Address silent**: the longest time in which the address answered nobody, one probe each millisecond. Where keepvip alone is killed or
+  stands still, the kernel answers until the lease is over (290 ms after the last advertisement), and nobody from then until the next
+  node has the address.
 - **Requests failing**: the longest time in which new HTTPS connections through the address failed, one every 10 ms, to the apiserver
-  of whoever holds it.
+  of whoever holds it; "-" where that was not measured.
 - **Moves**: how often the address moved.
 - **Runs** in which the machine itself stood still for more than 20 ms are left out of the figures, and counted as such.
 
