@@ -10,6 +10,9 @@ import (
 // Config describes one Virtual Router.
 type Config struct {
 	Router vrrp.Config
+	// Bound is how many addresses a takeover binds: of both families, and more than an advertisement has room for. It says how long that
+	// may take. 0: those that are advertised.
+	Bound int
 	// Peers are the other nodes when they are known by configuration; the own address may be among
 	// them. They feed the rank that breaks ties.
 	Peers []netip.Addr

@@ -26,9 +26,9 @@ type Elector struct {
 	inbox []Arrival
 	mail  []members.Received
 
-	fitted    chan struct{}    // capacity 1: fitness has changed, or the group
-	drained   chan bool        // capacity 1: whether this node drains connections
-	changes   chan vrrp.Config // capacity 1: a live change of configuration
+	fitted    chan struct{} // capacity 1: fitness has changed, or the group
+	drained   chan bool     // capacity 1: whether this node drains connections
+	changes   chan change   // capacity 1
 	asked     chan *handover
 	abandoned chan *handover // nobody waits for these any more
 	confirmed chan members.Confirmed
@@ -55,7 +55,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	}
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log),
-		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan vrrp.Config, 1),
+		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan change, 1),
 		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed), ended: make(chan struct{}),
 	}, nil
 }
@@ -88,8 +88,14 @@ func (e *Elector) SetProbe(probe func(context.Context) election.Fitness) {
 func (e *Elector) SetDraining(draining bool) { newest(e.drained, draining) }
 
 // Reconfigure changes what can change without a new election: priority, interval, preemption and the
-// advertised addresses. The newest counts.
-func (e *Elector) Reconfigure(cfg vrrp.Config) { newest(e.changes, cfg) }
+// advertised addresses, with how many are bound (Config.Bound). The newest counts.
+func (e *Elector) Reconfigure(cfg vrrp.Config, bound int) { newest(e.changes, change{cfg, bound}) }
+
+// change is a live change of configuration.
+type change struct {
+	router vrrp.Config
+	bound  int
+}
 
 // newest puts v in the place of what waits in c, which has a capacity of 1.
 func newest[T any](c chan T, v T) {
@@ -158,10 +164,10 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, setDraining{on})
 		case <-e.fitted:
 			e.step(probes, refit{e.newestFitness()})
-		case cfg := <-e.changes:
-			e.wire.SetAddresses(cfg.Addresses)
-			e.cfg.Router = cfg
-			e.step(probes, reconfigure{cfg})
+		case c := <-e.changes:
+			e.wire.SetAddresses(c.router.Addresses)
+			e.cfg.Router, e.cfg.Bound = c.router, c.bound
+			e.step(probes, reconfigure{c.router})
 		case <-e.wire.Arrived():
 			e.step(probes, arrived{Messages: e.messages(), Adverts: e.adverts()})
 		case <-e.timer.C:

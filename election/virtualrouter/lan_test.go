@@ -44,6 +44,7 @@ type lan struct {
 	deaf  map[[2]netip.Addr]bool // messages are refused
 	log   []entry
 
+	bound  int          // addresses that the nodes that start bind; 0: those that they advertise
 	logger *slog.Logger // of the nodes that start; nil: quiet
 }
 
@@ -276,7 +277,7 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 		change(&cfg)
 	}
 	wire := l.join(self)
-	vc := Config{Router: cfg, GroupMember: in}
+	vc := Config{Router: cfg, Bound: l.bound, GroupMember: in}
 	if l.talk {
 		vc.Members = l.meet(self)
 	}

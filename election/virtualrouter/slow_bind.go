@@ -13,7 +13,7 @@ const bindTime = time.Millisecond
 // follow has a decision carried out. Very many addresses take longer to bind than the others wait for the next advertisement: these
 // go on leaving meanwhile, for as long as the bind may take. A host that is slower than that has to let others try.
 func (e *Elector) follow(d election.Decision) error {
-	allowed := time.Duration(len(e.cfg.Router.Addresses)) * bindTime
+	allowed := time.Duration(max(e.cfg.Bound, len(e.cfg.Router.Addresses))) * bindTime
 	if d.Role != election.Serve || d.Rival || allowed < e.cfg.Router.Interval {
 		return e.apply(d)
 	}

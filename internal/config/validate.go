@@ -16,7 +16,7 @@ const (
 	advertisedIPv4 = 255 // Count IPvX Addr is 8 bits, RFC 9568 section 5.2.5
 	advertisedIPv6 = 90  // 40 + 8 + 16*90 bytes fill an MTU of 1500
 
-	maxAddresses = 2000 // bound within a fraction of the time of an election, and renewed every 20 s
+	maxAddresses = 2000 // of IPv6 they may take longer to bind than an election lasts: advertisements leave meanwhile
 )
 
 // minSilence is the shortest silence after which a holder may count as dead.

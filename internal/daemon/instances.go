@@ -106,7 +106,7 @@ func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.C
 	in.Elect = func(p instance.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) }
 	in.Adjust = func(e election.Elector, p instance.Place) {
 		if r, ok := e.(*virtualrouter.Elector); ok {
-			r.Reconfigure(ticking(routerOf(v, p), crowd))
+			r.Reconfigure(ticking(routerOf(v, p), crowd), len(v.Addresses))
 		}
 	}
 	in.Lease = virtualrouter.Lease(routerOf(v, instance.Place{}))
@@ -156,7 +156,9 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int) (electi
 		known, quit = nil, func() {}
 	}
 	giveBack := func() { quit(); leave() }
-	e, err := virtualrouter.New(virtualrouter.Config{Router: router, Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v)}, wire, log)
+	e, err := virtualrouter.New(virtualrouter.Config{
+		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
+	}, wire, log)
 	if err != nil {
 		giveBack()
 		return nil, nil, err
