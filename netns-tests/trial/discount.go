@@ -10,7 +10,8 @@ import (
 
 // discount leaves out of a long run what followed from a starved machine: an
 // outage or a takeover within a down interval after an ordinary process had
-// stood still for more than an interval. The note tells what was left out.
+// stood still for more than an interval. An outage that lasts for longer than
+// that explains counts in full. The note tells what was left out.
 func (g *Group) discount(res *Result) {
 	starving := func(from, to time.Duration) bool { return g.starving(res.Report, from, to) }
 	outages, takeovers, longest := 0, 0, time.Duration(0)
@@ -19,7 +20,7 @@ func (g *Group) discount(res *Result) {
 		for _, o := range stream.Outages {
 			switch {
 			case o.End <= res.FaultAt:
-			case starving(o.At, o.End):
+			case starving(o.At, o.End) && g.excused(res.Report, o):
 				outages++
 				longest = max(longest, o.Length)
 			default:
@@ -48,6 +49,12 @@ func (g *Group) discount(res *Result) {
 func (g *Group) starving(r *lab.Report, from, to time.Duration) bool {
 	s := g.Settings[0]
 	return r.Starving(from-s.downInterval()-s.Interval, to, s.Interval)
+}
+
+// excused tells that an outage lasted for no longer than the standstills explain that may have begun it.
+func (g *Group) excused(r *lab.Report, o lab.Outage) bool {
+	s := g.Settings[0]
+	return o.At+o.Length <= r.Excused(o.At-s.downInterval()-s.Interval, o.At, s.Interval, s.stallCost())
 }
 
 // explained counts the takeovers after the instant before which an ordinary process stood still for more than an interval in all:

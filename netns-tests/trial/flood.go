@@ -33,8 +33,10 @@ type Flooded struct {
 	Transitions int     // changes of state on all nodes, and moves of the address
 	Silent      time.Duration
 	Two         time.Duration // two answered
-	Room        time.Duration // of that, what the machine itself may have added: its standstill within a second
-	Judged      bool          // the machine ran well enough for transitions and silence to be the product's
+	SilentRoom  time.Duration // of Silent, what the machine itself may have added: it stood still meanwhile, or shortly before
+	TwoRoom     time.Duration // of Two, likewise
+	Room        time.Duration // how long the machine stood still within a second
+	Judged      bool          // the machine ran well enough for transitions to be the product's
 	Late        time.Duration // how late a daemon served a timer, at most
 	Machine     time.Duration // how late the machine ran any other process, at most
 }

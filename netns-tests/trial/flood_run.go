@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
 		return found, err
 	}
 	found.Silent, found.Two, found.Transitions = res.Outage, res.Two, res.Takeovers
-	found.judge(res, f.realtime(), g.Settings[0].Interval)
+	found.judge(res, f.realtime(), g.Settings[0], f.Config.StallCost())
 	for _, n := range g.Lab.Nodes {
 		status, err := Keepvip{}.Status(n)
 		if err != nil {
@@ -63,14 +64,17 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
 
 // judge notes what the machine itself did meanwhile: whether it let the nodes run often enough for an election at all. Of a
 // real-time daemon only that counts that a real-time thread saw, too.
-func (f *Flooded) judge(res *Result, realtime bool, interval time.Duration) {
+func (f *Flooded) judge(res *Result, realtime bool, s Settings, cost time.Duration) {
 	r := res.Report
 	f.Machine = max(r.MaxStall(), r.OrdinaryStall)
 	if realtime {
 		r.Starved, f.Machine = nil, r.MaxStall()
 	}
 	f.Room = r.Standstill(res.FaultAt, r.Ended)
-	f.Judged = f.Room < interval
+	f.Judged = f.Room < s.Interval
+	f.SilentRoom = res.silentRoom(s, cost, !f.Judged)
+	res.twoRooms(s, math.MaxInt64)
+	f.TwoRoom = res.TwoRoom
 }
 
 // said is what a daemon has logged so far.
@@ -85,19 +89,20 @@ func (g *Group) said() []said {
 	return all
 }
 
-// Findings compares it with the limits. Where the machine stood still for an advertisement interval in a second, what the address
-// did says nothing about the product; that two answer for no longer than it stood still holds on any machine.
+// Findings compares it with the limits. Where the machine stood still for an advertisement interval in a second, that the address
+// moved says nothing about the product; that it is silent, or that two answer, for no longer than a standstill explains holds on any
+// machine.
 func (f Flooded) Findings() Findings {
-	moved, silent := none("transitions", f.Transitions), took("silent", f.Silent, 20*time.Millisecond+f.Room)
+	moved := none("transitions", f.Transitions)
 	if !f.Judged {
-		moved.Limit, silent.Limit = -1, -1
+		moved.Limit = -1
 	}
 	return Findings{
 		{What: "rate", Got: f.Rate, Limit: -1, Unit: "a second"},
 		{What: "processor", Got: f.CPU, Limit: floodCPU, Unit: "% of a core"},
 		{What: "memory", Got: float64(f.RSS) / (1 << 20), Limit: floodRSS >> 20, Unit: "MiB"},
 		{What: "log", Got: float64(f.Lines), Limit: floodLines, Unit: "lines"},
-		moved, silent, took("two answered for", f.Two, 20*time.Millisecond+f.Room),
+		moved, took("silent", f.Silent, 20*time.Millisecond+f.SilentRoom), took("two answered for", f.Two, 20*time.Millisecond+f.TwoRoom),
 		told("a timer late", f.Late),
 		told("the machine late", f.Machine),
 		told("still in a second", f.Room),

@@ -118,6 +118,7 @@ func (m Mishap) Fault(g *Group) (*Result, error) {
 	res.Recovered = res.recovered(end)
 	res.Finders = res.Report.Direct.DiscoveryTwoIn(res.FaultAt, end)
 	res.Healing = res.Report.Direct.DiscoveryTwoIn(end, res.Report.Ended)
+	res.twoRooms(g.Settings[0], end)
 	// From the mishap to the end, whatever happens in between.
 	res.Stall = res.Report.StallIn(res.FaultAt-100*time.Millisecond, res.Report.Ended)
 	return res, nil

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"math"
 	"net/netip"
 	"time"
 
@@ -34,14 +35,19 @@ type Result struct {
 	Explained int           `json:"explained,omitempty"` // those that came while the machine, or an ordinary process on it, stood still
 	Two       time.Duration `json:"two"`                 // time with two nodes answering
 	Finders   time.Duration `json:"finders"`             // time with two nodes answering ARP or neighbour discovery
-	Recovered time.Duration `json:"recovered,omitempty"` // from the fault until clients were answered for good, where a fault looks for it
-	Healing   time.Duration `json:"healing,omitempty"`   // Finders after the network was whole again, likewise
-	Seen      time.Duration `json:"seen"`                // from the fault until the product saw it, -1 if it did not: see [Group.seen]
-	Announce  time.Duration `json:"announce"`            // longest time from a bind to its first announcement, -1 if none was seen
-	HTTPS     time.Duration `json:"https"`               // longest time with failing requests
-	Failed    int           `json:"failed,omitempty"`    // requests refused or timed out, where a fault counts them
-	Resets    int           `json:"resets,omitempty"`    // requests whose connection was reset, likewise
-	MovesMost int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
+	// TwoRoom, FindersRoom and HealingRoom are what the machine itself may have added to Two, Finders and Healing: what it stood
+	// still from an Active_Down_Interval before until they ceased to answer.
+	TwoRoom     time.Duration `json:"twoRoom,omitempty"`
+	FindersRoom time.Duration `json:"findersRoom,omitempty"`
+	HealingRoom time.Duration `json:"healingRoom,omitempty"`
+	Recovered   time.Duration `json:"recovered,omitempty"` // from the fault until clients were answered for good, where a fault looks for it
+	Healing     time.Duration `json:"healing,omitempty"`   // Finders after the network was whole again, likewise
+	Seen        time.Duration `json:"seen"`                // from the fault until the product saw it, -1 if it did not: see [Group.seen]
+	Announce    time.Duration `json:"announce"`            // longest time from a bind to its first announcement, -1 if none was seen
+	HTTPS       time.Duration `json:"https"`               // longest time with failing requests
+	Failed      int           `json:"failed,omitempty"`    // requests refused or timed out, where a fault counts them
+	Resets      int           `json:"resets,omitempty"`    // requests whose connection was reset, likewise
+	MovesMost   int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
 	// FailedTwice are those of both that failed again when they were made once more.
 	FailedTwice int           `json:"failedTwice,omitempty"`
 	Stall       time.Duration `json:"stall"` // longest stall of the machine around the fault
@@ -82,6 +88,7 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 		res.LostMost = max(res.LostMost, s.Lost)
 	}
 	res.Two, res.Finders = r.Direct.TwoAfter(at), r.Direct.DiscoveryTwoAfter(at)
+	res.twoRooms(g.Settings[0], math.MaxInt64)
 	for _, s := range r.HTTPS {
 		res.HTTPS = max(res.HTTPS, s.LongestAfter(at))
 	}
@@ -116,5 +123,11 @@ func (g *Group) takeover(res *Result, vip netip.Addr) {
 // must never be is judged all the same.
 func (r *Result) Disturbed() bool { return r.NotJudged != "" || r.Stall > 20*time.Millisecond }
 
-// Room is what the machine itself may have added to any figure.
-func (r *Result) Room() time.Duration { return max(r.Stall, r.Standstill) }
+// Room is what the machine itself may have added to a time in which the address was not there: all that it stood still.
+func (r *Result) Room() time.Duration {
+	room := max(r.Stall, r.Standstill)
+	if r.Report != nil {
+		room = max(room, r.Report.Stood(r.FaultAt, r.Report.Ended))
+	}
+	return room
+}

@@ -33,7 +33,7 @@ func floods(host *lab.Host, o options, out io.Writer) (counted count, err error)
 		case len(limits) > 0:
 			verdict = "OVER: " + strings.Join(limits, "; ")
 		case !found.Judged:
-			verdict = notJudged + ": transitions and silence: the machine stood still for " + lab.Milliseconds(found.Room) + " ms in a second"
+			verdict = notJudged + ": transitions: the machine stood still for " + lab.Milliseconds(found.Room) + " ms in a second"
 		}
 		counted.add(verdict)
 		fmt.Fprintf(os.Stderr, "flood: %s: %s %s\n", f.Name, found.Findings(), verdict)

@@ -54,7 +54,7 @@ func (c benchCase) judged(row trial.Row) trial.Row {
 		row.Verdict = notJudged + ": the machine stood still in each run"
 	}
 	for _, r := range row.LeftOut {
-		if broken := c.limits.broken(r); broken != "" {
+		if broken := c.limits.broken(r, c.config.StallCost()); broken != "" {
 			row.Verdict = broken
 			break
 		}
@@ -66,11 +66,11 @@ func (c benchCase) judged(row trial.Row) trial.Row {
 	return row
 }
 
-// broken judges what no standstill of the machine excuses, in a run whose figures are left out. A time may be longer by as much as the
-// machine was measured to have stood still: questions that wait for it are answered late.
-func (l limits) broken(r *trial.Result) string {
-	room := r.Room()
-	beyond := func(what string, got, limit time.Duration) string {
+// broken judges what no standstill of the machine excuses, in a run whose figures are left out. Two may answer for longer by as much as
+// the machine was measured to have stood still around that time: questions that wait for it are answered late. The address may be away
+// for longer by all that it stood still, and by what one standstill costs.
+func (l limits) broken(r *trial.Result, cost time.Duration) string {
+	beyond := func(what string, got, limit, room time.Duration) string {
 		if got <= limit+room {
 			return ""
 		}
@@ -79,12 +79,20 @@ func (l limits) broken(r *trial.Result) string {
 	var found []string
 	switch {
 	case l.two == noTwo:
-		found = append(found, beyond("two answering", r.Two, time.Millisecond))
+		found = append(found, beyond("two answering", r.Two, time.Millisecond, r.TwoRoom))
 	case l.two > 0:
-		found = append(found, beyond("two answering", r.Two, l.two))
+		found = append(found, beyond("two answering", r.Two, l.two, r.TwoRoom))
 	}
 	if l.lossless > 0 || l.recovered > 0 {
-		found = append(found, beyond("two answering ARP or ND", r.Finders, l.finders), beyond("the same after the network is whole again", r.Healing, l.healing))
+		found = append(found, beyond("two answering ARP or ND", r.Finders, l.finders, r.FindersRoom), beyond("the same after the network is whole again", r.Healing, l.healing, r.HealingRoom))
+	}
+	for _, away := range []struct {
+		what       string
+		got, limit time.Duration
+	}{{"worst outage", r.Outage, l.outageWorst}, {"worst of failing requests", r.HTTPS, l.requestsWorst}, {"one holder again after", r.Recovered, l.recovered}} {
+		if away.limit > 0 {
+			found = append(found, beyond(away.what, away.got, away.limit, r.Room()+cost))
+		}
 	}
 	if r.NotJudged == "" {
 		silence := l.silence
