@@ -64,7 +64,7 @@ func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	require.NoError(t, f.Set([]Group{four, f.groups[6]}))
 	require.NoError(t, f.Check())
 	assert.False(t, asked(vip4), "the groups were changed")
-	require.NoError(t, f.Rebuild())
+	require.NoError(t, f.Rebuild(nil))
 	assert.False(t, asked(vip4), "built anew")
 	require.NoError(t, f.Release(4))
 	assert.True(t, w.does(asked, vip4), "released")

@@ -84,7 +84,7 @@ func Open(cfg Config) (*Fence, error) {
 		}
 		f.held[id] = 0
 	}
-	if err := f.build(false); err != nil {
+	if err := f.build(nil); err != nil {
 		return nil, f.wrap("open", err)
 	}
 	return f, nil

@@ -34,6 +34,7 @@ type onLink struct {
 type shared struct {
 	*Fence
 	looks    looks
+	ends     leaseEnds
 	holds    coalesce.Queue[uint32] // by ID of the group
 	standbys coalesce.Queue[uint32] // in the same way
 	groups   []Group

@@ -63,8 +63,15 @@ func (s *Share) Uncovered() string {
 // Change makes the share one of another group, which keeps the guard and what is shut of it.
 func (s *Share) Change(next Group) error { return s.link.do(&change{group: next, replaces: s}) }
 
+// Follow tells who knows until when the group may answer, which any goroutine may ask at any time: whoever mends the fence mends it for all
+// groups. Before, a mended fence gives the group no lease.
+func (s *Share) Follow(leaseEnd func() time.Time) { s.fence.ends.follow(s.id, leaseEnd) }
+
 // Close takes the group's fence down, and the whole fence after the last one.
-func (s *Share) Close() error { return s.link.do(&change{leaves: s}) }
+func (s *Share) Close() error {
+	s.fence.ends.forget(s.id)
+	return s.link.do(&change{leaves: s})
+}
 
 // Check returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An outcome
 // that is no older than within will do.
@@ -77,12 +84,12 @@ func (s *Share) Check(within time.Duration, held bool) error {
 	return err
 }
 
-// Mend puts in place what the newest Check has missed, a guard with a whole lease: only for a node that is entitled to the addresses.
+// Mend puts in place what the newest Check has missed, and of each group's lease on this link what is left of it by Follow.
 func (s *Share) Mend() error {
 	if s.sound { // all but the guard
 		return s.Hold()
 	}
-	if err := s.fence.looks.mend(s.at, s.fence.Rebuild); err != nil {
+	if err := s.fence.looks.mend(s.at, func() error { return s.fence.Rebuild(s.fence.ends.now()) }); err != nil {
 		return err
 	}
 	if s.held && s.fence.Guarded(s.id) != nil {

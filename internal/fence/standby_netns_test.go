@@ -51,7 +51,7 @@ func TestFenceOnStandbySilencesAnAddressFromTheMomentItIsBound(t *testing.T) {
 	w.all(false, "held, and the lease is over")
 	require.NoError(t, f.Standby(4, 6))
 	w.all(false, "on standby again")
-	require.NoError(t, f.Rebuild())
+	require.NoError(t, f.Rebuild(nil))
 	w.all(false, "built anew")
 	require.NoError(t, f.Check())
 	require.NoError(t, f.Release(4))

@@ -32,15 +32,16 @@ func ourTable(name string) bool {
 const elementsPerMessage = 400
 
 // Rebuild makes the whole table anew in one transaction, with the groups and guards that it should have. A group that is held gets its guard
-// and, until the next renewal, a whole lease: call it only while the node is entitled to the addresses it holds.
-func (f *Fence) Rebuild() error {
+// and, until the next renewal, a lease that ends at the group's time in leaseEnds, or after its length if that is sooner. One whose time has
+// passed, or that has none there, is silent.
+func (f *Fence) Rebuild(leaseEnds map[uint32]time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.wrap("rebuild", f.build(true))
+	return f.wrap("rebuild", f.build(leaseEnds))
 }
 
 // build makes the tables, on a kernel that cannot do all of it with what it can.
-func (f *Fence) build(leases bool) error {
+func (f *Fence) build(leaseEnds map[uint32]time.Time) error {
 	// Since Linux 6.16 the hook of a link that is not there is accepted, and waits for one of that name.
 	ifi, err := net.InterfaceByIndex(f.cfg.Index)
 	if err != nil {
@@ -48,7 +49,7 @@ func (f *Fence) build(leases bool) error {
 	}
 	f.cfg.Name = ifi.Name
 	began := time.Now()
-	if err := f.buildMost(leases); err != nil {
+	if err := f.buildMost(leaseEnds); err != nil {
 		switch {
 		case errors.Is(err, unix.ENODEV):
 			return ErrGone
@@ -74,14 +75,14 @@ var allAbilities = []abilities{
 }
 
 // buildMost makes as much of the tables as the kernel can.
-func (f *Fence) buildMost(leases bool) (err error) {
+func (f *Fence) buildMost(leaseEnds map[uint32]time.Time) (err error) {
 	before := abilities{f.egress, f.routes, f.arp}
 	for _, a := range allAbilities {
 		if a.egress && !before.egress || a.routes && !before.routes || a.arp && !before.arp {
 			continue // known not to be there
 		}
 		f.egress, f.routes, f.arp = a.egress, a.routes, a.arp
-		if err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leases) }); err == nil || !lacks(err) {
+		if err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leaseEnds) }); err == nil || !lacks(err) {
 			break
 		}
 	}
@@ -97,7 +98,7 @@ func lacks(err error) bool {
 		func(e error) bool { return errors.Is(err, e) })
 }
 
-func (f *Fence) fill(c *nftables.Conn, leases bool) error {
+func (f *Fence) fill(c *nftables.Conn, leaseEnds map[uint32]time.Time) error {
 	f.clear(c, f.table)
 	c.AddTable(f.table)
 	for _, name := range []string{mapAddresses4, mapAddresses6} {
@@ -128,9 +129,9 @@ func (f *Fence) fill(c *nftables.Conn, leases bool) error {
 	for id, shut := range f.held {
 		guards[id] = f.groups[id].Guard
 		errs = append(errs, f.putTimers(c, f.groups[id], 0, shut))
-		if leases {
-			// The last renewal is lost with the old table.
-			errs = append(errs, f.putTime(c, leaseOf(id), f.groups[id].Lease))
+		// The last renewal is lost with the old table.
+		if left := min(time.Until(leaseEnds[id]), f.groups[id].Lease); left >= time.Millisecond {
+			errs = append(errs, f.putTime(c, leaseOf(id), left))
 		}
 	}
 	for id := range f.standby {

@@ -45,10 +45,14 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 			require.ErrorIs(t, f.Set(nil), ErrBroken)
 			require.NoError(t, f.Remove())
 		}
-		require.NoError(t, f.Rebuild(), name)
+		minute := time.Now().Add(time.Minute)
+		require.NoError(t, f.Rebuild(map[uint32]time.Time{4: minute, 6: minute}), name)
 		require.NoError(t, f.Check(), name)
 	}
 	w.all(true, "rebuilt, with a lease")
+	require.NoError(t, f.Rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute), 6: time.Now()}))
+	assert.True(t, w.does(w.answers, vip4))
+	assert.False(t, w.answers(vip6), "its lease was over")
 	require.NoError(t, f.Shut(4, In))
 	assert.False(t, w.answers(vip4))
 
@@ -56,14 +60,14 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	w.holder.IP("link set eth0 name lan0")
 	w.holder.IP("link set lan0 up")
 	require.ErrorIs(t, f.Check(), ErrBroken)
-	require.NoError(t, f.Rebuild())
+	require.NoError(t, f.Rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute)}))
 	require.NoError(t, f.Check())
 	assert.False(t, w.answers(vip4), "what was shut stays shut")
 	require.NoError(t, f.Reopen(4))
 	assert.True(t, w.does(w.answers, vip4))
 	w.holder.IP("link del lan0")
 	require.ErrorIs(t, f.Check(), ErrGone)
-	require.ErrorIs(t, f.Rebuild(), ErrGone)
+	require.ErrorIs(t, f.Rebuild(nil), ErrGone)
 }
 
 // A look costs one short question as long as nobody else has changed anything: a fence counts its own renewals.
@@ -90,7 +94,7 @@ func TestFenceCountsItsOwnRenewals(t *testing.T) {
 	require.NoError(t, c.Flush())
 	change()
 	require.ErrorIs(t, f.Check(), ErrBroken, "between two of its own")
-	require.NoError(t, f.Rebuild())
+	require.NoError(t, f.Rebuild(nil))
 	change()
 	require.NoError(t, f.Check())
 }
@@ -290,6 +294,6 @@ func TestFenceOfManyAddresses(t *testing.T) {
 	timed("Renew again", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
 	timed("Check, all of it", func() error { f.sound = 0; return f.Check() })
 	timed("Check, nothing changed", f.Check)
-	timed("Rebuild", f.Rebuild)
+	timed("Rebuild", func() error { return f.Rebuild(nil) })
 	timed("Release", func() error { return f.Release(4) })
 }

@@ -113,7 +113,7 @@ func (r *drain) clear() {
 // keepDraining renews the lease for connections that are drained. It does not wait.
 func (f *fencer) keepDraining(until time.Time) {
 	f.ask(fenceJob{held: true, do: func(fence Fence) error {
-		f.worker.drainEnd = until
+		f.setDrainEnd(until)
 		return fence.Renew(until)
 	}}, 0)
 }

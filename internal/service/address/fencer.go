@@ -44,6 +44,7 @@ func newFencer(f Fence, log *slog.Logger, leaseEnd func() time.Time, news <-chan
 		fenceState: s, fence: f, log: log, leaseEnd: leaseEnd, news: news, pace: pace{lease: lease, told: news != nil},
 		tick: time.NewTimer(untilLook()), renewals: time.NewTimer(time.Hour), jobs: jobs, looks: looks, ended: make(chan struct{}),
 	}
+	f.Follow(w.entitled)
 	go w.run()
 	return &fencer{fenceState: s, worker: w, jobs: jobs, looks: looks}
 }

@@ -30,6 +30,8 @@ type fakeFence struct {
 	standby time.Duration // what Standby returns
 	refuse  error         // of a change of configuration, and of the start
 	tries   int
+
+	leaseEnd func() time.Time // what another instance's Mend would go by
 }
 
 // try is a change that may be refused.
@@ -63,6 +65,10 @@ func (f *fakeFence) Release() error { return f.note("release", func() { f.guard 
 func (f *fakeFence) Mend() error    { return f.note("mend", func() { f.broken = nil }) }
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }
 func (f *fakeFence) Renewing() bool { return f.egress }
+
+func (f *fakeFence) Follow(leaseEnd func() time.Time) {
+	f.set(func(f *fakeFence) { f.leaseEnd = leaseEnd })
+}
 
 func (f *fakeFence) Uncovered() string { return "" }
 

@@ -21,6 +21,7 @@ type fenceState struct {
 	standing  bool      // on standby, while it is not held
 	unarmed   error     // why the guard of a node on standby is not in place
 	good      time.Time // until then a guard is in place that outlasts an address that is bound
+	drainEnd  time.Time // until when the address may answer on connections that are drained: the elector's lease is over then
 }
 
 // mode is how the lease is renewed.
@@ -76,4 +77,10 @@ func (s *fenceState) guardedNow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Now().Before(s.good)
+}
+
+func (s *fenceState) setDrainEnd(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drainEnd = until
 }

@@ -14,7 +14,6 @@ type fenceWorker struct {
 	fence          Fence
 	log            *slog.Logger
 	leaseEnd       func() time.Time // until when this node may answer; safe from any goroutine
-	drainEnd       time.Time        // until when it may answer on connections that it drains: the elector's lease is over then
 	news           <-chan struct{}  // the lease has just been extended; nil: look for oneself
 	pace           pace
 	tick, renewals *time.Timer
@@ -95,8 +94,13 @@ func (w *fenceWorker) debug(err error) {
 	}
 }
 
-// entitled is until when the address may be here, be it with discovery shut.
-func (w *fenceWorker) entitled() time.Time { return later(w.leaseEnd(), w.drainEnd) }
+// entitled is until when the address may be here, be it with discovery shut; safe from any goroutine.
+func (w *fenceWorker) entitled() time.Time {
+	end := w.leaseEnd()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return later(end, w.drainEnd)
+}
 
 // check looks at the fence, but not at one that is to silence the address because the lease is over: that one must not be built anew.
 func (w *fenceWorker) check(within time.Duration) error {
@@ -120,7 +124,7 @@ func (w *fenceWorker) mend(err error) {
 		return
 	}
 	if w.isHeld() {
-		// A whole lease from now on may be longer than the newest advertisement allows.
+		// The kernel may have taken its time, and counts from then on.
 		w.debug(w.fence.Renew(w.entitled()))
 		w.setUnguarded(nil)
 	}

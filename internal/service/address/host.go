@@ -87,9 +87,11 @@ type Fence interface {
 	// Check returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An
 	// outcome that is no older than within will do.
 	Check(within time.Duration, held bool) error
-	// Mend puts in place what the newest Check has missed, a guard with a whole lease: only for a node that is entitled to the
-	// addresses.
+	// Mend puts in place what the newest Check has missed, with what is left of the lease by Follow.
 	Mend() error
+	// Follow tells who knows until when the addresses may answer, which any goroutine may ask: another instance's Mend, too, puts in
+	// place the fence of these addresses.
+	Follow(leaseEnd func() time.Time)
 	// Renewing reports whether the kernel renews the lease with every advertisement that leaves. Otherwise
 	// Renew has to.
 	Renewing() bool
