@@ -117,7 +117,7 @@ func (m *Machine) heardClaim(now time.Time, r Received) {
 	if unheard {
 		c := Claim{From: o.Address, Priority: o.Peer.Priority, Interval: o.Peer.Router.Interval, At: at, Deaf: m.deaf(o, at)}
 		if c.Deaf {
-			c.Lasts = o.Peer.Lifetime
+			c.Lasts = m.lasts(o)
 		}
 		m.act(c)
 	}
@@ -184,9 +184,15 @@ func (m *Machine) askClaimants(now time.Time) {
 // its advertisements are missing.
 func (m *Machine) claimEnds(o *Member) time.Time {
 	if m.deaf(o, o.Heard) {
-		return o.expires()
+		return o.Heard.Add(m.lasts(o))
 	}
 	return o.Heard.Add(time.Duration(m.cfg.Adverts+1) * o.Peer.Router.Interval)
+}
+
+// lasts is for how long the claim of one that is deaf counts: while its message lives, but no longer than a message or an
+// advertisement of this node would count. The lifetime is the sender's word, and two forged messages could state a minute of it.
+func (m *Machine) lasts(o *Member) time.Duration {
+	return min(o.Peer.Lifetime, max(lifetime(m.cfg.Every), time.Duration(m.cfg.Adverts+1)*m.self.Router.Interval))
 }
 
 // claimant tells whether o claims the address now, and none of its advertisements arrives.
