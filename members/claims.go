@@ -176,7 +176,7 @@ func (m *Machine) askClaimants(now time.Time) {
 	}
 	if !slices.Equal(missing, m.asked) {
 		m.asked = missing
-		m.hello.changed(now)
+		m.hello.missing(now)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestMachineSaysThatAdvertisementsAreMissing(t *testing.T) {
 	missing, spoke := said()
 	assert.True(t, missing && spoke)
 	m.Hear(nodeB, now)
-	now = now.Add(ms)
+	now = now.Add(missingGap)
 	missing, spoke = said()
 	assert.True(t, spoke && !missing)
 }

@@ -1,6 +1,7 @@
 package members
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -36,6 +37,47 @@ func TestMachineForgedClaimIsShort(t *testing.T) {
 			assert.Equal(t, tt.want, list[0].Lasts)
 			assert.Len(t, m.Claimants(now.Add(tt.want-ms)), 1)
 			assert.Empty(t, m.Claimants(now.Add(tt.want)))
+		})
+	}
+}
+
+// Each invented claimant changes who is missing, and each of them that is forgotten does, too.
+func TestMachineForgedClaimantsDrawFewHellos(t *testing.T) {
+	for name, tt := range map[string]struct {
+		self Self
+		most int
+	}{
+		"a Backup": {Self{State: vrrp.Backup, Fit: true, Priority: 100}, 60},
+		"a holder, which answers that it claims, too": {Self{State: vrrp.Active, Fit: true, Priority: 100, Claims: true}, 110},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.step(SetSelf{tt.self})
+			r.wait(10 * time.Second)
+			hellos := 0
+			say := func(ev Event) {
+				for _, s := range r.step(ev) {
+					if s == "HELLO" {
+						hellos++
+					}
+				}
+			}
+			msg := claimant()
+			msg.Peer.Router.Interval = ms
+			const many = 500
+			for i := range many {
+				for next := r.now.Add(time.Second / many); r.now.Before(next); {
+					if at, ok := r.m.Deadline(); ok && at.Before(next) {
+						r.now = at
+						say(Expired{})
+						continue
+					}
+					r.now = next
+				}
+				say(Received{Source: netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)}), Message: msg})
+			}
+			assert.LessOrEqual(t, hellos, tt.most)
+			assert.Greater(t, hellos, 20, "it says what is missing")
 		})
 	}
 }

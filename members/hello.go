@@ -18,16 +18,27 @@ type hello struct {
 	change time.Time // when our state changed last
 	said   int       // how often the change was said
 	last   time.Time // when something was said last
+	news   bool      // who is missing has changed since
+	told   time.Time // when such a change was said last
 }
 
 // answerGap is the least time between two HELLOs that answer another.
 const answerGap = 10 * time.Millisecond
+
+// missingGap is the least time between two HELLOs that say that others are missing than before.
+const missingGap = 20 * time.Millisecond
 
 // answer makes the next HELLO due as soon as the last one is that long ago.
 func (h *hello) answer(now time.Time) { h.due = sooner(h.due, later(now, h.last.Add(answerGap))) }
 
 // changed makes the next HELLO due now, and its repetitions soon.
 func (h *hello) changed(now time.Time) { h.due, h.change, h.said = now, now, 0 }
+
+// missing is changed for who is missing, which strangers can change with each packet: at once, but not twice within missingGap.
+func (h *hello) missing(now time.Time) {
+	at := later(now, h.told.Add(missingGap))
+	h.due, h.change, h.said, h.news = sooner(h.due, at), at, 0, true
+}
 
 // met answers a newcomer soon, but lets HELLOs of several newcomers be one.
 func (h *hello) met(now time.Time) {
@@ -41,6 +52,9 @@ func (h *hello) deadline() time.Time { return h.due }
 // sent sets the next time: regular, unless a change is still to be repeated.
 func (h *hello) sent(now, regular time.Time) {
 	h.due, h.last = regular, now
+	if h.news {
+		h.news, h.told = false, now
+	}
 	if h.said < len(repeats) {
 		h.due = h.change.Add(repeats[h.said])
 		h.said++
