@@ -2,6 +2,7 @@ package members
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,4 +81,68 @@ func TestMachineForgedClaimantsDrawFewHellos(t *testing.T) {
 			assert.Greater(t, hellos, 20, "it says what is missing")
 		})
 	}
+}
+
+// An unfit holder of a new session with each packet, or one that is fit again with each second packet, starts no look at the
+// service for each of them.
+func TestMachineForgedUnfitHoldersStartFewLooks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		takes time.Duration // one look
+		fit   bool          // what it finds
+		turn  bool          // each second packet says that the holder is fit
+		most  int
+	}{
+		"the look finds it fit":                        {takes: 5 * ms, fit: true, most: 5},
+		"the look finds it unfit":                      {takes: 5 * ms, most: 5},
+		"looks last, and holders are fit between them": {takes: 600 * ms, fit: true, turn: true, most: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.self(vrrp.Backup, true)
+			var ends time.Time // of the look that is under way
+			looks := 0
+			for i := range 200 {
+				var out []string
+				if !ends.IsZero() && !r.now.Before(ends) {
+					ends = time.Time{}
+					out = r.step(Confirmed{ID: r.m.requester.id, Fit: tt.fit})
+				}
+				msg := Message{Type: Hello, Session: uint64(i + 1), Peer: other(vrrp.Active, tt.turn && i%2 == 1)}
+				out = append(out, r.step(Received{Source: nodeB, Message: msg})...)
+				out = append(out, r.wait(5*ms)...)
+				for _, s := range out {
+					if strings.HasPrefix(s, "confirm") {
+						assert.True(t, ends.IsZero(), "one look at a time")
+						ends = r.now.Add(tt.takes)
+						looks++
+					}
+				}
+			}
+			assert.LessOrEqual(t, looks, tt.most)
+			assert.Positive(t, looks)
+		})
+	}
+}
+
+// A holder that was restarted is asked as soon as the look that is under way is over, or the pause after the last one.
+func TestMachineRequesterAsksAHolderThatWasRestarted(t *testing.T) {
+	restarted := Received{Source: nodeB, Message: Message{Type: Hello, Session: 0xbb, Peer: other(vrrp.Active, false)}}
+	t.Run("while it looks", func(t *testing.T) {
+		r := newRig(t, nil)
+		r.self(vrrp.Backup, true)
+		assert.Equal(t, []string{"confirm 1"}, r.hello(nodeB, other(vrrp.Active, false)))
+		assert.NotContains(t, r.step(restarted), "confirm 2")
+		assert.Equal(t, []string{"REQUEST to 10.77.0.12 nonce 2"}, without(r.step(Confirmed{ID: 1, Fit: true}), "HELLO"))
+		assert.EqualValues(t, 0xbb, r.m.requester.session)
+	})
+	t.Run("after it", func(t *testing.T) {
+		r := newRig(t, nil)
+		r.self(vrrp.Backup, true)
+		r.hello(nodeB, other(vrrp.Active, false))
+		assert.Equal(t, []string{"REQUEST to 10.77.0.12 nonce 2"}, without(r.step(Confirmed{ID: 1, Fit: true}), "HELLO"))
+		assert.Empty(t, without(r.step(restarted), "HELLO"))
+		assert.Empty(t, r.wait(retryConfirm-ms))
+		assert.True(t, r.m.Defers(r.now, nodeB))
+		assert.Equal(t, []string{"confirm 3"}, r.wait(ms))
+	})
 }

@@ -11,7 +11,7 @@ import (
 const (
 	// confirmTime is how long a probe may take, and no answer to Confirm means no.
 	confirmTime = 2 * time.Second
-	// retryConfirm is the pause after a probe that failed.
+	// retryConfirm is the pause after a probe that failed, and the least time from the beginning of one to that of the next.
 	retryConfirm = 250 * time.Millisecond
 	// giveUpFor is how long a holder that does not answer is left to plain VRRP.
 	giveUpFor = 5 * time.Second
@@ -30,7 +30,7 @@ type phase uint8
 const (
 	idle       phase = iota
 	confirming       // waits for a probe's result
-	pausing          // the probe failed: not now
+	pausing          // the probe failed, or the last one has just been: not now
 	asking           // waits for a GRANT
 	gaveUp           // the holder does not answer
 )
@@ -40,6 +40,9 @@ type requester struct {
 	phase phase
 	until time.Time // the phase ends by itself
 	id    uint64    // of the Confirm
+
+	looked  time.Time // when the last Confirm was asked for
+	looking bool      // it is not answered
 
 	from    netip.Addr // the holder, of this session and epoch
 	session uint64
@@ -165,10 +168,21 @@ func (m *Machine) requesterDeadline() time.Time {
 	return m.requester.wake
 }
 
+// confirm has one look at a time made, however often the holder changes: strangers can invent one with each packet. A look is about
+// this node, so that the one that is under way answers for the next holder, too.
 func (m *Machine) confirm(now time.Time) {
 	t := &m.requester
-	t.phase, t.until, t.id = confirming, now.Add(confirmTime), m.next()
-	m.act(Confirm{ID: t.id})
+	over, again := t.looked.Add(confirmTime), t.looked.Add(retryConfirm)
+	switch {
+	case t.looking && now.Before(over):
+		t.phase, t.until = confirming, over
+	case now.Before(again):
+		t.phase, t.until = pausing, again
+	default:
+		t.phase, t.until, t.id = confirming, now.Add(confirmTime), m.next()
+		t.looked, t.looking = now, true
+		m.act(Confirm{ID: t.id})
+	}
 }
 
 func (m *Machine) pause(now time.Time) {
@@ -177,7 +191,11 @@ func (m *Machine) pause(now time.Time) {
 
 func (m *Machine) confirmed(now time.Time, c Confirmed) {
 	t := &m.requester
-	if t.phase != confirming || c.ID != t.id {
+	if c.ID != t.id {
+		return
+	}
+	t.looking = false
+	if t.phase != confirming {
 		return
 	}
 	if !c.Fit {
