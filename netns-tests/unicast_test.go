@@ -166,3 +166,63 @@ func TestUnicastGroupsWithDifferentPeersShareALink(t *testing.T) {
 		}
 	}
 }
+
+// The last node of a unicast group has nobody left who answers ARP, and the first one has nobody yet: advertisements do not leave the host at
+// all without the MAC of a peer. The node serves the address all the same.
+func TestUnicastHolderWithoutPeersServes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		vip      netip.Addr
+		peers    string
+		interval time.Duration
+		first    bool // the others have never been there
+	}{
+		{lab.VIP4, "10.77.0.11,10.77.0.12,10.77.0.13", 100 * time.Millisecond, false},
+		{lab.VIP4, "10.77.0.11,10.77.0.12,10.77.0.13", 100 * time.Millisecond, true},
+		{lab.VIP4, "10.77.0.11,10.77.0.12,10.77.0.13", 20 * time.Millisecond, false},
+		{lab.VIP6, "fd77::11,fd77::12,fd77::13", 100 * time.Millisecond, false},
+	} {
+		t.Run(fmt.Sprintf("%v every %v, first %v", tt.vip, tt.interval, tt.first), func(t *testing.T) {
+			t.Parallel()
+			g := prepare(t, trial.Config{
+				Addresses: []netip.Addr{tt.vip}, Interval: tt.interval, Product: trial.Keepvip{Args: []string{"--peer", tt.peers}},
+			})
+			holder := g.Lab.Nodes[0]
+			if tt.first {
+				losesOthers(t, g, holder)
+				require.NoError(t, g.Start(holder))
+				eventually(t, 5*time.Second, "the only node serves", func() bool {
+					return g.Lab.Reaches(g.Lab.Client.Namespace, tt.vip, 100*time.Millisecond)
+				})
+			} else {
+				require.NoError(t, g.StartAll())
+				holder = settled(t, g)
+			}
+			m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})
+			require.NoError(t, err)
+			if !tt.first {
+				losesOthers(t, g, holder)
+			}
+			_, err = holder.Run("ip", "neigh", "flush", "dev", holder.NICs[0].Name) // as half a minute does
+			require.NoError(t, err)
+			settleFor(8 * time.Second) // the kernel gives up a peer after three, and tries again
+			r := m.Stop()
+			assert.Less(t, r.LongestAfter(0), 500*time.Millisecond+r.MaxStall(), "silence")
+			s, err := trial.Keepvip{}.Status(holder)
+			require.NoError(t, err)
+			assert.Equal(t, "active", s.VIPs[0].Observed)
+			assert.False(t, s.VIPs[0].Silent)
+		})
+	}
+}
+
+// losesOthers takes the power of all other nodes.
+func losesOthers(t *testing.T, g *trial.Group, n *lab.Node) {
+	t.Helper()
+	for _, other := range g.Lab.Nodes {
+		if other != n {
+			_, err := other.PowerOff()
+			require.NoError(t, err)
+		}
+	}
+}

@@ -58,8 +58,10 @@ type Conn struct {
 	filter  filter // as opened; SetFilter does not touch it
 
 	recv, send *os.File
+	link       *os.File // for WriteLink; nil without peers
 	recvRaw    syscall.RawConn
 	sendRaw    syscall.RawConn
+	linkRaw    syscall.RawConn
 	waiter     *waiter
 
 	closed  atomic.Bool
@@ -87,6 +89,11 @@ func Open(cfg ConnConfig) (*Conn, error) {
 		return nil, errors.Join(fmt.Errorf("vrrp: open the receive socket on %s: %w", cfg.Interface.Name, err), c.send.Close())
 	}
 	c.emptied = time.Now()
+	if len(cfg.Peers) > 0 {
+		if c.link, err = openLink(c.ifindex); err != nil {
+			return nil, errors.Join(fmt.Errorf("vrrp: open the link's socket on %s: %w", cfg.Interface.Name, err), c.Close())
+		}
+	}
 	if err := c.rawConns(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -99,6 +106,11 @@ func (c *Conn) rawConns() (err error) {
 	}
 	if c.recvRaw, err = c.recv.SyscallConn(); err != nil {
 		return fmt.Errorf("vrrp: receive socket: %w", err)
+	}
+	if c.link != nil {
+		if c.linkRaw, err = c.link.SyscallConn(); err != nil {
+			return fmt.Errorf("vrrp: socket of the link: %w", err)
+		}
 	}
 	if c.waiter, err = newWaiter(c.recv); err != nil {
 		return fmt.Errorf("vrrp: receive socket: %w", err)
@@ -158,6 +170,9 @@ func (c *Conn) Close() error {
 	var err error
 	if c.waiter != nil {
 		err = c.waiter.close()
+	}
+	if c.link != nil {
+		err = errors.Join(err, c.link.Close())
 	}
 	return errors.Join(err, c.recv.Close(), c.send.Close())
 }

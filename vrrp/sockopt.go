@@ -17,6 +17,7 @@ const (
 	priorityControl = 7       // TC_PRIO_CONTROL; more than 6 needs CAP_NET_ADMIN
 	priorityUser    = 6       // the highest that anybody may set
 	receiveBuffer   = 1 << 20 // a second of 255 Virtual Routers at 100 ms, and more
+	sendBuffer      = 4 << 20 // what the kernel keeps for some ten peers whose MACs are not known: 208 KiB each
 	ipv6MultiAll    = 29      // IPV6_MULTICAST_ALL (linux/in6.h), which x/sys does not name
 )
 
@@ -41,7 +42,7 @@ func (s options) openSend() (*os.File, error) {
 		return nil, err
 	}
 	return s.open("send", drop, func(fd int) error {
-		if err := set(fd, append(s.sendOptions(), s.priority())); err != nil {
+		if err := set(fd, append(s.sendOptions(), s.priority(), s.sendBuffer())); err != nil {
 			return err
 		}
 		if err := s.multicastInterface(fd); err != nil {
@@ -124,6 +125,14 @@ func (s options) priority() option {
 	return option{
 		name: "SO_PRIORITY", level: unix.SOL_SOCKET, opt: unix.SO_PRIORITY, value: priorityControl,
 		unprivileged: &option{name: "SO_PRIORITY", level: unix.SOL_SOCKET, opt: unix.SO_PRIORITY, value: priorityUser},
+	}
+}
+
+// sendBuffer is such that what waits for one peer leaves room for the others.
+func (s options) sendBuffer() option {
+	return option{
+		name: "SO_SNDBUFFORCE", level: unix.SOL_SOCKET, opt: unix.SO_SNDBUFFORCE, value: sendBuffer,
+		unprivileged: &option{name: "SO_SNDBUF", level: unix.SOL_SOCKET, opt: unix.SO_SNDBUF, value: sendBuffer},
 	}
 }
 

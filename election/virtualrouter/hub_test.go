@@ -23,6 +23,9 @@ type fakeSocket struct {
 	queue   []vrrp.Datagram
 	sent    []netip.Addr
 	refused []netip.Addr // sending to these fails
+	unknown []netip.Addr // nobody has answered ARP for these: what is sent to them waits
+	waits   bool
+	onLink  int // packets for nobody
 	filter  []uint8
 	peers   []netip.Addr
 	drains  int
@@ -43,6 +46,20 @@ func (s *fakeSocket) Write(_ []byte, dst netip.Addr) error {
 		return errRefused
 	}
 	s.sent = append(s.sent, dst)
+	s.waits = s.waits || slices.Contains(s.unknown, dst)
+	return nil
+}
+
+func (s *fakeSocket) Waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waits
+}
+
+func (s *fakeSocket) WriteLink([]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onLink++
 	return nil
 }
 

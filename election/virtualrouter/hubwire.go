@@ -103,7 +103,19 @@ func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (left int, refused []refus
 			left++
 		}
 	}
+	if left > 0 && h.sock.Waits() {
+		h.pass(adv, w.cfg.Form)
+	}
 	return left, refused
+}
+
+// pass puts the advertisement on the link for nobody. The kernel's lease is renewed by what leaves on the link, and nothing does while the
+// MAC of no peer is known: the peers are dead, or have never been started, and this node is the one to serve. An error is one of the link,
+// which has a lease no more.
+func (h *Hub) pass(adv vrrp.Advertisement, form vrrp.ChecksumForm) {
+	if b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, h.cfg.Source, form, time.Now()); err == nil {
+		_ = h.sock.WriteLink(b)
+	}
 }
 
 func (w *hubWire) Unsent() (uint64, map[netip.Addr]error) { return w.unsent.get() }

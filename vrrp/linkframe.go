@@ -1,0 +1,88 @@
+//go:build linux
+
+package vrrp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is a reserved group address that bridges do not forward (IEEE 802.1Q, table 8-1), and that nothing listens to.
+var nobody = [8]byte{0x01, 0x80, 0xc2, 0x00, 0x00, 0x0f}
+
+const (
+	ipv4Header   = 20
+	ipv6Header   = 40
+	ethernetAddr = 6
+)
+
+// openLink opens the socket for WriteLink. It receives nothing.
+func openLink(ifindex int) (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("packet socket (needs CAP_NET_RAW): %w", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: ifindex}); err != nil {
+		return nil, errors.Join(fmt.Errorf("bind the packet socket: %w", err), unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), "vrrp-link"), nil
+}
+
+// Waits tells whether a packet of Write has not left the host: the kernel keeps it until a peer's MAC is known, or drops it then.
+func (c *Conn) Waits() bool {
+	queued := 0
+	err := c.control(c.sendRaw, func(fd int) (err error) {
+		queued, err = unix.IoctlGetInt(fd, unix.TIOCOUTQ)
+		return err
+	})
+	return err == nil && queued > 0
+}
+
+// WriteLink puts one packet from Source to Source on the link, in a frame that no bridge forwards. Nobody takes it for an
+// advertisement; it passes what looks at the packets that leave on this link, as one of Write does whose receiver's MAC is known.
+func (c *Conn) WriteLink(payload []byte) error {
+	packet, protocol := c.packet(payload)
+	to := &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: c.ifindex, Halen: ethernetAddr, Addr: nobody}
+	err := c.control(c.linkRaw, func(fd int) error { return unix.Sendto(fd, packet, unix.MSG_DONTWAIT, to) })
+	if err != nil {
+		return fmt.Errorf("vrrp: send on the link: %w", err)
+	}
+	return nil
+}
+
+// packet puts an IP header before the payload (RFC 791, RFC 8200), and tells its EtherType in network byte order.
+func (c *Conn) packet(payload []byte) (packet []byte, protocol uint16) {
+	source := c.filter.source
+	if source.Is6() {
+		b := make([]byte, ipv6Header, ipv6Header+len(payload))
+		binary.BigEndian.PutUint32(b, 6<<28|tosControl<<20)
+		binary.BigEndian.PutUint16(b[4:], uint16(len(payload)))
+		b[6], b[7] = protocolNumber, 255
+		putAddresses(b[8:], source)
+		return append(b, payload...), swapped(unix.ETH_P_IPV6)
+	}
+	b := make([]byte, ipv4Header, ipv4Header+len(payload))
+	b[0], b[1] = 4<<4|ipv4Header/4, tosControl
+	binary.BigEndian.PutUint16(b[2:], uint16(ipv4Header+len(payload)))
+	b[8], b[9] = 255, protocolNumber
+	putAddresses(b[12:], source)
+	binary.BigEndian.PutUint16(b[10:], ^fold(sum(0, b)))
+	return append(b, payload...), swapped(unix.ETH_P_IP)
+}
+
+func putAddresses(b []byte, source netip.Addr) {
+	n := copy(b, source.AsSlice())
+	copy(b[n:], source.AsSlice())
+}
+
+// swapped is a number of 16 bits in network byte order, as the kernel wants it in a structure.
+func swapped(v uint16) uint16 {
+	var b [2]byte
+	binary.BigEndian.PutUint16(b[:], v)
+	return binary.NativeEndian.Uint16(b[:])
+}
