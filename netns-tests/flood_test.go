@@ -25,9 +25,8 @@ func TestFloods(t *testing.T) {
 			require.NoError(t, err)
 			t.Log(found.Findings())
 			assert.Empty(t, found.Findings().Over(2))
-			if !found.Judged && !t.Failed() {
+			if !found.Judged {
 				notJudged(t, "transitions: the machine stood still for %v in a second", found.Room)
-				t.SkipNow()
 			}
 		})
 	}

@@ -110,8 +110,8 @@ func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (left int, refused []refus
 }
 
 // pass puts the advertisement on the link for nobody. The kernel's lease is renewed by what leaves on the link, and nothing does while the
-// MAC of no peer is known: the peers are dead, or have never been started, and this node is the one to serve. An error is one of the link,
-// which has a lease no more.
+// MAC of no peer is known: the peers are dead, or have never been started, and this node is the one to serve. If this fails, the link is at
+// fault, and the lease ends.
 func (h *Hub) pass(adv vrrp.Advertisement, form vrrp.ChecksumForm) {
 	if b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, h.cfg.Source, form, time.Now()); err == nil {
 		_ = h.sock.WriteLink(b)

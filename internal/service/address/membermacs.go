@@ -20,7 +20,7 @@ type knownMAC struct {
 }
 
 // memberMACs are the MACs by which members are known, in the order in which they were learned. Those of a member that has left stay while there
-// is room: same kernel may still answer for the virtual address. It is pure.
+// is room: its kernel may still answer for the virtual address. It is pure.
 type memberMACs []knownMAC
 
 // learn notes that a MAC is a member's. Of one member the first MAC stays beside the newest, so that forged claims take the place of each
