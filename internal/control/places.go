@@ -12,17 +12,23 @@ import (
 type places struct {
 	net.Listener
 	most   int                   // connections at a time
-	breath int                   // connections that are taken or refused in about a millisecond, at most
+	breath int                   // connections that are taken or refused in a turn, at most
+	turn   time.Duration         // how long a turn of so many lasts at least, with the pause that ends it
 	budget int                   // of each owner in a second; 0: no bound
 	owner  func(net.Conn) string // who is at the other end; "": gone already
 
-	seen int // connections so far, of the goroutine that accepts
+	// of the goroutine that accepts
+	seen   int       // connections so far
+	paused time.Time // end of the last pause
 
 	mu    sync.Mutex     // guards what follows
 	taken []*placedConn  // the oldest first
 	spent map[string]int // by owner, since began
 	began time.Time
 }
+
+// shortestPause ends each turn, however long that took.
+const shortestPause = time.Millisecond
 
 // maxOwners bounds what is remembered of a second: more than so many owners share one budget.
 const maxOwners = 1000
@@ -43,14 +49,21 @@ func (p *places) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.seen++; p.seen%p.breath == 0 { // whatever else is due runs first: in a flood this loop would never wait by itself
-			time.Sleep(time.Millisecond)
+		if p.seen++; p.seen%p.breath == 0 {
+			p.pause()
 		}
 		if placed := p.admit(&placedConn{Conn: c, of: p, owner: p.owner(c)}, time.Now()); placed != nil {
 			return placed, nil
 		}
 		abort(c)
 	}
+}
+
+// pause has whatever else is due run first: in a flood Accept would never wait by itself. It lasts at least until the turn is over: a
+// real-time process wakes up from a sleep when it asked to, an ordinary one later, so the shortest pause alone bounds the two differently.
+func (p *places) pause() {
+	time.Sleep(max(shortestPause, p.turn-time.Since(p.paused)))
+	p.paused = time.Now()
 }
 
 // admit returns nil for a connection without a place. The one that had to make room is closed.

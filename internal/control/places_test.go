@@ -78,23 +78,47 @@ func TestPlacesGiveEachOwnerABudget(t *testing.T) {
 	assert.LessOrEqual(t, len(p.spent), maxOwners+1)
 }
 
-// endless is a listener that always has another connection.
-type endless struct{ net.Listener }
+// endless is a listener that always has another connection, after a while.
+type endless struct {
+	net.Listener
+	after time.Duration
+}
 
-func (endless) Accept() (net.Conn, error) { return named{closed: map[string]bool{}}, nil }
+func (e endless) Accept() (net.Conn, error) {
+	time.Sleep(e.after)
+	return named{closed: map[string]bool{}}, nil
+}
 
 // However fast they come, and whether they are taken or refused.
-func TestPlacesTakeAFewConnectionsInAMillisecond(t *testing.T) {
-	for _, budget := range []int{0, 50} {
-		synctest.Test(t, func(t *testing.T) {
-			p := &places{Listener: endless{}, most: 64, breath: 8, budget: budget, owner: func(net.Conn) string { return "user 1000" }}
-			began := time.Now()
-			for range 100 {
-				_, err := p.Accept()
-				require.NoError(t, err)
-			}
-			assert.Equal(t, time.Duration(p.seen/p.breath)*time.Millisecond, time.Since(began))
-			assert.GreaterOrEqual(t, p.seen, 100)
+func TestPlacesTakeAFewConnectionsInATurn(t *testing.T) {
+	tests := []struct {
+		name               string
+		after, turn, batch time.Duration // batch: of eight connections, with the pause
+		budget             int
+	}{
+		{name: "taken", batch: time.Millisecond},
+		{name: "refused", budget: 50, batch: time.Millisecond},
+		{name: "at once, in a turn", turn: 2500 * time.Microsecond, batch: 2500 * time.Microsecond},
+		{name: "some time, in a turn", after: 100 * time.Microsecond, turn: 2500 * time.Microsecond, batch: 2500 * time.Microsecond},
+		{name: "longer than a turn", after: time.Millisecond, turn: 2500 * time.Microsecond, batch: 9 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &places{
+					Listener: endless{after: tt.after}, most: 64, breath: 8, turn: tt.turn, budget: tt.budget,
+					owner: func(net.Conn) string { return "user 1000" },
+				}
+				p.paused = time.Now()
+				began := time.Now()
+				for range 96 {
+					_, err := p.Accept()
+					require.NoError(t, err)
+				}
+				want := time.Duration(p.seen/p.breath)*tt.batch + time.Duration(p.seen%p.breath)*tt.after
+				assert.Equal(t, want, time.Since(began))
+				assert.GreaterOrEqual(t, p.seen, 96)
+			})
 		})
 	}
 }

@@ -23,9 +23,11 @@ const (
 	// probePlaces and probeBudget are for probes and scrapes, of which there are a few in a second.
 	probePlaces = 64
 	probeBudget = 50
-	// probeBreath is a compromise: a flood keeps some four thousand connections waiting to be accepted, and a probe of the kubelet,
-	// which comes after them, has to be answered within a second; each of them costs some 60 microseconds.
+	// probeBreath and probeTurn, 6,400 in a second, are a compromise: a flood keeps some four thousand connections waiting to be
+	// accepted, and a probe of the kubelet, which comes after them, has to be answered within a second; each of them costs some
+	// 60 microseconds.
 	probeBreath = 16
+	probeTurn   = 2500 * time.Microsecond
 	// probeTime bounds one connection, which is for one request.
 	probeTime = 5 * time.Second
 	// keepMetrics is how long metrics are served that were made once.
@@ -50,7 +52,7 @@ func Listen(addr string, p Probes) (*Listener, error) {
 	mux.HandleFunc("GET /readyz", probe(p.Ready))
 	mux.Handle("GET /metrics", &cached{next: p.Metrics, keep: keepMetrics})
 	srv := &http.Server{Handler: mux, ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}
-	return &Listener{ln: &places{Listener: ln, most: probePlaces, breath: probeBreath, budget: probeBudget, owner: p.ownerOf}, http: srv}, nil
+	return &Listener{ln: &places{Listener: ln, most: probePlaces, breath: probeBreath, turn: probeTurn, budget: probeBudget, owner: p.ownerOf}, http: srv}, nil
 }
 
 // ownerOf says who is at the other end, as far as it can be known.
