@@ -197,10 +197,11 @@ func outranks(members []election.Member, rival netip.Addr) bool {
 	return own.Address.Compare(rival) > 0
 }
 
-// defendNow announces against a foreign host while this node holds the addresses and does not yield.
+// defendNow announces once against a foreign host while this node holds the addresses and does not yield. A node whose link was gone has
+// an announcement ahead of it, which it must not bring forward.
 func (d *detector) defendNow(now time.Time) {
-	if !d.cfg.Yield && d.holdsLease() && d.defend(now) {
-		d.announcer.restart()
+	if !d.cfg.Yield && d.holdsLease() && !now.Before(d.announcer.from) && d.defend(now) {
+		d.announcer.send()
 	}
 }
 

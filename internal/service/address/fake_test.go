@@ -273,13 +273,15 @@ func (e *fakeElector) tell(d election.Decision) error {
 	return <-e.answers
 }
 
-// fakeSchedule is due at once, and then once a minute.
+// fakeSchedule is due at once, after a second for each of its repeats, and then once a minute.
 type fakeSchedule struct {
-	next time.Time
-	on   bool
+	repeats int
+	next    time.Time
+	left    int
+	on      bool
 }
 
-func (s *fakeSchedule) Restart(now time.Time)   { s.next, s.on = now, true }
+func (s *fakeSchedule) Restart(now time.Time)   { s.next, s.left, s.on = now, s.repeats, true }
 func (s *fakeSchedule) Stop()                   { s.on = false }
 func (s *fakeSchedule) Next() (time.Time, bool) { return s.next, s.on }
 func (s *fakeSchedule) Due(now time.Time) bool {
@@ -287,6 +289,10 @@ func (s *fakeSchedule) Due(now time.Time) bool {
 		return false
 	}
 	s.next = now.Add(time.Minute)
+	if s.left > 0 {
+		s.left--
+		s.next = now.Add(time.Second)
+	}
 	return true
 }
 

@@ -231,7 +231,7 @@ func (s *foreignHosts) suspect() (instance.Conflict, bool) {
 	return s.claims[0].Conflict, true
 }
 
-// defend tells whether to announce the addresses against a foreign host's claim (RFC 5227 section 2.4 (c)):
+// defend tells whether to announce the addresses, once, against a foreign host's claim (RFC 5227 section 2.4 (c)):
 // not more often than every DEFEND_INTERVAL, because two hosts that both defended at once would never end.
 func (s *foreignHosts) defend(now time.Time) bool {
 	if !s.defended.IsZero() && now.Sub(s.defended) < defendEvery {
