@@ -2,6 +2,7 @@ package members
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,4 +146,73 @@ func TestMachineRequesterAsksAHolderThatWasRestarted(t *testing.T) {
 		assert.True(t, r.m.Defers(r.now, nodeB))
 		assert.Equal(t, []string{"confirm 3"}, r.wait(ms))
 	})
+}
+
+// invented is the address of a sender that is no member.
+func invented(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)}) }
+
+func (r *rig) knows(a netip.Addr) bool {
+	return slices.ContainsFunc(r.m.Members(r.now), func(m Member) bool { return m.Address == a })
+}
+
+// Members that speak once in a second stay, however many invented nodes speak between two of their messages.
+func TestMachineInventedMembersDisplaceNoMember(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first int // invented nodes that spoke before the members, and go on
+		then  int // others, each second
+		again int // how often each of the others speaks
+	}{
+		"each speaks once":                {then: 500, again: 1},
+		"each speaks three times":         {then: 150, again: 3},
+		"some of them spoke first":        {first: 30, then: 500, again: 1},
+		"as many as there are places did": {first: maxMembers - 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.self(vrrp.Backup, true)
+			say := func(a netip.Addr) { r.hello(a, other(vrrp.Backup, true)) }
+			for second := range 10 {
+				for i := range tt.first {
+					say(invented(60000 + i))
+				}
+				for _, a := range []netip.Addr{nodeB, nodeC} {
+					if second > 0 {
+						assert.True(t, r.knows(a), "%v after %d s", a, second)
+					}
+					say(a)
+				}
+				r.wait(400 * ms)
+				for i := range tt.then * min(second, 1) { // each member has spoken twice before
+					for range tt.again {
+						say(invented(second*1000 + i))
+						r.wait(ms)
+					}
+				}
+				r.wait(100 * ms)
+			}
+		})
+	}
+}
+
+// Those that spoke first do not keep a member out, however many they are: it is known as soon as it speaks, and for longer than
+// a few others speak.
+func TestMachineInventedMembersKeepNobodyOut(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(vrrp.Backup, true)
+	say := func(a netip.Addr) { r.hello(a, other(vrrp.Backup, true)) }
+	for second := range 20 {
+		for i := range 2 * maxMembers {
+			say(invented(i))
+			r.wait(ms)
+		}
+		if second >= 10 {
+			say(nodeB)
+			for i := range maxMembers / 4 {
+				say(invented(second*1000 + i))
+			}
+			assert.True(t, r.knows(nodeB), "after %d s", second)
+		}
+		r.wait(800 * ms)
+	}
+	assert.Len(t, r.m.Members(r.now), maxMembers)
 }

@@ -18,6 +18,7 @@ type Member struct {
 	Peer    PeerState
 	Heard   time.Time
 
+	first    time.Time // when it was heard first, and since then without a gap
 	claims   time.Time // since when it claims the address; zero: it does not
 	unlisted time.Time // since when it says that it does not hear this node; zero: it does
 	unheard  time.Time // since when it claims and no advertisement of it arrives, as far as is known
@@ -42,26 +43,49 @@ func (t *table) find(a netip.Addr) *Member {
 	return &t.list[i]
 }
 
-// hear notes what a node says. With the table full, the one that was silent longest makes room.
+// hear notes what a node says. With the table full, the Least makes room.
 func (t *table) hear(now time.Time, source netip.Addr, m Message) {
-	var known Member
-	if o := t.find(source); o != nil && o.Session == m.Session {
-		known = *o
+	next := Member{Address: source, Session: m.Session, Peer: m.Peer, Heard: now, first: now}
+	if o := t.find(source); o != nil {
+		next.first = o.first
+		if o.Session == m.Session {
+			next.claims, next.unlisted, next.unheard = o.claims, o.unlisted, o.unheard
+		}
 	}
 	t.drop(func(o Member) bool { return o.Address == source })
 	if m.Peer.Lifetime <= 0 {
 		return
 	}
 	if len(t.list) == maxMembers {
-		oldest := slices.MinFunc(t.list, func(a, b Member) int { return a.Heard.Compare(b.Heard) })
-		t.drop(func(o Member) bool { return o.Address == oldest.Address })
+		i := Least(t.list)
+		t.list = slices.Delete(t.list, i, i+1)
 	}
-	t.list = append(t.list, Member{
-		Address: source, Session: m.Session, Peer: m.Peer, Heard: now,
-		claims: known.claims, unlisted: known.unlisted, unheard: known.unheard,
-	})
+	t.list = append(t.list, next)
 	slices.SortFunc(t.list, func(a, b Member) int { return a.Address.Compare(b.Address) })
 }
+
+// Least is the index of the member that is to be forgotten first: of the half that was heard for the shorter time, from its first
+// message to its last, the one that was silent longest. So invented members, however many and however often each of them speaks,
+// do not displace those that were there before; and those that came first, if they are invented, leave half of the places to others.
+// The list is not empty.
+func Least(list []Member) int {
+	spans := make([]time.Duration, 0, maxMembers)
+	for i := range list {
+		spans = append(spans, list[i].span())
+	}
+	slices.Sort(spans)
+	short := spans[(len(spans)-1)/2]
+	least := -1
+	for i := range list {
+		if o := &list[i]; o.span() <= short && (least < 0 || o.Heard.Before(list[least].Heard)) {
+			least = i
+		}
+	}
+	return least
+}
+
+// span is for how long it was heard; zero for one that spoke once.
+func (m *Member) span() time.Duration { return m.Heard.Sub(m.first) }
 
 // expire forgets those that were silent for too long.
 func (t *table) expire(now time.Time) {

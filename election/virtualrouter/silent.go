@@ -38,8 +38,9 @@ func (x *handoverProtocol) noteSilent(now time.Time, list []members.Member) {
 		}
 		return back || now.Sub(o.Heard) > rememberFor
 	})
-	if over := len(x.silent) - maxMembers; over > 0 {
-		x.silent = slices.Delete(x.silent, 0, over)
+	for len(x.silent) > maxMembers {
+		i := members.Least(x.silent)
+		x.silent = slices.Delete(x.silent, i, i+1)
 	}
 }
 

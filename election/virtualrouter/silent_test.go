@@ -1,11 +1,14 @@
 package virtualrouter
 
 import (
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,6 +47,31 @@ func TestSilentMemberIsShownAsSilent(t *testing.T) {
 		for _, o := range others {
 			assert.Len(t, o.Status().Members, 2, "it has said good-bye")
 		}
+		stopAll(t, others...)
+	})
+}
+
+// Invented members that fall silent do not displace one that was there for longer.
+func TestSilentMemberIsShownAfterAFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		l.isolate(h.self, true)
+		holder(t, 450*time.Millisecond, others...)
+		time.Sleep(5 * time.Second)
+		for i := range 3 * maxMembers {
+			for _, w := range l.mail {
+				w.put(members.Received{Source: netip.AddrFrom4([4]byte{10, 88, 0, byte(i)}), Message: members.Message{
+					Type: members.Hello, Session: 1, Peer: members.PeerState{Group: w.group, State: vrrp.Backup, Lifetime: time.Second},
+				}})
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		for _, o := range others {
+			assert.True(t, memberOf(o, h.self).Silent)
+			assert.LessOrEqual(t, len(o.Status().Members), maxMembers+3)
+		}
+		require.NoError(t, h.stop())
 		stopAll(t, others...)
 	})
 }
