@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -151,18 +152,26 @@ func (m *Machine) missedAt(o *Member) time.Time {
 	return later(o.claims, m.lastAdverts.last(o.Address)).Add(o.Peer.Router.Interval * 5 / 2)
 }
 
-// hears is what the others are told about themselves, the claimants first.
+// hears is what the others are told about themselves. As there is not room for all in a message, the claimants come first, and of them
+// those that were heard for longest: one that is left out takes this node for deaf.
 func (m *Machine) hears() []Heard {
-	var list []Heard
-	add := func(claiming bool) {
-		for i := range m.table.list {
-			if o := &m.table.list[i]; o.claiming() == claiming && len(list) < maxHears {
-				list = append(list, Heard{Session: o.Session, Missing: slices.Contains(m.asked, o.Address)})
-			}
-		}
+	var order []*Member
+	for i := range m.table.list {
+		order = append(order, &m.table.list[i])
 	}
-	add(true)
-	add(false)
+	slices.SortStableFunc(order, func(a, b *Member) int {
+		switch {
+		case a.claiming() == b.claiming():
+			return cmp.Compare(b.span(), a.span())
+		case a.claiming():
+			return -1
+		}
+		return 1
+	})
+	var list []Heard
+	for _, o := range order[:min(len(order), maxHears)] {
+		list = append(list, Heard{Session: o.Session, Missing: slices.Contains(m.asked, o.Address)})
+	}
 	return list
 }
 

@@ -216,3 +216,25 @@ func TestMachineInventedMembersKeepNobodyOut(t *testing.T) {
 	}
 	assert.Len(t, r.m.Members(r.now), maxMembers)
 }
+
+// Invented claimants do not take the place of a holder among those that a HELLO says are heard: it would take this node for deaf.
+func TestMachineHelloNamesTheHolderAmongInventedClaimants(t *testing.T) {
+	r := newRig(t, nil)
+	r.self(vrrp.Backup, true)
+	say := func(a netip.Addr, session uint64) {
+		msg := claimant()
+		msg.Session = session
+		r.step(Received{Source: a, Message: msg})
+	}
+	holder := netip.MustParseAddr("10.99.0.1") // after all others
+	for range 3 {
+		say(holder, 1)
+		r.wait(100 * ms)
+	}
+	for i := range 2 * maxHears {
+		say(invented(i), uint64(i+2))
+	}
+	hears := r.m.message(Hello, Transfer{}).Peer.Hears
+	assert.Len(t, hears, maxHears)
+	assert.True(t, slices.ContainsFunc(hears, func(h Heard) bool { return h.Session == 1 }))
+}
