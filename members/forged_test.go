@@ -238,3 +238,34 @@ func TestMachineHelloNamesTheHolderAmongInventedClaimants(t *testing.T) {
 	assert.Len(t, hears, maxHears)
 	assert.True(t, slices.ContainsFunc(hears, func(h Heard) bool { return h.Session == 1 }))
 }
+
+// REQUESTs of nodes that rank lower, or may not have the address, do not keep that of a member out.
+func TestMachineGrantsBesideInventedRequests(t *testing.T) {
+	for name, tt := range map[string]struct {
+		holder   Self
+		priority uint8 // of the invented nodes
+	}{
+		"the holder is fit, and they rank lower than it":  {Self{Fit: true, Priority: 100}, 1},
+		"the holder is fit, and they rank as it does":     {Self{Fit: true, Priority: 100}, 100},
+		"the holder is not fit":                           {Self{Priority: 1}, 100},
+		"the holder is not fit, and wants to give to one": {Self{Priority: 1, For: nodeB}, 255},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			tt.holder.State = vrrp.Active
+			r.step(SetSelf{tt.holder})
+			f := other(vrrp.Backup, true)
+			f.Priority = 200
+			r.hello(nodeB, f)
+			r.wait(time.Second)
+			r.hello(nodeB, f)
+			f.Priority = tt.priority
+			for i := range maxMembers {
+				require.Empty(t, r.request(invented(i), f, 1))
+			}
+			f.Priority = 200
+			out := append(r.request(nodeB, f, 7), r.wait(gatherTime)...)
+			assert.Contains(t, out, "GRANT to 10.77.0.12 nonce 7")
+		})
+	}
+}

@@ -79,15 +79,16 @@ func (m *Machine) requested(now time.Time, r Received) {
 		m.repeat(now, a)
 		return
 	}
-	if m.self.State != vrrp.Active || m.cfg.Passive || !r.Message.Peer.Fit || r.Message.Peer.State != vrrp.Backup {
+	if m.self.State != vrrp.Active || m.cfg.Passive || !r.Message.Peer.Fit || r.Message.Peer.State != vrrp.Backup || !m.mayHave(a) {
 		return
 	}
 	h := &m.grantor
 	h.asked = slices.DeleteFunc(h.asked, func(o ask) bool { return o.from == a.from })
-	if len(h.asked) == maxMembers {
-		return
-	}
 	h.asked = append(h.asked, a)
+	if len(h.asked) > maxMembers { // the one that ranks lowest would not be chosen
+		lowest := slices.MinFunc(h.asked, rank).from
+		h.asked = slices.DeleteFunc(h.asked, func(o ask) bool { return o.from == lowest })
+	}
 	if h.decide.IsZero() {
 		h.decide = now.Add(min(gatherTime, m.within()/4))
 	}
@@ -116,15 +117,18 @@ func (m *Machine) hold(now time.Time) bool {
 	if len(asked) == 0 {
 		return false
 	}
-	a := slices.MaxFunc(asked, func(a, b ask) int {
-		if outranks(a.priority, a.from, b.priority, b.from) {
-			return 1
-		}
-		return -1
-	})
+	a := slices.MaxFunc(asked, rank)
 	h.chosen = &chosen{a, now}
 	m.act(Pass{To: a.from})
 	return true
+}
+
+// rank puts the one that is to have the address last.
+func rank(a, b ask) int {
+	if outranks(a.priority, a.from, b.priority, b.from) {
+		return 1
+	}
+	return -1
 }
 
 // mayHave tells whether one that asks may have the address: from a holder that wants to give it away, or has the lower
