@@ -7,7 +7,7 @@
 //   - the state machine: [Machine], pure, with the time as an argument, no clock and no I/O;
 //   - the socket: [Conn], a raw socket for one interface and one address family.
 //
-// Beside the codec stand [Signer] and [Verifier] for HMAC-authenticated advertisements.
+// Beside the codec stands [Auth], which signs advertisements with an HMAC, and verifies them.
 //
 // The caller joins them: it reads datagrams, parses them, steps the machine, and carries out the actions in
 // their order. docs/rfc9568.md lists the RFC's requirements, the tests that show them, and the differences.
