@@ -57,7 +57,7 @@ func describing(cmd *cobra.Command, say func(*config.Config) error) *cobra.Comma
 func advice(cfg *config.Config) []string {
 	var out []string
 	for i, v := range cfg.VIPs {
-		if cfg.Origin(fmt.Sprintf("vips[%d].vrrp.id", i)).Source != config.Default {
+		if v.Election != config.ElectionVRRP || cfg.Origin(fmt.Sprintf("vips[%d].vrrp.id", i)).Source != config.Default {
 			continue
 		}
 		out = append(out, fmt.Sprintf("vips[%d] (%s): the VRID %d comes from %s; when that address changes, so does the VRID: "+

@@ -84,6 +84,18 @@ func TestValidateTellsWhereTheVRIDComesFrom(t *testing.T) {
 	assert.NotContains(t, errs, "comes from")
 }
 
+// Raft has no Virtual Router.
+func TestValidateAdvisesOnTheVRIDOfVirtualRoutersAlone(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600))
+	file := write(t, "apiVersion: keepvip/v1\nkind: Config\nkey: {file: "+key+"}\nraft: {peers: [10.77.0.11]}\nvips:\n"+
+		"- {name: a, addresses: [10.77.0.100], election: raft}\n- {name: b, addresses: [10.77.0.101]}\n")
+	code, _, errs := keepvip(t, "config", "validate", file)
+	assert.Equal(t, exitOK, code, errs)
+	assert.NotContains(t, errs, "comes from 10.77.0.100")
+	assert.Contains(t, errs, "comes from 10.77.0.101")
+}
+
 func TestManifestPodCarriesWhatWasGiven(t *testing.T) {
 	code, out, errs := keepvip(t, "manifest", "pod", "--vip", "10.77.0.100", "--image", "example.org/keepvip:v1")
 	require.Equal(t, exitOK, code, errs)
