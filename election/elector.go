@@ -171,6 +171,7 @@ type Member struct {
 	LastHeard time.Time // zero for Self, and for one that was never heard
 	Note      string    // what is odd about it; empty for nothing
 	Silent    bool      // nothing is heard of it any more; State and what it said are what was heard last
+	Unheard   bool      // it speaks VRRP alone and does not advertise (any more): it is a Backup, or gone
 
 	// What a member says that speaks keepvip's own protocol.
 	Speaks   bool

@@ -126,7 +126,7 @@ func (m *senders) report(dst []election.Member, now time.Time) []election.Member
 	for i := range m.list {
 		h := &m.list[i]
 		r := election.Member{Address: h.source, Priority: h.priority, State: election.Backup, LastHeard: h.at, Note: h.note}
-		if h.active(now) {
+		if r.Unheard = !h.active(now); !r.Unheard {
 			r.State = election.Active
 		}
 		out = append(out, r)

@@ -23,6 +23,9 @@ const (
 	mostOwners = 64
 	// membersEvery is how often the members that are listened to change at most: a forger invents one with each packet.
 	membersEvery = 100 * time.Millisecond
+	// formerBeyond is how much longer than an address lives the kernel of a member may answer for it after that was heard last: the time
+	// between two of its messages, and what the kernel is late.
+	formerBeyond = 3 * time.Second
 )
 
 // detector looks for hosts outside the election that claim an address, during one term, and for members that announce it beside this
@@ -41,6 +44,7 @@ type detector struct {
 	again          time.Time           // when a claim that forbids the first bind is looked into next
 	membersChanged time.Time           // when the members changed last
 	membersDue     time.Time           // when they are to be looked at again; zero for never
+	formerDue      time.Time           // when to ask whether one that has left still answers; zero for never
 	owners         map[netip.Addr]bool // that were warned about
 }
 
@@ -53,7 +57,7 @@ type listener struct {
 // begin begins to look.
 func (d *detector) begin() {
 	now := time.Now()
-	d.foreignHosts = newForeignHosts(d.cfg.VRID, now.Add(d.cfg.Lease))
+	d.foreignHosts = newForeignHosts(d.cfg.VRID, now.Add(d.cfg.Lease), d.cfg.Valid()+formerBeyond)
 	d.probes, d.heard = newProbeSchedule(now, d.cfg.hosts(), d.cfg.Crowd), make(chan Claim, claimsQueued)
 	d.again, d.owners = now.Add(probeToBind), map[netip.Addr]bool{}
 	d.listen(&d.virtual, d.cfg.hosts())
@@ -119,11 +123,13 @@ func changes(report func(Claim) bool) func(Claim) bool {
 	}
 }
 
-// updateMembers takes over who the members are. One that is only expected is none: if it has the address, then not by this election.
+// updateMembers takes over who the members are. One that is only expected is none: if it has the address, then not by this election. Nor is one
+// that is not heard any more.
 func (d *detector) updateMembers(now time.Time) {
 	var addresses []netip.Addr
-	for _, m := range d.elector.Status().Members {
-		if m.Self || m.Silent || m.State == election.Initialize {
+	members := d.elector.Status().Members
+	for _, m := range members {
+		if m.Self || m.Silent || m.Unheard || m.State == election.Initialize {
 			continue
 		}
 		addresses = append(addresses, m.Address)
@@ -148,6 +154,33 @@ func (d *detector) updateMembers(now time.Time) {
 		d.membersChanged = now
 		d.listen(&d.members, addresses)
 	}
+	for _, m := range members {
+		if (m.Silent || m.Unheard) && !m.LastHeard.IsZero() {
+			d.known.heard(m.Address, m.LastHeard)
+		}
+	}
+}
+
+// lookAgain has whoever was a member until now be asked for, once a dead one cannot answer any more: one that answers then lives, and
+// refuses what this node says, as with another key.
+func (d *detector) lookAgain(now time.Time) {
+	if d.formerDue.IsZero() {
+		d.formerDue = now.Add(d.outlives)
+	}
+}
+
+// formerAsked is what to ask for now because of those that have left.
+func (d *detector) formerAsked(now time.Time) []netip.Addr {
+	if d.formerDue.IsZero() || now.Before(d.formerDue) {
+		return nil
+	}
+	d.formerDue = time.Time{}
+	d.updateMembers(now)
+	if !d.known.former() {
+		return nil
+	}
+	hosts := d.cfg.hosts()
+	return hosts[:min(len(hosts), perProbe)] // they move together
 }
 
 // claimHeard takes in a claim.
@@ -173,7 +206,11 @@ func (d *detector) claimHeard(c Claim) {
 // announceAfterRival announces after a member that became Active too and will have to yield: where advertisements are lost, its
 // announcement may be all that is heard of it.
 func (d *detector) announceAfterRival(rival netip.Addr) {
-	if d.passing || !d.holdsLease() || !outranks(d.elector.Status().Members, rival) {
+	if d.passing || !d.holdsLease() {
+		return
+	}
+	d.lookAgain(time.Now())
+	if !outranks(d.elector.Status().Members, rival) {
 		return
 	}
 	d.announcer.afterRival(d.cfg.Lease / reannounceRounds)
@@ -248,7 +285,7 @@ func (d *detector) probed(now time.Time) bool {
 
 // probeDue sends the probes and questions that are due.
 func (d *detector) probeDue(now time.Time) {
-	ask := d.question(now)
+	ask := append(d.question(now), d.formerAsked(now)...)
 	if due := d.probes.due(now, rand.Float64(), len(d.conflicts()) > 0); len(due) > 0 {
 		d.updateMembers(now)
 		ask = append(ask, due...)
@@ -267,7 +304,7 @@ func (d *detector) probeDue(now time.Time) {
 
 // nextDue is when due has something to do; zero for never.
 func (d *detector) nextDue() time.Time {
-	due := sooner(d.probes.next, d.next(foreignForget), d.until, d.membersDue)
+	due := sooner(d.probes.next, d.next(foreignForget), d.until, d.membersDue, d.formerDue)
 	if d.refuse() != nil {
 		due = sooner(due, d.again, d.next(vacantAfter))
 	}
@@ -315,6 +352,7 @@ func (d *detector) show(c []instance.Conflict) {
 // adjust takes over new addresses and policies.
 func (d *detector) adjust() {
 	hosts := d.cfg.hosts()
+	d.outlives = d.cfg.Valid() + formerBeyond
 	if !slices.Equal(d.virtual.addresses, hosts) {
 		d.probes = newProbeSchedule(time.Now(), hosts, d.cfg.Crowd)
 		d.listen(&d.virtual, hosts)

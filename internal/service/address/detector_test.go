@@ -87,6 +87,58 @@ func TestMemberIsNoForeignHost(t *testing.T) {
 	})
 }
 
+// Two nodes that hear each other no more, as after a change of the key on one of them, both hold the address: each finds that the other
+// answers.
+func TestMemberThatIsHeardNoMoreAndAnswersIsAConflict(t *testing.T) {
+	for name, holder := range map[string]bool{"of a node that holds the address": true, "of one that takes over": false} {
+		for _, silent := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, %t", name, silent), func(t *testing.T) {
+				run(t, func(h *fakeHost) { h.owners[nodeB] = memberMAC }, nil, func(t *testing.T, b *bench) {
+					e := <-b.electors
+					other := func(m election.Member) {
+						m.Address, m.Speaks = nodeB, silent
+						e.mu.Lock()
+						defer e.mu.Unlock()
+						e.status.Members = []election.Member{{Address: nodeA, Self: true}, m}
+					}
+					other(election.Member{State: election.Active, LastHeard: time.Now()})
+					if holder {
+						require.NoError(t, e.decide(election.Serve, nodeA))
+					} else {
+						require.NoError(t, e.decide(election.Standby, nodeB))
+					}
+					time.Sleep(30 * time.Second) // its MAC is known
+					b.host.set(func(h *fakeHost) { h.owners[vip4.Addr()] = memberMAC })
+					gone := election.Member{State: election.Backup, LastHeard: time.Now(), Silent: silent, Unheard: !silent}
+					if holder { // the other takes over beside it, and announces
+						b.hear(vip4.Addr(), memberMAC)
+						other(gone)
+					} else {
+						other(gone)
+						require.NoError(t, e.decide(election.Serve, nodeA))
+					}
+					time.Sleep(4 * time.Second)
+					synctest.Wait()
+					assert.Empty(t, b.Status()[0].Conflicts, "a dead one may still answer")
+					time.Sleep(4 * time.Second)
+					synctest.Wait()
+					require.Len(t, b.Status()[0].Conflicts, 1)
+					assert.Equal(t, memberMAC, b.Status()[0].Conflicts[0].MAC)
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					assert.Len(t, b.Status()[0].Conflicts, 1, "it goes on answering")
+
+					other(election.Member{State: election.Backup, LastHeard: time.Now()})
+					b.host.set(func(h *fakeHost) { delete(h.owners, vip4.Addr()) })
+					time.Sleep(20 * time.Second)
+					synctest.Wait()
+					assert.Empty(t, b.Status()[0].Conflicts)
+				})
+			})
+		}
+	}
+}
+
 func TestForeignHostForbidsTheFirstBind(t *testing.T) {
 	run(t, nil, probeFirst, func(t *testing.T, b *bench) {
 		e := <-b.electors

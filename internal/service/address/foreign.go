@@ -32,6 +32,7 @@ const (
 // the MACs that answer for their own addresses.
 type foreignHosts struct {
 	vrid     uint8
+	outlives time.Duration // for how long after it was heard a member's kernel may still answer for the virtual address
 	members  []knownMember
 	known    memberMACs
 	claims   []claimed
@@ -60,12 +61,13 @@ type claimed struct {
 var memberRetries = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 15 * time.Second}
 
 // newForeignHosts begins with nobody known; by ready every member that advertises has been heard.
-func newForeignHosts(vrid uint8, ready time.Time) foreignHosts {
-	return foreignHosts{vrid: vrid, ready: ready}
+func newForeignHosts(vrid uint8, ready time.Time, outlives time.Duration) foreignHosts {
+	return foreignHosts{vrid: vrid, ready: ready, outlives: outlives}
 }
 
 // setMembers replaces the members' own addresses, and tells whether they are others than before. What is
-// known of those that stay is kept.
+// known of those that stay is kept. Whoever has left takes no part any more, and is not reported nevertheless while its kernel may still
+// answer; what was heard of one that is back was a member's.
 func (s *foreignHosts) setMembers(now time.Time, addresses []netip.Addr) bool {
 	changed := len(addresses) != len(s.members)
 	next := make([]knownMember, 0, len(addresses))
@@ -78,6 +80,9 @@ func (s *foreignHosts) setMembers(now time.Time, addresses []netip.Addr) bool {
 		changed = true
 	}
 	s.members = next
+	for _, mac := range s.known.follow(now, s.isMember) {
+		s.forgive(mac)
+	}
 	return changed
 }
 
@@ -88,7 +93,7 @@ func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.
 		s.learn(c.MAC, c.Address)
 		return false, netip.Addr{}
 	}
-	if member := s.known.member(c.MAC); member.IsValid() || c.VRID != 0 && c.VRID == s.vrid {
+	if member := s.known.member(c.MAC, now.Add(-s.outlives)); member.IsValid() || c.VRID != 0 && c.VRID == s.vrid {
 		return false, member
 	}
 	i := slices.IndexFunc(s.claims, func(o claimed) bool { return o.Address == c.Address && o.MAC == c.MAC })
@@ -104,12 +109,19 @@ func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.
 
 // learn notes that a MAC is a member's.
 func (s *foreignHosts) learn(mac string, member netip.Addr) {
-	s.known.learn(mac, member, func(a netip.Addr) bool { return s.index(a) >= 0 })
+	s.known.learn(mac, member, s.isMember)
+	s.forgive(mac)
+}
+
+// forgive forgets what a member has claimed.
+func (s *foreignHosts) forgive(mac string) {
 	s.claims = slices.DeleteFunc(s.claims, func(c claimed) bool {
 		s.turnedMember = s.turnedMember || c.MAC == mac && c.reported
 		return c.MAC == mac
 	})
 }
+
+func (s *foreignHosts) isMember(a netip.Addr) bool { return s.index(a) >= 0 }
 
 // index is where the member of that own address is; -1 for none.
 func (s *foreignHosts) index(own netip.Addr) int {

@@ -15,6 +15,7 @@ import (
 const (
 	memberMAC  = "02:00:00:00:00:0b"
 	foreignMAC = "02:00:00:00:00:66"
+	outlives   = 7 * time.Second
 )
 
 func TestForeignHostsTellMembersFromOthers(t *testing.T) {
@@ -44,7 +45,7 @@ func TestForeignHostsTellMembersFromOthers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			start := time.Unix(1000, 0)
-			s := newForeignHosts(51, time.Time{})
+			s := newForeignHosts(51, time.Time{}, outlives)
 			require.True(t, s.setMembers(start, []netip.Addr{nodeB}))
 			for _, c := range tt.give {
 				s.review(start.Add(c.after), foreignForget)
@@ -63,7 +64,7 @@ func TestForeignHostsTellMembersFromOthers(t *testing.T) {
 
 func TestForeignHostsReportBeginAndEndOnce(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := newForeignHosts(51, time.Time{})
+	s := newForeignHosts(51, time.Time{}, outlives)
 	foreign, _ := s.hear(now, Claim{vip4.Addr(), foreignMAC, 0})
 	assert.False(t, foreign, "not known yet")
 	assert.Equal(t, now.Add(foreignGrace), s.next(foreignForget))
@@ -83,7 +84,7 @@ func TestForeignHostsReportBeginAndEndOnce(t *testing.T) {
 
 func TestForeignHostsAskForMembersUntilTheyAreFound(t *testing.T) {
 	start := time.Unix(1000, 0)
-	s := newForeignHosts(51, time.Time{})
+	s := newForeignHosts(51, time.Time{}, outlives)
 	require.True(t, s.setMembers(start, []netip.Addr{nodeA, nodeB}))
 	var asked []time.Duration
 	for range 4 {
@@ -104,7 +105,7 @@ func TestForeignHostsLearnMembersAfterManyMACs(t *testing.T) {
 	now := time.Unix(1000, 0)
 	const first, third = "02:00:00:00:00:0b", "02:00:00:00:00:0d"
 	nodeC, nodeD := netip.MustParseAddr("10.77.0.13"), netip.MustParseAddr("10.77.0.14")
-	s := newForeignHosts(51, time.Time{})
+	s := newForeignHosts(51, time.Time{}, outlives)
 	s.setMembers(now, []netip.Addr{nodeB, nodeC})
 	s.hear(now, Claim{nodeB, first, 0})
 	for i := range 300 {
@@ -126,10 +127,51 @@ func TestForeignHostsLearnMembersAfterManyMACs(t *testing.T) {
 	assert.Equal(t, nodeB, member, "one that has left may still answer")
 }
 
+// A node that lives and refuses what this one says is no member any more, whatever was known of it.
+func TestForeignHostsReportAFormerMemberThatGoesOnAnswering(t *testing.T) {
+	start := time.Unix(1000, 0)
+	claim := Claim{vip4.Addr(), memberMAC, 0}
+	known := func() foreignHosts {
+		s := newForeignHosts(51, time.Time{}, outlives)
+		s.setMembers(start, []netip.Addr{nodeB})
+		s.hear(start, Claim{nodeB, memberMAC, 0})
+		s.setMembers(start.Add(time.Second), nil)
+		return s
+	}
+	for name, tt := range map[string]struct {
+		then func(s *foreignHosts) // before the claim
+		at   time.Duration         // of the claim
+		want int                   // conflicts
+	}{
+		"while its kernel may still answer": {at: outlives + time.Second - 1},
+		"later":                             {at: outlives + time.Second, want: 1},
+		"it was heard last some time before it was missed": {
+			then: func(s *foreignHosts) { s.known.heard(nodeB, start) }, at: outlives, want: 1,
+		},
+		"it is a member again": {
+			then: func(s *foreignHosts) { s.setMembers(start.Add(2*time.Second), []netip.Addr{nodeB}) }, at: time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := known()
+			if tt.then != nil {
+				tt.then(&s)
+			}
+			at := start.Add(tt.at)
+			s.hear(at, claim)
+			s.review(at.Add(foreignGrace), foreignForget)
+			assert.Len(t, s.conflicts(), tt.want)
+			s.setMembers(at.Add(time.Second), []netip.Addr{nodeB})
+			assert.Empty(t, s.conflicts(), "it is a member again")
+			assert.Equal(t, tt.want > 0, s.cleared())
+		})
+	}
+}
+
 // Invented members come and go: there is room for those that are heard.
 func TestForeignHostsForgetMembersThatHaveLeft(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := newForeignHosts(51, time.Time{})
+	s := newForeignHosts(51, time.Time{}, outlives)
 	for i := range 2000 {
 		invented := netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})
 		s.setMembers(now, []netip.Addr{nodeB, invented})
@@ -145,7 +187,7 @@ func TestForeignHostsForgetMembersThatHaveLeft(t *testing.T) {
 
 func TestForeignHostsAreBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := newForeignHosts(51, time.Time{})
+	s := newForeignHosts(51, time.Time{}, outlives)
 	s.setMembers(now, []netip.Addr{nodeB})
 	for i := range 10000 {
 		mac := fmt.Sprintf("02:00:00:00:%02x:%02x", i>>8&0xff, i&0xff)
@@ -186,7 +228,7 @@ func TestClaimsThatTellNothingNewAreNotReported(t *testing.T) {
 
 func TestClaimsOfTheFirstLeaseWaitUntilEveryMemberIsHeard(t *testing.T) {
 	start := time.Now()
-	s := newForeignHosts(51, start.Add(3*time.Second))
+	s := newForeignHosts(51, start.Add(3*time.Second), outlives)
 	s.hear(start, Claim{Address: vip4.Addr(), MAC: memberMAC})
 	begun, _ := s.review(start.Add(time.Second), foreignForget)
 	assert.Empty(t, begun, "a member that advertises once a second may not have been heard")
@@ -202,7 +244,7 @@ func TestClaimsOfTheFirstLeaseWaitUntilEveryMemberIsHeard(t *testing.T) {
 // A forger invents a member with each packet. The questions for their MACs go to all hosts of the link.
 func TestForeignHostsAskSeldomUnderAFlood(t *testing.T) {
 	start := time.Now()
-	s := newForeignHosts(51, start)
+	s := newForeignHosts(51, start, outlives)
 	asked := map[netip.Addr]int{}
 	questions := 0
 	for i := range 2500 { // 500 in a second

@@ -119,6 +119,7 @@ func (s *server) take(d election.Decision) error {
 		s.forwarding.start()
 	}
 	s.takenBack()
+	s.detector.lookAgain(time.Now())
 	s.announcer.from = time.Time{}
 	s.announcer.restart()
 	s.renewal = s.cfg.renewAfter(time.Now())
