@@ -115,7 +115,7 @@ func (t *template) endpoint(cfg ControlPlaneConfig) error {
 		if err := t.Set(t.doc, path, cfg.Endpoint.String()); err != nil {
 			return err
 		}
-		t.notes = append(t.notes, fmt.Sprintf("no object had a controlPlaneEndpoint: %s stands in %s now; give the Cluster the same in spec.controlPlaneEndpoint", cfg.Endpoint, yamledit.Whole(path)))
+		t.notes = append(t.notes, fmt.Sprintf("no object had a controlPlaneEndpoint: %s is in %s now; give the Cluster the same in spec.controlPlaneEndpoint", cfg.Endpoint, yamledit.Whole(path)))
 	}
 	for _, san := range cfg.CertSANs {
 		if err := t.Put(t.doc, t.at("clusterConfiguration", "apiServer", "certSANs"), san, isText(san)); err != nil {

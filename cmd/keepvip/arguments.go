@@ -88,7 +88,7 @@ func noLoneBool(cmd *cobra.Command, args []string) error {
 		var err error
 		cmd.Flags().Visit(func(f *pflag.Flag) {
 			if f.NoOptDefVal != "" && err == nil {
-				err = fmt.Errorf("%q stands alone: a flag that is true or false takes its value after an equals sign, as --%s=%t", a, f.Name, value)
+				err = fmt.Errorf("%q is an argument of its own: a flag that is true or false takes its value after an equals sign, as --%s=%t", a, f.Name, value)
 			}
 		})
 		return err

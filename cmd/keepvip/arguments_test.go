@@ -15,9 +15,9 @@ func TestArgumentsThatAreNotTakenAreExplained(t *testing.T) {
 		line string
 		want string
 	}{
-		{"run --vip 10.0.0.1 --preempt no", `"no" stands alone: a flag that is true or false takes its value after an equals sign, as --preempt=false`},
-		{"config validate --vip 10.0.0.1 --realtime true", `"true" stands alone: a flag that is true or false takes its value after an equals sign, as --realtime=true`},
-		{"hold --force no", `"no" stands alone: a flag that is true or false takes its value after an equals sign, as --force=false`},
+		{"run --vip 10.0.0.1 --preempt no", `"no" is an argument of its own: a flag that is true or false takes its value after an equals sign, as --preempt=false`},
+		{"config validate --vip 10.0.0.1 --realtime true", `"true" is an argument of its own: a flag that is true or false takes its value after an equals sign, as --realtime=true`},
+		{"hold --force no", `"no" is an argument of its own: a flag that is true or false takes its value after an equals sign, as --force=false`},
 		{"run 10.0.0.1", `keepvip run takes no argument, but "10.0.0.1" is given, want --vip 10.0.0.1`},
 		{"manifest pod 10.0.0.1/24", `keepvip manifest pod takes no argument, but "10.0.0.1/24" is given, want --vip 10.0.0.1/24`},
 		{"run keepvip.yaml", `keepvip run takes no argument, but "keepvip.yaml" is given, want --config keepvip.yaml if that is the configuration`},

@@ -116,7 +116,7 @@ func (r *fileReader) mapping(n *yaml.Node, s *section, prefix string) {
 		}
 		key := prefix + showKey(name.Value)
 		if line, twice := first[name.Value]; twice {
-			r.add(r.at(name.Line), key, "stands twice (first in line %d), want it once", line)
+			r.add(r.at(name.Line), key, "is given twice (first in line %d), want it once", line)
 			continue
 		}
 		first[name.Value] = name.Line

@@ -103,7 +103,7 @@ func (c *Config) checkKey(ps *problems) {
 	seen := map[uint8]bool{k.ID: true}
 	for _, ref := range k.Accept {
 		if seen[ref.ID] {
-			ps.add(c.Origin("key.accept"), "key.accept", "key id %d stands twice (key.id is %d), want each once", ref.ID, k.ID)
+			ps.add(c.Origin("key.accept"), "key.accept", "key id %d is given twice (key.id is %d), want each once", ref.ID, k.ID)
 		}
 		seen[ref.ID] = true
 	}

@@ -120,7 +120,7 @@ func many[T comparable](k kind[T], at func(target) *[]T) binding {
 					return err
 				}
 				if slices.Contains(values, v) {
-					return fmt.Errorf("%s stands twice, want it once", show(s))
+					return fmt.Errorf("%s is given twice, want it once", show(s))
 				}
 				values = append(values, v)
 			}

@@ -180,7 +180,7 @@ func (c *Config) validateUnique(ps *problems) {
 		for _, p := range v.Addresses {
 			at := fmt.Sprintf("%s[%d].addresses", vipsKey, i)
 			if j, taken := first[p.Addr()]; taken {
-				ps.add(c.near(at), at, "%s stands in %s[%d] already, want it once", p.Addr(), vipsKey, j)
+				ps.add(c.near(at), at, "%s is in %s[%d] already, want it once", p.Addr(), vipsKey, j)
 				continue
 			}
 			first[p.Addr()] = i
