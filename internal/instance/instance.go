@@ -25,7 +25,7 @@ type instance struct {
 	cancel context.CancelFunc // the Set's: ends run; nil until it has begun
 
 	changed chan struct{}      // capacity 1: the host has changed
-	adjusts chan Config        // a new configuration that needs no new election
+	adjusts chan adjustment    // a new configuration that needs no new election
 	desires chan desiredChange // an operator wants something else of this node
 	stopped chan struct{}      // closed when run has returned
 
@@ -44,7 +44,7 @@ type instance struct {
 func newInstance(cfg Config, log *slog.Logger) *instance {
 	i := &instance{
 		name: cfg.Name, log: log.With("vip", cfg.Name), checks: newCheckRunner(),
-		changed: make(chan struct{}, 1), adjusts: make(chan Config), desires: make(chan desiredChange), stopped: make(chan struct{}),
+		changed: make(chan struct{}, 1), adjusts: make(chan adjustment), desires: make(chan desiredChange), stopped: make(chan struct{}),
 		view: view{cfg: cfg, since: time.Now(), reason: "starting"},
 	}
 	i.beat.Store(time.Now().UnixNano())
@@ -94,8 +94,9 @@ func (i *instance) wait(ctx context.Context, why error) {
 			return
 		case <-retry.C:
 			return
-		case cfg := <-i.adjusts:
-			i.adjust(cfg)
+		case a := <-i.adjusts:
+			i.adjust(a.cfg)
+			close(a.done)
 		case r := <-i.checks.results:
 			i.judge(r)
 		case c := <-i.desires:
@@ -139,8 +140,9 @@ func (i *instance) term(ctx context.Context) error {
 			}
 		case <-i.waits.C:
 			cancel(election.ErrCutOff)
-		case cfg := <-i.adjusts:
-			i.adjust(cfg)
+		case a := <-i.adjusts:
+			i.adjust(a.cfg)
+			close(a.done)
 		case r := <-i.checks.results:
 			i.judge(r)
 		case c := <-i.desires:

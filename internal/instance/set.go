@@ -63,7 +63,8 @@ func (d Delta) touched() []string {
 }
 
 // Apply carries out a change that was validated before. Instances that it does not name are not
-// touched. It returns when the removed ones have resigned.
+// touched. It returns when the removed ones have resigned, and the changed ones have taken over their configurations. New ones
+// begin after both: what they serve may be what these have given up, and its fence, until then, theirs.
 func (a *Set) Apply(d Delta) {
 	if names := d.touched(); len(names) > 0 {
 		defer a.turns.takeUntilDone(names)()
@@ -76,11 +77,7 @@ func (a *Set) Apply(d Delta) {
 			<-r.stopped
 		}
 	}
-	for _, in := range d.Adjust {
-		if r := a.find(in.Name); r != nil {
-			r.pass(in)
-		}
-	}
+	a.adjust(d.Adjust)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, in := range d.Add {
@@ -97,10 +94,37 @@ func (a *Set) Apply(d Delta) {
 	}
 }
 
-func (i *instance) pass(in Config) {
+// adjust returns when all have taken over their configurations, which they do side by side.
+func (a *Set) adjust(changed []Config) {
+	var under []func()
+	for _, in := range changed {
+		if r := a.find(in.Name); r != nil {
+			under = append(under, r.pass(in))
+		}
+	}
+	for _, wait := range under {
+		wait()
+	}
+}
+
+// adjustment is a configuration on its way to an instance.
+type adjustment struct {
+	cfg  Config
+	done chan struct{} // closed when it has been taken over
+}
+
+// pass hands a configuration over. wait returns when it has been taken over, or never will be.
+func (i *instance) pass(in Config) (wait func()) {
+	a := adjustment{cfg: in, done: make(chan struct{})}
 	select {
-	case i.adjusts <- in:
+	case i.adjusts <- a:
 	case <-i.stopped:
+	}
+	return func() {
+		select {
+		case <-a.done:
+		case <-i.stopped:
+		}
 	}
 }
 

@@ -133,3 +133,37 @@ func TestHolderWithoutALeaseIsNotSaidToServe(t *testing.T) {
 		require.NoError(t, b.Ready())
 	})
 }
+
+// What a new instance serves may be an address of another one until that has taken its new configuration over.
+func TestAddedInstanceBeginsAfterTheOthersHaveTakenTheirConfigurationsOver(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		<-b.electors
+		former := b.instance(func(in *Config) {
+			in.Reconfigure = func(s Service) {
+				time.Sleep(time.Second)
+				s.(*fakeService).note("reconfigured")
+			}
+		})
+		first := <-b.services
+		first.take()
+		taken := b.instance(func(in *Config) {
+			in.Name = "ingress"
+			serve := in.Serve
+			in.Serve = func(blocked func(Blocked)) Service {
+				first.note("another one serves")
+				return serve(blocked)
+			}
+		})
+		b.Apply(Delta{Add: []Config{taken}, Adjust: []Config{former}})
+		<-b.electors
+		assert.Equal(t, []string{"reconfigured", "another one serves"}, first.take())
+	})
+}
+
+func TestReloadDoesNotWaitForAnInstanceThatEnds(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		<-b.electors
+		in := b.instance(func(in *Config) { in.Reconfigure = func(Service) { b.cancel() } })
+		b.Apply(Delta{Adjust: []Config{in, in}})
+	})
+}
