@@ -42,7 +42,7 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 				assert.Zero(t, res.Two, "two nodes answering")
 				assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
 				assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
-				assert.Less(t, res.Outage, takeoverBound+4*c.interval+res.Stall)
+				assert.Less(t, res.Outage, takeoverBound+4*c.interval+res.OutageRoom)
 				if name == "kill -9" || name == "SIGSTOP" {
 					assert.Less(t, res.Silence.Gone, 6*time.Second)
 					assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")

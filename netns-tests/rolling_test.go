@@ -34,13 +34,11 @@ func rolled(t *testing.T, res *trial.Result) {
 		return
 	}
 	assert.LessOrEqual(t, res.MovesMost, 1+res.Explained, "moves for one node")
-	// A probe each millisecond, and a request each ten.
-	stood := res.Report.Stood(0, res.Report.Ended)
-	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers+int(stood/time.Millisecond))
+	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers+res.LostMostRoom)
 	excused := 0
 	if res.Stall > countedInterval {
-		excused = int(stood / (10 * time.Millisecond))
-		t.Logf("the machine stood still for %s ms in all: up to %d requests are excused", lab.Milliseconds(stood), excused)
+		excused = res.FailedRoom
+		t.Logf("the machine stood still for %s ms within a second: %d requests around that are excused", lab.Milliseconds(res.Stall), excused)
 	}
 	assert.LessOrEqual(t, res.FailedTwice, excused, "requests that failed again when they were made once more")
 	assert.LessOrEqual(t, res.Failed, excused, "requests refused or timed out")
@@ -55,7 +53,7 @@ func tooSlow(t *testing.T, res *trial.Result) bool {
 	if res.Report.HTTPS[0].Latency(50) < 15*time.Millisecond {
 		return false
 	}
-	t.Log("this machine cannot serve a hundred requests a second")
+	notJudged(t, "this machine cannot serve a hundred requests a second")
 	return true
 }
 
@@ -114,7 +112,7 @@ func TestUpgradeToAnotherFormat(t *testing.T) {
 			continue
 		}
 		assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
-		assert.Less(t, res.Outage, gap+res.Stall, "priority 0 and the Skew_Time")
+		assert.Less(t, res.Outage, gap+res.OutageRoom, "priority 0 and the Skew_Time")
 		assert.Zero(t, res.FailedTwice)
 	}
 	counted := 0

@@ -15,6 +15,7 @@ import (
 func (g *Group) discount(res *Result) {
 	starving := func(from, to time.Duration) bool { return g.starving(res.Report, from, to) }
 	outages, takeovers, longest := 0, 0, time.Duration(0)
+	beyond := time.Duration(0)
 	res.Outage, res.Takeovers = 0, 0
 	for _, stream := range res.Report.Streams {
 		for _, o := range stream.Outages {
@@ -25,9 +26,11 @@ func (g *Group) discount(res *Result) {
 				longest = max(longest, o.Length)
 			default:
 				res.Outage = max(res.Outage, o.Length)
+				beyond = max(beyond, o.Length-res.Report.Stood(o.At-res.before, o.End))
 			}
 		}
 	}
+	res.OutageRoom = res.Outage - beyond
 	for _, b := range res.Report.Binds {
 		switch {
 		case !b.Added || b.Address != g.Addresses[0] || b.At < res.FaultAt:

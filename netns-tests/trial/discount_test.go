@@ -34,25 +34,29 @@ func TestExplainedAreMovesAfterAStandstill(t *testing.T) {
 	}
 }
 
-// Two that answer are excused for exactly as long as a process stood still around that time.
+// Two that answer are excused for exactly as long as a process stood still around that time, and not by what came in between.
 func TestSplitIsJudgedBeyondTheMeasuredStandstill(t *testing.T) {
 	const ms = time.Millisecond
-	asked := lab.DirectReport{
-		UDP: lab.DirectAnswers{Two: 90 * ms, TwoFrom: 1000 * ms, TwoLast: 1090 * ms},
-		ARP: lab.DirectAnswers{Two: 70 * ms, TwoFrom: 3000 * ms, TwoLast: 3070 * ms},
+	var rounds []lab.Round
+	for _, from := range []time.Duration{1000 * ms, 3000 * ms} {
+		for at := from; at < from+90*ms; at += 10 * ms {
+			rounds = append(rounds, lab.Round{At: at, Nodes: []int{1, 2}})
+		}
 	}
 	for name, tt := range map[string]struct {
 		starved []lab.Stall
 		want    time.Duration
 	}{
-		"an idle machine":     {nil, 90 * ms},
-		"at another time":     {[]lab.Stall{{At: 2000 * ms, Length: 200 * ms}}, 90 * ms},
-		"around that time":    {[]lab.Stall{{At: 980 * ms, Length: 60 * ms}}, 70 * ms}, // what ARP has shown is the worst then
-		"around both":         {[]lab.Stall{{At: 980 * ms, Length: 60 * ms}, {At: 3010 * ms, Length: 40 * ms}}, 30 * ms},
+		"an idle machine":     {nil, 180 * ms},
+		"at another time":     {[]lab.Stall{{At: 5000 * ms, Length: 200 * ms}}, 180 * ms},
+		"in between":          {[]lab.Stall{{At: 2000 * ms, Length: 200 * ms}}, 180 * ms},
+		"around that time":    {[]lab.Stall{{At: 980 * ms, Length: 60 * ms}}, 120 * ms},
+		"around both":         {[]lab.Stall{{At: 980 * ms, Length: 60 * ms}, {At: 3010 * ms, Length: 40 * ms}}, 80 * ms},
 		"for longer than two": {[]lab.Stall{{At: 950 * ms, Length: 200 * ms}, {At: 2950 * ms, Length: 200 * ms}}, 0},
 	} {
 		var seen splitSeen
-		seen.twice(&lab.Report{Direct: asked, Starved: tt.starved}, 100*ms)
+		seen.twice(&lab.Report{Direct: lab.Asked(10*ms, rounds...), Starved: tt.starved}, 100*ms)
+		assert.Equal(t, 180*ms, seen.two, name)
 		assert.Equal(t, tt.want, seen.beyond(), name)
 	}
 }

@@ -116,6 +116,7 @@ func (m Mishap) Fault(g *Group) (*Result, error) {
 		end = x.healed
 	}
 	res.Recovered = res.recovered(end)
+	res.RecoveredRoom = res.StoodFor(res.Recovered)
 	res.Finders = res.Report.Direct.DiscoveryTwoIn(res.FaultAt, end)
 	res.Healing = res.Report.Direct.DiscoveryTwoIn(end, res.Report.Ended)
 	res.twoRooms(g.Settings[0], end)

@@ -149,7 +149,7 @@ func AcknowledgerRestarted(frozen bool) Fault {
 			return at, nil
 		})
 		if moved && res != nil {
-			res.Stall = time.Hour // as good as one: the run says nothing
+			res.NotJudged = "the holder had changed before the fault"
 		}
 		return res, errors.Join(err, g.Lab.Cut())
 	}

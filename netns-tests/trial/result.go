@@ -40,17 +40,25 @@ type Result struct {
 	TwoRoom     time.Duration `json:"twoRoom,omitempty"`
 	FindersRoom time.Duration `json:"findersRoom,omitempty"`
 	HealingRoom time.Duration `json:"healingRoom,omitempty"`
-	Recovered   time.Duration `json:"recovered,omitempty"` // from the fault until clients were answered for good, where a fault looks for it
-	Healing     time.Duration `json:"healing,omitempty"`   // Finders after the network was whole again, likewise
-	Seen        time.Duration `json:"seen"`                // from the fault until the product saw it, -1 if it did not: see [Group.seen]
-	Announce    time.Duration `json:"announce"`            // longest time from a bind to its first announcement, -1 if none was seen
-	HTTPS       time.Duration `json:"https"`               // longest time with failing requests
-	Failed      int           `json:"failed,omitempty"`    // requests refused or timed out, where a fault counts them
-	Resets      int           `json:"resets,omitempty"`    // requests whose connection was reset, likewise
-	MovesMost   int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
+	// OutageRoom, HTTPSRoom, LostRoom and LostMostRoom are the same for Outage, HTTPS, Lost and LostMost: what the machine stood
+	// still around each outage, from as long before as a takeover is watched. RecoveredRoom counts from there, too, until Recovered.
+	OutageRoom    time.Duration `json:"outageRoom,omitempty"`
+	HTTPSRoom     time.Duration `json:"httpsRoom,omitempty"`
+	LostRoom      int           `json:"lostRoom,omitempty"`
+	LostMostRoom  int           `json:"lostMostRoom,omitempty"`
+	RecoveredRoom time.Duration `json:"recoveredRoom,omitempty"`
+	Recovered     time.Duration `json:"recovered,omitempty"` // from the fault until clients were answered for good, where a fault looks for it
+	Healing       time.Duration `json:"healing,omitempty"`   // Finders after the network was whole again, likewise
+	Seen          time.Duration `json:"seen"`                // from the fault until the product saw it, -1 if it did not: see [Group.seen]
+	Announce      time.Duration `json:"announce"`            // longest time from a bind to its first announcement, -1 if none was seen
+	HTTPS         time.Duration `json:"https"`               // longest time with failing requests
+	Failed        int           `json:"failed,omitempty"`    // requests refused or timed out, where a fault counts them
+	Resets        int           `json:"resets,omitempty"`    // requests whose connection was reset, likewise
+	MovesMost     int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
 	// FailedTwice are those of both that failed again when they were made once more.
 	FailedTwice int           `json:"failedTwice,omitempty"`
-	Stall       time.Duration `json:"stall"` // longest stall of the machine around the fault
+	FailedRoom  int           `json:"failedRoom,omitempty"` // of all these, how many were due while the machine stood still around them
+	Stall       time.Duration `json:"stall"`                // longest stall of the machine around the fault
 	// Standstill is how long the machine, or an ordinary process on it, stood still within any one second from the fault to the
 	// end: what it may have added to any figure.
 	Standstill time.Duration `json:"standstill,omitempty"`
@@ -62,6 +70,8 @@ type Result struct {
 	NotJudged string      `json:"notJudged,omitempty"`
 	Silence   *Silence    `json:"silence,omitempty"` // where a fault looks for it
 	Report    *lab.Report `json:"report,omitempty"`
+
+	before time.Duration // how long before something happened a standstill may have begun it
 }
 
 // watch starts a measurement for a fault on this group.
@@ -72,7 +82,7 @@ func (g *Group) watch(name string, cfg lab.MeasureConfig) (*lab.Measurement, err
 
 // result reduces a report.
 func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.Report) *Result {
-	res := &Result{Fault: fault, Product: g.Product.Name(), FaultAt: at, Report: r, Announce: -1}
+	res := &Result{Fault: fault, Product: g.Product.Name(), FaultAt: at, Report: r, Announce: -1, before: g.span()}
 	if victim != nil {
 		res.Victim = victim.ID
 	}
@@ -97,6 +107,7 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 			res.Announce = max(res.Announce, d)
 		}
 	}
+	res.awayRooms()
 	g.takeover(res, vip)
 	res.Seen = g.seen(res, victim)
 	res.Stall = r.StallIn(at-100*time.Millisecond, at+max(res.Answered, res.Outage)+100*time.Millisecond)
@@ -122,12 +133,3 @@ func (g *Group) takeover(res *Result, vip netip.Addr) {
 // Disturbed reports whether the machine stood still long enough to spoil the figures: then they are left out, and that is told. What
 // must never be is judged all the same.
 func (r *Result) Disturbed() bool { return r.NotJudged != "" || r.Stall > 20*time.Millisecond }
-
-// Room is what the machine itself may have added to a time in which the address was not there: all that it stood still.
-func (r *Result) Room() time.Duration {
-	room := max(r.Stall, r.Standstill)
-	if r.Report != nil {
-		room = max(room, r.Report.Stood(r.FaultAt, r.Report.Ended))
-	}
-	return room
-}

@@ -34,6 +34,24 @@ func (r *Result) twoRooms(s Settings, end time.Duration) {
 	}
 }
 
+// awayRooms fills in what the machine itself may have added to outages, failing requests and lost probes.
+func (r *Result) awayRooms() {
+	r.OutageRoom = r.Outage - r.Report.AwayBeyond(r.Report.Streams, r.before, r.FaultAt)
+	r.HTTPSRoom = r.HTTPS - r.Report.AwayBeyond(r.Report.HTTPS, r.before, r.FaultAt)
+	most := 0
+	for _, s := range r.Report.Streams {
+		beyond := r.Report.LostBeyond(s, r.before)
+		r.LostRoom += s.Lost - beyond
+		most = max(most, beyond)
+	}
+	r.LostMostRoom = r.LostMost - most
+}
+
+// StoodFor is how long the machine stood still from shortly before the fault until so long after it.
+func (r *Result) StoodFor(after time.Duration) time.Duration {
+	return r.Report.Stood(r.FaultAt-r.before, r.FaultAt+after)
+}
+
 // silentRoom is what the machine itself may have added to the longest outage: where it stood still for an interval within a second, what
 // the protocol does about that, too.
 func (r *Result) silentRoom(s Settings, cost time.Duration, starved bool) time.Duration {

@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strings"
 	"time"
@@ -173,16 +174,10 @@ func (c splitCase) once(host *lab.Host) (seen splitSeen, err error) {
 	}
 }
 
-// twice looks for the longest time in which two answered, and for how long a process stood still from an interval before.
+// twice looks for the longest time in which two answered, and for how long of that a process stood still, from an interval before.
 func (s *splitSeen) twice(r *lab.Report, interval time.Duration) {
-	for _, d := range []lab.DirectAnswers{r.Direct.UDP, r.Direct.ARP, r.Direct.NS} {
-		if d.Two == 0 {
-			continue
-		}
-		if found := (splitSeen{two: d.Two, stood: r.Stood(d.TwoFrom-interval, d.TwoLast)}); found.beyond() >= s.beyond() {
-			s.two, s.stood = found.two, found.stood
-		}
-	}
+	s.two = r.Direct.Two()
+	s.stood = s.two - r.TwoBeyond(r.Direct, interval, 0, math.MaxInt64)
 }
 
 func (c splitCase) happen(g *Group) error {

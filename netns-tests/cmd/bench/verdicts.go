@@ -68,7 +68,7 @@ func (c benchCase) judged(row trial.Row) trial.Row {
 
 // broken judges what no standstill of the machine excuses, in a run whose figures are left out. Two may answer for longer by as much as
 // the machine was measured to have stood still around that time: questions that wait for it are answered late. The address may be away
-// for longer by all that it stood still, and by what one standstill costs.
+// for longer by that, too, and by what one standstill costs.
 func (l limits) broken(r *trial.Result, cost time.Duration) string {
 	beyond := func(what string, got, limit, room time.Duration) string {
 		if got <= limit+room {
@@ -87,11 +87,15 @@ func (l limits) broken(r *trial.Result, cost time.Duration) string {
 		found = append(found, beyond("two answering ARP or ND", r.Finders, l.finders, r.FindersRoom), beyond("the same after the network is whole again", r.Healing, l.healing, r.HealingRoom))
 	}
 	for _, away := range []struct {
-		what       string
-		got, limit time.Duration
-	}{{"worst outage", r.Outage, l.outageWorst}, {"worst of failing requests", r.HTTPS, l.requestsWorst}, {"one holder again after", r.Recovered, l.recovered}} {
+		what             string
+		got, limit, room time.Duration
+	}{
+		{"worst outage", r.Outage, l.outageWorst, r.OutageRoom},
+		{"worst of failing requests", r.HTTPS, l.requestsWorst, r.HTTPSRoom},
+		{"one holder again after", r.Recovered, l.recovered, r.RecoveredRoom},
+	} {
 		if away.limit > 0 {
-			found = append(found, beyond(away.what, away.got, away.limit, r.Room()+cost))
+			found = append(found, beyond(away.what, away.got, away.limit, away.room+cost))
 		}
 	}
 	if r.NotJudged == "" {

@@ -24,8 +24,14 @@ func TestRunsInWhichTheMachineStoodStill(t *testing.T) {
 		{
 			"no standstill explains an outage that is much longer",
 			limits{outageWorst: 450 * ms},
-			[]trial.Result{fine, {Outage: 30 * time.Second, Stall: 21 * ms}},
+			[]trial.Result{fine, {Outage: 30 * time.Second, OutageRoom: 21 * ms, Stall: 21 * ms}},
 			"OVER: worst outage 30000 ms in a run that was left out, limit 450 and 1104 of the machine's",
+		},
+		{
+			"nor does one at another time, beyond what one costs",
+			limits{outageWorst: 450 * ms},
+			[]trial.Result{fine, {Outage: 1560 * ms, Stall: stall, Standstill: stall}},
+			"OVER: worst outage 1560 ms in a run that was left out, limit 450 and 1083 of the machine's",
 		},
 		{"on a calm machine it is none", limits{outageWorst: 450 * ms}, []trial.Result{fine, {Outage: time.Second}}, "OVER: worst outage 1000 ms, limit 450"},
 		{"every run is left out", limits{outageWorst: 450 * ms}, []trial.Result{{Outage: 300 * ms, Stall: stall}}, "NOT JUDGED: the machine stood still in each run"},
