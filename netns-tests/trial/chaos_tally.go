@@ -29,7 +29,7 @@ func (t *Tally) Add(r *EpisodeResult) {
 // Undecided is how many episodes are neither right nor wrong.
 func (t *Tally) Undecided() int { return len(t.undecided) }
 
-// Decides tells whether most episodes are right or wrong: a run in which they are not has shown nothing.
+// Decides tells whether at least half of the episodes are right or wrong: a run in which they are not has shown nothing.
 func (t *Tally) Decides() bool { return 2*t.Undecided() <= t.Episodes }
 
 // Print writes a line for each episode that is undecided, and one that counts all of them.
