@@ -65,6 +65,10 @@ func TestPartitionHeals(t *testing.T) {
 				assert.Less(t, res.Outage, 150*time.Millisecond+res.OutageRoom, "lost after the heal")
 				assert.Less(t, res.Two, 250*time.Millisecond+res.TwoRoom, "two holders after the heal")
 				assert.Len(t, g.Holders(), 1)
+				if res.Explained > 0 {
+					notJudged(t, "who answers at the end: the address moved after an ordinary process had stood still, %s ms within a second", lab.Milliseconds(res.Standstill))
+					continue
+				}
 				for _, client := range []string{"c1", "c2"} {
 					assert.Equal(t, g.Holders()[0].ID, res.Report.Stream(client, lab.VIP4).Last, client)
 				}
