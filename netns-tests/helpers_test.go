@@ -34,6 +34,14 @@ func prepare(t *testing.T, cfg trial.Config) *trial.Group {
 	return opened(t, trial.Prepare, cfg)
 }
 
+// started is a group whose daemons have just been started: a fault waits until they have settled, and need not do so twice.
+func started(t *testing.T, cfg trial.Config) *trial.Group {
+	t.Helper()
+	g := prepare(t, cfg)
+	require.NoError(t, g.StartAll())
+	return g
+}
+
 // opened is a group that lives as long as its test.
 func opened(t *testing.T, open func(*lab.Host, trial.Config) (*trial.Group, error), cfg trial.Config) *trial.Group {
 	t.Helper()
@@ -98,9 +106,7 @@ func counted(t *testing.T, cfg trial.Config, fault trial.Fault) *trial.Result {
 	if cfg.Interval == 0 {
 		cfg.Interval = countedInterval
 	}
-	g := prepare(t, cfg)
-	require.NoError(t, g.StartAll())
-	return measure(t, g, fault) // the fault waits until they have settled
+	return measure(t, started(t, cfg), fault)
 }
 
 // moved asserts how often the address has moved: what a measured standstill of the machine explains may come besides, and is said.

@@ -42,12 +42,14 @@ func TestAPIServerThatIsBeingStoppedPassesTheAddressOn(t *testing.T) {
 }
 
 func TestPlannedMoveLosesNothing(t *testing.T) {
+	t.Parallel()
 	for interval, moves := range map[time.Duration][]trial.Fault{
 		100 * time.Millisecond: {trial.Verb("handover"), trial.Verb("drain"), trial.Terminated},
 		time.Second:            {trial.Verb("handover")},
 	} {
 		t.Run(interval.String(), func(t *testing.T) {
-			g := open(t, trial.Config{Interval: interval, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+			t.Parallel()
+			g := started(t, trial.Config{Interval: interval, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 			for _, move := range moves {
 				res := measure(t, g, move)
 				t.Logf("probes lost %d", res.Lost)

@@ -146,6 +146,7 @@ func TestInventedRoutersFillNeitherLogNorLink(t *testing.T) {
 
 // The figures for 255 instances are measured by cmd/bench.
 func TestManyInstances(t *testing.T) {
+	t.Parallel()
 	g, err := trial.OpenMany(host, trial.RunKeepvip, 64, time.Second)
 	require.NoError(t, err)
 	t.Cleanup(func() { finish(t, g) })
