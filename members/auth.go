@@ -3,6 +3,7 @@ package members
 import (
 	"crypto/hkdf"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -74,26 +75,41 @@ func (a *Auth) sign(b []byte, m Message, source netip.Addr, now time.Time) ([]by
 	return m.AppendSigned(b, sequence, key, source)
 }
 
-// verify reads a message that came from source at the time at; a zone of source tells senders on different links apart. The
-// error is always a *PacketError; a message that is refused leaves no trace.
-func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (Message, error) {
+// verify reads a message that came from source at the time at; a zone of source tells senders on different links apart. doubt is
+// why a message that is taken would be refused if the mode were [auth.Enforce]; empty if it would not. The error is always a
+// *PacketError; a message that is refused leaves no trace.
+func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (m Message, doubt Reason, err error) {
 	cfg := a.Config()
-	enforced := len(cfg.Keys) > 0 && cfg.Mode == auth.Enforce
-	if enforced {
-		if err := a.genuine(b, source); err != nil {
-			return Message{}, err
-		}
+	if len(cfg.Keys) == 0 {
+		m, _, err = Parse(b)
+		return m, "", err
+	}
+	if m, err = a.strict(b, source, at); err == nil || cfg.Mode == auth.Enforce {
+		return m, "", err
+	}
+	var refused *PacketError
+	if errors.As(err, &refused) && (cfg.Mode == auth.Permissive || refused.Reason != RejectUnsigned) {
+		doubt = refused.Reason
+	}
+	m, _, err = Parse(b)
+	return m, doubt, err
+}
+
+// strict reads a message that a key was used for.
+func (a *Auth) strict(b []byte, source netip.Addr, at time.Time) (Message, error) {
+	if err := a.genuine(b, source); err != nil {
+		return Message{}, err
 	}
 	m, sequence, err := Parse(b)
-	if err != nil || !enforced {
-		return m, err
+	if err != nil {
+		return Message{}, err
 	}
 	made := time.Unix(0, int64(min(sequence, 1<<63-1)))
 	switch verdict, by := a.Judge(sender{source, m.Peer.Group}, sequence, made, at, true); verdict {
 	case auth.Repeated:
 		return Message{}, &PacketError{Reason: RejectReplay}
 	case auth.Stale:
-		return Message{}, &PacketError{Reason: RejectStale, Got: int(by / time.Second), Want: int(cfg.Window / time.Second)}
+		return Message{}, &PacketError{Reason: RejectStale, Got: int(by / time.Second), Want: int(a.Config().Window / time.Second)}
 	}
 	return m, nil
 }

@@ -82,7 +82,7 @@ func TestAuthVerifies(t *testing.T) {
 		{"garbage", []auth.Key{one}, []byte("garbage"), nodeA, RejectLength},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := newAuth(t, epoch, tt.keys...).verify(tt.give, tt.from, epoch)
+			_, _, err := newAuth(t, epoch, tt.keys...).verify(tt.give, tt.from, epoch)
 			assert.Equal(t, tt.want, reasonOf(t, err))
 		})
 	}
@@ -97,7 +97,7 @@ func TestAuthRefusesReplays(t *testing.T) {
 		return b
 	}
 	open := func(b []byte, at time.Duration) Reason {
-		_, err := o.verify(b, nodeA, epoch.Add(at))
+		_, _, err := o.verify(b, nodeA, epoch.Add(at))
 		return reasonOf(t, err)
 	}
 	first, second := sign(0), sign(0)
@@ -119,6 +119,43 @@ func TestAuthSignsWithoutKeyAndWithANewOne(t *testing.T) {
 	signed, err := s.sign([]byte("x"), full(), nodeA, epoch)
 	require.NoError(t, err)
 	assert.Len(t, signed, len(plainB)+trailerLen)
-	_, err = newAuth(t, epoch, key).verify(signed[1:], nodeA, epoch)
+	_, _, err = newAuth(t, epoch, key).verify(signed[1:], nodeA, epoch)
 	assert.NoError(t, err)
+}
+
+// While a key is being introduced, a message that enforce would refuse is taken, and the reason is told.
+func TestAuthDoubtsWhatEnforceWouldRefuse(t *testing.T) {
+	one, two := testKey(t, 1), testKey(t, 2)
+	sign := func(key *auth.Key, at time.Time) []byte {
+		b, err := full().AppendSigned(nil, uint64(at.UnixNano()), key, nodeA)
+		require.NoError(t, err)
+		return b
+	}
+	flipped := sign(&one, epoch)
+	flipped[len(flipped)-1] ^= 1
+	for _, tt := range []struct {
+		name                    string
+		give                    []byte
+		permissive, receiveOnly Reason
+	}{
+		{"its key", sign(&one, epoch), "", ""},
+		{"no code", sign(nil, epoch), RejectUnsigned, ""},
+		{"another key", sign(&two, epoch), RejectKey, RejectKey},
+		{"a flipped bit of the code", flipped, RejectMAC, RejectMAC},
+		{"old", sign(&one, epoch.Add(-window-time.Second)), RejectStale, RejectStale},
+	} {
+		for mode, want := range map[auth.Mode]Reason{auth.Permissive: tt.permissive, auth.ReceiveOnly: tt.receiveOnly} {
+			a := newAuth(t, epoch)
+			require.NoError(t, a.Set(auth.Config{Keys: []auth.Key{one}, Mode: mode, Window: window}))
+			m, doubt, err := a.verify(tt.give, nodeA, epoch)
+			require.NoError(t, err, tt.name)
+			assert.Equal(t, full(), m, tt.name)
+			assert.Equal(t, want, doubt, "%s, mode %d", tt.name, mode)
+			_, _, err = a.verify([]byte("garbage"), nodeA, epoch)
+			assert.Equal(t, RejectLength, reasonOf(t, err), "a mode permits no garbage")
+		}
+	}
+	_, doubt, err := newAuth(t, epoch).verify(sign(nil, epoch), nodeA, epoch)
+	assert.NoError(t, err)
+	assert.Empty(t, doubt, "without a key there is nothing to be introduced")
 }

@@ -33,6 +33,8 @@ type Received struct {
 	At      time.Time // when it came in; zero: just now
 	// Refused is why the message was refused, if it was: nothing of it but the Source is known then, and that may be invented.
 	Refused Reason
+	// Doubt is why the message, which counts, would have been refused if the mode were [auth.Enforce]; empty if it would not.
+	Doubt Reason
 }
 
 // arrived is when it came in, which may be long ago for a process that stood still.

@@ -76,7 +76,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		h.reject(RejectPeer)
 		return
 	}
-	m, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
+	m, doubt, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
 	var packet *PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
@@ -89,7 +89,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		return
 	}
 	for _, w := range wires {
-		w.put(Received{Source: source, Message: m, At: a.At})
+		w.put(Received{Source: source, Message: m, At: a.At, Doubt: doubt})
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/auth"
 )
 
 // wireSocket is a Socket whose other end is the test.
@@ -80,11 +82,28 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		}, w.Rejected())
 
 		require.NoError(t, w.Send(full()))
-		m, err := newAuth(t, time.Now(), key).verify(<-s.out, nodeB, time.Now())
+		m, _, err := newAuth(t, time.Now(), key).verify(<-s.out, nodeB, time.Now())
 		require.NoError(t, err)
 		assert.Equal(t, full(), m)
 		w.Close()
 		assert.Empty(t, h.wires)
+		require.NoError(t, h.Close())
+	})
+}
+
+// A message that is taken while a key is being introduced says what enforce would not have liked.
+func TestHubPassesDoubtsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, a := newWireSocket(), newAuth(t, time.Now())
+		require.NoError(t, a.Set(auth.Config{Keys: []auth.Key{testKey(t, 1)}, Mode: auth.Permissive, Window: window}))
+		h := NewHub(HubConfig{Source: nodeB, Auth: a}, s)
+		w := h.Join(WireConfig{Group: group})
+		b, err := full().Append(nil, 1)
+		require.NoError(t, err)
+		s.in <- received1{b: b, source: nodeA}
+		synctest.Wait()
+		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now(), Doubt: RejectUnsigned}}, w.Take(nil))
+		assert.Empty(t, w.Rejected(), "it is not refused")
 		require.NoError(t, h.Close())
 	})
 }

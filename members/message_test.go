@@ -233,7 +233,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(good)
 	f.Add(good[:len(good)-trailerLen])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := newAuth(t, now, key).verify(b, nodeA, now)
+		m, _, err := newAuth(t, now, key).verify(b, nodeA, now)
 		if string(b) == string(good) {
 			require.NoError(t, err)
 			assert.Equal(t, full(), m)

@@ -206,15 +206,18 @@ func (e *Elector) mailed() <-chan struct{} {
 	return e.cfg.Members.Wire.Arrived()
 }
 
-// messages takes what the members have said. What was refused is counted.
+// messages takes what the members have said. What was refused is counted, and what the mode enforce would refuse.
 func (e *Elector) messages() []members.Received {
 	if e.cfg.Members == nil {
 		return nil
 	}
 	e.mail = e.cfg.Members.Wire.Take(e.mail[:0])
 	for _, r := range e.mail {
-		if r.Refused != "" {
+		switch {
+		case r.Refused != "":
 			e.refused.Add(r.Source, string(r.Refused), nil)
+		case r.Doubt != "":
+			e.refused.Add(r.Source, string(r.Doubt)+election.Permitted, nil)
 		}
 	}
 	return e.mail

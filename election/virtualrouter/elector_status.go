@@ -1,6 +1,7 @@
 package virtualrouter
 
 import (
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -15,16 +16,28 @@ func (e *Elector) Status() election.Status {
 	e.mu.Unlock()
 	e.addUnsent(&s)
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
-	if e.cfg.Members != nil {
-		s.Counters.MembersRejected = map[string]uint64{}
-		for reason, n := range e.cfg.Members.Wire.Rejected() {
-			s.Counters.MembersRejected[string(reason)] = n
-		}
-	}
+	s.Counters.MembersRejected = e.membersRejected()
 	for i := range s.Splits {
 		e.explain(&s.Splits[i])
 	}
 	return s
+}
+
+// membersRejected counts by reason what the wire has refused, and what was taken that the mode enforce would refuse.
+func (e *Elector) membersRejected() map[string]uint64 {
+	if e.cfg.Members == nil {
+		return nil
+	}
+	out := map[string]uint64{}
+	for reason, n := range e.cfg.Members.Wire.Rejected() {
+		out[string(reason)] = n
+	}
+	for reason, n := range e.refused.Counts() { // the rest of these are the wire's, as far as it passes them on
+		if strings.HasSuffix(reason, election.Permitted) {
+			out[reason] = n
+		}
+	}
+	return out
 }
 
 // addUnsent shows what did not leave to some of the peers.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/members"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -59,5 +60,29 @@ func TestRejectionsAreBounded(t *testing.T) {
 		assert.Equal(t, election.MostLines+1, strings.Count(out.String(), "\n"))
 		assert.Len(t, r.List(), election.MostRejections)
 		assert.Equal(t, uint64(5000), r.Counts()["addresses"])
+	})
+}
+
+// While a key is being introduced, an operator sees by what members still send who has to get it.
+func TestElectorCountsMessagesThatEnforceWouldRefuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		for _, w := range l.mail {
+			if w.self == others[0].self {
+				w.put(members.Received{Source: h.self, Doubt: members.RejectUnsigned, Message: members.Message{
+					Type: members.Hello, Session: 1, Peer: members.PeerState{Group: w.group, State: vrrp.Active, Fit: true, Lifetime: time.Second},
+				}})
+			}
+		}
+		time.Sleep(time.Millisecond)
+		s := others[0].Status()
+		assert.Equal(t, map[string]uint64{"replay": 3, "unsigned-permitted": 1}, s.Counters.MembersRejected)
+		require.Len(t, s.Rejected, 1)
+		r := s.Rejected[0]
+		assert.True(t, r.Permitted)
+		assert.Equal(t, h.self, r.Source)
+		assert.Contains(t, r.Remedy, "the sender has no key")
+		assert.Empty(t, h.Status().Rejected)
+		stopAll(t, append(others, h)...)
 	})
 }
