@@ -15,6 +15,7 @@ type addresses struct {
 	fence      termFence
 	drain      drain
 	forwarding forwarding
+	stuck      bool // the addresses could not be removed: they are shut
 }
 
 func newAddresses(c *core) *addresses {
@@ -55,8 +56,28 @@ func (a *addresses) unbound() error {
 	a.drain.cancel()
 	a.setPassing(false)
 	err := a.unbind()
-	a.fence.do((*fencer).release)
+	a.unfence(err)
 	return err
+}
+
+// unfence ends what the fence does for a holder, after unbind. What could not be removed stays shut: the lease is not over yet, and the last
+// advertisements of a node that yields would even renew it.
+func (a *addresses) unfence(err error) {
+	if err != nil && len(a.host.Bound(a.cfg.Addresses)) > 0 {
+		a.stuck = true
+		a.fence.do((*fencer).keepShut)
+		return
+	}
+	a.stuck = false
+	a.fence.do((*fencer).release)
+}
+
+// freed releases what was shut, when the addresses are gone or are to be here again.
+func (a *addresses) freed(again bool) {
+	if a.stuck && (again || len(a.host.Bound(a.cfg.Addresses)) == 0) {
+		a.stuck = false
+		a.fence.do((*fencer).release)
+	}
 }
 
 // letGo takes the addresses off in the order that clients notice at once: nothing comes in any more,
@@ -69,7 +90,7 @@ func (a *addresses) letGo() error {
 	a.reset(a.cfg.hosts())
 	a.fence.do((*fencer).shutOut)
 	err := a.unbind()
-	a.fence.do((*fencer).release)
+	a.unfence(err)
 	a.serving = false
 	return err
 }

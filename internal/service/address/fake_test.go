@@ -38,6 +38,7 @@ type fakeHost struct {
 	did   []string
 	open  int           // connections
 	slow  time.Duration // of Unbind
+	stays error         // of Unbind
 
 	claims chan Claim            // what others say on the link
 	owners map[netip.Addr]string // MACs of others that answer probes
@@ -151,9 +152,12 @@ func (h *fakeHost) Bind(index int, addresses []netip.Prefix, _ time.Duration) er
 
 func (h *fakeHost) Unbind(index int, addresses []netip.Prefix) error {
 	h.mu.Lock()
-	slow := h.slow
+	slow, stays := h.slow, h.stays
 	h.mu.Unlock()
 	time.Sleep(slow)
+	if stays != nil {
+		return stays
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range addresses {

@@ -47,6 +47,16 @@ func (w *fenceWorker) keepStandby() {
 	}
 }
 
+// keepShut leaves the guard of a holder in place, with what is shut of it, until release: it outlasts the addresses.
+func (f *fencer) keepShut() {
+	f.ask(fenceJob{do: func(fence Fence) error {
+		f.mu.Lock()
+		f.standing, f.good = false, time.Time{}
+		f.mu.Unlock()
+		return errors.Join(fence.ShutIn(), fence.ShutOut())
+	}}, 0)
+}
+
 // take starts the guard, and returns when the address may be bound; false when limit has passed before. With a guard in place, and a lease
 // that the first advertisement has begun, it need not wait.
 func (f *fencer) take(limit time.Duration) bool {

@@ -1,6 +1,7 @@
 package address
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,46 @@ func TestBackupKeepsAGuardInPlace(t *testing.T) {
 		assert.Equal(t, []string{"shut in", "shut out", "standby"}, kernel.take(), "in exchange for that of the holder")
 		assert.True(t, b.Status()[0].Fence.Standing)
 	})
+}
+
+// The lease is not over yet, and the last advertisements of a node that yields renew it.
+func TestAddressThatCannotBeRemovedStaysShut(t *testing.T) {
+	stuck := func(t *testing.T, kernel *fakeFence, fn func(b *bench, e *fakeElector)) {
+		run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
+			e := <-b.electors
+			require.NoError(t, e.decide(election.Serve, nodeA))
+			time.Sleep(5 * time.Second)
+			b.host.set(func(h *fakeHost) { h.stays = errors.New("refused") })
+			synctest.Wait()
+			kernel.take()
+			require.Error(t, e.decide(election.Standby, nodeB))
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			assert.Equal(t, []string{"shut in", "shut out", "shut in", "shut out"}, kernel.take(), "nothing opens it")
+			fn(b, e)
+		})
+	}
+	for name, kernel := range map[string]*fakeFence{"on standby": standing(true), "no standby": {egress: true}} {
+		opened := "release"
+		if kernel.standby > 0 {
+			opened = "standby"
+		}
+		t.Run(name+", until its lifetime is over", func(t *testing.T) {
+			stuck(t, kernel, func(b *bench, _ *fakeElector) {
+				b.host.set(func(h *fakeHost) { h.bound = nil })
+				b.HostChanged()
+				synctest.Wait()
+				assert.Equal(t, []string{opened}, kernel.take())
+			})
+		})
+		t.Run(name+", until the node takes over again", func(t *testing.T) {
+			stuck(t, kernel, func(_ *bench, e *fakeElector) {
+				require.NoError(t, e.decide(election.Serve, nodeA))
+				synctest.Wait()
+				assert.Equal(t, []string{opened, "hold"}, kernel.take())
+			})
+		})
+	}
 }
 
 func TestTakeoverBindsUnderAGuard(t *testing.T) {

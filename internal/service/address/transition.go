@@ -24,7 +24,7 @@ func newServer(c *core, blocked func(instance.Blocked)) *server {
 
 func (s *server) begin(t instance.Term) {
 	s.place, s.elector, s.role, s.serving = t.Place, t.Elector, election.Off, false
-	s.announcer.from = time.Time{}
+	s.announcer.from, s.stuck = time.Time{}, false
 	s.drain.tell()
 	s.fence.open(s.left())
 	s.detector = &detector{core: s.core, announcer: s.announcer, report: s.blocked}
@@ -108,6 +108,7 @@ func (s *server) enter(d election.Decision) error {
 func (s *server) take(d election.Decision) error {
 	err := s.detector.refuse()
 	if err == nil {
+		s.freed(true)
 		err = s.bindGuarded()
 	}
 	if err != nil {
@@ -139,6 +140,7 @@ func (s *server) stand(d election.Decision) error {
 		err = s.passed(d)
 	}
 	s.settle(s.wanted())
+	s.freed(false)
 	if leftover && !s.adopting {
 		s.fence.do((*fencer).release)
 	}
@@ -162,6 +164,7 @@ func (s *server) hostChanged(p instance.Place) {
 		s.shown.set(func(s *shown) { s.status.Restored++ })
 		s.announcer.restart()
 	}
+	s.freed(false)
 }
 
 func (s *server) moved(p instance.Place) {
