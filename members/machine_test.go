@@ -409,6 +409,16 @@ func TestMachineHolderChoosesTheHigherAddressAmongEquals(t *testing.T) {
 	assert.Equal(t, []string{"GRANT to 10.77.0.13 nonce 5"}, r.wait(10*ms), "the third does not ask")
 }
 
+// Preempt_Mode is that of the node that takes over (RFC 9568 section 6.4.2): an Active yields whatever its own is (section 6.4.3).
+func TestMachineHolderGrantsToAHigherPriorityWithoutPreemption(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Preempt = false })
+	r.self(vrrp.Active, true)
+	high := other(vrrp.Backup, true)
+	high.Base, high.Priority = 150, 150
+	r.hello(nodeB, high)
+	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 6"}, r.request(nodeB, high, 6))
+}
+
 func TestMachineHolderRefuses(t *testing.T) {
 	f := other(vrrp.Backup, true)
 	higher := f
