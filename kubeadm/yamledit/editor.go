@@ -2,9 +2,11 @@ package yamledit
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -62,44 +64,97 @@ func (e *Editor) Documents() ([]*yaml.Node, error) {
 
 // Set makes the value at a path what is given, in place of what may be there.
 func (e *Editor) Set(doc int, path []string, value any) error {
-	return e.change(doc, path, func(any) any { return value }, func() error {
-		p, err := e.find(doc, path)
-		if err != nil {
-			return err
-		}
-		return e.put(p, value)
-	})
+	p, err := e.find(doc, path)
+	if err != nil {
+		return err
+	}
+	return e.put(p, value)
 }
 
 // put writes the entry of a place anew, with the keys on the way to it.
 func (e *Editor) put(p place, value any) error {
-	column, names := p.parent.Column-1, p.missing
+	column, names, comment := p.parent.Column-1, p.missing, ""
 	if p.key != nil {
-		column, names = p.key.Column-1, append([]string{p.key.Value}, p.missing...)
+		column, names = p.key.Column-1, append([]string{p.key.Value}, names...)
+		comment = cmp.Or(p.node.LineComment, p.key.LineComment)
 	}
 	for _, name := range slices.Backward(names) {
 		value = map[string]any{name: value}
 	}
-	with, err := block(value, column)
+	with, err := e.block(value, column)
 	if err != nil {
 		return err
 	}
-	e.replace(p.start, p.end, with)
-	return nil
+	if comment != "" {
+		with[0] = strings.TrimRight(with[0], "\r\n") + " " + comment + e.lineEnd()
+	}
+	var entry yaml.Node
+	if err := entry.Encode(value); err != nil {
+		return err
+	}
+	if p.key == nil {
+		p.parent.Content = append(p.parent.Content, entry.Content...)
+	} else {
+		*p.node = *entry.Content[1]
+	}
+	return e.change(p, p.start, p.end, with)
 }
 
 // Append puts a further document behind the others, or the first below comments.
 func (e *Editor) Append(value any) error {
-	with, err := block(value, 0)
+	with, err := e.block(value, 0)
 	if err != nil {
 		return err
 	}
 	lines := e.lines()
 	if slices.ContainsFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" && !strings.HasPrefix(l, "#") }) {
-		with = append([]string{"---\n"}, with...)
+		with = append([]string{"---" + e.lineEnd()}, with...)
 	}
 	e.replace(len(lines), len(lines), with)
 	return nil
+}
+
+// change puts lines in place of [start, end), unless the text says already what the documents of a place do, which have been changed.
+// If the new text says anything else, it is as before.
+func (e *Editor) change(p place, start, end int, with []string) error {
+	before := e.text
+	had, err := e.values()
+	if err != nil {
+		return err
+	}
+	want, err := decode(p.docs)
+	if err == nil && reflect.DeepEqual(had, want) {
+		return nil
+	}
+	e.replace(start, end, with)
+	if got, unread := e.values(); err != nil || unread != nil || !reflect.DeepEqual(want, got) {
+		e.text = before
+		return e.Errorf(0, "%s cannot be changed without disturbing the rest, want it in plain block style", Whole(p.path))
+	}
+	return nil
+}
+
+// values is what the documents say.
+func (e *Editor) values() ([]any, error) {
+	docs, err := e.Documents()
+	if err != nil {
+		return nil, err
+	}
+	out, err := decode(docs)
+	if err != nil {
+		return nil, e.Errorf(0, "not valid YAML: %s", oneLine(err))
+	}
+	return out, nil
+}
+
+func decode(docs []*yaml.Node) ([]any, error) {
+	out := make([]any, len(docs))
+	for i, d := range docs {
+		if err := d.Decode(&out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // oneLine is an error's text without its line breaks.

@@ -98,6 +98,24 @@ func TestEditorInserts(t *testing.T) {
 			-1,
 			"a: 1\n---\nfiles:\n- path: /a\n- path: /new\n  text: |\n    a\n    b\n---\nb: 2\n",
 		},
+		{
+			"lines that end as on Windows", "# head\r\nfiles:\r\n- path: /a\r\n\r\nkind: X",
+			[]string{"files"},
+			-1,
+			"# head\r\nfiles:\r\n- path: /a\r\n- path: /new\r\n  text: |\r\n    a\r\n    b\r\n\r\nkind: X",
+		},
+		{
+			"list in brackets, lines that end as on Windows", "files: [/a] # all\r\nkind: X\r\n",
+			[]string{"files"},
+			-1,
+			"files: # all\r\n  - /a\r\n  - path: /new\r\n    text: |\r\n      a\r\n      b\r\nkind: X\r\n",
+		},
+		{
+			"beside anchors, aliases and merged keys", "x: &a {path: /a}\nfiles:\n- *a\n- &b\n  <<: *a\n  text: b\ny: *b\n",
+			[]string{"files"},
+			1,
+			"x: &a {path: /a}\nfiles:\n- *a\n- path: /new\n  text: |\n    a\n    b\n- &b\n  <<: *a\n  text: b\ny: *b\n",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,10 +166,47 @@ func TestEditorSets(t *testing.T) {
 	assert.Equal(t, "a: 1 # one\nb:\n  c: 10.0.0.1:6443\n  d: y\ne: z\n# end\n---\nkind: Z\n", string(e.Bytes()))
 }
 
+// What is replaced keeps its place, the comment behind its key and the indentation of its list. What says the same stays.
+func TestEditorReplaces(t *testing.T) {
+	set := func(value any) func(*Editor) error {
+		return func(e *Editor) error { return e.Set(0, []string{"files"}, value) }
+	}
+	put := func(e *Editor) error { return e.Put(0, []string{"files"}, entry{"/x", "y"}, named("/x")) }
+	tests := []struct {
+		name string
+		edit func(*Editor) error
+		give string
+		want string
+	}{
+		{"a value with a comment", set("b"), "files: 'a'   # why\n", "files: b # why\n"},
+		{"an item between blank lines", put, "files:\n- path: /a\n\n# old\n- path: /x\n\n- path: /b\n", "files:\n- path: /a\n\n- path: /x\n  text: \"y\"\n\n- path: /b\n"},
+		{"the only item", put, "files: # all\n# old\n- path: /x\nrun: 1\n", "files: # all\n- path: /x\n  text: \"y\"\nrun: 1\n"},
+		{"the same value", set("a"), "files: 'a'\n", "files: 'a'\n"},
+		{"the same item", put, "files: [{path: /x, text: 'y'}]\n", "files: [{path: /x, text: 'y'}]\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := New("f.yaml", []byte(tt.give))
+			require.NoError(t, tt.edit(e))
+			assert.Equal(t, tt.want, string(e.Bytes()))
+		})
+	}
+}
+
+// An alias in another place would lose its anchor.
+func TestEditorDropRefusesAnchor(t *testing.T) {
+	const give = "files:\n- &x\n  path: /x\n- path: /a\ny: *x\n"
+	e := New("f.yaml", []byte(give))
+	_, err := e.Drop(0, []string{"files"}, named("/x"))
+	assert.EqualError(t, err, "kubeadm: f.yaml: files cannot be changed without disturbing the rest, want it in plain block style")
+	assert.Equal(t, give, string(e.Bytes()))
+}
+
 // What cannot be changed safely is left alone and named.
 func TestEditorRefuses(t *testing.T) {
 	tests := []struct{ name, give, want string }{
 		{"not UTF-8", "a: \xff\n", "kubeadm: f.yaml: bytes that are no UTF-8, want text"},
+		{"lines that the parser counts otherwise", "a: 1\rb: 1\r\rspec:\r  files:\r  - a\n", "kubeadm: f.yaml: a line break that is neither LF nor CRLF, want one of these"},
 		{"not YAML", "a: [\n", "kubeadm: f.yaml: not valid YAML: line 1: did not find expected node content"},
 		{"mapping in braces", "spec: {a: 1}\n", "kubeadm: f.yaml:1: spec is a mapping in braces, want a mapping with one line for each key"},
 		{"no mapping", "spec: text\n", `kubeadm: f.yaml:1: spec is "text", want a mapping with one line for each key`},

@@ -13,24 +13,34 @@ import (
 // lines are those of the text, each with its end.
 func (e *Editor) lines() []string { return slices.Collect(strings.Lines(string(e.text))) }
 
+// lineEnd is what ends the first line.
+func (e *Editor) lineEnd() string {
+	if first, _, _ := strings.Cut(string(e.text), "\n"); strings.HasSuffix(first, "\r") {
+		return "\r\n"
+	}
+	return "\n"
+}
+
 // replace puts other lines in place of [start, end), and says nothing about what they mean.
 func (e *Editor) replace(start, end int, with []string) {
-	lines := e.lines()
-	if start == len(lines) && start > 0 && !strings.HasSuffix(lines[start-1], "\n") {
-		lines[start-1] += "\n"
+	lines := slices.Replace(e.lines(), start, end, with...)
+	for i, l := range lines {
+		if i+1 < len(lines) && !strings.HasSuffix(l, "\n") { // the last one of before
+			lines[i] += e.lineEnd()
+		}
 	}
-	e.text = []byte(strings.Join(slices.Replace(lines, start, end, with...), ""))
+	e.text = []byte(strings.Join(lines, ""))
 }
 
 // block is a value as lines that begin at a column.
-func block(value any, column int) ([]string, error) {
+func (e *Editor) block(value any, column int) ([]string, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := errors.Join(enc.Encode(value), enc.Close()); err != nil {
 		return nil, fmt.Errorf("kubeadm: render YAML: %w", err)
 	}
-	lines := slices.Collect(strings.Lines(b.String()))
+	lines := slices.Collect(strings.Lines(strings.ReplaceAll(b.String(), "\n", e.lineEnd())))
 	for i, l := range lines {
 		if strings.TrimSpace(l) != "" {
 			lines[i] = strings.Repeat(" ", column) + l

@@ -1,10 +1,8 @@
 package yamledit
 
 import (
-	"cmp"
-	"reflect"
+	"math"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -12,150 +10,99 @@ import (
 // Match tells whether an item of a list is meant.
 type Match func(item *yaml.Node) bool
 
-// Put puts an item into the list at a path in place of the first that matches, or behind all, and takes out all others that do. One
-// that says the same already stays as it is.
+// Put puts an item into the list at a path in place of the first that matches, or behind all, and takes out all others that do. A list
+// that says the same already stays as it is, with its comments; one that is missing is made.
 func (e *Editor) Put(doc int, path []string, item any, match Match) error {
-	list, err := e.list(doc, path)
+	p, list, err := e.list(doc, path)
 	if err != nil {
 		return err
 	}
 	index := slices.IndexFunc(list, match)
-	if index >= 0 && saysTheSame(list[index], item) {
-		return nil
-	}
 	if index < 0 {
 		index = len(list)
 	}
-	return e.move(doc, path, index, item, match)
+	return e.splice(p, list, match, index, item)
 }
 
-// PutAt makes an item the one of that index, and takes out all others that match.
+// PutAt makes an item the one of that index, or the last, unless that one matches, and takes out all others that do.
 func (e *Editor) PutAt(doc int, path []string, index int, item any, match Match) error {
-	list, err := e.list(doc, path)
+	p, list, err := e.list(doc, path)
 	if err != nil || index < len(list) && match(list[index]) {
 		return err
 	}
-	return e.move(doc, path, index, item, match)
+	return e.splice(p, list, match, index, item)
 }
 
-func (e *Editor) move(doc int, path []string, index int, item any, match Match) error {
-	if _, err := e.Drop(doc, path, match); err != nil {
-		return err
-	}
-	return e.splice(doc, path, index, 0, item)
-}
-
-// Add puts an item behind all others of the list at a path. The list is made where there is none.
+// Add puts an item behind all others of the list at a path.
 func (e *Editor) Add(doc int, path []string, item any) error {
-	return e.Put(doc, path, item, func(*yaml.Node) bool { return false })
+	return e.PutAt(doc, path, math.MaxInt, item, func(*yaml.Node) bool { return false })
 }
 
 // Drop takes the items that match out of the list at a path, with the comments right above them.
 func (e *Editor) Drop(doc int, path []string, match Match) (dropped []*yaml.Node, err error) {
-	for {
-		list, err := e.list(doc, path)
-		if err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(list, match)
-		if i < 0 {
-			return dropped, nil
-		}
-		dropped = append(dropped, list[i])
-		if err := e.splice(doc, path, i, 1); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// splice puts items in place of n of the list at a path, from that index on. An index behind the last is that behind the last.
-func (e *Editor) splice(doc int, path []string, index, n int, items ...any) error {
-	list, err := e.list(doc, path)
+	p, list, err := e.list(doc, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if n == len(list) { // a list of none has no place of its own, and an empty one is written in brackets
-		return e.Set(doc, path, slices.Concat([]any{}, items))
+	dropped = slices.DeleteFunc(slices.Clone(list), func(n *yaml.Node) bool { return !match(n) })
+	if len(dropped) == 0 {
+		return nil, nil
 	}
-	index = min(index, len(list))
-	want := func(old any) any {
-		values, _ := old.([]any)
-		return slices.Replace(slices.Clone(values), index, index+n, items...)
-	}
-	return e.change(doc, path, want, func() error {
-		p, err := e.find(doc, path)
-		if err != nil {
-			return err
-		}
-		lines, column := e.lines(), p.node.Column-1
-		var with []string
-		if len(items) > 0 {
-			if with, err = block(items, column); err != nil {
-				return err
-			}
-		}
-		dash := func(i int) int {
-			if i == len(list) {
-				return p.end
-			}
-			return dashLine(lines, list[i], p.node)
-		}
-		start, end := dash(index), dash(index)
-		if index < len(list) {
-			start = commentStart(lines, start, column)
-			end = start
-		}
-		if n > 0 {
-			end = contentEnd(lines, dash(index), dash(index+n), column)
-		}
-		e.replace(start, end, with)
-		return nil
-	})
+	return dropped, e.splice(p, list, match, 0)
 }
 
-// list is the list at a path, in lines of its own from now on; none where the key is missing or empty.
-func (e *Editor) list(doc int, path []string) ([]*yaml.Node, error) {
+// list is a list and its items; none where it is missing or empty.
+func (e *Editor) list(doc int, path []string) (place, []*yaml.Node, error) {
 	p, err := e.find(doc, path)
 	switch {
-	case err != nil:
-		return nil, err
-	case p.key == nil || len(p.missing) > 0 || p.node.Tag == "!!null":
-		return nil, nil
+	case err != nil || p.key == nil || len(p.missing) > 0 || p.node.Tag == "!!null":
+		return p, nil, err
 	case p.node.Kind != yaml.SequenceNode || p.node.Anchor != "":
-		return nil, e.Errorf(p.node.Line, "%s is %s, want a list", Whole(path), shape(p.node))
-	case len(p.node.Content) > 0 && p.node.Style&yaml.FlowStyle != 0:
-		return e.unfold(doc, path, p)
+		return p, nil, e.Errorf(p.node.Line, "%s is %s, want a list", Whole(path), shape(p.node))
 	}
-	return p.node.Content, nil
+	return p, p.node.Content, nil
 }
 
-// unfold writes a list in brackets with one line or more for each item.
-func (e *Editor) unfold(doc int, path []string, p place) ([]*yaml.Node, error) {
-	same := func(old any) any { return old }
-	err := e.change(doc, path, same, func() error {
-		n, comment := *p.node, cmp.Or(p.node.LineComment, p.key.LineComment)
-		n.Style &^= yaml.FlowStyle
-		n.LineComment = ""
-		if err := e.put(p, &n); err != nil || comment == "" {
+// splice takes the items that match out of a list, and puts others in before the one of that index among the rest.
+func (e *Editor) splice(p place, list []*yaml.Node, match Match, index int, add ...any) error {
+	var added yaml.Node
+	if err := added.Encode(add); err != nil {
+		return err
+	}
+	rest := slices.DeleteFunc(slices.Clone(list), match)
+	index = min(index, len(rest))
+	items := slices.Insert(rest, index, added.Content...)
+	if len(list) == 0 || len(items) == 0 || p.node.Style&yaml.FlowStyle != 0 { // an empty list is in brackets, too
+		return e.put(p, items)
+	}
+	lines, column := e.lines(), p.node.Column-1
+	var with, out []string
+	if len(add) > 0 {
+		var err error
+		if with, err = e.block(add, column); err != nil {
 			return err
 		}
-		first := strings.TrimSuffix(e.lines()[p.start], "\n")
-		e.replace(p.start, p.start+1, []string{first + " " + comment + "\n"})
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	p, err = e.find(doc, path)
-	if err != nil {
-		return nil, err
+	at := p.key.Line // the first line that is not in out
+	keep := func(end int) { out = append(out, lines[at:max(at, end)]...); at = max(at, end) }
+	for i, n := range list {
+		dash, next := dashLine(lines, n, p.node), p.end
+		if i+1 < len(list) {
+			next = dashLine(lines, list[i+1], p.node)
+		}
+		start := commentStart(lines, dash, column)
+		if index == 0 {
+			keep(start)
+			out, with = append(out, with...), nil
+		}
+		if match(n) {
+			keep(start)
+			at = max(at, contentEnd(lines, dash, next, column))
+		} else {
+			index--
+		}
 	}
-	return p.node.Content, nil
-}
-
-// saysTheSame tells that an item need not be written again, with the comments that it may have got.
-func saysTheSame(n *yaml.Node, item any) bool {
-	var old any
-	want, err := plain(item)
-	return err == nil && n.Decode(&old) == nil && reflect.DeepEqual(old, want)
+	keep(p.end)
+	p.node.Content = items
+	return e.change(p, p.key.Line, p.end, append(out, with...))
 }

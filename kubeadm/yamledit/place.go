@@ -9,6 +9,8 @@ import (
 
 // place is one key of a document, or where it would be.
 type place struct {
+	docs       []*yaml.Node // all of the text's
+	path       []string
 	node       *yaml.Node // the value; nil when the key is not there
 	key        *yaml.Node // nil when the key is not there
 	missing    []string   // the keys that are not there, at least one without key
@@ -22,8 +24,11 @@ func (e *Editor) find(doc int, path []string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
+	if strings.ContainsAny(strings.ReplaceAll(string(e.text), "\r\n", "\n"), "\r\u0085\u2028\u2029") {
+		return place{}, e.Errorf(0, "a line break that is neither LF nor CRLF, want one of these") // the parser counts lines by all of them
+	}
 	lines := e.lines()
-	p := place{parent: docs[doc], end: documentEnd(lines, docs[doc].Line)}
+	p := place{docs: docs, path: path, parent: docs[doc], end: documentEnd(lines, docs[doc].Line)}
 	for i, name := range path {
 		if p.parent.Kind != yaml.MappingNode || p.parent.Style&yaml.FlowStyle != 0 || p.parent.Anchor != "" {
 			return place{}, e.Errorf(p.parent.Line, "%s is %s, want a mapping with one line for each key", Whole(path[:i]), shape(p.parent))
