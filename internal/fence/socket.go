@@ -26,16 +26,19 @@ type sockets struct {
 // replyTimeout bounds one exchange with the kernel.
 const replyTimeout = 10 * time.Second
 
-// answers holds the acknowledgements of a transaction that makes the table for hundreds of groups: they all come before the first is read.
-const answers = 8 << 20
+// room is for a transaction that makes the table for hundreds of groups, which is one message to the kernel, and for the acknowledgements of
+// it, which all come before the first is read.
+const room = 8 << 20
 
-// roomForAnswers goes past the system's limit only with CAP_NET_ADMIN, which a fence needs anyway.
-func roomForAnswers(c *netlink.Conn) error { return c.SetReadBuffer(answers) }
+// roomForGroups goes past the system's limits only with CAP_NET_ADMIN, which a fence needs anyway.
+func roomForGroups(c *netlink.Conn) error {
+	return errors.Join(c.SetReadBuffer(room), c.SetWriteBuffer(room))
+}
 
 // tables is the connection for transactions and listings. After an error it has to be closed.
 func (s *sockets) tables() (*nftables.Conn, error) {
 	if s.lasting == nil {
-		c, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(roomForAnswers))
+		c, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(roomForGroups))
 		if err != nil {
 			return nil, err
 		}

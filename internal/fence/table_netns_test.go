@@ -297,3 +297,22 @@ func TestFenceOfManyAddresses(t *testing.T) {
 	timed("Rebuild", func() error { return f.Rebuild(nil) })
 	timed("Release", func() error { return f.Release(4) })
 }
+
+// All 255 virtual routers of a link are in one table, which one transaction makes anew.
+func TestFenceOfManyGroups(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(300*time.Millisecond, 60*time.Second)
+	var groups []Group
+	var ids []uint32
+	for n := range uint32(255) {
+		groups = append(groups, Group{
+			ID: n + 1, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 2, 0, byte(n + 1)})}, Advert: Advert{Source: w.own4, VRID: byte(n + 1)},
+			Lease: 300 * time.Millisecond, Guard: time.Minute,
+		})
+		ids = append(ids, n+1)
+	}
+	require.NoError(t, f.Set(groups))
+	require.NoError(t, f.Hold(ids...))
+	require.NoError(t, f.Rebuild(nil))
+	require.NoError(t, f.Check())
+}
