@@ -49,24 +49,19 @@ func acknowledged(m syscall.NetlinkMessage, first uint32) (done bool, err error)
 	if m.Header.Type != unix.NLMSG_ERROR || len(m.Data) < 4 || number > 3 {
 		return false, nil // the answer to something else
 	}
-	if code := int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
-		err = unix.Errno(-code)
-	}
+	err = refusal(m)
 	return number == 2 || number == 0 && err != nil, err
 }
 
 // renewalBatch empties a set and adds one element to it. Its messages are numbered from first on.
 func renewalBatch(first uint32, table, set string, key []byte, left time.Duration) []byte {
 	const nft = unix.NFNL_SUBSYS_NFTABLES << 8
-	where := attribute(attribute(nil, unix.NFTA_SET_ELEM_LIST_TABLE, append([]byte(table), 0)), unix.NFTA_SET_ELEM_LIST_SET, append([]byte(set), 0))
 	value := attribute(nil, unix.NFTA_SET_ELEM_KEY|unix.NLA_F_NESTED, attribute(nil, unix.NFTA_DATA_VALUE, key))
 	value = attribute(value, unix.NFTA_SET_ELEM_TIMEOUT, binary.BigEndian.AppendUint64(nil, uint64(left.Milliseconds())))
-	element := attribute(nil, unix.NFTA_LIST_ELEM|unix.NLA_F_NESTED, value)
-	added := attribute(append([]byte(nil), where...), unix.NFTA_SET_ELEM_LIST_ELEMENTS|unix.NLA_F_NESTED, element)
 
 	b := nfMessage(nil, unix.NFNL_MSG_BATCH_BEGIN, 0, first, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)
-	b = nfMessage(b, nft|unix.NFT_MSG_DELSETELEM, 0, first+1, unix.NFPROTO_NETDEV, 0, where)
-	b = nfMessage(b, nft|unix.NFT_MSG_NEWSETELEM, unix.NLM_F_CREATE|unix.NLM_F_ACK, first+2, unix.NFPROTO_NETDEV, 0, added)
+	b = nfMessage(b, nft|unix.NFT_MSG_DELSETELEM, 0, first+1, unix.NFPROTO_NETDEV, 0, inSet(table, set))
+	b = nfMessage(b, nft|unix.NFT_MSG_NEWSETELEM, unix.NLM_F_CREATE|unix.NLM_F_ACK, first+2, unix.NFPROTO_NETDEV, 0, elementOf(table, set, value))
 	return nfMessage(b, unix.NFNL_MSG_BATCH_END, 0, first+3, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)
 }
 

@@ -49,6 +49,9 @@ func (s *Share) Renewing() bool { return s.adverts && s.fence.Egress() }
 // Renew renews the lease until then, or for its length if that is sooner. The error wraps ErrLate as that of Fence.Renew.
 func (s *Share) Renew(until time.Time) error { return s.fence.Renew(s.id, until) }
 
+// Leased reports whether the kernel has the lease at this moment, whoever renewed it.
+func (s *Share) Leased() (bool, error) { return s.fence.Leased(s.id) }
+
 // Uncovered says what this kernel cannot keep from answering, empty for nothing.
 func (s *Share) Uncovered() string {
 	switch {

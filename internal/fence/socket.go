@@ -93,20 +93,40 @@ func (s *sockets) askGeneration() (uint32, error) {
 	}
 	s.serial++
 	ask := nfMessage(nil, unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETGEN, 0, s.serial, unix.AF_UNSPEC, 0, nil)
-	if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	answer, err := s.exchange(fd, ask)
+	if err != nil {
 		return 0, err
+	}
+	return generationIn(answer)
+}
+
+// exchange asks a question that has the newest number, and returns the answer to it, which is valid until something else is received.
+func (s *sockets) exchange(fd int, ask []byte) (syscall.NetlinkMessage, error) {
+	if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return syscall.NetlinkMessage{}, err
 	}
 	for {
 		msgs, err := s.receive(fd)
 		if err != nil {
-			return 0, err
+			return syscall.NetlinkMessage{}, err
 		}
 		for _, m := range msgs {
 			if m.Header.Seq == s.serial {
-				return generationIn(m)
+				return m, nil
 			}
 		}
 	}
+}
+
+// refusal is the error in an answer; nil if it carries none.
+func refusal(m syscall.NetlinkMessage) error {
+	if m.Header.Type != unix.NLMSG_ERROR || len(m.Data) < 4 {
+		return nil
+	}
+	if code := int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
+		return unix.Errno(-code)
+	}
+	return nil
 }
 
 // receive returns the next messages, which are valid until it is called again.
@@ -124,10 +144,10 @@ func (s *sockets) receive(fd int) ([]syscall.NetlinkMessage, error) {
 
 // generationIn reads the answer.
 func generationIn(m syscall.NetlinkMessage) (uint32, error) {
-	switch {
-	case m.Header.Type == unix.NLMSG_ERROR && len(m.Data) >= 4:
-		return 0, unix.Errno(-int32(binary.NativeEndian.Uint32(m.Data)))
-	case m.Header.Type != unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN || len(m.Data) < nl.SizeofNfgenmsg:
+	if err := refusal(m); err != nil {
+		return 0, err
+	}
+	if m.Header.Type != unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN || len(m.Data) < nl.SizeofNfgenmsg {
 		return 0, fmt.Errorf("an answer of type %#x and %d bytes", m.Header.Type, len(m.Data))
 	}
 	attrs, err := netlink.UnmarshalAttributes(m.Data[nl.SizeofNfgenmsg:])

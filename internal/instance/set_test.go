@@ -167,3 +167,30 @@ func TestReloadDoesNotWaitForAnInstanceThatEnds(t *testing.T) {
 		b.Apply(Delta{Adjust: []Config{in, in}})
 	})
 }
+
+func TestHolderWhoseLeaseIsOverInTheKernelAloneIsNotSaidToServe(t *testing.T) {
+	lapsed := func(since time.Time) func(*fakeService) {
+		return func(s *fakeService) { s.status.Lapsed = since }
+	}
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		service, e := <-b.services, <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		time.Sleep(time.Minute)
+		service.set(lapsed(time.Now().Add(-2 * time.Second)))
+		s := b.Status()[0]
+		assert.Equal(t, ObservedFault, s.Observed)
+		assert.Contains(t, s.Reason, "SILENT: the lease has been over for 2s")
+		assert.Contains(t, s.Reason, "another nftables table")
+		assert.True(t, s.Silent)
+		assert.Empty(t, s.Holder)
+		require.ErrorContains(t, b.Ready(), "SILENT")
+
+		service.set(func(s *fakeService) { s.status.Passing = true })
+		assert.False(t, b.Status()[0].Silent, "another node has the address")
+		service.set(func(s *fakeService) { s.status.Passing = false })
+
+		service.set(lapsed(time.Time{}))
+		assert.Equal(t, ObservedActive, b.Status()[0].Observed)
+		require.NoError(t, b.Ready())
+	})
+}

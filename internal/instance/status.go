@@ -120,9 +120,8 @@ func (v *view) status() Status {
 	} else {
 		s.add(v.elector.Status())
 	}
-	over := v.unrenewed(time.Now(), part.Passing)
-	if over > 0 {
-		s.silence(over)
+	if over, dropped := v.unrenewed(time.Now(), part); over > 0 {
+		s.silence(over, dropped)
 	}
 	s.Observed = v.observed(&s, part.Passing)
 	return s

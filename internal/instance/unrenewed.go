@@ -11,26 +11,33 @@ import (
 const unrenewedGrace = time.Second
 
 // unrenewed is for how long a holder has had no lease, so that the fence keeps it from answering: 0 for one that has, or that passes the
-// address on, which needs none. The process runs, so what it sends does not leave.
-func (v *view) unrenewed(now time.Time, passing bool) time.Duration {
-	if v.state != election.Active || v.elector == nil || passing || v.removed {
-		return 0
+// address on, which needs none. What it sends does not leave then: the process runs. With dropped it is the kernel alone that has no lease.
+func (v *view) unrenewed(now time.Time, part ServiceStatus) (over time.Duration, dropped bool) {
+	if v.state != election.Active || v.elector == nil || part.Passing || v.removed {
+		return 0, false
 	}
 	end := v.elector.LeaseEnd()
 	if end.Before(v.since) {
 		end = v.since // it has not begun
 	}
-	if over := now.Sub(end); over > unrenewedGrace {
-		return over
+	switch over := now.Sub(end); {
+	case over > unrenewedGrace:
+		return over, false
+	case !part.Lapsed.IsZero():
+		return now.Sub(part.Lapsed), true
 	}
-	return 0
+	return 0, false
 }
 
 // silence takes back what a holder says that the fence silences, and says why instead.
-func (s *Status) silence(over time.Duration) {
+func (s *Status) silence(over time.Duration, dropped bool) {
 	s.Holder, s.Silent = "", true
 	s.Reason = fmt.Sprintf("SILENT: the lease has been over for %s, so the kernel keeps this node from answering", over.Round(time.Second))
-	if n := s.Counters.SendErrors; n > 0 {
+	switch n := s.Counters.SendErrors; {
+	case dropped:
+		s.Reason += "; it has taken the advertisements, and they did not reach the fence: another nftables table drops them (list ruleset: " +
+			"hook egress), let protocol 112 (VRRP) through there"
+	case n > 0:
 		s.Reason += fmt.Sprintf("; it has refused to send %d advertisements: let protocol 112 (VRRP) out in this node's firewall", n)
 	}
 }

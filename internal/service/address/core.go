@@ -50,6 +50,7 @@ func (s *shown) read() instance.ServiceStatus {
 	s.mu.Unlock()
 	if f != nil {
 		out.Fence = f.status()
+		out.Lapsed = f.lapsedSince()
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package address
 
 import (
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/instance"
@@ -42,7 +43,8 @@ func newFencer(f Fence, log *slog.Logger, leaseEnd func() time.Time, news <-chan
 	}
 	w := &fenceWorker{
 		fenceState: s, fence: f, log: log, leaseEnd: leaseEnd, news: news, pace: pace{lease: lease, told: news != nil},
-		tick: time.NewTimer(untilLook()), renewals: time.NewTimer(time.Hour), jobs: jobs, looks: looks, ended: make(chan struct{}),
+		asked: time.Now().Add(-rand.N(lapseLook)), // hundreds of instances begin at the same time
+		tick:  time.NewTimer(untilLook()), renewals: time.NewTimer(time.Hour), jobs: jobs, looks: looks, ended: make(chan struct{}),
 	}
 	f.Follow(w.entitled)
 	go w.run()

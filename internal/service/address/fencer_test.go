@@ -25,6 +25,7 @@ type fakeFence struct {
 	renews  []time.Time
 	guard   bool
 	lease   time.Time // ends then
+	dropped bool      // what would renew the lease
 	broken  error
 	delay   time.Duration // of ShutDiscovery and Hold
 	standby time.Duration // what Standby returns
@@ -71,6 +72,12 @@ func (f *fakeFence) Follow(leaseEnd func() time.Time) {
 }
 
 func (f *fakeFence) Uncovered() string { return "" }
+
+func (f *fakeFence) Leased() (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.dropped, nil
+}
 
 func (f *fakeFence) ShutDiscovery() error {
 	if f.fail != nil {

@@ -21,6 +21,7 @@ type fenceState struct {
 	standing  bool      // on standby, while it is not held
 	unarmed   error     // why the guard of a node on standby is not in place
 	good      time.Time // until then a guard is in place that outlasts an address that is bound
+	lapsed    time.Time // since when the kernel has had no lease although the elector has one; zero: it has
 	drainEnd  time.Time // until when the address may answer on connections that are drained: the elector's lease is over then
 }
 
@@ -58,6 +59,18 @@ func (s *fenceState) seen() instance.FenceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
+}
+
+func (s *fenceState) lapsedSince() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lapsed
+}
+
+func (s *fenceState) setLapsed(since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lapsed = since
 }
 
 func (s *fenceState) setUnguarded(err error) {

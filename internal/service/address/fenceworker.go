@@ -16,6 +16,8 @@ type fenceWorker struct {
 	leaseEnd       func() time.Time // until when this node may answer; safe from any goroutine
 	news           <-chan struct{}  // the lease has just been extended; nil: look for oneself
 	pace           pace
+	lapse          lapse
+	asked          time.Time // when the kernel was asked for the lease
 	tick, renewals *time.Timer
 	jobs           <-chan fenceJob
 	looks          <-chan chan instance.FenceStatus // look at the fence now, and tell
@@ -106,10 +108,12 @@ func (w *fenceWorker) entitled() time.Time {
 func (w *fenceWorker) check(within time.Duration) error {
 	held := w.isHeld()
 	if w.mode() == tooFast || held && !time.Now().Before(w.entitled()) {
+		w.watch(false)
 		return nil
 	}
 	err := w.fence.Check(within, held)
 	w.note(err)
+	w.watch(err == nil)
 	return err
 }
 

@@ -98,6 +98,8 @@ type Fence interface {
 	// Renew renews the lease until then, or for its length if that is sooner. An error when the kernel did
 	// not do so in time: the lease has then run out.
 	Renew(until time.Time) error
+	// Leased tells whether the kernel has a lease at this moment, whoever renewed it.
+	Leased() (bool, error)
 	// Uncovered says what this kernel cannot keep from answering without a lease, empty for nothing.
 	Uncovered() string
 	// Close gives the fence back.

@@ -1,0 +1,34 @@
+//go:build netns
+
+package fence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFenceKnowsWhetherTheKernelHasALease(t *testing.T) {
+	w := newWire(t)
+	const lease = 100 * time.Millisecond
+	f := w.fence(lease, 60*time.Second)
+	leased := func() bool {
+		got, err := f.Leased(4)
+		require.NoError(t, err)
+		return got
+	}
+	require.NoError(t, f.Hold(4, 6))
+	assert.False(t, leased(), "nothing was advertised")
+	w.advertise(w.own4, 51, 100)
+	assert.True(t, leased())
+	got, err := f.Leased(6)
+	require.NoError(t, err)
+	assert.False(t, got, "another group")
+	time.Sleep(lease + 20*time.Millisecond)
+	assert.False(t, leased(), "it is over")
+	require.NoError(t, f.Check(), "an answer is not left for the next question")
+	require.NoError(t, f.Renew(4, time.Now().Add(time.Minute)))
+	assert.True(t, leased())
+}

@@ -1,0 +1,66 @@
+package address
+
+import "time"
+
+const (
+	// lapseLook is how often the kernel is asked for the lease as long as nothing is wrong. It finds the timer of a group by going through
+	// those of all groups, which takes it some 30 microseconds with 255 of them.
+	lapseLook = 3 * checkEvery
+	// lapsedGrace is how long the kernel has to have had no lease before that counts: a change of the fence may cost one for a moment.
+	lapsedGrace = time.Second
+	// leaseMargin is by how much the kernel may end a lease sooner than it was told: it counts in ticks.
+	leaseMargin = 10 * time.Millisecond
+)
+
+// lapse is since when the kernel has had no lease although the elector has one, as far as was seen. An advertisement that another table
+// drops behind the socket counts as sent, and renews nothing. The zero lapse is none. It is pure.
+type lapse struct {
+	since, newest time.Time // of the looks that found none
+}
+
+// see takes in that the kernel was found with or without a lease at now, when the elector's lasted until leaseEnd. At the very end of that
+// one an answer says nothing.
+func (l *lapse) see(now, leaseEnd time.Time, leased bool) {
+	switch {
+	case leased, !now.Before(leaseEnd): // a lease that is over everywhere is the elector's to tell of
+		*l = lapse{}
+	case !now.Add(leaseMargin).Before(leaseEnd):
+	case l.since.IsZero():
+		l.since, l.newest = now, now
+	default:
+		l.newest = now
+	}
+}
+
+// lasts tells whether it is none of a moment.
+func (l lapse) lasts() bool { return l.newest.Sub(l.since) >= lapsedGrace }
+
+// watch looks whether the kernel has the lease that its holder has, where only advertisements that leave renew it. A fence that is not in
+// place silences nobody.
+func (w *fenceWorker) watch(inPlace bool) {
+	next, end := w.lapse, w.leaseEnd()
+	switch {
+	case !inPlace, !w.isHeld(), w.mode() != byKernel:
+		next = lapse{}
+	case next.since.IsZero() && time.Since(w.asked) < lapseLook-checkEvery/2:
+		return
+	default:
+		leased, err := w.fence.Leased()
+		w.debug(err)
+		w.asked = time.Now()
+		next.see(w.asked, end, leased || err != nil)
+	}
+	was := w.lapse.lasts()
+	w.lapse = next
+	switch lasts := next.lasts(); {
+	case lasts && !was:
+		w.log.Warn("the lease is over in the kernel although it has taken the advertisements: this node does not answer; let protocol 112 (VRRP) " +
+			"through the egress hooks of other nftables tables")
+		w.setLapsed(next.since)
+	case was && !lasts:
+		w.setLapsed(time.Time{})
+		if inPlace && w.isHeld() {
+			w.log.Info("the kernel has the lease again")
+		}
+	}
+}
