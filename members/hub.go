@@ -33,7 +33,6 @@ type Hub struct {
 	mu       sync.Mutex // guards what follows
 	wires    []*Wire
 	rejected map[Reason]uint64 // what belongs to no group of ours
-	noticed  time.Time         // when a group was told last that a message was refused
 
 	sending sync.Mutex // guards buf, and keeps the sequence in order
 	buf     []byte
@@ -93,7 +92,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 	}
 }
 
-// noticeEvery bounds what strangers can make the groups do.
+// noticeEvery bounds what strangers can make each group do.
 const noticeEvery = 50 * time.Millisecond
 
 // notice tells a group that a message was refused which somebody who is believed might have sent. What the message says
@@ -106,17 +105,11 @@ func (h *Hub) notice(b []byte, source netip.Addr, r Reason) {
 	}
 	m, _, _ := Parse(b)
 	now := time.Now()
-	h.mu.Lock()
-	soon := now.Sub(h.noticed) < noticeEvery
-	if !soon {
-		h.noticed = now
-	}
-	h.mu.Unlock()
-	if soon {
-		return
-	}
 	for _, w := range h.hearing(source, m.Peer.Group) {
-		w.put(Received{Source: source, Refused: r, At: now})
+		if now.Sub(w.noticed) >= noticeEvery {
+			w.noticed = now
+			w.put(Received{Source: source, Refused: r, At: now})
+		}
 	}
 }
 
@@ -179,6 +172,7 @@ type Wire struct {
 	cfg     WireConfig
 	to      []netip.Addr  // the peers without this node
 	arrived chan struct{} // capacity 1: a level
+	noticed time.Time     // when the group was told last that a message was refused; the reader's
 
 	mu       sync.Mutex // guards what follows
 	waiting  []Received

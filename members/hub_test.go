@@ -108,6 +108,41 @@ func TestHubPassesDoubtsOn(t *testing.T) {
 	})
 }
 
+// Refused messages of one group, or of none that is here, keep no other group from being told of its own.
+func TestHubTellsEachGroupThatAMessageWasRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWireSocket()
+		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now(), testKey(t, 1))}, s)
+		other := netip.MustParseAddr("10.77.0.200")
+		first, second := h.Join(WireConfig{Group: group}), h.Join(WireConfig{Group: other})
+		say := func(group netip.Addr) {
+			m := full()
+			m.Peer.Group = group
+			b, err := m.Append(nil, 1)
+			require.NoError(t, err)
+			s.in <- received1{b: b, source: nodeA}
+			synctest.Wait()
+		}
+		refused := []Received{{Source: nodeA, Refused: RejectUnsigned, At: time.Now()}}
+		say(nodeC)
+		assert.Empty(t, append(first.Take(nil), second.Take(nil)...), "of no group that is here")
+		say(group)
+		assert.Equal(t, refused, first.Take(nil))
+		assert.Empty(t, second.Take(nil))
+		say(other)
+		assert.Equal(t, refused, second.Take(nil))
+		for range 10 {
+			say(group)
+			say(other)
+		}
+		assert.Empty(t, append(first.Take(nil), second.Take(nil)...), "soon again")
+		time.Sleep(noticeEvery)
+		say(group)
+		assert.Len(t, first.Take(nil), 1)
+		require.NoError(t, h.Close())
+	})
+}
+
 // What has waited in the kernel while this process stood still is as old as it is.
 func TestHubDatesMessagesByTheKernel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
