@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestBindTogetherByLinkAndLifetime(t *testing.T) {
@@ -31,4 +32,29 @@ func TestBindTogetherByLinkAndLifetime(t *testing.T) {
 	assert.Equal(t, []string{
 		"2 [10.0.0.1/32 10.0.0.2/32 10.0.0.5/32] 1m0s", "3 [10.0.0.3/32] 1m0s", "2 [10.0.0.4/32] 1s",
 	}, got, "one that is refused does not keep the others back")
+}
+
+// A thousand IPv6 addresses take the kernel half a second, and an entry with one is elected in less.
+func TestBindOfFewAddressesDoesNotWaitForOneOfMany(t *testing.T) {
+	var q binds
+	under, end := make(chan struct{}), make(chan struct{})
+	add := func(_ int, addresses []netip.Prefix, _ time.Duration) error {
+		if len(addresses) > fewAddresses {
+			close(under)
+			<-end
+		}
+		return nil
+	}
+	many, few := make(chan error, 1), make(chan error, 1)
+	go func() { many <- q.do(bind{index: 2, addresses: make([]netip.Prefix, 1000)}, add) }()
+	<-under
+	go func() { few <- q.do(bind{index: 2, addresses: make([]netip.Prefix, 1)}, add) }()
+	select {
+	case err := <-few:
+		require.NoError(t, err)
+	case <-time.After(5 * time.Second):
+		assert.Fail(t, "it waits")
+	}
+	close(end)
+	require.NoError(t, <-many)
 }

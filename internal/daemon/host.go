@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/arp"
-	"github.com/keepvip/keepvip/internal/coalesce"
 	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
@@ -25,7 +24,7 @@ type host struct {
 	links *link.Handle
 	log   *slog.Logger
 	arp   *arpSockets
-	binds coalesce.Queue[bind]
+	binds binds
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
@@ -179,9 +178,7 @@ func (h *host) Bound(addresses []netip.Prefix) []address.Binding {
 
 // Bind implements address.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
-	err := h.binds.Do(bind{index: index, addresses: addresses, valid: valid}, func(all ...bind) error {
-		return bindTogether(all, h.links.Add)
-	})
+	err := h.binds.do(bind{index: index, addresses: addresses, valid: valid}, h.links.Add)
 	h.note(index, addresses, err == nil)
 	return err
 }

@@ -19,7 +19,7 @@ func (d *Daemon) watch(ctx context.Context) {
 	err := d.links.Watch(ctx, func() {
 		time.Sleep(watchGap - time.Since(last))
 		defer func() { last = time.Now() }()
-		d.host.binds.Wait() // what a listing would see in the middle of it is out of date at once, and listing slows it down
+		d.host.binds.wait() // what a listing would see in the middle of it is out of date at once, and listing slows it down
 		changed, err := d.host.refresh()
 		switch {
 		case err != nil:
