@@ -1,7 +1,7 @@
 package kubeadm
 
 import (
-	"fmt"
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -102,18 +102,12 @@ func (c *InitConfig) Endpoint() Endpoint {
 	if host == "" {
 		return Endpoint{}
 	}
-	if port == "" {
-		return Endpoint{Host: host, Port: c.BindPort()}
-	}
-	return Endpoint{Host: host, Port: portNumber(port)}
+	return Endpoint{Host: host, Port: cmp.Or(portNumber(port), c.BindPort())}
 }
 
 // BindPort is the port that the apiservers listen on.
 func (c *InitConfig) BindPort() uint16 {
-	if p := portNumber(yamledit.TextAt(c.init, "localAPIEndpoint", "bindPort")); p != 0 {
-		return p
-	}
-	return defaultAPIPort
+	return cmp.Or(portNumber(yamledit.TextAt(c.init, "localAPIEndpoint", "bindPort")), defaultAPIPort)
 }
 
 // certSANs are the further names in the apiserver's certificate.
@@ -145,7 +139,7 @@ func extraArg(component *yaml.Node, key, name string) (value string, line int) {
 
 // families are those of the services, IPv4 first or not; none when they are not given.
 func (c *InitConfig) families() (v4, v6 bool) {
-	for _, s := range strings.Split(yamledit.TextAt(c.cluster, "networking", "serviceSubnet"), ",") {
+	for s := range strings.SplitSeq(yamledit.TextAt(c.cluster, "networking", "serviceSubnet"), ",") {
 		if p, err := netip.ParsePrefix(strings.TrimSpace(s)); err == nil {
 			v4, v6 = v4 || p.Addr().Is4(), v6 || p.Addr().Is6()
 		}
@@ -155,10 +149,7 @@ func (c *InitConfig) families() (v4, v6 bool) {
 
 // missing are the virtual addresses that the apiserver's certificate does not name. Behind a name nobody asks for them.
 func (c *InitConfig) missing(vips []netip.Addr) []string {
-	host := c.Endpoint().Host
-	if host == "" {
-		host = vips[0].String()
-	}
+	host := cmp.Or(c.Endpoint().Host, vips[0].String())
 	if _, err := netip.ParseAddr(host); err != nil {
 		return nil
 	}
@@ -227,6 +218,3 @@ func lineOf(nodes ...*yaml.Node) int {
 	}
 	return 0
 }
-
-// quote makes a value fit for one line.
-func quote(s string) string { return fmt.Sprintf("%q", s) }

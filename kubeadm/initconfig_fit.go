@@ -19,8 +19,8 @@ func (c *InitConfig) Fit(vips []netip.Addr) (notes []string, err error) {
 	}
 	var errs []error
 	if c.Endpoint().Host == "" {
-		errs = append(errs, c.text.Errorf(lineOf(c.cluster), "no controlPlaneEndpoint, want %s in ClusterConfiguration; --print-kubeadm adds it",
-			quote(Endpoint{Host: vips[0].String(), Port: c.BindPort()}.String())))
+		errs = append(errs, c.text.Errorf(lineOf(c.cluster), "no controlPlaneEndpoint, want %q in ClusterConfiguration; --print-kubeadm adds it",
+			Endpoint{Host: vips[0].String(), Port: c.BindPort()}))
 	}
 	for _, san := range c.missing(vips) {
 		errs = append(errs, c.text.Errorf(lineOf(yamledit.At(c.cluster, "apiServer", "certSANs"), c.cluster), "%s is not in apiServer.certSANs, so that the certificate would not be valid for it; --print-kubeadm adds it", san))

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ func arguments(name string, least, most int) cobra.PositionalArgs {
 }
 
 // anyNumber is for arguments that may be repeated without end.
-const anyNumber = int(^uint(0) >> 1)
+const anyNumber = math.MaxInt
 
 // flagError explains a flag of several letters with one dash.
 func flagError(cmd *cobra.Command, err error) error {

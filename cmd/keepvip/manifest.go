@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"os"
@@ -56,7 +57,7 @@ func (m *manifestFlags) run(cmd *cobra.Command, render func(*config.Config) (out
 		return err
 	}
 	if m.print {
-		out, err := k.complete(cfg)
+		out, err := k.Complete(addressesOf(cfg))
 		return printOut(cmd, out, nil, err)
 	}
 	fits, err := k.fit(cfg)
@@ -101,8 +102,5 @@ func addressesOf(cfg *config.Config) []netip.Addr {
 
 // endpointPort is the apiserver's port: that of the check of the first entry, if it is one on this node.
 func endpointPort(cfg *config.Config) uint16 {
-	if port := localPort(cfg.VIPs[0].Check.Resolved().URL); port != 0 {
-		return port
-	}
-	return 6443
+	return cmp.Or(localPort(cfg.VIPs[0].Check.Resolved().URL), 6443)
 }

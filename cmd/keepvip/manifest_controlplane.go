@@ -58,10 +58,7 @@ func newManifestControlPlane() *cobra.Command {
 			if err != nil {
 				return nil, nil, err
 			}
-			part.Name = *name
-			if part.Name == "" {
-				part.Name = "CLUSTER-control-plane"
-			}
+			part.Name = cmp.Or(*name, "CLUSTER-control-plane")
 			part.Endpoint.Port = cmp.Or(found.Port, part.Endpoint.Port)
 			if variable != "" {
 				part.Endpoint.Host = variable

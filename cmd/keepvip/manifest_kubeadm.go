@@ -75,10 +75,6 @@ func (k *kubeadmConfig) fit(cfg *config.Config) (notes []string, err error) {
 	return k.Fit(addressesOf(cfg))
 }
 
-func (k *kubeadmConfig) complete(cfg *config.Config) ([]byte, error) {
-	return k.Complete(addressesOf(cfg))
-}
-
 // localPort is the port of a URL on this machine; 0 for others.
 func localPort(s string) uint16 {
 	u, err := url.Parse(s)

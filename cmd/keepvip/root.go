@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -86,10 +87,7 @@ func bindSocket(cmd *cobra.Command) *string {
 	def := ""
 	for _, o := range config.Options() {
 		if o.Key == "socket" {
-			def = o.Default
-			if v := os.Getenv(o.Env()); v != "" {
-				def = v
-			}
+			def = cmp.Or(os.Getenv(o.Env()), o.Default)
 		}
 	}
 	return cmd.Flags().String("socket", def, "the unix socket of the running keepvip")

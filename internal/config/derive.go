@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"hash/fnv"
 	"net/netip"
 )
@@ -21,9 +22,8 @@ func (c *Config) derive() {
 			v.VRRP.ID = DeriveVRID(v.Addresses[0].Addr())
 		}
 		for j := range v.Checks {
-			if h := &v.Checks[j]; h.Name == "" {
-				h.Name = string(h.Kind)
-			}
+			h := &v.Checks[j]
+			h.Name = cmp.Or(h.Name, string(h.Kind))
 		}
 	}
 }

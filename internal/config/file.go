@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -223,12 +224,7 @@ func (o *Option) accepts(v *yaml.Node) bool {
 	if v.Kind != yaml.ScalarNode || v.Anchor != "" {
 		return false
 	}
-	for _, tag := range o.tags {
-		if v.Tag == tag {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(o.tags, v.Tag)
 }
 
 func (o *Option) wants() string {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -69,9 +70,7 @@ func lookAtPair(cert, key string) error {
 	if cert == "" {
 		return nil
 	}
-	if key == "" {
-		key = cert
-	}
+	key = cmp.Or(key, cert)
 	certPEM, err := lookAt(cert)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -73,18 +74,14 @@ func TestEveryOptionFromEverySource(t *testing.T) {
 			sample, known := samples[o.Flag]
 			require.True(t, known, "no sample for --%s", o.Flag)
 			base := map[string][]string{"vip": {"10.77.0.100"}}
-			for k, v := range sample.needs {
-				base[k] = v
-			}
+			maps.Copy(base, sample.needs)
 			if o.Flag == "vip" {
 				delete(base, "vip")
 			}
 			with := func(extra map[string][]string) map[string][]string {
 				all := map[string][]string{}
 				for _, m := range []map[string][]string{base, extra} {
-					for k, v := range m {
-						all[k] = v
-					}
+					maps.Copy(all, m)
 				}
 				return all
 			}
@@ -188,7 +185,7 @@ func TestSchemaKnowsEveryKey(t *testing.T) {
 	require.NoError(t, json.Unmarshal(Schema(), &schema))
 	for _, o := range Options() {
 		at := schema
-		for _, name := range strings.Split(o.Key, ".") {
+		for name := range strings.SplitSeq(o.Key, ".") {
 			if alternatives, yes := at["oneOf"].([]any); yes {
 				at = alternatives[0].(map[string]any)
 			}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,10 +30,7 @@ func presetNames() []string {
 // Resolved is the check with the URL and the CA that its preset stands for. A CA of its own wins.
 func (c Check) Resolved() Check {
 	if i := slices.IndexFunc(presets, func(p preset) bool { return p.name == c.URL }); i >= 0 {
-		c.URL = presets[i].url
-		if c.CA == "" {
-			c.CA = presets[i].ca
-		}
+		c.URL, c.CA = presets[i].url, cmp.Or(c.CA, presets[i].ca)
 	}
 	return c
 }

@@ -1,6 +1,9 @@
 package config
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+)
 
 // Schema is the file's JSON schema (draft 2020-12), for editors. It says less than [Load]: ranges that depend on other
 // values are not in it.
@@ -40,9 +43,7 @@ func (s *section) schema() map[string]any {
 // describe is one leaf: its type with help and default.
 func (o *Option) describe() map[string]any {
 	leaf := map[string]any{"description": o.Help}
-	for k, v := range o.schema {
-		leaf[k] = v
-	}
+	maps.Copy(leaf, o.schema)
 	if o.Default != "" {
 		leaf["default"] = json.RawMessage(o.defaultJSON())
 	}

@@ -20,7 +20,7 @@ func sections() *section {
 	root := &section{}
 	for o := range everywhere() {
 		parent, at := root, root
-		for _, name := range strings.Split(o.Key, ".") {
+		for name := range strings.SplitSeq(o.Key, ".") {
 			parent = at
 			at = parent.child(strings.TrimSuffix(name, "[]"))
 			at.list = strings.HasSuffix(name, "[]")

@@ -61,7 +61,7 @@ func (o *Option) split(s string) []string {
 		return []string{s}
 	}
 	var values []string
-	for _, v := range strings.Split(s, ",") {
+	for v := range strings.SplitSeq(s, ",") {
 		values = append(values, strings.TrimSpace(v))
 	}
 	return values

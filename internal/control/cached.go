@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -27,9 +28,7 @@ type recorded struct {
 // ServeHTTP implements http.Handler. What the request accepts is not looked at: all get the plain form.
 func (c *cached) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header, code, body := c.answer(r)
-	for k, v := range header {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), header)
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // an error here means that the asker has gone
 }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,19 +72,8 @@ func Always() *Checker {
 }
 
 func (cfg Config) withDefaults() Config {
-	orDuration := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	orDuration(&cfg.Interval, 300*time.Millisecond)
-	orDuration(&cfg.Timeout, 600*time.Millisecond)
-	if cfg.Rise == 0 {
-		cfg.Rise = 2
-	}
-	if cfg.Fall == 0 {
-		cfg.Fall = 3
-	}
+	cfg.Interval, cfg.Timeout = cmp.Or(cfg.Interval, 300*time.Millisecond), cmp.Or(cfg.Timeout, 600*time.Millisecond)
+	cfg.Rise, cfg.Fall = cmp.Or(cfg.Rise, 2), cmp.Or(cfg.Fall, 3)
 	return cfg
 }
 

@@ -2,6 +2,7 @@ package health
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -42,11 +43,7 @@ func newCredentials(cfg Config) (*credentials, error) {
 		c.ca = &watchedFile[*x509.CertPool]{what: "CA file", path: cfg.CAFile, parse: parsePool}
 	}
 	if cfg.CertFile != "" {
-		key := cfg.KeyFile
-		if key == "" {
-			key = cfg.CertFile
-		}
-		c.cert, c.key = raw("client certificate", cfg.CertFile), raw("client key", key)
+		c.cert, c.key = raw("client certificate", cfg.CertFile), raw("client key", cmp.Or(cfg.KeyFile, cfg.CertFile))
 	}
 	if cfg.TokenFile != "" {
 		if cfg.CAFile == "" {
