@@ -131,7 +131,7 @@ func listedOptions() []Option {
 		{
 			Key:     at("url"),
 			Help:    "https, http: what is asked by GET; redirects are not followed",
-			binding: one(listedURL(), func(t target) *string { return &t.check.URL }),
+			binding: one(checkURL(), func(t target) *string { return &t.check.URL }),
 		},
 		{
 			Key:     at("ca"),

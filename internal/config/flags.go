@@ -7,15 +7,12 @@ import (
 
 // Flags collects the options given on a command line. Bind each value with pflag's VarPF or flag's Var, then pass
 // [Flags.Given] to [Load].
-type Flags struct {
-	options []Option
-	values  []*FlagValue
-}
+type Flags struct{ values []*FlagValue }
 
 // NewFlags makes one value for every option.
 func NewFlags() *Flags {
-	f := &Flags{options: Options()}
-	for _, o := range f.options {
+	f := &Flags{}
+	for _, o := range table {
 		f.values = append(f.values, &FlagValue{option: o})
 	}
 	return f
@@ -24,8 +21,8 @@ func NewFlags() *Flags {
 // All yields every option with its value, in the reference's order.
 func (f *Flags) All() iter.Seq2[Option, *FlagValue] {
 	return func(yield func(Option, *FlagValue) bool) {
-		for i, o := range f.options {
-			if !yield(o, f.values[i]) {
+		for _, v := range f.values {
+			if !yield(v.option, v) {
 				return
 			}
 		}
@@ -35,9 +32,9 @@ func (f *Flags) All() iter.Seq2[Option, *FlagValue] {
 // Given is [Input.Flags]: what was set, by the flag's name.
 func (f *Flags) Given() map[string][]string {
 	given := map[string][]string{}
-	for i, v := range f.values {
+	for _, v := range f.values {
 		if len(v.given) > 0 {
-			given[f.options[i].Flag] = v.given
+			given[v.option.Flag] = v.given
 		}
 	}
 	return given

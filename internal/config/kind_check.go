@@ -10,20 +10,6 @@ import (
 	"strings"
 )
 
-// listedURL is checkURL without a way to switch the check off.
-func listedURL() kind[string] {
-	k := checkURL()
-	simple := k.parse
-	k.name = "url"
-	k.parse = func(s string) (string, error) {
-		if s == noCheck {
-			return "", fmt.Errorf("%s, want an http or https URL such as https://127.0.0.1:6443/readyz", s)
-		}
-		return simple(s)
-	}
-	return k
-}
-
 // endpoint reads host:port.
 func endpoint() kind[string] {
 	return text("host:port", func(s string) error {

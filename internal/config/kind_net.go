@@ -109,14 +109,11 @@ func listener() kind[string] {
 }
 
 func checkURL() kind[string] {
-	k := text("url|none", func(s string) error {
-		if s == noCheck {
-			return nil
-		}
+	return text("url", func(s string) error {
 		u, err := url.Parse(s)
 		switch {
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			return fmt.Errorf("%s, want an http or https URL such as https://127.0.0.1:6443/readyz, or %s", show(s), noCheck)
+			return fmt.Errorf("%s, want an http or https URL such as https://127.0.0.1:6443/readyz", show(s))
 		case u.User != nil:
 			return errors.New("a URL with a user name or password, want one without: it shows in status and logs")
 		case u.Fragment != "":
@@ -124,7 +121,6 @@ func checkURL() kind[string] {
 		}
 		return nil
 	})
-	return k
 }
 
 func pattern(name, expr, want string) kind[string] {

@@ -19,14 +19,6 @@ var presets = []preset{
 	{"k0s", "https://127.0.0.1:6443/readyz", "/var/lib/k0s/pki/ca.crt"},
 }
 
-func presetNames() []string {
-	names := make([]string, len(presets))
-	for i, p := range presets {
-		names[i] = p.name
-	}
-	return names
-}
-
 // Resolved is the check with the URL and the CA that its preset stands for. A CA of its own wins.
 func (c Check) Resolved() Check {
 	if i := slices.IndexFunc(presets, func(p preset) bool { return p.name == c.URL }); i >= 0 {
@@ -61,7 +53,10 @@ const tcpScheme = "tcp://"
 
 // simpleCheck reads what one check looks at: a URL, a preset's name, tcp://host:port, or none.
 func simpleCheck() kind[string] {
-	u, names := checkURL(), presetNames()
+	u, names := checkURL(), []string{}
+	for _, p := range presets {
+		names = append(names, p.name)
+	}
 	return text("url|"+strings.Join(names, "|")+"|none", func(s string) error {
 		switch {
 		case s == noCheck || slices.Contains(names, s):

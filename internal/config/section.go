@@ -2,7 +2,6 @@ package config
 
 import (
 	"iter"
-	"slices"
 	"strings"
 )
 
@@ -47,11 +46,11 @@ func everywhere() iter.Seq[*Option] {
 }
 
 func (s *section) child(name string) *section {
-	if i := slices.IndexFunc(s.children, func(c *section) bool { return c.name == name }); i >= 0 {
-		return s.children[i]
+	c := s.lookup(name)
+	if c == nil {
+		c = &section{name: name}
+		s.children = append(s.children, c)
 	}
-	c := &section{name: name}
-	s.children = append(s.children, c)
 	return c
 }
 
