@@ -39,7 +39,6 @@ type placedConn struct {
 	of    *places
 	owner string
 	busy  bool // guarded by of.mu
-	once  sync.Once
 }
 
 // Accept returns the next connection that gets a place.
@@ -127,11 +126,9 @@ func (p *places) remove(c *placedConn) {
 
 // Close gives the place back.
 func (c *placedConn) Close() error {
-	c.once.Do(func() {
-		c.of.mu.Lock()
-		defer c.of.mu.Unlock()
-		c.of.remove(c)
-	})
+	c.of.mu.Lock()
+	c.of.remove(c)
+	c.of.mu.Unlock()
 	return c.Conn.Close()
 }
 
