@@ -33,16 +33,18 @@ const (
 )
 
 type cloudConfig struct {
-	WriteFiles []cloudInitFile `yaml:"write_files"`
-	RunCmd     []command       `yaml:"runcmd,omitempty"`
+	WriteFiles []fileEntry `yaml:"write_files"`
+	RunCmd     []command   `yaml:"runcmd,omitempty"`
 }
 
-type cloudInitFile struct {
-	Path        string `yaml:"path"`
-	Owner       string `yaml:"owner"`
-	Permissions string `yaml:"permissions"`
-	Encoding    string `yaml:"encoding,omitempty"`
-	Content     string `yaml:"content"`
+// fileEntry is a file as cloud-init and Cluster API have it.
+type fileEntry struct {
+	Path        string       `yaml:"path"`
+	Owner       string       `yaml:"owner"`
+	Permissions string       `yaml:"permissions"`
+	Encoding    string       `yaml:"encoding,omitempty"`
+	Content     string       `yaml:"content,omitempty"`
+	ContentFrom *contentFrom `yaml:"contentFrom,omitempty"` // Cluster API only
 }
 
 // command is an argument vector, written in one line.
@@ -82,7 +84,7 @@ func (cfg CloudInitConfig) render() (cloudConfig, error) {
 		return out, err
 	}
 	for _, f := range cfg.Files {
-		out.WriteFiles = append(out.WriteFiles, cloudInitEntry(f))
+		out.WriteFiles = append(out.WriteFiles, entryOf(f, "b64"))
 	}
 	for _, c := range cfg.Commands {
 		out.RunCmd = append(out.RunCmd, command(c))
@@ -111,12 +113,13 @@ func checkFiles(files []File) error {
 	return nil
 }
 
-func cloudInitEntry(f File) cloudInitFile {
-	entry := cloudInitFile{
+// entryOf is a file's entry; binary is the word for base64, which bytes that are no text need.
+func entryOf(f File, binary string) fileEntry {
+	entry := fileEntry{
 		Content: string(f.Content), Owner: "root:root", Path: f.Path, Permissions: fmt.Sprintf("%04o", f.Mode.Perm()),
 	}
 	if !utf8.Valid(f.Content) {
-		entry.Content, entry.Encoding = base64.StdEncoding.EncodeToString(f.Content), "b64"
+		entry.Content, entry.Encoding = base64.StdEncoding.EncodeToString(f.Content), binary
 	}
 	return entry
 }

@@ -33,20 +33,29 @@ func MergeCloudInit(name string, userData []byte, cfg CloudInitConfig) ([]byte, 
 	case len(docs) > 1:
 		return nil, e.Errorf(0, "%d YAML documents, want one", len(docs))
 	}
-	if err := dropOtherForm(e, 0, cfg.Files, []string{cloudFilesKey}, []string{cloudRunKey}); err != nil {
+	if err := mergeLists(e, 0, []string{cloudFilesKey}, add.WriteFiles, []string{cloudRunKey}, add.RunCmd, runs); err != nil {
 		return nil, err
 	}
-	for _, f := range add.WriteFiles {
-		if err := e.Put(0, []string{cloudFilesKey}, f, hasPath(f.Path)); err != nil {
-			return nil, err
-		}
-	}
-	for i, c := range add.RunCmd {
-		if err := e.PutAt(0, []string{cloudRunKey}, i, c, runs(c)); err != nil {
-			return nil, err
-		}
-	}
 	return e.Bytes(), nil
+}
+
+// mergeLists puts files into the list at one path, and commands in front of those at another, where same matches one. What the
+// other form of keepvip needs goes.
+func mergeLists[C any](e *yamledit.Editor, doc int, filesAt []string, files []fileEntry, commandsAt []string, commands []C, same func(C) yamledit.Match) error {
+	if err := dropOtherForm(e, doc, files, filesAt, commandsAt); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := e.Put(doc, filesAt, f, hasPath(f.Path)); err != nil {
+			return err
+		}
+	}
+	for i, c := range commands {
+		if err := e.PutAt(doc, commandsAt, i, c, same(c)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cloudConfigHeader refuses scripts, MIME parts and whatever else user data may be.
@@ -62,7 +71,7 @@ func cloudConfigHeader(e *yamledit.Editor) error {
 }
 
 // dropOtherForm takes a unit out where a static pod goes in, and the reverse: both would be two keepvips on a node.
-func dropOtherForm(e *yamledit.Editor, doc int, files []File, filesAt, commandsAt []string) error {
+func dropOtherForm(e *yamledit.Editor, doc int, files []fileEntry, filesAt, commandsAt []string) error {
 	other := UnitPath
 	for _, f := range files {
 		if f.Path == UnitPath {

@@ -41,15 +41,6 @@ func (e Endpoint) String() string {
 	return fmt.Sprintf("%s:%d", e.Host, e.Port)
 }
 
-type controlPlaneFile struct {
-	Path        string       `yaml:"path"`
-	Owner       string       `yaml:"owner"`
-	Permissions string       `yaml:"permissions"`
-	Encoding    string       `yaml:"encoding,omitempty"`
-	Content     string       `yaml:"content,omitempty"`
-	ContentFrom *contentFrom `yaml:"contentFrom,omitempty"`
-}
-
 type contentFrom struct {
 	Secret secretRef `yaml:"secret"`
 }
@@ -71,9 +62,9 @@ type controlPlane struct {
 }
 
 type kubeadmConfigSpec struct {
-	ClusterConfiguration clusterPart        `yaml:"clusterConfiguration"`
-	Files                []controlPlaneFile `yaml:"files"`
-	PreKubeadmCommands   []string           `yaml:"preKubeadmCommands,omitempty"`
+	ClusterConfiguration clusterPart `yaml:"clusterConfiguration"`
+	Files                []fileEntry `yaml:"files"`
+	PreKubeadmCommands   []string    `yaml:"preKubeadmCommands,omitempty"`
 }
 
 type clusterPart struct {
@@ -109,22 +100,16 @@ func ControlPlane(cfg ControlPlaneConfig) ([]byte, error) {
 	return below(controlPlaneHead, out)
 }
 
-func (cfg ControlPlaneConfig) files() ([]controlPlaneFile, error) {
+func (cfg ControlPlaneConfig) files() ([]fileEntry, error) {
 	if cfg.Endpoint.Host == "" || cfg.Endpoint.Port == 0 {
 		return nil, errors.New("kubeadm: no endpoint, want the virtual address and the apiserver's port")
 	}
 	if err := checkFiles(cfg.Files); err != nil {
 		return nil, err
 	}
-	var out []controlPlaneFile
+	var out []fileEntry
 	for _, f := range cfg.Files {
-		entry := cloudInitEntry(f)
-		if entry.Encoding != "" {
-			entry.Encoding = "base64"
-		}
-		out = append(out, controlPlaneFile{
-			Path: entry.Path, Owner: entry.Owner, Permissions: entry.Permissions, Encoding: entry.Encoding, Content: entry.Content,
-		})
+		out = append(out, entryOf(f, "base64"))
 	}
 	for _, s := range cfg.Secrets {
 		if err := checkPath("secret file", s.Path); err != nil {
@@ -133,7 +118,7 @@ func (cfg ControlPlaneConfig) files() ([]controlPlaneFile, error) {
 		if !secretName.MatchString(s.Name) || !secretKey.MatchString(s.Key) {
 			return nil, fmt.Errorf("kubeadm: secret %q with the key %q, want the name of a Secret and of a key in it", s.Name, s.Key)
 		}
-		out = append(out, controlPlaneFile{
+		out = append(out, fileEntry{
 			Path: s.Path, Owner: "root:root", Permissions: "0600", ContentFrom: &contentFrom{secretRef{s.Name, s.Key}},
 		})
 	}

@@ -51,10 +51,8 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 		func() error { return t.endpoint(cfg) },
 		t.dropKubeVIP,
 		func() error {
-			return dropOtherForm(t.Editor, t.doc, cfg.Files, t.at("files"), t.at("preKubeadmCommands"))
+			return mergeLists(t.Editor, t.doc, t.at("files"), files, t.at("preKubeadmCommands"), cfg.commands(), isText)
 		},
-		func() error { return t.putFiles(files) },
-		func() error { return t.putCommands(cfg.commands()) },
 	} {
 		if err := step(); err != nil {
 			return nil, nil, err
@@ -186,24 +184,6 @@ func podRuns(text, image string) bool {
 		}
 	}
 	return false
-}
-
-func (t *template) putFiles(files []controlPlaneFile) error {
-	for _, f := range files {
-		if err := t.Put(t.doc, t.at("files"), f, hasPath(f.Path)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *template) putCommands(commands []string) error {
-	for i, c := range commands {
-		if err := t.PutAt(t.doc, t.at("preKubeadmCommands"), i, c, isText(c)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // isText matches a scalar.

@@ -107,8 +107,8 @@ func TestMergeControlPlaneOfAClass(t *testing.T) {
 								CertSANs []string `yaml:"certSANs"`
 							} `yaml:"apiServer"`
 						} `yaml:"clusterConfiguration"`
-						Files []controlPlaneFile `yaml:"files"`
-						Post  []string           `yaml:"postKubeadmCommands"`
+						Files []fileEntry `yaml:"files"`
+						Post  []string    `yaml:"postKubeadmCommands"`
 					} `yaml:"kubeadmConfigSpec"`
 				} `yaml:"spec"`
 			} `yaml:"template"`
