@@ -1,10 +1,10 @@
 package health
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,19 +77,11 @@ var errTalks = fmt.Errorf("printed more than %d bytes", maxOutput)
 
 // collect reads to the end, and says so when that is too far off.
 func collect(read *os.File, tooMuch func()) []byte {
-	var b bytes.Buffer
-	chunk := make([]byte, 4<<10)
-	for {
-		n, err := read.Read(chunk)
-		b.Write(chunk[:n])
-		if b.Len() > maxOutput {
-			tooMuch()
-			return b.Bytes()
-		}
-		if err != nil {
-			return b.Bytes()
-		}
+	text, _ := io.ReadAll(io.LimitReader(read, maxOutput+1)) // a deadline ends it, too
+	if len(text) > maxOutput {
+		tooMuch()
 	}
+	return text
 }
 
 func (p *execProber) judge(ctx context.Context, status unix.WaitStatus, err error, output []byte) Result {

@@ -23,8 +23,8 @@ type httpProber struct {
 	address     string        // host:port
 	tls         *tls.Config   // nil: plain http
 	credentials *credentials
-	now         presented  // in the present probe
-	idle        *idleWatch // nil: none
+	now         presented // in the present probe
+	idle        *idleWatch
 	reuse       reuse
 	asked       asked
 	in          *bufio.Reader
@@ -54,14 +54,11 @@ func newHTTPProber(cfg Config) (*httpProber, error) {
 	if u.Scheme == "http" && !c.none() {
 		return nil, errors.New("health: a CA, client certificate or token for http, want an https URL")
 	}
-	p := &httpProber{request: req, codes: cfg.Codes, credentials: c, timeout: cfg.Timeout}
+	p := &httpProber{request: req, codes: cfg.Codes, credentials: c, timeout: cfg.Timeout, idle: newIdleWatch(!cfg.NoIdle)}
 	p.dialer.KeepAlive, p.in = -1, bufio.NewReader(nil)
 	p.address = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	if u.Scheme == "https" {
 		p.secure(cfg, u.Hostname())
-	}
-	if !cfg.NoIdle {
-		p.idle = newIdleWatch()
 	}
 	p.reuse.fast = fast(cfg)
 	return p, nil
@@ -101,10 +98,7 @@ func curves() []tls.CurveID {
 // Watch implements [Watcher]: it notices the end of an idle connection.
 func (p *httpProber) Watch(ctx context.Context, changed func()) (wait func()) {
 	p.reuse.allowed = true
-	end := func() {}
-	if p.idle != nil {
-		end = p.idle.watch(ctx, changed)
-	}
+	end := p.idle.watch(ctx, changed)
 	return func() {
 		p.reuse.drop()
 		end()
@@ -127,7 +121,7 @@ func (p *httpProber) Probe(ctx context.Context) Result {
 			return p.settle(&x, r)
 		}
 	}
-	idle := p.idle != nil && p.idle.wanted(now)
+	idle := p.idle.wanted(now)
 	x := exchange{prober: p, keep: idle || p.reuse.wanted()}
 	r := x.result(ctx, nil)
 	switch {
@@ -145,7 +139,6 @@ func (p *httpProber) settle(x *exchange, r Result) Result {
 		_ = x.kept.Close() // only asked whether it would be good
 	}
 	switch {
-	case p.idle == nil:
 	case r.Outcome == Down:
 		p.idle.drop(false)
 	case x.timedOut:

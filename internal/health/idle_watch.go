@@ -23,6 +23,7 @@ const (
 // It is a connection that a good probe leaves open, so that it opens none itself, and to an HTTP server it is what any client
 // leaves behind: idle between two requests, closed by an orderly shutdown at once and never waited for.
 type idleWatch struct {
+	on     bool               // otherwise nothing is watched
 	offers chan io.ReadCloser // capacity 1
 
 	mu       sync.Mutex // guards what follows
@@ -34,7 +35,7 @@ type idleWatch struct {
 	next     time.Time // not before then
 }
 
-func newIdleWatch() *idleWatch { return &idleWatch{offers: make(chan io.ReadCloser, 1)} }
+func newIdleWatch(on bool) *idleWatch { return &idleWatch{on: on, offers: make(chan io.ReadCloser, 1)} }
 
 // wanted tells that the next good probe should leave its connection here.
 func (l *idleWatch) wanted(now time.Time) bool {
@@ -69,6 +70,9 @@ func (l *idleWatch) drop(inTheWay bool) {
 
 // watch waits for the end of one connection after another, in a goroutine of its own, until ctx ends.
 func (l *idleWatch) watch(ctx context.Context, ended func()) (wait func()) {
+	if !l.on {
+		return func() {}
+	}
 	l.setWatched(true)
 	done := make(chan struct{})
 	go func() {

@@ -192,7 +192,7 @@ func (p *lined) lay() net.Conn {
 
 func runLined(t *testing.T, d time.Duration, answer func(*lined) Result) (looks, lines int) {
 	t.Helper()
-	p := &lined{idleWatch: newIdleWatch(), answer: answer}
+	p := &lined{idleWatch: newIdleWatch(true), answer: answer}
 	c, err := NewChecker(p, Config{Interval: time.Second}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -14,12 +14,11 @@ import (
 
 // processProber looks for a process by the name of its program.
 type processProber struct {
-	name    string
-	proc    string // "/proc"
-	last    int    // the process that was found last; 0: none
-	watched bool
-	idle    *idleWatch
-	call    patient[Result]
+	name string
+	proc string // "/proc"
+	last int    // the process that was found last; 0: none
+	idle *idleWatch
+	call patient[Result]
 }
 
 var _ Watcher = (*processProber)(nil)
@@ -28,14 +27,11 @@ var _ Watcher = (*processProber)(nil)
 // argument, or what the kernel calls it). Its end is an event, and definite. Only processes of this PID namespace are seen.
 // Without watch its end is seen by the next probe.
 func Process(name string, watch bool) Prober {
-	return &processProber{name: name, proc: "/proc", watched: watch, idle: newIdleWatch()}
+	return &processProber{name: name, proc: "/proc", idle: newIdleWatch(watch)}
 }
 
 // Watch implements [Watcher].
 func (p *processProber) Watch(ctx context.Context, changed func()) (wait func()) {
-	if !p.watched {
-		return func() {}
-	}
 	return p.idle.watch(ctx, changed)
 }
 

@@ -14,7 +14,7 @@ type tcpProber struct {
 	address string
 	timeout time.Duration // for the reason only
 	dialer  net.Dialer
-	idle    *idleWatch // nil: none
+	idle    *idleWatch
 }
 
 var _ Watcher = (*tcpProber)(nil)
@@ -26,18 +26,11 @@ func TCP(address string, cfg Config) (Prober, error) {
 	if err != nil || host == "" || port == "" {
 		return nil, fmt.Errorf("health: address %q, want host:port", address)
 	}
-	p := &tcpProber{address: address, timeout: cfg.withDefaults().Timeout, dialer: net.Dialer{KeepAlive: -1}}
-	if !cfg.NoIdle {
-		p.idle = newIdleWatch()
-	}
-	return p, nil
+	return &tcpProber{address: address, timeout: cfg.withDefaults().Timeout, dialer: net.Dialer{KeepAlive: -1}, idle: newIdleWatch(!cfg.NoIdle)}, nil
 }
 
 // Watch implements [Watcher].
 func (p *tcpProber) Watch(ctx context.Context, changed func()) (wait func()) {
-	if p.idle == nil {
-		return func() {}
-	}
 	return p.idle.watch(ctx, changed)
 }
 
@@ -47,7 +40,7 @@ func (p *tcpProber) Probe(ctx context.Context) Result {
 	if err != nil {
 		return p.failed(ctx, err)
 	}
-	if now := time.Now(); p.idle != nil && p.idle.wanted(now) {
+	if now := time.Now(); p.idle.wanted(now) {
 		p.idle.adopt(conn, now)
 	} else {
 		_ = conn.Close() // nothing was written
@@ -58,14 +51,10 @@ func (p *tcpProber) Probe(ctx context.Context) Result {
 func (p *tcpProber) failed(ctx context.Context, err error) Result {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		if p.idle != nil {
-			p.idle.drop(false)
-		}
+		p.idle.drop(false)
 		return Result{Outcome: Down, Reason: "connection refused"}
 	case isTimeout(ctx, err):
-		if p.idle != nil {
-			p.idle.drop(true)
-		}
+		p.idle.drop(true)
 		return Result{Outcome: Fail, Reason: fmt.Sprintf("timeout after %v connecting", p.timeout)}
 	}
 	return Result{Outcome: Fail, Reason: brief(err)}
