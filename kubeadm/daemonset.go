@@ -23,12 +23,13 @@ func DaemonSet(cfg PodConfig) ([]byte, error) {
 	spec.Affinity = &affinity{NodeAffinity: nodeAffinity{Required: nodeSelector{Terms: []nodeSelectorTerm{
 		{MatchExpressions: []nodeRequirement{{Key: controlPlaneRole, Operator: "Exists"}}},
 	}}}}
+	labels := map[string]string{nameLabel: "keepvip"}
 	out, err := yaml.Marshal(daemonSet{
 		APIVersion: "apps/v1", Kind: "DaemonSet",
-		Metadata: metadata{Name: "keepvip", Namespace: "kube-system", Labels: labels()},
+		Metadata: metadata{Name: "keepvip", Namespace: "kube-system", Labels: labels},
 		Spec: daemonSetSpec{
-			Selector: labelSelector{MatchLabels: labels()},
-			Template: podTemplate{Metadata: metadata{Labels: labels()}, Spec: spec},
+			Selector: labelSelector{MatchLabels: labels},
+			Template: podTemplate{Metadata: metadata{Labels: labels}, Spec: spec},
 			// One node after the other: each has taken its part in the election again before the next one leaves it.
 			UpdateStrategy: updateStrategy{Type: "RollingUpdate", RollingUpdate: rollingUpdate{MaxUnavailable: 1}},
 		},

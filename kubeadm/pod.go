@@ -53,7 +53,7 @@ func Pod(cfg PodConfig) ([]byte, error) {
 	spec.Priority = 2000001000
 	out, err := yaml.Marshal(pod{
 		APIVersion: "v1", Kind: "Pod",
-		Metadata: metadata{Name: "keepvip", Namespace: "kube-system", Labels: labels("component", "keepvip", "tier", "control-plane")},
+		Metadata: metadata{Name: "keepvip", Namespace: "kube-system", Labels: map[string]string{nameLabel: "keepvip", "component": "keepvip", "tier": "control-plane"}},
 		Spec:     spec,
 	})
 	if err != nil {
@@ -62,14 +62,8 @@ func Pod(cfg PodConfig) ([]byte, error) {
 	return append([]byte(podHead), out...), nil
 }
 
-// labels are the name that every object has, and further ones.
-func labels(more ...string) map[string]string {
-	all := map[string]string{"app.kubernetes.io/name": "keepvip"}
-	for i := 0; i < len(more); i += 2 {
-		all[more[i]] = more[i+1]
-	}
-	return all
-}
+// nameLabel is a label that every object has.
+const nameLabel = "app.kubernetes.io/name"
 
 // spec is the part that a static pod and a DaemonSet share.
 func (cfg PodConfig) spec() (podSpec, error) {

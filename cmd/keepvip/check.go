@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,10 +69,8 @@ func checkOnce(ctx context.Context, w io.Writer, all []daemon.Check) error {
 	if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
 		return err
 	}
-	for _, bad := range unhealthy {
-		if bad {
-			return errIll
-		}
+	if slices.Contains(unhealthy, true) {
+		return errIll
 	}
 	return nil
 }
