@@ -15,7 +15,11 @@ type mounts struct {
 
 func (cfg PodConfig) mounts() (mounts, error) {
 	var m mounts
-	if err := m.directories(cfg); err != nil {
+	// What keepvip writes is always mounted: a hold must survive a reboot, and status needs the socket.
+	if err := m.directory("run", "socket", cfg.Socket, path.Dir(cfg.Socket), false); err != nil {
+		return mounts{}, err
+	}
+	if err := m.directory("state", "state directory", cfg.StateDir, cfg.StateDir, false); err != nil {
 		return mounts{}, err
 	}
 	files := []namedFile{{"config", cfg.ConfigFile}, {"key", cfg.KeyFile}}
@@ -29,31 +33,12 @@ func (cfg PodConfig) mounts() (mounts, error) {
 			return mounts{}, err
 		}
 	}
-	return m, m.watched(cfg.Watched)
-}
-
-// watched mounts the directories of files that need not be there.
-func (m *mounts) watched(files []string) error {
-	for _, f := range files {
-		if err := checkPath("watched file", f); err != nil {
-			return err
-		}
-		if err := ownDir("watched file", f, path.Dir(f)); err != nil {
-			return err
-		}
-		if !m.covers(f) {
-			m.add("watched", path.Dir(f), "DirectoryOrCreate", true)
+	for _, f := range cfg.Watched { // they need not be there
+		if err := m.directory("watched", "watched file", f, path.Dir(f), true); err != nil {
+			return mounts{}, err
 		}
 	}
-	return nil
-}
-
-// ownDir refuses a directory that others use as well.
-func ownDir(what, file, dir string) error {
-	if strings.Count(dir, "/") < 2 {
-		return fmt.Errorf("kubeadm: %s %s, want a directory of its own such as /run/keepvip: the pod would see all of %s", what, file, dir)
-	}
-	return nil
+	return m, nil
 }
 
 // namedFile is a file with the name of its volume.
@@ -72,21 +57,16 @@ func numbered(name string, paths []string) []namedFile {
 	return out
 }
 
-// directories mounts what keepvip writes: always, because a hold must survive a reboot and status needs the socket.
-func (m *mounts) directories(cfg PodConfig) error {
-	for _, d := range []struct{ name, what, path, dir string }{
-		{"run", "socket", cfg.Socket, path.Dir(cfg.Socket)},
-		{"state", "state directory", cfg.StateDir, cfg.StateDir},
-	} {
-		if err := checkPath(d.what, d.path); err != nil {
-			return err
-		}
-		if err := ownDir(d.what, d.path, d.dir); err != nil {
-			return err
-		}
-		if !m.covers(d.dir) {
-			m.add(d.name, d.dir, "DirectoryOrCreate", false)
-		}
+// directory mounts the directory of a path, made where it is missing. One that others use as well is refused.
+func (m *mounts) directory(name, what, p, dir string, readOnly bool) error {
+	if err := checkPath(what, p); err != nil {
+		return err
+	}
+	if strings.Count(dir, "/") < 2 {
+		return fmt.Errorf("kubeadm: %s %s, want a directory of its own such as /run/keepvip: the pod would see all of %s", what, p, dir)
+	}
+	if !m.covers(p) {
+		m.add(name, dir, "DirectoryOrCreate", readOnly)
 	}
 	return nil
 }
