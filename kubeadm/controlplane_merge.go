@@ -125,16 +125,13 @@ func (t *template) endpoint(cfg ControlPlaneConfig) error {
 
 // endpointOf is the endpoint that one object names, without a port where that is a variable.
 func endpointOf(d *yaml.Node) Endpoint {
-	for _, path := range [][]string{{"spec", "controlPlaneEndpoint"}, {"spec", "template", "spec", "controlPlaneEndpoint"}} {
-		if host := yamledit.TextAt(yamledit.At(d, path...), "host"); host != "" {
-			port, _ := strconv.ParseUint(yamledit.TextAt(yamledit.At(d, path...), "port"), 10, 16)
-			return Endpoint{Host: host, Port: uint16(port)}
-		}
-	}
 	for _, path := range [][]string{{"spec"}, {"spec", "template", "spec"}} {
-		spec := yamledit.At(yamledit.At(d, path...), "kubeadmConfigSpec", "clusterConfiguration")
-		if text := yamledit.TextAt(spec, "controlPlaneEndpoint"); text != "" {
-			host, port := splitEndpoint(text)
+		spec := yamledit.At(d, path...)
+		host, port := yamledit.TextAt(spec, "controlPlaneEndpoint", "host"), yamledit.TextAt(spec, "controlPlaneEndpoint", "port")
+		if host == "" {
+			host, port = splitEndpoint(yamledit.TextAt(spec, "kubeadmConfigSpec", "clusterConfiguration", "controlPlaneEndpoint"))
+		}
+		if host != "" {
 			n, _ := strconv.ParseUint(port, 10, 16)
 			return Endpoint{Host: host, Port: uint16(n)}
 		}
@@ -167,23 +164,14 @@ func (t *template) dropKubeVIP() error {
 
 // podRuns tells that a text is a pod with an image of that name.
 func podRuns(text, image string) bool {
-	var p struct {
-		Kind string `yaml:"kind"`
-		Spec struct {
-			Containers []struct {
-				Image string `yaml:"image"`
-			} `yaml:"containers"`
-		} `yaml:"spec"`
-	}
-	if yaml.Unmarshal([]byte(text), &p) != nil || p.Kind != "Pod" {
+	var doc yaml.Node
+	if yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) == 0 || yamledit.TextAt(doc.Content[0], "kind") != "Pod" {
 		return false
 	}
-	for _, c := range p.Spec.Containers {
-		if strings.Contains(c.Image, image) {
-			return true
-		}
-	}
-	return false
+	containers := yamledit.At(doc.Content[0], "spec", "containers")
+	return containers != nil && slices.ContainsFunc(containers.Content, func(c *yaml.Node) bool {
+		return strings.Contains(yamledit.TextAt(c, "image"), image)
+	})
 }
 
 // isText matches a scalar.
