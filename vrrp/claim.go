@@ -5,13 +5,23 @@ import (
 	"time"
 )
 
+// claimedInterval is what is adopted of an interval that a claim states: no more than [Config.LongestInterval], however often it is
+// repeated, and only what an advertisement could say, because third routers are told of it ([Machine.sendFinal]). No check of the wire was
+// made before, and a forged claim needs neither raw frames nor a matching VRID.
+func (c Config) claimedInterval(stated time.Duration) time.Duration {
+	if c.Version == 2 {
+		return c.Interval
+	}
+	return max(min(stated, c.LongestInterval(), maxInterval).Truncate(centisecond), centisecond)
+}
+
 // claimed takes a claim for the advertisement that did not arrive.
 func (m *Machine) claimed(now time.Time, c Claimed) {
 	c.Source = c.Source.WithZone("")
 	if c.Source == m.cfg.Source || c.Interval <= 0 {
 		return
 	}
-	r := Received{Source: c.Source, Advertisement: Advertisement{Priority: c.Priority, Interval: c.Interval}, Age: c.Age}
+	r := Received{Source: c.Source, Advertisement: Advertisement{Priority: c.Priority, Interval: m.cfg.claimedInterval(c.Interval)}, Age: c.Age}
 	switch m.state {
 	case Backup:
 		m.follow(now, r)

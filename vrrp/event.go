@@ -40,7 +40,7 @@ type Received struct {
 type Claimed struct {
 	Source   netip.Addr
 	Priority uint8
-	Interval time.Duration // its Advertisement_Interval
+	Interval time.Duration // its Advertisement_Interval; more than LongestInterval counts as that, with version 2 the own one counts
 	Age      time.Duration // how long ago that was known
 	// Deaf says that the router hears nothing of this one, so that this one has to yield to it. Lasts is for how long it is
 	// followed then, if that is longer than the Active_Down_Interval.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -86,4 +87,49 @@ func TestMachineBackupHearsAnAdvertisementAfterAClaim(t *testing.T) {
 	adv := m.cfg.advertisement(100)
 	m.Step(now, Received{Source: claimFrom(12), Advertisement: adv})
 	assert.Less(t, m.backupDeadline().Sub(now), 400*time.Millisecond)
+}
+
+// A claim makes a Backup wait no longer than one advertisement would, however often it is repeated: whoever has no key can say one.
+func TestMachineBoundsTheIntervalOfAClaim(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		version        uint8
+		own, startup   time.Duration
+		stated, adopts time.Duration
+	}{
+		{"version 3, ten times ours", 3, 100 * ms, 0, time.Second, time.Second},
+		{"version 3, longer", 3, 100 * ms, 0, 255 * time.Second, time.Second},
+		{"version 3, StartupInterval says that there is one", 3, 100 * ms, 20 * time.Second, 20 * time.Second, 20 * time.Second},
+		{"version 3, longer than the wire carries", 3, 10 * time.Second, 0, 255 * time.Second, 40950 * ms},
+		{"version 3, shorter than the wire carries", 3, 100 * ms, 0, ms, 10 * ms},
+		{"version 3, not in steps of the wire", 3, 100 * ms, 0, 105 * ms, 100 * ms},
+		{"version 2 adopts nothing longer", 2, time.Second, 0, 255 * time.Second, time.Second},
+		{"version 2 adopts nothing shorter", 2, time.Second, 0, ms, time.Second},
+	} {
+		for _, state := range []State{Backup, Active} {
+			t.Run(tt.name+", "+state.String(), func(t *testing.T) {
+				m, err := NewMachine(Config{
+					Version: tt.version, VRID: 51, Priority: 100, Interval: tt.own, StartupInterval: tt.startup, Preempt: true,
+					Source: claimSelf, Addresses: claimVIP,
+				})
+				require.NoError(t, err)
+				m.Step(claimEpoch, Startup{})
+				if state == Active {
+					m.Step(claimEpoch, Granted{})
+				}
+				now := claimEpoch
+				for range 3 {
+					for _, a := range m.Step(now, Claimed{Source: claimFrom(12), Priority: 255, Interval: tt.stated}) {
+						if s, ok := a.(Send); ok {
+							assert.NoError(t, s.Advertisement.validate(), "the last advertisements can be sent")
+						}
+					}
+					assert.Equal(t, Backup, m.Snapshot().State)
+					assert.Equal(t, tt.adopts, m.Snapshot().ActiveAdverInterval)
+					assert.LessOrEqual(t, m.backupDeadline().Sub(now), m.activeDownInterval(tt.adopts))
+					now = now.Add(max(tt.own, tt.adopts))
+				}
+			})
+		}
+	}
 }
