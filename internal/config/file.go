@@ -156,7 +156,11 @@ func (r *fileReader) value(n *yaml.Node, s *section, key string) {
 // entries reads the list of VIPs, or of the checks of one.
 func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 	if n.Kind != yaml.SequenceNode {
-		r.add(r.at(n.Line), key, "%s, want a list: one entry with %s for each %s", describe(n), s.children[s.telling()].name, s.what())
+		entry := "addresses for each virtual address"
+		if s.name == checksKey {
+			entry = "kind for each check"
+		}
+		r.add(r.at(n.Line), key, "%s, want a list: one entry with %s", describe(n), entry)
 		return
 	}
 	if s.name == checksKey && len(n.Content) == 0 {
@@ -182,21 +186,6 @@ func (r *fileReader) enter(s *section, i int, at Origin) {
 	}
 	r.vip = i
 	r.vips, r.checks = append(r.vips, at), append(r.checks, nil)
-}
-
-// what a list is a list of, and telling the place of the key that tells most about an entry.
-func (s *section) what() string {
-	if s.name == checksKey {
-		return "check"
-	}
-	return "virtual address"
-}
-
-func (s *section) telling() int {
-	if s.name == checksKey {
-		return 0
-	}
-	return 1
 }
 
 // leaf takes one option's value, a scalar or a list of scalars of the right type.

@@ -44,19 +44,12 @@ func (s *section) schema() map[string]any {
 func (o *Option) describe() map[string]any {
 	leaf := map[string]any{"description": o.Help}
 	maps.Copy(leaf, o.schema)
-	if o.Default != "" {
-		leaf["default"] = json.RawMessage(o.defaultJSON())
+	switch {
+	case o.Default == "":
+	case o.tags[0] == tagString:
+		leaf["default"] = o.Default
+	default:
+		leaf["default"] = json.RawMessage(o.Default)
 	}
 	return leaf
-}
-
-func (o *Option) defaultJSON() []byte {
-	if o.tags[0] != tagString {
-		return []byte(o.Default)
-	}
-	text, err := json.Marshal(o.Default)
-	if err != nil {
-		panic("config: default: " + err.Error()) // a string always marshals
-	}
-	return text
 }

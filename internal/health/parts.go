@@ -1,7 +1,6 @@
 package health
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ func explainParts(r Result, body []byte) Result {
 	const most = 5
 	var parts []string
 	for _, m := range failedPart.FindAllSubmatch(body, 100) {
-		parts = append(parts, string(bytes.Clone(m[1])))
+		parts = append(parts, string(m[1]))
 	}
 	switch {
 	case slices.Contains(parts, shutdownPart):
