@@ -1,0 +1,113 @@
+package syntax
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Options say how to read.
+type Options struct {
+	ID    string // what @id is compared with: keepalived's --config-id, by default the first part of the node's name
+	Files Files
+}
+
+// reader makes lines of files. Every method that takes a line decides whether it was one of its kind.
+type reader struct {
+	id       string
+	root     string
+	files    Files
+	sources  []*source
+	defined  map[string]definition
+	steps    int // of all sequences
+	tree     tree
+	lines    int
+	stopped  bool
+	names    []string // of all files
+	problems []Problem
+}
+
+// Document is a configuration as a tree, with what is wrong with its text.
+type Document struct {
+	Nodes    []*Node
+	Sources  []string // the files, in the order in which they are read first
+	Problems []Problem
+}
+
+// Read reads a file and what it includes. The error says that the file itself cannot be read; everything else is a [Problem].
+func Read(path string, o Options) (*Document, error) {
+	r := &reader{id: o.ID, files: o.Files, root: filepath.Dir(path), defined: map[string]definition{}}
+	if err := r.open(path); err != nil {
+		return nil, err
+	}
+	for !r.stopped {
+		l, ok := r.next()
+		if !ok {
+			break
+		}
+		if r.lines++; r.lines > maxLines {
+			r.full(l.at)
+		}
+		r.expand(l)
+	}
+	r.tree.finish(r)
+	return &Document{Nodes: r.tree.root.Children, Sources: r.names, Problems: r.problems}, nil
+}
+
+func (r *reader) problem(at Origin, code, text, remedy string) {
+	r.problems = append(r.problems, Problem{At: at, Code: code, Text: text, Remedy: remedy})
+}
+
+func (r *reader) full(at Origin) {
+	if !r.stopped {
+		r.problem(at, CodeLength, fmt.Sprintf("the configuration has more than %d lines", maxLines), "shorten its sequences")
+	}
+	r.stopped = true
+}
+
+// expand takes one line through all replacements, to the tree.
+func (r *reader) expand(l line) {
+	for _, s := range l.set {
+		r.defined[s.name] = definition{s.value}
+	}
+	raw := l.text
+	text := trim(uncommented(raw))
+	conditions := 0
+	for range maxRounds {
+		switch {
+		case text == "":
+			return
+		case text[0] == '@' && conditions == 0:
+			conditions++ // keepalived looks for one a line
+			var counts bool
+			if text, counts = r.condition(text); !counts {
+				r.skipped(l, raw, text)
+				return
+			}
+			continue
+		case text[0] == '$' && r.define(l, raw, text), text[0] == '~' && r.sequence(l, text):
+			return
+		}
+		next, rest, found := r.replace(l, text)
+		if !found {
+			if !r.include(l, text) {
+				r.tree.add(r, l.at, text)
+			}
+			return
+		}
+		r.push(rest...)
+		if text = trim(uncommented(next)); len(text) > maxLine {
+			r.problem(l.at, CodeLength, fmt.Sprintf("with its definitions the line is longer than %d characters", maxLine), "look for a definition that contains itself")
+			return
+		}
+		raw = text
+	}
+	r.problem(l.at, CodeDefinition, fmt.Sprintf("more than %d replacements in a line", maxRounds), "look for a definition that contains itself")
+}
+
+// skipped looks at a line that does not count here: a definition of several lines in it would leave the others.
+func (r *reader) skipped(l line, raw, text string) {
+	if continued(raw) && strings.HasPrefix(text, "$") {
+		r.problem(l.at, CodeDefinition, "a condition before a definition of several lines: only its first line is conditional", "put the condition before each line that uses it")
+	}
+}
