@@ -24,7 +24,8 @@ func main() {
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// execute runs one command line and returns its exit code. With an error nothing is on out, but for status, which says what is wrong there.
+// execute runs one command line and returns its exit code. With an error nothing is on out, but for status and lint, which say what is wrong
+// there.
 func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)

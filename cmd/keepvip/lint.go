@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/keepalived"
+	"github.com/keepvip/keepvip/internal/keepalived/lint"
+	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+)
+
+// lintDoc is what lint prints as JSON.
+type lintDoc struct {
+	File     string               `json:"file"`
+	Findings []keepalived.Finding `json:"findings"` // never null
+	lint.Count
+}
+
+func newLint() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lint FILE",
+		Short: "Name the traps of a keepalived.conf, with line and remedy",
+		Long: "Reads a keepalived.conf, with what it includes, as keepalived 2.2.7 does, and says where it does something else than it says,\n" +
+			"or something that is seldom wanted: each with file, line and remedy. It is of use without keepvip, too. Nothing is run and\n" +
+			"nothing is changed; whether a script, an interface or a user is there is not looked at.\n\n" +
+			"Severities: an error is what `keepalived -t` refuses, or what keepalived drops; a warning is a trap; a note is worth knowing\n" +
+			"before keepvip takes the file over.\n\n" +
+			"Exit codes: 0 notes at most, 1 warnings, 2 errors, or the file cannot be read.",
+		Example: "  keepvip lint /etc/keepalived/keepalived.conf",
+		Args:    arguments("FILE", 1, 1),
+	}
+	output := cmd.Flags().StringP("output", "o", "text", "text or json")
+	id := cmd.Flags().StringP("config-id", "i", "", "what lines with @id are for; without it the first part of this host's name, as in keepalived")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *output != "text" && *output != "json" {
+			return fmt.Errorf("--output %q, want text or json", *output)
+		}
+		if *id == "" {
+			*id = hostID()
+		}
+		cfg, err := keepalived.Read(args[0], syntax.Options{ID: *id, Files: syntax.Disk{}})
+		if err != nil {
+			return unreadable(args[0], err)
+		}
+		doc := lintDoc{File: args[0], Findings: lint.Lint(cfg)}
+		doc.Count = lint.Tally(doc.Findings)
+		if err := printLint(cmd.OutOrStdout(), doc, *output == "json"); err != nil {
+			return failed(err)
+		}
+		return verdictOf(doc.Count)
+	}
+	return cmd
+}
+
+// hostID is keepalived's default for --config-id.
+func hostID() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(name, ".")
+	return first
+}
+
+func unreadable(path string, err error) error {
+	var wrong *fs.PathError
+	if errors.As(err, &wrong) {
+		err = wrong.Err
+	}
+	return fmt.Errorf("%s: %w: want the path of a keepalived.conf", path, err)
+}
+
+func printLint(w io.Writer, doc lintDoc, asJSON bool) error {
+	if asJSON {
+		text, err := json.MarshalIndent(doc, "", "  ")
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s\n", text)
+		}
+		return err
+	}
+	var b strings.Builder
+	for _, f := range doc.Findings {
+		fmt.Fprintf(&b, "%v: %s %s: %s", f.Origin, f.Severity, f.Code, f.Text)
+		if f.Remedy != "" {
+			b.WriteString("; " + f.Remedy)
+		}
+		b.WriteByte('\n')
+	}
+	if len(doc.Findings) == 0 {
+		fmt.Fprintf(&b, "%s: no traps\n", doc.File)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// verdictOf is the exit status. The findings themselves are printed.
+func verdictOf(n lint.Count) error {
+	counted := errors.New(counts(n))
+	switch {
+	case n.Errors > 0:
+		return codedError{error: counted, code: exitUsage}
+	case n.Warnings > 0:
+		return codedError{error: counted, code: exitFailure}
+	}
+	return nil
+}
+
+func counts(n lint.Count) string {
+	plural := func(n int, word string) string {
+		if n == 1 {
+			return "1 " + word
+		}
+		return fmt.Sprintf("%d %ss", n, word)
+	}
+	return plural(n.Errors, "error") + ", " + plural(n.Warnings, "warning") + ", " + plural(n.Notes, "note")
+}

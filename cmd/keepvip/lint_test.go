@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const lintSamples = "../../internal/keepalived/lint/testdata/"
+
+func TestLintExitStatusIsThatOfTheWorst(t *testing.T) {
+	for file, want := range map[string]struct {
+		code int
+		errs string
+	}{
+		"clean.conf":        {exitOK, ""},
+		"loadbalancer.conf": {exitOK, ""},
+		"kubeadm.conf":      {exitFailure, "keepvip: 0 errors, 2 warnings, 1 note\n"},
+		"traps.conf":        {exitUsage, ""},
+	} {
+		code, out, errs := keepvip(t, "lint", lintSamples+file)
+		assert.Equal(t, want.code, code, file)
+		assert.NotEmpty(t, out, file)
+		if want.errs != "" || want.code == exitOK {
+			assert.Equal(t, want.errs, errs, file)
+		}
+	}
+}
+
+func TestLintNamesFileAndLine(t *testing.T) {
+	_, out, _ := keepvip(t, "lint", lintSamples+"kubeadm.conf")
+	assert.Contains(t, out, lintSamples+"kubeadm.conf:9: warning slow-check: check_apiserver acts after 10 failures")
+	_, out, _ = keepvip(t, "lint", lintSamples+"clean.conf")
+	assert.Equal(t, lintSamples+"clean.conf: no traps\n", out)
+}
+
+// The lines in the document are those that the program prints.
+func TestMigrateKeepalivedShowsWhatLintPrints(t *testing.T) {
+	_, out, _ := keepvip(t, "lint", lintSamples+"kubeadm.conf")
+	text, err := os.ReadFile("../../docs/migrate-keepalived.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "$ keepvip lint keepalived.conf\n"+strings.ReplaceAll(out, lintSamples+"kubeadm.conf", "keepalived.conf")+"```\n")
+}
+
+func TestLintAsJSON(t *testing.T) {
+	code, out, _ := keepvip(t, "lint", "-o", "json", lintSamples+"openshift.conf")
+	assert.Equal(t, exitUsage, code)
+	var doc struct {
+		File                    string
+		Errors, Warnings, Notes int
+		Findings                []struct {
+			Severity, Code, File, Text, Remedy string
+			Line                               int
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	assert.Equal(t, []int{2, 1, 4}, []int{doc.Errors, doc.Warnings, doc.Notes})
+	require.Len(t, doc.Findings, 7)
+	first := doc.Findings[0]
+	assert.Equal(t, "script-shell", first.Code)
+	assert.Equal(t, "warning", first.Severity)
+	assert.Equal(t, 16, first.Line)
+	assert.Equal(t, lintSamples+"openshift.conf", first.File)
+
+	_, out, _ = keepvip(t, "lint", "-o", "json", lintSamples+"clean.conf")
+	assert.Contains(t, out, `"findings": []`)
+}
+
+func TestLintReadsForANode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k.conf")
+	require.NoError(t, os.WriteFile(path, []byte("@here typo\n@^here other\n"), 0o600))
+	_, out, _ := keepvip(t, "lint", "--config-id", "here", path)
+	assert.Contains(t, out, `"typo"`)
+	assert.NotContains(t, out, `"other"`)
+	_, out, _ = keepvip(t, "lint", "-i", "there", path)
+	assert.Contains(t, out, `"other"`)
+	assert.NotContains(t, out, `"typo"`)
+}
+
+func TestLintBadInputIsOneError(t *testing.T) {
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"no file":     {"lint"},
+		"missing":     {"lint", filepath.Join(dir, "none")},
+		"a directory": {"lint", dir},
+		"two files":   {"lint", lintSamples + "clean.conf", lintSamples + "clean.conf"},
+		"a format":    {"lint", "-o", "xml", lintSamples + "clean.conf"},
+	} {
+		code, out, errs := keepvip(t, args...)
+		assert.Equal(t, exitUsage, code, name)
+		assert.Empty(t, out, name)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), "%s: %s", name, errs)
+	}
+}
