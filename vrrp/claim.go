@@ -42,7 +42,7 @@ func (m *Machine) rivalClaims(now time.Time, r Received, deaf bool) {
 		m.enterBackup(now, ReasonSplit)
 		m.follow(now, r)
 	default:
-		if now.Sub(m.active.sent) >= answerGap {
+		if now.Sub(m.active.sent) >= answerGap && m.mayAnswer(now) {
 			m.advertise(now)
 		}
 		m.actions = append(m.actions, Reannounce{Rival: r.Source})

@@ -133,3 +133,20 @@ func TestMachineBoundsTheIntervalOfAClaim(t *testing.T) {
 		}
 	}
 }
+
+// Claims of a rival that this Active outranks draw no more advertisements than its advertisements would.
+func TestMachineActiveAnswersFewClaims(t *testing.T) {
+	m := claimTest(t, Active)
+	sent := 0
+	for i := range 1000 {
+		now := claimEpoch.Add(time.Duration(i) * 2 * ms)
+		m.active.deadline = now.Add(time.Second) // none is due
+		for _, a := range m.Step(now, Claimed{Source: claimFrom(12), Priority: 1, Interval: 100 * ms}) {
+			if _, ok := a.(Send); ok {
+				sent++
+			}
+		}
+	}
+	assert.LessOrEqual(t, sent, answerBurst+2000/10+1)
+	assert.Greater(t, sent, answerBurst)
+}
