@@ -195,13 +195,18 @@ func (m *Machine) claimEnds(o *Member) time.Time {
 	if m.deaf(o, o.Heard) {
 		return o.Heard.Add(m.lasts(o))
 	}
-	return o.Heard.Add(time.Duration(m.cfg.Adverts+1) * o.Peer.Router.Interval)
+	return o.Heard.Add(min(time.Duration(m.cfg.Adverts+1)*o.Peer.Router.Interval, m.longest(o)))
 }
 
-// lasts is for how long the claim of one that is deaf counts: while its message lives, but no longer than a message or an
-// advertisement of this node would count. The lifetime is the sender's word, and two forged messages could state a minute of it.
-func (m *Machine) lasts(o *Member) time.Duration {
-	return min(o.Peer.Lifetime, max(lifetime(m.cfg.Every), time.Duration(m.cfg.Adverts+1)*m.self.Router.Interval))
+// lasts is for how long the claim of one that is deaf counts: while its message lives, but no longer than longest.
+func (m *Machine) lasts(o *Member) time.Duration { return min(o.Peer.Lifetime, m.longest(o)) }
+
+// longest is for how long a claim counts at most, whatever it says itself: two forged messages could state a minute. That is as long as a
+// message or an advertisement of this node would count, and of a member that speaks more seldom, because it has more groups, as long as
+// messages would that come as seldom as its own did.
+func (m *Machine) longest(o *Member) time.Duration {
+	every := max(m.cfg.Every, min(o.gap, LongestEvery))
+	return max(lifetime(every), time.Duration(m.cfg.Adverts+1)*m.self.Router.Interval)
 }
 
 // claimant tells whether o claims the address now, and none of its advertisements arrives.

@@ -178,3 +178,34 @@ func TestMachineTakesAnOldHelloForWhatItIs(t *testing.T) {
 	due, _ := m.Deadline()
 	assert.False(t, due.Before(now))
 }
+
+// A deaf claimant that speaks more seldom than this node, because it has more entries, counts from one of its messages to the next.
+func TestMachineDeafClaimantSpeaksSeldom(t *testing.T) {
+	for name, extra := range map[string][]time.Duration{
+		"regularly":               nil,
+		"and says a change twice": {20 * ms, 60 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const every = 4 * time.Second
+			now := epoch.Add(time.Minute)
+			m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+			m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
+			msg := claimant()
+			msg.Peer.Lifetime = lifetime(every)
+			say := func(at time.Time) []Claim { return claims(m.Step(at, Received{Source: nodeB, Message: msg})) }
+			say(now)
+			for range 5 {
+				now = now.Add(every)
+				list := say(now)
+				for _, d := range extra {
+					list = say(now.Add(d))
+				}
+				require.Len(t, list, 1)
+				assert.True(t, list[0].Deaf)
+				assert.Greater(t, list[0].Lasts, every)
+				assert.Len(t, m.Claimants(now.Add(every)), 1)
+			}
+			assert.Empty(t, m.Claimants(now.Add(lifetime(every)+60*ms)), "it is silent")
+		})
+	}
+}

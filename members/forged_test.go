@@ -43,6 +43,31 @@ func TestMachineForgedClaimIsShort(t *testing.T) {
 	}
 }
 
+// A claim that states a long interval, of one that hears this node, counts for no longer either: status would say SPLIT.
+func TestMachineForgedIntervalIsShort(t *testing.T) {
+	now := epoch.Add(time.Minute)
+	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
+	msg := claimant(Heard{Session: 0xa})
+	msg.Peer.Lifetime, msg.Peer.Router.Interval = 65*time.Second, maxInterval
+	m.Step(now, Received{Source: nodeB, Message: msg})
+	assert.Len(t, m.Claimants(now.Add(3499*ms)), 1)
+	assert.Empty(t, m.Claimants(now.Add(3500*ms)))
+}
+
+// Whoever is silent for long between two messages does not make the second count for more than any member's may.
+func TestMachineForgedClaimAfterALongSilenceIsBounded(t *testing.T) {
+	now := epoch.Add(time.Minute)
+	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+	m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
+	msg := claimant()
+	msg.Peer.Lifetime = 65 * time.Second
+	m.Step(now, Received{Source: nodeB, Message: msg})
+	list := claims(m.Step(now.Add(60*time.Second), Received{Source: nodeB, Message: msg}))
+	require.Len(t, list, 1)
+	assert.Equal(t, lifetime(LongestEvery), list[0].Lasts)
+}
+
 // Each invented claimant changes who is missing, and each of them that is forgotten does, too.
 func TestMachineForgedClaimantsDrawFewHellos(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -18,10 +18,11 @@ type Member struct {
 	Peer    PeerState
 	Heard   time.Time
 
-	first    time.Time // when it was heard first, and since then without a gap
-	claims   time.Time // since when it claims the address; zero: it does not
-	unlisted time.Time // since when it says that it does not hear this node; zero: it does
-	unheard  time.Time // since when it claims and no advertisement of it arrives, as far as is known
+	first    time.Time     // when it was heard first, and never forgotten since
+	gap      time.Duration // the longest between two of its messages, in this session
+	claims   time.Time     // since when it claims the address; zero: it does not
+	unlisted time.Time     // since when it says that it does not hear this node; zero: it does
+	unheard  time.Time     // since when it claims and no advertisement of it arrives, as far as is known
 }
 
 // expires is when the member is forgotten if nothing more is heard.
@@ -50,6 +51,7 @@ func (t *table) hear(now time.Time, source netip.Addr, m Message) {
 		next.first = o.first
 		if o.Session == m.Session {
 			next.claims, next.unlisted, next.unheard = o.claims, o.unlisted, o.unheard
+			next.gap = max(o.gap, now.Sub(o.Heard))
 		}
 	}
 	t.drop(func(o Member) bool { return o.Address == source })
