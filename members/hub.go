@@ -30,6 +30,8 @@ type Hub struct {
 	sock Socket
 	done chan struct{}
 
+	noticed time.Time // when a group was told last of a message that names none; the reader's
+
 	mu       sync.Mutex // guards what follows
 	wires    []*Wire
 	rejected map[Reason]uint64 // what belongs to no group of ours
@@ -96,7 +98,8 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 const noticeEvery = 50 * time.Millisecond
 
 // notice tells a group that a message was refused which somebody who is believed might have sent. What the message says
-// about its group only decides who is told.
+// about its group only decides who is told. Of a message whose group cannot be read, one group at a time is told, the one whose turn it
+// is: each may answer with a HELLO, and one datagram would draw as many as there are groups.
 func (h *Hub) notice(b []byte, source netip.Addr, r Reason) {
 	switch r {
 	case RejectUnsigned, RejectKey, RejectMAC, RejectStale, RejectVersion:
@@ -105,7 +108,15 @@ func (h *Hub) notice(b []byte, source netip.Addr, r Reason) {
 	}
 	m, _, _ := Parse(b)
 	now := time.Now()
-	for _, w := range h.hearing(source, m.Peer.Group) {
+	wires := h.hearing(source, m.Peer.Group)
+	if !m.Peer.Group.IsValid() && len(wires) > 0 {
+		if now.Sub(h.noticed) < noticeEvery {
+			return
+		}
+		h.noticed = now
+		wires = []*Wire{slices.MinFunc(wires, func(a, b *Wire) int { return a.noticed.Compare(b.noticed) })}
+	}
+	for _, w := range wires {
 		if now.Sub(w.noticed) >= noticeEvery {
 			w.noticed = now
 			w.put(Received{Source: source, Refused: r, At: now})

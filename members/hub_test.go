@@ -143,6 +143,48 @@ func TestHubTellsEachGroupThatAMessageWasRefused(t *testing.T) {
 	})
 }
 
+// Who is told of a message that cannot be read would answer with a HELLO: one group at a time, each in its turn.
+func TestHubTellsFewGroupsOfAMessageWithoutOne(t *testing.T) {
+	for name, tt := range map[string]struct {
+		groups, most int
+	}{
+		"one group":        {1, 21},
+		"all that fit":     {255, 21},
+		"a few, in a turn": {4, 21},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newWireSocket()
+				h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
+				var wires []*Wire
+				for i := range tt.groups {
+					wires = append(wires, h.Join(WireConfig{Group: netip.AddrFrom4([4]byte{10, 77, 1, byte(i)})}))
+				}
+				b, err := full().Append(nil, 1)
+				require.NoError(t, err)
+				b[4] = Version + 1
+				for range 100 {
+					s.in <- received1{b: b, source: nodeA}
+					time.Sleep(10 * time.Millisecond)
+				}
+				told, groups := 0, 0
+				for _, w := range wires {
+					list := w.Take(nil)
+					told += len(list)
+					groups += min(len(list), 1)
+					for _, r := range list {
+						assert.Equal(t, RejectVersion, r.Refused)
+					}
+				}
+				assert.LessOrEqual(t, told, tt.most)
+				assert.Equal(t, min(told, tt.groups), groups, "each in its turn")
+				assert.GreaterOrEqual(t, told, 19)
+				require.NoError(t, h.Close())
+			})
+		})
+	}
+}
+
 // What has waited in the kernel while this process stood still is as old as it is.
 func TestHubDatesMessagesByTheKernel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
