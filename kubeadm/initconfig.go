@@ -18,7 +18,7 @@ type InitConfig struct {
 	text                *yamledit.Editor
 	version             string // kubeadm.k8s.io/v1beta4
 	cluster, init, join *yaml.Node
-	clusterDoc          int // -1: none
+	clusterDoc          int // where the ClusterConfiguration is, or is to be
 }
 
 const (
@@ -28,11 +28,12 @@ const (
 
 // ReadInitConfig reads a kubeadm configuration, called name in errors. An empty text is one without documents.
 func ReadInitConfig(name string, text []byte) (*InitConfig, error) {
-	c := &InitConfig{text: yamledit.New(name, text), clusterDoc: -1}
+	c := &InitConfig{text: yamledit.New(name, text)}
 	docs, err := c.text.Documents()
 	if err != nil {
 		return nil, err
 	}
+	c.clusterDoc = len(docs)
 	for i, d := range docs {
 		if err := c.take(i, d); err != nil {
 			return nil, err
@@ -170,25 +171,17 @@ func (c *InitConfig) Complete(vips []netip.Addr) ([]byte, error) {
 		return nil, err
 	}
 	e, doc, sans := yamledit.New(c.text.Name(), c.text.Bytes()), c.clusterDoc, c.missing(vips)
-	endpoint := Endpoint{Host: vips[0].String(), Port: c.BindPort()}.String()
-	if doc < 0 {
-		out := struct {
-			APIVersion           string         `yaml:"apiVersion"`
-			Kind                 string         `yaml:"kind"`
-			APIServer            *apiServerPart `yaml:"apiServer,omitempty"`
-			ControlPlaneEndpoint string         `yaml:"controlPlaneEndpoint"`
-		}{APIVersion: c.version, Kind: "ClusterConfiguration", ControlPlaneEndpoint: endpoint}
-		if out.APIVersion == "" {
-			out.APIVersion = kubeadmAPI + "v1beta4"
+	if c.cluster == nil {
+		if err := e.Append(struct {
+			APIVersion string `yaml:"apiVersion"`
+			Kind       string `yaml:"kind"`
+		}{cmp.Or(c.version, kubeadmAPI+"v1beta4"), "ClusterConfiguration"}); err != nil {
+			return nil, err
 		}
-		if len(sans) > 0 {
-			out.APIServer = &apiServerPart{sans}
-		}
-		err := e.Append(out)
-		return e.Bytes(), err
 	}
 	if c.Endpoint().Host == "" {
-		if err := e.Set(doc, []string{"controlPlaneEndpoint"}, endpoint); err != nil {
+		endpoint := Endpoint{Host: vips[0].String(), Port: c.BindPort()}
+		if err := e.Set(doc, []string{"controlPlaneEndpoint"}, endpoint.String()); err != nil {
 			return nil, err
 		}
 	}

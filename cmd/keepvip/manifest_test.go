@@ -113,7 +113,7 @@ func TestManifestPodFromAKubeadmConfiguration(t *testing.T) {
 
 func TestManifestPrintsTheKubeadmConfiguration(t *testing.T) {
 	out, _ := manifest(t, "pod", "--vip", "10.0.0.9,fd00::9", "--print-kubeadm")
-	assert.Equal(t, "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\napiServer:\n  certSANs:\n    - fd00::9\ncontrolPlaneEndpoint: 10.0.0.9:6443\n", out)
+	assert.Equal(t, "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.0.0.9:6443\napiServer:\n  certSANs:\n    - fd00::9\n", out)
 	out, _ = manifest(t, "pod", "--vip", "10.0.0.9", "--kubeadm-config", writeAs(t, "k.yaml", "# mine\napiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n"), "--print-kubeadm")
 	assert.Equal(t, "# mine\napiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.0.0.9:6443\n", out)
 }
