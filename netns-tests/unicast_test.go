@@ -216,6 +216,57 @@ func TestUnicastHolderWithoutPeersServes(t *testing.T) {
 	}
 }
 
+// The first node of a cluster may have a list that names only itself.
+func TestUnicastNodeAloneOnItsListServes(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := open(t, trial.Config{
+		Lab: lab.Config{Nodes: 1}, Addresses: dualStack()[:1], Product: trial.Keepvip{Args: []string{"--peer", "10.77.0.11"}},
+	})
+	n := g.Lab.Nodes[0]
+	serves := func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, 100*time.Millisecond) }
+	eventually(t, 5*time.Second, "it serves", serves)
+	_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "address", "02:77:00:00:00:77")
+	require.NoError(t, err)
+	rec, err := g.Lab.Record()
+	require.NoError(t, err)
+	settleFor(time.Second) // three leases
+	frames := rec.Stop()
+	require.NotEmpty(t, frames)
+	for _, f := range frames {
+		assert.Equal(t, []byte("\x02\x77\x00\x00\x00\x77\x02\x77\x00\x00\x00\x77"), f.Data[:12], "from its MAC to its MAC")
+	}
+	eventually(t, 2*time.Second, "it serves with another MAC", serves)
+	s, err := trial.Keepvip{}.Status(n)
+	require.NoError(t, err)
+	assert.Equal(t, "active", s.VIPs[0].Observed)
+	assert.False(t, s.VIPs[0].Silent)
+}
+
+// Advertisements to a peer whose MAC is not known wait in the kernel, and outlive the process that made them. They renew no lease when
+// the peer answers ARP at last.
+func TestUnicastAdvertisementsThatLeaveLaterRenewNothing(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--peer", "10.77.0.11,10.77.0.12,10.77.0.13"}}})
+	holder := settled(t, g)
+	dead := g.Lab.Nodes[holder.ID%3]
+	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})
+	require.NoError(t, err)
+	_, err = dead.PowerOff()
+	require.NoError(t, err)
+	_, err = holder.Run("ip", "neigh", "flush", "dev", holder.NICs[0].Name) // as half a minute does
+	require.NoError(t, err)
+	settleFor(500 * time.Millisecond)
+	require.NoError(t, g.Daemon(holder).Kill9())
+	killed := g.Lab.Now()
+	settleFor(time.Second)
+	_, err = dead.HealPort() // its kernel answers ARP: the third and last question comes in half a second
+	require.NoError(t, err)
+	settleFor(1500 * time.Millisecond)
+	r := m.Stop()
+	assert.False(t, r.Direct.Answers(holder.ID, killed+takeoverBound, r.Ended), "the dead holder")
+	assert.Less(t, r.AwayBeyond(r.Streams, time.Second, 0), takeoverBound, "silence")
+}
+
 // losesOthers takes the power of all other nodes.
 func losesOthers(t *testing.T, g *trial.Group, n *lab.Node) {
 	t.Helper()

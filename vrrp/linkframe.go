@@ -12,13 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is a reserved group address that bridges do not forward (IEEE 802.1Q, table 8-1), and that nothing listens to.
-var nobody = [8]byte{0x01, 0x80, 0xc2, 0x00, 0x00, 0x0f}
-
 const (
-	ipv4Header   = 20
-	ipv6Header   = 40
-	ethernetAddr = 6
+	ipv4Header = 20
+	ipv6Header = 40
 )
 
 // openLink opens the socket for WriteLink. It receives nothing.
@@ -33,26 +29,36 @@ func openLink(ifindex int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "vrrp-link"), nil
 }
 
-// Waits tells whether a packet of Write has not left the host: the kernel keeps it until a peer's MAC is known, or drops it then.
-func (c *Conn) Waits() bool {
-	queued := 0
-	err := c.control(c.sendRaw, func(fd int) (err error) {
-		queued, err = unix.IoctlGetInt(fd, unix.TIOCOUTQ)
-		return err
-	})
-	return err == nil && queued > 0
-}
-
-// WriteLink puts one packet from Source to Source on the link, in a frame that no bridge forwards. Nobody takes it for an
-// advertisement; it passes what looks at the packets that leave on this link, as one of Write does whose receiver's MAC is known.
+// WriteLink puts one packet from Source to Source on the link, in a frame to the interface's own MAC. It waits for no neighbour: it passes
+// what looks at the packets that leave on this link at once, or never. No other host sees it, as a switch or bridge learns that MAC on the
+// port where the frame comes in, and does not send it back there. A link that brings it back brings it to a host that refuses its own source.
 func (c *Conn) WriteLink(payload []byte) error {
 	packet, protocol := c.packet(payload)
-	to := &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: c.ifindex, Halen: ethernetAddr, Addr: nobody}
-	err := c.control(c.linkRaw, func(fd int) error { return unix.Sendto(fd, packet, unix.MSG_DONTWAIT, to) })
+	err := c.control(c.linkRaw, func(fd int) error {
+		to, err := ownMAC(fd)
+		if err != nil {
+			return err
+		}
+		to.Protocol = protocol
+		return unix.Sendto(fd, packet, unix.MSG_DONTWAIT, to)
+	})
 	if err != nil {
 		return fmt.Errorf("vrrp: send on the link: %w", err)
 	}
 	return nil
+}
+
+// ownMAC is the MAC that the link of a packet socket has now: it changes with the port of a bond, or by hand.
+func ownMAC(fd int) (*unix.SockaddrLinklayer, error) {
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return nil, err
+	}
+	link, ok := name.(*unix.SockaddrLinklayer)
+	if !ok {
+		return nil, unix.EAFNOSUPPORT
+	}
+	return link, nil
 }
 
 // packet puts an IP header before the payload (RFC 791, RFC 8200), and tells its EtherType in network byte order.

@@ -19,7 +19,6 @@ import (
 // Socket is what a Hub needs of vrrp.Conn.
 type Socket interface {
 	Write(payload []byte, dst netip.Addr) error
-	Waits() bool
 	WriteLink(payload []byte) error
 	Wait() error
 	Drain(fn func(vrrp.Datagram)) error

@@ -23,9 +23,8 @@ type fakeSocket struct {
 	queue   []vrrp.Datagram
 	sent    []netip.Addr
 	refused []netip.Addr // sending to these fails
-	unknown []netip.Addr // nobody has answered ARP for these: what is sent to them waits
-	waits   bool
-	onLink  int // packets for nobody
+	onLink  int          // packets for nobody
+	noLink  error        // of WriteLink
 	filter  []uint8
 	peers   []netip.Addr
 	drains  int
@@ -46,21 +45,14 @@ func (s *fakeSocket) Write(_ []byte, dst netip.Addr) error {
 		return errRefused
 	}
 	s.sent = append(s.sent, dst)
-	s.waits = s.waits || slices.Contains(s.unknown, dst)
 	return nil
-}
-
-func (s *fakeSocket) Waits() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.waits
 }
 
 func (s *fakeSocket) WriteLink([]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onLink++
-	return nil
+	return s.noLink
 }
 
 func (s *fakeSocket) Wait() error {

@@ -68,17 +68,17 @@ func (w *hubWire) Take(dst []Arrival) []Arrival { return w.box.take(dst) }
 // Drain leaves an error to the reader, which sees it too.
 func (w *hubWire) Drain() { _, _ = w.hub.drain() }
 
-// Send fails if the advertisement has left to nobody. Whoever gets it stays Backup, so that a peer which the kernel refuses
-// must not silence this node for all of them.
+// Send fails if the advertisement has left to nobody, or if by unicast the kernel's lease has no packet to be renewed by. Whoever gets the
+// advertisement stays Backup, so that a peer which the kernel refuses must not silence this node for all of them.
 func (w *hubWire) Send(adv vrrp.Advertisement) error {
+	h := w.hub
+	h.sending.Lock()
+	defer h.sending.Unlock()
 	if len(w.cfg.Peers) == 0 {
-		h := w.hub
-		h.sending.Lock()
-		defer h.sending.Unlock()
 		return h.write(adv, h.sock.Group(), w.cfg.Form)
 	}
-	left, refused := w.sendToPeers(adv)
-	if left == 0 {
+	others, refused := w.sendToPeers(adv)
+	if others > 0 && len(refused) == others {
 		var errs []error
 		for _, r := range refused {
 			errs = append(errs, r.err)
@@ -86,36 +86,34 @@ func (w *hubWire) Send(adv vrrp.Advertisement) error {
 		return errors.Join(errs...)
 	}
 	w.unsent.note(time.Now(), refused)
-	return nil
+	return h.pass(adv, w.cfg.Form)
 }
 
-func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (left int, refused []refusal) {
-	h := w.hub
-	h.sending.Lock()
-	defer h.sending.Unlock()
+// sendToPeers sends to the others on the list, and tells how many they are and which of them the kernel has refused.
+func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []refusal) {
 	for _, p := range w.cfg.Peers {
-		if p == h.cfg.Source {
+		if p == w.hub.cfg.Source {
 			continue
 		}
-		if err := h.write(adv, p, w.cfg.Form); err != nil {
+		others++
+		if err := w.hub.write(adv, p, w.cfg.Form); err != nil {
 			refused = append(refused, refusal{p, err})
-		} else {
-			left++
 		}
 	}
-	if left > 0 && h.sock.Waits() {
-		h.pass(adv, w.cfg.Form)
-	}
-	return left, refused
+	return others, refused
 }
 
-// pass puts the advertisement on the link for nobody. The kernel's lease is renewed by what leaves on the link, and nothing does while the
-// MAC of no peer is known: the peers are dead, or have never been started, and this node is the one to serve. If this fails, the link is at
-// fault, and the lease ends.
-func (h *Hub) pass(adv vrrp.Advertisement, form vrrp.ChecksumForm) {
-	if b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, h.cfg.Source, form, time.Now()); err == nil {
-		_ = h.sock.WriteLink(b)
+// pass puts the advertisement on the link for nobody, and so renews the kernel's lease. What goes to a peer does not: it waits in the kernel
+// until the peer's MAC is known, which is never while the peer is dead, or longer than this process lives.
+func (h *Hub) pass(adv vrrp.Advertisement, form vrrp.ChecksumForm) error {
+	b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, h.cfg.Source, form, time.Now())
+	if err != nil {
+		return fmt.Errorf("election: encode for the link: %w", err)
 	}
+	if err := h.sock.WriteLink(b); err != nil {
+		return fmt.Errorf("election: advertise on the link: %w", err)
+	}
+	return nil
 }
 
 func (w *hubWire) Unsent() (uint64, map[netip.Addr]error) { return w.unsent.get() }

@@ -10,30 +10,33 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// The kernel's lease is renewed by what leaves on the link: while the MAC of a peer is not known, that is a packet for nobody.
-func TestHubUnicastPassesTheLinkWhileAPeerIsNotKnown(t *testing.T) {
+// The kernel's lease is renewed by the packet for nobody that follows what has left to a peer, or that has nobody else to go to.
+func TestHubUnicastPassesTheLinkBehindEachAdvertisement(t *testing.T) {
 	for _, tt := range []struct {
-		name             string
-		peers            []netip.Addr
-		unknown, refused []netip.Addr
-		want             int
+		name    string
+		peers   []netip.Addr
+		refused []netip.Addr
+		noLink  error
+		want    int
+		err     bool
 	}{
-		{"all are known", []netip.Addr{nodeA, nodeB, nodeC}, nil, nil, 0},
-		{"nobody is", []netip.Addr{nodeA, nodeB, nodeC}, []netip.Addr{nodeB, nodeC}, nil, 1},
-		{"one is not", []netip.Addr{nodeA, nodeB, nodeC}, []netip.Addr{nodeC}, nil, 1},
-		{"all are refused", []netip.Addr{nodeA, nodeB, nodeC}, []netip.Addr{nodeB, nodeC}, []netip.Addr{nodeB, nodeC}, 0},
-		{"multicast", nil, nil, nil, 0},
+		{"all are reached", []netip.Addr{nodeA, nodeB, nodeC}, nil, nil, 1, false},
+		{"one is refused", []netip.Addr{nodeA, nodeB, nodeC}, []netip.Addr{nodeC}, nil, 1, false},
+		{"all are refused", []netip.Addr{nodeA, nodeB, nodeC}, []netip.Addr{nodeB, nodeC}, nil, 0, true},
+		{"itself alone", []netip.Addr{nodeA}, nil, nil, 1, false},
+		{"the link refuses it", []netip.Addr{nodeA, nodeB}, nil, errRefused, 1, true},
+		{"multicast", nil, nil, nil, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newFakeSocket()
-			s.unknown, s.refused = tt.unknown, tt.refused
+			s.refused, s.noLink = tt.refused, tt.noLink
 			h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 			cfg := wireConfig()
 			cfg.Peers = tt.peers
 			w, err := h.Join(cfg)
 			require.NoError(t, err)
 			err = w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}})
-			assert.Equal(t, len(tt.refused) > 0, err != nil)
+			assert.Equal(t, tt.err, err != nil)
 			assert.Equal(t, tt.want, s.onLink)
 			require.NoError(t, h.Close())
 		})

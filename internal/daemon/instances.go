@@ -113,8 +113,10 @@ func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.C
 	// An Active whose interval grows sends five more advertisements at the old one.
 	interval := v.VRRP.AdvertisementInterval
 	return kernelLease{
-		advert: func(p instance.Place) fence.Advert { return fence.Advert{Source: p.Source, VRID: v.VRRP.ID} },
-		paced:  4*interval + interval/2,
+		advert: func(p instance.Place) fence.Advert {
+			return fence.Advert{Source: p.Source, VRID: v.VRRP.ID, Unicast: len(v.VRRP.Peers) > 0}
+		},
+		paced: 4*interval + interval/2,
 	}
 }
 

@@ -31,6 +31,9 @@ type Group struct {
 type Advert struct {
 	Source netip.Addr
 	VRID   uint8
+	// Unicast wants a packet to Source itself, which no neighbour has to be known for. One to a peer may leave when its MAC is known at last,
+	// after this process.
+	Unicast bool
 }
 
 func (a Advert) zero() bool { return a == Advert{} }

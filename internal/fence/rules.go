@@ -143,13 +143,18 @@ func renewal(g Group) match {
 	if g.Advert.zero() {
 		return nil
 	}
-	source, kind := ip4Source, uint16(unix.ETH_P_IP)
+	source, dest, kind := ip4Source, ip4Dest, uint16(unix.ETH_P_IP)
 	if g.Advert.Source.Is6() {
-		source, kind = ip6Source, unix.ETH_P_IPV6
+		source, dest, kind = ip6Source, ip6Dest, unix.ETH_P_IPV6
+	}
+	var toItself match
+	if g.Advert.Unicast {
+		toItself = dest.is(expr.CmpOpEq, g.Advert.Source.AsSlice()...)
 	}
 	return and(
 		etherType(kind),
 		source.is(expr.CmpOpEq, g.Advert.Source.AsSlice()...),
+		toItself,
 		l4proto(vrrp),
 		advertVRID.is(expr.CmpOpEq, g.Advert.VRID),
 		advertPriority.is(expr.CmpOpNeq, 0),

@@ -112,6 +112,25 @@ func TestFenceRenewalMatchesOneAdvertiser(t *testing.T) {
 	}
 }
 
+// By unicast an advertisement may leave long after it was made, when a peer's MAC is known at last.
+func TestFenceRenewalOfUnicastMatchesOnlyWhatGoesToItself(t *testing.T) {
+	for source, dest := range map[string]field{"10.1.0.5": ip4Dest, "fe80::5": ip6Dest} {
+		g := Group{ID: 7, Advert: Advert{Source: netip.MustParseAddr(source), VRID: 51}, Lease: 300 * time.Millisecond}
+		want := dest.is(expr.CmpOpEq, g.Advert.Source.AsSlice()...)
+		compares := func(m match) bool {
+			for i := range m[:len(m)-1] {
+				if assert.ObjectsAreEqual(want, m[i:i+2]) {
+					return true
+				}
+			}
+			return false
+		}
+		assert.False(t, compares(renewal(g)), "multicast")
+		g.Advert.Unicast = true
+		assert.True(t, compares(renewal(g)), source)
+	}
+}
+
 func TestFenceValidatesGroups(t *testing.T) {
 	good := func(id uint32, addrs ...string) Group {
 		g := Group{ID: id, Advert: Advert{Source: netip.MustParseAddr("10.0.0.5"), VRID: 51}, Lease: time.Second, Guard: time.Minute}
