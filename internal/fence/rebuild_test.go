@@ -54,6 +54,30 @@ func TestRebuildGivesALeaseOnlyToThoseThatHadOne(t *testing.T) {
 	assert.NotContains(t, sets, leaseOf(4), "an earlier run has left the addresses")
 }
 
+// The kernel counts from the commit, which may come long after what is left was worked out.
+func TestRebuildThatTookLongEndsTheLeasesThatItMadeTooLong(t *testing.T) {
+	began := time.Unix(1000, 0)
+	const lease = 290 * time.Millisecond
+	f := &Fence{groups: map[uint32]Group{2: {ID: 2, Lease: lease}}, held: map[uint32]Part{2: 0}}
+	for _, tt := range []struct {
+		name       string
+		left, took time.Duration
+		want       []uint32
+	}{
+		{"at once", 200 * time.Millisecond, 20 * time.Millisecond, nil},
+		{"late", 200 * time.Millisecond, 60 * time.Millisecond, []uint32{2}},
+		{"long after its end", 200 * time.Millisecond, time.Second, []uint32{2}},
+		{"far from its end", time.Minute, time.Second, nil},
+		{"it was over", -time.Millisecond, time.Second, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ends := map[uint32]time.Time{2: began.Add(tt.left)}
+			assert.Equal(t, tt.want, f.outlasting(ends, began, began.Add(tt.took)))
+		})
+	}
+	assert.Empty(t, f.outlasting(nil, began, began.Add(time.Second)), "none is known")
+}
+
 func TestLeaseEndsAreAskedWhenTheyAreNeeded(t *testing.T) {
 	var ends leaseEnds
 	assert.Empty(t, ends.now())

@@ -64,7 +64,34 @@ func (f *Fence) build(leaseEnds map[uint32]time.Time) error {
 	for id := range f.standby {
 		f.standby[id] = began.Add(f.groups[id].Guard + standbyBeyond)
 	}
-	return nil
+	return f.cut(f.outlasting(leaseEnds, began, time.Now()))
+}
+
+// outlasting are the groups whose leases may be too long in a table that was begun and is in place now: the kernel counts what was left of a lease
+// from some moment in between.
+func (f *Fence) outlasting(leaseEnds map[uint32]time.Time, began, now time.Time) (ids []uint32) {
+	for id := range f.held {
+		g, end := f.groups[id], leaseEnds[id]
+		left := min(end.Sub(began), g.Lease)
+		if left > 0 && now.Add(left).Sub(end) > max(g.Lease/8, lateness) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// cut ends leases. One that an advertisement has just renewed begins again with the next.
+func (f *Fence) cut(ids []uint32) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return f.commit(func(c *nftables.Conn) error {
+		var errs []error
+		for _, id := range ids {
+			errs = append(errs, f.putTime(c, leaseOf(id), 0))
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // abilities is what a kernel may lack, from the most to the least.
