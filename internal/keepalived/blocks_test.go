@@ -143,7 +143,7 @@ func TestScriptReadsAsKeepalivedDoes(t *testing.T) {
 		{"interval 3\nweight -2\nfall 10\nrise 2", "Interval=3s Weight={Value=-2} Rise=2 Fall=10", nil},
 		{"timeout 5\nuser u g\ninit_fail", "Command={Args=/bin/true Text=/bin/true User={Name=u Group=g}} Timeout=5s InitFail=true", nil},
 		{"weight 5 reverse", "Weight={Value=5 Reverse=true}", nil},
-		{"weight 254", "", []string{"3 value"}},
+		{"weight 254", "Weight={Value=254}", []string{"3 value"}},
 		{"weight 5 foo", "Weight={Value=5}", []string{"3 value"}},
 		{"interval 0\ntimeout 0", "Timeout=1s", []string{"3 value", "4 value"}},
 		{"interval 1.5\nrise x\nfall -1", "", []string{"3 value", "4 value", "5 value"}},
@@ -332,7 +332,7 @@ func FuzzModel(f *testing.F) {
 			for _, a := range i.Addresses {
 				require.True(t, a.Prefix.IsValid() && a.Prefix.Addr().Is6() == i.IPv6)
 			}
-			for _, tracked := range i.Track.Scripts {
+			for _, tracked := range i.Track.Interfaces {
 				require.True(t, tracked.Weight.Value >= -253 && tracked.Weight.Value <= 253)
 			}
 		}

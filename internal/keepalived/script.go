@@ -52,10 +52,11 @@ func scriptKeywords() map[string]keyword[Script] {
 		"rise": {words: 2, read: func(r *reader, s *Script, n *syntax.Node) { s.Rise = r.results(n) }},
 		"fall": {words: 2, read: func(r *reader, s *Script, n *syntax.Node) { s.Fall = r.results(n) }},
 		"weight": {words: 2, read: func(r *reader, s *Script, n *syntax.Node) {
-			if v, ok := r.weight(n, s.Name, n.Words[1], mostWeight, false); ok {
-				s.Weight.Value = v
-				s.Weight.Reverse = r.reversed(n, n.Words[2:], false)
+			v, ok := signed(n.Words[1])
+			if !ok || v < -mostWeight || v > mostWeight {
+				r.fault(CodeValue, n.At, fmt.Sprintf("the weight %s of %s, want -%d to %d", n.Words[1], s.Name, mostWeight, mostWeight), "write a number in that range")
 			}
+			s.Weight = Weight{Value: int(v), Reverse: r.reversed(n, n.Words[2:], false)} // even one that is out of range
 		}},
 		"user":      {words: 2, read: func(_ *reader, s *Script, n *syntax.Node) { s.Command.User = user(n.Words, 1) }},
 		"init_fail": {read: func(_ *reader, s *Script, _ *syntax.Node) { s.InitFail = true }},
