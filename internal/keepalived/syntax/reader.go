@@ -19,7 +19,8 @@ type reader struct {
 	files    Files
 	sources  []*source
 	defined  map[string]definition
-	steps    int // of all sequences
+	pushed   int // lines that replacements made
+	opened   int // files
 	tree     tree
 	lines    int
 	stopped  bool
@@ -95,7 +96,7 @@ func (r *reader) expand(l line) {
 			}
 			return
 		}
-		r.push(rest...)
+		r.push(l.at, rest...)
 		if text = trim(uncommented(next)); len(text) > maxLine {
 			r.problem(l.at, CodeLength, fmt.Sprintf("with its definitions the line is longer than %d characters", maxLine), "look for a definition that contains itself")
 			return

@@ -133,6 +133,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		"sequences that multiply":       {"~SEQ(A,1,60000) ~SEQ(B,1,60000) a\nb", "", []string{"1 length"}},
 		"a definition of itself":        {"$R=x${R}\na\n${R}\nb", "a; b", []string{"3 definition"}},
 		"a definition of several lines": {"$R= \\\n x \\\n $R\na\n$R\nb", "", []string{"5 length"}},
+		"definitions that multiply":     {"$M= \\\n" + strings.Repeat(" $M \\\n", 1000) + " a\n$M\nb", "", []string{"1003 length"}},
 		"a definition without end":      {"a\n$M= \\\n x \\", "a", []string{"2 definition"}},
 		"a condition before one":        {"@two $M= \\\n x\na", "x; a", []string{"1 definition"}},
 		"a random number":               {"a ${_RANDOM 5 6}", "a 0", []string{"1 definition"}},
@@ -158,6 +159,7 @@ func TestReadIncludes(t *testing.T) {
 		"/etc/keepalived/d/b.inc":         "db",
 		"/etc/keepalived/d/.hid.inc":      "dh",
 		"/etc/keepalived/loop.inc":        "include loop.inc",
+		"/etc/keepalived/many.inc":        "include {many,many,many,many,many,many,many,many}.inc",
 		"/etc/keepalived/open.inc":        "open {",
 		"/srv/abs.inc":                    "abs",
 		"/etc/keepalived/keepalived.conf": "",
@@ -183,12 +185,17 @@ func TestReadIncludes(t *testing.T) {
 		"a brace that matches nothing":      {"include d/{b,zz}.inc", "db", []string{"1 include"}},
 		"quotes belong to the name":         {"include \"sub/y.inc\"\nz", "z", []string{"1 include"}},
 		"a file that includes itself":       {"include loop.inc\nz", "z", []string{"1 include"}},
+		"files that multiply":               {"include many.inc\nz", "", nil},
 		"a relative name in a sequence":     {"~SEQ(I,1,2) include /srv/abs.inc\n~SEQ(J,1,1) include sub/y.inc", "abs; abs; y1", []string{"2 include"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := memory(files)
 			files["/etc/keepalived/keepalived.conf"] = c.text
 			doc := read(t, files)
+			if name == "files that multiply" {
+				assert.NotEmpty(t, doc.Problems)
+				return
+			}
 			if len(c.problems) == 0 {
 				assert.Empty(t, doc.Problems)
 			} else {

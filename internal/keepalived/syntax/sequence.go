@@ -27,15 +27,11 @@ func (r *reader) sequence(l line, text string) bool {
 		r.problem(l.at, CodeSequence, kind+"("+inner+" is not well formed: keepalived drops the line", "want ~SEQ(NAME, FIRST, STEP, LAST) or ~LST(NAME, VALUE, ...)")
 		return true
 	}
-	if r.steps += len(steps); r.steps > maxLines {
-		r.full(l.at)
-		return true
-	}
 	lines := make([]line, 0, len(steps))
 	for _, set := range steps {
 		lines = append(lines, line{at: l.at, text: rest, set: set})
 	}
-	r.push(lines...)
+	r.push(l.at, lines...)
 	return true
 }
 

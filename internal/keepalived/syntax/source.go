@@ -32,6 +32,9 @@ var zeroes = regexp.MustCompile("\x00[^\n]*")
 
 // open puts a file on the stack. The first line of it is the next that is read.
 func (r *reader) open(path string) error {
+	if r.opened++; r.opened > maxFiles {
+		return fmt.Errorf("more than %d files", maxFiles)
+	}
 	data, err := r.files.Read(path)
 	if err != nil {
 		return err
@@ -81,8 +84,12 @@ func (r *reader) next() (line, bool) {
 	return line{}, false
 }
 
-// push makes lines the next ones, in their order.
-func (r *reader) push(lines ...line) {
+// push makes lines the next ones, in their order. All that replacements make is bounded, so that a definition of itself has an end.
+func (r *reader) push(at Origin, lines ...line) {
+	if r.pushed += len(lines); r.pushed > maxLines {
+		r.full(at)
+		return
+	}
 	s := r.sources[len(r.sources)-1]
 	for i := len(lines) - 1; i >= 0; i-- {
 		s.ahead = append(s.ahead, lines[i])
