@@ -47,6 +47,23 @@ func TestMigrateKeepalivedShowsWhatLintPrints(t *testing.T) {
 	assert.Contains(t, string(text), "$ keepvip lint keepalived.conf\n"+strings.ReplaceAll(out, lintSamples+"kubeadm.conf", "keepalived.conf")+"```\n")
 }
 
+// Each code that the samples of package lint bring about is explained.
+func TestMigrateKeepalivedExplainsEveryCode(t *testing.T) {
+	text, err := os.ReadFile("../../docs/migrate-keepalived.md")
+	require.NoError(t, err)
+	samples, err := filepath.Glob(lintSamples + "*.conf")
+	require.NoError(t, err)
+	require.NotEmpty(t, samples)
+	for _, path := range samples {
+		_, out, _ := keepvip(t, "lint", path)
+		for line := range strings.Lines(out) {
+			if words := strings.Fields(line); len(words) > 2 && strings.HasSuffix(words[2], ":") {
+				assert.Contains(t, string(text), "`"+strings.TrimSuffix(words[2], ":")+"`")
+			}
+		}
+	}
+}
+
 func TestLintAsJSON(t *testing.T) {
 	code, out, _ := keepvip(t, "lint", "-o", "json", lintSamples+"openshift.conf")
 	assert.Equal(t, exitUsage, code)

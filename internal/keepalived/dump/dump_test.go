@@ -15,7 +15,7 @@ import (
 )
 
 // Each file in testdata was given to keepalived 2.2.7, and what its data file says is beside it. The files are made at random, of keywords
-// and values that fit together and that do not. TestKeepalivedConfIsReadAsKeepalivedReadsIt in netns-tests asks keepalived itself.
+// and values that fit together and that do not.
 func TestModelIsWhatKeepalivedDumped(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.conf")
 	require.NoError(t, err)
