@@ -122,18 +122,16 @@ func (r *reader) priority(d *draft) {
 
 // strict is what strict_mode and vrrp_strict change.
 func (r *reader) strict(d *draft) {
-	at := d.Where("strict_mode")
-	if !d.Has("strict_mode") {
-		at = r.config.Global.Where("vrrp_strict")
-	}
 	clash := func(keyword, what string) {
-		where := at
-		if d.Has(keyword) {
-			where = d.Where(keyword)
+		at := r.config.Global.Where("vrrp_strict")
+		for _, k := range []string{"strict_mode", keyword} {
+			if d.Has(k) {
+				at = d.Where(k)
+			}
 		}
-		r.fault(CodeConflict, where, "strict mode: "+what, "remove strict_mode and vrrp_strict, unless you need RFC 3768 to the letter")
+		r.fault(CodeConflict, at, "strict mode: "+what, "remove strict_mode and vrrp_strict, unless you need RFC 3768 to the letter")
 	}
-	if d.StartAsMaster != (d.Priority == 255) && (d.StartAsMaster || d.Has("state")) {
+	if d.StartAsMaster != (d.Priority == 255) && d.Has("state") {
 		clash("state", "state MASTER and priority 255 go together, and not one without the other")
 		d.StartAsMaster = d.Priority == 255
 	}
@@ -141,21 +139,10 @@ func (r *reader) strict(d *draft) {
 		clash("authentication", "keepalived uses no authentication")
 		d.Auth = Auth{}
 	}
-	if d.downTimer != nil && d.DownTimer != 3 || d.DownTimer != 3 {
+	if d.DownTimer != 3 {
 		clash("down_timer_adverts", "keepalived takes 3 for down_timer_adverts")
 		d.DownTimer = 3
 	}
-	if d.garp.lowerDelay != nil && d.Garp.LowerPrioDelay != 0 || d.garp.lowerRepeat != nil && d.Garp.LowerPrioRepeat != 0 {
-		clash("garp_lower_prio_repeat", "keepalived does not announce after an advertisement of lower priority")
-	}
-	d.Garp.LowerPrioDelay, d.Garp.LowerPrioRepeat = 0, 0
-	if d.lowerNoAdvert != nil && !*d.lowerNoAdvert {
-		clash("lower_prio_no_advert", "keepalived does not answer an advertisement of lower priority")
-	}
-	if d.HigherSend {
-		clash("higher_prio_send_advert", "keepalived does not answer an advertisement of higher priority")
-	}
-	d.LowerNoAdvert, d.HigherSend = true, false
 	if d.accept != nil && *d.accept && d.Version == 2 {
 		clash("accept", "version 2 has no accept mode")
 		d.accept = nil
@@ -168,6 +155,22 @@ func (r *reader) strict(d *draft) {
 	if d.IPv6 && len(d.Addresses) > 0 && !d.Addresses[0].Prefix.Addr().IsLinkLocalUnicast() {
 		clash("virtual_ipaddress", "the first IPv6 address must be link-local")
 	}
+	d.strictAnswers(clash)
+}
+
+// strictAnswers: in strict mode nothing follows an advertisement of another master.
+func (d *draft) strictAnswers(clash func(keyword, what string)) {
+	if or(d.garp.lowerDelay, 0) != 0 || or(d.garp.lowerRepeat, 0) != 0 {
+		clash("garp_lower_prio_repeat", "keepalived does not announce after an advertisement of lower priority")
+	}
+	if !or(d.lowerNoAdvert, true) {
+		clash("lower_prio_no_advert", "keepalived does not answer an advertisement of lower priority")
+	}
+	if d.HigherSend {
+		clash("higher_prio_send_advert", "keepalived does not answer an advertisement of higher priority")
+	}
+	d.Garp.LowerPrioDelay, d.Garp.LowerPrioRepeat = 0, 0
+	d.LowerNoAdvert, d.HigherSend = true, false
 }
 
 // preempt looks at nopreempt and preempt_delay.

@@ -40,7 +40,7 @@ func (r *reader) readInstance(n *syntax.Node) {
 		return
 	}
 	d := &draft{Instance: Instance{Block: newBlock(n), Preempt: true, UnicastTTL: 255}}
-	readBlock(r, "vrrp_instance", instanceKeywords(), d, &d.Block, n.Children)
+	readBlock(r, "vrrp_instance", r.instance, d, &d.Block, n.Children)
 	r.instances, r.named[d.Name] = append(r.instances, d), d
 }
 

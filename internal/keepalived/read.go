@@ -39,6 +39,8 @@ func Model(doc *syntax.Document) *Config {
 type reader struct {
 	config    *Config
 	global    globalDraft
+	known     map[string][]string        // the keywords of each block, for those that are not known
+	instance  map[string]instanceKeyword // the table, which is made once
 	instances []*draft
 	named     map[string]*draft // the same by their names
 	groups    []*groupDraft
@@ -49,9 +51,8 @@ type reader struct {
 
 func newReader() *reader {
 	return &reader{
-		config: &Config{},
-		named:  map[string]*draft{}, scripts: map[string]*Script{}, files: map[string]*TrackFile{}, processes: map[string]*TrackProcess{},
-		global: newGlobalDraft(),
+		config: &Config{}, global: newGlobalDraft(), instance: instanceKeywords(), known: map[string][]string{}, named: map[string]*draft{},
+		scripts: map[string]*Script{}, files: map[string]*TrackFile{}, processes: map[string]*TrackProcess{},
 	}
 }
 
@@ -116,7 +117,7 @@ func (r *reader) unknown(of string, n *syntax.Node) {
 		text += ", and drops the line"
 	}
 	remedy := "remove it"
-	if like := similar(word, of); like != "" {
+	if like := r.similar(word, of); like != "" {
 		remedy = "did you mean " + like + "?"
 	}
 	r.fault(CodeUnknown, n.At, text, remedy)

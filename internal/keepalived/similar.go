@@ -6,15 +6,21 @@ import (
 )
 
 // similar finds the keyword of a block that a word may be meant for: one letter is wrong, missing, too many or in the wrong place.
-func similar(word, of string) string {
-	for _, known := range slices.Sorted(maps.Keys(words(of))) {
-		if len(word) > 3 && near(word, known) {
-			return known
+func (r *reader) similar(word, of string) string {
+	known, ok := r.known[of]
+	if !ok {
+		known = slices.Sorted(maps.Keys(words(of)))
+		r.known[of] = known
+	}
+	for _, k := range known {
+		if len(word) > 3 && near(word, k) {
+			return k
 		}
 	}
 	return ""
 }
 
+// words are the keywords of a block; of those that are not listed nothing is said.
 func words(of string) map[string]bool {
 	out := map[string]bool{}
 	switch of {

@@ -21,7 +21,7 @@ const (
 	MaxFile   = 4 << 20 // bytes of one file
 	maxFiles  = 2000    // of all includes
 	maxDepth  = 16      // files that include each other
-	maxLines  = 200_000 // lines after all replacements: a file with 65024 instances of three lines has them
+	maxLines  = 200_000 // lines after all replacements, and lines that replacements make
 	maxLine   = 1022    // characters: keepalived cuts what is longer, and reads the rest as another line
 	maxRounds = 1000    // replacements in one line
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxSteps bounds one sequence. keepalived's manual makes 65024 instances of three.
+// maxSteps bounds one sequence.
 const maxSteps = 65536
 
 // sequence takes a line that begins with ~SEQ(..), ~SEQx(..) or ~LST(..), and makes the rest of it as many lines as that says.
