@@ -20,13 +20,12 @@ func (r *reader) virtual(d *draft, n *syntax.Node) []Address {
 }
 
 func (r *reader) addresses(n *syntax.Node) []Address {
-	r.extra(n, 1)
 	if len(n.Children) == 0 {
 		r.fault(CodeMissing, n.At, n.Words[0]+" is empty", "write an address into it, or remove it")
 	}
 	var out []Address
 	for _, c := range n.Children {
-		if r.entry(c) {
+		if !c.Block {
 			if a, ok := r.address(c); ok {
 				out = append(out, a)
 			}

@@ -276,6 +276,21 @@ func TestInstancesNeedANameAndMore(t *testing.T) {
 	}
 }
 
+func TestListsAreLines(t *testing.T) {
+	for inside, want := range map[string][]string{
+		"virtual_routes {\n a {\n b\n }\n c\n}":          {"5 brace"},
+		"track_interface x {\n eth1\n}":                  {"4 extra-words"},
+		"track_interface {\n eth1 {\n}\n}":               {"5 brace"},
+		"virtual_ipaddress_excluded y z {\n 10.9.0.7\n}": {"4 extra-words"},
+		"virtual_ipaddress_excluded {\n}":                {"4 missing"},
+		"interface a_name_of_an_interface":               {"4 value"},
+	} {
+		assert.Equal(t, want, faults(model(t, head+inside+"\n"+vip+"}\n")), inside)
+	}
+	assert.Equal(t, []string{"2 missing"}, faults(model(t, "global_defs {\nnotification_email {\n}\n}")))
+	assert.Equal(t, []string{"3 duplicate"}, faults(model(t, "track_file f {\nfile /a\nfile /b\n}")))
+}
+
 // Nothing behind a block with an unknown name is lost.
 func TestUnknownBlockSwallowsNothing(t *testing.T) {
 	got := model(t, "global_defs {\n router_id A\n blk {\n inner 1\n deeper {\n x\n }\n }\n vrrp_version 3\n}\nunknown_top x {\n a {\n b\n }\n}\n"+head+"typo {\n x {\n }\n}\npriority 7\n"+vip+"}\n"+

@@ -19,13 +19,13 @@ func (r *reader) readGroup(n *syntax.Node) {
 	}
 	g := &groupDraft{SyncGroup: SyncGroup{Block: newBlock(n)}}
 	table := map[string]keyword[groupDraft]{
-		"group": {block: true, read: func(r *reader, g *groupDraft, n *syntax.Node) {
+		"group": {block: true, list: true, read: func(r *reader, g *groupDraft, n *syntax.Node) {
 			if g.Members != nil {
 				r.fault(CodeDuplicate, n.At, "a second list of members: keepalived drops it", "write them in one block")
 				return
 			}
 			for _, c := range n.Children {
-				if r.entry(c) {
+				if !c.Block {
 					g.Members = append(g.Members, c.Words...)
 				}
 			}

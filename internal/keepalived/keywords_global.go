@@ -127,9 +127,12 @@ var globalNotes = map[note]string{
 }
 
 func mailKeywords(table map[string]globalKeyword) {
-	table["notification_email"] = globalKeyword{block: true, note: noteMail, read: func(r *reader, g *globalDraft, n *syntax.Node) {
+	table["notification_email"] = globalKeyword{block: true, list: true, note: noteMail, read: func(r *reader, g *globalDraft, n *syntax.Node) {
+		if len(n.Children) == 0 {
+			r.fault(CodeMissing, n.At, "notification_email is empty", "remove it")
+		}
 		for _, c := range n.Children {
-			if r.entry(c) {
+			if !c.Block {
 				g.Mail.To = append(g.Mail.To, c.Words...)
 			}
 		}

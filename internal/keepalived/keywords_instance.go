@@ -46,8 +46,14 @@ func (r *reader) readInstance(n *syntax.Node) {
 
 func instanceKeywords() map[string]instanceKeyword {
 	table := map[string]instanceKeyword{
-		"state":             {words: 2, read: readState},
-		"interface":         {words: 2, read: func(_ *reader, d *draft, n *syntax.Node) { d.Interface = n.Words[1] }},
+		"state": {words: 2, read: readState},
+		"interface": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+			if len(n.Words[1]) > 15 {
+				r.fault(CodeValue, n.At, fmt.Sprintf("the interface %q has more than 15 characters: keepalived ignores the line", n.Words[1]), "write the interface's name")
+				return
+			}
+			d.Interface = n.Words[1]
+		}},
 		"virtual_router_id": {words: 2, read: readVRID},
 		"priority":          {words: 2, read: readPriority},
 		"advert_int":        {words: 2, read: readInterval},
@@ -77,13 +83,13 @@ func instanceKeywords() map[string]instanceKeyword {
 		"smtp_alert":              {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.alert) }},
 		"notify_priority_changes": {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.changes) }},
 		"use_vmac":                {note: noteVMAC, code: CodeUnsupported, read: func(_ *reader, d *draft, _ *syntax.Node) { d.VMAC = true }},
-		"virtual_ipaddress":       {block: true, read: func(r *reader, d *draft, n *syntax.Node) { d.Addresses = append(d.Addresses, r.virtual(d, n)...) }},
-		"virtual_ipaddress_excluded": {block: true, read: func(r *reader, d *draft, n *syntax.Node) {
+		"virtual_ipaddress":       {block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) { d.Addresses = append(d.Addresses, r.virtual(d, n)...) }},
+		"virtual_ipaddress_excluded": {block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) {
 			d.Excluded = append(d.Excluded, r.addresses(n)...)
 		}},
-		"virtual_routes": {block: true, note: noteRoutes, code: CodeUnsupported, read: func(_ *reader, d *draft, n *syntax.Node) { d.Routes = append(d.Routes, lines(n)...) }},
-		"virtual_rules":  {block: true, note: noteRoutes, code: CodeUnsupported, read: func(_ *reader, d *draft, n *syntax.Node) { d.Rules = append(d.Rules, lines(n)...) }},
-		"track_bfd":      {block: true, note: noteBFD, code: CodeUnsupported},
+		"virtual_routes": {block: true, list: true, note: noteRoutes, code: CodeUnsupported, read: func(_ *reader, d *draft, n *syntax.Node) { d.Routes = append(d.Routes, lines(n)...) }},
+		"virtual_rules":  {block: true, list: true, note: noteRoutes, code: CodeUnsupported, read: func(_ *reader, d *draft, n *syntax.Node) { d.Rules = append(d.Rules, lines(n)...) }},
+		"track_bfd":      {block: true, list: true, note: noteBFD, code: CodeUnsupported},
 	}
 	garpKeywords(table, "garp_", func(d *draft) *garpDraft { return &d.garp })
 	unicastKeywords(table)

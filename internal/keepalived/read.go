@@ -60,6 +60,7 @@ func newReader() *reader {
 type keyword[T any] struct {
 	read  func(r *reader, into *T, n *syntax.Node) // nil: nothing to read
 	block bool                                     // braces must follow, and may not otherwise
+	list  bool                                     // the block is a list of lines, and no blocks are in it
 	words int                                      // the least number of words, with the keyword itself
 	note  string                                   // of severity Note: what keepvip makes of it
 	code  string                                   // the code of the note; default CodeIgnored
@@ -83,6 +84,9 @@ func readBlock[T any](r *reader, of string, table map[string]keyword[T], into *T
 		case len(n.Words) < k.words:
 			r.fault(CodeMissing, n.At, word+" has no value: keepalived does not start", "write the value behind it, or remove the line")
 			continue
+		}
+		if k.list {
+			r.list(n)
 		}
 		if k.note != "" {
 			r.found(Note, cmp.Or(k.code, CodeIgnored), n.At, word+": "+k.note, "")
@@ -146,19 +150,23 @@ func newBlock(n *syntax.Node) Block {
 	return b
 }
 
-// lines are the lines of a block that is not looked into.
+// list looks at what keepalived wants of any list.
+func (r *reader) list(n *syntax.Node) {
+	if len(n.Words) > 1 {
+		r.fault(CodeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q before the brace", n.Words[0], strings.Join(n.Words[1:], " ")), "write it into the block")
+	}
+	for _, c := range n.Children {
+		if c.Block {
+			r.fault(syntax.CodeBrace, c.At, strings.Join(c.Words, " ")+": a block inside of a list, which ends the list at its closing brace", "remove the braces")
+		}
+	}
+}
+
+// lines are the lines of a list that is not looked into.
 func lines(n *syntax.Node) []Line {
 	out := make([]Line, 0, len(n.Children))
 	for _, c := range n.Children {
 		out = append(out, Line{At: c.At, Words: c.Words})
 	}
 	return out
-}
-
-// entry complains about a block inside of a list.
-func (r *reader) entry(n *syntax.Node) bool {
-	if n.Block {
-		r.fault(syntax.CodeBrace, n.At, strings.Join(n.Words, " ")+": a block inside of a list, which ends the list at its closing brace", "remove the braces")
-	}
-	return !n.Block
 }

@@ -15,7 +15,7 @@ const (
 // trackKeywords adds the track_* blocks to the table of a block. What they name has to stand above them, as keepalived wants it.
 func trackKeywords[T any](table map[string]keyword[T], of func(*T) *Tracking) {
 	add := func(word string, list func(*Tracking) *[]Tracked, line func(*reader, *[]Tracked, *syntax.Node)) {
-		table[word] = keyword[T]{block: true, read: func(r *reader, into *T, n *syntax.Node) {
+		table[word] = keyword[T]{block: true, list: true, read: func(r *reader, into *T, n *syntax.Node) {
 			to, seen := list(of(into)), map[string]syntax.Origin{}
 			for _, t := range *to {
 				seen[t.Name] = t.At
@@ -23,7 +23,7 @@ func trackKeywords[T any](table map[string]keyword[T], of func(*T) *Tracking) {
 			for _, c := range n.Children {
 				if first, ok := seen[c.Words[0]]; ok {
 					r.fault(CodeDuplicate, c.At, fmt.Sprintf("%s is tracked already (%v): keepalived drops this line", c.Words[0], first), "remove one of them")
-				} else if seen[c.Words[0]] = c.At; r.entry(c) {
+				} else if seen[c.Words[0]] = c.At; !c.Block {
 					line(r, to, c)
 				}
 			}

@@ -14,7 +14,13 @@ func (r *reader) readFile(n *syntax.Node) {
 	}
 	f := &TrackFile{Block: newBlock(n), Weight: Weight{Value: 1}}
 	readBlock(r, "track_file", map[string]keyword[TrackFile]{
-		"file": {words: 2, read: func(_ *reader, f *TrackFile, n *syntax.Node) { f.Path = n.Words[1] }},
+		"file": {words: 2, read: func(r *reader, f *TrackFile, n *syntax.Node) {
+			if f.Path != "" {
+				r.fault(CodeDuplicate, n.At, "a second file in one track_file: keepalived drops it", "remove one of them")
+				return
+			}
+			f.Path = n.Words[1]
+		}},
 		"weight": {words: 2, read: func(r *reader, f *TrackFile, n *syntax.Node) {
 			if v, ok := r.weight(n, f.Name, n.Words[1], mostFileWeight, false); ok {
 				f.Weight = Weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}

@@ -7,10 +7,10 @@ import (
 )
 
 func unicastKeywords(table map[string]instanceKeyword) {
-	table["unicast_peer"] = instanceKeyword{block: true, read: func(r *reader, d *draft, n *syntax.Node) {
+	table["unicast_peer"] = instanceKeyword{block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) {
 		d.unicast(n)
 		for _, c := range n.Children {
-			if r.entry(c) {
+			if !c.Block {
 				r.peer(d, c)
 			}
 		}

@@ -73,6 +73,7 @@ func (r *reader) expand(l line) {
 	}
 	raw := l.text
 	text := trim(uncommented(raw))
+	tilde := false
 	conditions := 0
 	for range maxRounds {
 		switch {
@@ -88,6 +89,9 @@ func (r *reader) expand(l line) {
 			continue
 		case text[0] == '$' && r.define(l, raw, text), text[0] == '~' && r.sequence(l, text):
 			return
+		case text[0] == '~' && !tilde:
+			tilde = true
+			r.problem(l.at, CodeSequence, "a line that begins with ~ and is no ~SEQ, ~SEQx or ~LST", "write the name in capitals, with its parenthesis, or remove the ~")
 		}
 		next, rest, found := r.replace(l, text)
 		if !found {
