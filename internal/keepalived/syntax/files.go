@@ -31,7 +31,7 @@ type Disk struct{}
 
 // Read implements [Files].
 func (Disk) Read(path string) ([]byte, error) {
-	f, err := os.Open(path) //nolint:gosec // the operator names the file
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
