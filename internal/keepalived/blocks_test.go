@@ -276,6 +276,14 @@ func TestInstancesNeedANameAndMore(t *testing.T) {
 	}
 }
 
+func TestFindingsTellNoPassword(t *testing.T) {
+	for _, pass := range []string{"secret-that-is-long", "a secret", `"unclosed secret`, "x {secret}"} {
+		for _, f := range model(t, head+"authentication {\nauth_type PASS\nauth_pass "+pass+"\n}\n"+vip+"}\n").Findings {
+			assert.NotContains(t, f.Text+f.Remedy, "secret", pass)
+		}
+	}
+}
+
 func TestListsAreLines(t *testing.T) {
 	for inside, want := range map[string][]string{
 		"virtual_routes {\n a {\n b\n }\n c\n}":          {"5 brace"},

@@ -177,7 +177,9 @@ func readAuthentication(r *reader, d *draft, n *syntax.Node) {
 				r.fault("auth-pass-cut", n.At, fmt.Sprintf("auth_pass has %d bytes and only the first 8 count: others that begin with the same 8 are the same password", len(n.Words[1])),
 					"write 8 bytes or less, the same on all nodes")
 			}
-			r.extra(n, 2)
+			if len(n.Words) > 2 { // no word of a password is told
+				r.found(Warning, CodeExtra, n.At, "auth_pass: keepalived does not read what is behind the first word", "put the whole password between double quotes")
+			}
 		}},
 	}, d, &d.Block, n.Children)
 }

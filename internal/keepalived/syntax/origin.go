@@ -28,5 +28,6 @@ const (
 	CodeSequence   = "sequence"   // a ~SEQ or ~LST that is not well formed
 	CodeDefinition = "definition" // a $NAME that cannot be replaced
 	CodeCharacters = "characters" // bytes that are no text
+	CodeComment    = "comment"    // a comment that begins inside of a word, as in a password
 	CodeLength     = "length"     // a line or file that is too long
 )

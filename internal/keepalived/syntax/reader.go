@@ -73,6 +73,7 @@ func (r *reader) expand(l line) {
 	}
 	raw := l.text
 	text := trim(uncommented(raw))
+	r.commented(l)
 	tilde := false
 	conditions := 0
 	for range maxRounds {
@@ -108,6 +109,18 @@ func (r *reader) expand(l line) {
 		raw = text
 	}
 	r.problem(l.at, CodeDefinition, fmt.Sprintf("more than %d replacements in a line", maxRounds), "look for a definition that contains itself")
+}
+
+// commented looks for a comment that begins inside of a word.
+func (r *reader) commented(l line) {
+	end := len(uncommented(l.text))
+	if end == len(l.text) || end == 0 || isSpace(l.text[end-1]) || l.text[end-1] == '{' || l.text[end-1] == '}' {
+		return
+	}
+	r.problems = append(r.problems, Problem{
+		At: l.at, Code: CodeComment, Minor: true, Text: "a " + l.text[end:end+1] + " inside of a word begins a comment: keepalived drops the rest of the line",
+		Remedy: "put the word between double quotes, or a space before the comment",
+	})
 }
 
 // skipped looks at a line that does not count here: a definition of several lines in it would leave the others.

@@ -58,7 +58,7 @@ func TestReadMakesTheTree(t *testing.T) {
 		"a quote is a word":              {`e"f g"h "c d" "a""b" ""`, `e "f g" h "c d" a b ""`},
 		"single quotes are letters":      {`'x "y" z'`, `'x y z'`},
 		"no escapes in words":            {`esc\ aped "a\tb" x\41`, `esc\ aped a\tb x\41`},
-		"comments":                       {"# a\n! b\nbang!c x\nhash#c\na \"b # c\" d # e", `bang; hash; a "b # c" d`},
+		"comments":                       {"# a\n! b\nbang !c x\nhash # c\na \"b # c\" d # e\nc {# d\n}! e", `bang; hash; a "b # c" d; c {}`},
 		"single quotes hide no comment":  {`'quoted ! bang'`, `'quoted`},
 		"an escaped quote hides one":     {`script "/bin/x \"c # d\" e"`, `script "/bin/x \\" c # d\ " e"`},
 		"no continuation outside":        {"a\\\nb", `a\; b`},
@@ -121,6 +121,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		problems   []string
 	}{
 		"a quote that is not closed":    {"a\nb \"c\nd", "a; b; d", []string{"2 quote"}},
+		"a comment inside of a word":    {"bang!c x\nhash#c\nx y#z", "bang; hash; x y", []string{"1 comment", "2 comment", "3 comment"}},
 		"an escaped one":                {`a "b\"c"`, `a b\ c`, []string{"1 quote"}},
 		"a block that is not closed":    {"a\nb {\nc {\n}\nd", "a; b {c {}; d}", []string{"2 brace"}},
 		"a brace too many":              {"a {\n}\n}\nb", "a {}; b", []string{"3 brace"}},
