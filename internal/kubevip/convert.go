@@ -1,0 +1,166 @@
+package kubevip
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Option is one option of keepvip with the place that it comes from.
+type Option struct {
+	Flag   string   // without dashes
+	Values []string // one, but for a list
+	Line   int
+	From   string // the setting, as written
+}
+
+// Result is what a kube-vip becomes.
+type Result struct {
+	Options  []Option  // in the order of keepvip's reference
+	Findings []Finding // in the order of the file
+}
+
+// Flags are the options as a command line would give them.
+func (r *Result) Flags() map[string][]string {
+	out := map[string][]string{}
+	for _, o := range r.Options {
+		out[o.Flag] = o.Values
+	}
+	return out
+}
+
+// Convert reads a text, called name in errors, and says what keepvip is to be told. It refuses, with one line for each reason, what keepvip
+// cannot do in place of kube-vip: without an address, without ARP, for Services alone, and where a value that counts is not in the text.
+// The options are not validated: package config does that.
+func Convert(name string, text []byte) (*Result, error) {
+	src, err := read(name, text)
+	if err != nil {
+		return nil, err
+	}
+	c := conversion{name: name, source: src, told: map[int]bool{}}
+	c.refuseSwitches()
+	c.mode()
+	c.addresses()
+	c.link()
+	c.announcements()
+	c.port()
+	c.metrics()
+	c.others()
+	if len(c.refused) > 0 {
+		return nil, c.err()
+	}
+	c.findings = append(c.findings, src.around...)
+	slices.SortStableFunc(c.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+	return &Result{Options: c.options, Findings: c.findings}, nil
+}
+
+// conversion is one in progress.
+type conversion struct {
+	name string
+	source
+	options  []Option
+	findings []Finding
+	refused  []refusal
+	told     map[int]bool // by the index of the setting: there is a finding
+	first    netip.Addr   // the first address
+}
+
+type refusal struct {
+	line int
+	text string
+}
+
+func (c *conversion) refuse(line int, format string, args ...any) {
+	c.refused = append(c.refused, refusal{line, fmt.Sprintf(format, args...)})
+}
+
+// err joins the refusals in the order of the file.
+func (c *conversion) err() error {
+	slices.SortStableFunc(c.refused, func(a, b refusal) int { return cmp.Compare(a.line, b.line) })
+	var errs []error
+	for _, r := range c.refused {
+		errs = append(errs, errors.New(place(c.name, r.line)+r.text))
+	}
+	return errors.Join(errs...)
+}
+
+// value is a setting in force that keepvip has to know. One that is not in the file is refused.
+func (c *conversion) value(env string) (setting, bool) {
+	s, ok := c.settings.get(env)
+	if ok && s.hidden != "" {
+		c.refuse(s.line, "%s: the value is not in this file, want it as a value", s.what())
+		return s, false
+	}
+	return s, ok
+}
+
+// tell makes the finding of a setting.
+func (c *conversion) tell(s setting, v Verdict, format string, args ...any) {
+	c.told[slices.Index(c.settings, s)] = true
+	c.findings = append(c.findings, Finding{Line: s.line, Verdict: v, What: s.what(), Why: fmt.Sprintf(format, args...)})
+}
+
+func (c *conversion) option(flag string, from setting, values ...string) {
+	c.options = append(c.options, Option{Flag: flag, Values: values, Line: from.line, From: from.name})
+}
+
+// refuseSwitches refuses what is neither true nor false: kube-vip does not start with it.
+func (c *conversion) refuseSwitches() {
+	for _, s := range c.settings {
+		if s.row == nil || !s.row.isSwitch || !s.given() {
+			continue
+		}
+		if s.hidden != "" {
+			if s.row.why == "" {
+				c.refuse(s.line, "%s: the value is not in this file, want it as a value", s.what())
+			}
+			continue
+		}
+		if _, err := strconv.ParseBool(s.value); err != nil {
+			c.refuse(s.line, "%s: want true or false; kube-vip does not start with it", s.what())
+		}
+	}
+}
+
+// others tells of every setting that nothing was said of yet.
+func (c *conversion) others() {
+	for i, s := range c.settings {
+		if c.told[i] {
+			continue
+		}
+		switch {
+		case s.row == nil:
+			c.tell(s, Lost, "kube-vip is not known to read it")
+		case c.overridden(s):
+			c.tell(s, Unneeded, "it is set again, and the other value counts")
+		case !s.given():
+			c.tell(s, Unneeded, "it is empty, and so not set")
+		case s.row.isSwitch && s.hidden == "" && !c.settings.on(s.row.env):
+			c.tell(s, Unneeded, "it is off")
+		case s.row.needs != "" && !c.settings.on(s.row.needs):
+			c.tell(s, Unneeded, "it has no effect without %s", s.row.needs)
+		case s.row.why != "":
+			c.tell(s, s.row.verdict, "%s", s.row.why)
+		}
+	}
+}
+
+func (c *conversion) overridden(s setting) bool {
+	if !s.given() {
+		return false
+	}
+	at, _ := c.settings.get(s.row.env)
+	return at != s
+}
+
+// list is a value of several.
+func list(s string) (out []string) {
+	for v := range strings.SplitSeq(s, ",") {
+		out = append(out, strings.TrimSpace(v))
+	}
+	return out
+}
