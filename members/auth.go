@@ -75,24 +75,30 @@ func (a *Auth) sign(b []byte, m Message, source netip.Addr, now time.Time) ([]by
 	return m.AppendSigned(b, sequence, key, source)
 }
 
-// verify reads a message that came from source at the time at; a zone of source tells senders on different links apart. doubt is
-// why a message that is taken would be refused if the mode were [auth.Enforce]; empty if it would not. The error is always a
-// *PacketError; a message that is refused leaves no trace.
-func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (m Message, doubt Reason, err error) {
+// trust is what the keys say of a message that is taken.
+type trust struct {
+	signed bool   // by one of them, and not too long ago
+	doubt  Reason // why it would be refused if the mode were [auth.Enforce]; empty if it would not
+}
+
+// verify reads a message that came from source at the time at; a zone of source tells senders on different links apart. The error is
+// always a *PacketError; a message that is refused leaves no trace.
+func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (m Message, t trust, err error) {
 	cfg := a.Config()
 	if len(cfg.Keys) == 0 {
 		m, _, err = Parse(b)
-		return m, "", err
+		return m, t, err
 	}
 	if m, err = a.strict(b, source, at); err == nil || cfg.Mode == auth.Enforce {
-		return m, "", err
+		t.signed = err == nil
+		return m, t, err
 	}
 	var refused *PacketError
 	if errors.As(err, &refused) && (cfg.Mode == auth.Permissive || refused.Reason != RejectUnsigned) {
-		doubt = refused.Reason
+		t.doubt = refused.Reason
 	}
 	m, _, err = Parse(b)
-	return m, doubt, err
+	return m, t, err
 }
 
 // strict reads a message that a key was used for.

@@ -147,15 +147,19 @@ func TestAuthDoubtsWhatEnforceWouldRefuse(t *testing.T) {
 		for mode, want := range map[auth.Mode]Reason{auth.Permissive: tt.permissive, auth.ReceiveOnly: tt.receiveOnly} {
 			a := newAuth(t, epoch)
 			require.NoError(t, a.Set(auth.Config{Keys: []auth.Key{one}, Mode: mode, Window: window}))
-			m, doubt, err := a.verify(tt.give, nodeA, epoch)
+			m, by, err := a.verify(tt.give, nodeA, epoch)
 			require.NoError(t, err, tt.name)
 			assert.Equal(t, full(), m, tt.name)
-			assert.Equal(t, want, doubt, "%s, mode %d", tt.name, mode)
+			assert.Equal(t, want, by.doubt, "%s, mode %d", tt.name, mode)
 			_, _, err = a.verify([]byte("garbage"), nodeA, epoch)
 			assert.Equal(t, RejectLength, reasonOf(t, err), "a mode permits no garbage")
 		}
 	}
-	_, doubt, err := newAuth(t, epoch).verify(sign(nil, epoch), nodeA, epoch)
+	_, by, err := newAuth(t, epoch, one).verify(sign(&one, epoch), nodeA, epoch)
 	assert.NoError(t, err)
-	assert.Empty(t, doubt, "without a key there is nothing to be introduced")
+	assert.True(t, by.signed)
+	_, by, err = newAuth(t, epoch).verify(sign(nil, epoch), nodeA, epoch)
+	assert.NoError(t, err)
+	assert.False(t, by.signed)
+	assert.Empty(t, by.doubt, "without a key there is nothing to be introduced")
 }

@@ -202,10 +202,12 @@ func (m *Machine) claimEnds(o *Member) time.Time {
 func (m *Machine) lasts(o *Member) time.Duration { return min(o.Peer.Lifetime, m.longest(o)) }
 
 // longest is for how long a claim counts at most, whatever it says itself: two forged messages could state a minute. That is as long as a
-// message or an advertisement of this node would count, and of a member that speaks more seldom, because it has more groups, as long as
-// messages would that come as seldom as its own did.
+// message or an advertisement of this node would count. A member that holds a key is believed: it may have more groups, and speak more seldom.
 func (m *Machine) longest(o *Member) time.Duration {
-	every := max(m.cfg.Every, min(o.gap, LongestEvery))
+	every := m.cfg.Every
+	if o.signed {
+		every = LongestEvery
+	}
 	return max(lifetime(every), time.Duration(m.cfg.Adverts+1)*m.self.Router.Interval)
 }
 

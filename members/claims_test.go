@@ -179,7 +179,8 @@ func TestMachineTakesAnOldHelloForWhatItIs(t *testing.T) {
 	assert.False(t, due.Before(now))
 }
 
-// A deaf claimant that speaks more seldom than this node, because it has more entries, counts from one of its messages to the next.
+// A deaf claimant that speaks more seldom than this node, because it has more entries, counts from one of its messages to the next, also
+// behind the first of a session. It has to hold a key.
 func TestMachineDeafClaimantSpeaksSeldom(t *testing.T) {
 	for name, extra := range map[string][]time.Duration{
 		"regularly":               nil,
@@ -192,8 +193,13 @@ func TestMachineDeafClaimantSpeaksSeldom(t *testing.T) {
 			m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
 			msg := claimant()
 			msg.Peer.Lifetime = lifetime(every)
-			say := func(at time.Time) []Claim { return claims(m.Step(at, Received{Source: nodeB, Message: msg})) }
-			say(now)
+			say := func(at time.Time) []Claim {
+				return claims(m.Step(at, Received{Source: nodeB, Message: msg, Signed: true}))
+			}
+			for _, d := range []time.Duration{0, 20 * ms, 60 * ms} { // as one that has just begun
+				say(now.Add(d))
+			}
+			assert.Len(t, m.Claimants(now.Add(every)), 1)
 			for range 5 {
 				now = now.Add(every)
 				list := say(now)

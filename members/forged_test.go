@@ -55,7 +55,7 @@ func TestMachineForgedIntervalIsShort(t *testing.T) {
 	assert.Empty(t, m.Claimants(now.Add(3500*ms)))
 }
 
-// Whoever is silent for long between two messages does not make the second count for more than any member's may.
+// Whoever is silent for long between two messages does not make the second count for longer.
 func TestMachineForgedClaimAfterALongSilenceIsBounded(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
@@ -65,7 +65,7 @@ func TestMachineForgedClaimAfterALongSilenceIsBounded(t *testing.T) {
 	m.Step(now, Received{Source: nodeB, Message: msg})
 	list := claims(m.Step(now.Add(60*time.Second), Received{Source: nodeB, Message: msg}))
 	require.Len(t, list, 1)
-	assert.Equal(t, lifetime(LongestEvery), list[0].Lasts)
+	assert.Equal(t, lifetime(DefaultEvery), list[0].Lasts)
 }
 
 // Each invented claimant changes who is missing, and each of them that is forgotten does, too.

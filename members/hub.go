@@ -77,7 +77,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		h.reject(RejectPeer)
 		return
 	}
-	m, doubt, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
+	m, by, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
 	var packet *PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
@@ -90,7 +90,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		return
 	}
 	for _, w := range wires {
-		w.put(Received{Source: source, Message: m, At: a.At, Doubt: doubt})
+		w.put(Received{Source: source, Message: m, At: a.At, Signed: by.signed, Doubt: by.doubt})
 	}
 }
 

@@ -66,7 +66,7 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 		s.in <- received1{b: good, source: nodeA}
 		<-w.Arrived()
 		synctest.Wait()
-		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now()}}, w.Take(nil))
+		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now(), Signed: true}}, w.Take(nil))
 		assert.Empty(t, w.Take(nil))
 
 		s.in <- received1{b: good, source: nodeA}

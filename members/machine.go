@@ -163,7 +163,7 @@ func (m *Machine) received(now time.Time, r Received) {
 	if o := m.table.find(r.Source); o == nil || o.Session != r.Message.Session { // a node that was restarted knows nobody
 		m.hello.met(now)
 	}
-	m.table.hear(r.arrived(now), r.Source, r.Message)
+	m.table.hear(r.arrived(now), r)
 	m.table.expire(now) // it may have waited here for longer than it counts
 	m.heardClaim(now, r)
 	switch r.Message.Type {

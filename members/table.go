@@ -18,11 +18,11 @@ type Member struct {
 	Peer    PeerState
 	Heard   time.Time
 
-	first    time.Time     // when it was heard first, and never forgotten since
-	gap      time.Duration // the longest between two of its messages, in this session
-	claims   time.Time     // since when it claims the address; zero: it does not
-	unlisted time.Time     // since when it says that it does not hear this node; zero: it does
-	unheard  time.Time     // since when it claims and no advertisement of it arrives, as far as is known
+	first    time.Time // when it was heard first, and never forgotten since
+	signed   bool      // its last message was, by a key of this node's
+	claims   time.Time // since when it claims the address; zero: it does not
+	unlisted time.Time // since when it says that it does not hear this node; zero: it does
+	unheard  time.Time // since when it claims and no advertisement of it arrives, as far as is known
 }
 
 // expires is when the member is forgotten if nothing more is heard.
@@ -45,16 +45,16 @@ func (t *table) find(a netip.Addr) *Member {
 }
 
 // hear notes what a node says. With the table full, the Least makes room.
-func (t *table) hear(now time.Time, source netip.Addr, m Message) {
-	next := Member{Address: source, Session: m.Session, Peer: m.Peer, Heard: now, first: now}
-	if o := t.find(source); o != nil {
+func (t *table) hear(now time.Time, r Received) {
+	m := r.Message
+	next := Member{Address: r.Source, Session: m.Session, Peer: m.Peer, Heard: now, first: now, signed: r.Signed}
+	if o := t.find(r.Source); o != nil {
 		next.first = o.first
 		if o.Session == m.Session {
 			next.claims, next.unlisted, next.unheard = o.claims, o.unlisted, o.unheard
-			next.gap = max(o.gap, now.Sub(o.Heard))
 		}
 	}
-	t.drop(func(o Member) bool { return o.Address == source })
+	t.drop(func(o Member) bool { return o.Address == r.Source })
 	if m.Peer.Lifetime <= 0 {
 		return
 	}

@@ -90,7 +90,7 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	}
 	c.emptied = time.Now()
 	if len(cfg.Peers) > 0 {
-		if c.link, err = openLink(c.ifindex); err != nil {
+		if c.link, err = s.openLink(); err != nil {
 			return nil, errors.Join(fmt.Errorf("vrrp: open the link's socket on %s: %w", cfg.Interface.Name, err), c.Close())
 		}
 	}

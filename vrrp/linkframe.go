@@ -17,13 +17,16 @@ const (
 	ipv6Header = 40
 )
 
-// openLink opens the socket for WriteLink. It receives nothing.
-func openLink(ifindex int) (*os.File, error) {
+// openLink opens the socket for WriteLink. It receives nothing, and what it sends waits behind no more than advertisements do.
+func (s options) openLink() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("packet socket (needs CAP_NET_RAW): %w", err)
 	}
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: ifindex}); err != nil {
+	if err := set(fd, []option{s.priority(), s.sendBuffer()}); err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: s.cfg.Interface.Index}); err != nil {
 		return nil, errors.Join(fmt.Errorf("bind the packet socket: %w", err), unix.Close(fd))
 	}
 	return os.NewFile(uintptr(fd), "vrrp-link"), nil
@@ -32,6 +35,7 @@ func openLink(ifindex int) (*os.File, error) {
 // WriteLink puts one packet from Source to Source on the link, in a frame to the interface's own MAC. It waits for no neighbour: it passes
 // what looks at the packets that leave on this link at once, or never. No other host sees it, as a switch or bridge learns that MAC on the
 // port where the frame comes in, and does not send it back there. A link that brings it back brings it to a host that refuses its own source.
+// What a queue drops has passed, too: that is no error, as it is none for Write.
 func (c *Conn) WriteLink(payload []byte) error {
 	packet, protocol := c.packet(payload)
 	err := c.control(c.linkRaw, func(fd int) error {
@@ -42,7 +46,7 @@ func (c *Conn) WriteLink(payload []byte) error {
 		to.Protocol = protocol
 		return unix.Sendto(fd, packet, unix.MSG_DONTWAIT, to)
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, unix.ENOBUFS) {
 		return fmt.Errorf("vrrp: send on the link: %w", err)
 	}
 	return nil

@@ -24,6 +24,7 @@ type fakeSocket struct {
 	sent    []netip.Addr
 	refused []netip.Addr // sending to these fails
 	onLink  int          // packets for nobody
+	longest int          // of these, in bytes
 	noLink  error        // of WriteLink
 	filter  []uint8
 	peers   []netip.Addr
@@ -48,10 +49,10 @@ func (s *fakeSocket) Write(_ []byte, dst netip.Addr) error {
 	return nil
 }
 
-func (s *fakeSocket) WriteLink([]byte) error {
+func (s *fakeSocket) WriteLink(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.onLink++
+	s.onLink, s.longest = s.onLink+1, max(s.longest, len(b))
 	return s.noLink
 }
 

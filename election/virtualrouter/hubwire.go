@@ -104,8 +104,10 @@ func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []ref
 }
 
 // pass puts the advertisement on the link for nobody, and so renews the kernel's lease. What goes to a peer does not: it waits in the kernel
-// until the peer's MAC is known, which is never while the peer is dead, or longer than this process lives.
+// until the peer's MAC is known, which is never while the peer is dead, or longer than this process lives. Nobody reads its list of addresses,
+// and a packet socket does not send what is longer than the link's MTU.
 func (h *Hub) pass(adv vrrp.Advertisement, form vrrp.ChecksumForm) error {
+	adv.Addresses = adv.Addresses[:min(len(adv.Addresses), 1)]
 	b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, h.cfg.Source, form, time.Now())
 	if err != nil {
 		return fmt.Errorf("election: encode for the link: %w", err)

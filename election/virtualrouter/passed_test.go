@@ -2,6 +2,7 @@ package virtualrouter
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,9 +36,10 @@ func TestHubUnicastPassesTheLinkBehindEachAdvertisement(t *testing.T) {
 			cfg.Peers = tt.peers
 			w, err := h.Join(cfg)
 			require.NoError(t, err)
-			err = w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}})
+			err = w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: slices.Repeat([]netip.Addr{vip}, 250)})
 			assert.Equal(t, tt.err, err != nil)
 			assert.Equal(t, tt.want, s.onLink)
+			assert.LessOrEqual(t, s.longest, 100, "no link's MTU is shorter")
 			require.NoError(t, h.Close())
 		})
 	}
