@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,6 +42,24 @@ func TestHubUnicastPassesTheLinkBehindEachAdvertisement(t *testing.T) {
 			assert.Equal(t, tt.err, err != nil)
 			assert.Equal(t, tt.want, s.onLink)
 			assert.LessOrEqual(t, s.longest, 100, "no link's MTU is shorter")
+			require.NoError(t, h.Close())
+		})
+	}
+}
+
+// What the peers heard before a process stood still may be long over when it goes on: another one may be the holder.
+func TestHubUnicastPassesNothingAfterAStandstill(t *testing.T) {
+	for stalls, want := range map[time.Duration]int{5 * time.Millisecond: 1, 20 * time.Millisecond: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newFakeSocket()
+			s.stalls = stalls
+			h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+			cfg := wireConfig()
+			cfg.Peers = []netip.Addr{nodeB}
+			w, err := h.Join(cfg)
+			require.NoError(t, err)
+			require.NoError(t, w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}))
+			assert.Equal(t, want, s.onLink, stalls)
 			require.NoError(t, h.Close())
 		})
 	}
