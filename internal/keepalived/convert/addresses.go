@@ -1,0 +1,99 @@
+package convert
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/keepvip/keepvip/internal/keepalived"
+	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+)
+
+// entry is one address of an entry as keepvip writes it.
+type entry struct {
+	text string
+	at   syntax.Origin
+}
+
+// addresses are those of an instance: first the advertised ones, whose family carries the election, then the excluded ones.
+func (c *converter) addresses(i *keepalived.Instance) []entry {
+	var out []entry
+	routed := false // said of one address, it is said of all
+	seen := map[netip.Addr]bool{}
+	add := func(a keepalived.Address, excluded bool) {
+		switch {
+		case seen[a.Prefix.Addr()]:
+			c.changed(a.At, fmt.Sprintf("%s is in this instance already: keepvip has it once", a.Prefix.Addr()), "")
+			return
+		case !c.bindable(i, a):
+			return
+		case excluded && a.Prefix.Addr().Is6() == i.IPv6:
+			c.refuse(a.At, fmt.Sprintf("%s is excluded, and keepvip advertises every address of the election's family: keepalived drops advertisements with other addresses than its own, so both would hold them", a.Prefix.Addr()),
+				"move it to virtual_ipaddress on all nodes first; where no keepalived is left, --partial writes it into the list")
+		}
+		seen[a.Prefix.Addr()] = true
+		c.options(a)
+		if !a.Prefix.IsSingleIP() && !routed {
+			c.note(a.At, fmt.Sprintf("/%d: keepvip makes no route for the subnet of an address: the host's own address there does", a.Prefix.Bits()))
+			routed = true
+		}
+		text := a.Prefix.String()
+		if a.Prefix.IsSingleIP() {
+			text = a.Prefix.Addr().String()
+		}
+		out = append(out, entry{text, a.At})
+	}
+	for _, a := range i.Addresses {
+		add(a, false)
+	}
+	for _, a := range i.Excluded {
+		add(a, true)
+	}
+	return out
+}
+
+// bindable says whether keepvip can bind an address in this entry.
+func (c *converter) bindable(i *keepalived.Instance, a keepalived.Address) bool {
+	addr := a.Prefix.Addr()
+	switch {
+	case a.Interface != i.Interface:
+		c.refuse(a.At, fmt.Sprintf("%s is on %s: the addresses of an entry of keepvip are on the interface that it advertises on (%s)", addr, a.Interface, i.Interface),
+			"give it a vrrp_instance of its own on that interface; entries with the same group are always on the same node")
+		return false
+	case a.Peer.IsValid():
+		c.refuse(a.At, fmt.Sprintf("%s has a peer address (point to point), which keepvip cannot set", addr), "route to it in the host's network configuration")
+		return false
+	}
+	if a.VMAC {
+		c.refuse(a.At, fmt.Sprintf("%s on a virtual MAC address: %s", addr, noVMAC), noVMACRemedy)
+	}
+	return true
+}
+
+// options says which options of an address keepvip has not.
+func (c *converter) options(a keepalived.Address) {
+	if a.Label != "" {
+		c.changed(a.At, fmt.Sprintf("the label %s: keepvip's addresses have none", a.Label), "look for scripts and firewall rules that go by the label")
+	}
+	if a.Scope != "" && a.Scope != "global" {
+		c.changed(a.At, fmt.Sprintf("scope %s: keepvip's addresses are global, and deprecated, so that the host does not speak from them by itself", a.Scope), "")
+	}
+	if a.AutoJoin {
+		c.changed(a.At, "autojoin: keepvip joins no multicast groups for an address", "")
+	}
+	if a.Broadcast.IsValid() {
+		c.note(a.At, "brd: keepvip sets no broadcast address; the host's own in that subnet has it")
+	}
+	if a.Home || a.ManageTemp {
+		c.note(a.At, "home, mngtmpaddr: keepvip does not set them")
+	}
+	if a.PreferredLft != "" && a.PreferredLft != "0" {
+		c.note(a.At, "preferred_lft: keepvip's addresses are deprecated, so that the host does not speak from them by itself")
+	}
+	if a.NoTrack {
+		c.note(a.At, "no_track: keepvip sees when somebody removes an address, and binds it again")
+	}
+}
+
+func (c *converter) note(at syntax.Origin, text string) {
+	c.say(keepalived.Note, keepalived.CodeIgnored, at, text, "")
+}

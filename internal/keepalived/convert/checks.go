@@ -1,0 +1,153 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/keepvip/keepvip/internal/keepalived"
+	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+)
+
+// check is one check as keepvip writes it.
+type check struct {
+	kind, name string
+	at         syntax.Origin // of the line that tracks it
+	nameAt     syntax.Origin // of the block that it is defined by, or that line
+	lines      []checkLine
+	weight     int
+	weightAt   source
+}
+
+type checkLine struct {
+	text string
+	from source
+}
+
+func (k *check) add(from source, format string, args ...any) {
+	k.lines = append(k.lines, checkLine{fmt.Sprintf(format, args...), from})
+}
+
+// checks writes what an instance tracks, itself and by its group.
+func (c *converter) checks(i *keepalived.Instance) {
+	all, lost := c.tracked(i)
+	if len(all) == 0 {
+		why := "nothing is tracked"
+		if lost {
+			why = "nothing that keepvip can check is tracked"
+		}
+		c.out.line(1, "check: none", source{why: why})
+		return
+	}
+	for _, k := range all {
+		if k.weight == 0 {
+			c.out.line(1, "check: {whenAllUnhealthy: release}", source{k.at, "weight 0: nobody holds the addresses while it fails everywhere"})
+			c.say(keepalived.Note, CodeChanged, k.at, fmt.Sprintf("%s has weight 0: while it fails on all nodes nobody holds the addresses, as with keepalived", k.name),
+				"remove whenAllUnhealthy: release, and the last holder keeps them instead")
+			break
+		}
+	}
+	c.out.line(1, "checks:", nowhere)
+	names := map[string]bool{}
+	for _, k := range all {
+		c.out.line(1, "- kind: "+k.kind, placed(k.at))
+		c.out.line(2, "name: "+scalar(unique(slug(k.name), names)), placed(k.nameAt))
+		for _, l := range k.lines {
+			c.out.line(2, l.text, l.from)
+		}
+		if k.weight != 0 {
+			c.out.line(2, fmt.Sprintf("weight: %d", k.weight), k.weightAt)
+		}
+	}
+}
+
+// tracked are the checks of an instance. lost says that some could not be made.
+func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
+	seen := map[string]bool{}
+	each := func(kind string, list []keepalived.Tracked, of func(keepalived.Tracked) *check) {
+		for _, t := range list {
+			if seen[kind+t.Name] || kind == "interface " && t.Name == i.Interface {
+				continue
+			}
+			seen[kind+t.Name] = true
+			c.used[kind+t.Name] = true
+			if t.Weight.Reverse {
+				c.refuse(t.At, fmt.Sprintf("%s with a reversed weight: keepvip's checks have none", t.Name), "turn the check round, so that it fails where it succeeds now")
+				lost = true
+				continue
+			}
+			k := of(t)
+			if k == nil {
+				lost = true
+				continue
+			}
+			k.at, k.weight = t.At, t.Weight.Value
+			if k.nameAt.File == "" {
+				k.nameAt = t.At
+			}
+			if t.Own {
+				k.weightAt = placed(t.At)
+			}
+			all = append(all, k)
+		}
+	}
+	tracks := []keepalived.Tracking{i.Track}
+	if g := c.groups[i.SyncGroup]; g != nil {
+		tracks = append(tracks, g.Track)
+	}
+	for _, t := range tracks {
+		each("interface ", t.Interfaces, func(t keepalived.Tracked) *check {
+			k := &check{kind: "interface", name: t.Name}
+			k.add(placed(t.At), "interface: %s", scalar(t.Name))
+			return k
+		})
+		each("vrrp_script ", t.Scripts, c.script)
+		each("vrrp_track_process ", t.Processes, c.process)
+		each("track_file ", t.Files, c.file)
+	}
+	return all, lost
+}
+
+func (c *converter) file(t keepalived.Tracked) *check {
+	c.refuse(t.At, fmt.Sprintf("track_file %s: keepvip's checks do not multiply a number in a file", t.Name), "write a vrrp_script that fails when the number is bad, or use a check of kind file, which asks whether a file is there")
+	return nil
+}
+
+// process makes a check of a vrrp_track_process that only asks whether a program runs.
+func (c *converter) process(t keepalived.Tracked) *check {
+	for _, p := range c.cfg.Processes {
+		if p.Name != t.Name {
+			continue
+		}
+		if len(p.Command) != 1 || p.ParamMatch != "" || p.Quorum != 1 || p.QuorumMax != nil {
+			c.refuse(p.At, fmt.Sprintf("vrrp_track_process %s: keepvip asks whether a program of that name runs, and not for its parameters or how many there are", p.Name), "track the program's name alone, or write a script")
+			return nil
+		}
+		if p.ForkDelay > 0 || p.TerminateDelay > 0 {
+			c.changed(p.At, fmt.Sprintf("the delays of %s: keepvip acts at once when the process ends, and after rise probes when there is one", p.Name), "")
+		}
+		k := &check{kind: "process", name: p.Name, nameAt: p.At, weightAt: given(&p.Block, "weight")}
+		k.add(placed(p.Where("process")), "process: %s", scalar(base(p.Command[0])))
+		return k
+	}
+	return nil
+}
+
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// unused says which scripts and processes nothing tracks.
+func (c *converter) unused() {
+	say := func(kind string, b keepalived.Block) {
+		if !c.used[kind+b.Name] {
+			c.note(b.At, fmt.Sprintf("nothing tracks the %s%s", kind, b.Name))
+		}
+	}
+	for _, s := range c.cfg.Scripts {
+		say("vrrp_script ", s.Block)
+	}
+	for _, p := range c.cfg.Processes {
+		say("vrrp_track_process ", p.Block)
+	}
+	for _, f := range c.cfg.Files {
+		say("track_file ", f.Block)
+	}
+}

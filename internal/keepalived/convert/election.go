@@ -1,0 +1,96 @@
+package convert
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/keepalived"
+)
+
+// election says what would change who holds the addresses of an instance.
+func (c *converter) election(i *keepalived.Instance) {
+	switch {
+	case i.Priority == 255 && !i.Has("priority"):
+		c.say(keepalived.Warning, CodeChanged, i.Where("state"), "state MASTER without priority is priority 255, which no check lowers: the node becomes the owner", "write a priority below 255 if that is not meant")
+	case i.StartAsMaster && i.Has("state"):
+		c.say(keepalived.Note, keepalived.CodeIgnored, i.Where("state"), "state MASTER: the priority alone decides, in keepalived too", "")
+	}
+	if i.AdvertInterval > longest {
+		c.refuse(i.Where("advert_int"), fmt.Sprintf("advert_int %v: the longest interval of keepvip is %v", i.AdvertInterval, longest), "take a shorter one on all nodes")
+	}
+	if d := c.cfg.Global.StartupDelay; d > 1000*time.Second {
+		c.changed(c.cfg.Global.Where("vrrp_startup_delay"), "the longest startupDelay of keepvip is 1000 s", "")
+	}
+	if i.Auth.Type == keepalived.AuthAH {
+		c.refuse(i.Where("auth_type"), "auth_type AH: keepvip has no IPsec header, so nodes with it do not hear keepvip, and both hold the address", "take auth_type PASS on all nodes, or a key of keepvip's (docs/authentication.md)")
+	}
+	if i.DontTrack {
+		c.refuse(i.Where("dont_track_primary"), "dont_track_primary: keepvip gives the addresses up while the interface is down, and keepalived would keep them", "remove it if the nodes are joined by a switch; two nodes with a cable between them keep keepalived")
+	}
+	c.checksum(i)
+	if i.Multicast() {
+		c.multicast(i)
+	} else {
+		c.unicast(i)
+	}
+	if i.Strict {
+		c.say(keepalived.Warning, keepalived.CodeIgnored, c.where(i, "strict_mode", "vrrp_strict"), "strict mode: keepvip has none; what keepalived makes of the other keywords because of it is carried over", "")
+	}
+	if !i.Accept {
+		c.changed(c.where(i, "no_accept", "vrrp_strict"), i.Name+": keepalived drops packets to the addresses (no_accept, or strict mode), and keepvip's addresses take them", "close the ports in the host's firewall if they must stay closed")
+	}
+}
+
+// checksum is about unicast with keepalived before 1.3.6.
+func (c *converter) checksum(i *keepalived.Instance) {
+	if i.Has("old_unicast_checksum") && i.Version == 3 && !i.IPv6 {
+		c.refuse(i.Where("old_unicast_checksum"), "old_unicast_checksum: keepvip does not make the checksum of keepalived before 1.3.6, whose nodes would hold the address beside it", "update keepalived on all nodes first")
+	}
+}
+
+func (c *converter) multicast(i *keepalived.Instance) {
+	standard := netip.AddrFrom4([4]byte{224, 0, 0, 18})
+	if i.IPv6 {
+		standard = netip.MustParseAddr("ff02::12")
+	}
+	if i.Group != standard {
+		at := c.where(i, "mcast_dst_ip", "vrrp_mcast_group4")
+		if i.IPv6 {
+			at = c.where(i, "mcast_dst_ip", "vrrp_mcast_group6")
+		}
+		c.refuse(at, fmt.Sprintf("the group %s: keepvip advertises to %s, so both would hold the address", i.Group, standard), "remove it on all nodes, with another virtual_router_id if there was a reason for it")
+	}
+	if i.FaultNoPeer {
+		c.refuse(i.Where("unicast_fault_no_peer"), "unicast_fault_no_peer without peers: this instance never holds the addresses, and keepvip would", "add unicast_peer with the other nodes")
+	}
+	if i.Source.IsValid() {
+		at := c.where(i, "unicast_src_ip", "")
+		if i.Has("mcast_src_ip") {
+			at = i.Where("mcast_src_ip")
+		}
+		c.changed(at, fmt.Sprintf("the source %s: keepvip speaks from the interface's address nearest to the virtual one (from its link-local one by IPv6); of equal priorities the higher address wins", i.Source),
+			"make the priorities differ if this is another address")
+	}
+}
+
+// unicast says what keepvip does not hear of keepalived, or is not heard of it.
+func (c *converter) unicast(i *keepalived.Instance) {
+	explicit := i.Has("unicast_ttl")
+	if i.UnicastTTL != 255 || i.IPv6 && !explicit {
+		ttl := fmt.Sprint(i.UnicastTTL)
+		if !explicit {
+			ttl = "64, which is keepalived's default by IPv6"
+		}
+		c.refuse(c.where(i, "unicast_ttl", ""), fmt.Sprintf("hop limit %s: keepvip drops advertisements that may have crossed a router, so both would hold the address", ttl),
+			"write unicast_ttl 255 on all nodes and reload keepalived; nodes behind a router keep keepalived")
+	}
+	if !i.CheckSource {
+		c.say(keepalived.Note, CodeChanged, i.Where("unicast_peer"), "keepvip hears only its peers: the list has to name all other nodes", "")
+	}
+	for _, p := range i.Unicast {
+		if p.MinTTL > 0 || p.MaxTTL < 255 {
+			c.say(keepalived.Note, keepalived.CodeIgnored, p.At, "min_ttl and max_ttl: keepvip takes hop limit 255 alone", "")
+		}
+	}
+}

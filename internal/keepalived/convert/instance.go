@@ -1,0 +1,177 @@
+package convert
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/keepalived"
+	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+)
+
+// instance writes one entry of vips, and says whether it could.
+func (c *converter) instance(i *keepalived.Instance) bool {
+	if i.Interface == "" || i.VRID == 0 || len(i.Addresses) == 0 {
+		return false // the model has said so
+	}
+	c.election(i)
+	list := c.addresses(i)
+	if len(list) == 0 {
+		return false
+	}
+	c.out.line(0, "- name: "+c.name(i.Name), source{i.At, "vrrp_instance " + i.Name})
+	c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
+	for _, a := range list {
+		c.out.line(1, "- "+scalar(a.text), placed(a.at))
+	}
+	c.out.line(1, "interface: "+scalar(i.Interface), placed(i.Where("interface")))
+	if g := c.group(i); g != nil {
+		c.out.line(1, "group: "+c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})
+	}
+	if i.Priority != 255 && i.Priority != 100 {
+		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
+	}
+	c.vrrp(i)
+	c.announce(i)
+	c.checks(i)
+	return true
+}
+
+// of is the line that gives a value: of the instance, or of global_defs; without either it is keepalived's default.
+func (c *converter) of(i *keepalived.Instance, keyword, global string) source {
+	switch {
+	case i.Has(keyword):
+		return placed(i.Where(keyword))
+	case global != "" && c.cfg.Global.Has(global):
+		return placed(c.cfg.Global.Where(global))
+	}
+	return byDefault
+}
+
+// slug makes a name that keepvip takes of one that it may not.
+func slug(s string) string {
+	s = strings.Trim(notName.ReplaceAllString(strings.ToLower(s), "-"), "-")
+	s = strings.Trim(s[:min(len(s), 50)], "-")
+	if s == "" {
+		return "vip"
+	}
+	return s
+}
+
+var notName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// name is a name for an entry that no other has.
+func (c *converter) name(s string) string { return unique(slug(s), c.names) }
+
+func unique(s string, taken map[string]bool) string {
+	out := s
+	for n := 2; taken[out]; n++ {
+		out = fmt.Sprintf("%s-%d", s, n)
+	}
+	taken[out] = true
+	return out
+}
+
+// longest is the longest Advertisement_Interval that keepvip has.
+const longest = 40950 * time.Millisecond
+
+// vrrp writes what only the election by VRRP needs.
+func (c *converter) vrrp(i *keepalived.Instance) {
+	c.out.line(1, "vrrp:", nowhere)
+	line := func(text string, s source) { c.out.line(2, text, s) }
+	line(fmt.Sprintf("id: %d", i.VRID), placed(i.Where("virtual_router_id")))
+	if i.Version == 2 {
+		line("version: 2", c.of(i, "version", "vrrp_version"))
+	}
+	line("advertisementInterval: "+duration(min(i.AdvertInterval, longest/time.Second*time.Second)), c.of(i, "advert_int", ""))
+	if !i.Preempt {
+		line("preempt: false", c.of(i, "nopreempt", ""))
+	}
+	if i.PreemptDelay > 0 {
+		line("preemptDelay: "+duration(i.PreemptDelay.Round(time.Millisecond)), placed(i.Where("preempt_delay")))
+	}
+	if i.DownTimer != 3 {
+		line(fmt.Sprintf("downTimerAdverts: %d", i.DownTimer), c.of(i, "down_timer_adverts", "vrrp_down_timer_adverts"))
+	}
+	if d := c.cfg.Global.StartupDelay; d > 0 {
+		line("startupDelay: "+duration(min(d, 1000*time.Second).Round(time.Millisecond)), placed(c.cfg.Global.Where("vrrp_startup_delay")))
+	}
+	if i.Priority == 255 {
+		from := source{i.Where("priority"), "priority 255"}
+		if !i.Has("priority") {
+			from = source{i.Where("state"), "state MASTER without priority is priority 255"}
+		}
+		line("owner: true", from)
+	}
+	c.password(i, line)
+	c.peers(i, line)
+}
+
+func (c *converter) peers(i *keepalived.Instance, line func(string, source)) {
+	if i.Multicast() {
+		return
+	}
+	line("peers:", placed(i.Where("unicast_peer")))
+	var seen []string
+	if i.Source.IsValid() {
+		at := c.of(i, "unicast_src_ip", "")
+		if at == byDefault {
+			at = placed(i.Where("mcast_src_ip"))
+		}
+		seen = append(seen, i.Source.String())
+		line("- "+scalar(i.Source.String()), source{at.at, "this node's own, which keepvip finds in the list"})
+	}
+	for _, p := range i.Unicast {
+		if text := p.Address.String(); !slices.Contains(seen, text) {
+			seen = append(seen, text)
+			line("- "+scalar(text), placed(p.At))
+		}
+	}
+}
+
+// password names the file that the password has to be written to.
+func (c *converter) password(i *keepalived.Instance, line func(string, source)) {
+	if i.Auth.Type != keepalived.AuthPass {
+		return
+	}
+	at := i.Where("auth_pass")
+	if slices.ContainsFunc(i.Auth.Pass, func(b byte) bool { return b <= ' ' || b > '~' }) {
+		c.refuse(at, "the password has characters that are not printable ASCII, and keepvip takes no others", "change it on all nodes first: keepalived without it, and with it, do not hear each other")
+		return
+	}
+	path := strings.TrimSuffix(c.opt.Secrets, "/") + "/" + unique(slug(i.Name)+".password", c.used)
+	line("passwordFile: "+scalar(path), placed(at))
+	c.say(keepalived.Warning, CodeSecret, at, fmt.Sprintf("the password is not written here: keepvip reads it from %s", path),
+		fmt.Sprintf("write %s of auth_pass into that file, alone, with mode 0600 and owner root, on each node", firstOf(len(i.Auth.Pass))))
+}
+
+func firstOf(n int) string {
+	if n == 1 {
+		return "the first character"
+	}
+	return fmt.Sprintf("the first %d characters", n)
+}
+
+// announce writes when the holder repeats its announcements, and says of the rest that keepvip has no settings for it.
+func (c *converter) announce(i *keepalived.Instance) {
+	const ownRefresh = time.Minute // keepvip's default
+	if d := min(i.Garp.Refresh, 24*time.Hour); d != ownRefresh {
+		at := c.of(i, "garp_master_refresh", "vrrp_garp_master_refresh")
+		if at == byDefault {
+			at.why += ": never again after the first; leave the line out for keepvip's, each minute"
+		}
+		c.out.line(1, "announce: {refresh: "+duration(d)+"}", at)
+	}
+	if i.Garp.Refresh > 24*time.Hour {
+		c.changed(c.of(i, "garp_master_refresh", "vrrp_garp_master_refresh").at, "keepvip announces at least each 24 hours, or never", "")
+	}
+}
+
+func (c *converter) where(i *keepalived.Instance, keyword, global string) syntax.Origin {
+	if s := c.of(i, keyword, global); s.at.File != "" {
+		return s.at
+	}
+	return i.At
+}
