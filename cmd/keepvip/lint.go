@@ -86,18 +86,23 @@ func printLint(w io.Writer, doc lintDoc, asJSON bool) error {
 		return err
 	}
 	var b strings.Builder
-	for _, f := range doc.Findings {
-		fmt.Fprintf(&b, "%v: %s %s: %s", f.Origin, f.Severity, f.Code, f.Text)
-		if f.Remedy != "" {
-			b.WriteString("; " + f.Remedy)
-		}
-		b.WriteByte('\n')
-	}
+	findingLines(&b, doc.Findings)
 	if len(doc.Findings) == 0 {
 		fmt.Fprintf(&b, "%s: no traps\n", doc.File)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// findingLines writes a line for each finding.
+func findingLines(b *strings.Builder, all []keepalived.Finding) {
+	for _, f := range all {
+		fmt.Fprintf(b, "%v: %s %s: %s", f.Origin, f.Severity, f.Code, f.Text)
+		if f.Remedy != "" {
+			b.WriteString("; " + f.Remedy)
+		}
+		b.WriteByte('\n')
+	}
 }
 
 // verdictOf is the exit status. The findings themselves are printed.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
+)
+
+const convertSamples = "../../internal/keepalived/convert/testdata/"
+
+func TestConvertPrintsTheFileAndSaysTheRest(t *testing.T) {
+	code, out, errs := keepvip(t, "convert", convertSamples+"kubeadm-master.conf")
+	assert.Equal(t, exitOK, code)
+	assert.Contains(t, out, "priority: 101  # "+convertSamples+"kubeadm-master.conf:17\n")
+	assert.Contains(t, errs, convertSamples+"kubeadm-master.conf:20: warning secret:")
+}
+
+// What is printed is a configuration that validates, once the operator has made the files.
+func TestConvertedFileValidates(t *testing.T) {
+	dir := t.TempDir()
+	script, conf, file := filepath.Join(dir, "check.sh"), filepath.Join(dir, "keepalived.conf"), filepath.Join(dir, "keepvip.yaml")
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755)) //nolint:gosec // a program
+	text, err := os.ReadFile(convertSamples + "kubeadm-master.conf")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(conf, []byte(strings.Replace(string(text), "/etc/keepalived/check_apiserver.sh", script, 1)), 0o600))
+
+	code, out, _ := keepvip(t, "convert", "--secrets", dir, conf)
+	require.Equal(t, exitOK, code)
+	require.NoError(t, os.WriteFile(file, []byte(out), 0o600))
+	code, _, errs := keepvip(t, "config", "validate", file)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, errs, filepath.Join(dir, "vi-1.password"))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "vi-1.password"), []byte("42\n"), 0o600))
+	code, out, errs = keepvip(t, "config", "validate", file)
+	assert.Equal(t, exitOK, code, errs)
+	assert.Equal(t, "the configuration is valid\n", out)
+}
+
+func TestConvertRefusedPrintsNothing(t *testing.T) {
+	code, out, errs := keepvip(t, "convert", convertSamples+"use-vmac.conf")
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, convertSamples+"use-vmac.conf:4: error unsupported: use_vmac:")
+	assert.True(t, strings.HasSuffix(errs, "keepvip: nothing is printed, for the error above: mend the file, or take what can be carried over with --partial\n"), errs)
+
+	code, out, errs = keepvip(t, "convert", "--partial", convertSamples+"use-vmac.conf")
+	assert.Equal(t, exitOK, code)
+	assert.Contains(t, errs, ":4: error unsupported: use_vmac:")
+	_, err := config.Load(config.Input{Env: []string{config.EnvInline + "=" + out}, Elsewhere: true})
+	require.NoError(t, err)
+
+	code, out, _ = keepvip(t, "convert", "--partial", convertSamples+"invalid.conf")
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, out)
+}
+
+func TestConvertBadInputIsOneError(t *testing.T) {
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"no file":          {"convert"},
+		"missing":          {"convert", filepath.Join(dir, "none")},
+		"a directory":      {"convert", dir},
+		"a relative place": {"convert", "--secrets", "here", convertSamples + "kubeadm-master.conf"},
+	} {
+		code, out, errs := keepvip(t, args...)
+		assert.Equal(t, exitUsage, code, name)
+		assert.Empty(t, out, name)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), "%s: %s", name, errs)
+	}
+}
+
+// The document shows what the program prints, and explains every code.
+func TestMigrateKeepalivedShowsWhatConvertPrints(t *testing.T) {
+	page, err := os.ReadFile("../../docs/migrate-keepalived.md")
+	require.NoError(t, err)
+	_, out, _ := keepvip(t, "convert", convertSamples+"kubeadm-master.conf")
+	assert.Contains(t, string(page), "$ keepvip convert keepalived.conf\n"+strings.ReplaceAll(out, convertSamples+"kubeadm-master.conf", "keepalived.conf")+"```\n")
+
+	samples, err := filepath.Glob(convertSamples + "*.conf")
+	require.NoError(t, err)
+	require.NotEmpty(t, samples)
+	for _, path := range samples {
+		_, _, errs := keepvip(t, "convert", path)
+		for line := range strings.Lines(errs) {
+			if words := strings.Fields(line); strings.HasPrefix(line, path) {
+				assert.Contains(t, string(page), "`"+strings.TrimSuffix(words[2], ":")+"`")
+			}
+		}
+	}
+}
