@@ -87,7 +87,7 @@ func (w *hubWire) Send(adv vrrp.Advertisement) error {
 		return errors.Join(errs...)
 	}
 	w.unsent.note(time.Now(), refused)
-	if time.Since(began) > passWithin {
+	if time.Since(began) > jiffy { // which the lease is shorter than what the peers wait; the next advertisement renews it
 		return nil
 	}
 	return h.pass(adv, w.cfg.Form)
@@ -106,10 +106,6 @@ func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []ref
 	}
 	return others, refused
 }
-
-// passWithin is how late the frame that renews the kernel's lease may be behind the advertisement by which the peers count: a process that
-// stood still in between may be a former holder. The next advertisement renews it then.
-const passWithin = 10 * time.Millisecond
 
 // pass puts the advertisement on the link for nobody, and so renews the kernel's lease. What goes to a peer does not: it waits in the kernel
 // until the peer's MAC is known, which is never while the peer is dead, or longer than this process lives. Nobody reads its list of addresses,
