@@ -105,6 +105,7 @@ func (c *converter) head(doc *syntax.Document) {
 	if c.cfg.Global.RTPriority > 0 {
 		c.out.line(0, "realtime: true", placed(c.cfg.Global.Where("vrrp_rt_priority")))
 	}
+	c.key(doc)
 	c.out.line(0, "vips:", nowhere)
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func shown(r Result) string {
 func TestConvertGolden(t *testing.T) {
 	samples, err := filepath.Glob("testdata/*.conf")
 	require.NoError(t, err)
-	require.Len(t, samples, 11)
+	require.Len(t, samples, 12)
 	for _, path := range samples {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			text, err := os.ReadFile(path)
@@ -87,6 +88,9 @@ func TestConvertedTextIsDeterministic(t *testing.T) {
 		assert.Equal(t, first, converted(t, string(text), Options{Partial: true}))
 	}
 }
+
+// lineNumber is what differs when a line is added.
+var lineNumber = regexp.MustCompile(`k\.conf:\d+`)
 
 const base1 = "vrrp_instance a {\n interface eth0\n virtual_router_id 5\n virtual_ipaddress {\n  10.0.0.1\n }\n%s\n}\n"
 
@@ -133,7 +137,10 @@ func TestConvertRefuses(t *testing.T) {
 		"authentication {\n auth_type PASS\n auth_pass \"a b\"\n}": "printable",
 		"unknown_block {\n x\n}":                                   "unknown_block",
 		"priority many":                                            "many",
-		"auth_hmac {\n}":                                           "key: {file",
+		"auth_hmac {\n}":                                           "no key",
+		"auth_hmac {\n key 1 hex:00\n key 2 hex:01\n}":             "active_key",
+		"auth_hmac {\n key 300 hex:00\n}":                          "without a number",
+		"auth_hmac {\n key 1 hex:00\n key_chain x\n}":              "key_chain is unknown",
 		"v3_checksum_as_v2":                                        "message-only",
 		"virtual_ipaddress_excluded {\n 10.0.0.2\n}":               "advertises every address",
 		"virtual_ipaddress_excluded {\n 10.0.0.2 dev eth9\n}":      "eth9",
@@ -254,5 +261,102 @@ func FuzzConvert(f *testing.F) {
 		require.True(t, partial || r.Refused == 0)
 		_, err := load(r.Text)
 		require.NoError(t, err)
+	})
+}
+
+// One key is for all entries.
+func TestConvertKeyOfSomeInstancesIsRefused(t *testing.T) {
+	const hmac = "auth_hmac {\n key %d hex:00\n}"
+	second := strings.NewReplacer("vrrp_instance a", "vrrp_instance b", "10.0.0.1", "10.0.0.2", "router_id 5", "router_id 6").Replace(base1)
+	for text, want := range map[string]string{
+		fmt.Sprintf(base1, fmt.Sprintf(hmac, 1)) + fmt.Sprintf(second, ""):                               "in some instances",
+		fmt.Sprintf(base1, fmt.Sprintf(hmac, 1)) + fmt.Sprintf(second, fmt.Sprintf(hmac, 2)):             "another than the first",
+		fmt.Sprintf(base1, fmt.Sprintf(hmac, 1)) + fmt.Sprintf(second, fmt.Sprintf(hmac, 1)):             "",
+		fmt.Sprintf(base1, fmt.Sprintf(hmac, 0)+"\n authentication {\n auth_type PASS\n auth_pass x\n}"): "passwordFile",
+	} {
+		r := converted(t, text, Options{})
+		assert.Equal(t, want == "", r.Text != nil, shown(r))
+		assert.Contains(t, shown(r), want)
+	}
+}
+
+// Each line alone changes the text, or has a finding: none is dropped silently.
+func TestConvertEachKeywordShows(t *testing.T) {
+	const script = "vrrp_script s {\n script /bin/true\n user web\n%s\n}\n"
+	frame := func(global, script1, instance string) string {
+		return "global_defs {\n" + global + "\n}\n" + fmt.Sprintf(script, script1) + "track_file tf {\n file /run/f\n}\nvrrp_track_process tp {\n process p\n}\n" +
+			fmt.Sprintf(base1, instance+"\n track_script {\n s\n }")
+	}
+	all := func(r Result) string { return lineNumber.ReplaceAllString(string(r.Text)+shown(r), "") }
+	plainly := all(converted(t, frame("", "", ""), Options{}))
+	for where, lines := range map[string]string{
+		"global": `router_id x|enable_script_security|vrrp_version 3|vrrp_garp_master_delay 1|vrrp_garp_master_repeat 2|vrrp_garp_master_refresh 60
+			vrrp_garp_master_refresh_repeat 2|vrrp_garp_lower_prio_delay 1|vrrp_garp_lower_prio_repeat 1|vrrp_garp_interval .1|vrrp_gna_interval .1|vrrp_min_garp
+			vrrp_mcast_group4 224.0.0.9|vrrp_down_timer_adverts 5|vrrp_lower_prio_no_advert|vrrp_higher_prio_send_advert|vrrp_skip_check_adv_addr
+			vrrp_check_unicast_src|max_auto_priority 4|min_auto_priority_delay 5|vrrp_priority 3|vrrp_rt_priority 5|vrrp_no_swap|vrrp_rlimit_rttime 5
+			vrrp_cpu_affinity 1|vrrp_strict|vrrp_startup_delay 5|vrrp_delay_after_boot 5|dynamic_interfaces|default_interface e|notify_fifo /f
+			vrrp_notify_fifo /f|notify_fifo_script /f|vrrp_notify_fifo_script /f|vrrp_notify_priority_changes|fifo_write_vrrp_states_on_reload
+			notification_email {}|notification_email_from a@b|smtp_server 1.1.1.1|smtp_helo_name x|smtp_connect_timeout 5|smtp_alert|smtp_alert_vrrp
+			no_email_faults|startup_script /x|shutdown_script /x|log_unknown_vrids|vrrp_iptables|nftables|snmp_socket x|enable_snmp_vrrp|enable_dbus
+			reload_check_config|reload_time_file /x|vmac_prefix v|v3_checksum_as_v2|vrrp_owner_ignore_adverts|process_names|json_version 2|nothing_known`,
+		"script": `interval 2|timeout 3|weight 4|weight -4 reverse|rise 5|fall 6|user root|init_fail|nothing_known`,
+		"instance": `state MASTER|priority 3|priority 255|version 3|advert_int 2|mcast_src_ip 10.0.0.9|unicast_src_ip 10.0.0.9|unicast_peer { 10.0.0.8 }
+			unicast_peer { 10.0.0.8 min_ttl 3 }|track_src_ip|unicast_ttl 64|check_unicast_src|unicast_fault_no_peer|old_unicast_checksum
+			v3_checksum_as_v2|mcast_dst_ip 224.0.0.9|nopreempt|preempt_delay 5|track_interface { e1 }|track_interface { e1 weight -3 }|track_file { tf }
+			track_process { tp }|track_bfd { b }|dont_track_primary|linkbeat_use_polling|garp_master_delay 1|garp_master_repeat 2|garp_master_refresh 60
+			garp_master_refresh_repeat 2|garp_lower_prio_delay 1|garp_lower_prio_repeat 1|garp_extra_if 3|lower_prio_no_advert|higher_prio_send_advert
+			down_timer_adverts 6|timer_expired_backup|skip_check_adv_addr|strict_mode|no_accept|use_vmac|use_vmac_addr|vmac_xmit_base|use_ipvlan|vrf r
+			promote_secondaries|kernel_rx_buf_size 5|debug 3|native_ipv6|lvs_sync_daemon_interface e|owner_ignore_adverts|virtual_routes { 10.0.0.0/8 }
+			virtual_rules { from 10.0.0.1 }|notify /n|notify_master /n|notify_backup /n|notify_fault /n|notify_stop /n|notify_deleted|notify_master_rx_lower_pri /n
+			notify_priority_changes|smtp_alert|no_virtual_ipaddress|virtual_ipaddress_excluded { fd00::1 }|virtual_ipaddress { 10.0.0.3 label x }
+			authentication { auth_type PASS; }|auth_hmac { key 1 hex:00 }|nothing_known`,
+	} {
+		for line := range strings.FieldsFuncSeq(lines, func(r rune) bool { return r == '|' || r == '\n' }) {
+			line = strings.NewReplacer("{ ", "{\n", " }", "\n}", "{}", "{\n}").Replace(strings.TrimSpace(line))
+			text := map[string]string{"global": frame(line, "", ""), "script": frame("", line, ""), "instance": frame("", "", line)}[where]
+			assert.NotEqual(t, plainly, all(converted(t, text, Options{Partial: true})), "%s: %s", where, line)
+		}
+	}
+}
+
+// The same of texts that are made of the samples' lines, which get further than bytes do: each byte takes one of them.
+func FuzzConvertLines(f *testing.F) {
+	var lines []string
+	seen := map[string]bool{}
+	for _, pattern := range []string{"testdata/*.conf", "../dump/testdata/*.conf", "../lint/testdata/*.conf"} {
+		samples, err := filepath.Glob(pattern)
+		require.NoError(f, err)
+		for _, path := range samples {
+			text, err := os.ReadFile(path)
+			require.NoError(f, err)
+			for line := range strings.Lines(string(text)) {
+				if line = strings.TrimSpace(line); !seen[line] && !strings.Contains(line, "~SEQ") {
+					seen[line] = true
+					lines = append(lines, line)
+				}
+			}
+		}
+	}
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, []byte{}, []byte{})
+	f.Fuzz(func(t *testing.T, instance, global, script []byte) {
+		pick := func(data []byte) string {
+			var b strings.Builder
+			for i := 0; i+1 < min(len(data), 80); i += 2 {
+				b.WriteString(lines[(int(data[i])<<8|int(data[i+1]))%len(lines)] + "\n")
+			}
+			return b.String()
+		}
+		text := "global_defs {\n" + pick(global) + "}\nvrrp_script s {\n script /bin/true\n" + pick(script) + "}\n" +
+			"vrrp_instance a {\n interface eth0\n virtual_router_id 5\n" + pick(instance) + "virtual_ipaddress {\n 10.7.0.1\n}\n}\n"
+		for _, partial := range []bool{false, true} {
+			r := converted(t, text, Options{Partial: partial})
+			if r.Text == nil {
+				require.Positive(t, r.Refused)
+				continue
+			}
+			_, err := load(r.Text)
+			require.NoError(t, err, text)
+			require.True(t, partial || r.Refused == 0)
+		}
 	})
 }

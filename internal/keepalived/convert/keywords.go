@@ -48,10 +48,9 @@ var verdicts = map[verdict]string{
 	refused(noRoutes, routesRemedy): "virtual_routes virtual_rules",
 	refused(noBFD, "track the interface, or a script that asks the neighbour, in its place"): "track_bfd",
 	refused(noHost, hostRemedy): "static_ipaddress static_routes static_rules",
-	refused("keepvip binds addresses in the namespace in which it runs", "remove it, and start keepvip inside (NetworkNamespacePath of the unit)"):                                                                                 "net_namespace",
-	refused("keys are set by hand: keepvip speaks this trailer, and without the key it is not heard", "remove the block for the conversion, write the key into a file and add key: {file: PATH, id: ID} (docs/authentication.md)"): "auth_hmac",
-	refused("a delay after boot decides who holds the address then", "remove it, and add startupDelay under vrrp"):                                                                                                                 "vrrp_delay_after_boot",
-	refused("nodes without it refuse keepvip's checksum", "remove it for the conversion, and add checksum: message-only under vrrp"):                                                                                               "v3_checksum_as_v2",
+	refused("keepvip binds addresses in the namespace in which it runs", "remove it, and start keepvip inside (NetworkNamespacePath of the unit)"): "net_namespace",
+	refused("a delay after boot decides who holds the address then", "remove it, and add startupDelay under vrrp"):                                 "vrrp_delay_after_boot",
+	refused("nodes without it refuse keepvip's checksum", "remove it for the conversion, and add checksum: message-only under vrrp"):               "v3_checksum_as_v2",
 
 	warned(noHooks, hooksRemedy): `notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_master_rx_lower_pri
 		notify_fifo notify_fifo_script vrrp_notify_fifo vrrp_notify_fifo_script`,
@@ -84,7 +83,7 @@ const carried = ` state interface virtual_router_id priority advert_int version 
 	unicast_src_ip mcast_src_ip mcast_dst_ip unicast_ttl unicast_fault_no_peer old_unicast_checksum garp_master_refresh track_interface
 	track_script track_process track_file group sync_group_tracking_weight script_user vrrp_version vrrp_garp_master_refresh
 	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
-	vrrp_script vrrp_track_file vrrp_track_process script interval timeout weight rise fall user init_fail `
+	vrrp_script vrrp_track_file vrrp_track_process auth_hmac script interval timeout weight rise fall user init_fail `
 
 // byKeyword is verdicts by the keyword.
 func byKeyword() map[string]verdict {
