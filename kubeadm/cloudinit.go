@@ -25,11 +25,12 @@ type CloudInitConfig struct {
 	Commands [][]string // run once, after the files are written: {"systemctl", "enable", "--now", "keepvip"}
 }
 
-// The keys of user data that this package writes.
+// The keys of user data that this package writes, or takes something out of.
 const (
 	cloudHeader   = "#cloud-config"
 	cloudFilesKey = "write_files"
 	cloudRunKey   = "runcmd"
+	cloudBootKey  = "bootcmd"
 )
 
 type cloudConfig struct {

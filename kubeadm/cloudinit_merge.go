@@ -13,30 +13,50 @@ import (
 // path is replaced where it stands; the commands come first, because the others may be kubeadm. Merging twice changes nothing
 // more. Every other line stays as it is. With an error nothing is rendered.
 func MergeCloudInit(name string, userData []byte, cfg CloudInitConfig) ([]byte, error) {
+	merged, _, err := mergeCloudInit(yamledit.New(name, userData), cfg, func(*yamledit.Editor) ([]string, error) { return nil, nil })
+	return merged, err
+}
+
+// ReplaceKubeVIP is [MergeCloudInit], and takes out the files of kube-vip and the commands that prepare them. The notes, a line each, say
+// what was taken out and what is left to a person.
+func ReplaceKubeVIP(name string, userData []byte, cfg CloudInitConfig) (merged []byte, notes []string, err error) {
+	merged, notes, err = mergeCloudInit(yamledit.New(name, userData), cfg, func(e *yamledit.Editor) ([]string, error) {
+		return dropKubeVIP(e, 0, []string{cloudFilesKey}, []string{cloudBootKey}, []string{cloudRunKey})
+	})
+	return merged, append(notes, leftovers(merged)...), err
+}
+
+// IsCloudInit tells that a text is user data that can be merged into.
+func IsCloudInit(text []byte) bool { return cloudConfigHeader(yamledit.New("", text)) == nil }
+
+// mergeCloudInit merges after prepare has changed the one document that there is.
+func mergeCloudInit(e *yamledit.Editor, cfg CloudInitConfig, prepare func(*yamledit.Editor) ([]string, error)) (merged []byte, notes []string, err error) {
 	add, err := cfg.render()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	e := yamledit.New(name, userData)
 	if err := cloudConfigHeader(e); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	docs, err := e.Documents()
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case len(docs) == 0:
 		if err := e.Append(add); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return e.Bytes(), nil
+		return e.Bytes(), nil, nil
 	case len(docs) > 1:
-		return nil, e.Errorf(0, "%d YAML documents, want one", len(docs))
+		return nil, nil, e.Errorf(0, "%d YAML documents, want one", len(docs))
+	}
+	if notes, err = prepare(e); err != nil {
+		return nil, nil, err
 	}
 	if err := mergeLists(e, 0, []string{cloudFilesKey}, add.WriteFiles, []string{cloudRunKey}, add.RunCmd, runs); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return e.Bytes(), nil
+	return e.Bytes(), notes, nil
 }
 
 // mergeLists puts files into the list at one path, and commands in front of those at another, where same matches one. What the

@@ -164,3 +164,24 @@ func TestMergeCloudInitRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestReplaceKubeVIP(t *testing.T) {
+	const before = "#cloud-config\n# mine\nwrite_files:\n- path: /etc/motd\n  content: hello\n# the address\n- path: /pods/a.yaml\n  content: |\n" +
+		"    kind: Pod\n    spec:\n      containers:\n      - image: ghcr.io/kube-vip/kube-vip:v1.0.4\n" +
+		"bootcmd:\n- mkdir /run/kube-vip\nruncmd:\n- [ctr, image, pull, 'ghcr.io/kube-vip/kube-vip:v1.0.4']\n- kubeadm init\nfinal_message: no kube-vip\n"
+	got, notes, err := ReplaceKubeVIP("u", []byte(before), CloudInitConfig{Files: []File{{Path: ManifestPath, Content: []byte("a\n"), Mode: 0o600}}})
+	require.NoError(t, err)
+	assert.Equal(t, "#cloud-config\n# mine\nwrite_files:\n- path: /etc/motd\n  content: hello\n- path: "+ManifestPath+"\n  owner: root:root\n  permissions: \"0600\"\n  content: |\n    a\n"+
+		"bootcmd: []\nruncmd:\n- kubeadm init\nfinal_message: no kube-vip\n", string(got))
+	assert.Equal(t, []string{
+		"took out the file /pods/a.yaml",
+		"took out of bootcmd: mkdir /run/kube-vip",
+		"took out of runcmd: ctr image pull ghcr.io/kube-vip/kube-vip:v1.0.4",
+		"kube-vip is still named in line 14 of the result: final_message: no kube-vip",
+	}, notes)
+
+	_, _, err = ReplaceKubeVIP("u", []byte("#!/bin/sh\n"), CloudInitConfig{})
+	require.Error(t, err)
+	assert.True(t, IsCloudInit([]byte(before)))
+	assert.False(t, IsCloudInit([]byte("kind: Cluster\n")))
+}

@@ -11,9 +11,6 @@ import (
 	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
-// kubeVIP is what gives away the files and commands of the program that keepvip takes the place of.
-const kubeVIP = "kube-vip"
-
 // template is a text with the objects of a cluster.
 type template struct {
 	*yamledit.Editor
@@ -49,7 +46,11 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 	for _, step := range []func() error{
 		t.locate,
 		func() error { return t.endpoint(cfg) },
-		t.dropKubeVIP,
+		func() error {
+			notes, err := dropKubeVIP(t.Editor, t.doc, t.at("files"), t.at("preKubeadmCommands"), t.at("postKubeadmCommands"))
+			t.notes = append(t.notes, notes...)
+			return err
+		},
 		func() error {
 			return mergeLists(t.Editor, t.doc, t.at("files"), files, t.at("preKubeadmCommands"), cfg.commands(), isText)
 		},
@@ -58,8 +59,7 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 			return nil, nil, err
 		}
 	}
-	t.noteLeftovers()
-	return t.Bytes(), t.notes, nil
+	return t.Bytes(), append(t.notes, leftovers(t.Bytes())...), nil
 }
 
 // locate finds the one KubeadmControlPlane.
@@ -139,53 +139,7 @@ func endpointOf(d *yaml.Node) Endpoint {
 	return Endpoint{}
 }
 
-// dropKubeVIP takes out the files of kube-vip and the commands that prepare them.
-func (t *template) dropKubeVIP() error {
-	files, err := t.Drop(t.doc, t.at("files"), func(n *yaml.Node) bool {
-		return strings.Contains(yamledit.TextAt(n, "path"), kubeVIP) || podRuns(yamledit.TextAt(n, "content"), kubeVIP)
-	})
-	if err != nil {
-		return err
-	}
-	for _, n := range files {
-		t.notes = append(t.notes, "took out the file "+yamledit.TextAt(n, "path"))
-	}
-	for _, key := range []string{"preKubeadmCommands", "postKubeadmCommands"} {
-		commands, err := t.Drop(t.doc, t.at(key), func(n *yaml.Node) bool { return strings.Contains(n.Value, kubeVIP) })
-		if err != nil {
-			return err
-		}
-		for _, n := range commands {
-			t.notes = append(t.notes, fmt.Sprintf("took out of %s: %s", key, strings.Join(strings.Fields(n.Value), " ")))
-		}
-	}
-	return nil
-}
-
-// podRuns tells that a text is a pod with an image of that name.
-func podRuns(text, image string) bool {
-	var doc yaml.Node
-	if yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) == 0 || yamledit.TextAt(doc.Content[0], "kind") != "Pod" {
-		return false
-	}
-	containers := yamledit.At(doc.Content[0], "spec", "containers")
-	return containers != nil && slices.ContainsFunc(containers.Content, func(c *yaml.Node) bool {
-		return strings.Contains(yamledit.TextAt(c, "image"), image)
-	})
-}
-
 // isText matches a scalar.
 func isText(s string) yamledit.Match {
 	return func(n *yaml.Node) bool { return n.Value == s }
-}
-
-// noteLeftovers points at what still speaks of kube-vip, such as a patch of a ClusterClass.
-func (t *template) noteLeftovers() {
-	line := 0
-	for l := range strings.Lines(string(t.Bytes())) {
-		line++
-		if strings.Contains(l, kubeVIP) {
-			t.notes = append(t.notes, fmt.Sprintf("%s is still named in line %d of the result: %s", kubeVIP, line, strings.TrimSpace(l)))
-		}
-	}
 }
