@@ -62,9 +62,7 @@ func newManifestControlPlane() *cobra.Command {
 			part.Endpoint.Port = cmp.Or(found.Port, part.Endpoint.Port)
 			if variable != "" {
 				part.Endpoint.Host = variable
-				for i := range part.Files {
-					part.Files[i].Content = bytes.ReplaceAll(part.Files[i].Content, []byte(placeholder), []byte(variable))
-				}
+				fillIn(part.Files, variable)
 			}
 			if text == nil {
 				out, err := kubeadm.ControlPlane(part)
@@ -88,6 +86,13 @@ func addressFrom(f *configFlags, template string, found kubeadm.Endpoint) (varia
 		return "", fmt.Errorf("%s: controlPlaneEndpoint %s is a name, want --vip with the address that it resolves to", template, given)
 	}
 	return variable, f.setFlag("vip", given)
+}
+
+// fillIn puts a variable of clusterctl where its placeholder is.
+func fillIn(files []kubeadm.File, variable string) {
+	for i := range files {
+		files[i].Content = bytes.ReplaceAll(files[i].Content, []byte(placeholder), []byte(variable))
+	}
 }
 
 // controlPlaneOf is everything but the name and what a template says.

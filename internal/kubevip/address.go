@@ -1,6 +1,7 @@
 package kubevip
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"strconv"
@@ -19,7 +20,7 @@ func (c *conversion) addresses() {
 		return
 	}
 	var given []string
-	for _, text := range list(s.value) {
+	for _, text := range list(c.filled(s.value)) {
 		a, err := netip.ParseAddr(text)
 		switch {
 		case err == nil:
@@ -34,8 +35,22 @@ func (c *conversion) addresses() {
 		}
 	}
 	c.option("vip", s, given...)
-	c.tell(s, Carried, "--vip=%s", strings.Join(given, ","))
+	c.tell(s, Carried, "--vip=%s", cmp.Or(c.variable, strings.Join(given, ",")))
 	c.tellPrefixes()
+}
+
+// filled is the address, or what stands for it.
+func (c *conversion) filled(address string) string {
+	if !c.placeholder.IsValid() || !isVariable(address) {
+		return address
+	}
+	c.variable = address
+	return c.placeholder.String()
+}
+
+// isVariable tells that a value is a variable of clusterctl, such as ${NAME} or ${NAME:=default}.
+func isVariable(s string) bool {
+	return len(s) > 3 && strings.HasPrefix(s, "${") && strings.IndexByte(s, '}') == len(s)-1
 }
 
 // address is the setting that has the address. Versions differ in which of the two counts when both are there.
@@ -116,6 +131,8 @@ func (c *conversion) link() {
 			Line: c.line, Verdict: Changed, What: "no vip_interface",
 			Why: "kube-vip takes the interface of the default route, keepvip the one whose subnet contains the address (--interface names another)",
 		})
+	case isVariable(s.value):
+		c.tell(s, Changed, "a variable: keepvip takes the interface whose subnet contains the address (--interface names another)")
 	case s.value == "lo":
 		c.tell(s, Changed, "nobody hears an address on lo: keepvip takes the interface whose subnet contains the address (--interface names another)")
 	default:

@@ -22,6 +22,14 @@ type Option struct {
 type Result struct {
 	Options  []Option  // in the order of keepvip's reference
 	Findings []Finding // in the order of the file
+	Variable string    // what the placeholder stands for; "": the address is given
+	Path     string    // of a template's file that the kube-vip is in; "": it is in none
+}
+
+// Options are how to convert.
+type Options struct {
+	// Placeholder stands for an address that is a variable of clusterctl, as ${CONTROL_PLANE_ENDPOINT_IP}. The zero value: such a one is refused.
+	Placeholder netip.Addr
 }
 
 // Flags are the options as a command line would give them.
@@ -36,12 +44,12 @@ func (r *Result) Flags() map[string][]string {
 // Convert reads a text, called name in errors, and says what keepvip is to be told. It refuses, with one line for each reason, what keepvip
 // cannot do in place of kube-vip: without an address, without ARP, for Services alone, and where a value that counts is not in the text.
 // The options are not validated: package config does that.
-func Convert(name string, text []byte) (*Result, error) {
+func Convert(name string, text []byte, o Options) (*Result, error) {
 	src, err := read(name, text)
 	if err != nil {
 		return nil, err
 	}
-	c := conversion{name: name, source: src, told: map[int]bool{}}
+	c := conversion{name: name, source: src, placeholder: o.Placeholder, told: map[int]bool{}}
 	c.refuseSwitches()
 	c.mode()
 	c.addresses()
@@ -55,7 +63,7 @@ func Convert(name string, text []byte) (*Result, error) {
 	}
 	c.findings = append(c.findings, src.around...)
 	slices.SortStableFunc(c.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
-	return &Result{Options: c.options, Findings: c.findings}, nil
+	return &Result{Options: c.options, Findings: c.findings, Variable: c.variable, Path: src.path}, nil
 }
 
 // conversion is one in progress.
@@ -67,6 +75,9 @@ type conversion struct {
 	refused  []refusal
 	told     map[int]bool // by the index of the setting: there is a finding
 	first    netip.Addr   // the first address
+
+	placeholder netip.Addr
+	variable    string // what it stands for
 }
 
 type refusal struct {

@@ -2,6 +2,7 @@ package kubevip
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,7 @@ func files(t *testing.T) []string {
 
 // report is all that a conversion says.
 func report(name string, text []byte) string {
-	r, err := Convert(name, text)
+	r, err := Convert(name, text, Options{})
 	if err != nil {
 		return err.Error() + "\n"
 	}
@@ -63,7 +64,7 @@ func TestEverySettingOfAManifestHasAFinding(t *testing.T) {
 	for _, file := range files(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		r, err := Convert(file, text)
+		r, err := Convert(file, text, Options{})
 		if err != nil {
 			continue
 		}
@@ -86,7 +87,7 @@ func TestConfigurationFileEqualsTheOptions(t *testing.T) {
 	for _, file := range files(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		r, err := Convert(file, text)
+		r, err := Convert(file, text, Options{})
 		if err != nil {
 			continue
 		}
@@ -161,7 +162,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := Convert("f", []byte(tt.text))
+			r, err := Convert("f", []byte(tt.text), Options{})
 			require.Error(t, err)
 			assert.Nil(t, r)
 			lines := strings.Split(err.Error(), "\n")
@@ -208,7 +209,7 @@ func TestConvertCarriesOver(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := Convert("f", []byte(pod(append(append([]string{}, base...), tt.more...)...)))
+			r, err := Convert("f", []byte(pod(append(append([]string{}, base...), tt.more...)...)), Options{})
 			require.NoError(t, err)
 			var got []string
 			for _, o := range r.Options {
@@ -221,10 +222,63 @@ func TestConvertCarriesOver(t *testing.T) {
 	}
 }
 
+// template is a list of files, the last line of head being its key, with the content in the second.
+func template(head, content string) string {
+	lines := strings.Split(strings.TrimSpace(head), "\n")
+	last := lines[len(lines)-1]
+	indent := "\n" + strings.Repeat(" ", len(last)-len(strings.TrimLeft(last, " ")))
+	files := "\n- path: /etc/motd\n  content: hello\n- path: /pods/kube-vip.yaml\n  content: |\n    " +
+		strings.ReplaceAll(strings.TrimSpace(content), "\n", "\n    ")
+	return strings.TrimSpace(head) + strings.ReplaceAll(files, "\n", indent) + "\n"
+}
+
+func TestConvertFindsTheKubeVIPOfATemplate(t *testing.T) {
+	manifest := pod("vip_arp=true", "cp_enable=true", "address=${IP}")
+	heads := []string{
+		"#cloud-config\nwrite_files:\n",
+		"kind: Cluster\n---\nkind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    files:\n",
+		"kind: KubeadmControlPlaneTemplate\nspec:\n  template:\n    spec:\n      kubeadmConfigSpec:\n        files:\n",
+		"kind: KubeadmConfig\nspec:\n  files:\n",
+	}
+	for _, head := range heads {
+		text := template(head, manifest)
+		require.True(t, Is([]byte(text)), text)
+		_, err := Convert("f", []byte(text), Options{})
+		require.ErrorContains(t, err, "address ${IP}: ${IP} is a name or a variable")
+
+		r, err := Convert("f", []byte(text), Options{Placeholder: netip.MustParseAddr("192.0.2.254")})
+		require.NoError(t, err)
+		assert.Equal(t, "${IP}", r.Variable)
+		assert.Equal(t, "/pods/kube-vip.yaml", r.Path)
+		assert.Equal(t, []string{"192.0.2.254"}, r.Flags()["vip"])
+		last := r.Findings[len(r.Findings)-1]
+		assert.Equal(t, "address ${IP}", last.What)
+		assert.Equal(t, "--vip=${IP}", last.Why)
+		lines := strings.Split(text, "\n")
+		assert.Equal(t, "- name: address", strings.TrimSpace(lines[last.Line-1]))
+	}
+}
+
+// In one line with others a text has no lines of its own.
+func TestConvertGivesTheLineOfATextThatHasNone(t *testing.T) {
+	text := fmt.Sprintf("#cloud-config\nwrite_files:\n- path: /a\n  content: %q\n", pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1"))
+	r, err := Convert("f", []byte(text), Options{})
+	require.NoError(t, err)
+	for _, f := range r.Findings {
+		assert.Equal(t, 4, f.Line, f.What)
+	}
+}
+
+func TestConvertLeavesAnInterfaceThatIsAVariable(t *testing.T) {
+	r, err := Convert("f", []byte(pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1", `vip_interface=${NIC:=""}`)), Options{})
+	require.NoError(t, err)
+	assert.NotContains(t, r.Flags(), "interface")
+}
+
 // Passwords are not repeated.
 func TestFindingsNameNoSecret(t *testing.T) {
 	r, err := Convert("f", []byte(pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1",
-		"bgp_enable=true", "bgp_peerpass=hunter2", "bgp_peers=10.0.0.1:65000:hunter2:false", "PACKET_AUTH_TOKEN=hunter2")))
+		"bgp_enable=true", "bgp_peerpass=hunter2", "bgp_peers=10.0.0.1:65000:hunter2:false", "PACKET_AUTH_TOKEN=hunter2")), Options{})
 	require.NoError(t, err)
 	for _, f := range r.Findings {
 		assert.NotContains(t, f.String(), "hunter2")
@@ -277,8 +331,9 @@ func FuzzConvert(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(text)
 	}
+	f.Add([]byte(template("#cloud-config\nwrite_files:\n", pod("vip_arp=true", "cp_enable=true", "address=${IP}"))))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := Convert("f", text)
+		r, err := Convert("f", text, Options{Placeholder: netip.MustParseAddr("192.0.2.254")})
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			require.Nil(t, r)

@@ -36,10 +36,10 @@ func around(d, c *yaml.Node) (out []Finding) {
 		}
 	}
 	if kind := yamledit.TextAt(d, "kind"); kind != "Pod" {
-		add(d, Changed, "kind "+kind, "a static pod runs on the nodes that have its manifest: put it onto the nodes on which kube-vip ran")
+		add(d, Changed, "kind "+kind, "a static pod runs on the nodes that have its manifest: put it onto those on which kube-vip ran (-o daemonset prints a DaemonSet)")
 	}
 	image := yamledit.At(c, "image")
-	add(image, Changed, "image "+show(yamledit.TextAt(c, "image")), "keepvip's image")
+	add(image, Changed, "image "+show(yamledit.TextAt(c, "image")), "keepvip's image (--image)")
 	add(yamledit.At(c, "envFrom"), Lost, "envFrom", "what it brings is not in this file: look through it")
 	for _, key := range []string{"initContainers", "containers"} {
 		for _, other := range items(yamledit.At(spec, key)) {

@@ -16,7 +16,7 @@ var keys = map[string]string{
 // Config is keepvip's configuration file with the options, each with its origin as a comment. name is the converted file's.
 func (r *Result) Config(name string) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# What %s says.\napiVersion: keepvip/v1\nkind: Config\nvips:\n", show(name))
+	fmt.Fprintf(&b, "# Converted from %s. Behind each value is the line that it comes from.\napiVersion: keepvip/v1\nkind: Config\nvips:\n", show(name))
 	indent := "- "
 	for _, o := range r.Options {
 		if o.Flag == "metrics" {

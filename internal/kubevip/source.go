@@ -22,12 +22,16 @@ type source struct {
 	line     int // of the pod, or of the configuration
 	settings settings
 	around   []Finding // what else the file has
+	path     string    // of a template's file that it is in; "": it is in none
 }
 
-// Is tells that a text has a kube-vip in it: a pod or DaemonSet that runs one, or kube-vip's configuration file.
+// Is tells that a text has a kube-vip in it: a pod or DaemonSet that runs one, a template with the file of such a pod, or kube-vip's
+// configuration file.
 func Is(text []byte) bool {
 	docs, err := documents("", text)
-	return err == nil && slices.ContainsFunc(docs, func(d *yaml.Node) bool { return len(containersOf(d)) > 0 || isConfiguration(d) })
+	return err == nil && slices.ContainsFunc(docs, func(d *yaml.Node) bool {
+		return len(containersOf(d)) > 0 || isConfiguration(d) || len(embedded("", d)) > 0
+	})
 }
 
 // read finds the one kube-vip.
@@ -46,15 +50,19 @@ func read(name string, text []byte) (source, error) {
 			}
 		case isConfiguration(d):
 			found = append(found, fromConfiguration(d))
+		case len(embedded(name, d)) > 0:
+			found = append(found, embedded(name, d)...)
 		default:
 			rest = append(rest, otherObject(d))
 		}
 	}
 	switch len(found) {
 	case 0:
-		return source{}, fmt.Errorf("%sno kube-vip in it, want a Pod or a DaemonSet that runs one, or its configuration file", place(name, 0))
+		return source{}, fmt.Errorf("%sno kube-vip in it, want a Pod or a DaemonSet that runs one, a template with the file of such a pod, or its configuration file", place(name, 0))
 	case 1:
-		found[0].around = append(found[0].around, rest...)
+		if found[0].path == "" {
+			found[0].around = append(found[0].around, rest...)
+		}
 		return found[0], nil
 	}
 	return source{}, fmt.Errorf("%smore than one kube-vip, the first in line %d, want a file with the one that has the control plane's address", place(name, found[1].line), found[0].line)

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kubevip"
+	"github.com/keepvip/keepvip/kubeadm"
+)
+
+const kubeVIPHelp = "Of a kube-vip (a static pod, a DaemonSet, its configuration file, or a template with the file of such a pod) the static pod of keepvip is\n" +
+	"printed, and standard error has a line for each setting: carried over, changed, not needed, no counterpart, and why. Refused is what keepvip\n" +
+	"cannot do: without an address, without ARP, for Services alone. --apply-to prints a template with keepvip in kube-vip's place.\n\n"
+
+// kubeVIPText reads a file if it is one of kube-vip, or YAML by its name.
+func kubeVIPText(name string) ([]byte, bool) {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil, false // what is read here cannot be read again
+	}
+	text, err := os.ReadFile(name)
+	return text, err == nil && (kubevip.Is(text) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)))
+}
+
+// kubeVIPForm is what a kube-vip is converted to.
+type kubeVIPForm struct{ output, image, applyTo *string }
+
+func bindKubeVIPForm(cmd *cobra.Command) kubeVIPForm {
+	return kubeVIPForm{
+		output:  cmd.Flags().StringP("output", "o", "pod", "of a kube-vip: pod, daemonset, or config for the configuration file alone"),
+		image:   bindImage(cmd),
+		applyTo: cmd.Flags().String("apply-to", "", "of a kube-vip: #cloud-config user data, or a file with a KubeadmControlPlane, in which keepvip takes its place"),
+	}
+}
+
+// run prints what the kube-vip of a file becomes, and on standard error a line for each of its settings.
+func (f kubeVIPForm) run(cmd *cobra.Command, name string, text []byte) error {
+	var o kubevip.Options
+	if *f.applyTo != "" {
+		o.Placeholder = netip.MustParseAddr(placeholder)
+	}
+	r, err := kubevip.Convert(name, text, o)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Load(config.Input{Flags: r.Flags(), Elsewhere: true})
+	if err != nil {
+		return err
+	}
+	out, notes, err := f.render(name, r, cfg)
+	if err != nil {
+		return err
+	}
+	for _, found := range r.Findings {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), found.At(name)); err != nil {
+			return failed(err)
+		}
+	}
+	return printOut(cmd, out, notes, nil)
+}
+
+func (f kubeVIPForm) render(name string, r *kubevip.Result, cfg *config.Config) (out []byte, notes []string, err error) {
+	pod, err := podOf(cfg, *f.image)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch *f.output {
+	case "pod":
+		out, err = kubeadm.Pod(pod)
+	case "daemonset":
+		out, err = kubeadm.DaemonSet(pod)
+	case "config":
+		out, err = r.Config(name)
+	default:
+		return nil, nil, fmt.Errorf("--output %q, want pod, daemonset or config", *f.output)
+	}
+	if err != nil || *f.applyTo == "" {
+		return out, nil, err
+	}
+	if *f.output != "pod" {
+		return nil, nil, fmt.Errorf("--output %s with --apply-to, want pod", *f.output)
+	}
+	return f.apply(r, cfg, out)
+}
+
+// apply puts the static pod into a file that is there, in place of kube-vip.
+func (f kubeVIPForm) apply(r *kubevip.Result, cfg *config.Config, manifest []byte) (out []byte, notes []string, err error) {
+	into, err := readInput("apply-to", *f.applyTo)
+	if err != nil {
+		return nil, nil, err
+	}
+	files := []kubeadm.File{{Path: kubeadm.ManifestPath, Content: manifest, Mode: 0o600}}
+	if r.Path != "" { // next to where the kubelet found kube-vip
+		files[0].Path = path.Join(path.Dir(r.Path), path.Base(kubeadm.ManifestPath))
+	}
+	if r.Variable != "" {
+		fillIn(files, r.Variable)
+	}
+	if kubeadm.IsCloudInit(into) {
+		return kubeadm.ReplaceKubeVIP(*f.applyTo, into, kubeadm.CloudInitConfig{Files: files})
+	}
+	found, err := kubeadm.TemplateEndpoint(*f.applyTo, into)
+	if err != nil {
+		return nil, nil, err
+	}
+	addresses := addressesOf(cfg)
+	part := kubeadm.ControlPlaneConfig{
+		Files:    files,
+		Endpoint: kubeadm.Endpoint{Host: cmp.Or(r.Variable, addresses[0].String()), Port: cmp.Or(found.Port, endpointPort(cfg))},
+	}
+	for _, a := range addresses[1:] {
+		part.CertSANs = append(part.CertSANs, a.String())
+	}
+	return kubeadm.MergeControlPlane(*f.applyTo, into, part)
+}
