@@ -133,3 +133,22 @@ func TestConvertRefusesAKubeVIPThatItCannotReplace(t *testing.T) {
 		})
 	}
 }
+
+// The lines that the document shows are what the program prints.
+func TestConvertPrintsWhatTheDocumentShows(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "migrate-kube-vip.md"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(fixture("v1.0-pod.yaml"))
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("kube-vip.yaml", text, 0o600))
+	_, _, errs := keepvip(t, "convert", "kube-vip.yaml")
+	shown := 0
+	for line := range strings.Lines(string(doc)) {
+		if strings.HasPrefix(line, "kube-vip.yaml:") {
+			assert.Contains(t, errs, line)
+			shown++
+		}
+	}
+	assert.Positive(t, shown)
+}
