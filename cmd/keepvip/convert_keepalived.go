@@ -25,19 +25,19 @@ func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options) e
 		return failed(err)
 	}
 	if r.Text == nil {
-		return refusedConversion(r, o.Partial)
+		return refusedConversion(r)
 	}
 	_, err = cmd.OutOrStdout().Write(r.Text)
 	return failed(err)
 }
 
-func refusedConversion(r convert.Result, partial bool) error {
+func refusedConversion(r convert.Result) error {
 	what := "the error"
 	if r.Refused > 1 {
 		what = fmt.Sprintf("the %d errors", r.Refused)
 	}
-	if partial {
-		return fmt.Errorf("nothing is printed, for %s above, without which nothing valid is left: mend the file first", what)
+	if !r.Valid {
+		return fmt.Errorf("nothing is printed, for %s above: mend the file first", what)
 	}
 	return fmt.Errorf("nothing is printed, for %s above: mend the file, or take what can be carried over with --partial", what)
 }

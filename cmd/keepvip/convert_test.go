@@ -17,7 +17,8 @@ const convertSamples = "../../internal/keepalived/convert/testdata/"
 func TestConvertPrintsTheFileAndSaysTheRest(t *testing.T) {
 	code, out, errs := keepvip(t, "convert", convertSamples+"kubeadm-master.conf")
 	assert.Equal(t, exitOK, code)
-	assert.Contains(t, out, "priority: 101  # "+convertSamples+"kubeadm-master.conf:17\n")
+	assert.Contains(t, out, "# Converted from "+convertSamples+"kubeadm-master.conf.")
+	assert.Contains(t, out, "priority: 101  # kubeadm-master.conf:17\n")
 	assert.Contains(t, errs, convertSamples+"kubeadm-master.conf:20: warning secret:")
 }
 
@@ -81,7 +82,7 @@ func TestMigrateKeepalivedShowsWhatConvertPrints(t *testing.T) {
 	page, err := os.ReadFile("../../docs/migrate-keepalived.md")
 	require.NoError(t, err)
 	_, out, _ := keepvip(t, "convert", convertSamples+"kubeadm-master.conf")
-	assert.Contains(t, string(page), "$ keepvip convert keepalived.conf\n"+strings.ReplaceAll(out, convertSamples+"kubeadm-master.conf", "keepalived.conf")+"```\n")
+	assert.Contains(t, string(page), "$ keepvip convert /etc/keepalived/keepalived.conf\n"+strings.NewReplacer(convertSamples+"kubeadm-master.conf", "/etc/keepalived/keepalived.conf", "kubeadm-master.conf", "keepalived.conf").Replace(out)+"```\n")
 
 	samples, err := filepath.Glob(convertSamples + "*.conf")
 	require.NoError(t, err)

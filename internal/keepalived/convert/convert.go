@@ -26,6 +26,7 @@ type Result struct {
 	Text     []byte               // the configuration of keepvip; nil when it is refused
 	Findings []keepalived.Finding // in the order of their places
 	Refused  int                  // how many of them are of severity Fault
+	Valid    bool                 // there is a text, or there would be with [Options.Partial]
 }
 
 // Codes of findings, beside those of package keepalived.
@@ -82,7 +83,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 	c.left(doc.Nodes)
 	valid := c.valid(entries, doc)
 	c.cfg.Sort(c.findings)
-	r := Result{Findings: c.findings}
+	r := Result{Findings: c.findings, Valid: valid}
 	for _, f := range c.findings {
 		if f.Severity == keepalived.Fault {
 			r.Refused++
@@ -95,11 +96,12 @@ func (c *converter) convert(doc *syntax.Document) Result {
 }
 
 func (c *converter) head(doc *syntax.Document) {
+	c.out.short = shortened(doc.Sources)
 	from := "a keepalived.conf"
 	if len(doc.Sources) > 0 {
 		from = plain(doc.Sources[0])
 	}
-	c.out.comment(fmt.Sprintf("Converted from %s. Behind each line is the line that it comes from.", from))
+	c.out.remark(fmt.Sprintf("Converted from %s. Behind each line is the line that it comes from.", from))
 	c.out.line(0, "apiVersion: keepvip/v1", nowhere)
 	c.out.line(0, "kind: Config", nowhere)
 	if c.cfg.Global.RTPriority > 0 {

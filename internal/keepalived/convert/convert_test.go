@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,6 +188,40 @@ func TestConvertScriptUser(t *testing.T) {
 		assert.Equal(t, tt.want, cfg.VIPs[0].Checks[0].User, tt.give)
 		assert.Equal(t, tt.want == "check", strings.Contains(shown(r), "without capabilities"), tt.give)
 	}
+}
+
+// Scripts of the usual kinds are checks that keepvip makes itself.
+func TestConvertScriptKinds(t *testing.T) {
+	for text, want := range map[string]string{
+		"killall -0 haproxy":                  "process haproxy",
+		"/usr/bin/pidof nginx":                "process nginx",
+		"pgrep -x etcd":                       "process etcd",
+		"</dev/tcp/127.0.0.1/80":              "tcp 127.0.0.1:80",
+		"< /dev/tcp/localhost/25":             "tcp localhost:25",
+		"nc -z ::1 443":                       "tcp [::1]:443",
+		"/bin/nc -w 1 127.0.0.1 80":           "exec /bin/nc",
+		"/usr/bin/pgrep etcd":                 "exec /usr/bin/pgrep",
+		"/bin/bash -c '</dev/tcp/10.0.0.9/9'": "exec /bin/bash",
+		"pidof a b":                           "refused",
+		"</dev/tcp/127.0.0.1/99999":           "refused",
+		"nc -z 10.0.0.1 80":                   "refused", // the virtual address
+		"check.sh":                            "refused",
+	} {
+		r := converted(t, "vrrp_script s {\n script \""+text+"\"\n user web\n timeout 2\n}\n"+fmt.Sprintf(base1, "track_script {\n s\n}"), Options{})
+		if want == "refused" {
+			assert.Nil(t, r.Text, text)
+			continue
+		}
+		cfg, err := load(r.Text)
+		require.NoError(t, err, "%s: %s", text, shown(r))
+		k := cfg.VIPs[0].Checks[0]
+		assert.Equal(t, want, string(k.Kind)+" "+k.Process+k.Address+strings.Join(slices.Concat(k.Command, []string{""})[:1], ""), text)
+	}
+}
+
+// Files are called by their last element in comments, unless two share it.
+func TestConvertCommentsAreShort(t *testing.T) {
+	assert.Equal(t, map[string]string{"/a/x.conf": "x.conf"}, shortened([]string{"/a/x.conf", "/a/y.conf", "/b/y.conf"}))
 }
 
 // Weights, times and counts of a script are keepalived's.

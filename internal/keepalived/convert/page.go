@@ -24,30 +24,50 @@ var (
 
 func placed(at syntax.Origin) source { return source{at: at} }
 
-func (s source) String() string {
+// comment is what stands behind a line.
+func (p *page) comment(s source) string {
+	at := s.at
+	if short, ok := p.short[at.File]; ok {
+		at.File = short
+	}
 	switch {
-	case s.at.File == "":
+	case at.File == "":
 		return s.why
 	case s.why == "":
-		return plain(s.at.String())
+		return plain(at.String())
 	}
-	return plain(s.at.String()) + " (" + plain(s.why) + ")"
+	return plain(at.String()) + " (" + plain(s.why) + ")"
+}
+
+// shortened are the last elements of paths, where no two are the same.
+func shortened(paths []string) map[string]string {
+	count, out := map[string]int{}, map[string]string{}
+	for _, path := range paths {
+		count[base(path)]++
+	}
+	for _, path := range paths {
+		if count[base(path)] == 1 {
+			out[path] = base(path)
+		}
+	}
+	return out
 }
 
 // page is the text while it is written.
 type page struct {
+	short map[string]string // how files are called in comments
 	lines []string
 	at    []syntax.Origin // of each line; the one before counts where it is empty
 }
 
-func (p *page) comment(text string) {
+func (p *page) remark(text string) {
 	p.lines, p.at = append(p.lines, "# "+text), append(p.at, syntax.Origin{})
 }
 
 // line adds one line at a depth of two spaces each.
 func (p *page) line(depth int, text string, s source) {
 	text = strings.Repeat("  ", depth) + text
-	if comment := s.String(); comment != "" {
+	if comment := p.comment(s); comment != "" {
 		text += "  # " + comment
 	}
 	at := s.at

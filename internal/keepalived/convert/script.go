@@ -2,9 +2,11 @@ package convert
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,10 +37,15 @@ func (c *converter) script(t keepalived.Tracked) *check {
 			continue
 		}
 		k := &check{name: s.Name, nameAt: s.At, weightAt: given(&s.Block, "weight")}
+		from := given(&s.Block, "script")
 		if program := asksForProcess(s.Command.Args); program != "" {
 			k.kind = "process"
-			k.add(given(&s.Block, "script"), "process: %s", scalar(program))
-			c.changed(s.Where("script"), fmt.Sprintf("%s becomes a check of kind process: keepvip itself looks for %s, and sees its end at once", s.Name, program), "")
+			k.add(from, "process: %s", scalar(program))
+			c.changed(from.at, fmt.Sprintf("%s becomes a check of kind process: keepvip itself looks for %s, and sees its end at once", s.Name, program), "")
+		} else if address := asksForPort(s.Command); address != "" {
+			k.kind = "tcp"
+			k.add(from, "address: %s", scalar(address))
+			c.changed(from.at, fmt.Sprintf("%s becomes a check of kind tcp: keepvip itself connects to %s, whatever the host's shell can do, and sees a refused connection at once", s.Name, address), "")
 		} else if !c.command(k, s) {
 			return nil
 		}
@@ -64,6 +71,25 @@ func asksForProcess(args []string) string {
 	}
 	return ""
 }
+
+var devTCP = regexp.MustCompile(`^<\s*/dev/tcp/([A-Za-z0-9][-A-Za-z0-9.:]*)/([0-9]+)$`)
+
+// asksForPort is the address that a command of the usual kinds connects to: </dev/tcp/HOST/PORT, nc -z HOST PORT.
+func asksForPort(command keepalived.Command) string {
+	host, port := "", ""
+	if m := devTCP.FindStringSubmatch(strings.TrimSpace(command.Text)); m != nil {
+		host, port = m[1], m[2]
+	}
+	if a := command.Args; len(a) == 4 && base(a[0]) == "nc" && a[1] == "-z" {
+		host, port = a[2], a[3]
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || !hostName.MatchString(host) {
+		return ""
+	}
+	return net.JoinHostPort(host, port)
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9:][-A-Za-z0-9.:]*$`)
 
 // command writes what is run, as whom.
 func (c *converter) command(k *check, s *keepalived.Script) bool {
@@ -124,13 +150,13 @@ func (c *converter) timing(k *check, s *keepalived.Script) {
 		c.changed(s.At, fmt.Sprintf("%s: keepvip has an interval of %v, a timeout of %v, rise and fall of %d at most, and sees a failure within an hour", s.Name, longestInterval, longestTimeout, mostResults), "")
 	}
 	k.add(given(&s.Block, "interval"), "interval: %s", duration(interval))
-	if k.kind == "exec" {
+	if k.kind != "process" {
 		k.add(from, "timeout: %s", duration(timeout))
 	}
 	if rise != 2 { // keepvip's default
 		k.add(given(&s.Block, "rise"), "rise: %d", rise)
 	}
-	if fall != 3 && k.kind == "exec" { // keepvip's default
+	if fall != 3 && k.kind != "process" { // keepvip's default
 		k.add(given(&s.Block, "fall"), "fall: %d", fall)
 	}
 	if s.InitFail {
