@@ -48,13 +48,19 @@ func TestNewKeyRefusesWrongLengths(t *testing.T) {
 	}
 }
 
-func TestAuthVerifies(t *testing.T) {
-	one, two := testKey(t, 1), testKey(t, 2)
-	sign := func(key *auth.Key, at time.Time) []byte {
+// signer makes messages of nodeA.
+func signer(t *testing.T) func(key *auth.Key, at time.Time) []byte {
+	return func(key *auth.Key, at time.Time) []byte {
+		t.Helper()
 		b, err := full().AppendSigned(nil, uint64(at.UnixNano()), key, nodeA)
 		require.NoError(t, err)
 		return b
 	}
+}
+
+func TestAuthVerifies(t *testing.T) {
+	one, two := testKey(t, 1), testKey(t, 2)
+	sign := signer(t)
 	flipped := sign(&one, epoch)
 	flipped[len(flipped)-1] ^= 1
 	changed := sign(&one, epoch)
@@ -126,11 +132,7 @@ func TestAuthSignsWithoutKeyAndWithANewOne(t *testing.T) {
 // While a key is being introduced, a message that enforce would refuse is taken, and the reason is told.
 func TestAuthDoubtsWhatEnforceWouldRefuse(t *testing.T) {
 	one, two := testKey(t, 1), testKey(t, 2)
-	sign := func(key *auth.Key, at time.Time) []byte {
-		b, err := full().AppendSigned(nil, uint64(at.UnixNano()), key, nodeA)
-		require.NoError(t, err)
-		return b
-	}
+	sign := signer(t)
 	flipped := sign(&one, epoch)
 	flipped[len(flipped)-1] ^= 1
 	for _, tt := range []struct {

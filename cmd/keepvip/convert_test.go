@@ -26,7 +26,7 @@ func TestConvertPrintsTheFileAndSaysTheRest(t *testing.T) {
 func TestConvertedFileValidates(t *testing.T) {
 	dir := t.TempDir()
 	script, conf, file := filepath.Join(dir, "check.sh"), filepath.Join(dir, "keepalived.conf"), filepath.Join(dir, "keepvip.yaml")
-	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755)) //nolint:gosec // a program
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755))
 	text, err := os.ReadFile(convertSamples + "kubeadm-master.conf")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(conf, []byte(strings.Replace(string(text), "/etc/keepalived/check_apiserver.sh", script, 1)), 0o600))
