@@ -23,15 +23,11 @@ func openMixed(t *testing.T, cfg trial.Config) *trial.Group {
 func TestKeepalivedGroupIsReplacedNodeByNodeAndBack(t *testing.T) {
 	t.Parallel()
 	g := openMixed(t, trial.KubeadmGuide(trial.RunKeepalived))
-	for _, to := range []struct {
-		name string
-		run  trial.Runner
-	}{{"keepvip", trial.RunKeepvip}, {"keepalived", trial.RunKeepalived}} {
-		// The holder comes last, as careful people do it.
-		for _, id := range []int{2, 3, 1} {
+	for _, to := range trial.Moves() {
+		for _, id := range to.IDs {
 			n := g.Lab.Nodes[id-1]
-			t.Run(fmt.Sprintf("%s by %s", n.Label, to.name), func(t *testing.T) {
-				res := measure(t, g, func(g *trial.Group) (*trial.Result, error) { return g.Replace(n, to.name, to.run) })
+			t.Run(fmt.Sprintf("%s by %s", n.Label, to.Name), func(t *testing.T) {
+				res := measure(t, g, func(g *trial.Group) (*trial.Result, error) { return g.Replace(n, to.Name, to.Run) })
 				assert.Equal(t, []*lab.Node{g.Lab.Nodes[0]}, g.Holders(), "the best holds in the end")
 				assert.LessOrEqual(t, res.Two, 100*time.Millisecond+res.TwoRoom)
 				if res.Victim == 0 {

@@ -63,17 +63,32 @@ func OpenMixed(host *lab.Host, cfg Config) (*Group, error) {
 	})
 }
 
+// Move is one direction in which a group is replaced: the daemon that every
+// node gets, and the nodes in their order.
+type Move struct {
+	Name string
+	Run  Runner
+	IDs  []int
+}
+
+// Moves replaces keepalived by keepvip and back, in the order of
+// docs/migrate-keepalived.md: the holder, node 1, is the last to get keepvip and
+// the first to get keepalived. So the two others, which have the same priority,
+// run keepvip whenever the holder leaves. Two keepalived in their place become
+// Master in the same moment; the one that yields may be the last to announce the
+// address, and then its clients find nobody until the holder is back.
+func Moves() []Move {
+	return []Move{{"keepvip", RunKeepvip, []int{2, 3, 1}}, {"keepalived", RunKeepalived, []int{1, 2, 3}}}
+}
+
 // ReplaceAll replaces the keepalived on every node by keepvip and then all of
 // them back. The result has the worst figures of the six steps, and the sum of
 // their takeovers.
 func ReplaceAll(g *Group) (*Result, error) {
 	var sum *Result
-	for _, to := range []struct {
-		name string
-		run  Runner
-	}{{"keepvip", RunKeepvip}, {"keepalived", RunKeepalived}} {
-		for _, id := range []int{2, 3, 1} { // the holder comes last
-			res, err := g.Replace(g.Lab.Nodes[id-1], to.name, to.run)
+	for _, to := range Moves() {
+		for _, id := range to.IDs {
+			res, err := g.Replace(g.Lab.Nodes[id-1], to.Name, to.Run)
 			if err != nil {
 				return nil, err
 			}
