@@ -9,10 +9,12 @@ import (
 type ListedCheck struct {
 	Name       string // its kind when not given
 	Kind       CheckKind
-	Weight     int // 0: a hard condition; above, added to the priority when good; below, taken off it when bad
+	Weight     int  // 0: a hard condition; above, added to the priority when good; below, taken off it when bad
+	Reverse    bool // good where it would be bad, and bad where it would be good
 	Interval   time.Duration
 	Timeout    time.Duration
 	Rise, Fall int
+	InitFail   bool          // bad from the start, until Rise good probes
 	Watch      bool          // notice the end of an idle connection or of the process
 	URL        string        // https, http
 	CA         string        // https: file; "" with Insecure
@@ -70,12 +72,12 @@ var kindKeys = map[CheckKind]struct {
 }
 
 // commonKeys are those of every kind.
-var commonKeys = []string{"kind", "name", "weight", "interval", "timeout", "rise", "fall"}
+var commonKeys = []string{"kind", "name", "weight", "reverse", "interval", "timeout", "rise", "fall", "initFail"}
 
 const (
 	checksKey = "checks"
-	// maxWeight is what moves a priority from one end of its range to the other.
-	maxWeight = 253
+	// maxWeight is more than what moves a priority from one end of its range to the other, as keepalived has it.
+	maxWeight = 254
 	// maxChecks bounds what one VIP can ask of a node.
 	maxChecks = 100
 )
@@ -104,6 +106,11 @@ func listedOptions() []Option {
 			binding: one(number(-maxWeight, maxWeight), func(t target) *int { return &t.check.Weight }),
 		},
 		{
+			Key: at("reverse"), Default: "false",
+			Help:    "The result is turned round: good where the check would be bad, and the other way; rise and fall count the result that is turned round",
+			binding: one(boolean(), func(t target) *bool { return &t.check.Reverse }),
+		},
+		{
 			Key: at("interval"), Default: "300ms",
 			Help:    "The time from the start of one probe to the next, give or take a tenth; probes never overlap",
 			binding: one(duration(10*time.Millisecond, 10*time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.check.Interval }),
@@ -122,6 +129,11 @@ func listedOptions() []Option {
 			Key: at("fall"), Default: "3",
 			Help:    "Bad probes in a row that make it bad; what is definite needs only one",
 			binding: one(number(1, 1000), func(t target) *int { return &t.check.Fall }),
+		},
+		{
+			Key: at("initFail"), Default: "false",
+			Help:    "The check is bad from the start, until rise good probes in a row; without it the first good one is enough",
+			binding: one(boolean(), func(t target) *bool { return &t.check.InitFail }),
 		},
 		{
 			Key: at("watch"), Default: "true",

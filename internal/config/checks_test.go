@@ -102,7 +102,7 @@ func TestChecksRefused(t *testing.T) {
 		{"a URL of the address itself", listing("{kind: http, url: 'http://10.77.0.100/healthz'}"), at + ".url: http://10.77.0.100/healthz asks the virtual address 10.77.0.100, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"},
 		{"a connection to the address itself", listing("{kind: tcp, address: '10.77.0.100:6443'}"), at + ".address: 10.77.0.100:6443 asks the virtual address 10.77.0.100, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"},
 		{"a port out of range", listing("{kind: tcp, address: '127.0.0.1:65536'}"), at + ".address: 127.0.0.1:65536, want host:port such as 127.0.0.1:5432"},
-		{"weight out of range", listing("{kind: tcp, address: 'a:1', weight: -254}"), at + ".weight: -254, want a number from -253 to 253"},
+		{"weight out of range", listing("{kind: tcp, address: 'a:1', weight: -255}"), at + ".weight: -255, want a number from -254 to 254"},
 		{"a failure seen too late", listing("{kind: tcp, address: 'a:1', fall: 100, interval: 1m}"), at + ".fall: 100 probes of up to 1m0s each, want a failure seen within an hour"},
 		{"a weight for the owner", inFile("vips:\n- addresses: [10.77.0.100]\n  vrrp: {owner: true}\n  checks: [{kind: tcp, address: 'a:1', weight: 5}]\n"), "FILE:6: vips[0].checks[0].weight: 5 with vrrp.owner, whose priority is 255, want a condition (0)"},
 		{"two of a name", listing("{kind: tcp, address: 'a:1'}", "{kind: tcp, address: 'a:2'}"), "FILE:7: vips[0].checks[1].name: tcp is also the name of checks[0], want another"},

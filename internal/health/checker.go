@@ -25,6 +25,7 @@ type Config struct {
 	Interval   time.Duration // from the start of one probe to the next (300ms)
 	Timeout    time.Duration // of one probe in all (600ms)
 	Rise, Fall int           // see [Gate] (2, 3)
+	InitFail   bool          // bad from the start, until Rise good probes in a row
 }
 
 // Checker repeats a probe and keeps the verdict. Make it with [NewChecker] or [Always].
@@ -53,6 +54,9 @@ func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
 	c := newChecker(p, NewGate(cfg.Rise, cfg.Fall), log)
 	c.interval, c.timeout = cfg.Interval, cfg.Timeout
 	c.gate.most = int(dampedFor / cfg.Interval)
+	if cfg.InitFail {
+		c.gate.distrust()
+	}
 	return c, nil
 }
 

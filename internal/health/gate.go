@@ -35,6 +35,9 @@ func NewGate(rise, fall int) *Gate {
 	return &Gate{rise: max(rise, 1), fall: max(fall, 1)}
 }
 
+// distrust makes a new gate begin Unhealthy: no Pass counts alone.
+func (g *Gate) distrust() { g.state, g.proven = Unhealthy, true }
+
 // State is the state and when it began; the time is zero while Unknown.
 func (g *Gate) State() (State, time.Time) { return g.state, g.since }
 
@@ -61,6 +64,9 @@ func damping(falls int) int {
 // Step takes one result and tells whether the state changed.
 func (g *Gate) Step(now time.Time, r Result) (changed bool) {
 	g.forget(now)
+	if g.state != Unknown && g.since.IsZero() {
+		g.since = now // of a gate that began so
+	}
 	verdict, need := g.weigh(r)
 	if g.state == verdict {
 		g.relapse(r)

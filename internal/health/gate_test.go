@@ -122,3 +122,27 @@ func TestGateDampingHasABound(t *testing.T) {
 func TestStateString(t *testing.T) {
 	assert.Equal(t, "unknown healthy unhealthy invalid", strings.Join([]string{Unknown.String(), Healthy.String(), Unhealthy.String(), State(9).String()}, " "))
 }
+
+// A check that is bad from the start becomes good by as many passes as after a fall.
+func TestGateThatBeginsUnhealthy(t *testing.T) {
+	for _, tt := range []struct {
+		rise int
+		give []Outcome
+		want []State
+	}{
+		{1, []Outcome{Pass}, []State{Healthy}},
+		{3, []Outcome{Pass, Pass, Pass}, []State{Unhealthy, Unhealthy, Healthy}},
+		{2, []Outcome{Fail, Pass, Down, Pass, Pass}, []State{Unhealthy, Unhealthy, Unhealthy, Unhealthy, Healthy}},
+	} {
+		g := NewGate(tt.rise, 3)
+		g.distrust()
+		var got []State
+		for i, o := range tt.give {
+			g.Step(time.Unix(int64(i+1), 0), Result{Outcome: o})
+			s, since := g.State()
+			assert.False(t, since.IsZero())
+			got = append(got, s)
+		}
+		assert.Equal(t, tt.want, got)
+	}
+}

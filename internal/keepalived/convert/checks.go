@@ -16,6 +16,7 @@ type check struct {
 	lines      []checkLine
 	weight     int
 	weightAt   source
+	counted    bool // rise and fall are written
 }
 
 type checkLine struct {
@@ -25,6 +26,18 @@ type checkLine struct {
 
 func (k *check) add(from source, format string, args ...any) {
 	k.lines = append(k.lines, checkLine{fmt.Sprintf(format, args...), from})
+}
+
+// reverse turns a check round: what a reversed weight adds while the check is bad is added while one that is turned round is good, and what it
+// takes off while the check is good is taken off while that is bad.
+func (k *check) reverse() {
+	k.add(source{k.weightAt.at, "a reversed weight"}, "reverse: true")
+	k.weight = -k.weight
+	if !k.counted {
+		why := source{why: "keepalived acts at once"}
+		k.add(why, "rise: 1")
+		k.add(why, "fall: 1")
+	}
 }
 
 // checks writes what an instance tracks, itself and by its group.
@@ -70,11 +83,6 @@ func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
 			}
 			seen[kind+t.Name] = true
 			c.used[kind+t.Name] = true
-			if t.Weight.Reverse {
-				c.refuse(t.At, fmt.Sprintf("%s with a reversed weight: keepvip's checks have none", t.Name), "turn the check round, so that it fails where it succeeds now")
-				lost = true
-				continue
-			}
 			k := of(t)
 			if k == nil {
 				lost = true
@@ -86,6 +94,9 @@ func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
 			}
 			if t.Own {
 				k.weightAt = placed(t.At)
+			}
+			if t.Weight.Reverse {
+				k.reverse()
 			}
 			all = append(all, k)
 		}

@@ -49,7 +49,7 @@ func (c *converter) script(t keepalived.Tracked) *check {
 		} else if !c.command(k, s) {
 			return nil
 		}
-		c.timing(k, s)
+		c.timing(k, s, t.Weight.Reverse)
 		return k
 	}
 	return nil
@@ -137,15 +137,20 @@ func (c *converter) user(s *keepalived.Script) (string, source) {
 	return u.Name, from
 }
 
-// timing writes interval, timeout, rise and fall as keepalived has them, unless keepvip does the same by itself.
-func (c *converter) timing(k *check, s *keepalived.Script) {
+// timing writes interval, timeout, rise and fall as keepalived has them, unless keepvip does the same by itself. Where the check is turned
+// round, so are its counts.
+func (c *converter) timing(k *check, s *keepalived.Script, reverse bool) {
 	interval := min(s.Interval, longestInterval)
 	timeout, from := s.Timeout, given(&s.Block, "timeout")
 	if timeout == 0 {
 		timeout, from = s.Interval, source{why: "keepalived's default: the interval"}
 	}
 	timeout = min(timeout, longestTimeout)
-	rise, fall := min(s.Rise, mostResults), min(s.Fall, mostResults, int(latest/max(interval, timeout)))
+	most := min(mostResults, int(latest/max(interval, timeout))) // keepvip bounds the fall alone, which reversing makes of the rise
+	rise, fall := min(s.Rise, mostResults), min(s.Fall, most)
+	if reverse {
+		rise = min(s.Rise, most)
+	}
 	if interval != s.Interval || timeout != s.Timeout && s.Timeout > 0 || timeout != s.Interval && s.Timeout == 0 || rise != s.Rise || fall != s.Fall {
 		c.changed(s.At, fmt.Sprintf("%s: keepvip has an interval of %v, a timeout of %v, rise and fall of %d at most, and sees a failure within an hour", s.Name, longestInterval, longestTimeout, mostResults), "")
 	}
@@ -153,13 +158,21 @@ func (c *converter) timing(k *check, s *keepalived.Script) {
 	if k.kind != "process" {
 		k.add(from, "timeout: %s", duration(timeout))
 	}
+	k.counted = true
+	riseAt, fallAt := given(&s.Block, "rise"), given(&s.Block, "fall")
+	if reverse {
+		rise, riseAt, fall, fallAt = fall, fallAt, rise, riseAt
+	}
 	if rise != 2 { // keepvip's default
-		k.add(given(&s.Block, "rise"), "rise: %d", rise)
+		k.add(riseAt, "rise: %d", rise)
 	}
-	if fall != 3 && k.kind != "process" { // keepvip's default
-		k.add(given(&s.Block, "fall"), "fall: %d", fall)
+	if fall != 3 && (k.kind != "process" || reverse) { // keepvip's default
+		k.add(fallAt, "fall: %d", fall)
 	}
-	if s.InitFail {
-		c.say(keepalived.Note, keepalived.CodeIgnored, s.Where("init_fail"), "init_fail: a check of keepvip that has no result yet counts for nothing: a condition is not met, and no weight is added", "")
+	switch {
+	case s.InitFail && reverse:
+		c.note(s.Where("init_fail"), "init_fail: a check that is turned round is good from its first result on that keepalived takes for a failure")
+	case s.InitFail:
+		k.add(given(&s.Block, "init_fail"), "initFail: true")
 	}
 }

@@ -1,0 +1,34 @@
+package health
+
+import "context"
+
+// Reversed makes a Prober that is good where p is bad, and bad where p is good, as for a service that has to run on one node only. What is
+// bad then needs counting, as every failure does. A p that is a [Watcher] stays one.
+func Reversed(p Prober) Prober {
+	if w, ok := p.(Watcher); ok {
+		return reversedWatcher{reversed{p}, w}
+	}
+	return reversed{p}
+}
+
+type reversed struct{ prober Prober }
+
+// Probe implements [Prober].
+func (r reversed) Probe(ctx context.Context) Result {
+	found := r.prober.Probe(ctx)
+	out := Result{Outcome: Fail, Reason: "reversed: " + found.Reason}
+	if found.Outcome != Pass {
+		out.Outcome = Pass
+	}
+	return out
+}
+
+type reversedWatcher struct {
+	reversed
+	watcher Watcher
+}
+
+// Watch implements [Watcher].
+func (r reversedWatcher) Watch(ctx context.Context, changed func()) (wait func()) {
+	return r.watcher.Watch(ctx, changed)
+}
