@@ -15,6 +15,7 @@ type SystemdConfig struct {
 	Binary     string   // "/usr/bin/keepvip"
 	Args       []string // flags for `keepvip run`
 	ConfigFile string   // on the node; "": only flags
+	Keepalived bool     // ConfigFile is a keepalived.conf
 	Socket     string   // its directory is made and may be written
 	StateDir   string   // is made and may be written
 	Realtime   bool     // adds the capability SYS_NICE
@@ -30,7 +31,11 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 		if err := checkPath("config file", cfg.ConfigFile); err != nil {
 			return nil, err
 		}
-		args = append([]string{"--config=" + cfg.ConfigFile}, args...)
+		flag := "--config="
+		if cfg.Keepalived {
+			flag = "--keepalived-conf="
+		}
+		args = append([]string{flag + cfg.ConfigFile}, args...)
 	}
 	if len(args) == 0 {
 		return nil, errors.New("kubeadm: no arguments, want those of keepvip run")

@@ -97,12 +97,16 @@ func printLint(w io.Writer, doc lintDoc, asJSON bool) error {
 // findingLines writes a line for each finding.
 func findingLines(b *strings.Builder, all []keepalived.Finding) {
 	for _, f := range all {
-		fmt.Fprintf(b, "%v: %s %s: %s", f.Origin, f.Severity, f.Code, f.Text)
-		if f.Remedy != "" {
-			b.WriteString("; " + f.Remedy)
-		}
-		b.WriteByte('\n')
+		b.WriteString(findingLine(f) + "\n")
 	}
+}
+
+func findingLine(f keepalived.Finding) string {
+	line := fmt.Sprintf("%v: %s %s: %s", f.Origin, f.Severity, f.Code, f.Text)
+	if f.Remedy != "" {
+		line += "; " + f.Remedy
+	}
+	return line
 }
 
 // verdictOf is the exit status. The findings themselves are printed.

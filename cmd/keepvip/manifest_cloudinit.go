@@ -32,6 +32,9 @@ func bindNodeForm(cmd *cobra.Command) nodeForm {
 // files are what a node needs, keys left out, and the commands that start it.
 func (f nodeForm) files(cfg *config.Config) (files []kubeadm.File, commands [][]string, err error) {
 	onNode := ""
+	if cfg.Converted {
+		return nil, nil, fmt.Errorf("%s is one node's, and this is for all nodes, want --config with the file that keepvip convert prints", cfg.Path)
+	}
 	if cfg.Path != "" {
 		onNode = nodeConfigPath
 		files = append(files, kubeadm.File{Path: onNode, Content: cfg.File, Mode: 0o644})

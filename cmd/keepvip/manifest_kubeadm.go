@@ -43,12 +43,12 @@ func (m *manifestFlags) readKubeadm(in *config.Input) (*kubeadmConfig, error) {
 
 // namesAddress tells that the address has another source than kubeadm's configuration.
 func namesAddress(in config.Input) bool {
-	if in.Flags["vip"] != nil || in.File != "" {
+	if in.Flags["vip"] != nil || in.File != "" || in.Conf != "" {
 		return true
 	}
 	return slices.ContainsFunc(in.Env, func(e string) bool {
 		name, value, _ := strings.Cut(e, "=")
-		return value != "" && slices.Contains([]string{"KEEPVIP_VIP", config.EnvFile, config.EnvInline}, name)
+		return value != "" && slices.Contains([]string{"KEEPVIP_VIP", config.EnvFile, config.EnvConf, config.EnvInline}, name)
 	})
 }
 

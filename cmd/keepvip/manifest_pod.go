@@ -37,6 +37,7 @@ func manifestOfPod(cmd *cobra.Command, render func(kubeadm.PodConfig) ([]byte, e
 	image := bindImage(cmd)
 	inline := cmd.Flags().Bool("inline", true, "carry the configuration file's text in the manifest; false: mount the file from the node")
 	flags := bindManifest(cmd)
+	flags.conf.options.InMemory = false // the text is carried, and its secrets are files of the nodes
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return flags.run(cmd, func(cfg *config.Config) ([]byte, []string, error) {
 			pod, err := podOf(cfg, *image)
@@ -45,7 +46,7 @@ func manifestOfPod(cmd *cobra.Command, render func(kubeadm.PodConfig) ([]byte, e
 			}
 			switch {
 			case cfg.Path == "":
-			case *inline || cfg.Path == config.EnvInline:
+			case *inline || cfg.Path == config.EnvInline || cfg.Converted:
 				pod.ConfigYAML = cfg.File
 			default:
 				pod.ConfigFile = cfg.Path

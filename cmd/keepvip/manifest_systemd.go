@@ -30,7 +30,12 @@ func newManifestSystemd() *cobra.Command {
 			if *binary == "" {
 				*binary = binaryHere()
 			}
-			out, err := kubeadm.Systemd(unitOf(cfg, *binary, cfg.Path))
+			unit := unitOf(cfg, *binary, cfg.Path)
+			unit.Keepalived = cfg.Converted
+			out, err := kubeadm.Systemd(unit)
+			if cfg.Converted { // what the secrets are in
+				return out, nil, err
+			}
 			return out, keyNotes(cfg), err
 		})
 	}

@@ -34,6 +34,7 @@ func newRoot() *cobra.Command {
 // configFlags are the flags of a command that reads the configuration.
 type configFlags struct {
 	file  string
+	conf  keepalivedConf
 	flags *config.Flags
 }
 
@@ -43,6 +44,8 @@ func bindConfig(cmd *cobra.Command) *configFlags {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.file, "config", "", "the configuration file; without it $"+config.EnvFile)
+	f.conf.options.InMemory = true
+	fs.StringVar(&f.conf.path, "keepalived-conf", "", "a keepalived.conf that is run as it is, in place of --config; without it $"+config.EnvConf)
 	for o, v := range f.flags.All() {
 		flag := fs.VarPF(v, o.Flag, "", o.Help)
 		if o.IsBool() {
@@ -65,7 +68,7 @@ func (f *configFlags) argument(args []string) error {
 }
 
 func (f *configFlags) input() config.Input {
-	return config.Input{File: f.file, Flags: f.flags.Given(), Env: os.Environ()}
+	return config.Input{File: f.file, Conf: f.conf.path, Convert: f.conf.read, Flags: f.flags.Given(), Env: os.Environ()}
 }
 
 // setFlag gives an option a value as the command line would.

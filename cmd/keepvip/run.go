@@ -13,9 +13,12 @@ func newRun() *cobra.Command {
 		Use:   "run",
 		Short: "Take part in the election and hold the address when elected",
 		Long: "Takes part in the election on this node and holds the address when elected, until SIGTERM or SIGINT.\n" +
-			"SIGHUP reads the configuration again. It needs the capabilities NET_ADMIN and NET_RAW.",
-		Example: "  keepvip run --vip 10.0.0.100\n  keepvip run --config /etc/keepvip/keepvip.yaml",
-		Args:    noArguments,
+			"SIGHUP reads the configuration again. It needs the capabilities NET_ADMIN and NET_RAW.\n\n" +
+			"--keepalived-conf takes a keepalived.conf as it is, by what `keepvip convert` makes of it: what that calls an error refuses the\n" +
+			"start, and a reload, which reads the includes again, too; warnings are logged. Passwords stay in memory.",
+		Example: "  keepvip run --vip 10.0.0.100\n  keepvip run --config /etc/keepvip/keepvip.yaml\n" +
+			"  keepvip run --keepalived-conf /etc/keepalived/keepalived.conf",
+		Args: noArguments,
 	}
 	flags := bindConfig(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -17,9 +17,10 @@ type Config struct {
 	Metrics  string // host:port, or "" when switched off
 	Log      Log
 
-	Path     string   // the file, "KEEPVIP_CONFIG_YAML" for an inlined one, "" for none
-	File     []byte   // its bytes
-	Warnings []string // one line each: what was ignored, and why
+	Path      string   // the file, "KEEPVIP_CONFIG_YAML" for an inlined one, "" for none
+	File      []byte   // its bytes
+	Converted bool     // Path is that of a keepalived.conf, and File what was made of it
+	Warnings  []string // one line each: what was ignored, and why
 
 	origins map[string]Origin
 }
@@ -82,6 +83,8 @@ type Key struct {
 	Mode   KeyMode
 	Window time.Duration
 	Accept []KeyRef // further keys that are accepted, but do not sign
+
+	held held
 }
 
 // KeyRef is a key by its file.

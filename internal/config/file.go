@@ -36,27 +36,33 @@ type document struct {
 
 // fileReader walks one file. Nothing is decoded by reflection: only what the table names is taken, at a known line.
 type fileReader struct {
-	path string
+	path  string
+	lines []Origin // of what each line was made; nil: of nothing else
 	*problems
 	document
 	vip, check int // where we are
 }
 
 // parseFile takes a configuration file apart. Every complaint names path and line; what is left can be read on.
-func parseFile(path string, data []byte, ps *problems) document {
-	r := &fileReader{path: path, problems: ps}
-	if len(data) > maxFile {
+func parseFile(f fileText, ps *problems) document {
+	r := &fileReader{path: f.path, lines: f.Lines, problems: ps}
+	if len(f.Text) > maxFile {
 		r.add(r.at(0), "", "more than %d bytes, want at most that", maxFile)
 		return r.document
 	}
-	if top := r.decode(data); top != nil {
+	if top := r.decode(f.Text); top != nil {
 		r.header(top)
 		r.mapping(top, sections(), "")
 	}
 	return r.document
 }
 
-func (r *fileReader) at(line int) Origin { return Origin{Source: File, Name: r.path, Line: line} }
+func (r *fileReader) at(line int) Origin {
+	if line > 0 && line <= len(r.lines) {
+		return r.lines[line-1]
+	}
+	return Origin{Source: File, Name: r.path, Line: line}
+}
 
 // decode reads exactly one YAML document that is a mapping.
 func (r *fileReader) decode(data []byte) *yaml.Node {

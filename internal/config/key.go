@@ -18,8 +18,10 @@ const (
 
 // LoadKey reads a shared key: 32 to 64 bytes written in hex or base64, white space around it ignored. The file must be
 // regular and neither readable nor writable by group or others. Errors name the path and the remedy, never the contents.
-func LoadKey(path string) ([]byte, error) {
-	data, err := readSecret(path)
+func LoadKey(path string) ([]byte, error) { return held(nil).key(path) }
+
+func (h held) key(path string) ([]byte, error) {
+	data, err := h.read(path)
 	if err != nil {
 		return nil, fmt.Errorf("key file %s: %w", path, err)
 	}
@@ -72,7 +74,7 @@ func (k Key) Load() ([]Secret, error) {
 	var out []Secret
 	var errs []error
 	for _, ref := range append([]KeyRef{{ID: k.ID, File: k.File}}, k.Accept...) {
-		secret, err := LoadKey(ref.File)
+		secret, err := k.held.key(ref.File)
 		errs = append(errs, err)
 		out = append(out, Secret{ID: ref.ID, Bytes: secret})
 	}
@@ -113,12 +115,12 @@ func (c *Config) checkKey(ps *problems) {
 func (c *Config) checkFiles() error {
 	var ps problems
 	if c.Key.File != "" {
-		if _, err := LoadKey(c.Key.File); err != nil {
+		if _, err := c.Key.held.key(c.Key.File); err != nil {
 			ps.add(c.Origin("key.file"), "key.file", "%v", err)
 		}
 	}
 	for _, ref := range c.Key.Accept {
-		if _, err := LoadKey(ref.File); err != nil {
+		if _, err := c.Key.held.key(ref.File); err != nil {
 			ps.add(c.Origin("key.accept"), "key.accept", "%v", err)
 		}
 	}
@@ -129,7 +131,7 @@ func (c *Config) checkFiles() error {
 		}
 		key := fmt.Sprintf("%s[%d].vrrp.passwordFile", vipsKey, i)
 		var err error
-		if v.Password, err = loadPassword(v.PasswordFile); err != nil {
+		if v.Password, err = c.Key.held.password(v.PasswordFile); err != nil {
 			ps.add(c.Origin(key), key, "%v", err)
 		}
 	}

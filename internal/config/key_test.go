@@ -122,7 +122,7 @@ func TestLoadPassword(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
-			got, err := loadPassword(file)
+			got, err := held(nil).password(file)
 			assert.Equal(t, tt.want, got)
 			if tt.err != "" {
 				assert.EqualError(t, err, "password file "+file+": "+tt.err)
@@ -132,7 +132,7 @@ func TestLoadPassword(t *testing.T) {
 		})
 	}
 	require.NoError(t, os.Chmod(file, 0o644))
-	_, err := loadPassword(file)
+	_, err := held(nil).password(file)
 	assert.EqualError(t, err, "password file "+file+": mode 0644, want 0600: chmod 600 "+file)
 }
 

@@ -12,10 +12,13 @@ import (
 // Input is everything that a configuration is made of.
 type Input struct {
 	File  string              // path; "": $KEEPVIP_CONFIG, $KEEPVIP_CONFIG_YAML, or no file at all
+	Conf  string              // path of a keepalived.conf in place of a file; "": $KEEPVIP_KEEPALIVED_CONF, or none
 	Flags map[string][]string // by name without dashes, only those given; see [Flags]
 	Env   []string            // as os.Environ returns it
 	// Elsewhere tells that the files and interfaces named in the configuration lie on another machine and cannot be looked at: for manifests.
 	Elsewhere bool
+	// Convert makes a configuration of the keepalived.conf at a path. nil: there must be none.
+	Convert func(path string) (Converted, error)
 }
 
 // Load reads, merges and validates. The error joins every problem found, each one line that names place, key and remedy;
@@ -24,15 +27,18 @@ func Load(in Input) (*Config, error) {
 	var ps problems
 	env, vars, warnings := fromEnvironment(in.Env)
 	flags := fromFlags(in.Flags, &ps)
-	path, data, err := in.read(vars)
+	from, err := in.read(vars)
 	if err != nil {
 		return nil, err
 	}
 	var doc document
-	if data != nil {
-		doc = parseFile(path, data, &ps)
+	if from.Text != nil {
+		doc = parseFile(from, &ps)
 	}
-	c := &Config{Path: path, File: data, Warnings: warnings, origins: map[string]Origin{}}
+	c := &Config{
+		Path: from.path, File: from.Text, Converted: from.conf, Warnings: append(warnings, from.Warnings...), origins: map[string]Origin{},
+		Key: Key{held: from.Secrets},
+	}
 	c.merge(doc, append(env, flags...), &ps)
 	if len(ps.list) > 0 {
 		return nil, ps.err()
@@ -48,28 +54,6 @@ func Load(in Input) (*Config, error) {
 		c.noteFiles()
 	}
 	return c, nil
-}
-
-// read finds the one file, if there is one.
-func (in Input) read(vars map[string]string) (path string, data []byte, err error) {
-	path = in.File
-	inline, hasInline := vars[EnvInline]
-	if path == "" && !hasInline {
-		path = vars[EnvFile]
-	}
-	switch {
-	case path != "" && hasInline:
-		return "", nil, fmt.Errorf("config: %s: set together with the file %s, want one of them", EnvInline, path)
-	case hasInline:
-		return EnvInline, []byte(inline), nil
-	case path == "":
-		return "", nil, nil
-	}
-	data, err = readFile(path, maxFile)
-	if err != nil {
-		return "", nil, fmt.Errorf("config: %s: %w", path, err)
-	}
-	return path, data, nil
 }
 
 // readFile reads at most one byte more than most, and never blocks on a pipe or device.

@@ -149,12 +149,13 @@ func fileWith(o Option, value string) string {
 }
 
 func TestOptionsAreDistinct(t *testing.T) {
-	keys, flags := map[string]bool{}, map[string]bool{"config": true} // the flag that is no option
+	keys, flags := map[string]bool{}, map[string]bool{"config": true, "keepalived-conf": true} // the flags that are no options
 	for _, o := range Options() {
 		assert.False(t, keys[o.Key], o.Key)
 		assert.False(t, flags[o.Flag], o.Flag)
 		keys[o.Key], flags[o.Flag] = true, true
 		assert.NotEqual(t, EnvFile, o.Env())
+		assert.NotEqual(t, EnvConf, o.Env())
 		assert.NotEqual(t, EnvInline, o.Env())
 		assert.NotEmpty(t, o.Help)
 		assert.False(t, strings.HasSuffix(o.Help, "."), o.Key)

@@ -8,9 +8,9 @@ import (
 // maxPassword is the length of the authentication data of VRRP version 2 (RFC 2338 section 5.3.10).
 const maxPassword = 8
 
-// loadPassword reads a password: one line of printable characters.
-func loadPassword(path string) (string, error) {
-	data, err := readSecret(path)
+// password reads a password: one line of printable characters.
+func (h held) password(path string) (string, error) {
+	data, err := h.read(path)
 	if err != nil {
 		return "", fmt.Errorf("password file %s: %w", path, err)
 	}

@@ -113,6 +113,7 @@ The same file fits every node. One virtual address needs no file: flags or varia
   With several entries it is an error.
 - Lists are repeated flags, or one flag or variable with commas. They replace the file's list.
 - The file is ` + "`--config`" + `, else ` + "`KEEPVIP_CONFIG`" + `; its text may also stand in ` + "`KEEPVIP_CONFIG_YAML`" + `, which is how a static pod carries it.
+- In its place ` + "`--keepalived-conf`" + `, else ` + "`KEEPVIP_KEEPALIVED_CONF`" + `, names a keepalived.conf that is [run as it is](migrate-keepalived.md#running-it-as-it-is).
 - Durations have a unit: ` + "`100ms`, `2s`, `1m30s`" + `. YAML anchors, aliases and several documents are not supported.
 - Unknown and repeated keys, wrong types and values out of range are errors: one line each with file, line, key and remedy, exit
   status 2, and nothing is changed.

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// The two variables that are no options: they say where the file is.
+// The variables that are no options: they say where the file is.
 const (
-	EnvFile   = "KEEPVIP_CONFIG"      // path of the file, as --config
-	EnvInline = "KEEPVIP_CONFIG_YAML" // the file itself: what `manifest pod` puts into a pod
+	EnvFile   = "KEEPVIP_CONFIG"          // path of the file, as --config
+	EnvConf   = "KEEPVIP_KEEPALIVED_CONF" // path of a keepalived.conf in its place, as --keepalived-conf
+	EnvInline = "KEEPVIP_CONFIG_YAML"     // the file itself: what `manifest pod` puts into a pod
 )
 
 // fromEnvironment takes the KEEPVIP_ variables that are not empty. Unknown ones are returned as warnings, not errors: others may use the prefix.
@@ -19,7 +20,7 @@ func fromEnvironment(environ []string) (settings []setting, vars map[string]stri
 		if !strings.HasPrefix(name, envPrefix) || value == "" {
 			continue
 		}
-		if name == EnvFile || name == EnvInline {
+		if slices.Contains([]string{EnvFile, EnvConf, EnvInline}, name) {
 			vars[name] = value
 			continue
 		}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -140,4 +141,30 @@ func TestReloadTakesTheKeysOver(t *testing.T) {
 	assert.Equal(t, uint8(2), after.keys.Signs.ID)
 	assert.NotEqual(t, before.identity, after.identity)
 	assert.Same(t, r.cfg, after.raft)
+}
+
+// What makes a configuration of another file fails before anything of it is looked at, and a secret in memory is taken over like a file's.
+func TestReloadOfAKeepalivedConf(t *testing.T) {
+	const text = "key: {file: auth_hmac key 1}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
+	r := newReloading(t, "key: {file: DIR/key1}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none}\n")
+	key, refusal := strings.Repeat("03", 32), error(nil)
+	r.opts.Load = func() (*config.Config, error) {
+		return config.Load(config.Input{Conf: "k.conf", Convert: func(string) (config.Converted, error) {
+			return config.Converted{Text: []byte(fileHead + text), Secrets: map[string][]byte{"auth_hmac key 1": []byte(key)}}, refusal
+		}})
+	}
+	_, err := r.Reload()
+	require.NoError(t, err)
+	before := r.inForce()
+	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x03", 32))), before.keys.Signs.Fingerprint)
+
+	key, refusal = strings.Repeat("04", 32), errors.New("k.conf:4: error unsupported: use_vmac")
+	_, err = r.Reload()
+	require.ErrorIs(t, err, refusal)
+	assert.Equal(t, before, r.inForce())
+
+	refusal = nil
+	_, err = r.Reload()
+	require.NoError(t, err)
+	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x04", 32))), r.inForce().keys.Signs.Fingerprint)
 }

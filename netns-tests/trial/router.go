@@ -107,14 +107,28 @@ func quoted(addrs []netip.Addr) string {
 	return strings.Join(parts, ", ")
 }
 
-// RunKeepalived runs Debian's keepalived.
-func RunKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
+// RunKeepalivedConf runs the built keepvip from the keepalived.conf that RunKeepalived writes.
+func RunKeepalivedConf(n *lab.Node, routers ...Router) (*lab.Process, error) {
+	conf, err := WriteKeepalivedConf(n, routers...)
+	if err != nil {
+		return nil, err
+	}
+	return Keepvip{}.Run(n, "--keepalived-conf", conf)
+}
+
+// WriteKeepalivedConf writes a node's keepalived.conf, and returns its path.
+func WriteKeepalivedConf(n *lab.Node, routers ...Router) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "global_defs {\n router_id %s\n}\n", n.Label)
 	for _, r := range routers {
 		b.WriteString(r.keepalived(n))
 	}
-	conf, err := n.WriteFile("keepalived.conf", b.String(), 0o644)
+	return n.WriteFile("keepalived.conf", b.String(), 0o644)
+}
+
+// RunKeepalived runs Debian's keepalived.
+func RunKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
+	conf, err := WriteKeepalivedConf(n, routers...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ type Options struct {
 	Partial bool   // write what can be carried over, although something that matters cannot
 	User    string // whom check scripts run as that keepalived runs as root, or as its default; "": [DefaultUser]
 	Secrets string // the directory of files that an operator has to make; "": [DefaultSecrets]
+	// InMemory hands secrets over in [Result.Secrets], for a process that runs the text: no file has to be made.
+	InMemory bool
 }
 
 // The defaults of [Options].
@@ -27,6 +29,8 @@ type Result struct {
 	Findings []keepalived.Finding // in the order of their places
 	Refused  int                  // how many of them are of severity Fault
 	Valid    bool                 // there is a text, or there would be with [Options.Partial]
+	Lines    []syntax.Origin      // where each line of the text comes from; without a file where it is the same in every text
+	Secrets  map[string][]byte    // with [Options.InMemory]: what the files hold that the text names
 }
 
 // Codes of findings, beside those of package keepalived.
@@ -41,7 +45,7 @@ const (
 func Convert(doc *syntax.Document, o Options) Result {
 	c := &converter{
 		opt: o, cfg: keepalived.Model(doc), names: map[string]bool{}, slugs: map[string]string{}, groups: map[string]*keepalived.SyncGroup{},
-		nodes: map[syntax.Origin][]*syntax.Node{}, said: map[keepalived.Finding]bool{}, used: map[string]bool{},
+		nodes: map[syntax.Origin][]*syntax.Node{}, said: map[keepalived.Finding]bool{}, used: map[string]bool{}, secrets: map[string][]byte{},
 	}
 	if c.opt.User == "" {
 		c.opt.User = DefaultUser
@@ -63,6 +67,7 @@ type converter struct {
 	groups   map[string]*keepalived.SyncGroup
 	used     map[string]bool // scripts and processes that became checks, or were refused
 	nodes    map[syntax.Origin][]*syntax.Node
+	secrets  map[string][]byte
 }
 
 func (c *converter) convert(doc *syntax.Document) Result {
@@ -90,7 +95,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 		}
 	}
 	if valid && (r.Refused == 0 || c.opt.Partial) {
-		r.Text = c.out.text()
+		r.Text, r.Lines, r.Secrets = c.out.text(), c.out.at, c.secrets
 	}
 	return r
 }

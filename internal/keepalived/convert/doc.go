@@ -10,5 +10,5 @@
 // setting for. What is finally written is read again by package config, so a text that is returned is one that keepvip accepts.
 //
 // The package is pure: it reads no file, asks nothing of the host, and starts no goroutine. Passwords are never written: the text names the
-// file that an operator has to make.
+// file that an operator has to make, or, with [Options.InMemory], what is handed over beside it.
 package convert

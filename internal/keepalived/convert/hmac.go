@@ -11,7 +11,7 @@ import (
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
 )
 
-// hmac is the block auth_hmac of keepalived 2.4, which the model of 2.2.7 does not know. The keys themselves are not looked at.
+// hmac is the block auth_hmac of keepalived 2.4, which the model of 2.2.7 does not know. The keys themselves are only looked at for [Options.InMemory].
 type hmac struct {
 	at     syntax.Origin
 	keys   []hmacKey
@@ -22,8 +22,9 @@ type hmac struct {
 }
 
 type hmacKey struct {
-	id string
-	at syntax.Origin
+	id  string
+	hex string // "" where it is written in another way
+	at  syntax.Origin
 }
 
 // key writes the shared key of all instances. keepvip signs for all entries or for none, with one key.
@@ -78,7 +79,11 @@ func readHMAC(n *syntax.Node) (h hmac, why string) {
 			if err != nil || len(l.Words) < 3 {
 				return h, "a key without a number from 0 to 255"
 			}
-			h.keys = append(h.keys, hmacKey{strconv.FormatUint(id, 10), l.At})
+			digits, isHex := strings.CutPrefix(l.Words[2], "hex:")
+			if !isHex {
+				digits = ""
+			}
+			h.keys = append(h.keys, hmacKey{strconv.FormatUint(id, 10), digits, l.At})
 		case "active_key":
 			h.active = strings.TrimLeft(value, "0")
 		case "mode":
@@ -121,6 +126,9 @@ func (h *hmac) signer() int {
 
 func (c *converter) writeKey(h hmac) {
 	path := func(k hmacKey) string { return strings.TrimSuffix(c.opt.Secrets, "/") + "/key." + k.id }
+	if c.opt.InMemory {
+		path = c.holdKey
+	}
 	signs := h.signer()
 	line := func(text string, s source) { c.out.line(1, text, s) }
 	c.out.line(0, "key:", source{h.at, "auth_hmac"})
@@ -132,6 +140,9 @@ func (c *converter) writeKey(h hmac) {
 	for i, k := range h.keys {
 		if i != signs {
 			line("- "+scalar(k.id+"="+path(k)), placed(k.at))
+		}
+		if c.opt.InMemory {
+			continue
 		}
 		c.say(keepalived.Warning, CodeSecret, k.at, fmt.Sprintf("the key is not written here: keepvip reads it from %s", path(k)),
 			"write its 32 to 64 bytes into that file in hex or base64, with mode 0600 and owner root, on each node; keepvip key fingerprint tells whether they are the same")

@@ -141,6 +141,10 @@ func (c *converter) password(i *keepalived.Instance, line func(string, source)) 
 		c.refuse(at, "the password has characters that are not printable ASCII, and keepvip takes no others", "change it on all nodes first: keepalived without it, and with it, do not hear each other")
 		return
 	}
+	if c.opt.InMemory {
+		line("passwordFile: "+scalar(c.hold("auth_pass of "+plain(i.Name), i.Auth.Pass)), placed(at))
+		return
+	}
 	path := strings.TrimSuffix(c.opt.Secrets, "/") + "/" + unique(slug(i.Name)+".password", c.used)
 	line("passwordFile: "+scalar(path), placed(at))
 	c.say(keepalived.Warning, CodeSecret, at, fmt.Sprintf("the password is not written here: keepvip reads it from %s", path),

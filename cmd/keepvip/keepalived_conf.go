@@ -1,0 +1,50 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/keepalived"
+	"github.com/keepvip/keepvip/internal/keepalived/convert"
+	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+)
+
+// keepalivedConf is a keepalived.conf in place of a file of keepvip.
+type keepalivedConf struct {
+	path    string
+	id      string // for lines with @id; "": keepalived's default
+	options convert.Options
+}
+
+// read makes a configuration of the file, as `keepvip convert` prints it. The error has one line for each finding of severity error.
+func (k *keepalivedConf) read(path string) (config.Converted, error) {
+	doc, err := syntax.Read(path, syntax.Options{ID: cmp.Or(k.id, hostID()), Files: syntax.Disk{}})
+	if err != nil {
+		return config.Converted{}, unreadable(path, err)
+	}
+	r := convert.Convert(doc, k.options)
+	if r.Text == nil {
+		return config.Converted{}, faults(r.Findings)
+	}
+	out := config.Converted{Text: r.Text, Secrets: r.Secrets}
+	for _, at := range r.Lines {
+		out.Lines = append(out.Lines, config.Origin{Source: config.File, Name: cmp.Or(at.File, path), Line: at.Line})
+	}
+	for _, f := range r.Findings {
+		if f.Severity == keepalived.Warning {
+			out.Warnings = append(out.Warnings, findingLine(f))
+		}
+	}
+	return out, nil
+}
+
+func faults(all []keepalived.Finding) error {
+	var errs []error
+	for _, f := range all {
+		if f.Severity == keepalived.Fault {
+			errs = append(errs, errors.New(findingLine(f)))
+		}
+	}
+	return errors.Join(errs...)
+}

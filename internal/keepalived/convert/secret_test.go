@@ -1,0 +1,56 @@
+package convert
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+)
+
+func TestConvertInMemoryHandsSecretsOver(t *testing.T) {
+	text, err := os.ReadFile("testdata/unicast-pass.conf")
+	require.NoError(t, err)
+	r := converted(t, string(text), Options{InMemory: true})
+	require.NotNil(t, r.Text, shown(r))
+	require.Len(t, r.Secrets, 1)
+	for name, secret := range r.Secrets {
+		assert.Contains(t, string(r.Text), "passwordFile: "+scalar(name)+"  #")
+		assert.Contains(t, string(text), string(secret))
+		assert.NotContains(t, string(r.Text)+shown(r), string(secret))
+	}
+	assert.NotContains(t, shown(r), CodeSecret+":")
+	_, err = load(r.Text)
+	require.NoError(t, err)
+}
+
+func TestConvertInMemoryTakesKeysInHexAlone(t *testing.T) {
+	digits := strings.Repeat("0a", 32)
+	r := converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 hex:"+digits+"\n key 2 hex:"+digits+"\n active_key 2\n}"), Options{InMemory: true})
+	require.NotNil(t, r.Text, shown(r))
+	assert.Equal(t, map[string][]byte{"auth_hmac key 1": []byte(digits), "auth_hmac key 2": []byte(digits)}, r.Secrets)
+	assert.NotContains(t, string(r.Text)+shown(r), digits)
+	cfg, err := load(r.Text)
+	require.NoError(t, err)
+	assert.Equal(t, "auth_hmac key 2", cfg.Key.File)
+	assert.Equal(t, "auth_hmac key 1", cfg.Key.Accept[0].File)
+
+	r = converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 file:/etc/keepalived/key\n}"), Options{InMemory: true})
+	assert.Nil(t, r.Text)
+	assert.Contains(t, shown(r), "k.conf:9: error unsupported: keepvip cannot run with a key of auth_hmac that is not written as hex:")
+}
+
+func TestConvertLinesAreThoseOfTheText(t *testing.T) {
+	r := converted(t, fmt.Sprintf(base1, "priority 7"), Options{})
+	lines := strings.Split(strings.TrimSuffix(string(r.Text), "\n"), "\n")
+	require.Len(t, r.Lines, len(lines))
+	for i, l := range lines {
+		if strings.Contains(l, "priority: 7") {
+			assert.Equal(t, syntax.Origin{File: "k.conf", Line: 7}, r.Lines[i])
+		}
+	}
+}
