@@ -67,7 +67,7 @@ const nameLabel = "app.kubernetes.io/name"
 
 // spec is the part that a static pod and a DaemonSet share.
 func (cfg PodConfig) spec() (podSpec, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return podSpec{}, err
 	}
 	probes, err := probesAt(cfg.Metrics)
@@ -115,7 +115,7 @@ func confined(realtime bool) securityContext {
 	}
 }
 
-func (cfg PodConfig) check() error {
+func (cfg PodConfig) validate() error {
 	if err := checkImage(cfg.Image); err != nil {
 		return err
 	}

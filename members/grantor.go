@@ -102,8 +102,8 @@ func (m *Machine) repeat(now time.Time, a ask) {
 	}
 }
 
-// hold passes the address on when it is time, and lets go when the requester had time enough. It tells whether it passes it on.
-func (m *Machine) hold(now time.Time) bool {
+// grantWhenDue passes the address on when it is time, and lets go when the requester had time enough. It tells whether it passes it on.
+func (m *Machine) grantWhenDue(now time.Time) bool {
 	h := &m.grantor
 	if p := h.passed; p != nil && !p.released && now.Sub(p.at) >= forwardTime {
 		m.release(false)

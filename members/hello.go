@@ -34,7 +34,7 @@ func (h *hello) answer(now time.Time) { h.due = sooner(h.due, later(now, h.last.
 // changed makes the next HELLO due now, and its repetitions soon.
 func (h *hello) changed(now time.Time) { h.due, h.change, h.said = now, now, 0 }
 
-// missing is changed for who is missing, which strangers can change with each packet: at once, but not twice within missingGap.
+// missing is changed for who is missing, which attackers can change with each packet: at once, but not twice within missingGap.
 func (h *hello) missing(now time.Time) {
 	at := later(now, h.told.Add(missingGap))
 	h.due, h.change, h.said, h.news = sooner(h.due, at), at, 0, true

@@ -94,7 +94,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 	}
 }
 
-// noticeEvery bounds what strangers can make each group do.
+// noticeEvery bounds what forged messages can make each group do.
 const noticeEvery = 50 * time.Millisecond
 
 // notice tells a group that a message was refused which somebody who is believed might have sent. What the message says

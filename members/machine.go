@@ -85,7 +85,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		return m.actions
 	}
 	m.watchOutage(now)
-	if m.hold(now) {
+	if m.grantWhenDue(now) {
 		return m.actions
 	}
 	m.seek(now)

@@ -104,7 +104,7 @@ func (p *packetConn) receive(fd int, b []byte) (datagram, error) {
 		oob = rest
 		level, typ := int(header.Level), int(header.Type)
 		hops := level == unix.IPPROTO_IP && typ == unix.IP_TTL || level == unix.IPPROTO_IPV6 && typ == unix.IPV6_HOPLIMIT
-		if at, ok := arrival.Stamp(level, typ, data); ok {
+		if at, ok := arrival.Timestamp(level, typ, data); ok {
 			stamp = at
 		} else if hops && len(data) >= 4 {
 			d.ttl = int(int32(binary.NativeEndian.Uint32(data)))

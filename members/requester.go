@@ -168,7 +168,7 @@ func (m *Machine) requesterDeadline() time.Time {
 	return m.requester.wake
 }
 
-// confirm has one look at a time made, however often the holder changes: strangers can invent one with each packet. A look is about
+// confirm has one look at a time made, however often the holder changes: an attacker can invent one with each packet. A look is about
 // this node, so that the one that is under way answers for the next holder, too.
 func (m *Machine) confirm(now time.Time) {
 	t := &m.requester

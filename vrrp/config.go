@@ -84,11 +84,11 @@ func (c Config) Validate() error {
 	return validateAddresses(c.Addresses, c.Source)
 }
 
-// Check reports, as a *PacketError, why an advertisement that parsed is not for this Virtual Router: another version,
+// Match reports, as a *PacketError, why an advertisement that parsed is not for this Virtual Router: another version,
 // VRID or family, and with version 2 another interval (RFC 3768, section 7.1) or other authentication data. A Machine
 // ignores such an advertisement; the caller may want to count it. A differing address list is no reason (RFC 9568,
 // section 7.1); see [Advertisement.Shares].
-func (c Config) Check(source netip.Addr, a Advertisement) error {
+func (c Config) Match(source netip.Addr, a Advertisement) error {
 	switch {
 	case a.Version != c.Version:
 		return &PacketError{Reason: RejectVersion, Got: int(a.Version), Want: int(c.Version)}
@@ -99,12 +99,12 @@ func (c Config) Check(source netip.Addr, a Advertisement) error {
 	case a.Interval <= 0:
 		return &PacketError{Reason: RejectInterval, Want: 1}
 	case c.Version == 2:
-		return c.check2(a)
+		return c.match2(a)
 	}
 	return nil
 }
 
-func (c Config) check2(a Advertisement) error {
+func (c Config) match2(a Advertisement) error {
 	switch {
 	case a.AuthType != c.AuthType:
 		return &PacketError{Reason: RejectAuth, Got: int(a.AuthType), Want: int(c.AuthType)}

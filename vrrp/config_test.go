@@ -106,14 +106,14 @@ func TestConfigCheckNamesTheReason(t *testing.T) {
 		{with(func(a *Advertisement) { a.AuthData = password("43") }), RejectAuth, "vrrp: authentication data differ from the configured"},
 	}
 	for _, tt := range tests {
-		err := v2PassConfig.Check(above, tt.give)
+		err := v2PassConfig.Match(above, tt.give)
 		var packet *PacketError
 		require.ErrorAs(t, err, &packet, tt.want)
 		assert.Equal(t, tt.reason, packet.Reason)
 		assert.EqualError(t, err, tt.want)
 	}
-	assert.NoError(t, v2PassConfig.Check(above, ad))
-	assert.EqualError(t, v2PassConfig.Check(addr("fe80::1"), ad), "vrrp: address family IPv6, want IPv4")
+	assert.NoError(t, v2PassConfig.Match(above, ad))
+	assert.EqualError(t, v2PassConfig.Match(addr("fe80::1"), ad), "vrrp: address family IPv6, want IPv4")
 	for reason, want := range map[string]string{
 		RejectTTL: "vrrp: TTL 64, want 255", RejectAddresses: "vrrp: none of the advertised addresses is ours",
 	} {

@@ -140,7 +140,7 @@ func (m *Machine) expired(now time.Time) {
 func (m *Machine) received(now time.Time, r Received) {
 	r.Source = r.Source.WithZone("")
 	// Our own source address means our own packet looped back, or a duplicate of our address. Neither may move us.
-	if m.cfg.Check(r.Source, r.Advertisement) != nil || r.Source == m.cfg.Source {
+	if m.cfg.Match(r.Source, r.Advertisement) != nil || r.Source == m.cfg.Source {
 		return
 	}
 	switch m.state {

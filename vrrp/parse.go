@@ -11,7 +11,7 @@ import (
 // before the length and the checksum are right; the length must be exact. The error is always a *PacketError.
 //
 // The time to live and the configured VRID are the socket's matter, what depends on the configuration is
-// [Config.Check]'s. The reserved bits of version 3 are ignored. The result shares no memory with b.
+// [Config.Match]'s. The reserved bits of version 3 are ignored. The result shares no memory with b.
 func Parse(b []byte, src, dst netip.Addr) (Advertisement, ChecksumForm, error) {
 	want, err := checkHeader(b, src, dst)
 	if err != nil {

@@ -108,7 +108,7 @@ func parseControl(oob []byte) (a ancillary) {
 
 // add takes one message, and ignores one that is too short to be what it says.
 func (a *ancillary) add(level, typ int, data []byte) {
-	if at, ok := arrival.Stamp(level, typ, data); ok {
+	if at, ok := arrival.Timestamp(level, typ, data); ok {
 		a.received = at
 	}
 	switch {

@@ -54,7 +54,7 @@ func newCheck() *cobra.Command {
 }
 
 // checkOnce runs all checks at the same time and prints them in their order.
-func checkOnce(ctx context.Context, w io.Writer, all []daemon.Check) error {
+func checkOnce(ctx context.Context, w io.Writer, all []daemon.NamedCheck) error {
 	lines, unhealthy := make([]string, len(all)), make([]bool, len(all))
 	var wg sync.WaitGroup
 	for i, c := range all {
@@ -76,7 +76,7 @@ func checkOnce(ctx context.Context, w io.Writer, all []daemon.Check) error {
 }
 
 // explain is one line about one result.
-func explain(c daemon.Check, good bool, reason, hint string) string {
+func explain(c daemon.NamedCheck, good bool, reason, hint string) string {
 	out := c.Label() + ": "
 	switch {
 	case good:
@@ -93,7 +93,7 @@ func explain(c daemon.Check, good bool, reason, hint string) string {
 }
 
 // checkOn runs all checks until ctx ends, as the daemon would.
-func checkOn(ctx context.Context, w io.Writer, all []daemon.Check) error {
+func checkOn(ctx context.Context, w io.Writer, all []daemon.NamedCheck) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -121,7 +121,7 @@ func checkOn(ctx context.Context, w io.Writer, all []daemon.Check) error {
 	}
 }
 
-func verdictText(c daemon.Check, v health.Verdict) string {
+func verdictText(c daemon.NamedCheck, v health.Verdict) string {
 	at := v.LastProbe.Format("15:04:05.000 ")
 	if v.State == health.Unknown {
 		return at + c.Label() + ": no verdict yet: " + v.Reason

@@ -134,10 +134,10 @@ func (b *bootstrap) identity() (id raft.ServerID, waits string, err error) {
 
 // why is the reason why this node is in no election; empty when it is, as far as it knows.
 func (b *bootstrap) why() string {
-	stranger := !b.gossip.strangerSince().IsZero()
+	excluded := !b.gossip.excludedSince().IsZero()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if stranger && b.refused != "" {
+	if excluded && b.refused != "" {
 		return b.refused
 	}
 	return b.trouble
@@ -145,7 +145,7 @@ func (b *bootstrap) why() string {
 
 // join asks the leader to let this node in, when it says that it does not know it.
 func (b *bootstrap) join(ctx context.Context) {
-	v, since := b.gossip.view(), b.gossip.strangerSince()
+	v, since := b.gossip.view(), b.gossip.excludedSince()
 	leader := v.leader()
 	if since.IsZero() || v.now.Sub(since) <= b.cfg.pace() || !leader.IsValid() || !b.joining.CompareAndSwap(false, true) {
 		return

@@ -87,7 +87,7 @@ func (p *port) admitted(t *testing.T, a string, limit time.Duration) error {
 	return err
 }
 
-// A stranger without a key has as many addresses as it likes, and calls all the time: members are let in as without it.
+// A caller without a key has as many addresses as it likes, and calls all the time: members are let in as without it.
 func TestListenerAdmitsMembersDuringFlood(t *testing.T) {
 	for _, addresses := range []int{1, 4, 250} {
 		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestListenerAdmitsHoldersOfTheKey(t *testing.T) {
 		p, refused := listenInMemory(t)
 		for i := range maxOpen {
 			require.NoError(t, p.admitted(t, fmt.Sprintf("10.77.1.%d", i), 100*time.Millisecond))
-			time.Sleep(strangerTime)
+			time.Sleep(unknownTime)
 		}
 		require.Error(t, p.admitted(t, "10.77.2.1", 100*time.Millisecond))
 		assert.Equal(t, 1, refused.of(RejectCrowd))
@@ -148,7 +148,7 @@ func TestListenerAdmitsHoldersOfTheKey(t *testing.T) {
 	})
 }
 
-func TestStrangersTakePlaces(t *testing.T) {
+func TestUnknownCallersTakePlaces(t *testing.T) {
 	now := time.Unix(0, 0)
 	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}) }
 	v6 := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("fd00:0:0:1::%x", i)) }
@@ -158,17 +158,17 @@ func TestStrangersTakePlaces(t *testing.T) {
 		calls int
 		want  int
 	}{
-		{"one address", func(int) netip.Addr { return v4(1) }, 100, maxFromStranger},
-		{"many addresses", v4, 100, maxStrangers},
-		{"many addresses of one IPv6 link", v6, 100, maxFromStranger},
-		{"no address", func(int) netip.Addr { return netip.Addr{} }, 100, maxFromStranger},
+		{"one address", func(int) netip.Addr { return v4(1) }, 100, maxFromUnknown},
+		{"many addresses", v4, 100, maxUnknown},
+		{"many addresses of one IPv6 link", v6, 100, maxFromUnknown},
+		{"no address", func(int) netip.Addr { return netip.Addr{} }, 100, maxFromUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var s strangers
+			var s unknownCallers
 			for second := range 3 {
 				taken := 0
 				for i := range c.calls {
-					if s.take(now.Add(time.Duration(second)*strangerTime), c.from(i)) {
+					if s.take(now.Add(time.Duration(second)*unknownTime), c.from(i)) {
 						taken++
 					}
 				}
@@ -185,7 +185,7 @@ func TestNodeKnowsItsMembers(t *testing.T) {
 		l.settle()
 		n := l.hosts[addr(0)].node
 		assert.True(t, n.isMember(addr(1)), "on the list")
-		assert.False(t, n.isMember(addr(3)), "a stranger")
+		assert.False(t, n.isMember(addr(3)), "not a member")
 		require.NoError(t, n.Change(t.Context(), OpAdd, addr(3)))
 		time.Sleep(3 * time.Second) // a member hears late what is decided
 		assert.True(t, l.hosts[addr(2)].node.isMember(addr(3)), "invited")

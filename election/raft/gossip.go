@@ -31,7 +31,7 @@ type gossip struct {
 	mu       sync.Mutex // guards what follows
 	heard    map[netip.Addr]hearing
 	asking   map[netip.Addr]bool
-	stranger time.Time // since when the leader says that this node is no member; zero when it does not
+	excluded time.Time // since when the leader says that this node is no member; zero when it does not
 	taken    time.Time // when a node was last known to begin to hold the address
 }
 
@@ -111,7 +111,7 @@ func (g *gossip) settled() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	others, now := g.others(), time.Now()
-	if !slices.Contains(voters, g.cluster.self()) || !leader.IsValid() || !g.stranger.IsZero() || len(others)+1 != len(voters) {
+	if !slices.Contains(voters, g.cluster.self()) || !leader.IsValid() || !g.excluded.IsZero() || len(others)+1 != len(voters) {
 		return false
 	}
 	for _, a := range others {
@@ -143,7 +143,7 @@ func (g *gossip) answer(m message) message {
 	g.hear(m, false)
 	res := g.hello()
 	res.Kind = ""
-	res.Stranger = m.ID != "" && !g.cluster.knows(raft.ServerID(m.ID))
+	res.Excluded = m.ID != "" && !g.cluster.knows(raft.ServerID(m.ID))
 	return res
 }
 
@@ -154,7 +154,7 @@ func (g *gossip) hear(m message, named bool) {
 	old := g.heard[m.From]
 	h := hearing{message: m, at: now, lists: old.lists && old.ID == m.ID}
 	if m.Kind != askHello { // a question says nothing of us
-		h.lists = named && !m.Stranger && m.ID != ""
+		h.lists = named && !m.Excluded && m.ID != ""
 		g.noteStanding(m, now)
 	}
 	if len(g.heard) < maxHeard || !old.at.IsZero() {
@@ -180,18 +180,18 @@ func (g *gossip) hear(m message, named bool) {
 func (g *gossip) noteStanding(m message, now time.Time) {
 	switch {
 	case m.State != raft.Leader.String():
-	case !m.Stranger:
-		g.stranger = time.Time{}
-	case g.stranger.IsZero():
-		g.stranger = now
+	case !m.Excluded:
+		g.excluded = time.Time{}
+	case g.excluded.IsZero():
+		g.excluded = now
 	}
 }
 
-// strangerSince is since when the leader says that this node is no member; zero when it does not.
-func (g *gossip) strangerSince() time.Time {
+// excludedSince is since when the leader says that this node is no member; zero when it does not.
+func (g *gossip) excludedSince() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.stranger
+	return g.excluded
 }
 
 // noteTaken notes that this node has begun to hold the address.

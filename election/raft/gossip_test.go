@@ -12,19 +12,19 @@ import (
 func TestGossipNotesWhetherTheLeaderKnowsThisNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &newNode(Config{Self: addr(0), Heartbeat: 500 * time.Millisecond}).gossip
-		stranger := message{From: addr(1), ID: "b", State: raft.Leader.String(), Stranger: true}
-		question, follower, known := stranger, stranger, stranger
-		question.Kind, follower.State, known.Stranger = askHello, "Follower", false
+		excluded := message{From: addr(1), ID: "b", State: raft.Leader.String(), Excluded: true}
+		question, follower, known := excluded, excluded, excluded
+		question.Kind, follower.State, known.Excluded = askHello, "Follower", false
 		g.hear(question, false)
 		g.hear(follower, true)
-		assert.Zero(t, g.strangerSince(), "a question, and one that does not lead")
+		assert.Zero(t, g.excludedSince(), "a question, and one that does not lead")
 		began := time.Now()
-		g.hear(stranger, true)
+		g.hear(excluded, true)
 		time.Sleep(time.Second)
-		g.hear(stranger, true)
-		assert.Equal(t, began, g.strangerSince())
+		g.hear(excluded, true)
+		assert.Equal(t, began, g.excludedSince())
 		g.hear(known, true)
-		assert.Zero(t, g.strangerSince())
+		assert.Zero(t, g.excludedSince())
 	})
 }
 

@@ -23,10 +23,10 @@ type credentials struct {
 }
 
 var (
-	// ErrNoKey: members are told from strangers by the shared key alone.
+	// ErrNoKey: members are told from others by the shared key alone.
 	ErrNoKey = errors.New("raft: no shared key and no certificates, want key.file (make one by: keepvip key generate) or raft.tls")
-	// errStranger is a certificate that none of the trusted authorities has signed.
-	errStranger = errors.New("certificate of another key")
+	// errUntrusted is a certificate that none of the trusted authorities has signed.
+	errUntrusted = errors.New("certificate of another key")
 )
 
 // UseKeys makes the identity one of the holders of shared keys, 32 to 64 random bytes each. The first one signs; all are
@@ -106,7 +106,7 @@ func (i *Identity) client(protocol string) *tls.Config {
 func (i *Identity) verify(s tls.ConnectionState) error {
 	c := i.now.Load()
 	if len(s.PeerCertificates) == 0 {
-		return fmt.Errorf("%w: none", errStranger)
+		return fmt.Errorf("%w: none", errUntrusted)
 	}
 	opts := x509.VerifyOptions{
 		Roots: c.roots, Intermediates: x509.NewCertPool(), CurrentTime: c.at,
@@ -116,7 +116,7 @@ func (i *Identity) verify(s tls.ConnectionState) error {
 		opts.Intermediates.AddCert(cert)
 	}
 	if _, err := s.PeerCertificates[0].Verify(opts); err != nil {
-		return fmt.Errorf("%w: %w", errStranger, err)
+		return fmt.Errorf("%w: %w", errUntrusted, err)
 	}
 	if s.NegotiatedProtocol == "" {
 		return errors.New("no protocol in common")

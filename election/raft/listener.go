@@ -37,7 +37,7 @@ const (
 type refuser func(from netip.Addr, reason string, err error)
 
 // listener accepts members, and hands their connections on by protocol. Callers from the addresses of members have places of
-// their own: no stranger takes one of them, or makes a member wait.
+// their own: no other caller takes one of them, or makes a member wait.
 type listener struct {
 	inner  net.Listener
 	tls    *tls.Config
@@ -47,11 +47,11 @@ type listener struct {
 
 	wg sync.WaitGroup
 
-	mu        sync.Mutex // guards what follows
-	closed    bool
-	strangers strangers
-	shaking   callers // whose handshake goes on
-	open      callers // whose handshake has succeeded
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	unknown unknownCallers
+	shaking callers // whose handshake goes on
+	open    callers // whose handshake has succeeded
 }
 
 func newListener(inner net.Listener, id *Identity, known func(netip.Addr) bool, refuse refuser, doors map[string]func(net.Conn)) *listener {
@@ -104,11 +104,11 @@ func (l *listener) enter(from netip.Addr, c net.Conn) (time.Duration, bool) {
 		return 0, false
 	}
 	if !l.known(from) {
-		ok := l.strangers.take(time.Now(), from)
+		ok := l.unknown.take(time.Now(), from)
 		if ok {
-			l.shaking.add(from, c, maxStrangers)
+			l.shaking.add(from, c, maxUnknown)
 		}
-		return strangerTime, ok
+		return unknownTime, ok
 	}
 	if oldest := l.shaking.add(from, c, maxFromMember); oldest != nil {
 		reset(oldest)
@@ -206,7 +206,7 @@ func reasonOf(err error) string {
 	switch {
 	case errors.As(err, &record):
 		return RejectPlain
-	case errors.Is(err, errStranger), errors.As(err, &op) && op.Op == "remote error":
+	case errors.Is(err, errUntrusted), errors.As(err, &op) && op.Op == "remote error":
 		return RejectKey // the caller does not believe us
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return RejectSlow

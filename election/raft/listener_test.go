@@ -152,15 +152,15 @@ func TestListenerBoundsSilentCallers(t *testing.T) {
 		for range maxFromMember + 3 {
 			p.from(t, addr(0).String())
 		}
-		for range maxFromStranger + 3 {
+		for range maxFromUnknown + 3 {
 			p.from(t, "10.77.1.1")
 		}
 		synctest.Wait()
 		assert.Equal(t, 6, refused.of(RejectCrowd))
-		time.Sleep(strangerTime + time.Millisecond)
-		assert.Equal(t, maxFromStranger, refused.of(RejectSlow))
-		time.Sleep(handshakeTime - strangerTime)
-		assert.Equal(t, maxFromStranger+maxFromMember, refused.of(RejectSlow))
+		time.Sleep(unknownTime + time.Millisecond)
+		assert.Equal(t, maxFromUnknown, refused.of(RejectSlow))
+		time.Sleep(handshakeTime - unknownTime)
+		assert.Equal(t, maxFromUnknown+maxFromMember, refused.of(RejectSlow))
 	})
 }
 

@@ -74,7 +74,7 @@ func inspect(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(db.View(check), db.Close())
+	return errors.Join(db.View(verifyBuckets), db.Close())
 }
 
 // guarded runs what panics, or reads beyond the end of a file that is mapped, where a database is damaged.
@@ -88,8 +88,8 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// check reads every entry and key. A new database has no buckets yet.
-func check(tx *bbolt.Tx) error {
+// verifyBuckets reads every entry and key. A new database has no buckets yet.
+func verifyBuckets(tx *bbolt.Tx) error {
 	err := walk(tx.Bucket(bucketKeys), func(_, _ []byte) error { return nil })
 	if err != nil {
 		return err

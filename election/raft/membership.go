@@ -247,7 +247,7 @@ func (m *membership) removeSelf() message {
 	res := m.no("leadership is being passed on first")
 	res.Retry = true
 	if m.transfer.tryBegin() {
-		if err := m.transfer.pass(context.Background(), to, "uid 0 asked to remove this node"); err != nil {
+		if err := m.transfer.handOver(context.Background(), to, "uid 0 asked to remove this node"); err != nil {
 			res.Error = clip(err.Error())
 		}
 	}

@@ -47,7 +47,7 @@ type message struct {
 	Witness   bool          `json:"witness,omitempty"`
 	Holds     bool          `json:"holds,omitempty"` // an address may be bound there
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
-	Stranger  bool          `json:"stranger,omitempty"` // in an answer: the asker is no member as far as I know
+	Excluded  bool          `json:"excluded,omitempty"` // in an answer: the asker is no member as far as I know
 
 	To      string     `json:"to,omitempty"`     // of release
 	Op      string     `json:"op,omitempty"`     // of change

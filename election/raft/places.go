@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// maxStrangers is how many callers from unknown addresses may have a place at a time.
-	maxStrangers = 8
-	// maxFromStranger is how many of the places one host may have, or one IPv6 link, whose hosts take addresses as they like.
-	maxFromStranger = 2
-	// strangerTime is how long each of them keeps its place, and so how long its handshake may take.
-	strangerTime = time.Second
+	// maxUnknown is how many callers from unknown addresses may have a place at a time.
+	maxUnknown = 8
+	// maxFromUnknown is how many of the places one host may have, or one IPv6 link, whose hosts take addresses as they like.
+	maxFromUnknown = 2
+	// unknownTime is how long each of them keeps its place, and so how long its handshake may take.
+	unknownTime = time.Second
 )
 
-// strangers are the callers from addresses that belong to no member as far as this node knows. A place is given back by time
+// unknownCallers are the callers from addresses that belong to no member as far as this node knows. A place is given back by time
 // alone, and not by the end of the handshake: places bound how many handshakes are computed in a second, too. It is pure.
-type strangers struct{ places []place }
+type unknownCallers struct{ places []place }
 
 type place struct {
 	network netip.Prefix
@@ -26,7 +26,7 @@ type place struct {
 }
 
 // take gives a caller a place; false when there is none.
-func (s *strangers) take(now time.Time, from netip.Addr) bool {
+func (s *unknownCallers) take(now time.Time, from netip.Addr) bool {
 	s.places = slices.DeleteFunc(s.places, func(p place) bool { return !now.Before(p.until) })
 	network, taken := networkOf(from), 0
 	for _, p := range s.places {
@@ -34,10 +34,10 @@ func (s *strangers) take(now time.Time, from netip.Addr) bool {
 			taken++
 		}
 	}
-	if len(s.places) >= maxStrangers || taken >= maxFromStranger {
+	if len(s.places) >= maxUnknown || taken >= maxFromUnknown {
 		return false
 	}
-	s.places = append(s.places, place{network, now.Add(strangerTime)})
+	s.places = append(s.places, place{network, now.Add(unknownTime)})
 	return true
 }
 

@@ -76,7 +76,7 @@ func (t *transfer) consider(ctx context.Context) {
 		return
 	}
 	t.tasks.Go(func() {
-		if err := t.pass(ctx, to, own.reason); err != nil {
+		if err := t.handOver(ctx, to, own.reason); err != nil {
 			t.log.Warn("leadership not passed on", "to", to.address.String(), "error", err)
 			return
 		}
@@ -84,11 +84,11 @@ func (t *transfer) consider(ctx context.Context) {
 	})
 }
 
-// pass lets go of the addresses, gives its word to the voters, and has the other one stand. begin comes before.
+// handOver lets go of the addresses, gives its word to the voters, and has the other one stand. begin comes before.
 //
 // Once the word is given this term is over for the addresses, whatever becomes of the transfer: if it fails, this node says
 // nothing more as the leader, and the others elect.
-func (t *transfer) pass(ctx context.Context, to candidate, reason string) error {
+func (t *transfer) handOver(ctx context.Context, to candidate, reason string) error {
 	defer t.end()
 	r := t.cluster.library.Load()
 	term := r.CurrentTerm() // before the look at the state: the word must not be given in the name of another leader
@@ -173,7 +173,7 @@ func (t *transfer) beforeLeaving(ctx context.Context) {
 		}
 		ended, ok := t.begin()
 		if ok {
-			if err := t.pass(ctx, to, "stopping"); err != nil {
+			if err := t.handOver(ctx, to, "stopping"); err != nil {
 				t.log.Debug("leadership not passed on", "error", err)
 			}
 			return
@@ -203,7 +203,7 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	}
 	ended, ok := t.begin()
 	if ok { // several addresses move together: the first one asks
-		if err := t.pass(ctx, taker, e.handoverReason(to)); err != nil {
+		if err := t.handOver(ctx, taker, e.handoverReason(to)); err != nil {
 			return fmt.Errorf("%w: %w", election.ErrTimeout, err)
 		}
 		return nil

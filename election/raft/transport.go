@@ -84,15 +84,15 @@ func (t *transport) relay() {
 	for {
 		select {
 		case rpc := <-t.wire.Consumer():
-			t.pass(rpc)
+			t.relayOne(rpc)
 		case <-t.done:
 			return
 		}
 	}
 }
 
-// pass hands one call to the library and its answer back.
-func (t *transport) pass(rpc raft.RPC) {
+// relayOne hands one call to the library and its answer back.
+func (t *transport) relayOne(rpc raft.RPC) {
 	if err := t.screen(rpc.Command); err != nil {
 		rpc.Respond(nil, err)
 		return

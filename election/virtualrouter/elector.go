@@ -228,7 +228,7 @@ func (e *Elector) adverts() []Arrival {
 	e.inbox = e.wire.Take(e.inbox[:0])
 	out := e.inbox[:0]
 	for _, a := range e.inbox {
-		if err := e.cfg.Router.Check(a.Source, a.Advertisement); err != nil {
+		if err := e.cfg.Router.Match(a.Source, a.Advertisement); err != nil {
 			e.wire.Rejections().Add(a.Source, reasonOf(err), err)
 			continue
 		}

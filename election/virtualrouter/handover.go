@@ -51,7 +51,7 @@ func (h *handover) deadline() time.Time {
 	case h.heard.IsZero():
 		return h.end
 	}
-	return sooner(h.end, h.heard.Add(settleTime))
+	return earlier(h.end, h.heard.Add(settleTime))
 }
 
 func (h *handover) wanted() netip.Addr {
@@ -108,7 +108,7 @@ func (x *handoverProtocol) begin(h *handover) {
 		h.taker = x.members.Successors(m.now)
 		if !h.taker {
 			// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
-			h.end = sooner(h.end, m.now.Add(2*m.router.Snapshot().ActiveDownInterval+departTime))
+			h.end = earlier(h.end, m.now.Add(2*m.router.Snapshot().ActiveDownInterval+departTime))
 		}
 	})
 }
@@ -117,19 +117,19 @@ func (x *handoverProtocol) begin(h *handover) {
 func (x *handoverProtocol) abandon(h *handover) {
 	if x != nil && x.leaving == h {
 		h.end = x.m.now
-		x.check()
+		x.conclude()
 	}
 }
 
-func sooner(a, b time.Time) time.Time {
+func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// check ends a handover that has come to its end: another node is heard as the Active.
-func (x *handoverProtocol) check() {
+// conclude ends a handover that has come to its end: another node is heard as the Active.
+func (x *handoverProtocol) conclude() {
 	if x == nil || x.leaving == nil {
 		return
 	}

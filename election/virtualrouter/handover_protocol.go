@@ -85,7 +85,7 @@ func (x *handoverProtocol) follow(a members.Action) {
 	case members.Claim:
 		x.m.drain(false, func() { x.claimed(a) })
 	case members.Pass:
-		x.pass()
+		x.passOn()
 	case members.Release:
 		x.release(a)
 	case members.Take:
@@ -109,10 +109,10 @@ func (x *handoverProtocol) expire() {
 		return
 	}
 	if at, ok := x.members.Deadline(); ok && !x.m.now.Before(at) {
-		x.m.first(x.step(members.Expired{}), x.check)
+		x.m.first(x.step(members.Expired{}), x.conclude)
 		return
 	}
-	x.check()
+	x.conclude()
 }
 
 // tell lets the members' machine know how this node is. It comes after everything else in a step, so that an Active has
@@ -122,7 +122,7 @@ func (m *machine) tell() {
 	if x == nil {
 		return
 	}
-	m.first(x.tellConfig, x.tellSelf, x.check)
+	m.first(x.tellConfig, x.tellSelf, x.conclude)
 }
 
 func (x *handoverProtocol) tellConfig() {
@@ -179,10 +179,10 @@ func (x *handoverProtocol) router() members.Router {
 	return members.Router{Version: r.Version, VRID: r.VRID, Interval: r.Interval}
 }
 
-// pass lets the host stop answering, and then grants. A node that was frozen, or that is not Active any more, has
+// passOn lets the host stop answering, and then grants. A node that was frozen, or that is not Active any more, has
 // nothing to grant. A host that cannot stop soon remains the holder: until the GRANT left, nobody would take the address in
 // time, and whoever wants it asks again.
-func (x *handoverProtocol) pass() {
+func (x *handoverProtocol) passOn() {
 	m := x.m
 	if m.router.Snapshot().State != vrrp.Active {
 		return

@@ -90,27 +90,27 @@ func (w *hubWire) Send(adv vrrp.Advertisement) error {
 	if time.Since(began) > jiffy { // which the lease is shorter than what the peers wait; the next advertisement renews it
 		return nil
 	}
-	return h.pass(adv, w.cfg.Form)
+	return h.renewLease(adv, w.cfg.Form)
 }
 
 // sendToPeers sends to the others on the list, and tells how many they are and which of them the kernel has refused.
-func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []refusal) {
+func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []unsentTo) {
 	for _, p := range w.cfg.Peers {
 		if p == w.hub.cfg.Source {
 			continue
 		}
 		others++
 		if err := w.hub.write(adv, p, w.cfg.Form); err != nil {
-			refused = append(refused, refusal{p, err})
+			refused = append(refused, unsentTo{p, err})
 		}
 	}
 	return others, refused
 }
 
-// pass puts the advertisement on the link for nobody, and so renews the kernel's lease. What goes to a peer does not: it waits in the kernel
+// renewLease puts the advertisement on the link for nobody, and so renews the kernel's lease. What goes to a peer does not: it waits in the kernel
 // until the peer's MAC is known, which is never while the peer is dead, or longer than this process lives. Nobody reads its list of addresses,
 // and a packet socket does not send what is longer than the link's MTU.
-func (h *Hub) pass(adv vrrp.Advertisement, form vrrp.ChecksumForm) error {
+func (h *Hub) renewLease(adv vrrp.Advertisement, form vrrp.ChecksumForm) error {
 	adv.Addresses = adv.Addresses[:min(len(adv.Addresses), 1)]
 	b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, h.cfg.Source, form, time.Now())
 	if err != nil {

@@ -158,7 +158,7 @@ func (m *machine) take(a arrived) {
 		work = append(work, func() { m.hear(adv) })
 	}
 	if len(a.Adverts) > 0 {
-		work = append(work, m.noteHolder, m.x.check)
+		work = append(work, m.noteHolder, m.x.conclude)
 	}
 	m.first(work...)
 }

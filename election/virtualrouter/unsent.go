@@ -10,8 +10,8 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
-// refusal is why an advertisement did not leave to a peer.
-type refusal struct {
+// unsentTo is why an advertisement did not leave to a peer.
+type unsentTo struct {
 	peer netip.Addr
 	err  error
 }
@@ -22,12 +22,12 @@ type unsent struct {
 
 	mu     sync.Mutex // guards what follows
 	count  uint64     // advertisements
-	newest []refusal  // of the newest advertisement
+	newest []unsentTo // of the newest advertisement
 	lines  election.Lines
 }
 
 // note takes in an advertisement that has left to somebody, but not to these. They may be a hundred a second.
-func (u *unsent) note(now time.Time, list []refusal) {
+func (u *unsent) note(now time.Time, list []unsentTo) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before := len(u.newest)
@@ -49,7 +49,7 @@ func (u *unsent) note(now time.Time, list []refusal) {
 	}
 }
 
-func joinPeers(list []refusal) string {
+func joinPeers(list []unsentTo) string {
 	var out []string
 	for _, r := range list {
 		out = append(out, r.peer.String())

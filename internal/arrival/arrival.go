@@ -14,8 +14,8 @@ import (
 // Enable asks the kernel for the time with each packet of a socket (SO_TIMESTAMPNS).
 func Enable(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) }
 
-// Stamp is the time in a control message, by the wall clock; false for a message that is something else, or too short.
-func Stamp(level, typ int, data []byte) (time.Time, bool) {
+// Timestamp is the time in a control message, by the wall clock; false for a message that is something else, or too short.
+func Timestamp(level, typ int, data []byte) (time.Time, bool) {
 	if level != unix.SOL_SOCKET || typ != unix.SCM_TIMESTAMPNS || len(data) < 16 {
 		return time.Time{}, false
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestStamp(t *testing.T) {
 	data := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 1700000000), 42)
-	at, ok := Stamp(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, data)
+	at, ok := Timestamp(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, data)
 	assert.True(t, ok)
 	assert.Equal(t, time.Unix(1700000000, 42), at)
 	for name, give := range map[string][]int{
@@ -21,7 +21,7 @@ func TestStamp(t *testing.T) {
 		"another type":  {unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 16},
 		"too short":     {unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, 15},
 	} {
-		_, ok := Stamp(give[0], give[1], data[:give[2]])
+		_, ok := Timestamp(give[0], give[1], data[:give[2]])
 		assert.False(t, ok, name)
 	}
 }

@@ -126,7 +126,7 @@ func (k *Keyring[S]) Next(now time.Time, number func(time.Time) uint64) (*Key, u
 
 // Genuine looks for the key that a packet names, and compares the packet's code, or what of it there is, with that of the
 // parts: Fresh as far as that can tell, UnknownKey or Forged.
-func (k *Keyring[S]) Genuine(id, code []byte, parts ...[]byte) Verdict {
+func (k *Keyring[S]) Genuine(id, code []byte, parts ...[]byte) Judgement {
 	keys := k.Config().Keys
 	i := slices.IndexFunc(keys, func(key Key) bool { return key.ID == string(id) })
 	switch {
@@ -140,7 +140,7 @@ func (k *Keyring[S]) Genuine(id, code []byte, parts ...[]byte) Verdict {
 
 // Judge tells whether a genuine packet of s is new: by its sequence, by when it was made by the sender's clock, and by when it
 // arrived. If it is, and only if it is also well-formed, it is remembered. The duration is [Window.Judge]'s.
-func (k *Keyring[S]) Judge(s S, sequence uint64, made, at time.Time, wellFormed bool) (Verdict, time.Duration) {
+func (k *Keyring[S]) Judge(s S, sequence uint64, made, at time.Time, wellFormed bool) (Judgement, time.Duration) {
 	p := Packet{Sequence: sequence, Made: made, At: at, Clock: k.clock.At(at)}
 	k.judging.Lock()
 	defer k.judging.Unlock()

@@ -56,7 +56,7 @@ func TestKeyringRemembersNothingOfAMalformedPacket(t *testing.T) {
 	require.NoError(t, k.Set(Config{Keys: []Key{testKey("a", 32)}, Window: s}))
 	for _, tt := range []struct {
 		wellFormed bool
-		want       Verdict
+		want       Judgement
 	}{{false, Fresh}, {true, Fresh}, {true, Repeated}, {false, Repeated}} {
 		verdict, _ := k.Judge("sender", 1, epoch, epoch, tt.wellFormed)
 		assert.Equal(t, tt.want, verdict)

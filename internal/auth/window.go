@@ -28,16 +28,16 @@ type Packet struct {
 // age is how old the packet is by our clock; negative if the sender's is ahead.
 func (p Packet) age() time.Duration { return p.Clock.Sub(p.Made) }
 
-// Verdict is what a packet turned out to be.
-type Verdict uint8
+// Judgement is what a packet turned out to be.
+type Judgement uint8
 
 // The verdicts, of which a [Window] gives the first three.
 const (
-	Fresh      Verdict = iota
-	Repeated           // heard before, or older than what was heard
-	Stale              // made too far from our time
-	UnknownKey         // made with a key that is not configured
-	Forged             // not made with that key, or changed since
+	Fresh      Judgement = iota
+	Repeated             // heard before, or older than what was heard
+	Stale                // made too far from our time
+	UnknownKey           // made with a key that is not configured
+	Forged               // not made with that key, or changed since
 )
 
 // Window judges packets by the sequence and the time of their senders, of which S tells one from another. A packet is fresh if
@@ -74,7 +74,7 @@ func (w *Window[S]) SetWidth(width time.Duration) { w.width = width }
 
 // Judge tells whether a packet is fresh, and leaves no trace. With Repeated comes how long before the sender's last packet it was
 // made, with Stale by how much its time differs from ours.
-func (w *Window[S]) Judge(s S, p Packet) (Verdict, time.Duration) {
+func (w *Window[S]) Judge(s S, p Packet) (Judgement, time.Duration) {
 	r, known := w.senders[s]
 	switch {
 	case !known && p.age().Abs() > w.width:

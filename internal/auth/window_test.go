@@ -22,7 +22,7 @@ func (p Packet) ahead(by time.Duration) Packet {
 	return p
 }
 
-func (w *Window[S]) take(s S, p Packet) Verdict {
+func (w *Window[S]) take(s S, p Packet) Judgement {
 	v, _ := w.Judge(s, p)
 	if v == Fresh {
 		w.Note(s, p)
@@ -36,7 +36,7 @@ func TestWindow(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		packets []Packet
-		want    Verdict // of the last; those before are fresh
+		want    Judgement // of the last; those before are fresh
 	}{
 		{"the first, at once", []Packet{at(0, 0)}, Fresh},
 		{"the first, a little old", []Packet{at(0, 10*s)}, Fresh},
@@ -58,7 +58,7 @@ func TestWindow(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := NewWindow[string](10 * s)
-			var got []Verdict
+			var got []Judgement
 			for _, p := range tt.packets {
 				got = append(got, w.take("a", p))
 			}

@@ -15,10 +15,10 @@ import (
 // only when it is needed.
 func (c *Config) checkPrograms(ps *problems) {
 	for i := range c.VIPs {
-		v := check{c: c, ps: ps, i: i, v: &c.VIPs[i]}
+		v := vipValidator{c: c, ps: ps, i: i, v: &c.VIPs[i]}
 		for j := range v.v.Checks {
 			if h := &v.v.Checks[j]; h.Kind == CheckExec {
-				listedCheck{check: v, index: j, h: h}.program()
+				listedCheck{vipValidator: v, index: j, h: h}.program()
 			}
 		}
 	}

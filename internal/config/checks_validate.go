@@ -10,14 +10,14 @@ import (
 )
 
 // listedChecks validates the checks of a list.
-func (k check) listedChecks() {
+func (k vipValidator) listedChecks() {
 	k.eitherForm()
 	if len(k.v.Checks) > maxChecks {
 		k.fail(checksKey, "%d checks, want at most %d", len(k.v.Checks), maxChecks)
 	}
 	first := map[string]int{}
 	for i := range k.v.Checks {
-		l := listedCheck{check: k, index: i, h: &k.v.Checks[i]}
+		l := listedCheck{vipValidator: k, index: i, h: &k.v.Checks[i]}
 		l.validate()
 		if j, taken := first[l.h.Name]; taken {
 			l.fail("name", "%s is also the name of %s[%d], want another", l.h.Name, checksKey, j)
@@ -27,7 +27,7 @@ func (k check) listedChecks() {
 }
 
 // eitherForm refuses the simple check beside the list. What an unhealthy node does is no part of a check.
-func (k check) eitherForm() {
+func (k vipValidator) eitherForm() {
 	if len(k.v.Checks) == 0 {
 		return
 	}
@@ -41,7 +41,7 @@ func (k check) eitherForm() {
 
 // listedCheck validates one check of a list.
 type listedCheck struct {
-	check
+	vipValidator
 	index int
 	h     *ListedCheck
 }

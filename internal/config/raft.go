@@ -65,7 +65,7 @@ func raftOptions() []Option {
 }
 
 // raft complains about what an election by Raft lacks.
-func (k check) raft() {
+func (k vipValidator) raft() {
 	r := k.c.Raft
 	switch {
 	case len(r.Peers) == 0:

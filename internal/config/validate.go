@@ -29,7 +29,7 @@ func (c *Config) Validate() error {
 		ps.add(c.near(vipsKey), vipsKey, "no virtual address, want --vip ADDRESS or a file with %s", vipsKey)
 	}
 	for i := range c.VIPs {
-		v := check{c: c, ps: &ps, i: i, v: &c.VIPs[i]}
+		v := vipValidator{c: c, ps: &ps, i: i, v: &c.VIPs[i]}
 		v.addresses()
 		switch v.v.Election {
 		case ElectionVRRP:
@@ -63,8 +63,8 @@ func (c *Config) near(key string) Origin {
 	return Origin{Source: File, Name: c.Path}
 }
 
-// check validates one VIP.
-type check struct {
+// vipValidator validates one VIP.
+type vipValidator struct {
 	c  *Config
 	ps *problems
 	i  int
@@ -72,12 +72,12 @@ type check struct {
 }
 
 // fail complains about a key of the VIP, such as "vrrp.id".
-func (k check) fail(key, format string, args ...any) {
+func (k vipValidator) fail(key, format string, args ...any) {
 	at := fmt.Sprintf("%s[%d].%s", vipsKey, k.i, key)
 	k.ps.add(k.c.near(at), at, format, args...)
 }
 
-func (k check) addresses() {
+func (k vipValidator) addresses() {
 	if len(k.v.Addresses) == 0 {
 		k.fail("addresses", "none, want at least one, such as [10.77.0.100]")
 	}
@@ -86,7 +86,7 @@ func (k check) addresses() {
 	}
 }
 
-func (k check) vrrp() {
+func (k vipValidator) vrrp() {
 	r := k.v.VRRP
 	if r.Version == 2 {
 		if r.AdvertisementInterval%time.Second != 0 {
@@ -141,7 +141,7 @@ func (c *Config) isVirtual(a netip.Addr) bool {
 	})
 }
 
-func (k check) health() {
+func (k vipValidator) health() {
 	h := k.v.Check.Resolved()
 	switch {
 	case h.CA != "" && !strings.HasPrefix(h.URL, "https:"):

@@ -12,8 +12,8 @@ import (
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
-// Check is one configured health check, made.
-type Check struct {
+// NamedCheck is one configured health check, made.
+type NamedCheck struct {
 	*health.Checker
 	VIP    string // the name of the virtual address that it is for
 	Name   string // "" for the only one
@@ -22,7 +22,7 @@ type Check struct {
 }
 
 // Label names the check among all: "apiserver", or "apiserver/db".
-func (c Check) Label() string {
+func (c NamedCheck) Label() string {
 	if c.Name == "" {
 		return c.VIP
 	}
@@ -31,7 +31,7 @@ func (c Check) Label() string {
 
 // OpenChecks makes all configured checks for a look beside a daemon that may run; an address without any has one that always
 // passes. done is to be called after them.
-func OpenChecks(cfg *config.Config) (all []Check, done func(), err error) {
+func OpenChecks(cfg *config.Config) (all []NamedCheck, done func(), err error) {
 	near, done, err := surroundings(cfg)
 	if err != nil {
 		return nil, nil, onHost(err)
@@ -43,7 +43,7 @@ func OpenChecks(cfg *config.Config) (all []Check, done func(), err error) {
 			return nil, nil, err
 		}
 		if len(list) == 0 {
-			list = []Check{{Checker: health.Always(), VIP: v.Name}}
+			list = []NamedCheck{{Checker: health.Always(), VIP: v.Name}}
 		}
 		all = append(all, list...)
 	}
@@ -51,8 +51,8 @@ func OpenChecks(cfg *config.Config) (all []Check, done func(), err error) {
 }
 
 // checkersOf makes the health checks of v, in the order of the configuration.
-func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]Check, error) {
-	var out []Check
+func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]NamedCheck, error) {
+	var out []NamedCheck
 	for _, h := range v.AllChecks() {
 		c, err := checkerOf(v, h, near, log)
 		if err != nil {
@@ -63,8 +63,8 @@ func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]Check, error
 	return out, nil
 }
 
-func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (Check, error) {
-	c := Check{VIP: v.Name, Name: h.Name, Weight: h.Weight}
+func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (NamedCheck, error) {
+	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight}
 	cfg := health.Config{
 		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
 		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
@@ -122,7 +122,7 @@ func serverName(h config.ListedCheck) string {
 }
 
 // checkOf is a checker as an instance sees it.
-func checkOf(c Check) instance.Check {
+func checkOf(c NamedCheck) instance.Check {
 	return instance.Check{
 		Name: c.Name, ID: c.id, Weight: c.Weight, Run: c.Run, Verdict: c.Verdict,
 		Fresh: func(ctx context.Context) health.Verdict { return freshVerdict(ctx, c) },
@@ -130,7 +130,7 @@ func checkOf(c Check) instance.Check {
 }
 
 // freshVerdict is good only when both are: the look that begins now, and what the looks before it have added up to.
-func freshVerdict(ctx context.Context, c Check) health.Verdict {
+func freshVerdict(ctx context.Context, c NamedCheck) health.Verdict {
 	r, err := c.Fresh(ctx)
 	v := c.Verdict()
 	switch {

@@ -163,7 +163,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		}
 		d.serve(outer, &wg, listener.Serve)
 	}
-	return d.hold(ctx, outer, &wg)
+	return d.runInstances(ctx, outer, &wg)
 }
 
 // serve runs one listener until ctx ends.
@@ -175,8 +175,8 @@ func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 	})
 }
 
-// hold runs the instances until ctx ends.
-func (d *Daemon) hold(ctx, outer context.Context, wg *sync.WaitGroup) error {
+// runInstances runs the instances until ctx ends.
+func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) error {
 	d.build.groups.set(d.cfg.VIPs)
 	instances, err := d.instances(d.cfg.VIPs, d.cfg)
 	if err != nil {

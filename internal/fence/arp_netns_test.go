@@ -62,7 +62,7 @@ func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	four := f.groups[4]
 	four.Addresses = append(four.Addresses, netip.MustParseAddr("10.1.0.101"))
 	require.NoError(t, f.Set([]Group{four, f.groups[6]}))
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 	assert.False(t, asked(vip4), "the groups were changed")
 	require.NoError(t, f.Rebuild(nil))
 	assert.False(t, asked(vip4), "built anew")

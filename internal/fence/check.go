@@ -13,9 +13,9 @@ import (
 // ErrBroken: the fence is not there as it should be. Rebuild mends it.
 var ErrBroken = errors.New("broken")
 
-// Check reports whether the fence is in place as it was built: nil, or an error that wraps ErrBroken and names what is missing. It costs one short
+// Verify reports whether the fence is in place as it was built: nil, or an error that wraps ErrBroken and names what is missing. It costs one short
 // question while nobody has changed any nftables table since the last time, and is meant to be called about once a second.
-func (f *Fence) Check() error {
+func (f *Fence) Verify() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// The hook follows the name, and is lost with it.
@@ -43,7 +43,7 @@ func (f *Fence) Check() error {
 	return nil
 }
 
-// Guarded reports whether a group has its guard: nil, or an error that wraps ErrBroken. Together with Check it says that the kernel ends the
+// Guarded reports whether a group has its guard: nil, or an error that wraps ErrBroken. Together with Verify it says that the kernel ends the
 // group's lease by itself. It asks nobody.
 func (f *Fence) Guarded(id uint32) error {
 	f.mu.Lock()

@@ -5,7 +5,7 @@
 //
 //	start     Open with the groups, Bound for what an earlier run left; then remove addresses, or Hold if they are adopted
 //	Active    the first advertisement leaves and renews the lease; add the addresses; announce; Hold, which need not be waited for
-//	every third of the addresses' lifetime   add them again, Hold again; every second Check, and Rebuild if it says so
+//	every third of the addresses' lifetime   add them again, Hold again; every second Verify, and Rebuild if it says so
 //	resigning Shut In; reset TCP connections; Shut Out; remove the addresses; Release
 //	passing on   Shut Discovery; the taker announces; then as resigning
 //	exit      Remove; after a crash Cleanup

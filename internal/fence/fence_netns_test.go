@@ -96,7 +96,7 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	t.Logf("answers again %s after Shut, the guard is 400 ms", time.Since(start))
 	w.holder.Eventually(func() bool { return w.answers(vip6) }, "IPv6 again")
 	w.all(true, "after the guard")
-	assert.ErrorIs(t, f.Check(), ErrBroken, "a guard that nobody went on with")
+	assert.ErrorIs(t, f.Verify(), ErrBroken, "a guard that nobody went on with")
 }
 
 func TestFenceShutParts(t *testing.T) {

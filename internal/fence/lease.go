@@ -31,7 +31,7 @@ func (s *sockets) has(table, timer string, key []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	switch err := refusal(answer); {
+	switch err := answerError(answer); {
 	case errors.Is(err, unix.ENOENT):
 		return false, nil
 	case err != nil:

@@ -28,7 +28,7 @@ func TestFenceKnowsWhetherTheKernelHasALease(t *testing.T) {
 	assert.False(t, got, "another group")
 	time.Sleep(lease + 20*time.Millisecond)
 	assert.False(t, leased(), "it is over")
-	require.NoError(t, f.Check(), "an answer is not left for the next question")
+	require.NoError(t, f.Verify(), "an answer is not left for the next question")
 	require.NoError(t, f.Renew(4, time.Now().Add(time.Minute)))
 	assert.True(t, leased())
 }

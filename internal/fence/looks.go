@@ -13,9 +13,9 @@ type looks struct {
 	mended time.Time
 }
 
-// check looks at the fence, unless another group has done so within the given time: what one would see all would.
+// verify looks at the fence, unless another group has done so within the given time: what one would see all would.
 // The time that is returned is that of the look.
-func (l *looks) check(within time.Duration, look func() error) (time.Time, error) {
+func (l *looks) verify(within time.Duration, look func() error) (time.Time, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.at) >= within {

@@ -18,7 +18,7 @@ func TestLookServesAllGroups(t *testing.T) {
 		look := func() error { made++; return broken }
 		repair := func() error { repairs++; broken = nil; return nil }
 		for range 255 {
-			_, err := l.check(checkAge, look)
+			_, err := l.verify(checkAge, look)
 			assert.NoError(t, err)
 		}
 		assert.Equal(t, 1, made)
@@ -27,7 +27,7 @@ func TestLookServesAllGroups(t *testing.T) {
 		broken = errors.New("flushed")
 		var seen []time.Time
 		for range 255 {
-			at, err := l.check(checkAge, look)
+			at, err := l.verify(checkAge, look)
 			assert.Error(t, err)
 			seen = append(seen, at)
 		}
@@ -37,7 +37,7 @@ func TestLookServesAllGroups(t *testing.T) {
 			assert.NoError(t, l.mend(at, repair))
 		}
 		assert.Equal(t, 1, repairs)
-		at, err := l.check(checkAge, look)
+		at, err := l.verify(checkAge, look)
 		assert.NoError(t, err, "looked at again after the repair")
 		time.Sleep(time.Millisecond)
 		assert.NoError(t, l.mend(at, repair))
@@ -48,7 +48,7 @@ func TestLookServesAllGroups(t *testing.T) {
 func TestLooksRepairAgainAfterARepairThatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l looks
-		at, _ := l.check(checkAge, func() error { return errors.New("gone") })
+		at, _ := l.verify(checkAge, func() error { return errors.New("gone") })
 		fails := func() error { return errors.New("no") }
 		assert.Error(t, l.mend(at, fails))
 		assert.Error(t, l.mend(at, fails))

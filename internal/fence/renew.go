@@ -49,7 +49,7 @@ func acknowledged(m syscall.NetlinkMessage, first uint32) (done bool, err error)
 	if m.Header.Type != unix.NLMSG_ERROR || len(m.Data) < 4 || number > 3 {
 		return false, nil // the answer to something else
 	}
-	err = refusal(m)
+	err = answerError(m)
 	return number == 2 || number == 0 && err != nil, err
 }
 

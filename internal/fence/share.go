@@ -9,7 +9,7 @@ type Share struct {
 	fence   *shared
 	id      uint32
 	adverts bool // of ours renew the lease
-	// The newest Check.
+	// The newest Verify.
 	at    time.Time // when it was
 	sound bool      // the fence was in place, but perhaps for this group's guard
 	held  bool      // it looked for the guard
@@ -76,10 +76,10 @@ func (s *Share) Close() error {
 	return s.link.do(&change{leaves: s})
 }
 
-// Check returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An outcome
+// Verify returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An outcome
 // that is no older than within will do.
-func (s *Share) Check(within time.Duration, held bool) error {
-	at, err := s.fence.looks.check(within, s.fence.Fence.Check)
+func (s *Share) Verify(within time.Duration, held bool) error {
+	at, err := s.fence.looks.verify(within, s.fence.Fence.Verify)
 	s.at, s.sound, s.held = at, err == nil, held
 	if err == nil && held {
 		err = s.fence.Guarded(s.id)
@@ -87,7 +87,7 @@ func (s *Share) Check(within time.Duration, held bool) error {
 	return err
 }
 
-// Mend puts in place what the newest Check has missed, and of each group's lease on this link what is left of it by Follow.
+// Mend puts in place what the newest Verify has missed, and of each group's lease on this link what is left of it by Follow.
 func (s *Share) Mend() error {
 	if s.sound { // all but the guard
 		return s.Hold()

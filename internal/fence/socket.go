@@ -118,8 +118,8 @@ func (s *sockets) exchange(fd int, ask []byte) (syscall.NetlinkMessage, error) {
 	}
 }
 
-// refusal is the error in an answer; nil if it carries none.
-func refusal(m syscall.NetlinkMessage) error {
+// answerError is the error in an answer; nil if it carries none.
+func answerError(m syscall.NetlinkMessage) error {
 	if m.Header.Type != unix.NLMSG_ERROR || len(m.Data) < 4 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (s *sockets) receive(fd int) ([]syscall.NetlinkMessage, error) {
 
 // generationIn reads the answer.
 func generationIn(m syscall.NetlinkMessage) (uint32, error) {
-	if err := refusal(m); err != nil {
+	if err := answerError(m); err != nil {
 		return 0, err
 	}
 	if m.Header.Type != unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN || len(m.Data) < nl.SizeofNfgenmsg {

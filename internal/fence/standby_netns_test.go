@@ -46,14 +46,14 @@ func TestFenceOnStandbySilencesAnAddressFromTheMomentItIsBound(t *testing.T) {
 	require.NoError(t, f.Hold(4, 6))
 	w.advertiseBoth()
 	w.all(true, "held")
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 	time.Sleep(2 * time.Second)
 	w.all(false, "held, and the lease is over")
 	require.NoError(t, f.Standby(4, 6))
 	w.all(false, "on standby again")
 	require.NoError(t, f.Rebuild(nil))
 	w.all(false, "built anew")
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 	require.NoError(t, f.Release(4))
 	require.NoError(t, f.Release(6))
 	w.all(true, "released")
@@ -67,7 +67,7 @@ func TestFenceOnStandbyIsOverByItself(t *testing.T) {
 	w.all(false, "on standby")
 	time.Sleep(standbyBeyond)
 	w.holder.Eventually(func() bool { return w.answers(vip4) && w.answers(vip6) }, "an answer")
-	require.NoError(t, f.Check(), "an end that had to come is not broken")
+	require.NoError(t, f.Verify(), "an end that had to come is not broken")
 }
 
 // TestFenceOnStandbyLetsTheNodeUseTheAddressesOfTheHolder: as a client, and as a router.

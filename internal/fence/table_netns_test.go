@@ -22,7 +22,7 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	require.ErrorContains(t, f.Hold(4, 7), "group 7 is not set")
 	require.NoError(t, f.Hold(4, 6))
 	w.advertiseBoth()
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 	damage := map[string]func(c *nftables.Conn){
 		"ruleset flushed": func(c *nftables.Conn) { c.FlushRuleset() },
 		"table deleted":   func(c *nftables.Conn) { c.DelTable(f.table) },
@@ -39,7 +39,7 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 		require.NoError(t, err)
 		do(c)
 		require.NoError(t, c.Flush())
-		require.ErrorIs(t, f.Check(), ErrBroken, name)
+		require.ErrorIs(t, f.Verify(), ErrBroken, name)
 		if name == "table deleted" {
 			require.ErrorIs(t, f.Hold(4), ErrBroken)
 			require.ErrorIs(t, f.Set(nil), ErrBroken)
@@ -47,7 +47,7 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 		}
 		minute := time.Now().Add(time.Minute)
 		require.NoError(t, f.Rebuild(map[uint32]time.Time{4: minute, 6: minute}), name)
-		require.NoError(t, f.Check(), name)
+		require.NoError(t, f.Verify(), name)
 	}
 	w.all(true, "rebuilt, with a lease")
 	require.NoError(t, f.Rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute), 6: time.Now()}))
@@ -59,14 +59,14 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	w.holder.IP("link set eth0 down")
 	w.holder.IP("link set eth0 name lan0")
 	w.holder.IP("link set lan0 up")
-	require.ErrorIs(t, f.Check(), ErrBroken)
+	require.ErrorIs(t, f.Verify(), ErrBroken)
 	require.NoError(t, f.Rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute)}))
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 	assert.False(t, w.answers(vip4), "what was shut stays shut")
 	require.NoError(t, f.Reopen(4))
 	assert.True(t, w.does(w.answers, vip4))
 	w.holder.IP("link del lan0")
-	require.ErrorIs(t, f.Check(), ErrGone)
+	require.ErrorIs(t, f.Verify(), ErrGone)
 	require.ErrorIs(t, f.Rebuild(nil), ErrGone)
 }
 
@@ -74,7 +74,7 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 func TestFenceCountsItsOwnRenewals(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 	change := func() {
 		require.NoError(t, f.Hold(4))
 		for range 3 {
@@ -86,17 +86,17 @@ func TestFenceCountsItsOwnRenewals(t *testing.T) {
 	now, err := f.socket.generation()
 	require.NoError(t, err)
 	assert.Equal(t, now, f.sound+f.own, "each is one")
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 
 	c, err := nftables.New()
 	require.NoError(t, err)
 	c.FlushChain(f.chain(chainAdverts))
 	require.NoError(t, c.Flush())
 	change()
-	require.ErrorIs(t, f.Check(), ErrBroken, "between two of its own")
+	require.ErrorIs(t, f.Verify(), ErrBroken, "between two of its own")
 	require.NoError(t, f.Rebuild(nil))
 	change()
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 }
 
 // TestFenceIsReadableByOthers: administrators list the rules, and save and load the listing. Some rules that the kernel takes make nft abort.
@@ -133,7 +133,7 @@ func TestCleanupLeavesOthersAlone(t *testing.T) {
 	for range 2 {
 		f, err := Open(Config{Index: w.index, Name: "eth0"})
 		require.NoError(t, err, "in place of the one of an earlier run")
-		require.NoError(t, f.Check())
+		require.NoError(t, f.Verify())
 	}
 	c, err := nftables.New()
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	for range 10 {
 		next, err := Open(Config{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
 		require.NoError(t, err)
-		require.NoError(t, next.Check())
+		require.NoError(t, next.Verify())
 	}
 	close(done)
 	assert.False(t, <-heard, "an answer in between")
@@ -210,23 +210,23 @@ func TestFenceSetKeepsTenures(t *testing.T) {
 		return g
 	}()}} {
 		require.NoError(t, f.Set(groups), name)
-		require.NoError(t, f.Check(), name)
+		require.NoError(t, f.Verify(), name)
 		assert.True(t, w.does(w.answers, vip4), name)
 	}
 	require.NoError(t, f.Shut(4, In))
 	require.NoError(t, f.Set([]Group{four, other}))
 	assert.False(t, w.answers(vip4), "what is shut stays shut")
 	require.NoError(t, f.Set([]Group{other}))
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 	assert.True(t, w.does(w.answers, vip4), "no fence for what is in no group")
 	assert.ErrorContains(t, f.Hold(4), "group 4 is not set")
 	require.NoError(t, f.Set([]Group{other, four}, 4, 9))
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 	assert.False(t, w.answers(vip4), "a new group that is bound is held, and has no lease")
 	w.advertise(w.own4, 51, 100)
 	assert.True(t, w.does(w.answers, vip4))
 	require.NoError(t, f.Set(nil))
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 }
 
 // A holder whose addresses or interval change, and that is killed in that moment, falls silent as any other.
@@ -245,7 +245,7 @@ func TestFenceSetKeepsTheGuard(t *testing.T) {
 	set := func(change func(*Group)) {
 		change(&four)
 		require.NoError(t, f.Set([]Group{four}))
-		require.NoError(t, f.Check())
+		require.NoError(t, f.Verify())
 		require.NoError(t, f.Guarded(4))
 	}
 	require.Error(t, f.Guarded(4), "not held yet")
@@ -292,8 +292,8 @@ func TestFenceOfManyAddresses(t *testing.T) {
 	timed("Hold again", func() error { return f.Hold(4) })
 	timed("Renew", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
 	timed("Renew again", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
-	timed("Check, all of it", func() error { f.sound = 0; return f.Check() })
-	timed("Check, nothing changed", f.Check)
+	timed("Check, all of it", func() error { f.sound = 0; return f.Verify() })
+	timed("Check, nothing changed", f.Verify)
 	timed("Rebuild", func() error { return f.Rebuild(nil) })
 	timed("Release", func() error { return f.Release(4) })
 }
@@ -314,5 +314,5 @@ func TestFenceOfManyGroups(t *testing.T) {
 	require.NoError(t, f.Set(groups))
 	require.NoError(t, f.Hold(ids...))
 	require.NoError(t, f.Rebuild(nil))
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Verify())
 }

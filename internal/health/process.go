@@ -59,12 +59,12 @@ func (p *processProber) look(ctx context.Context) Result {
 			}
 		}
 	}
-	p.hold()
+	p.keepHandle()
 	return Result{Outcome: Pass, Reason: fmt.Sprintf("process %d", p.last)}
 }
 
-// hold keeps a handle on the process, where the kernel gives one.
-func (p *processProber) hold() {
+// keepHandle keeps a handle on the process, where the kernel gives one.
+func (p *processProber) keepHandle() {
 	now := time.Now()
 	if !p.idle.wanted(now) {
 		return

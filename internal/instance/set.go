@@ -99,7 +99,7 @@ func (a *Set) adjust(changed []Config) {
 	var under []func()
 	for _, in := range changed {
 		if r := a.find(in.Name); r != nil {
-			under = append(under, r.pass(in))
+			under = append(under, r.submit(in))
 		}
 	}
 	for _, wait := range under {
@@ -113,8 +113,8 @@ type adjustment struct {
 	done chan struct{} // closed when it has been taken over
 }
 
-// pass hands a configuration over. wait returns when it has been taken over, or never will be.
-func (i *instance) pass(in Config) (wait func()) {
+// submit hands a configuration over. wait returns when it has been taken over, or never will be.
+func (i *instance) submit(in Config) (wait func()) {
 	a := adjustment{cfg: in, done: make(chan struct{})}
 	select {
 	case i.adjusts <- a:

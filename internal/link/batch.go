@@ -41,7 +41,7 @@ func (h *Handle) Remove(index int, ps ...netip.Prefix) error {
 // all sends one request for each address and gathers what was refused.
 func (h *Handle) all(step string, index int, ps []netip.Prefix, request func(netip.Prefix) *nl.NetlinkRequest, read func(netip.Prefix, error) error) error {
 	for _, p := range ps {
-		if err := check(index, p); err != nil {
+		if err := validate(index, p); err != nil {
 			return fmt.Errorf("link: "+step, p, index, err)
 		}
 	}

@@ -53,8 +53,8 @@ func (h *Handle) Close() error {
 	return nil
 }
 
-// check refuses what the kernel would take for something else: an index of 0, and an address in IPv4-mapped form or with a zone.
-func check(index int, p netip.Prefix) error {
+// validate refuses what the kernel would take for something else: an index of 0, and an address in IPv4-mapped form or with a zone.
+func validate(index int, p netip.Prefix) error {
 	if index <= 0 || int64(index) > math.MaxInt32 {
 		return fmt.Errorf("interface index %d, want 1 or more", index)
 	}

@@ -40,11 +40,11 @@ func TestLifetime(t *testing.T) {
 
 func TestCheckRefusesWhatTheKernelMisreads(t *testing.T) {
 	good := netip.MustParsePrefix("10.0.0.1/32")
-	assert.NoError(t, check(1, good))
-	assert.ErrorContains(t, check(0, good), "index 0")
-	assert.ErrorContains(t, check(-1, good), "index -1")
-	assert.ErrorContains(t, check(1, netip.Prefix{}), "want a plain")
-	assert.ErrorContains(t, check(1, netip.PrefixFrom(netip.MustParseAddr("::ffff:10.0.0.1"), 128)), "want a plain")
+	assert.NoError(t, validate(1, good))
+	assert.ErrorContains(t, validate(0, good), "index 0")
+	assert.ErrorContains(t, validate(-1, good), "index -1")
+	assert.ErrorContains(t, validate(1, netip.Prefix{}), "want a plain")
+	assert.ErrorContains(t, validate(1, netip.PrefixFrom(netip.MustParseAddr("::ffff:10.0.0.1"), 128)), "want a plain")
 }
 
 // TestAddressMessageReadsBack: what Add sends is what a listing is read from.

@@ -113,7 +113,7 @@ func (f *fakeFence) slow(delay time.Duration) {
 	f.delay = delay
 }
 
-func (f *fakeFence) Check(_ time.Duration, held bool) error {
+func (f *fakeFence) Verify(_ time.Duration, held bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken == nil && held && !f.guard {

@@ -49,11 +49,11 @@ func (w *fenceWorker) run() {
 		case <-w.tick.C:
 			w.tick.Reset(untilLook())
 			w.catchUp()
-			w.mend(w.check(checkEvery / 2))
+			w.mend(w.verify(checkEvery / 2))
 			w.keepStandby()
 		case seen := <-w.looks:
 			w.catchUp()
-			err := w.check(lookAge)
+			err := w.verify(lookAge)
 			seen <- w.seen() // what is broken, before it is mended
 			w.mend(err)
 		case <-w.renewals.C:
@@ -104,14 +104,14 @@ func (w *fenceWorker) entitled() time.Time {
 	return later(end, w.drainEnd)
 }
 
-// check looks at the fence, but not at one that is to silence the address because the lease is over: that one must not be built anew.
-func (w *fenceWorker) check(within time.Duration) error {
+// verify looks at the fence, but not at one that is to silence the address because the lease is over: that one must not be built anew.
+func (w *fenceWorker) verify(within time.Duration) error {
 	held := w.isHeld()
 	if w.mode() == tooFast || held && !time.Now().Before(w.entitled()) {
 		w.watch(false)
 		return nil
 	}
-	err := w.fence.Check(within, held)
+	err := w.fence.Verify(within, held)
 	w.note(err)
 	w.watch(err == nil)
 	return err

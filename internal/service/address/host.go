@@ -84,10 +84,10 @@ type Fence interface {
 	// Standby is for addresses that are not here: from the moment in which one is bound, it answers only with a lease. It ends what Hold
 	// began, and what was shut. For the time that is returned an address may be bound; 0 if the kernel cannot do it, and nothing has changed.
 	Standby() (time.Duration, error)
-	// Check returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An
+	// Verify returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An
 	// outcome that is no older than within will do.
-	Check(within time.Duration, held bool) error
-	// Mend puts in place what the newest Check has missed, with what is left of the lease by Follow.
+	Verify(within time.Duration, held bool) error
+	// Mend puts in place what the newest Verify has missed, with what is left of the lease by Follow.
 	Mend() error
 	// Follow tells who knows until when the addresses may answer, which any goroutine may ask: another instance's Mend, too, puts in
 	// place the fence of these addresses.
