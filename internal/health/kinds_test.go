@@ -158,6 +158,9 @@ func sleeper(t *testing.T, name string) *exec.Cmd {
 	cmd.Args[0] = "/opt/bin/" + name
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	// The kernel lets Start return, and only then writes the arguments.
+	args := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cmdline")
+	require.Eventually(t, func() bool { b, _ := os.ReadFile(args); return len(b) != 0 }, 10*time.Second, time.Millisecond)
 	return cmd
 }
 
