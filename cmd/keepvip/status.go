@@ -95,7 +95,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	writeChecks(b, v, now)
 	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence))
 	for _, c := range v.Conflicts {
-		fmt.Fprintf(b, "  CONFLICT  %s is claimed by %s, which takes no part in the election (last heard %s ago)\n", c.Address, c.MAC, ago(now, c.LastSeen))
+		fmt.Fprintf(b, "  CONFLICT  %s\n", conflictText(c, now))
 	}
 	for _, s := range v.Splits {
 		fmt.Fprintf(b, "  SPLIT     %s\n", splitText(s, now))
@@ -227,6 +227,15 @@ func fenceText(f instance.FenceStatus) string {
 		return text
 	}
 	return f.Reason
+}
+
+// conflictText says who, since when it was not heard, and what else is known of that host.
+func conflictText(c instance.Conflict, now time.Time) string {
+	text := fmt.Sprintf("%s is claimed by %s, which takes no part in the election (last heard %s ago)", c.Address, c.MAC, ago(now, c.LastSeen))
+	if c.VRRP != nil {
+		text += ";\n            " + c.VRRP.String()
+	}
+	return text
 }
 
 // splitText says who, since when, why, and what to do.

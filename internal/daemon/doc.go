@@ -10,5 +10,7 @@
 //   - one that follows the host's links and addresses, one that reloads at each SIGHUP, one for the service manager;
 //   - one that joins the Raft cluster, if there is one, and one that takes part in it.
 //
+// And one for each foreign host that is overheard, 16 at most; it ends by itself after 45 s.
+//
 // Those of the instances are listed in internal/instance and internal/service/address.
 package daemon

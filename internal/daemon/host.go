@@ -26,6 +26,8 @@ type host struct {
 	arp   *arpSockets
 	binds binds
 
+	strangers overhearing
+
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link
 	own        []link.Link // the snapshot without virtual addresses, whose number must not make place slow

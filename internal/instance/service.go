@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -101,4 +102,18 @@ type Conflict struct {
 	MAC      string     `json:"mac"`
 	Since    time.Time  `json:"since"`
 	LastSeen time.Time  `json:"lastSeen"`
+	VRRP     *Router    `json:"vrrp,omitempty"` // what it advertises by VRRP, if that was heard
+}
+
+// Router is what a host says of itself in an advertisement that is none of this election.
+type Router struct {
+	Source   netip.Addr `json:"from"`
+	Version  uint8      `json:"version"`
+	VRID     uint8      `json:"vrid"`
+	Priority uint8      `json:"priority"`
+}
+
+// String is a clause about the host: whatever speaks VRRP and is no keepvip of this group is most often keepalived.
+func (r Router) String() string {
+	return fmt.Sprintf("that host sends VRRP from %s with version %d, VRID %d, priority %d (keepalived?)", r.Source, r.Version, r.VRID, r.Priority)
 }

@@ -36,6 +36,7 @@ type detector struct {
 	report    func(instance.Blocked) // of what keeps this node from having the addresses
 
 	foreignHosts
+	overhearing
 	probes         probeSchedule
 	heard          chan Claim
 	virtual        listener
@@ -58,6 +59,7 @@ type listener struct {
 func (d *detector) begin() {
 	now := time.Now()
 	d.foreignHosts = newForeignHosts(d.cfg.VRID, now.Add(d.cfg.Lease), d.cfg.Valid()+formerBeyond)
+	d.overhearing = newOverhearing()
 	d.probes, d.heard = newProbeSchedule(now, d.cfg.hosts(), d.cfg.Crowd), make(chan Claim, claimsQueued)
 	d.again, d.owners = now.Add(probeToBind), map[netip.Addr]bool{}
 	d.listen(&d.virtual, d.cfg.hosts())
@@ -73,6 +75,7 @@ func (d *detector) begin() {
 func (d *detector) end() {
 	d.listen(&d.virtual, nil)
 	d.listen(&d.members, nil)
+	d.stop()
 	d.show(nil)
 }
 
@@ -260,6 +263,7 @@ func (d *detector) due(now time.Time) {
 	}
 	for _, c := range begun {
 		d.line(slog.LevelWarn, "a host outside the election claims the address", "address", c.Address.String(), "mac", c.MAC)
+		d.overhear(c)
 	}
 	if len(begun)+len(over) > 0 || suspect != suspected {
 		d.show(d.conflicts())

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 func (b *bench) hear(address netip.Addr, mac string) {
@@ -45,6 +46,28 @@ func TestForeignHostIsReportedAndDefendedAgainst(t *testing.T) {
 		b.hear(vip4.Addr(), foreignMAC)
 		assert.Contains(t, b.host.take(), "announce 2")
 		assert.Equal(t, election.Fitness{}, e.fitness())
+		time.Sleep(foreignForget)
+		synctest.Wait()
+		assert.Empty(t, b.Status()[0].Conflicts)
+	})
+}
+
+// What the host says by VRRP is in the status of every conflict with its MAC, and of no other; whoever says nothing is shown without.
+func TestForeignHostThatSpeaksVRRPIsShownWithIt(t *testing.T) {
+	router := instance.Router{Source: netip.MustParseAddr("10.77.0.66"), Version: 2, VRID: 52, Priority: 101}
+	speaks := func(h *fakeHost) { h.routers = map[string]instance.Router{foreignMAC: router} }
+	run(t, speaks, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Standby, nodeB))
+		b.hear(vip4.Addr(), foreignMAC)
+		b.hear(vip6.Addr(), "02:00:00:00:00:67")
+		assert.Empty(t, b.Status()[0].Conflicts)
+		time.Sleep(foreignGrace)
+		synctest.Wait()
+		conflicts := b.Status()[0].Conflicts
+		require.Len(t, conflicts, 2)
+		assert.Equal(t, &router, conflicts[0].VRRP)
+		assert.Nil(t, conflicts[1].VRRP)
 		time.Sleep(foreignForget)
 		synctest.Wait()
 		assert.Empty(t, b.Status()[0].Conflicts)

@@ -43,6 +43,8 @@ type fakeHost struct {
 	claims chan Claim            // what others say on the link
 	owners map[netip.Addr]string // MACs of others that answer probes
 	probed []netip.Addr
+
+	routers map[string]instance.Router // what foreign hosts say by VRRP, by MAC
 }
 
 var _ Host = (*fakeHost)(nil)
@@ -88,6 +90,18 @@ func (h *fakeHost) Probe(_ instance.Place, addresses []netip.Addr) error {
 		}
 	}
 	return nil
+}
+
+// Overhear returns what was put into routers, and waits for the end where that is nothing.
+func (h *fakeHost) Overhear(ctx context.Context, _ instance.Place, _ netip.Addr, mac string) *instance.Router {
+	h.mu.Lock()
+	r, ok := h.routers[mac]
+	h.mu.Unlock()
+	if !ok {
+		<-ctx.Done()
+		return nil
+	}
+	return &r
 }
 
 func (h *fakeHost) findPlace() (instance.Place, error) {

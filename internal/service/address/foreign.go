@@ -107,6 +107,16 @@ func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.
 	return false, netip.Addr{}
 }
 
+// tell notes what the host of a MAC says by VRRP, and reports whether that is news.
+func (s *foreignHosts) tell(mac string, says instance.Router) (news bool) {
+	for i := range s.claims {
+		if c := &s.claims[i]; c.MAC == mac && c.reported && (c.VRRP == nil || *c.VRRP != says) {
+			c.VRRP, news = &says, true
+		}
+	}
+	return news
+}
+
 // learn notes that a MAC is a member's.
 func (s *foreignHosts) learn(mac string, member netip.Addr) {
 	s.known.learn(mac, member, s.isMember)

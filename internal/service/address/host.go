@@ -1,6 +1,7 @@
 package address
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -37,6 +38,9 @@ type Host interface {
 	Listen(p instance.Place, addresses []netip.Addr, report func(Claim)) (stop func())
 	// Probe asks once, at p, who has the addresses, without claiming any. Answers reach Listen.
 	Probe(p instance.Place, addresses []netip.Addr) error
+	// Overhear returns what the host of that MAC, which claims the address, says by VRRP at p: nil if that is nothing for longer than
+	// advertisements are apart, or until ctx ends.
+	Overhear(ctx context.Context, p instance.Place, address netip.Addr, mac string) *instance.Router
 }
 
 // Forwarding is what Forward has begun. It ends by itself when it is not kept up. It belongs to one goroutine, and may take long.

@@ -52,6 +52,8 @@ func (s *Service) run(v *server) {
 			v.due(time.Now())
 		case c := <-v.claims():
 			v.detector.claimHeard(c)
+		case o := <-v.overheard():
+			v.detector.tellOf(o)
 		}
 	}
 }

@@ -214,6 +214,14 @@ func (s *server) claims() <-chan Claim {
 	return s.detector.heard
 }
 
+// overheard are nil between terms.
+func (s *server) overheard() <-chan overheard {
+	if s.detector == nil {
+		return nil
+	}
+	return s.detector.overheard
+}
+
 // next is when due has something to do; zero for never.
 func (s *server) next() time.Time {
 	next := sooner(s.announcer.next(), s.renewal, s.fence.longer, s.fence.retry, s.drain.next, s.forwarding.next)
