@@ -62,7 +62,7 @@ func checkOnce(ctx context.Context, w io.Writer, all []daemon.NamedCheck) error 
 			start := time.Now()
 			r := c.Once(ctx)
 			lines[i] = explain(c, r.Outcome == health.Pass, r.Reason, r.Hint) + fmt.Sprintf(" (took %v)", time.Since(start).Round(100*time.Microsecond))
-			unhealthy[i] = r.Outcome != health.Pass && c.Weight == 0
+			unhealthy[i] = r.Outcome != health.Pass && (c.Weight == 0 || c.Numbered)
 		})
 	}
 	wg.Wait()
@@ -81,7 +81,7 @@ func explain(c daemon.NamedCheck, good bool, reason, hint string) string {
 	switch {
 	case good:
 		out += "healthy: " + reason
-	case c.Weight == 0:
+	case c.Weight == 0 || c.Numbered:
 		out += "unhealthy: " + reason
 	default:
 		out += fmt.Sprintf("unhealthy, costs %d of the priority: %s", max(c.Weight, -c.Weight), reason)

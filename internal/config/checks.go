@@ -31,6 +31,8 @@ type ListedCheck struct {
 	Path       string        // file
 	Absent     bool          // file: healthy without it
 	MaxAge     time.Duration // file: 0 for any
+	Number     bool          // file: the number in it times Weight is added to the priority
+	Initial    int           // file: what counts of a Number until the file is there for the first time
 	Process    string        // process: the name of its program
 	Interface  string        // interface
 	Router     netip.Addr    // gateway: the zero Addr for the next hop of the default route
@@ -65,7 +67,7 @@ var kindKeys = map[CheckKind]struct {
 	CheckHTTP:      {[]string{"url", "codes", "watch"}, 1},
 	CheckTCP:       {[]string{"address", "watch"}, 1},
 	CheckExec:      {[]string{"command", "user"}, 2},
-	CheckFile:      {[]string{"path", "absent", "maxAge"}, 1},
+	CheckFile:      {[]string{"path", "absent", "maxAge", "number", "initial"}, 1},
 	CheckProcess:   {[]string{"process", "watch"}, 1},
 	CheckInterface: {[]string{"interface"}, 1},
 	CheckGateway:   {[]string{"router"}, 0},
@@ -78,6 +80,8 @@ const (
 	checksKey = "checks"
 	// maxWeight is more than what moves a priority from one end of its range to the other, as keepalived has it.
 	maxWeight = 254
+	// maxInitial is more than any number in a file counts for.
+	maxInitial = 65536
 	// maxChecks bounds what one VIP can ask of a node.
 	maxChecks = 100
 )
@@ -209,6 +213,16 @@ func listedOptions() []Option {
 			Key: at("maxAge"), Default: "0s",
 			Help:    "file: it must have been written within this time; 0s whenever",
 			binding: one(duration(0, 24*time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.check.MaxAge }),
+		},
+		{
+			Key: at("number"), Default: "false",
+			Help:    "file: the number in the file, times weight, is added to the priority, as with keepalived's track_file; -254 or less is a node that is not fit, and so is any number but 0 with weight 0; without the file the number is 0",
+			binding: one(boolean(), func(t target) *bool { return &t.check.Number }),
+		},
+		{
+			Key: at("initial"), Default: "0",
+			Help:    "file: with number, the number that counts until the file is there for the first time",
+			binding: one(number(-maxInitial, maxInitial), func(t target) *int { return &t.check.Initial }),
 		},
 		{
 			Key:     at("process"),

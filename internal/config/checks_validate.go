@@ -98,6 +98,7 @@ func (l listedCheck) specific() {
 	if at := l.c.virtualHost(h.Address); at != "" {
 		l.fail("address", notThisNode, show(h.Address), at)
 	}
+	l.numbered()
 	if l.given("codes") && len(h.Codes) == 0 {
 		l.fail("codes", "an empty list, want at least one status")
 	}
@@ -106,6 +107,18 @@ func (l listedCheck) specific() {
 	}
 	if l.given("command") && (len(h.Command) == 0 || !filepath.IsAbs(h.Command[0])) {
 		l.fail("command", "%s, want a list that begins with an absolute path", showWords(h.Command))
+	}
+}
+
+// numbered refuses what a file with a number cannot be, too.
+func (l listedCheck) numbered() {
+	switch h := l.h; {
+	case !h.Number && h.Initial != 0:
+		l.fail("initial", "%d without number: true, want both", h.Initial)
+	case h.Number && h.Absent:
+		l.fail("absent", "true beside number, want one of them")
+	case h.Number && h.MaxAge != 0:
+		l.fail("maxAge", "%v beside number, want one of them", h.MaxAge)
 	}
 }
 

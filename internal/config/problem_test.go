@@ -112,6 +112,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"a certificate alone", flags("raft-certificate", "/c"), "--raft-certificate: 1 of 3 files set, want all three of raft.certificate, raft.privateKey and raft.ca, or none"},
 		{"election", flags("election", "paxos"), "--election: paxos, want " + joined(Elections(), " or ")},
 		{"delay without preemption", flags("preempt", "false", "preempt-delay", "1s"), "--preempt-delay: 1s without preemption, want vrrp.preempt true or no delay"},
+		{"group of one number", two("vrrp: {id: 1}, group: g", "vrrp: {id: 2}, group: g, checks: [{kind: file, path: /f, number: true, weight: 1}]"), "FILE:5: vips[1].group: g has vips[0] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group"},
 		{"group of two minds", two("vrrp: {id: 1}, group: g", "vrrp: {id: 2}, priority: 5, group: g"), "FILE:5: vips[1].group: g has vips[0] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together"},
 		{"adverts to be missed", flags("down-timer-adverts", "0"), "--down-timer-adverts: 0, want a number from 1 to 100"},
 		{"too short a silence", flags("down-timer-adverts", "2", "advertisement-interval", "10ms"), "--down-timer-adverts: 2 of 10ms, want at least 30ms in all"},

@@ -230,6 +230,11 @@ func (c *Config) collide(ps *problems, where string, link func(VIP) (string, boo
 	}
 }
 
+// moves tells whether a file's number moves the priority.
+func (v VIP) moves() bool {
+	return slices.ContainsFunc(v.Checks, func(h ListedCheck) bool { return h.Number && h.Weight != 0 })
+}
+
 // validateGroups refuses members that would want to be on different nodes.
 func (c *Config) validateGroups(ps *problems) {
 	first := map[string]int{}
@@ -246,6 +251,10 @@ func (c *Config) validateGroups(ps *problems) {
 		if v.Priority != o.Priority || v.VRRP.Owner != o.VRRP.Owner || v.VRRP.Preempt != o.VRRP.Preempt {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
 			ps.add(c.near(at), at, "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
+		}
+		if v.moves() != o.moves() {
+			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
+			ps.add(c.near(at), at, "%s has %s[%d] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group", v.Group, vipsKey, j)
 		}
 	}
 }

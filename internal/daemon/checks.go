@@ -18,7 +18,9 @@ type NamedCheck struct {
 	VIP    string // the name of the virtual address that it is for
 	Name   string // "" for the only one
 	Weight int    // what it moves the priority by; 0: a condition
-	id     string // what it does
+	// Numbered says by its verdicts what it moves the priority by, and is a condition, too.
+	Numbered bool
+	id       string // what it does
 }
 
 // Label names the check among all: "apiserver", or "apiserver/db".
@@ -64,7 +66,7 @@ func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]NamedCheck, 
 }
 
 func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (NamedCheck, error) {
-	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight}
+	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight, Numbered: h.Number}
 	cfg := health.Config{
 		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
 		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
@@ -74,14 +76,16 @@ func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Lo
 	if err != nil {
 		return c, err
 	}
-	if h.Reverse {
+	if h.Reverse && !h.Number {
 		p = health.Reversed(p)
 	}
 	if h.Name != "" {
 		log = log.With("check", h.Name)
 	}
 	c.Checker, err = health.NewChecker(p, cfg, log)
-	h.Weight = 0 // what the instance makes of the verdict is no part of the check
+	if !h.Number {
+		h.Weight = 0 // what the instance makes of the verdict is no part of the check
+	}
 	c.id = fmt.Sprintf("%+v", h)
 	if h.Kind == config.CheckGateway {
 		c.id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
@@ -98,6 +102,9 @@ func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighb
 	case config.CheckExec:
 		return health.Exec(health.ExecConfig{Command: h.Command, UID: h.UID, GID: h.GID, Timeout: h.Timeout})
 	case config.CheckFile:
+		if h.Number {
+			return health.Number(health.NumberConfig{Path: h.Path, Weight: h.Weight, Reverse: h.Reverse, Initial: h.Initial}), nil
+		}
 		return health.File(health.FileConfig{Path: h.Path, Absent: h.Absent, MaxAge: h.MaxAge}), nil
 	case config.CheckProcess:
 		return health.Process(h.Process, h.Watch), nil
@@ -124,7 +131,7 @@ func serverName(h config.ListedCheck) string {
 // checkOf is a checker as an instance sees it.
 func checkOf(c NamedCheck) instance.Check {
 	return instance.Check{
-		Name: c.Name, ID: c.id, Weight: c.Weight, Run: c.Run, Verdict: c.Verdict,
+		Name: c.Name, ID: c.id, Weight: c.Weight, Numbered: c.Numbered, Run: c.Run, Verdict: c.Verdict,
 		Fresh: func(ctx context.Context) health.Verdict { return freshVerdict(ctx, c) },
 	}
 }
@@ -148,7 +155,7 @@ func freshVerdict(ctx context.Context, c NamedCheck) health.Verdict {
 func topPriority(v config.VIP) uint8 {
 	var weights []int
 	for _, h := range v.Checks {
-		weights = append(weights, h.Weight)
+		weights = append(weights, instance.MostOf(h.Weight, h.Number))
 	}
 	return instance.TopPriority(v.Priority, weights...)
 }

@@ -100,7 +100,7 @@ func (c *Checker) Verdict() Verdict {
 func (c *Checker) Once(ctx context.Context) Result { return c.probe(ctx) }
 
 // Run probes until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which may
-// be Unknown, and with every change of State. Run may be called once.
+// be Unknown, and with every change of State or Points. Run may be called once.
 func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 	if w, ok := c.prober.(Watcher); ok {
 		defer w.Watch(ctx, c.Kick)()
@@ -155,7 +155,7 @@ func (c *Checker) probe(ctx context.Context) Result {
 	return c.prober.Probe(ctx)
 }
 
-// step puts one result into the gate and the verdict.
+// step puts one result into the gate and the verdict, and tells whether there is news.
 func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	changed := c.gate.Step(end, r)
 	c.mu.Lock()
@@ -163,7 +163,8 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	v := &c.verdict
 	v.State, v.Since = c.gate.State()
 	v.Streak = c.gate.Streak()
-	v.Outcome, v.Reason, v.Hint = r.Outcome, r.Reason, r.Hint
+	points := v.Points
+	v.Outcome, v.Reason, v.Hint, v.Points = r.Outcome, r.Reason, r.Hint, r.Points
 	v.Falls, v.Rise = c.gate.Falls()
 	if v.State == Unhealthy && v.Falls > 1 {
 		v.Hint = flapping(*v)
@@ -177,7 +178,7 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 		v.Changes++
 	}
 	c.log.Debug("Health probe ended", "state", v.State, "reason", v.Reason, "latency", v.LastLatency)
-	return *v, changed
+	return *v, changed || v.Points != points
 }
 
 // flapping tells why a service that looks good is still unhealthy.

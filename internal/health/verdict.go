@@ -31,6 +31,7 @@ type Verdict struct {
 	Since       time.Time     // of the State; zero before the first probe
 	LastProbe   time.Time     // when the last probe ended
 	LastLatency time.Duration // how long it took
+	Points      int           // what the check moves the priority by, of one that says so itself: see [Number]
 	Streak      int           // last probes in a row that speak against the State; 0 when the last one confirms it
 	Probes      uint64        // all of them
 	Failures    uint64        // those that did not pass
@@ -54,6 +55,7 @@ type Result struct {
 	Outcome Outcome
 	Reason  string
 	Hint    string
+	Points  int // what it moves the priority by; only of [Number]
 	// Broken tells that an established connection was cut, as by a process that dies: the next probe follows at once, and
 	// finds out whether anything still listens.
 	Broken bool

@@ -79,7 +79,7 @@ func (u *checkRunner) change(next []Check) []Check {
 		if r, runs := u.running[c.Name]; runs && r.ID == c.ID {
 			weight := c.Weight
 			next[i] = r.Check
-			next[i].Weight = weight
+			next[i].Weight = weight // of a numbered check it is part of the ID
 			keep[c.Name] = true
 		}
 	}

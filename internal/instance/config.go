@@ -47,6 +47,9 @@ type Check struct {
 	ID string
 	// Weight is 0 for a condition, without which the node is not fit. Otherwise it moves the priority: see [Config.Combine].
 	Weight int
+	// Numbered is a check whose verdicts say by their Points what they move the priority by, in place of the Weight; while it is unhealthy the
+	// node is not fit.
+	Numbered bool
 	// Run probes until ctx ends and reports the first verdict and every change. It is called once.
 	Run func(ctx context.Context, report func(health.Verdict))
 	// Verdict is the newest verdict with its counters, for status.

@@ -21,7 +21,7 @@ const (
 //
 // A service that cannot serve counts more than the operator, and the operator more than the checks. Every check without a weight is
 // a condition: one that is unhealthy, or has no result yet, puts the node last. The others move the priority: above 0 a check adds
-// its weight while it is good, below 0 it takes it off while it is bad. The elector's priority is that with all weights added (see
+// its weight while it is good, below 0 it takes it off while it is bad; one that is numbered says how much, and is a condition, too. The elector's priority is that with all weights added (see
 // [TopPriority]), so that fitness only ever takes off.
 func (in *Config) Combine(d desiredState, verdicts map[string]health.Verdict, b Blocked) election.Fitness {
 	f := d.fitness(in.judge(verdicts))
@@ -37,7 +37,7 @@ func (in *Config) Combine(d desiredState, verdicts map[string]health.Verdict, b 
 // judge is the fitness by the checks alone.
 func (in *Config) judge(verdicts map[string]health.Verdict) election.Fitness {
 	for _, c := range in.Checks {
-		if v := verdicts[c.Name]; c.Weight == 0 && v.State == health.Unhealthy {
+		if v := verdicts[c.Name]; c.decides() && v.State == health.Unhealthy {
 			return in.last(c.called() + " fails: " + v.Reason)
 		}
 	}
@@ -60,6 +60,11 @@ func (in *Config) weighed(verdicts map[string]health.Verdict) election.Fitness {
 	for _, c := range in.Checks {
 		v := verdicts[c.Name]
 		switch {
+		case c.Numbered:
+			priority += v.Points
+			if v.Points < 0 {
+				reasons = append(reasons, c.called()+": "+v.Reason)
+			}
 		case c.Weight > 0 && v.State == health.Healthy:
 			priority += c.Weight
 		case c.Weight < 0 && v.State == health.Unhealthy:
@@ -73,10 +78,21 @@ func (in *Config) weighed(verdicts map[string]health.Verdict) election.Fitness {
 	}
 	var weights []int
 	for _, c := range in.Checks {
-		weights = append(weights, c.Weight)
+		weights = append(weights, MostOf(c.Weight, c.Numbered))
 	}
 	less := int(TopPriority(in.Priority, weights...)) - clampPriority(priority)
 	return election.Fitness{Less: less, Reason: strings.Join(reasons, "; ")}
+}
+
+// decides tells whether the node is not fit while the check is unhealthy.
+func (c Check) decides() bool { return c.Weight == 0 || c.Numbered }
+
+// MostOf is the weight of a check for [TopPriority]: its own, or the most that the points of a numbered check come to.
+func MostOf(weight int, numbered bool) int {
+	if numbered && weight != 0 {
+		return mostPriority - leastPriority
+	}
+	return weight
 }
 
 // TopPriority is the priority of a node whose checks are all good: base with the weights above 0 added, within 1 to 254.

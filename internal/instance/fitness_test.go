@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,10 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 	type verdicts = map[string]health.Verdict
 	condition := func(name string) Check { return Check{Name: name} }
 	weight := func(name string, w int) Check { return Check{Name: name, Weight: w} }
+	numbered := func(name string, w int) Check { return Check{Name: name, Weight: w, Numbered: true} }
+	says := func(points int) health.Verdict {
+		return health.Verdict{State: health.Healthy, Reason: fmt.Sprintf("says %d", points), Points: points}
+	}
 	last := func(reason string) election.Fitness { return election.Fitness{Less: lastPlace, Reason: reason} }
 	tests := []struct {
 		name    string
@@ -53,6 +58,16 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 		},
 		{name: "not below 1", checks: []Check{weight("a", -253)}, give: verdicts{"a": bad}, want: election.Fitness{Less: 99, Reason: "the check a fails: 500"}},
 		{name: "not above 254", checks: []Check{weight("a", 253), weight("b", -50)}, give: verdicts{"a": good, "b": bad}, want: election.Fitness{Reason: "the check b fails: 500"}},
+		{name: "a number is added", checks: []Check{numbered("a", 2)}, give: verdicts{"a": says(54)}, want: election.Fitness{Less: 100}},
+		{name: "a number is taken off", checks: []Check{numbered("a", 2)}, give: verdicts{"a": says(-54)}, want: election.Fitness{Less: 208, Reason: "the check a: says -54"}},
+		{name: "a number that is not known is 0", checks: []Check{numbered("a", 2)}, want: election.Fitness{Less: 154}},
+		{name: "a number that is a condition", checks: []Check{numbered("a", 0)}, give: verdicts{"a": good}},
+		{name: "a number that is a condition, and no result yet", checks: []Check{numbered("a", 0)}, want: last("no result of the check a yet")},
+		{name: "a number that is unhealthy comes last", checks: []Check{numbered("a", 2)}, give: verdicts{"a": bad}, want: last("the check a fails: 500")},
+		{
+			name: "a number and weights add up", checks: []Check{numbered("a", 1), weight("b", -30), weight("c", 5)}, give: verdicts{"a": says(20), "b": bad, "c": good},
+			want: election.Fitness{Less: 159, Reason: "the check b fails: 500"},
+		},
 		{name: "a condition outweighs every weight", checks: []Check{weight("a", 253), condition("b")}, give: verdicts{"a": good, "b": bad}, want: last("the check b fails: 500")},
 	}
 	for _, tt := range tests {
@@ -86,6 +101,18 @@ func TestWeightsAreThoseOfKeepalived(t *testing.T) {
 				got := int(TopPriority(base, weights...)) - in.judge(verdicts).Less
 				assert.Equal(t, min(max(want, 1), 254), got, "%d with %v, bad %b", base, weights, mask)
 			}
+		}
+	}
+}
+
+// Each number comes to the priority that keepalived's track_file comes to.
+func TestNumbersAreThoseOfKeepalived(t *testing.T) {
+	for _, base := range []uint8{1, 100, 254} {
+		for points := -253; points <= 253; points++ {
+			in := Config{Priority: base, Checks: []Check{{Name: "a", Weight: -5, Numbered: true}, {Name: "b", Weight: 10}}}
+			verdicts := map[string]health.Verdict{"a": {State: health.Healthy, Points: points}, "b": good}
+			got := int(TopPriority(base, MostOf(-5, true), 10)) - in.judge(verdicts).Less
+			assert.Equal(t, min(max(int(base)+points+10, 1), 254), got)
 		}
 	}
 }

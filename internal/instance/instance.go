@@ -169,7 +169,7 @@ func (i *instance) judge(r result) {
 	if !news {
 		return
 	}
-	if r.State != health.Unknown && before.State != r.State {
+	if r.State != health.Unknown && (before.State != r.State || before.Points != r.Points) {
 		r.log(i.log)
 	}
 	verdicts := i.checks.newest()

@@ -55,7 +55,8 @@ type CheckStatus struct {
 	Falls     int       `json:"falls,omitempty"` // how often it became unhealthy lately: it flaps
 	Rise      int       `json:"rise,omitempty"`  // good probes in a row that it takes to become healthy
 
-	took time.Duration // Latency
+	took     time.Duration // Latency
+	numbered bool          // a condition, whatever its weight
 }
 
 // MemberStatus is one node of the group, as election.Member, in the shape that status shows.
@@ -168,6 +169,7 @@ func checkStatus(c Check) CheckStatus {
 		Name: c.Name, Weight: c.Weight, State: v.State.String(), Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
 		Latency: v.LastLatency.Round(time.Microsecond).String(), Probes: v.Probes, Failures: v.Failures,
 		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise, took: v.LastLatency,
+		numbered: c.Numbered,
 	}
 }
 
@@ -175,7 +177,7 @@ func checkStatus(c Check) CheckStatus {
 func decisive(checks []CheckStatus) *CheckStatus {
 	for _, state := range []string{"unhealthy", "unknown", "healthy"} {
 		for i := range checks {
-			if checks[i].Weight == 0 && checks[i].State == state {
+			if (checks[i].Weight == 0 || checks[i].numbered) && checks[i].State == state {
 				return &checks[i]
 			}
 		}

@@ -2,7 +2,9 @@ package convert
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/keepvip/keepvip/internal/keepalived"
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
@@ -17,6 +19,7 @@ type check struct {
 	weight     int
 	weightAt   source
 	counted    bool // rise and fall are written
+	numbered   bool // a number in a file is multiplied by the weight
 }
 
 type checkLine struct {
@@ -32,6 +35,9 @@ func (k *check) add(from source, format string, args ...any) {
 // takes off while the check is good is taken off while that is bad.
 func (k *check) reverse() {
 	k.add(source{k.weightAt.at, "a reversed weight"}, "reverse: true")
+	if k.numbered {
+		return // which multiplies by the opposite of the weight
+	}
 	k.weight = -k.weight
 	if !k.counted {
 		why := source{why: "keepalived acts at once"}
@@ -52,9 +58,13 @@ func (c *converter) checks(i *keepalived.Instance) {
 		return
 	}
 	for _, k := range all {
-		if k.weight == 0 {
-			c.out.line(1, "check: {whenAllUnhealthy: release}", source{k.at, "weight 0: nobody holds the addresses while it fails everywhere"})
-			c.say(keepalived.Note, CodeChanged, k.at, fmt.Sprintf("%s has weight 0: while it fails on all nodes nobody holds the addresses, as with keepalived", k.name),
+		if k.weight == 0 || k.numbered {
+			why, when := "weight 0", "it fails"
+			if k.weight != 0 {
+				why, when = "a number", "it comes to -254"
+			}
+			c.out.line(1, "check: {whenAllUnhealthy: release}", source{k.at, fmt.Sprintf("%s: nobody holds the addresses while %s everywhere", why, when)})
+			c.say(keepalived.Note, CodeChanged, k.at, fmt.Sprintf("%s has %s: while %s on all nodes nobody holds the addresses, as with keepalived", k.name, why, when),
 				"remove whenAllUnhealthy: release, and the last holder keeps them instead")
 			break
 		}
@@ -118,8 +128,33 @@ func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
 	return all, lost
 }
 
+// file makes a check of a track_file.
 func (c *converter) file(t keepalived.Tracked) *check {
-	c.refuse(t.At, fmt.Sprintf("track_file %s: keepvip's checks do not multiply a number in a file", t.Name), "write a vrrp_script that fails when the number is bad, or use a check of kind file, which asks whether a file is there")
+	for _, f := range c.cfg.Files {
+		if f.Name != t.Name {
+			continue
+		}
+		at := f.Where("file")
+		switch {
+		case !filepath.IsAbs(f.Path) || !utf8.ValidString(f.Path):
+			c.refuse(at, fmt.Sprintf("the file of %s has no whole path", f.Name), "write its path from / on")
+			return nil
+		case f.Overwrite:
+			c.refuse(f.Where("init_file"), fmt.Sprintf("init_file overwrite of %s: keepvip writes no files, and would go by what is in it", f.Name), "have something else write it before keepvip starts (tmpfiles.d: F PATH 0644 root root - NUMBER), and remove overwrite")
+			return nil
+		}
+		k := &check{kind: "file", name: f.Name, nameAt: f.At, weightAt: given(&f.Block, "weight"), numbered: true}
+		k.add(placed(at), "path: %s", scalar(f.Path))
+		k.add(placed(f.At), "number: true")
+		if f.Init != nil {
+			c.changed(f.Where("init_file"), fmt.Sprintf("init_file of %s: keepvip writes no files; until the file is there it counts for %d", f.Name, *f.Init), "")
+			if *f.Init != 0 {
+				k.add(placed(f.Where("init_file")), "initial: %d", min(max(*f.Init, -mostNumber), mostNumber))
+			}
+		}
+		k.add(source{why: "keepalived acts at once"}, "rise: 1")
+		return k
+	}
 	return nil
 }
 

@@ -19,6 +19,7 @@ const (
 	longestInterval = 10 * time.Minute
 	longestTimeout  = time.Minute
 	mostResults     = 1000
+	mostNumber      = 65536
 	latest          = time.Hour // within which a failure has to be seen
 )
 
