@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-var stranger = net.HardwareAddr{2, 0, 0, 0, 0, 9}
+var foreign = net.HardwareAddr{2, 0, 0, 0, 0, 9}
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
@@ -56,15 +56,15 @@ func must(t testing.TB) func(b []byte, err error) []byte {
 func TestParseClaim(t *testing.T) {
 	v4, v6 := netip.MustParseAddr("10.9.0.100"), netip.MustParseAddr("fd09::100")
 	ok := must(t)
-	request := ok(gratuitousARP(arp.OperationRequest, stranger, v4))
-	reply := ok(gratuitousARP(arp.OperationReply, stranger, v4))
-	na := ok(unsolicitedNA(stranger, v6, false))
-	probe4, probe6 := ok(probe(stranger, v4)), ok(probe(stranger, v6))
+	request := ok(gratuitousARP(arp.OperationRequest, foreign, v4))
+	reply := ok(gratuitousARP(arp.OperationReply, foreign, v4))
+	na := ok(unsolicitedNA(foreign, v6, false))
+	probe4, probe6 := ok(probe(foreign, v4)), ok(probe(foreign, v6))
 	ask := unhex(t, "ffffffffffff 020000000009 0806 0001080006040001 020000000009 0a090064 000000000000 0a090001")
 	const nsHead = "3333ff000001 020000000009 86dd 60000000 0020 3aff fd090000000000000000000000000100 ff0200000000000000000001ff000001 "
 	ns := sum(unhex(t, nsHead+"87000000 00000000 fd090000000000000000000000000001 0101 020000000009"))
 	relayed := sum(unhex(t, strings.Replace(nsHead, "020000000009", "020000000001", 1)+"87000000 00000000 fd090000000000000000000000000001 0101 020000000009"))
-	asserted4, asserted6 := Claim{v4, stranger}, Claim{v6, stranger}
+	asserted4, asserted6 := Claim{v4, foreign}, Claim{v6, foreign}
 	tests := []struct {
 		name string
 		give []byte
@@ -141,7 +141,7 @@ func TestFilters(t *testing.T) {
 	a4, a6 := watched[1], watched6[1]
 	other4, other6 := netip.MustParseAddr("10.9.0.7"), netip.MustParseAddr("fd09::7")
 	tooMany := upTo(mostFiltered + 1)
-	na := ok(unsolicitedNA(stranger, a6, false))
+	na := ok(unsolicitedNA(foreign, a6, false))
 	ns := unhex(t, "3333ff000001 020000000009 86dd 60000000 0018 3aff fd090000000000000000000000000101 ff0200000000000000000001ff000001 87000000 00000000 fd090000000000000000000000000001")
 	tests := []struct {
 		name   string
@@ -149,15 +149,15 @@ func TestFilters(t *testing.T) {
 		give   []byte
 		want   bool
 	}{
-		{"ARP from it", arpFilter(watched), ok(gratuitousARP(arp.OperationRequest, stranger, a4)), true},
-		{"ARP probe for it", arpFilter(watched), ok(probe(stranger, a4)), false},
-		{"ARP of others", arpFilter(watched), ok(gratuitousARP(arp.OperationRequest, stranger, other4)), false},
-		{"ARP, with nobody watched", arpFilter(nil), ok(gratuitousARP(arp.OperationRequest, stranger, a4)), false},
-		{"ARP of others, with too many addresses", arpFilter(tooMany), ok(gratuitousARP(arp.OperationRequest, stranger, other4)), true},
+		{"ARP from it", arpFilter(watched), ok(gratuitousARP(arp.OperationRequest, foreign, a4)), true},
+		{"ARP probe for it", arpFilter(watched), ok(probe(foreign, a4)), false},
+		{"ARP of others", arpFilter(watched), ok(gratuitousARP(arp.OperationRequest, foreign, other4)), false},
+		{"ARP, with nobody watched", arpFilter(nil), ok(gratuitousARP(arp.OperationRequest, foreign, a4)), false},
+		{"ARP of others, with too many addresses", arpFilter(tooMany), ok(gratuitousARP(arp.OperationRequest, foreign, other4)), true},
 		{"advertisement for it", ndFilter(watched6), na, true},
 		{"solicitation from it", ndFilter(watched6), ns, true},
-		{"solicitation for it", ndFilter(watched6), ok(probe(stranger, a6)), false},
-		{"advertisement for others", ndFilter(watched6), ok(unsolicitedNA(stranger, other6, false)), false},
+		{"solicitation for it", ndFilter(watched6), ok(probe(foreign, a6)), false},
+		{"advertisement for others", ndFilter(watched6), ok(unsolicitedNA(foreign, other6, false)), false},
 		{"router advertisement", ndFilter(watched6), changed(na, 54, 134), false},
 		{"a wrong hop limit", ndFilter(watched6), changed(na, 21, 64), false},
 		{"not ICMPv6", ndFilter(watched6), changed(na, 20, 17), false},
@@ -197,7 +197,7 @@ func TestFilterFindsEachOfMany(t *testing.T) {
 		vm, err := bpf.NewVM(filter[len(untagged()):])
 		require.NoError(t, err)
 		for i, a := range addrs {
-			frame, err := gratuitousARP(arp.OperationReply, stranger, a)
+			frame, err := gratuitousARP(arp.OperationReply, foreign, a)
 			require.NoError(t, err)
 			passed, err := vm.Run(frame)
 			require.NoError(t, err)
@@ -209,10 +209,10 @@ func TestFilterFindsEachOfMany(t *testing.T) {
 func FuzzParseClaim(f *testing.F) {
 	ok := must(f)
 	v4, v6 := netip.MustParseAddr("10.9.0.100"), netip.MustParseAddr("fd09::100")
-	f.Add(ok(gratuitousARP(arp.OperationReply, stranger, v4)))
-	f.Add(ok(unsolicitedNA(stranger, v6, true)))
-	f.Add(ok(probe(stranger, v4)))
-	f.Add(ok(probe(stranger, v6)))
+	f.Add(ok(gratuitousARP(arp.OperationReply, foreign, v4)))
+	f.Add(ok(unsolicitedNA(foreign, v6, true)))
+	f.Add(ok(probe(foreign, v4)))
+	f.Add(ok(probe(foreign, v6)))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)

@@ -1,8 +1,8 @@
-// Package arp tells the neighbours on a link who answers for an IP address: by gratuitous ARP for IPv4 (RFC 826, RFC 5227) and by
-// unsolicited neighbour advertisement for IPv6 (RFC 4861 7.2.6).
+// Package arp is ARP for IPv4 (RFC 826, RFC 5227) and neighbour discovery for IPv6 (RFC 4861) as far as a virtual address needs them: it tells
+// the neighbours on a link who answers for the address, asks them who has it, and hears who claims it.
 //
-// A Conn sends one announcement, or asks whether an address is taken; a Schedule, which is pure, says when to announce again. A Listener hears
-// who else on the link claims an address.
+// A Conn sends one announcement (gratuitous ARP, or an unsolicited neighbour advertisement), or asks whether an address is taken; a Schedule,
+// which is pure, says when to announce again. An Asker asks one neighbour, as a router, whether it is there. A Listener hears who else on the link claims an address.
 //
 // Left out on purpose: adding the address to the interface (package internal/link), and deciding who may announce it (package election).
 // Links other than Ethernet have no neighbours to tell, and Open refuses them.

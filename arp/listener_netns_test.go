@@ -52,7 +52,7 @@ func (l *lan) silence(claims <-chan Claim) {
 	}
 }
 
-func TestListenerHearsStrangers(t *testing.T) {
+func TestListenerHearsForeignHosts(t *testing.T) {
 	l := newLAN(t)
 	us, them := &l.nodes[0], &l.nodes[1]
 	v4, v6 := netip.MustParseAddr("10.9.0.100"), netip.MustParseAddr("fd09::100")
@@ -72,7 +72,7 @@ func TestListenerHearsStrangers(t *testing.T) {
 	require.NoError(t, theirs.Probe(v4, v6))
 	l.silence(claims)
 
-	// A silent stranger gives itself away when asked.
+	// A silent foreign host gives itself away when asked.
 	them.Has("eth0", "10.9.0.100/32", "fd09::100/128")
 	for len(claims) > 0 {
 		<-claims
@@ -80,11 +80,11 @@ func TestListenerHearsStrangers(t *testing.T) {
 	start := time.Now()
 	require.NoError(t, ours.Probe(v4))
 	l.expect(claims, Claim{v4, mac})
-	t.Logf("IPv4: a silent stranger is known %s after the probe", time.Since(start))
+	t.Logf("IPv4: a silent foreign host is known %s after the probe", time.Since(start))
 	start = time.Now()
 	require.NoError(t, ours.Probe(v6))
 	l.expect(claims, Claim{v6, mac})
-	t.Logf("IPv6: a silent stranger is known %s after the probe", time.Since(start))
+	t.Logf("IPv6: a silent foreign host is known %s after the probe", time.Since(start))
 
 	require.NoError(t, us.LinkSetDown(us.Link("eth0")))
 	us.Up("eth0")

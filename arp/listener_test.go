@@ -27,7 +27,7 @@ func TestListenerTellsWatchersApart(t *testing.T) {
 	say := func(addrs ...netip.Addr) []string {
 		heard = nil
 		for _, a := range addrs {
-			l.dispatch(Claim{a, stranger})
+			l.dispatch(Claim{a, foreign})
 		}
 		return heard
 	}

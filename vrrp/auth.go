@@ -158,7 +158,7 @@ func timeOf(sequence uint64) time.Time {
 }
 
 // parseUnverified reads an advertisement with a trailer, or without one, and does not look at the trailer. It is for nodes that do
-// not insist on authentication while a key is being introduced.
+// not demand authentication while a key is being introduced.
 func parseUnverified(b []byte, src, dst netip.Addr) (Advertisement, ChecksumForm, error) {
 	if end, err := checkHeader(b, src, dst); err == nil && len(b) == end+trailerLen {
 		return parseSigned(b, end, src, dst)

@@ -27,7 +27,7 @@ var _ Wire = (*hubWire)(nil)
 // consider keeps what is for this Virtual Router. Two clusters that share a VRID by accident both keep working, because
 // their lists have nothing in common, also when they have the same key: a relay between two links must not make one
 // yield to the other. doubt is why it would be
-// refused if authentication were insisted on. The answer is whether it was kept.
+// refused if authentication were demanded. The answer is whether it was kept.
 func (w *hubWire) consider(a Arrival, doubt error) bool {
 	switch reason := w.refuses(a); reason {
 	case "":

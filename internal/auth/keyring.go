@@ -17,7 +17,7 @@ const (
 	maxWindow = time.Hour
 )
 
-// Mode says how much a node insists on authentication.
+// Mode says how far a node demands authentication.
 type Mode uint8
 
 // The modes, from the last to the first step of introducing a key on running nodes.

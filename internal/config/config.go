@@ -93,7 +93,7 @@ type KeyRef struct {
 	File string
 }
 
-// KeyMode says how much a node insists on authentication.
+// KeyMode says how far a node demands authentication.
 type KeyMode string
 
 // The modes.

@@ -101,7 +101,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].vrrp.passwordFile", Flag: "password-file", Reload: Live,
-			Help:    "File with the password of VRRP version 2, at most 8 characters; it travels readable in every advertisement and is no security, only for routers that insist on it",
+			Help:    "File with the password of VRRP version 2, at most 8 characters; it travels readable in every advertisement and is no security, only for routers that demand it",
 			binding: one(path(maxPath), func(t target) *string { return &t.vip.VRRP.PasswordFile }),
 		},
 		{

@@ -41,7 +41,7 @@ const (
 // Every method that changes something returns an error that wraps ErrBroken if others have taken the table, or a part of it, away.
 //
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
-// caller in a hurry has it on standby, calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
+// caller that must be fast has it on standby, calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
 type Fence struct {
 	cfg   Config
 	table *nftables.Table

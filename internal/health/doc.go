@@ -1,4 +1,4 @@
-// Package health probes the local apiserver, or any local service, and turns the results into this node's fitness.
+// Package health probes the local apiserver, or any local service, and turns the results into a verdict.
 //
 // A [Prober] takes one look; a [Gate], which is pure, counts; a [Checker] repeats the one into the other. What real apiservers
 // answer shaped the rules: 200 is healthy; 401 is healthy, because a server that asks who we are is alive; 403 is unhealthy,
@@ -10,8 +10,8 @@
 //
 // A fast check, of less than 250 ms, asks most of its questions on one connection; every failure is found out on new ones.
 //
-// Further kinds of check are further Probers. Left out: what a node does with its fitness, which is the elector's business,
-// and what several checks for one address amount to.
+// Further kinds of check are further Probers. Left out: what a verdict means for the election, and what
+// several checks for one address amount to (package instance).
 //
 // # Goroutines
 //

@@ -19,7 +19,7 @@ const maxAnswer = 64 << 10
 var errTooLong = fmt.Errorf("answer longer than %d bytes", maxAnswer)
 
 // exchange is one request on one connection. It does without http.Transport, which goes on connecting in the background when
-// a request is given up, so that a server that hangs would gather goroutines and descriptors.
+// a request is given up, so that a server that hangs would pile up goroutines and descriptors.
 type exchange struct {
 	prober   *httpProber
 	keep     bool        // leave the connection open if the server does

@@ -100,7 +100,7 @@ func TestFile(t *testing.T) {
 	}{
 		{"there", FileConfig{Path: there}, Result{Reason: there + " is there"}},
 		{"not there", FileConfig{Path: absent}, Result{Outcome: Down, Reason: absent + " is not there"}},
-		{"there against the wish", FileConfig{Path: there, Absent: true}, Result{Outcome: Down, Reason: there + " is there"}},
+		{"there, to be absent", FileConfig{Path: there, Absent: true}, Result{Outcome: Down, Reason: there + " is there"}},
 		{"not there as wished", FileConfig{Path: absent, Absent: true}, Result{Reason: absent + " is not there"}},
 		{"young", FileConfig{Path: there, MaxAge: 10 * time.Minute}, Result{Reason: there + " is there"}},
 		{"old", FileConfig{Path: old, MaxAge: 10 * time.Minute}, Result{Outcome: Down, Reason: old + " was not written for 10m0s"}},

@@ -86,7 +86,7 @@ func passOn(ctx context.Context, list []*instance, h state.Hold, force bool) err
 		r.want(desiredState{Desired: Drained, Hold: h}, time.Time{})
 	}
 	err := giveAway(ctx, list)
-	if force && !errors.Is(ctx.Err(), context.Canceled) { // nobody insists on a command that was taken back
+	if force && !errors.Is(ctx.Err(), context.Canceled) { // nobody forces a command that was taken back
 		return nil
 	}
 	return err

@@ -131,7 +131,7 @@ func TestLaterCommandEndsOneThatWaits(t *testing.T) {
 	})
 }
 
-// An operator who presses Ctrl-C while the address is passed on does not insist on the hold.
+// An operator who presses Ctrl-C while the address is passed on does not force the hold.
 func TestHoldByForceThatIsAbandonedChangesNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end  time.Duration // of the command

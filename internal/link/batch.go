@@ -38,7 +38,7 @@ func (h *Handle) Remove(index int, ps ...netip.Prefix) error {
 	}, func(_ netip.Prefix, err error) error { return unlessGone(err) })
 }
 
-// all sends one request for each address and gathers what was refused.
+// all sends one request for each address and collects what was refused.
 func (h *Handle) all(step string, index int, ps []netip.Prefix, request func(netip.Prefix) *nl.NetlinkRequest, read func(netip.Prefix, error) error) error {
 	for _, p := range ps {
 		if err := validate(index, p); err != nil {

@@ -72,7 +72,7 @@ var verdicts = map[verdict]string{
 	noted("keepvip sends no mail: let the monitoring of its metrics do that"):           "smtp_alert smtp_alert_vrrp notification_email notification_email_from smtp_server smtp_helo_name smtp_connect_timeout no_email_faults",
 	noted("realtime: true schedules keepvip before other programs"):                     "max_auto_priority",
 	noted("keepvip has no setting for it"):                                              "vrrp_no_swap",
-	noted("keepvip tells of other VRIDs and strangers by itself"):                       "log_unknown_vrids",
+	noted("keepvip tells of other VRIDs and foreign hosts by itself"):                   "log_unknown_vrids",
 	noted("it is for static addresses, which keepvip has none of"):                      "default_interface",
 	noted("the first address decides"):                                                  "native_ipv6",
 }
