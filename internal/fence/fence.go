@@ -160,7 +160,7 @@ func (f *Fence) forget(id uint32) {
 
 // exchange replaces groups by others, and touches nothing of those that stay but their addresses and their renewal.
 func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32) error {
-	var errs []error
+	errs := f.addLeases(c, slices.DeleteFunc(f.sorted(next), func(g Group) bool { _, stays := f.groups[g.ID]; return stays }))
 	guards := map[uint32]time.Duration{}
 	f.putBase(c, next)
 	c.FlushSet(f.addresses(mapAddresses4))

@@ -138,7 +138,8 @@ func verdicts(id uint32, standby, routes bool) []match {
 	return rules
 }
 
-// renewal is the rule by which our own advertisement, on its way out, renews the lease of its group; nil if the group has none.
+// renewal is the rule by which our own advertisement, on its way out, renews the lease of its group; nil if the group has none. An
+// advertisement passes those of all groups, so each looks first at what tells most of them apart.
 func renewal(g Group) match {
 	if g.Advert.zero() {
 		return nil
@@ -152,11 +153,11 @@ func renewal(g Group) match {
 		toItself = dest.is(expr.CmpOpEq, g.Advert.Source.AsSlice()...)
 	}
 	return and(
+		advertVRID.is(expr.CmpOpEq, g.Advert.VRID),
 		etherType(kind),
 		source.is(expr.CmpOpEq, g.Advert.Source.AsSlice()...),
 		toItself,
 		l4proto(vrrp),
-		advertVRID.is(expr.CmpOpEq, g.Advert.VRID),
 		advertPriority.is(expr.CmpOpNeq, 0),
 		outgoing.renew(leaseOf(g.ID), g.Lease),
 	)

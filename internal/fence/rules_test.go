@@ -112,6 +112,15 @@ func TestFenceRenewalMatchesOneAdvertiser(t *testing.T) {
 	}
 }
 
+// With hundreds of groups an advertisement passes hundreds of these rules, all but one of them in vain.
+func TestFenceRenewalLooksAtTheVRIDFirst(t *testing.T) {
+	for _, source := range []string{"10.1.0.5", "fe80::5"} {
+		want := advertVRID.is(expr.CmpOpEq, 51)
+		r := renewal(Group{ID: 7, Advert: Advert{Source: netip.MustParseAddr(source), VRID: 51}, Lease: 300 * time.Millisecond})
+		assert.Equal(t, want, r[:len(want)], source)
+	}
+}
+
 // By unicast an advertisement may leave long after it was made, when a peer's MAC is known at last.
 func TestFenceRenewalOfUnicastMatchesOnlyWhatGoesToItself(t *testing.T) {
 	for source, dest := range map[string]field{"10.1.0.5": ip4Dest, "fe80::5": ip6Dest} {

@@ -128,6 +128,7 @@ func lacks(err error) bool {
 func (f *Fence) fill(c *nftables.Conn, leaseEnds map[uint32]time.Time) error {
 	f.clear(c, f.table)
 	c.AddTable(f.table)
+	errs := f.addLeases(c, f.sorted(f.groups))
 	for _, name := range []string{mapAddresses4, mapAddresses6} {
 		if err := c.AddSet(f.addresses(name), nil); err != nil {
 			return err
@@ -147,7 +148,6 @@ func (f *Fence) fill(c *nftables.Conn, leaseEnds map[uint32]time.Time) error {
 	}
 	c.AddChain(f.chain(chainIngress))
 	f.putBase(c, f.groups)
-	var errs []error
 	for _, g := range f.sorted(f.groups) {
 		errs = append(errs, f.addGroup(c, g))
 	}
@@ -221,9 +221,18 @@ func (f *Fence) toggle(name string) *nftables.Set {
 	return &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeIFIndex}
 }
 
-// addGroup adds a group that the table does not have yet, all but its addresses.
+// addLeases adds the lease sets of groups that the table does not have yet. They come before all else that is added with them: the kernel finds
+// a set by going through those of the table from the oldest on, and those of leases are the ones that it is asked for all the time.
+func (f *Fence) addLeases(c *nftables.Conn, groups []Group) (errs []error) {
+	for _, g := range groups {
+		errs = append(errs, c.AddSet(f.timer(leaseOf(g.ID)), nil))
+	}
+	return errs
+}
+
+// addGroup adds a group that the table does not have yet, all but its addresses and its lease.
 func (f *Fence) addGroup(c *nftables.Conn, g Group) error {
-	errs := []error{c.AddSet(f.timer(guardOf(g.ID)), nil), c.AddSet(f.timer(leaseOf(g.ID)), nil)}
+	errs := []error{c.AddSet(f.timer(guardOf(g.ID)), nil)}
 	if f.canStandBy() {
 		errs = append(errs, c.AddSet(f.timer(standbyOf(g.ID)), nil))
 	}

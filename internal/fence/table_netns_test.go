@@ -316,3 +316,40 @@ func TestFenceOfManyGroups(t *testing.T) {
 	require.NoError(t, f.Rebuild(nil))
 	require.NoError(t, f.Verify())
 }
+
+// The kernel finds a set by going through those of the table, and is asked for each group's lease again and again.
+func TestFenceLeasesComeBeforeTheOtherSets(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(time.Second, time.Minute)
+	groups := f.sorted(f.groups)
+	ours := func(names []string) (leases int) {
+		for _, n := range names {
+			if !strings.HasPrefix(n, "lease") {
+				return leases
+			}
+			leases++
+		}
+		return leases
+	}
+	names := func() (names []string) {
+		c, err := nftables.New()
+		require.NoError(t, err)
+		sets, err := c.GetSets(f.table)
+		require.NoError(t, err)
+		for _, s := range sets {
+			names = append(names, s.Name)
+		}
+		return names
+	}
+	before := names()
+	assert.Equal(t, len(groups), ours(before[3:]), "after what the table had before it had any group")
+	more := slices.Clone(groups)
+	for id := range uint32(5) {
+		more = append(more, Group{ID: 100 + id, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 9, 9, byte(id)})}, Lease: time.Second, Guard: time.Minute})
+	}
+	require.NoError(t, f.Set(more))
+	assert.Equal(t, 5, ours(names()[len(before):]), "of groups that come later")
+	require.NoError(t, f.Verify())
+	require.NoError(t, f.Rebuild(nil))
+	assert.Equal(t, len(more), ours(names()), "made anew")
+}
