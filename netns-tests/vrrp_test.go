@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,29 +17,6 @@ import (
 func openMixed(t *testing.T, cfg trial.Config) *trial.Group {
 	t.Helper()
 	return opened(t, trial.OpenMixed, cfg)
-}
-
-func TestKeepalivedGroupIsReplacedNodeByNodeAndBack(t *testing.T) {
-	t.Parallel()
-	g := openMixed(t, trial.KubeadmGuide(trial.RunKeepalived))
-	for _, to := range trial.Moves() {
-		for _, id := range to.IDs {
-			n := g.Lab.Nodes[id-1]
-			t.Run(fmt.Sprintf("%s by %s", n.Label, to.Name), func(t *testing.T) {
-				res := measure(t, g, func(g *trial.Group) (*trial.Result, error) { return g.Replace(n, to.Name, to.Run) })
-				assert.Equal(t, []*lab.Node{g.Lab.Nodes[0]}, g.Holders(), "the best holds in the end")
-				assert.LessOrEqual(t, res.Two, 100*time.Millisecond+res.TwoRoom)
-				if res.Victim == 0 {
-					moved(t, 0, res) // a backup's replacement
-					assert.Less(t, res.Outage, 20*time.Millisecond+res.OutageRoom)
-					return
-				}
-				// One when it leaves, after the skew time, and one when the best is back.
-				assert.LessOrEqual(t, res.Takeovers, 3+res.Explained)
-				assert.Less(t, res.Outage, time.Second+res.OutageRoom)
-			})
-		}
-	}
 }
 
 func TestPartitionHeals(t *testing.T) {

@@ -132,6 +132,11 @@ func RunKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	return keepalived(n, conf)
+}
+
+// keepalived runs Debian's keepalived with a file.
+func keepalived(n *lab.Node, conf string) (*lab.Process, error) {
 	pids := []string{"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid")}
 	// A node that was powered off has left its pid files.
 	if _, err := n.Run("rm", "-f", pids[1], pids[3], pids[5]); err != nil {

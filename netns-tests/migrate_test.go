@@ -1,0 +1,122 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// tool runs a keepvip command on a node as the migration pages say, and gives its outputs apart.
+func tool(t *testing.T, n *lab.Node, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	p, code, err := trial.Keepvip{}.Command(n, args...)
+	require.NoError(t, err)
+	return code, p.Stdout(), p.Stderr()
+}
+
+var secretFinding = regexp.MustCompile(`warning secret: .* reads it from (\S+); write the first (\d+) characters of auth_pass into that file`)
+
+// convertOnNode takes the steps of docs/migrate-keepalived.md that come before anything is stopped.
+func convertOnNode(t *testing.T, n *lab.Node, conf, password string) {
+	t.Helper()
+	code, out, stderr := tool(t, n, "lint", conf)
+	require.Equal(t, 1, code, "warnings and no errors: %s%s", out, stderr)
+	assert.Contains(t, out, "slow-check")
+
+	code, out, stderr = tool(t, n, "convert", conf, "--secrets", n.Path("secrets"))
+	require.Zero(t, code, stderr)
+	path, err := n.WriteFile("keepvip.yaml", out, 0o644)
+	require.NoError(t, err)
+	require.Equal(t, trial.ConvertedFile(n), path)
+
+	code, _, _ = tool(t, n, "config", "validate", path)
+	require.Equal(t, 2, code, "the file of the password is missing")
+	found := secretFinding.FindStringSubmatch(stderr)
+	require.NotNil(t, found, stderr)
+	require.Equal(t, fmt.Sprint(len(password)), found[2])
+	require.NoError(t, os.MkdirAll(n.Path("secrets"), 0o700))
+	require.NoError(t, os.WriteFile(found[1], []byte(password+"\n"), 0o600))
+
+	code, out, stderr = tool(t, n, "config", "validate", path)
+	require.Zero(t, code, out+stderr)
+	code, out, stderr = tool(t, n, "check", "--once", "--config", path)
+	require.Zero(t, code, out+stderr)
+	require.Contains(t, out, "healthy")
+}
+
+// cleanStatus is the last step of each node: the state is what the priority says, and nothing is wrong.
+func cleanStatus(t *testing.T, n *lab.Node, holds bool) {
+	t.Helper()
+	want := map[bool]string{true: "active", false: "standby"}[holds]
+	eventually(t, 10*time.Second, n.Label+": clean status", func() bool {
+		s, err := trial.Keepvip{}.Status(n)
+		return err == nil && s.VIPs[0].Observed == want && n.Holds(lab.VIP4) == holds
+	})
+	code, out, stderr := tool(t, n, "status", "--socket", trial.Socket(n))
+	assert.Zero(t, code, out+stderr)
+	for _, word := range []string{"REJECTED", "CONFLICT", "SPLIT"} {
+		assert.NotContains(t, out, word)
+	}
+}
+
+// A group of keepalived with the files of kubeadm's guide becomes one of keepvip and back, by the steps of docs/migrate-keepalived.md.
+func TestKeepalivedGroupMovesByTheDocumentedProcedureAndBack(t *testing.T) {
+	t.Parallel()
+	g := openMixed(t, trial.KubeadmGuide(trial.RunGuideKeepalived))
+	before := make([]lab.State, len(g.Lab.Nodes))
+	for _, n := range g.Lab.Nodes {
+		convertOnNode(t, n, n.Path("keepalived.conf"), "42")
+	}
+	// What keepvip leaves is what was there before.
+	runners := map[string]trial.Runner{
+		"keepvip": func(n *lab.Node, r ...trial.Router) (*lab.Process, error) {
+			s, err := n.State()
+			require.NoError(t, err)
+			before[n.ID-1] = s
+			return trial.RunConverted(n, r...)
+		},
+		"keepalived": func(n *lab.Node, r ...trial.Router) (*lab.Process, error) {
+			s, err := n.State()
+			require.NoError(t, err)
+			assert.Equal(t, before[n.ID-1], s, n.Label)
+			return trial.RunGuideKeepalived(n, r...)
+		},
+	}
+	for _, to := range trial.Moves() {
+		for _, id := range to.IDs {
+			n := g.Lab.Nodes[id-1]
+			t.Run(fmt.Sprintf("%s to %s", n.Label, to.Name), func(t *testing.T) {
+				res := measure(t, g, func(g *trial.Group) (*trial.Result, error) { return g.Replace(n, to.Name, runners[to.Name]) })
+				assert.Equal(t, []*lab.Node{g.Lab.Nodes[0]}, g.Holders(), "the best holds in the end")
+				assert.LessOrEqual(t, res.Two, 100*time.Millisecond+res.TwoRoom)
+				if to.Name == "keepvip" {
+					cleanStatus(t, n, id == 1)
+				}
+				if res.Victim == 0 { // a backup's replacement
+					moved(t, 0, res)
+					assert.LessOrEqual(t, res.Lost, res.LostRoom, "probes lost")
+					return
+				}
+				// One when it leaves, and one when the best is back. A keepalived that leaves costs the skew time of the next; nothing else costs a probe.
+				moved(t, 2, res)
+				assert.Less(t, res.Outage, time.Second+res.OutageRoom)
+				leaving := 0
+				if to.Name == "keepvip" {
+					leaving = res.LostMost
+					assert.LessOrEqual(t, len(res.Report.Stream("c1", lab.VIP4).Outages), 1+res.LostRoom, "outages")
+				}
+				assert.LessOrEqual(t, res.Lost, leaving+res.LostRoom, "probes lost")
+			})
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package trial
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// KubeVIP stands in for kube-vip on a node, which needs a whole cluster: as the
+// leader it binds the address as /32, announces it every 3 s, and takes it away
+// on SIGTERM. As a follower it does nothing that others see.
+type KubeVIP struct {
+	process *lab.Process
+	stop    chan struct{}
+	done    chan struct{}
+}
+
+// StartKubeVIP starts the stand-in.
+func StartKubeVIP(n *lab.Node, addr netip.Addr, leader bool) (*KubeVIP, error) {
+	k := &KubeVIP{stop: make(chan struct{}), done: make(chan struct{})}
+	script := "trap 'exit 0' TERM; sleep infinity & wait"
+	if leader {
+		what := fmt.Sprintf("%s dev %s", prefix(addr), n.NICs[0].Name)
+		script = fmt.Sprintf("ip address add %s; trap 'ip address del %s; exit 0' TERM; sleep infinity & wait", what, what)
+	}
+	var err error
+	if k.process, err = n.Start("kube-vip", "sh", "-c", script); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(k.done)
+		ticker := time.NewTicker(3 * time.Second)
+		defer ticker.Stop()
+		for leader {
+			_ = n.Announce(addr) // before it is bound it is lost, as kube-vip's own
+			select {
+			case <-ticker.C:
+			case <-k.stop:
+				return
+			}
+		}
+	}()
+	return k, nil
+}
+
+// Stop is what the kubelet does when the manifest is gone.
+func (k *KubeVIP) Stop() error {
+	close(k.stop)
+	<-k.done
+	return terminate(k.process)
+}
+
+// Watched measures what do does to the group; its marks are in the timeline.
+func Watched(name string, do func(mark func(string)) error) Fault {
+	return func(g *Group) (*Result, error) {
+		m, err := g.watch(name, lab.MeasureConfig{})
+		if err != nil {
+			return nil, err
+		}
+		time.Sleep(100 * time.Millisecond)
+		at := m.Mark("%s begins", name)
+		err = do(func(what string) { m.Mark("%s", what) })
+		r := m.Stop()
+		if err != nil {
+			return nil, fmt.Errorf("trial: %s: %w", name, err)
+		}
+		return g.result(name, at, nil, r), nil
+	}
+}
