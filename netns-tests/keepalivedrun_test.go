@@ -4,6 +4,8 @@ package netnstests
 
 import (
 	"net/netip"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -43,12 +45,19 @@ func TestKeepalivedConfBesideKeepalived(t *testing.T) {
 	assert.Zero(t, code)
 	holds(other, "keepvip has left")
 
-	p, err = trial.RunKeepalivedConf(own, router(150))
+	p, err = trial.RunUnderKeepalivedsName(own, router(150))
 	require.NoError(t, err)
-	holds(own, "it is back")
+	holds(own, "it is back, by keepalived's command line")
+	pid, err := os.ReadFile(trial.KeepalivedPID(own))
+	require.NoError(t, err)
+	assert.Equal(t, strconv.Itoa(p.PID())+"\n", string(pid))
 	_, err = trial.WriteKeepalivedConf(own, router(50))
 	require.NoError(t, err)
 	require.NoError(t, p.Signal(unix.SIGHUP))
 	holds(other, "the priority is below keepalived's since the reload")
 	assert.NotContains(t, p.Log(), "k8s-pass")
+	code, err = p.Terminate(10 * time.Second)
+	require.NoError(t, err)
+	assert.Zero(t, code)
+	assert.NoFileExists(t, trial.KeepalivedPID(own))
 }

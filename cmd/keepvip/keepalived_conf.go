@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/keepalived"
@@ -14,6 +15,7 @@ import (
 type keepalivedConf struct {
 	path    string
 	id      string // for lines with @id; "": keepalived's default
+	all     bool   // an included file that is missing is an error
 	options convert.Options
 }
 
@@ -24,8 +26,9 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 		return config.Converted{}, unreadable(path, err)
 	}
 	r := convert.Convert(doc, k.options)
-	if r.Text == nil {
-		return config.Converted{}, faults(r.Findings)
+	missing := func(f keepalived.Finding) bool { return k.all && f.Code == syntax.CodeInclude }
+	if r.Text == nil || slices.ContainsFunc(r.Findings, missing) {
+		return config.Converted{}, faults(r.Findings, missing)
 	}
 	out := config.Converted{Text: r.Text, Secrets: r.Secrets}
 	for _, at := range r.Lines {
@@ -39,10 +42,10 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 	return out, nil
 }
 
-func faults(all []keepalived.Finding) error {
+func faults(all []keepalived.Finding, besides func(keepalived.Finding) bool) error {
 	var errs []error
 	for _, f := range all {
-		if f.Severity == keepalived.Fault {
+		if f.Severity == keepalived.Fault || besides(f) {
 			errs = append(errs, errors.New(findingLine(f)))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -128,4 +129,31 @@ func TestManifestOfKeepalivedConf(t *testing.T) {
 	assert.Contains(t, out, "passwordFile: /etc/keepvip/a.password")
 	assert.Contains(t, errs, "the manifest does not carry /etc/keepvip/a.password")
 	assert.NotContains(t, out+errs, "geheim42")
+}
+
+// The document's table of variables comes to what the file does that the image fills.
+func TestRecipeOfTheImageSaysWhatItsFileDoes(t *testing.T) {
+	page, err := os.ReadFile("../../docs/migrate-keepalived.md")
+	require.NoError(t, err)
+	_, recipe, found := strings.Cut(string(page), "### From the image osixia/keepalived")
+	require.True(t, found)
+	blocks := strings.Split(recipe, "```")
+	file, password := filepath.Join(t.TempDir(), "k.conf"), filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte(strings.TrimPrefix(blocks[3], "\n")), 0o600))
+	require.NoError(t, os.WriteFile(password, []byte("d0cker\n"), 0o600))
+	k := keepalivedConf{}
+	k.options.InMemory = true
+	ofFile, err := config.Load(config.Input{Conf: file, Convert: k.read})
+	require.NoError(t, err)
+
+	var env []string
+	for _, m := range regexp.MustCompile("`(KEEPVIP_[A-Z_]+=[^`]*)`").FindAllStringSubmatch(blocks[4], -1) {
+		env = append(env, strings.Replace(m[1], "/etc/keepvip/password", password, 1))
+	}
+	require.Len(t, env, 10)
+	ofVariables, err := config.Load(config.Input{Env: env})
+	require.NoError(t, err)
+	a, b := ofFile.VIPs[0], ofVariables.VIPs[0]
+	b.VRRP.PasswordFile, b.Name, b.Announce = a.VRRP.PasswordFile, a.Name, a.Announce
+	assert.Equal(t, a, b)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -21,7 +22,15 @@ const (
 )
 
 func main() {
-	os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(execute(context.Background(), commandLine(os.Args), os.Stdout, os.Stderr))
+}
+
+// commandLine is the command line without the program's name. Under keepalived's name the program is that command.
+func commandLine(args []string) []string {
+	if len(args) > 0 && filepath.Base(args[0]) == "keepalived" {
+		return append([]string{"keepalived"}, args[1:]...)
+	}
+	return args[min(1, len(args)):]
 }
 
 // execute runs one command line and returns its exit code. With an error nothing is on out, but for status and lint, which say what is wrong

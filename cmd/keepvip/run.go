@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/daemon"
 )
 
@@ -27,16 +29,22 @@ func newRun() *cobra.Command {
 			return err
 		}
 		log := newLogger(cmd.ErrOrStderr(), cfg.Log)
-		for _, w := range cfg.Warnings {
-			log.Warn(w)
-		}
-		d, err := daemon.Open(cmd.Context(), cfg, daemon.Options{Load: flags.load, Version: version, Log: log})
-		if err != nil {
-			return byHost(err)
-		}
-		return failed(d.Run(cmd.Context()))
+		return runDaemon(cmd.Context(), cfg, daemon.Options{Load: flags.load, Version: version, Log: log}, func() {})
 	}
 	return cmd
+}
+
+// runDaemon takes part until it is told to end. begun is called when nothing else keeps keepvip from running.
+func runDaemon(ctx context.Context, cfg *config.Config, o daemon.Options, begun func()) error {
+	for _, w := range cfg.Warnings {
+		o.Log.Warn(w)
+	}
+	d, err := daemon.Open(ctx, cfg, o)
+	if err != nil {
+		return byHost(err)
+	}
+	begun()
+	return failed(d.Run(ctx))
 }
 
 // byHost marks what a host keeps from running, and leaves the configuration's errors as they are.

@@ -19,6 +19,7 @@ type Finding struct {
 	syntax.Origin
 	Text   string `json:"text"`
 	Remedy string `json:"remedy,omitempty"`
+	Fatal  bool   `json:"-"` // keepalived does not start
 }
 
 // Codes of the findings that this package makes, beside those of package syntax.

@@ -83,6 +83,7 @@ func readBlock[T any](r *reader, of string, table map[string]keyword[T], into *T
 			continue
 		case len(n.Words) < k.words:
 			r.fault(CodeMissing, n.At, word+" has no value: keepalived does not start", "write the value behind it, or remove the line")
+			r.config.Findings[len(r.config.Findings)-1].Fatal = true
 			continue
 		}
 		if k.list {

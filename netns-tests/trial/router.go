@@ -137,13 +137,42 @@ func RunKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
 
 // keepalived runs Debian's keepalived with a file.
 func keepalived(n *lab.Node, conf string) (*lab.Process, error) {
-	pids := []string{"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid")}
+	return startKeepalived(n, conf, lab.Command{Name: "keepalived", Args: []string{"keepalived"}})
+}
+
+// RunUnderKeepalivedsName runs the built keepvip under keepalived's name, with the command line of RunKeepalived.
+func RunUnderKeepalivedsName(n *lab.Node, routers ...Router) (*lab.Process, error) {
+	conf, err := WriteKeepalivedConf(n, routers...)
+	if err != nil {
+		return nil, err
+	}
+	path, err := Binary()
+	if err != nil {
+		return nil, err
+	}
+	name := n.Path("keepalived")
+	if _, err := n.Run("ln", "-sf", path, name); err != nil {
+		return nil, err
+	}
+	return startKeepalived(n, conf, lab.Command{
+		Name: "keepvip", Args: []string{name},
+		Env: []string{"KEEPVIP_SOCKET=" + Socket(n), "KEEPVIP_STATE_DIR=" + n.Path("state"), "KEEPVIP_METRICS=off"},
+	})
+}
+
+// KeepalivedPID is the file of the process id of the node's keepalived.
+func KeepalivedPID(n *lab.Node) string { return n.Path("keepalived.pid") }
+
+// startKeepalived starts c with keepalived's command line.
+func startKeepalived(n *lab.Node, conf string, c lab.Command) (*lab.Process, error) {
+	pids := []string{"--pid", KeepalivedPID(n), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid")}
 	// A node that was powered off has left its pid files.
 	if _, err := n.Run("rm", "-f", pids[1], pids[3], pids[5]); err != nil {
 		return nil, err
 	}
-	args := append([]string{"keepalived", "--dont-fork", "--log-console", "--vrrp", "--use-file", conf}, pids...)
-	return n.Start("keepalived", append(args, "--config-id", n.Label)...)
+	c.Args = append(append(c.Args, "--dont-fork", "--log-console", "--vrrp", "--use-file", conf), pids...)
+	c.Args = append(c.Args, "--config-id", n.Label)
+	return n.StartCommand(c)
 }
 
 // keepalived writes the router as keepalived's manual page says; "state
