@@ -1,0 +1,81 @@
+package report
+
+import (
+	"net/netip"
+	"time"
+)
+
+// State is keepalived's number for the state of an instance.
+type State int
+
+// The states.
+const (
+	Init State = iota
+	Backup
+	Master
+	Fault
+)
+
+// String is keepalived's word.
+func (s State) String() string {
+	return [...]string{"INIT", "BACKUP", "MASTER", "FAULT"}[s]
+}
+
+// Node is what the three files are made of.
+type Node struct {
+	Instances []Instance
+}
+
+// Instance is one vrrp_instance.
+type Instance struct {
+	Name      string
+	Group     string // its sync group; "" for none
+	Version   uint8  // 2 or 3
+	State     State
+	Since     time.Time // when State was entered
+	Interface string
+	Source    netip.Addr // not valid while it has none
+	VRID      uint8
+	Priority  uint8 // as configured
+	Effective uint8 // as advertised now
+	Interval  time.Duration
+
+	Master         netip.Addr // while another router is heard as the Active; its family needs not be that of the addresses
+	MasterPriority uint8      // 0: not known
+
+	Preempt          bool
+	PreemptDelay     time.Duration
+	DownTimerAdverts int
+	Refresh          time.Duration // of the announcements
+	Password         bool          // one travels in the advertisements of version 2
+	Peers            []netip.Addr  // unicast: the others; empty with Unicast false
+	Unicast          bool
+
+	Addresses []netip.Prefix // the first decides about the family
+	Bound     bool           // they are on this node
+	Scripts   []Script
+	Stats     Stats
+}
+
+// Script is a health check.
+type Script struct {
+	Name       string
+	Weight     int
+	Reverse    bool
+	Interval   time.Duration
+	Rise, Fall int
+	Good       bool
+	Unknown    bool // it has no result yet
+}
+
+// Stats count for one instance.
+type Stats struct {
+	Received, Sent                                       uint64 // advertisements
+	BecameMaster, ReleasedMaster                         uint64
+	Length, TTL, InvalidType, AdvertInterval, AddressSet uint64 // packets with an error
+	AuthInvalid, AuthMismatch, AuthFailure               uint64
+	ZeroReceived, ZeroSent                               uint64 // advertisements of priority 0
+}
+
+// ipv6 tells whether the election runs by IPv6.
+func (i Instance) ipv6() bool { return len(i.Addresses) > 0 && i.Addresses[0].Addr().Is6() }

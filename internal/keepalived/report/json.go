@@ -1,0 +1,93 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// JSON is the JSON dump, in keepalived's version 1: an array with an object for each instance.
+func JSON(n Node) ([]byte, error) {
+	out := make([]dumped, len(n.Instances))
+	for i, in := range n.Instances {
+		out[i] = dumped{dataOf(in), statsOf(in.Stats)}
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("keepalived's JSON dump: %w", err)
+	}
+	return b, nil
+}
+
+type dumped struct {
+	Data  data  `json:"data"`
+	Stats stats `json:"stats"`
+}
+
+// data has keepalived's names, in its order. Those of which keepvip does not know a value are missing.
+type data struct {
+	Name             string      `json:"iname"`
+	DontTrackPrimary int         `json:"dont_track_primary"`
+	Strict           int         `json:"strict_mode"`
+	VMAC             string      `json:"vmac_ifname"`
+	Interface        string      `json:"ifp_ifname"`
+	MasterPriority   uint8       `json:"master_priority"`
+	LastTransition   json.Number `json:"last_transition"`
+	Refresh          int         `json:"garp_refresh"`
+	VRID             uint8       `json:"vrid"`
+	Priority         uint8       `json:"base_priority"`
+	Effective        uint8       `json:"effective_priority"`
+	Bound            bool        `json:"vipset"`
+	Interval         float64     `json:"adver_int"`
+	Accept           int         `json:"accept"`
+	NoPreempt        bool        `json:"nopreempt"`
+	PreemptDelay     float64     `json:"preempt_delay"`
+	State            State       `json:"state"`
+	WantState        State       `json:"wantstate"`
+	Version          uint8       `json:"version"`
+	MailAlert        bool        `json:"smtp_alert"`
+	Addresses        []string    `json:"vips"`
+	AuthType         int         `json:"auth_type"`
+}
+
+func dataOf(i Instance) data {
+	d := data{
+		Name: i.Name, Interface: i.Interface, MasterPriority: i.MasterPriority,
+		LastTransition: json.Number(fmt.Sprintf("%d.%06d", i.Since.Unix(), i.Since.Nanosecond()/1000)), Refresh: int(i.Refresh / time.Second),
+		VRID: i.VRID, Priority: i.Priority, Effective: i.Effective, Bound: i.Bound, Interval: i.Interval.Seconds(), Accept: 1,
+		NoPreempt: !i.Preempt, PreemptDelay: i.PreemptDelay.Seconds(), State: i.State, WantState: i.State, Version: i.Version,
+		Addresses: make([]string, len(i.Addresses)),
+	}
+	for n, a := range i.Addresses {
+		d.Addresses[n] = addressText(a, i)
+	}
+	if i.Password {
+		d.AuthType = 1
+	}
+	return d
+}
+
+type stats struct {
+	Received       uint64 `json:"advert_rcvd"`
+	Sent           uint64 `json:"advert_sent"`
+	BecameMaster   uint64 `json:"become_master"`
+	ReleasedMaster uint64 `json:"release_master"`
+	Length         uint64 `json:"packet_len_err"`
+	AdvertInterval uint64 `json:"advert_interval_err"`
+	TTL            uint64 `json:"ip_ttl_err"`
+	InvalidType    uint64 `json:"invalid_type_rcvd"`
+	AddressList    uint64 `json:"addr_list_err"`
+	AuthInvalid    uint64 `json:"invalid_authtype"`
+	AuthMismatch   uint64 `json:"authtype_mismatch"`
+	AuthFailure    uint64 `json:"auth_failure"`
+	ZeroReceived   uint64 `json:"pri_zero_rcvd"`
+	ZeroSent       uint64 `json:"pri_zero_sent"`
+}
+
+func statsOf(s Stats) stats {
+	return stats{
+		Received: s.Received, Sent: s.Sent, BecameMaster: s.BecameMaster, ReleasedMaster: s.ReleasedMaster, Length: s.Length, AdvertInterval: s.AdvertInterval,
+		TTL: s.TTL, InvalidType: s.InvalidType, AddressList: s.AddressSet, AuthInvalid: s.AuthInvalid, AuthMismatch: s.AuthMismatch, AuthFailure: s.AuthFailure,
+		ZeroReceived: s.ZeroReceived, ZeroSent: s.ZeroSent,
+	}
+}
