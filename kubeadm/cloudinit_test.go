@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,6 +180,12 @@ func TestReplaceKubeVIP(t *testing.T) {
 		"took out of runcmd: ctr image pull ghcr.io/kube-vip/kube-vip:v1.0.4",
 		"kube-vip is still named in line 14 of the result: final_message: no kube-vip",
 	}, notes)
+
+	encoded := strings.Replace("#cloud-config\nwrite_files:\n- path: /pods/a.yaml\n  encoding: b64\n  content: B64\n", "B64",
+		base64.StdEncoding.EncodeToString([]byte("kind: Pod\nspec:\n  containers:\n  - image: kube-vip\n")), 1)
+	_, notes, err = ReplaceKubeVIP("u", []byte(encoded), CloudInitConfig{Files: []File{{Path: ManifestPath, Content: []byte("a\n"), Mode: 0o600}}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"took out the file /pods/a.yaml"}, notes)
 
 	_, _, err = ReplaceKubeVIP("u", []byte("#!/bin/sh\n"), CloudInitConfig{})
 	require.Error(t, err)

@@ -16,7 +16,8 @@ const kubeVIP = "kube-vip"
 // dropKubeVIP takes out the files of kube-vip and the commands that prepare them, and says so in a line each.
 func dropKubeVIP(e *yamledit.Editor, doc int, filesAt []string, commandsAt ...[]string) (notes []string, err error) {
 	files, err := e.Drop(doc, filesAt, func(n *yaml.Node) bool {
-		return strings.Contains(yamledit.TextAt(n, "path"), kubeVIP) || podRuns(yamledit.TextAt(n, "content"), kubeVIP)
+		content, _ := yamledit.ContentAt(n)
+		return strings.Contains(yamledit.TextAt(n, "path"), kubeVIP) || podRuns(content, kubeVIP)
 	})
 	if err != nil {
 		return nil, err

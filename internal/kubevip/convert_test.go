@@ -1,6 +1,7 @@
 package kubevip
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/netip"
 	"os"
@@ -266,6 +267,19 @@ func TestConvertGivesTheLineOfATextThatHasNone(t *testing.T) {
 	require.NoError(t, err)
 	for _, f := range r.Findings {
 		assert.Equal(t, 4, f.Line, f.What)
+	}
+}
+
+// What is encoded has no lines, either.
+func TestConvertReadsATextInBase64(t *testing.T) {
+	manifest := base64.StdEncoding.EncodeToString([]byte(pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1")))
+	text := fmt.Sprintf("#cloud-config\nwrite_files:\n- path: /a\n  encoding: b64\n  content: |\n    %s\n    %s\n", manifest[:60], manifest[60:])
+	require.True(t, Is([]byte(text)))
+	r, err := Convert("f", []byte(text), Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"10.0.0.1"}, r.Flags()["vip"])
+	for _, f := range r.Findings {
+		assert.Equal(t, 5, f.Line, f.What)
 	}
 }
 

@@ -24,12 +24,13 @@ func embedded(name string, d *yaml.Node) (found []source) {
 			if content == nil || content.Kind != yaml.ScalarNode {
 				continue
 			}
-			docs, err := documents(name, []byte(content.Value))
+			text, encoded := yamledit.ContentAt(file)
+			docs, err := documents(name, []byte(text))
 			if err != nil {
 				continue // another file, of which kube-vip cannot be
 			}
 			for _, pod := range docs {
-				move(pod, content)
+				move(pod, content, encoded)
 				for _, c := range containersOf(pod) {
 					s := fromPod(pod, c)
 					s.path = yamledit.TextAt(file, "path")
@@ -42,13 +43,13 @@ func embedded(name string, d *yaml.Node) (found []source) {
 }
 
 // move gives the nodes of a text their lines in the file that the text is in: below its first line, where it has lines of its own there.
-func move(n, content *yaml.Node) {
-	if content.Style&yaml.LiteralStyle != 0 {
+func move(n, content *yaml.Node, encoded bool) {
+	if content.Style&yaml.LiteralStyle != 0 && !encoded {
 		n.Line += content.Line
 	} else {
 		n.Line = content.Line
 	}
 	for _, sub := range n.Content {
-		move(sub, content)
+		move(sub, content, encoded)
 	}
 }
