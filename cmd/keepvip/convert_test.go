@@ -96,3 +96,15 @@ func TestMigrateKeepalivedShowsWhatConvertPrints(t *testing.T) {
 		}
 	}
 }
+
+// What docs/migrate-keepalived.md says to write in the place of the script that asks HAProxy.
+func TestMigrateKeepalivedShowsAFileThatValidates(t *testing.T) {
+	text, err := os.ReadFile("../../docs/migrate-keepalived.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), "```yaml\nvips:\n")
+	require.True(t, found)
+	sample, _, found := strings.Cut(rest, "```\n")
+	require.True(t, found)
+	_, err = config.Load(config.Input{Env: []string{config.EnvInline + "=apiVersion: keepvip/v1\nkind: Config\nvips:\n" + sample}, Elsewhere: true})
+	require.NoError(t, err)
+}
