@@ -32,6 +32,20 @@ func TestModelIsWhatKeepalivedDumped(t *testing.T) {
 	}
 }
 
+// The same for global_defs, with as much of its data file as keepalived wrote about that.
+func TestGlobalsAreWhatKeepalivedDumped(t *testing.T) {
+	files, err := filepath.Glob("testdata/global/*.conf")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, path := range files {
+		cfg, err := keepalived.Read(path, syntax.Options{ID: "vm", Files: syntax.Disk{}})
+		require.NoError(t, err)
+		text, err := os.ReadFile(strings.TrimSuffix(path, ".conf") + ".data")
+		require.NoError(t, err)
+		assert.ElementsMatch(t, ParseGlobal(string(text), "vm"), GlobalFacts(cfg), path)
+	}
+}
+
 func TestParseReadsADataFile(t *testing.T) {
 	got := Parse(`------< Global definitions >------
  Router ID = x
