@@ -34,12 +34,14 @@ func TestStatusSaysSplitAndSilent(t *testing.T) {
 
 func TestStatusSaysWhatAForeignHostAdvertises(t *testing.T) {
 	now := time.Now()
-	c := instance.Conflict{Address: netip.MustParseAddr("10.0.0.100"), MAC: "02:00:00:00:00:66", LastSeen: now.Add(-time.Second)}
-	line := "  CONFLICT  10.0.0.100 is claimed by 02:00:00:00:00:66, which takes no part in the election (last heard 1s ago)"
+	c := instance.Conflict{Address: netip.MustParseAddr("10.0.0.100"), MAC: "02:00:00:00:00:66", LastSeen: now.Add(-1200 * time.Millisecond)}
+	line := "  CONFLICT  10.0.0.100 is claimed by 02:00:00:00:00:66, which takes no part in the election (last heard 1.2s ago)"
 	text := func() string {
 		return statusText(daemon.Status{VIPs: []instance.Status{{Conflicts: []instance.Conflict{c}}}}, now)
 	}
 	assert.Contains(t, text(), line+"\n")
 	c.VRRP = &instance.Router{Source: netip.MustParseAddr("10.0.0.13"), Version: 2, VRID: 52, Priority: 101}
-	assert.Contains(t, text(), line+";\n            that host sends VRRP from 10.0.0.13 with version 2, VRID 52, priority 101 (keepalived?)\n")
+	line += ";\n            that host sends VRRP from 10.0.0.13 with version 2, VRID 52, priority 101 (keepalived?)\n"
+	assert.Contains(t, text(), line)
+	assert.Contains(t, pages(t)["fence.md"], line, "as docs/fence.md shows it")
 }
