@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ const (
 	testRefused  = 3 // keepalived would run it, and keepvip does not
 	testNoFile   = 4 // there is no file, with --all-config
 	testErrors   = 5
-	testSecurity = 6 // scripts without enable_script_security
+	testSecurity = 6 // scripts that are there, without enable_script_security
 	testMissing  = 6 // an included file is missing, with --all-config
 )
 
@@ -62,8 +63,9 @@ func (k *keepalivedConf) test() (lines string, code int) {
 		}
 		return unreadable(path, err).Error() + "\n", code
 	}
-	findings := lint.Lint(keepalived.Model(doc))
-	code = codeOf(findings, k.all)
+	model := keepalived.Model(doc)
+	findings := lint.Lint(model)
+	code = codeOf(findings, slices.ContainsFunc(lint.Programs(model), isProgram), k.all)
 	var b strings.Builder
 	findingLines(&b, slices.DeleteFunc(slices.Clone(findings), func(f keepalived.Finding) bool { return f.Severity == keepalived.Note }))
 	for _, f := range convert.Convert(doc, k.options).Findings {
@@ -84,14 +86,20 @@ func (k *keepalivedConf) test() (lines string, code int) {
 	return b.String(), cmp.Or(code, here)
 }
 
+// isProgram says whether there is such a program on this host: keepalived counts no other script.
+func isProgram(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
+}
+
 // codeOf is keepalived's exit code for what is found in the text.
-func codeOf(findings []keepalived.Finding, all bool) int {
+func codeOf(findings []keepalived.Finding, scripts, all bool) int {
 	code := testGood
 	for _, f := range findings {
 		switch {
 		case f.Fatal:
 			return testNoValue
-		case f.Code == "script-security", all && f.Code == syntax.CodeInclude:
+		case scripts && f.Code == "script-security", all && f.Code == syntax.CodeInclude:
 			code = testSecurity
 		case f.Severity == keepalived.Fault && code == testGood:
 			code = testErrors

@@ -110,6 +110,9 @@ func TestKeepalivedConfigTest(t *testing.T) {
 			"global_defs {\n enable_script_security\n script_user 65534\n}\nvrrp_script a {\n script /none/a\n}\n" + strings.Replace(instance, "%", " track_script {\n  a\n }", 1), "", 5,
 			"config: FILE:6: vips[0].checks[0].command: /none/a:",
 		},
+		"only a script that is missing, without enable_script_security": {
+			"vrrp_script a {\n script /none/a\n}\n" + strings.Replace(instance, "%", " track_script {\n  a\n }", 1), "", 5, "config: FILE:2: vips[0].checks[0].command: /none/a:",
+		},
 		"an include that is missing":                {"include /none/a\n" + instance, "", 0, "FILE:1: warning include:"},
 		"an include that is missing, with -e":       {"include /none/a\n" + instance, "-e", 6, "FILE:1: warning include:"},
 		"a file that is missing":                    {"", "-f /none/k.conf", 3, "/none/k.conf: no such file or directory"},

@@ -105,6 +105,17 @@ func shell(args []string) bool {
 	return at >= 0 && slices.ContainsFunc(args[at:], func(a string) bool { return strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") })
 }
 
+// Programs are what the scripts of a configuration run, as they name it.
+func Programs(c *keepalived.Config) []string {
+	var out []string
+	commands(c, func(cmd *keepalived.Command, _ string) {
+		if len(cmd.Args) > 0 {
+			out = append(out, cmd.Args[0])
+		}
+	})
+	return out
+}
+
 // commands visits every script of a configuration.
 func commands(c *keepalived.Config, visit func(cmd *keepalived.Command, name string)) {
 	for _, s := range c.Scripts {
