@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"strconv"
 	"time"
 )
 
@@ -34,9 +35,23 @@ type ListedCheck struct {
 	Number     bool          // file: the number in it times Weight is added to the priority
 	Initial    int           // file: what counts of a Number until the file is there for the first time
 	Process    string        // process: the name of its program
-	Interface  string        // interface
-	Router     netip.Addr    // gateway: the zero Addr for the next hop of the default route
+	Quorum     int           // process: how many have to run; 0: one, whose end is seen at once
+	QuorumMax  int           // process: how many may run
+	Arguments  []string      // process: the arguments of those that count; nil: any
+	Match      ArgumentsMatch
+	Interface  string     // interface
+	Router     netip.Addr // gateway: the zero Addr for the next hop of the default route
 }
+
+// ArgumentsMatch is how the arguments of a process are compared.
+type ArgumentsMatch string
+
+// The ways.
+const (
+	MatchExact ArgumentsMatch = "exact"
+	MatchFirst ArgumentsMatch = "first"
+	MatchBegin ArgumentsMatch = "begin"
+)
 
 // CheckKind is what a check looks at.
 type CheckKind string
@@ -68,7 +83,7 @@ var kindKeys = map[CheckKind]struct {
 	CheckTCP:       {[]string{"address", "watch"}, 1},
 	CheckExec:      {[]string{"command", "user"}, 2},
 	CheckFile:      {[]string{"path", "absent", "maxAge", "number", "initial"}, 1},
-	CheckProcess:   {[]string{"process", "watch"}, 1},
+	CheckProcess:   {[]string{"process", "watch", "quorum", "quorumMax", "arguments", "match"}, 1},
 	CheckInterface: {[]string{"interface"}, 1},
 	CheckGateway:   {[]string{"router"}, 0},
 }
@@ -82,6 +97,8 @@ const (
 	maxWeight = 254
 	// maxInitial is more than any number in a file counts for.
 	maxInitial = 65536
+	// MostProcesses is no bound of how many processes run.
+	MostProcesses = 65535
 	// maxChecks bounds what one VIP can ask of a node.
 	maxChecks = 100
 )
@@ -228,6 +245,26 @@ func listedOptions() []Option {
 			Key:     at("process"),
 			Help:    "process: the name of a program that has to run; a pod sees its own processes only, unless it has hostPID",
 			binding: one(pattern("name", `^[^\s/:]{1,63}$`, "the name of a program, without its directory"), func(t target) *string { return &t.check.Process }),
+		},
+		{
+			Key: at("quorum"), Default: "0",
+			Help:    "process: how many such processes have to run; they are counted at each probe, and too few are counted by fall; 0: one, whose end is seen at once",
+			binding: one(number(0, MostProcesses), func(t target) *int { return &t.check.Quorum }),
+		},
+		{
+			Key: at("quorumMax"), Default: strconv.Itoa(MostProcesses),
+			Help:    "process: how many such processes may run; 0: none",
+			binding: one(number(0, MostProcesses), func(t target) *int { return &t.check.QuorumMax }),
+		},
+		{
+			Key:     at("arguments"),
+			Help:    "process: the arguments behind the program's name that a process must have to count; an empty list for none; without it they do not matter",
+			binding: words(func(t target) *[]string { return &t.check.Arguments }),
+		},
+		{
+			Key: at("match"), Default: string(MatchExact),
+			Help:    "process: exact: the arguments are these; first: others may follow; begin: others may follow, and the last one may be longer",
+			binding: one(enum(MatchExact, MatchFirst, MatchBegin), func(t target) *ArgumentsMatch { return &t.check.Match }),
 		},
 		{
 			Key:     at("interface"),

@@ -26,6 +26,7 @@ func TestChecksOfEveryKind(t *testing.T) {
 		`{kind: http, url: "http://127.0.0.1/"}`,
 		`{kind: tcp, address: "[::1]:5432", weight: 253}`,
 		`{kind: exec, command: [/bin/true, -a, x, -a, x], user: 65534}`,
+		`{kind: process, name: workers, process: w, quorum: 2, quorumMax: 4, arguments: [], match: begin}`,
 		`{kind: file, path: /run/x, absent: true, maxAge: 1m}`,
 		`{kind: process, process: haproxy}`,
 		`{kind: interface, interface: eth1}`,
@@ -36,18 +37,21 @@ func TestChecksOfEveryKind(t *testing.T) {
 	c, err := Load(in)
 	require.NoError(t, err)
 	const ms = time.Millisecond
-	base := ListedCheck{Interval: 300 * ms, Timeout: 600 * ms, Rise: 2, Fall: 3, Watch: true}
+	base := ListedCheck{Interval: 300 * ms, Timeout: 600 * ms, Rise: 2, Fall: 3, Watch: true, QuorumMax: MostProcesses, Match: MatchExact}
 	with := func(change func(*ListedCheck)) ListedCheck { h := base; change(&h); return h }
 	assert.Equal(t, []ListedCheck{
 		with(func(h *ListedCheck) {
 			h.Kind, h.Name, h.URL, h.CA, h.ServerName = CheckHTTPS, "apiserver", "https://127.0.0.1:6443/readyz", "/ca", "kubernetes"
 			h.Codes, h.ClientCert, h.ClientKey, h.TokenFile = []int{200, 204}, "/c", "/k", "/t"
 		}),
-		{Kind: CheckHTTPS, Name: "other", URL: "https://127.0.0.1/", Insecure: true, Weight: -20, Interval: 10 * ms, Timeout: time.Second, Rise: 1, Fall: 1},
+		{Kind: CheckHTTPS, Name: "other", URL: "https://127.0.0.1/", Insecure: true, Weight: -20, Interval: 10 * ms, Timeout: time.Second, Rise: 1, Fall: 1, QuorumMax: MostProcesses, Match: MatchExact},
 		with(func(h *ListedCheck) { h.Kind, h.Name, h.URL = CheckHTTP, "http", "http://127.0.0.1/" }),
 		with(func(h *ListedCheck) { h.Kind, h.Name, h.Address, h.Weight = CheckTCP, "tcp", "[::1]:5432", 253 }),
 		with(func(h *ListedCheck) {
 			h.Kind, h.Name, h.Command, h.User = CheckExec, "exec", []string{"/bin/true", "-a", "x", "-a", "x"}, "65534"
+		}),
+		with(func(h *ListedCheck) {
+			h.Kind, h.Name, h.Process, h.Quorum, h.QuorumMax, h.Arguments, h.Match = CheckProcess, "workers", "w", 2, 4, []string{}, MatchBegin
 		}),
 		with(func(h *ListedCheck) {
 			h.Kind, h.Name, h.Path, h.Absent, h.MaxAge = CheckFile, "file", "/run/x", true, time.Minute
@@ -62,8 +66,8 @@ func TestChecksOfEveryKind(t *testing.T) {
 	shown := texts(c)
 	assert.Equal(t, "/bin/true, -a, x, -a, x", shown["vips[0].checks[4].command"])
 	assert.NotContains(t, shown, "vips[0].checks[4].url")
-	assert.Empty(t, shown["vips[0].checks[8].router"])
-	assert.Equal(t, "fe80::1", shown["vips[0].checks[9].router"])
+	assert.Empty(t, shown["vips[0].checks[9].router"])
+	assert.Equal(t, "fe80::1", shown["vips[0].checks[10].router"])
 	assert.Equal(t, EnvInline+":7", c.Origin("vips[0].checks[1].weight").String())
 	assert.Empty(t, Diff(c, c))
 }
@@ -102,6 +106,8 @@ func TestChecksRefused(t *testing.T) {
 		{"a URL of the address itself", listing("{kind: http, url: 'http://10.77.0.100/healthz'}"), at + ".url: http://10.77.0.100/healthz asks the virtual address 10.77.0.100, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"},
 		{"a connection to the address itself", listing("{kind: tcp, address: '10.77.0.100:6443'}"), at + ".address: 10.77.0.100:6443 asks the virtual address 10.77.0.100, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"},
 		{"a port out of range", listing("{kind: tcp, address: '127.0.0.1:65536'}"), at + ".address: 127.0.0.1:65536, want host:port such as 127.0.0.1:5432"},
+		{"a quorum above the most", listing("{kind: process, process: p, quorum: 3, quorumMax: 2}"), at + ".quorum: 3 with quorumMax 2, want at most that"},
+		{"a match of nothing", listing("{kind: process, process: p, match: first}"), at + ".match: first without arguments, want both"},
 		{"initial without a number", listing("{kind: file, path: /f, initial: 5}"), at + ".initial: 5 without number: true, want both"},
 		{"a number that is absent", listing("{kind: file, path: /f, number: true, absent: true}"), at + ".absent: true beside number, want one of them"},
 		{"a number with an age", listing("{kind: file, path: /f, number: true, maxAge: 1m}"), at + ".maxAge: 1m0s beside number, want one of them"},

@@ -99,6 +99,7 @@ func (l listedCheck) specific() {
 		l.fail("address", notThisNode, show(h.Address), at)
 	}
 	l.numbered()
+	l.counted()
 	if l.given("codes") && len(h.Codes) == 0 {
 		l.fail("codes", "an empty list, want at least one status")
 	}
@@ -119,6 +120,16 @@ func (l listedCheck) numbered() {
 		l.fail("absent", "true beside number, want one of them")
 	case h.Number && h.MaxAge != 0:
 		l.fail("maxAge", "%v beside number, want one of them", h.MaxAge)
+	}
+}
+
+// counted refuses what no number of processes is.
+func (l listedCheck) counted() {
+	switch h := l.h; {
+	case h.Quorum > h.QuorumMax:
+		l.fail("quorum", "%d with quorumMax %d, want at most that", h.Quorum, h.QuorumMax)
+	case l.given("match") && !l.given("arguments"):
+		l.fail("match", "%s without arguments, want both", h.Match)
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -43,7 +44,7 @@ type VIP struct {
 	ProbeBeforeBind bool
 }
 
-// Advertised lists the addresses of one family that an advertisement names: the first 255 for IPv4, the first 90 for IPv6.
+// Advertised lists the addresses of one family that an advertisement names, without those that are excluded: the first 255 for IPv4, the first 90 for IPv6.
 func (v VIP) Advertised(ipv4 bool) []netip.Addr {
 	most := advertisedIPv6
 	if ipv4 {
@@ -51,7 +52,7 @@ func (v VIP) Advertised(ipv4 bool) []netip.Addr {
 	}
 	var out []netip.Addr
 	for _, p := range v.Addresses {
-		if p.Addr().Is4() == ipv4 && len(out) < most {
+		if p.Addr().Is4() == ipv4 && len(out) < most && !slices.Contains(v.VRRP.Excluded, p.Addr()) {
 			out = append(out, p.Addr())
 		}
 	}
@@ -65,6 +66,7 @@ type VRRP struct {
 	AdvertisementInterval time.Duration
 	Preempt               bool // Preempt_Mode
 	PreemptDelay          time.Duration
+	Excluded              []netip.Addr // of the addresses, those that advertisements leave out
 	Peers                 []netip.Addr // unicast when not empty; may contain this node's own address
 	Checksum              Checksum
 	DownTimerAdverts      int           // advertisements that may be missed

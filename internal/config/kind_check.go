@@ -45,7 +45,7 @@ func words(at func(target) *[]string) binding {
 					return errors.New("a NUL within, want text")
 				}
 			}
-			*at(t) = slices.Clone(raw)
+			*at(t) = append([]string{}, raw...) // not nil: an empty list is one that was given
 			return nil
 		},
 		format: func(t target) []string { return *at(t) },

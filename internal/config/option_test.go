@@ -33,6 +33,7 @@ var samples = map[string]struct {
 	"startup-interval":       {value: "1s"},
 	"owner":                  {value: "true"},
 	"any-addresses":          {value: "true"},
+	"excluded":               {value: "10.77.0.101", needs: map[string][]string{"vip": {"10.77.0.100", "10.77.0.101/24"}}},
 	"password-file":          {value: "/etc/keepvip/password", needs: map[string][]string{"vrrp-version": {"2"}, "advertisement-interval": {"1s"}}},
 	"key-id":                 {value: "0", needs: map[string][]string{"key-file": {"/key"}}},
 	"key-accept":             {value: "2=/a,3=/b=c", needs: map[string][]string{"key-file": {"/key"}}},

@@ -100,6 +100,11 @@ func vipOptions() []Option {
 			binding: one(boolean(), func(t target) *bool { return &t.vip.VRRP.AnyAddresses }),
 		},
 		{
+			Key: "vips[].vrrp.excluded", Flag: "excluded", Reload: Live, set: true,
+			Help:    "Of the addresses those that advertisements leave out, the same on all nodes; they are held like the others. For routers that insist on a list, as keepalived does, and for more addresses than an advertisement has room for",
+			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.VRRP.Excluded }),
+		},
+		{
 			Key: "vips[].vrrp.passwordFile", Flag: "password-file", Reload: Live,
 			Help:    "File with the password of VRRP version 2, at most 8 characters; it travels readable in every advertisement and is no security, only for routers that demand it",
 			binding: one(path(maxPath), func(t target) *string { return &t.vip.VRRP.PasswordFile }),

@@ -108,6 +108,14 @@ func (k vipValidator) vrrp() {
 	if r.PreemptDelay > 0 && !r.Preempt {
 		k.fail("vrrp.preemptDelay", "%v without preemption, want vrrp.preempt true or no delay", r.PreemptDelay)
 	}
+	for _, a := range r.Excluded {
+		switch at := slices.IndexFunc(k.v.Addresses, func(p netip.Prefix) bool { return p.Addr() == a }); at {
+		case -1:
+			k.fail("vrrp.excluded", "%s is not among the addresses, want one of them", a)
+		case 0:
+			k.fail("vrrp.excluded", "%s is the first address, which carries the election, want another", a)
+		}
+	}
 	for _, peer := range r.Peers {
 		switch {
 		case len(k.v.Addresses) > 0 && peer.Is4() != k.v.Addresses[0].Addr().Is4():

@@ -107,6 +107,9 @@ func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighb
 		}
 		return health.File(health.FileConfig{Path: h.Path, Absent: h.Absent, MaxAge: h.MaxAge}), nil
 	case config.CheckProcess:
+		if counts := processes(h); counts != nil {
+			return counts, nil
+		}
 		return health.Process(h.Process, h.Watch), nil
 	case config.CheckInterface:
 		return health.Interface(h.Interface)
@@ -114,6 +117,21 @@ func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighb
 		return health.Gateway(near(v, h.Router), cfg), nil
 	}
 	return nil, fmt.Errorf("no check of kind %q", h.Kind)
+}
+
+// processes is the prober of processes that are counted; nil where one is looked for, whose end is seen at once.
+func processes(h config.ListedCheck) health.Prober {
+	if h.Quorum == 0 && h.QuorumMax == config.MostProcesses && h.Arguments == nil {
+		return nil
+	}
+	cfg := health.ProcessesConfig{Name: h.Process, Least: h.Quorum, Most: h.QuorumMax, Arguments: h.Arguments}
+	if cfg.Most > 0 {
+		cfg.Least = max(cfg.Least, 1)
+	}
+	if h.Arguments != nil {
+		cfg.Match = health.ArgumentsMatch(h.Match)
+	}
+	return health.Processes(cfg)
 }
 
 // serverName is what the reference says: the URL's host, where that is a name.

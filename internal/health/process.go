@@ -55,7 +55,7 @@ func (p *processProber) look(ctx context.Context) Result {
 			p.idle.drop(false)
 			return Result{
 				Outcome: Down, Reason: "no process " + p.name,
-				Hint: "a pod sees only its own processes, unless it has hostPID",
+				Hint: podHint,
 			}
 		}
 	}
@@ -107,10 +107,26 @@ func (p *processProber) is(pid int) bool {
 	if filepath.Base(string(first)) == p.name {
 		return true
 	}
-	const kernelMost = 15 // TASK_COMM_LEN without its NUL
-	comm, err := os.ReadFile(filepath.Join(dir, "comm"))
-	return err == nil && string(bytes.TrimSuffix(comm, []byte("\n"))) == p.name[:min(len(p.name), kernelMost)]
+	return kernelName(dir) == shortName(p.name)
 }
+
+// kernelName is what the kernel calls the process of a directory; empty where that cannot be read.
+func kernelName(dir string) string {
+	comm, err := os.ReadFile(filepath.Join(dir, "comm"))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSuffix(comm, []byte("\n")))
+}
+
+// shortName is a name as the kernel has it.
+func shortName(name string) string {
+	const kernelMost = 15 // TASK_COMM_LEN without its NUL
+	return name[:min(len(name), kernelMost)]
+}
+
+// podHint is for who sees no process.
+const podHint = "a pod sees only its own processes, unless it has hostPID"
 
 // processHandle becomes readable when its process ends.
 type processHandle struct{ *os.File }
