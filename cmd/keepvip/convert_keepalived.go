@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options) e
 	if err != nil {
 		return unreadable(path, err)
 	}
+	o.Find = findProgram
 	r := convert.Convert(doc, o)
 	var lines strings.Builder
 	findingLines(&lines, r.Findings)
@@ -29,6 +32,17 @@ func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options) e
 	}
 	_, err = cmd.OutOrStdout().Write(r.Text)
 	return failed(err)
+}
+
+// findProgram is where keepalived finds a program, when systemd starts it.
+func findProgram(name string) string {
+	for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
 }
 
 func refusedConversion(r convert.Result) error {

@@ -25,7 +25,9 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 	if err != nil {
 		return config.Converted{}, unreadable(path, err)
 	}
-	r := convert.Convert(doc, k.options)
+	o := k.options
+	o.Find = findProgram
+	r := convert.Convert(doc, o)
 	missing := func(f keepalived.Finding) bool { return k.all && f.Code == syntax.CodeInclude }
 	if r.Text == nil || slices.ContainsFunc(r.Findings, missing) {
 		return config.Converted{}, faults(r.Findings, missing)

@@ -144,13 +144,13 @@ type TrackFile struct {
 type TrackProcess struct {
 	Block
 	Command        []string
-	ParamMatch     string // "", "exact" for param_match alone, "initial" or "partial"
+	ParamMatch     string // "": parameters do not count; "exact", also by default where there are some, "initial" or "partial"
 	Weight         Weight // default 0
-	Quorum         int    // default 1
+	Quorum         int    // default 1; 0 with QuorumMax 0
 	QuorumMax      *int
 	ForkDelay      time.Duration
 	TerminateDelay time.Duration
-	FullCommand    bool
+	FullCommand    bool // the program is compared with the first argument, and not with the kernel's name of the process
 }
 
 // Tracked is one line of a track_* block.

@@ -1,7 +1,9 @@
 package keepalived
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
@@ -83,13 +85,24 @@ func processKeywords() map[string]keyword[TrackProcess] {
 	fork := func(p *TrackProcess) *time.Duration { return &p.ForkDelay }
 	end := func(p *TrackProcess) *time.Duration { return &p.TerminateDelay }
 	return map[string]keyword[TrackProcess]{
-		"process": {words: 2, read: func(_ *reader, p *TrackProcess, n *syntax.Node) { p.Command = n.Words[1:] }},
+		"process": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+			if p.Command != nil {
+				r.fault(CodeDuplicate, n.At, "a second process in one vrrp_track_process: keepalived drops it", "remove one of them")
+				return
+			}
+			if p.Command = n.Words[1:]; len(p.Command) > 1 {
+				p.FullCommand = true
+				p.ParamMatch = cmp.Or(p.ParamMatch, "exact")
+			}
+		}},
 		"param_match": {read: func(r *reader, p *TrackProcess, n *syntax.Node) {
-			p.ParamMatch = "exact"
-			if len(n.Words) > 1 {
-				if p.ParamMatch = n.Words[1]; p.ParamMatch != "initial" && p.ParamMatch != "partial" {
-					r.fault(CodeValue, n.At, fmt.Sprintf("param_match %q, want initial or partial", n.Words[1]), "")
-				}
+			switch how := strings.Join(n.Words[1:min(len(n.Words), 2)], ""); how {
+			case "":
+				p.ParamMatch, p.FullCommand = "exact", true
+			case "initial", "partial":
+				p.ParamMatch, p.FullCommand = how, true
+			default:
+				r.fault(CodeValue, n.At, fmt.Sprintf("param_match %q, want initial or partial: keepalived ignores the line", how), "")
 			}
 		}},
 		"weight": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
@@ -98,13 +111,23 @@ func processKeywords() map[string]keyword[TrackProcess] {
 			}
 		}},
 		"quorum": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
-			if v, ok := r.number(n, 1, 65535, "ignores the line"); ok {
+			v, ok := r.number(n, 1, 65535, "ignores the line")
+			switch {
+			case ok && p.QuorumMax != nil && v > *p.QuorumMax:
+				r.fault(CodeValue, n.At, fmt.Sprintf("quorum %d above quorum_max %d: keepalived ignores the line", v, *p.QuorumMax), "")
+			case ok:
 				p.Quorum = v
 			}
 		}},
 		"quorum_max": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
-			if v, ok := r.number(n, 0, 65535, "ignores the line"); ok {
-				p.QuorumMax = &v
+			v, ok := r.number(n, 0, 65535, "ignores the line")
+			switch {
+			case ok && (v > 0 || p.Quorum > 1) && v < p.Quorum:
+				r.fault(CodeValue, n.At, fmt.Sprintf("quorum_max %d below quorum %d: keepalived ignores the line", v, p.Quorum), "")
+			case ok && v == 0:
+				p.Quorum, p.QuorumMax = 0, &v
+			case ok:
+				p.Quorum, p.QuorumMax = max(p.Quorum, 1), &v
 			}
 		}},
 		"delay": delay(fork, end), "fork_delay": delay(fork), "terminate_delay": delay(end),

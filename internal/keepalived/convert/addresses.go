@@ -10,8 +10,9 @@ import (
 
 // entry is one address of an entry as keepvip writes it.
 type entry struct {
-	text string
-	at   syntax.Origin
+	text     string
+	at       syntax.Origin
+	excluded netip.Addr // the address, where advertisements leave it out
 }
 
 // addresses are those of an instance: first the advertised ones, whose family carries the election, then the excluded ones.
@@ -26,9 +27,6 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 			return
 		case !c.bindable(i, a):
 			return
-		case excluded && a.Prefix.Addr().Is6() == i.IPv6:
-			c.refuse(a.At, fmt.Sprintf("%s is excluded, and keepvip advertises every address of the election's family: keepalived drops advertisements with other addresses than its own, so both would hold them", a.Prefix.Addr()),
-				"move it to virtual_ipaddress on all nodes first; where no keepalived is left, --partial writes it into the list")
 		}
 		seen[a.Prefix.Addr()] = true
 		c.options(a)
@@ -40,10 +38,17 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 		if a.Prefix.IsSingleIP() {
 			text = a.Prefix.Addr().String()
 		}
-		out = append(out, entry{text, a.At})
+		e := entry{text: text, at: a.At}
+		if excluded && a.Prefix.Addr().Is6() == i.IPv6 {
+			e.excluded = a.Prefix.Addr()
+		}
+		out = append(out, e)
 	}
 	for _, a := range i.Addresses {
 		add(a, false)
+	}
+	if len(out) == 0 {
+		return nil // none of those that the election is about
 	}
 	for _, a := range i.Excluded {
 		add(a, true)

@@ -3,7 +3,9 @@ package convert
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/keepvip/keepvip/internal/keepalived"
@@ -18,8 +20,15 @@ type check struct {
 	lines      []checkLine
 	weight     int
 	weightAt   source
-	counted    bool // rise and fall are written
+	rise, fall counted
+	reversed   bool
 	numbered   bool // a number in a file is multiplied by the weight
+}
+
+// counted is how many results in a row count; 0: keepvip's default, because what keepalived acts on at once is definite.
+type counted struct {
+	n    int
+	from source
 }
 
 type checkLine struct {
@@ -38,12 +47,25 @@ func (k *check) reverse() {
 	if k.numbered {
 		return // which multiplies by the opposite of the weight
 	}
-	k.weight = -k.weight
-	if !k.counted {
-		why := source{why: "keepalived acts at once"}
-		k.add(why, "rise: 1")
-		k.add(why, "fall: 1")
+	k.weight, k.reversed = -k.weight, true
+	if k.rise.n == 0 {
+		k.rise, k.fall = counted{1, atOnce}, counted{1, atOnce}
 	}
+	k.rise, k.fall = k.fall, k.rise
+}
+
+// atOnce is why one result is enough.
+var atOnce = source{why: "keepalived acts at once"}
+
+// counts are rise and fall, where they are not keepvip's defaults. The end of a process is definite, unless it is what is good.
+func (k *check) counts() []checkLine {
+	if k.rise.n != 0 && k.rise.n != 2 {
+		k.add(k.rise.from, "rise: %d", k.rise.n)
+	}
+	if k.fall.n != 0 && k.fall.n != 3 {
+		k.add(k.fall.from, "fall: %d", k.fall.n)
+	}
+	return k.lines
 }
 
 // checks writes what an instance tracks, itself and by its group.
@@ -74,7 +96,7 @@ func (c *converter) checks(i *keepalived.Instance) {
 	for _, k := range all {
 		c.out.line(1, "- kind: "+k.kind, placed(k.at))
 		c.out.line(2, "name: "+scalar(unique(slug(k.name), names)), placed(k.nameAt))
-		for _, l := range k.lines {
+		for _, l := range k.counts() {
 			c.out.line(2, l.text, l.from)
 		}
 		if k.weight != 0 {
@@ -152,7 +174,7 @@ func (c *converter) file(t keepalived.Tracked) *check {
 				k.add(placed(f.Where("init_file")), "initial: %d", min(max(*f.Init, -mostNumber), mostNumber))
 			}
 		}
-		k.add(source{why: "keepalived acts at once"}, "rise: 1")
+		k.rise = counted{1, atOnce}
 		return k
 	}
 	return nil
@@ -164,18 +186,56 @@ func (c *converter) process(t keepalived.Tracked) *check {
 		if p.Name != t.Name {
 			continue
 		}
-		if len(p.Command) != 1 || p.ParamMatch != "" || p.Quorum != 1 || p.QuorumMax != nil {
-			c.refuse(p.At, fmt.Sprintf("vrrp_track_process %s: keepvip asks whether a program of that name runs, and not for its parameters or how many there are", p.Name), "track the program's name alone, or write a script")
+		if slices.ContainsFunc(p.Command, func(w string) bool { return !utf8.ValidString(w) }) {
+			c.refuse(p.Where("process"), fmt.Sprintf("the process of %s has bytes that are no text", p.Name), "track it by a script")
 			return nil
-		}
-		if p.ForkDelay > 0 || p.TerminateDelay > 0 {
-			c.changed(p.At, fmt.Sprintf("the delays of %s: keepvip acts at once when the process ends, and after rise probes when there is one", p.Name), "")
 		}
 		k := &check{kind: "process", name: p.Name, nameAt: p.At, weightAt: given(&p.Block, "weight")}
 		k.add(placed(p.Where("process")), "process: %s", scalar(base(p.Command[0])))
+		if p.FullCommand && strings.Contains(p.Command[0], "/") {
+			c.changed(p.Where("process"), fmt.Sprintf("%s: keepvip goes by the program's name, %s, in whatever directory it is", p.Name, base(p.Command[0])), "")
+		}
+		c.counted(k, p)
 		return k
 	}
 	return nil
+}
+
+// counted writes how many processes keepalived wants, with which parameters, and for how long the number has to last.
+func (c *converter) counted(k *check, p *keepalived.TrackProcess) {
+	at := func(keyword string) source { return given(&p.Block, keyword) }
+	if p.ParamMatch != "" {
+		k.add(placed(p.Where("process")), "arguments: %s", words(p.Command[1:]))
+		if how := map[string]string{"partial": "first", "initial": "begin"}[p.ParamMatch]; how != "" {
+			k.add(at("param_match"), "match: %s", how)
+		}
+	}
+	delayed := p.ForkDelay > 0 || p.TerminateDelay > 0
+	if p.Quorum > 1 || p.Quorum == 1 && delayed {
+		k.add(at("quorum"), "quorum: %d", p.Quorum)
+	}
+	if p.QuorumMax != nil {
+		k.add(at("quorum_max"), "quorumMax: %d", *p.QuorumMax)
+	}
+	if !delayed && p.Quorum == 1 && p.QuorumMax == nil && p.ParamMatch == "" {
+		return // its end is seen at once
+	}
+	const often = 300 * time.Millisecond
+	interval := max(often, (max(p.ForkDelay, p.TerminateDelay)/(mostResults-1)).Round(time.Millisecond)+time.Millisecond)
+	probes := func(d time.Duration) int { return int(min(1+(d+interval-1)/interval, mostResults, latest/interval)) }
+	if interval > often {
+		k.add(placed(p.At), "interval: %s", duration(interval))
+	}
+	by := func(d time.Duration, keyword string) counted {
+		if d == 0 {
+			return counted{1, atOnce}
+		}
+		if !p.Has(keyword) {
+			keyword = "delay"
+		}
+		return counted{probes(d), placed(p.Where(keyword))}
+	}
+	k.rise, k.fall = by(p.ForkDelay, "fork_delay"), by(p.TerminateDelay, "terminate_delay")
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -12,6 +12,8 @@ import (
 type Options struct {
 	Partial bool   // write what can be carried over, although something that matters cannot
 	User    string // whom check scripts run as that keepalived runs as root, or as its default; "": [DefaultUser]
+	// Find is where this host has a program, by its bare name; empty: nowhere. nil: nobody knows.
+	Find    func(name string) string
 	Secrets string // the directory of files that an operator has to make; "": [DefaultSecrets]
 	// InMemory hands secrets over in [Result.Secrets], for a process that runs the text: no file has to be made.
 	InMemory bool
@@ -67,10 +69,12 @@ type converter struct {
 	groups   map[string]*keepalived.SyncGroup
 	used     map[string]bool // scripts and processes that became checks, or were refused
 	nodes    map[syntax.Origin][]*syntax.Node
+	roots    []*syntax.Node
 	secrets  map[string][]byte
 }
 
 func (c *converter) convert(doc *syntax.Document) Result {
+	c.roots = doc.Nodes
 	c.index(doc.Nodes)
 	c.regrade()
 	c.keywords(doc.Nodes)

@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -101,17 +102,23 @@ func TestConvertInstanceKeyword(t *testing.T) {
 		"": func(v config.VIP) any {
 			return v.VRRP.Version == 2 && v.VRRP.AdvertisementInterval.String() == "1s" && v.Priority == 100
 		},
-		"priority 254":             func(v config.VIP) any { return v.Priority == 254 },
-		"priority 255":             func(v config.VIP) any { return v.VRRP.Owner },
-		"state MASTER":             func(v config.VIP) any { return v.VRRP.Owner },
-		"version 3\nadvert_int .5": func(v config.VIP) any { return v.VRRP.Version == 3 && v.VRRP.AdvertisementInterval.String() == "500ms" },
-		"advert_int 0.5":           func(v config.VIP) any { return v.VRRP.AdvertisementInterval.String() == "1s" },
-		"nopreempt":                func(v config.VIP) any { return !v.VRRP.Preempt },
-		"preempt_delay 1.5":        func(v config.VIP) any { return v.VRRP.PreemptDelay.String() == "1.5s" },
-		"down_timer_adverts 9":     func(v config.VIP) any { return v.VRRP.DownTimerAdverts == 9 },
-		"garp_master_refresh 60":   func(v config.VIP) any { return v.Announce.Refresh.String() == "1m0s" },
-		"garp_master_refresh 0":    func(v config.VIP) any { return v.Announce.Refresh == 0 },
-		"smtp_alert":               func(v config.VIP) any { return v.Check.URL == "none" && v.VRRP.ID == 5 && v.Interface == "eth0" },
+		"priority 254":                    func(v config.VIP) any { return v.Priority == 254 },
+		"priority 255":                    func(v config.VIP) any { return v.VRRP.Owner },
+		"state MASTER":                    func(v config.VIP) any { return v.VRRP.Owner },
+		"version 3\nadvert_int .5":        func(v config.VIP) any { return v.VRRP.Version == 3 && v.VRRP.AdvertisementInterval.String() == "500ms" },
+		"advert_int 0.5":                  func(v config.VIP) any { return v.VRRP.AdvertisementInterval.String() == "1s" },
+		"nopreempt":                       func(v config.VIP) any { return !v.VRRP.Preempt },
+		"preempt_delay 1.5":               func(v config.VIP) any { return v.VRRP.PreemptDelay.String() == "1.5s" },
+		"down_timer_adverts 9":            func(v config.VIP) any { return v.VRRP.DownTimerAdverts == 9 },
+		"version 3\nv3_checksum_as_v2":    func(v config.VIP) any { return v.VRRP.Checksum == config.ChecksumMessageOnly },
+		"version 3\nv3_checksum_as_v2 no": func(v config.VIP) any { return v.VRRP.Checksum == config.ChecksumPseudoHeader },
+		"v3_checksum_as_v2":               func(v config.VIP) any { return v.VRRP.Checksum == config.ChecksumPseudoHeader },
+		"virtual_ipaddress_excluded {\n 10.0.0.2/24\n fd00::2\n}": func(v config.VIP) any {
+			return len(v.Addresses) == 3 && slices.Equal(v.VRRP.Excluded, []netip.Addr{netip.MustParseAddr("10.0.0.2")}) && len(v.Advertised(true)) == 1
+		},
+		"garp_master_refresh 60": func(v config.VIP) any { return v.Announce.Refresh.String() == "1m0s" },
+		"garp_master_refresh 0":  func(v config.VIP) any { return v.Announce.Refresh == 0 },
+		"smtp_alert":             func(v config.VIP) any { return v.Check.URL == "none" && v.VRRP.ID == 5 && v.Interface == "eth0" },
 	} {
 		r := converted(t, fmt.Sprintf(base1, text), Options{})
 		cfg, err := load(r.Text)
@@ -142,8 +149,6 @@ func TestConvertRefuses(t *testing.T) {
 		"auth_hmac {\n key 1 hex:00\n key 2 hex:01\n}":             "active_key",
 		"auth_hmac {\n key 300 hex:00\n}":                          "without a number",
 		"auth_hmac {\n key 1 hex:00\n key_chain x\n}":              "key_chain is unknown",
-		"v3_checksum_as_v2":                                        "message-only",
-		"virtual_ipaddress_excluded {\n 10.0.0.2\n}":               "advertises every address",
 		"virtual_ipaddress_excluded {\n 10.0.0.2 dev eth9\n}":      "eth9",
 	} {
 		if want == "" {
@@ -203,7 +208,8 @@ func TestConvertScriptKinds(t *testing.T) {
 		"/usr/bin/pgrep etcd":                 "exec /usr/bin/pgrep",
 		"/bin/bash -c '</dev/tcp/10.0.0.9/9'": "exec /bin/bash",
 		"pidof a b":                           "refused",
-		"</dev/tcp/127.0.0.1/99999":           "refused",
+		"</dev/tcp/127.0.0.1/99999":           "exec /bin/sh",
+		"< /etc/hosts":                        "exec /bin/sh",
 		"nc -z 10.0.0.1 80":                   "refused", // the virtual address
 		"check.sh":                            "refused",
 	} {

@@ -3,9 +3,11 @@ package convert
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/keepalived"
+	"github.com/keepvip/keepvip/internal/keepalived/syntax"
 )
 
 // election says what would change who holds the addresses of an instance.
@@ -28,7 +30,7 @@ func (c *converter) election(i *keepalived.Instance) {
 	if i.DontTrack {
 		c.refuse(i.Where("dont_track_primary"), "dont_track_primary: keepvip gives the addresses up while the interface is down, and keepalived would keep them", "remove it if the nodes are joined by a switch; two nodes with a cable between them keep keepalived")
 	}
-	c.checksum(i)
+	c.oldChecksum(i)
 	if i.Multicast() {
 		c.multicast(i)
 	} else {
@@ -42,8 +44,35 @@ func (c *converter) election(i *keepalived.Instance) {
 	}
 }
 
-// checksum is about unicast with keepalived before 1.3.6.
-func (c *converter) checksum(i *keepalived.Instance) {
+// checksum writes the form of checksum that v3_checksum_as_v2 of keepalived 2.2.8 and later asks for.
+func (c *converter) checksum(i *keepalived.Instance, line func(string, source)) {
+	if at, ok := c.newer("v3_checksum_as_v2", i); ok && i.Version == 3 && !i.IPv6 {
+		line("checksum: message-only", placed(at))
+	}
+}
+
+// newer is the line of a keyword that later versions have in global_defs and in an instance. The instance's counts, unless it says no.
+func (c *converter) newer(word string, i *keepalived.Instance) (at syntax.Origin, ok bool) {
+	for _, block := range c.roots {
+		own := block.Words[0] == "vrrp_instance" && block.At == i.At
+		if !own && block.Words[0] != "global_defs" {
+			continue
+		}
+		for _, n := range block.Children {
+			if n.Words[0] != word {
+				continue
+			}
+			at, ok = n.At, len(n.Words) < 2 || !slices.Contains([]string{"false", "off", "no"}, n.Words[1])
+			if own {
+				return at, ok
+			}
+		}
+	}
+	return at, ok
+}
+
+// oldChecksum is about unicast with keepalived before 1.3.6.
+func (c *converter) oldChecksum(i *keepalived.Instance) {
 	if i.Has("old_unicast_checksum") && i.Version == 3 && !i.IPv6 {
 		c.refuse(i.Where("old_unicast_checksum"), "old_unicast_checksum: keepvip does not make the checksum of keepalived before 1.3.6, whose nodes would hold the address beside it", "update keepalived on all nodes first")
 	}

@@ -33,7 +33,7 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	if i.Priority != 255 && i.Priority != 100 {
 		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
 	}
-	c.vrrp(i)
+	c.vrrp(i, list)
 	c.announce(i)
 	c.checks(i)
 	return true
@@ -78,7 +78,7 @@ func unique(s string, taken map[string]bool) string {
 const longest = 40950 * time.Millisecond
 
 // vrrp writes what only the election by VRRP needs.
-func (c *converter) vrrp(i *keepalived.Instance) {
+func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
 	c.out.line(1, "vrrp:", nowhere)
 	line := func(text string, s source) { c.out.line(2, text, s) }
 	line(fmt.Sprintf("id: %d", i.VRID), placed(i.Where("virtual_router_id")))
@@ -105,8 +105,25 @@ func (c *converter) vrrp(i *keepalived.Instance) {
 		}
 		line("owner: true", from)
 	}
+	c.checksum(i, line)
 	c.password(i, line)
+	excluded(i, list, line)
 	c.peers(i, line)
+}
+
+// excluded writes the addresses that advertisements leave out.
+func excluded(i *keepalived.Instance, list []entry, line func(string, source)) {
+	first := true
+	for _, e := range list {
+		if !e.excluded.IsValid() {
+			continue
+		}
+		if first {
+			line("excluded:", placed(i.Where("virtual_ipaddress_excluded")))
+		}
+		first = false
+		line("- "+scalar(e.excluded.String()), placed(e.at))
+	}
 }
 
 func (c *converter) peers(i *keepalived.Instance, line func(string, source)) {

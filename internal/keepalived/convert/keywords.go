@@ -50,7 +50,6 @@ var verdicts = map[verdict]string{
 	refused(noHost, hostRemedy): "static_ipaddress static_routes static_rules",
 	refused("keepvip binds addresses in the namespace in which it runs", "remove it, and start keepvip inside (NetworkNamespacePath of the unit)"): "net_namespace",
 	refused("a delay after boot decides who holds the address then", "remove it, and add startupDelay under vrrp"):                                 "vrrp_delay_after_boot",
-	refused("nodes without it refuse keepvip's checksum", "remove it for the conversion, and add checksum: message-only under vrrp"):               "v3_checksum_as_v2",
 
 	warned(noHooks, hooksRemedy): `notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_master_rx_lower_pri
 		notify_fifo notify_fifo_script vrrp_notify_fifo vrrp_notify_fifo_script`,
@@ -62,19 +61,20 @@ var verdicts = map[verdict]string{
 	noted(noAnnounce): `garp_master_delay garp_master_repeat garp_master_refresh_repeat garp_lower_prio_delay garp_lower_prio_repeat
 		vrrp_garp_master_delay vrrp_garp_master_repeat vrrp_garp_master_refresh_repeat vrrp_garp_lower_prio_delay vrrp_garp_lower_prio_repeat
 		vrrp_garp_interval vrrp_gna_interval vrrp_min_garp`,
-	noted("keepvip answers a lower priority with an advertisement, as RFC 9568 has it"): "lower_prio_no_advert vrrp_lower_prio_no_advert",
-	noted("keepvip says nothing more when a higher priority is heard"):                  "higher_prio_send_advert vrrp_higher_prio_send_advert",
-	noted("keepvip takes an advertisement that shares an address with its own list"):    "skip_check_adv_addr vrrp_skip_check_adv_addr",
-	noted("keepvip hears its peers alone, always"):                                      "check_unicast_src vrrp_check_unicast_src",
-	noted("keepvip waits until the interface has an address of its own"):                "track_src_ip dynamic_interfaces",
-	noted("an address of keepvip is bound anew when the host loses it"):                 "promote_secondaries",
-	noted("the metrics keepvip_* and keepvip status show the priority"):                 "notify_priority_changes vrrp_notify_priority_changes",
-	noted("keepvip sends no mail: let the monitoring of its metrics do that"):           "smtp_alert smtp_alert_vrrp notification_email notification_email_from smtp_server smtp_helo_name smtp_connect_timeout no_email_faults",
-	noted("realtime: true schedules keepvip before other programs"):                     "max_auto_priority",
-	noted("keepvip has no setting for it"):                                              "vrrp_no_swap",
-	noted("keepvip tells of other VRIDs and foreign hosts by itself"):                   "log_unknown_vrids",
-	noted("it is for static addresses, which keepvip has none of"):                      "default_interface",
-	noted("the first address decides"):                                                  "native_ipv6",
+	noted("keepvip answers a lower priority with an advertisement, as RFC 9568 has it"):        "lower_prio_no_advert vrrp_lower_prio_no_advert",
+	noted("keepvip says nothing more when a higher priority is heard"):                         "higher_prio_send_advert vrrp_higher_prio_send_advert",
+	noted("keepvip takes an advertisement that shares an address with its own list"):           "skip_check_adv_addr vrrp_skip_check_adv_addr",
+	noted("keepvip hears its peers alone, always"):                                             "check_unicast_src vrrp_check_unicast_src",
+	noted("keepvip waits until the interface has an address of its own"):                       "track_src_ip dynamic_interfaces",
+	noted("an address of keepvip is bound anew when the host loses it"):                        "promote_secondaries",
+	noted("the metrics keepvip_* and keepvip status show the priority"):                        "notify_priority_changes vrrp_notify_priority_changes",
+	noted("keepvip sends no mail: let the monitoring of its metrics do that"):                  "smtp_alert smtp_alert_vrrp notification_email notification_email_from smtp_server smtp_helo_name smtp_connect_timeout no_email_faults",
+	noted("realtime: true schedules keepvip before other programs"):                            "max_auto_priority",
+	noted("keepvip has no setting for it"):                                                     "vrrp_no_swap",
+	noted("keepvip tells of other VRIDs and foreign hosts by itself"):                          "log_unknown_vrids",
+	noted("keepvip's lease ends the service of a node that stalls, with or without nopreempt"): "timer_expired_backup thread_timer_expired",
+	noted("it is for static addresses, which keepvip has none of"):                             "default_interface",
+	noted("the first address decides"):                                                         "native_ipv6",
 }
 
 // carried are the keywords that instance.go and its neighbours look at themselves.
@@ -83,7 +83,7 @@ const carried = ` state interface virtual_router_id priority advert_int version 
 	unicast_src_ip mcast_src_ip mcast_dst_ip unicast_ttl unicast_fault_no_peer old_unicast_checksum garp_master_refresh track_interface
 	track_script track_process track_file group sync_group_tracking_weight script_user vrrp_version vrrp_garp_master_refresh
 	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
-	vrrp_script vrrp_track_file vrrp_track_process auth_hmac script interval timeout weight rise fall user init_fail `
+	vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 script interval timeout weight rise fall user init_fail `
 
 // byKeyword is verdicts by the keyword.
 func byKeyword() map[string]verdict {

@@ -3,7 +3,6 @@ package convert
 import (
 	"fmt"
 	"net"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -92,54 +91,7 @@ func asksForPort(command keepalived.Command) string {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9:][-A-Za-z0-9.:]*$`)
 
-// command writes what is run, as whom.
-func (c *converter) command(k *check, s *keepalived.Script) bool {
-	at := s.Where("script")
-	switch {
-	case s.Command.Shell:
-		c.refuse(at, fmt.Sprintf("the script of %s is text for a shell, and keepvip has none", s.Name), "put it into a file that begins with #!/bin/sh")
-		return false
-	case !filepath.IsAbs(s.Command.Args[0]):
-		c.refuse(at, fmt.Sprintf("the script of %s has no whole path, and keepvip does not search for programs", s.Name), "write the path of the program: command -v "+plain(s.Command.Args[0]))
-		return false
-	case slices.ContainsFunc(s.Command.Args, func(a string) bool { return !utf8.ValidString(a) }):
-		c.refuse(at, fmt.Sprintf("the script of %s has bytes that are no text", s.Name), "put the command into a file of its own")
-		return false
-	}
-	k.kind = "exec"
-	k.add(placed(at), "command: %s", words(s.Command.Args))
-	user, from := c.user(s)
-	k.add(from, "user: %s", scalar(user))
-	return true
-}
-
-// user is whom a script runs as: never root.
-func (c *converter) user(s *keepalived.Script) (string, source) {
-	u, from := s.Command.User, given(&s.Block, "user")
-	if u.Name == "" {
-		u, from = c.cfg.Global.ScriptUser, byDefault
-		if u.Name != "" {
-			from = placed(c.cfg.Global.Where("script_user"))
-		}
-	}
-	remedy := "try it with keepvip check --once; a script that needs more is run by a timer that writes a file, for a check of kind file"
-	switch {
-	case u.Name == "":
-		c.changed(s.Where("script"), fmt.Sprintf("keepalived runs %s as keepalived_script or root, and keepvip as %s, without capabilities", s.Name, c.opt.User), remedy)
-		return c.opt.User, source{why: "keepalived's default is keepalived_script, or root"}
-	case u.Name == "root" || strings.Trim(u.Name, "0") == "":
-		c.changed(s.Where("script"), fmt.Sprintf("keepalived runs %s as root, and keepvip as %s, without capabilities", s.Name, c.opt.User), remedy)
-		from.why = "root there"
-		return c.opt.User, from
-	}
-	if u.Group != "" && u.Group != u.Name {
-		c.changed(from.at, fmt.Sprintf("the group %s: keepvip takes the user's own group", u.Group), "write ids as user, such as 1000:1000, if it matters")
-	}
-	return u.Name, from
-}
-
-// timing writes interval, timeout, rise and fall as keepalived has them, unless keepvip does the same by itself. Where the check is turned
-// round, so are its counts.
+// timing writes interval, timeout, rise and fall as keepalived has them, unless keepvip does the same by itself.
 func (c *converter) timing(k *check, s *keepalived.Script, reverse bool) {
 	interval := min(s.Interval, longestInterval)
 	timeout, from := s.Timeout, given(&s.Block, "timeout")
@@ -159,16 +111,9 @@ func (c *converter) timing(k *check, s *keepalived.Script, reverse bool) {
 	if k.kind != "process" {
 		k.add(from, "timeout: %s", duration(timeout))
 	}
-	k.counted = true
-	riseAt, fallAt := given(&s.Block, "rise"), given(&s.Block, "fall")
-	if reverse {
-		rise, riseAt, fall, fallAt = fall, fallAt, rise, riseAt
-	}
-	if rise != 2 { // keepvip's default
-		k.add(riseAt, "rise: %d", rise)
-	}
-	if fall != 3 && (k.kind != "process" || reverse) { // keepvip's default
-		k.add(fallAt, "fall: %d", fall)
+	k.rise, k.fall = counted{rise, given(&s.Block, "rise")}, counted{fall, given(&s.Block, "fall")}
+	if k.kind == "process" && !reverse {
+		k.fall.n = 0 // its end is definite
 	}
 	switch {
 	case s.InitFail && reverse:

@@ -77,3 +77,85 @@ func TestConvertTrackFile(t *testing.T) {
 	r := converted(t, "track_file f {\n file run/load\n}\n"+fmt.Sprintf(base1, "track_file {\n f\n}"), Options{})
 	assert.Contains(t, shown(r), "no whole path")
 }
+
+// A vrrp_track_process that asks for more than one name is counted; its delays are probes in a row.
+func TestConvertTrackProcess(t *testing.T) {
+	for _, tt := range []struct{ give, want string }{
+		{"process web", "web 0 65535 [] nil exact 300ms 2 3"},
+		{"process web\nquorum 2", "web 2 65535 [] nil exact 300ms 1 1"},
+		{"process web\nquorum 2\nquorum_max 5", "web 2 5 [] nil exact 300ms 1 1"},
+		{"process web\nquorum_max 5\nquorum 6", "web 0 5 [] nil exact 300ms 1 1"},
+		{"process web\nquorum_max 0", "web 0 0 [] nil exact 300ms 1 1"},
+		{"process web\nquorum 3\nquorum_max 2", "web 3 65535 [] nil exact 300ms 1 1"},
+		{"process web\nparam_match", "web 0 65535 [] given exact 300ms 1 1"},
+		{"process web\nparam_match odd", "web 0 65535 [] nil exact 300ms 2 3"},
+		{"process /usr/sbin/web -c \"a b\"", "web 0 65535 [-c a b] given exact 300ms 1 1"},
+		{"process web -c\nparam_match partial", "web 0 65535 [-c] given first 300ms 1 1"},
+		{"param_match initial\nprocess web -c\nprocess other", "web 0 65535 [-c] given begin 300ms 1 1"},
+		{"process web\ndelay 1.5", "web 1 65535 [] nil exact 300ms 6 6"},
+		{"process web\nfork_delay 0.3", "web 1 65535 [] nil exact 300ms 2 1"},
+		{"process web\nterminate_delay 3600", "web 1 65535 [] nil exact 3.605s 1 998"},
+	} {
+		r := converted(t, "vrrp_track_process p {\n"+tt.give+"\n weight 5\n}\n"+fmt.Sprintf(base1, "track_process {\n p\n}"), Options{Partial: true})
+		cfg, err := load(r.Text)
+		require.NoError(t, err, "%s: %s\n%s", tt.give, shown(r), r.Text)
+		k := cfg.VIPs[0].Checks[0]
+		given := "nil"
+		if k.Arguments != nil {
+			given = "given"
+		}
+		assert.Equal(t, tt.want, fmt.Sprintf("%s %d %d %v %s %s %v %d %d", k.Process, k.Quorum, k.QuorumMax, k.Arguments, given, k.Match, k.Interval, k.Rise, k.Fall), tt.give)
+		assert.Equal(t, strings.Contains(tt.give, "/"), strings.Contains(shown(r), "whatever directory"), tt.give)
+	}
+}
+
+// Programs without a path are looked for where keepalived does, and text for a shell goes to one.
+func TestConvertPrograms(t *testing.T) {
+	find := func(name string) string {
+		if name == "check" {
+			return "/usr/local/bin/check"
+		}
+		return ""
+	}
+	for _, tt := range []struct {
+		give string
+		find func(string) string
+		want []string
+	}{
+		{"check -a 'b c'", find, []string{"/usr/local/bin/check", "-a", "b c"}},
+		{"check -a", nil, nil},
+		{"other", find, nil},
+		{"./check", find, nil},
+		{"/bin/check", find, []string{"/bin/check"}},
+		{"</etc/hosts", nil, []string{"/bin/sh", "-c", "</etc/hosts"}},
+		{"< /etc/my hosts", nil, []string{"/bin/sh", "-c", "< '/etc/my' 'hosts'"}},
+		{"< \\'x", nil, nil},
+	} {
+		r := converted(t, "vrrp_script s {\n script \""+tt.give+"\"\n user web\n}\n"+fmt.Sprintf(base1, "track_script {\n s\n}"), Options{Find: tt.find})
+		if tt.want == nil {
+			assert.Nil(t, r.Text, tt.give)
+			continue
+		}
+		cfg, err := load(r.Text)
+		require.NoError(t, err, shown(r))
+		assert.Equal(t, tt.want, cfg.VIPs[0].Checks[0].Command)
+	}
+}
+
+// What global_defs says of the checksum holds for the instances that say nothing else.
+func TestConvertChecksumOfAllInstances(t *testing.T) {
+	for _, tt := range []struct {
+		global, own string
+		want        config.Checksum
+	}{
+		{"v3_checksum_as_v2", "", config.ChecksumMessageOnly},
+		{"v3_checksum_as_v2 true", "v3_checksum_as_v2 off", config.ChecksumPseudoHeader},
+		{"", "v3_checksum_as_v2 on", config.ChecksumMessageOnly},
+		{"", "", config.ChecksumPseudoHeader},
+	} {
+		r := converted(t, "global_defs {\n"+tt.global+"\n}\n"+fmt.Sprintf(base1, "version 3\n"+tt.own), Options{})
+		cfg, err := load(r.Text)
+		require.NoError(t, err, shown(r))
+		assert.Equal(t, tt.want, cfg.VIPs[0].VRRP.Checksum, "%+v", tt)
+	}
+}
