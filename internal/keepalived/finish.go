@@ -19,7 +19,7 @@ func (r *reader) finish() {
 	}
 	r.join()
 	for _, d := range r.instances {
-		r.complete(d)
+		rules{r, d}.apply()
 		r.config.Instances = append(r.config.Instances, &d.Instance)
 	}
 	for _, group := range r.groups {
@@ -28,10 +28,16 @@ func (r *reader) finish() {
 	r.untrack()
 }
 
-// complete applies the rules between the keywords of an instance, in keepalived's order.
-func (r *reader) complete(d *draft) {
-	g := &r.config.Global
-	r.identify(d)
+// rules are those between the keywords of one instance.
+type rules struct {
+	*reader
+	d *draft
+}
+
+// apply carries them out in keepalived's order.
+func (k rules) apply() {
+	d, g := k.d, &k.config.Global
+	k.identify()
 	d.Strict = or(d.strict, g.Strict)
 	d.Garp, d.DownTimer = d.garp.over(g.Garp), or(d.downTimer, g.DownTimerAdverts)
 	d.LowerNoAdvert, d.HigherSend = or(d.lowerNoAdvert, g.LowerPrioNoAdvert), or(d.higherSend, g.HigherPrioSendAdvert)
@@ -42,16 +48,16 @@ func (r *reader) complete(d *draft) {
 	} else if d.Group = g.Group4; d.IPv6 {
 		d.Group = g.Group6
 	}
-	r.version(d)
-	r.authenticate(d)
-	r.priority(d)
+	k.version()
+	k.authenticate()
+	k.priority()
 	d.Accept = or(d.accept, true)
 	if d.Strict {
-		r.strict(d)
+		k.strict()
 	}
-	r.preempt(d)
-	r.advertise(d)
-	r.destinations(d)
+	k.preempt()
+	k.advertise()
+	k.destinations()
 	for _, list := range [][]Address{d.Addresses, d.Excluded} {
 		for i := range list {
 			list[i].Interface = cmp.Or(list[i].Interface, d.Interface)
@@ -60,52 +66,56 @@ func (r *reader) complete(d *draft) {
 }
 
 // identify looks for what an instance cannot be without.
-func (r *reader) identify(d *draft) {
+func (k rules) identify() {
+	d := k.d
 	if d.Interface == "" {
-		r.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no interface: keepalived does not start", d.Name), "add interface NAME")
+		k.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no interface: keepalived does not start", d.Name), "add interface NAME")
 	}
 	if d.VRID == 0 {
-		r.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_router_id: keepalived does not start", d.Name), "add virtual_router_id, 1 to 255, the same on all nodes")
+		k.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_router_id: keepalived does not start", d.Name), "add virtual_router_id, 1 to 255, the same on all nodes")
 	}
 	if len(d.Addresses) == 0 {
-		r.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress", d.Name), "add the block with an address")
+		k.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress", d.Name), "add the block with an address")
 	}
 }
 
-func (r *reader) version(d *draft) {
+func (k rules) version() {
+	d := k.d
 	switch {
 	case d.version == 2 && d.IPv6 && d.Strict:
-		r.fault(CodeFamily, d.Where("version"), "version 2 with IPv6: keepalived takes version 3 in strict mode", "remove the line version 2")
+		k.fault(CodeFamily, d.Where("version"), "version 2 with IPv6: keepalived takes version 3 in strict mode", "remove the line version 2")
 		d.Version = 3
 	case d.version != 0:
 		d.Version = d.version
 	case d.IPv6:
 		d.Version = 3
 	default:
-		d.Version = r.config.Global.Version
+		d.Version = k.config.Global.Version
 	}
 	if d.IPv6 && d.Version == 2 {
-		r.fault(CodeFamily, d.Where("version"), "IPv6 with version 2, which has none: only a keepalived that is told the same understands it", "remove the line version 2")
+		k.fault(CodeFamily, d.Where("version"), "IPv6 with version 2, which has none: only a keepalived that is told the same understands it", "remove the line version 2")
 	}
 }
 
-func (r *reader) authenticate(d *draft) {
+func (k rules) authenticate() {
+	d := k.d
 	switch a := &d.Auth; {
 	case a.Type != AuthNone && len(a.Pass) == 0:
-		r.fault(CodeMissing, d.Where("authentication"), "authentication without a password: keepalived uses none", "add auth_pass, or remove the block")
+		k.fault(CodeMissing, d.Where("authentication"), "authentication without a password: keepalived uses none", "add auth_pass, or remove the block")
 		*a = Auth{}
 	case a.Type == AuthNone && d.Has("authentication") && len(a.Pass) > 0:
-		r.fault(CodeMissing, d.Where("authentication"), "authentication without auth_type: keepalived uses none", "add auth_type PASS")
+		k.fault(CodeMissing, d.Where("authentication"), "authentication without auth_type: keepalived uses none", "add auth_type PASS")
 		*a = Auth{}
 	case a.Type != AuthNone && d.Version == 3:
-		r.fault(CodeConflict, d.Where("authentication"), "VRRP version 3 has no authentication: keepalived uses none", "remove the block, or use version 2 on all nodes")
+		k.fault(CodeConflict, d.Where("authentication"), "VRRP version 3 has no authentication: keepalived uses none", "remove the block, or use version 2 on all nodes")
 		*a = Auth{}
 	case a.Type == AuthNone:
 		*a = Auth{}
 	}
 }
 
-func (r *reader) priority(d *draft) {
+func (k rules) priority() {
+	d := k.d
 	d.Priority = 100
 	if d.StartAsMaster {
 		d.Priority = 255
@@ -115,21 +125,22 @@ func (r *reader) priority(d *draft) {
 	case d.Priority == 255 && !d.Has("state"):
 		d.StartAsMaster = true
 	case d.Priority != 255 && d.StartAsMaster && d.Auth.Type == AuthAH:
-		r.fault(CodeConflict, d.Where("state"), "state MASTER with auth_type AH: keepalived takes BACKUP", "write state BACKUP")
+		k.fault(CodeConflict, d.Where("state"), "state MASTER with auth_type AH: keepalived takes BACKUP", "write state BACKUP")
 		d.StartAsMaster = false
 	}
 }
 
 // strict is what strict_mode and vrrp_strict change.
-func (r *reader) strict(d *draft) {
+func (k rules) strict() {
+	d := k.d
 	clash := func(keyword, what string) {
-		at := r.config.Global.Where("vrrp_strict")
+		at := k.config.Global.Where("vrrp_strict")
 		for _, k := range []string{"strict_mode", keyword} {
 			if d.Has(k) {
 				at = d.Where(k)
 			}
 		}
-		r.fault(CodeConflict, at, "strict mode: "+what, "remove strict_mode and vrrp_strict, unless you need RFC 3768 to the letter")
+		k.fault(CodeConflict, at, "strict mode: "+what, "remove strict_mode and vrrp_strict, unless you need RFC 3768 to the letter")
 	}
 	if d.StartAsMaster != (d.Priority == 255) && d.Has("state") {
 		clash("state", "state MASTER and priority 255 go together, and not one without the other")
@@ -174,14 +185,15 @@ func (d *draft) strictAnswers(clash func(keyword, what string)) {
 }
 
 // preempt looks at nopreempt and preempt_delay.
-func (r *reader) preempt(d *draft) {
+func (k rules) preempt() {
+	d := k.d
 	switch {
 	case d.Preempt:
 	case d.Priority == 255:
-		r.fault(CodeConflict, d.Where("nopreempt"), "nopreempt with priority 255: keepalived preempts", "write a priority below 255")
+		k.fault(CodeConflict, d.Where("nopreempt"), "nopreempt with priority 255: keepalived preempts", "write a priority below 255")
 		d.Preempt = true
 	case d.StartAsMaster:
-		r.fault(CodeConflict, d.Where("nopreempt"), "nopreempt with state MASTER: keepalived preempts", "write state BACKUP on all nodes")
+		k.fault(CodeConflict, d.Where("nopreempt"), "nopreempt with state MASTER: keepalived preempts", "write state BACKUP on all nodes")
 		d.Preempt = true
 	}
 	if d.PreemptDelay == 0 || d.Preempt && !d.StartAsMaster {
@@ -191,11 +203,12 @@ func (r *reader) preempt(d *draft) {
 	if d.Preempt {
 		with = "state MASTER, or priority 255 without a state"
 	}
-	r.fault(CodeConflict, d.Where("preempt_delay"), "preempt_delay with "+with+": keepalived takes no delay", "remove one of them")
+	k.fault(CodeConflict, d.Where("preempt_delay"), "preempt_delay with "+with+": keepalived takes no delay", "remove one of them")
 	d.PreemptDelay = 0
 }
 
-func (r *reader) advertise(d *draft) {
+func (k rules) advertise() {
+	d := k.d
 	given := or(d.interval, time.Second)
 	d.AdvertInterval = rounded(given, d.Version)
 	if d.AdvertInterval == given {
@@ -205,22 +218,23 @@ func (r *reader) advertise(d *draft) {
 	if d.Version == 3 {
 		remedy = "write hundredths of a second, 40.95 at most"
 	}
-	r.fault("advert-int-rounded", d.Where("advert_int"), fmt.Sprintf("advert_int %v is no interval of VRRP version %d: keepalived takes %v", given, d.Version, d.AdvertInterval), remedy)
+	k.fault("advert-int-rounded", d.Where("advert_int"), fmt.Sprintf("advert_int %v is no interval of VRRP version %d: keepalived takes %v", given, d.Version, d.AdvertInterval), remedy)
 }
 
 // destinations looks at unicast against multicast.
-func (r *reader) destinations(d *draft) {
+func (k rules) destinations() {
+	d := k.d
 	if len(d.Unicast) > 0 {
 		return
 	}
 	if d.Has("unicast_ttl") {
-		r.fault(CodeConflict, d.Where("unicast_ttl"), "unicast_ttl without peers: keepalived ignores it", "add unicast_peer, or remove the line")
+		k.fault(CodeConflict, d.Where("unicast_ttl"), "unicast_ttl without peers: keepalived ignores it", "add unicast_peer, or remove the line")
 		d.UnicastTTL = 255
 	}
 	if n := d.unicastWord; n != nil && d.FaultNoPeer {
-		r.fault("unicast-no-peer", n.At, n.Words[0]+" without peers and with unicast_fault_no_peer: the instance is in state FAULT", "add unicast_peer with the other nodes")
+		k.fault("unicast-no-peer", n.At, n.Words[0]+" without peers and with unicast_fault_no_peer: the instance is in state FAULT", "add unicast_peer with the other nodes")
 	} else if n != nil {
-		r.fault("unicast-no-peer", n.At, n.Words[0]+" without peers: keepalived advertises by multicast", "add unicast_peer with the other nodes, or remove the line")
+		k.fault("unicast-no-peer", n.At, n.Words[0]+" without peers: keepalived advertises by multicast", "add unicast_peer with the other nodes, or remove the line")
 	}
-	d.CheckSource = d.CheckSource && slices.Contains([]bool{d.checkSource, r.config.Global.CheckUnicastSrc}, true)
+	d.CheckSource = d.CheckSource && slices.Contains([]bool{d.checkSource, k.config.Global.CheckUnicastSrc}, true)
 }
