@@ -83,7 +83,6 @@ type Global struct {
 	RTPriority           int // vrrp_rt_priority, 1 to 99; 0: none
 	NoSwap               bool
 	Mail                 Mail
-	ProcessNames         bool
 }
 
 // Mail is what keepalived mails, and to whom. keepvip sends none.
