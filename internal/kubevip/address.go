@@ -128,7 +128,7 @@ func (c *conversion) link() {
 	case !ok && s.hidden != "":
 	case !ok:
 		c.findings = append(c.findings, Finding{
-			Line: c.line, Verdict: Changed, What: "no vip_interface",
+			Line: c.line, Fate: Changed, What: "no vip_interface",
 			Why: "kube-vip takes the interface of the default route, keepvip the one whose subnet contains the address (--interface names another)",
 		})
 	case isVariable(s.value):

@@ -110,9 +110,9 @@ func (c *conversion) value(env string) (setting, bool) {
 }
 
 // tell makes the finding of a setting.
-func (c *conversion) tell(s setting, v Verdict, format string, args ...any) {
+func (c *conversion) tell(s setting, v Fate, format string, args ...any) {
 	c.told[slices.Index(c.settings, s)] = true
-	c.findings = append(c.findings, Finding{Line: s.line, Verdict: v, What: s.what(), Why: fmt.Sprintf(format, args...)})
+	c.findings = append(c.findings, Finding{Line: s.line, Fate: v, What: s.what(), Why: fmt.Sprintf(format, args...)})
 }
 
 func (c *conversion) option(flag string, from setting, values ...string) {
@@ -155,7 +155,7 @@ func (c *conversion) others() {
 		case s.row.needs != "" && !c.settings.on(s.row.needs):
 			c.tell(s, Unneeded, "it has no effect without %s", s.row.needs)
 		case s.row.why != "":
-			c.tell(s, s.row.verdict, "%s", s.row.why)
+			c.tell(s, s.row.fate, "%s", s.row.why)
 		}
 	}
 }

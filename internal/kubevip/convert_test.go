@@ -307,7 +307,7 @@ func TestTableHasEachSettingOnce(t *testing.T) {
 			k := key(r)
 			assert.False(t, k != "" && seen[k], k)
 			seen[k] = true
-			assert.Equal(t, r.why == "", r.verdict == "", r.env)
+			assert.Equal(t, r.why == "", r.fate == "", r.env)
 			assert.Equal(t, strings.ToLower(r.field), r.field)
 			if r.needs != "" {
 				at := rowOf(func(o *row) bool { return o.env == r.needs })

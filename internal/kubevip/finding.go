@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// Verdict says what became of a setting.
-type Verdict string
+// Fate says what became of a setting.
+type Fate string
 
-// The verdicts.
+// The fates.
 const (
-	Carried  Verdict = "carried over"   // keepvip does the same
-	Changed  Verdict = "changed"        // keepvip does it in another way
-	Lost     Verdict = "no counterpart" // keepvip has nothing that does this
-	Unneeded Verdict = "not needed"     // nothing is lost without it
+	Carried  Fate = "carried over"   // keepvip does the same
+	Changed  Fate = "changed"        // keepvip does it in another way
+	Lost     Fate = "no counterpart" // keepvip has nothing that does this
+	Unneeded Fate = "not needed"     // nothing is lost without it
 )
 
 // Finding is what became of one place of the file.
 type Finding struct {
-	Line    int // from 1; 0: the file as a whole
-	Verdict Verdict
-	What    string // the setting with its value, as the file has it
-	Why     string
+	Line int // from 1; 0: the file as a whole
+	Fate Fate
+	What string // the setting with its value, as the file has it
+	Why  string
 }
 
 // String is one line: "carried over: vip_interface eth0: --interface=eth0".
 func (f Finding) String() string {
-	return fmt.Sprintf("%s: %s: %s", f.Verdict, f.What, f.Why)
+	return fmt.Sprintf("%s: %s: %s", f.Fate, f.What, f.Why)
 }
 
 // At is the finding with its place, as "kube-vip.yaml:12: carried over: ...".

@@ -197,10 +197,10 @@ func fromConfiguration(d *yaml.Node) source {
 // otherObject is what is said of an object that runs no kube-vip.
 func otherObject(d *yaml.Node) Finding {
 	kind := yamledit.TextAt(d, "kind")
-	f := Finding{Line: d.Line, Verdict: Lost, What: show(kind) + " " + show(yamledit.TextAt(d, "metadata", "name")), Why: "it runs no kube-vip, and is left out"}
+	f := Finding{Line: d.Line, Fate: Lost, What: show(kind) + " " + show(yamledit.TextAt(d, "metadata", "name")), Why: "it runs no kube-vip, and is left out"}
 	switch kind {
 	case "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
-		f.Verdict, f.Why = Unneeded, "keepvip needs no rights in the cluster"
+		f.Fate, f.Why = Unneeded, "keepvip needs no rights in the cluster"
 	}
 	return f
 }
