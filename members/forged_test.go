@@ -289,7 +289,7 @@ func TestMachineGrantsBesideInventedRequests(t *testing.T) {
 				require.Empty(t, r.request(invented(i), f, 1))
 			}
 			f.Priority = 200
-			out := append(r.request(nodeB, f, 7), r.wait(gatherTime)...)
+			out := append(r.request(nodeB, f, 7), r.wait(collectTime)...)
 			assert.Contains(t, out, "GRANT to 10.77.0.12 nonce 7")
 		})
 	}

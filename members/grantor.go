@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// gatherTime is how long the holder waits for others that ask too, so that it can choose.
-	gatherTime = 10 * time.Millisecond
+	// collectTime is how long the holder waits for others that ask too, so that it can choose.
+	collectTime = 10 * time.Millisecond
 	// forwardTime is how long a node that has passed the address on goes on forwarding at most.
 	forwardTime = 300 * time.Millisecond
 )
@@ -90,7 +90,7 @@ func (m *Machine) requested(now time.Time, r Received) {
 		h.asked = slices.DeleteFunc(h.asked, func(o ask) bool { return o.from == lowest })
 	}
 	if h.decide.IsZero() {
-		h.decide = now.Add(min(gatherTime, m.within()/4))
+		h.decide = now.Add(min(collectTime, m.within()/4))
 	}
 }
 

@@ -26,7 +26,7 @@ type host struct {
 	arp   *arpSockets
 	binds binds
 
-	strangers overhearing
+	foreign overhearing
 
 	mu         sync.Mutex // guards what follows
 	snapshot   []link.Link

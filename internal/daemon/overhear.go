@@ -21,10 +21,10 @@ const (
 // overhearing listens to foreign hosts. Instances that have the same conflict share one socket.
 type overhearing struct {
 	mu    sync.Mutex // guards calls
-	calls map[stranger]*overheard
+	calls map[foreignHost]*overheard
 }
 
-type stranger struct {
+type foreignHost struct {
 	index int
 	mac   string
 	ipv4  bool
@@ -37,7 +37,7 @@ type overheard struct {
 
 // Overhear implements address.Host.
 func (h *host) Overhear(ctx context.Context, p instance.Place, address netip.Addr, mac string) *instance.Router {
-	c := h.strangers.call(p, address.Is4(), mac, func(err error) {
+	c := h.foreign.call(p, address.Is4(), mac, func(err error) {
 		h.log.Debug("what a foreign host says by VRRP is not known", "mac", mac, "interface", p.Name, "error", err)
 	})
 	if c == nil {
@@ -53,7 +53,7 @@ func (h *host) Overhear(ctx context.Context, p instance.Place, address netip.Add
 
 // call joins what listens to the host already, or begins to; nil where that are too many.
 func (o *overhearing) call(p instance.Place, ipv4 bool, mac string, failed func(error)) *overheard {
-	who := stranger{p.Index, mac, ipv4}
+	who := foreignHost{p.Index, mac, ipv4}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if c := o.calls[who]; c != nil {
@@ -64,7 +64,7 @@ func (o *overhearing) call(p instance.Place, ipv4 bool, mac string, failed func(
 	}
 	c := &overheard{done: make(chan struct{})}
 	if o.calls == nil {
-		o.calls = map[stranger]*overheard{}
+		o.calls = map[foreignHost]*overheard{}
 	}
 	o.calls[who] = c
 	go func() {
