@@ -27,6 +27,7 @@ type handoverProtocol struct {
 	silent   []members.Member // that were heard, and have not said good-bye
 	claims   []members.Claimant
 	splits   []election.Split
+	unnoted  bool      // an advertisement was heard since note
 	leaving  *handover // the address is being given away because somebody wants it
 	until    time.Time // of the departure; zero before it
 	passing  bool      // this node is Quiet
@@ -69,11 +70,25 @@ func (x *handoverProtocol) deadline() time.Time {
 func (x *handoverProtocol) step(ev members.Event) func() {
 	return func() {
 		var work []func()
+		same := x.sameAfter(ev)
 		for _, a := range slices.Clone(x.members.Step(x.m.now, ev)) {
 			work = append(work, func() { x.follow(a) })
 		}
-		x.m.first(append(work, x.note)...)
+		if !same {
+			work = append(work, x.note)
+		}
+		x.m.first(work...)
 	}
+}
+
+// sameAfter tells that nothing is to be noted after an event: an advertisement of this node says nothing about the others, unless something is due
+// about them at this time.
+func (x *handoverProtocol) sameAfter(ev members.Event) bool {
+	if _, own := ev.(members.Advertised); !own || x.unnoted {
+		return false
+	}
+	due, ok := x.members.Deadline()
+	return !ok || x.m.now.Before(due)
 }
 
 func (x *handoverProtocol) follow(a members.Action) {
@@ -262,6 +277,7 @@ func (x *handoverProtocol) claimed(c members.Claim) {
 func (x *handoverProtocol) hear(a Arrival) {
 	if x != nil && a.Advertisement.Priority > 0 {
 		x.members.Hear(a.Source, a.At)
+		x.unnoted = true
 	}
 }
 
@@ -273,6 +289,7 @@ func (x *handoverProtocol) defers(source netip.Addr) bool {
 // note keeps what the members' machine knows of the others.
 func (x *handoverProtocol) note() {
 	now := x.m.now
+	x.unnoted = false
 	list := x.members.Members(now)
 	known := make([]netip.Addr, len(list))
 	for i, o := range list {
