@@ -73,7 +73,7 @@ func (h *Hub) read() {
 // deliver looks at who speaks before it looks at what is said.
 func (h *Hub) deliver(b []byte, a Arrival) {
 	source := a.Source
-	if len(h.hearing(source, netip.Addr{})) == 0 {
+	if !h.hears(source) {
 		h.reject(RejectPeer)
 		return
 	}
@@ -122,6 +122,13 @@ func (h *Hub) notice(b []byte, source netip.Addr, r Reason) {
 			w.put(Received{Source: source, Refused: r, At: now})
 		}
 	}
+}
+
+// hears tells whether any group listens to source.
+func (h *Hub) hears(source netip.Addr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.wires, func(w *Wire) bool { return w.hears(source) })
 }
 
 // hearing lists the wires of a group that listen to source; of all groups for none.

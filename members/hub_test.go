@@ -271,3 +271,14 @@ func TestWireIsBounded(t *testing.T) {
 	assert.Len(t, w.Take(nil), maxWaiting)
 	assert.Equal(t, uint64(5), w.Rejected()[RejectOverflow])
 }
+
+// A node with hundreds of groups asks this for each message of any of them.
+func TestHubKnowsWhoIsHeardWithoutAListOfGroups(t *testing.T) {
+	h := &Hub{}
+	for range 255 {
+		h.wires = append(h.wires, &Wire{cfg: WireConfig{Peers: []netip.Addr{nodeA}}})
+	}
+	assert.True(t, h.hears(nodeA))
+	assert.False(t, h.hears(nodeB))
+	assert.Zero(t, testing.AllocsPerRun(10, func() { h.hears(nodeB) }))
+}
