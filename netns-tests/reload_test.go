@@ -53,6 +53,7 @@ func TestFailedReloadChangesNothingAndIsLogged(t *testing.T) {
 		s := status()
 		assert.Contains(t, s, `"signs":{"id":1,`)
 		assert.NotContains(t, s, `"name":"b"`)
+		assert.Contains(t, s, `"refused":{"at":`)
 	}
 	require.NoError(t, p.Signal(unix.SIGHUP))
 	eventually(t, 5*time.Second, "SIGHUP has nobody to answer but the log", func() bool {

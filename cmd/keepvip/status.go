@@ -76,11 +76,25 @@ func statusText(d daemon.Status, now time.Time) string {
 	if d.Key != nil {
 		fmt.Fprintf(&b, "key %d (%s), %s\n", d.Key.Signs.ID, d.Key.Signs.Fingerprint, d.Key.Mode)
 	}
+	b.WriteString(configText(d.Config, now))
 	b.WriteString(raftText(d.Raft, now))
 	for _, v := range d.VIPs {
 		writeVIP(&b, v, now)
 	}
 	return b.String()
+}
+
+// configText says why the file is not what is in force; otherwise there is nothing to say.
+func configText(c *daemon.ConfigStatus, now time.Time) string {
+	if c == nil || c.Refused == nil {
+		return ""
+	}
+	reasons := c.Refused.Reasons
+	text := fmt.Sprintf("CONFIG refused %s ago, that of %s ago is in force: %s", ago(now, c.Refused.At), ago(now, c.Loaded), reasons[0])
+	if more := len(reasons) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text + "\n"
 }
 
 func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {

@@ -120,6 +120,7 @@ The same file fits every node. One virtual address needs no file: flags or varia
 - A reload (SIGHUP, ` + "`keepvip reload`" + `) takes over all of a valid file or nothing of it. "live": nobody notices; "re-created": this
   virtual address goes through a new election on this node; "restart": the old value stays until the process is started anew, and the
   reload names the key; "member": the same in a process that is a member of a Raft cluster already, live in others.
+  While the last file was refused, ` + "`keepvip status`" + ` says why.
 
 `
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,6 +56,8 @@ type Daemon struct {
 
 	mu  sync.Mutex // guards cfg: one reload at a time
 	cfg *config.Config
+
+	shown atomic.Pointer[ConfigStatus]
 }
 
 // endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
@@ -113,6 +116,7 @@ func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, 
 		return nil, errors.Join(err, links.Close())
 	}
 	use()
+	d.noteLoaded(cfg)
 	return d, nil
 }
 

@@ -22,6 +22,16 @@ type Reloaded struct {
 func (d *Daemon) Reload() (Reloaded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	done, err := d.reload()
+	if err != nil {
+		d.noteRefused(err)
+		return Reloaded{}, err
+	}
+	d.noteLoaded(d.cfg)
+	return done, nil
+}
+
+func (d *Daemon) reload() (Reloaded, error) {
 	next, err := d.opts.Load()
 	if err != nil {
 		return Reloaded{}, err

@@ -168,3 +168,20 @@ func TestReloadOfAKeepalivedConf(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x04", 32))), r.inForce().keys.Signs.Fingerprint)
 }
+
+func TestStatusSaysWhyAReloadWasRefusedUntilOneIsNot(t *testing.T) {
+	const good = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
+	r := newReloading(t, good)
+	r.write(t, "vips:\n- {name: a, addresses: [10.77.0.100], prio: 3, check: 7}\n")
+	_, err := r.Reload()
+	require.Error(t, err)
+	refused := r.shown.Load().Refused
+	require.NotNil(t, refused)
+	assert.Equal(t, strings.Split(err.Error(), "\n"), refused.Reasons)
+
+	r.write(t, good)
+	_, err = r.Reload()
+	require.NoError(t, err)
+	assert.Nil(t, r.shown.Load().Refused)
+	assert.Equal(t, filepath.Join(r.dir, "keepvip.yaml"), r.shown.Load().Path)
+}

@@ -11,6 +11,7 @@ import (
 type Status struct {
 	Version string            `json:"version"`
 	Node    string            `json:"node"`
+	Config  *ConfigStatus     `json:"config,omitempty"`
 	Key     *KeyStatus        `json:"key,omitempty"`  // absent without one
 	Raft    *RaftStatus       `json:"raft,omitempty"` // absent without an election by raft
 	VIPs    []instance.Status `json:"vips"`
@@ -18,7 +19,7 @@ type Status struct {
 
 func (d *Daemon) status() any {
 	node, _ := os.Hostname() // a node without a name is shown without
-	return Status{Version: d.opts.Version, Node: node, Key: d.keys.status(), Raft: d.build.raft.status(), VIPs: d.set.Status()}
+	return Status{Version: d.opts.Version, Node: node, Config: d.shown.Load(), Key: d.keys.status(), Raft: d.build.raft.status(), VIPs: d.set.Status()}
 }
 
 // RaftStatus is the part of status that is about the Raft cluster.
