@@ -188,6 +188,8 @@ type Counters struct {
 	SendErrors      uint64            `json:"advertSendErrors"`          // advertisements that the kernel refused, for some of the peers at least
 	Received        uint64            `json:"advertsReceived"`           // advertisements taken into account
 	Rejected        map[string]uint64 `json:"advertsRejected"`           // what arrived and was not taken into account, by reason
+	Resigned        uint64            `json:"resignationsSent"`          // of those that left: with priority 0
+	Resignations    uint64            `json:"resignationsReceived"`      // of those taken into account: with priority 0
 	Transitions     uint64            `json:"transitions"`               // changes of state
 	Takeovers       uint64            `json:"takeovers"`                 // times this node became Active
 	Rivals          uint64            `json:"rivals"`                    // advertisements of a rival heard while Active

@@ -297,7 +297,7 @@ func (e *Elector) advertise(a advertise) {
 	defer e.mu.Unlock()
 	switch {
 	case err != nil:
-		e.machine.unsent(e.leaseEnd)
+		e.machine.unsent(a.Advertisement, e.leaseEnd)
 	case a.lease > 0:
 		e.leaseEnd = began.Add(a.lease)
 	}

@@ -51,7 +51,12 @@ func TestVRRPShutdownReleasesBeforePriorityZero(t *testing.T) {
 		what := l.what(h.self)
 		require.GreaterOrEqual(t, len(what), 2)
 		assert.Equal(t, []string{"release", "send 0"}, what[len(what)-2:])
+		assert.Equal(t, uint64(1), h.Status().Counters.Resigned)
 		holder(t, 200*time.Millisecond, others...)
+		for _, o := range others {
+			assert.Equal(t, uint64(1), o.Status().Counters.Resignations, "%s", o.self)
+			assert.Zero(t, o.Status().Counters.Resigned, "%s", o.self)
+		}
 		stopAll(t, others...)
 	})
 }

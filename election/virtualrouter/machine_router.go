@@ -43,6 +43,9 @@ func (m *machine) follow(a vrrp.Action) {
 
 func (m *machine) send(adv vrrp.Advertisement) {
 	m.counters.Sent++
+	if adv.Priority == 0 {
+		m.counters.Resigned++
+	}
 	if adv.Priority == 0 || m.router.Snapshot().State != vrrp.Active {
 		m.act(advertise{Advertisement: adv})
 		return
@@ -54,8 +57,11 @@ func (m *machine) send(adv vrrp.Advertisement) {
 }
 
 // unsent takes back that an advertisement has left.
-func (m *machine) unsent(end time.Time) {
+func (m *machine) unsent(adv vrrp.Advertisement, end time.Time) {
 	m.counters.Sent--
+	if adv.Priority == 0 {
+		m.counters.Resigned--
+	}
 	m.counters.SendErrors++
 	m.leaseEnd = end
 }
@@ -126,6 +132,9 @@ func (m *machine) hear(a Arrival) {
 	m.heard.hear(a.Source, adv.Priority, m.silence(a), a.At)
 	m.compare(a)
 	m.counters.Received++
+	if adv.Priority == 0 {
+		m.counters.Resignations++
+	}
 	received := func() {
 		m.stepRouter(vrrp.Received{Source: a.Source, Advertisement: adv, Age: m.now.Sub(a.At), Deferred: m.x.defers(a.Source)})
 	}

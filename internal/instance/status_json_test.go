@@ -24,10 +24,10 @@ func TestStatusKeepsTheKeysOfWhatOthersOwn(t *testing.T) {
 			Source: netip.MustParseAddr("fe80::1%eth0"), Reason: "hmac", Permitted: true, Text: "wrong", Remedy: "another key", Count: 7, Last: at,
 		},
 		`{"from":"","reason":"socket","error":"","count":0,"last":"2026-03-01T12:00:00Z"}`: election.Rejection{Reason: "socket", Last: at},
-		`{"advertsSent":1,"advertSendErrors":2,"advertsReceived":3,"advertsRejected":null,"transitions":4,"takeovers":5,"rivals":6,` +
+		`{"advertsSent":1,"advertSendErrors":2,"advertsReceived":3,"advertsRejected":null,"resignationsSent":14,"resignationsReceived":15,"transitions":4,"takeovers":5,"rivals":6,` +
 			`"membersRejected":{"mac":7},"granted":8,"passedOn":9,"announcements":10,"announcementErrors":11,"addressesRestored":12,"terms":13}`: Counters{
 			Counters: election.Counters{
-				Sent: 1, SendErrors: 2, Received: 3, Transitions: 4, Takeovers: 5, Rivals: 6,
+				Sent: 1, SendErrors: 2, Received: 3, Resigned: 14, Resignations: 15, Transitions: 4, Takeovers: 5, Rivals: 6,
 				MembersRejected: map[string]uint64{"mac": 7}, Granted: 8, PassedOn: 9,
 			},
 			Announcements: 10, AnnouncementFails: 11, Restored: 12, Terms: 13,
