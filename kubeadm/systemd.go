@@ -18,6 +18,7 @@ type SystemdConfig struct {
 	Keepalived bool     // ConfigFile is a keepalived.conf
 	Socket     string   // its directory is made and may be written
 	StateDir   string   // is made and may be written
+	Writable   string   // a directory that may be written, too, as others see it; "" for none
 	Realtime   bool     // adds the capability SYS_NICE
 	SwitchUser bool     // adds the capabilities to run health checks as other users
 }
@@ -40,7 +41,11 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 	if len(args) == 0 {
 		return nil, errors.New("kubeadm: no arguments, want those of keepvip run")
 	}
-	for _, p := range []struct{ what, path string }{{"binary", cfg.Binary}, {"socket", cfg.Socket}, {"state directory", cfg.StateDir}} {
+	paths := []struct{ what, path string }{{"binary", cfg.Binary}, {"socket", cfg.Socket}, {"state directory", cfg.StateDir}}
+	if cfg.Writable != "" {
+		paths = append(paths, struct{ what, path string }{"directory", cfg.Writable})
+	}
+	for _, p := range paths {
 		if err := checkPath(p.what, p.path); err != nil {
 			return nil, err
 		}
@@ -60,6 +65,7 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 	fmt.Fprintf(&b, unitHead, strings.Join(words, " "), cfg.Binary, cfg.Socket)
 	b.WriteString(ownDirectory("Runtime", "/run/", path.Dir(cfg.Socket)))
 	b.WriteString(ownDirectory("State", "/var/lib/", cfg.StateDir))
+	b.WriteString(furtherDirectory(cfg.Writable))
 	capabilities := "CAP_NET_ADMIN CAP_NET_RAW"
 	if cfg.Realtime {
 		capabilities += " CAP_SYS_NICE"
@@ -67,8 +73,25 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 	if cfg.SwitchUser {
 		capabilities += " CAP_SETUID CAP_SETGID CAP_KILL"
 	}
-	fmt.Fprintf(&b, unitFoot, capabilities)
+	fmt.Fprintf(&b, unitFoot, capabilities, privateTmp(cfg.Writable))
 	return []byte(b.String()), nil
+}
+
+func furtherDirectory(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return fmt.Sprintf("ReadWritePaths=%s\n", dir)
+}
+
+// privateTmp is no where the unit would have a directory of its own in the place of this one.
+func privateTmp(dir string) string {
+	for _, private := range []string{"/tmp", "/var/tmp"} {
+		if dir == private || strings.HasPrefix(dir, private+"/") {
+			return "no"
+		}
+	}
+	return "yes"
 }
 
 // ownDirectory lets systemd make a directory where it can, and else just allows writing there.
@@ -118,7 +141,7 @@ const unitFoot = `CapabilityBoundingSet=%s
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes
-PrivateTmp=yes
+PrivateTmp=%s
 PrivateDevices=yes
 ProtectControlGroups=yes
 ProtectHostname=yes

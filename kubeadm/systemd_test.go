@@ -48,6 +48,21 @@ func TestSystemdDirectoriesElsewhere(t *testing.T) {
 	assert.NotContains(t, string(got), "RuntimeDirectory")
 }
 
+func TestSystemdLetsAFurtherDirectoryBeWritten(t *testing.T) {
+	for dir, private := range map[string]string{"/tmp": "no", "/var/tmp/k": "no", "/tmpfs": "yes", "/srv/keepalived": "yes"} {
+		cfg := unit()
+		cfg.Writable = dir
+		got, err := Systemd(cfg)
+		require.NoError(t, err)
+		assert.Contains(t, string(got), "ReadWritePaths="+dir+"\n")
+		assert.Contains(t, string(got), "PrivateTmp="+private+"\n")
+	}
+	cfg := unit()
+	cfg.Writable = "tmp"
+	_, err := Systemd(cfg)
+	assert.EqualError(t, err, `kubeadm: directory "tmp", want an absolute, clean path on the node`)
+}
+
 func TestSystemdRefuses(t *testing.T) {
 	tests := []struct {
 		name string

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,8 @@ func newKeepalived() *cobra.Command {
 		Long: "Takes the command line of keepalived 2.2.7, and runs the keepalived.conf as `keepvip run --keepalived-conf` does. Each option is\n" +
 			"honoured, needless, ignored (one line of the log says so), or refused with the reason. Under the name keepalived, such as by a\n" +
 			"symbolic link, keepvip is this command. What keepvip has besides is said by variables, such as KEEPVIP_METRICS.\n\n" +
-			"SIGHUP reads the file again, SIGTERM and SIGINT end it. It stays in the foreground, and wants --dont-fork therefore.\n\n" +
+			"SIGHUP reads the file again, SIGTERM and SIGINT end it; SIGUSR1, SIGUSR2 and SIGRTMIN+2 write keepalived.data, keepalived.stats and\n" +
+			"keepalived.json into /tmp, or into KEEPVIP_KEEPALIVED_FILES. It stays in the foreground, and wants --dont-fork therefore.\n\n" +
 			"Exit codes: 0 ended as asked, 1 failed, or a wrong command line, 2 the configuration is refused. With --config-test those of keepalived:\n" +
 			"0 good, 2 a keyword without its value, 4 no file with --all-config, 5 errors, 6 scripts without enable_script_security, or an included\n" +
 			"file is missing with --all-config; and 3 where keepalived would run the file, and keepvip does not.",
@@ -103,10 +103,10 @@ func (k keepalivedLine) run(cmd *cobra.Command) error {
 
 // signal prints the number of a signal.
 func (k keepalivedLine) signal(w io.Writer) error {
-	numbers := map[string]unix.Signal{"STOP": unix.SIGTERM, "RELOAD": unix.SIGHUP, "DATA": unix.SIGUSR1, "STATS": unix.SIGUSR2}
+	numbers := map[string]unix.Signal{"STOP": unix.SIGTERM, "RELOAD": unix.SIGHUP, "DATA": unix.SIGUSR1, "STATS": unix.SIGUSR2, "JSON": daemon.SignalJSON}
 	n, ok := numbers[k.value("signum")]
 	if !ok {
-		return fmt.Errorf("--signum %q, want STOP, RELOAD, DATA or STATS: keepvip has no other signals", k.value("signum"))
+		return fmt.Errorf("--signum %q, want STOP, RELOAD, DATA, STATS or JSON: keepvip has no other signals", k.value("signum"))
 	}
 	_, err := fmt.Fprintln(w, int(n))
 	return err
@@ -125,7 +125,11 @@ func (k keepalivedLine) conf() *keepalivedConf {
 func (k keepalivedLine) serve(cmd *cobra.Command) error {
 	conf := k.conf()
 	load := func() (*config.Config, error) {
-		return config.Load(config.Input{Conf: conf.path, Convert: conf.read, Env: os.Environ()})
+		cfg, err := config.Load(config.Input{Conf: conf.path, Convert: conf.read, Env: os.Environ()})
+		if err == nil && cfg.KeepalivedFiles == "" {
+			cfg.KeepalivedFiles = keepalivedTmp
+		}
+		return cfg, err
 	}
 	cfg, err := load()
 	if err != nil {
@@ -143,7 +147,6 @@ func (k keepalivedLine) serve(cmd *cobra.Command) error {
 	defer out.Close()
 	log := newLogger(out, cfg.Log)
 	k.say(log, cfg, pids)
-	signal.Ignore(unix.SIGUSR1, unix.SIGUSR2) // what keepalived answers with a file ends no keepvip
 	return runDaemon(cmd.Context(), cfg, daemon.Options{Load: load, Version: version, Log: log}, pids.write)
 }
 

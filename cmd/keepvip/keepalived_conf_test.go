@@ -154,6 +154,6 @@ func TestRecipeOfTheImageSaysWhatItsFileDoes(t *testing.T) {
 	ofVariables, err := config.Load(config.Input{Env: env})
 	require.NoError(t, err)
 	a, b := ofFile.VIPs[0], ofVariables.VIPs[0]
-	b.VRRP.PasswordFile, b.Name, b.Announce = a.VRRP.PasswordFile, a.Name, a.Announce
+	b.VRRP.PasswordFile, b.Name, b.KeepalivedName, b.Announce = a.VRRP.PasswordFile, a.Name, a.KeepalivedName, a.Announce
 	assert.Equal(t, a, b)
 }

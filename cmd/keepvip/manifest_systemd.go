@@ -67,6 +67,6 @@ func unitBinary(self string) string {
 func unitOf(cfg *config.Config, binary, file string) kubeadm.SystemdConfig {
 	return kubeadm.SystemdConfig{
 		Binary: binary, Args: cfg.Args(), ConfigFile: file, Socket: cfg.Socket, StateDir: cfg.StateDir, Realtime: cfg.Realtime,
-		SwitchUser: len(cfg.ExecChecks()) > 0,
+		Writable: cfg.KeepalivedFiles, SwitchUser: len(cfg.ExecChecks()) > 0,
 	}
 }

@@ -15,8 +15,10 @@ type Config struct {
 	Realtime bool // schedule the process before everything that is not real-time
 	Socket   string
 	StateDir string
-	Metrics  string // host:port, or "" when switched off
-	Log      Log
+	// KeepalivedFiles is the directory for what keepalived writes on a signal; "": nothing is written.
+	KeepalivedFiles string
+	Metrics         string // host:port, or "" when switched off
+	Log             Log
 
 	Path      string   // the file, "KEEPVIP_CONFIG_YAML" for an inlined one, "" for none
 	File      []byte   // its bytes
@@ -29,6 +31,8 @@ type Config struct {
 // VIP is one Virtual Router (RFC 9568) and the addresses that move with it.
 type VIP struct {
 	Name string
+	// KeepalivedName is what the files in KeepalivedFiles call it; "": Name.
+	KeepalivedName string
 	// Addresses has at least one entry. The family of the first carries the election; the others are bound and released with it.
 	Addresses []netip.Prefix
 	Interface string // "": the one whose subnet contains the first address

@@ -63,6 +63,8 @@ var samples = map[string]struct {
 	"realtime":               {value: "true"},
 	"socket":                 {value: "/tmp/a b/s"},
 	"state-dir":              {value: "/tmp"},
+	"keepalived-name":        {value: "VI_1"},
+	"keepalived-files":       {value: "/tmp"},
 	"metrics":                {value: "off"},
 	"log-level":              {value: "debug"},
 	"log-format":             {value: "json"},

@@ -25,6 +25,11 @@ func vipOptions() []Option {
 			binding: one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits and inner dashes, at most 63"), func(t target) *string { return &t.vip.Name }),
 		},
 		{
+			Key: "vips[].keepalivedName", Flag: "keepalived-name", Reload: Live,
+			Help:    "What those files call the virtual address (keepalivedFiles), such as VI_1; without it its name",
+			binding: one(pattern("name", `^[^\s=:,"]{1,255}$`, "at most 255 characters without blanks, quotes, =, : and commas"), func(t target) *string { return &t.vip.KeepalivedName }),
+		},
+		{
 			Key: "vips[].addresses", Flag: "vip", Reload: Live,
 			Help:    "The addresses that move together, each alone (/32 or /128) or with its prefix length; the family of the first carries the election",
 			binding: many(virtualAddress(), func(t target) *[]netip.Prefix { return &t.vip.Addresses }),
@@ -223,6 +228,11 @@ func hostOptions() []Option {
 			Key: "stateDir", Flag: "state-dir", Default: "/var/lib/keepvip", Reload: Restart,
 			Help:    "The directory for what must survive a restart",
 			binding: one(absolute(maxPath, "/var/lib/keepvip"), func(t target) *string { return &t.config.StateDir }),
+		},
+		{
+			Key: "keepalivedFiles", Flag: "keepalived-files", Reload: Live,
+			Help:    "The directory for what keepalived 2.2.7 writes into /tmp on a signal, for exporters and probes that read it: keepalived.data on SIGUSR1, keepalived.stats on SIGUSR2, keepalived.json on SIGRTMIN+2 (36); without it these signals do nothing",
+			binding: one(absolute(maxPath, "/tmp"), func(t target) *string { return &t.config.KeepalivedFiles }),
 		},
 		{
 			Key: "metrics", Flag: "metrics", Default: "127.0.0.1:9645", Reload: Restart,

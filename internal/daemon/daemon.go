@@ -192,6 +192,7 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) er
 	d.set.Apply(instance.Delta{Add: instances})
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
+	wg.Go(func() { d.keepalivedFiles(outer) })
 	wg.Go(func() { d.notify(ctx, outer) })
 	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })

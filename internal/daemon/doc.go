@@ -7,7 +7,8 @@
 // Daemon.Run starts these, and waits for them before it returns:
 //
 //   - one for each listener: the control socket, the lock of the network namespace, metrics and probes;
-//   - one that follows the host's links and addresses, one that reloads at each SIGHUP, one for the service manager;
+//   - one that follows the host's links and addresses, one that reloads at each SIGHUP, one that writes
+//     keepalived's files at its signals, one for the service manager;
 //   - one that joins the Raft cluster, if there is one, and one that takes part in it.
 //
 // And one for each foreign host that is overheard, 16 at most; it ends by itself after 45 s.

@@ -15,7 +15,8 @@ type Options struct {
 	// Find is where this host has a program, by its bare name; empty: nowhere. nil: nobody knows.
 	Find    func(name string) string
 	Secrets string // the directory of files that an operator has to make; "": [DefaultSecrets]
-	// InMemory hands secrets over in [Result.Secrets], for a process that runs the text: no file has to be made.
+	// InMemory is for a process that runs the text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
+	// names of instances for keepalived's files.
 	InMemory bool
 }
 

@@ -22,6 +22,9 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 		return false
 	}
 	c.out.line(0, "- name: "+c.name(i.Name), source{i.At, "vrrp_instance " + i.Name})
+	if c.opt.InMemory && reportable.MatchString(i.Name) {
+		c.out.line(1, "keepalivedName: "+scalar(i.Name), placed(i.At))
+	}
 	c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
 	for _, a := range list {
 		c.out.line(1, "- "+scalar(a.text), placed(a.at))
@@ -59,6 +62,9 @@ func slug(s string) string {
 	}
 	return s
 }
+
+// reportable is a name as keepvip takes it for keepalived's files.
+var reportable = regexp.MustCompile(`^[^\s=:,"]{1,255}$`)
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)
 

@@ -24,8 +24,9 @@ func TestConvertInMemoryHandsSecretsOver(t *testing.T) {
 		assert.NotContains(t, string(r.Text)+shown(r), string(secret))
 	}
 	assert.NotContains(t, shown(r), CodeSecret+":")
-	_, err = load(r.Text)
+	cfg, err := load(r.Text)
 	require.NoError(t, err)
+	assert.Contains(t, string(text), "vrrp_instance "+cfg.VIPs[0].KeepalivedName+" {")
 }
 
 func TestConvertInMemoryTakesKeysInHexAlone(t *testing.T) {

@@ -1,0 +1,185 @@
+package daemon
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/keepalived/report"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// SignalJSON has keepalived.json written: SIGRTMIN+2 as programs of the C library count.
+const SignalJSON = syscall.Signal(36)
+
+// keepalivedFile is what keepalived writes on a signal.
+type keepalivedFile struct {
+	name string
+	text func(report.Node) ([]byte, error)
+}
+
+func keepalivedFileFor(s os.Signal) keepalivedFile {
+	switch s {
+	case unix.SIGUSR1:
+		return keepalivedFile{"keepalived.data", func(n report.Node) ([]byte, error) { return report.Data(n), nil }}
+	case unix.SIGUSR2:
+		return keepalivedFile{"keepalived.stats", func(n report.Node) ([]byte, error) { return report.Statistics(n), nil }}
+	default:
+		return keepalivedFile{"keepalived.json", report.JSON}
+	}
+}
+
+// place is a file by its directory and name.
+type place struct{ directory, name string }
+
+// keepalivedFiles writes at each signal what keepalived would, until ctx ends, and takes it away then: a state that is nobody's any more
+// misleads.
+func (d *Daemon) keepalivedFiles(ctx context.Context) {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGUSR1, unix.SIGUSR2, SignalJSON)
+	defer signal.Stop(signals)
+	written, failed := map[place]bool{}, map[string]string{}
+	for {
+		select {
+		case <-ctx.Done():
+			delete(written, place{}) // without the option
+			for p := range written {
+				if err := report.Remove(p.directory, p.name); err != nil {
+					d.log.Warn("a file in keepalived's words stays", "error", err)
+				}
+			}
+			return
+		case s := <-signals:
+			f := keepalivedFileFor(s)
+			p, err := d.writeKeepalivedFile(f)
+			switch {
+			case err == nil:
+				delete(failed, f.name)
+				written[p] = true
+			case failed[f.name] != err.Error(): // an exporter asks for ever
+				failed[f.name] = err.Error()
+				d.log.Warn("a file in keepalived's words is not written", "error", err)
+			}
+		}
+	}
+}
+
+// writeKeepalivedFile does nothing without the option, and returns the zero place.
+func (d *Daemon) writeKeepalivedFile(f keepalivedFile) (place, error) {
+	d.mu.Lock()
+	cfg := d.cfg
+	d.mu.Unlock()
+	if cfg.KeepalivedFiles == "" {
+		return place{}, nil
+	}
+	text, err := f.text(keepalivedReport(cfg, d.set.Status()))
+	if err != nil {
+		return place{}, err
+	}
+	return place{cfg.KeepalivedFiles, f.name}, report.Write(cfg.KeepalivedFiles, f.name, text)
+}
+
+// keepalivedReport joins what is configured with how it fares. An entry of which one of both is missing, in the midst of a reload, is
+// left out.
+func keepalivedReport(cfg *config.Config, all []instance.Status) report.Node {
+	var n report.Node
+	for _, s := range all {
+		if v, ok := cfg.VIP(s.Name); ok {
+			n.Instances = append(n.Instances, keepalivedInstance(v, s))
+		}
+	}
+	return n
+}
+
+func keepalivedInstance(v config.VIP, s instance.Status) report.Instance {
+	i := report.Instance{
+		Name: v.Name, Group: v.Group, Version: v.VRRP.Version, State: keepalivedState(s), Since: s.Since, Interface: s.Interface, VRID: s.VRID,
+		Priority: v.Priority, Effective: s.Priority, Interval: v.VRRP.AdvertisementInterval,
+		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts, Refresh: v.Announce.Refresh,
+		Password: v.VRRP.Version == 2 && v.VRRP.Password != "", Unicast: len(v.VRRP.Peers) > 0,
+		Addresses: v.Addresses, Stats: keepalivedStats(s),
+	}
+	if v.KeepalivedName != "" {
+		i.Name = v.KeepalivedName
+	}
+	if v.VRRP.Owner {
+		i.Priority = ownerPriority
+	}
+	i.Bound = i.State == report.Master
+	for _, m := range s.Members {
+		switch {
+		case m.Self:
+			i.Source = m.Address
+		case m.Address.String() == s.Holder:
+			i.Master, i.MasterPriority = m.Address, m.Priority
+		}
+	}
+	if !i.Bound && !i.Master.IsValid() {
+		i.Master, _ = netip.ParseAddr(s.Holder)
+	}
+	for _, p := range v.VRRP.Peers {
+		if p != i.Source {
+			i.Peers = append(i.Peers, p)
+		}
+	}
+	i.Scripts = keepalivedScripts(v, s)
+	return i
+}
+
+// ownerPriority is an address owner's (RFC 9568 section 5.2.4).
+const ownerPriority = 255
+
+func keepalivedState(s instance.Status) report.State {
+	switch s.State {
+	case election.Active.String():
+		return report.Master
+	case election.Backup.String():
+		return report.Backup
+	default: // it takes no part: out, held, or without its interface
+		return report.Fault
+	}
+}
+
+func keepalivedScripts(v config.VIP, s instance.Status) []report.Script {
+	var out []report.Script
+	for _, c := range v.AllChecks() {
+		at := slices.IndexFunc(s.Checks, func(o instance.CheckStatus) bool { return o.Name == c.Name })
+		if at < 0 || c.Name == "" {
+			continue
+		}
+		state := s.Checks[at].State
+		out = append(out, report.Script{
+			Name: c.Name, Weight: c.Weight, Reverse: c.Reverse, Interval: c.Interval, Rise: c.Rise, Fall: c.Fall,
+			Good: state == "healthy", Unknown: state == "unknown",
+		})
+	}
+	return out
+}
+
+// keepalivedStats are the counters of the present term. Of the reasons why keepvip rejects an advertisement, these are keepalived's.
+func keepalivedStats(s instance.Status) report.Stats {
+	c := s.Counters
+	sum := func(reasons ...string) (n uint64) {
+		for _, r := range reasons {
+			n += c.Rejected[r]
+		}
+		return n
+	}
+	out := report.Stats{
+		Received: c.Received, Sent: c.Sent, BecameMaster: c.Takeovers, ReleasedMaster: c.Takeovers, ZeroReceived: c.Resignations, ZeroSent: c.Resigned,
+		Length: sum(vrrp.RejectLength), TTL: sum(vrrp.RejectTTL), InvalidType: sum(vrrp.RejectType), AdvertInterval: sum(vrrp.RejectInterval), AddressSet: sum(vrrp.RejectAddresses),
+		AuthMismatch: sum(vrrp.RejectAuth, vrrp.RejectUnsigned, vrrp.RejectSigned), AuthFailure: sum(vrrp.RejectKey, vrrp.RejectMAC, vrrp.RejectStale, vrrp.RejectReplay),
+	}
+	if keepalivedState(s) == report.Master && out.ReleasedMaster > 0 {
+		out.ReleasedMaster-- // it has not been released since
+	}
+	return out
+}
