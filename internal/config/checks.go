@@ -16,6 +16,7 @@ type ListedCheck struct {
 	Timeout    time.Duration
 	Rise, Fall int
 	InitFail   bool          // bad from the start, until Rise good probes
+	Counts     Counts        // how Rise and Fall are counted
 	Watch      bool          // notice the end of an idle connection or of the process
 	URL        string        // https, http
 	CA         string        // https: file; "" with Insecure
@@ -51,6 +52,15 @@ const (
 	MatchExact ArgumentsMatch = "exact"
 	MatchFirst ArgumentsMatch = "first"
 	MatchBegin ArgumentsMatch = "begin"
+)
+
+// Counts is how a check counts its probes.
+type Counts string
+
+// The ways of counting.
+const (
+	CountsDamped Counts = "damped"
+	CountsPlain  Counts = "plain"
 )
 
 // CheckKind is what a check looks at.
@@ -89,7 +99,7 @@ var kindKeys = map[CheckKind]struct {
 }
 
 // commonKeys are those of every kind.
-var commonKeys = []string{"kind", "name", "weight", "reverse", "interval", "timeout", "rise", "fall", "initFail"}
+var commonKeys = []string{"kind", "name", "weight", "reverse", "interval", "timeout", "rise", "fall", "initFail", "counts"}
 
 const (
 	checksKey = "checks"
@@ -155,6 +165,12 @@ func listedOptions() []Option {
 			Key: at("initFail"), Default: "false",
 			Help:    "The check is bad from the start, until rise good probes in a row; without it the first good one is enough",
 			binding: one(boolean(), func(t target) *bool { return &t.check.InitFail }),
+		},
+		{
+			Key: at("counts"), Default: string(CountsDamped),
+			Help: "damped: a check that flaps needs more good probes than rise, and the first bad probe after the start does not count alone; " +
+				"plain: rise and fall and nothing else, and the first probe counts alone, with initFail, too, as in keepalived",
+			binding: one(enum(CountsDamped, CountsPlain), func(t target) *Counts { return &t.check.Counts }),
 		},
 		{
 			Key: at("watch"), Default: "true",

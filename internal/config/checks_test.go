@@ -22,7 +22,7 @@ func listing(checks ...string) Input {
 func TestChecksOfEveryKind(t *testing.T) {
 	in := listing(
 		`{kind: https, name: apiserver, url: "https://127.0.0.1:6443/readyz", ca: /ca, serverName: kubernetes, codes: [200, 204], clientCert: /c, clientKey: /k, tokenFile: /t}`,
-		`{kind: https, name: other, url: "https://127.0.0.1/", insecure: true, weight: -20, interval: 10ms, timeout: 1s, rise: 1, fall: 1, watch: false}`,
+		`{kind: https, name: other, url: "https://127.0.0.1/", insecure: true, weight: -20, interval: 10ms, timeout: 1s, rise: 1, fall: 1, counts: plain, watch: false}`,
 		`{kind: http, url: "http://127.0.0.1/"}`,
 		`{kind: tcp, address: "[::1]:5432", weight: 253}`,
 		`{kind: exec, command: [/bin/true, -a, x, -a, x], user: 65534}`,
@@ -37,14 +37,14 @@ func TestChecksOfEveryKind(t *testing.T) {
 	c, err := Load(in)
 	require.NoError(t, err)
 	const ms = time.Millisecond
-	base := ListedCheck{Interval: 300 * ms, Timeout: 600 * ms, Rise: 2, Fall: 3, Watch: true, QuorumMax: MostProcesses, Match: MatchExact}
+	base := ListedCheck{Interval: 300 * ms, Timeout: 600 * ms, Rise: 2, Fall: 3, Counts: CountsDamped, Watch: true, QuorumMax: MostProcesses, Match: MatchExact}
 	with := func(change func(*ListedCheck)) ListedCheck { h := base; change(&h); return h }
 	assert.Equal(t, []ListedCheck{
 		with(func(h *ListedCheck) {
 			h.Kind, h.Name, h.URL, h.CA, h.ServerName = CheckHTTPS, "apiserver", "https://127.0.0.1:6443/readyz", "/ca", "kubernetes"
 			h.Codes, h.ClientCert, h.ClientKey, h.TokenFile = []int{200, 204}, "/c", "/k", "/t"
 		}),
-		{Kind: CheckHTTPS, Name: "other", URL: "https://127.0.0.1/", Insecure: true, Weight: -20, Interval: 10 * ms, Timeout: time.Second, Rise: 1, Fall: 1, QuorumMax: MostProcesses, Match: MatchExact},
+		{Kind: CheckHTTPS, Name: "other", URL: "https://127.0.0.1/", Insecure: true, Weight: -20, Interval: 10 * ms, Timeout: time.Second, Rise: 1, Fall: 1, Counts: CountsPlain, QuorumMax: MostProcesses, Match: MatchExact},
 		with(func(h *ListedCheck) { h.Kind, h.Name, h.URL = CheckHTTP, "http", "http://127.0.0.1/" }),
 		with(func(h *ListedCheck) { h.Kind, h.Name, h.Address, h.Weight = CheckTCP, "tcp", "[::1]:5432", 253 }),
 		with(func(h *ListedCheck) {

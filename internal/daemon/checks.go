@@ -70,7 +70,7 @@ func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Lo
 	cfg := health.Config{
 		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
 		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
-		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall, InitFail: h.InitFail,
+		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall, InitFail: h.InitFail, Plain: h.Counts == config.CountsPlain,
 	}
 	p, err := proberOf(v, h, cfg, near)
 	if err != nil {

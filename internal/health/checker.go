@@ -25,7 +25,8 @@ type Config struct {
 	Interval   time.Duration // from the start of one probe to the next (300ms)
 	Timeout    time.Duration // of one probe in all (600ms)
 	Rise, Fall int           // see [Gate] (2, 3)
-	InitFail   bool          // bad from the start, until Rise good probes in a row
+	InitFail   bool          // bad from the start, until Rise good probes in a row, or with Plain until the first is good
+	Plain      bool          // no damping, and the first probe counts alone: see [Gate]
 }
 
 // Checker repeats a probe and keeps the verdict. Make it with [NewChecker] or [Always].
@@ -54,6 +55,7 @@ func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
 	c := newChecker(p, NewGate(cfg.Rise, cfg.Fall), log)
 	c.interval, c.timeout = cfg.Interval, cfg.Timeout
 	c.gate.most = int(dampedFor / cfg.Interval)
+	c.gate.plain = cfg.Plain
 	if cfg.InitFail {
 		c.gate.distrust()
 	}

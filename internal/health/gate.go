@@ -19,12 +19,16 @@ const (
 //   - A gate that falls again and again is damped: after the second fall it takes 16 times the rise, from the third on 24 times,
 //     but never longer than a bound that the caller may set. A Fail then costs a quarter of that count, not all that was counted.
 //     Every minute of unbroken health makes up for one fall.
+//
+// A plain gate counts as keepalived does: rise and fall in a row and nothing else, but that the first result counts alone.
 type Gate struct {
 	rise, fall int
 	state      State
 	since      time.Time
 	streak     int
 	proven     bool // was healthy once
+	plain      bool
+	begun      bool // has had a result
 	falls      int  // from health, those made up for taken off
 	calmFrom   time.Time
 	most       int // that damping makes of the rise; 0: no bound
@@ -68,6 +72,7 @@ func (g *Gate) Step(now time.Time, r Result) (changed bool) {
 		g.since = now // of a gate that began so
 	}
 	verdict, need := g.weigh(r)
+	g.begun = true
 	if g.state == verdict {
 		g.relapse(r)
 		return false
@@ -76,7 +81,7 @@ func (g *Gate) Step(now time.Time, r Result) (changed bool) {
 	if g.streak < need {
 		return false
 	}
-	if g.state == Healthy {
+	if g.state == Healthy && !g.plain {
 		g.falls++
 	}
 	g.state, g.since, g.calmFrom, g.streak = verdict, now, now, 0
@@ -98,7 +103,12 @@ func (g *Gate) relapse(r Result) {
 // weigh is the state that a result speaks for, and how many such in a row it takes.
 func (g *Gate) weigh(r Result) (verdict State, need int) {
 	switch {
-	case r.Outcome == Pass && g.proven:
+	case g.plain && !g.begun:
+		if r.Outcome == Pass {
+			return Healthy, 1
+		}
+		return Unhealthy, 1
+	case r.Outcome == Pass && (g.proven || g.plain):
 		_, rise := g.Falls()
 		return Healthy, rise
 	case r.Outcome == Pass:

@@ -119,6 +119,41 @@ func TestGateDampingHasABound(t *testing.T) {
 	}
 }
 
+// A plain gate decides as keepalived 2.2.7 does: see the scenarios of check scripts in netns-tests.
+func TestGatePlain(t *testing.T) {
+	const h, b = Healthy, Unhealthy
+	for _, tt := range []struct {
+		name       string
+		rise, fall int
+		distrusted bool
+		give       []Outcome
+		want       []State
+	}{
+		{"the first failure counts alone", 2, 3, false, []Outcome{Fail, Pass, Pass, Fail, Fail, Fail}, []State{b, b, h, h, h, b}},
+		{"the first success counts alone", 3, 2, false, []Outcome{Pass, Fail, Fail, Pass, Pass, Pass}, []State{h, h, b, b, b, h}},
+		{"and of one that is bad at first", 3, 2, true, []Outcome{Pass, Fail, Pass, Fail}, []State{h, h, h, h}},
+		{"which needs rise after a failure", 2, 2, true, []Outcome{Fail, Pass, Fail, Pass, Pass}, []State{b, b, b, b, h}},
+		{"no damping", 1, 1, false, []Outcome{Pass, Fail, Pass, Fail, Pass, Fail, Pass}, []State{h, b, h, b, h, b, h}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewGate(tt.rise, tt.fall)
+			g.plain = true
+			if tt.distrusted {
+				g.distrust()
+			}
+			var got []State
+			for i, o := range tt.give {
+				g.Step(time.Unix(int64(i+1), 0), Result{Outcome: o})
+				s, _ := g.State()
+				got = append(got, s)
+			}
+			assert.Equal(t, tt.want, got)
+			falls, rise := g.Falls()
+			assert.Equal(t, []int{0, tt.rise}, []int{falls, rise})
+		})
+	}
+}
+
 func TestStateString(t *testing.T) {
 	assert.Equal(t, "unknown healthy unhealthy invalid", strings.Join([]string{Unknown.String(), Healthy.String(), Unhealthy.String(), State(9).String()}, " "))
 }

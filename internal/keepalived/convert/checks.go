@@ -99,6 +99,7 @@ func (c *converter) checks(i *keepalived.Instance) {
 		for _, l := range k.counts() {
 			c.out.line(2, l.text, l.from)
 		}
+		c.out.line(2, "counts: plain", source{why: "as keepalived counts: rise and fall, without damping"})
 		if k.weight != 0 {
 			c.out.line(2, fmt.Sprintf("weight: %d", k.weight), k.weightAt)
 		}
