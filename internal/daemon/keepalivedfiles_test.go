@@ -131,7 +131,7 @@ func TestKeepalivedFilesAreWrittenOnSignals(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, entries, "what was written is gone")
-	assert.Equal(t, 1, strings.Count(log.text(), "\n"), log.text())
+	assert.Equal(t, 1, strings.Count(log.text(), filepath.Join(blocked, "keepalived.data")), log.text()) // an earlier signal may be pending
 }
 
 func TestKeepalivedFilesNeedTheOption(t *testing.T) {
