@@ -4,25 +4,37 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"time"
 
 	"github.com/keepvip/keepvip/internal/config"
 )
 
-// limitGOMAXPROCS has the process use one processor at a time where all addresses are elected by Raft. A leader wakes up some
-// forty times a second, and each time that there is another processor the scheduler wakes a second thread to look for work, which
-// costs a fifth of all that it takes. What runs here runs for microseconds; the lease has room for a quarter of a second. With
-// VRRP, whose timers are shorter, all processors may be used, and so they may where the environment says how many.
+// limitGOMAXPROCS has the process use one processor at a time where all addresses are elected by Raft, and where there are many with VRRP
+// that advertise no more than once a second. A leader wakes up some forty times a second, and of many Virtual Routers dozens wake up together.
+// Each time that there is another processor the scheduler wakes a second thread to look for work, which costs a fifth of all that it
+// takes. What runs here runs for microseconds; the lease has room for a quarter of a second. With VRRP's shorter timers all
+// processors may be used, and so they may where the environment says how many.
 func limitGOMAXPROCS(cfg *config.Config) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return
 	}
-	one := len(cfg.ByRaft()) == len(cfg.VIPs)
 	switch {
-	case one:
+	case unhurried(cfg):
 		runtime.GOMAXPROCS(1)
 	case runtime.GOMAXPROCS(0) == 1:
 		runtime.SetDefaultGOMAXPROCS()
 	}
+}
+
+// unhurried tells whether one processor is as good as all of them.
+func unhurried(cfg *config.Config) bool {
+	if len(cfg.ByRaft()) == len(cfg.VIPs) {
+		return true
+	}
+	return len(cfg.VIPs) >= crowdTicks && !slices.ContainsFunc(cfg.VIPs, func(v config.VIP) bool {
+		return v.Election != config.ElectionRaft && v.VRRP.AdvertisementInterval < time.Second
+	})
 }
 
 // gcPercent trades processor time, of which the daemon hardly uses any on garbage, for memory, which every node gives up.

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -28,8 +30,26 @@ func TestLimitGOMAXPROCS(t *testing.T) {
 	if all > 1 {
 		assert.Greater(t, runtime.GOMAXPROCS(0), 1, "after a reload")
 	}
+	limitGOMAXPROCS(advertising(time.Second, crowdTicks))
+	assert.Equal(t, 1, runtime.GOMAXPROCS(0), "many, once a second")
 	runtime.GOMAXPROCS(all)
 	t.Setenv("GOMAXPROCS", "3")
 	limitGOMAXPROCS(of(config.ElectionRaft))
 	assert.Equal(t, all, runtime.GOMAXPROCS(0), "the environment has said so")
+}
+
+// advertising are so many entries of VRRP that advertise at that interval.
+func advertising(every time.Duration, entries int) *config.Config {
+	return &config.Config{VIPs: slices.Repeat([]config.VIP{{VRRP: config.VRRP{AdvertisementInterval: every}, Election: config.ElectionVRRP}}, entries)}
+}
+
+func TestOnlyManySlowVirtualRoutersAreUnhurried(t *testing.T) {
+	assert.True(t, unhurried(advertising(time.Second, crowdTicks)))
+	assert.False(t, unhurried(advertising(time.Second, crowdTicks-1)), "few")
+	assert.False(t, unhurried(advertising(999*time.Millisecond, crowdTicks)), "fast")
+	mixed := advertising(time.Second, crowdTicks)
+	mixed.VIPs[3] = config.VIP{Election: config.ElectionRaft}
+	assert.True(t, unhurried(mixed), "with one of Raft")
+	mixed.VIPs[3] = config.VIP{Election: config.ElectionVRRP, VRRP: config.VRRP{AdvertisementInterval: 100 * time.Millisecond}}
+	assert.False(t, unhurried(mixed), "one that is fast")
 }
