@@ -8,6 +8,9 @@ import "sync"
 // Queue carries requests out: one that comes while a change is being made waits, and the next change is for all that wait.
 // The zero value is ready, and may be used from several goroutines.
 type Queue[T any] struct {
+	// Gather, if not nil, is called before each change, and may wait for more to ask for: waiting says how many do. Set it before Do.
+	Gather func(waiting func() int)
+
 	changing sync.Mutex // held while a change is being made
 
 	mu      sync.Mutex // guards waiting
@@ -29,6 +32,9 @@ func (q *Queue[T]) Do(what T, change func(...T) error) error {
 	defer q.changing.Unlock()
 	if own.done {
 		return own.err
+	}
+	if q.Gather != nil {
+		q.Gather(q.count)
 	}
 	all := q.take()
 	list := make([]T, len(all))
@@ -56,6 +62,12 @@ func (q *Queue[T]) add(one *request[T]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, one)
+}
+
+func (q *Queue[T]) count() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
 
 func (q *Queue[T]) take() []*request[T] {

@@ -64,12 +64,6 @@ func TestQueueMakesTogetherWhatWaits(t *testing.T) {
 	}
 }
 
-func (q *Queue[T]) count() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.waiting)
-}
-
 func TestQueueWaitsForAChangeUnderWay(t *testing.T) {
 	var q Queue[uint32]
 	q.Wait()
@@ -86,4 +80,20 @@ func TestQueueWaitsForAChangeUnderWay(t *testing.T) {
 	<-begun
 	q.Wait()
 	assert.True(t, made.Load())
+}
+
+func TestQueueGathersThoseThatAreAboutToAsk(t *testing.T) {
+	q := Queue[uint32]{Gather: func(waiting func() int) {
+		for waiting() < 3 {
+			runtime.Gosched()
+		}
+	}}
+	f := &changes{meet: func() {}}
+	var wg sync.WaitGroup
+	for id := range uint32(3) {
+		wg.Go(func() { assert.NoError(t, q.Do(id, f.change)) })
+	}
+	wg.Wait()
+	assert.Len(t, f.made, 1)
+	assert.ElementsMatch(t, []uint32{0, 1, 2}, f.made[0])
 }

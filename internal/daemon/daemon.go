@@ -124,10 +124,12 @@ func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, 
 func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	keys := newKeys()
 	log := opts.Log
+	fences := fence.NewLinks(h.leftovers)
+	fences.Expect(len(cfg.VIPs))
 	return &Daemon{
 		opts: opts, cfg: cfg, log: log, keys: keys, host: h, set: instance.New(log),
 		build: &builder{
-			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fence.NewLinks(h.leftovers), near: h.neighbours, log: log,
+			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
 			host: h, raft: newRaftNode(h, log),
 		},
 	}

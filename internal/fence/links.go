@@ -13,8 +13,9 @@ import (
 type Links struct {
 	leftovers func(index int) []netip.Addr
 
-	mu    sync.Mutex // guards links
-	links map[int]*onLink
+	mu       sync.Mutex // guards what follows
+	links    map[int]*onLink
+	expected int // groups, on all links
 }
 
 // onLink is the fence of one link. Changes of it that wait for another one are made as one: see batch.go.
@@ -75,7 +76,9 @@ func (l *Links) on(index int) *onLink {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.links[index] == nil {
-		l.links[index] = &onLink{index: index, leftovers: l.leftovers, lastID: leftoverID}
+		o := &onLink{index: index, leftovers: l.leftovers, lastID: leftoverID}
+		o.changes.Gather = o.gatherer(l.expected)
+		l.links[index] = o
 	}
 	return l.links[index]
 }
