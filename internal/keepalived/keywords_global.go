@@ -174,7 +174,7 @@ func (r *reader) interval(n *syntax.Node, to *time.Duration) {
 
 // group reads a multicast address.
 func (r *reader) group(n *syntax.Node, to *netip.Addr, six bool) {
-	a, ok := address(n.Words[1])
+	a, ok := r.host(n, n.Words[1])
 	if !ok || !a.IsMulticast() || a.Is6() != six {
 		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q is no multicast address of that family: keepalived ignores the line", n.Words[0], n.Words[1]), "")
 		return

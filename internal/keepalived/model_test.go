@@ -182,6 +182,10 @@ func TestInstanceReadsAsKeepalivedDoes(t *testing.T) {
 			"unicast_src_ip 10.9.0.1\nunicast_peer {\n 10.9.0.2\n 10.9.0.3 min_ttl 5 max_ttl 6\n}\nunicast_ttl 64",
 			"Unicast={Address=10.9.0.2 MaxTTL=255},{Address=10.9.0.3 MinTTL=5 MaxTTL=6} Source=10.9.0.1 UnicastTTL=64 CheckSource=true", nil,
 		},
+		{
+			"unicast_src_ip 10.9.0.1/24\nunicast_peer {\n 10.9.0.2/32\n 10.9.0.3-7\n}",
+			"Unicast={Address=10.9.0.2 MaxTTL=255},{Address=10.9.0.3 MaxTTL=255} Source=10.9.0.1", nil,
+		},
 		{"unicast_peer { 10.9.0.2 10.9.0.3 }", "Unicast={Address=10.9.0.2 MaxTTL=255}", []string{"4 peer-lost"}},
 		{"unicast_peer {\n foo\n fd09::1\n 10.9.0.4 min_ttl 300\n}", "Version=3 IPv6=true Addresses= Unicast={Address=fd09::1 MaxTTL=255} Group=ff02::12", []string{"1 missing", "5 value", "7 address-family", "10 address-family"}},
 		{"unicast_src_ip 10.9.0.1", "Source=10.9.0.1", []string{"4 unicast-no-peer"}},

@@ -18,7 +18,7 @@ func unicastKeywords(table map[string]instanceKeyword) {
 	table["unicast_src_ip"] = instanceKeyword{words: 2, read: func(r *reader, d *draft, n *syntax.Node) { d.unicast(n); r.source(d, n) }}
 	table["mcast_src_ip"] = instanceKeyword{words: 2, read: func(r *reader, d *draft, n *syntax.Node) { r.source(d, n) }}
 	table["mcast_dst_ip"] = instanceKeyword{words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
-		a, ok := address(n.Words[1])
+		a, ok := r.host(n, n.Words[1])
 		if !ok || !a.IsMulticast() {
 			r.fault(CodeValue, n.At, fmt.Sprintf("mcast_dst_ip %q is no multicast address: keepalived ignores the line", n.Words[1]), "")
 		} else if r.suits(d, n.At, a, n.Words[1]) {
@@ -46,7 +46,7 @@ func (d *draft) unicast(n *syntax.Node) {
 }
 
 func (r *reader) source(d *draft, n *syntax.Node) {
-	a, ok := address(n.Words[1])
+	a, ok := r.host(n, n.Words[1])
 	if !ok {
 		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q is no address: keepalived ignores the line", n.Words[0], n.Words[1]), "")
 	} else if r.suits(d, n.At, a, n.Words[1]) {
@@ -57,7 +57,7 @@ func (r *reader) source(d *draft, n *syntax.Node) {
 
 // peer reads one line of unicast_peer: an address, with min_ttl and max_ttl.
 func (r *reader) peer(d *draft, n *syntax.Node) {
-	a, ok := address(n.Words[0])
+	a, ok := r.host(n, n.Words[0])
 	if !ok {
 		r.fault(CodeValue, n.At, fmt.Sprintf("the peer %q is no address: keepalived drops it", n.Words[0]), "write an address, one a line")
 		return

@@ -86,6 +86,19 @@ func address(s string) (netip.Addr, bool) {
 	return a, err == nil && a.Zone() == ""
 }
 
+// host reads an address of a host or a group: keepalived reads nothing from a slash or a dash on.
+func (r *reader) host(n *syntax.Node, s string) (netip.Addr, bool) {
+	cut := strings.IndexAny(s, "/-")
+	if cut < 0 {
+		return address(s)
+	}
+	a, ok := address(s[:cut])
+	if ok {
+		r.found(Note, CodeIgnored, n.At, fmt.Sprintf("keepalived reads %s, and nothing of %q", a, s[cut:]), "write the address alone")
+	}
+	return a, ok
+}
+
 // command reads a script: all in quotes with its arguments, or a single word.
 func (r *reader) command(n *syntax.Node, withUser bool) (*Command, bool) {
 	words, closed := syntax.Arguments(n.Raw)
