@@ -34,7 +34,7 @@ func TestLoadDefaults(t *testing.T) {
 	c, err := Load(Input{Flags: map[string][]string{"vip": {"10.77.0.100"}}})
 	require.NoError(t, err)
 	assert.Equal(t, VIP{
-		Name: "apiserver", Addresses: prefixes("10.77.0.100/32"), Election: ElectionVRRP, Priority: 100,
+		Name: "apiserver", Addresses: prefixes("10.77.0.100/32"), Scope: ScopeGlobal, Election: ElectionVRRP, Priority: 100,
 		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3},
 		Announce:   Announce{Refresh: time.Minute},
 		OnConflict: Defend, ProbeBeforeBind: true,

@@ -18,6 +18,8 @@ var samples = map[string]struct {
 }{
 	"name":                   {value: "registry"},
 	"vip":                    {value: "10.77.0.100/24,fd77::100"},
+	"label":                  {value: "eth0:1,eth0:1", needs: map[string][]string{"vip": {"10.77.0.100", "fd77::100", "10.77.0.101"}}},
+	"scope":                  {value: "link"},
 	"group":                  {value: "edge"},
 	"interface":              {value: "bond0.7"},
 	"priority":               {value: "254"},

@@ -114,6 +114,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"delay without preemption", flags("preempt", "false", "preempt-delay", "1s"), "--preempt-delay: 1s without preemption, want vrrp.preempt true or no delay"},
 		{"an excluded address that is none", flags("excluded", "10.77.0.9"), "--excluded: 10.77.0.9 is not among the addresses, want one of them"},
 		{"the first address excluded", flags("excluded", "10.77.0.100"), "--excluded: 10.77.0.100 is the first address, which carries the election, want another"},
+		{"a label too long", flags("label", "eth0:0123456789a"), "--label: eth0:0123456789a, want at most 15 printable characters without / and spaces, such as eth0:1"},
+		{"a label for no address", flags("vip", "fd77::1", "label", "a"), "--label: 1 of them for 0 IPv4 addresses, want one for each"},
 		{"group of one number", two("vrrp: {id: 1}, group: g", "vrrp: {id: 2}, group: g, checks: [{kind: file, path: /f, number: true, weight: 1}]"), "FILE:5: vips[1].group: g has vips[0] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group"},
 		{"group of two minds", two("vrrp: {id: 1}, group: g", "vrrp: {id: 2}, priority: 5, group: g"), "FILE:5: vips[1].group: g has vips[0] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together"},
 		{"adverts to be missed", flags("down-timer-adverts", "0"), "--down-timer-adverts: 0, want a number from 1 to 100"},

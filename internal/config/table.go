@@ -40,6 +40,16 @@ func vipOptions() []Option {
 			binding: one(pattern("name", `^[^\s/:]{1,15}$`, "an interface name of at most 15 characters"), func(t target) *string { return &t.vip.Interface }),
 		},
 		{
+			Key: "vips[].labels", Flag: "label", Reload: Live,
+			Help:    "What the IPv4 addresses are labelled, in their order, such as eth0:1, for programs that look for that; without it the interface's name, as Linux does",
+			binding: words(func(t target) *[]string { return &t.vip.Labels }),
+		},
+		{
+			Key: "vips[].scope", Flag: "scope", Default: string(ScopeGlobal), Reload: Live,
+			Help:    "How far the IPv4 addresses are valid; one that is narrower than global is listed before the node's own, and programs may take it for that",
+			binding: one(enum(ScopeGlobal, ScopeSite, ScopeLink, ScopeHost), func(t target) *Scope { return &t.vip.Scope }),
+		},
+		{
 			Key: "vips[].group", Flag: "group", Reload: Recreate,
 			Help:    "The virtual addresses with the same group are always on the same node, as when they have different interfaces; if one of them cannot be held there, none is",
 			binding: one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits and inner dashes, at most 63"), func(t target) *string { return &t.vip.Group }),

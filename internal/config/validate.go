@@ -84,6 +84,7 @@ func (k vipValidator) addresses() {
 	if n := len(k.v.Addresses); n > maxAddresses {
 		k.fail("addresses", "%d of them, want at most %d; more fit into a second entry", n, maxAddresses)
 	}
+	k.labels()
 }
 
 func (k vipValidator) vrrp() {

@@ -104,7 +104,7 @@ func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, 
 		return nil, onHost(err)
 	}
 	h := newHost(links, log)
-	h.setVirtual(virtualAddresses(cfg))
+	h.know(cfg)
 	if _, err := h.refresh(); err != nil {
 		return nil, onHost(errors.Join(err, links.Close()))
 	}

@@ -51,7 +51,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	}
 	use()
 	limitGOMAXPROCS(next)
-	d.host.setVirtual(virtualAddresses(next))
+	d.host.know(next)
 	d.build.groups.set(next.VIPs)
 	d.set.Apply(delta)
 	d.build.raft.closeIdle()

@@ -18,16 +18,16 @@ const perBatch = 100
 // Add puts addresses on the interface, or renews them there: for valid (whole seconds, rounded up) the kernel keeps them, then it removes them
 // by itself; 0 is for ever. Adding what is there already, ours or not, only sets its lifetime and marks it as ours.
 //
-// An address gets no prefix route, is deprecated from the start, and in IPv6 skips duplicate address detection, because the election has
-// decided who owns it and clients are waiting. It needs CAP_NET_ADMIN. One that is refused does not keep the others back; the error then names
-// the first, says how many there are, and wraps ErrGone or ErrNoIPv6 where that is the cause.
+// An address is listed as [Handle.ListAs] says. It gets no prefix route, is deprecated from the start, and in IPv6 skips duplicate address
+// detection, because the election has decided who owns it and clients are waiting. It needs CAP_NET_ADMIN. One that is refused does not keep
+// the others back; the error then names the first, says how many there are, and wraps ErrGone or ErrNoIPv6 where that is the cause.
 func (h *Handle) Add(index int, ps []netip.Prefix, valid time.Duration) error {
 	seconds, err := lifetime(valid)
 	if err != nil {
 		return fmt.Errorf("link: add %d addresses to interface %d: %w", len(ps), index, err)
 	}
 	return h.all("add %s to interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
-		return h.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, []nl.NetlinkRequestData{addressMessage(index, p, h.tag, seconds)})
+		return h.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, []nl.NetlinkRequestData{listedAs(addressMessage(index, p, h.tag, seconds), h.listingOf(p.Addr()))})
 	}, answerError)
 }
 

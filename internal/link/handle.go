@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/vishvananda/netlink/nl"
@@ -26,9 +27,10 @@ const replyTimeout = 10 * time.Second
 // Handle is a connection to the kernel's address table, in the network namespace in which it was opened.
 // It may be used from several goroutines at once.
 type Handle struct {
-	log   *slog.Logger
-	route *nl.SocketHandle
-	tag   tag
+	log      *slog.Logger
+	route    *nl.SocketHandle
+	tag      tag
+	listings atomic.Pointer[map[netip.Addr]Listing]
 }
 
 // Open connects to the kernel. Listing needs no privilege; Add and Remove need CAP_NET_ADMIN.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -54,6 +55,25 @@ func TestHandleAddTagsAndRemoves(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestHandleAddListsAsWanted(t *testing.T) {
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
+	h := handle(t, slog.Default())
+	p := netip.MustParsePrefix("10.1.0.100/32")
+	h.ListAs(map[netip.Addr]Listing{p.Addr(): {Label: "va:fifteen-char", Scope: ScopeLink}})
+	for range 2 { // the second time it is renewed
+		require.NoError(t, h.Add(s.Index("va"), []netip.Prefix{p}, 5*time.Second))
+		var all []netlink.Addr
+		s.In(func() { all, _ = netlink.AddrList(s.Link("va"), netlink.FAMILY_V4) })
+		i := slices.IndexFunc(all, func(a netlink.Addr) bool { return a.IP.String() == "10.1.0.100" })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, []any{"va:fifteen-char", int(ScopeLink)}, []any{all[i].Label, all[i].Scope})
+	}
+	require.NoError(t, h.Remove(s.Index("va"), p), "by its address alone")
+	_, there := listed(t, h, "va", p.String())
+	assert.False(t, there)
 }
 
 func TestHandleAddAdoptsAnUntaggedAddress(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,9 +17,9 @@ const forever = 0xffffffff
 
 // addressMessage is the payload of RTM_NEWADDR for a virtual address.
 //
-// IPv4 scope stays global: an address of a narrower scope is listed before the node's own, and is then the first that an agent looking for
-// the node's address finds.
-func addressMessage(index int, p netip.Prefix, t tag, valid uint32) nl.NetlinkRequestData {
+// IPv4 scope is global unless [Handle.ListAs] says otherwise: an address of a narrower scope is listed before the node's own, and is then the
+// first that an agent looking for the node's address finds.
+func addressMessage(index int, p netip.Prefix, t tag, valid uint32) message {
 	flags := uint32(unix.IFA_F_NOPREFIXROUTE)
 	if p.Addr().Is6() {
 		flags |= unix.IFA_F_NODAD

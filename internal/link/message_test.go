@@ -90,6 +90,25 @@ func TestAddressMessageFlags(t *testing.T) {
 	assert.EqualValues(t, unix.IFA_F_NOPREFIXROUTE|unix.IFA_F_NODAD, flags("fd00::100/128"))
 }
 
+// What ListAs says is the label and the scope of IPv4 addresses, and of no others; without it the message is as it was.
+func TestListing(t *testing.T) {
+	four, six := netip.MustParsePrefix("10.0.0.100/32"), netip.MustParsePrefix("fd00::100/128")
+	var h Handle
+	message := func(p netip.Prefix) []byte {
+		return listedAs(addressMessage(7, p, tag{}, forever), h.listingOf(p.Addr()))
+	}
+	assert.Equal(t, []byte(addressMessage(7, four, tag{}, forever)), message(four), "nothing was said")
+	h.ListAs(map[netip.Addr]Listing{four.Addr(): {Label: "eth0:vip", Scope: ScopeLink}, six.Addr(): {Label: "x", Scope: ScopeHost}})
+	assert.Equal(t, []byte(addressMessage(7, six, tag{}, forever)), message(six), "IPv6 has neither")
+	m := message(four)
+	assert.EqualValues(t, unix.RT_SCOPE_LINK, m[3])
+	attrs, err := attributes(m[unix.SizeofIfAddrmsg:])
+	require.NoError(t, err)
+	assert.Equal(t, "eth0:vip\x00", string(attrs[unix.IFA_LABEL]))
+	h.ListAs(nil)
+	assert.Equal(t, []byte(addressMessage(7, four, tag{}, forever)), message(four), "nothing is said any more")
+}
+
 func TestMarkForKernel(t *testing.T) {
 	for version, want := range map[[2]int]tag{
 		{0, 0}: {true, true}, {4, 18}: {true, true}, {5, 17}: {true, true}, {5, 18}: {protocol: true}, {6, 0}: {protocol: true},
@@ -101,7 +120,7 @@ func TestMarkForKernel(t *testing.T) {
 }
 
 func TestParseAddressRefusesBrokenMessages(t *testing.T) {
-	good := []byte(addressMessage(7, netip.MustParsePrefix("10.0.0.100/32"), tag{}, forever).(message))
+	good := []byte(addressMessage(7, netip.MustParsePrefix("10.0.0.100/32"), tag{}, forever))
 	bits := append([]byte(nil), good...)
 	bits[1] = 33
 	long := append([]byte(nil), good...)
@@ -137,8 +156,8 @@ func TestParseLink(t *testing.T) {
 
 func FuzzParseAddress(f *testing.F) {
 	f.Add([]byte(nil))
-	f.Add([]byte(addressMessage(7, netip.MustParsePrefix("10.0.0.100/32"), tag{true, true}, 4).(message)))
-	f.Add([]byte(addressMessage(7, netip.MustParsePrefix("fd00::100/64"), tag{true, true}, forever).(message)))
+	f.Add([]byte(addressMessage(7, netip.MustParsePrefix("10.0.0.100/32"), tag{true, true}, 4)))
+	f.Add([]byte(addressMessage(7, netip.MustParsePrefix("fd00::100/64"), tag{true, true}, forever)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, a, err := parseAddress(b)
 		if err == nil && !a.Prefix.IsValid() {

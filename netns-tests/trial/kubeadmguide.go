@@ -15,7 +15,7 @@ func RunGuideKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keepalived(n, conf)
+	return RunKeepalivedFile(n, conf)
 }
 
 // RunConverted runs keepvip with the file that was made of the node's
@@ -100,7 +100,7 @@ func RunCrossingKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error)
 	if err != nil {
 		return nil, err
 	}
-	return keepalived(n, conf)
+	return RunKeepalivedFile(n, conf)
 }
 
 // RunCrossingKeepvip runs keepvip with the same file.

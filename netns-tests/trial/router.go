@@ -132,11 +132,11 @@ func RunKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keepalived(n, conf)
+	return RunKeepalivedFile(n, conf)
 }
 
-// keepalived runs Debian's keepalived with a file.
-func keepalived(n *lab.Node, conf string) (*lab.Process, error) {
+// RunKeepalivedFile runs Debian's keepalived with a file.
+func RunKeepalivedFile(n *lab.Node, conf string) (*lab.Process, error) {
 	return startKeepalived(n, conf, lab.Command{Name: "keepalived", Args: []string{"keepalived"}})
 }
 

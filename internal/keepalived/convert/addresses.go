@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/keepvip/keepvip/internal/keepalived"
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
@@ -13,6 +14,9 @@ type entry struct {
 	text     string
 	at       syntax.Origin
 	excluded netip.Addr // the address, where advertisements leave it out
+	ipv4     bool
+	label    string
+	scope    string
 }
 
 // addresses are those of an instance: first the advertised ones, whose family carries the election, then the excluded ones.
@@ -38,7 +42,7 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 		if a.Prefix.IsSingleIP() {
 			text = a.Prefix.Addr().String()
 		}
-		e := entry{text: text, at: a.At}
+		e := entry{text: text, at: a.At, ipv4: a.Prefix.Addr().Is4(), label: a.Label, scope: a.Scope}
 		if excluded && a.Prefix.Addr().Is6() == i.IPv6 {
 			e.excluded = a.Prefix.Addr()
 		}
@@ -74,14 +78,42 @@ func (c *converter) bindable(i *keepalived.Instance, a keepalived.Address) bool 
 	return true
 }
 
+// listing writes how the IPv4 addresses are listed: their labels, and their scope where all have the same.
+func (c *converter) listing(list []entry) {
+	var labels []string
+	var at, scoped syntax.Origin
+	scope, same := "", true
+	for _, e := range list {
+		if !e.ipv4 {
+			continue
+		}
+		if labels = append(labels, e.label); e.label != "" && at.File == "" {
+			at = e.at
+		}
+		if scoped.File == "" {
+			scoped, scope = e.at, e.scope
+		}
+		same = same && e.scope == scope
+	}
+	for len(labels) > 0 && labels[len(labels)-1] == "" {
+		labels = labels[:len(labels)-1]
+	}
+	if len(labels) > 0 {
+		c.out.line(1, "labels: "+words(labels), placed(at))
+	}
+	if same && slices.Contains([]string{"site", "link", "host"}, scope) {
+		c.out.line(1, "scope: "+scope, placed(scoped))
+		return
+	}
+	for _, e := range list {
+		if e.ipv4 && e.scope != "" && e.scope != "global" {
+			c.changed(e.at, fmt.Sprintf("scope %s: keepvip has global, site, link and host, the same for all IPv4 addresses of an entry: here they are global", e.scope), "")
+		}
+	}
+}
+
 // options says which options of an address keepvip has not.
 func (c *converter) options(a keepalived.Address) {
-	if a.Label != "" {
-		c.changed(a.At, fmt.Sprintf("the label %s: keepvip's addresses have none", a.Label), "look for scripts and firewall rules that go by the label")
-	}
-	if a.Scope != "" && a.Scope != "global" {
-		c.changed(a.At, fmt.Sprintf("scope %s: keepvip's addresses are global, and deprecated, so that the host does not speak from them by itself", a.Scope), "")
-	}
 	if a.AutoJoin {
 		c.changed(a.At, "autojoin: keepvip joins no multicast groups for an address", "")
 	}

@@ -29,6 +29,7 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	for _, a := range list {
 		c.out.line(1, "- "+scalar(a.text), placed(a.at))
 	}
+	c.listing(list)
 	c.out.line(1, "interface: "+scalar(i.Interface), placed(i.Where("interface")))
 	if g := c.group(i); g != nil {
 		c.out.line(1, "group: "+c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})

@@ -159,3 +159,29 @@ func TestConvertChecksumOfAllInstances(t *testing.T) {
 		assert.Equal(t, tt.want, cfg.VIPs[0].VRRP.Checksum, "%+v", tt)
 	}
 }
+
+// Labels are those of the IPv4 addresses in their order; a scope is that of all of them.
+func TestConvertListing(t *testing.T) {
+	for _, tt := range []struct {
+		give, want string
+		warned     bool
+	}{
+		{"10.0.0.2", "[] global", false},
+		{"10.0.0.2 label eth0:1\n10.0.0.3\n10.0.0.4 label eth0:1", "[eth0:1  eth0:1] global", false},
+		{"10.0.0.2\n10.0.0.3 label eth0:3\n10.0.0.4", "[ eth0:3] global", false},
+		{"10.0.0.2 scope link\n10.0.0.3 scope link", "[] link", false},
+		{"10.0.0.2 scope link\n10.0.0.3", "[] global", true},
+		{"10.0.0.2 scope nowhere", "[] global", true},
+		{"10.0.0.2 scope global", "[] global", false},
+		{"10.0.0.2 label a/b", "refused", true},
+	} {
+		r := converted(t, "vrrp_instance a {\n interface eth0\n virtual_router_id 5\n virtual_ipaddress {\n"+tt.give+"\n}\nvirtual_ipaddress_excluded {\n fd00::1\n}\n}\n", Options{})
+		got := "refused"
+		if cfg, err := load(r.Text); r.Text != nil {
+			require.NoError(t, err)
+			got = fmt.Sprint(cfg.VIPs[0].Labels, " ", cfg.VIPs[0].Scope)
+		}
+		assert.Equal(t, tt.want, got, "%s\n%s", tt.give, shown(r))
+		assert.Equal(t, tt.warned, strings.Contains(shown(r), "scope") || strings.Contains(shown(r), "labels"), tt.give)
+	}
+}
