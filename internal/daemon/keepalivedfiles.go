@@ -105,7 +105,15 @@ func keepalivedInstance(v config.VIP, s instance.Status) report.Instance {
 		Priority: v.Priority, Effective: s.Priority, Interval: v.VRRP.AdvertisementInterval,
 		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts, Refresh: v.Announce.Refresh,
 		Password: v.VRRP.Version == 2 && v.VRRP.Password != "", Unicast: len(v.VRRP.Peers) > 0,
-		Addresses: v.Addresses, Stats: keepalivedStats(s),
+		Stats: keepalivedStats(s),
+	}
+	advertised := v.Advertised(v.Addresses[0].Addr().Is4())
+	for _, a := range v.Addresses {
+		if slices.Contains(advertised, a.Addr()) {
+			i.Addresses = append(i.Addresses, a)
+		} else {
+			i.Excluded = append(i.Excluded, a)
+		}
 	}
 	if v.KeepalivedName != "" {
 		i.Name = v.KeepalivedName

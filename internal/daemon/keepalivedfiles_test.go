@@ -72,7 +72,11 @@ func TestKeepalivedReportJoinsConfigurationAndStatus(t *testing.T) {
 	}
 	v := kubeadmVIP()
 	v.KeepalivedName, v.VRRP.Owner, v.VRRP.Peers = "", true, []netip.Addr{own, other}
+	v.Addresses = append(v.Addresses, netip.MustParsePrefix("10.9.0.101/32"), netip.MustParsePrefix("fd09::100/64"))
+	v.VRRP.Excluded = []netip.Addr{v.Addresses[1].Addr()}
 	i := keepalivedInstance(v, instance.Status{Members: members})
+	assert.Equal(t, v.Addresses[:1], i.Addresses)
+	assert.Equal(t, v.Addresses[1:], i.Excluded)
 	assert.Equal(t, "vi-1", i.Name)
 	assert.Equal(t, uint8(255), i.Priority)
 	assert.True(t, i.Unicast)

@@ -103,6 +103,12 @@ func writeAddresses(b *bytes.Buffer, i Instance) {
 	for _, a := range i.Addresses {
 		fmt.Fprintf(b, "     %s\n", addressText(a, i))
 	}
+	if len(i.Excluded) > 0 {
+		b.WriteString("   Virtual IP Excluded :\n")
+	}
+	for _, a := range i.Excluded {
+		fmt.Fprintf(b, "     %s\n", addressText(a, i))
+	}
 	if !i.Unicast {
 		return
 	}

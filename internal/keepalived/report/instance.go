@@ -52,7 +52,8 @@ type Instance struct {
 	Unicast          bool
 
 	Addresses []netip.Prefix // the first decides about the family
-	Bound     bool           // they are on this node
+	Excluded  []netip.Prefix // move with them, and are not advertised
+	Bound     bool           // all of them are on this node
 	Scripts   []Script
 	Stats     Stats
 }

@@ -47,6 +47,7 @@ type data struct {
 	Version          uint8       `json:"version"`
 	MailAlert        bool        `json:"smtp_alert"`
 	Addresses        []string    `json:"vips"`
+	Excluded         []string    `json:"evips,omitempty"`
 	AuthType         int         `json:"auth_type"`
 }
 
@@ -56,10 +57,13 @@ func dataOf(i Instance) data {
 		LastTransition: json.Number(fmt.Sprintf("%d.%06d", i.Since.Unix(), i.Since.Nanosecond()/1000)), Refresh: int(i.Refresh / time.Second),
 		VRID: i.VRID, Priority: i.Priority, Effective: i.Effective, Bound: i.Bound, Interval: i.Interval.Seconds(), Accept: 1,
 		NoPreempt: !i.Preempt, PreemptDelay: i.PreemptDelay.Seconds(), State: i.State, WantState: i.State, Version: i.Version,
-		Addresses: make([]string, len(i.Addresses)),
+		Addresses: []string{},
 	}
-	for n, a := range i.Addresses {
-		d.Addresses[n] = addressText(a, i)
+	for _, a := range i.Addresses {
+		d.Addresses = append(d.Addresses, addressText(a, i))
+	}
+	for _, a := range i.Excluded {
+		d.Excluded = append(d.Excluded, addressText(a, i))
 	}
 	if i.Password {
 		d.AuthType = 1

@@ -63,6 +63,15 @@ func backupNode() Node {
 	return Node{all}
 }
 
+func excludedNode() Node {
+	return Node{[]Instance{{
+		Name: "VI_1", Version: 2, State: Master, Since: usec(1795401379, 635974), Interface: "eth0", Source: netip.MustParseAddr("192.0.2.1"), VRID: 51,
+		Priority: 101, Effective: 103, Interval: time.Second, Preempt: true, DownTimerAdverts: 3, Password: true, Bound: true,
+		Addresses: prefixes("192.0.2.100/24"), Excluded: prefixes("192.0.2.101/32", "2001:db8::7/64"),
+		Scripts: []Script{{Name: "good", Weight: 2, Interval: time.Second, Rise: 1, Fall: 1, Good: true}}, Stats: Stats{Sent: 4, BecameMaster: 1},
+	}}}
+}
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + name)
@@ -86,7 +95,7 @@ func TestDataIsLaidOutAsKeepalivedDoes(t *testing.T) {
 	three.Name, three.Group, three.VRID, three.State, three.Since, three.Bound = "VI_3", "", 53, Fault, usec(1795397360, 885948), false
 	three.Priority, three.Effective, three.Addresses = 255, 255, prefixes("192.0.2.103/24")
 	three.Scripts = []Script{{Name: "slow", Interval: time.Minute, Rise: 1, Fall: 1, Unknown: true}}
-	for name, n := range map[string]Node{"master": masterNode(), "backup": backupNode(), "group": {[]Instance{one, two, three}}} {
+	for name, n := range map[string]Node{"master": masterNode(), "backup": backupNode(), "group": {[]Instance{one, two, three}}, "excluded": excludedNode()} {
 		t.Run(name, func(t *testing.T) {
 			got, want := strings.Split(strings.TrimSpace(string(Data(n))), "\n"), strings.Split(expressed.Replace(read(t, name+".data")), "\n")
 			at := 0
@@ -122,7 +131,7 @@ func TestJSONHasKeepalivedsNamesAndValues(t *testing.T) {
 		"skip_check_adv_addr", "garp_delay", "garp_rep", "garp_refresh_rep", "garp_lower_prio_delay", "garp_lower_prio_rep", "lower_prio_no_advert",
 		"higher_prio_send_advert", "promote_secondaries", "master_adver_int", "notify_deleted", "track_script", "auth_data",
 	}
-	for name, n := range map[string]Node{"master": masterNode(), "backup": backupNode()} {
+	for name, n := range map[string]Node{"master": masterNode(), "backup": backupNode(), "excluded": excludedNode()} {
 		var got, want []map[string]map[string]any
 		b, err := JSON(n)
 		require.NoError(t, err)
