@@ -29,46 +29,23 @@ const arpInput = 0
 // arpRequest is the operation as the sets have it (RFC 826).
 var arpRequest = []byte{0, 1}
 
-// arpTable is its table. It has the name of the other one.
-func (f *Fence) arpTable() *nftables.Table {
-	return &nftables.Table{Name: f.table.Name, Family: nftables.TableFamilyARP}
-}
-
-func (f *Fence) arpChain(name string) *nftables.Chain {
-	ch := &nftables.Chain{Name: name, Table: f.arpTable()}
-	if name == chainInput {
-		ch.Type, ch.Hooknum, ch.Priority = nftables.ChainTypeFilter, nftables.ChainHookRef(arpInput), nftables.ChainPriorityFilter
-	}
-	return ch
-}
-
-func (f *Fence) arpAddresses() *nftables.Set {
-	s := f.addresses(mapAddresses4)
-	s.Table = f.arpTable()
-	return s
-}
-
-func (f *Fence) arpGuard(id uint32) *nftables.Set {
-	return &nftables.Set{Table: f.arpTable(), Name: guardOf(id), KeyType: nftables.TypeARPOp, HasTimeout: true, Dynamic: true}
-}
-
 // putARP makes the table anew, with what is left of the guards. A kernel without it is left alone.
 func (f *Fence) putARP(c *nftables.Conn, groups map[uint32]Group, guards map[uint32]time.Duration) error {
 	if !f.arp {
 		return nil
 	}
 	t := f.arpTable()
-	f.clear(c, t)
+	clearTable(c, t)
 	c.AddTable(t)
 	if err := c.AddSet(f.arpAddresses(), nil); err != nil {
 		return err
 	}
 	c.AddChain(f.arpChain(chainInput))
-	f.addRules(c, f.arpChain(chainInput), arpInputRules(f.key()))
+	addRules(c, f.arpChain(chainInput), arpInputRules(f.key()))
 	var errs []error
-	for _, g := range f.sorted(groups) {
+	for _, g := range sorted(groups) {
 		errs = append(errs, c.AddSet(f.arpGuard(g.ID), nil))
-		f.addRules(c, c.AddChain(f.arpChain(chainOf(g.ID))), arpVerdicts(g.ID))
+		addRules(c, c.AddChain(f.arpChain(chainOf(g.ID))), arpVerdicts(g.ID))
 		errs = append(errs, f.putARPGuard(c, g.ID, guards[g.ID]))
 	}
 	for part := range slices.Chunk(addressElements(groups)[mapAddresses4], elementsPerMessage) {
@@ -106,11 +83,11 @@ func (f *Fence) inspectARP(c *nftables.Conn) error {
 	if !f.arp {
 		return nil
 	}
-	if err := f.inspectChain(c, f.arpChain(chainInput), 1); err != nil {
+	if err := inspectChain(c, f.arpChain(chainInput), 1); err != nil {
 		return err
 	}
 	for id := range f.groups {
-		if err := f.inspectChain(c, f.arpChain(chainOf(id)), 1); err != nil {
+		if err := inspectChain(c, f.arpChain(chainOf(id)), 1); err != nil {
 			return err
 		}
 	}

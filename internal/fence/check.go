@@ -19,11 +19,11 @@ func (f *Fence) Verify() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// The hook follows the name, and is lost with it.
-	if name, err := f.socket.nameOf(f.cfg.Index); errors.Is(err, unix.ENODEV) {
+	if name, err := f.socket.nameOf(f.index); errors.Is(err, unix.ENODEV) {
 		return f.wrap("check", ErrGone)
 	} else if err != nil {
 		return f.wrap("check", err)
-	} else if name != f.cfg.Name {
+	} else if name != f.device {
 		return f.wrap("check", fmt.Errorf("%w: the interface is now called %s", ErrBroken, name))
 	}
 	now, err := f.socket.generation()
@@ -78,14 +78,14 @@ func (f *Fence) inspect() error {
 		rules[chainOf(id)] = len(verdicts(id, f.canStandBy(), f.routes))
 	}
 	for name, n := range rules {
-		if err := f.inspectChain(c, f.chain(name), n); err != nil {
+		if err := inspectChain(c, f.chain(name), n); err != nil {
 			return err
 		}
 	}
 	return errors.Join(f.inspectSets(c), f.inspectARP(c))
 }
 
-func (f *Fence) inspectChain(c *nftables.Conn, want *nftables.Chain, rules int) error {
+func inspectChain(c *nftables.Conn, want *nftables.Chain, rules int) error {
 	got, err := c.ListChain(want.Table, want.Name)
 	if err != nil {
 		return fmt.Errorf("chain %s: %w", want.Name, err)

@@ -43,14 +43,10 @@ const (
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
 // caller that must be fast has it on standby, calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
 type Fence struct {
-	cfg   Config
-	table *nftables.Table
-
-	mu     sync.Mutex // guards what follows
+	mu sync.Mutex // guards what follows
+	layout
+	abilities
 	socket sockets
-	egress bool                 // the kernel has the egress hook (Linux 5.16)
-	routes bool                 // and knows there which addresses are its own
-	arp    bool                 // the kernel has nftables of the arp family
 	groups map[uint32]Group     // by ID
 	held   map[uint32]Part      // IDs with a guard, and what is shut of them
 	guards map[uint32]time.Time // until when, at least, if nobody else takes them away
@@ -66,14 +62,11 @@ type Fence struct {
 // without a lease. It needs CAP_NET_ADMIN. The error wraps ErrNoNftables or ErrGone where that is the cause.
 func Open(cfg Config) (*Fence, error) {
 	f := &Fence{
-		cfg:    cfg,
-		table:  &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev},
-		egress: true,
-		routes: true,
-		arp:    true,
-		groups: byID(cfg.Groups),
-		held:   map[uint32]Part{},
-		guards: map[uint32]time.Time{}, standby: map[uint32]time.Time{},
+		layout:    layout{cfg.Index, cfg.Name, &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev}},
+		abilities: allAbilities[0],
+		groups:    byID(cfg.Groups),
+		held:      map[uint32]Part{},
+		guards:    map[uint32]time.Time{}, standby: map[uint32]time.Time{},
 	}
 	if err := validate(cfg.Groups); err != nil {
 		return nil, f.wrap("open", err)
@@ -160,7 +153,7 @@ func (f *Fence) forget(id uint32) {
 
 // exchange replaces groups by others, and touches nothing of those that stay but their addresses and their renewal.
 func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32) error {
-	errs := f.addLeases(c, slices.DeleteFunc(f.sorted(next), func(g Group) bool { _, stays := f.groups[g.ID]; return stays }))
+	errs := f.addLeases(c, slices.DeleteFunc(sorted(next), func(g Group) bool { _, stays := f.groups[g.ID]; return stays }))
 	guards := map[uint32]time.Duration{}
 	f.putBase(c, next)
 	c.FlushSet(f.addresses(mapAddresses4))
@@ -173,7 +166,7 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32
 			f.deleteGroup(c, id)
 		}
 	}
-	for _, g := range f.sorted(next) {
+	for _, g := range sorted(next) {
 		old, stays := f.groups[g.ID]
 		if !stays {
 			errs = append(errs, f.addGroup(c, g))
@@ -293,8 +286,8 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	return f.wrap("renew", err)
 }
 
-// clear takes a table away. To add it first makes that succeed whether or not it is there.
-func (f *Fence) clear(c *nftables.Conn, t *nftables.Table) {
+// clearTable takes a table away. To add it first makes that succeed whether or not it is there.
+func clearTable(c *nftables.Conn, t *nftables.Table) {
 	c.AddTable(t)
 	c.DelTable(t)
 }
@@ -307,9 +300,9 @@ func (f *Fence) Remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.commit(func(c *nftables.Conn) error {
-		f.clear(c, f.table)
+		clearTable(c, f.table)
 		if f.arp {
-			f.clear(c, f.arpTable())
+			clearTable(c, f.arpTable())
 		}
 		return nil
 	})
@@ -325,7 +318,7 @@ func (f *Fence) wrap(step string, err error) error {
 		// Everything that a transaction names, build has put there.
 		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	return fmt.Errorf("fence: %s on %s: %w", step, f.cfg.Name, err)
+	return fmt.Errorf("fence: %s on %s: %w", step, f.device, err)
 }
 
 // commit carries out a transaction, and notes that all is well if it was and nobody else has changed anything since. One that

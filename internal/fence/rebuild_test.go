@@ -38,7 +38,7 @@ func filled(t *testing.T, f *Fence, leaseEnds map[uint32]time.Time) []string {
 // The last renewal is lost with the old table. A silent group may be the neighbour of the one that has the fence built anew.
 func TestRebuildGivesALeaseOnlyToThoseThatHadOne(t *testing.T) {
 	f := &Fence{
-		cfg: Config{Index: 5, Name: "eth0"}, table: &nftables.Table{Name: tableName(5), Family: nftables.TableFamilyNetdev},
+		layout: layout{5, "eth0", &nftables.Table{Name: tableName(5), Family: nftables.TableFamilyNetdev}},
 		groups: byID([]Group{
 			grouped(2, netip.MustParseAddr("10.0.0.1")), grouped(3, netip.MustParseAddr("10.0.0.2")), grouped(4, netip.MustParseAddr("10.0.0.3")),
 		}),

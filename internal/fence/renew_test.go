@@ -23,7 +23,7 @@ func TestRenewalBatchIsTheLibrarys(t *testing.T) {
 		return []netlink.Message{{Header: netlink.Header{Type: netlink.Error}, Data: make([]byte, 20)}}, nil
 	}))
 	require.NoError(t, err)
-	f := Fence{cfg: Config{Index: 7}, table: &nftables.Table{Name: "keepvip-7", Family: nftables.TableFamilyNetdev}}
+	f := Fence{layout: layout{7, "eth0", &nftables.Table{Name: "keepvip-7", Family: nftables.TableFamilyNetdev}}}
 	require.NoError(t, f.putTime(c, leaseOf(3), 440*time.Millisecond))
 	require.NoError(t, c.Flush())
 

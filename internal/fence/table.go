@@ -2,11 +2,9 @@ package fence
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -43,11 +41,11 @@ func (f *Fence) Rebuild(leaseEnds map[uint32]time.Time) error {
 // build makes the tables, on a kernel that cannot do all of it with what it can.
 func (f *Fence) build(leaseEnds map[uint32]time.Time) error {
 	// Since Linux 6.16 the hook of a link that is not there is accepted, and waits for one of that name.
-	ifi, err := net.InterfaceByIndex(f.cfg.Index)
+	ifi, err := net.InterfaceByIndex(f.index)
 	if err != nil {
 		return ErrGone
 	}
-	f.cfg.Name = ifi.Name
+	f.device = ifi.Name
 	began := time.Now()
 	if err := f.buildMost(leaseEnds); err != nil {
 		switch {
@@ -94,27 +92,32 @@ func (f *Fence) cut(ids []uint32) error {
 	})
 }
 
-// abilities is what a kernel may lack, from the most to the least.
-type abilities struct{ egress, routes, arp bool }
+// abilities are what the kernel has of what a fence wants.
+type abilities struct {
+	egress bool // the egress hook (Linux 5.16)
+	routes bool // and there the knowledge which addresses are its own
+	arp    bool // nftables of the arp family
+}
 
+// allAbilities are those of the kernels that there are, the most first.
 var allAbilities = []abilities{
 	{true, true, true}, {true, true, false}, {true, false, true}, {true, false, false}, {false, false, true}, {false, false, false},
 }
 
 // buildMost makes as much of the tables as the kernel can.
 func (f *Fence) buildMost(leaseEnds map[uint32]time.Time) (err error) {
-	before := abilities{f.egress, f.routes, f.arp}
+	before := f.abilities
 	for _, a := range allAbilities {
 		if a.egress && !before.egress || a.routes && !before.routes || a.arp && !before.arp {
 			continue // known not to be there
 		}
-		f.egress, f.routes, f.arp = a.egress, a.routes, a.arp
+		f.abilities = a
 		if err = f.commit(func(c *nftables.Conn) error { return f.fill(c, leaseEnds) }); err == nil || !lacks(err) {
 			break
 		}
 	}
 	if err != nil {
-		f.egress, f.routes, f.arp = before.egress, before.routes, before.arp
+		f.abilities = before
 	}
 	return err
 }
@@ -126,9 +129,9 @@ func lacks(err error) bool {
 }
 
 func (f *Fence) fill(c *nftables.Conn, leaseEnds map[uint32]time.Time) error {
-	f.clear(c, f.table)
+	clearTable(c, f.table)
 	c.AddTable(f.table)
-	errs := f.addLeases(c, f.sorted(f.groups))
+	errs := f.addLeases(c, sorted(f.groups))
 	for _, name := range []string{mapAddresses4, mapAddresses6} {
 		if err := c.AddSet(f.addresses(name), nil); err != nil {
 			return err
@@ -148,7 +151,7 @@ func (f *Fence) fill(c *nftables.Conn, leaseEnds map[uint32]time.Time) error {
 	}
 	c.AddChain(f.chain(chainIngress))
 	f.putBase(c, f.groups)
-	for _, g := range f.sorted(f.groups) {
+	for _, g := range sorted(f.groups) {
 		errs = append(errs, f.addGroup(c, g))
 	}
 	errs = append(errs, f.putAddresses(c, f.groups))
@@ -174,51 +177,17 @@ func (f *Fence) fill(c *nftables.Conn, leaseEnds map[uint32]time.Time) error {
 func (f *Fence) putBase(c *nftables.Conn, groups map[uint32]Group) {
 	in, out := f.chain(chainIngress), f.chain(chainEgress)
 	c.FlushChain(in)
-	f.addRules(c, in, familiesOf(groups).ingress())
+	addRules(c, in, familiesOf(groups).ingress())
 	if f.egress {
 		c.FlushChain(out)
-		f.addRules(c, out, familiesOf(groups).egress())
+		addRules(c, out, familiesOf(groups).egress())
 	}
 }
 
-func (f *Fence) addRules(c *nftables.Conn, ch *nftables.Chain, rules []match) {
+func addRules(c *nftables.Conn, ch *nftables.Chain, rules []match) {
 	for _, r := range rules {
 		c.AddRule(&nftables.Rule{Table: ch.Table, Chain: ch, Exprs: r})
 	}
-}
-
-// chain describes a chain: the two that hang on the link, or one that others jump to. On the way in ours comes before other tables, to spare
-// them; on the way out after them, because an advertisement that another table drops has not left.
-func (f *Fence) chain(name string) *nftables.Chain {
-	ch := &nftables.Chain{Name: name, Table: f.table}
-	switch name {
-	case chainIngress:
-		ch.Hooknum, ch.Priority = nftables.ChainHookIngress, nftables.ChainPriorityRef(-500)
-	case chainEgress:
-		ch.Hooknum, ch.Priority = nftables.ChainHookEgress, nftables.ChainPriorityRef(math.MaxInt32)
-	default:
-		return ch
-	}
-	ch.Type, ch.Device = nftables.ChainTypeFilter, f.cfg.Name
-	return ch
-}
-
-// addresses and timer describe the two kinds of sets.
-func (f *Fence) addresses(name string) *nftables.Set {
-	s := &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeIPAddr, DataType: nftables.TypeVerdict, IsMap: true}
-	if name == mapAddresses6 {
-		s.KeyType = nftables.TypeIP6Addr
-	}
-	return s
-}
-
-func (f *Fence) timer(name string) *nftables.Set {
-	return &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeIFIndex, HasTimeout: true, Dynamic: true}
-}
-
-// toggle describes a set that has the link in it, or not.
-func (f *Fence) toggle(name string) *nftables.Set {
-	return &nftables.Set{Table: f.table, Name: name, KeyType: nftables.TypeIFIndex}
 }
 
 // addLeases adds the lease sets of groups that the table does not have yet. They come before all else that is added with them: the kernel finds
@@ -239,14 +208,14 @@ func (f *Fence) addGroup(c *nftables.Conn, g Group) error {
 	for _, name := range shutSets(g.ID) {
 		errs = append(errs, c.AddSet(f.toggle(name), nil))
 	}
-	f.addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID, f.canStandBy(), f.routes))
+	addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID, f.canStandBy(), f.routes))
 	f.addRenewal(c, g)
 	return errors.Join(errs...)
 }
 
 func (f *Fence) addRenewal(c *nftables.Conn, g Group) {
 	if r := renewal(g); f.egress && r != nil {
-		f.addRules(c, f.chain(chainAdverts), []match{r})
+		addRules(c, f.chain(chainAdverts), []match{r})
 	}
 }
 
@@ -321,10 +290,7 @@ func (f *Fence) putTime(c *nftables.Conn, timer string, left time.Duration) erro
 	return c.SetAddElements(f.timer(timer), []nftables.SetElement{{Key: f.key(), Timeout: left}})
 }
 
-// key is the link, as the sets have it.
-func (f *Fence) key() []byte { return binary.NativeEndian.AppendUint32(nil, uint32(f.cfg.Index)) }
-
 // sorted is the groups by ID, so that the same groups always make the same table.
-func (f *Fence) sorted(groups map[uint32]Group) []Group {
+func sorted(groups map[uint32]Group) []Group {
 	return slices.SortedFunc(maps.Values(groups), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
 }

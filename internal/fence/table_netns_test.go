@@ -321,7 +321,7 @@ func TestFenceOfManyGroups(t *testing.T) {
 func TestFenceLeasesComeBeforeTheOtherSets(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(time.Second, time.Minute)
-	groups := f.sorted(f.groups)
+	groups := sorted(f.groups)
 	ours := func(names []string) (leases int) {
 		for _, n := range names {
 			if !strings.HasPrefix(n, "lease") {
