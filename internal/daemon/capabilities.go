@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/health"
+	"github.com/keepvip/keepvip/internal/program"
 )
 
 // needed are the capabilities without which nothing works.
@@ -23,7 +23,7 @@ var needed = []struct {
 
 // checkUsers refuses a program that could never run: with such a check no node would ever be fit.
 func checkUsers(cfg *config.Config) error {
-	missing := health.CannotSwitchUser()
+	missing := program.CannotSwitchUser()
 	if missing == nil || os.Getuid() != 0 { // a user may run programs as itself
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// script makes a program that the unprivileged user may run.
-func program(t *testing.T, text string) string {
+// executable makes a program that the unprivileged user may run.
+func executable(t *testing.T, text string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "keepvip-exec-") // t.TempDir is its owner's alone
 	require.NoError(t, err)
@@ -47,19 +47,19 @@ func execute(t *testing.T, timeout time.Duration, command ...string) Result {
 const patience = 20 * time.Second
 
 func TestExecStatus(t *testing.T) {
-	noise := program(t, "head -c 60000 /dev/zero | tr '\\0' x")
+	noise := executable(t, "head -c 60000 /dev/zero | tr '\\0' x")
 	tests := []struct {
 		name    string
 		command []string
 		want    Result
 	}{
-		{"healthy", []string{program(t, "exit 0")}, Result{Reason: "exit status 0"}},
+		{"healthy", []string{executable(t, "exit 0")}, Result{Reason: "exit status 0"}},
 		{"a bounded noise is no failure", []string{noise}, Result{Reason: "exit status 0"}},
-		{"unhealthy, and says why", []string{program(t, `echo; printf 'disk \033[31mfull\n' >&2; echo more; exit 3`)}, Result{Outcome: Fail, Reason: "exit status 3", Hint: "disk [31mfull"}},
-		{"no shell takes the arguments apart", []string{program(t, `test "$#" = 2 && test "$1" = 'a b; $HOME'`), "a b; $HOME", ""}, Result{Reason: "exit status 0"}},
-		{"killed", []string{program(t, "kill -9 $$")}, Result{Outcome: Fail, Reason: "killed by SIGKILL"}},
-		{"nothing on standard input", []string{program(t, "cat; exit $?")}, Result{Reason: "exit status 0"}},
-		{"a small environment", []string{program(t, `test -z "$KEEPVIP_TEST_SECRET" && test "$PWD" = /`)}, Result{Reason: "exit status 0"}},
+		{"unhealthy, and says why", []string{executable(t, `echo; printf 'disk \033[31mfull\n' >&2; echo more; exit 3`)}, Result{Outcome: Fail, Reason: "exit status 3", Hint: "disk [31mfull"}},
+		{"no shell takes the arguments apart", []string{executable(t, `test "$#" = 2 && test "$1" = 'a b; $HOME'`), "a b; $HOME", ""}, Result{Reason: "exit status 0"}},
+		{"killed", []string{executable(t, "kill -9 $$")}, Result{Outcome: Fail, Reason: "killed by SIGKILL"}},
+		{"nothing on standard input", []string{executable(t, "cat; exit $?")}, Result{Reason: "exit status 0"}},
+		{"a small environment", []string{executable(t, `test -z "$KEEPVIP_TEST_SECRET" && test "$PWD" = /`)}, Result{Reason: "exit status 0"}},
 	}
 	t.Setenv("KEEPVIP_TEST_SECRET", "x")
 	for _, tt := range tests {
@@ -68,11 +68,11 @@ func TestExecStatus(t *testing.T) {
 }
 
 func TestExecThatCannotRunFailsAndSaysWhy(t *testing.T) {
-	missing := program(t, "") + "-missing"
+	missing := executable(t, "") + "-missing"
 	r := execute(t, patience, missing)
 	assert.Equal(t, Fail, r.Outcome)
 	assert.Equal(t, "not started: "+missing+": no such file or directory", r.Reason)
-	plainText := program(t, "")
+	plainText := executable(t, "")
 	require.NoError(t, os.Chmod(plainText, 0o644))
 	assert.Equal(t, "not started: "+plainText+": permission denied", execute(t, patience, plainText).Reason)
 	if os.Getuid() != 0 {
@@ -86,7 +86,7 @@ func TestExecHasNoPrivileges(t *testing.T) {
 	uid, gid := unprivileged()
 	out := filepath.Join("/tmp", "keepvip-exec-status-"+strconv.Itoa(os.Getpid()))
 	t.Cleanup(func() { os.Remove(out) })
-	require.Equal(t, Pass, execute(t, patience, program(t, "cat /proc/self/status > "+out)).Outcome)
+	require.Equal(t, Pass, execute(t, patience, executable(t, "cat /proc/self/status > "+out)).Outcome)
 	status, err := os.ReadFile(out)
 	require.NoError(t, err)
 	field := func(name string) string {
@@ -128,25 +128,25 @@ func TestExecIsKilledWithItsGroup(t *testing.T) {
 		return true
 	}
 	start := time.Now()
-	r := execute(t, 500*time.Millisecond, program(t, "sleep 3600 & echo $! $$ > "+pids+"; sleep 3600"))
+	r := execute(t, 500*time.Millisecond, executable(t, "sleep 3600 & echo $! $$ > "+pids+"; sleep 3600"))
 	assert.Equal(t, Result{Outcome: Fail, Reason: "timeout after 500ms"}, r)
 	assert.Less(t, time.Since(start), 10*time.Second)
 	assert.Eventually(t, gone, 10*time.Second, time.Millisecond)
 
-	r = execute(t, patience, program(t, "sleep 3600 & echo $! > "+pids+"; exit 0"))
+	r = execute(t, patience, executable(t, "sleep 3600 & echo $! > "+pids+"; exit 0"))
 	assert.Equal(t, Pass, r.Outcome, "it has said that it is well")
 	assert.Eventually(t, gone, 10*time.Second, time.Millisecond, "and leaves nothing behind")
 }
 
 func TestExecOutputIsBounded(t *testing.T) {
 	start := time.Now()
-	r := execute(t, patience, program(t, "exec cat /dev/zero"))
+	r := execute(t, patience, executable(t, "exec cat /dev/zero"))
 	assert.Equal(t, Result{Outcome: Fail, Reason: "printed more than 65536 bytes"}, r)
 	assert.Less(t, time.Since(start), 10*time.Second)
 }
 
 func TestExecKeepsNothing(t *testing.T) {
-	path := program(t, "exit 0")
+	path := executable(t, "exit 0")
 	execute(t, patience, path)
 	threads := func() int {
 		entries, err := os.ReadDir("/proc/self/task")
@@ -186,7 +186,7 @@ func TestExecUserCannotSignalKeepvip(t *testing.T) {
 		t.Log("not root: the program runs as our own user, who may")
 		return
 	}
-	r := execute(t, patience, program(t, `
+	r := execute(t, patience, executable(t, `
 cd /proc/$PPID/task || exit 1
 for try in 1 2 3 4 5 6 7 8 9; do
 	for thread in *; do

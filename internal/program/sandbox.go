@@ -1,4 +1,4 @@
-package health
+package program
 
 import (
 	"context"
@@ -12,20 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNotStarted wraps the reason why a program did not run at all.
-var errNotStarted = errors.New("not started")
+// ErrNotStarted wraps the reason why a program did not run at all.
+var ErrNotStarted = errors.New("not started")
 
 // runSandboxed runs the program from a thread of its own, which has given up every privilege but that of becoming the program's
 // user, and is thrown away after it: a capability that systemd made ambient does not reach the program. The program's process
 // becomes the user, the thread never does: a user may signal every thread of its own, and a signal to one thread ends the whole
-// of this process. It closes output, and returns when the program and its process group have ended; the error is ctx's when they
+// of this process. It closes input and output, and returns when the program and its process group have ended; the error is ctx's when they
 // had to be killed.
-func runSandboxed(ctx context.Context, cfg ExecConfig, output *os.File) (status unix.WaitStatus, err error) {
+func runSandboxed(ctx context.Context, cfg Config, input, output *os.File) (status unix.WaitStatus, err error) {
+	defer input.Close()
 	defer output.Close()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		onThrowawayThread(func() { status, err = sandboxed(ctx, cfg, output) })
+		onThrowawayThread(func() { status, err = sandboxed(ctx, cfg, input, output) })
 	}()
 	<-done
 	return status, err
@@ -49,15 +50,18 @@ func onThrowawayThread(f func()) {
 	runtime.UnlockOSThread()
 }
 
-func sandboxed(ctx context.Context, cfg ExecConfig, output *os.File) (unix.WaitStatus, error) {
+func sandboxed(ctx context.Context, cfg Config, input, output *os.File) (unix.WaitStatus, error) {
+	if err := ordinary(); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
 	user, err := userOf(cfg)
 	if err != nil {
-		return 0, fmt.Errorf("%w as user %d: %w", errNotStarted, cfg.UID, err)
+		return 0, fmt.Errorf("%w as user %d: %w", ErrNotStarted, cfg.UID, err)
 	}
-	pid, err := start(cfg.Command, user, output)
+	pid, err := start(cfg.Command, user, input, output)
 	_ = output.Close() // the program has it
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w", errNotStarted, cfg.Command[0], plain(err))
+		return 0, fmt.Errorf("%w: %s: %w", ErrNotStarted, cfg.Command[0], plain(err))
 	}
 	ended := make(chan error, 1)
 	// Without reaping it: its number stays its own until the whole group is killed.
@@ -87,16 +91,26 @@ func awaitExit(pid int) error {
 	}
 }
 
-// start starts the program with nothing but its output and a small environment. A nil user is ours.
-func start(command []string, user *syscall.Credential, output *os.File) (pid int, err error) {
-	null, err := os.Open(os.DevNull)
+// ordinary schedules the calling thread, and so the program, like any other process, whatever keepvip has asked for itself.
+func ordinary() error {
+	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
-		return 0, err
+		return fmt.Errorf("sched_getattr: %w", err)
 	}
-	defer null.Close()
+	if attr.Policy == unix.SCHED_NORMAL {
+		return nil
+	}
+	if err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0); err != nil {
+		return fmt.Errorf("sched_setattr: %w", err)
+	}
+	return nil
+}
+
+// start starts the program with nothing but its input, its output and a small environment. A nil user is ours.
+func start(command []string, user *syscall.Credential, input, output *os.File) (pid int, err error) {
 	p, err := os.StartProcess(command[0], command, &os.ProcAttr{
 		Dir: "/", Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C"},
-		Files: []*os.File{null, output, output},
+		Files: []*os.File{input, output, output},
 		// The thread outlives the program, unless keepvip itself is killed.
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL, Credential: user},
 	})
@@ -118,8 +132,8 @@ var switching = []struct {
 }
 
 // userOf makes the calling thread, and no other, one whose programs have no capability once they are cfg's user, and no way to
-// gain any. It returns that user, or nil if it is ours.
-func userOf(cfg ExecConfig) (*syscall.Credential, error) {
+// gain any. Root keeps what this process has: it is root for that. It returns the user, or nil if it is ours.
+func userOf(cfg Config) (*syscall.Credential, error) {
 	var user *syscall.Credential
 	var keep uint32
 	if unix.Getuid() != int(cfg.UID) || unix.Geteuid() != int(cfg.UID) || unix.Getgid() != int(cfg.GID) {
@@ -130,6 +144,9 @@ func userOf(cfg ExecConfig) (*syscall.Credential, error) {
 		for _, c := range switching {
 			keep |= 1 << c.bit
 		}
+	}
+	if cfg.UID == 0 {
+		return user, nil
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("drop the ambient capabilities: %w", err)

@@ -1,0 +1,141 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxOutput bounds what a program may print: more ends it, so that none can print for ever.
+	maxOutput = 64 << 10
+	// MaxInput bounds what a program can be given: a pipe takes as much without anybody who reads.
+	MaxInput = 4 << 10
+)
+
+// Config describes one run.
+type Config struct {
+	Command  []string // absolute path, and arguments; there is no shell
+	UID, GID uint32   // the program is in no other group. UID 0 keeps the capabilities of this process, any other has none
+	Input    []byte   // on standard input, at most MaxInput bytes; none: an empty one
+}
+
+// End is how a run has ended.
+type End struct {
+	Status unix.WaitStatus // when Err is nil
+	Output []byte          // what it has printed, standard output and standard error together
+	Err    error           // ErrNotStarted, ErrTalks, or that of the context: it was killed. nil: it has ended by itself
+}
+
+// ErrTalks ends a program that prints too much.
+var ErrTalks = fmt.Errorf("printed more than %d bytes", maxOutput)
+
+// Run runs a program until it ends, or ctx does and it is killed.
+func Run(ctx context.Context, cfg Config) End {
+	input, err := given(cfg.Input)
+	if err != nil {
+		return End{Err: fmt.Errorf("%w: %w", ErrNotStarted, err)}
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return End{Err: errors.Join(fmt.Errorf("%w: %w", ErrNotStarted, err), input.Close())}
+	}
+	defer read.Close()
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	output := make(chan []byte, 1)
+	go func() { output <- collect(read, func() { cancel(ErrTalks) }) }()
+	status, err := runSandboxed(inner, cfg, input, write)
+	// What the program has left open elsewhere does not hold us up: everything that it wrote itself is in the pipe.
+	_ = read.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	end := End{Status: status, Output: <-output, Err: err}
+	if errors.Is(context.Cause(inner), ErrTalks) {
+		end.Err = ErrTalks
+	}
+	return end
+}
+
+// given is a file from which the input can be read, to its end.
+func given(input []byte) (*os.File, error) {
+	if len(input) == 0 {
+		return os.Open(os.DevNull)
+	}
+	if len(input) > MaxInput {
+		return nil, fmt.Errorf("%d bytes of input, want at most %d", len(input), MaxInput)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	_, err = write.Write(input)
+	if err := errors.Join(err, write.Close()); err != nil {
+		return nil, errors.Join(err, read.Close())
+	}
+	return read, nil
+}
+
+// collect reads to the end, and says so when that is too far off.
+func collect(read *os.File, tooMuch func()) []byte {
+	text, _ := io.ReadAll(io.LimitReader(read, maxOutput+1)) // a deadline ends it, too
+	if len(text) > maxOutput {
+		tooMuch()
+	}
+	return text
+}
+
+// OK tells whether the program has ended by itself with exit status 0.
+func (e End) OK() bool { return e.Err == nil && e.Status.Exited() && e.Status.ExitStatus() == 0 }
+
+// Reason is how it has ended, in a few words on one line.
+func (e End) Reason() string {
+	switch {
+	case e.Err != nil:
+		return brief(e.Err.Error())
+	case e.Status.Signaled():
+		return "killed by " + unix.SignalName(e.Status.Signal())
+	}
+	return fmt.Sprintf("exit status %d", e.Status.ExitStatus())
+}
+
+// FirstLine is what the program has to say, fit for one line of status and log.
+func (e End) FirstLine() string {
+	for line := range strings.Lines(string(e.Output[:min(len(e.Output), 4<<10)])) {
+		if text := strings.TrimSpace(strings.Map(printable, line)); text != "" {
+			return brief(text)
+		}
+	}
+	return ""
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f || r == '\ufffd' || r >= 0x80 && r < 0xa0 {
+		return ' '
+	}
+	return r
+}
+
+// brief is a text on one line of bounded length.
+func brief(text string) string {
+	const most = 200
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return text
+}
+
+// plain drops the operation and the path, which the caller has named already.
+func plain(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

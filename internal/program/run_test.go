@@ -1,0 +1,104 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// script is a program that any user may run.
+func script(t *testing.T, text string) []string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "keepvip-program-") // t.TempDir is its owner's alone
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	path := filepath.Join(dir, "program")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755))
+	return []string{path}
+}
+
+func run(t *testing.T, cfg Config) End {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	return Run(ctx, cfg)
+}
+
+// own is a run as the user that the test is.
+func own(t *testing.T, text string) Config {
+	t.Helper()
+	return Config{Command: script(t, text), UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+}
+
+func TestInput(t *testing.T) {
+	cfg := own(t, "cat")
+	end := run(t, cfg)
+	assert.Empty(t, end.Output, "it is at its end")
+	cfg.Input = bytes.Repeat([]byte("x"), MaxInput)
+	end = run(t, cfg)
+	assert.True(t, end.OK(), end.Reason())
+	assert.Equal(t, string(cfg.Input), string(end.Output))
+	cfg = own(t, "exit 0")
+	cfg.Input = bytes.Repeat([]byte("x"), MaxInput)
+	assert.True(t, run(t, cfg).OK(), "nobody has to read it")
+	cfg.Input = append(cfg.Input, 'x')
+	assert.ErrorIs(t, run(t, cfg).Err, ErrNotStarted)
+}
+
+func TestRootKeepsTheCapabilities(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("not root")
+		return
+	}
+	capabilities := func(uid uint32) (out []string) {
+		cfg := own(t, "grep -E '^(CapEff|Groups|Uid|NoNewPrivs)' /proc/self/status")
+		cfg.UID, cfg.GID = uid, uid
+		end := run(t, cfg)
+		require.True(t, end.OK(), end.Reason())
+		for line := range strings.Lines(string(end.Output)) {
+			out = append(out, strings.Join(strings.Fields(line), " "))
+		}
+		return out
+	}
+	mine, err := os.ReadFile("/proc/thread-self/status")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(mine), "\nCapEff:\t")
+	effective, _, _ := strings.Cut(rest, "\n")
+	assert.Contains(t, capabilities(0), "CapEff: "+effective)
+	assert.Subset(t, capabilities(65534), []string{"CapEff: 0000000000000000", "Uid: 65534 65534 65534 65534", "Groups:", "NoNewPrivs: 1"})
+}
+
+// keepvip's own schedule is none of a program's business: one that spins must not keep the host from everything else.
+func TestProgramIsScheduledLikeAnyOther(t *testing.T) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine
+		policy := func() uint32 {
+			attr, err := unix.SchedGetAttr(0, 0)
+			if !assert.NoError(t, err) {
+				return 0
+			}
+			return attr.Policy
+		}
+		err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
+		if err != nil {
+			t.Log("no real-time here:", err)
+			return
+		}
+		assert.EqualValues(t, unix.SCHED_RR, policy())
+		assert.NoError(t, ordinary())
+		assert.EqualValues(t, unix.SCHED_NORMAL, policy())
+	}()
+	<-done
+}
