@@ -1,0 +1,159 @@
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// FIFOConfig is where lines are written.
+type FIFOConfig struct {
+	Path     string // "" for none
+	UID, GID uint32 // who owns one that is made
+}
+
+// FIFOStatus is what is shown of the FIFO.
+type FIFOStatus struct {
+	Path    string `json:"path"`
+	Written uint64 `json:"written"`         // lines
+	Dropped uint64 `json:"dropped"`         // lines that found the pipe full, because nobody reads
+	Error   string `json:"error,omitempty"` // why nothing can be written
+}
+
+// mostWaiting is how many lines wait for the goroutine that writes them, which a file system may hold up.
+const mostWaiting = 1024
+
+// fifo writes lines into a named pipe, as keepalived does: it keeps the pipe open for reading, too, so that what is written waits for a reader
+// that comes later, as much as fits.
+type fifo struct {
+	cfg   FIFOConfig
+	log   *slog.Logger
+	lines chan string
+	ended chan struct{}
+	made  bool // the pipe was made here
+
+	mu   sync.Mutex // guards what follows
+	seen FIFOStatus
+	full bool // the newest line was dropped
+}
+
+func openFIFO(cfg FIFOConfig, log *slog.Logger) *fifo {
+	f := &fifo{
+		cfg: cfg, log: log, lines: make(chan string, mostWaiting), ended: make(chan struct{}), seen: FIFOStatus{Path: cfg.Path},
+	}
+	go f.work()
+	return f
+}
+
+// put never blocks.
+func (f *fifo) put(line string) {
+	select {
+	case f.lines <- line:
+	default:
+		f.note(unix.EAGAIN)
+	}
+}
+
+// close writes what waits, and removes a pipe that was made here. A file system that hangs is not waited for for long.
+func (f *fifo) close() {
+	close(f.lines)
+	select {
+	case <-f.ended:
+	case <-time.After(yieldTime):
+	}
+}
+
+func (f *fifo) work() {
+	defer close(f.ended)
+	fd, err := f.open()
+	if err != nil {
+		f.log.Warn("the notify FIFO cannot be written", "path", f.cfg.Path, "error", err)
+		f.mu.Lock()
+		f.seen.Error = err.Error()
+		f.mu.Unlock()
+	}
+	for line := range f.lines {
+		failed := err
+		if err == nil {
+			_, failed = unix.Write(fd, []byte(line)) // shorter than PIPE_BUF: all of it, or nothing
+		}
+		if f.note(failed) && err == nil {
+			f.log.Warn("a line for the notify FIFO was dropped: it is full, and nobody reads it", "path", f.cfg.Path, "error", failed)
+		}
+	}
+	if err != nil {
+		return
+	}
+	_ = unix.Close(fd)
+	if f.made {
+		_ = os.Remove(f.cfg.Path)
+	}
+}
+
+// open makes the pipe if there is nothing, and opens it for both ends, without waiting for anybody.
+func (f *fifo) open() (fd int, err error) {
+	switch err := unix.Mkfifo(f.cfg.Path, 0o600); {
+	case err == nil:
+		f.made = true
+		if err := f.give(); err != nil {
+			return -1, errors.Join(err, os.Remove(f.cfg.Path))
+		}
+	case !errors.Is(err, fs.ErrExist):
+		return -1, fmt.Errorf("make it: %w", err)
+	}
+	fd, err = unix.Open(f.cfg.Path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open it: %w", err)
+	}
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return -1, errors.Join(errors.New("it is no pipe, want one, or nothing there"), err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+func (f *fifo) give() error {
+	if int(f.cfg.UID) == os.Geteuid() && int(f.cfg.GID) == os.Getegid() {
+		return nil
+	}
+	if err := os.Lchown(f.cfg.Path, int(f.cfg.UID), int(f.cfg.GID)); err != nil {
+		return fmt.Errorf("give it to user %d: %w; keepvip needs the capability CHOWN, which the unit of `keepvip manifest systemd` has", f.cfg.UID, plain(err))
+	}
+	return nil
+}
+
+// plain drops the operation and the path, which the caller has named already.
+func plain(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// note counts a line, and tells whether it is the first one that was dropped after one that was not.
+func (f *fifo) note(err error) (news bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		f.seen.Written++
+		f.full = false
+		return false
+	}
+	f.seen.Dropped++
+	news, f.full = !f.full, true
+	return news
+}
+
+func (f *fifo) status() *FIFOStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.seen
+	return &s
+}

@@ -1,0 +1,108 @@
+package hook
+
+import (
+	"bufio"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func (b *bench) open(path string) {
+	b.Open(FIFOConfig{Path: path, UID: uint32(os.Getuid()), GID: uint32(os.Getgid())})
+}
+
+// written waits for so many lines.
+func (b *bench) written(n uint64) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool { s := b.Status().FIFO; return s.Written+s.Dropped >= n }, 10*time.Second, time.Millisecond, "%+v", b.Status().FIFO)
+}
+
+func TestFIFO(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(b.dir, "notify")
+	b.open(path)
+	b.Use([]Entry{{Name: "a", Told: "VI_1", Group: "g", GroupTold: "VG_1"}}, nil)
+	b.report(Backup)
+	b.written(2)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, fs.ModeNamedPipe|0o600, info.Mode())
+	reader, err := os.Open(path) // after the first lines: they wait for it, as those of keepalived do
+	require.NoError(t, err)
+	defer reader.Close()
+	b.report(Master, Stop)
+	b.written(6)
+	b.Close()
+	var got []string
+	for lines := bufio.NewScanner(reader); lines.Scan(); {
+		got = append(got, lines.Text())
+	}
+	assert.Equal(t, []string{
+		`INSTANCE "VI_1" BACKUP 100`, `GROUP "VG_1" BACKUP 0`, `INSTANCE "VI_1" MASTER 100`, `GROUP "VG_1" MASTER 0`, `INSTANCE "VI_1" STOP 100`, `GROUP "VG_1" STOP 0`,
+	}, got)
+	assert.NoFileExists(t, path, "it was made here")
+}
+
+// Nobody reads: a pipe that is full costs lines, and nothing else.
+func TestFIFOThatNobodyReads(t *testing.T) {
+	b := newBench(t)
+	b.open(filepath.Join(b.dir, "notify"))
+	b.use()
+	start := time.Now()
+	const changes = 8000
+	for range changes / 2 {
+		b.report(Master, Backup)
+	}
+	assert.Less(t, time.Since(start), 2*time.Second)
+	b.written(changes)
+	s := b.Status().FIFO
+	b.Close()
+	assert.Equal(t, uint64(changes), s.Written+s.Dropped)
+	assert.Positive(t, s.Dropped)
+	assert.Positive(t, s.Written)
+	assert.Less(t, strings.Count(b.log.String(), "\n"), 3, "it is said once:\n%s", b.log)
+}
+
+func TestFIFOThatIsThereStays(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(b.dir, "notify")
+	require.NoError(t, unix.Mkfifo(path, 0o640))
+	b.open(path)
+	b.use()
+	b.report(Master)
+	b.written(1)
+	b.Close()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, fs.ModeNamedPipe|0o640, info.Mode())
+}
+
+func TestFIFOThatIsNone(t *testing.T) {
+	b := newBench(t)
+	file, link := filepath.Join(b.dir, "file"), filepath.Join(b.dir, "link")
+	require.NoError(t, os.WriteFile(file, []byte("text"), 0o644))
+	require.NoError(t, os.Symlink(file, link))
+	for path, want := range map[string]string{
+		file:                     "it is no pipe, want one, or nothing there",
+		link:                     "open it: too many levels of symbolic links",
+		"/no/such/dir/keepvip":   "make it: no such file or directory",
+		filepath.Join(b.dir, ""): "open it: is a directory",
+	} {
+		b := newBench(t)
+		b.open(path)
+		b.use()
+		b.report(Master)
+		b.written(1)
+		assert.Equal(t, FIFOStatus{Path: path, Dropped: 1, Error: want}, *b.Status().FIFO)
+		b.Close()
+		assert.Contains(t, b.log.String(), "the notify FIFO cannot be written")
+	}
+	assert.Equal(t, "text", b.file("file"))
+}

@@ -1,0 +1,158 @@
+package hook
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// ledger knows what was told of each entry and of each group, and makes of a change what is to be told now. It is pure.
+type ledger struct {
+	entries map[string]Entry
+	last    map[string]event // newest of each entry
+	groups  map[string]event // and of each group, by its name
+	leaving map[string]State // of entries that a reload ends: what their end is called; "" for nothing
+}
+
+func newLedger() *ledger {
+	return &ledger{entries: map[string]Entry{}, last: map[string]event{}, groups: map[string]event{}, leaving: map[string]State{}}
+}
+
+// use takes a configuration over. leaving are the entries that end with it, those that begin anew among them: what their end is called, ""
+// for nothing.
+func (l *ledger) use(entries []Entry, leaving map[string]State) {
+	next, groups := map[string]Entry{}, map[string]bool{}
+	for name := range leaving {
+		if e, ok := l.entries[name]; ok {
+			next[name], groups[e.Group] = e, true
+		}
+	}
+	for _, e := range entries {
+		e.Programs = slices.Clone(e.Programs)
+		for i := range e.Programs {
+			e.Programs[i].entry = e.Name
+		}
+		next[e.Name], groups[e.Group] = e, true
+	}
+	l.entries, l.leaving = next, maps.Clone(leaving)
+	maps.DeleteFunc(l.last, func(name string, _ event) bool { _, ok := next[name]; return !ok })
+	maps.DeleteFunc(l.groups, func(name string, _ event) bool { return !groups[name] })
+}
+
+// change notes what an entry has come to, and returns what is to be told: nothing, the entry's event, or that and its group's.
+func (l *ledger) change(name string, c Change) []event {
+	entry, ok := l.entries[name]
+	if !ok {
+		return nil
+	}
+	if called, ends := l.leaving[name]; ends && c.State == Stop {
+		delete(l.leaving, name)
+		if c.State = called; called == "" {
+			return nil
+		}
+	}
+	before := l.last[name]
+	if before.State == c.State || c.State == "" {
+		return nil
+	}
+	e := event{Change: c, kind: Instance, told: entry.told(), entry: name, group: entry.Group, old: before.State}
+	l.last[name] = e
+	if entry.Group == "" {
+		return []event{e}
+	}
+	return append([]event{e}, l.groupOf(e)...)
+}
+
+// groupOf is the event of a group after that of one of its entries, if there is one.
+func (l *ledger) groupOf(e event) []event {
+	before := l.groups[e.group]
+	state := l.groupState(e.group, before.State)
+	if state == before.State {
+		return nil
+	}
+	g := e
+	g.kind, g.State, g.old, g.told, g.Priority = Group, state, before.State, l.groupTold(e.group), 0
+	l.groups[e.group] = g
+	return []event{g}
+}
+
+// groupTold is what programs know a group by: the same for all of its entries that say it.
+func (l *ledger) groupTold(group string) string {
+	for _, name := range slices.Sorted(maps.Keys(l.entries)) {
+		if e := l.entries[name]; e.Group == group && e.GroupTold != "" {
+			return e.GroupTold
+		}
+	}
+	return group
+}
+
+// groupState is FAULT while an entry is, else what all of them are, else what it was: they are on their way.
+func (l *ledger) groupState(group string, was State) State {
+	var all []State
+	for name, e := range l.entries {
+		if s := l.last[name].State; e.Group == group && s != Deleted {
+			all = append(all, s)
+		}
+	}
+	switch {
+	case slices.Contains(all, Fault):
+		return Fault
+	case len(all) == 0 || slices.ContainsFunc(all, func(s State) bool { return s != all[0] }) || all[0] == "":
+		return was
+	}
+	return all[0]
+}
+
+// programs are those of the configuration that want an event.
+func (l *ledger) programs(e event) (out []Program) {
+	add := func(of Entry) {
+		for _, p := range of.Programs {
+			if p.wants(e) {
+				out = append(out, p)
+			}
+		}
+	}
+	if e.kind == Instance {
+		add(l.entries[e.entry])
+		return out
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.entries)) {
+		if of := l.entries[name]; of.Group == e.group {
+			add(of)
+		}
+	}
+	return out
+}
+
+// late is what programs that were not there before have missed: what was told of their entries and groups last.
+func (l *ledger) late(before map[string]Entry) []job {
+	var out []job
+	groups := map[string]int{} // to their places in out
+	for _, name := range slices.Sorted(maps.Keys(l.entries)) {
+		entry := l.entries[name]
+		if own := (job{l.last[name], fresh(entry, before[name], l.last[name])}); len(own.programs) > 0 {
+			out = append(out, own)
+		}
+		all := job{l.groups[entry.Group], fresh(entry, before[name], l.groups[entry.Group])}
+		at, known := groups[entry.Group]
+		switch {
+		case len(all.programs) == 0:
+		case known:
+			out[at].programs = append(out[at].programs, all.programs...)
+		default:
+			groups[entry.Group] = len(out)
+			out = append(out, all)
+		}
+	}
+	return out
+}
+
+// fresh are the programs of an entry that want an event, and that it did not have before.
+func fresh(entry, before Entry, e event) []Program {
+	if e.State == "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(entry.Programs), func(p Program) bool {
+		return !p.wants(e) || slices.ContainsFunc(before.Programs, func(old Program) bool { return reflect.DeepEqual(p, old) })
+	})
+}
