@@ -33,6 +33,10 @@ type Config struct {
 	// ReleaseWhenUnhealthy keeps an unhealthy node out altogether. Otherwise it only comes last.
 	ReleaseWhenUnhealthy bool
 
+	// Report is told each change of what this node is to the addresses, in order; nil: nobody is. It never blocks, and calls nothing of the
+	// instance.
+	Report func(Report)
+
 	// Shown in status and metrics.
 	Addresses []netip.Prefix
 	VRID      uint8

@@ -55,8 +55,18 @@ func (in *Config) last(reason string) election.Fitness {
 
 // weighed is the fitness of a node that meets all conditions.
 func (in *Config) weighed(verdicts map[string]health.Verdict) election.Fitness {
-	priority := int(in.Priority)
-	var reasons []string
+	priority, reasons := in.weigh(verdicts)
+	var weights []int
+	for _, c := range in.Checks {
+		weights = append(weights, MostOf(c.Weight, c.Numbered))
+	}
+	less := int(TopPriority(in.Priority, weights...)) - clampPriority(priority)
+	return election.Fitness{Less: less, Reason: strings.Join(reasons, "; ")}
+}
+
+// weigh is the priority with all weights, and why it is less than it could be.
+func (in *Config) weigh(verdicts map[string]health.Verdict) (priority int, reasons []string) {
+	priority = int(in.Priority)
 	for _, c := range in.Checks {
 		v := verdicts[c.Name]
 		switch {
@@ -76,12 +86,7 @@ func (in *Config) weighed(verdicts map[string]health.Verdict) election.Fitness {
 			reasons = append(reasons, "no result of "+c.called()+" yet")
 		}
 	}
-	var weights []int
-	for _, c := range in.Checks {
-		weights = append(weights, MostOf(c.Weight, c.Numbered))
-	}
-	less := int(TopPriority(in.Priority, weights...)) - clampPriority(priority)
-	return election.Fitness{Less: less, Reason: strings.Join(reasons, "; ")}
+	return priority, reasons
 }
 
 // decides tells whether the node is not fit while the check is unhealthy.

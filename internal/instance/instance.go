@@ -60,7 +60,7 @@ func (i *instance) run(ctx context.Context) {
 	i.back()
 	cfg := i.now().cfg
 	service := cfg.Serve(i.block)
-	i.change(func(v *view) { v.service = service })
+	i.change(func(v *view) { v.service, v.ending = service, func() bool { return ctx.Err() != nil } })
 	i.checks.begin(ctx, cfg.Checks)
 	defer i.checks.stop()
 	for ctx.Err() == nil {
@@ -80,7 +80,7 @@ func (i *instance) wait(ctx context.Context, why error) {
 		i.log.Warn("the service has left something behind", "error", err)
 	}
 	fresh := false
-	i.change(func(v *view) { fresh = v.note(election.Initialize, why.Error()) })
+	i.change(func(v *view) { fresh, v.apart = v.note(election.Initialize, why.Error()), true })
 	if fresh {
 		i.log.Warn("not in the election", "reason", why.Error())
 	}
@@ -212,6 +212,7 @@ func (i *instance) change(change func(*view)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	change(&i.view)
+	i.view.report()
 }
 
 // now is a copy of the view; any goroutine.

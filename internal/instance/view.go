@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -16,7 +17,13 @@ type view struct {
 	terms   uint64
 	removed bool // the instance has ended
 
+	ending   func() bool // tells whether it is about to; nil: no
+	apart    bool        // there is no election to take part in
+	decides  bool        // the elector of this term has decided something
+	reported Report      // the newest one; zero: none yet
+
 	role   election.Role // of the newest decision
+	holder netip.Addr    // as the newest decision has it
 	alone  bool          // a role other than Serve, and nobody is known that has the addresses
 	state  election.State
 	since  time.Time
@@ -30,6 +37,7 @@ type view struct {
 
 func (v *view) begin(p Place, e election.Elector) {
 	v.place, v.elector, v.role, v.blocked = p, e, election.Off, Blocked{}
+	v.apart, v.decides, v.holder = false, false, netip.Addr{}
 	v.terms++
 }
 
@@ -47,6 +55,7 @@ func (v *view) note(s election.State, reason string) bool {
 // about a rival, and the end of a passing, the service tells.
 func (v *view) decided(d election.Decision, err error) bool {
 	from := v.role
+	v.decides, v.holder = true, d.Holder
 	if d.Role == election.Quiet && (from != election.Serve || err != nil) {
 		return false // nothing has changed
 	}
