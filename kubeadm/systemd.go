@@ -20,7 +20,8 @@ type SystemdConfig struct {
 	StateDir   string   // is made and may be written
 	Writable   string   // a directory that may be written, too, as others see it; "" for none
 	Realtime   bool     // adds the capability SYS_NICE
-	SwitchUser bool     // adds the capabilities to run health checks as other users
+	SwitchUser bool     // adds the capabilities to run health checks and hooks as other users
+	Chown      bool     // adds the capability to give the notify FIFO to another user
 }
 
 // Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. It counts as started when
@@ -72,6 +73,9 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 	}
 	if cfg.SwitchUser {
 		capabilities += " CAP_SETUID CAP_SETGID CAP_KILL"
+	}
+	if cfg.Chown {
+		capabilities += " CAP_CHOWN"
 	}
 	fmt.Fprintf(&b, unitFoot, capabilities, privateTmp(cfg.Writable))
 	return []byte(b.String()), nil

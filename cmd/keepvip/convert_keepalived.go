@@ -20,8 +20,7 @@ func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options) e
 	if err != nil {
 		return unreadable(path, err)
 	}
-	o.Find = findProgram
-	r := convert.Convert(doc, o)
+	r := convert.Convert(doc, onThisHost(o))
 	var lines strings.Builder
 	findingLines(&lines, r.Findings)
 	if _, err := io.WriteString(cmd.ErrOrStderr(), lines.String()); err != nil {

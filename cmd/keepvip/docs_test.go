@@ -64,7 +64,8 @@ func TestConfigurationsOfTheDocumentsAreAccepted(t *testing.T) {
 					text += "raft: {peers: [10.0.0.11]}\n"
 				}
 			}
-			text = strings.NewReplacer("/etc/keepvip/key", key, "/usr/local/bin/disk-ok", "/bin/true").Replace(text)
+			text = strings.NewReplacer("/etc/keepvip/key", key, "/usr/local/bin/disk-ok", "/bin/true",
+				"/etc/keepvip/notify.sh", "/bin/true", "/etc/keepvip/mail.sh", "/bin/true").Replace(text)
 			_, err := config.Load(config.Input{File: write(t, text)})
 			assert.NoError(t, err, "%s:\n%s", name, text)
 		}

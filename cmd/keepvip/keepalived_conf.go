@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"os/user"
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/config"
@@ -25,9 +26,7 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 	if err != nil {
 		return config.Converted{}, unreadable(path, err)
 	}
-	o := k.options
-	o.Find = findProgram
-	r := convert.Convert(doc, o)
+	r := convert.Convert(doc, onThisHost(k.options))
 	missing := func(f keepalived.Finding) bool { return k.all && f.Code == syntax.CodeInclude }
 	if r.Text == nil || slices.ContainsFunc(r.Findings, missing) {
 		return config.Converted{}, faults(r.Findings, missing)
@@ -42,6 +41,16 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 		}
 	}
 	return out, nil
+}
+
+// onThisHost is o with what keepalived asks of the host: where programs are, and whether there is a user for scripts.
+func onThisHost(o convert.Options) convert.Options {
+	o.Find = findProgram
+	const script = "keepalived_script"
+	if _, err := user.Lookup(script); err == nil && o.Notify == "" {
+		o.Notify = script
+	}
+	return o
 }
 
 func faults(all []keepalived.Finding, besides func(keepalived.Finding) bool) error {

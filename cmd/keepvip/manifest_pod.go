@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -99,7 +100,13 @@ func podOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
 			pod.SecretFiles = append(pod.SecretFiles, f)
 		}
 	}
+	if cfg.FIFO.Path != "" {
+		return pod, errors.New("notifyFIFO.path, but nobody outside the pod could read a pipe that is made in it; use manifest systemd")
+	}
 	for i, v := range cfg.VIPs {
+		if len(v.Hooks) > 0 {
+			return pod, fmt.Errorf("vips[%d].hooks, but a pod has neither their programs nor the right to change the user; use manifest systemd", i)
+		}
 		pod.CAFiles = append(pod.CAFiles, credentialFiles(v)...)
 		for j, h := range v.Checks {
 			if h.Kind == config.CheckExec {

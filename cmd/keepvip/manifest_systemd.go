@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,7 @@ func unitBinary(self string) string {
 func unitOf(cfg *config.Config, binary, file string) kubeadm.SystemdConfig {
 	return kubeadm.SystemdConfig{
 		Binary: binary, Args: cfg.Args(), ConfigFile: file, Socket: cfg.Socket, StateDir: cfg.StateDir, Realtime: cfg.Realtime,
-		Writable: cfg.KeepalivedFiles, SwitchUser: len(cfg.ExecChecks()) > 0,
+		Writable:   cfg.KeepalivedFiles,
+		SwitchUser: slices.ContainsFunc(cfg.Programs(), func(p config.Program) bool { return !p.AsRoot() }), Chown: cfg.FIFO.User != "",
 	}
 }

@@ -78,8 +78,10 @@ func statusText(d daemon.Status, now time.Time) string {
 	}
 	b.WriteString(configText(d.Config, now))
 	b.WriteString(raftText(d.Raft, now))
+	b.WriteString(fifoText(d.Hooks))
 	for _, v := range d.VIPs {
 		writeVIP(&b, v, now)
+		writeHooks(&b, d.Hooks, v.Name, now)
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -54,4 +56,26 @@ func TestStatusSaysWhyTheFileIsNotInForce(t *testing.T) {
 	assert.Equal(t, "n1, keepvip v1\nCONFIG refused 1m0s ago, that of 1h0m0s ago is in force: k.conf:4: error unsupported: use_vmac\n", statusText(d, now))
 	d.Config.Refused.Reasons = append(d.Config.Refused.Reasons, "k.conf:5: error", "k.conf:6: error")
 	assert.Contains(t, statusText(d, now), "use_vmac (and 2 more)\n")
+}
+
+func TestStatusSaysWhichHookFailed(t *testing.T) {
+	now := time.Now()
+	d := daemon.Status{
+		VIPs: []instance.Status{{Name: "a"}, {Name: "b"}},
+		Hooks: &hook.Status{
+			Programs: []hook.ProgramStatus{
+				{VIP: "a", Command: []string{"/etc/n.sh", "x"}, Runs: 3, Failed: 2, State: hook.Master, Result: hook.TimedOut, Reason: "killed after 10s", Output: "no route", At: now.Add(-time.Minute)},
+				{VIP: "a", Command: []string{"/etc/ok.sh"}, Runs: 3, Failed: 2, State: hook.Master, Result: hook.OK, Reason: "exit status 0", At: now},
+			},
+			FIFO: &hook.FIFOStatus{Path: "/run/f", Written: 5, Dropped: 2},
+		},
+	}
+	text := statusText(d, now)
+	assert.Contains(t, text, "notify FIFO /run/f: 2 lines dropped, because nobody read it\n")
+	assert.Contains(t, text, "  HOOK      /etc/n.sh x failed for MASTER, 1m0s ago: killed after 10s; no route (2 of 3 runs failed)\n")
+	assert.Equal(t, 1, strings.Count(text, "HOOK"))
+	d.Hooks.FIFO = &hook.FIFOStatus{Path: "/run/f", Dropped: 2, Error: "open it: is a directory"}
+	assert.Contains(t, statusText(d, now), "notify FIFO /run/f cannot be written: open it: is a directory\n")
+	d.Hooks = nil
+	assert.NotContains(t, statusText(d, now), "FIFO")
 }

@@ -50,8 +50,13 @@ func (c *Config) Values() []Value {
 			h := &c.VIPs[i].Checks[j]
 			for _, o := range listed {
 				if key := o.name(); slices.Contains(commonKeys, key) || slices.Contains(kindKeys[h.Kind].keys, key) {
-					add(o, o.atCheck(i, j), target{check: h})
+					add(o, o.inList(i, j), target{check: h})
 				}
+			}
+		}
+		for j := range c.VIPs[i].Hooks {
+			for _, o := range hooked {
+				add(o, o.inList(i, j), target{hook: &c.VIPs[i].Hooks[j]})
 			}
 		}
 	}

@@ -28,7 +28,7 @@ type ListedCheck struct {
 	TokenFile  string        // https
 	Address    string        // tcp: host:port
 	Command    []string      // exec: absolute path, and arguments
-	User       string        // exec: a name, a user id, or user id and group id with a colon between
+	User       string        // exec: a user by name or id, and a group of its own behind a colon
 	UID, GID   uint32        // of User, as found on this machine
 	Path       string        // file
 	Absent     bool          // file: healthy without it
@@ -229,7 +229,7 @@ func listedOptions() []Option {
 		},
 		{
 			Key:     at("user"),
-			Help:    "exec: the unprivileged user that the program runs as, without capabilities: a name, an id, or ids of user and group as 65534:65534",
+			Help:    "exec: the unprivileged user that the program runs as, without capabilities: by name or id, with its own group, or another behind a colon: nobody, www-data:adm, 65534:65534",
 			binding: one(userName(), func(t target) *string { return &t.check.User }),
 		},
 		{

@@ -6,12 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
-// checkPrograms finds the users and the programs of all checks on this machine: a check that cannot run would be found out
+// checkPrograms finds the users and the programs of all checks and hooks on this machine: one that cannot run would be found out
 // only when it is needed.
 func (c *Config) checkPrograms(ps *problems) {
 	for i := range c.VIPs {
@@ -21,12 +22,16 @@ func (c *Config) checkPrograms(ps *problems) {
 				listedCheck{vipValidator: v, index: j, h: h}.program()
 			}
 		}
+		for j := range v.v.Hooks {
+			v.v.Hooks[j].program(v.failHook(j))
+		}
 	}
+	c.FIFO.owner(func(key, format string, args ...any) { ps.add(c.near(key), key, format, args...) })
 }
 
 func (l listedCheck) program() {
 	var err error
-	if l.h.UID, l.h.GID, err = lookUp(l.h.User); err != nil {
+	if l.h.UID, l.h.GID, err = lookUp(l.h.User, false); err != nil {
 		l.fail("user", "%v", err)
 		return
 	}
@@ -35,34 +40,84 @@ func (l listedCheck) program() {
 	}
 }
 
-// lookUp finds an unprivileged user.
-func lookUp(name string) (uid, gid uint32, err error) {
-	if u, g, numeric := ids(name); numeric {
-		if u == 0 || g == 0 {
-			return 0, 0, fmt.Errorf("%s is root, want an unprivileged user", name)
-		}
-		return u, g, nil
+func (h *Hook) program(fail func(key, format string, args ...any)) {
+	var err error
+	if h.UID, h.GID, err = lookUp(h.User, true); err != nil {
+		fail("user", "%v", err)
+		return
 	}
-	u, err := user.Lookup(name)
+	err = runnable(h.Command[0], h.UID, h.GID)
+	if err == nil && h.UID == 0 {
+		err = safeForRoot(h.Command[0])
+	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s: no such user here, want one that exists, or ids such as 65534:65534", show(name))
+		fail("command", "%s: %v", show(h.Command[0]), err)
 	}
-	if uid, gid, ok := ids(u.Uid + ":" + u.Gid); ok && uid != 0 && gid != 0 {
-		return uid, gid, nil
-	}
-	return 0, 0, fmt.Errorf("%s has user id %s and group id %s, want an unprivileged user", show(name), u.Uid, u.Gid)
 }
 
-// ids reads "1000" and "1000:1000"; a user id alone is also the group's.
-func ids(s string) (uid, gid uint32, ok bool) {
-	first, second, both := strings.Cut(s, ":")
-	if !both {
-		second = first
+func (f *FIFO) owner(fail func(key, format string, args ...any)) {
+	if f.User == "" {
+		f.UID, f.GID = uint32(os.Geteuid()), uint32(os.Getegid())
+		return
 	}
-	u, err1 := strconv.ParseUint(first, 10, 32)
-	g, err2 := strconv.ParseUint(second, 10, 32)
+	var err error
+	if f.UID, f.GID, err = lookUp(f.User, true); err != nil {
+		fail("notifyFIFO.user", "%v", err)
+	}
+}
+
+// lookUp finds a user, with its own group, or with the one that is named behind a colon. With privileged it may be root.
+func lookUp(name string, privileged bool) (uid, gid uint32, err error) {
+	who, group, both := strings.Cut(name, ":")
+	if uid, gid, err = findUser(who); err != nil {
+		return 0, 0, err
+	}
+	if both {
+		if gid, err = findGroup(group); err != nil {
+			return 0, 0, err
+		}
+	}
+	_, numeric := id(who)
+	switch {
+	case privileged || uid != 0 && gid != 0:
+		return uid, gid, nil
+	case numeric:
+		return 0, 0, fmt.Errorf("%s is root, want an unprivileged user", name)
+	}
+	return 0, 0, fmt.Errorf("%s has user id %d and group id %d, want an unprivileged user", show(name), uid, gid)
+}
+
+// findUser finds a user by name or id; an id is also that of the group.
+func findUser(name string) (uid, gid uint32, err error) {
+	if n, numeric := id(name); numeric {
+		return n, n, nil
+	}
+	if u, err := user.Lookup(name); err == nil {
+		uid, ok := id(u.Uid)
+		gid, both := id(u.Gid)
+		if ok && both {
+			return uid, gid, nil
+		}
+	}
+	return 0, 0, fmt.Errorf("%s: no such user here, want one that exists, or ids such as 65534:65534", show(name))
+}
+
+func findGroup(name string) (gid uint32, err error) {
+	if n, numeric := id(name); numeric {
+		return n, nil
+	}
+	if g, err := user.LookupGroup(name); err == nil {
+		if gid, ok := id(g.Gid); ok {
+			return gid, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: no such group here, want one that exists, or ids such as 65534:65534", show(name))
+}
+
+func id(s string) (n uint32, ok bool) {
+	u, err := strconv.ParseUint(s, 10, 32)
 	const nobody = 1<<32 - 1 // means no change to the kernel
-	return uint32(u), uint32(g), err1 == nil && err2 == nil && u < nobody && g < nobody
+	return uint32(u), err == nil && u < nobody
 }
 
 func runnable(path string, uid, gid uint32) error {
@@ -86,10 +141,38 @@ func mayRun(info fs.FileInfo, uid, gid uint32) bool {
 	mode := info.Mode().Perm()
 	owner, known := info.Sys().(*syscall.Stat_t)
 	switch {
+	case uid == 0:
+		return mode&0o111 != 0
 	case known && owner.Uid == uid:
 		return mode&0o100 != 0
 	case known && owner.Gid == gid:
 		return mode&0o010 != 0
 	}
 	return mode&0o001 != 0
+}
+
+// safeForRoot refuses a program that somebody else than root could put another one in place of.
+func safeForRoot(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return plain(err)
+	}
+	for at := real; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil {
+			return plain(err)
+		}
+		owner, known := info.Sys().(*syscall.Stat_t)
+		if !known {
+			return fmt.Errorf("%s: its owner is not known", show(at))
+		}
+		// In a sticky directory others can make files, and not replace ours.
+		open := info.Mode().Perm()&0o022 != 0 && (!info.IsDir() || info.Mode()&fs.ModeSticky == 0)
+		if owner.Uid != 0 || open {
+			return fmt.Errorf("%s can be changed by others than root (owner %d, mode %04o), want root as its owner and 0755, or another user", show(at), owner.Uid, info.Mode().Perm())
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
 }

@@ -91,7 +91,7 @@ func TestChecksRefused(t *testing.T) {
 		{"a program by name", listing("{kind: exec, command: [sleep, '1'], user: nobody}"), at + ".command: sleep, want a list that begins with an absolute path"},
 		{"no program", listing("{kind: exec, command: [], user: nobody}"), at + ".command: an empty list, want a list that begins with an absolute path"},
 		{"a shell line", listing("{kind: exec, command: /bin/true -x, user: nobody}"), at + `.command: "/bin/true -x", want a list such as [/bin/true -x]`},
-		{"a user with a space", listing("{kind: exec, command: [/bin/true], user: 'no body'}"), at + `.user: "no body", want a user's name, its id, or ids of user and group as 65534:65534`},
+		{"a user with a space", listing("{kind: exec, command: [/bin/true], user: 'no body'}"), at + `.user: "no body", want a user's name or id, and a group behind a colon if need be, as nobody or 65534:65534`},
 		{"no verification", listing("{kind: https, url: 'https://a/'}"), at + ".ca: missing, want the file of the server's CA, or insecure: true"},
 		{"both verifications", listing("{kind: https, url: 'https://a/', ca: /a, insecure: true}"), at + ".insecure: true beside ca, want one of them"},
 		{"a name for nothing", listing("{kind: https, url: 'https://a/', serverName: a, insecure: true}"), at + ".serverName: set with insecure, so that nothing is verified; want one of them"},

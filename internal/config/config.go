@@ -18,6 +18,7 @@ type Config struct {
 	// KeepalivedFiles is the directory for what keepalived writes on a signal; "": nothing is written.
 	KeepalivedFiles string
 	Metrics         string // host:port, or "" when switched off
+	FIFO            FIFO
 	Log             Log
 
 	Path      string   // the file, "KEEPVIP_CONFIG_YAML" for an inlined one, "" for none
@@ -31,8 +32,8 @@ type Config struct {
 // VIP is one Virtual Router (RFC 9568) and the addresses that move with it.
 type VIP struct {
 	Name string
-	// KeepalivedName is what the files in KeepalivedFiles call it; "": Name.
-	KeepalivedName string
+	// KeepalivedName is what hooks, the FIFO and the files in KeepalivedFiles call it; "": Name. KeepalivedGroupName is the same for Group.
+	KeepalivedName, KeepalivedGroupName string
 	// Addresses has at least one entry. The family of the first carries the election; the others are bound and released with it.
 	Addresses []netip.Prefix
 	Interface string   // "": the one whose subnet contains the first address
@@ -45,6 +46,7 @@ type VIP struct {
 	Announce  Announce
 	Check     Check
 	Checks    []ListedCheck // in place of Check when not empty
+	Hooks     []Hook
 
 	OnConflict      OnConflict
 	ProbeBeforeBind bool

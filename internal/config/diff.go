@@ -85,6 +85,9 @@ func diffVIP(before, after VIP) VIPChange {
 	if !reflect.DeepEqual(before.Checks, after.Checks) {
 		c.Keys = append(c.Keys, vipsKey+"[]."+checksKey)
 	}
+	if !reflect.DeepEqual(before.Hooks, after.Hooks) {
+		c.Keys = append(c.Keys, vipsKey+"[]."+hooksKey)
+	}
 	// A socket has one family.
 	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() {
 		c.Recreate = true

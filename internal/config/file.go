@@ -22,7 +22,7 @@ const (
 type setting struct {
 	option *Option
 	vip    int // index under vips; 0 in a flag or variable that describes a VIP
-	check  int // index under the VIP's checks, of an option there
+	index  int // under the VIP's checks or hooks, of an option there
 	raw    []string
 	origin Origin
 }
@@ -32,6 +32,7 @@ type document struct {
 	settings []setting
 	vips     []Origin   // of each entry under vips
 	checks   [][]Origin // of each entry under its checks
+	hooks    [][]Origin // and under its hooks
 }
 
 // fileReader walks one file. Nothing is decoded by reflection: only what the table names is taken, at a known line.
@@ -40,7 +41,7 @@ type fileReader struct {
 	lines []Origin // of what each line was made; nil: of nothing else
 	*problems
 	document
-	vip, check int // where we are
+	vip, index int // where we are
 }
 
 // parseFile takes a configuration file apart. Every complaint names path and line; what is left can be read on.
@@ -159,12 +160,15 @@ func (r *fileReader) value(n *yaml.Node, s *section, key string) {
 	}
 }
 
-// entries reads the list of VIPs, or of the checks of one.
+// entries reads the list of VIPs, or of the checks or hooks of one.
 func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 	if n.Kind != yaml.SequenceNode {
 		entry := "addresses for each virtual address"
-		if s.name == checksKey {
+		switch s.name {
+		case checksKey:
 			entry = "kind for each check"
+		case hooksKey:
+			entry = "command for each hook"
 		}
 		r.add(r.at(n.Line), key, "%s, want a list: one entry with %s", describe(n), entry)
 		return
@@ -185,13 +189,14 @@ func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 
 // enter notes that entry i of a list begins.
 func (r *fileReader) enter(s *section, i int, at Origin) {
-	if s.name == checksKey {
-		r.check = i
-		r.checks[r.vip] = append(r.checks[r.vip], at)
-		return
+	switch s.name {
+	case checksKey:
+		r.index, r.checks[r.vip] = i, append(r.checks[r.vip], at)
+	case hooksKey:
+		r.index, r.hooks[r.vip] = i, append(r.hooks[r.vip], at)
+	default:
+		r.vip, r.vips, r.checks, r.hooks = i, append(r.vips, at), append(r.checks, nil), append(r.hooks, nil)
 	}
-	r.vip = i
-	r.vips, r.checks = append(r.vips, at), append(r.checks, nil)
 }
 
 // leaf takes one option's value, a scalar or a list of scalars of the right type.
@@ -212,7 +217,7 @@ func (r *fileReader) leaf(n *yaml.Node, o *Option, key string) {
 		}
 		raw = append(raw, v.Value)
 	}
-	r.settings = append(r.settings, setting{option: o, vip: r.vip, check: r.check, raw: raw, origin: r.at(n.Line)})
+	r.settings = append(r.settings, setting{option: o, vip: r.vip, index: r.index, raw: raw, origin: r.at(n.Line)})
 }
 
 func (o *Option) accepts(v *yaml.Node) bool {

@@ -13,6 +13,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add(head + "vips:\n- &a {name: a}\n- *a\n<<: {port: 1}\n")
 	f.Add(head + "? [a]\n: b\n--- \n...\n%YAML 1.2\n")
 	f.Add(head + "vips: [{addresses: [10.77.0.1], checks: [{kind: tcp, address: 'a:1'}, {kind: exec, command: [/a], user: 1}]}, {checks: [x]}]\n")
+	f.Add(head + "vips: [{addresses: [10.77.0.1], keepalivedName: A, hooks: [{command: [/a], user: root, states: [MASTER]}, {command: x}]}]\nnotifyFIFO: {path: /f}\n")
 	f.Add("a: b: c")
 	f.Add("{{{{[[[[\xff\x00")
 	f.Add(head + "metrics: !!binary b2Zm\nport: 0x10\nsocket: |\n  a\n  b\n")

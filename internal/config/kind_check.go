@@ -53,9 +53,10 @@ func words(at func(target) *[]string) binding {
 	}
 }
 
-// userName reads a user's name, or numbers, which need no quotes.
+// userName reads a user, with a group or without, each a name or a number; numbers need no quotes.
 func userName() kind[string] {
-	k := pattern("user", `^([a-z_][-a-z0-9_.]{0,31}|[0-9]{1,10}(:[0-9]{1,10})?)$`, "a user's name, its id, or ids of user and group as 65534:65534")
+	const one = `([a-z_][-a-z0-9_.]{0,31}|[0-9]{1,10})`
+	k := pattern("user", `^`+one+`(:`+one+`)?$`, "a user's name or id, and a group behind a colon if need be, as nobody or 65534:65534")
 	k.tags = append(k.tags, tagInt)
 	k.schema = map[string]any{"type": []string{"string", "integer"}}
 	return k

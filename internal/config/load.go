@@ -102,7 +102,7 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 		return
 	}
 	c.VIPs = make([]VIP, n)
-	c.makeChecks(doc)
+	c.makeLists(doc)
 	c.defaults()
 	for _, s := range append(doc.settings, overrides...) {
 		key, t := s.option.Key, target{config: c}
@@ -110,7 +110,10 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 			key, t.vip = s.option.at(s.vip), &c.VIPs[s.vip]
 		}
 		if s.option.perCheck() {
-			key, t.check = s.option.atCheck(s.vip, s.check), &t.vip.Checks[s.check]
+			key, t.check = s.option.inList(s.vip, s.index), &t.vip.Checks[s.index]
+		}
+		if s.option.perHook() {
+			key, t.hook = s.option.inList(s.vip, s.index), &t.vip.Hooks[s.index]
 		}
 		if err := s.option.assign(t, s.raw); err != nil {
 			ps.add(s.origin, key, "%v", err)
@@ -120,14 +123,20 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 	}
 }
 
-// makeChecks makes room for the checks that the file lists.
-func (c *Config) makeChecks(doc document) {
-	for i, origins := range doc.checks {
+// makeLists makes room for the checks and the hooks that the file lists.
+func (c *Config) makeLists(doc document) {
+	note := func(vip int, list string, origins []Origin) int {
 		for j, origin := range origins {
-			c.origins[fmt.Sprintf("%s[%d].%s[%d]", vipsKey, i, checksKey, j)] = origin
+			c.origins[fmt.Sprintf("%s[%d].%s[%d]", vipsKey, vip, list, j)] = origin
 		}
-		if len(origins) > 0 {
-			c.VIPs[i].Checks = make([]ListedCheck, len(origins))
+		return len(origins)
+	}
+	for i := range doc.vips {
+		if n := note(i, checksKey, doc.checks[i]); n > 0 {
+			c.VIPs[i].Checks = make([]ListedCheck, n)
+		}
+		if n := note(i, hooksKey, doc.hooks[i]); n > 0 {
+			c.VIPs[i].Hooks = make([]Hook, n)
 		}
 	}
 }
@@ -154,12 +163,18 @@ func (c *Config) defaults() {
 
 // targets are the places of an option in one VIP.
 func (c *Config) targets(o *Option, v *VIP) []target {
-	if !o.perCheck() {
-		return []target{{config: c, vip: v}}
-	}
 	var all []target
-	for i := range v.Checks {
-		all = append(all, target{config: c, vip: v, check: &v.Checks[i]})
+	switch {
+	case o.perCheck():
+		for i := range v.Checks {
+			all = append(all, target{config: c, vip: v, check: &v.Checks[i]})
+		}
+	case o.perHook():
+		for i := range v.Hooks {
+			all = append(all, target{config: c, vip: v, hook: &v.Hooks[i]})
+		}
+	default:
+		all = []target{{config: c, vip: v}}
 	}
 	return all
 }

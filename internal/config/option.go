@@ -54,9 +54,9 @@ func (o Option) at(vip int) string {
 	return strings.Replace(o.Key, "[]", fmt.Sprintf("[%d]", vip), 1)
 }
 
-// atCheck is the option's key for one check of a list: "vips[1].checks[0].url".
-func (o Option) atCheck(vip, check int) string {
-	return strings.Replace(o.at(vip), "[]", fmt.Sprintf("[%d]", check), 1)
+// inList is the option's key for one check or hook of a list: "vips[1].checks[0].url".
+func (o Option) inList(vip, index int) string {
+	return strings.Replace(o.at(vip), "[]", fmt.Sprintf("[%d]", index), 1)
 }
 
 // name is the last part of the key.
@@ -64,6 +64,9 @@ func (o Option) name() string { return o.Key[strings.LastIndexByte(o.Key, '.')+1
 
 // perCheck tells that the option describes one check of a list.
 func (o Option) perCheck() bool { return strings.HasPrefix(o.Key, vipsKey+"[]."+checksKey+"[].") }
+
+// perHook tells that the option describes one hook of a list.
+func (o Option) perHook() bool { return strings.HasPrefix(o.Key, vipsKey+"[]."+hooksKey+"[].") }
 
 // Options lists every option that has a flag, in the order of the reference. The slice is the caller's.
 func Options() []Option { return slices.Clone(table) }
@@ -73,6 +76,7 @@ type target struct {
 	config *Config
 	vip    *VIP
 	check  *ListedCheck
+	hook   *Hook
 }
 
 // binding connects an option's text with its place in the typed configuration.

@@ -70,6 +70,9 @@ var samples = map[string]struct {
 	"metrics":                {value: "off"},
 	"log-level":              {value: "debug"},
 	"log-format":             {value: "json"},
+	"keepalived-group-name":  {value: "VG_1", needs: map[string][]string{"group": {"edge"}}},
+	"notify-fifo":            {value: "/run/keepvip/notify"},
+	"notify-fifo-user":       {value: "www-data:adm", needs: map[string][]string{"notify-fifo": {"/f"}}},
 }
 
 // The same value given as flag, as variable, in the file and as Args says it gives the same configuration: no spelling is lost.

@@ -14,11 +14,12 @@ func Reference() []byte {
 		{"The virtual address", "One entry under `vips` for each. All addresses of an entry are always on the same node.", "vips[]."},
 		{"Its health check", "`check: none` and `check: URL` are short for a mapping with just `url`.", "vips[].check."},
 		{"Several health checks", checksNote, listedPrefix},
+		{"Hooks", hooksNote, hookedPrefix},
 		{"The process", "Once in a file, beside `vips`.", ""},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", part.title, part.note)
-		if part.prefix == listedPrefix {
-			b.WriteString(listedRows())
+		if options, ok := inLists[part.prefix]; ok {
+			b.WriteString(rowsInList(options))
 			continue
 		}
 		b.WriteString("| key | flag and variable | value | default | when changed | |\n|---|---|---|---|---|---|\n")
@@ -43,17 +44,26 @@ func (o Option) part() string {
 	return ""
 }
 
-// listedPrefix is of the options of a check in a list.
-const listedPrefix = vipsKey + "[]." + checksKey + "[]."
+// The prefixes of the options of a check, and of a hook, in a list.
+const (
+	listedPrefix = vipsKey + "[]." + checksKey + "[]."
+	hookedPrefix = vipsKey + "[]." + hooksKey + "[]."
+)
+
+var inLists = map[string][]Option{listedPrefix: listed, hookedPrefix: hooked}
 
 const checksNote = "`checks` is a list in place of `check`, in the file only; `check.whenAllUnhealthy` may stand beside it. The node is fit while every check of\n" +
 	"weight 0 is good. The other checks only change its priority: a weight above 0 is added while the check is good, one below 0 is taken off\n" +
 	"while it is bad. Every change is taken over live; a check that has not changed goes on."
 
-func listedRows() string {
+const hooksNote = "`hooks` is a list of programs that are run when this node's part in the election of the entry changes, in the file only.\n" +
+	"[hooks.md](hooks.md) says when, with what, and how keepalived's scripts go on working. Every change is taken over live; a hook that a reload\n" +
+	"adds is told the present state at once."
+
+func rowsInList(options []Option) string {
 	var b strings.Builder
 	b.WriteString("| key | value | default | |\n|---|---|---|---|\n")
-	for _, o := range listed {
+	for _, o := range options {
 		value, def := o.cells()
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(o.Key), value, def, o.Help)
 	}

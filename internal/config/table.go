@@ -15,7 +15,12 @@ const (
 )
 
 // table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
-var table = slices.Concat(vipOptions(), conflictOptions(), checkOptions(), processOptions(), raftOptions(), hostOptions())
+var table = slices.Concat(vipOptions(), conflictOptions(), checkOptions(), processOptions(), raftOptions(), hostOptions(), fifoOptions())
+
+// keepalivedName is a name that programs know from a keepalived.conf.
+func keepalivedName() kind[string] {
+	return pattern("name", `^[^\s=:,"]{1,255}$`, "at most 255 characters without blanks, quotes, =, : and commas")
+}
 
 func vipOptions() []Option {
 	return []Option{
@@ -26,8 +31,8 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].keepalivedName", Flag: "keepalived-name", Reload: Live,
-			Help:    "What those files call the virtual address (keepalivedFiles), such as VI_1; without it its name",
-			binding: one(pattern("name", `^[^\s=:,"]{1,255}$`, "at most 255 characters without blanks, quotes, =, : and commas"), func(t target) *string { return &t.vip.KeepalivedName }),
+			Help:    "What hooks, the notify FIFO and the files in keepalivedFiles call the virtual address, such as VI_1; without it its name",
+			binding: one(keepalivedName(), func(t target) *string { return &t.vip.KeepalivedName }),
 		},
 		{
 			Key: "vips[].addresses", Flag: "vip", Reload: Live,
@@ -53,6 +58,11 @@ func vipOptions() []Option {
 			Key: "vips[].group", Flag: "group", Reload: Recreate,
 			Help:    "The virtual addresses with the same group are always on the same node, as when they have different interfaces; if one of them cannot be held there, none is",
 			binding: one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits and inner dashes, at most 63"), func(t target) *string { return &t.vip.Group }),
+		},
+		{
+			Key: "vips[].keepalivedGroupName", Flag: "keepalived-group-name", Reload: Live,
+			Help:    "What hooks and the notify FIFO call the group, such as VG_1; without it its name",
+			binding: one(keepalivedName(), func(t target) *string { return &t.vip.KeepalivedGroupName }),
 		},
 		{
 			Key: "vips[].election", Flag: "election", Default: string(ElectionVRRP), Reload: Recreate,

@@ -39,7 +39,9 @@ func (c *Config) Validate() error {
 		}
 		v.health()
 		v.listedChecks()
+		v.hooks()
 	}
+	c.validateGroupNames(&ps)
 	c.checkKey(&ps)
 	c.checkRaft(&ps)
 	c.validateNames(&ps)

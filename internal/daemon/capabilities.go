@@ -21,16 +21,19 @@ var needed = []struct {
 	{unix.CAP_NET_RAW, "NET_RAW"},
 }
 
-// checkUsers refuses a program that could never run: with such a check no node would ever be fit.
+// checkUsers refuses a program that could never run: with such a check no node would ever be fit, and such a hook would fail each time.
 func checkUsers(cfg *config.Config) error {
 	missing := program.CannotSwitchUser()
 	if missing == nil || os.Getuid() != 0 { // a user may run programs as itself
 		return nil
 	}
 	var errs []error
-	for _, c := range cfg.ExecChecks() {
-		errs = append(errs, fmt.Errorf("%s: kind exec as user %s: %w; the unit of `keepvip manifest systemd` has them, "+
-			"any other gets them by: systemctl edit keepvip, [Service], CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_KILL", c.Key, c.User, missing))
+	for _, p := range cfg.Programs() {
+		if p.AsRoot() {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s: %w; the unit of `keepvip manifest systemd` has them, "+
+			"any other gets them by: systemctl edit keepvip, [Service], CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_KILL", p, missing))
 	}
 	return onHost(errors.Join(errs...))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
@@ -52,6 +53,7 @@ type Daemon struct {
 	set   *instance.Set
 	build *builder
 	keys  *keys
+	hooks *hook.Hooks
 	lock  *singleton.Lock
 
 	mu  sync.Mutex // guards cfg: one reload at a time
@@ -126,11 +128,12 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	log := opts.Log
 	fences := fence.NewLinks(h.leftovers)
 	fences.Expect(len(cfg.VIPs))
+	hooks := hook.New(log)
 	return &Daemon{
-		opts: opts, cfg: cfg, log: log, keys: keys, host: h, set: instance.New(log),
+		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, host: h, set: instance.New(log),
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
-			host: h, raft: newRaftNode(h, log),
+			host: h, hooks: hooks, raft: newRaftNode(h, log),
 		},
 	}
 }
@@ -191,6 +194,8 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) er
 	if err := d.host.removeStrays(); err != nil {
 		d.log.Warn("an address of an earlier run stays", "error", err)
 	}
+	d.hooks.Open(hook.FIFOConfig{Path: d.cfg.FIFO.Path, UID: d.cfg.FIFO.UID, GID: d.cfg.FIFO.GID})
+	d.hooks.Use(hookEntries(d.cfg), nil)
 	d.set.Apply(instance.Delta{Add: instances})
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
@@ -200,6 +205,7 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) er
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
 	d.set.Run(ctx)
 	d.build.raft.close()
+	d.hooks.Close()
 	d.log.Info("stopped")
 	return nil
 }

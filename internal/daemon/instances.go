@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/service/address"
 	"github.com/keepvip/keepvip/vrrp"
@@ -25,6 +26,7 @@ type builder struct {
 	near          neighbours
 	log           *slog.Logger
 	groups        groups
+	hooks         *hook.Hooks
 	raft          *raftNode
 }
 
@@ -34,6 +36,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		Name: v.Name, Addresses: v.Addresses, Group: v.Group, Priority: v.Priority,
 		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
 		Place:                func() (instance.Place, error) { return b.host.place(whereOf(v)) },
+		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
 	}
 	elect, known := electors[v.Election]
 	if !known {

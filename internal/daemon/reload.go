@@ -53,6 +53,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	limitGOMAXPROCS(next)
 	d.host.know(next)
 	d.build.groups.set(next.VIPs)
+	d.hooks.Use(hookEntries(next), leaving(done))
 	d.set.Apply(delta)
 	d.build.raft.closeIdle()
 	d.cfg = next

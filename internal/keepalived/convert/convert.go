@@ -14,6 +14,7 @@ type Options struct {
 	User    string // whom check scripts run as that keepalived runs as root, or as its default; "": [DefaultUser]
 	// Find is where this host has a program, by its bare name; empty: nowhere. nil: nobody knows.
 	Find    func(name string) string
+	Notify  string // whom notify scripts run as that are given no user: keepalived_script where there is one; "": root
 	Secrets string // the directory of files that an operator has to make; "": [DefaultSecrets]
 	// InMemory is for a process that runs the text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
 	// names of instances for keepalived's files.
@@ -68,7 +69,7 @@ type converter struct {
 	names    map[string]bool   // of entries, that are taken
 	slugs    map[string]string // the name of each group
 	groups   map[string]*keepalived.SyncGroup
-	used     map[string]bool // scripts and processes that became checks, or were refused
+	used     map[string]bool // scripts and processes that became checks, or were refused; files, and the notify scripts of groups
 	nodes    map[syntax.Origin][]*syntax.Node
 	roots    []*syntax.Node
 	secrets  map[string][]byte
@@ -118,6 +119,7 @@ func (c *converter) head(doc *syntax.Document) {
 		c.out.line(0, "realtime: true", placed(c.cfg.Global.Where("vrrp_rt_priority")))
 	}
 	c.key(doc)
+	c.fifo()
 	c.out.line(0, "vips:", nowhere)
 }
 

@@ -21,25 +21,26 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	if len(list) == 0 {
 		return false
 	}
-	c.out.line(0, "- name: "+c.name(i.Name), source{i.At, "vrrp_instance " + i.Name})
-	if c.opt.InMemory && reportable.MatchString(i.Name) {
-		c.out.line(1, "keepalivedName: "+scalar(i.Name), placed(i.At))
-	}
+	name := c.name(i.Name)
+	c.out.line(0, "- name: "+name, source{i.At, "vrrp_instance " + i.Name})
 	c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
 	for _, a := range list {
 		c.out.line(1, "- "+scalar(a.text), placed(a.at))
 	}
 	c.listing(list)
 	c.out.line(1, "interface: "+scalar(i.Interface), placed(i.Where("interface")))
-	if g := c.group(i); g != nil {
+	g := c.group(i)
+	if g != nil {
 		c.out.line(1, "group: "+c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})
 	}
+	c.told(i, g, name)
 	if i.Priority != 255 && i.Priority != 100 {
 		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
 	}
 	c.vrrp(i, list)
 	c.announce(i)
 	c.checks(i)
+	c.hooks(i, g)
 	return true
 }
 

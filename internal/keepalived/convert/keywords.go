@@ -18,12 +18,10 @@ type verdict struct {
 const (
 	noVMAC       = "keepvip announces the interface's own MAC, and hosts that have the virtual one would ask a node that is no longer there"
 	noVMACRemedy = "remove use_vmac and what belongs to it on all nodes, and reload keepalived; then convert"
-	noHooks      = "keepvip runs no scripts when the state changes"
-	hooksRemedy  = "let the service follow the check instead, or have a unit of the host watch keepvip status -o json; keep keepalived where the script is what the address is for"
 	noHost       = "keepvip configures no host, and what keepalived has set up goes when keepalived stops"
 	hostRemedy   = "move it to the host's network configuration first, then take it out of this file"
 	noRoutes     = "keepvip moves addresses, and neither routes nor rules"
-	routesRemedy = "set them on all nodes in the host's network configuration, or keep keepalived"
+	routesRemedy = "set them on all nodes in the host's network configuration, or by a hook (docs/hooks.md has a recipe), and take them out of this file for the conversion"
 	noBFD        = "keepvip has no BFD: without it the address moves later or not at all"
 	noAnnounce   = "keepvip announces at once, five times more within 1.5 s, and after a rival"
 )
@@ -51,8 +49,7 @@ var verdicts = map[verdict]string{
 	refused("keepvip binds addresses in the namespace in which it runs", "remove it, and start keepvip inside (NetworkNamespacePath of the unit)"): "net_namespace",
 	refused("a delay after boot decides who holds the address then", "remove it, and add startupDelay under vrrp"):                                 "vrrp_delay_after_boot",
 
-	warned(noHooks, hooksRemedy): `notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_master_rx_lower_pri
-		notify_fifo notify_fifo_script vrrp_notify_fifo vrrp_notify_fifo_script`,
+	warned("keepvip tells nobody of an advertisement of lower priority: it answers it", "watch keepvip_rivals_total"):                                      "notify_master_rx_lower_pri",
 	warned("keepvip is no load balancer", "keep keepalived for the virtual servers, with only these blocks (keepalived --check), or put HAProxy in front"): "virtual_server virtual_server_group",
 	warned("keepvip looks at a link by netlink, and acts at once", ""):                                                                                     "linkbeat_use_polling linkbeat_interfaces interface_up_down_delays",
 
@@ -83,6 +80,7 @@ const carried = ` state interface virtual_router_id priority advert_int version 
 	unicast_src_ip mcast_src_ip mcast_dst_ip unicast_ttl unicast_fault_no_peer old_unicast_checksum garp_master_refresh track_interface
 	track_script track_process track_file group sync_group_tracking_weight script_user vrrp_version vrrp_garp_master_refresh
 	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
+	notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_fifo vrrp_notify_fifo notify_fifo_script vrrp_notify_fifo_script
 	vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 script interval timeout weight rise fall user init_fail `
 
 // byKeyword is verdicts by the keyword.

@@ -23,28 +23,39 @@ func (c *converter) command(k *check, s *keepalived.Script) bool {
 	return true
 }
 
-// program is what keepalived calls: text that begins with < by the shell, a bare name by the path that it finds when it starts.
+// program is what keepalived calls for a check.
 func (c *converter) program(s *keepalived.Script) (args []string, from source, ok bool) {
-	args, from = slices.Clone(s.Command.Args), placed(s.Where("script"))
+	args, from, p := c.called(&s.Command, "the script of "+s.Name, placed(s.Where("script")))
+	if p.text != "" {
+		c.refuse(from.at, p.text, p.remedy)
+	}
+	return args, from, p.text == ""
+}
+
+// trouble is why keepvip cannot call a program, and what to do; the zero trouble: it can.
+type trouble struct{ text, remedy string }
+
+// called is what keepalived calls: text that begins with < by the shell, a bare name by the path that it finds when it starts.
+func (c *converter) called(command *keepalived.Command, what string, from source) (args []string, at source, p trouble) {
+	args = slices.Clone(command.Args)
 	switch name := args[0]; {
 	case slices.ContainsFunc(args, func(a string) bool { return !utf8.ValidString(a) }):
-		c.refuse(from.at, fmt.Sprintf("the script of %s has bytes that are no text", s.Name), "put the command into a file of its own")
-	case s.Command.Shell && slices.ContainsFunc(args[1:], func(a string) bool { return strings.Contains(a, "'") }):
-		c.refuse(from.at, fmt.Sprintf("the script of %s is text for a shell with a single quote inside", s.Name), "put it into a file that begins with #!/bin/sh")
-	case s.Command.Shell:
+		return nil, from, trouble{what + " has bytes that are no text", "put the command into a file of its own"}
+	case command.Shell && slices.ContainsFunc(args[1:], func(a string) bool { return strings.Contains(a, "'") }):
+		return nil, from, trouble{what + " is text for a shell with a single quote inside", "put it into a file that begins with #!/bin/sh"}
+	case command.Shell:
 		from.why = "keepalived gives it to a shell"
-		return []string{"/bin/sh", "-c", shellText(args)}, from, true
+		return []string{"/bin/sh", "-c", shellText(args)}, from, p
 	case filepath.IsAbs(name):
-		return args, from, true
+		return args, from, p
 	case !strings.Contains(name, "/") && c.opt.Find != nil && filepath.IsAbs(c.opt.Find(name)):
 		args[0] = c.opt.Find(name)
 		from.why = "keepalived searches its PATH when it starts"
-		c.say(keepalived.Note, CodeChanged, from.at, fmt.Sprintf("the script of %s has no whole path: here %s is %s, which keepvip does not search for again", s.Name, name, args[0]), "")
-		return args, from, true
+		c.say(keepalived.Note, CodeChanged, from.at, fmt.Sprintf("%s has no whole path: here %s is %s, which keepvip does not search for again", what, name, args[0]), "")
+		return args, from, p
 	default:
-		c.refuse(from.at, fmt.Sprintf("the script of %s has no whole path, and keepvip does not search for programs", s.Name), "write the path of the program: command -v "+plain(name))
+		return nil, from, trouble{what + " has no whole path, and keepvip does not search for programs", "write the path of the program: command -v " + plain(name)}
 	}
-	return nil, from, false
 }
 
 // shellText is what keepalived gives to the shell: the first word as it is, and the others between single quotes.
@@ -75,8 +86,5 @@ func (c *converter) user(s *keepalived.Script) (string, source) {
 		from.why = "root there"
 		return c.opt.User, from
 	}
-	if u.Group != "" && u.Group != u.Name {
-		c.changed(from.at, fmt.Sprintf("the group %s: keepvip takes the user's own group", u.Group), "write ids as user, such as 1000:1000, if it matters")
-	}
-	return u.Name, from
+	return owner(u), from
 }
