@@ -19,9 +19,15 @@ import (
 // recipe is the box of docs/operations.md in which word stands, without its fences.
 func recipe(t *testing.T, word string) string {
 	t.Helper()
+	return recipeOf(t, "operations.md", word)
+}
+
+// recipeOf is that of another page.
+func recipeOf(t *testing.T, page, word string) string {
+	t.Helper()
 	root, err := trial.Root()
 	require.NoError(t, err)
-	doc, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	doc, err := os.ReadFile(filepath.Join(root, "docs", page))
 	require.NoError(t, err)
 	for i, part := range strings.Split(string(doc), "```") {
 		if _, text, _ := strings.Cut(part, "\n"); i%2 == 1 && strings.Contains(text, word) {

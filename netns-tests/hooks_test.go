@@ -1,0 +1,119 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// hooked is a file with hooks for the only entry, which flags describe. Its directory is for scripts and for what they write.
+func hooked(t *testing.T, scripts map[string]string, hooks ...string) (file, dir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/run", "keepvip-hooks-") // root's alone, as what root runs has to be
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	for name, text := range scripts {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+	}
+	text := fileHead + "vips:\n- addresses: [" + lab.VIP4.String() + "]\n  hooks:\n"
+	for _, h := range hooks {
+		text += "  - " + strings.ReplaceAll(h, "DIR", dir) + "\n"
+	}
+	file = filepath.Join(dir, "keepvip.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	return file, dir
+}
+
+// Hooks that hang, fork, print a gigabyte and fail, at each change of state: an election at 10 ms does not notice, and each is told of.
+func TestHooksCannotMoveTheElection(t *testing.T) {
+	file, _ := hooked(t, map[string]string{
+		"hang":  "#!/bin/sh\nsleep 3600\n",
+		"fork":  "#!/bin/sh\nsleep 3600 &\nsleep 3600 &\nsleep 3600\n",
+		"print": "#!/bin/sh\nexec head -c 1073741824 /dev/zero\n",
+		"fail":  "#!/bin/sh\necho no route >&2\nexit 1\n",
+	},
+		"{command: [DIR/hang], user: root, timeout: 2s}", "{command: [DIR/fork], user: '65534', timeout: 2s}",
+		"{command: [DIR/print], user: '65534'}", "{command: [DIR/fail], user: '65534'}")
+	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--config", file}}, Interval: 10 * time.Millisecond})
+	holder := settled(t, g)
+	m, err := g.Lab.Measure(lab.MeasureConfig{})
+	require.NoError(t, err)
+	at := m.Mark("hooks hang")
+	settleFor(2 * time.Second)
+	r := m.Stop()
+	t.Logf("stall of an ordinary process %s ms, longest outage %s ms", lab.Milliseconds(r.OrdinaryStall), lab.Milliseconds(r.Longest()))
+	if r.OrdinaryStall < 20*time.Millisecond {
+		assert.Zero(t, r.Takeovers(lab.VIP4, at), "a takeover without a fault")
+	} else {
+		notJudged(t, "an ordinary process stood still for %s ms", lab.Milliseconds(r.OrdinaryStall))
+	}
+	status := func(args ...string) string {
+		p, _, err := trial.Keepvip{}.Command(holder, append([]string{"status", "--socket", trial.Socket(holder)}, args...)...)
+		require.NoError(t, err)
+		return p.Stdout()
+	}
+	eventually(t, 15*time.Second, "all runs have ended", func() bool { return strings.Count(status(), "  HOOK  ") == 4 })
+	text := status()
+	for _, want := range []string{"/hang failed for ", ": killed after 2s", "/print failed for ", ": printed more than 65536 bytes", ": exit status 1; no route"} {
+		assert.Contains(t, text, want)
+	}
+	eventually(t, 10*time.Second, "nothing of them runs on", func() bool {
+		out, err := holder.Run("ps", "-eo", "args")
+		require.NoError(t, err)
+		return !strings.Contains(out, filepath.Dir(file)+"/hang") && !strings.Contains(out, filepath.Dir(file)+"/fork")
+	})
+
+	// The address moves as fast as without them, and a keepvip that ends does not wait for them.
+	res := measure(t, g, trial.Terminated)
+	assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
+}
+
+// docs/hooks.md: a route and a rule follow the address.
+func TestRecipeRoutes(t *testing.T) {
+	t.Parallel()
+	file, _ := hooked(t, map[string]string{"routes.sh": recipeOf(t, "hooks.md", "# routes.sh TYPE")}, "{command: [DIR/routes.sh], user: root}")
+	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--config", file}}})
+	follow := func(holder *lab.Node) {
+		t.Helper()
+		for _, n := range g.Lab.Nodes {
+			want := map[bool]string{true: "route rule", false: ""}[n == holder]
+			have := ""
+			eventually(t, 10*time.Second, fmt.Sprintf("%s has %q", n.Label, want), func() bool {
+				routes, err := n.Run("ip", "route", "show", "192.0.2.0/24")
+				require.NoError(t, err)
+				rules, err := n.Run("ip", "rule", "show", "priority", "1000")
+				require.NoError(t, err)
+				have = ""
+				if strings.Contains(routes, "src 10.77.0.100") {
+					have = "route"
+				}
+				if strings.Contains(rules, "from 10.77.0.100 lookup 100") {
+					have = strings.TrimSpace(have + " rule")
+				}
+				return have == want
+			})
+		}
+	}
+	holder := settled(t, g)
+	follow(holder)
+	require.Equal(t, 0, command(t, holder, "handover"))
+	next := settled(t, g)
+	require.NotEqual(t, holder, next)
+	follow(next)
+	code, err := g.Daemon(next).Terminate(10 * time.Second)
+	require.NoError(t, err)
+	require.Zero(t, code)
+	follow(settled(t, g))
+}
