@@ -103,29 +103,11 @@ func RunCrossingKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error)
 	return RunKeepalivedFile(n, conf)
 }
 
-// RunCrossingKeepvip runs keepvip with the same file.
+// RunCrossingKeepvip runs keepvip with the same file as it is.
 func RunCrossingKeepvip(n *lab.Node, routers ...Router) (*lab.Process, error) {
 	conf, err := WriteScriptFile(n, routers[0], crossing)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := n.WriteFile("vi-1.password", routers[0].Password, 0o600); err != nil {
-		return nil, err
-	}
-	return RunConvertedFile(n, conf)
-}
-
-// RunConvertedFile runs keepvip with what `keepvip convert` makes of the file.
-func RunConvertedFile(n *lab.Node, conf string) (*lab.Process, error) {
-	p, code, err := Keepvip{}.Command(n, "convert", conf, "--secrets", n.Dir)
-	if err != nil {
-		return nil, err
-	}
-	if code != 0 {
-		return nil, fmt.Errorf("trial: convert on %s: exit %d: %s", n.Label, code, p.Stderr())
-	}
-	if err := os.WriteFile(ConvertedFile(n), []byte(p.Stdout()), 0o600); err != nil {
-		return nil, fmt.Errorf("trial: write for %s: %w", n.Label, err)
-	}
-	return RunConverted(n)
+	return KeepvipWith(n, conf)
 }
