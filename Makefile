@@ -25,7 +25,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -76,6 +76,9 @@ fuzz: ## every fuzz target for FUZZTIME
 			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$pkg || exit 1; \
 		done; \
 	done
+
+fuzz-keepalived: root deps build ## mutated keepalived.conf files, read by keepalived and by keepvip, for FUZZTIME (root)
+	$(GO) test -tags netns -count=1 -v -timeout 0 -run TestMutatedKeepalivedConf ./netns-tests -args -keepalived-fuzz $(FUZZTIME)
 
 bench: root deps build ## every fault many times, beside keepalived (root; BENCHFLAGS='-only "node death" -runs 5')
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench

@@ -45,6 +45,9 @@ func GlobalFacts(c *keepalived.Config) []string {
 	return f.list
 }
 
+// unset is what the first process says of a number that its child gives a default.
+const unset = " = 4294967295"
+
 // ParseGlobal is what a data file says of global_defs. The name that the router has by default is the host's, and is left out.
 func ParseGlobal(data, host string) []string {
 	keys := map[string]bool{}
@@ -58,7 +61,7 @@ func ParseGlobal(data, host string) []string {
 	for line := range strings.Lines(section) {
 		text := strings.TrimSpace(line)
 		key, _, _ := strings.Cut(text, " = ")
-		if text != "Router ID = "+host && (keys[key] || strings.HasPrefix(text, "Script security ")) {
+		if text != "Router ID = "+host && !strings.HasSuffix(text, unset) && (keys[key] || strings.HasPrefix(text, "Script security ")) {
 			out = append(out, "global: "+text)
 		}
 	}

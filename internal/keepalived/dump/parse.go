@@ -1,7 +1,9 @@
 package dump
 
 import (
+	"cmp"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -21,7 +23,7 @@ func Parse(data string) []string {
 			about = subject(section, key, value)
 		case about == "":
 		case indent >= 5 && list != "":
-			out = append(out, about+": "+list+" "+strings.TrimSuffix(text, " set"))
+			out = append(out, about+": "+list+" "+vmac.ReplaceAllString(strings.TrimSuffix(text, " set"), " dev "))
 		case indent == 3:
 			if list = lists[key]; strings.HasPrefix(text, "Virtual IP (") {
 				list = "vip"
@@ -33,6 +35,9 @@ func Parse(data string) []string {
 	}
 	return out
 }
+
+// vmac is an interface that keepalived has made above another one, and named itself.
+var vmac = regexp.MustCompile(` dev vrrp[^ @]*@`)
 
 var lists = map[string]string{
 	"Virtual IP Excluded :": "evip", "Unicast Peer :": "peer", "Tracked interfaces :": "interface", "Tracked scripts :": "script",
@@ -71,6 +76,9 @@ func fact(about, text, key, value string) (string, bool) {
 	case key == "Command" && strings.HasPrefix(value, "'"): // resolved to its real path
 		program, rest, _ := strings.Cut(value[1:], "'")
 		return strings.TrimSpace("Command = " + filepath.Base(program) + rest), true
+	case key == "Interface":
+		_, under, _ := strings.Cut(value, ", vmac on ")
+		return "Interface = " + cmp.Or(under, value), true
 	case kind == "" && strings.HasPrefix(text, "Multicast address "):
 		text, _, _ = strings.Cut(text, ",")
 		return text, true

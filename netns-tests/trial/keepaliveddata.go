@@ -1,0 +1,71 @@
+package trial
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// KeepalivedID is what lines with @id are for in the files that [KeepalivedData] reads.
+const KeepalivedID = "node"
+
+// KeepalivedData is what Debian's keepalived says of a file on SIGUSR1: its data file, or that of its first process where nothing of VRRP is
+// configured. It is "" where keepalived does not start with the file. log is what it said meanwhile.
+func KeepalivedData(n *lab.Node, path string) (data, log string, err error) {
+	files := map[string]string{"Startup complete": n.Path("keepalived.data"), "no configuration to run": n.Path("keepalived_parent.data")}
+	left := []string{"rm", "-f", n.Path("keepalived.pid"), n.Path("vrrp.pid"), n.Path("checkers.pid")}
+	for _, f := range files {
+		left = append(left, f)
+	}
+	if _, err := n.Run(left[0], left[1:]...); err != nil {
+		return "", "", err
+	}
+	p, err := n.StartCommand(lab.Command{Name: "keepalived", Env: []string{"TMPDIR=" + n.Dir}, Args: []string{
+		"keepalived", "--dont-fork", "--log-console", "--log-detail", "--no-syslog", "--vrrp", "--use-file", path, "--config-id", KeepalivedID,
+		"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid"),
+	}})
+	if err != nil {
+		return "", "", err
+	}
+	defer func() {
+		if p.Alive() {
+			_ = p.Kill9()
+			<-p.Done()
+		}
+	}()
+	from := ""
+	if err := within(10*time.Second, "keepalived reads "+path, func() bool {
+		for said, file := range files {
+			if strings.Contains(p.Log(), said) {
+				from = file
+			}
+		}
+		return from != "" || !p.Alive()
+	}); err != nil || from == "" {
+		return "", p.Log(), err
+	}
+	if err := p.Signal(unix.SIGUSR1); err != nil {
+		return "", p.Log(), nil // it has ended
+	}
+	err = within(10*time.Second, "keepalived dumps "+path, func() bool {
+		text, err := os.ReadFile(from)
+		data = string(text)
+		return err == nil && (strings.Contains(data, "------< Interfaces >------") || strings.Contains(data, " umask = ") && strings.HasSuffix(from, "_parent.data"))
+	})
+	return data, p.Log(), err
+}
+
+// within looks often, because what is waited for takes milliseconds.
+func within(limit time.Duration, what string, done func() bool) error {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(3 * time.Millisecond) {
+		if done() {
+			return nil
+		}
+	}
+	return fmt.Errorf("trial: %s: not within %v", what, limit)
+}
