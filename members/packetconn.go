@@ -95,7 +95,7 @@ func (p *packetConn) receive(fd int, b []byte) (datagram, error) {
 	}
 	now := time.Now()
 	d := datagram{length: n}
-	var stamp time.Time
+	var timestamp time.Time
 	for oob := p.oob[:oobn]; len(oob) > 0; {
 		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
 		if err != nil {
@@ -105,12 +105,12 @@ func (p *packetConn) receive(fd int, b []byte) (datagram, error) {
 		level, typ := int(header.Level), int(header.Type)
 		hops := level == unix.IPPROTO_IP && typ == unix.IP_TTL || level == unix.IPPROTO_IPV6 && typ == unix.IPV6_HOPLIMIT
 		if at, ok := arrival.Timestamp(level, typ, data); ok {
-			stamp = at
+			timestamp = at
 		} else if hops && len(data) >= 4 {
 			d.ttl = int(int32(binary.NativeEndian.Uint32(data)))
 		}
 	}
-	d.at = now.Add(-arrival.Age(stamp, now, p.emptied))
+	d.at = now.Add(-arrival.Age(timestamp, now, p.emptied))
 	switch a := from.(type) {
 	case *unix.SockaddrInet4:
 		d.from = netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))

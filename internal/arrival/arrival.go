@@ -24,11 +24,11 @@ func Timestamp(level, typ int, data []byte) (time.Time, bool) {
 }
 
 // Age is how long a packet has waited: by the wall clock, which may have been stepped since, within what the monotonic clock knows:
-// not negative, and no longer than since the queue was last seen empty. Without a stamp it is 0.
-func Age(stamp, now, emptied time.Time) time.Duration {
-	if stamp.IsZero() {
+// not negative, and no longer than since the queue was last seen empty. Without a timestamp it is 0.
+func Age(timestamp, now, emptied time.Time) time.Duration {
+	if timestamp.IsZero() {
 		return 0
 	}
-	age := time.Duration(now.UnixNano() - stamp.UnixNano())
+	age := time.Duration(now.UnixNano() - timestamp.UnixNano())
 	return min(max(age, 0), max(now.Sub(emptied), 0))
 }

@@ -30,9 +30,9 @@ func TestAge(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	tests := []struct {
-		name           string
-		stamp, emptied time.Time
-		want           time.Duration
+		name               string
+		timestamp, emptied time.Time
+		want               time.Duration
 	}{
 		{"no timestamp", time.Time{}, ago(time.Second), 0},
 		{"within the wait", ago(30 * time.Millisecond), ago(time.Second), 30 * time.Millisecond},
@@ -41,7 +41,7 @@ func TestAge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, Age(tt.stamp.Round(0), now, tt.emptied))
+			assert.Equal(t, tt.want, Age(tt.timestamp.Round(0), now, tt.emptied))
 		})
 	}
 }

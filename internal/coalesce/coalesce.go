@@ -8,8 +8,8 @@ import "sync"
 // Queue carries requests out: one that comes while a change is being made waits, and the next change is for all that wait.
 // The zero value is ready, and may be used from several goroutines.
 type Queue[T any] struct {
-	// Gather, if not nil, is called before each change, and may wait for more to ask for: waiting says how many do. Set it before Do.
-	Gather func(waiting func() int)
+	// Collect, if not nil, is called before each change, and may wait for more to ask for: waiting says how many do. Set it before Do.
+	Collect func(waiting func() int)
 
 	changing sync.Mutex // held while a change is being made
 
@@ -33,8 +33,8 @@ func (q *Queue[T]) Do(what T, change func(...T) error) error {
 	if own.done {
 		return own.err
 	}
-	if q.Gather != nil {
-		q.Gather(q.count)
+	if q.Collect != nil {
+		q.Collect(q.count)
 	}
 	all := q.take()
 	list := make([]T, len(all))

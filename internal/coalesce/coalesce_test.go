@@ -82,8 +82,8 @@ func TestQueueWaitsForAChangeUnderWay(t *testing.T) {
 	assert.True(t, made.Load())
 }
 
-func TestQueueGathersThoseThatAreAboutToAsk(t *testing.T) {
-	q := Queue[uint32]{Gather: func(waiting func() int) {
+func TestQueueCollectsThoseThatAreAboutToAsk(t *testing.T) {
+	q := Queue[uint32]{Collect: func(waiting func() int) {
 		for waiting() < 3 {
 			runtime.Gosched()
 		}

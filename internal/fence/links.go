@@ -77,7 +77,7 @@ func (l *Links) on(index int) *onLink {
 	defer l.mu.Unlock()
 	if l.links[index] == nil {
 		o := &onLink{index: index, leftovers: l.leftovers, lastID: leftoverID}
-		o.changes.Gather = o.gatherer(l.expected)
+		o.changes.Collect = o.collector(l.expected)
 		l.links[index] = o
 	}
 	return l.links[index]

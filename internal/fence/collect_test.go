@@ -8,21 +8,21 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestLinksGatherManyFirstGroups(t *testing.T) {
+func TestLinksCollectManyFirstGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := NewLinks(nil)
-		all.Expect(gatherFrom - 1)
-		assert.Nil(t, all.on(3).changes.Gather, "few")
-		all.Expect(gatherFrom)
+		all.Expect(collectFrom - 1)
+		assert.Nil(t, all.on(3).changes.Collect, "few")
+		all.Expect(collectFrom)
 		l := all.on(4)
 		waits := func(waiting func() int) time.Duration {
 			began := time.Now()
-			l.changes.Gather(waiting)
+			l.changes.Collect(waiting)
 			return time.Since(began)
 		}
-		assert.Equal(t, gatherMost, waits(func() int { return 1 }), "some do not come")
+		assert.Equal(t, collectMost, waits(func() int { return 1 }), "some do not come")
 		asked := 0
-		assert.Equal(t, (gatherFrom-1)*time.Millisecond, waits(func() int { asked++; return asked }), "all are there")
+		assert.Equal(t, (collectFrom-1)*time.Millisecond, waits(func() int { asked++; return asked }), "all are there")
 		l.open = &shared{}
 		assert.Zero(t, waits(func() int { return 1 }), "there is a fence")
 	})
