@@ -78,7 +78,7 @@ fuzz: ## every fuzz target for FUZZTIME
 	done
 
 fuzz-keepalived: root deps build ## mutated keepalived.conf files, read by keepalived and by keepvip, for FUZZTIME (root)
-	$(GO) test -tags netns -count=1 -v -timeout 0 -run TestMutatedKeepalivedConf ./netns-tests -args -keepalived-fuzz $(FUZZTIME)
+	$(GO) test -tags netns -count=1 -v -timeout 0 -run TestMutatedKeepalivedConf ./netns-tests -args -keepalived-fuzz $(FUZZTIME) -keepalived-seed 0
 
 bench: root deps build ## every fault many times, beside keepalived (root; BENCHFLAGS='-only "node death" -runs 5')
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench

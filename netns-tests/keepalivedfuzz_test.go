@@ -27,7 +27,7 @@ import (
 
 var (
 	mutateFor  = flag.Duration("keepalived-fuzz", 2*time.Second, "for how long mutated keepalived.conf files are read by keepalived and by keepvip")
-	mutateSeed = flag.Uint64("keepalived-seed", 0, "of the mutations; 0 for a new one")
+	mutateSeed = flag.Uint64("keepalived-seed", 1, "of the mutations; 0 for a new one")
 )
 
 // dangerous are lines that no mutation may have a part of, and programs that are not on this host.
