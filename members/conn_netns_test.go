@@ -114,10 +114,10 @@ func TestConnUnicast(t *testing.T) {
 	assert.Equal(t, received{"hello", peers[0], nil}, expect(t, second))
 
 	a.Enter()
-	stranger, err := net.Dial("udp", "10.9.0.12:9646")
+	distant, err := net.Dial("udp", "10.9.0.12:9646")
 	require.NoError(t, err)
-	defer stranger.Close()
-	_, err = stranger.Write([]byte("came through a router"))
+	defer distant.Close()
+	_, err = distant.Write([]byte("came through a router"))
 	require.NoError(t, err)
 	assert.Equal(t, RejectTTL, reasonOf(t, expect(t, second).err))
 }

@@ -231,7 +231,7 @@ func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 	}
 }
 
-// The attack is real: without a key a stranger can have the address, and let it fall. But it takes what it takes to forge
+// The attack is real: without a key an attacker can have the address, and let it fall. But it takes what it takes to forge
 // advertisements, a privilege on a host of the link.
 func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 	t.Parallel() // no bound is on time

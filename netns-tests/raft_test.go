@@ -75,11 +75,11 @@ func TestRaftPartitions(t *testing.T) {
 	}
 }
 
-func TestRaftRefusesStrangers(t *testing.T) {
+func TestRaftRefusesCallersWithoutKey(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.RaftConfig(trial.Raft{}))
 	holder := settled(t, g)
-	p, err := g.Lab.Nodes[0].Start("stranger", "bash", "-c",
+	p, err := g.Lab.Nodes[0].Start("caller", "bash", "-c",
 		"for i in $(seq 20); do exec 3<>/dev/tcp/"+holder.Address.String()+"/9646 && echo junk >&3; exec 3>&-; done")
 	require.NoError(t, err)
 	_, err = p.Wait(10 * time.Second)
@@ -89,8 +89,8 @@ func TestRaftRefusesStrangers(t *testing.T) {
 	light(t, g, 35<<20)
 }
 
-// A stranger without a key keeps calling from four addresses: a leader that dies costs what it costs without.
-func TestRaftLeaderDiesDuringCallsOfStranger(t *testing.T) {
+// A caller without a key keeps calling from four addresses: a leader that dies costs what it costs without.
+func TestRaftLeaderDiesDuringCallsWithoutKey(t *testing.T) {
 	g := open(t, trial.RaftConfig(trial.Raft{}))
 	require.NoError(t, g.Voters(10*time.Second, g.Lab.Nodes...))
 	res := measure(t, g, trial.DuringCalls(trial.DaemonKilled, 4, 1000))

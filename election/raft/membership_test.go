@@ -72,7 +72,7 @@ func (c *crowd) change() {
 	c.peace()
 	if err := <-done; err != nil { // a person repeats what has failed
 		c.watch(5 * time.Second)
-		c.insist(op, subject)
+		c.repeat(op, subject)
 	}
 	if op == OpAdd {
 		c.members = append(c.members, subject)
@@ -89,7 +89,7 @@ func (c *crowd) change() {
 	}
 }
 
-func (c *crowd) insist(op string, subject netip.Addr) {
+func (c *crowd) repeat(op string, subject netip.Addr) {
 	c.t.Helper()
 	var err error
 	for range 10 {

@@ -33,17 +33,17 @@ func TestVRRPOneForgedAdvertisementSilencesForSecondsAtMost(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		all := append(others, h)
-		stranger := l.join(netip.MustParseAddr("10.77.0.66"))
-		_ = stranger.Send(forged())
+		attacker := l.join(netip.MustParseAddr("10.77.0.66"))
+		_ = attacker.Send(forged())
 		time.Sleep(100 * time.Millisecond)
 		assert.Empty(t, holders(all...), "RFC 9568: the owner is believed")
 		for _, m := range all {
 			assert.Equal(t, "interval 40.95s is longer than 1s, which is adopted until it is heard again; if this is a router of yours, set vrrp.startupInterval to 40.95s",
-				memberOf(m, stranger.self).Note)
+				memberOf(m, attacker.self).Note)
 		}
 		holder(t, 3800*time.Millisecond, all...)
 		time.Sleep(500 * time.Millisecond)
-		assert.Equal(t, election.Backup, memberOf(h, stranger.self).State, "the stranger is not shown as the Active any more")
+		assert.Equal(t, election.Backup, memberOf(h, attacker.self).State, "the attacker is not shown as the Active any more")
 		stopAll(t, all...)
 	})
 }
@@ -77,17 +77,17 @@ func TestVRRPFloodOfInventedRoutersIsBounded(t *testing.T) {
 		l := newLAN()
 		a := l.startLogging(t, nodeA, slog.New(slog.NewTextHandler(&log, nil)))
 		holder(t, time.Second, a)
-		stranger := l.join(netip.MustParseAddr("10.77.0.66"))
+		attacker := l.join(netip.MustParseAddr("10.77.0.66"))
 		for i := range 2500 {
 			l.mu.Lock()
-			stranger.self = netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)})
+			attacker.self = netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)})
 			l.mu.Unlock()
 			adv := forged()
 			adv.Priority, adv.Interval = uint8(100+i%155), 10*time.Millisecond
 			if i%2 == 0 {
 				adv.Addresses = []netip.Addr{vip, netip.MustParseAddr("10.77.0.101")}
 			}
-			_ = stranger.Send(adv)
+			_ = attacker.Send(adv)
 			time.Sleep(2 * time.Millisecond)
 		}
 		require.NoError(t, a.stop())

@@ -80,11 +80,11 @@ func TestMembersKeepTheHolderDuringAFlood(t *testing.T) {
 	m.hear(nodeA, 254, time.Millisecond, at) // silent soon
 	for round := range 10 {
 		m.hear(nodeB, 100, time.Second, at)
-		stranger := netip.MustParseAddr("10.88.0.1")
+		attacker := netip.MustParseAddr("10.88.0.1")
 		for range 3 * maxMembers {
 			at = at.Add(time.Millisecond)
-			m.hear(stranger, 1, time.Second, at)
-			stranger = stranger.Next()
+			m.hear(attacker, 1, time.Second, at)
+			attacker = attacker.Next()
 		}
 		assert.Equal(t, nodeB, m.holder(at), "round %d", round)
 		assert.Len(t, m.list, maxMembers)

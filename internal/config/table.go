@@ -126,7 +126,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].vrrp.excluded", Flag: "excluded", Reload: Live, set: true,
-			Help:    "Of the addresses those that advertisements leave out, the same on all nodes; they are held like the others. For routers that insist on a list, as keepalived does, and for more addresses than an advertisement has room for",
+			Help:    "Of the addresses those that advertisements leave out, the same on all nodes; they are held like the others. For routers that demand a list, as keepalived does, and for more addresses than an advertisement has room for",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.VRRP.Excluded }),
 		},
 		{

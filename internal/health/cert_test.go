@@ -17,7 +17,7 @@ import (
 // selfSigned is a CA that nobody here has signed with, as PEM.
 func selfSigned(t *testing.T) []byte {
 	t.Helper()
-	cert, _ := keyPair(t, "stranger")
+	cert, _ := keyPair(t, "other")
 	return cert
 }
 

@@ -46,7 +46,7 @@ func TestProbeShowsItsClientCertificate(t *testing.T) {
 	r := p.Probe(t.Context())
 	assert.Equal(t, Result{Outcome: Fail, Reason: "client certificate " + certFile + ": no such file or directory", Hint: "the check cannot run without it"}, r)
 
-	cert, key := keyPair(t, "stranger")
+	cert, key := keyPair(t, "other")
 	put(t, certFile, cert)
 	put(t, keyFile, key)
 	r = p.Probe(t.Context())

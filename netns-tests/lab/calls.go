@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CallsConfig describes a stranger on the link that calls TCP ports.
+// CallsConfig describes an attacker on the link that calls TCP ports.
 type CallsConfig struct {
 	Sources   []netip.Addr // own addresses of the peer, IPv4
 	Targets   []netip.AddrPort

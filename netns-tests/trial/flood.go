@@ -51,8 +51,8 @@ const (
 const (
 	// metricsAddress is where the flooded nodes have their metrics.
 	metricsAddress = "127.0.0.1:9645"
-	// stranger is a user of the node without privileges.
-	stranger = 1000
+	// unprivileged is a user of the node without privileges.
+	unprivileged = 1000
 )
 
 // Floods are all of them.
@@ -60,7 +60,7 @@ func Floods() []Flood {
 	plain := Config{Product: Keepvip{Metrics: metricsAddress}}
 	fast := Config{Product: Keepvip{Metrics: metricsAddress}, Interval: 10 * time.Millisecond}
 	realtime := Config{Product: Keepvip{Metrics: metricsAddress, Args: []string{"--realtime"}}, Interval: 10 * time.Millisecond}
-	metrics := lab.CallersConfig{Network: "tcp", Address: metricsAddress, User: stranger, Say: ask("/metrics")}
+	metrics := lab.CallersConfig{Network: "tcp", Address: metricsAddress, User: unprivileged, Say: ask("/metrics")}
 	equals := metrics
 	equals.Equal = true
 	socket := lab.CallersConfig{Network: "unix", Say: ask("/v1/status")}
@@ -127,8 +127,8 @@ func framesFrom(perSecond int, make func(g *Group) [][]byte) func(*Group, *lab.N
 	}
 }
 
-// strangers are addresses of hosts that are not there.
-func strangers(count int) []netip.Addr {
+// absentHosts are addresses of hosts that are not there.
+func absentHosts(count int) []netip.Addr {
 	all := make([]netip.Addr, count)
 	for i := range all {
 		all[i] = netip.AddrFrom4([4]byte{10, 77, byte(1 + i/250), byte(1 + i%250)})
@@ -139,7 +139,7 @@ func strangers(count int) []netip.Addr {
 // membersJunk are datagrams of many hosts that begin like a HELLO.
 func membersJunk(g *Group) [][]byte {
 	var frames [][]byte
-	for _, source := range strangers(500) {
+	for _, source := range absentHosts(500) {
 		content := append([]byte("kpvp\x01\x01"), make([]byte, 60)...)
 		_, _ = rand.Read(content[6:]) // never fails
 		binary.BigEndian.PutUint16(content[6:], uint16(len(content)-24))
@@ -161,7 +161,7 @@ func claims(g *Group) [][]byte {
 // lowRouters are advertisements of many routers, each with the priority 1.
 func lowRouters(g *Group) [][]byte {
 	var frames [][]byte
-	for _, source := range strangers(500) {
+	for _, source := range absentHosts(500) {
 		frames = append(frames, forgeFrom(g, lab.Forgery{
 			Version: 3, VRID: g.Settings[0].VRID, Priority: 1, Interval: g.Settings[0].Interval, Addresses: g.Addresses[:1],
 		}, source))

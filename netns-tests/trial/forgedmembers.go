@@ -14,7 +14,7 @@ import (
 // membersPort is the default of the option port.
 const membersPort = 9646
 
-// What a stranger on the link can send to the members. He knows what the nodes say: nothing of it is secret.
+// What an attacker on the link can send to the members. He knows what the nodes say: nothing of it is secret.
 const (
 	ForgedRequest   = "forged REQUEST"   // of an invented node of high priority
 	UsersRequest    = "a user's REQUEST" // the same, sent without a privilege on that host
@@ -111,7 +111,7 @@ func (g *Group) forgedMessage(kind string, holder, other *lab.Node, h, o members
 		return holder.Address, h
 	}
 	o.Type, o.Session, o.Transfer = members.Request, 7, transfer
-	o.Peer.Node, o.Peer.Priority, o.Peer.State, o.Peer.Fit = "stranger", 254, vrrp.Backup, true
+	o.Peer.Node, o.Peer.Priority, o.Peer.State, o.Peer.Fit = "attacker", 254, vrrp.Backup, true
 	return g.Lab.Client.Address, o
 }
 

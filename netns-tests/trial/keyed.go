@@ -47,7 +47,7 @@ func Attack(kind string, length time.Duration) Fault {
 	}
 }
 
-// ammunition makes the frames of an attack. A better router is a stranger or
+// ammunition makes the frames of an attack. A better router is an attacker or
 // another node, giving up is said in the holder's name. Those to replay were all
 // valid once: the holder's, its priority 0 as it left, and the next holder's.
 func (g *Group) ammunition(kind string) ([][]byte, error) {

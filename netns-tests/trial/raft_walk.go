@@ -99,13 +99,13 @@ func (w *walk) step(name string, do func() error) error {
 func (w *walk) join(n *lab.Node) error {
 	via := w.any()
 	w.members = append(w.members, n)
-	return errors.Join(w.g.Start(n), w.insist(via, "add", n))
+	return errors.Join(w.g.Start(n), w.repeat(via, "add", n))
 }
 
 // leave removes a member, then ends it.
 func (w *walk) leave(n *lab.Node) error {
 	w.members = slices.DeleteFunc(slices.Clone(w.members), func(m *lab.Node) bool { return m == n })
-	if err := w.insist(w.any(), "remove", n); err != nil {
+	if err := w.repeat(w.any(), "remove", n); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -121,8 +121,8 @@ func (w *walk) leave(n *lab.Node) error {
 // any is one of the members, at random.
 func (w *walk) any() *lab.Node { return w.members[w.random.IntN(len(w.members))] }
 
-// insist runs a command until it succeeds, as a person would whose node has just been killed.
-func (w *walk) insist(on *lab.Node, op string, subject *lab.Node) error {
+// repeat runs a command until it succeeds, as a person would whose node has just been killed.
+func (w *walk) repeat(on *lab.Node, op string, subject *lab.Node) error {
 	var last error
 	for end := time.Now().Add(agreeLimit); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if last = w.raft.Member(on, op, subject.Address.String()); last == nil || w.kills == 0 {
