@@ -1,6 +1,7 @@
 package health
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,4 +116,22 @@ func written(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "new")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+// Whatever a file holds is a number between the bounds, and a number in each of C's notations is itself.
+func FuzzLeadingNumber(f *testing.F) {
+	f.Add("0x1F", 31)
+	f.Add("\v-08", -8)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		got := leadingNumber(text)
+		assert.LessOrEqual(t, max(got, -got), mostNumber)
+		n %= mostNumber
+		sign, size := "", n
+		if n < 0 {
+			sign, size = "-", -n
+		}
+		for _, notation := range []string{"%s%d", " %s%d ", "%s0%o", "%s0x%x", "%s0X%X", "\n%s%dx"} {
+			assert.Equal(t, n, leadingNumber(fmt.Sprintf(notation, sign, size)), notation)
+		}
+	})
 }
