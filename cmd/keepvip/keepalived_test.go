@@ -49,7 +49,7 @@ func TestMigrateKeepalivedNamesEachOption(t *testing.T) {
 	page, err := os.ReadFile("../../docs/migrate-keepalived.md")
 	require.NoError(t, err)
 	rows := map[keepalivedOutcome]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| (honoured|needless|ignored|refused) \\| (.*)$").FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| (honoured|needless|ignored|refused) \| (.*)$`).FindAllStringSubmatch(string(page), -1) {
 		rows[keepalivedOutcome(m[1])] += m[2]
 	}
 	for _, o := range keepalivedOptions {
