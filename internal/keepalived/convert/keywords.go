@@ -7,8 +7,8 @@ import (
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
 )
 
-// verdict is what becomes of a keyword that is never carried over.
-type verdict struct {
+// fate is what becomes of a keyword that is never carried over.
+type fate struct {
 	severity     keepalived.Severity
 	code         string
 	text, remedy string
@@ -26,20 +26,20 @@ const (
 	noAnnounce   = "keepvip announces at once, five times more within 1.5 s, and after a rival"
 )
 
-func refused(text, remedy string) verdict {
-	return verdict{keepalived.Fault, keepalived.CodeUnsupported, text, remedy}
+func refused(text, remedy string) fate {
+	return fate{keepalived.Fault, keepalived.CodeUnsupported, text, remedy}
 }
 
-func warned(text, remedy string) verdict {
-	return verdict{keepalived.Warning, keepalived.CodeUnsupported, text, remedy}
+func warned(text, remedy string) fate {
+	return fate{keepalived.Warning, keepalived.CodeUnsupported, text, remedy}
 }
 
-func noted(text string) verdict {
-	return verdict{keepalived.Note, keepalived.CodeIgnored, text, ""}
+func noted(text string) fate {
+	return fate{keepalived.Note, keepalived.CodeIgnored, text, ""}
 }
 
-// verdicts are the keywords that leave no trace in the text. What the model already says of a keyword in its own note stands, unless it is here.
-var verdicts = map[verdict]string{
+// fates are the keywords that leave no trace in the text. What the model already says of a keyword in its own note stands, unless it is here.
+var fates = map[fate]string{
 	refused(noVMAC, noVMACRemedy): "use_vmac use_vmac_addr vmac_xmit_base",
 	refused("keepvip has no ipvlan interfaces of its own", "remove it on all nodes, and reload keepalived; then convert"): "use_ipvlan",
 	refused("keepvip does not look into VRFs", "keep keepalived for addresses in a VRF"):                                  "vrf",
@@ -83,10 +83,10 @@ const carried = ` state interface virtual_router_id priority advert_int version 
 	notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_fifo vrrp_notify_fifo notify_fifo_script vrrp_notify_fifo_script
 	vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 script interval timeout weight rise fall user init_fail `
 
-// byKeyword is verdicts by the keyword.
-func byKeyword() map[string]verdict {
-	out := map[string]verdict{}
-	for v, all := range verdicts {
+// byKeyword is fates by the keyword.
+func byKeyword() map[string]fate {
+	out := map[string]fate{}
+	for v, all := range fates {
 		for word := range strings.FieldsSeq(all) {
 			out[word] = v
 		}

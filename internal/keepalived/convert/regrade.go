@@ -16,26 +16,32 @@ var doubtful = map[string]bool{
 // regrade takes over what the model has found. A fault is an error here only where it is not certain what keepalived does: otherwise what
 // keepalived does is what is carried over, and the fault says that it is not what is written.
 func (c *converter) regrade() {
-	table := byKeyword()
+	g := grader{c.nodes, byKeyword()}
 	for _, f := range c.cfg.Findings {
 		switch {
-		case f.Severity == keepalived.Note && c.hasVerdict(f.Origin, table), f.Code == keepalived.CodeNewer && c.hasVerdict(f.Origin, table):
+		case f.Severity == keepalived.Note && g.known(f.Origin), f.Code == keepalived.CodeNewer && g.known(f.Origin):
 			continue
-		case f.Severity == keepalived.Note && c.judgedElsewhere(f):
+		case f.Severity == keepalived.Note && judgedElsewhere(f):
 			continue
-		case f.Severity == keepalived.Fault && (!doubtful[f.Code] || c.harmless(f.Origin, table)) && !c.swallows(f):
+		case f.Severity == keepalived.Fault && (!doubtful[f.Code] || g.harmless(f.Origin)) && !g.swallows(f):
 			f.Severity = keepalived.Warning
 		}
 		c.say(f.Severity, f.Code, f.Origin, f.Text, f.Remedy)
 	}
 }
 
+// grader looks at the keywords on the line of a finding.
+type grader struct {
+	nodes map[syntax.Origin][]*syntax.Node
+	table map[string]fate
+}
+
 // swallows says whether a finding is of an unknown block, behind which keepalived reads on elsewhere.
-func (c *converter) swallows(f keepalived.Finding) bool {
+func (g grader) swallows(f keepalived.Finding) bool {
 	if f.Code != keepalived.CodeUnknown {
 		return false
 	}
-	for _, n := range c.nodes[f.Origin] {
+	for _, n := range g.nodes[f.Origin] {
 		if n.Block {
 			return true
 		}
@@ -43,9 +49,10 @@ func (c *converter) swallows(f keepalived.Finding) bool {
 	return false
 }
 
-func (c *converter) hasVerdict(at syntax.Origin, table map[string]verdict) bool {
-	for _, n := range c.nodes[at] {
-		if _, ok := table[n.Words[0]]; ok {
+// known says whether a keyword of the line is one that is never carried over.
+func (g grader) known(at syntax.Origin) bool {
+	for _, n := range g.nodes[at] {
+		if _, ok := g.table[n.Words[0]]; ok {
 			return true
 		}
 	}
@@ -53,17 +60,17 @@ func (c *converter) hasVerdict(at syntax.Origin, table map[string]verdict) bool 
 }
 
 // harmless says whether a fault is on the line of a keyword that leaves no trace in any case, or of a group.
-func (c *converter) harmless(at syntax.Origin, table map[string]verdict) bool {
-	for _, n := range c.nodes[at] {
-		if v, ok := table[n.Words[0]]; !(ok && v.severity != keepalived.Fault) && n.Words[0] != "vrrp_sync_group" {
+func (g grader) harmless(at syntax.Origin) bool {
+	for _, n := range g.nodes[at] {
+		if v, ok := g.table[n.Words[0]]; !(ok && v.severity != keepalived.Fault) && n.Words[0] != "vrrp_sync_group" {
 			return false
 		}
 	}
-	return len(c.nodes[at]) > 0
+	return len(g.nodes[at]) > 0
 }
 
 // judgedElsewhere says whether this package has its own words for a note of the model, which depend on the other keywords.
-func (c *converter) judgedElsewhere(f keepalived.Finding) bool {
+func judgedElsewhere(f keepalived.Finding) bool {
 	for _, word := range []string{"auth_type", "no_accept", "old_unicast_checksum"} {
 		if strings.HasPrefix(f.Text, word) {
 			return true
