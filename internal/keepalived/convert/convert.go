@@ -119,7 +119,7 @@ func (c *converter) head(doc *syntax.Document) {
 		c.out.line(0, "realtime: true", placed(c.cfg.Global.Where("vrrp_rt_priority")))
 	}
 	c.key(doc)
-	c.fifo()
+	notifications{c}.fifo()
 	c.out.line(0, "vips:", nowhere)
 }
 

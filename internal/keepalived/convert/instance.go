@@ -33,14 +33,14 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	if g != nil {
 		c.out.line(1, "group: "+c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})
 	}
-	c.told(i, g, name)
+	notifications{c}.told(i, g, name)
 	if i.Priority != 255 && i.Priority != 100 {
 		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
 	}
 	c.vrrp(i, list)
 	c.announce(i)
 	c.checks(i)
-	c.hooks(i, g)
+	notifications{c}.hooks(i, g)
 	return true
 }
 

@@ -11,8 +11,11 @@ import (
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
 )
 
+// notifications writes who is told what an instance does: hooks, and the readers of the FIFO.
+type notifications struct{ *converter }
+
 // told writes the names that notify scripts, readers of the FIFO and of keepalived's files know, where they are not those of keepvip.
-func (c *converter) told(i *keepalived.Instance, g *keepalived.SyncGroup, name string) {
+func (c notifications) told(i *keepalived.Instance, g *keepalived.SyncGroup, name string) {
 	tells := c.tells(i, g)
 	write := func(key, name, now string, at syntax.Origin) {
 		switch {
@@ -31,7 +34,7 @@ func (c *converter) told(i *keepalived.Instance, g *keepalived.SyncGroup, name s
 }
 
 // tells says whether anybody is told of an instance.
-func (c *converter) tells(i *keepalived.Instance, g *keepalived.SyncGroup) bool {
+func (c notifications) tells(i *keepalived.Instance, g *keepalived.SyncGroup) bool {
 	return c.cfg.Global.NotifyFIFO.Path != "" || c.cfg.Global.VRRPFIFO.Path != "" ||
 		i.Notify != (keepalived.Notify{}) || g != nil && g.Notify != (keepalived.Notify{})
 }
@@ -64,7 +67,7 @@ func hooksOf(n keepalived.Notify, kind string) []hook {
 const group = "GROUP"
 
 // hooks writes the notify scripts of an instance, and those of its group at the first of its entries.
-func (c *converter) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
+func (c notifications) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
 	begun := false
 	write := func(block string, n keepalived.Notify, kind string) {
 		for _, h := range hooksOf(n, kind) {
@@ -99,7 +102,7 @@ func (c *converter) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
 }
 
 // hook writes what stands behind the command.
-func (c *converter) hook(h hook, kind string) {
+func (c notifications) hook(h hook, kind string) {
 	user, from := c.runsAs(h)
 	c.out.line(2, "user: "+scalar(user), from)
 	if kind != "" {
@@ -114,7 +117,7 @@ func (c *converter) hook(h hook, kind string) {
 }
 
 // callable is what keepvip calls for a notify keyword, and where it comes from. Where that is not possible it is left out with a warning.
-func (c *converter) callable(h hook, block string) (args []string, from source, ok bool) {
+func (c notifications) callable(h hook, block string) (args []string, from source, ok bool) {
 	args, from, p := c.called(h.command, "the script", source{h.command.At, h.keyword})
 	if h.command.Shell && h.arguments && p.text == "" {
 		p = trouble{"the script is text for a shell, which takes no arguments", "put it into a file that begins with #!/bin/sh"}
@@ -127,7 +130,7 @@ func (c *converter) callable(h hook, block string) (args []string, from source, 
 }
 
 // runsAs is whom a notify script runs as: the same as under keepalived.
-func (c *converter) runsAs(h hook) (string, source) {
+func (c notifications) runsAs(h hook) (string, source) {
 	u, from := h.command.User, placed(h.command.At)
 	if u.Name == "" {
 		if u = c.cfg.Global.ScriptUser; u.Name != "" {
@@ -154,7 +157,7 @@ func owner(u keepalived.User) string {
 }
 
 // fifo writes the notify FIFO. keepvip has one.
-func (c *converter) fifo() {
+func (c notifications) fifo() {
 	written := ""
 	for keyword, f := range c.fifos() {
 		at := c.cfg.Global.Where(keyword)
@@ -183,7 +186,7 @@ func (c *converter) fifo() {
 }
 
 // fifos are what may be given, in the order in which one is taken.
-func (c *converter) fifos() func(func(string, keepalived.FIFO) bool) {
+func (c notifications) fifos() func(func(string, keepalived.FIFO) bool) {
 	return func(yield func(string, keepalived.FIFO) bool) {
 		_ = yield("notify_fifo", c.cfg.Global.NotifyFIFO) && yield("vrrp_notify_fifo", c.cfg.Global.VRRPFIFO)
 	}
