@@ -62,9 +62,14 @@ func (r *reader) alone(n *syntax.Node) bool {
 	return true
 }
 
-// extra says that words behind the first count of a line are not read.
+// extra says that words behind the first count of a line are not read. Those behind auth_type are not told: one of them can be the
+// password.
 func (r *reader) extra(n *syntax.Node, count int) {
-	if len(n.Words) > count {
+	switch {
+	case len(n.Words) <= count:
+	case n.Words[0] == "auth_type":
+		r.found(Warning, CodeExtra, n.At, "auth_type: keepalived does not read what is behind the first word", "write one keyword a line")
+	default:
 		r.found(Warning, CodeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q", n.Words[0], strings.Join(n.Words[count:], " ")), "write one keyword a line")
 	}
 }

@@ -29,6 +29,20 @@ func TestConvertInMemoryHandsSecretsOver(t *testing.T) {
 	assert.Contains(t, string(text), "vrrp_instance "+cfg.VIPs[0].KeepalivedName+" {")
 }
 
+// What is found goes into logs, wherever in the block the password is written.
+func TestConvertFindingsHaveNoPassword(t *testing.T) {
+	for _, block := range []string{
+		"authentication { auth_type PASS auth_pass s3cr3t }",
+		"authentication {\n auth_type PASS auth_pass s3cr3t\n}",
+		"authentication {\n auth_type PASS\n auth_pass not s3cr3t\n}",
+		"authentication {\n auth_type PASS\n auth_pas s3cr3t\n}",
+	} {
+		r := converted(t, fmt.Sprintf(base1, block), Options{})
+		assert.NotEmpty(t, r.Findings, block)
+		assert.NotContains(t, shown(r), "s3cr3t", block)
+	}
+}
+
 func TestConvertInMemoryTakesKeysInHexAlone(t *testing.T) {
 	digits := strings.Repeat("0a", 32)
 	r := converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 hex:"+digits+"\n key 2 hex:"+digits+"\n active_key 2\n}"), Options{InMemory: true})
