@@ -213,6 +213,37 @@ func TestPIDFiles(t *testing.T) {
 	assert.NoFileExists(t, path("new"), "nothing is left of a start that failed")
 }
 
+// What is written to later is a file of a process id, and nothing that somebody else has put in its place, or that was named by mistake.
+func TestPIDFileOfSomebodyElseIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	const conf = "vrrp_instance VI_1 {\n}\n"
+	require.NoError(t, os.WriteFile(path("conf"), []byte(conf), 0o600))
+	require.NoError(t, os.WriteFile(path("victim"), []byte("1\n"), 0o600))
+	require.NoError(t, os.Symlink(path("victim"), path("link")))
+	require.NoError(t, os.Symlink(path("absent"), path("dangling")))
+	require.NoError(t, unix.Mkfifo(path("fifo"), 0o600))
+	for name, want := range map[string]string{
+		"conf": "not the file of a process id", "link": "a symbolic link", "dangling": "a symbolic link", "fifo": "no regular file (prw-------)",
+	} {
+		_, err := openPIDFiles([]pidFile{{path: path(name), needed: true}})
+		require.ErrorContains(t, err, path(name)+": "+want)
+		p, err := openPIDFiles([]pidFile{{path: path(name)}})
+		require.NoError(t, err)
+		p.write()
+		p.remove()
+		assert.Len(t, p.missing, 1, name)
+		_, err = os.Lstat(path(name))
+		require.NoError(t, err, name)
+	}
+	for name, want := range map[string]string{"conf": conf, "victim": "1\n"} {
+		text, err := os.ReadFile(path(name))
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text), name)
+	}
+	assert.NoFileExists(t, path("absent"))
+}
+
 func TestPIDFileOfAKeepalivedThatRuns(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	require.NoError(t, err)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // pidFile is a file that holds the id of this process while it runs.
@@ -59,24 +61,61 @@ func (f *pidFile) open() error {
 	file, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	f.made = err == nil
 	if errors.Is(err, os.ErrExist) {
-		file, err = os.OpenFile(f.path, os.O_RDWR, 0)
+		file, err = openStale(f.path)
 	}
 	f.file = file
 	return err
 }
 
+// openStale opens a file that was left there. It is written to later, so that it must not be somebody else's: a link, or a file with more in it
+// than a number.
+func openStale(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s: a symbolic link, want it removed, or another file for the process id", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := startOf(file)
+	if err == nil && strings.Trim(text, "0123456789 \n") != "" {
+		err = errors.New("not the file of a process id")
+	}
+	if err != nil {
+		_ = file.Close() // nothing was written
+		return nil, fmt.Errorf("%s: %w, want another file for the process id", path, err)
+	}
+	return file, nil
+}
+
+// mostPID is longer than any file of a process id.
+const mostPID = 64
+
+// startOf reads no more than such a file has, and nothing that could hold it up.
+func startOf(f *os.File) (string, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("no regular file (%v)", info.Mode())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, mostPID))
+	return string(text), err
+}
+
 // readPID is the number in a file; "" without one.
 func readPID(path string) string {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 32))
+	text, err := startOf(f)
 	if err != nil {
 		return ""
 	}
-	pid := strings.TrimSpace(string(text))
+	pid := strings.TrimSpace(text)
 	if _, err := strconv.ParseUint(pid, 10, 31); err != nil {
 		return ""
 	}
