@@ -36,7 +36,9 @@ type fifo struct {
 	log   *slog.Logger
 	lines chan string
 	ended chan struct{}
-	made  bool // the pipe was made here
+	// Of the goroutine that writes.
+	made   bool        // keepvip made the pipe, now or in a run that was killed
+	opened unix.Stat_t // the pipe
 
 	mu   sync.Mutex // guards what follows
 	seen FIFOStatus
@@ -60,7 +62,7 @@ func (f *fifo) put(line string) {
 	}
 }
 
-// close writes what waits, and removes a pipe that was made here. A file system that hangs is not waited for for long.
+// close writes what waits, and removes a pipe that keepvip made. A file system that hangs is not waited for for long.
 func (f *fifo) close() {
 	close(f.lines)
 	select {
@@ -92,49 +94,66 @@ func (f *fifo) work() {
 	}
 	_ = unix.Close(fd)
 	if f.made {
-		_ = os.Remove(f.cfg.Path)
+		f.remove()
 	}
 }
 
-// open makes the pipe if there is nothing, and opens it for both ends, without waiting for anybody.
+// ownMode is that of a pipe that keepvip makes. The sticky bit means nothing for a pipe: by it a run knows one that an earlier run made, and was
+// killed before it could remove it.
+const ownMode = unix.S_IFIFO | unix.S_ISVTX | 0o600
+
+// open makes the pipe if there is nothing, and opens it for both ends, without waiting for anybody. The path is resolved once: what a user puts
+// in place of the pipe meanwhile is not given away.
 func (f *fifo) open() (fd int, err error) {
-	switch err := unix.Mkfifo(f.cfg.Path, 0o600); {
-	case err == nil:
-		f.made = true
-		if err := f.give(); err != nil {
-			return -1, errors.Join(err, os.Remove(f.cfg.Path))
-		}
-	case !errors.Is(err, fs.ErrExist):
-		return -1, fmt.Errorf("make it: %w", err)
+	if err := unix.Mkfifo(f.cfg.Path, ownMode&^unix.S_IFMT); err != nil && !errors.Is(err, fs.ErrExist) {
+		return -1, fmt.Errorf("make it: %w, want a directory that is there and that keepvip may write, such as /run/keepvip", err)
 	}
-	fd, err = unix.Open(f.cfg.Path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	at, err := unix.Open(f.cfg.Path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return -1, fmt.Errorf("open it: %w", err)
 	}
-	var info unix.Stat_t
-	if err := unix.Fstat(fd, &info); err != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
-		return -1, errors.Join(errors.New("it is no pipe, want one, or nothing there"), err, unix.Close(fd))
+	defer func() { err = errors.Join(err, unix.Close(at)) }()
+	if err := unix.Fstat(at, &f.opened); err != nil || f.opened.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return -1, errors.Join(errors.New("it is no pipe, want one, or nothing there"), err)
+	}
+	f.made = f.opened.Mode == ownMode && (f.opened.Uid == f.cfg.UID || int(f.opened.Uid) == os.Geteuid())
+	if f.made {
+		// Root may lack the capability to open what a user owns.
+		if err := f.give(at, uint32(os.Geteuid()), uint32(os.Getegid())); err != nil {
+			return -1, err
+		}
+	}
+	fd, err = unix.Open(fmt.Sprintf("/proc/self/fd/%d", at), unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open it: %w", err)
+	}
+	if f.made {
+		if err := f.give(at, f.cfg.UID, f.cfg.GID); err != nil {
+			f.remove()
+			return -1, errors.Join(err, unix.Close(fd))
+		}
 	}
 	return fd, nil
 }
 
-func (f *fifo) give() error {
-	if int(f.cfg.UID) == os.Geteuid() && int(f.cfg.GID) == os.Getegid() {
+// give makes a user the owner of the open pipe.
+func (f *fifo) give(at int, uid, gid uint32) error {
+	var info unix.Stat_t
+	if err := unix.Fstat(at, &info); err == nil && info.Uid == uid && info.Gid == gid {
 		return nil
 	}
-	if err := os.Lchown(f.cfg.Path, int(f.cfg.UID), int(f.cfg.GID)); err != nil {
-		return fmt.Errorf("give it to user %d: %w; keepvip needs the capability CHOWN, which the unit of `keepvip manifest systemd` has", f.cfg.UID, plain(err))
+	if err := unix.Fchownat(at, "", int(uid), int(gid), unix.AT_EMPTY_PATH); err != nil {
+		return fmt.Errorf("give it to user %d: %w; keepvip needs the capability CHOWN, which the unit of `keepvip manifest systemd` has", uid, err)
 	}
 	return nil
 }
 
-// plain drops the operation and the path, which the caller has named already.
-func plain(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
+// remove removes the pipe, unless something else is in its place.
+func (f *fifo) remove() {
+	var info unix.Stat_t
+	if unix.Lstat(f.cfg.Path, &info) == nil && info.Dev == f.opened.Dev && info.Ino == f.opened.Ino {
+		_ = os.Remove(f.cfg.Path)
 	}
-	return err
 }
 
 // note counts a line, and tells whether it is the first one that was dropped after one that was not.

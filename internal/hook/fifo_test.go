@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func TestFIFO(t *testing.T) {
 	b.written(2)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
-	assert.Equal(t, fs.ModeNamedPipe|0o600, info.Mode())
+	assert.Equal(t, fs.ModeNamedPipe|fs.ModeSticky|0o600, info.Mode())
 	reader, err := os.Open(path) // after the first lines: they wait for it, as those of keepalived do
 	require.NoError(t, err)
 	defer reader.Close()
@@ -91,9 +92,9 @@ func TestFIFOThatIsNone(t *testing.T) {
 	require.NoError(t, os.Symlink(file, link))
 	for path, want := range map[string]string{
 		file:                     "it is no pipe, want one, or nothing there",
-		link:                     "open it: too many levels of symbolic links",
-		"/no/such/dir/keepvip":   "make it: no such file or directory",
-		filepath.Join(b.dir, ""): "open it: is a directory",
+		link:                     "it is no pipe, want one, or nothing there",
+		"/no/such/dir/keepvip":   "make it: no such file or directory, want a directory that is there and that keepvip may write, such as /run/keepvip",
+		filepath.Join(b.dir, ""): "it is no pipe, want one, or nothing there",
 	} {
 		b := newBench(t)
 		b.open(path)
@@ -105,4 +106,72 @@ func TestFIFOThatIsNone(t *testing.T) {
 		assert.Contains(t, b.log.String(), "the notify FIFO cannot be written")
 	}
 	assert.Equal(t, "text", b.file("file"))
+}
+
+// A keepvip that was killed has left the pipe. The next one goes on with it, so that a reader that has it open is not lost, and removes it.
+func TestFIFOThatAKilledRunHasLeft(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(b.dir, "notify")
+	require.NoError(t, unix.Mkfifo(path, 0o1600))
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	b.open(path)
+	b.use()
+	b.report(Master)
+	b.written(1)
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.True(t, os.SameFile(before, after))
+	b.Close()
+	assert.NoFileExists(t, path)
+}
+
+func TestFIFOWhosePlaceIsTakenRemovesNothing(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(b.dir, "notify")
+	b.open(path)
+	b.use()
+	b.report(Master)
+	b.written(1)
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.WriteFile(path, []byte("text"), 0o600))
+	b.Close()
+	assert.Equal(t, "text", b.file("notify"))
+}
+
+// In keepvip's unit root cannot open what a user owns: it has CHOWN, and not DAC_OVERRIDE.
+func TestFIFOOfAUserWithTheUnitsCapabilities(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	b := newBench(t)
+	path := filepath.Join(b.dir, "notify")
+	for _, state := range []string{"made", "left by a run that was killed"} {
+		f := &fifo{cfg: FIFOConfig{Path: path, UID: 65534, GID: 65534}}
+		var fd int
+		var err error
+		asInUnit(t, func() { fd, err = f.open() })
+		require.NoError(t, err, state)
+		require.NoError(t, unix.Close(fd))
+		var info unix.Stat_t
+		require.NoError(t, unix.Lstat(path, &info))
+		assert.Equal(t, []uint32{65534, 65534, ownMode}, []uint32{info.Uid, info.Gid, info.Mode}, state)
+	}
+}
+
+// asInUnit runs do on a thread of its own with the capability CHOWN alone.
+func asInUnit(t *testing.T, do func()) {
+	t.Helper()
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		data := [2]unix.CapUserData{{Effective: 1 << unix.CAP_CHOWN, Permitted: 1 << unix.CAP_CHOWN}}
+		err := unix.Capset(&header, &data[0])
+		if err == nil {
+			do()
+		}
+		failed <- err
+	}()
+	require.NoError(t, <-failed)
 }
