@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -59,6 +60,7 @@ func (h *Hooks) Open(c FIFOConfig) {
 func (h *Hooks) Use(entries []Entry, leaving map[string]State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	maps.DeleteFunc(h.lanes, func(_ string, l *lane) bool { return !l.busy }) // those of entries that are gone must not add up
 	before := h.ledger.entries
 	h.ledger.use(entries, leaving)
 	h.results.use(h.ledger.entries)
@@ -114,8 +116,11 @@ func (h *Hooks) lane(e event) *lane {
 	return h.lanes[key]
 }
 
-// waiting tells whether something waits for a program that runs.
+// waiting tells whether something waits for a program that runs, or may: whoever wants a slot may be behind others.
 func (h *Hooks) waiting() bool {
+	if len(h.slots) == cap(h.slots) {
+		return true
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, l := range h.lanes {

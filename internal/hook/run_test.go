@@ -240,6 +240,24 @@ func TestHookAtTheEnd(t *testing.T) {
 	}
 }
 
+// Other entries' programs hang in every slot: what is to be run at the end comes to run nevertheless.
+func TestHookAtTheEndBehindThoseOfOthers(t *testing.T) {
+	b := newBench(t)
+	hangs, stop := b.program("sleep 3600", Master), b.program("echo stopped >> log", Stop)
+	all := []Entry{{Name: "z", Programs: []Program{stop}}}
+	for i := range mostRuns {
+		all = append(all, Entry{Name: "e" + strconv.Itoa(i), Programs: []Program{hangs}})
+	}
+	b.Use(all, nil)
+	for _, e := range all[1:] {
+		b.Report(e.Name, Change{State: Master})
+	}
+	require.Eventually(t, func() bool { return len(b.slots) == mostRuns }, 10*time.Second, time.Millisecond)
+	b.Report("z", Change{State: Stop})
+	b.Close()
+	assert.Equal(t, "stopped\n", b.file("log"))
+}
+
 // 255 entries that come at once are no storm of processes.
 func TestHooksOfManyEntries(t *testing.T) {
 	b := newBench(t)
