@@ -35,8 +35,9 @@ func (l *ledger) use(entries []Entry, leaving map[string]State) {
 		next[e.Name], groups[e.Group] = e, true
 	}
 	l.entries, l.leaving = next, maps.Clone(leaving)
-	maps.DeleteFunc(l.last, func(name string, _ event) bool { _, ok := next[name]; return !ok })
-	maps.DeleteFunc(l.groups, func(name string, _ event) bool { return !groups[name] })
+	// What has ended and is there again begins anew.
+	maps.DeleteFunc(l.last, func(name string, e event) bool { _, ok := next[name]; return !ok || e.State == Deleted })
+	maps.DeleteFunc(l.groups, func(name string, e event) bool { return !groups[name] || e.State == Stop })
 }
 
 // change notes what an entry has come to, and returns what is to be told: nothing, the entry's event, or that and its group's.
@@ -86,7 +87,8 @@ func (l *ledger) groupTold(group string) string {
 	return group
 }
 
-// groupState is FAULT while an entry is, else what all of them are, else what it was: they are on their way.
+// groupState is FAULT while an entry is, else what all of them are, else what it was: they are on their way. A group whose last entry was
+// deleted has stopped: keepalived has no DELETED for a group.
 func (l *ledger) groupState(group string, was State) State {
 	var all []State
 	for name, e := range l.entries {
@@ -97,7 +99,9 @@ func (l *ledger) groupState(group string, was State) State {
 	switch {
 	case slices.Contains(all, Fault):
 		return Fault
-	case len(all) == 0 || slices.ContainsFunc(all, func(s State) bool { return s != all[0] }) || all[0] == "":
+	case len(all) == 0:
+		return Stop
+	case slices.ContainsFunc(all, func(s State) bool { return s != all[0] }) || all[0] == "":
 		return was
 	}
 	return all[0]

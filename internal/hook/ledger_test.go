@@ -87,6 +87,14 @@ func TestLedgerOverAReload(t *testing.T) {
 	assert.Empty(t, told(t, l, "anew STOP"), "it begins anew at once")
 	assert.Empty(t, told(t, l, "anew MASTER"), "and is what it was")
 	assert.Equal(t, `INSTANCE "anew" STOP 100`, told(t, l, "anew STOP"), "later it ends like any other")
+	l.use(entries("stays", "anew"), map[string]State{"other": Deleted})
+	assert.Equal(t, `INSTANCE "other" DELETED 100; GROUP "g" STOP 0`, told(t, l, "other STOP"), "with its last entry the group is gone")
+	back := entries("stays", "anew", "other@g")
+	back[2].Programs = []Program{{Command: []string{"/a"}, Type: Instance}, {Command: []string{"/a"}, Type: Group}}
+	before := l.entries
+	l.use(back, nil)
+	assert.Empty(t, l.late(before), "its end was told to others")
+	assert.Equal(t, `INSTANCE "other" MASTER 100; GROUP "g" MASTER 0`, told(t, l, "other MASTER"))
 	l.use(entries("stays"), nil)
 	assert.Empty(t, told(t, l, "goes MASTER"))
 	assert.Len(t, l.last, 1)
