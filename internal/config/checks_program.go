@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,30 +148,4 @@ func mayRun(info fs.FileInfo, uid, gid uint32) bool {
 		return mode&0o010 != 0
 	}
 	return mode&0o001 != 0
-}
-
-// safeForRoot refuses a program that somebody else than root could put another one in place of.
-func safeForRoot(path string) error {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return plain(err)
-	}
-	for at := real; ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		if err != nil {
-			return plain(err)
-		}
-		owner, known := info.Sys().(*syscall.Stat_t)
-		if !known {
-			return fmt.Errorf("%s: its owner is not known", show(at))
-		}
-		// In a sticky directory others can make files, and not replace ours.
-		open := info.Mode().Perm()&0o022 != 0 && (!info.IsDir() || info.Mode()&fs.ModeSticky == 0)
-		if owner.Uid != 0 || open {
-			return fmt.Errorf("%s can be changed by others than root (owner %d, mode %04o), want root as its owner and 0755, or another user", show(at), owner.Uid, info.Mode().Perm())
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
-	}
 }
