@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // virtualAddress reads an address with or without its prefix length; without, it is a host prefix.
@@ -123,10 +124,11 @@ func checkURL() kind[string] {
 	})
 }
 
+// pattern compiles the expression when it is first asked for: those of all options together would take a megabyte of each process.
 func pattern(name, expr, want string) kind[string] {
-	re := regexp.MustCompile(expr)
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 	k := text(name, func(s string) error {
-		if !re.MatchString(s) {
+		if !re().MatchString(s) {
 			return fmt.Errorf("%s, want %s", show(s), want)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/keepvip/keepvip/internal/keepalived"
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
@@ -65,8 +66,12 @@ func slug(s string) string {
 	return s
 }
 
-// reportable is a name as keepvip takes it for keepalived's files.
-var reportable = regexp.MustCompile(`^[^\s=:,"]{1,255}$`)
+// reportable tells whether keepvip takes a name for keepalived's files.
+func reportable(name string) bool {
+	return name != "" && utf8.RuneCountInString(name) <= 255 && !unreportable.MatchString(name)
+}
+
+var unreportable = regexp.MustCompile(`[\s=:,"]`)
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)
 

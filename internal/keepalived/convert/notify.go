@@ -19,7 +19,7 @@ func (c notifications) told(i *keepalived.Instance, g *keepalived.SyncGroup, nam
 	tells := c.tells(i, g)
 	write := func(key, name, now string, at syntax.Origin) {
 		switch {
-		case reportable.MatchString(name):
+		case reportable(name):
 			c.out.line(1, key+": "+scalar(name), placed(at))
 		case tells:
 			c.changed(at, fmt.Sprintf("scripts are told the name %s: keepvip tells no names with blanks, quotes, =, : and commas", now), "")
