@@ -26,25 +26,6 @@ func TestProgramUnderKeepalivedsNameIsThatCommand(t *testing.T) {
 	assert.Empty(t, commandLine(nil))
 }
 
-// Where keepalived is installed, its help names each option that keepvip knows of, and no other.
-func TestKeepalivedOptionsAreKeepaliveds(t *testing.T) {
-	path, err := exec.LookPath("keepalived")
-	if err != nil {
-		t.Skip("no keepalived here")
-	}
-	help, err := exec.Command(path, "--help").CombinedOutput()
-	require.NoError(t, err)
-	want := map[string]string{"flush-log-file": "", "log-file": "g", "perf": "", "no-mem-check": "", "debug": "", "help": "h"} // not in every build
-	for _, m := range regexp.MustCompile(`(?m)^  (?:-(\w), |    )--([\w-]+)`).FindAllStringSubmatch(string(help), -1) {
-		want[m[2]] = m[1]
-	}
-	got := map[string]string{"help": "h"}
-	for _, o := range keepalivedOptions {
-		got[o.long] = o.short
-	}
-	assert.Equal(t, want, got)
-}
-
 func TestMigrateKeepalivedNamesEachOption(t *testing.T) {
 	page, err := os.ReadFile("../../docs/migrate-keepalived.md")
 	require.NoError(t, err)
