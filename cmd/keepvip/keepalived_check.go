@@ -99,8 +99,10 @@ func codeOf(findings []keepalived.Finding, scripts, all bool) int {
 		switch {
 		case f.Fatal:
 			return testNoValue
-		case scripts && f.Code == "script-security", all && f.Code == syntax.CodeInclude:
+		case scripts && f.Code == "script-security":
 			code = testSecurity
+		case all && f.Code == syntax.CodeInclude:
+			code = testMissing
 		case f.Severity == keepalived.Fault && code == testGood:
 			code = testErrors
 		}

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -26,6 +28,8 @@ type keepalivedFile struct {
 	text func(report.Node) ([]byte, error)
 }
 
+var keepalivedSignals = []os.Signal{unix.SIGUSR1, unix.SIGUSR2, SignalJSON}
+
 func keepalivedFileFor(s os.Signal) keepalivedFile {
 	switch s {
 	case unix.SIGUSR1:
@@ -41,11 +45,12 @@ func keepalivedFileFor(s os.Signal) keepalivedFile {
 type place struct{ directory, name string }
 
 // keepalivedFiles writes at each signal what keepalived would, until ctx ends, and takes it away then: a state that is nobody's any more
-// misleads.
+// misleads. What a run that was killed has left goes at the start.
 func (d *Daemon) keepalivedFiles(ctx context.Context) {
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGUSR1, unix.SIGUSR2, SignalJSON)
+	signal.Notify(signals, keepalivedSignals...)
 	defer signal.Stop(signals)
+	d.removeKeepalivedFiles()
 	written, failed := map[place]bool{}, map[string]string{}
 	for {
 		select {
@@ -68,6 +73,20 @@ func (d *Daemon) keepalivedFiles(ctx context.Context) {
 				failed[f.name] = err.Error()
 				d.log.Warn("a file in keepalived's words is not written", "error", err)
 			}
+		}
+	}
+}
+
+func (d *Daemon) removeKeepalivedFiles() {
+	d.mu.Lock()
+	directory := d.cfg.KeepalivedFiles
+	d.mu.Unlock()
+	if directory == "" {
+		return
+	}
+	for _, s := range keepalivedSignals {
+		if err := report.Remove(directory, keepalivedFileFor(s).name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.log.Warn("a file in keepalived's words of an earlier run stays", "error", err)
 		}
 	}
 }

@@ -138,6 +138,32 @@ func TestKeepalivedFilesAreWrittenOnSignals(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(log.text(), filepath.Join(blocked, "keepalived.data")), log.text()) // an earlier signal may be pending
 }
 
+func TestKeepalivedFilesOfAKilledRunAreRemovedAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"keepalived.data", "keepalived.stats", "keepalived.json", "other"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o600))
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "keepalived.stats")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "keepalived.stats"), 0o755))
+	var log lockedText
+	d := &Daemon{cfg: &config.Config{KeepalivedFiles: dir}, log: slog.New(slog.NewTextHandler(&log, nil)), set: instance.New(slog.New(slog.DiscardHandler))}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	d.keepalivedFiles(ctx)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	assert.Equal(t, []string{"keepalived.stats", "other"}, left, "what is no file of keepvip's stays")
+	assert.Equal(t, 1, strings.Count(log.text(), "level=WARN"), log.text())
+
+	d.cfg.KeepalivedFiles = filepath.Join(dir, "none")
+	d.keepalivedFiles(ctx)
+	assert.Equal(t, 1, strings.Count(log.text(), "level=WARN"), "a directory that is not there has nothing in it")
+}
+
 func TestKeepalivedFilesNeedTheOption(t *testing.T) {
 	d := &Daemon{cfg: &config.Config{}, set: instance.New(slog.New(slog.DiscardHandler))}
 	for _, s := range []syscall.Signal{unix.SIGUSR1, unix.SIGUSR2, SignalJSON} {
