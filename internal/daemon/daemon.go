@@ -203,6 +203,7 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) er
 	wg.Go(func() { d.notify(ctx, outer) })
 	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
+	defer d.afterStart().Stop()
 	d.set.Run(ctx)
 	d.build.raft.close()
 	d.hooks.Close()
