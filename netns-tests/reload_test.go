@@ -3,6 +3,8 @@
 package netnstests
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,7 +38,9 @@ func TestFailedReloadChangesNothingAndIsLogged(t *testing.T) {
 	status := func() string {
 		p, _, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
 		require.NoError(t, err)
-		return p.Stdout()
+		var b bytes.Buffer
+		require.NoError(t, json.Compact(&b, []byte(p.Stdout())))
+		return b.String()
 	}
 	eventually(t, 10*time.Second, "active", func() bool { return strings.Contains(status(), `"state":"active"`) })
 	for _, rest := range []string{

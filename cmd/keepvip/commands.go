@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -31,7 +33,9 @@ func newCommands() *cobra.Command {
 		Args:   noArguments,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return failed(printJSON(cmd, describe(cmd.Root())))
+			enc := json.NewEncoder(cmd.OutOrStdout())
+			enc.SetIndent("", "  ")
+			return failed(enc.Encode(describe(cmd.Root())))
 		},
 	}
 }

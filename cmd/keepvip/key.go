@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -56,23 +56,42 @@ func writeNew(path string, data []byte) (err error) {
 	return f.Sync()
 }
 
+// fingerprintDoc is what key fingerprint prints as JSON.
+type fingerprintDoc struct {
+	Keys []keyPrint `json:"keys"`
+}
+
+type keyPrint struct {
+	File        string `json:"file"`
+	Fingerprint string `json:"fingerprint"`
+}
+
 func newKeyFingerprint() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "fingerprint FILE...",
 		Short: "Print what tells keys apart without giving them away",
 		Long:  "Prints the fingerprint of each key file, as `keepvip status` shows it: nodes with the same key have the same one.",
 		Args:  arguments("the FILE of a key", 1, anyNumber),
-		RunE: func(cmd *cobra.Command, paths []string) error {
-			for _, path := range paths {
-				secret, err := config.LoadKey(path)
-				if err != nil {
-					return failed(err)
-				}
-				if _, err := io.WriteString(cmd.OutOrStdout(), config.Fingerprint(secret)+"  "+path+"\n"); err != nil {
-					return failed(err)
-				}
-			}
-			return nil
-		},
 	}
+	output := bindOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		var doc fingerprintDoc
+		for _, path := range paths {
+			secret, err := config.LoadKey(path)
+			if err != nil {
+				return failed(err)
+			}
+			doc.Keys = append(doc.Keys, keyPrint{File: path, Fingerprint: config.Fingerprint(secret)})
+		}
+		return output.print(cmd.OutOrStdout(), kindFingerprint, doc, doc.text)
+	}
+	return cmd
+}
+
+func (d fingerprintDoc) text() string {
+	var b strings.Builder
+	for _, k := range d.Keys {
+		b.WriteString(k.Fingerprint + "  " + k.File + "\n")
+	}
+	return b.String()
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -36,12 +35,9 @@ func newLint() *cobra.Command {
 		Example: "  keepvip lint /etc/keepalived/keepalived.conf",
 		Args:    arguments("FILE", 1, 1),
 	}
-	output := cmd.Flags().StringP("output", "o", "text", "text or json")
+	output := bindOutput(cmd)
 	id := cmd.Flags().StringP("config-id", "i", "", "what lines with @id are for; without it the first part of this host's name, as in keepalived")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *output != "text" && *output != "json" {
-			return fmt.Errorf("--output %q, want text or json", *output)
-		}
 		if *id == "" {
 			*id = hostID()
 		}
@@ -51,10 +47,8 @@ func newLint() *cobra.Command {
 		}
 		doc := lintDoc{File: args[0], Findings: lint.Lint(cfg)}
 		doc.Count = lint.Tally(doc.Findings)
-		if err := printLint(cmd.OutOrStdout(), doc, *output == "json"); err != nil {
-			return failed(err)
-		}
-		return verdictOf(doc.Count)
+		err = output.print(cmd.OutOrStdout(), kindLint, doc, func() string { return lintText(doc) })
+		return cmp.Or(err, verdictOf(doc.Count))
 	}
 	return cmd
 }
@@ -77,21 +71,13 @@ func unreadable(path string, err error) error {
 	return fmt.Errorf("%s: %w: want the path of a keepalived.conf", path, err)
 }
 
-func printLint(w io.Writer, doc lintDoc, asJSON bool) error {
-	if asJSON {
-		text, err := json.MarshalIndent(doc, "", "  ")
-		if err == nil {
-			_, err = fmt.Fprintf(w, "%s\n", text)
-		}
-		return err
-	}
+func lintText(doc lintDoc) string {
 	var b strings.Builder
 	findingLines(&b, doc.Findings)
 	if len(doc.Findings) == 0 {
 		fmt.Fprintf(&b, "%s: no traps\n", doc.File)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // findingLines writes a line for each finding.

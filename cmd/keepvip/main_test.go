@@ -123,7 +123,7 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 		Holder: "10.77.0.11", Since: now.Add(-90 * time.Second), Reason: "started",
 		Unfit: "the health check fails: 500", Priority: 1,
 		Checks: []instance.CheckStatus{
-			{State: "unhealthy", Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4ms"},
+			{State: "unhealthy", Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.004},
 			{Name: "db", Weight: -20, State: "healthy", Reason: "connected"},
 		},
 		Fence: instance.FenceStatus{Standing: true},

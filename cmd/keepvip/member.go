@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -59,21 +60,29 @@ func newMember() *cobra.Command {
 
 func newMemberList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the members as this node sees them", Args: noArguments}
-	return asking(cmd, func(ctx context.Context, c *control.Client, _ []string) error {
+	socket, output := bindSocket(cmd), bindOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var doc daemon.Status
-		if err := c.Status(ctx, &doc); err != nil {
-			return err
+		if err := control.NewClient(*socket).Status(cmd.Context(), &doc); err != nil {
+			return failed(err)
 		}
 		if doc.Raft == nil {
-			return daemon.ErrNoRaft
+			return failed(daemon.ErrNoRaft)
 		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "ADDRESS\tROLE\tPRIORITY\tHEARD\tNOTE") // Flush has the error
-		for _, m := range doc.Raft.Members {
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", m.Address, roleOf(m), m.Priority, heardText(m, time.Now()), m.Note)
-		}
-		return w.Flush()
-	})
+		return output.print(cmd.OutOrStdout(), kindMembers, doc.Raft, func() string { return membersText(doc.Raft.Members, time.Now()) })
+	}
+	return cmd
+}
+
+func membersText(all []raft.Member, now time.Time) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "ADDRESS\tROLE\tPRIORITY\tHEARD\tNOTE") // a Builder takes everything
+	for _, m := range all {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", m.Address, roleOf(m), m.Priority, heardText(m, now), m.Note)
+	}
+	_ = w.Flush()
+	return b.String()
 }
 
 func roleOf(m raft.Member) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -21,8 +22,9 @@ func sampleStatus(now time.Time) daemon.Status {
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32")}, Interface: "eth0",
 		State: "active", Since: now.Add(-192 * time.Second), Reason: "no advertisement heard for the Active_Down_Interval",
 		Desired: instance.Available, Observed: instance.ObservedActive, Holder: "10.0.0.12", Eligible: true, Priority: 100,
-		Checks: []instance.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: "4.2ms"}},
-		Fence:  instance.FenceStatus{Standing: true},
+		Checks:    []instance.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.0042}},
+		Fence:     instance.FenceStatus{Standing: true},
+		Conflicts: []instance.Conflict{}, Splits: []election.Split{},
 		Members: []instance.MemberStatus{
 			{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Self: true, Priority: 100, State: "active"},
 			{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Priority: 100, State: "backup", LastHeard: &heard},

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,21 +18,37 @@ func newReload() *cobra.Command {
 			"A configuration with an error changes nothing.",
 		Args: noArguments,
 	}
-	return asking(cmd, func(ctx context.Context, c *control.Client, _ []string) error {
+	socket, output := bindSocket(cmd), bindOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var done daemon.Reloaded
-		if err := c.Reload(ctx, &done); err != nil {
-			return err
+		if err := control.NewClient(*socket).Reload(cmd.Context(), &done); err != nil {
+			return failed(err)
 		}
-		return printJSON(cmd, done)
-	})
+		return output.print(cmd.OutOrStdout(), kindReload, done, func() string { return reloadText(done) })
+	}
+	return cmd
 }
 
-// printJSON prints a document as scripts read it.
-func printJSON(cmd *cobra.Command, doc any) error {
-	b, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the output: %w", err)
+// reloadText has a line for each thing that a reload did.
+func reloadText(done daemon.Reloaded) string {
+	var b strings.Builder
+	for _, part := range []struct {
+		what string
+		list []string
+	}{
+		{"added", done.Added},
+		{"removed", done.Removed},
+		{"changed", done.Changed},
+		{"changed, with a new election", done.Recreated},
+		{"in force", done.Live},
+		{"waits for a restart", done.Restart},
+	} {
+		if len(part.list) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", part.what, strings.Join(part.list, ", "))
+		}
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), string(b))
-	return err
+	if b.Len() == 0 {
+		return "read again: nothing has changed\n"
+	}
+	return b.String()
 }

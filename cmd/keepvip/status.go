@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 	"time"
@@ -26,11 +26,8 @@ func newStatus() *cobra.Command {
 		Args: arguments("NAME", 0, anyNumber),
 	}
 	socket := bindSocket(cmd)
-	output := cmd.Flags().StringP("output", "o", "text", "text or json")
+	output := bindOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		if *output != "text" && *output != "json" {
-			return fmt.Errorf("--output %q, want text or json", *output)
-		}
 		var raw json.RawMessage
 		if err := control.NewClient(*socket).Status(cmd.Context(), &raw); err != nil {
 			return failed(err)
@@ -43,14 +40,8 @@ func newStatus() *cobra.Command {
 		if err := json.Unmarshal(raw, &doc); err != nil {
 			return failed(fmt.Errorf("decode the status: %w", err))
 		}
-		text := string(raw) + "\n"
-		if *output == "text" {
-			text = statusText(doc, time.Now())
-		}
-		if _, err = io.WriteString(cmd.OutOrStdout(), text); err != nil {
-			return failed(err)
-		}
-		return splitError(doc)
+		err = output.print(cmd.OutOrStdout(), kindStatus, raw, func() string { return statusText(doc, time.Now()) })
+		return cmp.Or(err, splitError(doc))
 	}
 	return cmd
 }
@@ -223,13 +214,16 @@ func checkText(c instance.CheckStatus, now time.Time) string {
 		out += ": " + c.Reason
 	}
 	if !c.LastProbe.IsZero() {
-		out += fmt.Sprintf(" (%s ago, took %s)", ago(now, c.LastProbe), c.Latency)
+		out += fmt.Sprintf(" (%s ago, took %s)", ago(now, c.LastProbe), seconds(c.Latency).Round(time.Microsecond))
 	}
 	if c.Hint != "" {
 		out += "; " + c.Hint
 	}
 	return out
 }
+
+// seconds is a number of seconds of a document.
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 func fenceText(f instance.FenceStatus) string {
 	if f.Standing {

@@ -18,7 +18,12 @@ import (
 func answering(t *testing.T, status any) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "keepvip.sock")
-	server, err := control.Open(socket, control.Backend{Status: func() any { return status }})
+	server, err := control.Open(socket, control.Backend{
+		Status: func() any { return status },
+		Reload: func() (any, error) {
+			return daemon.Reloaded{Added: []string{"web"}, Removed: []string{}, Changed: []string{}, Recreated: []string{}, Live: []string{}, Restart: []string{"port"}}, nil
+		},
+	})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -43,7 +48,7 @@ func TestStatusOfOneNameShowsThatAlone(t *testing.T) {
 
 	code, out, errs = keepvip(t, "status", "-o", "json", "apiserver", "--socket", socket)
 	require.Equal(t, exitOK, code, errs)
-	assert.JSONEq(t, `{"node":"n1","version":"v9","later":"than this program","vips":[{"name":"apiserver","state":"backup","unknown":7}]}`, out)
+	assert.JSONEq(t, `{"apiVersion":"keepvip.io/v1","kind":"Status","node":"n1","version":"v9","later":"than this program","vips":[{"name":"apiserver","state":"backup","unknown":7}]}`, out)
 
 	code, out, _ = keepvip(t, "status", "-o", "json", "--socket", socket)
 	assert.Equal(t, exitOK, code)

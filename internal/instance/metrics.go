@@ -98,7 +98,7 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 		gauge(descFalls, float64(k.Falls), k.Name)
 		gauge(descWeight, float64(k.Weight), k.Name)
 		if !k.LastProbe.IsZero() {
-			gauge(descLatency, k.took.Seconds(), k.Name)
+			gauge(descLatency, k.Latency, k.Name)
 			gauge(descProbed, float64(k.LastProbe.UnixNano())/1e9, k.Name)
 		}
 	}

@@ -47,7 +47,7 @@ type CheckStatus struct {
 	Hint      string    `json:"hint,omitempty"`
 	Since     time.Time `json:"since"`
 	LastProbe time.Time `json:"lastProbe"`
-	Latency   string    `json:"latency"`
+	Latency   float64   `json:"latencySeconds"` // of the last probe
 	Probes    uint64    `json:"probes"`
 	Failures  uint64    `json:"failures"`
 	Streak    int       `json:"streak,omitempty"` // last probes in a row that speak against the state
@@ -55,8 +55,7 @@ type CheckStatus struct {
 	Falls     int       `json:"falls,omitempty"` // how often it became unhealthy lately: it flaps
 	Rise      int       `json:"rise,omitempty"`  // good probes in a row that it takes to become healthy
 
-	took     time.Duration // Latency
-	numbered bool          // a condition, whatever its weight
+	numbered bool // a condition, whatever its weight
 }
 
 // MemberStatus is one node of the group, as election.Member, in the shape that status shows.
@@ -167,8 +166,8 @@ func checkStatus(c Check) CheckStatus {
 	v := c.Verdict()
 	return CheckStatus{
 		Name: c.Name, Weight: c.Weight, State: v.State.String(), Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
-		Latency: v.LastLatency.Round(time.Microsecond).String(), Probes: v.Probes, Failures: v.Failures,
-		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise, took: v.LastLatency,
+		Latency: v.LastLatency.Seconds(), Probes: v.Probes, Failures: v.Failures,
+		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise,
 		numbered: c.Numbered,
 	}
 }
