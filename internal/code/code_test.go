@@ -1,0 +1,54 @@
+package code
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEntriesAreValid(t *testing.T) {
+	number, slug := regexp.MustCompile(`^KV[1-7][0-9]{2}$`), regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*$`)
+	names, means := map[string]Code{}, map[string]Code{}
+	for digit := byte('1'); digit <= '7'; digit++ {
+		list := ranges(digit)
+		for _, e := range list {
+			assert.Regexp(t, number, string(e.Code))
+			assert.Equal(t, digit, e.Code[2], "%s is in the table of another range", e.Code)
+			assert.Regexp(t, slug, e.Name, "%s", e.Code)
+			assert.Empty(t, names[e.Name], "%s has the name of another code", e.Code)
+			assert.Empty(t, means[e.Means], "%s means the same as another code", e.Code)
+			names[e.Name], means[e.Means] = e.Code, e.Code
+			for _, text := range []string{e.Means, e.Look, e.Remedy} {
+				assertSentences(t, e.Code, text)
+			}
+			assert.Equal(t, e, e.Code.Entry())
+			assert.Equal(t, e.Name, e.Code.Name())
+		}
+		assert.True(t, slices.IsSortedFunc(list, func(a, b Entry) int { return strings.Compare(string(a.Code), string(b.Code)) }), "KV%cxx", digit)
+		assert.Len(t, slices.CompactFunc(list, func(a, b Entry) bool { return a.Code == b.Code }), len(ranges(digit)), "KV%cxx: one code twice", digit)
+	}
+}
+
+func assertSentences(t *testing.T, of Code, text string) {
+	t.Helper()
+	require.NotEmpty(t, text, "%s", of)
+	assert.Equal(t, strings.ToUpper(text[:1]), text[:1], "%s: %s", of, text)
+	assert.True(t, strings.HasSuffix(text, "."), "%s: %s", of, text)
+	assert.NotContains(t, text, "  ", "%s", of)
+	assert.NotContains(t, text, "\n", "%s", of)
+}
+
+func TestEntryOfACodeThatDoesNotExist(t *testing.T) {
+	for _, c := range []Code{"", "KV", "KV1", "KV199", "KV999", "KV1011", "nonsense"} {
+		assert.Zero(t, c.Entry(), "%q", c)
+		assert.Equal(t, "unknown", c.Name(), "%q", c)
+	}
+}
+
+func TestAskingForANameBuildsOneRange(t *testing.T) {
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = HolderSilent.Name() }), 1.0)
+}
