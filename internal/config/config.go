@@ -36,10 +36,11 @@ type VIP struct {
 	KeepalivedName, KeepalivedGroupName string
 	// Addresses has at least one entry. The family of the first carries the election; the others are bound and released with it.
 	Addresses []netip.Prefix
-	Interface string   // "": the one whose subnet contains the first address
-	Labels    []string // of the IPv4 addresses, in their order; "", and none: the interface's name
-	Scope     Scope    // of the IPv4 addresses
-	Group     string   // moves with the others of this name; "": alone
+	Interface string      // "": the one whose subnet contains the first address
+	Elsewhere []Elsewhere // of the addresses, those on other interfaces
+	Labels    []string    // of the IPv4 addresses, in their order; "", and none: the interface's name
+	Scope     Scope       // of the IPv4 addresses
+	Group     string      // moves with the others of this name; "": alone
 	Election  Election
 	Priority  uint8 // 1..254
 	VRRP      VRRP

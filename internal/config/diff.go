@@ -88,8 +88,8 @@ func diffVIP(before, after VIP) VIPChange {
 	if !reflect.DeepEqual(before.Hooks, after.Hooks) {
 		c.Keys = append(c.Keys, vipsKey+"[]."+hooksKey)
 	}
-	// A socket has one family.
-	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() {
+	// A socket has one family, and each interface a service of its own.
+	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() || len(before.Links()) != len(after.Links()) {
 		c.Recreate = true
 	}
 	return c

@@ -42,7 +42,12 @@ func vipOptions() []Option {
 		{
 			Key: "vips[].interface", Flag: "interface", Reload: Recreate,
 			Help:    "The network interface; without it the one whose subnet contains the first address",
-			binding: one(pattern("name", `^[^\s/:]{1,15}$`, "an interface name of at most 15 characters"), func(t target) *string { return &t.vip.Interface }),
+			binding: one(pattern("name", interfaceName, "an interface name of at most 15 characters"), func(t target) *string { return &t.vip.Interface }),
+		},
+		{
+			Key: "vips[].elsewhere", Flag: "elsewhere", Reload: Recreate, set: true,
+			Help:    "Addresses that are on another interface than the one that the election runs on, each as ADDRESS=INTERFACE; while one of these interfaces is down, this node holds none of the addresses",
+			binding: many(addressLink(), func(t target) *[]Elsewhere { return &t.vip.Elsewhere }),
 		},
 		{
 			Key: "vips[].labels", Flag: "label", Reload: Live,

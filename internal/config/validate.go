@@ -87,6 +87,7 @@ func (k vipValidator) addresses() {
 		k.fail("addresses", "%d of them, want at most %d; more fit into a second entry", n, maxAddresses)
 	}
 	k.labels()
+	k.elsewhere()
 }
 
 func (k vipValidator) vrrp() {

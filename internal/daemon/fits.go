@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,8 +48,12 @@ func unsuitable(links []link.Link, v config.VIP, virtual []netip.Addr) error {
 			return fmt.Errorf("vips[%s]: %w", v.Name, err)
 		}
 	}
-	if l, err := link.Choose(links, v.Addresses[0].Addr(), v.Interface); err == nil {
-		if err := link.Suitable(l, v.Addresses...); err != nil {
+	for _, on := range v.Links() {
+		l, err := link.Choose(links, on.Addresses[0].Addr(), cmp.Or(on.Interface, v.Interface))
+		if err != nil {
+			continue
+		}
+		if err := link.Suitable(l, on.Addresses...); err != nil {
 			return fmt.Errorf("vips[%s]: %w", v.Name, err)
 		}
 	}

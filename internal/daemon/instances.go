@@ -35,7 +35,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	in := instance.Config{
 		Name: v.Name, Addresses: v.Addresses, Group: v.Group, Priority: v.Priority,
 		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
-		Place:                func() (instance.Place, error) { return b.host.place(whereOf(v)) },
+		Place:                func() (instance.Place, error) { return b.host.places(v) },
 		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
 	}
 	elect, known := electors[v.Election]
@@ -69,6 +69,9 @@ type kernelLease struct {
 // whereOf is where v belongs. The members of a cluster have their list of peers elsewhere.
 func whereOf(v config.VIP) where {
 	w := where{addresses: v.Addresses, link: v.Interface}
+	if len(v.Elsewhere) > 0 {
+		w.addresses = decidingOf(v)
+	}
 	if v.Election == config.ElectionVRRP {
 		w.peers = v.VRRP.Peers
 	}
@@ -77,6 +80,24 @@ func whereOf(v config.VIP) where {
 
 // serveAddresses has an instance hold its addresses, whichever way it is elected.
 func (b *builder) serveAddresses(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config) {
+	log := b.log.With("vip", in.Name)
+	if links := v.Links(); len(links) > 1 || links[0].Interface != "" {
+		b.serveSeveral(in, b.partsOf(links, in, kept, v, whole), log)
+		return
+	}
+	cfg := b.addressConfig(in, kept, v, whole)
+	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
+		return address.New(cfg, b.host, log, blocked)
+	}
+	in.Reconfigure = func(s instance.Service) {
+		if s, ok := s.(*address.Service); ok {
+			s.Reconfigure(cfg)
+		}
+	}
+}
+
+// addressConfig is how the addresses of v on one interface are served.
+func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config) address.Config {
 	cfg := address.Config{
 		Addresses:  v.Addresses,
 		VRID:       in.VRID,
@@ -91,15 +112,7 @@ func (b *builder) serveAddresses(in *instance.Config, kept kernelLease, v config
 	b.fence(&cfg, func(p instance.Place, lease, valid time.Duration) fence.Group {
 		return groupOf(v, p, kept, lease, valid)
 	})
-	log := b.log.With("vip", in.Name)
-	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
-		return address.New(cfg, b.host, log, blocked)
-	}
-	in.Reconfigure = func(s instance.Service) {
-		if s, ok := s.(*address.Service); ok {
-			s.Reconfigure(cfg)
-		}
-	}
+	return cfg
 }
 
 // electByVRRP has the holder elected by VRRP.

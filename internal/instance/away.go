@@ -18,7 +18,7 @@ func (i *instance) stay(now time.Time) error {
 	switch {
 	case err != nil:
 		return i.cutOff(now, &v)
-	case p.Index != v.place.Index || p.Source != v.place.Source:
+	case p.Index != v.place.Index || p.Source != v.place.Source || p.Elsewhere != v.place.Elsewhere:
 		return errMoved
 	}
 	i.back()

@@ -54,6 +54,8 @@ type Place struct {
 	Source netip.Addr // own address there, of the family that carries the election
 	MAC    string     // of the interface
 	Stay   uint32     // another one after the carrier was gone for a moment
+
+	Elsewhere string // other interfaces that addresses are on, such as "eth1=3"; "": none
 }
 
 // Term is one run of an elector at one place, as its service sees it.

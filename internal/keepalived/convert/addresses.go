@@ -13,6 +13,8 @@ import (
 type entry struct {
 	text     string
 	at       syntax.Origin
+	addr     netip.Addr
+	link     string     // where it is not the interface of the entry
 	excluded netip.Addr // the address, where advertisements leave it out
 	ipv4     bool
 	label    string
@@ -29,11 +31,11 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 		case seen[a.Prefix.Addr()]:
 			c.changed(a.At, fmt.Sprintf("%s is in this instance already: keepvip has it once", a.Prefix.Addr()), "")
 			return
-		case !c.bindable(i, a):
+		case !c.bindable(a):
 			return
 		}
 		seen[a.Prefix.Addr()] = true
-		c.options(a)
+		c.options(a, a.Interface != i.Interface)
 		if !a.Prefix.IsSingleIP() && !routed {
 			c.note(a.At, fmt.Sprintf("/%d: keepvip makes no route for the subnet of an address: the host's own address there does", a.Prefix.Bits()))
 			routed = true
@@ -42,7 +44,10 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 		if a.Prefix.IsSingleIP() {
 			text = a.Prefix.Addr().String()
 		}
-		e := entry{text: text, at: a.At, ipv4: a.Prefix.Addr().Is4(), label: a.Label, scope: a.Scope}
+		e := entry{text: text, at: a.At, addr: a.Prefix.Addr(), ipv4: a.Prefix.Addr().Is4(), label: a.Label, scope: a.Scope}
+		if a.Interface != i.Interface {
+			e.link = a.Interface
+		}
 		if excluded && a.Prefix.Addr().Is6() == i.IPv6 {
 			e.excluded = a.Prefix.Addr()
 		}
@@ -60,15 +65,10 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 	return out
 }
 
-// bindable says whether keepvip can bind an address in this entry.
-func (c *converter) bindable(i *keepalived.Instance, a keepalived.Address) bool {
+// bindable says whether keepvip can bind an address.
+func (c *converter) bindable(a keepalived.Address) bool {
 	addr := a.Prefix.Addr()
-	switch {
-	case a.Interface != i.Interface:
-		c.refuse(a.At, fmt.Sprintf("%s is on %s: the addresses of an entry of keepvip are on the interface that it advertises on (%s)", addr, a.Interface, i.Interface),
-			"give it a vrrp_instance of its own on that interface; entries with the same group are always on the same node")
-		return false
-	case a.Peer.IsValid():
+	if a.Peer.IsValid() {
 		c.refuse(a.At, fmt.Sprintf("%s has a peer address (point to point), which keepvip cannot set", addr), "route to it in the host's network configuration")
 		return false
 	}
@@ -76,6 +76,21 @@ func (c *converter) bindable(i *keepalived.Instance, a keepalived.Address) bool 
 		c.refuse(a.At, fmt.Sprintf("%s on a virtual MAC address: %s", addr, noVMAC), noVMACRemedy)
 	}
 	return true
+}
+
+// elsewhere writes which addresses are on another interface.
+func (c *converter) elsewhere(list []entry) {
+	first := true
+	for _, e := range list {
+		if e.link == "" {
+			continue
+		}
+		if first {
+			c.out.line(1, "elsewhere:", placed(e.at))
+		}
+		first = false
+		c.out.line(1, "- "+scalar(e.addr.String()+"="+e.link), placed(e.at))
+	}
 }
 
 // listing writes how the IPv4 addresses are listed: their labels, and their scope where all have the same.
@@ -113,7 +128,7 @@ func (c *converter) listing(list []entry) {
 }
 
 // options says which options of an address keepvip has not.
-func (c *converter) options(a keepalived.Address) {
+func (c *converter) options(a keepalived.Address, elsewhere bool) {
 	if a.AutoJoin {
 		c.changed(a.At, "autojoin: keepvip joins no multicast groups for an address", "")
 	}
@@ -126,8 +141,8 @@ func (c *converter) options(a keepalived.Address) {
 	if a.PreferredLft != "" && a.PreferredLft != "0" {
 		c.note(a.At, "preferred_lft: keepvip's addresses are deprecated, so that the host does not speak from them by itself")
 	}
-	if a.NoTrack {
-		c.note(a.At, "no_track: keepvip sees when somebody removes an address, and binds it again")
+	if a.NoTrack && elsewhere {
+		c.changed(a.At, fmt.Sprintf("no_track: keepvip leaves the election while %s is down, on which %s is", a.Interface, a.Prefix.Addr()), "")
 	}
 }
 

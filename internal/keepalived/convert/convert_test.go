@@ -116,6 +116,9 @@ func TestConvertInstanceKeyword(t *testing.T) {
 		"virtual_ipaddress_excluded {\n 10.0.0.2/24\n fd00::2\n}": func(v config.VIP) any {
 			return len(v.Addresses) == 3 && slices.Equal(v.VRRP.Excluded, []netip.Addr{netip.MustParseAddr("10.0.0.2")}) && len(v.Advertised(true)) == 1
 		},
+		"virtual_ipaddress_excluded {\n 10.0.0.2 dev eth9\n 10.0.0.3 dev eth0\n}": func(v config.VIP) any {
+			return slices.Equal(v.Elsewhere, []config.Elsewhere{{Address: netip.MustParseAddr("10.0.0.2"), Interface: "eth9"}}) && len(v.Links()) == 2
+		},
 		"garp_master_refresh 60": func(v config.VIP) any { return v.Announce.Refresh.String() == "1m0s" },
 		"garp_master_refresh 0":  func(v config.VIP) any { return v.Announce.Refresh == 0 },
 		"smtp_alert":             func(v config.VIP) any { return v.Check.URL == "none" && v.VRRP.ID == 5 && v.Interface == "eth0" },
@@ -149,7 +152,6 @@ func TestConvertRefuses(t *testing.T) {
 		"auth_hmac {\n key 1 hex:00\n key 2 hex:01\n}":             "active_key",
 		"auth_hmac {\n key 300 hex:00\n}":                          "without a number",
 		"auth_hmac {\n key 1 hex:00\n key_chain x\n}":              "key_chain is unknown",
-		"virtual_ipaddress_excluded {\n 10.0.0.2 dev eth9\n}":      "eth9",
 	} {
 		if want == "" {
 			continue

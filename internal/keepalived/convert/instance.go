@@ -30,6 +30,7 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	}
 	c.listing(list)
 	c.out.line(1, "interface: "+scalar(i.Interface), placed(i.Where("interface")))
+	c.elsewhere(list)
 	g := c.group(i)
 	if g != nil {
 		c.out.line(1, "group: "+c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})

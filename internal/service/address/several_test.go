@@ -1,0 +1,113 @@
+package address
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+const eth1 = 3
+
+// halfHost cannot bind on eth1.
+type halfHost struct{ *fakeHost }
+
+func (h halfHost) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
+	if index == eth1 {
+		return errFull
+	}
+	return h.fakeHost.Bind(index, addresses, valid)
+}
+
+// several serves vip4 where the election runs and vip6 on eth1, in a bubble.
+func several(t *testing.T, wrap func(*fakeHost) Host, place func() (instance.Place, error), test func(t *testing.T, s *Several, h *fakeHost)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHost()
+		b := &bench{host: h}
+		if place == nil {
+			place = func() (instance.Place, error) { return instance.Place{Index: eth1, Name: "eth1"}, nil }
+		}
+		at := Host(h)
+		if wrap != nil {
+			at = wrap(h)
+		}
+		s := NewSeveral([]Part{
+			{Config: Config{Addresses: []netip.Prefix{vip4}, Schedule: &fakeSchedule{}}},
+			{Config: Config{Addresses: []netip.Prefix{vip6}, Schedule: &fakeSchedule{}}, Place: place},
+		}, at, b.logger(), func(instance.Blocked) {})
+		s.Begin(instance.Term{Place: h.place, Elector: newFakeElector()})
+		test(t, s, h)
+		s.End()
+		require.NoError(t, s.Close())
+		assert.Empty(t, h.bound)
+	})
+}
+
+func decided(role election.Role) election.Decision {
+	return election.Decision{Role: role, Reason: "decided", Holder: nodeA, At: time.Now()}
+}
+
+func TestSeveralServeOnBothInterfaces(t *testing.T) {
+	several(t, nil, nil, func(t *testing.T, s *Several, h *fakeHost) {
+		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "announce 1", "add fd77::100/128 3", "announce 1"}, h.take())
+		assert.Equal(t, uint64(2), s.Status().Announcements)
+		require.NoError(t, s.Announce())
+		assert.Equal(t, []string{"announce 1", "announce 1"}, h.take())
+		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 3"}, h.take())
+	})
+}
+
+func TestSeveralServeAllOrNothing(t *testing.T) {
+	several(t, func(h *fakeHost) Host { return halfHost{h} }, nil, func(t *testing.T, s *Several, h *fakeHost) {
+		require.ErrorIs(t, s.Apply(t.Context(), decided(election.Serve)), errFull)
+		assert.Empty(t, h.bound)
+		assert.Contains(t, h.take(), "del 10.77.0.100/32 2")
+	})
+}
+
+func TestSeveralServeNothingWithoutAnInterface(t *testing.T) {
+	down := errors.New("eth1 is down")
+	several(t, nil, func() (instance.Place, error) { return instance.Place{}, down }, func(t *testing.T, s *Several, h *fakeHost) {
+		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
+		require.ErrorIs(t, s.Apply(t.Context(), decided(election.Serve)), down)
+		assert.Empty(t, h.bound)
+	})
+}
+
+// What is elsewhere goes when the address is passed on, and comes back if nobody takes it. What is not served is not passed on.
+func TestSeveralPassOn(t *testing.T) {
+	several(t, nil, nil, func(t *testing.T, s *Several, h *fakeHost) {
+		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
+		require.NoError(t, s.Apply(t.Context(), decided(election.Quiet)))
+		assert.Empty(t, h.take())
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		h.take()
+		require.NoError(t, s.Apply(t.Context(), decided(election.Quiet)))
+		assert.Contains(t, h.take(), "del fd77::100/128 3")
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		assert.Contains(t, h.take(), "add fd77::100/128 3")
+		assert.Len(t, h.bound, 2)
+	})
+}
+
+// What somebody removes comes back, on either interface.
+func TestSeveralRestore(t *testing.T) {
+	several(t, nil, nil, func(t *testing.T, s *Several, h *fakeHost) {
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		h.set(func(h *fakeHost) { h.bound = nil })
+		h.take()
+		s.HostChanged(h.place)
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "announce 1", "add fd77::100/128 3", "announce 1"}, h.take())
+	})
+}
