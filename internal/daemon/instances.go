@@ -28,6 +28,7 @@ type builder struct {
 	groups        groups
 	hooks         *hook.Hooks
 	raft          *raftNode
+	timings       *timings
 }
 
 // instance makes v, one of whole.
@@ -37,6 +38,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
 		Place:                func() (instance.Place, error) { return b.host.places(v) },
 		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
+		TookOver:             b.timings.takeover,
 	}
 	elect, known := electors[v.Election]
 	if !known {
@@ -46,6 +48,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	b.serveAddresses(&in, kept, v, whole)
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
+		c.Observe(b.timings.probe)
 		in.Checks = append(in.Checks, checkOf(c))
 	}
 	return in, err

@@ -20,7 +20,8 @@ func (d *Daemon) probes() control.Probes {
 		Name: "keepvip_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": d.opts.Version},
 	})
 	info.Set(1)
-	reg.MustRegister(instance.NewCollector(d.set), raftCollector{d.build.raft}, hookCollector{d.hooks}, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(instance.NewCollector(d.set), raftCollector{d.build.raft}, hookCollector{d.hooks}, configCollector{d.shown.Load}, info,
+		d.build.timings.takeovers, d.build.timings.probes, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return control.Probes{Live: d.set.Live, Ready: d.set.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})}
 }
 

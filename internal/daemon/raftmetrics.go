@@ -19,16 +19,16 @@ func (c raftCollector) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	gauge := func(name, help string, v float64) {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("keepvip_raft_"+name, help, nil, nil), prometheus.GaugeValue, v)
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, v)
 	}
 	quorum := 0.0
 	if s.Majority {
 		quorum = 1
 	}
-	gauge("quorum", "1 while a leader is known, or could be elected by the voters that are heard.", quorum)
-	gauge("voters", "Members that have a vote.", float64(s.Voters))
-	gauge("voters_heard", "Voters that are heard, this node included.", float64(s.VotersHeard))
-	gauge("term", "The newest term of the election that this node knows.", float64(s.Term))
+	gauge("keepvip_raft_quorum", "1 while a leader is known, or could be elected by the voters that are heard.", quorum)
+	gauge("keepvip_raft_voters", "Members that have a vote.", float64(s.Voters))
+	gauge("keepvip_raft_voters_heard", "Voters that are heard, this node included.", float64(s.VotersHeard))
+	gauge("keepvip_raft_term", "The newest term of the election that this node knows.", float64(s.Term))
 	if s.Leader.IsValid() {
 		leader := prometheus.NewDesc("keepvip_raft_leader", "1 for the address of the leader; absent while none is known.", []string{"leader"}, nil)
 		ch <- prometheus.MustNewConstMetric(leader, prometheus.GaugeValue, 1, s.Leader.String())

@@ -38,6 +38,7 @@ type Checker struct {
 	log      *slog.Logger
 	kick     chan struct{}
 	waiters  waiters // of Fresh
+	observe  func(took time.Duration)
 
 	mu      sync.Mutex // guards verdict
 	verdict Verdict
@@ -82,6 +83,9 @@ func (cfg Config) withDefaults() Config {
 	cfg.Rise, cfg.Fall = cmp.Or(cfg.Rise, 2), cmp.Or(cfg.Fall, 3)
 	return cfg
 }
+
+// Observe has observe told how long each probe took. It is to be called before Run, and observe must not block.
+func (c *Checker) Observe(observe func(took time.Duration)) { c.observe = observe }
 
 // Kick asks for a probe now, or right after the one that is running. It never blocks.
 func (c *Checker) Kick() {
@@ -135,6 +139,9 @@ func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool
 		return Verdict{}, false
 	}
 	v, changed := c.step(result, start, time.Now())
+	if c.observe != nil {
+		c.observe(v.LastLatency)
+	}
 	if changed || v.Probes == 1 {
 		report(v)
 	}

@@ -282,3 +282,18 @@ func TestNewCheckerRefuses(t *testing.T) {
 	_, err := newHTTPChecker(Config{URL: "http://127.0.0.1/"}, nil)
 	assert.EqualError(t, err, "health: no logger")
 }
+
+func TestCheckerTellsHowLongEachProbeTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Always()
+		var took []time.Duration
+		c.Observe(func(d time.Duration) { took = append(took, d) })
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); c.Run(ctx, func(Verdict) {}) }()
+		synctest.Wait()
+		cancel()
+		<-ended
+		assert.Equal(t, []time.Duration{0}, took)
+	})
+}

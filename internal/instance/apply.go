@@ -12,6 +12,9 @@ import (
 func (i *instance) apply(d election.Decision) error {
 	v := i.now()
 	err := v.service.Apply(context.Background(), d)
+	if err == nil && d.Role == election.Serve && v.role.State() != election.Active && v.cfg.TookOver != nil {
+		v.cfg.TookOver(time.Since(d.At))
+	}
 	told := false
 	i.change(func(v *view) { told = v.decided(d, err) })
 	if told {

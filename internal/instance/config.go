@@ -36,6 +36,9 @@ type Config struct {
 	// Report is told each change of what this node is to the addresses, in order; nil: nobody is. It never blocks, and calls nothing of the
 	// instance.
 	Report func(Report)
+	// TookOver is told each time this node has become the holder, and how long it took from the decision until the addresses were bound and
+	// announced; nil: nobody is. It never blocks.
+	TookOver func(took time.Duration)
 
 	// Shown in status and metrics.
 	Addresses []netip.Prefix

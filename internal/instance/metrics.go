@@ -2,6 +2,7 @@ package instance
 
 import (
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,42 +22,49 @@ var _ prometheus.Collector = (*Collector)(nil)
 func NewCollector(s *Set) *Collector { return &Collector{set: s} }
 
 var (
-	descState      = desc("state", "1 for the state that this node is in: initialize, backup or active.", "state")
-	descSince      = desc("state_since_seconds", "Unix time at which the state was entered.")
-	descHolder     = desc("holder", "1 for the address of the node that is heard as the Active.", "holder")
-	descEligible   = desc("eligible", "1 when this node would be a good holder.")
-	descPriority   = desc("priority", "Priority that this node advertises, or would.")
-	descMembers    = desc("members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
-	descSplit      = desc("split", "Members that hold the address as far as they say, while none of their advertisements arrives here.")
-	descFenced     = desc("fenced", "1 when the kernel would silence the address if keepvip died.")
-	descConflicts  = desc("conflicts", "Hosts outside the election that claim an address.")
-	descHealthy    = desc("check_healthy", "1 when the health check passes; absent until its first result.", "check")
-	descProbes     = desc("check_probes_total", "Health probes made.", "check")
-	descFailures   = desc("check_failures_total", "Health probes that failed.", "check")
-	descFlips      = desc("check_changes_total", "Times the health check changed its mind, the first result included.", "check")
-	descFalls      = desc("check_falls", "Times the health check became unhealthy lately: while above 1 it is damped.", "check")
-	descWeight     = desc("check_weight", "What the health check moves the priority by; 0 for a condition.", "check")
-	descLatency    = desc("check_last_probe_duration_seconds", "How long the last health probe took.", "check")
-	descProbed     = desc("check_last_probe_timestamp_seconds", "Unix time at which the last health probe ended.", "check")
-	descSent       = desc("adverts_sent_total", "VRRP advertisements sent.")
-	descSendErrors = desc("advert_send_errors_total", "VRRP advertisements that the kernel refused to send.")
-	descReceived   = desc("adverts_received_total", "VRRP advertisements taken into account.")
-	descRejected   = desc("adverts_rejected_total", "VRRP advertisements not taken into account.", "reason")
-	descAcute      = desc("adverts_rejected_acute", "Senders whose advertisements were refused in the last minute for a reason that an operator has to act on.")
-	descLateness   = desc("lateness_seconds", "The most by which a timer was served late in the last one to two minutes.")
-	descChanges    = desc("transitions_total", "Changes of state in the present term.")
-	descTakeovers  = desc("takeovers_total", "Times this node became Active in the present term.")
-	descRivals     = desc("rivals_total", "Advertisements of a rival heard while Active.")
-	descRefused    = desc("member_messages_rejected_total", "Messages of the members' protocol not taken into account.", "reason")
-	descGranted    = desc("granted_total", "Takeovers that another node has granted, in the present term.")
-	descPassedOn   = desc("passed_on_total", "Times this node has passed the address on, in the present term.")
-	descAnnounced  = desc("announcements_total", "Rounds of gratuitous ARP and unsolicited neighbour advertisements.")
-	descNotSent    = desc("announcement_errors_total", "Rounds of announcements that could not be sent.")
-	descRestored   = desc("addresses_restored_total", "Times an address was put back that somebody else had removed.")
+	descState      = desc("keepvip_state", "1 for the state that this node is in: initialize, backup or active.", "state")
+	descSince      = desc("keepvip_state_since_seconds", "Unix time at which the state was entered.")
+	descHolder     = desc("keepvip_holder", "1 for the address of the node that is heard as the Active.", "holder")
+	descEligible   = desc("keepvip_eligible", "1 when this node would be a good holder.")
+	descPriority   = desc("keepvip_priority", "Priority that this node advertises, or would.")
+	descMembers    = desc("keepvip_members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
+	descSplit      = desc("keepvip_split", "Members that hold the address as far as they say, while none of their advertisements arrives here.")
+	descInfo       = desc("keepvip_vip_info", "1 for each virtual address, with its interface and its VRID, which one that is elected by raft has none of.", "address", "interface", "vrid")
+	descSilenced   = desc("keepvip_silenced", "1 while this node is elected and its lease is over, so that the kernel keeps it from answering.")
+	descLease      = desc("keepvip_lease_seconds", "How long the kernel lets a holder answer after it was heard last.")
+	descRepairs    = desc("keepvip_fence_repairs_total", "Times the fence was put back that somebody else had changed.")
+	descRenewals   = desc("keepvip_fence_renewals_total", "Renewals of the lease by transaction; none where each advertisement that leaves renews it.")
+	descUnrenewed  = desc("keepvip_fence_renewal_errors_total", "Renewals of the lease by transaction that the kernel refused.")
+	descLapses     = desc("keepvip_fence_lapses_total", "Times the lease was over in the kernel while the holder advertised: another nftables table drops what it sends.")
+	descFenced     = desc("keepvip_fenced", "1 when the kernel would silence the address if keepvip died.")
+	descConflicts  = desc("keepvip_conflicts", "Hosts outside the election that claim an address.")
+	descHealthy    = desc("keepvip_check_healthy", "1 when the health check passes; absent until its first result.", "check")
+	descProbes     = desc("keepvip_check_probes_total", "Health probes made.", "check")
+	descFailures   = desc("keepvip_check_failures_total", "Health probes that failed.", "check")
+	descFlips      = desc("keepvip_check_changes_total", "Times the health check changed its mind, the first result included.", "check")
+	descFalls      = desc("keepvip_check_falls", "Times the health check became unhealthy lately: while above 1 it is damped.", "check")
+	descWeight     = desc("keepvip_check_weight", "What the health check moves the priority by; 0 for a condition.", "check")
+	descLatency    = desc("keepvip_check_last_probe_duration_seconds", "How long the last health probe took.", "check")
+	descProbed     = desc("keepvip_check_last_probe_timestamp_seconds", "Unix time at which the last health probe ended.", "check")
+	descSent       = desc("keepvip_adverts_sent_total", "VRRP advertisements sent.")
+	descSendErrors = desc("keepvip_advert_send_errors_total", "VRRP advertisements that the kernel refused to send.")
+	descReceived   = desc("keepvip_adverts_received_total", "VRRP advertisements taken into account.")
+	descRejected   = desc("keepvip_adverts_rejected_total", "VRRP advertisements not taken into account.", "reason")
+	descAcute      = desc("keepvip_adverts_rejected_acute", "Senders whose advertisements were refused in the last minute for a reason that an operator has to act on.")
+	descLateness   = desc("keepvip_lateness_seconds", "The most by which a timer was served late in the last one to two minutes.")
+	descChanges    = desc("keepvip_transitions_total", "Changes of state in the present term.")
+	descTakeovers  = desc("keepvip_takeovers_total", "Times this node became Active in the present term.")
+	descRivals     = desc("keepvip_rivals_total", "Advertisements of a rival heard while Active.")
+	descRefused    = desc("keepvip_member_messages_rejected_total", "Messages of the members' protocol not taken into account.", "reason")
+	descGranted    = desc("keepvip_granted_total", "Takeovers that another node has granted, in the present term.")
+	descPassedOn   = desc("keepvip_passed_on_total", "Times this node has passed the address on, in the present term.")
+	descAnnounced  = desc("keepvip_announcements_total", "Rounds of gratuitous ARP and unsolicited neighbour advertisements.")
+	descNotSent    = desc("keepvip_announcement_errors_total", "Rounds of announcements that could not be sent.")
+	descRestored   = desc("keepvip_addresses_restored_total", "Times an address was put back that somebody else had removed.")
 )
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("keepvip_"+name, help, append([]string{"vip"}, labels...), nil)
+	return prometheus.NewDesc(name, help, append([]string{"vip"}, labels...), nil)
 }
 
 // Describe implements prometheus.Collector.
@@ -77,6 +85,15 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	for _, state := range []string{"initialize", "backup", "active"} {
 		gauge(descState, truth(s.State == state), state)
 	}
+	vrid := ""
+	if s.VRID != 0 {
+		vrid = strconv.Itoa(int(s.VRID))
+	}
+	for _, a := range s.Addresses {
+		gauge(descInfo, 1, a.Addr().String(), s.Interface, vrid)
+	}
+	gauge(descSilenced, truth(s.Silent))
+	gauge(descLease, s.lease.Seconds())
 	gauge(descSince, float64(s.Since.UnixNano())/1e9)
 	if s.Holder != "" {
 		gauge(descHolder, 1, s.Holder)
@@ -115,6 +132,10 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 	for reason, n := range c.Rejected {
 		counter(descRejected, n, reason)
 	}
+	counter(descRepairs, s.Fence.Repairs)
+	counter(descRenewals, s.Fence.Renewals)
+	counter(descUnrenewed, s.Fence.RenewalErrors)
+	counter(descLapses, s.Fence.Lapses)
 	counter(descChanges, c.Transitions)
 	counter(descTakeovers, c.Takeovers)
 	counter(descRivals, c.Rivals)

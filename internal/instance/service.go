@@ -95,6 +95,9 @@ type FenceStatus struct {
 	Repairs  uint64 `json:"repairs"`
 	// Uncovered is what may go on answering although the fence is in place.
 	Uncovered string `json:"uncovered,omitempty"`
+	// Renewals are those of the lease by transaction, RenewalErrors those of them that the kernel refused, and Lapses the times it had no
+	// lease although the elector had one. They are for metrics.
+	Renewals, RenewalErrors, Lapses uint64 `json:"-"`
 }
 
 // Conflict is a host outside the election that speaks as the owner of a virtual address (RFC 5227

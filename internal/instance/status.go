@@ -36,6 +36,8 @@ type Status struct {
 	Conflicts []Conflict           `json:"conflicts"`          // hosts outside the election that claim an address
 	Splits    []election.Split     `json:"splits"`             // members that hold the address as well as this node, or would
 	Counters  Counters             `json:"counters"`
+
+	lease time.Duration // for how long the kernel lets a holder answer that is not heard of
 }
 
 // CheckStatus is the newest verdict of a health check.
@@ -100,6 +102,7 @@ func (v *view) status() Status {
 	s := Status{
 		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group,
 		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []MemberStatus{}, Splits: []election.Split{},
+		lease: v.cfg.Lease,
 	}
 	var part ServiceStatus
 	if v.service != nil {

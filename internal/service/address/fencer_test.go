@@ -200,6 +200,8 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 				before := len(kernel.renews)
 				time.Sleep(5 * time.Second)
 				assert.Len(t, kernel.renews, before)
+				assert.Equal(t, uint64(before), f.seen().Renewals)
+				assert.Zero(t, f.seen().RenewalErrors)
 				f.close()
 			})
 		})
@@ -327,6 +329,7 @@ func TestFencerWithoutARenewalDoesNotGuard(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, kernel.take())
 		assert.False(t, f.status().Standing)
+		assert.NotZero(t, f.seen().RenewalErrors)
 		f.close()
 	})
 }

@@ -71,6 +71,18 @@ func (s *fenceState) setLapsed(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lapsed = since
+	if !since.IsZero() {
+		s.state.Lapses++
+	}
+}
+
+// countRenewal counts a renewal by transaction.
+func (s *fenceState) countRenewal(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state.Renewals++; err != nil {
+		s.state.RenewalErrors++
+	}
 }
 
 func (s *fenceState) setUnguarded(err error) {

@@ -88,6 +88,7 @@ func TestFencerTellsOfALeaseThatOnlyTheKernelHasLost(t *testing.T) {
 					return
 				}
 				assert.WithinDuration(t, gone, f.lapsedSince(), lapseLook)
+				assert.Equal(t, uint64(1), f.seen().Lapses, "once, for as long as it lasts")
 				tt.kernel.set(func(f *fakeFence) { f.dropped = false })
 				f.status()
 				assert.Zero(t, f.lapsedSince(), "status looks for itself")

@@ -242,5 +242,7 @@ func (w *fenceWorker) renew() {
 func (w *fenceWorker) extend(note func(now, until time.Time)) error {
 	now, until := time.Now(), w.leaseEnd()
 	note(now, until)
-	return w.fence.Renew(until)
+	err := w.fence.Renew(until)
+	w.countRenewal(err)
+	return err
 }

@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// gathered is each series of a collector by its name and labels: "name{k=v,...}". A histogram has the count of what it has seen.
+func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	require.NoError(t, reg.Register(c))
+	families, err := reg.Gather()
+	require.NoError(t, err)
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += "," + l.GetName() + "=" + l.GetValue()
+			}
+			out[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return out
+}
+
+func TestMetricsOfReloads(t *testing.T) {
+	const good = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
+	r := newReloading(t, good)
+	r.noteLoaded(r.cfg)
+	c := configCollector{r.shown.Load}
+	first := gathered(t, c)
+	assert.Equal(t, []float64{1, 0, 0}, []float64{
+		first["keepvip_config_last_reload_successful"], first["keepvip_config_reloads_total,result=taken"], first["keepvip_config_reloads_total,result=refused"],
+	})
+	assert.InDelta(t, time.Now().Unix(), first["keepvip_config_loaded_timestamp_seconds"], 60)
+	hash := "keepvip_config_info,hash=" + hashOf(r.cfg)
+	assert.Contains(t, first, hash)
+
+	r.write(t, "vips: nonsense\n")
+	_, err := r.Reload()
+	require.Error(t, err)
+	refused := gathered(t, c)
+	assert.Zero(t, refused["keepvip_config_last_reload_successful"])
+	assert.Equal(t, first["keepvip_config_loaded_timestamp_seconds"], refused["keepvip_config_loaded_timestamp_seconds"])
+	assert.InDelta(t, time.Now().Unix(), refused["keepvip_config_refused_timestamp_seconds"], 60)
+	assert.Contains(t, refused, hash, "what is in force is what it was")
+
+	r.write(t, good+"- {name: b, addresses: [10.77.0.101], check: none, vrrp: {id: 9}}\n")
+	_, err = r.Reload()
+	require.NoError(t, err)
+	taken := gathered(t, c)
+	assert.Equal(t, []float64{1, 1, 1}, []float64{
+		taken["keepvip_config_last_reload_successful"], taken["keepvip_config_reloads_total,result=taken"], taken["keepvip_config_reloads_total,result=refused"],
+	})
+	assert.NotContains(t, taken, hash)
+	assert.NotContains(t, taken, "keepvip_config_refused_timestamp_seconds")
+}
+
+// 255 entries have the histograms together.
+func TestHistogramsAreOfTheProcess(t *testing.T) {
+	timings := newTimings()
+	for range 255 {
+		timings.takeover(time.Millisecond)
+		timings.probe(time.Millisecond)
+	}
+	assert.Equal(t, map[string]float64{"keepvip_takeover_duration_seconds": 255}, gathered(t, timings.takeovers))
+	assert.Equal(t, map[string]float64{"keepvip_check_probe_duration_seconds": 255}, gathered(t, timings.probes))
+}

@@ -1,0 +1,55 @@
+package instance
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+func TestMetricsOfTheFenceAndTheAddresses(t *testing.T) {
+	run(t, nil, func(in *Config) {
+		in.Lease = 290 * time.Millisecond
+		in.Addresses = append(in.Addresses, netip.MustParsePrefix("fd77::100/128"))
+	}, func(t *testing.T, b *bench) {
+		service, e := <-b.services, <-b.electors
+		service.set(func(s *fakeService) {
+			s.status.Fence = FenceStatus{Standing: true, Repairs: 1, Renewals: 7, RenewalErrors: 2, Lapses: 3}
+		})
+		for name, want := range map[string][]float64{
+			"keepvip_vip_info": {1, 1}, "keepvip_lease_seconds": {0.29}, "keepvip_silenced": {0}, "keepvip_fenced": {1}, "keepvip_fence_repairs_total": {1},
+			"keepvip_fence_renewals_total": {7}, "keepvip_fence_renewal_errors_total": {2}, "keepvip_fence_lapses_total": {3},
+		} {
+			assert.Equal(t, want, values(t, b.Set, name), name)
+		}
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		time.Sleep(time.Minute)
+		e.mu.Lock()
+		e.lease = -3 * time.Second
+		e.mu.Unlock()
+		assert.Equal(t, []float64{1}, values(t, b.Set, "keepvip_silenced"))
+	})
+}
+
+// A takeover counts from its decision, once, and only if it succeeds.
+func TestTakeoverIsMeasured(t *testing.T) {
+	var took []time.Duration
+	run(t, nil, func(in *Config) { in.TookOver = func(d time.Duration) { took = append(took, d) } }, func(t *testing.T, b *bench) {
+		service, e := <-b.services, <-b.electors
+		tell := func(role election.Role) error {
+			return e.tell(election.Decision{Role: role, Holder: nodeA, At: time.Now().Add(-time.Second)})
+		}
+		service.set(func(s *fakeService) { s.fail = assert.AnError })
+		require.Error(t, tell(election.Serve))
+		service.set(func(s *fakeService) { s.fail = nil })
+		require.NoError(t, tell(election.Standby))
+		assert.Empty(t, took)
+		require.NoError(t, tell(election.Serve))
+		require.NoError(t, tell(election.Serve))
+		assert.Equal(t, []time.Duration{time.Second}, took)
+	})
+}
