@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // Elector decides whether this node is Active for one virtual address, or for several that move together.
@@ -108,6 +110,13 @@ type Decision struct {
 	Cause  string     // why the node that held the address gives it away: "n1: uid 0 asked for a handover"; empty when it says nothing
 	Holder netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
 	At     time.Time
+
+	// What is told of a change, and nobody acts on.
+	Code    code.Code     // the first cause, as far as it is known
+	From    Node          // who had the address until now, as far as known
+	To      Node          // who has it from now on, or is to have it: that is known before Holder is
+	AskedBy string        // who asked for it, and where: "uid 0 on n1"; empty when nobody did
+	Away    time.Duration // for how long nobody held the address, as heard here; 0 if somebody did throughout, or nobody does yet
 
 	// Granted, with Serve: the former holder serves the address until this node has announced it.
 	Granted bool

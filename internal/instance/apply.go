@@ -19,6 +19,7 @@ func (i *instance) apply(d election.Decision) error {
 	i.change(func(v *view) { told = v.decided(d, err) })
 	if told {
 		i.logDecision(v.role, d)
+		v.cfg.moved(transition(v.cfg.Name, v.role.State(), v.holder, d))
 	}
 	return err
 }
@@ -46,8 +47,12 @@ func DecisionArgs(before election.Role, d election.Decision) []any {
 	if d.Holder.IsValid() {
 		args = append(args, "holder", d.Holder.String())
 	}
-	if d.Cause != "" {
-		args = append(args, "cause", d.Cause)
+	for _, a := range []struct{ key, text string }{
+		{"code", string(d.Code)}, {"old", d.From.String()}, {"new", d.To.String()}, {"cause", d.Cause}, {"askedBy", d.AskedBy},
+	} {
+		if a.text != "" {
+			args = append(args, a.key, a.text)
+		}
 	}
 	return args
 }
