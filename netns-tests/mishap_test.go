@@ -37,7 +37,7 @@ func TestMishapsWhileTheAddressIsPassedOn(t *testing.T) {
 		}
 	}
 	require.Len(t, short, seen)
-	for range 3 {
+	for range 2 {
 		recovers(t, g, trial.RandomMishap)
 	}
 }

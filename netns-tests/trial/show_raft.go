@@ -38,7 +38,7 @@ func raftMembers(host *lab.Host, full bool) (Findings, error) {
 
 // raftMembersKilled does so while members are killed at random moments.
 func raftMembersKilled(host *lab.Host, full bool) (Findings, error) {
-	want := sized(full, 200, 20)
+	want := sized(full, 200, 8)
 	killed, two, walks := 0, time.Duration(0), 0
 	for killed < want {
 		seed := rand.Uint64()
