@@ -1,5 +1,7 @@
 package code
 
+import "slices"
+
 // KV4xx: this host: its link, addresses, fence, kernel, and how late it is.
 const (
 	LinkDown         Code = "KV401"
@@ -18,6 +20,10 @@ const (
 )
 
 func host() []Entry {
+	return slices.Concat(hostRun(), hostPlace(), hostAbility(), hostPaths())
+}
+
+func hostRun() []Entry {
 	return []Entry{
 		{
 			LinkDown, "link-down", "The interface of this node has no carrier, or is down, so the node left the election.",

@@ -1,0 +1,100 @@
+package code
+
+// KV45x to KV46x: which packets pass between this host and others, each way by itself, and what the others have set otherwise.
+const (
+	VRRPInDropped        Code = "KV451"
+	MembersInDropped     Code = "KV452"
+	MembersOutDropped    Code = "KV453"
+	VRRPNotHeard         Code = "KV454"
+	VRRPNotHeardThere    Code = "KV455"
+	MembersNotHeard      Code = "KV456"
+	MembersNotHeardThere Code = "KV457"
+	PeerSilent           Code = "KV461"
+	Alone                Code = "KV462"
+	OtherVRID            Code = "KV463"
+	OtherInterval        Code = "KV464"
+	OtherAddresses       Code = "KV465"
+	OtherSoftware        Code = "KV466"
+	RaftDropped          Code = "KV467"
+	RaftRefused          Code = "KV468"
+)
+
+func hostPaths() []Entry {
+	return []Entry{
+		{
+			VRRPInDropped, "vrrp-in-dropped", "Protocol 112 arrives and a rule of this host drops it: this node would take the address beside its holder.",
+			"`nft list ruleset`, `iptables -S INPUT`.",
+			"Let protocol 112 in on the interface of the address.",
+		},
+		{
+			MembersInDropped, "members-in-dropped", "The members' messages arrive and a rule of this host drops them: the address moves by VRRP alone.",
+			"`nft list ruleset`, `iptables -S INPUT`.",
+			"Let UDP port 9646 (`port`) in on the interface of the address.",
+		},
+		{
+			MembersOutDropped, "members-out-dropped", "A rule of this host drops the members' messages that it sends.",
+			"`nft list ruleset`, `iptables -S OUTPUT`.",
+			"Let UDP port 9646 (`port`) out on the interface of the address.",
+		},
+		{
+			VRRPNotHeard, "vrrp-not-heard", "A member says that it advertises, and protocol 112 is lost on the way from it.",
+			"The firewall of that host (OUTPUT), and what is between: switch, security groups.",
+			"Let protocol 112 through, from that host to this one.",
+		},
+		{
+			VRRPNotHeardThere, "vrrp-not-heard-there", "A member does not hear the protocol 112 of this host.",
+			"The firewall of that host (INPUT), and what is between: switch, security groups.",
+			"Let protocol 112 through, from this host to that one.",
+		},
+		{
+			MembersNotHeard, "members-not-heard", "A host advertises the address and sends no messages of members, or these are lost on the way.",
+			"Whether that host runs keepvip, or keepalived; its firewall (OUTPUT), and what is between.",
+			"Let UDP port 9646 (`port`) through, from that host to this one. A keepalived sends none.",
+		},
+		{
+			MembersNotHeardThere, "members-not-heard-there", "A member does not hear the messages of this host.",
+			"The firewall of that host (INPUT), and what is between.",
+			"Let UDP port 9646 (`port`) through, from this host to that one.",
+		},
+		{
+			PeerSilent, "peer-silent", "Nothing is heard of a host that `vrrp.peers` names.",
+			"Whether keepvip runs there, and whether that host answers `ping`.",
+			"Start it, correct the list, or mend the network.",
+		},
+		{
+			Alone, "alone", "No other node is heard: none runs, or multicast does not arrive.",
+			"`keepvip doctor` on another node; a switch that filters multicast to 224.0.0.18 or ff02::12.",
+			"Start keepvip on the other nodes; where multicast does not pass, list them in `vrrp.peers`.",
+		},
+		{
+			OtherVRID, "other-vrid", "Two nodes have the same address and different VRIDs: both hold it.",
+			"`keepvip config show` on both.",
+			"Set the same `vrrp.id` on all nodes.",
+		},
+		{
+			OtherInterval, "other-interval", "Two nodes have different advertisement intervals: a failover takes as long as the holder's says.",
+			"`keepvip config show` on both.",
+			"Set the same `vrrp.advertisementInterval` on all nodes.",
+		},
+		{
+			OtherAddresses, "other-addresses", "Two nodes hold different lists of addresses: some are lost when the holder changes.",
+			"`keepvip config show` on both.",
+			"Set the same `vips[].addresses` on all nodes.",
+		},
+		{
+			OtherSoftware, "other-software", "Two nodes run different versions of keepvip.",
+			"`keepvip status` on both.",
+			"Bring all nodes to one version; two of them side by side are for the time of an upgrade.",
+		},
+		{
+			RaftDropped, "raft-dropped", "No TCP connection to another voter of Raft: it is filtered, or the host is gone.",
+			"The firewalls of both hosts.",
+			"Let TCP port 9646 (`port`) through, both ways.",
+		},
+		{
+			RaftRefused, "raft-refused", "Nothing listens for Raft at another voter.",
+			"Whether keepvip runs there.",
+			"Start it, or correct `raft.members`.",
+		},
+	}
+}

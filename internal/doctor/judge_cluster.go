@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+
+	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/config"
+)
+
+// ipvsLink is where kube-proxy puts the addresses of services in mode ipvs.
+const ipvsLink = "kube-ipvs0"
+
+// judgeCheck refuses a check that asks whoever holds the address.
+func judgeCheck(out *findings, v config.VIP) {
+	for _, c := range v.AllChecks() {
+		host := hostOf(c)
+		a, err := netip.ParseAddr(host)
+		if err != nil || !slices.Contains(addressesOf(v), a.Unmap()) {
+			continue
+		}
+		out.add(Finding{
+			Code: code.CheckOnAddress, Severity: Error, VIP: v.Name,
+			What: fmt.Sprintf("a check of %s asks %s, the virtual address itself: it says how the holder is, and not how this host is", v.Name, host),
+		})
+	}
+}
+
+func hostOf(c config.ListedCheck) string {
+	if c.Kind == config.CheckTCP {
+		if ap, err := netip.ParseAddrPort(c.Address); err == nil {
+			return ap.Addr().String()
+		}
+		return ""
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// judgeCluster compares the addresses with what the cluster believes.
+func judgeCluster(out *findings, f Facts) {
+	for _, s := range f.Certificates {
+		i := slices.IndexFunc(f.VIPs, func(v config.VIP) bool { return v.Name == s.VIP })
+		if i < 0 || s.names(f.VIPs[i], f.Endpoints) {
+			continue
+		}
+		out.add(Finding{
+			Code: code.CertificateWithoutAddress, Severity: Error, VIP: s.VIP,
+			What: fmt.Sprintf("the certificate of %s names neither %s nor the name that the cluster's files have for it", s.URL, first(f.VIPs[i])),
+		})
+	}
+	for _, e := range f.Endpoints {
+		if f.isVirtual(e) || e.local() {
+			continue
+		}
+		c := code.EndpointDiffers
+		if e.Key == "controlPlaneEndpoint" {
+			c = code.ControlPlaneEndpointDiffers
+		}
+		out.add(Finding{Code: c, Severity: Warning, What: fmt.Sprintf("%s: %s is at %s, which is no virtual address here", e.File, e.Key, e.Host)})
+	}
+	for _, c := range f.Connections {
+		judgeConnection(out, c)
+	}
+	judgeIPVS(out, f)
+}
+
+// names tells whether clients of the address take the certificate: it names the address, or a name by which the cluster's files know it.
+func (s Serving) names(v config.VIP, endpoints []Endpoint) bool {
+	if slices.Contains(s.Addresses, first(v)) {
+		return true
+	}
+	return slices.ContainsFunc(endpoints, func(e Endpoint) bool {
+		return !e.Address.IsValid() && slices.Contains(s.DNS, e.Host) && slices.Contains(e.Resolves, first(v))
+	})
+}
+
+func (f Facts) isVirtual(e Endpoint) bool {
+	return slices.ContainsFunc(f.virtual(), func(a netip.Addr) bool { return a == e.Address || slices.Contains(e.Resolves, a) })
+}
+
+// local tells that a file means the apiserver of its own node, as kubeadm's of the node's own components may, and says nothing of others.
+func (e Endpoint) local() bool {
+	return e.Address.IsLoopback() || e.Host == "localhost" || !e.Address.IsValid() && len(e.Resolves) == 0
+}
+
+func judgeConnection(out *findings, c Connect) {
+	switch {
+	case c.Err == nil:
+	case c.Refused:
+		out.add(Finding{Code: code.RaftRefused, Severity: Warning, Peer: c.To.Addr().String(), What: fmt.Sprintf("nothing listens at %s (TCP): no keepvip with Raft runs there", c.To)})
+	default:
+		out.add(Finding{Code: code.RaftDropped, Severity: Error, Peer: c.To.Addr().String(), What: fmt.Sprintf("no connection to %s (TCP): %v", c.To, c.Err)})
+	}
+}
+
+// judgeIPVS looks for what kube-proxy's mode ipvs does to ARP.
+func judgeIPVS(out *findings, f Facts) {
+	for _, l := range f.Links {
+		if l.Name != ipvsLink {
+			continue
+		}
+		for _, v := range f.VIPs {
+			for _, a := range l.Addresses {
+				if slices.Contains(addressesOf(v), a.Prefix.Addr()) {
+					out.add(Finding{
+						Code: code.IPVSStrictARP, Severity: Error, VIP: v.Name,
+						What: fmt.Sprintf("%s is on %s, as the address of a service: every node takes its packets", a.Prefix.Addr(), l.Name),
+					})
+				}
+			}
+		}
+		ignore, _ := f.sysctl("ipv4", "arp_ignore", "all")
+		announce, _ := f.sysctl("ipv4", "arp_announce", "all")
+		if ignore < 1 || announce < 2 {
+			out.add(Finding{
+				Code: code.IPVSStrictARP, Severity: Warning,
+				What: fmt.Sprintf("kube-proxy runs in mode ipvs without strictARP (arp_ignore %d, arp_announce %d): every node answers for the addresses of services", ignore, announce),
+			})
+		}
+	}
+}
