@@ -201,21 +201,7 @@ func flapping(v Verdict) string {
 
 // next is the time until the next probe.
 func (c *Checker) next(took time.Duration) time.Duration {
-	if c.interval >= fastInterval {
-		return pause(c.interval, took, rand.Float64())
-	}
-	// Together with what together does, a tenth again.
-	return together(time.Now(), pause(c.interval, took, 0.125+rand.Float64()*0.75), c.interval/20)
-}
-
-// together moves what is due after d to the nearest multiple of grid on the clock: several fast checks then share one wake-up of the
-// process, which costs more than a probe.
-func together(now time.Time, d, grid time.Duration) time.Duration {
-	if d <= 0 || grid <= 0 {
-		return d
-	}
-	at := now.Add(d + grid/2).UnixNano()
-	return max(d+grid/2-time.Duration(at%int64(grid)), 0)
+	return pause(c.interval, took, rand.Float64())
 }
 
 // pause is the time from the end of one probe to the start of the next: starts are an interval apart, give or take a tenth, so

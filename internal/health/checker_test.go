@@ -215,28 +215,6 @@ func TestPause(t *testing.T) {
 	}
 }
 
-func TestTogetherMeetsOnTheClock(t *testing.T) {
-	const ms = time.Millisecond
-	tests := []struct {
-		name          string
-		at            time.Duration
-		d, grid, want time.Duration
-	}{
-		{"there already", 0, 100 * ms, 5 * ms, 100 * ms},
-		{"up", 0, 103 * ms, 5 * ms, 105 * ms},
-		{"down", 0, 102 * ms, 5 * ms, 100 * ms},
-		{"by the clock", 3 * ms, 100 * ms, 5 * ms, 102 * ms},
-		{"at once stays at once", 3 * ms, 0, 5 * ms, 0},
-		{"never in the past", 3 * ms, ms, 5 * ms, 2 * ms},
-		{"no grid", 3 * ms, ms, 0, ms},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, together(time.Unix(1000, 0).Add(tt.at), tt.d, tt.grid))
-		})
-	}
-}
-
 func TestFastCheckKeepsTheIntervalWithJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass}}
