@@ -158,6 +158,9 @@ type Status struct {
 	Present string
 	// Blocked is why no node can become Active, whatever this one is: an election by majority has none. Empty when one can.
 	Blocked string
+	// NoSpare is why no other node could become Active if the holder died now, however fit the others are: a majority needs the holder.
+	// Empty when one could, as far as the election goes.
+	NoSpare string
 }
 
 // Split is a member that says that it holds the address, while none of its advertisements arrives here. Nothing but what it
@@ -188,6 +191,7 @@ type Member struct {
 	Software string // its version
 	Fit      bool
 	Unfit    string // why it is not fit
+	Witness  bool   // it votes and never holds the address
 	Draining bool   // it drains the connections that it had when it passed the address on
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 	Heartbeat time.Duration
 	// RemoveDead is after how long a silent voter is removed, as long as enough others live; 0 for never.
 	RemoveDead time.Duration
+	// Node and Software are this node's name and the version of its program, as the other members show them; either may be empty.
+	Node, Software string
 	// Dir is where the store lies.
 	Dir string
 	// Identity is set by UseKeys or UseFiles.

@@ -306,7 +306,7 @@ func (e *Elector) Status() election.Status {
 	e.mu.Lock()
 	s := e.status
 	e.mu.Unlock()
-	s.Fitness, s.Priority = f, effective(base, f)
+	s.Fitness, s.Priority, s.NoSpare = f, effective(base, f), e.node.Quorum().noSpare()
 	s.Counters.Rejected, s.Rejected = e.node.rejections.Counts(), e.node.rejections.List()
 	for _, m := range members {
 		s.Members = append(s.Members, m.shown())

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/election"
 )
 
 const (
@@ -31,6 +33,8 @@ type gossip struct {
 	mu       sync.Mutex // guards what follows
 	heard    map[netip.Addr]hearing
 	asking   map[netip.Addr]bool
+	silent   map[netip.Addr]bool // members that were heard and are not any more
+	lines    election.Lines
 	excluded time.Time // since when the leader says that this node is no member; zero when it does not
 	taken    time.Time // when a node was last known to begin to hold the address
 }
@@ -128,6 +132,7 @@ func (g *gossip) hello() message {
 	m := message{
 		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: clip(own.reason),
 		Witness: g.cfg.witness(g.cfg.Self), Heartbeat: g.cfg.Heartbeat, Holds: g.addresses.holding(),
+		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software),
 	}
 	r := g.cluster.library.Load()
 	if r == nil {

@@ -14,6 +14,7 @@ import (
 // Member is one node of the cluster as this node sees it.
 type Member struct {
 	Address   netip.Addr `json:"address"`
+	Node      string     `json:"node,omitempty"` // its name, also while it is silent
 	ID        string     `json:"id"`
 	Self      bool       `json:"self,omitempty"`
 	Voter     bool       `json:"voter"`
@@ -25,6 +26,9 @@ type Member struct {
 	Note      string     `json:"note,omitempty"`
 	silent    bool
 	holds     bool
+	ignored   bool // its calls are not taken
+	software  string
+	reason    string // why it is not at its best, as it says
 }
 
 // Members lists the members of the cluster, then those that are heard but are none.
@@ -32,10 +36,10 @@ func (n *Node) Members() []Member {
 	v := n.gossip.view()
 	own := Member{
 		Address: n.cfg.Self, Self: true, Leader: n.cluster.leader() == n.cfg.Self, Witness: n.cfg.witness(n.cfg.Self),
-		holds: n.addresses.holding(),
+		holds: n.addresses.holding(), Node: nameOf(n.cfg.Node), software: nameOf(n.cfg.Software),
 	}
 	f := n.addresses.fitness()
-	own.Priority, own.Note = f.priority, f.reason
+	own.Priority, own.Note, own.reason = f.priority, f.reason, f.reason
 	leader := n.cluster.leader()
 	var out []Member
 	for _, s := range v.servers {
@@ -79,7 +83,10 @@ func (v view) member(s raft.Server, own Member, leader netip.Addr) Member {
 // other is what is known of the address of another node.
 func (v view) other(a, leader netip.Addr) Member {
 	h := v.heard[a]
-	m := Member{Address: a, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness, holds: h.Holds}
+	m := Member{
+		Address: a, Node: h.Node, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness,
+		holds: h.Holds, software: h.Software, reason: h.Reason,
+	}
 	if h.at.IsZero() {
 		m.Note, m.silent = "not heard since this node started", true
 		return m
@@ -89,6 +96,7 @@ func (v view) other(a, leader netip.Addr) Member {
 	case !v.fresh(h), v.replaced(a, leader, h):
 		m.Note, m.silent = "silent", true
 	case h.Heartbeat != v.cfg.Heartbeat:
+		m.ignored = true
 		m.Note = "has raft.heartbeatTimeout " + h.Heartbeat.String() + ", want " + v.cfg.Heartbeat.String() + " as here: it is not followed until then"
 	default:
 		m.Note = h.Reason
@@ -120,15 +128,13 @@ func (m Member) shown() election.Member {
 	if out.Silent {
 		out.Note = ""
 	}
-	if m.Witness {
-		out.Note = joinNotes("witness", out.Note)
+	if m.Self || m.LastHeard != nil {
+		out.Speaks, out.Node, out.Software = true, m.Node, m.software
+		out.Fit, out.Unfit = m.Voter && !m.ignored && m.Priority > unfitPriority, m.reason
 	}
+	if !out.Fit && out.Note != "" {
+		out.Unfit, out.Note = out.Note, "" // said once
+	}
+	out.Witness = m.Witness
 	return out
-}
-
-func joinNotes(a, b string) string {
-	if b == "" || b == "a witness" {
-		return a
-	}
-	return a + "; " + b
 }

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // What members ask each other beside raft, one at a time on a connection: a length of four bytes, big endian, and JSON.
@@ -48,6 +50,8 @@ type message struct {
 	Holds     bool          `json:"holds,omitempty"` // an address may be bound there
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	Excluded  bool          `json:"excluded,omitempty"` // in an answer: the asker is no member as far as I know
+	Node      string        `json:"node,omitempty"`     // its name, at most maxName bytes that can be printed, as those of Software
+	Software  string        `json:"software,omitempty"` // the version of its program
 
 	To      string     `json:"to,omitempty"`     // of release
 	Op      string     `json:"op,omitempty"`     // of change
@@ -85,8 +89,28 @@ func (m message) validate() error {
 		return errors.New("raft: message about no plain address")
 	case len(m.ID) > 128, len(m.To) > 128, len(m.Reason) > 1024, len(m.Error) > 1024:
 		return errors.New("raft: message with a text that is too long")
+	case m.Node != nameOf(m.Node), m.Software != nameOf(m.Software):
+		return errors.New("raft: message with a name that is too long or cannot be printed")
 	}
 	return nil
+}
+
+// maxName bounds the name of a node and the version of its program, in bytes.
+const maxName = 253
+
+// nameOf makes any text one that a message may carry as a name: what cannot be printed becomes a space, and what is too long is cut off.
+func nameOf(s string) string {
+	out := make([]byte, 0, min(len(s), maxName))
+	for _, r := range s {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			r = ' '
+		}
+		if len(out)+utf8.RuneLen(r) > maxName {
+			break
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out)
 }
 
 func plain(a netip.Addr) bool { return a.IsValid() && !a.Is4In6() && a.Zone() == "" }

@@ -91,7 +91,7 @@ func newNode(cfg Config) *Node {
 	n.cluster.plumbing = p
 	n.addresses = addresses{plumbing: p, freed: newSignal(), byName: map[string]*addressFitness{}}
 	n.lease = lease{plumbing: p, cluster: &n.cluster}
-	n.gossip = gossip{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{}}
+	n.gossip = gossip{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{}, silent: map[netip.Addr]bool{}}
 	n.transfer = transfer{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, lease: &n.lease, gossip: &n.gossip, cause: &n.cause}
 	n.membership = membership{plumbing: p, cluster: &n.cluster, gossip: &n.gossip, transfer: &n.transfer, joins: map[netip.Addr]joinRequest{}}
 	n.bootstrap = bootstrap{plumbing: p, gossip: &n.gossip, opened: time.Now(), begin: n.begin, trouble: "starting"}
@@ -163,6 +163,7 @@ func (n *Node) step(ctx context.Context) {
 	}
 	if n.cluster.started() {
 		n.noteQuorum()
+		n.gossip.noteSilent(time.Now())
 		if n.cluster.leading() != nil {
 			n.transfer.consider(ctx)
 			n.membership.next()

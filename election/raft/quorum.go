@@ -11,8 +11,9 @@ const leaderlessFor = 10
 
 // Quorum is how the election stands, as this node knows it.
 type Quorum struct {
-	Majority    bool       `json:"quorum"`          // a leader is known, or could be elected by the voters that are heard
-	Leader      netip.Addr `json:"leader,omitzero"` // absent while none is known
+	Majority    bool       `json:"quorum"`               // a leader is known, or could be elected by the voters that are heard
+	Leader      netip.Addr `json:"leader,omitzero"`      // absent while none is known
+	LeaderNode  string     `json:"leaderNode,omitempty"` // its name, if it has said one
 	Leaderless  *time.Time `json:"leaderlessSince,omitempty"`
 	Term        uint64     `json:"term"`
 	Voters      int        `json:"voters"`      // members that have a vote
@@ -28,6 +29,7 @@ func (n *Node) Quorum() Quorum {
 	}
 	v, q := n.gossip.view(), Quorum{Leader: n.cluster.leader(), Term: r.CurrentTerm()}
 	q.Voters, q.VotersHeard = v.without("")
+	q.LeaderNode = v.nameOf(q.Leader)
 	since := n.leaderless.Load()
 	q.Majority = q.Leader.IsValid() || q.VotersHeard > q.Voters/2 || since == nil || v.now.Sub(*since) < listenFor*n.cfg.pace()
 	if !q.Leader.IsValid() {
@@ -45,6 +47,14 @@ func (q Quorum) blocked(now time.Time, heartbeat time.Duration) string {
 		return fmt.Sprintf("NO QUORUM: %d of %d voters heard, want %d", q.VotersHeard, q.Voters, q.Voters/2+1)
 	case q.Leaderless != nil && now.Sub(*q.Leaderless) > leaderlessFor*heartbeat:
 		return fmt.Sprintf("NO LEADER, although %d of %d voters are heard: they do not hear each other, or their disks are slow", q.VotersHeard, q.Voters)
+	}
+	return ""
+}
+
+// noSpare is why no other node could lead after the death of the holder, which is one of the voters that are heard; empty when one could.
+func (q Quorum) noSpare() string {
+	if left := q.VotersHeard - 1; q.Leader.IsValid() && left <= q.Voters/2 {
+		return fmt.Sprintf("without the holder %d of %d voters would be heard, want %d", left, q.Voters, q.Voters/2+1)
 	}
 	return ""
 }

@@ -53,6 +53,14 @@ func (v view) without(gone raft.ServerID) (left, live int) {
 	return left, live
 }
 
+// nameOf is the name of the node at an address; empty for one that has not said it.
+func (v view) nameOf(a netip.Addr) string {
+	if a == v.cfg.Self {
+		return nameOf(v.cfg.Node)
+	}
+	return v.heard[a].Node
+}
+
 // leader is who says that it leads; the zero Addr for nobody.
 func (v view) leader() netip.Addr {
 	for a, h := range v.heard {

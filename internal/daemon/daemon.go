@@ -133,7 +133,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, host: h, set: instance.New(log),
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
-			host: h, hooks: hooks, raft: newRaftNode(h, log), timings: newTimings(),
+			host: h, hooks: hooks, raft: newRaftNode(h, opts.Version, log), timings: newTimings(),
 		},
 	}
 }

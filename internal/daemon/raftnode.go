@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +24,9 @@ var ErrNoRaft = errors.New("no virtual address here is elected by raft")
 // raftNode is this process's part in a Raft cluster. It joins as soon as one of raft.peers is an address of this machine, and
 // stays until close.
 type raftNode struct {
-	host *host
-	log  *slog.Logger
+	host    *host
+	version string // of this program
+	log     *slog.Logger
 
 	mu       sync.Mutex // guards what follows
 	cfg      *config.Config
@@ -35,8 +37,8 @@ type raftNode struct {
 	ended    chan struct{}
 }
 
-func newRaftNode(h *host, log *slog.Logger) *raftNode {
-	return &raftNode{host: h, log: log}
+func newRaftNode(h *host, version string, log *slog.Logger) *raftNode {
+	return &raftNode{host: h, version: version, log: log}
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
@@ -127,7 +129,9 @@ func (r *raftNode) open() (*raft.Node, error) {
 	if !ok {
 		return nil, fmt.Errorf("none of raft.peers (%s) is an address of this node", list(c.Peers))
 	}
+	name, _ := os.Hostname() // a node without a name is known by its address
 	n, err := raft.Open(raft.Config{
+		Node: name, Software: r.version,
 		Self: self, Port: r.cfg.Port, Peers: c.Peers, Witnesses: c.Witnesses, Heartbeat: c.HeartbeatTimeout,
 		RemoveDead: c.RemoveDeadAfter, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
 	})
