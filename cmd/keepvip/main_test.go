@@ -126,7 +126,7 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 			{State: "unhealthy", Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.004},
 			{Name: "db", Weight: -20, State: "healthy", Reason: "connected"},
 		},
-		Fence: instance.FenceStatus{Standing: true},
+		Fence: instance.FenceStatus{Standing: true}, Takers: instance.Takers{Nodes: 2},
 		Members: []instance.MemberStatus{
 			{Address: netip.MustParseAddr("10.77.0.12"), Self: true, Priority: 1, State: "backup"},
 			{Address: netip.MustParseAddr("10.77.0.11"), Priority: 100, State: "active", LastHeard: &heard},
@@ -143,6 +143,7 @@ apiserver: 10.77.0.100/32 on eth0
   checks    unhealthy: 500 (120ms ago, took 4ms)
             db (weight -20) healthy: connected
   fence     in place: the kernel silences the address if keepvip dies
+  NO TAKER  0 of 2 nodes could take over
   members   10.77.0.12 backup, priority 1, this node
             10.77.0.11 active, priority 100, heard 40ms ago
 `

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,7 +24,7 @@ func raftText(s *daemon.RaftStatus, now time.Time) string {
 	out := fmt.Sprintf("raft term %d, ", s.Term)
 	switch {
 	case s.Leader.IsValid():
-		out += "leader " + s.Leader.String()
+		out += "leader " + named(s.LeaderNode, s.Leader)
 	case s.Leaderless != nil:
 		out += "no leader for " + ago(now, *s.Leaderless)
 	default:
@@ -33,6 +35,14 @@ func raftText(s *daemon.RaftStatus, now time.Time) string {
 		out += fmt.Sprintf(": NO QUORUM, want %d", s.Voters/2+1)
 	}
 	return out + "\n"
+}
+
+// named is a node as a person knows it: "cp-1 10.0.0.11", or the address alone where no name is known.
+func named(node string, a netip.Addr) string {
+	if node == "" {
+		return a.String()
+	}
+	return node + " " + a.String()
 }
 
 func newMemberRecover() *cobra.Command {
@@ -77,9 +87,9 @@ func newMemberList() *cobra.Command {
 func membersText(all []raft.Member, now time.Time) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ADDRESS\tROLE\tPRIORITY\tHEARD\tNOTE") // a Builder takes everything
+	_, _ = fmt.Fprintln(w, "ADDRESS\tNODE\tROLE\tPRIORITY\tHEARD\tNOTE") // a Builder takes everything
 	for _, m := range all {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", m.Address, roleOf(m), m.Priority, heardText(m, now), m.Note)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", m.Address, cmp.Or(m.Node, "-"), roleOf(m), m.Priority, heardText(m, now), m.Note)
 	}
 	_ = w.Flush()
 	return b.String()

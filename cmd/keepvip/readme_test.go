@@ -25,6 +25,7 @@ func sampleStatus(now time.Time) daemon.Status {
 		Checks:    []instance.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.0042}},
 		Fence:     instance.FenceStatus{Standing: true},
 		Conflicts: []instance.Conflict{}, Splits: []election.Split{},
+		Takers: instance.Takers{Count: 1, Nodes: 2},
 		Members: []instance.MemberStatus{
 			{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Self: true, Priority: 100, State: "active"},
 			{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Priority: 100, State: "backup", LastHeard: &heard},

@@ -107,6 +107,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	for _, s := range v.Splits {
 		fmt.Fprintf(b, "  SPLIT     %s\n", splitText(s, now))
 	}
+	fmt.Fprintf(b, "  %s\n", takersText(v.Takers))
 	for i, m := range v.Members {
 		label := "members"
 		if i > 0 {
@@ -250,11 +251,7 @@ func conflictText(c instance.Conflict, now time.Time) string {
 
 // splitText says who, since when, why, and what to do.
 func splitText(s election.Split, now time.Time) string {
-	who := s.Address.String()
-	if s.Node != "" {
-		who = s.Node + " " + who
-	}
-	text := who + " holds the address, and none of its advertisements has arrived here for " + ago(now, s.Since)
+	text := named(s.Node, s.Address) + " holds the address, and none of its advertisements has arrived here for " + ago(now, s.Since)
 	if s.Both {
 		text += "; this node holds it, too"
 	}
@@ -266,11 +263,11 @@ func memberText(m instance.MemberStatus, now time.Time) string {
 	if m.Was != "" && m.LastHeard != nil {
 		state = fmt.Sprintf("%s for %s, was %s", m.State, ago(now, *m.LastHeard), m.Was)
 	}
-	out := fmt.Sprintf("%s %s, priority %d", m.Address, state, m.Priority)
-	if m.Node != "" {
-		out = m.Node + " " + out
+	out := fmt.Sprintf("%s %s, priority %d", named(m.Node, m.Address), state, m.Priority)
+	if m.Witness {
+		out += ", witness"
 	}
-	if m.Fit != nil && !*m.Fit && !m.Self {
+	if m.Fit != nil && !*m.Fit && !m.Self && !m.Witness {
 		out += ", not fit: " + m.Unfit
 	}
 	if m.Self {

@@ -28,6 +28,7 @@ var (
 	descEligible   = desc("keepvip_eligible", "1 when this node would be a good holder.")
 	descPriority   = desc("keepvip_priority", "Priority that this node advertises, or would.")
 	descMembers    = desc("keepvip_members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
+	descTakers     = desc("keepvip_takers", "Nodes that could take the address over if its holder died now: heard, fit, and not the holder.")
 	descSplit      = desc("keepvip_split", "Members that hold the address as far as they say, while none of their advertisements arrives here.")
 	descInfo       = desc("keepvip_vip_info", "1 for each virtual address, with its interface and its VRID, which one that is elected by raft has none of.", "address", "interface", "vrid")
 	descSilenced   = desc("keepvip_silenced", "1 while this node is elected and its lease is over, so that the kernel keeps it from answering.")
@@ -103,6 +104,7 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	for _, state := range []string{"initialize", "backup", "active", stateSilent} {
 		gauge(descMembers, float64(s.membersIn(state)), state)
 	}
+	gauge(descTakers, float64(s.Takers.Count))
 	gauge(descSplit, float64(len(s.Splits)))
 	gauge(descAcute, float64(acute(s.Rejected)))
 	gauge(descLateness, s.Lateness)

@@ -31,6 +31,7 @@ type Status struct {
 	Checks    []CheckStatus        `json:"checks,omitempty"`  // all of them
 	Fence     FenceStatus          `json:"fence"`
 	Members   []MemberStatus       `json:"members"`            // this node and those it has heard
+	Takers    Takers               `json:"takers"`             // who could take the address over
 	Lateness  float64              `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
 	Rejected  []election.Rejection `json:"rejected,omitempty"` // what was not taken into account, the newest first
 	Conflicts []Conflict           `json:"conflicts"`          // hosts outside the election that claim an address
@@ -69,6 +70,7 @@ type MemberStatus struct {
 	Was       string     `json:"was,omitempty"`       // the state of one that is silent, when it was heard last
 	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node, and for one that was never heard
 	Note      string     `json:"note,omitempty"`      // what is odd about it
+	Witness   bool       `json:"witness,omitempty"`   // it votes and never holds the address
 
 	// What it says itself, if it speaks more than VRRP.
 	Node    string `json:"node,omitempty"`
@@ -127,6 +129,7 @@ func (v *view) status() Status {
 		s.silence(over, dropped)
 	}
 	s.Observed = v.observed(&s, part.Passing)
+	s.Takers = s.takers()
 	return s
 }
 
@@ -139,7 +142,7 @@ func (s *Status) add(e election.Status) {
 	if e.Present != "" && s.State == e.State.String() {
 		s.Reason = e.Present
 	}
-	s.Blocked = e.Blocked
+	s.Blocked, s.Takers.Reason = e.Blocked, e.NoSpare
 	for _, m := range e.Members {
 		s.Members = append(s.Members, memberStatus(m))
 	}
@@ -151,7 +154,7 @@ func (s *Status) add(e election.Status) {
 const stateSilent = "silent"
 
 func memberStatus(m election.Member) MemberStatus {
-	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note}
+	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note, Witness: m.Witness}
 	if m.Silent {
 		out.State, out.Was = stateSilent, out.State
 	}

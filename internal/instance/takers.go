@@ -1,0 +1,41 @@
+package instance
+
+import "cmp"
+
+// Takers says who could take the address over if its holder died now. Every node that hears the same says the same.
+type Takers struct {
+	Count   int    `json:"count"`            // nodes that could, the holder not among them
+	Nodes   int    `json:"nodes"`            // nodes that are known: the holder, this node, and those that are silent, too, but no witness
+	Unknown int    `json:"unknown"`          // of these, routers that speak VRRP alone: while one is Backup nobody hears it
+	Reason  string `json:"reason,omitempty"` // why count is 0 although nodes are fit: no majority without the holder, or none at all
+}
+
+// takers is pure. A node counts that is heard, takes part, does not hold the address, and is fit: not drained, not held, and no check
+// keeps it from being a good holder. This node counts when it is standby.
+func (s *Status) takers() Takers {
+	t := Takers{Reason: s.Takers.Reason}
+	for i := range s.Members {
+		m := &s.Members[i]
+		if m.Witness {
+			continue
+		}
+		t.Nodes++
+		switch {
+		case m.State == "active":
+		case m.Fit == nil && !m.Self:
+			t.Unknown++
+		case m.couldTakeOver() && (!m.Self || s.Observed == ObservedStandby):
+			t.Count++
+		}
+	}
+	if len(s.Members) == 0 {
+		t.Nodes = 1 // this node, which is in no election
+	}
+	if t.Reason = cmp.Or(s.Blocked, t.Reason); t.Reason != "" {
+		t.Count = 0
+	}
+	return t
+}
+
+// couldTakeOver tells of a member, or of this node, whether it would be a good holder by what was heard of it.
+func (m *MemberStatus) couldTakeOver() bool { return m.State == "backup" && (m.Fit == nil || *m.Fit) }
