@@ -13,7 +13,7 @@ func hostAbility() []Entry {
 	return []Entry{
 		{
 			NoCapability, "no-capability", "The process may not do what keepvip has to do.",
-			"`keepvip doctor` looks at itself: run it as the user that keepvip runs as.",
+			"Run keepvip doctor as the user that keepvip runs as: it looks at itself.",
 			"Run it as root, or grant NET_ADMIN and NET_RAW.",
 		},
 		{

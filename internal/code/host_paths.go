@@ -63,7 +63,7 @@ func hostPaths() []Entry {
 		},
 		{
 			Alone, "alone", "No other node is heard: none runs, or multicast does not arrive.",
-			"`keepvip doctor` on another node; a switch that filters multicast to 224.0.0.18 or ff02::12.",
+			"Run keepvip doctor on another node; look for a switch that filters multicast to 224.0.0.18 or ff02::12.",
 			"Start keepvip on the other nodes; where multicast does not pass, list them in `vrrp.peers`.",
 		},
 		{
