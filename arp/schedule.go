@@ -17,6 +17,25 @@ const DefaultRefresh = 60 * time.Second
 type ScheduleConfig struct {
 	Burst   []time.Duration // offsets from Restart, ascending; nil is DefaultBurst
 	Refresh time.Duration   // from the last of the burst on; 0 is DefaultRefresh, less than 0 is never
+	Repeat  int             // announcements of each refresh, close together; 0 is 1
+}
+
+// gap is the time between announcements that are only to make up for a lost frame.
+const gap = 20 * time.Millisecond
+
+// Burst are the times of a burst of so many announcements, at least one: the first of DefaultBurst, and what is beyond these between them. A delay of more than 0 adds the same once more, so long after the first.
+func Burst(repeat int, delay time.Duration) []time.Duration {
+	out := slices.Clone(DefaultBurst[:min(max(repeat, 1), len(DefaultBurst))])
+	for i := len(out); i < repeat; i++ {
+		out = append(out, DefaultBurst[1]+gap/2+time.Duration(i-len(DefaultBurst)+1)*gap) // at none of those moments
+	}
+	if n := len(out); delay > 0 {
+		for _, at := range out[:n:n] {
+			out = append(out, delay+at)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Schedule says when to announce the addresses of one interface. It is pure: it reads no clock and sends nothing. A new one is stopped.
@@ -24,6 +43,7 @@ type Schedule struct {
 	cfg     ScheduleConfig
 	started time.Time
 	sent    int // announcements of the burst that are over
+	again   int // and of a refresh
 	next    time.Time
 	running bool
 }
@@ -42,7 +62,7 @@ func NewSchedule(cfg ScheduleConfig) *Schedule {
 
 // Restart begins the burst, again if it is running: after binding, when the link comes up, when a rival was heard.
 func (s *Schedule) Restart(now time.Time) {
-	s.started, s.sent, s.running = now, 0, true
+	s.started, s.sent, s.again, s.running = now, 0, 0, true
 	s.plan(now)
 }
 
@@ -70,7 +90,11 @@ func (s *Schedule) plan(now time.Time) {
 	switch {
 	case s.sent < len(s.cfg.Burst):
 		s.next = s.started.Add(s.cfg.Burst[s.sent])
+	case s.again > 0:
+		s.again--
+		s.next = now.Add(gap)
 	case s.cfg.Refresh > 0:
+		s.again = max(s.cfg.Repeat, 1) - 1
 		s.next = now.Add(s.cfg.Refresh)
 	default:
 		s.running = false

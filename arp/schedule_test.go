@@ -36,6 +36,11 @@ func TestScheduleBurstThenRefresh(t *testing.T) {
 		{name: "own times", give: ScheduleConfig{Burst: []time.Duration{5 * ms, 10 * ms}, Refresh: 100 * ms}, want: []time.Duration{5 * ms, 10 * ms, 110 * ms, 210 * ms, 310 * ms, 410 * ms, 510 * ms, 610 * ms}},
 		{name: "no refresh", give: ScheduleConfig{Burst: []time.Duration{0, 10 * ms}, Refresh: -1}, want: []time.Duration{0, 10 * ms}},
 		{name: "no burst", give: ScheduleConfig{Burst: []time.Duration{}, Refresh: 2000 * ms}, want: []time.Duration{2000 * ms, 4000 * ms, 6000 * ms, 8000 * ms, 10000 * ms, 12000 * ms, 14000 * ms, 16000 * ms}},
+		{name: "three", give: ScheduleConfig{Burst: Burst(3, 0), Refresh: -1}, want: []time.Duration{0, 20 * ms, 100 * ms}},
+		{name: "eight", give: ScheduleConfig{Burst: Burst(8, 0), Refresh: -1}, want: []time.Duration{0, 20 * ms, 50 * ms, 70 * ms, 100 * ms, 300 * ms, 700 * ms, 1500 * ms}},
+		{name: "two, and again", give: ScheduleConfig{Burst: Burst(2, 5000*ms), Refresh: -1}, want: []time.Duration{0, 20 * ms, 5000 * ms, 5020 * ms}},
+		{name: "again within the burst", give: ScheduleConfig{Burst: Burst(3, 50*ms), Refresh: -1}, want: []time.Duration{0, 20 * ms, 50 * ms, 70 * ms, 100 * ms, 150 * ms}},
+		{name: "three at each refresh", give: ScheduleConfig{Burst: Burst(0, 0), Refresh: 1000 * ms, Repeat: 3}, want: []time.Duration{0, 1000 * ms, 1020 * ms, 1040 * ms, 2040 * ms, 2060 * ms, 2080 * ms, 3080 * ms}},
 		{name: "nothing", give: ScheduleConfig{Burst: []time.Duration{}, Refresh: -1}},
 	}
 	for _, tt := range tests {

@@ -116,7 +116,10 @@ const (
 
 // Announce is about gratuitous ARP and unsolicited neighbour advertisements.
 type Announce struct {
-	Refresh time.Duration // 0: none after the first burst
+	Refresh       time.Duration // 0: none after the first burst
+	RefreshRepeat int           // announcements of each refresh
+	Repeat        int           // announcements of the first burst
+	Delay         time.Duration // from binding to a second burst; 0: none
 }
 
 // Check is the local health check that gates one VIP.

@@ -12,6 +12,8 @@ const (
 
 	maxPath   = 4095
 	maxSocket = 107 // sun_path of unix(7), less its NUL
+
+	mostAnnouncements = 100 // of one burst
 )
 
 // table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
@@ -153,6 +155,21 @@ func vipOptions() []Option {
 			Key: "vips[].announce.refresh", Flag: "announce-refresh", Default: "1m0s", Reload: Live,
 			Help:    "How often the holder repeats its gratuitous ARP or neighbour advertisement after the first burst; 0s never",
 			binding: one(duration(0, 24*time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.vip.Announce.Refresh }),
+		},
+		{
+			Key: "vips[].announce.refreshRepeat", Flag: "announce-refresh-repeat", Default: "1", Reload: Live,
+			Help:    "How many announcements each of these is, 20 ms apart",
+			binding: one(number(1, mostAnnouncements), func(t target) *int { return &t.vip.Announce.RefreshRepeat }),
+		},
+		{
+			Key: "vips[].announce.repeat", Flag: "announce-repeat", Default: "6", Reload: Live,
+			Help:    "How many announcements the first burst has: the first at once, the sixth after 1.5 s",
+			binding: one(number(1, mostAnnouncements), func(t target) *int { return &t.vip.Announce.Repeat }),
+		},
+		{
+			Key: "vips[].announce.delay", Flag: "announce-delay", Default: "0s", Reload: Live,
+			Help:    "How long after the first burst has begun there is a second one, for a network that learns late; 0s none",
+			binding: one(duration(0, time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.vip.Announce.Delay }),
 		},
 	}
 }

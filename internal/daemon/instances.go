@@ -108,7 +108,7 @@ func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.
 		Paced:      kept.paced,
 		ProbeFirst: v.ProbeBeforeBind,
 		Yield:      v.OnConflict == config.Yield,
-		Schedule:   arp.NewSchedule(arp.ScheduleConfig{Refresh: refresh(v)}),
+		Schedule:   arp.NewSchedule(scheduleOf(v.Announce)),
 		Crowd:      len(virtualAddresses(whole)),
 		Reset:      resetConnections,
 	}
@@ -139,12 +139,13 @@ func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.C
 	}
 }
 
-// refresh translates the option's 0, never, into the schedule's.
-func refresh(v config.VIP) (d time.Duration) {
-	if v.Announce.Refresh == 0 {
-		return -1
+// scheduleOf translates the option's 0, never, into the schedule's.
+func scheduleOf(a config.Announce) arp.ScheduleConfig {
+	s := arp.ScheduleConfig{Burst: arp.Burst(a.Repeat, a.Delay), Refresh: a.Refresh, Repeat: a.RefreshRepeat}
+	if s.Refresh == 0 {
+		s.Refresh = -1
 	}
-	return v.Announce.Refresh
+	return s
 }
 
 const (

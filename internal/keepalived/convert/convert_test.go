@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,8 +121,16 @@ func TestConvertInstanceKeyword(t *testing.T) {
 			return slices.Equal(v.Elsewhere, []config.Elsewhere{{Address: netip.MustParseAddr("10.0.0.2"), Interface: "eth9"}}) && len(v.Links()) == 2
 		},
 		"garp_master_refresh 60": func(v config.VIP) any { return v.Announce.Refresh.String() == "1m0s" },
-		"garp_master_refresh 0":  func(v config.VIP) any { return v.Announce.Refresh == 0 },
-		"smtp_alert":             func(v config.VIP) any { return v.Check.URL == "none" && v.VRRP.ID == 5 && v.Interface == "eth0" },
+		"garp_master_refresh 0": func(v config.VIP) any {
+			return v.Announce == (config.Announce{RefreshRepeat: 1, Repeat: 6, Delay: 5 * time.Second})
+		},
+		"garp_master_delay 0\ngarp_master_repeat 1\ngarp_master_refresh 60\ngarp_master_refresh_repeat 2": func(v config.VIP) any {
+			return v.Announce == (config.Announce{Refresh: time.Minute, RefreshRepeat: 2, Repeat: 1})
+		},
+		"garp_master_repeat 1000\ngarp_master_delay 4000": func(v config.VIP) any {
+			return v.Announce == (config.Announce{RefreshRepeat: 1, Repeat: 100, Delay: time.Hour})
+		},
+		"smtp_alert": func(v config.VIP) any { return v.Check.URL == "none" && v.VRRP.ID == 5 && v.Interface == "eth0" },
 	} {
 		r := converted(t, fmt.Sprintf(base1, text), Options{})
 		cfg, err := load(r.Text)

@@ -50,7 +50,9 @@ func ExampleConvert() {
 	//     id: 51  # keepalived.conf:3
 	//     version: 2  # keepalived's default
 	//     advertisementInterval: 1s  # keepalived's default
-	//   announce: {refresh: 0s}  # keepalived's default: never again after the first; leave the line out for keepvip's, each minute
+	//   announce:
+	//     refresh: 0s  # keepalived's default: never again after these; leave the line out for keepvip's, each minute
+	//     delay: 5s  # keepalived's default
 	//   check: none  # nothing is tracked
 	// keepalived.conf 8 note ignored
 }

@@ -189,18 +189,35 @@ func firstOf(n int) string {
 	return fmt.Sprintf("the first %d characters", n)
 }
 
-// announce writes when the holder repeats its announcements, and says of the rest that keepvip has no settings for it.
+// announce writes when and how often the holder announces.
 func (c *converter) announce(i *keepalived.Instance) {
-	const ownRefresh = time.Minute // keepvip's default
-	if d := min(i.Garp.Refresh, 24*time.Hour); d != ownRefresh {
-		at := c.of(i, "garp_master_refresh", "vrrp_garp_master_refresh")
-		if at == byDefault {
-			at.why += ": never again after the first; leave the line out for keepvip's, each minute"
-		}
-		c.out.line(1, "announce: {refresh: "+duration(d)+"}", at)
+	const longestRefresh, longestDelay, most, ownRefresh, ownRepeat = 24 * time.Hour, time.Hour, 100, time.Minute, 6 // of keepvip
+	const theirs = 5                                                                                                 // at once, of which keepvip's six are more
+	g := i.Garp
+	if g.Refresh > longestRefresh || g.Delay > longestDelay || g.Repeat > most || g.RefreshRepeat > most {
+		c.changed(c.where(i, "garp_master_refresh", "vrrp_garp_master_refresh"), "keepvip announces at least each 24 hours or never, a second time after an hour at most, and 100 times at most", "")
 	}
-	if i.Garp.Refresh > 24*time.Hour {
-		c.changed(c.of(i, "garp_master_refresh", "vrrp_garp_master_refresh").at, "keepvip announces at least each 24 hours, or never", "")
+	c.out.line(1, "announce:", nowhere)
+	line := func(keyword, text, otherwise string) {
+		at := c.of(i, "garp_"+keyword, "vrrp_garp_"+keyword)
+		if at == byDefault && c.cfg.Global.Has("vrrp_min_garp") {
+			at = placed(c.cfg.Global.Where("vrrp_min_garp"))
+		} else if at == byDefault {
+			at.why += otherwise
+		}
+		c.out.line(2, text, at)
+	}
+	if d := min(g.Refresh, longestRefresh); d != ownRefresh {
+		line("master_refresh", "refresh: "+duration(d), ": never again after these; leave the line out for keepvip's, each minute")
+	}
+	if g.RefreshRepeat > 1 {
+		line("master_refresh_repeat", fmt.Sprintf("refreshRepeat: %d", min(g.RefreshRepeat, most)), "")
+	}
+	if n := min(max(g.Repeat, 1), most); n != theirs && n != ownRepeat {
+		line("master_repeat", fmt.Sprintf("repeat: %d", n), "")
+	}
+	if d := min(g.Delay, longestDelay); d > 0 {
+		line("master_delay", "delay: "+duration(d), "")
 	}
 }
 

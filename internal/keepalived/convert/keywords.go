@@ -23,7 +23,7 @@ const (
 	noRoutes     = "keepvip moves addresses, and neither routes nor rules"
 	routesRemedy = "set them on all nodes in the host's network configuration, or by a hook (docs/hooks.md has a recipe), and take them out of this file for the conversion"
 	noBFD        = "keepvip has no BFD: without it the address moves later or not at all"
-	noAnnounce   = "keepvip announces at once, five times more within 1.5 s, and after a rival"
+	noAnnounce   = "keepvip announces at once after an advertisement of a rival, and once an interval until none has been heard for three"
 )
 
 func refused(text, remedy string) fate {
@@ -55,9 +55,8 @@ var fates = map[fate]string{
 
 	noted("keepvip shows the host's name"):                       "router_id",
 	noted("keepvip runs checks as an unprivileged user, always"): "enable_script_security",
-	noted(noAnnounce): `garp_master_delay garp_master_repeat garp_master_refresh_repeat garp_lower_prio_delay garp_lower_prio_repeat
-		vrrp_garp_master_delay vrrp_garp_master_repeat vrrp_garp_master_refresh_repeat vrrp_garp_lower_prio_delay vrrp_garp_lower_prio_repeat
-		vrrp_garp_interval vrrp_gna_interval vrrp_min_garp`,
+	noted(noAnnounce): `garp_lower_prio_delay garp_lower_prio_repeat vrrp_garp_lower_prio_delay vrrp_garp_lower_prio_repeat`,
+	noted("keepvip's announcements of a burst are at least 20 ms apart"):                       "vrrp_garp_interval vrrp_gna_interval",
 	noted("keepvip answers a lower priority with an advertisement, as RFC 9568 has it"):        "lower_prio_no_advert vrrp_lower_prio_no_advert",
 	noted("keepvip says nothing more when a higher priority is heard"):                         "higher_prio_send_advert vrrp_higher_prio_send_advert",
 	noted("keepvip takes an advertisement that shares an address with its own list"):           "skip_check_adv_addr vrrp_skip_check_adv_addr",
@@ -77,8 +76,9 @@ var fates = map[fate]string{
 // carried are the keywords that instance.go and its neighbours look at themselves.
 const carried = ` state interface virtual_router_id priority advert_int version authentication auth_type auth_pass nopreempt preempt preempt_delay
 	down_timer_adverts dont_track_primary accept no_accept strict_mode vrrp_strict virtual_ipaddress virtual_ipaddress_excluded unicast_peer
-	unicast_src_ip mcast_src_ip mcast_dst_ip unicast_ttl unicast_fault_no_peer old_unicast_checksum garp_master_refresh track_interface
-	track_script track_process track_file group sync_group_tracking_weight script_user vrrp_version vrrp_garp_master_refresh
+	unicast_src_ip mcast_src_ip mcast_dst_ip unicast_ttl unicast_fault_no_peer old_unicast_checksum garp_master_refresh garp_master_delay garp_master_repeat garp_master_refresh_repeat track_interface
+	track_script track_process track_file group sync_group_tracking_weight script_user vrrp_version vrrp_garp_master_refresh vrrp_garp_master_delay
+	vrrp_garp_master_repeat vrrp_garp_master_refresh_repeat vrrp_min_garp
 	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
 	notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_fifo vrrp_notify_fifo notify_fifo_script vrrp_notify_fifo_script
 	vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 script interval timeout weight rise fall user init_fail `
