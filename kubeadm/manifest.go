@@ -88,12 +88,18 @@ type container struct {
 	ImagePullPolicy string          `json:"imagePullPolicy"`
 	Args            []string        `json:"args"`
 	Env             []envVar        `json:"env,omitempty"`
+	Ports           []port          `json:"ports,omitempty"`
 	LivenessProbe   *probe          `json:"livenessProbe,omitempty"`
 	ReadinessProbe  *probe          `json:"readinessProbe,omitempty"`
 	StartupProbe    *probe          `json:"startupProbe,omitempty"`
 	Resources       resources       `json:"resources"`
 	SecurityContext securityContext `json:"securityContext"`
 	VolumeMounts    []volumeMount   `json:"volumeMounts"`
+}
+
+type port struct {
+	Name          string `json:"name"`
+	ContainerPort int    `json:"containerPort"`
 }
 
 type envVar struct {

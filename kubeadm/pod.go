@@ -36,6 +36,8 @@ type PodConfig struct {
 	Realtime  bool   // adds the capability SYS_NICE
 	Processes bool   // sees the processes of the node
 	Metrics   string // host:port for the kubelet's probes; "": none
+	// MetricsPort is where other hosts are told the metrics: a PodMonitor finds it by the name "metrics". 0: nowhere.
+	MetricsPort int
 }
 
 // podHead is a comment, which the kubelet ignores.
@@ -80,7 +82,7 @@ func (cfg PodConfig) spec() (podSpec, error) {
 	}
 	c := container{
 		Name: "keepvip", Image: cfg.Image, ImagePullPolicy: "IfNotPresent",
-		Args: cfg.args(), Env: cfg.env(),
+		Args: cfg.args(), Env: cfg.env(), Ports: cfg.ports(),
 		LivenessProbe: probes.live, ReadinessProbe: probes.ready, StartupProbe: probes.startup,
 		Resources: resources{
 			// No CPU limit: throttling an election is an outage.
@@ -144,6 +146,13 @@ func (cfg PodConfig) env() []envVar {
 		return nil
 	}
 	return []envVar{{Name: inlineVariable, Value: literal(string(cfg.ConfigYAML))}}
+}
+
+func (cfg PodConfig) ports() []port {
+	if cfg.MetricsPort == 0 {
+		return nil
+	}
+	return []port{{Name: "metrics", ContainerPort: cfg.MetricsPort}}
 }
 
 // literal keeps the kubelet from expanding $(NAME) in arguments and variables.

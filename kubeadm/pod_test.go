@@ -37,6 +37,14 @@ func file() PodConfig {
 	return cfg
 }
 
+func TestPodNamesThePortOfTheMetrics(t *testing.T) {
+	cfg := flags()
+	cfg.MetricsPort = 9645
+	out, err := Pod(cfg)
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "    ports:\n    - containerPort: 9645\n      name: metrics\n")
+}
+
 func TestPodGolden(t *testing.T) {
 	for name, cfg := range map[string]PodConfig{"pod-flags.yaml": flags(), "pod-inline.yaml": inline(), "pod-file.yaml": file()} {
 		t.Run(name, func(t *testing.T) {

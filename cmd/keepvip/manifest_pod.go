@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,6 +82,11 @@ func secretFiles(cfg *config.Config) []string {
 	for _, k := range cfg.Key.Accept {
 		out = append(out, k.File)
 	}
+	for _, f := range []string{cmp.Or(cfg.Metrics.PrivateKey, cfg.Metrics.Certificate), cfg.Metrics.TokenFile} {
+		if f != "" {
+			out = append(out, f)
+		}
+	}
 	for _, v := range cfg.VIPs {
 		if v.VRRP.PasswordFile != "" {
 			out = append(out, v.VRRP.PasswordFile)
@@ -93,12 +99,15 @@ func secretFiles(cfg *config.Config) []string {
 func podOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
 	pod := kubeadm.PodConfig{
 		Image: image, Args: cfg.Args(), KeyFile: cfg.Key.File,
-		Realtime: cfg.Realtime, Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics,
+		Realtime: cfg.Realtime, Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics.Local(), MetricsPort: cfg.Metrics.ExposedPort(),
 	}
 	for _, f := range secretFiles(cfg) {
 		if f != cfg.Key.File {
 			pod.SecretFiles = append(pod.SecretFiles, f)
 		}
+	}
+	if cfg.Metrics.PrivateKey != "" {
+		pod.CAFiles = append(pod.CAFiles, cfg.Metrics.Certificate)
 	}
 	if cfg.FIFO.Path != "" {
 		return pod, errors.New("notifyFIFO.path, but nobody outside the pod could read a pipe that is made in it; use manifest systemd")

@@ -17,7 +17,7 @@ type Config struct {
 	StateDir string
 	// KeepalivedFiles is the directory for what keepalived writes on a signal; "": nothing is written.
 	KeepalivedFiles string
-	Metrics         string // host:port, or "" when switched off
+	Metrics         Metrics
 	FIFO            FIFO
 	Log             Log
 

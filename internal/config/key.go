@@ -136,6 +136,7 @@ func (c *Config) checkFiles() error {
 		}
 	}
 	c.checkRaftFiles(&ps)
+	c.checkMetricsFiles(&ps)
 	c.checkPrograms(&ps)
 	return ps.err()
 }

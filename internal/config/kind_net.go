@@ -98,6 +98,9 @@ func listener() kind[string] {
 			if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
 				return "", fmt.Errorf("%s, want host:port such as 127.0.0.1:9645, or %s", show(s), off)
 			}
+			if _, err := netip.ParseAddr(host); err != nil && host != "localhost" {
+				return "", fmt.Errorf("%s, want an address in place of the name, such as 127.0.0.1:9645 or 0.0.0.0:9645", show(s))
+			}
 			return s, nil
 		},
 		format: func(s string) string {

@@ -44,7 +44,7 @@ func TestLoadDefaults(t *testing.T) {
 		},
 	}, c.VIPs[0])
 	assert.NotEmpty(t, c.VIPs[0].AllChecks())
-	assert.Equal(t, "/run/keepvip/keepvip.sock /var/lib/keepvip 127.0.0.1:9645", strings.Join([]string{c.Socket, c.StateDir, c.Metrics}, " "))
+	assert.Equal(t, "/run/keepvip/keepvip.sock /var/lib/keepvip 127.0.0.1:9645", strings.Join([]string{c.Socket, c.StateDir, c.Metrics.Address}, " "))
 	assert.Equal(t, uint16(9646), c.Port)
 	assert.Equal(t, Key{ID: 1, Mode: KeyEnforce, Window: 10 * time.Second}, c.Key)
 	assert.Equal(t, Log{Level: LogInfo, Format: LogText}, c.Log)
@@ -78,12 +78,13 @@ func TestLoadPrecedence(t *testing.T) {
 	assert.Equal(t, "env0", v.Interface)
 	assert.Equal(t, uint8(10), v.VRRP.ID, "an empty variable counts as not set")
 	assert.Equal(t, []netip.Addr{netip.MustParseAddr("10.77.0.9"), netip.MustParseAddr("10.77.0.10")}, v.VRRP.Peers, "a list is replaced")
-	assert.Empty(t, c.Metrics)
+	assert.Empty(t, c.Metrics.Address)
+	assert.Empty(t, c.Metrics.Local())
 	assert.Equal(t, "/tmp/s", c.Socket)
 
 	origins := map[string]string{
 		"vips[0].priority": "--priority", "vips[0].interface": "KEEPVIP_INTERFACE", "vips[0].vrrp.id": "KEEPVIP_CONFIG_YAML:7",
-		"vips[0].check.url": "KEEPVIP_CONFIG_YAML:8", "vips[0].election": "default", "metrics": "KEEPVIP_CONFIG_YAML:9", "socket": "--socket",
+		"vips[0].check.url": "KEEPVIP_CONFIG_YAML:8", "vips[0].election": "default", "metrics.address": "KEEPVIP_CONFIG_YAML:9", "socket": "--socket",
 	}
 	for key, want := range origins {
 		assert.Equal(t, want, c.Origin(key).String(), key)

@@ -77,6 +77,11 @@ var samples = map[string]struct {
 	"keepalived-group-name":   {value: "VG_1", needs: map[string][]string{"group": {"edge"}}},
 	"notify-fifo":             {value: "/run/keepvip/notify"},
 	"notify-fifo-user":        {value: "www-data:adm", needs: map[string][]string{"notify-fifo": {"/f"}}},
+
+	"metrics-certificate":      {value: "/c", needs: map[string][]string{"metrics": {"0.0.0.0:9645"}}},
+	"metrics-private-key":      {value: "/k", needs: map[string][]string{"metrics": {"0.0.0.0:9645"}, "metrics-certificate": {"/c"}}},
+	"metrics-token-file":       {value: "/t", needs: map[string][]string{"metrics": {"0.0.0.0:9645"}, "metrics-certificate": {"/c"}}},
+	"metrics-keepalived-names": {value: "true"},
 }
 
 // The same value given as flag, as variable, in the file and as Args says it gives the same configuration: no spelling is lost.

@@ -17,7 +17,7 @@ const (
 )
 
 // table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
-var table = slices.Concat(vipOptions(), conflictOptions(), checkOptions(), processOptions(), raftOptions(), hostOptions(), fifoOptions())
+var table = slices.Concat(vipOptions(), conflictOptions(), checkOptions(), processOptions(), raftOptions(), hostOptions(), metricsOptions(), fifoOptions())
 
 // keepalivedName is a name that programs know from a keepalived.conf.
 func keepalivedName() kind[string] {
@@ -275,11 +275,6 @@ func hostOptions() []Option {
 			Key: "keepalivedFiles", Flag: "keepalived-files", Reload: Live,
 			Help:    "The directory for what keepalived 2.2.7 writes into /tmp on a signal, for exporters and probes that read it: keepalived.data on SIGUSR1, keepalived.stats on SIGUSR2, keepalived.json on SIGRTMIN+2 (36); without it these signals do nothing",
 			binding: one(absolute(maxPath, "/tmp"), func(t target) *string { return &t.config.KeepalivedFiles }),
-		},
-		{
-			Key: "metrics", Flag: "metrics", Default: "127.0.0.1:9645", Reload: Restart,
-			Help:    "The listener for /metrics, /livez and /readyz",
-			binding: one(listener(), func(t target) *string { return &t.config.Metrics }),
 		},
 		{
 			Key: "log.level", Flag: "log-level", Default: string(LogInfo), Reload: Restart,

@@ -44,6 +44,7 @@ func (c *Config) Validate() error {
 	c.validateGroupNames(&ps)
 	c.checkKey(&ps)
 	c.checkRaft(&ps)
+	c.checkMetrics(&ps)
 	c.validateNames(&ps)
 	c.validateUnique(&ps)
 	c.validateVRIDs(&ps)

@@ -221,7 +221,7 @@ func TestListenerAnswersProbesAndMetrics(t *testing.T) {
 
 func ask(t *testing.T, l *Listener, path string) string {
 	t.Helper()
-	res, err := http.Get("http://" + l.ln.Addr().String() + path)
+	res, err := http.Get("http://" + l.lns[0].Addr().String() + path)
 	require.NoError(t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)

@@ -16,6 +16,9 @@ type places struct {
 	turn   time.Duration         // how long a turn of so many lasts at least, with the pause that ends it
 	budget int                   // of each owner in a second; 0: no bound
 	owner  func(net.Conn) string // who is at the other end; "": gone already
+	// outside tells connections that have places and a budget of their own; nil: none has.
+	outside func(net.Conn) bool
+	refuse  func(net.Conn) bool // nobody is answered there; nil: everybody is
 
 	// of the goroutine that accepts
 	seen   int       // connections so far
@@ -38,6 +41,7 @@ type placedConn struct {
 	net.Conn
 	of    *places
 	owner string
+	out   bool // from outside
 	busy  bool // guarded by of.mu
 }
 
@@ -51,8 +55,11 @@ func (p *places) Accept() (net.Conn, error) {
 		if p.seen++; p.seen%p.breath == 0 {
 			p.pause()
 		}
-		if placed := p.admit(&placedConn{Conn: c, of: p, owner: p.owner(c)}, time.Now()); placed != nil {
-			return placed, nil
+		if p.refuse == nil || !p.refuse(c) {
+			placed := &placedConn{Conn: c, of: p, owner: p.owner(c), out: p.outside != nil && p.outside(c)}
+			if p.admit(placed, time.Now()) != nil {
+				return placed, nil
+			}
 		}
 		abort(c)
 	}
@@ -69,11 +76,11 @@ func (p *places) pause() {
 func (p *places) admit(c *placedConn, now time.Time) *placedConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.affordable(c.owner, now) {
+	if !p.affordable(c, now) {
 		return nil
 	}
-	if len(p.taken) >= p.most {
-		out := p.victim()
+	if p.full(c.out) {
+		out := p.victim(c.out)
 		if out == nil {
 			return nil
 		}
@@ -84,9 +91,23 @@ func (p *places) admit(c *placedConn, now time.Time) *placedConn {
 	return c
 }
 
+// full tells whether all places of those inside, or outside, are taken. The caller holds the lock.
+func (p *places) full(outside bool) bool {
+	n, most := 0, p.most
+	if outside {
+		most = outsidePlaces
+	}
+	for _, c := range p.taken {
+		if c.out == outside {
+			n++
+		}
+	}
+	return n >= most
+}
+
 // affordable counts against the owner's budget. The caller holds the lock.
-func (p *places) affordable(owner string, now time.Time) bool {
-	if owner == "" {
+func (p *places) affordable(c *placedConn, now time.Time) bool {
+	if c.owner == "" {
 		return false
 	}
 	if p.budget == 0 {
@@ -95,24 +116,34 @@ func (p *places) affordable(owner string, now time.Time) bool {
 	if p.spent == nil || now.Sub(p.began) >= time.Second {
 		p.spent, p.began = map[string]int{}, now
 	}
-	if _, known := p.spent[owner]; !known && len(p.spent) >= maxOwners {
-		owner = "others"
+	if !c.out {
+		return p.spend(c.owner) <= p.budget
 	}
-	p.spent[owner]++
-	return p.spent[owner] <= p.budget
+	// What one host has too much of is not taken from the others.
+	return p.spend("outside "+c.owner) <= outsideBudget && p.spend("outside") <= allOutsideBudget
 }
 
-// victim is the oldest connection that can be taken away of the owner who has the most of these. The caller holds the lock.
-func (p *places) victim() *placedConn {
+// spend counts a connection and tells how many there were. The caller holds the lock.
+func (p *places) spend(who string) int {
+	if _, known := p.spent[who]; !known && len(p.spent) >= maxOwners {
+		who = "others"
+	}
+	p.spent[who]++
+	return p.spent[who]
+}
+
+// victim is the oldest connection that can be taken away of the owner who has the most of these, inside or outside. The caller holds the
+// lock.
+func (p *places) victim(outside bool) *placedConn {
 	count := map[string]int{}
 	for _, c := range p.taken {
-		if !c.busy {
+		if !c.busy && c.out == outside {
 			count[c.owner]++
 		}
 	}
 	var out *placedConn
 	for _, c := range p.taken { // the oldest first
-		if !c.busy && (out == nil || count[c.owner] > count[out.owner]) {
+		if !c.busy && c.out == outside && (out == nil || count[c.owner] > count[out.owner]) {
 			out = c
 		}
 	}

@@ -163,7 +163,7 @@ func TestProbesAreAnsweredWhileAnotherUserHoldsAllPlaces(t *testing.T) {
 	defer listening(t, l)()
 	for i := range 3 * probePlaces {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%4))}}
-		c, err := d.Dial("tcp", l.ln.Addr().String())
+		c, err := d.Dial("tcp", l.lns[0].Addr().String())
 		require.NoError(t, err)
 		defer c.Close()
 		if i%2 == 0 {
@@ -173,7 +173,7 @@ func TestProbesAreAnsweredWhileAnotherUserHoldsAllPlaces(t *testing.T) {
 	for range 10 {
 		assert.Equal(t, "200 ok\n", ask(t, l, "/livez"))
 	}
-	p := l.ln.(*places)
+	p := l.lns[0].(*places)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	assert.LessOrEqual(t, len(p.taken), probePlaces)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Probes is what the loopback listener answers with. Its functions are called from several goroutines.
+// Probes is what the listener answers with. Its functions are called from several goroutines.
 type Probes struct {
 	Live    func() error // nil: this process works
 	Ready   func() error // nil: it takes part in every election
@@ -17,6 +17,8 @@ type Probes struct {
 	// Owner tells who has the other end of a connection: a user of this host, or another host. Each has its own budget. An
 	// error: who it was has gone. It may be nil.
 	Owner func(from, to netip.AddrPort) (string, error)
+	// Outside is for other hosts. They are told Metrics and nothing else.
+	Outside Outside
 }
 
 const (
@@ -34,25 +36,56 @@ const (
 	keepMetrics = 500 * time.Millisecond
 )
 
-// Listener serves /livez, /readyz and /metrics. None of them depends on an apiserver.
+// Listener serves /livez, /readyz and /metrics on the loopback interface, and /metrics elsewhere. None of them depends on an apiserver.
 type Listener struct {
-	ln   net.Listener
+	lns  []net.Listener
 	http *http.Server
 }
 
-// Listen opens the listener at a "host:port".
+// Listen opens the listener at a "host:port". Where that is an address of the node it listens on the loopback interface, too.
 func Listen(addr string, p Probes) (*Listener, error) {
-	lc := net.ListenConfig{KeepAlive: -1} // no connection lasts long enough
-	ln, err := lc.Listen(context.Background(), "tcp", addr)
+	where, err := placesOf(addr)
 	if err != nil {
-		return nil, fmt.Errorf("control: metrics listener: %w; choose another --metrics, or \"off\"", err)
+		return nil, err
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", probe(p.Live))
-	mux.HandleFunc("GET /readyz", probe(p.Ready))
-	mux.Handle("GET /metrics", &cached{next: p.Metrics, keep: keepMetrics})
-	srv := &http.Server{Handler: mux, ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}
-	return &Listener{ln: &places{Listener: ln, most: probePlaces, breath: probeBreath, turn: probeTurn, budget: probeBudget, owner: p.ownerOf}, http: srv}, nil
+	l := &Listener{http: &http.Server{Handler: p.handler(), ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}}
+	// No connection lasts long enough to be kept alive.
+	lc := net.ListenConfig{KeepAlive: -1, Control: freeBind}
+	for _, at := range where {
+		ln, err := lc.Listen(context.Background(), "tcp", at)
+		if err != nil {
+			l.close()
+			return nil, fmt.Errorf("control: metrics listener: %w; choose another --metrics, or \"off\"", err)
+		}
+		l.lns = append(l.lns, p.Outside.guard(&places{
+			Listener: ln, most: probePlaces, breath: probeBreath, turn: probeTurn, budget: probeBudget, owner: p.ownerOf,
+			outside: isOutside, refuse: p.Outside.refuses,
+		}))
+	}
+	return l, nil
+}
+
+func (l *Listener) close() {
+	for _, ln := range l.lns {
+		_ = ln.Close()
+	}
+}
+
+// handler tells this host everything, and others the metrics alone.
+func (p Probes) handler() http.Handler {
+	metrics := &cached{next: p.Metrics, keep: keepMetrics}
+	here, outside := http.NewServeMux(), http.NewServeMux()
+	here.HandleFunc("GET /livez", probe(p.Live))
+	here.HandleFunc("GET /readyz", probe(p.Ready))
+	here.Handle("GET /metrics", metrics)
+	outside.Handle("GET /metrics", p.Outside.authorized(metrics))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at := atOf(r.Context()); at != nil && isLocal(at) {
+			here.ServeHTTP(w, r)
+			return
+		}
+		outside.ServeHTTP(w, r)
+	})
 }
 
 // ownerOf says who is at the other end, as far as it can be known.
@@ -77,7 +110,7 @@ func (p Probes) ownerOf(c net.Conn) string {
 }
 
 // Serve answers until ctx ends.
-func (l *Listener) Serve(ctx context.Context) error { return serve(ctx, l.http, l.ln) }
+func (l *Listener) Serve(ctx context.Context) error { return serve(ctx, l.http, l.lns...) }
 
 // plainAddr is an address in the family of the socket at the other end.
 func plainAddr(a *net.TCPAddr) netip.AddrPort {

@@ -146,14 +146,18 @@ func (s *Server) Serve(ctx context.Context) error {
 const stopTime = time.Second
 
 // serve answers one request on each connection until ctx ends.
-func serve(ctx context.Context, srv *http.Server, ln net.Listener) error {
+func serve(ctx context.Context, srv *http.Server, lns ...net.Listener) error {
 	srv.ErrorLog = log.New(io.Discard, "", 0) // about what askers did wrong
 	srv.SetKeepAlivesEnabled(false)
-	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(ln) }()
+	ended := make(chan error, len(lns))
+	for _, ln := range lns {
+		go func() { ended <- srv.Serve(ln) }()
+	}
+	var failed error
+	running := len(lns)
 	select {
-	case err := <-ended:
-		return err
+	case failed = <-ended:
+		running--
 	case <-ctx.Done():
 	}
 	stop, cancel := context.WithTimeout(context.Background(), stopTime)
@@ -161,8 +165,10 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener) error {
 	if err := srv.Shutdown(stop); err != nil {
 		_ = srv.Close()
 	}
-	<-ended
-	return nil
+	for range running {
+		<-ended
+	}
+	return failed
 }
 
 func handler(b Backend) http.Handler {

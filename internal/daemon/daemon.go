@@ -160,17 +160,18 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer close()
 	d.serve(outer, &wg, server.Serve)
 	d.serve(outer, &wg, d.lock.Serve)
-	if d.cfg.Metrics != "" {
+	if d.cfg.Metrics.Address != "" {
 		probes := d.probes()
 		if owners, err := link.OpenOwners(); err == nil { // without, the users of this host are one
 			defer owners.Close()
 			probes.Owner = ownerBy(owners)
 		}
-		listener, err := control.Listen(d.cfg.Metrics, probes)
+		listener, err := control.Listen(d.cfg.Metrics.Address, probes)
 		if err != nil {
 			return err
 		}
 		d.serve(outer, &wg, listener.Serve)
+		d.lookForMetricsAddress()
 	}
 	return d.runInstances(ctx, outer, &wg)
 }

@@ -104,6 +104,22 @@ func (h *host) setVirtual(addrs []netip.Addr) {
 	h.own = ownOf(h.snapshot, addrs)
 }
 
+// has tells whether an address is on this node, as far as was seen; any goroutine.
+func (h *host) has(addr netip.Addr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.snapshot, func(l link.Link) bool {
+		return slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Prefix.Addr() == addr.WithZone("") })
+	})
+}
+
+// isVirtual tells whether the configuration in force has an address as a virtual one; any goroutine.
+func (h *host) isVirtual(a netip.Addr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Contains(h.virtual, a)
+}
+
 func ownOf(links []link.Link, virtual []netip.Addr) []link.Link {
 	drop := map[netip.Addr]bool{}
 	for _, a := range virtual {

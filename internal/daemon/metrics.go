@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
@@ -22,7 +23,27 @@ func (d *Daemon) probes() control.Probes {
 	info.Set(1)
 	reg.MustRegister(instance.NewCollector(d.set), raftCollector{d.build.raft}, hookCollector{d.hooks}, configCollector{d.shown.Load}, info,
 		d.build.timings.takeovers, d.build.timings.probes, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return control.Probes{Live: d.set.Live, Ready: d.set.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{})}
+	return control.Probes{
+		Live: d.set.Live, Ready: d.set.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}), Outside: d.outside(d.cfg.Metrics),
+	}
+}
+
+// outside is how other hosts are answered.
+func (d *Daemon) outside(m config.Metrics) control.Outside {
+	out := control.Outside{Certificate: m.Certificate, PrivateKey: m.PrivateKey, Refuse: d.host.isVirtual, Log: d.log}
+	if m.TokenFile != "" {
+		out.Token = func() (string, error) { return config.LoadToken(m.TokenFile) }
+	}
+	return out
+}
+
+// lookForMetricsAddress says when nobody will reach the listener. The address may come later.
+func (d *Daemon) lookForMetricsAddress() {
+	at, err := netip.ParseAddrPort(d.cfg.Metrics.Address)
+	if err != nil || !d.cfg.Metrics.Exposed() || at.Addr().IsUnspecified() || d.host.has(at.Addr()) {
+		return
+	}
+	d.log.Warn("this node does not have the address of the metrics listener now: no other host reaches it until it has", "metrics.address", d.cfg.Metrics.Address)
 }
 
 // ownerBy names the user of this host at the other end of a connection; "" for another host.

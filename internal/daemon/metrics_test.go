@@ -1,6 +1,9 @@
 package daemon
 
 import (
+	"log/slog"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,4 +74,16 @@ func TestHistogramsAreOfTheProcess(t *testing.T) {
 	}
 	assert.Equal(t, map[string]float64{"keepvip_takeover_duration_seconds": 255}, gathered(t, timings.takeovers))
 	assert.Equal(t, map[string]float64{"keepvip_check_probe_duration_seconds": 255}, gathered(t, timings.probes))
+}
+
+func TestMetricsListenerIsClosedAtVirtualAddresses(t *testing.T) {
+	r := newReloading(t, "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\nmetrics: {address: \"10.77.0.12:9645\"}\n")
+	for address, want := range map[string][2]bool{"10.77.0.100": {true, false}, "10.77.0.11": {false, true}, "10.77.0.12": {false, false}} {
+		a := netip.MustParseAddr(address)
+		assert.Equal(t, want, [2]bool{r.outside(r.cfg.Metrics).Refuse(a), r.host.has(a)}, address)
+	}
+	var log strings.Builder
+	r.log = slog.New(slog.NewTextHandler(&log, nil))
+	r.lookForMetricsAddress()
+	assert.Contains(t, log.String(), "metrics.address=10.77.0.12:9645")
 }

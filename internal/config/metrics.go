@@ -1,0 +1,141 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Metrics is the listener for /metrics, and for the probes of the kubelet.
+type Metrics struct {
+	Address     string // host:port, or "" when switched off
+	Certificate string // file; "": plain HTTP
+	PrivateKey  string // file; "": it is in Certificate
+	TokenFile   string // a bearer token; "": whoever reaches the listener may ask
+	// KeepalivedNames has what keepvip counts as keepalived does told under the names of keepalived's exporters, too.
+	KeepalivedNames bool
+}
+
+func metricsOptions() []Option {
+	return []Option{
+		{
+			Key: "metrics.address", Flag: "metrics", Default: "127.0.0.1:9645", Reload: Restart, shorthand: true,
+			Help: "The listener for /metrics, /livez and /readyz. One on an address of the node, or on all of them as 0.0.0.0:9645, says /metrics alone to other hosts, " +
+				"nothing at a virtual address, and everything on the loopback interface as before",
+			binding: one(listener(), func(t target) *string { return &t.config.Metrics.Address }),
+		},
+		{
+			Key: "metrics.certificate", Flag: "metrics-certificate", Reload: Restart,
+			Help:    "File with the certificate, in PEM, that other hosts are shown; without it they are answered in plain HTTP. Read again when it changes",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.Metrics.Certificate }),
+		},
+		{
+			Key: "metrics.privateKey", Flag: "metrics-private-key", Reload: Restart,
+			Help:    "File with the private key of that certificate, in PEM; without it the key is in the certificate's file",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.Metrics.PrivateKey }),
+		},
+		{
+			Key: "metrics.tokenFile", Flag: "metrics-token-file", Reload: Restart,
+			Help:    "File with the bearer token that other hosts have to show, readable by its owner alone. Read again when it changes",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.Metrics.TokenFile }),
+		},
+		{
+			Key: "metrics.keepalivedNames", Flag: "metrics-keepalived-names", Default: "false", Reload: Restart,
+			Help:    "Tell what keepalived counts, too, under the names of keepalived's exporters, such as keepalived_vrrp_state, for dashboards that have them",
+			binding: one(boolean(), func(t target) *bool { return &t.config.Metrics.KeepalivedNames }),
+		},
+	}
+}
+
+// Exposed tells that other hosts may reach the listener.
+func (m Metrics) Exposed() bool {
+	if m.Address == "" {
+		return false
+	}
+	host, _, _ := net.SplitHostPort(m.Address)
+	a, err := netip.ParseAddr(host)
+	return host != "localhost" && (err != nil || !a.IsLoopback())
+}
+
+// Local is where this host reaches the listener, "" without one.
+func (m Metrics) Local() string {
+	if !m.Exposed() {
+		return m.Address
+	}
+	_, port, _ := net.SplitHostPort(m.Address)
+	return net.JoinHostPort("127.0.0.1", port)
+}
+
+// ExposedPort is the port at which other hosts reach the listener, 0 if they do not.
+func (m Metrics) ExposedPort() int {
+	if !m.Exposed() {
+		return 0
+	}
+	_, port, _ := net.SplitHostPort(m.Address)
+	n, _ := strconv.Atoi(port) // the table has seen to that it is a number
+	return n
+}
+
+// checkMetrics refuses what does not fit together.
+func (c *Config) checkMetrics(ps *problems) {
+	m := c.Metrics
+	bad := func(key, format string, args ...any) { ps.add(c.near(key), key, format, args...) }
+	if v := c.virtualHost(m.Address); v != "" {
+		bad("metrics.address", "%s is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these", v)
+	}
+	for _, set := range [][2]string{{"metrics.certificate", m.Certificate}, {"metrics.privateKey", m.PrivateKey}, {"metrics.tokenFile", m.TokenFile}} {
+		if set[1] != "" && !m.Exposed() {
+			bad(set[0], "set while metrics.address is %s, which no other host reaches, want an address of the node there, or 0.0.0.0:9645", listener().format(m.Address))
+			return
+		}
+	}
+	switch {
+	case m.Certificate != "":
+	case m.PrivateKey != "":
+		bad("metrics.privateKey", "set without metrics.certificate, want both or neither")
+	case m.TokenFile != "":
+		bad("metrics.tokenFile", "set without metrics.certificate: everybody on the way could read the token, want a certificate beside it")
+	}
+}
+
+// checkMetricsFiles reads what the listener needs to start.
+func (c *Config) checkMetricsFiles(ps *problems) {
+	m := c.Metrics
+	if err := lookAtPair(m.Certificate, m.PrivateKey); err != nil {
+		ps.add(c.near("metrics.certificate"), "metrics.certificate", "%v", err)
+	}
+	if m.TokenFile == "" {
+		return
+	}
+	if _, err := LoadToken(m.TokenFile); err != nil {
+		ps.add(c.near("metrics.tokenFile"), "metrics.tokenFile", "%v", err)
+	}
+}
+
+// leastToken bounds what can be guessed: only the budget of the listener is in the way of whoever tries.
+const leastToken = 16
+
+// LoadToken reads a bearer token that others have to show: at least 16 visible characters of ASCII, in a file that only its owner can read.
+// White space around it is ignored. Errors name the path and the remedy, never the contents.
+func LoadToken(path string) (string, error) {
+	data, err := readSecret(path)
+	if err != nil {
+		return "", fmt.Errorf("token file %s: %w", path, err)
+	}
+	token := strings.TrimSpace(string(data))
+	switch {
+	case len(data) > maxKeyFile:
+		err = fmt.Errorf("more than %d bytes, want at most that", maxKeyFile)
+	case len(token) < leastToken:
+		err = fmt.Errorf("%d characters, want at least %d such as from: keepvip key generate", len(token), leastToken)
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		err = errors.New("a blank or a character that no header can have, want one line such as from: keepvip key generate")
+	}
+	if err != nil {
+		return "", fmt.Errorf("token file %s: %w", path, err)
+	}
+	return token, nil
+}

@@ -1,0 +1,134 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Outside is how other hosts are answered. The zero Outside answers all of them, in plain HTTP.
+type Outside struct {
+	Certificate string                 // file in PEM; "": plain HTTP
+	PrivateKey  string                 // file in PEM; "": it is in Certificate
+	Token       func() (string, error) // the bearer token to show, asked for at each request; nil: none. An error: nobody is answered
+	// Refuse tells addresses of this host at which nobody is answered, such as virtual ones; nil: none.
+	Refuse func(netip.Addr) bool
+	Log    *slog.Logger
+}
+
+const (
+	// outsidePlaces, outsideBudget (of one host in a second) and allOutsideBudget (of all of them) are for a few scrapers. A handshake costs
+	// a millisecond with a long RSA key.
+	outsidePlaces    = 16
+	outsideBudget    = 20
+	allOutsideBudget = 60
+)
+
+// placesOf are where to listen for what is configured: on the loopback interface in any case, where this host asks.
+func placesOf(addr string) ([]string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("control: metrics listener: %w", err)
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil || a.IsLoopback() || a.IsUnspecified() {
+		return []string{addr}, nil
+	}
+	return []string{addr, net.JoinHostPort("127.0.0.1", port)}, nil
+}
+
+// freeBind has the kernel listen at an address that this host does not have yet: at boot it may come later than keepvip.
+func freeBind(network, _ string, c syscall.RawConn) error {
+	level, option := unix.SOL_IP, unix.IP_FREEBIND
+	if strings.HasSuffix(network, "6") {
+		level, option = unix.SOL_IPV6, unix.IPV6_FREEBIND
+	}
+	var failed error
+	err := c.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), level, option, 1) })
+	return cmp.Or(err, failed)
+}
+
+// isLocal tells whether a connection that ends at this address begins on this host.
+func isLocal(at net.Addr) bool {
+	a, ok := at.(*net.TCPAddr)
+	return !ok || a.IP.IsLoopback()
+}
+
+func isOutside(c net.Conn) bool { return !isLocal(c.LocalAddr()) }
+
+func (o Outside) refuses(c net.Conn) bool {
+	at, ok := c.LocalAddr().(*net.TCPAddr)
+	return ok && o.Refuse != nil && o.Refuse(at.AddrPort().Addr().Unmap().WithZone(""))
+}
+
+// guard speaks TLS with other hosts, if there is a certificate.
+func (o Outside) guard(ln net.Listener) net.Listener {
+	if o.Certificate == "" {
+		return ln
+	}
+	c := &certificate{cert: o.Certificate, key: cmp.Or(o.PrivateKey, o.Certificate), log: o.Log}
+	return &tlsOutside{Listener: ln, config: &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: c.get, SessionTicketsDisabled: true,
+	}}
+}
+
+// tlsOutside speaks TLS where a connection comes from another host.
+type tlsOutside struct {
+	net.Listener
+	config *tls.Config
+}
+
+// Accept implements net.Listener.
+func (l *tlsOutside) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil || !isOutside(c) {
+		return c, err
+	}
+	return tls.Server(c, l.config), nil
+}
+
+// authorized lets through who shows the token. To compare takes the same time for every other one, whatever it begins with.
+func (o Outside) authorized(next http.Handler) http.Handler {
+	if o.Token == nil {
+		return next
+	}
+	var told atomic.Pointer[string] // why the token could not be read, as far as the log has it
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		want, err := o.Token()
+		if err != nil {
+			text := err.Error()
+			if was := told.Swap(&text); was == nil || *was != text {
+				o.Log.Warn("no other host is told the metrics: their token cannot be read", "error", err)
+			}
+			http.Error(w, "this node cannot read its token, see its log", http.StatusServiceUnavailable)
+			return
+		}
+		told.Store(nil)
+		shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(want))
+		if !bearer || subtle.ConstantTimeCompare(a[:], b[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the bearer token of metrics.tokenFile is needed", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// atOf is the address of this host at which a request arrived; nil where it is not known.
+func atOf(ctx context.Context) net.Addr {
+	at, _ := ctx.Value(http.LocalAddrContextKey).(net.Addr)
+	return at
+}
