@@ -12,6 +12,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/keepalived/report"
 	"github.com/keepvip/keepvip/internal/link"
 )
 
@@ -23,6 +24,14 @@ func (d *Daemon) probes() control.Probes {
 	info.Set(1)
 	reg.MustRegister(instance.NewCollector(d.set), raftCollector{d.build.raft}, hookCollector{d.hooks}, configCollector{d.shown.Load}, info,
 		d.build.timings.takeovers, d.build.timings.probes, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if d.cfg.Metrics.KeepalivedNames {
+		reg.MustRegister(keepalivedCollector{func() report.Node {
+			d.mu.Lock()
+			cfg := d.cfg
+			d.mu.Unlock()
+			return keepalivedReport(cfg, d.set.Status())
+		}})
+	}
 	return control.Probes{
 		Live: d.set.Live, Ready: d.set.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}), Outside: d.outside(d.cfg.Metrics),
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/keepalived/report"
 )
 
 // gathered is each series of a collector by its name and labels: "name{k=v,...}". A histogram has the count of what it has seen.
@@ -86,4 +88,38 @@ func TestMetricsListenerIsClosedAtVirtualAddresses(t *testing.T) {
 	r.log = slog.New(slog.NewTextHandler(&log, nil))
 	r.lookForMetricsAddress()
 	assert.Contains(t, log.String(), "metrics.address=10.77.0.12:9645")
+}
+
+func TestKeepalivedNames(t *testing.T) {
+	at := func(s string) netip.Prefix { return netip.MustParsePrefix(s) }
+	node := report.Node{Instances: []report.Instance{
+		{
+			Name: "VI_1", Interface: "eth0", VRID: 51, State: report.Master, Addresses: []netip.Prefix{at("10.77.0.100/24")}, Excluded: []netip.Prefix{at("fd77::100/64")},
+			Stats: report.Stats{
+				Received: 1, Sent: 2, BecameMaster: 3, ReleasedMaster: 4, Length: 5, TTL: 6, InvalidType: 7, AdvertInterval: 8, AddressSet: 9,
+				AuthMismatch: 10, AuthFailure: 11, ZeroReceived: 12, ZeroSent: 13,
+			},
+			Scripts: []report.Script{{Name: "chk", Good: true}, {Name: "bad"}, {Name: "new", Unknown: true}},
+		},
+		{Name: "VI_2", Interface: "eth1", VRID: 52, State: report.Fault, Addresses: []netip.Prefix{at("10.78.0.100/32")}, Scripts: []report.Script{{Name: "chk", Good: true}}},
+	}}
+	got := gathered(t, keepalivedCollector{func() report.Node { return node }})
+	const first = ",iname=VI_1,intf=eth0,vrid=51"
+	for name, want := range map[string]float64{
+		"keepalived_up": 1, "keepalived_advertisements_received_total" + first: 1, "keepalived_advertisements_sent_total" + first: 2,
+		"keepalived_become_master_total" + first: 3, "keepalived_release_master_total" + first: 4, "keepalived_packet_length_errors_total" + first: 5,
+		"keepalived_ip_ttl_errors_total" + first: 6, "keepalived_invalid_type_received_total" + first: 7, "keepalived_advertisements_interval_errors_total" + first: 8,
+		"keepalived_address_list_errors_total" + first: 9, "keepalived_authentication_mismatch_total" + first: 10, "keepalived_authentication_failure_total" + first: 11,
+		"keepalived_priority_zero_received_total" + first: 12, "keepalived_priority_zero_sent_total" + first: 13,
+		"keepalived_vrrp_state,iname=VI_1,intf=eth0,ip_address=10.77.0.100,vrid=51":        2,
+		"keepalived_vrrp_excluded_state,iname=VI_1,intf=eth0,ip_address=fd77::100,vrid=51": 2,
+		"keepalived_vrrp_state,iname=VI_2,intf=eth1,ip_address=10.78.0.100,vrid=52":        3,
+		"keepalived_script_status,name=chk":                                                1, "keepalived_script_status,name=bad": 0,
+	} {
+		v, ok := got[name]
+		assert.True(t, ok, name)
+		assert.Equal(t, want, v, name)
+	}
+	assert.NotContains(t, got, "keepalived_script_status,name=new")
+	assert.Len(t, got, 1+2*13+3+2)
 }
