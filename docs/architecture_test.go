@@ -26,7 +26,7 @@ type room struct {
 	rooms, outside []string
 }
 
-var code = regexp.MustCompile("`([^`]+)`")
+var quoted = regexp.MustCompile("`([^`]+)`")
 
 func readTable(t *testing.T) map[string]room {
 	t.Helper()
@@ -46,7 +46,7 @@ func readTable(t *testing.T) map[string]room {
 
 func codes(cell string) []string {
 	var out []string
-	for _, m := range code.FindAllStringSubmatch(cell, -1) {
+	for _, m := range quoted.FindAllStringSubmatch(cell, -1) {
 		out = append(out, m[1])
 	}
 	return out

@@ -20,9 +20,9 @@ func ranges(digit byte) []Entry {
 	case '1':
 		return transition()
 	case '2':
-		return hold()
+		return append(hold(), holdWatched()...)
 	case '3':
-		return wire()
+		return append(wire(), wireWatched()...)
 	case '4':
 		return host()
 	case '5':

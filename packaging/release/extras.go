@@ -19,6 +19,7 @@ type extras struct {
 	licence, thirdParty, changelog, example, unit []byte
 	pages                                         []manual.Page
 	completions                                   map[string][]byte // by shell
+	monitoring                                    map[string][]byte // by name
 	image                                         string            // the image that manifests of this version name
 }
 
@@ -31,10 +32,19 @@ const (
 )
 
 func (r *Release) extras(ctx context.Context, all []built, licences map[string]sbom.Licence) (*extras, error) {
-	e := &extras{thirdParty: thirdParty(licences), completions: map[string][]byte{}}
+	e := &extras{thirdParty: thirdParty(licences), completions: map[string][]byte{}, monitoring: map[string][]byte{}}
 	var err error
 	for path, at := range map[string]*[]byte{"LICENSE": &e.licence, "CHANGELOG.md": &e.changelog, "packaging/keepvip.yaml.example": &e.example} {
 		if *at, err = os.ReadFile(filepath.Join(r.Source, path)); err != nil {
+			return nil, fmt.Errorf("release: %w", err)
+		}
+	}
+	names, err := filepath.Glob(filepath.Join(r.Source, "packaging/monitoring/*"))
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	for _, path := range names {
+		if e.monitoring[filepath.Base(path)], err = os.ReadFile(path); err != nil {
 			return nil, fmt.Errorf("release: %w", err)
 		}
 	}

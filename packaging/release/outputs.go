@@ -1,6 +1,8 @@
 package release
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,6 +102,9 @@ func (r *Release) installed(b built, e *extras) ([]packages.File, error) {
 		{Path: doc + "copyright", Data: copyright(e), Mode: 0o644, Only: "deb"},
 		{Path: "/usr/share/licenses/keepvip/LICENSE", Data: copyright(e), Mode: 0o644, Only: "rpm"},
 	}
+	for _, name := range slices.Sorted(maps.Keys(e.monitoring)) {
+		files = append(files, packages.File{Path: doc + "monitoring/" + name, Data: e.monitoring[name], Mode: 0o644})
+	}
 	for _, p := range e.pages {
 		text, err := archive.Gzip(p.Text)
 		if err != nil {
@@ -129,6 +134,9 @@ func (r *Release) archives(all []built, e *extras, out results) error {
 		}
 		for shell, text := range e.completions {
 			files = append(files, archive.File{Path: top + "completions/keepvip." + shell, Mode: 0o644, Data: text})
+		}
+		for name, text := range e.monitoring {
+			files = append(files, archive.File{Path: top + "monitoring/" + name, Mode: 0o644, Data: text})
 		}
 		for _, p := range e.pages {
 			files = append(files, archive.File{Path: top + "man/" + p.Name, Mode: 0o644, Data: p.Text})

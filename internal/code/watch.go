@@ -1,0 +1,52 @@
+package code
+
+// Codes of what only whoever watches all nodes sees, or what lasts: the alerts name them.
+const (
+	CheckFlaps    Code = "KV240"
+	NoHolder      Code = "KV330"
+	NobodyElse    Code = "KV331"
+	AddressFlaps  Code = "KV332"
+	NodeUnseen    Code = "KV333"
+	ReloadRefused Code = "KV420"
+)
+
+func holdWatched() []Entry {
+	return []Entry{{
+		CheckFlaps, "check-flaps", "A health check goes from good to bad and back, so it takes longer each time until it counts as healthy.",
+		"Look at the reasons of the check in the status and in the log of that node.",
+		"Mend the service, or give the check a longer timeout if the service is only slow.",
+	}}
+}
+
+func wireWatched() []Entry {
+	return []Entry{
+		{
+			NoHolder, "no-holder", "No node holds the address, as far as all nodes say.",
+			"Look at the status on each node: it says what keeps the node from holding the address.",
+			"Follow the remedy of the code that each node shows. One node that holds the address is enough.",
+		},
+		{
+			NobodyElse, "nobody-else", "No other node could take the address: the next fault takes it away.",
+			"Look at the members in the status: who is silent, held, drained or unhealthy.",
+			"Bring another node back, resume it, or mend what its check tells.",
+		},
+		{
+			AddressFlaps, "address-flaps", "The address moves again and again.",
+			"Look at the reasons in keepvip_transitions_total and in the log of the nodes.",
+			"Follow the remedy of the reason that comes most often.",
+		},
+		{
+			NodeUnseen, "node-unseen", "The monitoring does not reach keepvip on a node, so nothing is known of that node.",
+			"Look at whether the node and its keepvip run, and at metrics.address, certificate and token.",
+			"Bring the node back, or let the monitoring reach its port.",
+		},
+	}
+}
+
+func hostWatched() []Entry {
+	return []Entry{{
+		ReloadRefused, "reload-refused", "The last reload was refused: the former configuration goes on, and the file says something else.",
+		"Look at the configuration in the status of this node: it has the reasons, with file and line.",
+		"Mend the file and reload again.",
+	}}
+}
