@@ -1,6 +1,10 @@
 package election
 
-import "time"
+import (
+	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
+)
 
 const (
 	firstBackoff = 10 * time.Second
@@ -60,5 +64,5 @@ func (b *BindBackoff) Worsen(f Fitness) Fitness {
 	if b.reason == "" || f.Out {
 		return f
 	}
-	return Fitness{Wait: f.Wait, Less: 255, Reason: b.reason}
+	return Fitness{Wait: f.Wait, Less: 255, Reason: b.reason, Code: code.BindRefused}
 }

@@ -136,8 +136,9 @@ type Fitness struct {
 	Wait bool
 	// Less is taken off the configured priority; the result is clamped to 1..254. 0 is fully fit.
 	Less int
-	// Reason is why, for status and logs; empty when fit.
+	// Reason is why, for status and logs; empty when fit. Code is the same for machines.
 	Reason string
+	Code   code.Code
 }
 
 // Status is a snapshot of an elector.
@@ -145,6 +146,7 @@ type Status struct {
 	State    State
 	Since    time.Time // when State was entered
 	Reason   string    // why State was entered
+	Code     code.Code // the same for machines
 	Holder   netip.Addr
 	Priority uint8 // effective: what this node advertises, or would
 	Fitness  Fitness
@@ -172,6 +174,7 @@ type Split struct {
 	Both    bool       `json:"both"`  // this node holds the address as well
 	Cause   string     `json:"cause"` // why its advertisements do not arrive, as far as is known
 	Remedy  string     `json:"remedy"`
+	Code    code.Code  `json:"code,omitempty"`
 }
 
 // Member is one node of the group as this node sees it.
@@ -191,8 +194,9 @@ type Member struct {
 	Software string // its version
 	Fit      bool
 	Unfit    string // why it is not fit
-	Witness  bool   // it votes and never holds the address
-	Draining bool   // it drains the connections that it had when it passed the address on
+	Code     code.Code
+	Witness  bool // it votes and never holds the address
+	Draining bool // it drains the connections that it had when it passed the address on
 }
 
 // Counters count since the elector was made.

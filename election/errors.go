@@ -1,6 +1,10 @@
 package election
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/keepvip/keepvip/internal/code"
+)
 
 // What a handover may return.
 var (
@@ -12,6 +16,18 @@ var (
 // ErrCutOff is the cause ([context.Cause]) by which the context of [Elector.Run] ends when this node's link is gone: there is nobody to
 // whom the address could be passed on, and when the link is back another node may hold it.
 var ErrCutOff = errors.New("the link is gone")
+
+// Ended is why an elector stops whose context has ended by that cause, and the clause that says so. What has no code of its own
+// ([code.Of]) is that the process stops.
+func Ended(cause error) (c code.Code, reason string) {
+	switch c = code.Of(cause); {
+	case c != "":
+		return c, cause.Error()
+	case errors.Is(cause, ErrCutOff):
+		return code.LinkDown, cause.Error()
+	}
+	return code.Stopping, "stopping"
+}
 
 // AskedToHandOver is the reason of a holder that an operator tells to pass the address on, as every node logs it. Only uid 0 may ask.
 func AskedToHandOver(to string) string {

@@ -23,5 +23,5 @@ func ExampleBindBackoff() {
 	// out: true until 400ms
 	// out: false last until 10s
 	// the address could not be bound: no such device
-	// {Out:false Wait:false Less:0 Reason:}
+	// {Out:false Wait:false Less:0 Reason: Code:}
 }

@@ -29,6 +29,9 @@ func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 	b = appendText(b, fieldNode, f.Node)
 	b = appendText(b, fieldSoftware, f.Software)
 	b = appendText(b, fieldReason, f.Reason)
+	if n := f.Code.Number(); n != 0 {
+		b = appendField(b, fieldCode, binary.BigEndian.AppendUint16(nil, n))
+	}
 	if f.For.IsValid() {
 		b = appendField(b, fieldFor, f.For.AsSlice())
 	}

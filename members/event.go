@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -20,6 +21,7 @@ type Self struct {
 	Base, Priority uint8
 	Fit            bool
 	Reason         string
+	Code           code.Code
 	Draining       bool
 	For            netip.Addr
 	Claims         bool
@@ -69,8 +71,11 @@ type Passed struct{}
 // Expired says that the Deadline has passed. Too early, it does nothing.
 type Expired struct{}
 
-// Leave says good-bye; nothing more is sent or asked for.
-type Leave struct{}
+// Leave says good-bye, and why; nothing more is sent or asked for.
+type Leave struct {
+	Reason string
+	Code   code.Code
+}
 
 func (SetSelf) event()     {}
 func (Advertised) event()  {}

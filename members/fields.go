@@ -40,7 +40,9 @@ const (
 	fieldRouter   field = 9  // version (1)  VRID (1)  advertisement interval in milliseconds (4)
 	fieldHears    field = 10 // of each member that is heard: flags (1)  session (8)
 
-	fields = 11 // one more than the last
+	fieldCode field = 11 // number of the code of the reason (2), or of the cause by which the sender leaves
+
+	fields = 12 // one more than the last
 )
 
 const (
@@ -48,6 +50,7 @@ const (
 	transferLen = 24
 
 	routerLen = 6
+	codeLen   = 2
 	heardLen  = 9
 	maxHears  = 255 / heardLen
 
@@ -65,7 +68,7 @@ const (
 
 // String is the name in errors.
 func (f field) String() string {
-	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears"}[f]
+	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code"}[f]
 }
 
 // text tells whether s may be shown to an operator as it is.

@@ -81,7 +81,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	case Reconfigure:
 		m.reconfigure(now, ev.Config)
 	case Leave:
-		m.leave()
+		m.leave(ev)
 		return m.actions
 	}
 	m.watchOutage(now)
@@ -181,7 +181,7 @@ func (m *Machine) peerState() PeerState {
 	return PeerState{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Epoch: m.epoch, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Draining: s.Draining, For: s.For, Lifetime: lifetime(m.cfg.Every),
+		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Code: s.Code, Draining: s.Draining, For: s.For, Lifetime: lifetime(m.cfg.Every),
 		Claims: s.Claims, Router: s.Router,
 	}
 }
@@ -199,7 +199,8 @@ func (m *Machine) next() uint64 {
 	return m.serial
 }
 
-func (m *Machine) leave() {
+func (m *Machine) leave(why Leave) {
+	m.self.Reason, m.self.Code = Clean(why.Reason, maxReason), why.Code
 	m.goodbye()
 	m.left = true
 }

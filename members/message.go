@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -13,7 +14,7 @@ import (
 const Version = 1
 
 // Revision is what this software can do within Version. It grows with every addition.
-const Revision = 2
+const Revision = 3
 
 // Type is a message's type.
 type Type uint8
@@ -63,7 +64,8 @@ type PeerState struct {
 	// Fit tells that the node would be a good holder. A holder that is not fit wants to give the address away.
 	Fit    bool
 	Proven bool   // it was fit before, in this session
-	Reason string // why it is not fit, at most 200 bytes
+	Reason string // why it is not fit, or leaves, at most 200 bytes
+	Code   code.Code
 	// Draining tells that a node which has passed the address on drains the connections that came through it, and
 	// wants to have what clients say on them.
 	Draining bool

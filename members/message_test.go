@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -27,7 +28,7 @@ func full() Message {
 		Type: Request, Session: 0x0102030405060708,
 		Peer: PeerState{
 			Group: group, Node: "cp-1", Software: "v1", Revision: 1,
-			State: vrrp.Backup, Epoch: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", For: nodeB,
+			State: vrrp.Backup, Epoch: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", Code: code.CheckRefused, For: nodeB,
 			Lifetime: 3500 * time.Millisecond,
 			Claims:   true, Router: Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}, Hears: []Heard{{Session: 0xdd, Missing: true}},
 		},
@@ -46,12 +47,13 @@ func wires() map[string]struct {
 		bytes   string
 	}{
 		"REQUEST with every field": {full(), `
-			6b707670 01 02 0063 0102030405060708 000000000000002a
+			6b707670 01 02 0067 0102030405060708 000000000000002a
 			01 04 0a4d0064
 			02 0f 01 64 01 0a 01 0dac 0000000000000007
 			03 04 63702d31
 			04 02 7631
 			05 07 72656675736564
+			0b 02 00c9
 			06 04 0a4d000c
 			09 06 03 33 00000064
 			0a 09 01 00000000000000dd
@@ -145,6 +147,7 @@ func TestParseRefuses(t *testing.T) {
 		{"group 0.0.0.0", fields(rank + "0104 00000000"), RejectField},
 		{"short rank", fields("0104 0a4d0064 020e 02 fe fe 01 00 0000 00000000000000"), RejectField},
 		{"state 3", fields("0104 0a4d0064 020f 03 fe fe 01 00 0000 0000000000000000"), RejectField},
+		{"short code", fields(rank + "0104 0a4d0064 0b01 01"), RejectField},
 		{"short router", fields(rank + "0104 0a4d0064 0905 0333000000"), RejectField},
 		{"interval of a day", fields(rank + "0104 0a4d0064 0906 033305265c00"), RejectField},
 		{"half a member that is heard", fields(rank + "0104 0a4d0064 0a0a 01000000000000000000"), RejectField},
@@ -169,7 +172,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		ff 03 010203
 		02 11 02 fe fe ff 09 0000 0000000000000000 beef
 		01 04 0a4d0064
-		0b 00`)
+		0c 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
 	assert.Equal(t, PeerState{Group: group, State: vrrp.Active, Base: 254, Priority: 254, Fit: true, Proven: true, Draining: true, Claims: true, Revision: 9}, m.Peer)

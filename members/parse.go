@@ -2,6 +2,8 @@ package members
 
 import (
 	"encoding/binary"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // Parse reads a message and its sequence, and does not look at an authentication code behind it. The error is always a
@@ -78,6 +80,10 @@ func (m *Message) parseField(f field, value []byte) (ok bool) {
 		state.Software, ok = string(value), text(string(value), maxSoftware)
 	case fieldReason:
 		state.Reason, ok = string(value), text(string(value), maxReason)
+	case fieldCode:
+		if ok = len(value) >= codeLen; ok {
+			state.Code = code.Numbered(binary.BigEndian.Uint16(value))
+		}
 	case fieldFor:
 		state.For, ok = parseAddr(value)
 	case fieldTo:

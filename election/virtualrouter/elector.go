@@ -2,13 +2,13 @@ package virtualrouter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -119,7 +119,7 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	if e.cfg.Members == nil {
 		return fmt.Errorf("%w: the port for members is switched off", election.ErrNoTaker)
 	}
-	h := &handover{to: to, reason: election.AskedToHandOver(to), done: make(chan error, 1)}
+	h := &handover{to: to, reason: election.AskedToHandOver(to), code: code.Handover, done: make(chan error, 1)}
 	if end, ok := ctx.Deadline(); ok {
 		h.end = end
 	}
@@ -151,7 +151,7 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 		select {
 		case <-stopping:
 			stopping = nil
-			e.step(probes, stop{errors.Is(context.Cause(ctx), election.ErrCutOff)})
+			e.step(probes, stopOf(context.Cause(ctx)))
 		case <-e.mailed():
 			e.step(probes, arrived{Messages: e.messages()})
 		case c := <-e.confirmed:

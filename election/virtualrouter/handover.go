@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -22,6 +23,7 @@ type handover struct {
 	to      string // a node's name or address; empty for any
 	address netip.Addr
 	reason  string
+	code    code.Code
 	done    chan error // capacity 1
 
 	end   time.Time // when it has failed
@@ -171,33 +173,48 @@ func (x *handoverProtocol) worsen(f election.Fitness) election.Fitness {
 	case x == nil || f.Out:
 		return f
 	case x.leaving != nil && f.Less > 0 && f.Reason != "":
-		return election.Fitness{Wait: f.Wait, Less: 255, Reason: x.leaving.reason + "; " + f.Reason}
+		return x.leaving.with(f)
 	case x.leaving != nil:
-		return election.Fitness{Wait: f.Wait, Less: 255, Reason: x.leaving.reason}
+		return election.Fitness{Wait: f.Wait, Less: 255, Reason: x.leaving.reason, Code: x.leaving.code}
 	case !x.until.IsZero():
-		return election.Fitness{Wait: f.Wait, Less: 255, Reason: "stopping"}
+		return election.Fitness{Wait: f.Wait, Less: 255, Reason: x.m.stop.Reason, Code: x.m.stop.Code}
 	}
 	return f
 }
 
+// with is the fitness f while the address is given away. An operator who drains or holds the node is who has asked.
+func (h *handover) with(f election.Fitness) election.Fitness {
+	out := election.Fitness{Wait: f.Wait, Less: 255, Reason: h.reason + "; " + f.Reason, Code: h.code}
+	if h.to == "" && h.code == code.Handover && (f.Code == code.Drained || f.Code == code.Held) {
+		out.Reason, out.Code = f.Reason, f.Code
+	}
+	return out
+}
+
 // depart begins the end: a holder first passes the address on, if somebody could take it, and one that is doing so goes on until the
 // next node has it. One whose link is gone reaches nobody, and must not be Active when the link comes back.
-func (x *handoverProtocol) depart(cutOff bool) {
+func (x *handoverProtocol) depart(why stop) {
 	if x == nil {
 		return
 	}
 	now := x.m.now
 	x.until = now
-	if cutOff || !x.passing && (x.m.state != election.Active || !x.members.Successors(now)) {
+	if why.CutOff || !x.passing && (x.m.state != election.Active || !x.members.Successors(now)) {
 		return
 	}
 	x.until = now.Add(departTime)
 	if x.leaving == nil {
-		x.begin(&handover{reason: "stopping", done: make(chan error, 1), end: x.until})
+		x.begin(&handover{reason: why.Reason, code: why.Code, done: make(chan error, 1), end: x.until})
 	}
 }
 
 // departed tells that nothing keeps the node any longer.
 func (x *handoverProtocol) departed() bool {
 	return x == nil || !x.m.now.Before(x.until) || !x.passing && x.m.router.Snapshot().State != vrrp.Active
+}
+
+// stopOf is why the context of Run has ended.
+func stopOf(cause error) stop {
+	c, reason := election.Ended(cause)
+	return stop{CutOff: errors.Is(cause, election.ErrCutOff), Code: c, Reason: reason}
 }

@@ -25,6 +25,7 @@ type handoverProtocol struct {
 	known    []netip.Addr // the other members, by address
 	list     []members.Member
 	silent   []members.Member // that were heard, and have not said good-bye
+	gone     []members.Member // that have said good-bye lately, with their last word
 	claims   []members.Claimant
 	splits   []election.Split
 	unnoted  bool      // an advertisement was heard since note
@@ -100,7 +101,7 @@ func (x *handoverProtocol) follow(a members.Action) {
 	case members.Claim:
 		x.m.drain(false, func() { x.claimed(a) })
 	case members.Pass:
-		x.passOn()
+		x.passOn(a.To)
 	case members.Release:
 		x.release(a)
 	case members.Take:
@@ -112,6 +113,7 @@ func (x *handoverProtocol) follow(a members.Action) {
 func (x *handoverProtocol) receive(r members.Received) func() {
 	return func() {
 		if source := r.Source.WithZone(""); r.Refused == "" && r.Message.Peer.Lifetime <= 0 && r.Message.Peer.Group == x.cfg.Group {
+			x.keepWord(r)
 			x.list, x.silent = without(x.list, source), without(x.silent, source)
 			x.m.heard.forget(source)
 		}
@@ -158,7 +160,7 @@ func (x *handoverProtocol) tellSelf() {
 	base := x.m.cfg.Router.Priority
 	x.setSelf(members.Self{
 		State: s.State, Base: base, Priority: s.Priority,
-		Fit: good(f, effective(base, f)), Reason: f.Reason, Draining: x.draining, For: x.leaving.wanted(),
+		Fit: good(f, effective(base, f)), Reason: f.Reason, Code: f.Code, Draining: x.draining, For: x.leaving.wanted(),
 		Claims: s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(),
 	})
 }
@@ -197,14 +199,14 @@ func (x *handoverProtocol) router() members.Router {
 // passOn lets the host stop answering, and then grants. A node that was frozen, or that is not Active any more, has
 // nothing to grant. A host that cannot stop soon remains the holder: until the GRANT left, nobody would take the address in
 // time, and whoever wants it asks again.
-func (x *handoverProtocol) passOn() {
+func (x *handoverProtocol) passOn(to netip.Addr) {
 	m := x.m
 	if m.router.Snapshot().State != vrrp.Active {
 		return
 	}
-	quiet := election.Decision{
-		Role: election.Quiet, Reason: string(vrrp.ReasonPassedOn), Cause: m.cause(election.Active, m.holder), Holder: m.heardHolder(), At: m.now,
-	}
+	w := m.giving(vrrp.ReasonPassedOn)
+	w.from, w.to = m.self(), m.node(to)
+	quiet := w.decide(election.Decision{Role: election.Quiet, Reason: string(vrrp.ReasonPassedOn), Holder: m.heardHolder(), At: m.now})
 	m.ask(apply{quiet, true}, func(r response) {
 		if r.err != nil {
 			m.act(line{slog.LevelDebug, "the address is not passed on now", []any{"error", r.err}})
@@ -323,5 +325,5 @@ func (x *handoverProtocol) leave() {
 	if x == nil {
 		return
 	}
-	x.m.first(func() { x.finish(errStopped) }, x.step(members.Leave{}))
+	x.m.first(func() { x.finish(errStopped) }, x.step(members.Leave{Reason: x.m.stop.Reason, Code: x.m.stop.Code}))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -33,6 +34,7 @@ type machine struct {
 	state    election.State
 	since    time.Time
 	reason   string
+	code     code.Code
 	counters election.Counters
 	leaseEnd time.Time // at the latest; the exact time is known to whoever sends
 
@@ -40,7 +42,10 @@ type machine struct {
 	told   time.Time // when the last change of the holder alone was decided
 	untold time.Time // when the next one is due; zero for none
 
+	former former // counts while no holder is known
+
 	stopping bool
+	stop     stop // why
 	ended    bool
 
 	now       time.Time
@@ -116,8 +121,8 @@ func (m *machine) handle(ev event) func() {
 		case abandon:
 			m.x.abandon(ev.handover)
 		case stop:
-			m.stopping = true
-			m.x.depart(ev.CutOff)
+			m.stopping, m.stop = true, ev
+			m.x.depart(ev)
 		}
 	}
 }
@@ -169,7 +174,7 @@ func (m *machine) end() {
 		return
 	}
 	m.ended = true
-	m.first(m.routerStep(vrrp.Shutdown{}), m.x.leave)
+	m.first(m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(m.stop.Reason)}), m.x.leave)
 }
 
 // Deadline is when expired is due.
@@ -210,7 +215,12 @@ type (
 	confirmed   struct{ members.Confirmed } // the result of a probe
 	want        struct{ *handover }         // an operator wants the address elsewhere
 	abandon     struct{ *handover }         // it is to end now
-	stop        struct{ CutOff bool }       // resign, and end; cut off, there is nobody to whom the address could be passed on
+	// stop: resign, and end, and why; cut off, there is nobody to whom the address could be passed on.
+	stop struct {
+		CutOff bool
+		Code   code.Code
+		Reason string
+	}
 	// response is the outcome of an ask: the error of apply, or what drain has found.
 	response struct {
 		arrived

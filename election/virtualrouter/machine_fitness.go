@@ -16,7 +16,8 @@ func (m *machine) begin(f election.Fitness) {
 	m.fitness = f
 	m.first(m.tieBreak, m.fit, func() {
 		if m.out {
-			m.act(apply{Decision: election.Decision{Role: election.Off, Reason: m.effective.Reason, At: m.now}})
+			m.reason, m.code = m.effective.Reason, m.effective.Code
+			m.act(apply{Decision: election.Decision{Role: election.Off, Reason: m.reason, Code: m.code, At: m.now}})
 		}
 	})
 }
@@ -42,7 +43,7 @@ func (m *machine) fit() {
 	}
 	m.effective, m.out, m.waits = f, f.Out, f.Wait
 	if m.out {
-		m.stepRouter(vrrp.Shutdown{})
+		m.stepRouter(vrrp.Shutdown{Reason: vrrp.Reason(f.Reason)})
 		return
 	}
 	m.first(

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -35,7 +36,7 @@ func (m *machine) follow(a vrrp.Action) {
 		m.contested = true
 		m.act(apply{Decision: election.Decision{
 			Role: election.Serve, At: m.now, Holder: m.source,
-			Reason: "a rival was heard: " + a.Rival.String(), Rival: true, Again: m.cfg.Router.Interval,
+			Reason: "a rival was heard: " + a.Rival.String(), Code: code.Rival, Rival: true, Again: m.cfg.Router.Interval,
 		}})
 		m.first(m.x.contested)
 	}
@@ -88,9 +89,9 @@ func (m *machine) advertiseMeanwhile() {
 
 // change has the decision carried out before anything else happens.
 func (m *machine) change(from, to election.State, reason vrrp.Reason) {
-	cause := m.cause(from, m.holder)
+	w := m.why(from, to, reason, m.holder)
 	m.holder = m.holderIn(to)
-	m.state, m.since, m.reason = to, m.now, string(reason)
+	m.state, m.since, m.reason, m.code = to, m.now, string(reason), w.code
 	m.contested = false // what came before this change says nothing about what comes after it
 	m.counters.Transitions++
 	if to == election.Active {
@@ -102,9 +103,9 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 	if m.x.changed(reason) {
 		return // it is Quiet already
 	}
-	d := election.Decision{
-		Role: election.RoleOf(to), Reason: string(reason), Cause: cause, Holder: m.holder, At: m.now, Granted: reason == vrrp.ReasonGranted,
-	}
+	d := w.decide(election.Decision{
+		Role: election.RoleOf(to), Reason: string(reason), Holder: m.holder, At: m.now, Granted: reason == vrrp.ReasonGranted,
+	})
 	if to != election.Active {
 		m.act(apply{Decision: d})
 		return
@@ -220,7 +221,7 @@ func (m *machine) noteHolder() {
 		return
 	}
 	m.told = m.now
-	cause := m.cause(m.state, m.holder)
+	before := m.holder
 	m.holder = holder
 	if m.state == election.Active {
 		return
@@ -229,7 +230,8 @@ func (m *machine) noteHolder() {
 	if holder.IsValid() {
 		reason = "another node is heard as the Active"
 	}
-	m.act(apply{Decision: election.Decision{Role: election.RoleOf(m.state), Reason: reason, Cause: cause, Holder: holder, At: m.now}})
+	w := m.following(before, holder)
+	m.act(apply{Decision: w.decide(election.Decision{Role: election.RoleOf(m.state), Reason: reason, Holder: holder, At: m.now})})
 }
 
 func stateOf(s vrrp.State) election.State {

@@ -44,7 +44,7 @@ func (x *handoverProtocol) merge(now time.Time, list []election.Member) []electi
 func fill(o *election.Member, m *members.Member) {
 	f := m.Peer
 	o.Speaks, o.Unheard, o.Node, o.Software = true, false, f.Node, f.Software
-	o.Fit, o.Unfit, o.Priority, o.State, o.Draining = f.Fit, f.Reason, f.Priority, stateOf(f.State), f.Draining
+	o.Fit, o.Unfit, o.Code, o.Priority, o.State, o.Draining = f.Fit, f.Reason, f.Code, f.Priority, stateOf(f.State), f.Draining
 	if m.Heard.After(o.LastHeard) {
 		o.LastHeard = m.Heard
 	}

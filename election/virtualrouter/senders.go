@@ -61,6 +61,14 @@ func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at
 	}
 }
 
+// find is what was heard of a; nil if nothing was.
+func (m *senders) find(a netip.Addr) *heard {
+	if i := slices.IndexFunc(m.list, func(h heard) bool { return h.source == a }); i >= 0 {
+		return &m.list[i]
+	}
+	return nil
+}
+
 // forget drops a sender that has left.
 func (m *senders) forget(source netip.Addr) {
 	m.list = slices.DeleteFunc(m.list, func(h heard) bool { return h.source.WithZone("") == source })

@@ -1,6 +1,10 @@
 package code
 
-import "slices"
+import (
+	"errors"
+	"slices"
+	"strconv"
+)
 
 // Code is one cause, such as "KV103". The zero Code is a cause that is not known.
 type Code string
@@ -62,4 +66,53 @@ func (c Code) Name() string {
 		return name
 	}
 	return "unknown"
+}
+
+// Number is the code's number on the wire, such as 103; 0 for the zero Code, and for what is none.
+func (c Code) Number() uint16 {
+	if len(c) != 5 || c[:2] != "KV" {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(c[2:]), 10, 16)
+	if err != nil || n < 100 {
+		return 0
+	}
+	return uint16(n)
+}
+
+// Numbered is the code of that number, which a later release may have given a meaning; the zero Code for what is no number of a code.
+func Numbered(n uint16) Code {
+	if n < 100 || n > 999 {
+		return ""
+	}
+	return Code("KV" + strconv.Itoa(int(n)))
+}
+
+// Error is an error with the code of what it says.
+type Error struct {
+	Code Code
+	Err  error
+}
+
+// Error is what the error says.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without the code.
+func (e *Error) Unwrap() error { return e.Err }
+
+// With gives an error a code; nil stays nil.
+func With(c Code, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{c, err}
+}
+
+// Of is the code that an error carries; the zero Code for none.
+func Of(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
 }

@@ -52,3 +52,16 @@ func TestEntryOfACodeThatDoesNotExist(t *testing.T) {
 func TestAskingForANameBuildsOneRange(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = HolderSilent.Name() }), 1.0)
 }
+
+func TestCodesHaveNumbers(t *testing.T) {
+	for _, e := range All() {
+		assert.Equal(t, e.Code, Numbered(e.Code.Number()))
+	}
+	assert.Equal(t, Code("KV999"), Numbered(999), "one of a later release")
+	for _, c := range []Code{"", "KV", "KV1", "KV099", "KV0x1", "XY101", "KV1011"} {
+		assert.Zero(t, c.Number(), "%q", c)
+	}
+	for _, n := range []uint16{0, 99, 1000, 65535} {
+		assert.Zero(t, Numbered(n), "%d", n)
+	}
+}

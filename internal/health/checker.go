@@ -178,6 +178,7 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	if v.State == Unhealthy && v.Falls > 1 {
 		v.Hint = flapping(*v)
 	}
+	v.Code = r.why(*v)
 	v.LastProbe, v.LastLatency = end, end.Sub(start)
 	v.Probes++
 	if r.Outcome != Pass {

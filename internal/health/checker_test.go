@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // script is a Prober whose answers are written down; the last one repeats.
@@ -50,9 +52,9 @@ func (s *script) begun() []time.Time {
 
 var (
 	pass   = step{Result: Result{Outcome: Pass, Reason: "200"}, takes: 5 * time.Millisecond}
-	fail   = step{Result: Result{Outcome: Fail, Reason: "500"}, takes: 5 * time.Millisecond}
-	down   = step{Result: Result{Outcome: Down, Reason: "connection refused"}}
-	broken = step{Result: Result{Outcome: Fail, Reason: "connection cut", Broken: true}}
+	fail   = step{Result: Result{Outcome: Fail, Reason: "500", Code: code.CheckStatus}, takes: 5 * time.Millisecond}
+	down   = step{Result: Result{Outcome: Down, Reason: "connection refused", Code: code.CheckRefused}}
+	broken = step{Result: Result{Outcome: Fail, Reason: "connection cut", Broken: true, Code: code.CheckCut}}
 	hang   = step{takes: -1}
 )
 

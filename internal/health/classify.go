@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"syscall"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // classify judges an exchange that brought no complete answer. Reasons hold no measured times: they are compared and counted.
@@ -23,18 +25,18 @@ func (x *exchange) classify(ctx context.Context, err error) Result {
 	case errors.Is(err, errTooLong):
 		r.Reason = err.Error()
 	case errors.Is(err, syscall.ECONNREFUSED):
-		r.Outcome, r.Reason = Down, "connection refused"
+		r.Outcome, r.Code, r.Reason = Down, code.CheckRefused, "connection refused"
 	case reset && x.phase == connecting:
-		r.Outcome, r.Reason = Down, "connection reset while connecting"
+		r.Outcome, r.Code, r.Reason = Down, code.CheckRefused, "connection reset while connecting"
 	case isTimeout(ctx, err):
 		x.timedOut = true
-		r.Reason = fmt.Sprintf("timeout after %v %s", x.prober.timeout, x.phase)
+		r.Code, r.Reason = code.CheckTimeout, fmt.Sprintf("timeout after %v %s", x.prober.timeout, x.phase)
 	case cut:
-		r.Reason, r.Broken = "connection cut "+string(x.phase), true
+		r.Code, r.Reason, r.Broken = code.CheckCut, "connection cut "+string(x.phase), true
 	case errors.As(err, &plainHTTP):
-		r.Reason, r.Hint = "no TLS on this port", "check it by http, or check another port"
+		r.Code, r.Reason, r.Hint = code.CheckTLS, "no TLS on this port", "check it by http, or check another port"
 	case x.phase == handshaking && notTrusted(err):
-		r.Reason = "certificate not trusted: " + brief(err)
+		r.Code, r.Reason = code.CheckTLS, "certificate not trusted: "+brief(err)
 		r.Hint = "compare the check's CA file and server name with the server's certificate"
 	default:
 		r.Reason = brief(err)

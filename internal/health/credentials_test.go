@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // asking is a server that answers 200 to who has given a name or a token, and the files to reach it with.
@@ -50,7 +52,7 @@ func TestProbeShowsItsClientCertificate(t *testing.T) {
 	put(t, certFile, cert)
 	put(t, keyFile, key)
 	r = p.Probe(t.Context())
-	assert.Equal(t, Result{Outcome: Fail, Reason: "401", Hint: "the server does not accept the check's certificate or token"}, r)
+	assert.Equal(t, Result{Outcome: Fail, Reason: "401", Hint: "the server does not accept the check's certificate or token", Code: code.CheckStatus}, r)
 
 	cert, key = keyPair(t, "prober")
 	put(t, certFile, cert)

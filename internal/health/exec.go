@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/program"
 )
 
@@ -59,7 +60,7 @@ func (p *execProber) run(ctx context.Context) Result {
 	case errors.Is(end.Err, program.ErrNotStarted):
 		r.Hint = "the check cannot run"
 	case end.Err != nil && ctx.Err() != nil:
-		r.Reason = fmt.Sprintf("timeout after %v", p.cfg.Timeout)
+		r.Code, r.Reason = code.CheckTimeout, fmt.Sprintf("timeout after %v", p.cfg.Timeout)
 	case end.OK():
 		r.Outcome = Pass
 	case end.Err == nil && end.Status.Exited():

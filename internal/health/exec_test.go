@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // executable makes a program that the unprivileged user may run.
@@ -129,7 +131,7 @@ func TestExecIsKilledWithItsGroup(t *testing.T) {
 	}
 	start := time.Now()
 	r := execute(t, 500*time.Millisecond, executable(t, "sleep 3600 & echo $! $$ > "+pids+"; sleep 3600"))
-	assert.Equal(t, Result{Outcome: Fail, Reason: "timeout after 500ms"}, r)
+	assert.Equal(t, Result{Outcome: Fail, Reason: "timeout after 500ms", Code: code.CheckTimeout}, r)
 	assert.Less(t, time.Since(start), 10*time.Second)
 	assert.Eventually(t, gone, 10*time.Second, time.Millisecond)
 

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // httpProber asks by GET, on a new connection each time: what is to be known is whether a client that comes now is served. Only
@@ -172,6 +174,9 @@ func (p *httpProber) judge(a answer) Result {
 
 // explain adds what a bad status means.
 func explain(r Result, a answer) Result {
+	if r.Outcome != Pass {
+		r.Code = code.CheckStatus
+	}
 	switch {
 	case r.Outcome == Pass || r.Hint != "":
 	case a.status == http.StatusBadRequest:

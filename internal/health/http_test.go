@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 func probe(t *testing.T, cfg Config) Result {
@@ -136,7 +138,7 @@ func TestProbeRefusedIsDefinite(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	l.Close()
-	assert.Equal(t, Result{Outcome: Down, Reason: "connection refused"}, probe(t, Config{URL: "https://" + l.Addr().String()}))
+	assert.Equal(t, Result{Outcome: Down, Reason: "connection refused", Code: code.CheckRefused}, probe(t, Config{URL: "https://" + l.Addr().String()}))
 }
 
 func TestProbeServerThatHangs(t *testing.T) {
@@ -170,7 +172,7 @@ func TestProbeServerThatHangs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			assert.Equal(t, Result{Outcome: Fail, Reason: tt.want}, probe(t, Config{URL: tt.url, Timeout: budget}))
+			assert.Equal(t, Result{Outcome: Fail, Reason: tt.want, Code: code.CheckTimeout}, probe(t, Config{URL: tt.url, Timeout: budget}))
 			assert.Less(t, time.Since(start), 10*time.Second)
 		})
 	}
@@ -235,7 +237,7 @@ func TestProbeCutConnection(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, Result{Outcome: Fail, Reason: tt.want, Broken: true}, probe(t, Config{URL: tt.url}))
+			assert.Equal(t, Result{Outcome: Fail, Reason: tt.want, Broken: true, Code: code.CheckCut}, probe(t, Config{URL: tt.url}))
 		})
 	}
 }

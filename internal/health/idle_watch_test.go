@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // watched is a server whose connections are counted by state.
@@ -275,13 +277,13 @@ func TestShutdownIsReadFromTheBody(t *testing.T) {
 		body   string
 		want   Result
 	}{
-		{"shutdown", 500, "[+]ping ok\n[-]shutdown failed: reason withheld\n", Result{Outcome: Down, Reason: "500: shutting down"}},
-		{"shutdown among others", 500, "[-]etcd failed: x\n[-]shutdown failed: x\n", Result{Outcome: Down, Reason: "500: shutting down"}},
-		{"shutdown is fine", 500, "[+]shutdown ok\n[-]etcd failed: reason withheld\n[-]etcd-readiness failed: x\n", Result{Outcome: Fail, Reason: "500", Hint: "failed: etcd, etcd-readiness"}},
-		{"only a word of it", 500, "shutdown failed\n x[-]shutdown failed\n", Result{Outcome: Fail, Reason: "500"}},
-		{"another status", 503, "[-]shutdown failed: x\n", Result{Outcome: Fail, Reason: "503"}},
-		{"odd names are not repeated", 500, "[-]\x1b[31m failed\n[-]a b failed\n", Result{Outcome: Fail, Reason: "500"}},
-		{"many", 500, many, Result{Outcome: Fail, Reason: "500", Hint: "failed: part-0, part-1, part-2, part-3, part-4, ..."}},
+		{"shutdown", 500, "[+]ping ok\n[-]shutdown failed: reason withheld\n", Result{Outcome: Down, Reason: "500: shutting down", Code: code.CheckLeaving}},
+		{"shutdown among others", 500, "[-]etcd failed: x\n[-]shutdown failed: x\n", Result{Outcome: Down, Reason: "500: shutting down", Code: code.CheckLeaving}},
+		{"shutdown is fine", 500, "[+]shutdown ok\n[-]etcd failed: reason withheld\n[-]etcd-readiness failed: x\n", Result{Outcome: Fail, Reason: "500", Hint: "failed: etcd, etcd-readiness", Code: code.CheckStatus}},
+		{"only a word of it", 500, "shutdown failed\n x[-]shutdown failed\n", Result{Outcome: Fail, Reason: "500", Code: code.CheckStatus}},
+		{"another status", 503, "[-]shutdown failed: x\n", Result{Outcome: Fail, Reason: "503", Code: code.CheckStatus}},
+		{"odd names are not repeated", 500, "[-]\x1b[31m failed\n[-]a b failed\n", Result{Outcome: Fail, Reason: "500", Code: code.CheckStatus}},
+		{"many", 500, many, Result{Outcome: Fail, Reason: "500", Hint: "failed: part-0, part-1, part-2, part-3, part-4, ...", Code: code.CheckStatus}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

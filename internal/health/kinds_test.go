@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // look takes one look with a budget that only a hang exceeds.
@@ -35,7 +37,7 @@ func TestTCP(t *testing.T) {
 		want          Result
 	}{
 		{"accepts", open, Result{Outcome: Pass, Reason: "connected"}},
-		{"refuses", l.Addr().String(), Result{Outcome: Down, Reason: "connection refused"}},
+		{"refuses", l.Addr().String(), Result{Outcome: Down, Reason: "connection refused", Code: code.CheckRefused}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := TCP(tt.address, Config{})

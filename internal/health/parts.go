@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // failedPart is a line of an apiserver's answer 500 on /readyz, /livez or /healthz: "[-]etcd failed: reason withheld".
@@ -22,7 +24,7 @@ func explainParts(r Result, body []byte) Result {
 	}
 	switch {
 	case slices.Contains(parts, shutdownPart):
-		r.Outcome, r.Reason = Down, r.Reason+": shutting down"
+		r.Outcome, r.Code, r.Reason = Down, code.CheckLeaving, r.Reason+": shutting down"
 	case len(parts) > most:
 		r.Hint = "failed: " + strings.Join(parts[:most], ", ") + ", ..."
 	case len(parts) > 0:

@@ -7,6 +7,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // tcpProber connects, and says nothing.
@@ -52,10 +54,10 @@ func (p *tcpProber) failed(ctx context.Context, err error) Result {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		p.idle.drop(false)
-		return Result{Outcome: Down, Reason: "connection refused"}
+		return Result{Outcome: Down, Code: code.CheckRefused, Reason: "connection refused"}
 	case isTimeout(ctx, err):
 		p.idle.drop(true)
-		return Result{Outcome: Fail, Reason: fmt.Sprintf("timeout after %v connecting", p.timeout)}
+		return Result{Outcome: Fail, Code: code.CheckTimeout, Reason: fmt.Sprintf("timeout after %v connecting", p.timeout)}
 	}
 	return Result{Outcome: Fail, Reason: brief(err)}
 }

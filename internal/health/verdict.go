@@ -1,6 +1,11 @@
 package health
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
+)
 
 // State is what the checks say about this node.
 type State uint8
@@ -28,6 +33,7 @@ type Verdict struct {
 	Outcome     Outcome       // of the last probe
 	Reason      string        // of the last probe: "200", "403", "connection refused", "timeout after 600ms in the TLS handshake"
 	Hint        string        // what an operator should know or do about it, "" mostly
+	Code        code.Code     // of the last probe that did not pass, while the State is not Healthy
 	Since       time.Time     // of the State; zero before the first probe
 	LastProbe   time.Time     // when the last probe ended
 	LastLatency time.Duration // how long it took
@@ -55,8 +61,20 @@ type Result struct {
 	Outcome Outcome
 	Reason  string
 	Hint    string
-	Points  int // what it moves the priority by; only of [Number]
+	Code    code.Code // why it does not pass; empty: code.CheckFailed
+	Points  int       // what it moves the priority by; only of [Number]
 	// Broken tells that an established connection was cut, as by a process that dies: the next probe follows at once, and
 	// finds out whether anything still listens.
 	Broken bool
+}
+
+// why is the code of a verdict after this result: a probe that passes says nothing of why the ones before did not.
+func (r Result) why(before Verdict) code.Code {
+	switch {
+	case r.Outcome != Pass:
+		return cmp.Or(r.Code, code.CheckFailed)
+	case before.State == Healthy:
+		return ""
+	}
+	return before.Code
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/health"
 )
 
@@ -58,7 +59,7 @@ func TestSeveralChecksDecideTogether(t *testing.T) {
 		a.say(good)
 		assert.Equal(t, election.Fitness{}, e.fitness())
 		w.say(bad)
-		assert.Equal(t, election.Fitness{Less: 10, Reason: "the check w fails: 500"}, e.fitness())
+		assert.Equal(t, election.Fitness{Less: 10, Reason: "the check w fails: 500", Code: code.CheckWeight}, e.fitness())
 		s := b.Status()[0]
 		assert.True(t, s.Eligible, "less fit is not unhealthy")
 		assert.Equal(t, []string{"a", "w"}, []string{s.Checks[0].Name, s.Checks[1].Name})

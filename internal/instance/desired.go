@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/state"
 )
 
@@ -21,12 +22,13 @@ const (
 type desiredState struct {
 	Desired
 	state.Hold
+	holding bool // Drained until the addresses have gone, Held from then on
 }
 
 // reason is what status and the other members show.
 func (d desiredState) reason() string {
 	text := "drained by an operator"
-	if d.Desired == Held {
+	if d.Desired == Held || d.holding {
 		text = "held by an operator"
 	}
 	if d.Reason != "" {
@@ -35,14 +37,22 @@ func (d desiredState) reason() string {
 	return text
 }
 
+// code is that of the reason.
+func (d desiredState) code() code.Code {
+	if d.Desired == Held || d.holding {
+		return code.Held
+	}
+	return code.Drained
+}
+
 // fitness is what f becomes where that is desired.
 func (d desiredState) fitness(f election.Fitness) election.Fitness {
 	switch d.Desired {
 	case Held:
-		return election.Fitness{Out: true, Less: lastPlace, Reason: d.reason()}
+		return election.Fitness{Out: true, Less: lastPlace, Reason: d.reason(), Code: d.code()}
 	case Drained:
 		if !f.Out {
-			return election.Fitness{Less: lastPlace, Reason: d.reason()}
+			return election.Fitness{Less: lastPlace, Reason: d.reason(), Code: d.code()}
 		}
 	}
 	return f

@@ -1,11 +1,13 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/health"
 )
 
@@ -27,9 +29,9 @@ func (in *Config) Combine(d desiredState, verdicts map[string]health.Verdict, b 
 	f := d.fitness(in.judge(verdicts))
 	switch {
 	case b.Out:
-		return election.Fitness{Out: true, Less: lastPlace, Reason: b.Reason}
+		return election.Fitness{Out: true, Less: lastPlace, Reason: b.Reason, Code: b.Code}
 	case b.Wait && !f.Out:
-		f.Wait, f.Reason = true, b.Reason
+		f.Wait, f.Reason, f.Code = true, b.Reason, b.Code
 	}
 	return f
 }
@@ -38,19 +40,19 @@ func (in *Config) Combine(d desiredState, verdicts map[string]health.Verdict, b 
 func (in *Config) judge(verdicts map[string]health.Verdict) election.Fitness {
 	for _, c := range in.Checks {
 		if v := verdicts[c.Name]; c.decides() && v.State == health.Unhealthy {
-			return in.last(c.called() + " fails: " + v.Reason)
+			return in.last(c.called()+" fails: "+v.Reason, cmp.Or(v.Code, code.CheckFailed))
 		}
 	}
 	for _, c := range in.Checks {
 		if c.Weight == 0 && verdicts[c.Name].State == health.Unknown {
-			return in.last("no result of " + c.called() + " yet")
+			return in.last("no result of "+c.called()+" yet", code.CheckUnknown)
 		}
 	}
 	return in.weighed(verdicts)
 }
 
-func (in *Config) last(reason string) election.Fitness {
-	return election.Fitness{Out: in.ReleaseWhenUnhealthy, Less: lastPlace, Reason: reason}
+func (in *Config) last(reason string, why code.Code) election.Fitness {
+	return election.Fitness{Out: in.ReleaseWhenUnhealthy, Less: lastPlace, Reason: reason, Code: why}
 }
 
 // weighed is the fitness of a node that meets all conditions.
@@ -61,7 +63,11 @@ func (in *Config) weighed(verdicts map[string]health.Verdict) election.Fitness {
 		weights = append(weights, MostOf(c.Weight, c.Numbered))
 	}
 	less := int(TopPriority(in.Priority, weights...)) - clampPriority(priority)
-	return election.Fitness{Less: less, Reason: strings.Join(reasons, "; ")}
+	f := election.Fitness{Less: less, Reason: strings.Join(reasons, "; ")}
+	if f.Reason != "" {
+		f.Code = code.CheckWeight
+	}
+	return f
 }
 
 // weigh is the priority with all weights, and why it is less than it could be.

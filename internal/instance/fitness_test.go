@@ -3,11 +3,13 @@ package instance
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/health"
 )
 
@@ -25,7 +27,13 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 	says := func(points int) health.Verdict {
 		return health.Verdict{State: health.Healthy, Reason: fmt.Sprintf("says %d", points), Points: points}
 	}
-	last := func(reason string) election.Fitness { return election.Fitness{Less: lastPlace, Reason: reason} }
+	last := func(reason string) election.Fitness {
+		c := code.CheckFailed
+		if strings.HasPrefix(reason, "no result") {
+			c = code.CheckUnknown
+		}
+		return election.Fitness{Less: lastPlace, Reason: reason, Code: c}
+	}
 	tests := []struct {
 		name    string
 		release bool
@@ -40,33 +48,33 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 		{name: "unhealthy comes last", checks: []Check{condition("")}, give: verdicts{"": bad}, want: last("the health check fails: 500")},
 		{
 			name: "unhealthy is out when asked for", release: true, checks: []Check{condition("")}, give: verdicts{"": bad},
-			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500"},
+			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500", Code: code.CheckFailed},
 		},
 		{name: "every condition counts", checks: []Check{condition("a"), condition("b")}, give: verdicts{"a": good, "b": bad}, want: last("the check b fails: 500")},
 		{name: "an unhealthy one before an unknown one", checks: []Check{condition("a"), condition("b")}, give: verdicts{"b": bad}, want: last("the check b fails: 500")},
 		{name: "one is unknown", checks: []Check{condition("a"), condition("b")}, give: verdicts{"a": good}, want: last("no result of the check b yet")},
 		{name: "all are met", checks: []Check{condition("a"), condition("b")}, give: verdicts{"a": good, "b": good}},
 		{name: "below 0 and good", checks: []Check{weight("a", -20)}, give: verdicts{"a": good}},
-		{name: "below 0 and bad", checks: []Check{weight("a", -20)}, give: verdicts{"a": bad}, want: election.Fitness{Less: 20, Reason: "the check a fails: 500"}},
+		{name: "below 0 and bad", checks: []Check{weight("a", -20)}, give: verdicts{"a": bad}, want: election.Fitness{Less: 20, Reason: "the check a fails: 500", Code: code.CheckWeight}},
 		{name: "below 0 and unknown takes nothing off", checks: []Check{weight("a", -20)}, give: verdicts{"a": unknown}},
 		{name: "above 0 and good", checks: []Check{weight("a", 20)}, give: verdicts{"a": good}},
-		{name: "above 0 and bad", checks: []Check{weight("a", 20)}, give: verdicts{"a": bad}, want: election.Fitness{Less: 20, Reason: "the check a fails: 500"}},
-		{name: "above 0 and unknown is not added yet", checks: []Check{weight("a", 20)}, want: election.Fitness{Less: 20, Reason: "no result of the check a yet"}},
+		{name: "above 0 and bad", checks: []Check{weight("a", 20)}, give: verdicts{"a": bad}, want: election.Fitness{Less: 20, Reason: "the check a fails: 500", Code: code.CheckWeight}},
+		{name: "above 0 and unknown is not added yet", checks: []Check{weight("a", 20)}, want: election.Fitness{Less: 20, Reason: "no result of the check a yet", Code: code.CheckWeight}},
 		{
 			name: "weights add up", checks: []Check{weight("a", 20), weight("b", -30), weight("c", 5)}, give: verdicts{"a": bad, "b": bad, "c": good},
-			want: election.Fitness{Less: 50, Reason: "the check a fails: 500; the check b fails: 500"},
+			want: election.Fitness{Less: 50, Reason: "the check a fails: 500; the check b fails: 500", Code: code.CheckWeight},
 		},
-		{name: "not below 1", checks: []Check{weight("a", -253)}, give: verdicts{"a": bad}, want: election.Fitness{Less: 99, Reason: "the check a fails: 500"}},
-		{name: "not above 254", checks: []Check{weight("a", 253), weight("b", -50)}, give: verdicts{"a": good, "b": bad}, want: election.Fitness{Reason: "the check b fails: 500"}},
+		{name: "not below 1", checks: []Check{weight("a", -253)}, give: verdicts{"a": bad}, want: election.Fitness{Less: 99, Reason: "the check a fails: 500", Code: code.CheckWeight}},
+		{name: "not above 254", checks: []Check{weight("a", 253), weight("b", -50)}, give: verdicts{"a": good, "b": bad}, want: election.Fitness{Reason: "the check b fails: 500", Code: code.CheckWeight}},
 		{name: "a number is added", checks: []Check{numbered("a", 2)}, give: verdicts{"a": says(54)}, want: election.Fitness{Less: 100}},
-		{name: "a number is taken off", checks: []Check{numbered("a", 2)}, give: verdicts{"a": says(-54)}, want: election.Fitness{Less: 208, Reason: "the check a: says -54"}},
+		{name: "a number is taken off", checks: []Check{numbered("a", 2)}, give: verdicts{"a": says(-54)}, want: election.Fitness{Less: 208, Reason: "the check a: says -54", Code: code.CheckWeight}},
 		{name: "a number that is not known is 0", checks: []Check{numbered("a", 2)}, want: election.Fitness{Less: 154}},
 		{name: "a number that is a condition", checks: []Check{numbered("a", 0)}, give: verdicts{"a": good}},
 		{name: "a number that is a condition, and no result yet", checks: []Check{numbered("a", 0)}, want: last("no result of the check a yet")},
 		{name: "a number that is unhealthy comes last", checks: []Check{numbered("a", 2)}, give: verdicts{"a": bad}, want: last("the check a fails: 500")},
 		{
 			name: "a number and weights add up", checks: []Check{numbered("a", 1), weight("b", -30), weight("c", 5)}, give: verdicts{"a": says(20), "b": bad, "c": good},
-			want: election.Fitness{Less: 159, Reason: "the check b fails: 500"},
+			want: election.Fitness{Less: 159, Reason: "the check b fails: 500", Code: code.CheckWeight},
 		},
 		{name: "a condition outweighs every weight", checks: []Check{weight("a", 253), condition("b")}, give: verdicts{"a": good, "b": bad}, want: last("the check b fails: 500")},
 	}

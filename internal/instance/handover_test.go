@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // handingElector answers a Handover as the test says.
@@ -50,7 +51,7 @@ func TestDrainLastsUntilResume(t *testing.T) {
 	synctestHanding(t, e, func(b *bench) {
 		require.NoError(t, b.Drain(context.Background(), nil), "a node that holds nothing has nothing to give away")
 		synctest.Wait()
-		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "drained by an operator"}, e.fitness())
+		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "drained by an operator", Code: code.Drained}, e.fitness())
 		e.answer = election.ErrTimeout
 		require.ErrorIs(t, b.Drain(context.Background(), []string{"apiserver"}), election.ErrTimeout)
 		require.NoError(t, b.Resume(nil))

@@ -83,7 +83,7 @@ func (a *Set) holdBack(ctx context.Context, list []*instance, h state.Hold, forc
 // passOn drains the instances, and passes on what they hold.
 func passOn(ctx context.Context, list []*instance, h state.Hold, force bool) error {
 	for _, r := range list {
-		r.want(desiredState{Desired: Drained, Hold: h}, time.Time{})
+		r.want(desiredState{Desired: Drained, Hold: h, holding: true}, time.Time{})
 	}
 	err := giveAway(ctx, list)
 	if force && !errors.Is(ctx.Err(), context.Canceled) { // nobody forces a command that was taken back

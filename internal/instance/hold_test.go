@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/state"
 )
 
@@ -71,7 +72,7 @@ func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
 	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
 		require.NoError(t, b.Hold(context.Background(), nil, "new kernel", false))
 		synctest.Wait()
-		assert.Equal(t, election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator: new kernel"}, e.fitness())
+		assert.Equal(t, election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator: new kernel", Code: code.Held}, e.fitness())
 		s := b.Status()[0]
 		assert.Equal(t, Held, s.Desired)
 		assert.Equal(t, ObservedHeld, s.Observed)

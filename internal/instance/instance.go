@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/health"
 )
 
@@ -22,7 +23,7 @@ const (
 type instance struct {
 	name   string // never changes
 	log    *slog.Logger
-	cancel context.CancelFunc // the Set's: ends run; nil until it has begun
+	cancel context.CancelCauseFunc // the Set's: ends run; nil until it has begun
 
 	changed chan struct{}      // capacity 1: the host has changed
 	adjusts chan adjustment    // a new configuration that needs no new election
@@ -32,6 +33,7 @@ type instance struct {
 	checks checkRunner
 	beats  *time.Timer
 	waits  *time.Timer
+	cut    error        // what ends the term when that is over
 	away   time.Time    // the link is gone: until when a holder waits for it; zero while it is there
 	beat   atomic.Int64 // any goroutine: when the instance was last alive, in Unix nanoseconds
 
@@ -45,7 +47,7 @@ func newInstance(cfg Config, log *slog.Logger) *instance {
 	i := &instance{
 		name: cfg.Name, log: log.With("vip", cfg.Name), checks: newCheckRunner(),
 		changed: make(chan struct{}, 1), adjusts: make(chan adjustment), desires: make(chan desiredChange), stopped: make(chan struct{}),
-		view: view{cfg: cfg, since: time.Now(), reason: "starting"},
+		view: view{cfg: cfg, since: time.Now(), reason: "starting", code: code.Started},
 	}
 	i.beat.Store(time.Now().UnixNano())
 	return i
@@ -71,16 +73,20 @@ func (i *instance) run(ctx context.Context) {
 	if err := service.Close(); err != nil {
 		i.log.Warn("the service has left something behind", "error", err)
 	}
-	i.change(func(v *view) { v.note(election.Initialize, "stopped"); v.removed = true })
+	ended, reason := election.Ended(context.Cause(ctx))
+	if ended == code.Stopping {
+		reason = "stopped"
+	}
+	i.change(func(v *view) { v.note(election.Initialize, reason, ended); v.removed = true })
 }
 
 // wait shows why there is no election, and returns when it is worth another try.
 func (i *instance) wait(ctx context.Context, why error) {
-	if err := i.now().service.Apply(context.Background(), election.Decision{Role: election.Off, Reason: why.Error(), At: time.Now()}); err != nil {
+	if err := i.now().service.Apply(context.Background(), election.Decision{Role: election.Off, Reason: why.Error(), Code: code.Of(why), At: time.Now()}); err != nil {
 		i.log.Warn("the service has left something behind", "error", err)
 	}
 	fresh := false
-	i.change(func(v *view) { fresh, v.apart = v.note(election.Initialize, why.Error()), true })
+	i.change(func(v *view) { fresh, v.apart = v.note(election.Initialize, why.Error(), code.Of(why)), true })
 	if fresh {
 		i.log.Warn("not in the election", "reason", why.Error())
 	}
@@ -139,7 +145,7 @@ func (i *instance) term(ctx context.Context) error {
 				cancel(why)
 			}
 		case <-i.waits.C:
-			cancel(election.ErrCutOff)
+			cancel(i.cut)
 		case a := <-i.adjusts:
 			i.adjust(a.cfg)
 			close(a.done)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/health"
 )
 
@@ -145,9 +146,9 @@ func TestCombine(t *testing.T) {
 		want    election.Fitness
 	}{
 		{name: "fit", desired: Available, give: healthy},
-		{name: "unhealthy", desired: Available, give: map[string]health.Verdict{"": bad}, want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500"}},
-		{name: "drained", desired: Drained, give: healthy, want: election.Fitness{Less: lastPlace, Reason: "drained by an operator"}},
-		{name: "held", desired: Held, give: healthy, want: election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator"}},
+		{name: "unhealthy", desired: Available, give: map[string]health.Verdict{"": bad}, want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500", Code: code.CheckFailed}},
+		{name: "drained", desired: Drained, give: healthy, want: election.Fitness{Less: lastPlace, Reason: "drained by an operator", Code: code.Drained}},
+		{name: "held", desired: Held, give: healthy, want: election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator", Code: code.Held}},
 		{name: "blocked", desired: Available, give: healthy, blocked: Blocked{Out: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "claimed"}},
 		{name: "blocked for a moment", desired: Available, give: healthy, blocked: Blocked{Wait: true, Reason: "claimed"}, want: election.Fitness{Wait: true, Reason: "claimed"}},
 		{
@@ -155,7 +156,7 @@ func TestCombine(t *testing.T) {
 			want: election.Fitness{Wait: true, Less: lastPlace, Reason: "claimed"},
 		},
 		{name: "held, and blocked", desired: Held, give: healthy, blocked: Blocked{Out: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "claimed"}},
-		{name: "held, and blocked for a moment", desired: Held, give: healthy, blocked: Blocked{Wait: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator"}},
+		{name: "held, and blocked for a moment", desired: Held, give: healthy, blocked: Blocked{Wait: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator", Code: code.Held}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

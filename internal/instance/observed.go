@@ -1,6 +1,9 @@
 package instance
 
-import "github.com/keepvip/keepvip/election"
+import (
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
+)
 
 // Observed is what a node is to one virtual address, whatever is wanted of it. Its text is part of the status.
 type Observed string
@@ -36,4 +39,33 @@ func (v *view) observed(s *Status, passing bool) Observed {
 		return ObservedStandby
 	}
 	return ObservedIneligible
+}
+
+// Why is the cause of what a node is, which may be another one than that of its last change of state.
+type Why struct {
+	Code   code.Code `json:"code"`
+	Reason string    `json:"reason"`
+}
+
+// why is pure; nil for a node that is as it should be, and where Reason says it.
+func (v *view) why(s *Status) *Why {
+	f := election.Fitness{}
+	if v.elector != nil {
+		f = v.cfg.Combine(v.desired, v.verdicts, v.blocked)
+	}
+	switch {
+	case s.Observed == ObservedActive, s.Observed == ObservedStandby && s.Unfit == "", s.Observed == ObservedRemoved:
+		return nil
+	case s.Blocked != "":
+		return &Why{code.NoQuorum, s.Blocked}
+	case s.Silent, v.elector == nil:
+		return &Why{s.Code, s.Reason}
+	case v.desired.Desired == Held, v.desired.Desired == Drained:
+		return &Why{v.desired.code(), v.desired.reason()}
+	case f.Reason != "":
+		return &Why{f.Code, f.Reason}
+	case s.Unfit != "":
+		return &Why{s.unfit, s.Unfit}
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // Service makes the host do what an election has decided. One is made for the life of an instance; it serves one term after the
@@ -75,6 +76,7 @@ type Blocked struct {
 	Out    bool // it must not become the holder, nor stay it: election.Fitness.Out
 	Wait   bool // it must not become the holder at this moment: election.Fitness.Wait
 	Reason string
+	Code   code.Code // why, for machines
 }
 
 // ServiceStatus is a service's part of Status. What it does not have is zero.

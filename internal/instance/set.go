@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // Set is the instances of a process.
@@ -41,7 +43,7 @@ func (a *Set) Run(ctx context.Context) {
 
 // start begins an instance's goroutine. The caller holds the lock.
 func (a *Set) start(r *instance) {
-	ctx, cancel := context.WithCancel(a.ctx)
+	ctx, cancel := context.WithCancelCause(a.ctx)
 	r.cancel = cancel
 	go r.run(ctx)
 }
@@ -62,6 +64,20 @@ func (d Delta) touched() []string {
 	return names
 }
 
+// Why an instance ends before the process does.
+var (
+	errRemoved  = code.With(code.Removed, errors.New("removed from the configuration"))
+	errRecreate = code.With(code.Reconfigured, errors.New("a change of the configuration begins the election anew"))
+)
+
+// why is why the change ends the instance of that name.
+func (d Delta) why(name string) error {
+	if slices.ContainsFunc(d.Add, func(in Config) bool { return in.Name == name }) {
+		return errRecreate
+	}
+	return errRemoved
+}
+
 // Apply carries out a change that was validated before. Instances that it does not name are not
 // touched. It returns when the removed ones have resigned, and the changed ones have taken over their configurations. New ones
 // begin after both: what they serve may be what these have given up, and its fence, until then, theirs.
@@ -73,7 +89,7 @@ func (a *Set) Apply(d Delta) {
 	for _, r := range a.take(d.Remove) {
 		desired[r.name] = r.now().desired
 		if r.cancel != nil {
-			r.cancel()
+			r.cancel(d.why(r.name))
 			<-r.stopped
 		}
 	}

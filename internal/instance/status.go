@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/state"
 )
 
@@ -21,6 +22,8 @@ type Status struct {
 	Holder    string               `json:"holder"`         // the Active's own address; empty while none is heard
 	Since     time.Time            `json:"since"`
 	Reason    string               `json:"reason"`
+	Code      code.Code            `json:"code"`              // of Reason: the first cause, as far as it is known
+	Why       *Why                 `json:"why,omitempty"`     // why Observed is what it is, where Reason does not say it
 	Eligible  bool                 `json:"eligible"`          // would this node be a good holder
 	Unfit     string               `json:"unfit,omitempty"`   // why it would not
 	Silent    bool                 `json:"silent,omitempty"`  // it is Active without a lease, so it does not answer; Reason says why
@@ -39,6 +42,7 @@ type Status struct {
 	Counters  Counters             `json:"counters"`
 
 	lease time.Duration // for how long the kernel lets a holder answer that is not heard of
+	unfit code.Code     // of Unfit
 }
 
 // CheckStatus is the newest verdict of a health check.
@@ -48,6 +52,7 @@ type CheckStatus struct {
 	State     string    `json:"state"`            // unknown, healthy or unhealthy
 	Reason    string    `json:"reason"`
 	Hint      string    `json:"hint,omitempty"`
+	Code      code.Code `json:"code,omitempty"` // why it is not healthy
 	Since     time.Time `json:"since"`
 	LastProbe time.Time `json:"lastProbe"`
 	Latency   float64   `json:"latencySeconds"` // of the last probe
@@ -73,10 +78,11 @@ type MemberStatus struct {
 	Witness   bool       `json:"witness,omitempty"`   // it votes and never holds the address
 
 	// What it says itself, if it speaks more than VRRP.
-	Node    string `json:"node,omitempty"`
-	Version string `json:"version,omitempty"` // of its software
-	Fit     *bool  `json:"fit,omitempty"`
-	Unfit   string `json:"unfit,omitempty"` // why it is not fit
+	Node    string    `json:"node,omitempty"`
+	Version string    `json:"version,omitempty"` // of its software
+	Fit     *bool     `json:"fit,omitempty"`
+	Unfit   string    `json:"unfit,omitempty"` // why it is not fit
+	Code    code.Code `json:"code,omitempty"`  // of Unfit
 }
 
 // Counters count since the instance was added; those of the election since its newest term began.
@@ -103,7 +109,7 @@ func (a *Set) Status() []Status {
 func (v *view) status() Status {
 	s := Status{
 		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group,
-		State: v.state.String(), Since: v.since, Reason: v.reason, Members: []MemberStatus{}, Splits: []election.Split{},
+		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
 		lease: v.cfg.Lease,
 	}
 	var part ServiceStatus
@@ -130,17 +136,18 @@ func (v *view) status() Status {
 	}
 	s.Observed = v.observed(&s, part.Passing)
 	s.Takers = s.takers()
+	s.Why = v.why(&s)
 	return s
 }
 
 func (s *Status) add(e election.Status) {
 	s.Priority, s.Lateness = e.Priority, e.TimerLag.Seconds()
-	s.Eligible, s.Unfit = e.Fitness.Less < lastPlace && !e.Fitness.Out, e.Fitness.Reason
+	s.Eligible, s.Unfit, s.unfit = e.Fitness.Less < lastPlace && !e.Fitness.Out, e.Fitness.Reason, e.Fitness.Code
 	if e.Holder.IsValid() {
 		s.Holder = e.Holder.String()
 	}
 	if e.Present != "" && s.State == e.State.String() {
-		s.Reason = e.Present
+		s.Reason, s.Code = e.Present, e.Code
 	}
 	s.Blocked, s.Takers.Reason = e.Blocked, e.NoSpare
 	for _, m := range e.Members {
@@ -163,7 +170,7 @@ func memberStatus(m election.Member) MemberStatus {
 	}
 	if m.Speaks {
 		fit := m.Fit
-		out.Node, out.Version, out.Fit, out.Unfit = m.Node, m.Software, &fit, m.Unfit
+		out.Node, out.Version, out.Fit, out.Unfit, out.Code = m.Node, m.Software, &fit, m.Unfit, m.Code
 	}
 	return out
 }
@@ -171,7 +178,7 @@ func memberStatus(m election.Member) MemberStatus {
 func checkStatus(c Check) CheckStatus {
 	v := c.Verdict()
 	return CheckStatus{
-		Name: c.Name, Weight: c.Weight, State: v.State.String(), Reason: v.Reason, Hint: v.Hint, Since: v.Since, LastProbe: v.LastProbe,
+		Name: c.Name, Weight: c.Weight, State: v.State.String(), Reason: v.Reason, Hint: v.Hint, Code: v.Code, Since: v.Since, LastProbe: v.LastProbe,
 		Latency: v.LastLatency.Seconds(), Probes: v.Probes, Failures: v.Failures,
 		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise,
 		numbered: c.Numbered,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // unrenewedGrace is how long a lease is over before that counts: a starved process is late for a moment.
@@ -31,13 +32,15 @@ func (v *view) unrenewed(now time.Time, part ServiceStatus) (over time.Duration,
 
 // silence takes back what a holder says that the fence silences, and says why instead.
 func (s *Status) silence(over time.Duration, dropped bool) {
-	s.Holder, s.Silent = "", true
+	s.Holder, s.Silent, s.Code = "", true, code.LeaseLapsed
 	s.Reason = fmt.Sprintf("SILENT: the lease has been over for %s, so the kernel keeps this node from answering", over.Round(time.Second))
 	switch n := s.Counters.SendErrors; {
 	case dropped:
+		s.Code = code.NotSent
 		s.Reason += "; it has taken the advertisements, and they did not reach the fence: another nftables table drops them (list ruleset: " +
 			"hook egress), let protocol 112 (VRRP) through there"
 	case n > 0:
+		s.Code = code.NotSent
 		s.Reason += fmt.Sprintf("; it has refused to send %d advertisements: let protocol 112 (VRRP) out in this node's firewall", n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/health"
 )
 
@@ -28,6 +29,7 @@ type view struct {
 	state  election.State
 	since  time.Time
 	reason string
+	code   code.Code
 
 	// What the fitness comes from.
 	desired  desiredState
@@ -42,12 +44,12 @@ func (v *view) begin(p Place, e election.Elector) {
 }
 
 // note keeps the state and the reason that status shows, and tells whether they are new.
-func (v *view) note(s election.State, reason string) bool {
+func (v *view) note(s election.State, reason string, why code.Code) bool {
 	fresh := v.state != s || v.reason != reason
 	if v.state != s {
 		v.since = time.Now()
 	}
-	v.state, v.reason = s, reason
+	v.state, v.reason, v.code = s, reason, why
 	return fresh
 }
 
@@ -64,10 +66,10 @@ func (v *view) decided(d election.Decision, err error) bool {
 	case d.Role == election.Serve && (from == election.Serve || err != nil), from == election.Quiet && d.Role == election.Standby:
 		return false
 	case d.Role == election.Serve, d.Role == election.Quiet, from == election.Serve:
-		v.note(d.Role.State(), d.Reason)
+		v.note(d.Role.State(), d.Reason, d.Code)
 	// A state that was entered with nobody in sight has another reason as soon as somebody is.
 	case from.State() != d.Role.State() || v.alone || !d.Holder.IsValid():
-		v.note(d.Role.State(), d.Reason)
+		v.note(d.Role.State(), d.Reason, d.Code)
 		v.alone = !d.Holder.IsValid()
 	}
 	return true

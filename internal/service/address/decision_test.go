@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -186,7 +187,7 @@ func TestServiceSaysWhatBlocksIt(t *testing.T) {
 		a.host.claims <- Claim{Address: vip4.Addr(), MAC: foreignMAC}
 		time.Sleep(time.Second) // the lease, by whose end every member has been heard
 		synctest.Wait()
-		assert.Equal(t, instance.Blocked{Out: true, Reason: "yielded: 10.77.0.100 is claimed by " + foreignMAC + ", which takes no part in the election"}, a.newest())
+		assert.Equal(t, instance.Blocked{Out: true, Reason: "yielded: 10.77.0.100 is claimed by " + foreignMAC + ", which takes no part in the election", Code: code.DuplicateAddress}, a.newest())
 		time.Sleep(foreignForget)
 		synctest.Wait()
 		assert.Equal(t, instance.Blocked{}, a.newest())

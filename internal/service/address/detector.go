@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -320,14 +321,14 @@ func (d *detector) judge() {
 	conflicts, refused := d.conflicts(), d.refuse()
 	switch {
 	case len(conflicts) > 0 && d.cfg.Yield:
-		d.report(instance.Blocked{Out: true, Reason: "yielded: " + claimText(conflicts[0])})
+		d.report(instance.Blocked{Out: true, Reason: "yielded: " + claimText(conflicts[0]), Code: code.DuplicateAddress})
 	case len(conflicts) > 0 && refused != nil:
-		d.report(instance.Blocked{Out: true, Reason: refused.Error()})
+		d.report(instance.Blocked{Out: true, Reason: refused.Error(), Code: code.DuplicateAddress})
 	case !d.until.IsZero():
-		d.report(instance.Blocked{Out: true, Reason: "asking the link whether anybody has the address"})
+		d.report(instance.Blocked{Out: true, Reason: "asking the link whether anybody has the address", Code: code.Probing})
 	case refused != nil:
 		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so.
-		d.report(instance.Blocked{Wait: true, Reason: refused.Error()})
+		d.report(instance.Blocked{Wait: true, Reason: refused.Error(), Code: code.DuplicateAddress})
 	default:
 		d.report(instance.Blocked{})
 	}

@@ -1,0 +1,118 @@
+package virtualrouter
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
+)
+
+// moveOf is the newest decision of a member that has changed who holds the address.
+func moveOf(m *member) election.Decision {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := len(m.decisions) - 1; i >= 0; i-- {
+		if d := m.decisions[i]; d.From.Address.IsValid() && d.From != d.To {
+			return d
+		}
+	}
+	return election.Decision{}
+}
+
+// The holder before, the one after and the one that only hears of it name the same cause, who had the address and who has it.
+func TestEveryNodeNamesTheCause(t *testing.T) {
+	refused := election.Fitness{Less: 255, Reason: "the health check fails: connection refused", Code: code.CheckRefused}
+	held := election.Fitness{Out: true, Less: 255, Reason: "held by an operator: new kernel", Code: code.Held}
+	for _, tt := range []struct {
+		name    string
+		does    func(t *testing.T, l *lan, h, other *member)
+		code    code.Code
+		cause   string // without the name; empty: any
+		askedBy bool
+		silent  bool // the former holder cannot know
+	}{
+		{
+			name: "handover", code: code.Handover, cause: "uid 0 asked for a handover", askedBy: true,
+			does: func(t *testing.T, _ *lan, h, _ *member) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				require.NoError(t, h.Elector.(*Elector).Handover(ctx, ""))
+			},
+		},
+		{
+			name: "apiserver refused", code: code.CheckRefused, cause: refused.Reason,
+			does: func(_ *testing.T, _ *lan, h, _ *member) { h.SetFitness(refused) },
+		},
+		{
+			name: "held", code: code.Held, cause: held.Reason, askedBy: true,
+			does: func(_ *testing.T, _ *lan, h, _ *member) { h.SetFitness(held) },
+		},
+		{
+			name: "stopped", code: code.Stopping, cause: "stopping",
+			does: func(t *testing.T, _ *lan, h, _ *member) { require.NoError(t, h.stop()) },
+		},
+		{
+			name: "dead", code: code.HolderSilent, silent: true,
+			does: func(_ *testing.T, l *lan, h, _ *member) { l.isolate(h.self, true) },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, h, others := talking(t)
+				name := "node-" + h.self.String()
+				tt.does(t, l, h, others[0])
+				time.Sleep(2 * time.Second)
+				taker := holder(t, 0, others...)
+				told := others[:2:2]
+				if !tt.silent {
+					told = append(told, h)
+				}
+				for _, m := range told {
+					d := moveOf(m)
+					assert.Equal(t, tt.code, d.Code, "%s: %+v", m.self, d)
+					assert.Equal(t, name, d.From.Name, m.self)
+					if m != h || d.To.Address.IsValid() {
+						assert.Equal(t, "node-"+taker.self.String(), d.To.Name, m.self)
+					}
+					if tt.cause != "" {
+						assert.Equal(t, name+": "+tt.cause, d.Cause, m.self)
+					}
+					assert.Equal(t, map[bool]string{true: "uid 0 on " + name}[tt.askedBy], d.AskedBy, m.self)
+				}
+				if tt.silent {
+					assert.Regexp(t, name+`: silent for [3-4][0-9]{2} ms`, moveOf(taker).Cause)
+					assert.InDelta(t, 0.4, moveOf(taker).Away.Seconds(), 0.1)
+					l.isolate(h.self, false)
+				}
+				stopAll(t, others...)
+				if tt.name != "stopped" {
+					require.NoError(t, h.stop())
+				}
+			})
+		})
+	}
+}
+
+// The first holder has taken the address from nobody.
+func TestFirstHolderNamesItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		h.mu.Lock()
+		first, then := h.decisions[0], h.decisions[1]
+		h.mu.Unlock()
+		assert.Equal(t, []code.Code{code.Started, code.NobodyHeld}, []code.Code{first.Code, then.Code})
+		assert.Equal(t, code.NobodyHeld, h.Status().Code)
+		assert.Equal(t, election.Node{}, then.From)
+		for _, o := range others {
+			assert.Equal(t, code.HolderHeard, o.last().Code)
+			assert.Equal(t, h.self, o.last().To.Address)
+		}
+		stopAll(t, append(others, h)...)
+	})
+}

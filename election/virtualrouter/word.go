@@ -1,0 +1,61 @@
+package virtualrouter
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/members"
+)
+
+// wordTime is for how long the last word of a member that has left explains what follows.
+const wordTime = time.Minute
+
+// word is what a member says about why it should not have the address.
+type word struct {
+	code   code.Code
+	text   string
+	leaves bool // it gives the address away, whatever comes
+}
+
+// wordOf is the newest word of a member, and whether there is one.
+func (x *handoverProtocol) wordOf(a netip.Addr) (word, bool) {
+	if x == nil || !a.IsValid() {
+		return word{}, false
+	}
+	for _, list := range [][]members.Member{x.list, x.gone} {
+		i := slices.IndexFunc(list, func(o members.Member) bool { return o.Address == a.WithZone("") })
+		if i < 0 {
+			continue
+		}
+		p := &list[i].Peer
+		if p.Fit || p.Reason == "" {
+			return word{}, false
+		}
+		w := word{cmp.Or(p.Code, code.PassedOn), p.Reason, p.Lifetime <= 0}
+		w.leaves = w.leaves || w.code == code.Handover || w.code == code.Stopping
+		return w, true
+	}
+	return word{}, false
+}
+
+// keepWord keeps the last word of a member that says good-bye.
+func (x *handoverProtocol) keepWord(r members.Received) {
+	source, now := r.Source.WithZone(""), x.m.now
+	x.gone = slices.DeleteFunc(x.gone, func(o members.Member) bool { return o.Address == source || now.Sub(o.Heard) > wordTime })
+	if len(x.gone) < maxMembers {
+		x.gone = append(x.gone, members.Member{Address: source, Peer: r.Message.Peer, Heard: now})
+	}
+}
+
+// nameOf is what a member calls itself, or has called itself; empty if it never said so.
+func (x *handoverProtocol) nameOf(a netip.Addr) string {
+	for _, list := range [][]members.Member{x.list, x.silent, x.gone} {
+		if i := slices.IndexFunc(list, func(o members.Member) bool { return o.Address == a }); i >= 0 {
+			return list[i].Peer.Node
+		}
+	}
+	return ""
+}
