@@ -63,5 +63,5 @@ func (h held) read(path string) ([]byte, error) {
 	if secret, ok := h[path]; ok {
 		return secret, nil
 	}
-	return readSecret(path)
+	return ReadSecret(path)
 }

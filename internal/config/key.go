@@ -32,8 +32,8 @@ func (h held) key(path string) ([]byte, error) {
 	return key, nil
 }
 
-// readSecret reads a file that nobody but its owner may read.
-func readSecret(path string) ([]byte, error) {
+// ReadSecret reads a file of at most 4096 bytes that nobody but its owner may read. Errors say what is wrong with it, without its path or contents.
+func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, plain(err)

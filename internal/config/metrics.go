@@ -121,7 +121,7 @@ const leastToken = 16
 // LoadToken reads a bearer token that others have to show: at least 16 visible characters of ASCII, in a file that only its owner can read.
 // White space around it is ignored. Errors name the path and the remedy, never the contents.
 func LoadToken(path string) (string, error) {
-	data, err := readSecret(path)
+	data, err := ReadSecret(path)
 	if err != nil {
 		return "", fmt.Errorf("token file %s: %w", path, err)
 	}
