@@ -154,18 +154,18 @@ func (r *reader) broadcast(a *Address, n *syntax.Node, v string) bool {
 	return true
 }
 
+// peerAddress reads the other end of a point-to-point address, which is one address: keepalived takes no length, of either.
 func (r *reader) peerAddress(a *Address, n *syntax.Node, v string) bool {
-	ip, length, slash := strings.Cut(v, "/")
-	p, ok := address(ip)
-	bits, fits := int64(p.BitLen()), true
-	if slash {
-		bits, fits = unsigned(length)
-	}
-	if !ok || !fits || bits > int64(p.BitLen()) || p.Is6() != a.Prefix.Addr().Is6() {
-		r.fault(CodeValue, n.At, fmt.Sprintf("peer %q is no address of the family of %s", v, a.Prefix.Addr()), "")
+	p, ok := address(v)
+	switch {
+	case !ok || p.Is6() != a.Prefix.Addr().Is6():
+		r.fault(CodeValue, n.At, fmt.Sprintf("peer %q is no address of the family of %s: keepalived sets none", v, a.Prefix.Addr()), "write the address alone, without a length")
 		return true
+	case !a.Prefix.IsSingleIP():
+		r.fault(CodeConflict, n.At, fmt.Sprintf("the length /%d of %s beside a peer: keepalived ignores it", a.Prefix.Bits(), a.Prefix.Addr()), "remove it")
+		a.Prefix = netip.PrefixFrom(a.Prefix.Addr(), a.Prefix.Addr().BitLen())
 	}
-	a.Peer = netip.PrefixFrom(p, int(bits))
+	a.Peer = netip.PrefixFrom(p, p.BitLen())
 	return true
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
 )
 
-// Each file in testdata was given to keepalived 2.2.7, and what its data file says is beside it. The files are made at random, of keywords
-// and values that fit together and that do not.
+// Each file in testdata was given to keepalived 2.2.7, and what its data file says is beside it. Those called made are made at random, of
+// keywords and values that fit together and that do not; those called man have what its manual page tells of, by subject.
 func TestModelIsWhatKeepalivedDumped(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.conf")
 	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	require.Len(t, files, 24)
 	for _, path := range files {
 		cfg, err := keepalived.Read(path, syntax.Options{ID: "node", Files: syntax.Disk{}})
 		require.NoError(t, err)
