@@ -64,6 +64,18 @@ func address() kind[netip.Addr] {
 	}
 }
 
+// source is an address that may be left out.
+func source() kind[netip.Addr] {
+	k := address()
+	k.format = func(a netip.Addr) string {
+		if !a.IsValid() {
+			return ""
+		}
+		return a.String()
+	}
+	return k
+}
+
 // parseAddr reads a unicast address that a node can have.
 func parseAddr(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)

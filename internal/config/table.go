@@ -147,6 +147,11 @@ func vipOptions() []Option {
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.VRRP.Peers }),
 		},
 		{
+			Key: "vips[].vrrp.source", Flag: "source", Reload: Recreate,
+			Help:    "The node's own address that advertisements come from, where the interface has several; while it is not there the node is out of the election",
+			binding: one(source(), func(t target) *netip.Addr { return &t.vip.VRRP.Source }),
+		},
+		{
 			Key: "vips[].vrrp.checksum", Flag: "checksum", Default: string(ChecksumPseudoHeader), Reload: Recreate,
 			Help:    "What the checksum of a sent VRRPv3 advertisement over IPv4 covers; both forms are accepted",
 			binding: one(enum(ChecksumPseudoHeader, ChecksumMessageOnly), func(t target) *Checksum { return &t.vip.VRRP.Checksum }),

@@ -121,6 +121,13 @@ func (k vipValidator) vrrp() {
 			k.fail("vrrp.excluded", "%s is the first address, which carries the election, want another", a)
 		}
 	}
+	switch {
+	case !r.Source.IsValid():
+	case len(k.v.Addresses) > 0 && r.Source.Is4() != k.v.Addresses[0].Addr().Is4():
+		k.fail("vrrp.source", "%s, want the family of the first address %s", r.Source, k.v.Addresses[0].Addr())
+	case k.c.isVirtual(r.Source):
+		k.fail("vrrp.source", "%s is a virtual address, want a node's own", r.Source)
+	}
 	for _, peer := range r.Peers {
 		switch {
 		case len(k.v.Addresses) > 0 && peer.Is4() != k.v.Addresses[0].Addr().Is4():

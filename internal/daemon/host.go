@@ -42,6 +42,7 @@ type where struct {
 	addresses []netip.Prefix // the first one decides
 	link      string         // the name of an interface; empty: the one whose subnet holds the first address
 	peers     []netip.Addr   // unicast: the nodes' own addresses, this node's usually among them
+	source    netip.Addr     // the own address; zero: the one that suits
 }
 
 func newHost(links *link.Handle, log *slog.Logger) *host {
@@ -148,22 +149,32 @@ func (h *host) place(w where) (instance.Place, error) {
 	if !l.Up {
 		return instance.Place{}, fmt.Errorf("%s is down", l.Name)
 	}
-	source, ok := h.source(l, first, w.peers)
+	source, ok := h.source(l, first, w)
+	if !ok && w.source.IsValid() {
+		return instance.Place{}, fmt.Errorf("%s does not have %s yet", l.Name, w.source)
+	}
 	if !ok {
 		return instance.Place{}, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first))
 	}
 	return instance.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
 }
 
-// source is the own address: with a list of peers the one of them that is on the link.
-func (h *host) source(l link.Link, like netip.Addr, peers []netip.Addr) (netip.Addr, bool) {
+// source is the own address: the one that is asked for, or with a list of peers the one of them that is on the link.
+func (h *host) source(l link.Link, like netip.Addr, w where) (netip.Addr, bool) {
+	wanted := w.peers
+	if w.source.IsValid() {
+		wanted = []netip.Addr{w.source}
+	}
 	for _, a := range l.Addresses {
-		if slices.Contains(peers, a.Prefix.Addr()) && !a.Tentative {
+		if slices.Contains(wanted, a.Prefix.Addr()) && !a.Tentative {
 			return a.Prefix.Addr(), true
 		}
 	}
-	if len(peers) > 0 {
-		return link.SourceToward(l, peers[0])
+	if w.source.IsValid() {
+		return netip.Addr{}, false
+	}
+	if len(w.peers) > 0 {
+		return link.SourceToward(l, w.peers[0])
 	}
 	return link.Source(l, like)
 }

@@ -76,7 +76,7 @@ func whereOf(v config.VIP) where {
 		w.addresses = decidingOf(v)
 	}
 	if v.Election == config.ElectionVRRP {
-		w.peers = v.VRRP.Peers
+		w.peers, w.source = v.VRRP.Peers, v.VRRP.Source
 	}
 	return w
 }

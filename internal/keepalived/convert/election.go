@@ -93,14 +93,21 @@ func (c *converter) multicast(i *keepalived.Instance) {
 	if i.FaultNoPeer {
 		c.refuse(i.Where("unicast_fault_no_peer"), "unicast_fault_no_peer without peers: this instance never holds the addresses, and keepvip would", "add unicast_peer with the other nodes")
 	}
-	if i.Source.IsValid() {
-		at := c.where(i, "unicast_src_ip", "")
-		if i.Has("mcast_src_ip") {
-			at = i.Where("mcast_src_ip")
-		}
-		c.changed(at, fmt.Sprintf("the source %s: keepvip speaks from the interface's address nearest to the virtual one (from its link-local one by IPv6); of equal priorities the higher address wins", i.Source),
+	if i.Source.IsValid() && !spokenFrom(i) {
+		c.changed(sourceAt(i), fmt.Sprintf("the source %s: keepvip's multicast comes from the link-local address, as RFC 9568 has it; of equal priorities the higher address wins", i.Source),
 			"make the priorities differ if this is another address")
 	}
+}
+
+// spokenFrom says whether keepvip can advertise from the source that is asked for.
+func spokenFrom(i *keepalived.Instance) bool { return i.Source.Is4() || i.Source.IsLinkLocalUnicast() }
+
+// sourceAt is the line that says where advertisements come from.
+func sourceAt(i *keepalived.Instance) syntax.Origin {
+	if i.Has("mcast_src_ip") {
+		return i.Where("mcast_src_ip")
+	}
+	return i.Where("unicast_src_ip")
 }
 
 // unicast says what keepvip does not hear of keepalived, or is not heard of it.

@@ -123,6 +123,9 @@ func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
 	c.password(i, line)
 	excluded(i, list, line)
 	c.peers(i, line)
+	if i.Multicast() && i.Source.IsValid() && spokenFrom(i) {
+		line("source: "+scalar(i.Source.String()), placed(sourceAt(i)))
+	}
 }
 
 // excluded writes the addresses that advertisements leave out.
