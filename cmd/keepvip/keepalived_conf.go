@@ -45,7 +45,7 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 
 // onThisHost is o with what keepalived asks of the host: where programs are, and whether there is a user for scripts.
 func onThisHost(o convert.Options) convert.Options {
-	o.Find = findProgram
+	o.Find, o.ReadSecret = findProgram, config.ReadSecret
 	const script = "keepalived_script"
 	if _, err := user.Lookup(script); err == nil && o.Notify == "" {
 		o.Notify = script

@@ -19,6 +19,8 @@ type Options struct {
 	// InMemory is for a process that runs the text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
 	// names of instances for keepalived's files.
 	InMemory bool
+	// ReadSecret reads a file with a key, for InMemory; nil: none is read.
+	ReadSecret func(path string) ([]byte, error)
 }
 
 // The defaults of [Options].

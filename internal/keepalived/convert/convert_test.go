@@ -60,7 +60,7 @@ func shown(r Result) string {
 func TestConvertGolden(t *testing.T) {
 	samples, err := filepath.Glob("testdata/*.conf")
 	require.NoError(t, err)
-	require.Len(t, samples, 13)
+	require.Len(t, samples, 15)
 	for _, path := range samples {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			text, err := os.ReadFile(path)
@@ -119,6 +119,9 @@ func TestConvertInstanceKeyword(t *testing.T) {
 		},
 		"virtual_ipaddress_excluded {\n 10.0.0.2 dev eth9\n 10.0.0.3 dev eth0\n}": func(v config.VIP) any {
 			return slices.Equal(v.Elsewhere, []config.Elsewhere{{Address: netip.MustParseAddr("10.0.0.2"), Interface: "eth9"}}) && len(v.Links()) == 2
+		},
+		"mcast_src_ip 10.0.0.9": func(v config.VIP) any {
+			return v.VRRP.Source == netip.MustParseAddr("10.0.0.9") && len(v.VRRP.Peers) == 0
 		},
 		"garp_master_refresh 60": func(v config.VIP) any { return v.Announce.Refresh.String() == "1m0s" },
 		"garp_master_refresh 0": func(v config.VIP) any {

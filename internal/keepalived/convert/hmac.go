@@ -22,9 +22,9 @@ type hmac struct {
 }
 
 type hmacKey struct {
-	id  string
-	hex string // "" where it is written in another way
-	at  syntax.Origin
+	id    string
+	value string // hex:DIGITS, file:PATH, or the key itself
+	at    syntax.Origin
 }
 
 // key writes the shared key of all instances. keepvip signs for all entries or for none, with one key.
@@ -79,11 +79,7 @@ func readHMAC(n *syntax.Node) (h hmac, why string) {
 			if err != nil || len(l.Words) < 3 {
 				return h, "a key without a number from 0 to 255"
 			}
-			digits, isHex := strings.CutPrefix(l.Words[2], "hex:")
-			if !isHex {
-				digits = ""
-			}
-			h.keys = append(h.keys, hmacKey{strconv.FormatUint(id, 10), digits, l.At})
+			h.keys = append(h.keys, hmacKey{strconv.FormatUint(id, 10), l.Words[2], l.At})
 		case "active_key":
 			h.active = strings.TrimLeft(value, "0")
 		case "mode":

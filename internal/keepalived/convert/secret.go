@@ -1,6 +1,11 @@
 package convert
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
 
 // hold keeps a secret in memory, and returns what stands for its file in the text.
 func (c *converter) hold(name string, secret []byte) string {
@@ -9,10 +14,23 @@ func (c *converter) hold(name string, secret []byte) string {
 	return name
 }
 
-// holdKey keeps a key of auth_hmac in memory.
+// holdKey keeps a key of auth_hmac in memory. It is written as digits, as text, or in a file with either.
 func (c *converter) holdKey(k hmacKey) string {
-	if k.hex == "" {
-		c.refuse(k.at, "keepvip cannot run with a key of auth_hmac that is not written as hex:", "write its bytes behind hex:, or convert the file and put the key into one of its own")
+	value := k.value
+	if path, is := strings.CutPrefix(value, "file:"); is {
+		if c.opt.ReadSecret == nil {
+			c.refuse(k.at, "the key of auth_hmac is in a file, and none is read here", "")
+			return c.hold("auth_hmac key "+k.id, nil)
+		}
+		text, err := c.opt.ReadSecret(path)
+		if err != nil {
+			c.refuse(k.at, fmt.Sprintf("key file %s: %v", path, err), "")
+		}
+		value = strings.TrimRight(string(text), "\r\n")
 	}
-	return c.hold("auth_hmac key "+k.id, []byte(k.hex))
+	digits, isHex := strings.CutPrefix(value, "hex:")
+	if !isHex {
+		digits = hex.EncodeToString([]byte(value))
+	}
+	return c.hold("auth_hmac key "+k.id, []byte(digits))
 }

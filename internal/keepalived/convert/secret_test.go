@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -43,7 +45,7 @@ func TestConvertFindingsHaveNoPassword(t *testing.T) {
 	}
 }
 
-func TestConvertInMemoryTakesKeysInHexAlone(t *testing.T) {
+func TestConvertInMemoryTakesKeysAsTheyAreWritten(t *testing.T) {
 	digits := strings.Repeat("0a", 32)
 	r := converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 hex:"+digits+"\n key 2 hex:"+digits+"\n active_key 2\n}"), Options{InMemory: true})
 	require.NotNil(t, r.Text, shown(r))
@@ -54,9 +56,25 @@ func TestConvertInMemoryTakesKeysInHexAlone(t *testing.T) {
 	assert.Equal(t, "auth_hmac key 2", cfg.Key.File)
 	assert.Equal(t, "auth_hmac key 1", cfg.Key.Accept[0].File)
 
-	r = converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 file:/etc/keepalived/key\n}"), Options{InMemory: true})
+	for file, want := range map[string]string{
+		"hex:" + digits + "\n": digits, "an ASCII key of 32 to 64 characters": hex.EncodeToString([]byte("an ASCII key of 32 to 64 characters")),
+	} {
+		r = converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 file:/etc/keepalived/key\n}"), Options{InMemory: true, ReadSecret: func(path string) ([]byte, error) {
+			assert.Equal(t, "/etc/keepalived/key", path)
+			return []byte(file), nil
+		}})
+		require.NotNil(t, r.Text, shown(r))
+		assert.Equal(t, map[string][]byte{"auth_hmac key 1": []byte(want)}, r.Secrets)
+	}
+	r = converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 passphrase-of-some-32-characters-x\n}"), Options{InMemory: true})
+	assert.Equal(t, hex.EncodeToString([]byte("passphrase-of-some-32-characters-x")), string(r.Secrets["auth_hmac key 1"]))
+	assert.NotContains(t, string(r.Text)+shown(r), "passphrase")
+
+	r = converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 file:/etc/keepalived/key\n}"), Options{InMemory: true, ReadSecret: func(string) ([]byte, error) {
+		return nil, errors.New("mode 0644, want 0600")
+	}})
 	assert.Nil(t, r.Text)
-	assert.Contains(t, shown(r), "k.conf:9: error unsupported: keepvip cannot run with a key of auth_hmac that is not written as hex:")
+	assert.Contains(t, shown(r), "k.conf:9: error unsupported: key file /etc/keepalived/key: mode 0644, want 0600")
 }
 
 func TestConvertLinesAreThoseOfTheText(t *testing.T) {
