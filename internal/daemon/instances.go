@@ -39,6 +39,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		Place:                func() (instance.Place, error) { return b.host.places(v) },
 		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
 		TookOver:             b.timings.takeover,
+		Away:                 b.timings.away,
 	}
 	elect, known := electors[v.Election]
 	if !known {

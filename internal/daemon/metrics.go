@@ -23,7 +23,7 @@ func (d *Daemon) probes() control.Probes {
 	})
 	info.Set(1)
 	reg.MustRegister(instance.NewCollector(d.set), raftCollector{d.build.raft}, hookCollector{d.hooks}, configCollector{d.shown.Load}, info,
-		d.build.timings.takeovers, d.build.timings.probes, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		d.build.timings.takeovers, d.build.timings.aways, d.build.timings.probes, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if d.cfg.Metrics.KeepalivedNames {
 		reg.MustRegister(keepalivedCollector{func() report.Node {
 			d.mu.Lock()

@@ -73,8 +73,10 @@ func TestHistogramsAreOfTheProcess(t *testing.T) {
 	for range 255 {
 		timings.takeover(time.Millisecond)
 		timings.probe(time.Millisecond)
+		timings.away(time.Millisecond)
 	}
 	assert.Equal(t, map[string]float64{"keepvip_takeover_duration_seconds": 255}, gathered(t, timings.takeovers))
+	assert.Equal(t, map[string]float64{"keepvip_address_away_seconds": 255}, gathered(t, timings.aways))
 	assert.Equal(t, map[string]float64{"keepvip_check_probe_duration_seconds": 255}, gathered(t, timings.probes))
 }
 

@@ -16,8 +16,16 @@ func (i *instance) apply(d election.Decision) error {
 		v.cfg.TookOver(time.Since(d.At))
 	}
 	told := false
-	i.change(func(v *view) { told = v.decided(d, err) })
+	i.change(func(v *view) {
+		before := v.role.State()
+		if told = v.decided(d, err); told && before != v.role.State() {
+			v.count(d.Code)
+		}
+	})
 	if told {
+		if d.Away > 0 && v.cfg.Away != nil {
+			v.cfg.Away(d.Away)
+		}
 		i.logDecision(v.role, d)
 		v.cfg.moved(transition(v.cfg.Name, v.role.State(), v.holder, d))
 	}

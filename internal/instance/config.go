@@ -39,6 +39,8 @@ type Config struct {
 	// TookOver is told each time this node has become the holder, and how long it took from the decision until the addresses were bound and
 	// announced; nil: nobody is. It never blocks.
 	TookOver func(took time.Duration)
+	// Away is told, when somebody holds the addresses again, for how long nobody did, as heard here; nil: nobody is. It never blocks.
+	Away func(away time.Duration)
 	// Moved is told each change of the role or of the holder, in order; nil: nobody is. It is called between a decision and what the
 	// election does next, so it only keeps the Transition for another goroutine: it never blocks, and calls nothing of the instance.
 	Moved func(Transition)

@@ -53,7 +53,7 @@ var (
 	descRejected   = desc("keepvip_adverts_rejected_total", "VRRP advertisements not taken into account.", "reason")
 	descAcute      = desc("keepvip_adverts_rejected_acute", "Senders whose advertisements were refused in the last minute for a reason that an operator has to act on.")
 	descLateness   = desc("keepvip_lateness_seconds", "The most by which a timer was served late in the last one to two minutes.")
-	descChanges    = desc("keepvip_transitions_total", "Changes of state in the present term.")
+	descChanges    = desc("keepvip_transitions_total", "Changes of state, by the name of their cause: docs/troubleshooting.md has them.", "reason")
 	descTakeovers  = desc("keepvip_takeovers_total", "Times this node became Active in the present term.")
 	descRivals     = desc("keepvip_rivals_total", "Advertisements of a rival heard while Active.")
 	descRefused    = desc("keepvip_member_messages_rejected_total", "Messages of the members' protocol not taken into account.", "reason")
@@ -138,7 +138,9 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 	counter(descRenewals, s.Fence.Renewals)
 	counter(descUnrenewed, s.Fence.RenewalErrors)
 	counter(descLapses, s.Fence.Lapses)
-	counter(descChanges, c.Transitions)
+	for why, n := range s.changes {
+		counter(descChanges, n, why.Name())
+	}
 	counter(descTakeovers, c.Takeovers)
 	counter(descRivals, c.Rivals)
 	for reason, n := range c.MembersRejected {

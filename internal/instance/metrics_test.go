@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 func TestMetricsOfTheFenceAndTheAddresses(t *testing.T) {
@@ -51,5 +52,25 @@ func TestTakeoverIsMeasured(t *testing.T) {
 		require.NoError(t, tell(election.Serve))
 		require.NoError(t, tell(election.Serve))
 		assert.Equal(t, []time.Duration{time.Second}, took)
+	})
+}
+
+func TestTransitionsAreCountedByTheirCauses(t *testing.T) {
+	var away []time.Duration
+	run(t, nil, func(in *Config) { in.Away = func(d time.Duration) { away = append(away, d) } }, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		for _, d := range []election.Decision{
+			{Role: election.Standby, Code: code.Started},
+			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent, Away: 290 * time.Millisecond},
+			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent}, // nothing has changed
+			{Role: election.Standby, Holder: nodeB, Code: code.Handover},
+			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent, Away: time.Second},
+			{Role: election.Off},
+		} {
+			require.NoError(t, e.tell(d))
+		}
+		assert.Equal(t, map[code.Code]uint64{code.Started: 1, code.HolderSilent: 2, code.Handover: 1, "": 1}, b.Status()[0].changes)
+		assert.Equal(t, []float64{1, 2, 1, 1}, values(t, b.Set, "keepvip_transitions_total"), "handover, holder-silent, started, unknown")
+		assert.Equal(t, []time.Duration{290 * time.Millisecond, time.Second}, away)
 	})
 }

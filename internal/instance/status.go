@@ -41,8 +41,9 @@ type Status struct {
 	Splits    []election.Split     `json:"splits"`             // members that hold the address as well as this node, or would
 	Counters  Counters             `json:"counters"`
 
-	lease time.Duration // for how long the kernel lets a holder answer that is not heard of
-	unfit code.Code     // of Unfit
+	lease   time.Duration        // for how long the kernel lets a holder answer that is not heard of
+	changes map[code.Code]uint64 // of state, by their causes, since the instance was added
+	unfit   code.Code            // of Unfit
 }
 
 // CheckStatus is the newest verdict of a health check.
@@ -110,7 +111,7 @@ func (v *view) status() Status {
 	s := Status{
 		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group,
 		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
-		lease: v.cfg.Lease,
+		lease: v.cfg.Lease, changes: v.changes,
 	}
 	var part ServiceStatus
 	if v.service != nil {

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"maps"
 	"net/netip"
 	"time"
 
@@ -18,10 +19,11 @@ type view struct {
 	terms   uint64
 	removed bool // the instance has ended
 
-	ending   func() bool // tells whether it is about to; nil: no
-	apart    bool        // there is no election to take part in
-	decides  bool        // the elector of this term has decided something
-	reported Report      // the newest one; zero: none yet
+	ending   func() bool          // tells whether it is about to; nil: no
+	apart    bool                 // there is no election to take part in
+	decides  bool                 // the elector of this term has decided something
+	changes  map[code.Code]uint64 // of state, by their causes; replaced, never changed
+	reported Report               // the newest one; zero: none yet
 
 	role   election.Role // of the newest decision
 	holder netip.Addr    // as the newest decision has it
@@ -41,6 +43,16 @@ func (v *view) begin(p Place, e election.Elector) {
 	v.place, v.elector, v.role, v.blocked = p, e, election.Off, Blocked{}
 	v.apart, v.decides, v.holder = false, false, netip.Addr{}
 	v.terms++
+}
+
+// count counts a change of state.
+func (v *view) count(why code.Code) {
+	next := maps.Clone(v.changes)
+	if next == nil {
+		next = map[code.Code]uint64{}
+	}
+	next[why]++
+	v.changes = next
 }
 
 // note keeps the state and the reason that status shows, and tells whether they are new.
