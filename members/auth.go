@@ -137,3 +137,13 @@ func (a *Auth) genuine(b []byte, source netip.Addr) error {
 	}
 	return nil
 }
+
+// KeyID is the id of the key that a message says it is signed with, as [NewKey] makes it; "" for one that is not signed, or that is no message.
+// It says nothing about whether the code is right.
+func KeyID(b []byte) string {
+	end, err := checkHeader(b)
+	if err != nil || len(b) == end {
+		return ""
+	}
+	return string(b[end : end+idLen])
+}

@@ -25,6 +25,9 @@ const (
 	maxMessage = 1200
 )
 
+// MostHeard is how many members a message has room for in [PeerState.Hears].
+const MostHeard = maxHears
+
 // field is the type of a field.
 type field uint8
 

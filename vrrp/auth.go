@@ -179,3 +179,10 @@ func parseSigned(b []byte, end int, src, dst netip.Addr) (Advertisement, Checksu
 	adv, err := parseMessage(b[:end], src.BitLen()/8)
 	return adv, form, err
 }
+
+// ParseUnverified reads one advertisement as [Parse] does, with a trailer or without one, which it does not look at. What it says is for an
+// operator to read: the sender can be anybody. The error is always a *PacketError.
+func ParseUnverified(b []byte, src, dst netip.Addr) (Advertisement, error) {
+	adv, _, err := parseUnverified(b, src, dst)
+	return adv, err
+}

@@ -54,7 +54,8 @@ func (s Severity) rank() int {
 	return slices.Index([]Severity{Error, Warning, Note}, s)
 }
 
-// findings are collected by every judge. The same one of two virtual addresses is one.
+// findings are collected by every judge. The same one of two virtual addresses is one, and so are two with one code about the same peer: what
+// a member says of itself and what it advertises.
 type findings struct{ list []Finding }
 
 func (f *findings) add(n Finding) {
@@ -62,7 +63,9 @@ func (f *findings) add(n Finding) {
 	if n.Remedy == "" {
 		n.Remedy = n.Code.Entry().Remedy
 	}
-	same := func(o Finding) bool { return o.Code == n.Code && o.Peer == n.Peer && o.What == n.What }
+	same := func(o Finding) bool {
+		return o.Code == n.Code && o.Peer == n.Peer && (o.What == n.What || n.Peer != "" && o.VIP == n.VIP)
+	}
 	if i := slices.IndexFunc(f.list, same); i >= 0 {
 		return
 	}

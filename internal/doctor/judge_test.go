@@ -162,8 +162,8 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"VRID of another cluster": {func(f *Facts) {
 			w(f).Adverts = append(w(f).Adverts, Advert{Source: other, Arrived: true, VRID: 51, Version: 3, Addresses: []netip.Addr{other}})
 		}, []code.Code{code.ForeignVRID}},
-		"another VRID for the address": {func(f *Facts) { hello(f).VRID, advert(f).VRID = 52, 52 }, []code.Code{code.OtherVRID, code.OtherVRID}},
-		"another version of VRRP":      {func(f *Facts) { hello(f).Version, advert(f).Version = 2, 2 }, []code.Code{code.VersionDiffers, code.VersionDiffers}},
+		"another VRID for the address": {func(f *Facts) { hello(f).VRID, advert(f).VRID = 52, 52 }, []code.Code{code.OtherVRID}},
+		"another version of VRRP":      {func(f *Facts) { hello(f).Version, advert(f).Version = 2, 2 }, []code.Code{code.VersionDiffers}},
 		"another interval":             {func(f *Facts) { hello(f).Interval = time.Second }, []code.Code{code.OtherInterval}},
 		"other addresses":              {func(f *Facts) { advert(f).Addresses = append(advert(f).Addresses, other) }, []code.Code{code.OtherAddresses}},
 		"other software":               {func(f *Facts) { hello(f).Software = "1.1.0" }, []code.Code{code.OtherSoftware}},

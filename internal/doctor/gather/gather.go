@@ -1,0 +1,126 @@
+package gather
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/doctor"
+	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/members"
+)
+
+// Options say what to look at.
+type Options struct {
+	Config  *config.Config
+	Listen  time.Duration // for how long to listen on the wire
+	Kubeadm string        // a file with kubeadm's configuration; "": none
+	Root    string        // before the paths of files; "" but in tests
+}
+
+// quick bounds each question that is answered at once or not at all.
+const quick = time.Second
+
+// Gather takes about Listen, at most two seconds more. The error says why nothing can be told.
+func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
+	f := doctor.Facts{VIPs: o.Config.VIPs, MTU: map[string]int{}}
+	f.Raft = len(o.Config.ByRaft()) > 0
+	var err error
+	if f.Key, err = keyOf(o.Config); err != nil {
+		return f, err
+	}
+	handle, err := link.Open(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return f, err
+	}
+	defer handle.Close()
+	if f.Links, err = handle.Links(); err != nil {
+		return f, err
+	}
+	for _, l := range f.Links {
+		if ifi, err := net.InterfaceByIndex(l.Index); err == nil {
+			f.MTU[l.Name] = ifi.MTU
+		}
+		if via, err := handle.DefaultRouters(l.Index, false); err == nil && len(via) > 0 {
+			f.Default4 = append(f.Default4, l.Name)
+		}
+	}
+	f.Missing = missingCapabilities()
+	running := askDaemon(ctx, o.Config)
+	places := placesOf(o.Config, f.Links)
+	f.Wires = make([]doctor.Wire, len(places))
+	var wg sync.WaitGroup
+	wg.Go(func() { f.Sysctls, f.NoIPv6 = sysctls(o.Root, f.Links) })
+	wg.Go(func() { f.Machine = machine(o.Root) })
+	wg.Go(func() { f.Certificates = certificates(ctx, o.Config) })
+	wg.Go(func() { f.Endpoints = endpoints(ctx, o) })
+	wg.Go(func() { f.Connections = connections(ctx, o.Config, f.Links) })
+	wg.Go(func() { f.Lateness = lateness(ctx, o.Listen, o.Config.Realtime) })
+	var mu sync.Mutex // guards PortTaken
+	for i, p := range places {
+		wg.Go(func() {
+			var taken bool
+			f.Wires[i], taken = listen(ctx, p, o, running != nil)
+			mu.Lock()
+			defer mu.Unlock()
+			f.PortTaken = f.PortTaken || taken
+		})
+	}
+	if running == nil && len(f.Missing) == 0 && len(places) > 0 {
+		f.Nftables = &doctor.Nftables{}
+		f.Nftables.Netdev, f.Nftables.Egress = fence.Try(places[0].link.Index)
+	}
+	wg.Wait()
+	if running != nil {
+		running = askDaemon(ctx, o.Config) // it has listened for as long
+	}
+	f.Daemon = running.facts()
+	running.arrived(f.Wires)
+	return f, nil
+}
+
+// place is where some virtual addresses are elected.
+type place struct {
+	link link.Link
+	ipv4 bool
+	vips []config.VIP
+}
+
+// placesOf lists them once each.
+func placesOf(cfg *config.Config, links []link.Link) (out []place) {
+	for _, v := range cfg.VIPs {
+		a := v.Addresses[0].Addr()
+		l, err := link.Choose(links, a, v.Interface)
+		if err != nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(p place) bool { return p.link.Index == l.Index && p.ipv4 == a.Is4() })
+		if i < 0 {
+			i, out = len(out), append(out, place{link: l, ipv4: a.Is4()})
+		}
+		out[i].vips = append(out[i].vips, v)
+	}
+	return out
+}
+
+// keyOf is what is known of the key. A key that cannot be read is an error of the configuration.
+func keyOf(cfg *config.Config) (doctor.Key, error) {
+	out := doctor.Key{Enforced: cfg.Key.Mode == config.KeyEnforce, Window: cfg.Key.Window}
+	secrets, err := cfg.Key.Load()
+	if err != nil {
+		return out, err
+	}
+	for _, s := range secrets {
+		k, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
+		if err != nil {
+			return out, err
+		}
+		out.IDs = append(out.IDs, k.ID)
+	}
+	return out, nil
+}

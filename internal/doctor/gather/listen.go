@@ -1,0 +1,186 @@
+package gather
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/doctor"
+	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// listen hears what is said at p for as long as the options say, on the link and, by sockets as keepvip's, behind the firewall of this host.
+// taken tells that another program than keepvip has the members' port.
+func listen(ctx context.Context, p place, o Options, running bool) (w doctor.Wire, taken bool) {
+	ctx, cancel := context.WithTimeout(ctx, o.Listen)
+	defer cancel()
+	n := &notes{wire: doctor.Wire{Interface: p.link.Name, IPv4: p.ipv4}, mac: p.link.MAC.String()}
+	ifi := net.Interface{Index: p.link.Index, Name: p.link.Name}
+	var wg sync.WaitGroup
+	wg.Go(func() { sniff(ctx, ifi, o.Config.Port, n) })
+	wg.Go(func() { askWho(ctx, ifi, p, n) })
+	source, peers := p.source()
+	if source.IsValid() {
+		n.wire.HeardVRRP = hearVRRP(ctx, &wg, ifi, source, peers, n)
+		if !running {
+			n.wire.HeardMembers, taken = hearMembers(ctx, &wg, ifi, source, len(peers) > 0, o.Config.Port, n)
+		}
+		if len(peers) == 0 {
+			n.wire.OutVRRP, n.wire.OutMembers = tryToSend(ifi, p.ipv4, o.Config.Port)
+		}
+	}
+	wg.Wait()
+	return n.facts(), taken
+}
+
+// source is the own address of the election, and the peers of all entries.
+func (p place) source() (own netip.Addr, peers []netip.Addr) {
+	for _, v := range p.vips {
+		peers = append(peers, v.VRRP.Peers...)
+	}
+	own, _ = link.Source(p.link, p.vips[0].Addresses[0].Addr())
+	for _, a := range p.link.Addresses {
+		if slices.Contains(peers, a.Prefix.Addr()) {
+			own = a.Prefix.Addr()
+		}
+	}
+	return own, peers
+}
+
+// hearVRRP notes the advertisements that reach a socket, until ctx ends.
+func hearVRRP(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, source netip.Addr, peers []netip.Addr, n *notes) bool {
+	conn, err := vrrp.Open(vrrp.ConnConfig{Interface: ifi, Source: source, Peers: peers})
+	if err != nil {
+		return false
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	wg.Go(func() {
+		for !errors.Is(conn.Wait(), net.ErrClosed) && ctx.Err() == nil {
+			_ = conn.Drain(func(d vrrp.Datagram) {
+				if len(d.Payload) > 1 {
+					n.reached(d.Source, d.Payload[1])
+				}
+			})
+		}
+	})
+	return true
+}
+
+// hearMembers notes the members' messages that reach a socket, until ctx ends.
+func hearMembers(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, source netip.Addr, unicast bool, port uint16, n *notes) (open, taken bool) {
+	conn, err := members.Open(members.ConnConfig{Interface: ifi, Source: source, Port: port, Unicast: unicast})
+	if err != nil {
+		return false, errors.Is(err, syscall.EADDRINUSE)
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	wg.Go(func() {
+		buf := make([]byte, members.MaxMessage)
+		for ctx.Err() == nil {
+			a, err := conn.Receive(buf)
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err == nil:
+				n.spoken(a.Source)
+			default:
+				<-time.After(readPause)
+			}
+		}
+	})
+	return true, false
+}
+
+// readPause keeps a socket that fails at once, again and again, from taking the processor.
+const readPause = 20 * time.Millisecond
+
+// notes are what several sockets hear of one wire.
+type notes struct {
+	mac string // of the interface
+
+	mu      sync.Mutex // guards what follows
+	wire    doctor.Wire
+	arrived []vrrpFrom
+	spoke   []netip.Addr
+}
+
+type vrrpFrom struct {
+	source netip.Addr
+	vrid   uint8
+}
+
+// most bounds what hosts on the link can make the doctor remember of each kind.
+const most = 256
+
+func (n *notes) reached(source netip.Addr, vrid uint8) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if from := (vrrpFrom{source.WithZone(""), vrid}); len(n.arrived) < most && !slices.Contains(n.arrived, from) {
+		n.arrived = append(n.arrived, from)
+	}
+}
+
+func (n *notes) spoken(source netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if source = source.WithZone(""); len(n.spoke) < most && !slices.Contains(n.spoke, source) {
+		n.spoke = append(n.spoke, source)
+	}
+}
+
+// advert keeps the newest of each sender and virtual router.
+func (n *notes) advert(a doctor.Advert) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.IndexFunc(n.wire.Adverts, func(o doctor.Advert) bool { return o.Source == a.Source && o.VRID == a.VRID })
+	switch {
+	case i >= 0:
+		n.wire.Adverts[i] = a
+	case len(n.wire.Adverts) < most:
+		n.wire.Adverts = append(n.wire.Adverts, a)
+	}
+}
+
+// hello keeps the newest of each sender and group.
+func (n *notes) hello(h doctor.Hello) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.IndexFunc(n.wire.Hellos, func(o doctor.Hello) bool { return o.Source == h.Source && o.Group == h.Group })
+	switch {
+	case i >= 0:
+		n.wire.Hellos[i] = h
+	case len(n.wire.Hellos) < most:
+		n.wire.Hellos = append(n.wire.Hellos, h)
+	}
+}
+
+func (n *notes) claim(c doctor.Claim) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.wire.Claims) < most && !slices.Contains(n.wire.Claims, c) {
+		n.wire.Claims = append(n.wire.Claims, c)
+	}
+}
+
+// facts puts together what was seen on the link and what has reached a socket.
+func (n *notes) facts() doctor.Wire {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, a := range n.wire.Adverts {
+		n.wire.Adverts[i].Arrived = slices.Contains(n.arrived, vrrpFrom{a.Source, a.VRID})
+	}
+	for i, h := range n.wire.Hellos {
+		n.wire.Hellos[i].Arrived = slices.Contains(n.spoke, h.Source)
+	}
+	return n.wire
+}
+
+func (n *notes) own(mac net.HardwareAddr, outgoing bool) bool {
+	return outgoing || mac.String() == n.mac
+}
