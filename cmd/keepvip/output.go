@@ -26,6 +26,7 @@ const (
 	kindVersion     kind = "Version"     // version
 	kindFingerprint kind = "Fingerprint" // key fingerprint
 	kindLint        kind = "Lint"        // lint
+	kindDoctor      kind = "Doctor"      // doctor
 )
 
 // printObject prints doc, which is encoded as a JSON object, with its apiVersion and kind in front of its own keys. In a key a number

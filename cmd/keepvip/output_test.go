@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/netip"
 	"os"
@@ -64,4 +65,7 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 		require.Equal(t, exitOK, code, errs)
 		printsObject(t, k, out)
 	}
+	var text bytes.Buffer
+	require.NoError(t, printObject(&text, kindDoctor, sampleDoctor()))
+	printsObject(t, kindDoctor, text.String())
 }

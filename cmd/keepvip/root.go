@@ -27,7 +27,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	return group(root,
-		newRun(), newKeepalived(), newStatus(), newCheck(), newManifest(), newConfig(), newLint(), newConvert(), newKey(), newAnnounce(), newHandover(), newDrain(), newHold(), newResume(), newReload(), newMember(), newCleanup(), newCommands(), newVersion(),
+		newRun(), newKeepalived(), newStatus(), newCheck(), newDoctor(), newManifest(), newConfig(), newLint(), newConvert(), newKey(), newAnnounce(), newHandover(), newDrain(), newHold(), newResume(), newReload(), newMember(), newCleanup(), newCommands(), newVersion(),
 	)
 }
 

@@ -31,6 +31,7 @@ func printed() map[kind]any {
 		kindVersion:     versionDoc{},
 		kindFingerprint: fingerprintDoc{},
 		kindLint:        lintDoc{},
+		kindDoctor:      doctorDoc{},
 	}
 }
 

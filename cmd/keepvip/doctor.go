@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/doctor"
+	"github.com/keepvip/keepvip/internal/doctor/gather"
+	"github.com/keepvip/keepvip/internal/keepalived/lint"
+)
+
+const (
+	// listenFor is three HELLOs of each member, and any advertisement interval that is usual.
+	listenFor = 3 * time.Second
+	// mostListening is longer than the longest advertisement interval of version 3.
+	mostListening = time.Minute
+)
+
+// doctorDoc is what doctor prints as JSON.
+type doctorDoc struct {
+	Findings []doctor.Finding `json:"findings"` // the worst first; never null
+	Heard    []heardDoc       `json:"heard"`    // who advertises on the links of the addresses, this node left out; never null
+	doctor.Count
+}
+
+// heardDoc is one sender and virtual router that was heard. Nobody has verified it.
+type heardDoc struct {
+	Interface string       `json:"interface"`
+	Source    netip.Addr   `json:"source"`
+	Node      string       `json:"node,omitempty"`    // the name that it has as a member
+	Keepvip   string       `json:"keepvip,omitempty"` // the version of its keepvip
+	Version   uint8        `json:"version"`           // of VRRP
+	VRID      uint8        `json:"vrid"`
+	Priority  uint8        `json:"priority"`
+	Interval  float64      `json:"intervalSeconds"`
+	Addresses []netip.Addr `json:"addresses"`
+}
+
+func newDoctor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what on this host, its network or its cluster would not carry the address",
+		Long: "Looks at this host, listens on its links, and says what is wrong or will be: each finding with a code, what was found and the\n" +
+			"remedy. It is of use before the installation and after it, and works beside a keepvip that runs. It changes nothing:\n" +
+			"what it sends is questions (ARP, neighbour discovery) for the addresses, and that it joins VRRP's groups.\n" +
+			"docs/troubleshooting.md has all codes.\n\n" +
+			"Severities: with an error the address does not work here, or is on two nodes; with a warning it does until something else\n" +
+			"happens; a note is worth knowing.\n\n" +
+			"Exit codes: 0 notes at most, 1 warnings, 2 errors, or the command line or configuration is wrong.",
+		Example: "  keepvip doctor --config /etc/keepvip/keepvip.yaml",
+		Args:    noArguments,
+	}
+	output := bindOutput(cmd)
+	listen := cmd.Flags().Duration("listen", listenFor, "for how long to listen on the wire")
+	kubeadm := cmd.Flags().String("kubeadm-config", "", "a file with kubeadm's configuration, whose controlPlaneEndpoint is compared")
+	flags := bindConfig(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *listen <= 0 || *listen > mostListening {
+			return fmt.Errorf("--listen %v, want more than 0s and at most %v", *listen, mostListening)
+		}
+		cfg, err := flags.load()
+		if err != nil {
+			return err
+		}
+		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: *listen, Kubeadm: *kubeadm})
+		if err != nil {
+			return failed(err)
+		}
+		doc := doctorDoc{Findings: append([]doctor.Finding{}, doctor.Judge(facts)...), Heard: heard(facts)}
+		doc.Count = doctor.Tally(doc.Findings)
+		err = output.print(cmd.OutOrStdout(), kindDoctor, doc, func() string { return doctorText(doc) })
+		return cmp.Or(err, doctorVerdict(doc.Count))
+	}
+	return cmd
+}
+
+// heard lists who advertises.
+func heard(f doctor.Facts) []heardDoc {
+	out := []heardDoc{}
+	for _, w := range f.Wires {
+		for _, a := range w.Adverts {
+			if a.Own {
+				continue
+			}
+			h := heardDoc{
+				Interface: w.Interface, Source: a.Source, Version: a.Version, VRID: a.VRID, Priority: a.Priority,
+				Interval: a.Interval.Seconds(), Addresses: append([]netip.Addr{}, a.Addresses...),
+			}
+			if i := slices.IndexFunc(w.Hellos, func(o doctor.Hello) bool { return o.Source == a.Source }); i >= 0 {
+				h.Node, h.Keepvip = w.Hellos[i].Node, w.Hellos[i].Software
+			}
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func doctorText(doc doctorDoc) string {
+	var b strings.Builder
+	for _, h := range doc.Heard {
+		fmt.Fprintf(&b, "heard: %s on %s", h.Source, h.Interface)
+		if h.Keepvip != "" {
+			fmt.Fprintf(&b, " (%s, keepvip %s)", h.Node, h.Keepvip)
+		}
+		fmt.Fprintf(&b, ": VRRP version %d, VRID %d, priority %d, every %v, %s\n", h.Version, h.VRID, h.Priority,
+			time.Duration(h.Interval*float64(time.Second)), addressList(h.Addresses))
+	}
+	for _, f := range doc.Findings {
+		name := ""
+		if f.VIP != "" {
+			name = f.VIP + ": "
+		}
+		fmt.Fprintf(&b, "%s: %s %s: %s%s; %s\n", f.Severity, f.Code, f.Name, name, f.What, f.Remedy)
+	}
+	if len(doc.Findings) == 0 {
+		b.WriteString("nothing is wrong\n")
+	}
+	return b.String()
+}
+
+func addressList(all []netip.Addr) string {
+	words := make([]string, len(all))
+	for i, a := range all {
+		words[i] = a.String()
+	}
+	return strings.Join(words, ", ")
+}
+
+// doctorVerdict is the exit status. The findings themselves are printed.
+func doctorVerdict(n doctor.Count) error {
+	counted := errors.New(counts(lint.Count(n)))
+	switch {
+	case n.Errors > 0:
+		return codedError{error: counted, code: exitUsage}
+	case n.Warnings > 0:
+		return codedError{error: counted, code: exitFailure}
+	}
+	return nil
+}

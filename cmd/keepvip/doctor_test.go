@@ -1,0 +1,72 @@
+package main
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/doctor"
+)
+
+func sampleFacts() doctor.Facts {
+	source, vip := netip.MustParseAddr("10.0.0.12"), netip.MustParseAddr("10.0.0.100")
+	return doctor.Facts{Wires: []doctor.Wire{{
+		Interface: "eth0", IPv4: true,
+		Adverts: []doctor.Advert{
+			{Source: source, Version: 3, VRID: 51, Priority: 100, Interval: 100 * time.Millisecond, Addresses: []netip.Addr{vip}},
+			{Source: netip.MustParseAddr("10.0.0.11"), Own: true},
+		},
+		Hellos: []doctor.Hello{{Source: source, Node: "n2", Software: "1.0.0"}},
+	}}}
+}
+
+func sampleDoctor() doctorDoc {
+	doc := doctorDoc{
+		Heard: heard(sampleFacts()),
+		Findings: []doctor.Finding{{
+			Code: code.VRRPInDropped, Name: "vrrp-in-dropped", Severity: doctor.Error, VIP: "apiserver", Peer: "10.0.0.12", What: "VRRP is dropped", Remedy: "Let it in.",
+		}},
+	}
+	doc.Count = doctor.Tally(doc.Findings)
+	return doc
+}
+
+func TestDoctorTextHasALineForEachSenderAndFinding(t *testing.T) {
+	assert.Equal(t, "heard: 10.0.0.12 on eth0 (n2, keepvip 1.0.0): VRRP version 3, VRID 51, priority 100, every 100ms, 10.0.0.100\n"+
+		"error: KV451 vrrp-in-dropped: apiserver: VRRP is dropped; Let it in.\n", doctorText(sampleDoctor()))
+	assert.Equal(t, "nothing is wrong\n", doctorText(doctorDoc{}))
+}
+
+func TestDoctorExitsByTheWorstSeverity(t *testing.T) {
+	tests := []struct {
+		count doctor.Count
+		want  int
+	}{
+		{doctor.Count{}, exitOK},
+		{doctor.Count{Notes: 3}, exitOK},
+		{doctor.Count{Warnings: 1, Notes: 1}, 1},
+		{doctor.Count{Errors: 1, Warnings: 1}, 2},
+	}
+	for _, tt := range tests {
+		err := doctorVerdict(tt.count)
+		if tt.want == exitOK {
+			assert.NoError(t, err)
+			continue
+		}
+		var coded codedError
+		assert.ErrorAs(t, err, &coded)
+		assert.Equal(t, tt.want, coded.code)
+	}
+}
+
+func TestDoctorRefusesToListenForever(t *testing.T) {
+	for _, listen := range []string{"0s", "-1s", "2m"} {
+		rc, out, errs := keepvip(t, "doctor", "--listen", listen, "--vip", "10.0.0.100")
+		assert.Equal(t, exitUsage, rc)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, "--listen")
+	}
+}
