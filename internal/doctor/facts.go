@@ -113,9 +113,6 @@ type Daemon struct {
 	Lateness time.Duration
 	Fenced   map[string]string // by the name of the virtual address: "" in place, else why not
 	Silent   map[string]string // Active without a lease: why
-	Speaks   []netip.Addr      // members whose messages it takes
-	Refused  []netip.Addr      // senders of whom it refuses something
-	Conflict []Claim
 }
 
 // Connect is an attempt to connect to another voter.

@@ -24,7 +24,7 @@ func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
 		out.add(Finding{Code: code.NoSubnet, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface has a subnet that contains %s", a)})
 		return l, false
 	}
-	if v.Interface != "" && !f.inSubnet(l, a) {
+	if v.Interface != "" && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
 		out.add(Finding{Code: code.NoSubnet, Severity: Warning, VIP: v.Name, What: fmt.Sprintf("no subnet of %s contains %s", l.Name, a)})
 	}
 	if _, has := link.Source(l, a); !has {

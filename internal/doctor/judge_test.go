@@ -51,7 +51,7 @@ func good(t *testing.T) Facts {
 		Nftables: &Nftables{},
 		Lateness: &Lateness{Worst: 3 * time.Millisecond, Over: 3 * time.Second},
 		Machine:  Machine{Vendor: "Dell Inc.", Product: "PowerEdge R650"},
-		Daemon:   &Daemon{Version: "1.0.0", Fenced: map[string]string{"apiserver": ""}, Speaks: []netip.Addr{peer}},
+		Daemon:   &Daemon{Version: "1.0.0", Fenced: map[string]string{"apiserver": ""}},
 		Wires: []Wire{{
 			Interface: "eth0", IPv4: true, HeardVRRP: true, HeardMembers: true,
 			Adverts: []Advert{{

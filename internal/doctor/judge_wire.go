@@ -14,7 +14,7 @@ import (
 // judgeWire looks at what was heard on the link of v.
 func judgeWire(out *findings, f Facts, v config.VIP, w Wire) {
 	judgeClaims(out, f, v, w)
-	judgeFirewall(out, f, v, w)
+	judgeFirewall(out, v, w)
 	for _, h := range w.Hellos {
 		if !h.Own && h.Group == first(v) {
 			judgeHello(out, f, v, w, h)
@@ -64,7 +64,7 @@ func (a Advert) shares(v config.VIP) bool {
 }
 
 // judgeFirewall tells what this host itself drops: protocol 112 and the members' port, each way by itself.
-func judgeFirewall(out *findings, f Facts, v config.VIP, w Wire) {
+func judgeFirewall(out *findings, v config.VIP, w Wire) {
 	say := func(c code.Code, format string, args ...any) {
 		out.add(Finding{Code: c, Severity: Error, What: fmt.Sprintf(format, args...) + " on " + w.Interface})
 	}
@@ -83,15 +83,11 @@ func judgeFirewall(out *findings, f Facts, v config.VIP, w Wire) {
 		return
 	}
 	for _, h := range w.Hellos {
-		if !h.Own && !h.Arrived && h.Group == first(v) && !f.refuses(h.Source) {
+		if !h.Own && !h.Arrived && h.Group == first(v) {
 			say(code.MembersInDropped, "the members' messages (UDP) of %s arrive, and this host drops them before keepvip hears them,", h.Source)
 			return
 		}
 	}
-}
-
-func (f Facts) refuses(a netip.Addr) bool {
-	return f.Daemon != nil && slices.Contains(f.Daemon.Refused, a)
 }
 
 // judgeAdvert looks at an advertisement of another host.

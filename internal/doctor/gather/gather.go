@@ -80,7 +80,6 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 		running = askDaemon(ctx, o.Config) // it has listened for as long
 	}
 	f.Daemon = running.facts()
-	running.arrived(f.Wires)
 	return f, nil
 }
 

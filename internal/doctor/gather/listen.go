@@ -7,12 +7,10 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/doctor"
 	"github.com/keepvip/keepvip/internal/link"
-	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -29,9 +27,8 @@ func listen(ctx context.Context, p place, o Options, running bool) (w doctor.Wir
 	source, peers := p.source()
 	if source.IsValid() {
 		n.wire.HeardVRRP = hearVRRP(ctx, &wg, ifi, source, peers, n)
-		if !running {
-			n.wire.HeardMembers, taken = hearMembers(ctx, &wg, ifi, source, len(peers) > 0, o.Config.Port, n)
-		}
+		n.wire.HeardMembers = hearMembers(ctx, &wg, ifi, p.ipv4, o.Config.Port, n)
+		taken = !running && portTaken(ifi, source, len(peers) > 0, o.Config.Port)
 		if len(peers) == 0 {
 			n.wire.OutVRRP, n.wire.OutMembers = tryToSend(ifi, p.ipv4, o.Config.Port)
 		}
@@ -71,30 +68,6 @@ func hearVRRP(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, source
 		}
 	})
 	return true
-}
-
-// hearMembers notes the members' messages that reach a socket, until ctx ends.
-func hearMembers(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, source netip.Addr, unicast bool, port uint16, n *notes) (open, taken bool) {
-	conn, err := members.Open(members.ConnConfig{Interface: ifi, Source: source, Port: port, Unicast: unicast})
-	if err != nil {
-		return false, errors.Is(err, syscall.EADDRINUSE)
-	}
-	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	wg.Go(func() {
-		buf := make([]byte, members.MaxMessage)
-		for ctx.Err() == nil {
-			a, err := conn.Receive(buf)
-			switch {
-			case errors.Is(err, net.ErrClosed):
-				return
-			case err == nil:
-				n.spoken(a.Source)
-			default:
-				<-time.After(readPause)
-			}
-		}
-	})
-	return true, false
 }
 
 // readPause keeps a socket that fails at once, again and again, from taking the processor.

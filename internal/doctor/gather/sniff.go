@@ -62,15 +62,7 @@ func openSniffer(index int, port uint16) (fd int, err error) {
 			_ = unix.Close(fd)
 		}
 	}()
-	code, err := bpf.Assemble(sniffed(port))
-	if err != nil {
-		return -1, err
-	}
-	filters := make([]unix.SockFilter, len(code))
-	for i, c := range code {
-		filters[i] = unix.SockFilter{Code: c.Op, Jt: c.Jt, Jf: c.Jf, K: c.K}
-	}
-	if err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filters)), Filter: &filters[0]}); err != nil {
+	if err = attach(fd, sniffed(port)); err != nil {
 		return -1, err
 	}
 	timeout := unix.NsecToTimeval(glance.Nanoseconds())
@@ -83,8 +75,7 @@ func openSniffer(index int, port uint16) (fd int, err error) {
 			return -1, err
 		}
 	}
-	all := binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, unix.ETH_P_ALL))
-	if err = unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: all}); err != nil {
+	if err = unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: etherAll()}); err != nil {
 		return -1, err
 	}
 	return fd, nil
