@@ -60,7 +60,7 @@ type Confirmed struct {
 	Fit bool
 }
 
-// Reconfigure changes what can be changed without a new session: Group, Software, Passive, Preempt, PreemptDelay, Adverts,
+// Reconfigure changes what can be changed without a new session: Group, Addresses, Software, Passive, Preempt, PreemptDelay, Adverts,
 // RecoverHold and Lease.
 type Reconfigure struct{ Config Config }
 
@@ -135,11 +135,13 @@ func (Take) action()    {}
 
 // Config describes this node's part in a group.
 type Config struct {
-	Group    netip.Addr // as in PeerState
-	Address  netip.Addr // own address: what the others see as the source of our messages
-	Node     string
-	Software string
-	Session  uint64 // random, new for each Machine
+	Group netip.Addr // as in PeerState
+	// Addresses is as in Router; what else a Router has comes with [Self].
+	Addresses uint32
+	Address   netip.Addr // own address: what the others see as the source of our messages
+	Node      string
+	Software  string
+	Session   uint64 // random, new for each Machine
 	// Every is the time between two HELLOs that nothing else calls for, at most [LongestEvery]; 0 is [DefaultEvery].
 	Every time.Duration
 

@@ -40,7 +40,7 @@ const (
 	fieldFor      field = 6  // address
 	fieldTo       field = 7  // address
 	fieldTransfer field = 8  // session (8)  epoch (8)  nonce (8)
-	fieldRouter   field = 9  // version (1)  VRID (1)  advertisement interval in milliseconds (4)
+	fieldRouter   field = 9  // version (1)  VRID (1)  advertisement interval in milliseconds (4)  and if known digest of the addresses (4)
 	fieldHears    field = 10 // of each member that is heard: flags (1)  session (8)
 
 	fieldCode field = 11 // number of the code of the reason (2), or of the cause by which the sender leaves
@@ -54,6 +54,7 @@ const (
 
 	routerLen = 6
 	codeLen   = 2
+	digestLen = 4
 	heardLen  = 9
 	maxHears  = 255 / heardLen
 
@@ -160,7 +161,11 @@ func (d *Transfer) parse(b []byte) bool {
 
 func appendRouter(b []byte, r Router) []byte {
 	b = append(b, r.Version, r.VRID)
-	return binary.BigEndian.AppendUint32(b, uint32(r.Interval/time.Millisecond))
+	b = binary.BigEndian.AppendUint32(b, uint32(r.Interval/time.Millisecond))
+	if r.Addresses == 0 {
+		return b
+	}
+	return binary.BigEndian.AppendUint32(b, r.Addresses)
 }
 
 func (r *Router) parse(b []byte) bool {
@@ -169,6 +174,9 @@ func (r *Router) parse(b []byte) bool {
 	}
 	r.Version, r.VRID = b[0], b[1]
 	r.Interval = time.Duration(binary.BigEndian.Uint32(b[2:])) * time.Millisecond
+	if len(b) >= routerLen+digestLen {
+		r.Addresses = binary.BigEndian.Uint32(b[routerLen:])
+	}
 	return r.Interval <= maxInterval
 }
 

@@ -178,6 +178,9 @@ func (m *Machine) received(now time.Time, r Received) {
 
 func (m *Machine) peerState() PeerState {
 	s := m.self
+	if s.Router != (Router{}) {
+		s.Router.Addresses = m.cfg.Addresses
+	}
 	return PeerState{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Epoch: m.epoch, Base: s.Base, Priority: s.Priority,

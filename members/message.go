@@ -94,6 +94,21 @@ type Transfer struct {
 type Router struct {
 	Version, VRID uint8
 	Interval      time.Duration // between two advertisements, in milliseconds on the wire; at most 255 s
+	Addresses     uint32        // digest of the addresses that it advertises, or would: see [DigestOf]; 0: it does not say
+}
+
+// DigestOf is a number that two nodes have in common whose lists have the same addresses, in any order; never 0. It is no protection against
+// those who choose addresses for it.
+func DigestOf(addresses []netip.Addr) (sum uint32) {
+	const offset, prime = 2166136261, 16777619 // FNV-1a
+	for _, a := range addresses {
+		h := uint32(offset)
+		for _, b := range a.As16() {
+			h = (h ^ uint32(b)) * prime
+		}
+		sum += h
+	}
+	return max(sum, 1)
 }
 
 // maxInterval is the longest advertisement interval of any version.

@@ -178,6 +178,23 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 	assert.Equal(t, PeerState{Group: group, State: vrrp.Active, Base: 254, Priority: 254, Fit: true, Proven: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
 }
 
+func TestRouterSaysWhichAddressesItHas(t *testing.T) {
+	some := []netip.Addr{group, nodeA, netip.MustParseAddr("fd77::100")}
+	other := []netip.Addr{some[2], some[0], some[1]}
+	assert.Equal(t, DigestOf(some), DigestOf(other), "the order does not matter")
+	assert.NotEqual(t, DigestOf(some), DigestOf(some[1:]))
+	assert.NotZero(t, DigestOf(nil))
+
+	m := full()
+	m.Peer.Router.Addresses = 0x01020304
+	b, err := m.Append(nil, 1)
+	require.NoError(t, err)
+	assert.Contains(t, string(b), string(unhex(t, "09 0a 03 33 00000064 01020304")))
+	got, _, err := Parse(b)
+	require.NoError(t, err)
+	assert.Equal(t, m, got)
+}
+
 func TestClean(t *testing.T) {
 	assert.Equal(t, "a b c", Clean("a\nb\xffc", 10))
 	assert.Equal(t, "ä", Clean("ää", 3))

@@ -45,6 +45,7 @@ func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
 func (x *handoverProtocol) config() members.Config {
 	r, c := x.m.cfg.Router, x.cfg
 	c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
+	c.Addresses = members.DigestOf(r.Addresses)
 	c.Address, c.Preempt, c.PreemptDelay = x.m.source.WithZone(""), r.Preempt, r.PreemptDelay
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.m.router.Snapshot().ActiveAdverInterval)

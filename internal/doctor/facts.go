@@ -60,6 +60,8 @@ type Wire struct {
 	Adverts   []Advert
 	Hellos    []Hello
 	Claims    []Claim // who answers for a virtual address
+	// Digests are those of the addresses that this host would advertise, by the name of the virtual address.
+	Digests map[string]uint32
 	// OutVRRP and OutMembers are why packets of this host do not leave, as the kernel says; nil when they do.
 	OutVRRP, OutMembers error
 	// Heard tells that sockets of this host listened, so that what is on the wire and does not arrive there is dropped here.
@@ -96,8 +98,10 @@ type Hello struct {
 	Version  uint8    // of VRRP
 	VRID     uint8
 	Interval time.Duration
-	KeyID    string        // of the key that it is signed with; "": unsigned
-	Ahead    time.Duration // of this host's clock
+	// Addresses is the digest of those that it advertises or would (members.DigestOf); 0: it does not say.
+	Addresses uint32
+	KeyID     string        // of the key that it is signed with; "": unsigned
+	Ahead     time.Duration // of this host's clock
 }
 
 // Claim is a host that speaks as the owner of a virtual address.

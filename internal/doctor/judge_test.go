@@ -166,6 +166,7 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"another version of VRRP":      {func(f *Facts) { hello(f).Version, advert(f).Version = 2, 2 }, []code.Code{code.VersionDiffers}},
 		"another interval":             {func(f *Facts) { hello(f).Interval = time.Second }, []code.Code{code.OtherInterval}},
 		"other addresses":              {func(f *Facts) { advert(f).Addresses = append(advert(f).Addresses, other) }, []code.Code{code.OtherAddresses}},
+		"other addresses of a backup":  {func(f *Facts) { w(f).Digests, hello(f).Addresses = map[string]uint32{"apiserver": 5}, 6 }, []code.Code{code.OtherAddresses}},
 		"other software":               {func(f *Facts) { hello(f).Software = "1.1.0" }, []code.Code{code.OtherSoftware}},
 		"another key":                  {func(f *Facts) { hello(f).KeyID = "efgh" }, []code.Code{code.WrongKey}},
 		"no key there":                 {func(f *Facts) { hello(f).KeyID = "" }, []code.Code{code.KeyMissing}},

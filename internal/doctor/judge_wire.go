@@ -163,6 +163,9 @@ func judgeHello(out *findings, f Facts, v config.VIP, w Wire, h Hello) {
 	case h.Interval != v.VRRP.AdvertisementInterval:
 		say(code.OtherInterval, Warning, "%s advertises every %v, and this host every %v", who, h.Interval, v.VRRP.AdvertisementInterval)
 	}
+	if own := w.Digests[v.Name]; h.Addresses != 0 && own != 0 && h.Addresses != own && !v.VRRP.AnyAddresses {
+		say(code.OtherAddresses, Warning, "%s has another list of addresses than %s here", who, list(v.Advertised(w.IPv4)))
+	}
 	if h.Claims && h.VRID == v.VRRP.ID && !slices.ContainsFunc(w.Adverts, func(a Advert) bool { return a.Source == h.Source && a.VRID == h.VRID }) {
 		say(code.VRRPNotHeard, Error, "%s says that it advertises, and no VRRP (protocol 112) of it arrives at this host", who)
 	}

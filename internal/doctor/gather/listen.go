@@ -11,6 +11,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/doctor"
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -20,6 +21,10 @@ func listen(ctx context.Context, p place, o Options, running bool) (w doctor.Wir
 	ctx, cancel := context.WithTimeout(ctx, o.Listen)
 	defer cancel()
 	n := &notes{wire: doctor.Wire{Interface: p.link.Name, IPv4: p.ipv4}, mac: p.link.MAC.String()}
+	n.wire.Digests = map[string]uint32{}
+	for _, v := range p.vips {
+		n.wire.Digests[v.Name] = members.DigestOf(v.Advertised(p.ipv4))
+	}
 	ifi := net.Interface{Index: p.link.Index, Name: p.link.Name}
 	var wg sync.WaitGroup
 	wg.Go(func() { sniff(ctx, ifi, o.Config.Port, n) })
