@@ -27,7 +27,22 @@ const (
 type doctorDoc struct {
 	Findings []doctor.Finding `json:"findings"` // the worst first; never null
 	Heard    []heardDoc       `json:"heard"`    // who advertises on the links of the addresses, this node left out; never null
+	Members  []memberDoc      `json:"members"`  // the other keepvip nodes of the addresses; never null
 	doctor.Count
+}
+
+// memberDoc is what another keepvip node says of itself. Nobody has verified it.
+type memberDoc struct {
+	VIP        string     `json:"vip"`
+	Interface  string     `json:"interface"`
+	Source     netip.Addr `json:"source"`
+	Node       string     `json:"node"`
+	Keepvip    string     `json:"keepvip"` // its version
+	VRID       uint8      `json:"vrid,omitempty"`
+	Interval   float64    `json:"intervalSeconds,omitempty"`
+	ClockAhead float64    `json:"clockAheadSeconds"`       // of this host's clock
+	Hears      *bool      `json:"hearsMessages,omitempty"` // of the keepvip that runs here; absent without one
+	Misses     *bool      `json:"missesAdverts,omitempty"` // as Hears: this node holds the address, and nothing of its VRRP arrives there
 }
 
 // heardDoc is one sender and virtual router that was heard. Nobody has verified it.
@@ -73,7 +88,7 @@ func newDoctor() *cobra.Command {
 		if err != nil {
 			return failed(err)
 		}
-		doc := doctorDoc{Findings: append([]doctor.Finding{}, doctor.Judge(facts)...), Heard: heard(facts)}
+		doc := doctorDoc{Findings: append([]doctor.Finding{}, doctor.Judge(facts)...), Heard: heard(facts), Members: membersHeard(facts)}
 		doc.Count = doctor.Tally(doc.Findings)
 		err = output.print(cmd.OutOrStdout(), kindDoctor, doc, func() string { return doctorText(doc) })
 		return cmp.Or(err, doctorVerdict(doc.Count))
@@ -102,6 +117,51 @@ func heard(f doctor.Facts) []heardDoc {
 	return out
 }
 
+// membersHeard lists the other nodes of each address.
+func membersHeard(f doctor.Facts) []memberDoc {
+	out := []memberDoc{}
+	for _, v := range f.VIPs {
+		group := v.Addresses[0].Addr()
+		for _, w := range f.Wires {
+			own := slices.IndexFunc(w.Hellos, func(h doctor.Hello) bool { return h.Own && h.Group == group })
+			for _, h := range w.Hellos {
+				if h.Own || h.Group != group {
+					continue
+				}
+				m := memberDoc{
+					VIP: v.Name, Interface: w.Interface, Source: h.Source, Node: h.Node, Keepvip: h.Software, VRID: h.VRID,
+					Interval: h.Interval.Seconds(), ClockAhead: h.Ahead.Seconds(),
+				}
+				if own >= 0 {
+					hears, misses := slices.Contains(h.Hears, w.Hellos[own].Session), slices.Contains(h.Misses, w.Hellos[own].Session)
+					m.Hears, m.Misses = &hears, &misses
+				}
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// memberLine is a member as a person reads of it.
+func memberLine(m memberDoc) string {
+	line := fmt.Sprintf("member: %s %s on %s, keepvip %s", m.Node, m.Source, m.Interface, m.Keepvip)
+	if m.VRID != 0 {
+		line += fmt.Sprintf(", VRID %d, every %v", m.VRID, time.Duration(m.Interval*float64(time.Second)))
+	}
+	line += fmt.Sprintf(", its clock %+.3f s", m.ClockAhead)
+	switch {
+	case m.Hears == nil:
+	case !*m.Hears:
+		line += ", hears nothing of this node"
+	case *m.Misses:
+		line += ", hears the messages of this node and not its advertisements"
+	default:
+		line += ", hears this node"
+	}
+	return line
+}
+
 func doctorText(doc doctorDoc) string {
 	var b strings.Builder
 	for _, h := range doc.Heard {
@@ -111,6 +171,9 @@ func doctorText(doc doctorDoc) string {
 		}
 		fmt.Fprintf(&b, ": VRRP version %d, VRID %d, priority %d, every %v, %s\n", h.Version, h.VRID, h.Priority,
 			time.Duration(h.Interval*float64(time.Second)), addressList(h.Addresses))
+	}
+	for _, m := range doc.Members {
+		b.WriteString(memberLine(m) + "\n")
 	}
 	for _, f := range doc.Findings {
 		name := ""

@@ -8,24 +8,29 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/doctor"
 )
 
 func sampleFacts() doctor.Facts {
 	source, vip := netip.MustParseAddr("10.0.0.12"), netip.MustParseAddr("10.0.0.100")
-	return doctor.Facts{Wires: []doctor.Wire{{
+	v := config.VIP{Name: "apiserver", Addresses: []netip.Prefix{netip.PrefixFrom(vip, 32)}}
+	return doctor.Facts{VIPs: []config.VIP{v}, Wires: []doctor.Wire{{
 		Interface: "eth0", IPv4: true,
 		Adverts: []doctor.Advert{
 			{Source: source, Version: 3, VRID: 51, Priority: 100, Interval: 100 * time.Millisecond, Addresses: []netip.Addr{vip}},
 			{Source: netip.MustParseAddr("10.0.0.11"), Own: true},
 		},
-		Hellos: []doctor.Hello{{Source: source, Node: "n2", Software: "1.0.0"}},
+		Hellos: []doctor.Hello{
+			{Source: source, Group: vip, Node: "n2", Software: "1.0.0", VRID: 51, Interval: 100 * time.Millisecond, Hears: []uint64{5}, Misses: []uint64{5}},
+			{Source: netip.MustParseAddr("10.0.0.11"), Own: true, Group: vip, Session: 5},
+		},
 	}}}
 }
 
 func sampleDoctor() doctorDoc {
 	doc := doctorDoc{
-		Heard: heard(sampleFacts()),
+		Heard: heard(sampleFacts()), Members: membersHeard(sampleFacts()),
 		Findings: []doctor.Finding{{
 			Code: code.VRRPInDropped, Name: "vrrp-in-dropped", Severity: doctor.Error, VIP: "apiserver", Peer: "10.0.0.12", What: "VRRP is dropped", Remedy: "Let it in.",
 		}},
@@ -36,6 +41,7 @@ func sampleDoctor() doctorDoc {
 
 func TestDoctorTextHasALineForEachSenderAndFinding(t *testing.T) {
 	assert.Equal(t, "heard: 10.0.0.12 on eth0 (n2, keepvip 1.0.0): VRRP version 3, VRID 51, priority 100, every 100ms, 10.0.0.100\n"+
+		"member: n2 10.0.0.12 on eth0, keepvip 1.0.0, VRID 51, every 100ms, its clock +0.000 s, hears the messages of this node and not its advertisements\n"+
 		"error: KV451 vrrp-in-dropped: apiserver: VRRP is dropped; Let it in.\n", doctorText(sampleDoctor()))
 	assert.Equal(t, "nothing is wrong\n", doctorText(doctorDoc{}))
 }
