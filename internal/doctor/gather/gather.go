@@ -46,6 +46,9 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 		if ifi, err := net.InterfaceByIndex(l.Index); err == nil {
 			f.MTU[l.Name] = ifi.MTU
 		}
+		if !speaksIPv4(l) {
+			continue
+		}
 		if via, err := handle.DefaultRouters(l.Index, false); err == nil && len(via) > 0 {
 			f.Default4 = append(f.Default4, l.Name)
 		}
@@ -81,6 +84,11 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	}
 	f.Daemon = running.facts()
 	return f, nil
+}
+
+// speaksIPv4 spares the kernel the listing of its routes for each link of a pod.
+func speaksIPv4(l link.Link) bool {
+	return l.Up && !l.Loopback && slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Prefix.Addr().Is4() })
 }
 
 // place is where some virtual addresses are elected.
