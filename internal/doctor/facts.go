@@ -20,17 +20,18 @@ type Facts struct {
 	Sysctls map[string]int
 	// Default4 and Default6 are the interfaces by which the default routes leave; none: there is none, or it is not known.
 	Default4, Default6 []string
-	Missing            []string   // capabilities that keepvip needs and this process has not
-	Nftables           *Nftables  // nil: not looked at
-	Lateness           *Lateness  // nil: not measured
-	Machine            Machine    // the zero value: not known
-	Wires              []Wire     // what was heard, for each interface and family
-	Daemon             *Daemon    // nil: no keepvip runs here
-	NoIPv6             bool       // this kernel has no IPv6
-	PortTaken          bool       // another program has the members' UDP port
-	Connections        []Connect  // to the other voters of Raft
-	Certificates       []Serving  // of the services that are checked
-	Endpoints          []Endpoint // where the cluster's own files say that the apiserver is
+	Missing            []string                // capabilities that keepvip needs and this process has not
+	Nftables           *Nftables               // nil: not looked at
+	Lateness           *Lateness               // nil: not measured
+	Machine            Machine                 // the zero value: not known
+	Wires              []Wire                  // what was heard, for each interface and family
+	Daemon             *Daemon                 // nil: no keepvip runs here
+	NoIPv6             bool                    // this kernel has no IPv6
+	PortTaken          bool                    // another program has the members' UDP port
+	Connections        []Connect               // to the other voters of Raft
+	Names              map[string][]netip.Addr // what the names in checks stand for here
+	Certificates       []Serving               // of the services that are checked
+	Endpoints          []Endpoint              // where the cluster's own files say that the apiserver is
 }
 
 // Key is what this host knows of the shared key.

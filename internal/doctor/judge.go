@@ -14,7 +14,7 @@ func Judge(f Facts) []Finding {
 	for _, v := range f.VIPs {
 		place, ok := judgePlace(out, f, v)
 		judgeAddresses(out, f, v)
-		judgeCheck(out, v)
+		judgeCheck(out, f, v)
 		if !ok {
 			continue
 		}

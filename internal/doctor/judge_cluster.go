@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -13,27 +14,29 @@ import (
 // ipvsLink is where kube-proxy puts the addresses of services in mode ipvs.
 const ipvsLink = "kube-ipvs0"
 
-// judgeCheck refuses a check that asks whoever holds the address.
-func judgeCheck(out *findings, v config.VIP) {
+// judgeCheck refuses a check that asks whoever holds an address. One that names the entry's own address the configuration refuses.
+func judgeCheck(out *findings, f Facts, v config.VIP) {
 	for _, c := range v.AllChecks() {
-		host := hostOf(c)
-		a, err := netip.ParseAddr(host)
-		if err != nil || !slices.Contains(addressesOf(v), a.Unmap()) {
+		host := HostOf(c)
+		asked := f.Names[host]
+		if a, err := netip.ParseAddr(host); err == nil {
+			asked = []netip.Addr{a.Unmap()}
+		}
+		if !slices.ContainsFunc(asked, func(a netip.Addr) bool { return slices.Contains(f.virtual(), a) }) {
 			continue
 		}
 		out.add(Finding{
 			Code: code.CheckOnAddress, Severity: Error, VIP: v.Name,
-			What: fmt.Sprintf("a check of %s asks %s, the virtual address itself: it says how the holder is, and not how this host is", v.Name, host),
+			What: fmt.Sprintf("a check of %s asks %s, which is a virtual address: it says how the holder is, and not how this host is", v.Name, host),
 		})
 	}
 }
 
-func hostOf(c config.ListedCheck) string {
+// HostOf is the host that a check asks, by name or address; "" for one that asks none.
+func HostOf(c config.ListedCheck) string {
 	if c.Kind == config.CheckTCP {
-		if ap, err := netip.ParseAddrPort(c.Address); err == nil {
-			return ap.Addr().String()
-		}
-		return ""
+		host, _, _ := net.SplitHostPort(c.Address)
+		return host
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil {

@@ -183,7 +183,10 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"controlPlaneEndpoint elsewhere": {func(f *Facts) {
 			f.Endpoints[0] = Endpoint{Key: "controlPlaneEndpoint", Host: "api.example.org", Resolves: []netip.Addr{other}}
 		}, []code.Code{code.ControlPlaneEndpointDiffers}},
-		"check on the address":              {func(f *Facts) { v(f).Check.URL = "https://10.77.0.100:6443/livez" }, []code.Code{code.CheckOnAddress}},
+		"check on the address": {func(f *Facts) { v(f).Check.URL = "https://10.77.0.100:6443/livez" }, []code.Code{code.CheckOnAddress}},
+		"check on a name of the address": {func(f *Facts) {
+			v(f).Check.URL, f.Names = "https://api.example.org:6443/livez", map[string][]netip.Addr{"api.example.org": {vip}}
+		}, []code.Code{code.CheckOnAddress}},
 		"TCP check on the address":          {func(f *Facts) { v(f).Check.URL = "tcp://10.77.0.100:6443" }, []code.Code{code.CheckOnAddress}},
 		"kube-proxy ipvs without strictARP": {func(f *Facts) { f.Links = append(f.Links, link.Link{Index: 9, Name: "kube-ipvs0"}) }, []code.Code{code.IPVSStrictARP}},
 	}

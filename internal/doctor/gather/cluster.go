@@ -125,13 +125,32 @@ func endpoint(ctx context.Context, file, key, host string) doctor.Endpoint {
 		e.Address = a.Unmap()
 		return e
 	}
+	e.Resolves = resolve(ctx, host)
+	return e
+}
+
+func resolve(ctx context.Context, host string) (out []netip.Addr) {
 	ctx, cancel := context.WithTimeout(ctx, quick)
 	defer cancel()
 	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	for _, a := range found {
-		e.Resolves = append(e.Resolves, a.Unmap())
+		out = append(out, a.Unmap())
 	}
-	return e
+	return out
+}
+
+// checkNames resolves the names that checks ask.
+func checkNames(ctx context.Context, cfg *config.Config) map[string][]netip.Addr {
+	out := map[string][]netip.Addr{}
+	for _, v := range cfg.VIPs {
+		for _, c := range v.AllChecks() {
+			host := doctor.HostOf(c)
+			if _, err := netip.ParseAddr(host); host != "" && err != nil && out[host] == nil {
+				out[host] = resolve(ctx, host)
+			}
+		}
+	}
+	return out
 }
 
 // mostText bounds what is read of a file.
