@@ -98,6 +98,7 @@ func Shows() []Show {
 		ofCases("unicast lists on one link", unicastLists()),
 		ofCases("second keepvip", secondKeepvips()),
 		ofCases("raft: reloaded", raftReloads()),
+		{Name: "doctor", Run: doctors},
 		{Name: "raft: members come and go", Run: raftMembers},
 		{Name: "raft: members killed at any step", Run: raftMembersKilled},
 		{Name: "raft: every disk wiped", Run: raftWiped},

@@ -1,0 +1,285 @@
+package trial
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// misconfiguration is something that doctor has to find by its code. It happens on a node of its own, or with its flags alone.
+type misconfiguration struct {
+	name    string
+	want    string // the code
+	brief   bool
+	plant   func(n *lab.Node) ([]string, error) // with further flags; nil: flags alone
+	flags   []string
+	nothing bool // but capabilities: doctor has none
+}
+
+const (
+	// doctorVRID is that of the group whose members doctors listen to.
+	doctorVRID = "50"
+	// doctorListens is longer than two advertisements and two HELLOs take.
+	doctorListens = "2500ms"
+	doctorRule    = "table inet kvtest { chain c { type filter hook %s priority 0; %s drop; }; }"
+	membersUDP    = "udp dport 9646"
+)
+
+// planted are the misconfigurations that a host without a running keepvip can have.
+func planted() []misconfiguration {
+	const twin = "eth1"
+	return []misconfiguration{
+		{name: "interface that is not there", want: "KV402", flags: []string{"--interface", "eth9"}},
+		{name: "no subnet", want: "KV421", flags: []string{"--vip", "10.99.0.1", "--vrid", "60"}},
+		{name: "network address", want: "KV424", flags: []string{"--vip", "10.77.0.0", "--vrid", "60"}},
+		{name: "broadcast address", want: "KV424", flags: []string{"--vip", "10.77.0.255", "--vrid", "60"}, brief: true},
+		{name: "address of another host", want: "KV301", flags: []string{"--vip", "10.77.0.201", "--vrid", "60"}, brief: true},
+		{name: "VRID of another cluster", want: "KV304", flags: []string{"--vip", "10.77.0.150"}},
+		{name: "another VRID", want: "KV463", flags: []string{"--vrid", "77"}},
+		{name: "another version of VRRP", want: "KV316", flags: []string{"--vrrp-version", "2"}},
+		{name: "another interval", want: "KV464", flags: []string{"--advertisement-interval", "2s"}, brief: true},
+		{name: "no capability", want: "KV441", nothing: true},
+		{name: "key", want: "KV311", plant: func(n *lab.Node) ([]string, error) {
+			path, err := n.WriteFile("key", strings.Repeat("5a", 32)+"\n", 0o600)
+			return []string{"--key-file", path}, err
+		}},
+		{name: "controlPlaneEndpoint elsewhere", want: "KV604", plant: func(n *lab.Node) ([]string, error) {
+			path, err := n.WriteFile("kubeadm.yaml", "kind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.77.0.99:6443\n", 0o600)
+			return []string{"--kubeadm-config", path}, err
+		}},
+		{name: "certificate without the address", want: "KV601", plant: func(n *lab.Node) ([]string, error) {
+			_, err := n.StartAPIServer()
+			return []string{"--check", "https://127.0.0.1:6443/livez"}, err
+		}},
+		{name: "own address", want: "KV422", plant: func(n *lab.Node) ([]string, error) { return []string{"--vip", n.Address.String(), "--vrid", "60"}, nil }},
+		{name: "bound by another program", want: "KV423", plant: func(n *lab.Node) ([]string, error) {
+			const other = "10.77.0.160"
+			return []string{"--vip", other, "--vrid", "60"}, n.AddAddress(netip.MustParsePrefix(other + "/32"))
+		}},
+		{name: "link down", want: "KV401", plant: func(n *lab.Node) ([]string, error) { return nil, n.LinkDown() }},
+		{name: "small MTU", want: "KV425", plant: runs("ip", "link", "set", "eth0", "mtu", "1000")},
+		{name: "second link in the subnet", want: "KV426", plant: func(n *lab.Node) ([]string, error) { return nil, n.AddTwin(twin) }},
+		{name: "arp_ignore", want: "KV431", plant: sysctl("net/ipv4/conf/eth0/arp_ignore", "8"), brief: true},
+		{name: "arp_filter", want: "KV432", plant: sysctl("net/ipv4/conf/eth0/arp_filter", "1")},
+		{name: "proxy_arp", want: "KV433", plant: sysctl("net/ipv4/conf/eth0/proxy_arp", "1")},
+		{name: "ip_nonlocal_bind", want: "KV435", plant: sysctl("net/ipv4/ip_nonlocal_bind", "1")},
+		{name: "IPv6 off", want: "KV436", flags: []string{"--vip", lab.VIP6.String()}, plant: sysctl("net/ipv6/conf/eth0/disable_ipv6", "1")},
+		{name: "accept_dad", want: "KV437", flags: []string{"--vip", lab.VIP6.String()}, plant: sysctl("net/ipv6/conf/eth0/accept_dad", "2")},
+		{name: "kube-proxy in mode ipvs", want: "KV605", plant: runs("ip", "link", "add", "kube-ipvs0", "type", "veth", "peer", "name", "kv-peer")},
+		{name: "TCP 9646 dropped", want: "KV467", plant: votes(func(n *lab.Node) error {
+			_, err := drops("output", "tcp dport 9646")(n)
+			return err
+		})},
+		{name: "no Raft at the other voter", want: "KV468", plant: votes(func(*lab.Node) error { return nil })},
+		{name: "112 dropped on its way in, 9646 open", want: "KV451", plant: drops("input", protocol112), brief: true},
+		{name: "112 dropped on its way out, 9646 open", want: "KV407", plant: drops("output", protocol112), brief: true},
+		{name: "9646 dropped on its way in, 112 open", want: "KV452", plant: drops("input", membersUDP), brief: true},
+		{name: "9646 dropped on its way out, 112 open", want: "KV453", plant: drops("output", membersUDP), brief: true},
+	}
+}
+
+func runs(name string, args ...string) func(*lab.Node) ([]string, error) {
+	return func(n *lab.Node) ([]string, error) {
+		_, err := n.Run(name, args...)
+		return nil, err
+	}
+}
+
+func sysctl(key, value string) func(*lab.Node) ([]string, error) {
+	return func(n *lab.Node) ([]string, error) { return nil, n.Sysctl(key, value) }
+}
+
+// drops puts a rule into the node's own firewall.
+func drops(hook, match string) func(*lab.Node) ([]string, error) {
+	return func(n *lab.Node) ([]string, error) {
+		_, err := n.RunInput(fmt.Sprintf(doctorRule, hook, match), "nft", "-f", "-")
+		return nil, err
+	}
+}
+
+// votes makes the node a voter of Raft, with the first one of the lab.
+func votes(also func(*lab.Node) error) func(*lab.Node) ([]string, error) {
+	return func(n *lab.Node) ([]string, error) {
+		path, err := n.WriteFile("key", strings.Repeat("5a", 32)+"\n", 0o600)
+		peers := []string{"--raft-peer", "10.77.0.11", "--raft-peer", "10.77.0.12", "--raft-peer", n.Address.String()}
+		return append(peers, "--vip", "10.77.0.170", "--election", "raft", "--key-file", path), errors.Join(err, also(n))
+	}
+}
+
+// onTheWay are losses between two nodes that both run keepvip: what each of them finds.
+func onTheWay() []struct{ name, lost, there, here string } {
+	return []struct{ name, lost, there, here string }{
+		{"112 lost on the way, 9646 passes", protocol112, "KV455", "KV454"},
+		{"9646 lost on the way, 112 passes", membersUDP, "KV457", "KV456"},
+	}
+}
+
+// doctors plants each misconfiguration on a node of one lab, runs doctor everywhere at the same time, and looks for the code.
+func doctors(host *lab.Host, full bool) (Findings, error) {
+	faults := planted()
+	if !full {
+		faults = slices.DeleteFunc(faults, func(m misconfiguration) bool { return !m.brief })
+	}
+	own := len(slices.DeleteFunc(slices.Clone(faults), func(m misconfiguration) bool { return m.plant == nil }))
+	ways := onTheWay()
+	l, err := host.Open(lab.Config{Nodes: 3 + 2*len(ways) + own})
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	d := &doctoring{lab: l}
+	pairs, patients := l.Nodes[3:3+2*len(ways)], l.Nodes[3+2*len(ways):]
+	if err := d.startGroups(l.Nodes[:2], pairs); err != nil {
+		return nil, err
+	}
+	for _, n := range l.Nodes[:3] {
+		d.look(n, "good host "+n.Label, "", misconfiguration{})
+	}
+	for i, w := range ways {
+		for j, want := range []string{w.there, w.here} {
+			n := pairs[2*i+j]
+			d.look(n, w.name+", "+[]string{"from here", "to here"}[j], want, misconfiguration{flags: pairFlags(i)})
+		}
+	}
+	for _, m := range faults {
+		n := l.Nodes[2]
+		if m.plant != nil {
+			n, patients = patients[0], patients[1:]
+			more, err := m.plant(n)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.name, err)
+			}
+			m.flags = append(slices.Clone(m.flags), more...)
+		}
+		d.look(n, m.name, m.want, m)
+	}
+	d.wg.Wait()
+	return append(d.found, told("the slowest took", d.slowest)), errors.Join(d.errs...)
+}
+
+// pairFlags are those of a pair of nodes with an address of its own.
+func pairFlags(i int) []string {
+	return []string{"--vip", fmt.Sprintf("10.77.0.%d", 110+i), "--vrid", fmt.Sprint(110 + i)}
+}
+
+// doctoring runs doctors side by side.
+type doctoring struct {
+	lab *lab.Lab
+	wg  sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	found   Findings
+	slowest time.Duration
+	errs    []error
+}
+
+// startGroups starts two nodes that agree, and pairs between which something is lost.
+func (d *doctoring) startGroups(good, pairs []*lab.Node) error {
+	start := func(n *lab.Node, flags ...string) error {
+		_, err := Keepvip{}.Run(n, d.flags(n, flags)...)
+		return err
+	}
+	for i, n := range good {
+		if err := start(n, "--priority", fmt.Sprint(200-100*i)); err != nil {
+			return err
+		}
+	}
+	for i, w := range onTheWay() {
+		from, to := pairs[2*i], pairs[2*i+1]
+		if err := sequence(
+			func() error { return to.Lose(w.lost, 100, lab.In) },
+			func() error { return start(from, append(pairFlags(i), "--priority", "200")...) },
+			func() error { return start(to, append(pairFlags(i), "--priority", "100")...) },
+		); err != nil {
+			return err
+		}
+	}
+	_, err := until(SettleLimit, "the group has a holder, and so has each pair", func() bool {
+		settled := good[0].Holds(lab.VIP4)
+		for i := range onTheWay() {
+			settled = settled && pairs[2*i].Holds(netip.AddrFrom4([4]byte{10, 77, 0, byte(110 + i)}))
+		}
+		return settled
+	})
+	time.Sleep(time.Second) // a HELLO of each
+	return err
+}
+
+// flags are those of every keepvip here, and of every doctor, but for what is given again.
+func (d *doctoring) flags(n *lab.Node, given []string) []string {
+	var out []string
+	for _, f := range [][2]string{
+		{"--vip", lab.VIP4.String()}, {"--vrid", doctorVRID}, {"--interface", "eth0"}, {"--check", "none"}, {"--advertisement-interval", "1s"},
+	} {
+		again := slices.Index(given, f[0])
+		if (f[0] == "--vrid" || f[0] == "--advertisement-interval") && slices.Contains(given, "--election") {
+			continue // Raft has neither
+		}
+		if again < 0 || f[0] == "--vip" && strings.Contains(given[again+1], ":") { // a second address
+			out = append(out, f[0], f[1])
+		}
+	}
+	return append(out, given...)
+}
+
+// look runs doctor on a node. It has to find the code, and nothing else.
+func (d *doctoring) look(n *lab.Node, name, want string, m misconfiguration) {
+	d.wg.Go(func() {
+		codes, took, err := doctorOn(n, "doctor "+strings.ReplaceAll(name, "/", " "), d.flags(n, m.flags), m.nothing)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if err != nil {
+			d.errs = append(d.errs, fmt.Errorf("%s: %w", name, err))
+			return
+		}
+		missing := count(want != "" && !slices.Contains(codes, want))
+		others := slices.DeleteFunc(slices.Clone(codes), func(c string) bool { return c == want })
+		what := name + ": without " + want
+		if len(others) > 0 {
+			what += ", and with " + strings.Join(others, " ")
+		}
+		d.found, d.slowest = append(d.found, none(what, missing+len(others))), max(d.slowest, took)
+	})
+}
+
+// doctorOn is the codes that doctor finds on a node. The name is that of its log files.
+func doctorOn(n *lab.Node, name string, flags []string, powerless bool) (codes []string, took time.Duration, err error) {
+	path, err := Binary()
+	if err != nil {
+		return nil, 0, err
+	}
+	args := append([]string{path, "doctor", "-o", "json", "--listen", doctorListens, "--socket", Socket(n)}, flags...)
+	command := lab.Command{Name: name, Args: args}
+	if powerless {
+		command.Capabilities = []string{}
+	}
+	began := time.Now()
+	p, err := n.StartCommand(command)
+	if err != nil {
+		return nil, 0, err
+	}
+	if _, err = p.Wait(20 * time.Second); err != nil {
+		return nil, 0, err
+	}
+	took = time.Since(began)
+	var doc struct {
+		Findings []struct {
+			Code string `json:"code"`
+			What string `json:"what"`
+		} `json:"findings"`
+	}
+	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
+		return nil, 0, fmt.Errorf("doctor on %s: %w: %s", n.Label, err, p.Stderr())
+	}
+	for _, f := range doc.Findings {
+		codes = append(codes, f.Code)
+	}
+	return codes, took, nil
+}
