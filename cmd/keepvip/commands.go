@@ -19,7 +19,8 @@ type commandDoc struct {
 }
 
 type flagDoc struct {
-	Name    string `json:"name"` // without dashes
+	Name    string `json:"name"`          // without dashes
+	Env     string `json:"env,omitempty"` // the environment variable that stands for it
 	Value   string `json:"value,omitempty"`
 	Default string `json:"default,omitempty"`
 	Help    string `json:"help"`
@@ -47,7 +48,7 @@ func describe(cmd *cobra.Command) commandDoc {
 			return
 		}
 		value, help := pflag.UnquoteUsage(f)
-		doc.Flags = append(doc.Flags, flagDoc{Name: f.Name, Value: value, Default: f.DefValue, Help: help})
+		doc.Flags = append(doc.Flags, flagDoc{Name: f.Name, Env: envOf(f), Value: value, Default: f.DefValue, Help: help})
 	})
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() && !sub.Hidden {

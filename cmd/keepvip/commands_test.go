@@ -25,7 +25,7 @@ func TestCommandsDescribesWhatThereIs(t *testing.T) {
 	assert.Contains(t, found, "keepvip config show")
 	assert.NotContains(t, found, "keepvip commands", "it is hidden")
 	assert.Contains(t, found["keepvip run"].Flags, flagDoc{
-		Name: "advertisement-interval", Value: "duration", Default: "100ms",
+		Name: "advertisement-interval", Env: "KEEPVIP_ADVERTISEMENT_INTERVAL", Value: "duration", Default: "100ms",
 		Help: "Advertisement_Interval; a dead holder is replaced after a little more than three of them",
 	})
 	for path, c := range found {

@@ -26,7 +26,8 @@ func newManifestControlPlane() *cobra.Command {
 			"the KubeadmControlPlane in that file, the files and commands of kube-vip go, and all else stays as it is. Without --vip the\n" +
 			"address is the template's controlPlaneEndpoint, which may be a variable such as ${CONTROL_PLANE_ENDPOINT_IP}.",
 		Example: "  keepvip manifest kubeadmcontrolplane --template cluster-template.yaml > with-keepvip.yaml\n" +
-			"  keepvip manifest kubeadmcontrolplane --template cluster.yaml --key-file /etc/keepvip/key --key-secret my-cluster-keepvip > new.yaml",
+			"  keepvip manifest kubeadmcontrolplane --template cluster.yaml \\\n" +
+			"      --key-file /etc/keepvip/key --key-secret my-cluster-keepvip > new.yaml",
 		Args: noArguments,
 	}
 	form := bindNodeForm(cmd)

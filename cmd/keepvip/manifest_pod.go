@@ -30,7 +30,8 @@ func newManifestDaemonSet() *cobra.Command {
 		Short: "Print a DaemonSet manifest, as for k3s and RKE2",
 		Long: "Prints a DaemonSet that runs keepvip on every control-plane node, for clusters that are not made by kubeadm. It needs an\n" +
 			"apiserver to start the first time; a static pod or the systemd unit does not.",
-		Example: "  keepvip manifest daemonset --vip 10.0.0.100 --check k3s > /var/lib/rancher/k3s/server/manifests/keepvip.yaml",
+		Example: "  keepvip manifest daemonset --vip 10.0.0.100 --check k3s \\\n" +
+			"      > /var/lib/rancher/k3s/server/manifests/keepvip.yaml",
 	}, kubeadm.DaemonSet)
 }
 

@@ -26,6 +26,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
+	setHelp(root)
 	return group(root,
 		newRun(), newKeepalived(), newStatus(), newCheck(), newDoctor(), newManifest(), newConfig(), newLint(), newConvert(), newKey(), newAnnounce(), newHandover(), newDrain(), newHold(), newResume(), newReload(), newMember(), newCleanup(), newCommands(), newVersion(),
 	)
@@ -43,11 +44,14 @@ func bindConfig(cmd *cobra.Command) *configFlags {
 	f := &configFlags{flags: config.NewFlags()}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.file, "config", "", "the configuration file; without it $"+config.EnvFile)
+	fs.StringVar(&f.file, "config", "", "the configuration file")
+	standsFor(cmd, "config", config.EnvFile)
 	f.conf.options.InMemory = true
-	fs.StringVar(&f.conf.path, "keepalived-conf", "", "a keepalived.conf that is run as it is, in place of --config; without it $"+config.EnvConf)
+	fs.StringVar(&f.conf.path, "keepalived-conf", "", "a keepalived.conf that is run as it is, in place of --config")
+	standsFor(cmd, "keepalived-conf", config.EnvConf)
 	for o, v := range f.flags.All() {
 		flag := fs.VarPF(v, o.Flag, "", o.Help)
+		standsFor(cmd, o.Flag, o.Env())
 		if o.IsBool() {
 			flag.NoOptDefVal = "true"
 		}
@@ -87,11 +91,13 @@ func (f *configFlags) load() (*config.Config, error) { return config.Load(f.inpu
 // socketOf is the socket of a command that asks a running keepvip: the option's value from any source,
 // without the need for a configuration that is valid here.
 func bindSocket(cmd *cobra.Command) *string {
-	def := ""
+	var socket config.Option
 	for _, o := range config.Options() {
 		if o.Key == "socket" {
-			def = cmp.Or(os.Getenv(o.Env()), o.Default)
+			socket = o
 		}
 	}
-	return cmd.Flags().String("socket", def, "the unix socket of the running keepvip")
+	path := cmd.Flags().String(socket.Flag, cmp.Or(os.Getenv(socket.Env()), socket.Default), "the unix socket of the running keepvip")
+	standsFor(cmd, socket.Flag, socket.Env())
+	return path
 }

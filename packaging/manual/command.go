@@ -29,6 +29,7 @@ type Command struct {
 // Flag is one flag of a command.
 type Flag struct {
 	Name    string `json:"name"`
+	Env     string `json:"env"`
 	Value   string `json:"value"`
 	Default string `json:"default"`
 	Help    string `json:"help"`
@@ -101,6 +102,9 @@ func (p *page) flag(f Flag) {
 	help := f.Help
 	if f.Default != "" && f.Default != "false" && f.Default != "[]" {
 		help += " (default " + f.Default + ")"
+	}
+	if f.Env != "" {
+		help += " (" + f.Env + ")"
 	}
 	p.raw(".TP\n" + head + "\n" + line(help) + "\n")
 }
