@@ -86,7 +86,7 @@ func newDoctor() *cobra.Command {
 		}
 		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: *listen, Kubeadm: *kubeadm})
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		doc := doctorDoc{Findings: append([]doctor.Finding{}, doctor.Judge(facts)...), Heard: heard(facts), Members: membersHeard(facts)}
 		doc.Count = doctor.Tally(doc.Findings)

@@ -76,3 +76,10 @@ func TestDoctorRefusesToListenForever(t *testing.T) {
 		assert.Contains(t, errs, "--listen")
 	}
 }
+
+func TestDoctorRefusesAFileOfKubeadmThatIsNotThere(t *testing.T) {
+	rc, out, errs := keepvip(t, "doctor", "--vip", "10.0.0.100", "--check", "none", "--kubeadm-config", t.TempDir()+"/none.yaml")
+	assert.Equal(t, exitUsage, rc)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "none.yaml: no such file or directory")
+}

@@ -23,7 +23,7 @@ func judgeHost(out *findings, f Facts) {
 		out.add(Finding{Code: code.NoEgress, Severity: Warning, What: "no egress hook of nftables: " + n.Egress.Error()})
 	}
 	if f.PortTaken {
-		out.add(Finding{Code: code.PortTaken, Severity: Error, What: "another program has the members' UDP port"})
+		out.add(Finding{Code: code.PortTaken, Severity: Error, What: "the members' UDP port is taken, and no keepvip answers at the control socket: another program has the port, or a keepvip with another --socket"})
 	}
 	if f.Daemon == nil {
 		return

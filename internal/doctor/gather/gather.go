@@ -2,6 +2,7 @@ package gather
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -31,6 +32,11 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	f := doctor.Facts{VIPs: o.Config.VIPs, MTU: map[string]int{}}
 	f.Raft = len(o.Config.ByRaft()) > 0
 	var err error
+	if o.Kubeadm != "" {
+		if _, err := readSome(o.Kubeadm); err != nil {
+			return f, fmt.Errorf("kubeadm's configuration: %w", err)
+		}
+	}
 	if f.Key, err = keyOf(o.Config); err != nil {
 		return f, err
 	}
