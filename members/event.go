@@ -136,8 +136,9 @@ func (Take) action()    {}
 // Config describes this node's part in a group.
 type Config struct {
 	Group netip.Addr // as in PeerState
-	// Addresses is as in Router; what else a Router has comes with [Self].
+	// Addresses and MTU are as in Router; what else a Router has comes with [Self].
 	Addresses uint32
+	MTU       uint16
 	Address   netip.Addr // own address: what the others see as the source of our messages
 	Node      string
 	Software  string

@@ -40,7 +40,7 @@ const (
 	fieldFor      field = 6  // address
 	fieldTo       field = 7  // address
 	fieldTransfer field = 8  // session (8)  epoch (8)  nonce (8)
-	fieldRouter   field = 9  // version (1)  VRID (1)  advertisement interval in milliseconds (4)  and if known digest of the addresses (4)
+	fieldRouter   field = 9  // version (1)  VRID (1)  advertisement interval in milliseconds (4)  and if known digest of the addresses (4)  MTU (2)
 	fieldHears    field = 10 // of each member that is heard: flags (1)  session (8)
 
 	fieldCode field = 11 // number of the code of the reason (2), or of the cause by which the sender leaves
@@ -55,6 +55,7 @@ const (
 	routerLen = 6
 	codeLen   = 2
 	digestLen = 4
+	mtuLen    = 2
 	heardLen  = 9
 	maxHears  = 255 / heardLen
 
@@ -165,7 +166,7 @@ func appendRouter(b []byte, r Router) []byte {
 	if r.Addresses == 0 {
 		return b
 	}
-	return binary.BigEndian.AppendUint32(b, r.Addresses)
+	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, r.Addresses), r.MTU)
 }
 
 func (r *Router) parse(b []byte) bool {
@@ -176,6 +177,9 @@ func (r *Router) parse(b []byte) bool {
 	r.Interval = time.Duration(binary.BigEndian.Uint32(b[2:])) * time.Millisecond
 	if len(b) >= routerLen+digestLen {
 		r.Addresses = binary.BigEndian.Uint32(b[routerLen:])
+	}
+	if len(b) >= routerLen+digestLen+mtuLen && r.Addresses != 0 {
+		r.MTU = binary.BigEndian.Uint16(b[routerLen+digestLen:])
 	}
 	return r.Interval <= maxInterval
 }

@@ -179,7 +179,7 @@ func (m *Machine) received(now time.Time, r Received) {
 func (m *Machine) peerState() PeerState {
 	s := m.self
 	if s.Router != (Router{}) {
-		s.Router.Addresses = m.cfg.Addresses
+		s.Router.Addresses, s.Router.MTU = m.cfg.Addresses, m.cfg.MTU
 	}
 	return PeerState{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,

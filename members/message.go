@@ -95,6 +95,7 @@ type Router struct {
 	Version, VRID uint8
 	Interval      time.Duration // between two advertisements, in milliseconds on the wire; at most 255 s
 	Addresses     uint32        // digest of the addresses that it advertises, or would: see [DigestOf]; 0: it does not say
+	MTU           uint16        // of the interface; 0: it does not say
 }
 
 // DigestOf is a number that two nodes have in common whose lists have the same addresses, in any order; never 0. It is no protection against

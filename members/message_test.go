@@ -178,7 +178,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 	assert.Equal(t, PeerState{Group: group, State: vrrp.Active, Base: 254, Priority: 254, Fit: true, Proven: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
 }
 
-func TestRouterSaysWhichAddressesItHas(t *testing.T) {
+func TestRouterSaysWhichAddressesAndMTUItHas(t *testing.T) {
 	some := []netip.Addr{group, nodeA, netip.MustParseAddr("fd77::100")}
 	other := []netip.Addr{some[2], some[0], some[1]}
 	assert.Equal(t, DigestOf(some), DigestOf(other), "the order does not matter")
@@ -186,10 +186,10 @@ func TestRouterSaysWhichAddressesItHas(t *testing.T) {
 	assert.NotZero(t, DigestOf(nil))
 
 	m := full()
-	m.Peer.Router.Addresses = 0x01020304
+	m.Peer.Router.Addresses, m.Peer.Router.MTU = 0x01020304, 1500
 	b, err := m.Append(nil, 1)
 	require.NoError(t, err)
-	assert.Contains(t, string(b), string(unhex(t, "09 0a 03 33 00000064 01020304")))
+	assert.Contains(t, string(b), string(unhex(t, "09 0c 03 33 00000064 01020304 05dc")))
 	got, _, err := Parse(b)
 	require.NoError(t, err)
 	assert.Equal(t, m, got)

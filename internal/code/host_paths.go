@@ -17,6 +17,7 @@ const (
 	OtherSoftware        Code = "KV466"
 	RaftDropped          Code = "KV467"
 	RaftRefused          Code = "KV468"
+	OtherMTU             Code = "KV469"
 )
 
 func hostPaths() []Entry {
@@ -95,6 +96,11 @@ func hostPaths() []Entry {
 			RaftRefused, "raft-refused", "Nothing listens for Raft at another voter.",
 			"Whether keepvip runs there.",
 			"Start it, or correct `raft.members`.",
+		},
+		{
+			OtherMTU, "other-mtu", "The interfaces of two nodes have different MTUs: what one sends the other may drop, whichever holds the address.",
+			"`ip link show` on both. A member says the MTU that its interface had when keepvip joined the election.",
+			"Set the same MTU on all nodes, and on the switch.",
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -49,8 +50,17 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int) (*virtual
 	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers})
 	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
-		Every: max(members.DefaultEvery, time.Duration(many)*helloShare),
+		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), MTU: mtuOf(p.Index),
 	}}, func() { wire.Close(); release() }, nil
+}
+
+// mtuOf is 0 for an interface that is gone, and for one like loopback whose MTU no other host can have.
+func mtuOf(index int) uint16 {
+	ifi, err := net.InterfaceByIndex(index)
+	if err != nil || ifi.MTU > math.MaxUint16 {
+		return 0
+	}
+	return uint16(ifi.MTU)
 }
 
 func (s *memberSockets) open(key socketKey, name string) (*members.Hub, error) {

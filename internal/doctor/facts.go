@@ -101,6 +101,7 @@ type Hello struct {
 	Interval time.Duration
 	// Addresses is the digest of those that it advertises or would (members.DigestOf); 0: it does not say.
 	Addresses uint32
+	MTU       int           // of its interface; 0: it does not say
 	KeyID     string        // of the key that it is signed with; "": unsigned
 	Ahead     time.Duration // of this host's clock
 }

@@ -167,6 +167,7 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"another interval":             {func(f *Facts) { hello(f).Interval = time.Second }, []code.Code{code.OtherInterval}},
 		"other addresses":              {func(f *Facts) { advert(f).Addresses = append(advert(f).Addresses, other) }, []code.Code{code.OtherAddresses}},
 		"other addresses of a backup":  {func(f *Facts) { w(f).Digests, hello(f).Addresses = map[string]uint32{"apiserver": 5}, 6 }, []code.Code{code.OtherAddresses}},
+		"another MTU there":            {func(f *Facts) { hello(f).MTU = 9000 }, []code.Code{code.OtherMTU}},
 		"other software":               {func(f *Facts) { hello(f).Software = "1.1.0" }, []code.Code{code.OtherSoftware}},
 		"another key":                  {func(f *Facts) { hello(f).KeyID = "efgh" }, []code.Code{code.WrongKey}},
 		"no key there":                 {func(f *Facts) { hello(f).KeyID = "" }, []code.Code{code.KeyMissing}},

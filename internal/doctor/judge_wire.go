@@ -152,6 +152,9 @@ func judgeHello(out *findings, f Facts, v config.VIP, w Wire, h Hello) {
 		say(code.OtherSoftware, Note, "%s runs keepvip %s, and this host %s", who, h.Software, f.Daemon.Version)
 	}
 	judgeHears(w, h, who, say)
+	if own := f.MTU[w.Interface]; own >= leastMTU && h.MTU > 0 && h.MTU != own {
+		say(code.OtherMTU, Warning, "the interface of %s has an MTU of %d bytes, and %s of %d", who, h.MTU, w.Interface, own)
+	}
 	if v.Election != config.ElectionVRRP || h.Version == 0 {
 		return
 	}

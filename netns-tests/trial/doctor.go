@@ -65,6 +65,7 @@ func planted() []misconfiguration {
 		}},
 		{name: "link down", want: "KV401", plant: func(n *lab.Node) ([]string, error) { return nil, n.LinkDown() }},
 		{name: "small MTU", want: "KV425", plant: runs("ip", "link", "set", "eth0", "mtu", "1000")},
+		{name: "another MTU", want: "KV469", plant: runs("ip", "link", "set", "eth0", "mtu", "1400")},
 		{name: "second link in the subnet", want: "KV426", plant: func(n *lab.Node) ([]string, error) { return nil, n.AddTwin(twin) }},
 		{name: "arp_ignore", want: "KV431", plant: sysctl("net/ipv4/conf/eth0/arp_ignore", "8"), brief: true},
 		{name: "arp_filter", want: "KV432", plant: sysctl("net/ipv4/conf/eth0/arp_filter", "1")},

@@ -182,8 +182,8 @@ func (n *notes) note(p packet, now time.Time) {
 	h := doctor.Hello{
 		Source: p.source, MAC: p.mac.String(), Own: n.own(p.mac, p.outgoing), Group: m.Peer.Group, Node: m.Peer.Node, Software: m.Peer.Software,
 		Session: m.Session, Claims: m.Peer.Claims, Version: m.Peer.Router.Version, VRID: m.Peer.Router.VRID, Interval: m.Peer.Router.Interval,
-		Addresses: m.Peer.Router.Addresses,
-		KeyID:     members.KeyID(p.payload), Ahead: time.Unix(0, int64(min(sequence, math.MaxInt64))).Sub(now), Full: len(m.Peer.Hears) >= members.MostHeard,
+		Addresses: m.Peer.Router.Addresses, MTU: int(m.Peer.Router.MTU),
+		KeyID: members.KeyID(p.payload), Ahead: time.Unix(0, int64(min(sequence, math.MaxInt64))).Sub(now), Full: len(m.Peer.Hears) >= members.MostHeard,
 	}
 	for _, o := range m.Peer.Hears {
 		h.Hears = append(h.Hears, o.Session)
