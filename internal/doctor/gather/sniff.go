@@ -163,8 +163,11 @@ func packetOf(frame []byte, port uint16) (p packet, ok bool) {
 	return p, false
 }
 
-// note keeps what a packet says. Nobody has verified it.
+// note keeps what a packet says, if it is of the wire's family: virtual routers of two families may have one VRID. Nobody has verified it.
 func (n *notes) note(p packet, now time.Time) {
+	if p.source.Is4() != n.wire.IPv4 {
+		return
+	}
 	if p.vrrp {
 		a, err := vrrp.ParseUnverified(p.payload, p.source, p.destination)
 		if err == nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/doctor"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -112,7 +113,7 @@ func TestPacketOfRefusesWhatCameThroughARouterOrIsCutOff(t *testing.T) {
 
 func TestNotesKeepTheNewestOfEachSender(t *testing.T) {
 	now := time.Now()
-	n := &notes{mac: "02:00:00:00:00:11"}
+	n := &notes{mac: "02:00:00:00:00:11", wire: doctor.Wire{IPv4: true}}
 	for range 2 {
 		for _, b := range [][]byte{
 			frame(source4, group4, protoVRRP, 255, advertisement(t)),
@@ -142,6 +143,14 @@ func TestNotesKeepTheNewestOfEachSender(t *testing.T) {
 	assert.Equal(t, 3*time.Second, h.Ahead)
 }
 
+func TestNotesAreOfOneFamily(t *testing.T) {
+	n := &notes{}
+	p, ok := packetOf(frame(source4, group4, protoVRRP, 255, advertisement(t)), 9646)
+	require.True(t, ok)
+	n.note(p, time.Now())
+	assert.Empty(t, n.facts().Adverts, "IPv4 on the wire of IPv6")
+}
+
 func TestNotesAreBounded(t *testing.T) {
 	n := &notes{}
 	for i := range 3 * most {
@@ -163,7 +172,7 @@ func FuzzPacketOf(f *testing.F) {
 	f.Add(frame(source6, group6, unix.IPPROTO_UDP, 255, udp(9646, make([]byte, 30))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if p, ok := packetOf(b, 9646); ok {
-			n := &notes{}
+			n := &notes{wire: doctor.Wire{IPv4: p.source.Is4()}}
 			n.note(p, time.Unix(0, 0))
 			assert.LessOrEqual(t, len(p.payload), len(b))
 		}
