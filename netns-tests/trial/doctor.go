@@ -81,6 +81,7 @@ func planted() []misconfiguration {
 		{name: "no Raft at the other voter", want: "KV468", plant: votes(func(*lab.Node) error { return nil })},
 		{name: "112 dropped on its way in, 9646 open", want: "KV451", plant: drops("input", protocol112), brief: true},
 		{name: "112 dropped on its way out, 9646 open", want: "KV407", plant: drops("output", protocol112), brief: true},
+		{name: "112 dropped on its way out, IPv6 alone", want: "KV407", flags: []string{"--vip", "fd77::150"}, plant: drops("output", protocol112)},
 		{name: "9646 dropped on its way in, 112 open", want: "KV452", plant: drops("input", membersUDP), brief: true},
 		{name: "9646 dropped on its way out, 112 open", want: "KV453", plant: drops("output", membersUDP), brief: true},
 	}
@@ -143,6 +144,7 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 	for _, n := range l.Nodes[:3] {
 		d.look(n, "good host "+n.Label, "", misconfiguration{})
 	}
+	d.look(l.Nodes[2], "good host, IPv6 alone", "", misconfiguration{flags: []string{"--vip", "fd77::150"}})
 	for i, w := range ways {
 		for j, want := range []string{w.there, w.here} {
 			n := pairs[2*i+j]
@@ -223,7 +225,7 @@ func (d *doctoring) flags(n *lab.Node, given []string) []string {
 		if (f[0] == "--vrid" || f[0] == "--advertisement-interval") && slices.Contains(given, "--election") {
 			continue // Raft has neither
 		}
-		if again < 0 || f[0] == "--vip" && strings.Contains(given[again+1], ":") { // a second address
+		if again < 0 || f[0] == "--vip" && given[again+1] == lab.VIP6.String() { // a second address
 			out = append(out, f[0], f[1])
 		}
 	}
