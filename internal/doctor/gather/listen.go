@@ -48,6 +48,9 @@ func (p place) source() (own netip.Addr, peers []netip.Addr) {
 		peers = append(peers, v.VRRP.Peers...)
 	}
 	own, _ = link.Source(p.link, p.vips[0].Addresses[0].Addr())
+	if chosen := p.vips[0].VRRP.Source; chosen.IsValid() {
+		own = chosen
+	}
 	for _, a := range p.link.Addresses {
 		if slices.Contains(peers, a.Prefix.Addr()) {
 			own = a.Prefix.Addr()
