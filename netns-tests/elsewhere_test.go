@@ -1,0 +1,75 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// An address on another interface than the one of the election has a lease there, moves with the others, and goes with that interface.
+func TestAddressOnAnotherInterface(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	other := netip.MustParseAddr("10.78.0.100")
+	l, err := host.Open(lab.Config{Nodes: 3, NICs: [][]string{{"eth0", "eth1"}}})
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	first, second, asker := l.Nodes[0], l.Nodes[1], l.Nodes[2]
+	before, err := first.State()
+	require.NoError(t, err)
+	start := func(n *lab.Node, priority string) *lab.Process {
+		p, err := trial.Keepvip{}.Run(n, "--vip", lab.VIP4.String(), "--vip", other.String(), "--interface", "eth0", "--elsewhere", other.String()+"=eth1",
+			"--check", "none", "--priority", priority)
+		require.NoError(t, err)
+		return p
+	}
+	answers := func(a netip.Addr) bool {
+		err := asker.Do(func() error {
+			c, err := net.DialTimeout("tcp", netip.AddrPortFrom(a, 9).String(), 200*time.Millisecond)
+			if err == nil {
+				return c.Close()
+			}
+			return err
+		})
+		return err == nil || errors.Is(err, unix.ECONNREFUSED)
+	}
+	holds := func(n *lab.Node) bool { return n.Holds(lab.VIP4) && n.Holds(other) }
+	free := func(n *lab.Node) bool { return !n.Holds(lab.VIP4) && !n.Holds(other) }
+	p := start(first, "120")
+	eventually(t, 5*time.Second, "it is alone", func() bool { return holds(first) && answers(lab.VIP4) && answers(other) })
+
+	require.NoError(t, p.Signal(unix.SIGSTOP))
+	eventually(t, 2*time.Second, "frozen, it does not answer", func() bool { return !answers(lab.VIP4) && !answers(other) })
+	assert.True(t, first.Holds(other), "the fence silences the address, and not its lifetime")
+	require.NoError(t, p.Signal(unix.SIGCONT))
+	eventually(t, 5*time.Second, "it goes on", func() bool { return holds(first) && answers(lab.VIP4) && answers(other) })
+
+	q := start(second, "100")
+	for _, state := range []string{"down", "up"} {
+		_, err := first.Run("ip", "link", "set", "eth1", state)
+		require.NoError(t, err)
+		holder, loser := second, first
+		if state == "up" {
+			holder, loser = first, second
+		}
+		eventually(t, 5*time.Second, "eth1 of the first node is "+state, func() bool { return holds(holder) && free(loser) && answers(lab.VIP4) && answers(other) })
+	}
+	code, err := p.Terminate(10 * time.Second)
+	require.NoError(t, err)
+	assert.Zero(t, code, p.Log())
+	eventually(t, 5*time.Second, "the second has both", func() bool { return holds(second) && answers(lab.VIP4) && answers(other) })
+	after, err := first.State()
+	require.NoError(t, err)
+	assert.Equal(t, before.Ruleset, after.Ruleset)
+	assert.NotContains(t, p.Log()+q.Log(), "level=ERROR")
+}
