@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"strconv"
@@ -60,4 +61,57 @@ func TestKeepalivedConfBesideKeepalived(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, code)
 	assert.NoFileExists(t, trial.KeepalivedPID(own))
+}
+
+// Peers that send with another hop limit than 255, as keepalived does by IPv6 unless it is told, are heard.
+func TestKeepalivedConfHearsEveryHopLimit(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
+	other, own := g.Lab.Nodes[0], g.Lab.Nodes[1]
+	conf := func(n, peer *lab.Node, priority int) string {
+		path, err := n.WriteFile("keepalived.conf", fmt.Sprintf(`
+vrrp_instance FOUR {
+    interface eth0
+    virtual_router_id 1
+    version 3
+    advert_int 0.1
+    priority %d
+    unicast_ttl 64
+    unicast_peer {
+        %s
+    }
+    virtual_ipaddress {
+        %s
+    }
+}
+vrrp_instance SIX {
+    interface eth0
+    virtual_router_id 2
+    advert_int 0.1
+    priority %d
+    unicast_src_ip %s
+    unicast_peer {
+        %s
+    }
+    virtual_ipaddress {
+        %s
+    }
+}
+`, priority, peer.Address, lab.VIP4, priority, n.Addr6, peer.Addr6, lab.VIP6), 0o644)
+		require.NoError(t, err)
+		return path
+	}
+	holds := func(n *lab.Node) bool { return n.Holds(lab.VIP4) && n.Holds(lab.VIP6) }
+	k, err := trial.RunKeepalivedFile(other, conf(other, own, 150))
+	require.NoError(t, err)
+	eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
+	p, err := trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, other, 100))
+	require.NoError(t, err)
+	assert.Never(t, func() bool { return own.Holds(lab.VIP4) || own.Holds(lab.VIP6) }, 1500*time.Millisecond, 50*time.Millisecond, "it hears the holder")
+	conf(own, other, 200)
+	require.NoError(t, p.Signal(unix.SIGHUP))
+	eventually(t, 10*time.Second, "keepalived hears it", func() bool { return holds(own) && !other.Holds(lab.VIP4) && !other.Holds(lab.VIP6) })
+	if t.Failed() {
+		t.Log(k.Log(), p.Log())
+	}
 }

@@ -117,6 +117,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"an address elsewhere without an interface", flags("elsewhere", "10.77.0.100=eth1"), "vips[0].interface: missing, want the interface of the election where addresses are elsewhere"},
 		{"an address elsewhere, and nowhere", flags("interface", "eth0", "elsewhere", "10.77.0.100"), "--elsewhere: 10.77.0.100, want ADDRESS=INTERFACE such as 10.77.0.100=eth1"},
 		{"a source of the other family", flags("source", "fd00::1"), "--source: fd00::1, want the family of the first address 10.77.0.100"},
+		{"a least TTL of multicast", flags("min-ttl", "64"), "--min-ttl: 64 without vrrp.peers, want 255: what is multicast never leaves the link"},
 		{"a virtual source", flags("source", "10.77.0.100"), "--source: 10.77.0.100 is a virtual address, want a node's own"},
 		{"an excluded address that is none", flags("excluded", "10.77.0.9"), "--excluded: 10.77.0.9 is not among the addresses, want one of them"},
 		{"the first address excluded", flags("excluded", "10.77.0.100"), "--excluded: 10.77.0.100 is the first address, which carries the election, want another"},

@@ -147,6 +147,11 @@ func vipOptions() []Option {
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.VRRP.Peers }),
 		},
 		{
+			Key: "vips[].vrrp.minTTL", Flag: "min-ttl", Default: "255", Reload: Recreate,
+			Help:    "The least time to live, or hop limit, of an advertisement from vrrp.peers. Below 255 hosts beyond the link can send one, too: use a key then",
+			binding: one(number[uint8](1, 255), func(t target) *uint8 { return &t.vip.VRRP.MinTTL }),
+		},
+		{
 			Key: "vips[].vrrp.source", Flag: "source", Reload: Recreate,
 			Help:    "The node's own address that advertisements come from, where the interface has several; while it is not there the node is out of the election",
 			binding: one(source(), func(t target) *netip.Addr { return &t.vip.VRRP.Source }),

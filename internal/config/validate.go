@@ -19,6 +19,9 @@ const (
 	maxAddresses = 2000 // of IPv6 they may take longer to bind than an election lasts: advertisements leave meanwhile
 )
 
+// mostTTL is that of a packet that no router has forwarded.
+const mostTTL = 255
+
 // minSilence is the shortest silence after which a holder may count as dead.
 const minSilence = 30 * time.Millisecond
 
@@ -120,6 +123,9 @@ func (k vipValidator) vrrp() {
 		case 0:
 			k.fail("vrrp.excluded", "%s is the first address, which carries the election, want another", a)
 		}
+	}
+	if r.MinTTL != mostTTL && len(r.Peers) == 0 {
+		k.fail("vrrp.minTTL", "%d without vrrp.peers, want %d: what is multicast never leaves the link", r.MinTTL, mostTTL)
 	}
 	switch {
 	case !r.Source.IsValid():

@@ -35,6 +35,7 @@ type socketKey struct {
 	index   int
 	source  netip.Addr
 	unicast bool
+	minTTL  uint8
 }
 
 func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
@@ -42,15 +43,15 @@ func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
-func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig) (virtualrouter.Wire, func(), error) {
+func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, minTTL uint8) (virtualrouter.Wire, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.VRID}
 	if s.routers[r] { // the link was not there when the configuration was checked
 		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
 	}
-	key := socketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0}
-	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, cfg.Peers) })
+	key := socketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0, minTTL: minTTL}
+	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, cfg.Peers, minTTL) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 	}
@@ -69,8 +70,8 @@ func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig) (virt
 	}, nil
 }
 
-func (s *vrrpSockets) open(p instance.Place, peers []netip.Addr) (*virtualrouter.Hub, error) {
-	conn, err := vrrp.Open(vrrp.ConnConfig{Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: peers})
+func (s *vrrpSockets) open(p instance.Place, peers []netip.Addr, minTTL uint8) (*virtualrouter.Hub, error) {
+	conn, err := vrrp.Open(vrrp.ConnConfig{Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: peers, MinTTL: minTTL})
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,11 @@ func TestConvertInstanceKeyword(t *testing.T) {
 		"mcast_src_ip 10.0.0.9": func(v config.VIP) any {
 			return v.VRRP.Source == netip.MustParseAddr("10.0.0.9") && len(v.VRRP.Peers) == 0
 		},
-		"garp_master_refresh 60": func(v config.VIP) any { return v.Announce.Refresh.String() == "1m0s" },
+		"unicast_peer {\n 10.0.0.7\n}\nunicast_ttl 64":                               func(v config.VIP) any { return v.VRRP.MinTTL == 1 },
+		"unicast_peer {\n 10.0.0.7\n}\nunicast_ttl 255":                              func(v config.VIP) any { return v.VRRP.MinTTL == 255 },
+		"unicast_peer {\n 10.0.0.7 min_ttl 250\n 10.0.0.8 min_ttl 253\n}":            func(v config.VIP) any { return v.VRRP.MinTTL == 250 },
+		"unicast_peer {\n 10.0.0.7 min_ttl 250\n 10.0.0.8\n}\nmcast_src_ip 10.0.0.9": func(v config.VIP) any { return v.VRRP.MinTTL == 255 },
+		"garp_master_refresh 60":                                                     func(v config.VIP) any { return v.Announce.Refresh.String() == "1m0s" },
 		"garp_master_refresh 0": func(v config.VIP) any {
 			return v.Announce == (config.Announce{RefreshRepeat: 1, Repeat: 6, Delay: 5 * time.Second})
 		},
@@ -154,7 +158,6 @@ func TestConvertRefuses(t *testing.T) {
 		"mcast_dst_ip 224.0.0.50":                                  "224.0.0.50",
 		"dont_track_primary":                                       "interface is down",
 		"advert_int 60":                                            "40.95s",
-		"unicast_peer {\n 10.0.0.7\n}\nunicast_ttl 64":             "hop limit 64",
 		"authentication {\n auth_type AH\n auth_pass x\n}":         "IPsec",
 		"authentication {\n auth_type PASS\n auth_pass a\tb\n}":    "",
 		"authentication {\n auth_type PASS\n auth_pass \"a b\"\n}": "printable",
@@ -176,6 +179,21 @@ func TestConvertRefuses(t *testing.T) {
 		p := converted(t, fmt.Sprintf(base1, text), Options{Partial: true})
 		_, err := load(p.Text)
 		require.NoError(t, err, text)
+	}
+}
+
+// By IPv6 keepalived speaks from its link-local address unless it is told another one.
+func TestConvertSourceOfIPv6Unicast(t *testing.T) {
+	const text = "vrrp_instance a {\n interface eth0\n virtual_router_id 5\n unicast_ttl 255\n%s\n virtual_ipaddress {\n fd00::1\n }\n}\n"
+	for lines, refused := range map[string]bool{
+		"unicast_peer {\n fd00::7\n}":                            true,
+		"unicast_peer {\n fd00::7\n}\nunicast_src_ip fd00::8":    false,
+		"unicast_peer {\n fe80::7\n}":                            false,
+		"unicast_peer {\n fe80::7\n fd00::9\n}\nunicast_ttl 255": true,
+	} {
+		r := converted(t, fmt.Sprintf(text, lines), Options{})
+		assert.Equal(t, refused, r.Text == nil, shown(r))
+		assert.Equal(t, refused, strings.Contains(shown(r), "link-local address"), lines)
 	}
 }
 

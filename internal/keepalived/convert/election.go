@@ -110,23 +110,45 @@ func sourceAt(i *keepalived.Instance) syntax.Origin {
 	return i.Where("unicast_src_ip")
 }
 
-// unicast says what keepvip does not hear of keepalived, or is not heard of it.
+// unicast says what keepvip hears of its peers.
 func (c *converter) unicast(i *keepalived.Instance) {
-	explicit := i.Has("unicast_ttl")
-	if i.UnicastTTL != 255 || i.IPv6 && !explicit {
+	if least, at := c.leastTTL(i); least < mostTTL {
 		ttl := fmt.Sprint(i.UnicastTTL)
-		if !explicit {
+		if !i.Has("unicast_ttl") && i.IPv6 {
 			ttl = "64, which is keepalived's default by IPv6"
 		}
-		c.refuse(c.where(i, "unicast_ttl", ""), fmt.Sprintf("hop limit %s: keepvip drops advertisements that may have crossed a router, so both would hold the address", ttl),
-			"write unicast_ttl 255 on all nodes and reload keepalived; nodes behind a router keep keepalived")
+		c.changed(at, fmt.Sprintf("hop limit %s: keepvip takes advertisements from %d on, as keepalived does, and so from hosts beyond the link that take a peer's address", ttl, least),
+			"on one link write unicast_ttl 255 on all nodes, and remove minTTL; else use a key (docs/authentication.md)")
+	}
+	global := func(p keepalived.Peer) bool { return p.Address.Is6() && !p.Address.IsLinkLocalUnicast() }
+	if !i.Source.IsValid() && slices.ContainsFunc(i.Unicast, global) {
+		c.refuse(i.Where("unicast_peer"), "unicast by IPv6 without unicast_src_ip: keepalived advertises from its link-local address, which is not among the peers of keepvip, so both would hold the address",
+			"write unicast_src_ip on all nodes, and reload keepalived; then convert")
 	}
 	if !i.CheckSource {
 		c.say(keepalived.Note, CodeChanged, i.Where("unicast_peer"), "keepvip hears only its peers: the list has to name all other nodes", "")
 	}
 	for _, p := range i.Unicast {
-		if p.MinTTL > 0 || p.MaxTTL < 255 {
-			c.say(keepalived.Note, keepalived.CodeIgnored, p.At, "min_ttl and max_ttl: keepvip takes hop limit 255 alone", "")
+		if p.MaxTTL < mostTTL {
+			c.say(keepalived.Note, keepalived.CodeIgnored, p.At, "max_ttl: keepvip takes every hop limit from minTTL on", "")
 		}
 	}
+}
+
+// mostTTL is what no router has forwarded.
+const mostTTL = 255
+
+// leastTTL is the least hop limit of the peers, and the line that says so: keepalived takes any, where it is not told a least one.
+func (c *converter) leastTTL(i *keepalived.Instance) (int, syntax.Origin) {
+	least := mostTTL
+	for _, p := range i.Unicast {
+		least = min(least, p.MinTTL)
+	}
+	if least > 0 {
+		return least, i.Where("unicast_peer")
+	}
+	if i.UnicastTTL != mostTTL || i.IPv6 && !i.Has("unicast_ttl") {
+		return 1, c.where(i, "unicast_ttl", "")
+	}
+	return mostTTL, i.Where("unicast_peer")
 }

@@ -123,6 +123,9 @@ func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
 	c.password(i, line)
 	excluded(i, list, line)
 	c.peers(i, line)
+	if least, at := c.leastTTL(i); !i.Multicast() && least < mostTTL {
+		line(fmt.Sprintf("minTTL: %d", least), placed(at))
+	}
 	if i.Multicast() && i.Source.IsValid() && spokenFrom(i) {
 		line("source: "+scalar(i.Source.String()), placed(sourceAt(i)))
 	}
