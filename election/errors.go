@@ -1,6 +1,7 @@
 package election
 
 import (
+	"context"
 	"errors"
 
 	"github.com/keepvip/keepvip/internal/code"
@@ -35,4 +36,31 @@ func AskedToHandOver(to string) string {
 		return "uid 0 asked for a handover"
 	}
 	return "uid 0 asked for a handover to " + to
+}
+
+// AskedToDrill is the reason of a node that is made to fail on purpose. Only uid 0 may ask.
+func AskedToDrill(kind string) string { return "uid 0 asked for a drill (" + kind + ")" }
+
+// AskedBack is the reason of a holder that gives the address back to the node that had it before a drill.
+const AskedBack = "the drill is over: the address goes back"
+
+type whyKey struct{}
+
+// why is what a holder gives the address away for.
+type why struct {
+	code   code.Code
+	reason string
+}
+
+// Because makes reason, with its code, that for which the address is given away by what is called with the context.
+func Because(ctx context.Context, c code.Code, reason string) context.Context {
+	return context.WithValue(ctx, whyKey{}, why{c, reason})
+}
+
+// HandoverReason is that of a context; without one an operator has asked for a handover to that node.
+func HandoverReason(ctx context.Context, to string) (c code.Code, reason string) {
+	if w, ok := ctx.Value(whyKey{}).(why); ok {
+		return w.code, w.reason
+	}
+	return code.Handover, AskedToHandOver(to)
 }

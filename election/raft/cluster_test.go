@@ -167,7 +167,7 @@ func (h *host) boot() {
 	_, h.inmem = raft.NewInmemTransportWithTimeout(raft.ServerAddress(h.self.String()), h.lan.heartbeat)
 	n, p, inmem, disk := newNode(h.cfg), &process{}, h.inmem, h.disk
 	n.wire, n.store = &lossy{InmemTransport: inmem, host: h, proc: p}, disk.store
-	n.ask = func(ctx context.Context, to netip.Addr, m message) (message, error) { return h.ask(ctx, p, to, m) }
+	n.ask = n.unlessStill(func(ctx context.Context, to netip.Addr, m message) (message, error) { return h.ask(ctx, p, to, m) })
 	n.close = func() error { return errors.Join(inmem.Close(), disk.close()) }
 	h.lan.mu.Lock()
 	h.node, h.proc = n, p

@@ -27,6 +27,7 @@ type Elector struct {
 	apply   func(election.Decision) error
 	backoff election.BindBackoff
 	nudged  signal
+	stills  chan still // an operator wants it to stand still
 	timer   *time.Timer
 	longer  signal      // the lease may have become longer
 	waits   atomic.Bool // for a lease
@@ -47,7 +48,7 @@ var (
 // NewElector makes an elector of the node.
 func (n *Node) NewElector(cfg ElectorConfig) *Elector {
 	return &Elector{
-		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(),
+		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stills: make(chan still),
 		status: election.Status{Reason: "not started", Priority: cfg.Priority},
 	}
 }
@@ -117,6 +118,8 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			}
 			return nil
 		case <-e.nudged:
+		case s := <-e.stills:
+			s.wait(ctx)
 		case <-e.timer.C:
 		}
 	}

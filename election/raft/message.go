@@ -18,6 +18,7 @@ const (
 	askHello   = "hello"   // how are you?
 	askRelease = "release" // the sender lets go in favour of another
 	askJoin    = "join"    // the sender wants to be a member
+	askBack    = "back"    // the sender wants to lead again, as an operator wants it
 	askChange  = "change"  // an operator wants another one to be, or not to be
 )
 

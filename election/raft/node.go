@@ -33,6 +33,7 @@ type Node struct {
 
 	leaderless atomic.Pointer[time.Time] // since when no leader is known; nil while one is
 	lost       bool                      // no leader can be elected; belongs to Run
+	still      atomic.Int32              // how many want this node to stand still
 }
 
 // plumbing is what the parts of a node have in common.
@@ -110,7 +111,7 @@ func (n *Node) connect(inner net.Listener, st *store) {
 	w := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: talk, MaxPool: 2, MaxRPCsInFlight: 1, Timeout: max(n.cfg.Heartbeat, 500*time.Millisecond), Logger: newLibrary(n.log),
 	})
-	n.wire, n.store, n.ask = w, st, asks.ask
+	n.wire, n.store, n.ask = w, st, n.unlessStill(asks.ask)
 	n.renew = func() { asks.hangUp(); l.hangUp(); w.CloseStreams() }
 	n.close = func() error {
 		err := errors.Join(l.close(), w.Close())
@@ -184,6 +185,7 @@ func (n *Node) begin(ctx context.Context, id raft.ServerID) error {
 	c.id, c.transport = id, newTransport(n.wire, id, n.cfg)
 	t := c.transport
 	t.voice, t.listed, t.reluctance, t.again = c.voice, n.gossip.listedBy, n.addresses.reluctance, c.beatAgain
+	t.still = n.standsStill
 	t.acked = func() { n.addresses.renewed(n.lease.end()) }
 	r, err := raft.NewRaft(n.cfg.library(id), &n.membership.roster, n.store.logs, n.store.stable, n.store.snapshots, t)
 	if err != nil {
@@ -198,6 +200,9 @@ func (n *Node) begin(ctx context.Context, id raft.ServerID) error {
 
 // answer answers a member. It is called from many goroutines.
 func (n *Node) answer(m message) message {
+	if n.standsStill() {
+		return n.no("stands still")
+	}
 	switch m.Kind {
 	case askHello:
 		return n.gossip.answer(m)
@@ -207,6 +212,8 @@ func (n *Node) answer(m message) message {
 		}
 		n.cause.note(m.From, m.Reason)
 		return n.yes()
+	case askBack:
+		return n.answerBack(m)
 	case askJoin:
 		return n.membership.answerJoin(m)
 	case askChange:

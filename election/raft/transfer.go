@@ -203,7 +203,7 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	}
 	ended, ok := t.begin()
 	if ok { // several addresses move together: the first one asks
-		if err := t.handOver(ctx, taker, e.handoverReason(to)); err != nil {
+		if err := t.handOver(ctx, taker, e.handoverReason(ctx, to)); err != nil {
 			return fmt.Errorf("%w: %w", election.ErrTimeout, err)
 		}
 		return nil
@@ -217,8 +217,8 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 }
 
 // handoverReason is what the others are told, with what made somebody ask if that is known.
-func (e *Elector) handoverReason(to string) string {
-	reason := election.AskedToHandOver(to)
+func (e *Elector) handoverReason(ctx context.Context, to string) string {
+	_, reason := election.HandoverReason(ctx, to)
 	if f, _ := e.fit(); f.Reason != "" {
 		reason += "; " + f.Reason
 	}

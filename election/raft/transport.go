@@ -21,6 +21,7 @@ var (
 	errNoVoice = errors.New("raft: this node's vote does not count yet")
 	errRival   = errors.New("raft: another one stands for election, too")
 	errMuted   = errors.New("raft: this term is given up")
+	errStill   = errors.New("raft: this node stands still")
 )
 
 // transport stands between the library and the wire. It keeps this node's vote lock on one side, and computes the lease from
@@ -40,6 +41,7 @@ type transport struct {
 	heartbeat  time.Duration
 	voice      func() bool              // whether this node's vote counts
 	listed     func(raft.ServerID) bool // whether it does for that candidate
+	still      func() bool              // whether this node stands still: it says nothing, and hears nothing
 	reluctance func() time.Duration     // how much longer than others it waits before it stands
 	acked      func()                   // a call has succeeded
 	again      func()                   // heartbeats have left together, and the next ones are to wait here
@@ -67,7 +69,7 @@ var (
 func newTransport(w wire, self raft.ServerID, cfg Config) *transport {
 	return &transport{
 		wire: w, self: self, address: raft.ServerAddress(cfg.Self.String()), rpcs: make(chan raft.RPC), done: make(chan struct{}), relayed: make(chan struct{}),
-		heartbeat: cfg.Heartbeat, lock: voteLock{hold: cfg.Heartbeat}, pacing: newPacing(cfg.Heartbeat),
+		heartbeat: cfg.Heartbeat, still: func() bool { return false }, lock: voteLock{hold: cfg.Heartbeat}, pacing: newPacing(cfg.Heartbeat),
 	}
 }
 
@@ -116,6 +118,9 @@ func (t *transport) relayOne(rpc raft.RPC) {
 // screen refuses what would break the vote lock, and begins it for what will be acknowledged: before the library sees the call,
 // as it may stand for election the moment after.
 func (t *transport) screen(command any) error {
+	if t.still() {
+		return errStill
+	}
 	if c, vote := command.(raft.WithRPCHeader); vote && isVote(command) && !t.voice() && !t.listed(raft.ServerID(c.GetRPCHeader().ID)) {
 		return errNoVoice
 	}
@@ -191,12 +196,18 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args 
 	if isHeartbeat(args) && t.pacing.wait(id, t.done) {
 		t.again()
 	}
+	if t.still() {
+		return errStill
+	}
 	if t.isMuted(args.Term) {
 		return errMuted
 	}
 	start := time.Now()
 	err := t.wire.AppendEntries(id, to, args, resp)
 	t.pacing.note(id, time.Since(start), err)
+	if t.still() { // whatever came meanwhile was not heard
+		return errStill
+	}
 	if err != nil || !resp.Success || resp.Term != args.Term {
 		return err
 	}
@@ -249,6 +260,9 @@ func (t *transport) RequestVote(id raft.ServerID, to raft.ServerAddress, args *r
 }
 
 func (t *transport) mayStand(term uint64) error {
+	if t.still() {
+		return errStill
+	}
 	reluctance, voice := t.reluctance(), t.voice()
 	t.mu.Lock()
 	defer t.mu.Unlock()

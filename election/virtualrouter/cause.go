@@ -34,7 +34,13 @@ func (w why) decide(d election.Decision) election.Decision {
 }
 
 // askedCode tells a cause that an operator has asked for, who has to be root and on the node that gives the address away.
-func askedCode(c code.Code) bool { return c == code.Handover || c == code.Held || c == code.Drained }
+func askedCode(c code.Code) bool {
+	switch c {
+	case code.Handover, code.Held, code.Drained, code.DrillHandover, code.DrillCheck:
+		return true
+	}
+	return false
+}
 
 func named(n election.Node) string {
 	if n.Name != "" {

@@ -46,6 +46,14 @@ func TestEveryNodeNamesTheCause(t *testing.T) {
 			},
 		},
 		{
+			name: "drill", code: code.DrillHandover, cause: "uid 0 asked for a drill (handover)", askedBy: true,
+			does: func(t *testing.T, _ *lan, h, _ *member) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				require.NoError(t, h.Elector.(*Elector).Handover(election.Because(ctx, code.DrillHandover, election.AskedToDrill("handover")), ""))
+			},
+		},
+		{
 			name: "apiserver refused", code: code.CheckRefused, cause: refused.Reason,
 			does: func(_ *testing.T, _ *lan, h, _ *member) { h.SetFitness(refused) },
 		},

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -32,6 +31,8 @@ type Elector struct {
 	asked     chan *handover
 	abandoned chan *handover // nobody waits for these any more
 	confirmed chan members.Confirmed
+	stills    chan still           // an operator wants it to stand still
+	returns   chan bool            // whether an operator wants the address back here
 	ended     chan struct{}        // closed when Run returns
 	refused   *election.Rejections // of the members' messages
 
@@ -56,7 +57,8 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log),
 		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan change, 1),
-		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed), ended: make(chan struct{}),
+		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed),
+		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
 	}, nil
 }
 
@@ -119,7 +121,8 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	if e.cfg.Members == nil {
 		return fmt.Errorf("%w: the port for members is switched off", election.ErrNoTaker)
 	}
-	h := &handover{to: to, reason: election.AskedToHandOver(to), code: code.Handover, done: make(chan error, 1)}
+	h := &handover{to: to, done: make(chan error, 1)}
+	h.code, h.reason = election.HandoverReason(ctx, to)
 	if end, ok := ctx.Deadline(); ok {
 		h.end = end
 	}
@@ -172,11 +175,20 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, arrived{Messages: e.messages(), Adverts: e.adverts()})
 		case <-e.timer.C:
 			e.noteLate()
-			e.wire.Drain()
-			e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}})
+			e.look(probes)
+		case s := <-e.stills:
+			e.standStill(ctx, probes, s)
+		case on := <-e.returns:
+			e.step(probes, takeBack{on})
 		}
 	}
 	return nil
+}
+
+// look takes in everything that has arrived, and then does what is due.
+func (e *Elector) look(probes *probes) {
+	e.wire.Drain()
+	e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}})
 }
 
 // arm sets the one timer to the next thing to do.

@@ -33,6 +33,8 @@ type handoverProtocol struct {
 	until    time.Time // of the departure; zero before it
 	passing  bool      // this node is Quiet
 	draining bool
+	back     bool // an operator wants the address back here
+	rise     int  // the priority above the holder's, of one that wants it back; 0: it is above already
 }
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
@@ -47,6 +49,9 @@ func (x *handoverProtocol) config() members.Config {
 	c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
 	c.Addresses = members.DigestOf(r.Addresses)
 	c.Address, c.Preempt, c.PreemptDelay = x.m.source.WithZone(""), r.Preempt, r.PreemptDelay
+	if x.back {
+		c.Preempt, c.PreemptDelay = true, 0
+	}
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.m.router.Snapshot().ActiveAdverInterval)
 	c.Lease, c.Adverts = Lease(r), r.DownTimerAdverts
@@ -313,6 +318,17 @@ func (x *handoverProtocol) addresses() []netip.Addr {
 		return nil
 	}
 	return x.known
+}
+
+// wantBack begins or ends the wish to have the address back. The holder may be another one each time.
+func (x *handoverProtocol) wantBack(on bool) {
+	if x == nil || !on && !x.back {
+		return
+	}
+	if x.back != on {
+		x.back, x.rise = on, 0
+	}
+	x.m.first(x.m.fit)
 }
 
 func (x *handoverProtocol) setDraining(on bool) {

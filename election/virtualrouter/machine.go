@@ -114,6 +114,8 @@ func (m *machine) handle(ev event) func() {
 			m.reconfigure(ev.Config)
 		case setDraining:
 			m.x.setDraining(ev.On)
+		case takeBack:
+			m.x.wantBack(ev.On)
 		case confirmed:
 			m.first(m.x.step(ev.Confirmed))
 		case want:
@@ -212,6 +214,7 @@ type (
 	refit       struct{ election.Fitness } // the newest fitness; or the group has changed
 	reconfigure struct{ vrrp.Config }
 	setDraining struct{ On bool }
+	takeBack    struct{ On bool }
 	confirmed   struct{ members.Confirmed } // the result of a probe
 	want        struct{ *handover }         // an operator wants the address elsewhere
 	abandon     struct{ *handover }         // it is to end now
@@ -236,6 +239,7 @@ func (arrived) event()     {}
 func (refit) event()       {}
 func (reconfigure) event() {}
 func (setDraining) event() {}
+func (takeBack) event()    {}
 func (confirmed) event()   {}
 func (want) event()        {}
 func (abandon) event()     {}

@@ -37,7 +37,7 @@ func (m *machine) refit(f election.Fitness) {
 func (m *machine) fit() {
 	f := m.backoff.Worsen(m.fitness)
 	f.Out = f.Out || m.backoff.Pausing() || f.Wait && m.cannotWait()
-	f = m.x.worsen(f)
+	f = m.x.above(m.x.worsen(f))
 	if m.cfg.GroupMember != nil {
 		f = m.cfg.GroupMember.fit(f)
 	}
@@ -60,10 +60,10 @@ func (m *machine) cannotWait() bool {
 	return m.state != election.Active && (m.cfg.GroupMember != nil || m.cfg.Router.Priority == ownerPriority)
 }
 
-// effective is the priority that a node of this fitness advertises. 255 is the owner's alone, and an
-// owner that is unfit is no owner.
+// effective is the priority that a node of this fitness advertises: less than base, or more of one that wants the address back. 255 is
+// the owner's alone, and an owner that is unfit is no owner.
 func effective(base uint8, f election.Fitness) uint8 {
-	if f.Less <= 0 {
+	if f.Less == 0 {
 		return base
 	}
 	return uint8(min(max(int(base)-f.Less, unfitPriority), 254))

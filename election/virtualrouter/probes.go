@@ -34,7 +34,7 @@ func (p *probes) start(id uint64, fn func(context.Context) election.Fitness, tol
 		c := members.Confirmed{ID: id, Fit: true}
 		if fn != nil {
 			f := fn(ctx)
-			c.Fit = !f.Out && f.Less <= told.Less
+			c.Fit = !f.Out && f.Less <= max(told.Less, 0) // below 0 is one that wants the address back
 		}
 		select {
 		case p.results <- c:

@@ -35,7 +35,7 @@ func (x *handoverProtocol) wordOf(a netip.Addr) (word, bool) {
 			return word{}, false
 		}
 		w := word{cmp.Or(p.Code, code.PassedOn), p.Reason, p.Lifetime <= 0}
-		w.leaves = w.leaves || w.code == code.Handover || w.code == code.Stopping
+		w.leaves = w.leaves || w.code == code.Handover || w.code == code.DrillHandover || w.code == code.Stopping
 		return w, true
 	}
 	return word{}, false

@@ -1,0 +1,112 @@
+package virtualrouter
+
+import (
+	"context"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// still is an operator's wish that the election stand still for a while.
+type still struct {
+	end  <-chan struct{}
+	over chan struct{} // closed when the election goes on
+}
+
+// StandStill stops the election until ctx ends, as if this process were frozen: nothing is sent, nothing is heard, and the lease that the
+// last advertisement began is not renewed, so that the kernel ends it. Then the election finds what a process finds that wakes. It returns
+// when it has, or when the election has ended: a node that stops does not stand still. Safe from any goroutine.
+func (e *Elector) StandStill(ctx context.Context) error {
+	s := still{end: ctx.Done(), over: make(chan struct{})}
+	select {
+	case e.stills <- s:
+	case <-ctx.Done():
+		return nil
+	case <-e.ended:
+		return errStopped
+	}
+	select {
+	case <-s.over:
+		return nil
+	case <-e.ended:
+		return errStopped
+	}
+}
+
+func (e *Elector) standStill(ctx context.Context, probes *probes, s still) {
+	defer close(s.over)
+	select {
+	case <-s.end:
+	case <-ctx.Done():
+	}
+	e.look(probes)
+}
+
+// takeBackEvery is how often TakeBack looks whether the address is here.
+const takeBackEvery = 20 * time.Millisecond
+
+// TakeBack has the address come back from a holder that is as fit: until it is here, or ctx has ended, this node ranks above that
+// holder and asks for the address, whatever its own preemption. The error is election.ErrNoTaker where only VRRP could
+// do that, and election.ErrTimeout when the address has not come. Safe from any goroutine.
+func (e *Elector) TakeBack(ctx context.Context) error {
+	if e.cfg.Members == nil || e.cfg.GroupMember != nil {
+		return election.ErrNoTaker
+	}
+	defer e.wantBack(context.WithoutCancel(ctx), false)
+	tick := time.NewTicker(takeBackEvery)
+	defer tick.Stop()
+	for e.Status().State != election.Active {
+		if err := e.wantBack(ctx, true); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return election.ErrTimeout
+		case <-e.ended:
+			return errStopped
+		}
+	}
+	e.outlast(ctx)
+	return nil
+}
+
+// outlast goes on ranking above the former holder until that is silent for everybody: to the others it counts for as long.
+func (e *Elector) outlast(ctx context.Context) {
+	e.mu.Lock()
+	d := e.machine.router.Snapshot().ActiveDownInterval
+	e.mu.Unlock()
+	wait := time.NewTimer(d)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+	case <-e.ended:
+	}
+}
+
+func (e *Elector) wantBack(ctx context.Context, on bool) error {
+	select {
+	case e.returns <- on:
+		return nil
+	case <-ctx.Done():
+		return election.ErrTimeout
+	case <-e.ended:
+		return errStopped
+	}
+}
+
+// above is the fitness f of a node that wants the address back: one step better than the holder's, also when it has it.
+func (x *handoverProtocol) above(f election.Fitness) election.Fitness {
+	if x == nil || !x.back || f.Out || f.Wait || f.Less > 0 {
+		return f
+	}
+	base := x.m.cfg.Router.Priority
+	for i := range x.list {
+		if o := &x.list[i]; x.m.state == election.Backup && stateOf(o.Peer.State) == election.Active && o.Peer.Priority >= base {
+			x.rise = int(o.Peer.Priority) + 1
+		}
+	}
+	f.Less = min(int(base)-x.rise, 0)
+	return f
+}
