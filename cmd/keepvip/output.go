@@ -27,6 +27,7 @@ const (
 	kindFingerprint kind = "Fingerprint" // key fingerprint
 	kindLint        kind = "Lint"        // lint
 	kindDoctor      kind = "Doctor"      // doctor
+	kindDrill       kind = "Drill"       // drill
 )
 
 // printObject prints doc, which is encoded as a JSON object, with its apiVersion and kind in front of its own keys. In a key a number

@@ -32,6 +32,7 @@ func printed() map[kind]any {
 		kindFingerprint: fingerprintDoc{},
 		kindLint:        lintDoc{},
 		kindDoctor:      doctorDoc{},
+		kindDrill:       drillDoc{},
 	}
 }
 

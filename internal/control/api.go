@@ -12,6 +12,7 @@ const (
 	PathHold     = "/v1/hold"
 	PathResume   = "/v1/resume"
 	PathMember   = "/v1/member"
+	PathDrill    = "/v1/drill"
 )
 
 // Problem is the body of every answer that is not a success.

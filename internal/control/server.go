@@ -34,6 +34,12 @@ type Backend struct {
 	// Member changes the members of the raft cluster: see Client.Member.
 	Member func(ctx context.Context, op, address string) error
 
+	// Drill begins a failover on purpose, or notes what was measured of one: see Client.Drill and Client.DrillSeen. It returns when the drill
+	// is over, which ends early with ctx. DrillPlan says what is to be measured.
+	Drill     func(ctx context.Context, vip, kind string, lasts time.Duration, back bool) (any, error)
+	DrillSeen func(vip string, seen DrillSeen) error
+	DrillPlan func(vip string) (any, error)
+
 	// Asked is told of every verb when it is over, with its error; nil: nobody is.
 	Asked func(Asked, error)
 }
@@ -175,6 +181,14 @@ func handler(b Backend) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathStatus, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, b.Status())
+	})
+	mux.HandleFunc("GET "+PathDrill, func(w http.ResponseWriter, r *http.Request) {
+		plan, err := b.DrillPlan(r.URL.Query().Get("vip"))
+		if err != nil {
+			answer(w, http.StatusConflict, problem(err))
+			return
+		}
+		answer(w, http.StatusOK, plan)
 	})
 	for path, v := range b.verbs() {
 		mux.HandleFunc("POST "+path, b.logged(path, rootOnly(v)))

@@ -29,6 +29,7 @@ func (b Backend) verbs() map[string]verb {
 			return b.Hold(ctx, q["vip"], reason, q.Get("force") == "true")
 		}),
 		PathResume: timed(func(_ context.Context, q url.Values) error { return b.Resume(q["vip"]) }),
+		PathDrill:  b.drill,
 		PathMember: timed(func(ctx context.Context, q url.Values) error { return b.Member(ctx, q.Get("op"), q.Get("address")) }),
 	}
 }

@@ -56,6 +56,8 @@ type Daemon struct {
 	hooks *hook.Hooks
 	lock  *singleton.Lock
 
+	drills drills
+
 	mu  sync.Mutex // guards cfg: one reload at a time
 	cfg *config.Config
 
@@ -147,6 +149,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
 		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.set.Resume, Member: d.member, Asked: d.asked,
+		Drill: d.drill, DrillSeen: d.drillSeen, DrillPlan: d.drillPlan,
 	})
 	if err != nil {
 		return err

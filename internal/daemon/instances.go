@@ -34,7 +34,7 @@ type builder struct {
 // instance makes v, one of whole.
 func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config, error) {
 	in := instance.Config{
-		Name: v.Name, Addresses: v.Addresses, Group: v.Group, Priority: v.Priority,
+		Name: v.Name, Addresses: v.Addresses, Group: v.Group, Priority: v.Priority, Port: portOf(v),
 		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
 		Place:                func() (instance.Place, error) { return b.host.places(v) },
 		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
@@ -130,6 +130,7 @@ func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.C
 		}
 	}
 	in.Lease = virtualrouter.Lease(routerOf(v, instance.Place{}))
+	in.Outages = outagesByVRRP(v, whole.Port, in.Lease)
 	// An Active whose interval grows sends five more advertisements at the old one.
 	interval := v.VRRP.AdvertisementInterval
 	return kernelLease{

@@ -22,7 +22,7 @@ func (d *Daemon) probes() control.Probes {
 		Name: "keepvip_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": d.opts.Version},
 	})
 	info.Set(1)
-	reg.MustRegister(instance.NewCollector(d.set), raftCollector{d.build.raft}, hookCollector{d.hooks}, configCollector{d.shown.Load}, info,
+	reg.MustRegister(instance.NewCollector(d.set), raftCollector{d.build.raft}, hookCollector{d.hooks}, drillCollector{&d.drills}, configCollector{d.shown.Load}, info,
 		d.build.timings.takeovers, d.build.timings.aways, d.build.timings.probes, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if d.cfg.Metrics.KeepalivedNames {
 		reg.MustRegister(keepalivedCollector{func() report.Node {

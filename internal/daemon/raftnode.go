@@ -248,5 +248,6 @@ func (b *builder) electByRaft(in *instance.Config, v config.VIP, whole *config.C
 		}
 	}
 	in.Lease = raft.LeaseLength(whole.Raft.HeartbeatTimeout)
+	in.Outages = outagesByRaft(whole.Raft.HeartbeatTimeout, in.Lease)
 	return kernelLease{}
 }

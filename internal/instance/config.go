@@ -45,6 +45,11 @@ type Config struct {
 	// election does next, so it only keeps the Transition for another goroutine: it never blocks, and calls nothing of the instance.
 	Moved func(Transition)
 
+	// Outages are for how long clients miss the address at most when a drill is as it should be.
+	Outages Outages
+	// Port is where clients connect, as far as the checks say; 0: they do not.
+	Port uint16
+
 	// Shown in status and metrics.
 	Addresses []netip.Prefix
 	VRID      uint8

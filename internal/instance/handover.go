@@ -17,6 +17,9 @@ type hander interface {
 	Handover(ctx context.Context, to string) error
 }
 
+// ErrNoInstance answers a request about one that there is not. The name follows.
+var ErrNoInstance = errors.New("no virtual address is named")
+
 // Handover passes on the addresses of the named instances, or of all that are held here when none is named, to the
 // node of that name or address, or with an empty one to any. The error says which stay here, and wraps
 // election.ErrNoTaker, ErrTimeout or ErrNotActive where that is the cause.
@@ -38,21 +41,30 @@ func (a *Set) named(names []string) ([]*instance, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(r *instance) bool { return r.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no virtual address is named %q", name)
+			return nil, fmt.Errorf("%w %q", ErrNoInstance, name)
 		}
 		out = append(out, all[i])
 	}
 	return out, nil
 }
 
-// handAll passes on several at once. With some, those that are not held here do not count, if one is.
-func handAll(ctx context.Context, list []*instance, to string, some bool) error {
+// all does the same with each of them, at once.
+func all(list []*instance, do func(*instance) error) []error {
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
 	for i, r := range list {
-		wg.Go(func() { errs[i] = r.hand(ctx, to) })
+		wg.Go(func() { errs[i] = do(r) })
 	}
 	wg.Wait()
+	return errs
+}
+
+// each is all, with one error.
+func each(list []*instance, do func(*instance) error) error { return errors.Join(all(list, do)...) }
+
+// handAll passes on several at once. With some, those that are not held here do not count, if one is.
+func handAll(ctx context.Context, list []*instance, to string, some bool) error {
+	errs := all(list, func(r *instance) error { return r.hand(ctx, to) })
 	notHeld := func(err error) bool { return errors.Is(err, election.ErrNotActive) }
 	if some && !slices.ContainsFunc(errs, func(err error) bool { return !notHeld(err) }) {
 		return election.ErrNotActive

@@ -208,7 +208,7 @@ func (i *instance) tell(change func(*view)) {
 	i.change(func(v *view) {
 		change(v)
 		if v.elector != nil {
-			v.elector.SetFitness(v.cfg.Combine(v.desired, v.verdicts, v.blocked))
+			v.elector.SetFitness(v.cfg.Combine(v.desired, v.said(), v.blocked))
 		}
 	})
 }

@@ -51,7 +51,7 @@ type Why struct {
 func (v *view) why(s *Status) *Why {
 	f := election.Fitness{}
 	if v.elector != nil {
-		f = v.cfg.Combine(v.desired, v.verdicts, v.blocked)
+		f = v.cfg.Combine(v.desired, v.said(), v.blocked)
 	}
 	switch {
 	case s.Observed == ObservedActive, s.Observed == ObservedStandby && s.Unfit == "", s.Observed == ObservedRemoved:

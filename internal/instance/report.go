@@ -38,7 +38,7 @@ func (v *view) report() {
 	if standing == v.reported.Standing {
 		return
 	}
-	v.reported = Report{Standing: standing, Priority: v.cfg.priority(v.verdicts), Reason: reason, Holder: v.holder, Since: time.Now()}
+	v.reported = Report{Standing: standing, Priority: v.cfg.priority(v.said()), Reason: reason, Holder: v.holder, Since: time.Now()}
 	v.cfg.Report(v.reported)
 }
 
@@ -73,9 +73,9 @@ func (v *view) healthy(was Standing) (Standing, string) {
 		if !c.decides() {
 			continue
 		}
-		switch v.verdicts[c.Name].State {
+		switch v.said()[c.Name].State {
 		case health.Unhealthy:
-			return Unable, v.cfg.judge(v.verdicts).Reason
+			return Unable, v.cfg.judge(v.said()).Reason
 		case health.Unknown:
 			unknown = true
 		}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/code"
@@ -17,6 +18,8 @@ type Set struct {
 	log   *slog.Logger
 	store Store // nil: holds end with the process
 	turns turns // of what changes desired states
+
+	drills atomic.Bool // one goes on
 
 	mu   sync.Mutex // guards what follows
 	ctx  context.Context

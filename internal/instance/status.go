@@ -6,6 +6,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/health"
 	"github.com/keepvip/keepvip/internal/state"
 )
 
@@ -120,7 +121,7 @@ func (v *view) status() Status {
 	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
 	s.Counters = Counters{Announcements: part.Announcements, AnnouncementFails: part.AnnouncementFails, Restored: part.Restored, Terms: v.terms}
 	for _, c := range v.cfg.Checks {
-		s.Checks = append(s.Checks, checkStatus(c))
+		s.Checks = append(s.Checks, v.checkStatus(c))
 	}
 	s.Check = decisive(s.Checks)
 	s.Desired = v.desired.Desired
@@ -176,8 +177,11 @@ func memberStatus(m election.Member) MemberStatus {
 	return out
 }
 
-func checkStatus(c Check) CheckStatus {
+func (in *view) checkStatus(c Check) CheckStatus {
 	v := c.Verdict()
+	if in.failing != "" {
+		v.State, v.Reason, v.Hint, v.Code = health.Unhealthy, in.failing, "", code.DrillCheck
+	}
 	return CheckStatus{
 		Name: c.Name, Weight: c.Weight, State: v.State.String(), Reason: v.Reason, Hint: v.Hint, Code: v.Code, Since: v.Since, LastProbe: v.LastProbe,
 		Latency: v.LastLatency.Seconds(), Probes: v.Probes, Failures: v.Failures,

@@ -10,6 +10,9 @@ import (
 // errSuperseded ends a command for the sake of a later one.
 var errSuperseded = errors.New("superseded by a later command for the same address")
 
+// errBusy refuses a command that ends no other one.
+var errBusy = errors.New("another command for the same address is being carried out: wait for its end")
+
 // turns makes what operators want of an instance one thing after another, in the order in which they say it: what the store has and what
 // the instance has are the same whenever nobody has a turn. A later command ends one that is still waiting for something; a reload that begins
 // an instance anew does, too. The zero value is ready.
@@ -55,6 +58,20 @@ func (q *turns) takeUntilDone(names []string) (done func()) {
 	own := &turn{names: names, end: func(error) {}, done: make(chan struct{})}
 	_ = ended(context.Background(), q.enter(own))
 	return func() { q.leave(own) }
+}
+
+// takeIdle is take for a command that ends no earlier one: with one that it meets it is errBusy.
+func (q *turns) takeIdle(ctx context.Context, names []string) (_ context.Context, done func(), _ error) {
+	ctx, end := context.WithCancelCause(ctx)
+	own := &turn{names: names, end: end, done: make(chan struct{})}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if slices.ContainsFunc(q.queue, own.meets) {
+		end(errBusy)
+		return nil, nil, errBusy
+	}
+	q.queue = append(q.queue, own)
+	return ctx, func() { q.leave(own) }, nil
 }
 
 // ended returns when all of these have ended, or with the reason why ctx has.

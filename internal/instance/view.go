@@ -36,6 +36,7 @@ type view struct {
 	// What the fitness comes from.
 	desired  desiredState
 	verdicts map[string]health.Verdict // replaced, never changed
+	failing  string                    // why every check is taken to be bad, in a drill; empty: it is not
 	blocked  Blocked
 }
 
@@ -53,6 +54,18 @@ func (v *view) count(why code.Code) {
 	}
 	next[why]++
 	v.changes = next
+}
+
+// said is what the checks say, or are made to say in a drill.
+func (v *view) said() map[string]health.Verdict {
+	if v.failing == "" {
+		return v.verdicts
+	}
+	out := map[string]health.Verdict{}
+	for _, c := range v.cfg.Checks {
+		out[c.Name] = health.Verdict{State: health.Unhealthy, Reason: v.failing, Code: code.DrillCheck}
+	}
+	return out
 }
 
 // note keeps the state and the reason that status shows, and tells whether they are new.

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/drill"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+func TestDrillText(t *testing.T) {
+	d := &drillDoc{
+		VIP: "apiserver", Drill: "stop", Target: netip.MustParseAddrPort("10.0.0.100:6443"), MeasuredFrom: "bystander",
+		From: "n1 (10.0.0.11)", To: "n2 (10.0.0.12)", Returned: true, Outage: inSeconds(81 * time.Millisecond), Bound: 0.143,
+		Resolution: inSeconds(drill.Interval), Probes: 2000, Lost: 27, Result: "ok",
+	}
+	assert.Equal(t, `apiserver: drill stop, n1 (10.0.0.11) to n2 (10.0.0.12) and back
+  missed    81 ms, at most 143 ms is documented for these settings
+  measured  at 10.0.0.100:6443, from a node that was neither: 27 of 2000 connections had no answer, one every 3 ms at the slowest
+`, d.text())
+	require.NoError(t, d.verdict())
+	d.Result, d.Code = "over", "KV706"
+	assert.EqualError(t, d.verdict(), "apiserver: the address was missed for 81 ms, want at most 143 ms (KV706)")
+
+	d = &drillDoc{VIP: "apiserver", Drill: "stop", From: "n1", Stays: "the address was not taken in time", Result: "unmeasured"}
+	assert.Equal(t, `apiserver: drill stop, n1 to an unknown node, where it stays: the address was not taken in time
+  missed    not measured: the node that stood still reaches the address within itself; measure on another node, by --watch
+`, d.text())
+	require.NoError(t, d.verdict())
+}
+
+func TestDrillLastsThreeLeasesAndNotLongerThanADaemonAllows(t *testing.T) {
+	for _, tt := range []struct {
+		kind        instance.DrillKind
+		lasts, want time.Duration
+		lease       time.Duration
+	}{
+		{instance.DrillStop, 0, time.Second, 290 * time.Millisecond},
+		{instance.DrillStop, 0, 8970 * time.Millisecond, 2990 * time.Millisecond},
+		{instance.DrillStop, 0, instance.MostDrill, time.Minute},
+		{instance.DrillStop, 2 * time.Second, 2 * time.Second, 290 * time.Millisecond},
+		{instance.DrillCheck, 0, 5 * time.Second, 290 * time.Millisecond},
+		{instance.DrillHandover, 0, 10 * time.Second, 290 * time.Millisecond},
+	} {
+		d := &drillRun{drillFlags: &drillFlags{lasts: tt.lasts}, kind: tt.kind, plan: instance.DrillPlan{Lease: tt.lease}}
+		assert.Equal(t, tt.want, d.length())
+	}
+}
+
+func TestDrillRefusesAWrongCommandLine(t *testing.T) {
+	for _, args := range [][]string{
+		{"drill"},
+		{"drill", "a", "b"},
+		{"drill", "--stop", "--check", "a"},
+		{"drill", "--watch", "1s", "--everywhere", "a"},
+		{"drill", "--lasts", "31s", "a"},
+	} {
+		code, out, errs := keepvip(t, args...)
+		assert.Equal(t, exitUsage, code, args)
+		assert.Empty(t, out)
+		assert.NotEmpty(t, errs)
+	}
+}

@@ -1,0 +1,258 @@
+package instance
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/health"
+)
+
+// drillElector is a holder that can be made to fail. The address goes to nodeB when it does, unless nobody takes it.
+type drillElector struct {
+	*fakeElector
+	alone bool // nobody takes it
+	did   chan string
+}
+
+func (e *drillElector) Handover(ctx context.Context, _ string) error {
+	why, reason := election.HandoverReason(ctx, "")
+	e.did <- string(why) + " " + reason
+	return e.lose(ctx)
+}
+
+func (e *drillElector) lose(ctx context.Context) error {
+	if e.alone {
+		<-ctx.Done()
+		return election.ErrTimeout
+	}
+	e.set(func(s *election.Status) { s.State, s.Holder = election.Backup, nodeB })
+	return e.decide(election.Standby, nodeB)
+}
+
+func (e *drillElector) StandStill(ctx context.Context) error {
+	e.did <- "stands still"
+	<-ctx.Done()
+	e.did <- "goes on"
+	return e.lose(context.Background())
+}
+
+func (e *drillElector) TakeBack(context.Context) error {
+	e.did <- "takes back"
+	e.set(func(s *election.Status) { s.State, s.Holder = election.Active, nodeA })
+	return e.decide(election.Serve, nodeA)
+}
+
+func (e *drillElector) SetFitness(f election.Fitness) {
+	e.fakeElector.SetFitness(f)
+	if strings.Contains(f.Reason, "drill") && !e.alone {
+		go func() { _ = e.lose(context.Background()) }()
+	}
+}
+
+// drilling runs a holder beside a fit member.
+func drilling(t *testing.T, alone bool, change func(*Config), test func(*testing.T, *bench, *drillElector)) {
+	t.Helper()
+	e := &drillElector{alone: alone}
+	run(t, nil, func(in *Config) {
+		e.did = make(chan string, 20) // it belongs to the bubble
+		in.Lease = 290 * time.Millisecond
+		in.Elect = func(Place) (election.Elector, func(), error) {
+			e.fakeElector = newFakeElector()
+			return e, func() {}, nil
+		}
+		if change != nil {
+			change(in)
+		}
+	}, func(t *testing.T, b *bench) {
+		s := <-b.services
+		s.set(func(s *fakeService) { s.status.Fence.Standing = true })
+		e.set(func(s *election.Status) {
+			s.State, s.Holder = election.Active, nodeA
+			s.Members = []election.Member{
+				{Address: nodeA, Self: true, State: election.Active, Speaks: true, Fit: true},
+				{Address: nodeB, Node: "n2", State: election.Backup, Speaks: true, Fit: true, Priority: 100, LastHeard: time.Now()},
+			}
+		})
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		synctest.Wait()
+		test(t, b, e)
+	})
+}
+
+func (e *drillElector) done() (out []string) {
+	for len(e.did) > 0 {
+		out = append(out, <-e.did)
+	}
+	return out
+}
+
+func TestDrillByHandoverSaysWhyAndComesBack(t *testing.T) {
+	drilling(t, false, nil, func(t *testing.T, b *bench, e *drillElector) {
+		out, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillHandover, Lasts: time.Second, Return: true})
+		require.NoError(t, err)
+		assert.Equal(t, Drilled{Begun: true, Holder: nodeB.String(), Returned: true}, out)
+		assert.Equal(t, []string{"KV701 uid 0 asked for a drill (handover)", "takes back"}, e.done())
+	})
+}
+
+// The deadline is the daemon's: nobody has to tell it to end.
+func TestDrillByStopEndsByItself(t *testing.T) {
+	drilling(t, false, nil, func(t *testing.T, b *bench, e *drillElector) {
+		began := time.Now()
+		out, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillStop, Lasts: 3 * time.Second})
+		require.NoError(t, err)
+		assert.InDelta(t, 3, time.Since(began).Seconds(), 0.1)
+		assert.Equal(t, Drilled{Begun: true, Holder: nodeB.String()}, out)
+		assert.Equal(t, []string{"stands still", "goes on"}, e.done())
+	})
+}
+
+// Whoever asked was killed: the failure ends at once, and the address comes back nevertheless.
+func TestDrillEndsWhenWhoeverAskedHasGone(t *testing.T) {
+	drilling(t, false, nil, func(t *testing.T, b *bench, e *drillElector) {
+		gone := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(gone) })
+		began := time.Now()
+		out, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillStop, Lasts: 30 * time.Second, Return: true, Gone: gone})
+		require.NoError(t, err)
+		assert.InDelta(t, 1, time.Since(began).Seconds(), 0.1)
+		assert.True(t, out.Returned)
+		assert.Equal(t, []string{"stands still", "goes on", "takes back"}, e.done())
+	})
+}
+
+func TestDrillByCheckMakesEveryCheckBadUntilTheAddressIsElsewhere(t *testing.T) {
+	healthy := func(in *Config) {
+		in.Checks = []Check{{Name: "apiserver", Verdict: func() health.Verdict { return health.Verdict{State: health.Healthy} }}}
+	}
+	for _, alone := range []bool{false, true} {
+		drilling(t, alone, healthy, func(t *testing.T, b *bench, e *drillElector) {
+			b.verdicts <- health.Verdict{State: health.Healthy}
+			synctest.Wait()
+			seen := make(chan Status, 1)
+			time.AfterFunc(time.Millisecond, func() { seen <- b.Status()[0] })
+			out, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillCheck, Lasts: 5 * time.Second})
+			synctest.Wait()
+			assert.Equal(t, election.Fitness{}, e.fitness(), "it is fit again")
+			if alone {
+				require.ErrorIs(t, err, election.ErrTimeout)
+				s := <-seen
+				assert.Equal(t, "the check apiserver fails: uid 0 asked for a drill (check)", s.Unfit)
+				assert.Equal(t, code.DrillCheck, s.Check.Code)
+				assert.Equal(t, "unhealthy", s.Check.State)
+				assert.Equal(t, "healthy", b.Status()[0].Check.State)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, nodeB.String(), out.Holder)
+		})
+	}
+}
+
+func TestDrillThatNobodyTakesFails(t *testing.T) {
+	drilling(t, true, nil, func(t *testing.T, b *bench, e *drillElector) {
+		began := time.Now()
+		out, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillHandover, Lasts: 2 * time.Second, Return: true})
+		require.ErrorIs(t, err, election.ErrTimeout)
+		assert.Equal(t, Drilled{Begun: true, Returned: true}, out)
+		assert.InDelta(t, 2, time.Since(began).Seconds(), 0.1)
+	})
+}
+
+func TestDrillsAndOtherCommandsComeOneAtATime(t *testing.T) {
+	drilling(t, false, nil, func(t *testing.T, b *bench, e *drillElector) {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillStop, Lasts: 20 * time.Second})
+			ended <- err
+		}()
+		time.Sleep(time.Second)
+		_, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillHandover, Lasts: time.Second})
+		require.ErrorIs(t, err, errDrillBusy)
+		began := time.Now()
+		require.NoError(t, b.Resume([]string{"apiserver"}), "a later command ends a drill")
+		<-ended
+		assert.Less(t, time.Since(began), time.Second)
+
+		_, done, err := b.turns.take(t.Context(), []string{"apiserver"})
+		require.NoError(t, err)
+		_, err = b.Drill(t.Context(), "apiserver", Drill{Kind: DrillStop, Lasts: time.Second})
+		require.ErrorIs(t, err, errBusy, "a drill ends no other command")
+		done()
+	})
+}
+
+func TestDrillIsRefused(t *testing.T) {
+	heard := time.Now().Add(-5 * time.Minute)
+	fit, unfit := true, false
+	good := func() *Status {
+		return &Status{
+			State: "active", Desired: Available, Holder: "10.0.0.11", Fence: FenceStatus{Standing: true}, Checks: []CheckStatus{{}},
+			Members: []MemberStatus{
+				{Address: netip.MustParseAddr("10.0.0.11"), Self: true, State: "active"},
+				{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", State: "backup", Fit: &fit, Priority: 100, LastHeard: &heard},
+				{Address: netip.MustParseAddr("10.0.0.13"), Node: "n3", State: "backup", Fit: &fit, Priority: 100, LastHeard: &heard},
+			},
+		}
+	}
+	tests := map[string]struct {
+		kind   DrillKind
+		change func(*Status)
+		want   string
+		is     error
+	}{
+		"another node holds it": {change: func(s *Status) { s.State, s.Holder = "backup", "10.0.0.12" }, want: "n2 (10.0.0.12) does", is: election.ErrNotActive},
+		"nobody holds it":       {change: func(s *Status) { s.State, s.Holder = "backup", "" }, want: "nobody is heard", is: election.ErrNotActive},
+		"drained":               {change: func(s *Status) { s.Desired = Drained }, want: "this node is drained: resume it first"},
+		"no fence, stop":        {kind: DrillStop, change: func(s *Status) { s.Fence = FenceStatus{Reason: "no nftables"} }, want: "two nodes could answer: no nftables"},
+		"no check":              {kind: DrillCheck, change: func(s *Status) { s.Checks = nil }, want: "no check is configured"},
+		"weights alone":         {kind: DrillCheck, change: func(s *Status) { s.Checks[0].Weight = 5 }, want: "no check is configured"},
+		"a silent member": {change: func(s *Status) {
+			s.Members[2].State, s.Members[2].LastHeard = stateSilent, &heard
+		}, want: "without risk: n3 (10.0.0.13) is silent for 5m0s", is: election.ErrNoTaker},
+		"an unfit member": {change: func(s *Status) {
+			s.Members[1].Fit, s.Members[1].Unfit = &unfit, "the health check fails"
+		}, want: "n2 (10.0.0.12) is not fit: the health check fails", is: election.ErrNoTaker},
+		"a member that speaks VRRP alone": {change: func(s *Status) {
+			s.Members = s.Members[:2]
+			s.Members[1].Fit = nil
+		}, want: "none is known that says that it is fit", is: election.ErrNoTaker},
+		"alone":       {change: func(s *Status) { s.Members = s.Members[:1] }, want: "none is known", is: election.ErrNoTaker},
+		"no majority": {change: func(s *Status) { s.Takers.Reason = "NO QUORUM" }, want: "NO QUORUM", is: election.ErrNoTaker},
+		"a conflict":  {change: func(s *Status) { s.Conflicts = []Conflict{{MAC: "02:00:00:00:00:66"}} }, want: "CONFLICT"},
+		"a split":     {change: func(s *Status) { s.Splits = []election.Split{{}} }, want: "SPLIT"},
+		"silent":      {change: func(s *Status) { s.Silent, s.Reason = true, "SILENT: the lease is over" }, want: "SILENT"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := good()
+			require.NoError(t, s.mayDrill(tt.kind, time.Now()))
+			tt.change(s)
+			err := s.mayDrill(tt.kind, time.Now())
+			assert.ErrorContains(t, err, tt.want)
+			if tt.is != nil {
+				assert.ErrorIs(t, err, tt.is)
+			}
+		})
+	}
+}
+
+// A witness is no node that could take the address, and none that must.
+func TestDrillBesideAWitness(t *testing.T) {
+	fit, unfit, now := true, false, time.Now()
+	s := Status{State: "active", Desired: Available, Members: []MemberStatus{
+		{State: "backup", Witness: true, Fit: &unfit, LastHeard: &now}, {State: "backup", Fit: &fit, LastHeard: &now},
+	}}
+	require.NoError(t, s.mayDrill(DrillHandover, now))
+	s.Members = s.Members[:1]
+	assert.ErrorIs(t, s.mayDrill(DrillHandover, now), election.ErrNoTaker)
+}
