@@ -1,0 +1,48 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// A drill says what the lab's own client has seen, and leaves the address where it was. It is refused while another node is not well.
+func TestDrillMeasuresWhatAClientSees(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.Config{API: true})
+	for _, kind := range []string{"handover", "stop", "check"} {
+		run, err := g.Drill(kind)
+		require.NoError(t, err, g.Logs())
+		t.Logf("%s: the lab's client missed %v, the bystander %v, at most %v is documented", kind, run.Outage, run.Bystander.Missed(),
+			time.Duration(run.Bystander.Bound*float64(time.Second)))
+		assert.NoError(t, run.Judge())
+		assert.LessOrEqual(t, run.Finders, run.FindersRoom, "time with two nodes answering ARP in %s", kind)
+	}
+	holder := settled(t, g)
+	backup := g.Lab.Nodes[holder.ID%3]
+	assert.Equal(t, 1, command(t, backup, "drill", "apiserver"), "it holds nothing")
+	require.Equal(t, 0, command(t, backup, "drain"))
+	settleFor(200 * time.Millisecond)
+	assert.Equal(t, 3, command(t, holder, "drill", "apiserver"), "another one is drained")
+	assert.Equal(t, []*lab.Node{holder}, g.Holders())
+}
+
+// Whatever breaks a drill, one node holds the address afterwards, and two never answered.
+func TestBrokenDrillLeavesAWorkingCluster(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.Config{API: true})
+	for how, after := range map[trial.DrillBreak]time.Duration{
+		trial.BreakCommand: 600 * time.Millisecond, trial.BreakDaemon: 800 * time.Millisecond,
+	} {
+		res := measure(t, g, trial.DrillBroken("stop", after, how))
+		assert.LessOrEqual(t, res.Finders, res.FindersRoom, res.Fault)
+		assert.Less(t, res.Outage, takeoverBound+res.OutageRoom, res.Fault)
+	}
+}

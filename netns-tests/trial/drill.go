@@ -1,0 +1,236 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// DrillDoc is what the lab reads of `keepvip drill -o json`.
+type DrillDoc struct {
+	MeasuredFrom string   `json:"measuredFrom"`
+	From         string   `json:"from"`
+	To           string   `json:"to"`
+	Returned     bool     `json:"returned"`
+	Outage       *float64 `json:"outageSeconds"`
+	Bound        float64  `json:"boundSeconds"`
+	Result       string   `json:"result"`
+	Code         string   `json:"code"`
+}
+
+// Missed is the outage that the document says, -1 for none.
+func (d DrillDoc) Missed() time.Duration {
+	if d.Outage == nil {
+		return -1
+	}
+	return time.Duration(*d.Outage * float64(time.Second))
+}
+
+// DrillRun is a drill on the holder, measured by the lab's client and by the node that was neither the old holder nor the next.
+type DrillRun struct {
+	*Result
+	Holder    DrillDoc
+	Bystander DrillDoc
+}
+
+// Drill runs `keepvip drill` on the holder, and on all other nodes what watches it.
+func (g *Group) Drill(kind string) (*DrillRun, error) {
+	k, run := keepvipOf(g), &DrillRun{}
+	name, err := g.nameOfVIP(k)
+	if err != nil {
+		return nil, err
+	}
+	run.Result, err = g.run("keepvip drill --"+kind, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		watch, err := g.watchDrill(k, holder, kind, name)
+		if err != nil {
+			return 0, err
+		}
+		time.Sleep(500 * time.Millisecond) // they have begun
+		at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
+		if run.Holder, err = drillDoc(k, holder, "--"+kind, name); err != nil {
+			return at, err
+		}
+		m.Mark("returned")
+		run.Bystander, err = watch()
+		return at, err
+	})
+	return run, err
+}
+
+// DrillRoom is by how much a drill and the lab's own client may differ: they ask at other moments, and the one connects where the other sends.
+const DrillRoom = 10 * time.Millisecond
+
+// Drilled is [Group.Drill] as a fault. It fails where the two figures differ, and where the address did not come back.
+func Drilled(kind string) Fault {
+	return func(g *Group) (*Result, error) {
+		if _, raft := g.Product.(Raft); raft {
+			if err := g.Voters(10*time.Second, g.Lab.Nodes...); err != nil {
+				return nil, err
+			}
+			time.Sleep(time.Second) // a node that has just started does not vote at once
+		}
+		run, err := g.Drill(kind)
+		if err != nil {
+			return nil, err
+		}
+		return run.Result, run.Judge()
+	}
+}
+
+// Judge is an error where a drill was not as it should be.
+func (r *DrillRun) Judge() error {
+	room, differ := DrillRoom+2*max(r.Stall, r.Standstill), (r.Outage - r.Bystander.Missed()).Abs()
+	switch {
+	case r.Bystander.MeasuredFrom != "bystander":
+		return fmt.Errorf("trial: %s: nobody has watched", r.Fault)
+	case differ > room:
+		return fmt.Errorf("trial: %s: the lab's client missed %v, the bystander %v", r.Fault, r.Outage, r.Bystander.Missed())
+	case !r.Holder.Returned:
+		return fmt.Errorf("trial: %s: the address did not come back: %+v", r.Fault, r.Holder)
+	case r.Holder.From == r.Holder.To:
+		return fmt.Errorf("trial: %s: the address did not move", r.Fault)
+	case r.Bystander.Result != "ok" && r.Standstill < DrillRoom:
+		return fmt.Errorf("trial: %s: %v is more than the %v that are documented", r.Fault, r.Bystander.Missed(), time.Duration(r.Bystander.Bound*float64(time.Second)))
+	}
+	return nil
+}
+
+// DrillBroken is [Group.InterruptDrill] as a fault.
+func DrillBroken(kind string, after time.Duration, how DrillBreak) Fault {
+	return func(g *Group) (*Result, error) { return g.InterruptDrill(kind, after, how) }
+}
+
+// watchDrill begins to watch on all nodes but the holder. What it returns is what the one has seen that was neither.
+func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (func() (DrillDoc, error), error) {
+	var watchers []*lab.Process
+	for _, n := range g.Lab.Nodes {
+		if n == holder {
+			continue
+		}
+		p, err := StartDrill(k, n, "--watch", "10s", "--"+kind, name)
+		if err != nil {
+			return nil, err
+		}
+		watchers = append(watchers, p)
+	}
+	return func() (out DrillDoc, err error) {
+		for _, p := range watchers {
+			var doc DrillDoc
+			if _, err := p.Wait(20 * time.Second); err != nil {
+				return out, err
+			}
+			if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
+				return out, fmt.Errorf("trial: keepvip drill --watch: %w: %s", err, p.Log())
+			}
+			if doc.MeasuredFrom == "bystander" {
+				out = doc
+			}
+		}
+		return out, nil
+	}, nil
+}
+
+// StartDrill runs `keepvip drill` on the node.
+func StartDrill(k Keepvip, n *lab.Node, args ...string) (*lab.Process, error) {
+	path, err := k.binary()
+	if err != nil {
+		return nil, err
+	}
+	return n.Start("drill", append([]string{path, "drill", "-o", "json", "--socket", Socket(n)}, args...)...)
+}
+
+// drillDoc runs one to its end, whatever its verdict.
+func drillDoc(k Keepvip, n *lab.Node, args ...string) (doc DrillDoc, err error) {
+	p, err := StartDrill(k, n, args...)
+	if err != nil {
+		return doc, err
+	}
+	if _, err := p.Wait(20 * time.Second); err != nil {
+		return doc, err
+	}
+	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
+		return doc, fmt.Errorf("trial: keepvip drill on %s: %w: %s", n.Label, err, p.Log())
+	}
+	return doc, nil
+}
+
+// keepvipOf is how to run commands of the group's product.
+func keepvipOf(g *Group) Keepvip {
+	switch p := g.Product.(type) {
+	case Keepvip:
+		return p
+	case Raft:
+		return p.Keepvip
+	}
+	return Keepvip{}
+}
+
+// nameOfVIP is what the group's keepvip calls its virtual address.
+func (g *Group) nameOfVIP(k Keepvip) (string, error) {
+	s, err := k.Status(g.Lab.Nodes[0])
+	if err != nil {
+		return "", err
+	}
+	if len(s.VIPs) == 0 {
+		return "", fmt.Errorf("trial: %s has no virtual address", g.Product.Name())
+	}
+	return s.VIPs[0].Name, nil
+}
+
+// InterruptDrill begins a drill on the holder and breaks it after a while: the command is interrupted or killed, or the daemon killed. Then
+// the daemon runs again, and one node holds the address.
+func (g *Group) InterruptDrill(kind string, after time.Duration, how DrillBreak) (*Result, error) {
+	k := keepvipOf(g)
+	name, err := g.nameOfVIP(k)
+	if err != nil {
+		return nil, err
+	}
+	return g.run(fmt.Sprintf("keepvip drill --%s, %s after %v", kind, how, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		p, err := StartDrill(k, holder, "--"+kind, name)
+		if err != nil {
+			return 0, err
+		}
+		at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
+		time.Sleep(after)
+		m.Mark("%s", how)
+		if err := g.breakDrill(p, holder, how); err != nil {
+			return at, err
+		}
+		_, err = g.SettleAny()
+		return at, err
+	})
+}
+
+// DrillBreak is how a drill is interrupted.
+type DrillBreak string
+
+// The ways.
+const (
+	BreakInterrupt DrillBreak = "Ctrl-C"
+	BreakCommand   DrillBreak = "kill -9 of the command"
+	BreakDaemon    DrillBreak = "kill -9 of the daemon"
+)
+
+func (g *Group) breakDrill(p *lab.Process, holder *lab.Node, how DrillBreak) error {
+	var err error
+	switch how {
+	case BreakInterrupt:
+		err = p.Signal(unix.SIGINT)
+	case BreakCommand:
+		err = p.Kill9()
+	case BreakDaemon:
+		if err = g.Daemon(holder).Kill9(); err == nil {
+			time.Sleep(RestartAfter)
+			err = g.Start(holder)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = p.Wait(20 * time.Second)
+	return err
+}
