@@ -148,6 +148,9 @@ func judgeHello(out *findings, f Facts, v config.VIP, w Wire, h Hello) {
 	}
 	judgeKey(f, h, who, say)
 	judgeClock(f, h, who, say)
+	if refused(f, h) {
+		return // the two do not hear each other for that reason, and whatever else differs is to be seen when it is mended
+	}
 	if f.Daemon != nil && h.Software != "" && h.Software != f.Daemon.Version {
 		say(code.OtherSoftware, Note, "%s runs keepvip %s, and this host %s", who, h.Software, f.Daemon.Version)
 	}
@@ -175,6 +178,14 @@ func judgeHello(out *findings, f Facts, v config.VIP, w Wire, h Hello) {
 }
 
 type sayer func(c code.Code, s Severity, format string, args ...any)
+
+// refused tells that key or clock keep this host from taking into account what the member says, and the member what this host says.
+func refused(f Facts, h Hello) bool {
+	if len(f.Key.IDs) == 0 {
+		return h.KeyID != ""
+	}
+	return f.Key.Enforced && (!slices.Contains(f.Key.IDs, h.KeyID) || h.Ahead.Abs() >= f.Key.Window)
+}
 
 func judgeKey(f Facts, h Hello, who string, say sayer) {
 	switch {
