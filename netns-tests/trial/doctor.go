@@ -115,28 +115,20 @@ func votes(also func(*lab.Node) error) func(*lab.Node) ([]string, error) {
 	}
 }
 
-// onTheWay are losses between two nodes that both run keepvip: what each of them finds.
-func onTheWay() []struct{ name, lost, there, here string } {
-	return []struct{ name, lost, there, here string }{
-		{"112 lost on the way, 9646 passes", protocol112, "KV455", "KV454"},
-		{"9646 lost on the way, 112 passes", membersUDP, "KV457", "KV456"},
-	}
-}
-
 // doctors plants each misconfiguration on a node of one lab, runs doctor everywhere at the same time, and looks for the code.
 func doctors(host *lab.Host, full bool) (Findings, error) {
-	faults := planted()
+	faults, ways := planted(), betweenTwo()
 	if !full {
+		ways = ways[:2]
 		faults = slices.DeleteFunc(faults, func(m misconfiguration) bool { return !m.brief })
 	}
 	own := len(slices.DeleteFunc(slices.Clone(faults), func(m misconfiguration) bool { return m.plant == nil }))
-	ways := onTheWay()
 	l, err := host.Open(lab.Config{Nodes: 3 + 2*len(ways) + own})
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	d := &doctoring{lab: l}
+	d := &doctoring{lab: l, ways: ways}
 	pairs, patients := l.Nodes[3:3+2*len(ways)], l.Nodes[3+2*len(ways):]
 	if err := d.startGroups(l.Nodes[:2], pairs); err != nil {
 		return nil, err
@@ -146,9 +138,13 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 	}
 	d.look(l.Nodes[2], "good host, IPv6 alone", "", misconfiguration{flags: []string{"--vip", "fd77::150"}})
 	for i, w := range ways {
-		for j, want := range []string{w.there, w.here} {
+		for j, want := range []string{w.holder, w.other} {
 			n := pairs[2*i+j]
-			d.look(n, w.name+", "+[]string{"from here", "to here"}[j], want, misconfiguration{flags: pairFlags(i)})
+			flags, err := w.flags(i, j, n)
+			if err != nil {
+				return nil, err
+			}
+			d.look(n, w.name+", at the "+[]string{"holder", "other"}[j], want, misconfiguration{flags: flags})
 		}
 	}
 	for _, m := range faults {
@@ -167,52 +163,16 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 	return append(d.found, told("the slowest took", d.slowest)), errors.Join(d.errs...)
 }
 
-// pairFlags are those of a pair of nodes with an address of its own.
-func pairFlags(i int) []string {
-	return []string{"--vip", fmt.Sprintf("10.77.0.%d", 110+i), "--vrid", fmt.Sprint(110 + i)}
-}
-
 // doctoring runs doctors side by side.
 type doctoring struct {
-	lab *lab.Lab
-	wg  sync.WaitGroup
+	lab  *lab.Lab
+	ways []pairing
+	wg   sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	found   Findings
 	slowest time.Duration
 	errs    []error
-}
-
-// startGroups starts two nodes that agree, and pairs between which something is lost.
-func (d *doctoring) startGroups(good, pairs []*lab.Node) error {
-	start := func(n *lab.Node, flags ...string) error {
-		_, err := Keepvip{}.Run(n, d.flags(n, flags)...)
-		return err
-	}
-	for i, n := range good {
-		if err := start(n, "--priority", fmt.Sprint(200-100*i)); err != nil {
-			return err
-		}
-	}
-	for i, w := range onTheWay() {
-		from, to := pairs[2*i], pairs[2*i+1]
-		if err := sequence(
-			func() error { return to.Lose(w.lost, 100, lab.In) },
-			func() error { return start(from, append(pairFlags(i), "--priority", "200")...) },
-			func() error { return start(to, append(pairFlags(i), "--priority", "100")...) },
-		); err != nil {
-			return err
-		}
-	}
-	_, err := until(SettleLimit, "the group has a holder, and so has each pair", func() bool {
-		settled := good[0].Holds(lab.VIP4)
-		for i := range onTheWay() {
-			settled = settled && pairs[2*i].Holds(netip.AddrFrom4([4]byte{10, 77, 0, byte(110 + i)}))
-		}
-		return settled
-	})
-	time.Sleep(time.Second) // a HELLO of each
-	return err
 }
 
 // flags are those of every keepvip here, and of every doctor, but for what is given again.
