@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/netip"
 	"os/exec"
 	"strings"
 	"testing"
@@ -116,5 +117,53 @@ func TestMetricsForOtherHosts(t *testing.T) {
 
 	for _, p := range []*lab.Process{p1, p2} {
 		assert.NotContains(t, p.Log(), first, "no secret in the log")
+	}
+}
+
+// Another host opens thousands of connections to the metrics of the holder, and asks all the time. The election, each 10 ms, and the
+// kubelet's probes do not notice.
+func TestMetricsListenerWithstandsAnotherHost(t *testing.T) {
+	const interval = 10 * time.Millisecond
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
+	n1, n2 := g.Lab.Nodes[0], g.Lab.Nodes[1]
+	pair, err := n1.WriteFile("pair.pem", certificateOf(t, n1, "n1"), 0o600)
+	require.NoError(t, err)
+	start := func(n *lab.Node, metrics string, args ...string) *lab.Process {
+		t.Helper()
+		p, err := trial.Keepvip{Metrics: metrics, Args: args}.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none",
+			"--advertisement-interval", interval.String(), "--realtime")
+		require.NoError(t, err)
+		return p
+	}
+	p := start(n1, "0.0.0.0:9645", "--priority", "200", "--metrics-certificate", pair)
+	start(n2, "")
+	eventually(t, 10*time.Second, "n1 holds", func() bool { return n1.Holds(lab.VIP4) })
+	m, err := g.Lab.Measure(lab.MeasureConfig{})
+	require.NoError(t, err)
+	at := m.Mark("flood")
+	callers, err := n2.StartCallers(lab.CallersConfig{
+		Network: "tcp", Address: netip.AddrPortFrom(n1.Address, 9645).String(), User: 1000, Equal: true, Idle: 2000, Busy: 50, Say: "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
+	})
+	require.NoError(t, err)
+	asked, missed := 0, 0
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); asked++ {
+		if status, err := n1.Ask(netip.MustParseAddrPort("127.0.0.1:9645"), "/livez", 2*time.Second); err != nil || status != "200" {
+			missed++
+		}
+		settleFor(100 * time.Millisecond)
+	}
+	opened := callers.Stop()
+	r := m.Stop()
+	rss, err := p.PeakRSS()
+	require.NoError(t, err)
+	t.Logf("%d connections, %d of %d probes missed, %.1f MiB at most, real-time threads late by %s ms", opened, missed, asked,
+		float64(rss)/(1<<20), lab.Milliseconds(r.MaxStall()))
+	assert.Greater(t, opened, 1000)
+	assert.Less(t, rss, int64(40<<20))
+	assert.Zero(t, missed)
+	if r.MaxStall() < interval {
+		assert.Zero(t, r.Takeovers(lab.VIP4, at))
+	} else {
+		notJudged(t, "the machine stood still for %s ms", lab.Milliseconds(r.MaxStall()))
 	}
 }
