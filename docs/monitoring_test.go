@@ -124,6 +124,7 @@ func healthy() map[string]string {
 		}
 		series("keepvip_check_healthy", vip+`,check=""`, 1)
 		series("keepvip_check_falls", vip+`,check=""`, 0)
+		series("keepvip_drill_last_result", vip+`,drill="handover",result="ok"`, 1)
 		series("keepvip_config_last_reload_successful", "", 1)
 		series("keepvip_raft_quorum", "", 1)
 	}
@@ -192,6 +193,9 @@ func situations() []situation {
 		{"a firewall drops what leaves", one("n1", "keepvip_advert_send_errors_total", of, "0+10x60"), []fired{{"KeepvipAdvertsNotSent", at("n1", "vip", "apiserver")}}},
 		{"another key", one("n3", "keepvip_adverts_rejected_acute", of, "1x60"), []fired{{"KeepvipPacketsRejected", at("n3", "vip", "apiserver")}}},
 		{"a file with a mistake", one("n2", "keepvip_config_last_reload_successful", "", "0x60"), []fired{{"KeepvipReloadFailed", at("n2")}}},
+		{"a drill fails", one("n1", "keepvip_drill_last_result", of+`,drill="stop",result="failed"`, "1x60"), []fired{{"KeepvipDrillFailed", at("n1", "vip", "apiserver", "drill", "stop")}}},
+		{"a drill takes long", one("n1", "keepvip_drill_last_result", of+`,drill="handover",result="over"`, "1x60"), []fired{{"KeepvipDrillTooLong", at("n1", "vip", "apiserver", "drill", "handover")}}},
+		{"a drill is refused", one("n1", "keepvip_drill_last_result", of+`,drill="stop",result="refused"`, "1x60"), nil},
 		{"a node is gone", one("n3", "up", "", "0x60"), []fired{{"KeepvipTargetDown", at("n3")}}},
 	}
 }
