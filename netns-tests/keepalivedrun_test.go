@@ -115,3 +115,57 @@ vrrp_instance SIX {
 		t.Log(k.Log(), p.Log())
 	}
 }
+
+// Nodes with another multicast group hear each other, and not those of the usual one.
+func TestKeepalivedConfWithAnotherGroup(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 3}})
+	conf := func(n *lab.Node, priority int, groups string) string {
+		path, err := n.WriteFile("keepalived.conf", fmt.Sprintf(`
+global_defs {
+    %s
+}
+vrrp_instance FOUR {
+    interface eth0
+    virtual_router_id 1
+    version 3
+    advert_int 0.1
+    priority %d
+    mcast_src_ip %s
+    virtual_ipaddress {
+        %s
+    }
+}
+vrrp_instance SIX {
+    interface eth0
+    virtual_router_id 2
+    advert_int 0.1
+    priority %d
+    virtual_ipaddress {
+        %s
+    }
+}
+`, groups, priority, n.Address, lab.VIP4, priority, lab.VIP6), 0o644)
+		require.NoError(t, err)
+		return path
+	}
+	const groups = "vrrp_mcast_group4 224.0.0.55\n vrrp_mcast_group6 ff02::55"
+	holds := func(n *lab.Node) bool { return n.Holds(lab.VIP4) && n.Holds(lab.VIP6) }
+	free := func(n *lab.Node) bool { return !n.Holds(lab.VIP4) && !n.Holds(lab.VIP6) }
+	other, own, stranger := g.Lab.Nodes[0], g.Lab.Nodes[1], g.Lab.Nodes[2]
+	_, err := trial.RunKeepalivedFile(other, conf(other, 150, groups))
+	require.NoError(t, err)
+	eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
+	p, err := trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 100, groups))
+	require.NoError(t, err)
+	assert.Never(t, func() bool { return !free(own) }, 1500*time.Millisecond, 50*time.Millisecond, "it hears the holder")
+	conf(own, 200, groups)
+	require.NoError(t, p.Signal(unix.SIGHUP))
+	eventually(t, 10*time.Second, "keepalived hears it", func() bool { return holds(own) && free(other) })
+	_, err = trial.RunKeepalivedFile(stranger, conf(stranger, 250, ""))
+	require.NoError(t, err)
+	eventually(t, 10*time.Second, "the usual group is another one", func() bool { return holds(stranger) && holds(own) })
+	if t.Failed() {
+		t.Log(p.Log())
+	}
+}

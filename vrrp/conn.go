@@ -24,6 +24,9 @@ type ConnConfig struct {
 	// SetFilter names others. They have Source's family; Source itself may be among them.
 	Peers []netip.Addr
 
+	// Group is the multicast group without Peers; zero: that of the RFC. Nodes with another one do not hear each other.
+	Group netip.Addr
+
 	// VRIDs are the Virtual Routers whose packets are wanted; nil means all.
 	VRIDs []uint8
 
@@ -39,6 +42,8 @@ func (c ConnConfig) Validate() error {
 		return fmt.Errorf("vrrp: interface %q with index %d, want a name and a positive index", c.Interface.Name, c.Interface.Index)
 	case !c.Source.IsValid() || c.Source.Is4In6() || c.Source.IsUnspecified() || c.Source.IsMulticast():
 		return fmt.Errorf("vrrp: source %v, want a unicast IPv4 or IPv6 address", c.Source)
+	case c.Group.IsValid() && (!c.Group.IsMulticast() || c.Group.BitLen() != c.Source.BitLen() || c.Group.Zone() != ""):
+		return fmt.Errorf("vrrp: group %v, want a multicast address of the source's family (%v)", c.Group, c.Source)
 	case len(c.Peers) > maxAddrs:
 		return fmt.Errorf("vrrp: %d peers, want at most %d", len(c.Peers), maxAddrs)
 	}
@@ -50,11 +55,20 @@ func (c ConnConfig) Validate() error {
 	return nil
 }
 
+// group is where advertisements go without peers.
+func (c ConnConfig) group() netip.Addr {
+	if c.Group.IsValid() {
+		return c.Group
+	}
+	return groupFor(c.Source)
+}
+
 // Conn sends and receives VRRP packets of one address family on one interface. One Conn serves any number of Virtual
 // Routers. One goroutine may be in Wait and one in Drain; Write and SetFilter are safe from any. Sending and
 // receiving have a socket each; the one that sends receives nothing.
 type Conn struct {
 	ifindex int
+	group   netip.Addr
 	filter  filter // as opened; SetFilter does not touch it
 
 	recv, send *os.File
@@ -77,6 +91,7 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	}
 	c := &Conn{
 		ifindex: cfg.Interface.Index,
+		group:   cfg.group(),
 		filter:  newFilter(cfg),
 		batch:   newBatch(cfg.Source.Is4()),
 	}
@@ -120,15 +135,15 @@ func (c *Conn) rawConns() (err error) {
 
 // newFilter copies what it takes from cfg.
 func newFilter(cfg ConnConfig) filter {
-	f := filter{source: cfg.Source.WithZone(""), minTTL: 255}.wanting(cfg.VRIDs, cfg.Peers)
+	f := filter{source: cfg.Source.WithZone(""), minTTL: 255, group: cfg.Group}.wanting(cfg.VRIDs, cfg.Peers)
 	if f.peers != nil && cfg.MinTTL != 0 {
 		f.minTTL = cfg.MinTTL
 	}
 	return f
 }
 
-// Group returns the multicast group of the Conn's family: 224.0.0.18 or ff02::12 (RFC 9568, section 5.1).
-func (c *Conn) Group() netip.Addr { return groupFor(c.filter.source) }
+// Group returns the multicast group: that of the configuration, or 224.0.0.18 or ff02::12 (RFC 9568, section 5.1).
+func (c *Conn) Group() netip.Addr { return c.group }
 
 // SetFilter replaces the set of VRIDs whose packets are wanted, nil for all and an empty one for none, and the set of
 // sources, nil for any. It is for what several Virtual Routers with different peers want together: each has still to

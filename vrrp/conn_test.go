@@ -4,6 +4,7 @@ package vrrp
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"testing"
 
@@ -75,6 +76,21 @@ func TestConnClosed(t *testing.T) {
 }
 
 func TestConnGroup(t *testing.T) {
-	assert.Equal(t, group4, (&Conn{filter: filter{source: node1}}).Group())
-	assert.Equal(t, group6, (&Conn{filter: filter{source: addr("fe80::1")}}).Group())
+	for _, tt := range []struct{ source, group, want string }{
+		{"192.0.2.1", "", "224.0.0.18"},
+		{"fe80::1", "", "ff02::12"},
+		{"192.0.2.1", "224.0.0.19", "224.0.0.19"},
+		{"fe80::1", "ff02::13", "ff02::13"},
+	} {
+		cfg := ConnConfig{Interface: net.Interface{Index: 1, Name: "eth0"}, Source: netip.MustParseAddr(tt.source)}
+		if tt.group != "" {
+			cfg.Group = netip.MustParseAddr(tt.group)
+		}
+		require.NoError(t, cfg.Validate())
+		assert.Equal(t, tt.want, cfg.group().String())
+	}
+	for _, group := range []string{"192.0.2.9", "ff02::13", "::ffff:224.0.0.18"} {
+		cfg := ConnConfig{Interface: net.Interface{Index: 1, Name: "eth0"}, Source: netip.MustParseAddr("192.0.2.1"), Group: netip.MustParseAddr(group)}
+		assert.ErrorContains(t, cfg.Validate(), "want a multicast address")
+	}
 }

@@ -32,6 +32,7 @@ type filter struct {
 	peers  []netip.Addr // nil: any source
 	vrids  []uint8      // nil: any
 	minTTL uint8
+	group  netip.Addr // zero: any destination
 }
 
 // wanting is f with other VRIDs and peers, copied. The kernel takes programs of a bounded length: a longer list of peers
@@ -75,6 +76,9 @@ func (f filter) program(at layout) []bpf.Instruction {
 	p.requireForm()
 	p.requireLength()
 	p.refuseSource(f.source)
+	if f.group.IsValid() {
+		p.requireDestination(f.group)
+	}
 	if f.peers != nil {
 		p.requireSource(f.peers)
 	}
@@ -203,6 +207,15 @@ func (p *program) matchSource(a netip.Addr, skip uint32) {
 func (p *program) refuseSource(a netip.Addr) {
 	p.matchSource(a, 1)
 	p.add(bpf.Jump{Skip: 1}, bpf.RetConstant{Val: 0})
+}
+
+// requireDestination is for a group that is not the usual one: the kernel gives a raw IPv6 socket what the host hears of any group.
+func (p *program) requireDestination(a netip.Addr) {
+	words, offsets := p.words(a)
+	for i, word := range words {
+		p.add(bpf.LoadAbsolute{Off: offsets[i] + uint32(a.BitLen()/8), Size: 4}) // behind the source
+		p.orDrop(bpf.JumpEqual, word)
+	}
 }
 
 func (p *program) requireSource(peers []netip.Addr) {

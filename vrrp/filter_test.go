@@ -101,6 +101,8 @@ func TestFilterIPv4(t *testing.T) {
 		{"a wanted VRID behind options", ours, packet4(node2, group4, 255, 2, advert4(t, 3, 200)), true},
 		{"another VRID", ours, packet4(node2, group4, 255, 0, advert4(t, 3, 52)), false},
 		{"no VRID wanted", filter{source: node1, minTTL: 255, vrids: []uint8{}}, packet4(node2, group4, 255, 0, v3), false},
+		{"its group", filter{source: node1, minTTL: 255, group: addr("224.0.0.19")}, packet4(node2, addr("224.0.0.19"), 255, 0, v3), true},
+		{"the usual group, and not its own", filter{source: node1, minTTL: 255, group: addr("224.0.0.19")}, packet4(node2, group4, 255, 0, v3), false},
 		{"a peer", peers, packet4(node2, node1, 255, 0, v3), true},
 		{"a peer in the middle", peers, packet4(addr("10.9.0.13"), node1, 255, 0, v3), true},
 		{"ourselves among the peers", peers, packet4(node1, node1, 255, 0, v3), false},
@@ -142,6 +144,8 @@ func TestFilterIPv6(t *testing.T) {
 		{"one byte short of an address", open, packet6(peer, group6, 255, payload[:23]), false},
 		{"a wanted VRID", filter{source: self, minTTL: 255, vrids: []uint8{51}}, packet6(peer, group6, 255, payload), true},
 		{"another VRID", filter{source: self, minTTL: 255, vrids: []uint8{50, 52}}, packet6(peer, group6, 255, payload), false},
+		{"its group", filter{source: self, minTTL: 255, group: addr("ff02::13")}, packet6(peer, addr("ff02::13"), 255, payload), true},
+		{"the usual group, and not its own", filter{source: self, minTTL: 255, group: addr("ff02::13")}, packet6(peer, group6, 255, payload), false},
 		{"a peer", peers, packet6(peer, self, 255, payload), true},
 		{"a stranger that differs in one word", peers, packet6(stranger, self, 255, payload), false},
 	}

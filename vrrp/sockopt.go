@@ -67,7 +67,7 @@ func (s options) openReceive(f filter) (*os.File, error) {
 		}
 		if len(s.cfg.Peers) == 0 {
 			if err := s.join(fd); err != nil {
-				return fmt.Errorf("join %v: %w", groupFor(s.source), err)
+				return fmt.Errorf("join %v: %w", s.cfg.group(), err)
 			}
 		}
 		discard(fd)
@@ -180,10 +180,10 @@ func (s options) multicastInterface(fd int) error {
 func (s options) join(fd int) error {
 	index := s.cfg.Interface.Index
 	if s.source.Is4() {
-		m := &unix.IPMreqn{Multiaddr: group4.As4(), Ifindex: int32(index)}
+		m := &unix.IPMreqn{Multiaddr: s.cfg.group().As4(), Ifindex: int32(index)}
 		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, m)
 	}
-	m := &unix.IPv6Mreq{Multiaddr: group6.As16(), Interface: uint32(index)}
+	m := &unix.IPv6Mreq{Multiaddr: s.cfg.group().As16(), Interface: uint32(index)}
 	return unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, m)
 }
 

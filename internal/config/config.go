@@ -78,6 +78,7 @@ type VRRP struct {
 	Excluded              []netip.Addr // of the addresses, those that advertisements leave out
 	Peers                 []netip.Addr // unicast when not empty; may contain this node's own address
 	MinTTL                uint8        // of what Peers send
+	MulticastGroup        netip.Addr   // zero: that of RFC 9568
 	Source                netip.Addr   // of advertisements; zero: the own address nearest to the first one
 	Checksum              Checksum
 	DownTimerAdverts      int           // advertisements that may be missed

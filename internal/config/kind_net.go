@@ -64,6 +64,19 @@ func address() kind[netip.Addr] {
 	}
 }
 
+// multicastGroup is an address of one, that may be left out.
+func multicastGroup() kind[netip.Addr] {
+	k := source()
+	k.parse = func(s string) (netip.Addr, error) {
+		a, err := netip.ParseAddr(s)
+		if err != nil || !a.IsMulticast() || a.Zone() != "" || a.Is4In6() {
+			return a, fmt.Errorf("%s, want a multicast address such as 224.0.0.18", show(s))
+		}
+		return a, nil
+	}
+	return k
+}
+
 // source is an address that may be left out.
 func source() kind[netip.Addr] {
 	k := address()

@@ -152,6 +152,11 @@ func vipOptions() []Option {
 			binding: one(number[uint8](1, 255), func(t target) *uint8 { return &t.vip.VRRP.MinTTL }),
 		},
 		{
+			Key: "vips[].vrrp.multicastGroup", Flag: "multicast-group", Reload: Recreate,
+			Help:    "The multicast group that advertisements go to, the same on all nodes; without it 224.0.0.18 or ff02::12, as RFC 9568 has it",
+			binding: one(multicastGroup(), func(t target) *netip.Addr { return &t.vip.VRRP.MulticastGroup }),
+		},
+		{
 			Key: "vips[].vrrp.source", Flag: "source", Reload: Recreate,
 			Help:    "The node's own address that advertisements come from, where the interface has several; while it is not there the node is out of the election",
 			binding: one(source(), func(t target) *netip.Addr { return &t.vip.VRRP.Source }),

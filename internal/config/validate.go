@@ -128,6 +128,13 @@ func (k vipValidator) vrrp() {
 		k.fail("vrrp.minTTL", "%d without vrrp.peers, want %d: what is multicast never leaves the link", r.MinTTL, mostTTL)
 	}
 	switch {
+	case !r.MulticastGroup.IsValid():
+	case len(k.v.Addresses) > 0 && r.MulticastGroup.Is4() != k.v.Addresses[0].Addr().Is4():
+		k.fail("vrrp.multicastGroup", "%s, want the family of the first address %s", r.MulticastGroup, k.v.Addresses[0].Addr())
+	case len(r.Peers) > 0:
+		k.fail("vrrp.multicastGroup", "%s beside vrrp.peers, want one of them", r.MulticastGroup)
+	}
+	switch {
 	case !r.Source.IsValid():
 	case len(k.v.Addresses) > 0 && r.Source.Is4() != k.v.Addresses[0].Addr().Is4():
 		k.fail("vrrp.source", "%s, want the family of the first address %s", r.Source, k.v.Addresses[0].Addr())

@@ -170,7 +170,7 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int) (electi
 	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
 		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
-	}, v.VRRP.MinTTL)
+	}, v.VRRP)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -36,6 +37,7 @@ type socketKey struct {
 	source  netip.Addr
 	unicast bool
 	minTTL  uint8
+	group   netip.Addr
 }
 
 func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
@@ -43,15 +45,15 @@ func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
-func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, minTTL uint8) (virtualrouter.Wire, func(), error) {
+func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, set config.VRRP) (virtualrouter.Wire, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.VRID}
 	if s.routers[r] { // the link was not there when the configuration was checked
 		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
 	}
-	key := socketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0, minTTL: minTTL}
-	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, cfg.Peers, minTTL) })
+	key := socketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0, minTTL: set.MinTTL, group: set.MulticastGroup}
+	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, set) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 	}
@@ -70,8 +72,10 @@ func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, minTT
 	}, nil
 }
 
-func (s *vrrpSockets) open(p instance.Place, peers []netip.Addr, minTTL uint8) (*virtualrouter.Hub, error) {
-	conn, err := vrrp.Open(vrrp.ConnConfig{Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: peers, MinTTL: minTTL})
+func (s *vrrpSockets) open(p instance.Place, set config.VRRP) (*virtualrouter.Hub, error) {
+	conn, err := vrrp.Open(vrrp.ConnConfig{
+		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: set.Peers, MinTTL: set.MinTTL, Group: set.MulticastGroup,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,6 @@ func TestConvertRefuses(t *testing.T) {
 		"virtual_routes {\n 10.1.0.0/16 via 10.0.0.9\n}":           "routes",
 		"virtual_rules {\n from 10.0.0.1 table 5\n}":               "routes",
 		"track_bfd {\n b\n}":                                       "BFD",
-		"mcast_dst_ip 224.0.0.50":                                  "224.0.0.50",
 		"dont_track_primary":                                       "interface is down",
 		"advert_int 60":                                            "40.95s",
 		"authentication {\n auth_type AH\n auth_pass x\n}":         "IPsec",

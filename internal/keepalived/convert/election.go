@@ -79,17 +79,6 @@ func (c *converter) oldChecksum(i *keepalived.Instance) {
 }
 
 func (c *converter) multicast(i *keepalived.Instance) {
-	standard := netip.AddrFrom4([4]byte{224, 0, 0, 18})
-	if i.IPv6 {
-		standard = netip.MustParseAddr("ff02::12")
-	}
-	if i.Group != standard {
-		at := c.where(i, "mcast_dst_ip", "vrrp_mcast_group4")
-		if i.IPv6 {
-			at = c.where(i, "mcast_dst_ip", "vrrp_mcast_group6")
-		}
-		c.refuse(at, fmt.Sprintf("the group %s: keepvip advertises to %s, so both would hold the address", i.Group, standard), "remove it on all nodes, with another virtual_router_id if there was a reason for it")
-	}
 	if i.FaultNoPeer {
 		c.refuse(i.Where("unicast_fault_no_peer"), "unicast_fault_no_peer without peers: this instance never holds the addresses, and keepvip would", "add unicast_peer with the other nodes")
 	}
@@ -97,6 +86,18 @@ func (c *converter) multicast(i *keepalived.Instance) {
 		c.changed(sourceAt(i), fmt.Sprintf("the source %s: keepvip's multicast comes from the link-local address, as RFC 9568 has it; of equal priorities the higher address wins", i.Source),
 			"make the priorities differ if this is another address")
 	}
+}
+
+// multicastGroup is the group, where it is not the usual one, and the line that says so.
+func (c *converter) multicastGroup(i *keepalived.Instance) (netip.Addr, source) {
+	usual, global := netip.AddrFrom4([4]byte{224, 0, 0, 18}), "vrrp_mcast_group4"
+	if i.IPv6 {
+		usual, global = netip.MustParseAddr("ff02::12"), "vrrp_mcast_group6"
+	}
+	if !i.Multicast() || i.Group == usual {
+		return netip.Addr{}, nowhere
+	}
+	return i.Group, c.of(i, "mcast_dst_ip", global)
 }
 
 // spokenFrom says whether keepvip can advertise from the source that is asked for.

@@ -126,6 +126,9 @@ func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
 	if least, at := c.leastTTL(i); !i.Multicast() && least < mostTTL {
 		line(fmt.Sprintf("minTTL: %d", least), placed(at))
 	}
+	if group, at := c.multicastGroup(i); group.IsValid() {
+		line("multicastGroup: "+scalar(group.String()), at)
+	}
 	if i.Multicast() && i.Source.IsValid() && spokenFrom(i) {
 		line("source: "+scalar(i.Source.String()), placed(sourceAt(i)))
 	}
