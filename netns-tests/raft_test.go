@@ -134,7 +134,7 @@ func TestRaftAloneOfThreeSaysSo(t *testing.T) {
 	assert.Empty(t, st.VIPs[0].Holder)
 	text, _, err := trial.Keepvip{}.Command(left, "status", "--socket", trial.Socket(left))
 	require.NoError(t, err)
-	assert.Regexp(t, `raft term \d+, no leader for \S+, 1 of 3 voters heard: NO QUORUM, want 2`, text.Stdout())
+	assert.Regexp(t, `\nNO QUORUM: 1 of 3 voters heard, want 2: no node can hold .* \[KV501\]\nraft term \d+, no leader for \S+, 1 of 3 voters heard\n`, text.Stdout())
 	shown("keepvip_raft_quorum 0")
 	assert.NotContains(t, metrics(), "\nkeepvip_raft_leader{")
 	require.NoError(t, g.Start(g.Lab.Nodes[1]))

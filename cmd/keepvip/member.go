@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/daemon"
 )
 
-// raftText is how the election stands in one line; empty before this node is in the cluster.
+// raftText is how the election stands in one line, below a loud one when the majority is lost; empty before this node is in the cluster.
 func raftText(s *daemon.RaftStatus, now time.Time) string {
 	if s == nil || s.Voters == 0 {
 		return ""
@@ -32,7 +33,7 @@ func raftText(s *daemon.RaftStatus, now time.Time) string {
 	}
 	out += fmt.Sprintf(", %d of %d voters heard", s.VotersHeard, s.Voters)
 	if !s.Majority {
-		out += fmt.Sprintf(": NO QUORUM, want %d", s.Voters/2+1)
+		out = fmt.Sprintf("NO QUORUM: %d of %d voters heard, want %d: no node can hold an address elected by raft [%s]\n", s.VotersHeard, s.Voters, s.Voters/2+1, code.NoQuorum) + out
 	}
 	return out + "\n"
 }
