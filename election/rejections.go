@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 const (
@@ -28,6 +30,7 @@ type Rejection struct {
 	Permitted bool       `json:"permitted,omitempty"` // it was taken nevertheless, because the mode is not enforce
 	Text      string     `json:"error"`               // the newest one that was logged, in full
 	Remedy    string     `json:"remedy,omitempty"`    // what an operator has to do; empty for nothing
+	Code      code.Code  `json:"code,omitempty"`
 	Count     uint64     `json:"count"`
 	Last      time.Time  `json:"last"`
 }

@@ -1,5 +1,7 @@
 package code
 
+import "slices"
+
 // KV2xx: what keeps this node from holding an address: its checks, an operator, its configuration.
 const (
 	CheckRefused  Code = "KV201"
@@ -19,7 +21,7 @@ const (
 	NotInElection Code = "KV232"
 )
 
-func hold() []Entry { return append(holdChecks(), holdOthers()...) }
+func hold() []Entry { return slices.Concat(holdChecks(), holdStandby(), holdOthers()) }
 
 func holdChecks() []Entry {
 	return []Entry{

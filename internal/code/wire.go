@@ -8,6 +8,7 @@ const (
 	ForeignVRID      Code = "KV304"
 	Rival            Code = "KV305"
 	MemberSilent     Code = "KV306"
+	NoTaker          Code = "KV307"
 	WrongKey         Code = "KV310"
 	KeyMissing       Code = "KV311"
 	KeyUnexpected    Code = "KV312"
@@ -51,6 +52,10 @@ func wireHosts() []Entry {
 		{
 			MemberSilent, "member-silent", "Nothing is heard of a member any more.",
 			"Look at since when it is silent, and at that node.", "Bring the node back, or remove it from the configuration.",
+		},
+		{
+			NoTaker, "no-taker", "No other node could take the address over if its holder died now: the others are silent or not fit, or a majority needs the holder.",
+			"Look at the members in the status: which are silent, and why others are not fit.", "Bring another node back, or mend what keeps it from being fit.",
 		},
 	}
 }

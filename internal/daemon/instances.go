@@ -122,7 +122,7 @@ func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.
 // electByVRRP has the holder elected by VRRP.
 func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
 	crowd, many := len(virtualAddresses(whole)), len(whole.VIPs)
-	in.VRID = v.VRRP.ID
+	in.VRID, in.Preempt = v.VRRP.ID, v.VRRP.Preempt
 	in.Elect = func(p instance.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) }
 	in.Adjust = func(e election.Elector, p instance.Place) {
 		if r, ok := e.(*virtualrouter.Elector); ok {

@@ -30,6 +30,8 @@ type Config struct {
 	Checks []Check
 	// Priority is the configured one, which the weights of Checks move.
 	Priority uint8
+	// Preempt tells that a fit node of higher priority takes the addresses from one of lower priority; for status.
+	Preempt bool
 	// ReleaseWhenUnhealthy keeps an unhealthy node out altogether. Otherwise it only comes last.
 	ReleaseWhenUnhealthy bool
 

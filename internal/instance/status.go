@@ -30,16 +30,18 @@ type Status struct {
 	Silent    bool                 `json:"silent,omitempty"`  // it is Active without a lease, so it does not answer; Reason says why
 	Blocked   string               `json:"blocked,omitempty"` // why no node can take the address, as without a majority
 	Priority  uint8                `json:"priority"`          // as advertised now
+	Preempt   bool                 `json:"preempt"`           // a higher priority takes the address from a lower one
 	VRID      uint8                `json:"vrid,omitempty"`    // of the Virtual Router
 	Check     *CheckStatus         `json:"check,omitempty"`   // the one that decides; absent when nothing is checked
 	Checks    []CheckStatus        `json:"checks,omitempty"`  // all of them
 	Fence     FenceStatus          `json:"fence"`
-	Members   []MemberStatus       `json:"members"`            // this node and those it has heard
-	Takers    Takers               `json:"takers"`             // who could take the address over
-	Lateness  float64              `json:"latenessSeconds"`    // the worst of the last one to two minutes: how late timers are served here
-	Rejected  []election.Rejection `json:"rejected,omitempty"` // what was not taken into account, the newest first
-	Conflicts []Conflict           `json:"conflicts"`          // hosts outside the election that claim an address
-	Splits    []election.Split     `json:"splits"`             // members that hold the address as well as this node, or would
+	Members   []MemberStatus       `json:"members"`                  // this node and those it has heard
+	Takers    Takers               `json:"takers"`                   // who could take the address over
+	Last      *Transition          `json:"lastTransition,omitempty"` // the newest change of this node's role, or of the holder, in this run
+	Lateness  float64              `json:"latenessSeconds"`          // the worst of the last one to two minutes: how late timers are served here
+	Rejected  []election.Rejection `json:"rejected,omitempty"`       // what was not taken into account, the newest first
+	Conflicts []Conflict           `json:"conflicts"`                // hosts outside the election that claim an address
+	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
 	Counters  Counters             `json:"counters"`
 
 	lease   time.Duration        // for how long the kernel lets a holder answer that is not heard of
@@ -110,7 +112,7 @@ func (a *Set) Status() []Status {
 // status is without a lock: to look at a fence, and at an election, takes its time.
 func (v *view) status() Status {
 	s := Status{
-		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group,
+		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group, Preempt: v.cfg.Preempt, Last: v.last,
 		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
 		lease: v.cfg.Lease, changes: v.changes,
 	}

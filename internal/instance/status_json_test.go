@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/state"
 )
 
@@ -20,8 +21,8 @@ func TestStatusKeepsTheKeysOfWhatOthersOwn(t *testing.T) {
 		`{"address":"10.77.0.12","node":"n2","since":"2026-03-01T12:00:00Z","both":true,"cause":"why","remedy":"what"}`: election.Split{
 			Address: nodeB, Node: "n2", Since: at, Both: true, Cause: "why", Remedy: "what",
 		},
-		`{"from":"fe80::1%eth0","reason":"hmac","permitted":true,"error":"wrong","remedy":"another key","count":7,"last":"2026-03-01T12:00:00Z"}`: election.Rejection{
-			Source: netip.MustParseAddr("fe80::1%eth0"), Reason: "hmac", Permitted: true, Text: "wrong", Remedy: "another key", Count: 7, Last: at,
+		`{"from":"fe80::1%eth0","reason":"hmac","permitted":true,"error":"wrong","remedy":"another key","code":"KV310","count":7,"last":"2026-03-01T12:00:00Z"}`: election.Rejection{
+			Source: netip.MustParseAddr("fe80::1%eth0"), Reason: "hmac", Permitted: true, Text: "wrong", Remedy: "another key", Code: code.WrongKey, Count: 7, Last: at,
 		},
 		`{"from":"","reason":"socket","error":"","count":0,"last":"2026-03-01T12:00:00Z"}`: election.Rejection{Reason: "socket", Last: at},
 		`{"advertsSent":1,"advertSendErrors":2,"advertsReceived":3,"advertsRejected":null,"resignationsSent":14,"resignationsReceived":15,"transitions":4,"takeovers":5,"rivals":6,` +

@@ -17,7 +17,8 @@ type view struct {
 	elector election.Elector // nil between terms
 	place   Place
 	terms   uint64
-	removed bool // the instance has ended
+	last    *Transition // the newest; nil: none yet
+	removed bool        // the instance has ended
 
 	ending   func() bool          // tells whether it is about to; nil: no
 	apart    bool                 // there is no election to take part in

@@ -1,0 +1,48 @@
+package explain
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
+)
+
+// host is what this host does for the address: the fence, and the link as far as there is an election on it.
+func (c *chain) host() {
+	f := c.Fence
+	switch {
+	case f.Standing:
+		c.fine(time.Time{}, "the fence is in place: the kernel silences the address if keepvip dies")
+	case f.Reason != "":
+		c.say(code.FenceLost, time.Time{}, "the fence is not in place: "+f.Reason)
+	}
+	if f.Uncovered != "" {
+		c.say(code.FenceUncovered, time.Time{}, "the fence does not cover "+f.Uncovered)
+	}
+	for i := range c.Members {
+		if m := &c.Members[i]; m.Self && c.Interface != "" && c.State != initialize {
+			c.fine(time.Time{}, fmt.Sprintf("%s is up, with this node's own address %s", c.Interface, m.Address))
+		}
+	}
+}
+
+// takers is whether the next fault takes the address away.
+func (c *chain) takers() {
+	t := c.Takers
+	text := fmt.Sprintf("%d of %d nodes could take over", t.Count, t.Nodes)
+	switch {
+	case t.Nodes <= 1:
+		return // that nobody is heard has been said
+	case t.Unknown > 0:
+		c.fine(time.Time{}, fmt.Sprintf("%s; of %d that speak VRRP alone nothing is known while they are Backup", text, t.Unknown))
+	case t.Count > 0:
+		c.fine(time.Time{}, text)
+	case c.Blocked != "":
+		c.say(code.NoTaker, time.Time{}, text)
+	default:
+		if t.Reason != "" {
+			text += ": " + t.Reason
+		}
+		c.say(code.NoTaker, time.Time{}, text)
+	}
+}
