@@ -61,7 +61,7 @@ func checkOnce(ctx context.Context, w io.Writer, all []daemon.NamedCheck) error 
 		wg.Go(func() {
 			start := time.Now()
 			r := c.Once(ctx)
-			lines[i] = explain(c, r.Outcome == health.Pass, r.Reason, r.Hint) + fmt.Sprintf(" (took %v)", time.Since(start).Round(100*time.Microsecond))
+			lines[i] = explainVerdict(c, r.Outcome == health.Pass, r.Reason, r.Hint) + fmt.Sprintf(" (took %v)", time.Since(start).Round(100*time.Microsecond))
 			unhealthy[i] = r.Outcome != health.Pass && (c.Weight == 0 || c.Numbered)
 		})
 	}
@@ -75,8 +75,8 @@ func checkOnce(ctx context.Context, w io.Writer, all []daemon.NamedCheck) error 
 	return nil
 }
 
-// explain is one line about one result.
-func explain(c daemon.NamedCheck, good bool, reason, hint string) string {
+// explainVerdict is one line about one result.
+func explainVerdict(c daemon.NamedCheck, good bool, reason, hint string) string {
 	out := c.Label() + ": "
 	switch {
 	case good:
@@ -126,5 +126,5 @@ func verdictText(c daemon.NamedCheck, v health.Verdict) string {
 	if v.State == health.Unknown {
 		return at + c.Label() + ": no verdict yet: " + v.Reason
 	}
-	return at + explain(c, v.State == health.Healthy, v.Reason, v.Hint)
+	return at + explainVerdict(c, v.State == health.Healthy, v.Reason, v.Hint)
 }

@@ -143,7 +143,7 @@ apiserver: 10.77.0.100/32 on eth0
   checks    unhealthy: 500 (120ms ago, took 4ms)
             db (weight -20) healthy: connected
   fence     in place: the kernel silences the address if keepvip dies
-  NO TAKER  0 of 2 nodes could take over
+  NO TAKER  0 of 2 nodes could take over [KV307]
   members   10.77.0.12 backup, priority 1, this node
             10.77.0.11 active, priority 100, heard 40ms ago
 `

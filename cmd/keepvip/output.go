@@ -21,6 +21,7 @@ type kind string
 // The kinds, with the commands that print them.
 const (
 	kindStatus      kind = "Status"      // status
+	kindExplanation kind = "Explanation" // explain
 	kindReload      kind = "Reload"      // reload
 	kindMembers     kind = "Members"     // member list
 	kindVersion     kind = "Version"     // version

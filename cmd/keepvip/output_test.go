@@ -55,6 +55,7 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 	socket := answering(t, doc)
 	for k, args := range map[kind][]string{
 		kindStatus:      {"status", "--socket", socket},
+		kindExplanation: {"explain", "--socket", socket},
 		kindMembers:     {"member", "list", "--socket", socket},
 		kindReload:      {"reload", "--socket", socket},
 		kindVersion:     {"version"},

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -20,7 +21,7 @@ func sampleStatus(now time.Time) daemon.Status {
 	heard := now.Add(-40 * time.Millisecond)
 	return daemon.Status{Version: "v0.1.0", Node: "n2", VIPs: []instance.Status{{
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32")}, Interface: "eth0",
-		State: "active", Since: now.Add(-192 * time.Second), Reason: "no advertisement heard for the Active_Down_Interval",
+		State: "active", Since: now.Add(-192 * time.Second), Reason: "no advertisement heard for the Active_Down_Interval", Code: code.HolderSilent,
 		Desired: instance.Available, Observed: instance.ObservedActive, Holder: "10.0.0.12", Eligible: true, Priority: 100,
 		Checks:    []instance.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.0042}},
 		Fence:     instance.FenceStatus{Standing: true},
@@ -35,9 +36,13 @@ func sampleStatus(now time.Time) daemon.Status {
 
 // The sample in README is what the program prints; make golden writes it.
 func TestReadmeShowsWhatStatusPrints(t *testing.T) {
-	const file, head = "../../README.md", "```\n$ keepvip status\n"
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	printed := statusText(sampleStatus(now), now)
+	showsSample(t, "../../README.md", "```\n$ keepvip status\n", statusText(sampleStatus(now), now))
+}
+
+// showsSample is a box in a document that begins with head and goes on with what is printed.
+func showsSample(t *testing.T, file, head, printed string) {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(text), head)

@@ -26,6 +26,7 @@ import (
 func printed() map[kind]any {
 	return map[kind]any{
 		kindStatus:      daemon.Status{},
+		kindExplanation: explanationDoc{},
 		kindReload:      daemon.Reloaded{},
 		kindMembers:     daemon.RaftStatus{},
 		kindVersion:     versionDoc{},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
@@ -95,17 +96,17 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	if v.Interface != "" {
 		fmt.Fprintf(b, " on %s", v.Interface)
 	}
-	fmt.Fprintf(b, "\n  state     %s for %s: %s\n", v.State, ago(now, v.Since), v.Reason)
-	fmt.Fprintf(b, "  desired   %s\n  observed  %s\n", desiredText(v, now), v.Observed)
+	fmt.Fprintf(b, "\n  state     %s for %s: %s\n", v.State, ago(now, v.Since), coded(v.Reason, v.Code))
+	fmt.Fprintf(b, "  desired   %s\n  observed  %s\n", desiredText(v, now), observedText(v))
 	fmt.Fprintf(b, "  holder    %s\n", holderText(v))
 	fmt.Fprintf(b, "  this node %s, priority %d\n", fitText(v), v.Priority)
 	writeChecks(b, v, now)
 	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence))
 	for _, c := range v.Conflicts {
-		fmt.Fprintf(b, "  CONFLICT  %s\n", conflictText(c, now))
+		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), code.DuplicateAddress))
 	}
 	for _, s := range v.Splits {
-		fmt.Fprintf(b, "  SPLIT     %s\n", splitText(s, now))
+		fmt.Fprintf(b, "  SPLIT     %s\n", coded(splitText(s, now), code.Split))
 	}
 	fmt.Fprintf(b, "  %s\n", takersText(v.Takers))
 	for i, m := range v.Members {
@@ -117,9 +118,25 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	}
 	for _, r := range v.Rejected {
 		if r.Acute(now) {
-			fmt.Fprintf(b, "  %-9s %s%d times: %s; %s\n", rejectedWord(r), fromText(r), r.Count, r.Text, r.Remedy)
+			fmt.Fprintf(b, "  %-9s %s%d times: %s; %s\n", rejectedWord(r), fromText(r), r.Count, r.Text, coded(r.Remedy, r.Code))
 		}
 	}
+}
+
+// coded is a text with the code of what it says behind it, which docs/troubleshooting.md explains.
+func coded(text string, c code.Code) string {
+	if c == "" {
+		return text
+	}
+	return text + " [" + string(c) + "]"
+}
+
+// observedText has the code of what makes a node other than it should be; its reason is on another line.
+func observedText(v instance.Status) string {
+	if v.Why == nil {
+		return string(v.Observed)
+	}
+	return coded(string(v.Observed), v.Why.Code)
 }
 
 func rejectedWord(r election.Rejection) string {
@@ -220,7 +237,7 @@ func checkText(c instance.CheckStatus, now time.Time) string {
 	if c.Hint != "" {
 		out += "; " + c.Hint
 	}
-	return out
+	return coded(out, c.Code)
 }
 
 // seconds is a number of seconds of a document.
@@ -237,7 +254,7 @@ func fenceText(f instance.FenceStatus) string {
 		}
 		return text
 	}
-	return f.Reason
+	return coded(f.Reason, code.FenceLost)
 }
 
 // conflictText says who, since when it was not heard, and what else is known of that host.
@@ -261,14 +278,14 @@ func splitText(s election.Split, now time.Time) string {
 func memberText(m instance.MemberStatus, now time.Time) string {
 	state := m.State
 	if m.Was != "" && m.LastHeard != nil {
-		state = fmt.Sprintf("%s for %s, was %s", m.State, ago(now, *m.LastHeard), m.Was)
+		state = fmt.Sprintf("%s for %s, was %s", coded(m.State, code.MemberSilent), ago(now, *m.LastHeard), m.Was)
 	}
 	out := fmt.Sprintf("%s %s, priority %d", named(m.Node, m.Address), state, m.Priority)
 	if m.Witness {
 		out += ", witness"
 	}
 	if m.Fit != nil && !*m.Fit && !m.Self && !m.Witness {
-		out += ", not fit: " + m.Unfit
+		out += ", not fit: " + coded(m.Unfit, m.Code)
 	}
 	if m.Self {
 		return out + ", this node"

@@ -3,23 +3,24 @@ package main
 import (
 	"fmt"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // takersText is the line about what happens if the holder dies now, with its label. It is loud when other nodes are known and none could
 // take over.
 func takersText(t instance.Takers) string {
-	label, text := "takeover", fmt.Sprintf("%d of %d nodes could take over", t.Count, t.Nodes)
+	label, text, of := "takeover", fmt.Sprintf("%d of %d nodes could take over", t.Count, t.Nodes), code.Code("")
 	switch {
 	case t.Nodes <= 1:
 		return fmt.Sprintf("%-9s no other node is known that could take over", label)
 	case t.Unknown > 0:
 		text = fmt.Sprintf("%s; of %d that speak VRRP alone nothing is known while they are Backup", text, t.Unknown)
 	case t.Count == 0:
-		label = "NO TAKER"
+		label, of = "NO TAKER", code.NoTaker
 	}
 	if t.Reason != "" {
 		text += ": " + t.Reason
 	}
-	return fmt.Sprintf("%-9s %s", label, text)
+	return fmt.Sprintf("%-9s %s", label, coded(text, of))
 }

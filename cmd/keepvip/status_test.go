@@ -25,8 +25,8 @@ func TestStatusSaysSplitAndSilent(t *testing.T) {
 		Members: []instance.MemberStatus{{Address: a, Node: "cp-2", State: "silent", Was: "active", Priority: 100, LastHeard: &heard}},
 	}}}
 	text := statusText(d, now)
-	assert.Contains(t, text, "SPLIT     cp-2 10.0.0.12 holds the address, and none of its advertisements has arrived here for 5s; this node holds it, too: VRID 5 there, 6 here; set vrrp.id")
-	assert.Contains(t, text, "cp-2 10.0.0.12 silent for 3m0s, was active, priority 100")
+	assert.Contains(t, text, "SPLIT     cp-2 10.0.0.12 holds the address, and none of its advertisements has arrived here for 5s; this node holds it, too: VRID 5 there, 6 here; set vrrp.id [KV302]\n")
+	assert.Contains(t, text, "cp-2 10.0.0.12 silent [KV306] for 3m0s, was active, priority 100")
 	assert.NotContains(t, text, "ago")
 	var code codedError
 	require.ErrorAs(t, splitError(d), &code)
@@ -41,9 +41,9 @@ func TestStatusSaysWhatAForeignHostAdvertises(t *testing.T) {
 	text := func() string {
 		return statusText(daemon.Status{VIPs: []instance.Status{{Conflicts: []instance.Conflict{c}}}}, now)
 	}
-	assert.Contains(t, text(), line+"\n")
+	assert.Contains(t, text(), line+" [KV301]\n")
 	c.VRRP = &instance.Router{Source: netip.MustParseAddr("10.0.0.13"), Version: 2, VRID: 52, Priority: 101}
-	line += ";\n            that host sends VRRP from 10.0.0.13 with version 2, VRID 52, priority 101 (keepalived?)\n"
+	line += ";\n            that host sends VRRP from 10.0.0.13 with version 2, VRID 52, priority 101 (keepalived?) [KV301]\n"
 	assert.Contains(t, text(), line)
 	assert.Contains(t, pages(t)["fence.md"], line, "as docs/fence.md shows it")
 }

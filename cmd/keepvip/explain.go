@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/explain"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+func newExplain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain [NAME ...]",
+		Short: "Say why this node is, or is not, the holder",
+		Long: "Says why this node is, or is not, the holder of the named virtual addresses, or of all, as a chain of facts with\n" +
+			"stable codes and remedies. docs/troubleshooting.md has all codes.",
+		Args: arguments("NAME", 0, anyNumber),
+	}
+	socket, output := bindSocket(cmd), bindOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		var raw json.RawMessage
+		if err := control.NewClient(*socket).Status(cmd.Context(), &raw); err != nil {
+			return failed(err)
+		}
+		raw, err := only(raw, names)
+		if err != nil {
+			return failed(err)
+		}
+		var doc daemon.Status
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			return failed(fmt.Errorf("decode the status: %w", err))
+		}
+		now := time.Now()
+		why := explanationOf(doc, now)
+		return output.print(cmd.OutOrStdout(), kindExplanation, why, func() string { return explanationText(why, now) })
+	}
+	return cmd
+}
+
+// explanationDoc is what `keepvip explain -o json` prints.
+type explanationDoc struct {
+	Node string         `json:"node"` // the name of this node
+	VIPs []explainedDoc `json:"vips"`
+}
+
+type explainedDoc struct {
+	Name      string            `json:"name"`
+	Addresses []netip.Prefix    `json:"addresses"`
+	Observed  instance.Observed `json:"observed"` // what this node is at this moment, as in the status
+	Facts     []explain.Fact    `json:"facts"`
+}
+
+func explanationOf(d daemon.Status, now time.Time) explanationDoc {
+	out := explanationDoc{Node: d.Node, VIPs: []explainedDoc{}}
+	for i := range d.VIPs {
+		v := &d.VIPs[i]
+		out.VIPs = append(out.VIPs, explainedDoc{Name: v.Name, Addresses: v.Addresses, Observed: v.Observed, Facts: explain.Address(v, d.Node, now)})
+	}
+	return out
+}
+
+// explanationText is the explanation as a person reads it: a line for each fact, with its code in front and its remedy below.
+func explanationText(d explanationDoc, now time.Time) string {
+	var b strings.Builder
+	for i, v := range d.VIPs {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s: %s, observed here: %s\n", v.Name, joined(v.Addresses), v.Observed)
+		for _, f := range v.Facts {
+			fmt.Fprintf(&b, "  %-6s %s%s\n", f.Code, f.Text, sinceText(f.Since, now))
+			if f.Remedy != "" {
+				fmt.Fprintf(&b, "         -> %s\n", f.Remedy)
+			}
+		}
+	}
+	return b.String()
+}
+
+// sinceText is since when a fact is one; empty where that is not known.
+func sinceText(since, now time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	layout := time.TimeOnly
+	if now.Sub(since) > 12*time.Hour {
+		layout = time.DateTime
+	}
+	return fmt.Sprintf(" (since %s, %s ago)", since.In(now.Location()).Format(layout), ago(now, since))
+}
