@@ -19,8 +19,8 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [NAME ...]",
 		Short: "Say why this node is, or is not, the holder",
-		Long: "Says why this node is, or is not, the holder of the named virtual addresses, or of all, as a chain of facts with\n" +
-			"stable codes and remedies. docs/troubleshooting.md has all codes.",
+		Long: "Says why this node is, or is not, the holder of the named virtual addresses, or of all: a chain of\n" +
+			"facts with stable codes and remedies. docs/troubleshooting.md has all codes.",
 		Args: arguments("NAME", 0, anyNumber),
 	}
 	socket, output := bindSocket(cmd), bindOutput(cmd)

@@ -7,10 +7,13 @@ import (
 	"github.com/keepvip/keepvip/internal/code"
 )
 
-// host is what this host does for the address: the fence, and the link as far as there is an election on it.
+// host is what this host does for the address: the fence, and the link as far as there is an election on it. A node that is in none needs no
+// fence.
 func (c *chain) host() {
 	f := c.Fence
 	switch {
+	case c.State == initialize:
+		return
 	case f.Standing:
 		c.fine(time.Time{}, "the fence is in place: the kernel silences the address if keepvip dies")
 	case f.Reason != "":
@@ -20,7 +23,7 @@ func (c *chain) host() {
 		c.say(code.FenceUncovered, time.Time{}, "the fence does not cover "+f.Uncovered)
 	}
 	for i := range c.Members {
-		if m := &c.Members[i]; m.Self && c.Interface != "" && c.State != initialize {
+		if m := &c.Members[i]; m.Self && c.Interface != "" {
 			c.fine(time.Time{}, fmt.Sprintf("%s is up, with this node's own address %s", c.Interface, m.Address))
 		}
 	}

@@ -71,7 +71,7 @@ func (c *chain) apart() {
 	if c.Why != nil {
 		of, reason = c.Why.Code, c.Why.Reason
 	}
-	c.say(why(of, code.Started), c.Since, "this node is in no election: "+reason)
+	c.say(of, c.Since, "this node is in no election: "+reason)
 }
 
 // unfit is why this node comes last, or takes no part. A check that is the cause says the rest.
