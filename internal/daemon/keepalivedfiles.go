@@ -118,13 +118,44 @@ func keepalivedReport(cfg *config.Config, all []instance.Status) report.Node {
 	return n
 }
 
+// keepalivedListed is how the addresses of v are listed that are not listed as usual; nil: none.
+func keepalivedListed(v config.VIP) map[netip.Addr]report.Listed {
+	var out map[netip.Addr]report.Listed
+	on, n := map[netip.Addr]string{}, 0
+	for _, l := range v.Links() {
+		for _, p := range l.Addresses {
+			on[p.Addr()] = l.Interface
+		}
+	}
+	for _, p := range v.Addresses {
+		l := report.Listed{Interface: on[p.Addr()]}
+		if p.Addr().Is4() {
+			if v.Scope != config.ScopeGlobal {
+				l.Scope = string(v.Scope)
+			}
+			if n < len(v.Labels) {
+				l.Label = v.Labels[n]
+			}
+			n++
+		}
+		if l == (report.Listed{}) {
+			continue
+		}
+		if out == nil {
+			out = map[netip.Addr]report.Listed{}
+		}
+		out[p.Addr()] = l
+	}
+	return out
+}
+
 func keepalivedInstance(v config.VIP, s instance.Status) report.Instance {
 	i := report.Instance{
 		Name: v.Name, Group: v.Group, Version: v.VRRP.Version, State: keepalivedState(s), Since: s.Since, Interface: s.Interface, VRID: s.VRID,
 		Priority: v.Priority, Effective: s.Priority, Interval: v.VRRP.AdvertisementInterval,
 		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts, Refresh: v.Announce.Refresh,
 		Password: v.VRRP.Version == 2 && v.VRRP.Password != "", Unicast: len(v.VRRP.Peers) > 0,
-		Stats: keepalivedStats(s),
+		MinTTL: v.VRRP.MinTTL, Multicast: v.VRRP.MulticastGroup, Listed: keepalivedListed(v), Stats: keepalivedStats(s),
 	}
 	advertised := v.Advertised(v.Addresses[0].Addr().Is4())
 	for _, a := range v.Addresses {

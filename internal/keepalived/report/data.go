@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -73,6 +74,8 @@ func writeSettings(b *bytes.Buffer, i Instance) {
 	}
 	switch {
 	case i.Unicast:
+	case i.Multicast.IsValid():
+		fmt.Fprintf(b, "   Multicast address %s\n", i.Multicast)
 	case i.ipv6():
 		b.WriteString("   Multicast address ff02::12\n")
 	default:
@@ -115,7 +118,7 @@ func writeAddresses(b *bytes.Buffer, i Instance) {
 	line(b, "Unicast TTL", "255")
 	b.WriteString("   Unicast Peer :\n")
 	for _, p := range i.Peers {
-		fmt.Fprintf(b, "     %s min_ttl 255 max_ttl 255\n", p)
+		fmt.Fprintf(b, "     %s min_ttl %d max_ttl 255\n", p, i.MinTTL)
 	}
 }
 
@@ -124,7 +127,12 @@ func addressText(a netip.Prefix, i Instance) string {
 	if a.IsSingleIP() {
 		s = a.Addr().String()
 	}
-	return s + " dev " + i.Interface + " scope global" + word(i.Bound, " set", "")
+	l := i.Listed[a.Addr()]
+	s += " dev " + cmp.Or(l.Interface, i.Interface) + " scope " + cmp.Or(l.Scope, "global")
+	if l.Label != "" {
+		s += " label " + l.Label
+	}
+	return s + word(i.Bound, " set", "")
 }
 
 func writeGroups(b *bytes.Buffer, all []Instance) {

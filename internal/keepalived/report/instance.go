@@ -50,12 +50,22 @@ type Instance struct {
 	Password         bool          // one travels in the advertisements of version 2
 	Peers            []netip.Addr  // unicast: the others; empty with Unicast false
 	Unicast          bool
+	MinTTL           uint8      // of the peers
+	Multicast        netip.Addr // the group; not valid: the usual one
 
 	Addresses []netip.Prefix // the first decides about the family
 	Excluded  []netip.Prefix // move with them, and are not advertised
-	Bound     bool           // all of them are on this node
+	Listed    map[netip.Addr]Listed
+	Bound     bool // all of them are on this node
 	Scripts   []Script
 	Stats     Stats
+}
+
+// Listed is how an address is listed, where that is not as usual.
+type Listed struct {
+	Interface string // "": the instance's
+	Scope     string // "": global
+	Label     string
 }
 
 // Script is a health check.

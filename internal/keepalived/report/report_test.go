@@ -37,6 +37,8 @@ func pair(state State, priority uint8, own, other string) []Instance {
 	six.Source = netip.MustParseAddr("fe80::ff:fe00:" + own)
 	unicast.Name, unicast.Version, unicast.VRID, unicast.Preempt, unicast.Addresses = "VI_U", 3, 53, false, prefixes("192.0.2.102/32")
 	unicast.Unicast, unicast.Peers = true, []netip.Addr{netip.MustParseAddr("192.0.2." + other)}
+	one.Listed = map[netip.Addr]Listed{netip.MustParseAddr("192.0.2.100"): {Label: "eth0:1"}}
+	unicast.Listed, unicast.MinTTL = map[netip.Addr]Listed{netip.MustParseAddr("192.0.2.102"): {Interface: "eth1"}}, 255
 	fault.Name, fault.Version, fault.VRID, fault.Addresses = "VI_F", 2, 54, prefixes("198.51.100.100/24")
 	fault.State, fault.Interface, fault.Source, fault.Bound = Fault, "eth2", netip.Addr{}, false
 	return []Instance{one, six, unicast, fault}
@@ -79,9 +81,9 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// expressed takes off the fixtures what keepvip has in another way: one interface for an entry, no labels, no index of the interface, no source that is configured, attributes of IPv6 addresses that it does not set,
+// expressed takes off the fixtures what keepvip has in another way: no index of the interface, no source that is configured, attributes of IPv6 addresses that it does not set,
 // and a hop limit of 255 from all peers.
-var expressed = strings.NewReplacer(" (from configuration)", "", ", ifindex 2", "", " label eth0:1", "", "dev eth1", "dev eth0", "deprecated ", "", "preferred_lft forever ", "", " deprecated", "", " preferred_lft forever", "", "min_ttl 0", "min_ttl 255")
+var expressed = strings.NewReplacer(" (from configuration)", "", ", ifindex 2", "", "deprecated ", "", "preferred_lft forever ", "", " deprecated", "", " preferred_lft forever", "", "min_ttl 0", "min_ttl 255")
 
 // Every line is one that keepalived writes for the same instance, in its order. What is not there is what keepvip does not know.
 func TestDataIsLaidOutAsKeepalivedDoes(t *testing.T) {
