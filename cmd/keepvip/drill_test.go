@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,9 @@ func TestDrillText(t *testing.T) {
   measured  at 10.0.0.100:6443, from a node that was neither: 27 of 2000 connections had no answer, one every 3 ms at the slowest
 `, d.text())
 	require.NoError(t, d.verdict())
+	var out strings.Builder
+	require.NoError(t, printObject(&out, kindDrill, d))
+	assert.InDelta(t, 0.081, printsObject(t, kindDrill, out.String())["outageSeconds"], 1e-9)
 	d.Result, d.Code = "over", "KV706"
 	assert.EqualError(t, d.verdict(), "apiserver: the address was missed for 81 ms, want at most 143 ms (KV706)")
 

@@ -87,7 +87,7 @@ func (a *Set) Drill(ctx context.Context, name string, d Drill) (Drilled, error) 
 	r := list[0]
 	r.log.Warn("a drill begins", "code", string(d.Kind.code()), "kind", string(d.Kind), "lasts", d.Lasts, "cause", election.AskedToDrill(string(d.Kind)))
 	out, err := r.drill(ctx, list, d)
-	r.logDrilled(out, err)
+	r.logDrilled(out, err, d.Gone)
 	if err = because(ctx, err); err != nil {
 		err = fmt.Errorf("%w (%s)", err, code.DrillFailed)
 	}
@@ -105,9 +105,17 @@ func (k DrillKind) code() code.Code {
 	return code.DrillHandover
 }
 
-func (i *instance) logDrilled(out Drilled, err error) {
+func (i *instance) logDrilled(out Drilled, err error, gone <-chan struct{}) {
 	args := []any{"holder", out.Holder, "returned", out.Returned}
+	interrupted := false
+	select {
+	case <-gone:
+		interrupted = true
+	default:
+	}
 	switch {
+	case interrupted:
+		args = append(args, "code", string(code.DrillInterrupted), "reason", "whoever asked has gone")
 	case err != nil:
 		args = append(args, "code", string(code.DrillFailed), "error", err)
 	case out.Stays != "":

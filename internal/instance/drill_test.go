@@ -127,6 +127,7 @@ func TestDrillEndsWhenWhoeverAskedHasGone(t *testing.T) {
 		assert.InDelta(t, 1, time.Since(began).Seconds(), 0.1)
 		assert.True(t, out.Returned)
 		assert.Equal(t, []string{"stands still", "goes on", "takes back"}, e.done())
+		assert.Contains(t, b.log.String(), "code=KV707")
 	})
 }
 
