@@ -21,6 +21,8 @@ const (
 	listenFor = 3 * time.Second
 	// mostListening is longer than the longest advertisement interval of version 3.
 	mostListening = time.Minute
+	// mostPeers is more than a cluster has control-plane nodes.
+	mostPeers = 32
 )
 
 // doctorDoc is what doctor prints as JSON.
@@ -64,27 +66,33 @@ func newDoctor() *cobra.Command {
 		Short: "Say what on this host, its network or its cluster would not carry the address",
 		Long: "Looks at this host, listens on its links, and says what is wrong or will be: each finding with a code, what was found and the\n" +
 			"remedy. It is of use before the installation and after it, and works beside a keepvip that runs. It changes nothing:\n" +
-			"what it sends is questions (ARP, neighbour discovery) for the addresses, and that it joins VRRP's groups.\n" +
+			"what it sends is questions (ARP, neighbour discovery) for the addresses, that it joins VRRP's groups, and probes to --peers.\n" +
 			"docs/troubleshooting.md has all codes.\n\n" +
 			"Severities: with an error the address does not work here, or is on two nodes; with a warning it does until something else\n" +
 			"happens; a note is worth knowing.\n\n" +
 			"Exit codes: 0 notes at most, 1 warnings, 2 errors, or the command line or configuration is wrong.",
-		Example: "  keepvip doctor --config /etc/keepvip/keepvip.yaml",
-		Args:    noArguments,
+		Example: "  keepvip doctor --config /etc/keepvip/keepvip.yaml\n" +
+			"  keepvip doctor --config /etc/keepvip/keepvip.yaml --listen 30s --peers 10.0.0.11,10.0.0.12",
+		Args: noArguments,
 	}
 	output := bindOutput(cmd)
 	listen := cmd.Flags().Duration("listen", listenFor, "for how long to listen on the wire")
 	kubeadm := cmd.Flags().String("kubeadm-config", "", "a file with kubeadm's configuration, whose controlPlaneEndpoint is compared")
+	peers := cmd.Flags().StringSlice("peers", nil, "the nodes' own addresses, on which doctor runs with --peers at the same time: they tell each other what they hear")
 	flags := bindConfig(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *listen <= 0 || *listen > mostListening {
 			return fmt.Errorf("--listen %v, want more than 0s and at most %v", *listen, mostListening)
 		}
+		among, err := nodeAddresses(*peers)
+		if err != nil {
+			return err
+		}
 		cfg, err := flags.load()
 		if err != nil {
 			return err
 		}
-		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: *listen, Kubeadm: *kubeadm})
+		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: *listen, Kubeadm: *kubeadm, Peers: among})
 		if err != nil {
 			return err
 		}
@@ -94,6 +102,21 @@ func newDoctor() *cobra.Command {
 		return cmp.Or(err, doctorVerdict(doc.Count))
 	}
 	return cmd
+}
+
+// nodeAddresses reads --peers.
+func nodeAddresses(words []string) (out []netip.Addr, err error) {
+	if len(words) > mostPeers {
+		return nil, fmt.Errorf("--peers: %d addresses, want at most %d", len(words), mostPeers)
+	}
+	for _, word := range words {
+		a, err := netip.ParseAddr(word)
+		if err != nil || a.Zone() != "" || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() {
+			return nil, fmt.Errorf("--peers: %q, want the own address of a node, as 10.0.0.11", word)
+		}
+		out = append(out, a.Unmap())
+	}
+	return out, nil
 }
 
 // heard lists who advertises.

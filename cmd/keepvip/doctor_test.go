@@ -83,3 +83,12 @@ func TestDoctorRefusesAFileOfKubeadmThatIsNotThere(t *testing.T) {
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "none.yaml: no such file or directory")
 }
+
+func TestDoctorRefusesPeersThatAreNoNodes(t *testing.T) {
+	for _, peers := range []string{"n1", "fe80::1", "224.0.0.18", "0.0.0.0", "10.0.0.11,"} {
+		rc, out, errs := keepvip(t, "doctor", "--peers", peers, "--vip", "10.0.0.100")
+		assert.Equal(t, exitUsage, rc, peers)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, "want the own address of a node", peers)
+	}
+}

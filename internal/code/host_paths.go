@@ -1,6 +1,6 @@
 package code
 
-// KV45x to KV46x: which packets pass between this host and others, each way by itself, and what the others have set otherwise.
+// KV45x to KV47x: which packets pass between this host and others, each way by itself, and what the others have set otherwise.
 const (
 	VRRPInDropped        Code = "KV451"
 	MembersInDropped     Code = "KV452"
@@ -18,6 +18,7 @@ const (
 	RaftDropped          Code = "KV467"
 	RaftRefused          Code = "KV468"
 	OtherMTU             Code = "KV469"
+	NoDoctor             Code = "KV470"
 )
 
 func hostPaths() []Entry {
@@ -38,7 +39,7 @@ func hostPaths() []Entry {
 			"Let UDP port 9646 (`port`) out on the interface of the address.",
 		},
 		{
-			VRRPNotHeard, "vrrp-not-heard", "A member says that it advertises, and protocol 112 is lost on the way from it.",
+			VRRPNotHeard, "vrrp-not-heard", "Protocol 112 is lost on the way from another node, which says that it sends it.",
 			"The firewall of that host (OUTPUT), and what is between: switch, security groups.",
 			"Let protocol 112 through, from that host to this one.",
 		},
@@ -101,6 +102,11 @@ func hostPaths() []Entry {
 			OtherMTU, "other-mtu", "The interfaces of two nodes have different MTUs: what one sends the other may drop, whichever holds the address.",
 			"`ip link show` on both. A member says the MTU that its interface had when keepvip joined the election.",
 			"Set the same MTU on all nodes, and on the switch.",
+		},
+		{
+			NoDoctor, "no-doctor", "Another host was to answer a doctor's probes, and nothing is heard of it.",
+			"Whether keepvip doctor --peers runs there at the same time, and whether that host answers ping.",
+			"Run it there, with this host among its --peers and the same key, for long enough (--listen).",
 		},
 	}
 }

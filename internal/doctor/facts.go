@@ -25,6 +25,7 @@ type Facts struct {
 	Lateness           *Lateness               // nil: not measured
 	Machine            Machine                 // the zero value: not known
 	Wires              []Wire                  // what was heard, for each interface and family
+	Peers              []Peer                  // the hosts on which a doctor was to listen at the same time
 	Daemon             *Daemon                 // nil: no keepvip runs here
 	NoIPv6             bool                    // this kernel has no IPv6
 	PortTaken          bool                    // another program has the members' UDP port
@@ -63,6 +64,7 @@ type Wire struct {
 	Claims    []Claim // who answers for a virtual address
 	// Digests are those of the addresses that this host would advertise, by the name of the virtual address.
 	Digests map[string]uint32
+	Probes  []Probe // of other doctors, on the link
 	// OutVRRP and OutMembers are why packets of this host do not leave, as the kernel says; nil when they do.
 	OutVRRP, OutMembers error
 	// Heard tells that sockets of this host listened, so that what is on the wire and does not arrive there is dropped here.
@@ -104,6 +106,23 @@ type Hello struct {
 	MTU       int           // of its interface; 0: it does not say
 	KeyID     string        // of the key that it is signed with; "": unsigned
 	Ahead     time.Duration // of this host's clock
+}
+
+// Probe is one of another doctor, by protocol 112 or by UDP to the members' port.
+type Probe struct {
+	Source netip.Addr
+	VRRP   bool
+}
+
+// Peer is what a doctor on another host and this one have heard of each other.
+type Peer struct {
+	Address                 netip.Addr
+	HeardVRRP, HeardMembers bool // its probes, past the firewall of this host
+	Refused                 bool // a probe of it was not signed with a key of this host, or signed where there is none
+	Probes                  int
+	// Tells tells that it was heard for long enough to say what it hears of this host.
+	Tells                             bool
+	VRRPHeardThere, MembersHeardThere bool
 }
 
 // Claim is a host that speaks as the owner of a virtual address.

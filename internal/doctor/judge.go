@@ -26,6 +26,7 @@ func Judge(f Facts) []Finding {
 			}
 		}
 	}
+	judgePeers(out, f)
 	judgeHost(out, f)
 	judgeLateness(out, f)
 	judgeMachine(out, f)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ import (
 type Options struct {
 	Config  *config.Config
 	Listen  time.Duration // for how long to listen on the wire
+	Peers   []netip.Addr  // hosts on which a doctor runs at the same time, this one among them or not
 	Kubeadm string        // a file with kubeadm's configuration; "": none
 	Root    string        // before the paths of files; "" but in tests
 }
@@ -71,8 +73,14 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	wg.Go(func() { f.Endpoints = endpoints(ctx, o) })
 	wg.Go(func() { f.Connections = connections(ctx, o.Config, f.Links) })
 	wg.Go(func() { f.Lateness = lateness(ctx, o.Listen, o.Config.Realtime) })
-	var mu sync.Mutex // guards PortTaken
+	var mu sync.Mutex // guards PortTaken and Peers
 	for i, p := range places {
+		wg.Go(func() {
+			met := meet(ctx, p, o)
+			mu.Lock()
+			defer mu.Unlock()
+			f.Peers = append(f.Peers, met...)
+		})
 		wg.Go(func() {
 			var taken bool
 			f.Wires[i], taken = listen(ctx, p, o, running != nil)

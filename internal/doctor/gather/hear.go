@@ -25,40 +25,85 @@ func hearMembers(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, ipv
 		return false
 	}
 	wg.Go(func() {
-		defer unix.Close(fd)
-		buf := make([]byte, frameLen)
-		for ctx.Err() == nil {
-			_, from, err := unix.Recvfrom(fd, buf, 0)
-			switch from := from.(type) {
-			case *unix.SockaddrInet4:
-				n.spoken(netip.AddrFrom4(from.Addr))
-			case *unix.SockaddrInet6:
-				n.spoken(netip.AddrFrom16(from.Addr))
-			default:
-				if !errors.Is(err, unix.EAGAIN) {
-					<-time.After(readPause)
-				}
+		receive(ctx, fd, func(from netip.Addr, b []byte) {
+			if !isProbe(b[min(udpLen, len(b)):], false) {
+				n.spoken(from)
 			}
-		}
+		})
 	})
 	return true
 }
 
-func openUDP(link string, ipv4 bool, port uint16) (fd int, err error) {
-	family, head := unix.AF_INET6, []bpf.Instruction{bpf.LoadAbsolute{Off: 2, Size: 2}} // from the UDP header on
-	if ipv4 {
-		family, head = unix.AF_INET, []bpf.Instruction{bpf.LoadMemShift{Off: 0}, bpf.LoadIndirect{Off: 2, Size: 2}} // from the IP header on
+// receive gives take the payload of each IP packet, until ctx ends, and closes the socket.
+func receive(ctx context.Context, fd int, take func(from netip.Addr, b []byte)) {
+	defer unix.Close(fd)
+	buf := make([]byte, frameLen)
+	for ctx.Err() == nil {
+		length, from, err := unix.Recvfrom(fd, buf, 0)
+		switch from := from.(type) {
+		case *unix.SockaddrInet4: // with its header
+			if head := int(buf[0]&0xf) * 4; head <= length {
+				take(netip.AddrFrom4(from.Addr), buf[head:length])
+			}
+		case *unix.SockaddrInet6:
+			take(netip.AddrFrom16(from.Addr), buf[:length])
+		default:
+			if !errors.Is(err, unix.EAGAIN) {
+				<-time.After(readPause)
+			}
+		}
 	}
-	if fd, err = unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP); err != nil {
+}
+
+// openUDP opens a raw socket for what comes to a port.
+func openUDP(link string, ipv4 bool, port uint16) (int, error) {
+	return openRaw(link, ipv4, unix.IPPROTO_UDP, 2, 2, uint32(port))
+}
+
+// openProbes opens a raw socket for probes by protocol 112, or for what comes to the members' port.
+func openProbes(link string, ipv4, vrrp bool, port uint16) (int, error) {
+	if vrrp {
+		return openRaw(link, ipv4, protoVRRP, 0, 1, noVRRP)
+	}
+	return openUDP(link, ipv4, port)
+}
+
+// openRaw opens a raw socket on a link for packets of a protocol that have a value at an offset of the payload.
+func openRaw(link string, ipv4 bool, protocol int, offset uint32, size int, value uint32) (fd int, err error) {
+	family, head := unix.AF_INET6, []bpf.Instruction{bpf.LoadAbsolute{Off: offset, Size: size}} // from the payload on
+	if ipv4 {
+		family, head = unix.AF_INET, []bpf.Instruction{bpf.LoadMemShift{Off: 0}, bpf.LoadIndirect{Off: offset, Size: size}} // from the IP header on
+	}
+	if fd, err = unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol); err != nil {
 		return -1, err
 	}
 	timeout := unix.NsecToTimeval(glance.Nanoseconds())
 	err = errors.Join(
-		attach(fd, append(head, bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(port), SkipTrue: 1}, bpf.RetConstant{Val: 0}, bpf.RetConstant{Val: math.MaxUint16})),
+		attach(fd, append(head, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: 1}, bpf.RetConstant{Val: 0}, bpf.RetConstant{Val: math.MaxUint16})),
 		unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_BINDTODEVICE, link),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout),
 	)
 	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// openSpeaker opens a socket that sends from own with TTL or hop limit 255.
+func openSpeaker(own netip.Addr, vrrp bool) (fd int, err error) {
+	kind, protocol := unix.SOCK_DGRAM, unix.IPPROTO_UDP
+	if vrrp {
+		kind, protocol = unix.SOCK_RAW, protoVRRP
+	}
+	family, level, option := unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
+	if own.Is4() {
+		family, level, option = unix.AF_INET, unix.IPPROTO_IP, unix.IP_TTL
+	}
+	if fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol); err != nil {
+		return -1, err
+	}
+	if err = errors.Join(unix.SetsockoptInt(fd, level, option, 255), unix.Bind(fd, sockaddrOf(own, 0))); err != nil {
 		_ = unix.Close(fd)
 		return -1, err
 	}

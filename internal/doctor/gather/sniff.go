@@ -168,6 +168,12 @@ func (n *notes) note(p packet, now time.Time) {
 	if p.source.Is4() != n.wire.IPv4 {
 		return
 	}
+	if isProbe(p.payload, p.vrrp) {
+		if !n.own(p.mac, p.outgoing) {
+			n.probed(p)
+		}
+		return
+	}
 	if p.vrrp {
 		a, err := vrrp.ParseUnverified(p.payload, p.source, p.destination)
 		if err == nil {
