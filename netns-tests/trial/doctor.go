@@ -117,13 +117,13 @@ func votes(also func(*lab.Node) error) func(*lab.Node) ([]string, error) {
 
 // doctors plants each misconfiguration on a node of one lab, runs doctor everywhere at the same time, and looks for the code.
 func doctors(host *lab.Host, full bool) (Findings, error) {
-	faults, ways := planted(), betweenTwo()
+	faults, ways, meetings := planted(), betweenTwo(), meetings()
 	if !full {
-		ways = ways[:2]
+		ways, meetings = ways[:2], meetings[:2]
 		faults = slices.DeleteFunc(faults, func(m misconfiguration) bool { return !m.brief })
 	}
 	own := len(slices.DeleteFunc(slices.Clone(faults), func(m misconfiguration) bool { return m.plant == nil }))
-	l, err := host.Open(lab.Config{Nodes: 3 + 2*len(ways) + own})
+	l, err := host.Open(lab.Config{Nodes: 3 + 2*len(ways) + own + 2*len(meetings)})
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +145,12 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 				return nil, err
 			}
 			d.look(n, w.name+", at the "+[]string{"holder", "other"}[j], want, misconfiguration{flags: flags})
+		}
+	}
+	for i, w := range meetings {
+		n := 3 + 2*len(ways) + own + 2*i
+		if err := d.meet(len(ways)+i, w, l.Nodes[n:n+2]); err != nil {
+			return nil, err
 		}
 	}
 	for _, m := range faults {

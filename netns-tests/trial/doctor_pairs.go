@@ -29,6 +29,34 @@ func betweenTwo() []pairing {
 	}
 }
 
+// meetings are two nodes on which doctor runs at the same time, and no keepvip: what is lost on the way from the first to the second.
+func meetings() []pairing {
+	return []pairing{
+		{name: "doctors, 112 lost on the way", lost: protocol112, holder: "KV455", other: "KV454"},
+		{name: "doctors, 9646 lost on the way", lost: membersUDP, holder: "KV457", other: "KV456"},
+		{name: "doctors, nothing lost, a key", keys: [2]string{"5a", "5a"}},
+		{name: "doctors with two keys", keys: [2]string{"5a", "a5"}, holder: "KV310", other: "KV310"},
+	}
+}
+
+// meet runs doctor on both nodes of pair i.
+func (d *doctoring) meet(i int, w pairing, pair []*lab.Node) error {
+	if w.lost != "" {
+		if err := pair[1].Lose(w.lost, 100, lab.In); err != nil {
+			return err
+		}
+	}
+	for j, want := range []string{w.holder, w.other} {
+		flags, err := w.flags(i, j, pair[j])
+		if err != nil {
+			return err
+		}
+		flags = append(flags, "--peers", pair[0].Address.String()+","+pair[1].Address.String())
+		d.look(pair[j], w.name+", on the "+[]string{"first", "second"}[j], want, misconfiguration{flags: flags})
+	}
+	return nil
+}
+
 // flags are those of a node of pair i, which has an address of its own.
 func (b pairing) flags(i, j int, n *lab.Node) ([]string, error) {
 	out := []string{"--vip", pairAddress(i).String(), "--vrid", fmt.Sprint(110 + i)}
