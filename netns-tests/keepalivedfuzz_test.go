@@ -144,7 +144,7 @@ func (y *tally) one(t *testing.T, n *lab.Node, text string) error {
 	defer clean(n)
 	taken, err := takenByKeepalived(n, path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w, with\n%s", err, text)
 	}
 	if !taken {
 		count(&y.refusedThere)
@@ -185,6 +185,7 @@ func (y *tally) one(t *testing.T, n *lab.Node, text string) error {
 // secured is before each file: without it keepalived -t says no more of it than that its scripts are not secure.
 const secured = "global_defs {\n enable_script_security\n script_user root\n}\n"
 
+// takenByKeepalived tells whether keepalived -t finds nothing wrong with a file. Where a list has another block in it, it reads on for ever.
 func takenByKeepalived(n *lab.Node, path string) (bool, error) {
 	p, err := n.StartCommand(lab.Command{Name: "config-test", Env: []string{"TMPDIR=" + n.Dir}, Args: []string{
 		"keepalived", "--config-test", "--vrrp", "--use-file", path, "--config-id", trial.KeepalivedID,
@@ -192,7 +193,12 @@ func takenByKeepalived(n *lab.Node, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	code, err := p.Wait(10 * time.Second)
+	code, err := p.Wait(3 * time.Second)
+	if err != nil && p.Alive() {
+		err = p.Kill9()
+		<-p.Done()
+		return false, err
+	}
 	return code == 0, err
 }
 
