@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 const (
@@ -49,7 +50,8 @@ func (a *addresses) expect(names []string) {
 type fitness struct {
 	priority uint8 // effective; 0: it does not hold
 	reason   string
-	impaired bool // not at its best
+	code     code.Code // of reason
+	impaired bool      // not at its best
 }
 
 func (a *addresses) fitness() fitness {
@@ -57,7 +59,7 @@ func (a *addresses) fitness() fitness {
 	defer a.mu.Unlock()
 	switch {
 	case a.cfg.witness(a.cfg.Self):
-		return fitness{reason: "a witness", impaired: true}
+		return fitness{reason: "a witness", code: code.Witness, impaired: true}
 	case len(a.byName) == 0:
 		return fitness{reason: "no virtual address", impaired: true}
 	}
@@ -74,12 +76,12 @@ func (a *addresses) fitness() fitness {
 func (s *addressFitness) fitness(name string, now time.Time) fitness {
 	if s.elector == nil {
 		if !s.seen && now.Sub(s.since) < grace {
-			return fitness{priority: unfitPriority, reason: name + " is starting", impaired: true}
+			return fitness{priority: unfitPriority, reason: name + " is starting", code: code.Started, impaired: true}
 		}
-		return fitness{reason: name + " is not in its election", impaired: true}
+		return fitness{reason: name + " is not in its election", code: code.NotInElection, impaired: true}
 	}
 	f, base := s.elector.fit()
-	out := fitness{priority: effective(base, f), reason: f.Reason, impaired: f.Out || f.Less > 0}
+	out := fitness{priority: effective(base, f), reason: f.Reason, code: f.Code, impaired: f.Out || f.Less > 0}
 	if out.reason != "" && name != "" {
 		out.reason = name + ": " + out.reason
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // still is an operator's wish that an elector stand still for a while.
@@ -103,7 +104,7 @@ func (n *Node) answerBack(m message) message {
 		return n.no("not now: leadership was passed on just before")
 	}
 	n.tasks.Go(func() {
-		if err := n.transfer.handOver(context.Background(), list[0], election.AskedBack); err != nil {
+		if err := n.transfer.handOver(context.Background(), list[0], word{code.PassedOn, election.AskedBack}); err != nil {
 			n.log.Warn("leadership not passed on", "to", list[0].address.String(), "error", err)
 		}
 	})

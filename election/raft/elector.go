@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // ElectorConfig describes what one virtual address wants of the cluster.
@@ -38,6 +39,9 @@ type Elector struct {
 	base    uint8
 	status  election.Status
 	worse   string // why this node comes last for a while; empty when it does not
+
+	former election.Node // the newest holder that was known; belongs to Run
+	lost   time.Time     // since when no holder is known; zero while one is
 }
 
 var (
@@ -85,7 +89,7 @@ func (e *Elector) fit() (election.Fitness, uint8) {
 	defer e.mu.Unlock()
 	f := e.fitness
 	if e.worse != "" && !f.Out {
-		f = election.Fitness{Wait: f.Wait, Less: topPriority + 1, Reason: e.worse}
+		f = election.Fitness{Wait: f.Wait, Less: topPriority + 1, Reason: e.worse, Code: code.BindRefused}
 	}
 	return f, e.base
 }
@@ -145,7 +149,7 @@ type outlook struct {
 	leader  netip.Addr
 	held    bool // by the leader, if it is another node
 	trouble string
-	blocked string // why no node can lead
+	blocked word // why no node can lead
 }
 
 func (n *Node) outlook() outlook {
@@ -168,16 +172,16 @@ func (e *Elector) follow(now time.Time, o outlook) {
 		e.comeLast()
 	}
 	e.waits.Store(o.leading && !now.Before(o.until))
-	want, reason := e.want(now, o)
+	want, why := e.want(now, o)
 	state := e.state()
-	e.present(want, reason, o.blocked)
+	e.present(want, why, o.blocked)
 	switch {
 	case want != state && want == election.Active:
-		e.become(reason)
+		e.become(why)
 	case want != state:
-		e.change(election.Decision{Role: election.RoleOf(want), Reason: reason, Holder: o.holder(want, e.node.cfg.Self), At: now})
+		e.change(election.Decision{Role: election.RoleOf(want), Reason: why.text, Code: why.code, Holder: o.holder(want, e.node.cfg.Self), At: now})
 	case want != election.Active && o.holder(want, e.node.cfg.Self) != e.holder():
-		e.tellHolder(now, o.holder(want, e.node.cfg.Self), reason)
+		e.tellHolder(now, o.holder(want, e.node.cfg.Self), why)
 	}
 }
 
@@ -192,29 +196,29 @@ func (o outlook) holder(want election.State, self netip.Addr) netip.Addr {
 	return o.leader
 }
 
-func (e *Elector) want(now time.Time, o outlook) (election.State, string) {
+func (e *Elector) want(now time.Time, o outlook) (election.State, word) {
 	f, _ := e.fit()
 	switch {
 	case !o.started:
-		return election.Initialize, o.trouble
+		return election.Initialize, word{code.Forming, o.trouble}
 	case !o.leading && o.trouble != "":
-		return election.Initialize, o.trouble
+		return election.Initialize, word{code.NotAMember, o.trouble}
 	case !o.leading && o.leader.IsValid():
-		return election.Backup, leadsElsewhere(o.held)
-	case !o.leading && o.blocked != "":
+		return election.Backup, word{code.LeaderKnown, leadsElsewhere(o.held)}
+	case !o.leading && o.blocked.text != "":
 		return election.Backup, o.blocked
 	case !o.leading:
-		return election.Backup, "no leader is known"
+		return election.Backup, word{code.NoLeader, "no leader is known"}
 	case f.Out:
-		return election.Backup, "leads, but is out: " + f.Reason
+		return election.Backup, word{code.LeaderOut, "leads, but is out: " + f.Reason}
 	case e.backoff.Pausing():
-		return election.Backup, e.backoff.Reason()
+		return election.Backup, word{code.BindRefused, e.backoff.Reason()}
 	case f.Wait && e.state() != election.Active:
-		return election.Backup, "leads, but waits: " + f.Reason
+		return election.Backup, word{code.LeaderWaits, "leads, but waits: " + f.Reason}
 	case !now.Before(o.until):
-		return election.Backup, "leads, but has no lease of a majority"
+		return election.Backup, word{code.MajorityLost, "leads, but has no lease of a majority"}
 	}
-	return election.Active, "leads, and a majority follows"
+	return election.Active, word{code.Elected, "leads, and a majority follows"}
 }
 
 func leadsElsewhere(held bool) string {
@@ -225,12 +229,12 @@ func leadsElsewhere(held bool) string {
 }
 
 // become has the address bound; without success this node comes last for a while.
-func (e *Elector) become(reason string) {
+func (e *Elector) become(why word) {
 	if !e.node.lease.take(e) {
 		return
 	}
 	now := time.Now()
-	err := e.change(election.Decision{Role: election.Serve, Reason: reason, Holder: e.node.cfg.Self, At: now})
+	err := e.change(election.Decision{Role: election.Serve, Reason: why.text, Code: why.code, Holder: e.node.cfg.Self, At: now})
 	if err == nil {
 		e.backoff = election.BindBackoff{}
 		e.comeLast()
@@ -241,7 +245,7 @@ func (e *Elector) become(reason string) {
 	e.log.Warn("resigned: the address could not be bound", "error", err)
 	e.backoff.Begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
 	e.comeLast()
-	e.change(election.Decision{Role: election.Standby, Reason: e.backoff.Reason(), At: time.Now()})
+	e.change(election.Decision{Role: election.Standby, Reason: e.backoff.Reason(), Code: code.BindRefused, At: time.Now()})
 	e.node.look.send()
 }
 
@@ -255,10 +259,10 @@ func (e *Elector) comeLast() {
 
 // change has the decision carried out before anything else happens.
 func (e *Elector) change(d election.Decision) error {
-	d.Cause = e.node.cause.now(d.At)
+	d = e.explained(d)
 	e.mu.Lock()
 	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = d.Role.State(), d.At, d.Reason, d.Holder
-	e.status.Present = d.Reason
+	e.status.Present, e.status.Code = d.Reason, d.Code
 	e.status.Counters.Transitions++
 	if d.Role == election.Serve {
 		e.status.Counters.Takeovers++
@@ -272,22 +276,22 @@ func (e *Elector) change(d election.Decision) error {
 	return err
 }
 
-func (e *Elector) tellHolder(now time.Time, holder netip.Addr, reason string) {
+func (e *Elector) tellHolder(now time.Time, holder netip.Addr, why word) {
+	d := e.explained(election.Decision{Role: election.RoleOf(e.state()), Reason: why.text, Code: why.code, Holder: holder, At: now})
 	e.mu.Lock()
 	e.status.Holder = holder
-	state := e.status.State
 	e.mu.Unlock()
-	_ = e.apply(election.Decision{Role: election.RoleOf(state), Reason: reason, Cause: e.node.cause.now(now), Holder: holder, At: now}) // only binding can fail
+	_ = e.apply(d) // only binding can fail
 }
 
 // present publishes why this node is in a state now, and why nobody can become Active.
-func (e *Elector) present(s election.State, reason, blocked string) {
+func (e *Elector) present(s election.State, why, blocked word) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s == e.status.State {
-		e.status.Present = reason
+	if s == e.status.State && e.status.Present != why.text {
+		e.status.Present, e.status.Code = why.text, why.code
 	}
-	e.status.Blocked = blocked
+	e.status.Blocked, e.status.BlockedCode = blocked.text, blocked.code
 }
 
 func (e *Elector) state() election.State {

@@ -130,7 +130,7 @@ func (g *gossip) settled() bool {
 func (g *gossip) hello() message {
 	own := g.addresses.fitness()
 	m := message{
-		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: clip(own.reason),
+		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: clip(own.reason), Code: own.code,
 		Witness: g.cfg.witness(g.cfg.Self), Heartbeat: g.cfg.Heartbeat, Holds: g.addresses.holding(),
 		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software),
 	}
@@ -204,6 +204,14 @@ func (g *gossip) noteTaken(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.taken = now
+}
+
+// node is the node at an address, with its name where it has said it.
+func (g *gossip) node(a netip.Addr) election.Node {
+	if a == g.cfg.Self {
+		return election.Node{Address: a, Name: nameOf(g.cfg.Node)}
+	}
+	return election.Node{Address: a, Name: g.of(a).Node}
 }
 
 // of is what a member has last said; the zero hearing for nothing.

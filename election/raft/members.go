@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // Member is one node of the cluster as this node sees it.
@@ -29,6 +30,7 @@ type Member struct {
 	ignored   bool // its calls are not taken
 	software  string
 	reason    string // why it is not at its best, as it says
+	code      code.Code
 }
 
 // Members lists the members of the cluster, then those that are heard but are none.
@@ -39,7 +41,7 @@ func (n *Node) Members() []Member {
 		holds: n.addresses.holding(), Node: nameOf(n.cfg.Node), software: nameOf(n.cfg.Software),
 	}
 	f := n.addresses.fitness()
-	own.Priority, own.Note, own.reason = f.priority, f.reason, f.reason
+	own.Priority, own.Note, own.reason, own.code = f.priority, f.reason, f.reason, f.code
 	leader := n.cluster.leader()
 	var out []Member
 	for _, s := range v.servers {
@@ -85,7 +87,7 @@ func (v view) other(a, leader netip.Addr) Member {
 	h := v.heard[a]
 	m := Member{
 		Address: a, Node: h.Node, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness,
-		holds: h.Holds, software: h.Software, reason: h.Reason,
+		holds: h.Holds, software: h.Software, reason: h.Reason, code: h.Code,
 	}
 	if h.at.IsZero() {
 		m.Note, m.silent = "not heard since this node started", true
@@ -130,7 +132,7 @@ func (m Member) shown() election.Member {
 	}
 	if m.Self || m.LastHeard != nil {
 		out.Speaks, out.Node, out.Software = true, m.Node, m.software
-		out.Fit, out.Unfit = m.Voter && !m.ignored && m.Priority > unfitPriority, m.reason
+		out.Fit, out.Unfit, out.Code = m.Voter && !m.ignored && m.Priority > unfitPriority, m.reason, m.code
 	}
 	if !out.Fit && out.Note != "" {
 		out.Unfit, out.Note = out.Note, "" // said once

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // membership is who is a member. The leader lets in who has asked to join, gives a vote to who has caught up, and removes who is
@@ -247,7 +249,7 @@ func (m *membership) removeSelf() message {
 	res := m.no("leadership is being passed on first")
 	res.Retry = true
 	if m.transfer.tryBegin() {
-		if err := m.transfer.handOver(context.Background(), to, "uid 0 asked to remove this node"); err != nil {
+		if err := m.transfer.handOver(context.Background(), to, word{code.Removed, "uid 0 asked to remove this node"}); err != nil {
 			res.Error = clip(err.Error())
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // What members ask each other beside raft, one at a time on a connection: a length of four bytes, big endian, and JSON.
@@ -47,6 +49,7 @@ type message struct {
 	Leader    netip.Addr    `json:"leader,omitzero"`
 	Priority  uint8         `json:"priority,omitempty"` // effective; 0: never holds
 	Reason    string        `json:"reason,omitempty"`   // why it is not at its best; of release: why it lets go
+	Code      code.Code     `json:"code,omitempty"`     // of Reason
 	Witness   bool          `json:"witness,omitempty"`
 	Holds     bool          `json:"holds,omitempty"` // an address may be bound there
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
@@ -90,6 +93,8 @@ func (m message) validate() error {
 		return errors.New("raft: message about no plain address")
 	case len(m.ID) > 128, len(m.To) > 128, len(m.Reason) > 1024, len(m.Error) > 1024:
 		return errors.New("raft: message with a text that is too long")
+	case m.Code != code.Numbered(m.Code.Number()):
+		return errors.New("raft: message with a code that is none")
 	case m.Node != nameOf(m.Node), m.Software != nameOf(m.Software):
 		return errors.New("raft: message with a name that is too long or cannot be printed")
 	}

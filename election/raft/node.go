@@ -210,7 +210,7 @@ func (n *Node) answer(m message) message {
 		if !n.cluster.started() || !n.cluster.transport.letGo(release{term: m.Term, to: raft.ServerID(m.To)}) {
 			return n.no("not following that leader")
 		}
-		n.cause.note(m.From, m.Reason)
+		n.cause.note(n.gossip.node(m.From), word{m.Code, m.Reason})
 		return n.yes()
 	case askBack:
 		return n.answerBack(m)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // leaderlessFor is for how many heartbeat timeouts a majority that is heard may be without a leader. Elections take one or two.
@@ -39,16 +41,16 @@ func (n *Node) Quorum() Quorum {
 }
 
 // blocked is why no node can hold an address; empty when one can, or an election goes on.
-func (q Quorum) blocked(now time.Time, heartbeat time.Duration) string {
+func (q Quorum) blocked(now time.Time, heartbeat time.Duration) word {
 	switch {
 	case q.Voters == 0:
-		return "" // not in the cluster: there is another reason
+		return word{} // not in the cluster: there is another reason
 	case !q.Majority:
-		return fmt.Sprintf("NO QUORUM: %d of %d voters heard, want %d", q.VotersHeard, q.Voters, q.Voters/2+1)
+		return word{code.NoQuorum, fmt.Sprintf("NO QUORUM: %d of %d voters heard, want %d", q.VotersHeard, q.Voters, q.Voters/2+1)}
 	case q.Leaderless != nil && now.Sub(*q.Leaderless) > leaderlessFor*heartbeat:
-		return fmt.Sprintf("NO LEADER, although %d of %d voters are heard: they do not hear each other, or their disks are slow", q.VotersHeard, q.Voters)
+		return word{code.NoLeader, fmt.Sprintf("NO LEADER, although %d of %d voters are heard: they do not hear each other, or their disks are slow", q.VotersHeard, q.Voters)}
 	}
-	return ""
+	return word{}
 }
 
 // noSpare is why no other node could lead after the death of the holder, which is one of the voters that are heard; empty when one could.
@@ -68,10 +70,10 @@ func (n *Node) noteQuorum() {
 	}
 	q, before := n.Quorum(), n.lost
 	why := q.blocked(time.Now(), n.cfg.Heartbeat)
-	n.lost = why != ""
+	n.lost = why.text != ""
 	switch {
 	case n.lost && !before:
-		n.log.Warn("no node can hold an address elected by raft", "reason", why)
+		n.log.Warn("no node can hold an address elected by raft", "reason", why.text, "code", string(why.code))
 	case !n.lost && before:
 		n.log.Info("nodes can hold addresses elected by raft again", "voters", q.Voters, "heard", q.VotersHeard)
 	}

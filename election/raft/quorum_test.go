@@ -71,8 +71,8 @@ func TestNodeSaysThatNobodyLeads(t *testing.T) {
 		q := l.hosts[addr(0)].node.Quorum()
 		since := time.Now()
 		q.Leaderless = &since
-		assert.Empty(t, q.blocked(since.Add(leaderlessFor*l.heartbeat), l.heartbeat), "an election takes its time")
-		assert.Contains(t, q.blocked(since.Add(leaderlessFor*l.heartbeat+time.Millisecond), l.heartbeat), "NO LEADER, although 3 of 3 voters are heard")
+		assert.Empty(t, q.blocked(since.Add(leaderlessFor*l.heartbeat), l.heartbeat).text, "an election takes its time")
+		assert.Contains(t, q.blocked(since.Add(leaderlessFor*l.heartbeat+time.Millisecond), l.heartbeat).text, "NO LEADER, although 3 of 3 voters are heard")
 	})
 }
 

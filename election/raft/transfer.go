@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // transfer passes leadership on, the addresses off before; one at a time. Safe for concurrent use.
@@ -76,7 +77,7 @@ func (t *transfer) consider(ctx context.Context) {
 		return
 	}
 	t.tasks.Go(func() {
-		if err := t.handOver(ctx, to, own.reason); err != nil {
+		if err := t.handOver(ctx, to, word{own.code, own.reason}); err != nil {
 			t.log.Warn("leadership not passed on", "to", to.address.String(), "error", err)
 			return
 		}
@@ -88,14 +89,14 @@ func (t *transfer) consider(ctx context.Context) {
 //
 // Once the word is given this term is over for the addresses, whatever becomes of the transfer: if it fails, this node says
 // nothing more as the leader, and the others elect.
-func (t *transfer) handOver(ctx context.Context, to candidate, reason string) error {
+func (t *transfer) handOver(ctx context.Context, to candidate, why word) error {
 	defer t.end()
 	r := t.cluster.library.Load()
 	term := r.CurrentTerm() // before the look at the state: the word must not be given in the name of another leader
 	if r.State() != raft.Leader {
 		return raft.ErrNotLeader
 	}
-	t.cause.note(t.cfg.Self, reason)
+	t.cause.note(t.gossip.node(t.cfg.Self), why)
 	t.lease.give(term)
 	t.addresses.wakeAll()
 	if !t.emptied(ctx) {
@@ -103,7 +104,7 @@ func (t *transfer) handOver(ctx context.Context, to candidate, reason string) er
 		t.addresses.wakeAll()
 		return errors.New("an address could not be released in time")
 	}
-	if err := t.giveWord(ctx, term, to, reason); err != nil {
+	if err := t.giveWord(ctx, term, to, why); err != nil {
 		t.cluster.transport.mute(term)
 		return err
 	}
@@ -131,15 +132,15 @@ func (t *transfer) emptied(ctx context.Context) bool {
 }
 
 // giveWord tells every voter that this node lets go in its term, and waits for a majority and the taker.
-func (t *transfer) giveWord(ctx context.Context, term uint64, to candidate, reason string) error {
+func (t *transfer) giveWord(ctx context.Context, term uint64, to candidate, why word) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.cfg.Heartbeat)
 	defer cancel()
-	word := message{Kind: askRelease, From: t.cfg.Self, Term: term, To: string(to.id), Reason: clip(reason)}
+	said := message{Kind: askRelease, From: t.cfg.Self, Term: term, To: string(to.id), Reason: clip(why.text), Code: why.code}
 	servers := slices.DeleteFunc(t.cluster.servers(), func(s raft.Server) bool { return s.Suffrage != raft.Voter })
 	told := make(chan raft.ServerID, len(servers))
 	for _, s := range servers {
 		t.tasks.Go(func() {
-			if t.tell(ctx, s, word) {
+			if t.tell(ctx, s, said) {
 				told <- s.ID
 			}
 		})
@@ -156,11 +157,11 @@ func (t *transfer) giveWord(ctx context.Context, term uint64, to candidate, reas
 }
 
 // tell gives the word to one voter, which may be this node.
-func (t *transfer) tell(ctx context.Context, s raft.Server, word message) bool {
+func (t *transfer) tell(ctx context.Context, s raft.Server, said message) bool {
 	if s.ID == t.cluster.self() {
-		return t.cluster.transport.letGo(release{term: word.Term, to: raft.ServerID(word.To)})
+		return t.cluster.transport.letGo(release{term: said.Term, to: raft.ServerID(said.To)})
 	}
-	_, err := t.ask(ctx, addressOf(s.Address), word)
+	_, err := t.ask(ctx, addressOf(s.Address), said)
 	return err == nil
 }
 
@@ -173,7 +174,7 @@ func (t *transfer) beforeLeaving(ctx context.Context) {
 		}
 		ended, ok := t.begin()
 		if ok {
-			if err := t.handOver(ctx, to, "stopping"); err != nil {
+			if err := t.handOver(ctx, to, word{code.Stopping, "stopping"}); err != nil {
 				t.log.Debug("leadership not passed on", "error", err)
 			}
 			return
@@ -185,7 +186,7 @@ func (t *transfer) beforeLeaving(ctx context.Context) {
 	}
 }
 
-// Handover passes leadership on to the node of that address, or with an empty one to whoever is best, and with it every
+// Handover passes leadership on to the node of that address or name, or with an empty one to whoever is best, and with it every
 // address that is elected by this cluster. It returns when the other one leads; or election.ErrNotActive, ErrNoTaker or
 // ErrTimeout.
 func (e *Elector) Handover(ctx context.Context, to string) error {
@@ -195,7 +196,7 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	}
 	list := t.gossip.view().candidates(0)
 	if to != "" {
-		list = slices.DeleteFunc(list, func(c candidate) bool { return c.address.String() != to })
+		list = slices.DeleteFunc(list, func(c candidate) bool { return c.address.String() != to && t.gossip.of(c.address).Node != to })
 	}
 	taker, ok := best(list)
 	if !ok {
@@ -216,11 +217,17 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	}
 }
 
-// handoverReason is what the others are told, with what made somebody ask if that is known.
-func (e *Elector) handoverReason(ctx context.Context, to string) string {
-	_, reason := election.HandoverReason(ctx, to)
-	if f, _ := e.fit(); f.Reason != "" {
-		reason += "; " + f.Reason
+// handoverReason is what the others are told: what made somebody ask if that is known, as that an operator drains or holds this node.
+func (e *Elector) handoverReason(ctx context.Context, to string) word {
+	var w word
+	w.code, w.text = election.HandoverReason(ctx, to)
+	f, _ := e.fit()
+	switch {
+	case f.Reason == "":
+		return w
+	case to == "" && w.code == code.Handover && (f.Code == code.Drained || f.Code == code.Held):
+		return word{f.Code, f.Reason}
 	}
-	return reason
+	w.text += "; " + f.Reason
+	return w
 }

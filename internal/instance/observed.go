@@ -57,7 +57,7 @@ func (v *view) why(s *Status) *Why {
 	case s.Observed == ObservedActive, s.Observed == ObservedStandby && s.Unfit == "", s.Observed == ObservedRemoved:
 		return nil
 	case s.Blocked != "":
-		return &Why{code.NoQuorum, s.Blocked}
+		return &Why{s.blocked, s.Blocked}
 	case s.Silent, v.elector == nil:
 		return &Why{s.Code, s.Reason}
 	case v.desired.Desired == Held, v.desired.Desired == Drained:

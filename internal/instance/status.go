@@ -47,6 +47,7 @@ type Status struct {
 	lease   time.Duration        // for how long the kernel lets a holder answer that is not heard of
 	changes map[code.Code]uint64 // of state, by their causes, since the instance was added
 	unfit   code.Code            // of Unfit
+	blocked code.Code            // of Blocked
 }
 
 // CheckStatus is the newest verdict of a health check.
@@ -153,7 +154,7 @@ func (s *Status) add(e election.Status) {
 	if e.Present != "" && s.State == e.State.String() {
 		s.Reason, s.Code = e.Present, e.Code
 	}
-	s.Blocked, s.Takers.Reason = e.Blocked, e.NoSpare
+	s.Blocked, s.blocked, s.Takers.Reason = e.Blocked, e.BlockedCode, e.NoSpare
 	for _, m := range e.Members {
 		s.Members = append(s.Members, memberStatus(m))
 	}
