@@ -11,28 +11,27 @@ import (
 // Facts is what was found on a host. What is not known is left out, and not judged.
 type Facts struct {
 	VIPs []config.VIP // what is to be held here, as configured
-	Raft bool         // some of them are elected by Raft
 	Key  Key
 
 	Links []link.Link
 	MTU   map[string]int // by the name of the interface
 	// Sysctls are values by their path below /proc/sys, as "net/ipv4/conf/all/arp_ignore".
 	Sysctls map[string]int
-	// Default4 and Default6 are the interfaces by which the default routes leave; none: there is none, or it is not known.
-	Default4, Default6 []string
-	Missing            []string                // capabilities that keepvip needs and this process has not
-	Nftables           *Nftables               // nil: not looked at
-	Lateness           *Lateness               // nil: not measured
-	Machine            Machine                 // the zero value: not known
-	Wires              []Wire                  // what was heard, for each interface and family
-	Peers              []Peer                  // the hosts on which a doctor was to listen at the same time
-	Daemon             *Daemon                 // nil: no keepvip runs here
-	NoIPv6             bool                    // this kernel has no IPv6
-	PortTaken          bool                    // another program has the members' UDP port
-	Connections        []Connect               // to the other voters of Raft
-	Names              map[string][]netip.Addr // what the names in checks stand for here
-	Certificates       []Serving               // of the services that are checked
-	Endpoints          []Endpoint              // where the cluster's own files say that the apiserver is
+	// Default4 are the interfaces by which the default routes of IPv4 leave; none: there is none, or it is not known.
+	Default4     []string
+	Missing      []string                // capabilities that keepvip needs and this process has not
+	Nftables     *Nftables               // nil: not looked at
+	Lateness     *Lateness               // nil: not measured
+	Machine      Machine                 // the zero value: not known
+	Wires        []Wire                  // what was heard, for each interface and family
+	Peers        []Peer                  // the hosts on which a doctor was to listen at the same time
+	Daemon       *Daemon                 // nil: no keepvip runs here
+	NoIPv6       bool                    // this kernel has no IPv6
+	PortTaken    bool                    // another program has the members' UDP port
+	Connections  []Connect               // to the other voters of Raft
+	Names        map[string][]netip.Addr // what the names in checks stand for here
+	Certificates []Serving               // of the services that are checked
+	Endpoints    []Endpoint              // where the cluster's own files say that the apiserver is
 }
 
 // Key is what this host knows of the shared key.

@@ -32,7 +32,6 @@ const quick = time.Second
 // Gather takes about Listen, at most two seconds more. The error says why nothing can be told.
 func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	f := doctor.Facts{VIPs: o.Config.VIPs, MTU: map[string]int{}}
-	f.Raft = len(o.Config.ByRaft()) > 0
 	var err error
 	if o.Kubeadm != "" {
 		if _, err := readSome(o.Kubeadm); err != nil {
