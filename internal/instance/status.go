@@ -180,15 +180,15 @@ func memberStatus(m election.Member) MemberStatus {
 	return out
 }
 
-func (in *view) checkStatus(c Check) CheckStatus {
-	v := c.Verdict()
-	if in.failing != "" {
-		v.State, v.Reason, v.Hint, v.Code = health.Unhealthy, in.failing, "", code.DrillCheck
+func (v *view) checkStatus(c Check) CheckStatus {
+	said := c.Verdict()
+	if v.failing != "" {
+		said.State, said.Reason, said.Hint, said.Code = health.Unhealthy, v.failing, "", code.DrillCheck
 	}
 	return CheckStatus{
-		Name: c.Name, Weight: c.Weight, State: v.State.String(), Reason: v.Reason, Hint: v.Hint, Code: v.Code, Since: v.Since, LastProbe: v.LastProbe,
-		Latency: v.LastLatency.Seconds(), Probes: v.Probes, Failures: v.Failures,
-		Streak: v.Streak, Changes: v.Changes, Falls: v.Falls, Rise: v.Rise,
+		Name: c.Name, Weight: c.Weight, State: said.State.String(), Reason: said.Reason, Hint: said.Hint, Code: said.Code, Since: said.Since, LastProbe: said.LastProbe,
+		Latency: said.LastLatency.Seconds(), Probes: said.Probes, Failures: said.Failures,
+		Streak: said.Streak, Changes: said.Changes, Falls: said.Falls, Rise: said.Rise,
 		numbered: c.Numbered,
 	}
 }
