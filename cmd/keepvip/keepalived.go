@@ -145,9 +145,9 @@ func (k keepalivedLine) serve(cmd *cobra.Command) error {
 		return failed(err)
 	}
 	defer out.Close()
-	log := newLogger(out, cfg.Log)
+	log, level := newLogger(out, cfg.Log)
 	k.say(log, cfg, pids)
-	return runDaemon(cmd.Context(), cfg, daemon.Options{Load: load, Version: version, Log: log}, pids.write)
+	return runDaemon(cmd.Context(), cfg, daemon.Options{Load: load, Version: version, Log: log, LogLevel: level}, pids.write)
 }
 
 // say logs what of the command line counts for nothing, and the configuration where it is asked for.

@@ -28,8 +28,8 @@ func newRun() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		log := newLogger(cmd.ErrOrStderr(), cfg.Log)
-		return runDaemon(cmd.Context(), cfg, daemon.Options{Load: flags.load, Version: version, Log: log}, func() {})
+		log, level := newLogger(cmd.ErrOrStderr(), cfg.Log)
+		return runDaemon(cmd.Context(), cfg, daemon.Options{Load: flags.load, Version: version, Log: log, LogLevel: level}, func() {})
 	}
 	return cmd
 }

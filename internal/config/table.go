@@ -292,7 +292,7 @@ func hostOptions() []Option {
 			binding: one(absolute(maxPath, "/tmp"), func(t target) *string { return &t.config.KeepalivedFiles }),
 		},
 		{
-			Key: "log.level", Flag: "log-level", Default: string(LogInfo), Reload: Restart,
+			Key: "log.level", Flag: "log-level", Default: string(LogInfo), Reload: Live,
 			Help:    "The least severe log lines that are written",
 			binding: one(enum(LogDebug, LogInfo, LogWarn, LogError), func(t target) *LogLevel { return &t.config.Log.Level }),
 		},

@@ -3,8 +3,10 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +28,8 @@ type Options struct {
 	Load    func() (*config.Config, error) // reads the configuration again, for a reload
 	Version string                         // of the program, as status, metrics and the other members show it
 	Log     *slog.Logger
+	// LogLevel changes the least severe level that Log writes, after a reload; nil: it stays.
+	LogLevel func(config.LogLevel)
 }
 
 // HostError says that this host, and not the configuration, keeps keepvip from running.
@@ -205,7 +209,7 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) er
 	wg.Go(func() { d.hangups(outer) })
 	wg.Go(func() { d.keepalivedFiles(outer) })
 	wg.Go(func() { d.notify(ctx, outer) })
-	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", len(d.cfg.VIPs))
+	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", introduced(instances))
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
 	defer d.afterStart().Stop()
 	d.set.Run(ctx)
@@ -226,4 +230,28 @@ func (d *Daemon) instances(vips []config.VIP, whole *config.Config) ([]instance.
 		out[i] = in
 	}
 	return out, nil
+}
+
+// introduced says what a process takes part in: "apiserver 10.0.0.100/32 on eth0, VRID 51".
+func introduced(all []instance.Config) []string {
+	out := make([]string, len(all))
+	for i, in := range all {
+		var of []string
+		for _, a := range in.Addresses[:min(len(in.Addresses), 3)] {
+			of = append(of, a.String())
+		}
+		if more := len(in.Addresses) - len(of); more > 0 {
+			of = append(of, fmt.Sprintf("%d more", more))
+		}
+		out[i] = in.Name + " " + strings.Join(of, " ")
+		if p, err := in.Place(); err != nil {
+			out[i] += ", " + err.Error()
+		} else {
+			out[i] += " on " + p.Name
+		}
+		if in.VRID != 0 {
+			out[i] += fmt.Sprintf(", VRID %d", in.VRID)
+		}
+	}
+	return out
 }

@@ -25,6 +25,7 @@ func (d *Daemon) Reload() (Reloaded, error) {
 	done, err := d.reload()
 	if err != nil {
 		d.noteRefused(err)
+		d.log.Error("configuration not reloaded; the old one stays in force", "error", err)
 		return Reloaded{}, err
 	}
 	d.noteLoaded(d.cfg)
@@ -51,6 +52,9 @@ func (d *Daemon) reload() (Reloaded, error) {
 	}
 	use()
 	limitGOMAXPROCS(next)
+	if d.opts.LogLevel != nil {
+		d.opts.LogLevel(next.Log.Level)
+	}
 	d.host.know(next)
 	d.build.groups.set(next.VIPs)
 	d.hooks.Use(hookEntries(next), leaving(done))

@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+func TestReloadChangesTheLogLevel(t *testing.T) {
+	const vips = "vips: [{addresses: [10.77.0.100], check: none}]\n"
+	r := newReloading(t, vips)
+	var log bytes.Buffer
+	r.log = slog.New(slog.NewTextHandler(&log, nil))
+	level := config.LogInfo
+	r.opts.LogLevel = func(l config.LogLevel) { level = l }
+	r.write(t, vips+"log: {level: debug}\n")
+	done, err := r.Reload()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"log.level"}, done.Live)
+	assert.Equal(t, config.LogDebug, level)
+
+	r.write(t, vips+"log: {level: loud}\n")
+	_, err = r.Reload()
+	require.Error(t, err)
+	assert.Equal(t, config.LogDebug, level)
+	assert.Contains(t, log.String(), `level=ERROR msg="configuration not reloaded; the old one stays in force" error=`, "whoever asked")
+}
+
+func TestIntroducedNamesAddressesInterfaceAndVRID(t *testing.T) {
+	addresses := func(n int) (out []netip.Prefix) {
+		for i := range n {
+			out = append(out, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 32))
+		}
+		return out
+	}
+	all := []instance.Config{
+		{Name: "api", Addresses: addresses(1), VRID: 51, Place: func() (instance.Place, error) { return instance.Place{Name: "eth0"}, nil }},
+		{Name: "web", Addresses: addresses(5), Place: func() (instance.Place, error) { return instance.Place{}, errors.New("no interface has it") }},
+	}
+	assert.Equal(t, []string{
+		"api 10.0.0.0/32 on eth0, VRID 51",
+		"web 10.0.0.0/32 10.0.0.1/32 10.0.0.2/32 2 more, no interface has it",
+	}, introduced(all))
+}
