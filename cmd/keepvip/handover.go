@@ -22,9 +22,14 @@ func newHandover() *cobra.Command {
 	}
 	to := cmd.Flags().String("to", "", "the node, by its name or address; without it the fittest")
 	timeout := cmd.Flags().Duration("timeout", 10*time.Second, "how long it may take")
-	return asking(cmd, func(ctx context.Context, c *control.Client, names []string) error {
+	asking(cmd, func(ctx context.Context, c *control.Client, names []string) error {
 		return c.Handover(ctx, names, *to, *timeout)
 	})
+	_ = cmd.RegisterFlagCompletionFunc("to", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		socket := cmd.Flag("socket").Value.String()
+		return names(&socket, otherNodes)(cmd, nil, typed)
+	}) // the flag is there
+	return cmd
 }
 
 func newDrain() *cobra.Command {
@@ -73,11 +78,17 @@ func newResume() *cobra.Command {
 	})
 }
 
-// asking makes cmd one that asks the running keepvip.
+// asking makes cmd one that asks the running keepvip to do something to virtual addresses, and confirms it.
 func asking(cmd *cobra.Command, ask func(ctx context.Context, c *control.Client, args []string) error) *cobra.Command {
-	socket := bindSocket(cmd)
+	socket, output := bindSocket(cmd), bindOutput(cmd)
+	cmd.ValidArgsFunction = names(socket, vipNames)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return moved(ask(cmd.Context(), control.NewClient(*socket), args))
+		c, begin := control.NewClient(*socket), time.Now()
+		if err := ask(cmd.Context(), c, args); err != nil {
+			return moved(err)
+		}
+		doc := confirm(cmd.Context(), c, cmd.Name(), args, time.Since(begin))
+		return output.print(cmd.OutOrStdout(), kindConfirmation, doc, doc.text)
 	}
 	return cmd
 }

@@ -47,7 +47,7 @@ func named(node string, a netip.Addr) string {
 }
 
 func newMemberRecover() *cobra.Command {
-	return asking(&cobra.Command{
+	return membering(&cobra.Command{
 		Use:   "recover",
 		Short: "Begin the cluster anew with this node alone, when its majority is lost for good",
 		Long: "Makes this node the only voter of the cluster, so that it can lead again. It is refused while a majority lives.\n" +
@@ -122,7 +122,22 @@ func heardText(m raft.Member, now time.Time) string {
 
 func newMemberChange(op, short, long string) *cobra.Command {
 	cmd := &cobra.Command{Use: op + " ADDRESS", Short: short, Long: long, Args: arguments("the ADDRESS of a node", 1, 1)}
-	return asking(cmd, func(ctx context.Context, c *control.Client, args []string) error {
+	return membering(cmd, func(ctx context.Context, c *control.Client, args []string) error {
 		return c.Member(ctx, op, args[0])
 	})
+}
+
+// membering makes cmd one that asks the running keepvip to change the cluster, and confirms it.
+func membering(cmd *cobra.Command, ask func(ctx context.Context, c *control.Client, args []string) error) *cobra.Command {
+	socket, output := bindSocket(cmd), bindOutput(cmd)
+	cmd.ValidArgsFunction = names(socket, memberAddresses)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		begin := time.Now()
+		if err := ask(cmd.Context(), control.NewClient(*socket), args); err != nil {
+			return moved(err)
+		}
+		doc := confirmationDoc{Verb: cmd.Name(), Member: strings.Join(args, ""), Took: time.Since(begin).Seconds(), VIPs: []confirmedVIP{}}
+		return output.print(cmd.OutOrStdout(), kindConfirmation, doc, doc.text)
+	}
+	return cmd
 }

@@ -29,6 +29,9 @@ const (
 	kindLint        kind = "Lint"        // lint
 	kindDoctor      kind = "Doctor"      // doctor
 	kindDrill       kind = "Drill"       // drill
+
+	kindConfirmation kind = "Confirmation" // handover, drain, hold, resume, announce, and member add, remove, recover
+	kindNoStatus     kind = "NoStatus"     // status --watch, while no keepvip answers
 )
 
 // printObject prints doc, which is encoded as a JSON object, with its apiVersion and kind in front of its own keys. In a key a number

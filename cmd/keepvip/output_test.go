@@ -66,6 +66,11 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 		require.Equal(t, exitOK, code, errs)
 		printsObject(t, k, out)
 	}
+	for _, verb := range []string{"handover", "drain", "hold", "resume", "announce", "member recover", "member add 10.0.0.11", "member remove 10.0.0.11"} {
+		code, out, errs := keepvip(t, append(strings.Fields(verb), "--socket", socket, "-o", "json")...)
+		require.Equal(t, exitOK, code, errs)
+		printsObject(t, kindConfirmation, out)
+	}
 	var text bytes.Buffer
 	require.NoError(t, printObject(&text, kindDoctor, sampleDoctor()))
 	printsObject(t, kindDoctor, text.String())

@@ -34,6 +34,9 @@ func printed() map[kind]any {
 		kindLint:        lintDoc{},
 		kindDoctor:      doctorDoc{},
 		kindDrill:       drillDoc{},
+
+		kindConfirmation: confirmationDoc{},
+		kindNoStatus:     noStatusDoc{},
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
+// minInterval keeps --watch from asking without a pause.
+const minInterval = 100 * time.Millisecond
+
 func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME ...]",
@@ -28,7 +31,16 @@ func newStatus() *cobra.Command {
 	}
 	socket := bindSocket(cmd)
 	output := bindOutput(cmd)
+	again := cmd.Flags().BoolP("watch", "w", false, "show it again and again, until Ctrl-C; where the output is no terminal, each change")
+	interval := cmd.Flags().Duration("interval", time.Second, "how often --watch asks")
+	cmd.ValidArgsFunction = names(socket, vipNames)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if *interval < minInterval {
+			return fmt.Errorf("--interval %s, want at least %s", *interval, minInterval)
+		}
+		if *again {
+			return failed(watchOf(*socket, names, *interval, *output).run(cmd.Context(), cmd.OutOrStdout()))
+		}
 		var raw json.RawMessage
 		if err := control.NewClient(*socket).Status(cmd.Context(), &raw); err != nil {
 			return failed(err)
@@ -71,6 +83,10 @@ func statusText(d daemon.Status, now time.Time) string {
 	b.WriteString(configText(d.Config, now))
 	b.WriteString(raftText(d.Raft, now))
 	b.WriteString(fifoText(d.Hooks))
+	if len(d.VIPs) >= tableFrom {
+		writeTable(&b, d.VIPs, now)
+		return b.String()
+	}
 	for _, v := range d.VIPs {
 		writeVIP(&b, v, now)
 		writeHooks(&b, d.Hooks, v.Name, now)

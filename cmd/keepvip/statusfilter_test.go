@@ -1,8 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
+	"net"
+	"net/http"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,21 +15,25 @@ import (
 	"github.com/keepvip/keepvip/internal/daemon"
 )
 
-// answering serves a status document on a socket until the test ends.
+// answering serves a status document on a socket until the test ends, and carries out every verb by doing nothing.
 func answering(t *testing.T, status any) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "keepvip.sock")
-	server, err := control.Open(socket, control.Backend{
-		Status: func() any { return status },
-		Reload: func() (any, error) {
-			return daemon.Reloaded{Added: []string{"web"}, Removed: []string{}, Changed: []string{}, Recreated: []string{}, Live: []string{}, Restart: []string{"port"}}, nil
-		},
-	})
+	ln, err := net.Listen("unix", socket)
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+control.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
+		assert.NoError(t, json.NewEncoder(w).Encode(status))
+	})
+	mux.HandleFunc("POST "+control.PathReload, func(w http.ResponseWriter, _ *http.Request) {
+		empty := []string{}
+		assert.NoError(t, json.NewEncoder(w).Encode(daemon.Reloaded{Added: []string{"web"}, Removed: empty, Changed: empty, Recreated: empty, Live: empty, Restart: []string{"port"}}))
+	})
+	mux.HandleFunc("POST /", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
+	server := http.Server{Handler: mux}
 	var wg sync.WaitGroup
-	wg.Go(func() { assert.NoError(t, server.Serve(ctx)) })
-	t.Cleanup(func() { stop(); wg.Wait() })
+	wg.Go(func() { assert.ErrorIs(t, server.Serve(ln), http.ErrServerClosed) })
+	t.Cleanup(func() { assert.NoError(t, server.Close()); wg.Wait() })
 	return socket
 }
 

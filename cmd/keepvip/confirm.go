@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+// confirmationDoc is what a verb that has changed something prints as JSON.
+type confirmationDoc struct {
+	Verb   string         `json:"verb"`             // handover, drain, hold, resume, announce, add, remove or recover
+	Member string         `json:"member,omitempty"` // the address of the node that was added or removed
+	Took   float64        `json:"tookSeconds"`
+	VIPs   []confirmedVIP `json:"vips"` // that were named, or all, as they are afterwards
+}
+
+// confirmedVIP is a virtual address after a verb.
+type confirmedVIP struct {
+	Name       string           `json:"name"`
+	State      string           `json:"state"`                // of this node: initialize, backup or active
+	Desired    instance.Desired `json:"desired"`              // what operators want of this node
+	Holder     string           `json:"holder,omitempty"`     // the Active's own address; absent while none is heard
+	HolderNode string           `json:"holderNode,omitempty"` // its name, if it is known
+}
+
+const (
+	// settleTime bounds how long a confirmation waits for the address's new holder to be heard here.
+	settleTime = time.Second
+	settlePace = 20 * time.Millisecond
+)
+
+// confirm says how the named virtual addresses are now that verb is done. The verb is done whatever becomes of the question.
+func confirm(ctx context.Context, c *control.Client, verb string, names []string, took time.Duration) confirmationDoc {
+	doc := confirmationDoc{Verb: verb, Took: took.Seconds(), VIPs: []confirmedVIP{}}
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for {
+		var s daemon.Status
+		if err := c.Status(ctx, &s); err != nil {
+			return doc
+		}
+		doc.VIPs = confirmed(s, names)
+		if !slices.ContainsFunc(doc.VIPs, func(v confirmedVIP) bool { return v.Holder == "" }) {
+			return doc
+		}
+		select {
+		case <-ctx.Done():
+			return doc
+		case <-time.After(settlePace):
+		}
+	}
+}
+
+func confirmed(s daemon.Status, names []string) []confirmedVIP {
+	out := []confirmedVIP{}
+	for _, v := range s.VIPs {
+		if len(names) > 0 && !slices.Contains(names, v.Name) {
+			continue
+		}
+		c := confirmedVIP{Name: v.Name, State: v.State, Desired: v.Desired, Holder: v.Holder}
+		for _, m := range v.Members {
+			if m.Address.String() == v.Holder {
+				c.HolderNode = m.Node
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// text is a line for each virtual address: who holds it now.
+func (d confirmationDoc) text() string {
+	took := fmt.Sprintf("%s took %s", d.Verb, seconds(d.Took).Round(time.Millisecond))
+	if d.Member != "" {
+		return d.Member + ": " + took + "\n"
+	}
+	var b strings.Builder
+	for _, v := range d.VIPs {
+		fmt.Fprintf(&b, "%s: %s%s; %s\n", v.Name, v.wanted(), v.held(), took)
+	}
+	if b.Len() == 0 {
+		return took + "\n"
+	}
+	return b.String()
+}
+
+func (v confirmedVIP) wanted() string {
+	if v.Desired == "" || v.Desired == instance.Available {
+		return ""
+	}
+	return string(v.Desired) + " here, "
+}
+
+func (v confirmedVIP) held() string {
+	switch {
+	case v.Holder == "":
+		return "no holder is heard"
+	case v.State == "active":
+		return "this node (" + v.Holder + ") holds it"
+	case v.HolderNode == "":
+		return v.Holder + " holds it"
+	}
+	return v.HolderNode + " (" + v.Holder + ") holds it"
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+func TestVerbsConfirmWhoHoldsNow(t *testing.T) {
+	doc := sampleStatus(time.Now())
+	other := doc.VIPs[0]
+	other.Name, other.State, other.Desired, other.Holder = "ingress", "backup", instance.Drained, "10.0.0.11"
+	doc.VIPs = append(doc.VIPs, other)
+	socket := answering(t, doc)
+	took := regexp.MustCompile(`took \d+\S*s`)
+	for want, args := range map[string][]string{
+		"apiserver: this node (10.0.0.12) holds it; announce took T\ningress: drained here, n1 (10.0.0.11) holds it; announce took T\n": {"announce"},
+		"ingress: drained here, n1 (10.0.0.11) holds it; drain took T\n":                                                                {"drain", "ingress"},
+		"10.0.0.13: add took T\n": {"member", "add", "10.0.0.13"},
+		"recover took T\n":        {"member", "recover"},
+	} {
+		code, out, errs := keepvip(t, append(args, "--socket", socket)...)
+		require.Equal(t, exitOK, code, errs)
+		assert.Equal(t, want, took.ReplaceAllString(out, "took T"))
+	}
+	code, out, errs := keepvip(t, "drain", "--socket", t.TempDir()+"/none")
+	assert.Equal(t, exitFailure, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "is it running")
+}
+
+func TestConfirmationWithoutAHolderWaitsNoLongerThanItMust(t *testing.T) {
+	doc := sampleStatus(time.Now())
+	doc.VIPs[0].State, doc.VIPs[0].Holder = "backup", ""
+	code, out, errs := keepvip(t, "hold", "--force", "--socket", answering(t, doc))
+	require.Equal(t, exitOK, code, errs)
+	assert.Contains(t, out, "apiserver: no holder is heard; hold took ")
+}
+
+func TestCompletionKnowsNamesAndNodes(t *testing.T) {
+	doc := sampleStatus(time.Now())
+	second := doc.VIPs[0]
+	second.Name = "ingress"
+	doc.VIPs = append(doc.VIPs, second)
+	socket := answering(t, doc)
+	for want, args := range map[string][]string{
+		"apiserver\ningress\n:4\n": {"status", "--socket", socket, ""},
+		"ingress\n:4\n":            {"drain", "--socket", socket, "apiserver", ""},
+		"n1\n:4\n":                 {"handover", "--socket", socket, "--to", ""},
+		"text\njson\n:4\n":         {"reload", "-o", ""},
+		":4\n":                     {"hold", "--socket", t.TempDir() + "/none", ""},
+	} {
+		_, out, _ := keepvip(t, append([]string{"__complete"}, args...)...)
+		assert.Equal(t, want, out)
+	}
+}
