@@ -44,6 +44,7 @@ type Rejections struct {
 	log      *slog.Logger
 	what     string
 	remedies map[string]string
+	codes    func(reason string) code.Code // nil: there are none
 
 	mu     sync.Mutex // guards what follows
 	counts map[string]uint64
@@ -59,6 +60,28 @@ type noted struct {
 // NewRejections makes an empty record of what is refused, with what to do about each reason, that logs to log.
 func NewRejections(what string, remedies map[string]string, log *slog.Logger) *Rejections {
 	return &Rejections{log: log, what: what, remedies: remedies, counts: map[string]uint64{}}
+}
+
+// Name has each reason shown with its code. Call it before the first Add.
+func (r *Rejections) Name(codes func(reason string) code.Code) *Rejections {
+	r.codes = codes
+	return r
+}
+
+// Since is the newest that was refused since then, and not taken nevertheless, of a sender, or of any with the zero Addr, and has a remedy;
+// false if nothing was.
+func (r *Rejections) Since(then time.Time, source netip.Addr) (newest Rejection, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.list {
+		if n.Remedy == "" || n.Permitted || !n.Source.IsValid() || source.IsValid() && n.Source.WithZone("") != source {
+			continue
+		}
+		if !n.Last.Before(then) && (!ok || n.Last.After(newest.Last)) {
+			newest, ok = n.Rejection, true
+		}
+	}
+	return newest, ok
 }
 
 // Add records a packet that was refused, err saying why in full; nil where the reason says all.
@@ -97,6 +120,9 @@ func (r *Rejections) find(source netip.Addr, reason string) *noted {
 	}
 	base, taken := strings.CutSuffix(reason, Permitted)
 	fresh := noted{Rejection: Rejection{Source: source, Reason: reason, Permitted: taken, Text: reason, Remedy: r.remedies[base]}}
+	if r.codes != nil {
+		fresh.Code = r.codes(base)
+	}
 	if len(r.list) < MostRejections {
 		r.list = append(r.list, fresh)
 		return &r.list[len(r.list)-1]

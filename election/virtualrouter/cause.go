@@ -115,6 +115,10 @@ func (m *machine) taking(reason vrrp.Reason, before netip.Addr) why {
 		if w.code == code.HolderSilent || w.code == code.NobodyHeld {
 			w.code, w.cause = code.PassedOn, ""
 		}
+	case vrrp.ReasonSilence:
+		if w.code == code.PassedOn || w.code == code.HigherPriority || w.code == code.HigherAddress {
+			w.code, w.cause = code.HolderSilent, "" // nothing but its messages was heard
+		}
 	}
 	w.to = m.self()
 	return w
@@ -164,19 +168,21 @@ func (m *machine) lostBy(holder, next netip.Addr) why {
 	word, said := m.x.wordOf(holder)
 	silent := time.Duration(0)
 	if h != nil {
-		silent = m.now.Sub(h.at)
+		silent = max(m.began(next).Sub(h.at), 0)
 	}
 	missed := h != nil && !h.resigned && silent > m.missed()
 	if missed || h != nil && h.resigned {
 		w.away = silent
 	}
 	name := named(w.from)
+	priority, known := m.priorityOf(holder)
+	better, _ := m.priorityOf(next)
 	switch {
 	case said && (word.leaves || !missed):
 		w.code, w.cause = word.code, name+": "+word.text
 	case h != nil && h.resigned:
 		w.code, w.cause = code.HolderResigned, name+": gave up (priority 0)"
-	case missed || h == nil || !next.IsValid():
+	case missed || !known || !next.IsValid():
 		w.code = code.HolderSilent
 		if h != nil {
 			w.cause = fmt.Sprintf("%s: silent for %d ms", name, silent.Milliseconds())
@@ -184,14 +190,22 @@ func (m *machine) lostBy(holder, next netip.Addr) why {
 		if said {
 			w.cause += "; before that: " + word.text
 		}
-	case m.priorityOf(next) > h.priority:
-		w.code, w.cause = code.HigherPriority, fmt.Sprintf("%s: priority %d, against %d", name, h.priority, m.priorityOf(next))
-	case m.priorityOf(next) == h.priority && holder.Less(next):
+	case better > priority:
+		w.code, w.cause = code.HigherPriority, fmt.Sprintf("%s: priority %d, against %d", name, priority, better)
+	case better == priority && holder.Less(next):
 		w.code = code.HigherAddress
 	default:
 		w.code = code.PassedOn
 	}
 	return w
+}
+
+// began is since when next is there: another one was heard first then.
+func (m *machine) began(next netip.Addr) time.Time {
+	if h := m.heard.find(next); h != nil && next != m.source {
+		return h.since
+	}
+	return m.now
 }
 
 // missed is a silence in which an advertisement of the Active has not come, and not only is late.
@@ -200,14 +214,15 @@ func (m *machine) missed() time.Duration {
 	return interval + interval/2
 }
 
-func (m *machine) priorityOf(a netip.Addr) uint8 {
+// priorityOf is what a node advertises, or would, as far as that is known.
+func (m *machine) priorityOf(a netip.Addr) (priority uint8, known bool) {
 	if a == m.source {
-		return m.router.Snapshot().Priority
+		return m.router.Snapshot().Priority, true
 	}
 	if h := m.heard.find(a); h != nil {
-		return h.priority
+		return h.priority, true
 	}
-	return 0
+	return m.x.priorityOf(a)
 }
 
 func (m *machine) self() election.Node { return m.node(m.source) }

@@ -2,6 +2,7 @@ package virtualrouter
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // moveOf is the newest decision of a member that has changed who holds the address.
@@ -123,4 +125,39 @@ func TestFirstHolderNamesItsStart(t *testing.T) {
 		}
 		stopAll(t, append(others, h)...)
 	})
+}
+
+// A node that refuses what the holder sends takes the address, too, and says why it heard nothing.
+func TestTakerNamesWhatItHasRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		time.Sleep(time.Second)
+		o := others[0]
+		l.mu.Lock()
+		l.mute[[2]netip.Addr{h.self, o.self}], l.mute[[2]netip.Addr{h.self, others[1].self}] = true, true
+		l.mu.Unlock()
+		for range 40 {
+			for _, m := range others {
+				m.wire.rejected.Add(h.self, vrrp.RejectMAC, nil)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		taker := holder(t, 0, others...)
+		d := moveOf(taker)
+		assert.Equal(t, code.WrongKey, d.Code)
+		assert.Equal(t, h.self.String()+": its advertisements are refused: hmac", d.Cause)
+		assert.Equal(t, code.WrongKey, taker.Status().Code)
+		assert.Equal(t, code.WrongKey, taker.Status().Rejected[0].Code)
+		stopAll(t, append(others, h)...)
+	})
+}
+
+func TestEveryReasonOfARefusalHasACode(t *testing.T) {
+	for reason := range actOn {
+		assert.NotEqual(t, code.Malformed, codeOf(reason), reason)
+	}
+	for reason := range actOnMembers {
+		assert.NotEqual(t, code.Malformed, memberCodeOf(reason), reason)
+	}
 }

@@ -55,7 +55,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 		return nil, fmt.Errorf("election: %w", err)
 	}
 	return &Elector{
-		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log),
+		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
 		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan change, 1),
 		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed),
 		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
@@ -272,7 +272,7 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 	case endLease:
 		e.setLeaseEnd(time.Time{})
 	case apply:
-		err := e.follow(a.Decision)
+		err := e.follow(e.blame(a.Decision))
 		if a.ask {
 			return response{err: err}
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 // Status implements Elector.
@@ -62,7 +63,7 @@ func (e *Elector) explain(s *election.Split) {
 	}
 	for _, r := range e.wire.Rejections().List() {
 		if r.Source.WithZone("") == s.Address && r.Remedy != "" && time.Since(r.Last) < election.LogEvery {
-			s.Cause, s.Remedy = "its advertisements are refused: "+r.Text, r.Remedy
+			s.Code, s.Cause, s.Remedy = r.Code, "its advertisements are refused: "+r.Text, r.Remedy
 			return
 		}
 	}
@@ -73,4 +74,22 @@ func (e *Elector) logSplit(s split) {
 	e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive", election.LeftOut([]any{
 		"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy,
 	}, s.left)...)
+}
+
+// blame looks, for a decision to take the address because nobody is heard, whether somebody was heard and refused: with another key there are
+// two holders.
+func (e *Elector) blame(d election.Decision) election.Decision {
+	if d.Role != election.Serve || d.Code != code.HolderSilent && d.Code != code.NobodyHeld {
+		return d
+	}
+	r, ok := e.wire.Rejections().Since(time.Now().Add(-4*e.cfg.Router.Interval), d.From.Address)
+	if !ok || r.Code == code.ForeignVRID {
+		return d
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d.Code, d.From = r.Code, e.machine.node(r.Source)
+	d.Cause = named(d.From) + ": its advertisements are refused: " + r.Text
+	e.machine.code = d.Code
+	return d
 }

@@ -25,7 +25,7 @@ type handoverProtocol struct {
 	known    []netip.Addr // the other members, by address
 	list     []members.Member
 	silent   []members.Member // that were heard, and have not said good-bye
-	gone     []members.Member // that have said good-bye lately, with their last word
+	gone     []members.Member // that have said good-bye lately, or that they are not fit, with their last word
 	claims   []members.Claimant
 	splits   []election.Split
 	unnoted  bool      // an advertisement was heard since note
@@ -118,8 +118,12 @@ func (x *handoverProtocol) follow(a members.Action) {
 // receive looks at a message before the members' machine does: whoever says good-bye is missed by nobody.
 func (x *handoverProtocol) receive(r members.Received) func() {
 	return func() {
-		if source := r.Source.WithZone(""); r.Refused == "" && r.Message.Peer.Lifetime <= 0 && r.Message.Peer.Group == x.cfg.Group {
+		p := &r.Message.Peer
+		ours := r.Refused == "" && p.Group == x.cfg.Group
+		if ours && (p.Lifetime <= 0 || !p.Fit && p.Reason != "") {
 			x.keepWord(r)
+		}
+		if source := r.Source.WithZone(""); ours && p.Lifetime <= 0 {
 			x.list, x.silent = without(x.list, source), without(x.silent, source)
 			x.m.heard.forget(source)
 		}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -32,7 +34,44 @@ var actOn = map[string]string{
 
 // newRejections makes an empty record of advertisements.
 func newRejections(log *slog.Logger) *election.Rejections {
-	return election.NewRejections("advertisement", actOn, log)
+	return election.NewRejections("advertisement", actOn, log).Name(codeOf)
+}
+
+// codeOf is the code of a reason why an advertisement, or a message of a member, is refused.
+func codeOf(reason string) code.Code {
+	switch reason {
+	case vrrp.RejectAddresses:
+		return code.ForeignVRID
+	case vrrp.RejectVersion:
+		return code.VersionDiffers
+	case vrrp.RejectInterval:
+		return code.IntervalDiffers
+	case vrrp.RejectAuth:
+		return code.AuthDiffers
+	case vrrp.RejectUnsigned, string(members.RejectUnsigned):
+		return code.KeyMissing
+	case vrrp.RejectKey, vrrp.RejectMAC, string(members.RejectKey), string(members.RejectMAC):
+		return code.WrongKey
+	case vrrp.RejectStale:
+		return code.Clocks
+	case vrrp.RejectReplay:
+		return code.Replayed
+	case vrrp.RejectSigned:
+		return code.KeyUnexpected
+	case RejectPeer:
+		return code.NotAPeer
+	case RejectSocket:
+		return code.SocketUnread
+	}
+	return code.Malformed
+}
+
+// memberCodeOf is the same where the members' protocol has another meaning for a word.
+func memberCodeOf(reason string) code.Code {
+	if reason == string(members.RejectVersion) {
+		return code.ProtocolDiffers
+	}
+	return codeOf(reason)
 }
 
 func reasonOf(err error) string {

@@ -22,6 +22,7 @@ type heard struct {
 	resigned bool          // the last advertisement had priority 0
 	down     time.Duration // after this silence the sender is not Active any more
 	at       time.Time
+	since    time.Time // when the stretch of advertisements began that is heard now
 	note     string    // what is odd about its advertisements
 	remarked time.Time // when that was logged
 }
@@ -55,6 +56,9 @@ func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at
 		m.list[i] = heard{source: source}
 	}
 	h := &m.list[i]
+	if !h.active(at) {
+		h.since = at
+	}
 	h.resigned, h.down, h.at = priority == 0, down, at
 	if priority != 0 {
 		h.priority = priority

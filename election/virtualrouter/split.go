@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -77,6 +78,7 @@ func notIn(other, list []election.Split) (out []election.Split) {
 
 func (x *handoverProtocol) split(c *members.Claimant) election.Split {
 	s := election.Split{Address: c.Address, Node: c.Peer.Node, Since: c.Since, Both: x.m.state == election.Active}
+	s.Code = code.Split
 	s.Cause, s.Remedy = x.why(c)
 	return s
 }

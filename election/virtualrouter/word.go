@@ -13,6 +13,9 @@ import (
 // wordTime is for how long the last word of a member that has left explains what follows.
 const wordTime = time.Minute
 
+// wordIntervals is for how many intervals of advertisements the word of one explains it that has taken it back.
+const wordIntervals = 10
+
 // word is what a member says about why it should not have the address.
 type word struct {
 	code   code.Code
@@ -25,14 +28,14 @@ func (x *handoverProtocol) wordOf(a netip.Addr) (word, bool) {
 	if x == nil || !a.IsValid() {
 		return word{}, false
 	}
-	for _, list := range [][]members.Member{x.list, x.gone} {
+	for n, list := range [][]members.Member{x.list, x.gone} {
 		i := slices.IndexFunc(list, func(o members.Member) bool { return o.Address == a.WithZone("") })
 		if i < 0 {
 			continue
 		}
 		p := &list[i].Peer
-		if p.Fit || p.Reason == "" {
-			return word{}, false
+		if p.Fit || p.Reason == "" || n > 0 && p.Lifetime > 0 && x.m.now.Sub(list[i].Heard) > wordIntervals*x.m.cfg.Router.Interval {
+			continue
 		}
 		w := word{cmp.Or(p.Code, code.PassedOn), p.Reason, p.Lifetime <= 0}
 		w.leaves = w.leaves || w.code == code.Handover || w.code == code.DrillHandover || w.code == code.Stopping
@@ -41,7 +44,7 @@ func (x *handoverProtocol) wordOf(a netip.Addr) (word, bool) {
 	return word{}, false
 }
 
-// keepWord keeps the last word of a member that says good-bye.
+// keepWord keeps the last word of a member that says good-bye, or that it should not have the address.
 func (x *handoverProtocol) keepWord(r members.Received) {
 	source, now := r.Source.WithZone(""), x.m.now
 	x.gone = slices.DeleteFunc(x.gone, func(o members.Member) bool { return o.Address == source || now.Sub(o.Heard) > wordTime })
@@ -58,4 +61,16 @@ func (x *handoverProtocol) nameOf(a netip.Addr) string {
 		}
 	}
 	return ""
+}
+
+// priorityOf is what a member says that it advertises, or would.
+func (x *handoverProtocol) priorityOf(a netip.Addr) (priority uint8, known bool) {
+	if x == nil {
+		return 0, false
+	}
+	i := slices.IndexFunc(x.list, func(o members.Member) bool { return o.Address == a.WithZone("") })
+	if i < 0 {
+		return 0, false
+	}
+	return x.list[i].Peer.Priority, true
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
@@ -141,20 +142,20 @@ func (h *host) place(w where) (instance.Place, error) {
 	l, err := link.Choose(h.own, first, w.link)
 	if err != nil {
 		// The address of the node itself is none of its own by the name of a virtual one.
-		return instance.Place{}, cmp.Or(link.NotOwn(h.snapshot, first, h.virtual), err)
+		return instance.Place{}, code.With(code.InterfaceMissing, cmp.Or(link.NotOwn(h.snapshot, first, h.virtual), err))
 	}
 	if err := link.Suitable(l, w.addresses...); err != nil {
 		return instance.Place{}, err
 	}
 	if !l.Up {
-		return instance.Place{}, fmt.Errorf("%s is down", l.Name)
+		return instance.Place{}, code.With(code.LinkDown, fmt.Errorf("%s is down", l.Name))
 	}
 	source, ok := h.source(l, first, w)
 	if !ok && w.source.IsValid() {
 		return instance.Place{}, fmt.Errorf("%s does not have %s yet", l.Name, w.source)
 	}
 	if !ok {
-		return instance.Place{}, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first))
+		return instance.Place{}, code.With(code.NoOwnAddress, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first)))
 	}
 	return instance.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
 }

@@ -70,7 +70,7 @@ func TestInstanceShowsWhatTheServiceShows(t *testing.T) {
 		got := b.Status()[0]
 		assert.Equal(t, ObservedActive, got.Observed)
 		assert.Equal(t, FenceStatus{Standing: true}, got.Fence)
-		assert.Equal(t, []Conflict{{MAC: "m"}}, got.Conflicts)
+		assert.Equal(t, []Conflict{{MAC: "m", Code: code.DuplicateAddress}}, got.Conflicts)
 		assert.Equal(t, Counters{Announcements: 7, AnnouncementFails: 2, Restored: 1, Terms: 1}, got.Counters)
 		require.NoError(t, e.decide(election.Quiet, nodeA))
 		s.set(func(s *fakeService) { s.status.Passing = true })

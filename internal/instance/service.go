@@ -92,9 +92,10 @@ type ServiceStatus struct {
 
 // FenceStatus says whether the kernel would silence the address without a lease.
 type FenceStatus struct {
-	Standing bool   `json:"standing"`
-	Reason   string `json:"reason,omitempty"` // why not
-	Repairs  uint64 `json:"repairs"`
+	Standing bool      `json:"standing"`
+	Reason   string    `json:"reason,omitempty"` // why not
+	Code     code.Code `json:"code,omitempty"`   // of Reason, or else of Uncovered
+	Repairs  uint64    `json:"repairs"`
 	// Uncovered is what may go on answering although the fence is in place.
 	Uncovered string `json:"uncovered,omitempty"`
 	// Renewals are those of the lease by transaction, RenewalErrors those of them that the kernel refused, and Lapses the times it had no
@@ -109,6 +110,7 @@ type Conflict struct {
 	MAC      string     `json:"mac"`
 	Since    time.Time  `json:"since"`
 	LastSeen time.Time  `json:"lastSeen"`
+	Code     code.Code  `json:"code,omitempty"`
 	VRRP     *Router    `json:"vrrp,omitempty"` // what it advertises by VRRP, if that was heard
 }
 

@@ -122,6 +122,7 @@ func (v *view) status() Status {
 		part = v.service.Status()
 	}
 	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
+	s.name()
 	s.Counters = Counters{Announcements: part.Announcements, AnnouncementFails: part.AnnouncementFails, Restored: part.Restored, Terms: v.terms}
 	for _, c := range v.cfg.Checks {
 		s.Checks = append(s.Checks, v.checkStatus(c))
@@ -206,4 +207,17 @@ func decisive(checks []CheckStatus) *CheckStatus {
 		return nil
 	}
 	return &checks[0]
+}
+
+// name gives what the service says its codes.
+func (s *Status) name() {
+	switch f := &s.Fence; {
+	case !f.Standing:
+		f.Code = code.FenceLost
+	case f.Uncovered != "":
+		f.Code = code.FenceUncovered
+	}
+	for i := range s.Conflicts {
+		s.Conflicts[i].Code = code.DuplicateAddress
+	}
 }

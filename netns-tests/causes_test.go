@@ -1,0 +1,57 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// Whoever asks any node why the address moved gets the same code: the holder before, the one after, and the third.
+func TestEveryNodeNamesTheCauseOfAMove(t *testing.T) {
+	t.Parallel()
+	g := opened(t, func(h *lab.Host, _ trial.Config) (*trial.Group, error) { return trial.OpenCauses(h, nil) }, trial.Config{})
+	holder := settled(t, g)
+	for _, n := range g.Lab.Nodes {
+		log, want := g.Daemon(n).Log(), "code=KV108"
+		if n == holder {
+			want = "code=KV102"
+		}
+		assert.Contains(t, log, want, "the start, on %s", n.Label)
+	}
+	for _, c := range trial.Causes() {
+		if c.Alone == nil {
+			namesCause(t, g, &c)
+		}
+	}
+}
+
+// What cannot follow something else has a lab of its own.
+func TestEveryNodeNamesTheCauseOfAMoveBySettings(t *testing.T) {
+	t.Parallel()
+	for _, c := range trial.Causes() {
+		if c.Alone == nil {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			g := opened(t, func(h *lab.Host, _ trial.Config) (*trial.Group, error) { return trial.OpenCauses(h, c.Alone) }, trial.Config{})
+			namesCause(t, g, &c)
+		})
+	}
+}
+
+func namesCause(t *testing.T, g *trial.Group, c *trial.Cause) {
+	t.Helper()
+	m, err := c.Happened(g)
+	require.NoError(t, err)
+	assert.Empty(t, m.Unsaid(g))
+	if c.Mend != nil {
+		require.NoError(t, c.Mend(g, m.Before))
+	}
+}
