@@ -83,6 +83,7 @@ type VRRP struct {
 	Checksum              Checksum
 	DownTimerAdverts      int           // advertisements that may be missed
 	StartupDelay          time.Duration // before the Active_Down_Timer of a node that starts
+	BootDelay             time.Duration // the same, from the boot of the host on
 	StartupInterval       time.Duration // the longest interval another router may have; 0: AdvertisementInterval
 	Owner                 bool          // the address owner, with priority 255 in place of Priority
 	AnyAddresses          bool          // any list of addresses is of this cluster

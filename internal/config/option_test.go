@@ -38,6 +38,7 @@ var samples = map[string]struct {
 	"source":                  {value: "10.77.0.11"},
 	"min-ttl":                 {value: "64", needs: map[string][]string{"peer": {"10.77.0.11"}}},
 	"multicast-group":         {value: "224.0.0.19"},
+	"boot-delay":              {value: "30s"},
 	"elsewhere":               {value: "10.77.0.101=eth1", needs: map[string][]string{"interface": {"eth0"}, "vip": {"10.77.0.100", "10.77.0.101/24"}}},
 	"excluded":                {value: "10.77.0.101", needs: map[string][]string{"vip": {"10.77.0.100", "10.77.0.101/24"}}},
 	"password-file":           {value: "/etc/keepvip/password", needs: map[string][]string{"vrrp-version": {"2"}, "advertisement-interval": {"1s"}}},

@@ -117,6 +117,11 @@ func vipOptions() []Option {
 			binding: one(duration(0, 1000*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.vip.VRRP.StartupDelay }),
 		},
 		{
+			Key: "vips[].vrrp.bootDelay", Flag: "boot-delay", Default: "0s", Reload: Live,
+			Help:    "How long after the boot of the host a node that starts only listens, for a network that is late; longer than startupDelay, or without effect",
+			binding: one(duration(0, 1000*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.vip.VRRP.BootDelay }),
+		},
+		{
 			Key: "vips[].vrrp.startupInterval", Flag: "startup-interval", Default: "0s", Reload: Live,
 			Help:    "The longest interval that another router may have when this node starts; set it while the interval is being made shorter by restarting node after node (a reload does not need it). Above ten times advertisementInterval it is also the longest one that a node believes when it hears it for the first time",
 			binding: one(duration(0, 40950*time.Millisecond, 10*time.Millisecond), func(t target) *time.Duration { return &t.vip.VRRP.StartupInterval }),

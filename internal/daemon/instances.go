@@ -197,7 +197,7 @@ func routerOf(v config.VIP, p instance.Place) vrrp.Config {
 		Version: v.VRRP.Version, VRID: v.VRRP.ID, Priority: topPriority(v),
 		Interval: v.VRRP.AdvertisementInterval, StartupInterval: v.VRRP.StartupInterval,
 		Preempt: v.VRRP.Preempt, PreemptDelay: v.VRRP.PreemptDelay,
-		StartupDelay: v.VRRP.StartupDelay, DownTimerAdverts: v.VRRP.DownTimerAdverts,
+		StartupDelay: max(v.VRRP.StartupDelay, v.VRRP.BootDelay-uptime()), DownTimerAdverts: v.VRRP.DownTimerAdverts,
 		Source: p.Source, Addresses: v.Advertised(p.Source.Is4()),
 	}
 	if v.VRRP.Owner {

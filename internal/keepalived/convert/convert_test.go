@@ -196,6 +196,20 @@ func TestConvertSourceOfIPv6Unicast(t *testing.T) {
 	}
 }
 
+func TestConvertDelayAfterBoot(t *testing.T) {
+	for value, want := range map[string]string{"30": "30s", "2.5": "2.5s", "0": "0s", "soon": "", "-1": "", "1001": "", "NaN": ""} {
+		r := converted(t, "global_defs {\n vrrp_delay_after_boot "+value+"\n}\n"+fmt.Sprintf(base1, ""), Options{})
+		if want == "" {
+			assert.Nil(t, r.Text, value)
+			assert.Contains(t, shown(r), "k.conf:2: error unsupported: vrrp_delay_after_boot: keepvip takes 0 to 1000 seconds")
+			continue
+		}
+		cfg, err := load(r.Text)
+		require.NoError(t, err, shown(r))
+		assert.Equal(t, want, cfg.VIPs[0].VRRP.BootDelay.String())
+	}
+}
+
 // A password is named by its file, and shown nowhere.
 func TestConvertShowsNoPassword(t *testing.T) {
 	r := converted(t, fmt.Sprintf(base1, "authentication {\n auth_type PASS\n auth_pass s3cr3tXX\n}"), Options{Secrets: "/etc/keepvip/secrets/"})

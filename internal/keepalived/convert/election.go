@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/keepalived"
@@ -69,6 +70,25 @@ func (c *converter) newer(word string, i *keepalived.Instance) (at syntax.Origin
 		}
 	}
 	return at, ok
+}
+
+// bootDelay is vrrp_delay_after_boot of keepalived 2.4, in seconds, and its line.
+func (c *converter) bootDelay() (time.Duration, syntax.Origin) {
+	const most = 1000
+	for _, block := range c.roots {
+		for _, n := range block.Children {
+			if block.Words[0] != "global_defs" || n.Words[0] != "vrrp_delay_after_boot" {
+				continue
+			}
+			v, err := strconv.ParseFloat(slices.Concat(n.Words[1:], []string{""})[0], 64)
+			if err != nil || !(v >= 0 && v <= most) { // NaN is neither
+				c.refuse(n.At, fmt.Sprintf("vrrp_delay_after_boot: keepvip takes 0 to %d seconds", most), "correct it")
+				return 0, n.At
+			}
+			return time.Duration(v * float64(time.Second)).Round(time.Millisecond), n.At
+		}
+	}
+	return 0, syntax.Origin{}
 }
 
 // oldChecksum is about unicast with keepalived before 1.3.6.

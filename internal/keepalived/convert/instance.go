@@ -112,6 +112,9 @@ func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
 	if d := c.cfg.Global.StartupDelay; d > 0 {
 		line("startupDelay: "+duration(min(d, 1000*time.Second).Round(time.Millisecond)), placed(c.cfg.Global.Where("vrrp_startup_delay")))
 	}
+	if d, at := c.bootDelay(); d > 0 {
+		line("bootDelay: "+duration(d), placed(at))
+	}
 	if i.Priority == 255 {
 		from := source{i.Where("priority"), "priority 255"}
 		if !i.Has("priority") {

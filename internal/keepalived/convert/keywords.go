@@ -47,7 +47,6 @@ var fates = map[fate]string{
 	refused(noBFD, "track the interface, or a script that asks the neighbour, in its place"): "track_bfd",
 	refused(noHost, hostRemedy): "static_ipaddress static_routes static_rules",
 	refused("keepvip binds addresses in the namespace in which it runs", "remove it, and start keepvip inside (NetworkNamespacePath of the unit)"): "net_namespace",
-	refused("a delay after boot decides who holds the address then", "remove it, and add startupDelay under vrrp"):                                 "vrrp_delay_after_boot",
 
 	warned("keepvip tells nobody of an advertisement of lower priority: it answers it", "watch keepvip_rivals_total"):                                      "notify_master_rx_lower_pri",
 	warned("keepvip is no load balancer", "keep keepalived for the virtual servers, with only these blocks (keepalived --check), or put HAProxy in front"): "virtual_server virtual_server_group",
@@ -79,7 +78,7 @@ const carried = ` state interface virtual_router_id priority advert_int version 
 	unicast_src_ip mcast_src_ip mcast_dst_ip unicast_ttl unicast_fault_no_peer old_unicast_checksum garp_master_refresh garp_master_delay garp_master_repeat garp_master_refresh_repeat track_interface
 	track_script track_process track_file group sync_group_tracking_weight script_user vrrp_version vrrp_garp_master_refresh vrrp_garp_master_delay
 	vrrp_garp_master_repeat vrrp_garp_master_refresh_repeat vrrp_min_garp
-	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
+	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_delay_after_boot vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
 	notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_fifo vrrp_notify_fifo notify_fifo_script vrrp_notify_fifo_script
 	vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 script interval timeout weight rise fall user init_fail `
 
