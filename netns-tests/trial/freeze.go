@@ -41,14 +41,16 @@ func ByFreezer(p *lab.Process, length time.Duration) error { return p.Freeze(len
 // sends in the addresses' names after its lease.
 func Silenced(name string, stop Stop, length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		return g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (time.Duration, time.Duration, error) {
-			at := m.Mark("daemon on %s stands still", holder.Label)
-			if err := stop(g.Daemon(holder), length); err != nil {
-				return at, 0, err
+		return g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
+			f.began = m.Mark("daemon on %s stands still", holder.Label)
+			err = stop(g.Daemon(holder), length)
+			f.woken = m.Mark("daemon on %s goes on", holder.Label)
+			// It does so by the end of an interval, as far as can be seen from outside.
+			f.stood = min(f.began+g.Settings[0].Interval, f.woken)
+			if err == nil {
+				time.Sleep(2 * g.span())
 			}
-			woken := m.Mark("daemon on %s goes on", holder.Label)
-			time.Sleep(2 * g.span())
-			return at, woken, nil
+			return f, err
 		})
 	}
 }
@@ -57,13 +59,17 @@ func Silenced(name string, stop Stop, length time.Duration) Fault {
 // off it; then the daemon is started again.
 func KilledForGood(g *Group) (*Result, error) {
 	var victim *lab.Node
-	res, err := g.silenced("daemon killed for good", func(m *lab.Measurement, holder *lab.Node) (time.Duration, time.Duration, error) {
+	res, err := g.silenced("daemon killed for good", func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
 		victim = holder
-		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
+		f.began = m.Mark("kill -9 of the daemon on %s", holder.Label)
 		if err := g.Daemon(holder).Kill9(); err != nil {
-			return at, 0, err
+			return f, err
 		}
-		_, err := until(10*time.Second, "the addresses are off", func() bool {
+		if _, err := until(10*time.Second, "the daemon has ended", func() bool { return !g.Daemon(holder).Alive() }); err != nil {
+			return f, err
+		}
+		f.stood = g.Lab.Now()
+		_, err = until(10*time.Second, "the addresses are off", func() bool {
 			for _, a := range g.Addresses {
 				if holder.Holds(a) {
 					return false
@@ -72,7 +78,7 @@ func KilledForGood(g *Group) (*Result, error) {
 			return true
 		})
 		time.Sleep(g.span())
-		return at, 0, err
+		return f, err
 	})
 	if err != nil {
 		return nil, err
@@ -80,9 +86,12 @@ func KilledForGood(g *Group) (*Result, error) {
 	return res, g.Start(victim)
 }
 
-// silenced measures around a fault after which the holder has to be silent. The
-// fault returns when it began, and when the daemon went on.
-func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (at, woken time.Duration, err error)) (*Result, error) {
+// standstill is when a daemon was told to stand still, from when on it did, which is later on a machine with much to do, and when it went on;
+// 0 for never.
+type standstill struct{ began, stood, woken time.Duration }
+
+// silenced measures around a fault after which the holder has to be silent.
+func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (standstill, error)) (*Result, error) {
 	holder, err := g.Settle()
 	if err != nil {
 		return nil, err
@@ -103,24 +112,24 @@ func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (a
 	if err != nil {
 		return nil, err
 	}
-	var began, woken time.Duration
+	var f standstill
 	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, h *lab.Node) (time.Duration, error) {
 		if h != holder {
 			return 0, errors.New("the holder has changed")
 		}
 		var err error
-		began, woken, err = fault(m, h)
-		return began, err
+		f, err = fault(m, h)
+		return f.began, err
 	})
 	frames := watch.Stop()
 	if err != nil {
 		return nil, err
 	}
-	return res, g.judge(res, holder, frames, began, woken)
+	return res, g.judge(res, holder, frames, f.began, f.stood, f.woken)
 }
 
-func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began, woken time.Duration) error {
-	last, ok := res.Report.LastAdvert(holder.ID, began+g.Settings[0].Interval)
+func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began, stood, woken time.Duration) error {
+	last, ok := res.Report.LastAdvert(holder.ID, stood)
 	if !ok {
 		return fmt.Errorf("trial: %s has not advertised", holder.Label)
 	}
