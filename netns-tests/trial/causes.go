@@ -154,19 +154,25 @@ func (m Moved) misses(g *Group, n *lab.Node, s Said) (miss []string) {
 			miss = append(miss, fmt.Sprintf("no line %s in:\n%s", line, linesOfMoves(log)))
 		}
 	}
-	want := s.Status
-	if want == "" && !s.Same && s.Code != "" {
-		want = `"code":"` + s.Code + `"`
-	}
-	if want == "" || !g.Daemon(n).Alive() {
+	if !g.Daemon(n).Alive() {
 		return miss
 	}
-	p, _, err := Keepvip{}.Command(n, "status", "-o", "json", "--socket", Socket(n))
-	if err != nil {
-		return append(miss, err.Error())
+	want := s.Status
+	if want == "" && s.Code != "" {
+		want = `"code":"` + s.Code + `"`
 	}
-	if text := strings.Join(strings.Fields(p.Stdout()), ""); !strings.Contains(text, want) {
-		miss = append(miss, fmt.Sprintf("the status does not say %s: %s", want, text))
+	commands := []string{"status", "explain"}
+	if s.Same && s.Status == "" {
+		commands = commands[1:] // which tells of the newest move, too
+	}
+	for _, command := range commands {
+		p, _, err := Keepvip{}.Command(n, command, "-o", "json", "--socket", Socket(n))
+		if err != nil {
+			return append(miss, err.Error())
+		}
+		if text := strings.Join(strings.Fields(p.Stdout()), ""); !strings.Contains(text, want) {
+			miss = append(miss, fmt.Sprintf("%s does not say %s: %s", command, want, text))
+		}
 	}
 	return miss
 }
