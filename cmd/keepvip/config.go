@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,18 +24,44 @@ func newValidate() *cobra.Command {
 			"A virtual address that is something else in a network of this host, such as the host's own address, is a problem too.",
 		Args: arguments("FILE", 0, 1),
 	}
+	output := bindOutput(cmd)
 	return describing(cmd, func(cfg *config.Config) error {
 		if err := daemon.SuitsHere(cfg); err != nil {
 			return err
 		}
-		for _, w := range slices.Concat(cfg.Warnings, advice(cfg), daemon.HostNotes(cfg)) {
+		doc := validationDoc{Valid: true, Notes: append([]string{}, slices.Concat(cfg.Warnings, advice(cfg), daemon.HostNotes(cfg))...)}
+		for _, w := range doc.Notes {
 			if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "note: "+w); err != nil {
 				return failed(err)
 			}
 		}
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
-		return failed(err)
+		return output.print(cmd.OutOrStdout(), kindValidation, doc, func() string { return "the configuration is valid\n" })
 	})
+}
+
+// validationDoc is what config validate prints as JSON of a valid configuration.
+type validationDoc struct {
+	Valid bool     `json:"valid"`
+	Notes []string `json:"notes"` // what is valid, but not ready on this host, or worth knowing
+}
+
+// configurationDoc is what config show prints as JSON.
+type configurationDoc struct {
+	Values []configuredValue `json:"values"`
+}
+
+type configuredValue struct {
+	Key    string `json:"key"` // vips[0].priority
+	Value  string `json:"value"`
+	Origin string `json:"origin"` // a file with its line, a flag, a variable, or default
+}
+
+func (d configurationDoc) text() string {
+	var b strings.Builder
+	for _, v := range d.Values {
+		fmt.Fprintf(&b, "%s: %s # %s\n", v.Key, v.Value, v.Origin)
+	}
+	return b.String()
 }
 
 // describing makes cmd one that says something of a configuration, of flags and environment and of the file in its argument.
@@ -72,13 +99,13 @@ func newShow() *cobra.Command {
 		Short: "Print every value in force and where it comes from",
 		Args:  arguments("FILE", 0, 1),
 	}
+	output := bindOutput(cmd)
 	return describing(cmd, func(cfg *config.Config) error {
+		var doc configurationDoc
 		for _, v := range cfg.Values() {
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s # %s\n", v.Key, v.Text, v.Origin); err != nil {
-				return failed(err)
-			}
+			doc.Values = append(doc.Values, configuredValue{Key: v.Key, Value: v.Text, Origin: fmt.Sprint(v.Origin)})
 		}
-		return nil
+		return output.print(cmd.OutOrStdout(), kindConfiguration, doc, doc.text)
 	})
 }
 

@@ -54,13 +54,15 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 	doc.Raft = &daemon.RaftStatus{Members: []raft.Member{{Address: netip.MustParseAddr("10.0.0.11"), Voter: true, LastHeard: &now}}}
 	socket := answering(t, doc)
 	for k, args := range map[kind][]string{
-		kindStatus:      {"status", "--socket", socket},
-		kindExplanation: {"explain", "--socket", socket},
-		kindMembers:     {"member", "list", "--socket", socket},
-		kindReload:      {"reload", "--socket", socket},
-		kindVersion:     {"version"},
-		kindFingerprint: {"key", "fingerprint", key},
-		kindLint:        {"lint", lintSamples + "clean.conf"},
+		kindStatus:        {"status", "--socket", socket},
+		kindExplanation:   {"explain", "--socket", socket},
+		kindMembers:       {"member", "list", "--socket", socket},
+		kindReload:        {"reload", "--socket", socket},
+		kindVersion:       {"version"},
+		kindConfiguration: {"config", "show", "--vip", "10.0.0.1"},
+		kindValidation:    {"config", "validate", "--vip", "10.77.0.100"},
+		kindFingerprint:   {"key", "fingerprint", key},
+		kindLint:          {"lint", lintSamples + "clean.conf"},
 	} {
 		code, out, errs := keepvip(t, append(args, "-o", "json")...)
 		require.Equal(t, exitOK, code, errs)

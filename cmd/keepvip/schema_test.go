@@ -35,8 +35,10 @@ func printed() map[kind]any {
 		kindDoctor:      doctorDoc{},
 		kindDrill:       drillDoc{},
 
-		kindConfirmation: confirmationDoc{},
-		kindNoStatus:     noStatusDoc{},
+		kindConfirmation:  confirmationDoc{},
+		kindConfiguration: configurationDoc{},
+		kindValidation:    validationDoc{},
+		kindNoStatus:      noStatusDoc{},
 	}
 }
 
