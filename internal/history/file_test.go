@@ -1,0 +1,162 @@
+package history
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// patience bounds what a disk does by itself; tests return as soon as it has happened.
+const patience = 10 * time.Second
+
+func opened(dir string) (*Log, *journal) {
+	said := &journal{}
+	l := New(slog.New(slog.NewTextHandler(said, nil)))
+	l.Open(dir)
+	return l, said
+}
+
+func add(l *Log, n int) {
+	for i := range n {
+		l.Add(transition(i))
+	}
+}
+
+func TestLogSurvivesInADirectoryThatWasNotThere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
+	_, _, err := Read(dir)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	l, said := opened(dir)
+	assert.NoDirExists(t, dir, "nothing has happened, nothing is written")
+	add(l, 3)
+	l.Close()
+	info, err := os.Stat(Path(dir))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(fileMode), info.Mode().Perm())
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, newName), []byte("of a run that was killed"), 0o600))
+	for range 3 {
+		l, said = opened(dir)
+		add(l, MaxRecords-1)
+		l.Close()
+		assert.Empty(t, said.String())
+	}
+	records, damaged, err := Read(dir)
+	require.NoError(t, err)
+	assert.Zero(t, damaged)
+	require.Len(t, records, MaxRecords)
+	assert.Equal(t, uint64(3+3*(MaxRecords-1)), records[MaxRecords-1].Number)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "nothing temporary stays")
+}
+
+func TestLogMendsATornFile(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := opened(dir)
+	add(l, 3)
+	l.Close()
+	whole, err := os.ReadFile(Path(dir))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(Path(dir), whole[:len(whole)-9], 0o600))
+	records, damaged, err := Read(dir)
+	require.NoError(t, err)
+	assert.Len(t, records, 2)
+	assert.Equal(t, 1, damaged)
+
+	l, said := opened(dir)
+	assert.Contains(t, said.String(), "lines=1")
+	add(l, 1)
+	l.Close()
+	records, damaged, err = Read(dir)
+	require.NoError(t, err)
+	assert.Len(t, records, 3)
+	assert.Zero(t, damaged)
+}
+
+func TestLogThatCannotUseItsFileLeavesItAsItIs(t *testing.T) {
+	tests := map[string]struct {
+		make func(t *testing.T, path string)
+		want string
+	}{
+		"somebody else's": {func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600)) }, "it is no history"},
+		"a later release's": {func(t *testing.T, path string) {
+			require.NoError(t, os.WriteFile(path, []byte(headerText+"2\n{}\n"), 0o600))
+		}, "want 1"},
+		"a directory": {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, "is a directory"},
+		"a FIFO":      {func(t *testing.T, path string) { require.NoError(t, unix.Mkfifo(path, 0o600)) }, "no regular file"},
+		"a symbolic link": {func(t *testing.T, path string) {
+			require.NoError(t, os.Symlink(filepath.Join(t.TempDir(), "elsewhere"), path))
+		}, "too many levels of symbolic links"},
+		"another process's": {func(t *testing.T, path string) {
+			l, _ := opened(filepath.Dir(path))
+			add(l, 1)
+			f := waitFor(t, path)
+			require.NoError(t, f.Close())
+			t.Cleanup(l.Close)
+		}, "another keepvip writes it; give each a --state-dir of its own"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tt.make(t, Path(dir))
+			before, err := os.Lstat(Path(dir))
+			require.NoError(t, err)
+			l, said := opened(dir)
+			add(l, 3)
+			assert.Len(t, read(t, l), 3, "in memory")
+			l.Close()
+			require.NotNil(t, l.Status())
+			assert.Contains(t, l.Status().Error, tt.want)
+			assert.Contains(t, l.Status().Error, Path(dir))
+			assert.Equal(t, 1, strings.Count(said.String(), "\n"), "said once: %s", said)
+			after, err := os.Lstat(Path(dir))
+			require.NoError(t, err)
+			assert.True(t, os.SameFile(before, after))
+			assert.Equal(t, before.Size(), after.Size())
+		})
+	}
+}
+
+// waitFor returns a file as soon as it is there.
+func waitFor(t *testing.T, path string) (f *os.File) {
+	t.Helper()
+	require.Eventually(t, func() (there bool) {
+		var err error
+		f, err = os.Open(path)
+		return err == nil
+	}, patience, patience/1000)
+	return f
+}
+
+func TestLogWithoutAStateDirectoryGoesOnInMemory(t *testing.T) {
+	inTheWay := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
+	l, said := opened(filepath.Join(inTheWay, "state"))
+	add(l, 3)
+	l.Close()
+	assert.Len(t, read(t, l), 3)
+	assert.Equal(t, 1, strings.Count(said.String(), "in memory only"))
+}
+
+// Whoever removes the file, or puts another in its place, has a new one with everything in it.
+func TestLogWhoseFileIsTakenAwayWritesItAgain(t *testing.T) {
+	dir := t.TempDir()
+	l, said := opened(dir)
+	add(l, 3)
+	require.NoError(t, waitFor(t, Path(dir)).Close())
+	require.NoError(t, os.Remove(Path(dir)))
+	add(l, 1)
+	l.Close()
+	records, _, err := Read(dir)
+	require.NoError(t, err, said)
+	assert.Len(t, records, 4)
+}
