@@ -45,6 +45,11 @@ func (c *Client) Status(ctx context.Context, into any) error {
 	return c.ask(ctx, http.MethodGet, PathStatus, nil, into, askTime)
 }
 
+// History fills into with the transitions that are kept.
+func (c *Client) History(ctx context.Context, into any) error {
+	return c.ask(ctx, http.MethodGet, PathHistory, nil, into, askTime)
+}
+
 // Announce asks the holder to announce at once; no names: all.
 func (c *Client) Announce(ctx context.Context, names []string) error {
 	return c.verb(ctx, PathAnnounce, url.Values{"vip": names})

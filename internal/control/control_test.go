@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -235,6 +237,42 @@ func TestListenNamesTheOption(t *testing.T) {
 	defer taken.Close()
 	_, err = Listen(taken.Addr().String(), Probes{})
 	assert.ErrorContains(t, err, "--metrics")
+}
+
+// Those who read no more than a little of the history leave their places to others, and delay nobody.
+func TestServerStreamsTheHistoryToSlowReaders(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	b := backend()
+	var writing sync.WaitGroup
+	b.History = func(w io.Writer) error {
+		writing.Add(1)
+		defer writing.Done()
+		if _, err := io.WriteString(w, `{"transitions":["`); err != nil {
+			return err
+		}
+		for range 1024 { // more than a socket has room for
+			if _, err := w.Write(bytes.Repeat([]byte("x"), 1024)); err != nil {
+				return err
+			}
+		}
+		_, err := io.WriteString(w, `"]}`)
+		return err
+	}
+	stop := serveAt(t, path, b)
+	for range 2 * controlPlaces {
+		c, err := net.Dial("unix", path)
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = io.WriteString(c, "GET "+PathHistory+" HTTP/1.1\r\nHost: keepvip\r\n\r\n")
+		require.NoError(t, err)
+	}
+	c := NewClient(path)
+	require.NoError(t, c.Status(t.Context(), nil))
+	var got struct{ Transitions []string }
+	require.NoError(t, c.History(t.Context(), &got))
+	assert.Len(t, got.Transitions[0], 1<<20)
+	stop()
+	writing.Wait()
 }
 
 func TestServerVerbs(t *testing.T) {

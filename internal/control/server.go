@@ -20,6 +20,7 @@ import (
 // goroutines.
 type Backend struct {
 	Status   func() any                    // encoded as JSON
+	History  func(io.Writer) error         // writes JSON, as it is read
 	Announce func(names []string) error    // at once; no names: all
 	Reload   func() (summary any, _ error) // read the configuration again
 
@@ -190,6 +191,9 @@ func handler(b Backend) http.Handler {
 		}
 		answer(w, http.StatusOK, plan)
 	})
+	mux.HandleFunc("GET "+PathHistory, func(w http.ResponseWriter, r *http.Request) {
+		stream(w, r, b.History)
+	})
 	for path, v := range b.verbs() {
 		mux.HandleFunc("POST "+path, b.logged(path, rootOnly(v)))
 	}
@@ -203,4 +207,14 @@ func answer(w http.ResponseWriter, code int, body any) {
 	w.WriteHeader(code)
 	// An error here means that the asker has gone.
 	_ = json.NewEncoder(w).Encode(body)
+}
+
+// stream answers with what write makes. A reader who takes its time has no claim to its place meanwhile.
+func stream(w http.ResponseWriter, r *http.Request, write func(io.Writer) error) {
+	if p, ok := r.Context().Value(placeKey{}).(*placedConn); ok {
+		p.setBusy(false)
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
+	w.Header().Set("Content-Type", "application/json")
+	_ = write(w) // an error here means that the asker has gone
 }
