@@ -22,6 +22,9 @@ func (i *instance) apply(d election.Decision) error {
 			v.count(d.Code)
 		}
 	})
+	if d.Role == election.Serve && d.Away > 0 {
+		d.Away += time.Since(d.At) // clients find this node as soon as it has announced the addresses
+	}
 	if told {
 		if d.Away > 0 && v.cfg.Away != nil {
 			v.cfg.Away(d.Away)

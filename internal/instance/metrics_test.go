@@ -61,10 +61,10 @@ func TestTransitionsAreCountedByTheirCauses(t *testing.T) {
 		e := <-b.electors
 		for _, d := range []election.Decision{
 			{Role: election.Standby, Code: code.Started},
-			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent, Away: 290 * time.Millisecond},
+			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent, Away: 290 * time.Millisecond, At: time.Now()},
 			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent}, // nothing has changed
 			{Role: election.Standby, Holder: nodeB, Code: code.Handover},
-			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent, Away: time.Second},
+			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent, Away: time.Second, At: time.Now()},
 			{Role: election.Off},
 		} {
 			require.NoError(t, e.tell(d))
