@@ -22,6 +22,7 @@ type kind string
 const (
 	kindStatus      kind = "Status"      // status
 	kindExplanation kind = "Explanation" // explain
+	kindHistory     kind = "History"     // history
 	kindReload      kind = "Reload"      // reload
 	kindMembers     kind = "Members"     // member list
 	kindVersion     kind = "Version"     // version

@@ -27,6 +27,7 @@ func printed() map[kind]any {
 	return map[kind]any{
 		kindStatus:      daemon.Status{},
 		kindExplanation: explanationDoc{},
+		kindHistory:     daemon.History{},
 		kindReload:      daemon.Reloaded{},
 		kindMembers:     daemon.RaftStatus{},
 		kindVersion:     versionDoc{},

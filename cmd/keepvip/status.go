@@ -83,6 +83,7 @@ func statusText(d daemon.Status, now time.Time) string {
 	b.WriteString(configText(d.Config, now))
 	b.WriteString(raftText(d.Raft, now))
 	b.WriteString(fifoText(d.Hooks))
+	b.WriteString(pastText(d.History, now))
 	if len(d.VIPs) >= tableFrom {
 		writeTable(&b, d.VIPs, now)
 		return b.String()

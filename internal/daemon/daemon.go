@@ -16,6 +16,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/history"
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
@@ -58,6 +59,7 @@ type Daemon struct {
 	build *builder
 	keys  *keys
 	hooks *hook.Hooks
+	past  *history.Log
 	lock  *singleton.Lock
 
 	drills drills
@@ -134,12 +136,12 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	log := opts.Log
 	fences := fence.NewLinks(h.leftovers)
 	fences.Expect(len(cfg.VIPs))
-	hooks := hook.New(log)
+	hooks, past := hook.New(log), history.New(log)
 	return &Daemon{
-		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, host: h, set: instance.New(log),
+		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: instance.New(log),
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
-			host: h, hooks: hooks, raft: newRaftNode(h, opts.Version, log), timings: newTimings(),
+			host: h, hooks: hooks, past: past, raft: newRaftNode(h, opts.Version, log), timings: newTimings(),
 		},
 	}
 }
@@ -150,8 +152,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.lock.Close()
 	defer d.links.Close()
 	defer d.host.arp.keep(func(int) bool { return false })
+	d.past.Open(d.cfg.StateDir)
+	defer d.past.Close()
 	server, err := control.Open(d.cfg.Socket, control.Backend{
-		Status: d.status, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
+		Status: d.status, History: d.history, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
 		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.set.Resume, Member: d.member, Asked: d.asked,
 		Drill: d.drill, DrillSeen: d.drillSeen, DrillPlan: d.drillPlan,
 	})

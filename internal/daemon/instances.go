@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/history"
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/service/address"
@@ -27,6 +28,7 @@ type builder struct {
 	log           *slog.Logger
 	groups        groups
 	hooks         *hook.Hooks
+	past          *history.Log
 	raft          *raftNode
 	timings       *timings
 }
@@ -38,6 +40,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
 		Place:                func() (instance.Place, error) { return b.host.places(v) },
 		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
+		Moved:                b.past.Add,
 		TookOver:             b.timings.takeover,
 		Away:                 b.timings.away,
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/internal/history"
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -13,15 +14,16 @@ type Status struct {
 	Version string            `json:"version"`
 	Node    string            `json:"node"`
 	Config  *ConfigStatus     `json:"config,omitempty"`
-	Key     *KeyStatus        `json:"key,omitempty"`   // absent without one
-	Raft    *RaftStatus       `json:"raft,omitempty"`  // absent without an election by raft
-	Hooks   *hook.Status      `json:"hooks,omitempty"` // absent while none has run, without a notify FIFO
+	Key     *KeyStatus        `json:"key,omitempty"`     // absent without one
+	Raft    *RaftStatus       `json:"raft,omitempty"`    // absent without an election by raft
+	Hooks   *hook.Status      `json:"hooks,omitempty"`   // absent while none has run, without a notify FIFO
+	History *history.Status   `json:"history,omitempty"` // absent while the file has every transition
 	VIPs    []instance.Status `json:"vips"`
 }
 
 func (d *Daemon) status() any {
 	node, _ := os.Hostname() // a node without a name is shown without
-	return Status{Version: d.opts.Version, Node: node, Config: d.shown.Load(), Key: d.keys.status(), Raft: d.build.raft.status(), Hooks: d.hooks.Status(), VIPs: d.set.Status()}
+	return Status{Version: d.opts.Version, Node: node, Config: d.shown.Load(), Key: d.keys.status(), Raft: d.build.raft.status(), Hooks: d.hooks.Status(), History: d.past.Status(), VIPs: d.set.Status()}
 }
 
 // RaftStatus is the part of status that is about the Raft cluster.
