@@ -30,7 +30,7 @@ func (c raftCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge("keepvip_raft_voters_heard", "Voters that are heard, this node included.", float64(s.VotersHeard))
 	gauge("keepvip_raft_term", "The newest term of the election that this node knows.", float64(s.Term))
 	if s.Leader.IsValid() {
-		leader := prometheus.NewDesc("keepvip_raft_leader", "1 for the address of the leader; absent while none is known.", []string{"leader"}, nil)
-		ch <- prometheus.MustNewConstMetric(leader, prometheus.GaugeValue, 1, s.Leader.String())
+		leader := prometheus.NewDesc("keepvip_raft_leader", "1 for the leader, by its address and its name; absent while none is known.", []string{"leader", "node"}, nil)
+		ch <- prometheus.MustNewConstMetric(leader, prometheus.GaugeValue, 1, s.Leader.String(), s.LeaderNode)
 	}
 }
