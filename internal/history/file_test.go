@@ -34,7 +34,7 @@ func TestLogSurvivesInADirectoryThatWasNotThere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
 	_, _, err := Read(dir)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	l, said := opened(dir)
+	l, _ := opened(dir)
 	assert.NoDirExists(t, dir, "nothing has happened, nothing is written")
 	add(l, 3)
 	l.Close()
@@ -44,7 +44,7 @@ func TestLogSurvivesInADirectoryThatWasNotThere(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, newName), []byte("of a run that was killed"), 0o600))
 	for range 3 {
-		l, said = opened(dir)
+		l, said := opened(dir)
 		add(l, MaxRecords-1)
 		l.Close()
 		assert.Empty(t, said.String())
