@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,8 +32,12 @@ func newCheck() *cobra.Command {
 		Args:    noArguments,
 	}
 	once := cmd.Flags().Bool("once", false, "take one look, without counting")
+	output := bindOutput(cmd)
 	flags := bindConfig(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *output == outputJSON && !*once {
+			return errors.New("--output json without --once, want both")
+		}
 		cfg, err := flags.load()
 		if err != nil {
 			return err
@@ -44,7 +48,9 @@ func newCheck() *cobra.Command {
 		}
 		defer done()
 		if *once {
-			return failed(checkOnce(cmd.Context(), cmd.OutOrStdout(), all))
+			doc := checkOnce(cmd.Context(), all)
+			err := output.print(cmd.OutOrStdout(), kindChecks, doc, doc.text)
+			return cmp.Or(err, doc.verdict())
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGTERM, unix.SIGINT)
 		defer stop()
@@ -53,26 +59,60 @@ func newCheck() *cobra.Command {
 	return cmd
 }
 
-// checkOnce runs all checks at the same time and prints them in their order.
-func checkOnce(ctx context.Context, w io.Writer, all []daemon.NamedCheck) error {
-	lines, unhealthy := make([]string, len(all)), make([]bool, len(all))
+// checksDoc is what check --once prints as JSON.
+type checksDoc struct {
+	Fit    bool          `json:"fit"` // every condition is healthy
+	Checks []checkedOnce `json:"checks"`
+}
+
+type checkedOnce struct {
+	VIP     string  `json:"vip"`
+	Name    string  `json:"name,omitempty"`   // absent for the only one, which has none
+	Weight  int     `json:"weight,omitempty"` // absent for a condition
+	Healthy bool    `json:"healthy"`
+	Reason  string  `json:"reason"`
+	Hint    string  `json:"hint,omitempty"`
+	Took    float64 `json:"tookSeconds"`
+
+	line string // for a person
+}
+
+// checkOnce runs all checks at the same time, and has their results in their order.
+func checkOnce(ctx context.Context, all []daemon.NamedCheck) checksDoc {
+	doc := checksDoc{Checks: make([]checkedOnce, len(all))}
 	var wg sync.WaitGroup
 	for i, c := range all {
 		wg.Go(func() {
 			start := time.Now()
 			r := c.Once(ctx)
-			lines[i] = explainVerdict(c, r.Outcome == health.Pass, r.Reason, r.Hint) + fmt.Sprintf(" (took %v)", time.Since(start).Round(100*time.Microsecond))
-			unhealthy[i] = r.Outcome != health.Pass && (c.Weight == 0 || c.Numbered)
+			took, good := time.Since(start), r.Outcome == health.Pass
+			doc.Checks[i] = checkedOnce{
+				VIP: c.VIP, Name: c.Name, Weight: c.Weight, Healthy: good, Reason: r.Reason, Hint: r.Hint, Took: took.Seconds(),
+				line: explainVerdict(c, good, r.Reason, r.Hint) + fmt.Sprintf(" (took %v)", took.Round(100*time.Microsecond)),
+			}
 		})
 	}
 	wg.Wait()
-	if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
-		return err
+	doc.Fit = true
+	for i, c := range all {
+		doc.Fit = doc.Fit && (doc.Checks[i].Healthy || c.Weight != 0 && !c.Numbered)
 	}
-	if slices.Contains(unhealthy, true) {
-		return errIll
+	return doc
+}
+
+func (d checksDoc) text() string {
+	var b strings.Builder
+	for _, c := range d.Checks {
+		b.WriteString(c.line + "\n")
 	}
-	return nil
+	return b.String()
+}
+
+func (d checksDoc) verdict() error {
+	if d.Fit {
+		return nil
+	}
+	return failed(errIll)
 }
 
 // explainVerdict is one line about one result.

@@ -34,6 +34,7 @@ const (
 	kindConfirmation  kind = "Confirmation"  // handover, drain, hold, resume, announce, and member add, remove, recover
 	kindConfiguration kind = "Configuration" // config show
 	kindValidation    kind = "Validation"    // config validate
+	kindChecks        kind = "Checks"        // check --once
 	kindNoStatus      kind = "NoStatus"      // status --watch, while no keepvip answers
 )
 

@@ -39,6 +39,7 @@ func printed() map[kind]any {
 		kindConfirmation:  confirmationDoc{},
 		kindConfiguration: configurationDoc{},
 		kindValidation:    validationDoc{},
+		kindChecks:        checksDoc{},
 		kindNoStatus:      noStatusDoc{},
 	}
 }
