@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/daemon"
 )
 
@@ -99,14 +101,53 @@ func newShow() *cobra.Command {
 		Short: "Print every value in force and where it comes from",
 		Args:  arguments("FILE", 0, 1),
 	}
+	running := cmd.Flags().Bool("running", false, "what the keepvip at --socket runs with, marked where the file says something else by now")
 	output := bindOutput(cmd)
-	return describing(cmd, func(cfg *config.Config) error {
+	describing(cmd, func(cfg *config.Config) error {
 		var doc configurationDoc
 		for _, v := range cfg.Values() {
 			doc.Values = append(doc.Values, configuredValue{Key: v.Key, Value: v.Text, Origin: fmt.Sprint(v.Origin)})
 		}
 		return output.print(cmd.OutOrStdout(), kindConfiguration, doc, doc.text)
 	})
+	offline := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*running {
+			return offline(cmd, args)
+		}
+		if len(args) > 0 {
+			return fmt.Errorf("--running and the file %s are given, want one of them", args[0])
+		}
+		socket := cmd.Flag("socket")
+		path := socket.Value.String()
+		if env := os.Getenv(envOf(socket)); env != "" && !socket.Changed {
+			path = env
+		}
+		var doc daemon.RunningConfig
+		if err := control.NewClient(path).Config(cmd.Context(), &doc); err != nil {
+			return failed(err)
+		}
+		return output.print(cmd.OutOrStdout(), kindRunning, doc, func() string { return runningText(doc) })
+	}
+	return cmd
+}
+
+func runningText(doc daemon.RunningConfig) string {
+	var b strings.Builder
+	if doc.Error != "" {
+		fmt.Fprintf(&b, "# the configuration cannot be read again: %s\n", strings.ReplaceAll(doc.Error, "\n", "; "))
+	}
+	for _, v := range doc.Values {
+		fmt.Fprintf(&b, "%s: %s # %s", v.Key, v.Value, v.Origin)
+		switch {
+		case v.OnDisk != nil && v.Restart:
+			fmt.Fprintf(&b, "; waits for a restart: %s", *v.OnDisk)
+		case v.OnDisk != nil:
+			fmt.Fprintf(&b, "; waits for a reload: %s", *v.OnDisk)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 func newSchema() *cobra.Command {

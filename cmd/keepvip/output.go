@@ -31,11 +31,12 @@ const (
 	kindDoctor      kind = "Doctor"      // doctor
 	kindDrill       kind = "Drill"       // drill
 
-	kindConfirmation  kind = "Confirmation"  // handover, drain, hold, resume, announce, and member add, remove, recover
-	kindConfiguration kind = "Configuration" // config show
-	kindValidation    kind = "Validation"    // config validate
-	kindChecks        kind = "Checks"        // check --once
-	kindNoStatus      kind = "NoStatus"      // status --watch, while no keepvip answers
+	kindConfirmation  kind = "Confirmation"         // handover, drain, hold, resume, announce, and member add, remove, recover
+	kindConfiguration kind = "Configuration"        // config show
+	kindValidation    kind = "Validation"           // config validate
+	kindChecks        kind = "Checks"               // check --once
+	kindRunning       kind = "RunningConfiguration" // config show --running
+	kindNoStatus      kind = "NoStatus"             // status --watch, while no keepvip answers
 )
 
 // printObject prints doc, which is encoded as a JSON object, with its apiVersion and kind in front of its own keys. In a key a number

@@ -40,6 +40,7 @@ func printed() map[kind]any {
 		kindConfiguration: configurationDoc{},
 		kindValidation:    validationDoc{},
 		kindChecks:        checksDoc{},
+		kindRunning:       daemon.RunningConfig{},
 		kindNoStatus:      noStatusDoc{},
 	}
 }

@@ -25,6 +25,9 @@ func answering(t *testing.T, status any) (socket string) {
 	mux.HandleFunc("GET "+control.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
 		assert.NoError(t, json.NewEncoder(w).Encode(status))
 	})
+	mux.HandleFunc("GET "+control.PathConfig, func(w http.ResponseWriter, _ *http.Request) {
+		assert.NoError(t, json.NewEncoder(w).Encode(daemon.RunningConfig{Values: []daemon.RunningValue{{Key: "port", Value: "9646", Origin: "default", OnDisk: new(string), Restart: true}}}))
+	})
 	mux.HandleFunc("POST "+control.PathReload, func(w http.ResponseWriter, _ *http.Request) {
 		empty := []string{}
 		assert.NoError(t, json.NewEncoder(w).Encode(daemon.Reloaded{Added: []string{"web"}, Removed: empty, Changed: empty, Recreated: empty, Live: empty, Restart: []string{"port"}}))

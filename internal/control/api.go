@@ -5,6 +5,7 @@ import "errors"
 // The paths of the socket's API.
 const (
 	PathStatus   = "/v1/status"
+	PathConfig   = "/v1/config"
 	PathHistory  = "/v1/history"
 	PathAnnounce = "/v1/announce"
 	PathReload   = "/v1/reload"

@@ -50,6 +50,11 @@ func (c *Client) History(ctx context.Context, into any) error {
 	return c.ask(ctx, http.MethodGet, PathHistory, nil, into, askTime)
 }
 
+// Config fills into with what the process runs with.
+func (c *Client) Config(ctx context.Context, into any) error {
+	return c.ask(ctx, http.MethodGet, PathConfig, nil, into, askTime)
+}
+
 // Announce asks the holder to announce at once; no names: all.
 func (c *Client) Announce(ctx context.Context, names []string) error {
 	return c.verb(ctx, PathAnnounce, url.Values{"vip": names})

@@ -20,6 +20,7 @@ import (
 // goroutines.
 type Backend struct {
 	Status   func() any                    // encoded as JSON
+	Config   func() any                    // what it runs with, likewise
 	History  func(io.Writer) error         // writes JSON, as it is read
 	Announce func(names []string) error    // at once; no names: all
 	Reload   func() (summary any, _ error) // read the configuration again
@@ -182,6 +183,9 @@ func handler(b Backend) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathStatus, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, b.Status())
+	})
+	mux.HandleFunc("GET "+PathConfig, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, b.Config())
 	})
 	mux.HandleFunc("GET "+PathDrill, func(w http.ResponseWriter, r *http.Request) {
 		plan, err := b.DrillPlan(r.URL.Query().Get("vip"))

@@ -155,7 +155,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.past.Open(d.cfg.StateDir)
 	defer d.past.Close()
 	server, err := control.Open(d.cfg.Socket, control.Backend{
-		Status: d.status, History: d.history, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
+		Status: d.status, Config: d.running, History: d.history, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
 		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.set.Resume, Member: d.member, Asked: d.asked,
 		Drill: d.drill, DrillSeen: d.drillSeen, DrillPlan: d.drillPlan,
 	})

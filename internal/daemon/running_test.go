@@ -50,3 +50,28 @@ func TestIntroducedNamesAddressesInterfaceAndVRID(t *testing.T) {
 		"web 10.0.0.0/32 10.0.0.1/32 10.0.0.2/32 2 more, no interface has it",
 	}, introduced(all))
 }
+
+func TestRunningConfigMarksWhatDiffersOnDisk(t *testing.T) {
+	const vips = "vips: [{addresses: [10.77.0.100], check: none, priority: "
+	r := newReloading(t, vips+"100}]\n")
+	r.write(t, vips+"120}]\nmetrics: 127.0.0.1:1\n")
+	marked := map[string]RunningValue{}
+	doc, ok := r.running().(RunningConfig)
+	require.True(t, ok)
+	assert.Empty(t, doc.Error)
+	for _, v := range doc.Values {
+		if v.OnDisk != nil {
+			marked[v.Key] = v
+		}
+	}
+	require.Len(t, marked, 2)
+	assert.Equal(t, "100", marked["vips[0].priority"].Value)
+	assert.Equal(t, "120", *marked["vips[0].priority"].OnDisk)
+	assert.False(t, marked["vips[0].priority"].Restart)
+	assert.True(t, marked["metrics.address"].Restart)
+
+	r.write(t, vips+"much}]\n")
+	doc, _ = r.running().(RunningConfig)
+	assert.Contains(t, doc.Error, "much")
+	assert.NotEmpty(t, doc.Values)
+}

@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"slices"
+
+	"github.com/keepvip/keepvip/internal/config"
+)
+
+// RunningConfig is what `keepvip config show --running` prints as JSON: what this process runs with, beside what its sources say now.
+type RunningConfig struct {
+	Error  string         `json:"error,omitempty"` // why the sources cannot be read now
+	Values []RunningValue `json:"values"`
+}
+
+// RunningValue is one value. Of a secret it is the name of the file.
+type RunningValue struct {
+	Key     string  `json:"key"` // vips[0].priority
+	Value   string  `json:"value"`
+	Origin  string  `json:"origin"`            // a file with its line, a flag, a variable, or default
+	OnDisk  *string `json:"onDisk,omitempty"`  // what the sources say now; absent where it is the same
+	Restart bool    `json:"restart,omitempty"` // only a new process uses what they say now; a reload takes over the rest
+}
+
+func (d *Daemon) running() any {
+	d.mu.Lock() // one reads the sources at a time
+	defer d.mu.Unlock()
+	now := d.cfg
+	next, err := d.opts.Load()
+	if err != nil {
+		return compared(now, now, err)
+	}
+	return compared(now, next, nil)
+}
+
+// compared marks what differs in next.
+func compared(now, next *config.Config, err error) RunningConfig {
+	doc := RunningConfig{Values: []RunningValue{}}
+	if err != nil {
+		doc.Error = err.Error()
+	}
+	later, waits := map[string]string{}, config.Diff(now, next).Restart
+	for _, v := range next.Values() {
+		later[v.Key] = v.Text
+	}
+	for _, v := range now.Values() {
+		r := RunningValue{Key: v.Key, Value: v.Text, Origin: v.Origin.String()}
+		if text, there := later[v.Key]; there && text != v.Text {
+			r.OnDisk, r.Restart = &text, slices.Contains(waits, v.Key)
+		}
+		doc.Values = append(doc.Values, r)
+	}
+	return doc
+}
