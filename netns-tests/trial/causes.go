@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -89,6 +90,7 @@ type Moved struct {
 	Before, After, Other *lab.Node
 	daemons              []*lab.Process // before
 	logged               []int          // how long each one's log was
+	since                time.Time
 }
 
 // Happened brings a cause about, and waits until another node has the address.
@@ -101,6 +103,7 @@ func (c *Cause) Happened(g *Group) (Moved, error) {
 	for _, d := range g.Daemons {
 		m.logged = append(m.logged, len(d.Log()))
 	}
+	m.since = time.Now()
 	if err := c.Happen(g, m.Before); err != nil {
 		return m, fmt.Errorf("trial: %s: %w", c.Name, err)
 	}
@@ -174,7 +177,37 @@ func (m Moved) misses(g *Group, n *lab.Node, s Said) (miss []string) {
 			miss = append(miss, fmt.Sprintf("%s does not say %s: %s", command, want, text))
 		}
 	}
+	if s.Code != "" {
+		miss = append(miss, m.unremembered(n, s)...)
+	}
 	return miss
+}
+
+// unremembered is what the history of a node lacks of the move.
+func (m Moved) unremembered(n *lab.Node, s Said) []string {
+	p, _, err := Keepvip{}.Command(n, "history", "-o", "json", "--socket", Socket(n))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var doc struct {
+		Transitions []struct {
+			At            time.Time
+			Code, AskedBy string
+		}
+	}
+	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
+		return []string{fmt.Sprintf("history: %v: %s", err, p.Log())}
+	}
+	asked := s.AskedBy
+	if asked != "" {
+		asked += " on " + m.Before.Label
+	}
+	for _, t := range doc.Transitions {
+		if t.At.After(m.since) && t.Code == s.Code && t.AskedBy == asked {
+			return nil
+		}
+	}
+	return []string{fmt.Sprintf("history has no transition of %s asked for by %q since %v: %s", s.Code, asked, m.since, p.Stdout())}
 }
 
 // log is what a node's keepvip has logged since.

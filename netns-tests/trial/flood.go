@@ -64,6 +64,8 @@ func Floods() []Flood {
 	equals := metrics
 	equals.Equal = true
 	socket := lab.CallersConfig{Network: "unix", Say: ask("/v1/status")}
+	history := socket
+	history.Say = ask("/v1/history")
 	port := lab.CallersConfig{Network: "tcp", Say: "junk\n"}
 	return []Flood{
 		{"metrics, requests", plain, callsTo(metrics, 50, 0)},
@@ -72,6 +74,8 @@ func Floods() []Flood {
 		{"metrics, the same, 10 ms, realtime", realtime, callsTo(equals, 200, 6000)},
 		{"control socket, requests", plain, callsTo(socket, 50, 0)},
 		{"control socket, idle connections", plain, callsTo(socket, 0, 1000)},
+		{"control socket, 50 that ask for the status, 500 that read nothing, 10 ms", fast, callsTo(socket, 50, 500)},
+		{"control socket, 50 that ask for the history, 500 that read nothing, 10 ms", fast, callsTo(history, 50, 500)},
 		{"members' port, junk", plain, framesFrom(10_000, membersJunk)},
 		{"members' port, junk, with a key", Config{Product: Keyed{}}, framesFrom(10_000, membersJunk)},
 		{"Raft's port, junk", RaftConfig(Raft{}), callsFrom(port, 30, 0)},
