@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -123,7 +124,7 @@ func TestDrainWaitMendsTheFence(t *testing.T) {
 				kernel.take()
 				kernel.set(func(f *fakeFence) { f.broken = errors.New("table gone") })
 				if look != nil {
-					assert.Equal(t, instance.FenceStatus{Reason: "table gone"}, look(b))
+					assert.Equal(t, instance.FenceStatus{Reason: "table gone", Code: code.FenceLost}, look(b))
 				} else {
 					time.Sleep(2 * checkEvery)
 				}

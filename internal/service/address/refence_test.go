@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -147,7 +148,7 @@ func TestFenceThatWasRefusedIsTriedAgain(t *testing.T) {
 			})}})
 			time.Sleep(checkEvery)
 			synctest.Wait()
-			assert.Equal(t, instance.FenceStatus{Reason: "no memory"}, b.Status()[0].Fence)
+			assert.Equal(t, instance.FenceStatus{Reason: "no memory", Code: code.FenceLost}, b.Status()[0].Fence)
 			assert.True(t, kernel.guarded(), "the one before")
 			kernel.set(func(f *fakeFence) { f.refuse = nil })
 			time.Sleep(fenceAgain)
@@ -198,7 +199,7 @@ func TestStatusOfAFenceWithoutItsGuard(t *testing.T) {
 	holder(t, kernel, func(t *testing.T, b *bench, _ *fakeElector) {
 		require.True(t, b.Status()[0].Fence.Standing)
 		kernel.set(func(f *fakeFence) { f.guard = false })
-		assert.Equal(t, instance.FenceStatus{Reason: "no guard"}, b.Status()[0].Fence)
+		assert.Equal(t, instance.FenceStatus{Reason: "no guard", Code: code.FenceLost}, b.Status()[0].Fence)
 	})
 }
 
@@ -207,7 +208,7 @@ func TestStatusOfABackupLooksAtItsFence(t *testing.T) {
 	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Standby, nodeB))
-		assert.Equal(t, instance.FenceStatus{Reason: "table gone"}, b.Status()[0].Fence)
+		assert.Equal(t, instance.FenceStatus{Reason: "table gone", Code: code.FenceLost}, b.Status()[0].Fence)
 		synctest.Wait()
 		assert.Equal(t, instance.FenceStatus{Standing: true, Repairs: 1}, b.Status()[0].Fence, "mended before it is needed")
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -106,7 +107,7 @@ func TestTakeoverBindsUnderAGuard(t *testing.T) {
 				assert.Equal(t, !tt.late, tt.kernel.guarded())
 				assert.Contains(t, b.host.take(), "add 10.77.0.100/32 2")
 				if tt.late {
-					assert.Equal(t, instance.FenceStatus{Reason: errSlow.Error()}, b.Status()[0].Fence)
+					assert.Equal(t, instance.FenceStatus{Reason: errSlow.Error(), Code: code.FenceLost}, b.Status()[0].Fence)
 				}
 				if !tt.kernel.egress {
 					assert.Equal(t, []string{"renew", "hold"}, tt.kernel.take(), "a guard without a lease would silence the announcement")
