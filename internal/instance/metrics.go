@@ -139,7 +139,7 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 	counter(descUnrenewed, s.Fence.RenewalErrors)
 	counter(descLapses, s.Fence.Lapses)
 	for why, n := range s.changes {
-		counter(descChanges, n, why.Name())
+		counter(descChanges, n, why)
 	}
 	counter(descTakeovers, c.Takeovers)
 	counter(descRivals, c.Rivals)

@@ -66,11 +66,14 @@ func TestTransitionsAreCountedByTheirCauses(t *testing.T) {
 			{Role: election.Standby, Holder: nodeB, Code: code.Handover},
 			{Role: election.Serve, Holder: nodeA, Code: code.HolderSilent, Away: time.Second, At: time.Now()},
 			{Role: election.Off},
+			{Role: election.Standby, Code: code.Numbered(998)}, // of a later release, as a member may say it
+			{Role: election.Off, Code: code.Numbered(999)},
 		} {
 			require.NoError(t, e.tell(d))
 		}
-		assert.Equal(t, map[code.Code]uint64{code.Started: 1, code.HolderSilent: 2, code.Handover: 1, "": 1}, b.Status()[0].changes)
-		assert.Equal(t, []float64{1, 2, 1, 1}, values(t, b.Set, "keepvip_transitions_total"), "handover, holder-silent, started, unknown")
+		want := map[string]uint64{"started": 1, "holder-silent": 2, "handover": 1, "unknown": 3}
+		assert.Equal(t, want, b.Status()[0].changes)
+		assert.Equal(t, []float64{1, 2, 1, 3}, values(t, b.Set, "keepvip_transitions_total"), "handover, holder-silent, started, unknown")
 		assert.Equal(t, []time.Duration{290 * time.Millisecond, time.Second}, away)
 	})
 }

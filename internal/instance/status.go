@@ -44,10 +44,10 @@ type Status struct {
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
 	Counters  Counters             `json:"counters"`
 
-	lease   time.Duration        // for how long the kernel lets a holder answer that is not heard of
-	changes map[code.Code]uint64 // of state, by their causes, since the instance was added
-	unfit   code.Code            // of Unfit
-	blocked code.Code            // of Blocked
+	lease   time.Duration     // for how long the kernel lets a holder answer that is not heard of
+	changes map[string]uint64 // of state, by the names of their causes, since the instance was added
+	unfit   code.Code         // of Unfit
+	blocked code.Code         // of Blocked
 }
 
 // CheckStatus is the newest verdict of a health check.

@@ -20,11 +20,11 @@ type view struct {
 	last    *Transition // the newest; nil: none yet
 	removed bool        // the instance has ended
 
-	ending   func() bool          // tells whether it is about to; nil: no
-	apart    bool                 // there is no election to take part in
-	decides  bool                 // the elector of this term has decided something
-	changes  map[code.Code]uint64 // of state, by their causes; replaced, never changed
-	reported Report               // the newest one; zero: none yet
+	ending   func() bool       // tells whether it is about to; nil: no
+	apart    bool              // there is no election to take part in
+	decides  bool              // the elector of this term has decided something
+	changes  map[string]uint64 // of state, by the names of their causes; replaced, never changed
+	reported Report            // the newest one; zero: none yet
 
 	role   election.Role // of the newest decision
 	holder netip.Addr    // as the newest decision has it
@@ -47,13 +47,13 @@ func (v *view) begin(p Place, e election.Elector) {
 	v.terms++
 }
 
-// count counts a change of state.
+// count counts a change of state. A member may give a code that has no name here: all of these count together.
 func (v *view) count(why code.Code) {
 	next := maps.Clone(v.changes)
 	if next == nil {
-		next = map[code.Code]uint64{}
+		next = map[string]uint64{}
 	}
-	next[why]++
+	next[why.Name()]++
 	v.changes = next
 }
 
