@@ -15,6 +15,7 @@ func (e *Elector) explained(d election.Decision) election.Decision {
 		d.To = e.node.gossip.node(d.Holder)
 	}
 	switch from, why := e.node.cause.now(d.At); {
+	case d.Code == code.BindRefused: // what made leadership move here says nothing about it
 	case why.text != "":
 		d.Code, d.From, d.Cause = why.code, from, named(from)+": "+why.text
 		switch why.code {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 func TestNodeThreeElectAHolderInAnyOrder(t *testing.T) {
@@ -267,6 +268,35 @@ func TestNodeThatCannotBindLeavesItToAnother(t *testing.T) {
 		l.bootAll()
 		h, _ := l.await(15 * time.Second)
 		assert.Equal(t, addr(2), h.self)
+	})
+}
+
+// The old holder's word is not why the new one cannot bind the address.
+func TestNodeThatCannotBindAfterAHandoverSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.settle()
+		old := l.answering()[0]
+		next := l.hosts[addr(0)]
+		if next == old {
+			next = l.hosts[addr(1)]
+		}
+		next.mu.Lock()
+		next.bindErr, next.decisions = errors.New("no permission"), nil
+		next.mu.Unlock()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, old.elector.Handover(ctx, next.self.String()))
+		time.Sleep(5 * time.Second)
+		next.mu.Lock()
+		defer next.mu.Unlock()
+		i := slices.IndexFunc(next.decisions, func(d election.Decision) bool { return d.Role == election.Serve })
+		require.GreaterOrEqual(t, i, 0)
+		refused := next.decisions[i+1]
+		assert.Contains(t, refused.Reason, "no permission")
+		assert.Equal(t, code.BindRefused, refused.Code, refused.Cause)
+		assert.Empty(t, refused.AskedBy)
 	})
 }
 
