@@ -109,6 +109,29 @@ func TestEveryNodeNamesTheCause(t *testing.T) {
 	}
 }
 
+// A node that was stopped, has come back and dies later has not been stopped again.
+func TestLastWordIsForgottenOnceItsSenderIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.talk = true
+		first := func(c *vrrp.Config) { c.Priority = 200 }
+		a, b, c := l.start(t, nodeA, first), l.start(t, nodeB, nil), l.start(t, nodeC, nil)
+		require.Equal(t, a, holder(t, 2*time.Second, a, b, c))
+		require.NoError(t, a.stop())
+		taker := holder(t, 2*time.Second, b, c)
+		assert.Equal(t, code.Stopping, moveOf(taker).Code)
+		a = l.start(t, nodeA, first)
+		require.Equal(t, a, holder(t, 30*time.Second, a, b, c))
+		l.isolate(nodeA, true)
+		time.Sleep(2 * time.Second)
+		for _, m := range []*member{b, c} {
+			assert.Equal(t, code.HolderSilent, moveOf(m).Code, "%s: %+v", m.self, moveOf(m))
+			assert.Regexp(t, `: silent for [0-9]+ ms$`, moveOf(m).Cause)
+		}
+		stopAll(t, a, b, c)
+	})
+}
+
 // The first holder has taken the address from nobody.
 func TestFirstHolderNamesItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
