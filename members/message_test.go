@@ -225,6 +225,11 @@ func FuzzParse(f *testing.F) {
 	for _, tt := range wires() {
 		f.Add(unhex(f, tt.bytes))
 	}
+	long := full()
+	long.Peer.Router.Addresses, long.Peer.Router.MTU = 0x01020304, 1500
+	b, err := long.Append(nil, 1)
+	require.NoError(f, err)
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, sequence, err := Parse(b)
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/code"
 )
 
 func TestMessageThereAndBack(t *testing.T) {
@@ -37,12 +39,17 @@ func TestMessageRefuses(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	var wire bytes.Buffer
 	require.NoError(f, writeMessage(&wire, message{Kind: askHello, From: addr(0), ID: "x", Leader: addr(1)}))
+	named := message{Kind: askHello, From: addr(0), Reason: "vip: the health check fails", Code: code.CheckFailed, Node: "cp-1", Software: "v1"}
+	f.Add(bytes.Clone(wire.Bytes()))
+	wire.Reset()
+	require.NoError(f, writeMessage(&wire, named))
 	f.Add(wire.Bytes())
 	f.Add([]byte("\x00\x00\x00\x02{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := readMessage(bytes.NewReader(data))
 		if err == nil {
 			assert.NoError(t, writeMessage(&bytes.Buffer{}, m))
+			assert.Equal(t, m.Code, code.Numbered(m.Code.Number()))
 		}
 	})
 }
