@@ -130,7 +130,7 @@ func (g *gossip) settled() bool {
 func (g *gossip) hello() message {
 	own := g.addresses.fitness()
 	m := message{
-		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: clip(own.reason), Code: own.code,
+		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: textOf(own.reason), Code: own.code,
 		Witness: g.cfg.witness(g.cfg.Self), Heartbeat: g.cfg.Heartbeat, Holds: g.addresses.holding(),
 		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software),
 	}

@@ -250,7 +250,7 @@ func (m *membership) removeSelf() message {
 	res.Retry = true
 	if m.transfer.tryBegin() {
 		if err := m.transfer.handOver(context.Background(), to, word{code.Removed, "uid 0 asked to remove this node"}); err != nil {
-			res.Error = clip(err.Error())
+			res.Error = textOf(err.Error())
 		}
 	}
 	return res

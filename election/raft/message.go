@@ -91,27 +91,37 @@ func (m message) validate() error {
 		return fmt.Errorf("raft: message from %s, want an address", m.From)
 	case m.Leader.IsValid() && !plain(m.Leader), m.Subject.IsValid() && !plain(m.Subject):
 		return errors.New("raft: message about no plain address")
-	case len(m.ID) > 128, len(m.To) > 128, len(m.Reason) > 1024, len(m.Error) > 1024:
+	case len(m.ID) > 128, len(m.To) > 128:
 		return errors.New("raft: message with a text that is too long")
 	case m.Code != code.Numbered(m.Code.Number()):
 		return errors.New("raft: message with a code that is none")
 	case m.Node != nameOf(m.Node), m.Software != nameOf(m.Software):
 		return errors.New("raft: message with a name that is too long or cannot be printed")
+	case m.Reason != textOf(m.Reason), m.Error != textOf(m.Error):
+		return errors.New("raft: message with a text that is too long or cannot be printed")
 	}
 	return nil
 }
 
-// maxName bounds the name of a node and the version of its program, in bytes.
-const maxName = 253
+// The longest name of a node, or version of its program, and the longest text of a message, in bytes.
+const (
+	maxName = 253
+	maxText = 500
+)
 
-// nameOf makes any text one that a message may carry as a name: what cannot be printed becomes a space, and what is too long is cut off.
-func nameOf(s string) string {
-	out := make([]byte, 0, min(len(s), maxName))
+func nameOf(s string) string { return clean(s, maxName) }
+
+func textOf(s string) string { return clean(s, maxText) }
+
+// clean makes any text one that a message may carry, and a terminal can show: what cannot be printed becomes a space, and what is too long
+// is cut off.
+func clean(s string, most int) string {
+	out := make([]byte, 0, min(len(s), most))
 	for _, r := range s {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			r = ' '
 		}
-		if len(out)+utf8.RuneLen(r) > maxName {
+		if len(out)+utf8.RuneLen(r) > most {
 			break
 		}
 		out = utf8.AppendRune(out, r)
@@ -120,9 +130,6 @@ func nameOf(s string) string {
 }
 
 func plain(a netip.Addr) bool { return a.IsValid() && !a.Is4In6() && a.Zone() == "" }
-
-// clip bounds a text for a message.
-func clip(s string) string { return s[:min(len(s), 500)] }
 
 func writeMessage(w io.Writer, m message) error {
 	body, err := json.Marshal(m)

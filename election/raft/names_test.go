@@ -64,3 +64,12 @@ func TestMessageWithANameThatCannotBePrinted(t *testing.T) {
 		assert.NoError(t, message{From: addr(0), Node: nameOf(give)}.validate(), "as a node says its own")
 	}
 }
+
+func TestMessageWithATextThatCannotBePrinted(t *testing.T) {
+	for give, fine := range map[string]bool{"is 503": true, "": true, "\x1b]0;owned\a": false, "x\nSPLIT": false, strings.Repeat("ä", maxText/2): true, strings.Repeat("ä", maxText/2) + "a": false} {
+		for _, m := range []message{{From: addr(0), Reason: give}, {From: addr(0), Error: give}} {
+			assert.Equal(t, fine, m.validate() == nil, "%q", give)
+		}
+		assert.NoError(t, message{From: addr(0), Reason: textOf(give), Error: textOf(give)}.validate(), "as a node says its own")
+	}
+}

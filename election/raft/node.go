@@ -53,7 +53,7 @@ type plumbing struct {
 
 func (p *plumbing) yes() message { return message{From: p.cfg.Self} }
 
-func (p *plumbing) no(why string) message { return message{From: p.cfg.Self, Error: clip(why)} }
+func (p *plumbing) no(why string) message { return message{From: p.cfg.Self, Error: textOf(why)} }
 
 // signal makes somebody look again. It has room for one.
 type signal chan struct{}

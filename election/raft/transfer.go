@@ -135,7 +135,7 @@ func (t *transfer) emptied(ctx context.Context) bool {
 func (t *transfer) giveWord(ctx context.Context, term uint64, to candidate, why word) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.cfg.Heartbeat)
 	defer cancel()
-	said := message{Kind: askRelease, From: t.cfg.Self, Term: term, To: string(to.id), Reason: clip(why.text), Code: why.code}
+	said := message{Kind: askRelease, From: t.cfg.Self, Term: term, To: string(to.id), Reason: textOf(why.text), Code: why.code}
 	servers := slices.DeleteFunc(t.cluster.servers(), func(s raft.Server) bool { return s.Suffrage != raft.Voter })
 	told := make(chan raft.ServerID, len(servers))
 	for _, s := range servers {
