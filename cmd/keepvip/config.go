@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/control"
@@ -118,6 +119,9 @@ func newShow() *cobra.Command {
 		if len(args) > 0 {
 			return fmt.Errorf("--running and the file %s are given, want one of them", args[0])
 		}
+		if other := besides(cmd, "running", "socket", "output"); other != "" {
+			return fmt.Errorf("--running and --%s are given, want one of them: what runs has sources of its own", other)
+		}
 		socket := cmd.Flag("socket")
 		path := socket.Value.String()
 		if env := os.Getenv(envOf(socket)); env != "" && !socket.Changed {
@@ -132,6 +136,16 @@ func newShow() *cobra.Command {
 	return cmd
 }
 
+// besides is a flag that is given and is none of these; empty: there is none.
+func besides(cmd *cobra.Command, known ...string) (other string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(known, f.Name) {
+			other = f.Name
+		}
+	})
+	return other
+}
+
 func runningText(doc daemon.RunningConfig) string {
 	var b strings.Builder
 	if doc.Error != "" {
@@ -140,6 +154,10 @@ func runningText(doc daemon.RunningConfig) string {
 	for _, v := range doc.Values {
 		fmt.Fprintf(&b, "%s: %s # %s", v.Key, v.Value, v.Origin)
 		switch {
+		case v.Only != "" && v.OnDisk != nil:
+			fmt.Fprintf(&b, "; not running, waits for a reload: %s", *v.OnDisk)
+		case v.Only != "":
+			b.WriteString("; not on disk any more, waits for a reload")
 		case v.OnDisk != nil && v.Restart:
 			fmt.Fprintf(&b, "; waits for a restart: %s", *v.OnDisk)
 		case v.OnDisk != nil:

@@ -69,3 +69,18 @@ func TestStatusOfOneNameShowsThatAlone(t *testing.T) {
 	assert.Empty(t, out)
 	assert.Equal(t, "keepvip: no virtual address is named \"apiservre\", there are: apiserver, ingress\n", errs)
 }
+
+func TestRunningConfigurationIsThatOfTheDaemonAlone(t *testing.T) {
+	socket := answering(t, daemon.Status{})
+	for _, args := range [][]string{{"keepvip.yaml"}, {"--config", "keepvip.yaml"}, {"--log-level", "debug"}} {
+		code, out, errs := keepvip(t, append([]string{"config", "show", "--running", "--socket", socket}, args...)...)
+		assert.Equal(t, exitUsage, code)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, "are given, want one of them")
+	}
+	text, web := daemon.RunningConfig{}, "web"
+	text.Values = []daemon.RunningValue{
+		{Key: "vips[1].name", Origin: "f:9", OnDisk: &web, Only: "disk"}, {Key: "vips[2].name", Value: "old", Origin: "f:11", Only: "running"},
+	}
+	assert.Equal(t, "vips[1].name:  # f:9; not running, waits for a reload: web\nvips[2].name: old # f:11; not on disk any more, waits for a reload\n", runningText(text))
+}

@@ -19,6 +19,7 @@ type RunningValue struct {
 	Origin  string  `json:"origin"`            // a file with its line, a flag, a variable, or default
 	OnDisk  *string `json:"onDisk,omitempty"`  // what the sources say now; absent where it is the same
 	Restart bool    `json:"restart,omitempty"` // only a new process uses what they say now; a reload takes over the rest
+	Only    string  `json:"only,omitempty"`    // "running" or "disk": the key is there alone, and its value elsewhere empty, as of an address that was removed or added
 }
 
 func (d *Daemon) running() any {
@@ -32,6 +33,12 @@ func (d *Daemon) running() any {
 	return compared(now, next, nil)
 }
 
+// The places that alone have a key.
+const (
+	onlyRunning = "running"
+	onlyOnDisk  = "disk"
+)
+
 // compared marks what differs in next.
 func compared(now, next *config.Config, err error) RunningConfig {
 	doc := RunningConfig{Values: []RunningValue{}}
@@ -44,10 +51,19 @@ func compared(now, next *config.Config, err error) RunningConfig {
 	}
 	for _, v := range now.Values() {
 		r := RunningValue{Key: v.Key, Value: v.Text, Origin: v.Origin.String()}
-		if text, there := later[v.Key]; there && text != v.Text {
+		switch text, there := later[v.Key]; {
+		case !there:
+			r.Only = onlyRunning
+		case text != v.Text:
 			r.OnDisk, r.Restart = &text, slices.Contains(waits, v.Key)
 		}
+		delete(later, v.Key)
 		doc.Values = append(doc.Values, r)
+	}
+	for _, v := range next.Values() {
+		if text, added := later[v.Key]; added {
+			doc.Values = append(doc.Values, RunningValue{Key: v.Key, Origin: v.Origin.String(), OnDisk: &text, Only: onlyOnDisk})
+		}
 	}
 	return doc
 }

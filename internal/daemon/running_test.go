@@ -75,3 +75,24 @@ func TestRunningConfigMarksWhatDiffersOnDisk(t *testing.T) {
 	assert.Contains(t, doc.Error, "much")
 	assert.NotEmpty(t, doc.Values)
 }
+
+func TestRunningConfigMarksAddressesThatAreInOnePlaceAlone(t *testing.T) {
+	const one, two = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n", "- {name: b, addresses: [10.77.0.101], check: none}\n"
+	for want, files := range map[string][2]string{onlyOnDisk: {one, one + two}, onlyRunning: {one + two, one}} {
+		r := newReloading(t, files[0])
+		r.write(t, files[1])
+		doc, ok := r.running().(RunningConfig)
+		require.True(t, ok)
+		marked := map[string]RunningValue{}
+		for _, v := range doc.Values {
+			if v.Only != "" || v.OnDisk != nil {
+				marked[v.Key] = v
+			}
+		}
+		name := marked["vips[1].name"]
+		assert.Equal(t, want, name.Only)
+		assert.Equal(t, want == onlyRunning, name.Value == "b")
+		assert.Equal(t, want == onlyOnDisk, name.OnDisk != nil && *name.OnDisk == "b")
+		assert.NotContains(t, marked, "vips[0].name")
+	}
+}
