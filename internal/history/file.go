@@ -67,6 +67,9 @@ func (d *file) load() (text []byte, ours bool, err error) {
 // openRegular opens what is there, and nothing that could block or lead somewhere else.
 func openRegular(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("open %s: a symbolic link, which is not followed: remove it, or name another --state-dir", path)
+	}
 	if err != nil {
 		return nil, err
 	}

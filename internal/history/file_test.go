@@ -95,7 +95,7 @@ func TestLogThatCannotUseItsFileLeavesItAsItIs(t *testing.T) {
 		"a FIFO":      {func(t *testing.T, path string) { require.NoError(t, unix.Mkfifo(path, 0o600)) }, "no regular file"},
 		"a symbolic link": {func(t *testing.T, path string) {
 			require.NoError(t, os.Symlink(filepath.Join(t.TempDir(), "elsewhere"), path))
-		}, "too many levels of symbolic links"},
+		}, "a symbolic link, which is not followed: remove it"},
 		"another process's": {func(t *testing.T, path string) {
 			l, _ := opened(filepath.Dir(path))
 			add(l, 1)
