@@ -48,14 +48,20 @@ func TestCompletionKnowsNamesAndNodes(t *testing.T) {
 	second.Name = "ingress"
 	doc.VIPs = append(doc.VIPs, second)
 	socket := answering(t, doc)
-	for want, args := range map[string][]string{
-		"apiserver\ningress\n:4\n": {"status", "--socket", socket, ""},
-		"ingress\n:4\n":            {"drain", "--socket", socket, "apiserver", ""},
-		"n1\n:4\n":                 {"handover", "--socket", socket, "--to", ""},
-		"text\njson\n:4\n":         {"reload", "-o", ""},
-		":4\n":                     {"hold", "--socket", t.TempDir() + "/none", ""},
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"apiserver\ningress\n:4\n", []string{"status", "--socket", socket, ""}},
+		{"apiserver\ningress\n:4\n", []string{"history", "--socket", socket, ""}},
+		{"apiserver\ningress\n:4\n", []string{"explain", "--socket", socket, ""}},
+		{"apiserver\ningress\n:4\n", []string{"drill", "--socket", socket, ""}},
+		{"ingress\n:4\n", []string{"drain", "--socket", socket, "apiserver", ""}},
+		{"n1\n:4\n", []string{"handover", "--socket", socket, "--to", ""}},
+		{"text\njson\n:4\n", []string{"reload", "-o", ""}},
+		{":4\n", []string{"hold", "--socket", t.TempDir() + "/none", ""}},
 	} {
-		_, out, _ := keepvip(t, append([]string{"__complete"}, args...)...)
-		assert.Equal(t, want, out)
+		_, out, _ := keepvip(t, append([]string{"__complete"}, tt.args...)...)
+		assert.Equal(t, tt.want, out, "%q", tt.args)
 	}
 }

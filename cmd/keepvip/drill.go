@@ -55,6 +55,7 @@ func newDrill() *cobra.Command {
 	fs.Uint16Var(&f.port, "port", 0, "the TCP port to connect to; without it that of the health check, or 6443")
 	fs.DurationVar(&f.within, "within", 0, "how long the address may be missed; without it as documented for these settings")
 	socket, output := bindSocket(cmd), bindOutput(cmd)
+	cmd.ValidArgsFunction = names(socket, vipNames)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.lasts < 0 || f.lasts > instance.MostDrill {
 			return fmt.Errorf("--lasts %s, want more than 0s and at most %s", f.lasts, instance.MostDrill)

@@ -24,6 +24,7 @@ func newExplain() *cobra.Command {
 		Args: arguments("NAME", 0, anyNumber),
 	}
 	socket, output := bindSocket(cmd), bindOutput(cmd)
+	cmd.ValidArgsFunction = names(socket, vipNames)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		var raw json.RawMessage
 		if err := control.NewClient(*socket).Status(cmd.Context(), &raw); err != nil {

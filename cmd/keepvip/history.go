@@ -95,7 +95,7 @@ func transitionsOf(all []history.Record, names []string) ([]history.Record, erro
 	}
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return nil, fmt.Errorf("no transition of %q is known, there are some of: %s", name, strings.Join(have, ", "))
+			return nil, fmt.Errorf("no transition of %q is known, there are some of: %s", name, cmp.Or(strings.Join(have, ", "), "no address"))
 		}
 	}
 	return kept, nil
