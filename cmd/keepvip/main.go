@@ -33,8 +33,8 @@ func commandLine(args []string) []string {
 	return args[min(1, len(args)):]
 }
 
-// execute runs one command line and returns its exit code. With an error nothing is on out, but for status and lint, which say what is wrong
-// there.
+// execute runs one command line and returns its exit code. With an error nothing is on out, but for the commands whose exit code is a
+// finding: they say there what is wrong.
 func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -44,7 +44,7 @@ func execute(ctx context.Context, args []string, out, errs io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for line := range strings.SplitSeq(shown(err.Error()), "\n") {
 		_, _ = fmt.Fprintln(errs, "keepvip: "+strings.TrimPrefix(line, "keepvip: "))
 	}
 	var code codedError

@@ -76,7 +76,7 @@ func object(k kind, doc any) ([]byte, error) {
 	if len(body) < 2 || body[0] != '{' {
 		return nil, fmt.Errorf("encode a %s: %w", k, errors.New("it is no object"))
 	}
-	body = inUTC(body)
+	body = escaped(inUTC(body))
 	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q`, apiVersion, k)
 	if string(body) != "{}" {
 		head += ","
@@ -148,6 +148,6 @@ func (f *outputFlag) print(w io.Writer, k kind, doc any, text func() string) err
 	if *f == outputJSON {
 		return failed(printObject(w, k, doc))
 	}
-	_, err := io.WriteString(w, text())
+	_, err := io.WriteString(w, shown(text()))
 	return failed(err)
 }

@@ -110,7 +110,7 @@ func (w *watch) text(now time.Time) string {
 // frame is text as one drawing of so many columns and rows.
 func frame(text string, columns, rows int) string {
 	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(shown(text), "\n"), "\n") {
 		lines = append(lines, folded(line, columns)...)
 	}
 	if over := len(lines) - rows; rows > 0 && over > 0 {
@@ -122,14 +122,9 @@ func frame(text string, columns, rows int) string {
 // hanging is where the second row of a line begins, in columns: below what the first one says.
 const hanging = 12
 
-// folded is a line in rows of at most so many columns. A character that would move the cursor is a question mark.
+// folded is a line in rows of at most so many columns.
 func folded(line string, columns int) (out []string) {
-	plain := []rune(strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, line))
+	plain := []rune(line)
 	columns = max(columns, 2*hanging)
 	for len(plain) > columns {
 		out = append(out, string(plain[:columns]))
@@ -163,7 +158,7 @@ func (w *watch) byChange(ctx context.Context, out io.Writer) error {
 
 func (w *watch) printOne(out io.Writer) error {
 	if w.output == outputText {
-		_, err := io.WriteString(out, w.text(time.Now())+"\n")
+		_, err := io.WriteString(out, shown(w.text(time.Now()))+"\n")
 		return err
 	}
 	if w.cause != nil {
