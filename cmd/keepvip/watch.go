@@ -44,6 +44,7 @@ func watchOf(socket string, names []string, interval time.Duration, output outpu
 func (w *watch) run(ctx context.Context, out io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
+	defer context.AfterFunc(ctx, stop)() // a second signal ends a process whose output hangs
 	if term, ok := out.(*os.File); ok && w.output == outputText && columns(term) > 0 {
 		resized := make(chan os.Signal, 1)
 		signal.Notify(resized, unix.SIGWINCH)
@@ -53,7 +54,12 @@ func (w *watch) run(ctx context.Context, out io.Writer) error {
 	return w.byChange(ctx, out)
 }
 
+// answerTime bounds how long what is shown may be older than it seems: a daemon that hangs says nothing.
+const answerTime = 2 * time.Second
+
 func (w *watch) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	raw, err := w.ask(ctx)
 	var doc daemon.Status
 	if err == nil {
@@ -111,7 +117,7 @@ func (w *watch) text(now time.Time) string {
 func frame(text string, columns, rows int) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(shown(text), "\n"), "\n") {
-		lines = append(lines, folded(line, columns)...)
+		lines = append(lines, folded(line, columns-1)...) // behind the last column, clearLine takes the character that is in it
 	}
 	if over := len(lines) - rows; rows > 0 && over > 0 {
 		lines = append(lines[:rows-1], fmt.Sprintf("(%d more lines)", over+1))

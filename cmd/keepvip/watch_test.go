@@ -84,7 +84,7 @@ func TestStatusWatchOnATerminal(t *testing.T) {
 
 	first := upTo(t, reader, clearRest)
 	assert.True(t, strings.HasPrefix(first, screenOn+home+"n2, keepvip v0.1.0"), "%q", first)
-	assert.Equal(t, 80, widest(first))
+	assert.Equal(t, 79, widest(first), "behind the last column the line's rest cannot be cleared: the character in it would go, too")
 	resize(t, reader, 200)
 	resized <- unix.SIGWINCH
 	second := upTo(t, reader, clearRest)
@@ -135,6 +135,15 @@ func TestStatusWatchElsewherePrintsChanges(t *testing.T) {
 		assert.Contains(t, lines[1], `"state":"backup"`)
 		printsObject(t, kindNoStatus, lines[2])
 		printsObject(t, kindStatus, lines[3])
+	})
+}
+
+func TestStatusWatchOfADaemonThatHangsSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &watch{ask: func(ctx context.Context) (json.RawMessage, error) { <-ctx.Done(); return nil, ctx.Err() }}
+		w.doc, w.at = sampleStatus(time.Now()), time.Now()
+		w.look(t.Context())
+		assert.Contains(t, w.text(time.Now()), "NO ANSWER since 2s")
 	})
 }
 
