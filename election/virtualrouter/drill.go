@@ -2,6 +2,7 @@ package virtualrouter
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -42,15 +43,18 @@ func (e *Elector) standStill(ctx context.Context, probes *probes, s still) {
 	e.look(probes)
 }
 
+// errNoWayBack is why an address stays where it has gone.
+var errNoWayBack = errors.New("with port 0 and in a group it moves by plain VRRP, which has no way back")
+
 // takeBackEvery is how often TakeBack looks whether the address is here.
 const takeBackEvery = 20 * time.Millisecond
 
 // TakeBack has the address come back from a holder that is as fit: until it is here, or ctx has ended, this node ranks above that
-// holder and asks for the address, whatever its own preemption. The error is election.ErrNoTaker where only VRRP could
+// holder and asks for the address, whatever its own preemption. The error is errNoWayBack where only VRRP could
 // do that, and election.ErrTimeout when the address has not come. Safe from any goroutine.
 func (e *Elector) TakeBack(ctx context.Context) error {
 	if e.cfg.Members == nil || e.cfg.GroupMember != nil {
-		return election.ErrNoTaker
+		return errNoWayBack
 	}
 	defer e.wantBack(context.WithoutCancel(ctx), false)
 	tick := time.NewTicker(takeBackEvery)

@@ -144,3 +144,12 @@ func TestTakeBackEndsWithItsContext(t *testing.T) {
 		stopAll(t, append(others, h)...)
 	})
 }
+
+// What an operator reads about an address that stays where it went must not be that nobody could take it.
+func TestTakeBackByPlainVRRPSaysWhyThereIsNone(t *testing.T) {
+	for name, cfg := range map[string]Config{"port 0": {}, "a group": {Members: &MembersConfig{}, GroupMember: &GroupMember{}}} {
+		t.Run(name, func(t *testing.T) {
+			assert.EqualError(t, (&Elector{cfg: cfg}).TakeBack(t.Context()), "with port 0 and in a group it moves by plain VRRP, which has no way back")
+		})
+	}
+}
