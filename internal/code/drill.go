@@ -40,8 +40,8 @@ func drill() []Entry {
 			"Drill again. If it stays so, find what is slow, or take a longer interval.",
 		},
 		{
-			DrillInterrupted, "drill-interrupted", "Whoever asked for the drill has gone before its end. The address was given back as far as possible.",
-			"Look at the status for who has the address.", "Nothing has to be done.",
+			DrillInterrupted, "drill-interrupted", "A drill was ended before its time: whoever asked for it has gone, or a later command, a reload or a stop of keepvip came.",
+			"Look at the status for who has the address: it has gone back where that was possible.", "Nothing has to be done.",
 		},
 		{
 			DrillStays, "drill-stays", "The address moved, and did not go back to the node that had it.",

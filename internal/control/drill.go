@@ -22,8 +22,8 @@ const (
 	drillNote  = "result"
 )
 
-// mostDrillTime bounds a drill with everything that comes after the failure.
-const mostDrillTime = time.Minute
+// mostDrillTime bounds a drill with everything that comes after the failure: half a minute at most, a lease that is shorter, and the way back.
+const mostDrillTime = 90 * time.Second
 
 // Drill has the holder of the address fail on purpose, for so long at most, and fills into with what came of it. With back the address
 // returns to the node. When ctx ends the drill is ended by the daemon.

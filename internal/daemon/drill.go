@@ -22,7 +22,7 @@ const (
 	DrillUnmeasured  = "unmeasured"  // it moved, and nobody has said how long it was missed
 	DrillRefused     = "refused"     // nothing was changed
 	DrillFailed      = "failed"      // nobody took the address
-	DrillInterrupted = "interrupted" // whoever asked has gone
+	DrillInterrupted = "interrupted" // whoever asked has gone, or something else came that ends a drill
 )
 
 // drills are the newest results, by the names of the virtual addresses. Safe for concurrent use; the zero value is ready.
@@ -49,20 +49,30 @@ func (d *drills) note(vip string, r drillResult) {
 
 // drill carries out a drill. It goes on when whoever asked has gone, and ends sooner then.
 func (d *Daemon) drill(ctx context.Context, vip, kind string, lasts time.Duration, back bool) (any, error) {
-	k := instance.DrillKind(kind)
-	if k != instance.DrillHandover && k != instance.DrillStop && k != instance.DrillCheck {
-		return nil, fmt.Errorf("drill %q, want %s, %s or %s", kind, instance.DrillHandover, instance.DrillStop, instance.DrillCheck)
+	if err := d.knowsDrill(vip, kind); err != nil {
+		return nil, err
 	}
-	out, err := d.set.Drill(context.WithoutCancel(ctx), vip, instance.Drill{Kind: k, Lasts: lasts, Return: back, Gone: ctx.Done()})
-	if !errors.Is(err, instance.ErrNoInstance) {
+	out, err := d.set.Drill(context.WithoutCancel(ctx), vip, instance.Drill{Kind: instance.DrillKind(kind), Lasts: lasts, Return: back, Gone: ctx.Done()})
+	if !errors.Is(err, instance.ErrNoInstance) { // a reload may have removed it
 		d.drills.note(vip, drillResult{kind: kind, result: drillResultOf(ctx, out, err), at: time.Now()})
 	}
 	return out, kindOf(err)
 }
 
+// knowsDrill is an error for what must not become a label of a metric.
+func (d *Daemon) knowsDrill(vip, kind string) error {
+	switch instance.DrillKind(kind) {
+	case instance.DrillHandover, instance.DrillStop, instance.DrillCheck:
+	default:
+		return fmt.Errorf("drill %q, want %s, %s or %s", kind, instance.DrillHandover, instance.DrillStop, instance.DrillCheck)
+	}
+	_, err := d.set.DrillPlan(vip)
+	return err
+}
+
 func drillResultOf(ctx context.Context, out instance.Drilled, err error) string {
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, instance.ErrDrillEnded):
 		return DrillInterrupted
 	case err == nil:
 		return DrillUnmeasured
@@ -74,7 +84,7 @@ func drillResultOf(ctx context.Context, out instance.Drilled, err error) string 
 
 // drillSeen keeps what was measured.
 func (d *Daemon) drillSeen(vip string, s control.DrillSeen) error {
-	if _, err := d.set.DrillPlan(vip); err != nil {
+	if err := d.knowsDrill(vip, s.Kind); err != nil {
 		return err
 	}
 	if s.Result != DrillOK && s.Result != DrillOver {

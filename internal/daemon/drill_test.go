@@ -3,13 +3,17 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -36,6 +40,17 @@ func TestResultOfADrillThatNobodyHasMeasured(t *testing.T) {
 	assert.Equal(t, DrillFailed, drillResultOf(t.Context(), instance.Drilled{Begun: true}, failed))
 	assert.Equal(t, DrillRefused, drillResultOf(t.Context(), instance.Drilled{}, failed))
 	assert.Equal(t, DrillInterrupted, drillResultOf(gone, instance.Drilled{Begun: true}, failed))
+	ended := fmt.Errorf("%w: superseded", instance.ErrDrillEnded)
+	assert.Equal(t, DrillInterrupted, drillResultOf(t.Context(), instance.Drilled{Begun: true}, ended), "nobody has failed to take the address")
+}
+
+// A metric's label that is no text ends the process.
+func TestDrillsOfUnknownNamesAndKindsAreNoMetrics(t *testing.T) {
+	d := &Daemon{set: instance.New(slog.New(slog.DiscardHandler))}
+	_, err := d.drill(t.Context(), "\xff", "stop", 0, true)
+	require.ErrorIs(t, err, instance.ErrNoInstance)
+	require.ErrorContains(t, d.drillSeen("a", control.DrillSeen{Kind: "\xff", Result: DrillOK}), `drill "\xff"`)
+	assert.Empty(t, gathered(t, drillCollector{&d.drills}))
 }
 
 // What is documented for the default settings.

@@ -36,8 +36,16 @@ type Drilled struct {
 	Stays    string `json:"stays"`    // why it is not, though it was to come back; empty otherwise
 }
 
-// errDrillBusy refuses a second drill.
-var errDrillBusy = errors.New("a drill goes on already: wait for its end")
+var (
+	// errDrillBusy refuses a second drill.
+	errDrillBusy = errors.New("a drill goes on already: wait for its end")
+	// errStops ends a drill for the sake of the end of the process.
+	errStops = errors.New("keepvip stops")
+	// errNoElection is why there is no way back.
+	errNoElection = errors.New("this node takes no part in an election now")
+	// ErrDrillEnded is a drill that was ended before its time: it says nothing about the other nodes. The reason follows.
+	ErrDrillEnded = errors.New("the drill was ended before its time")
+)
 
 const (
 	// rests is how long the address stays where it has gone before it comes back: the announcements of a takeover last a second and a half.
@@ -63,7 +71,7 @@ type taker interface {
 
 // Drill makes the instance of that name fail as its holder, and those that move together with it, and waits until another node holds the
 // address and, with Return, until it has come back. It is refused while any other member that is known is not well. What has begun ends by
-// itself, whoever asked may be gone; a later command, or the end of ctx, ends it at once. Nothing of it outlives the process.
+// itself, whoever asked may be gone; a later command, the end of Run, or that of ctx, ends it at once. Nothing of it outlives the process.
 func (a *Set) Drill(ctx context.Context, name string, d Drill) (Drilled, error) {
 	if d.Lasts <= 0 || d.Lasts > MostDrill {
 		return Drilled{}, fmt.Errorf("a drill of %s, want more than 0s and at most %s", d.Lasts, MostDrill)
@@ -81,17 +89,38 @@ func (a *Set) Drill(ctx context.Context, name string, d Drill) (Drilled, error) 
 		return Drilled{}, err
 	}
 	defer done()
-	if err := a.mayDrill(list, d.Kind); err != nil {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(a.runs(), func() { end(errStops) })()
+	if err := a.mayDrill(list, d); err != nil {
 		return Drilled{}, err
 	}
 	r := list[0]
 	r.log.Warn("a drill begins", "code", string(d.Kind.code()), "kind", string(d.Kind), "lasts", d.Lasts, "cause", election.AskedToDrill(string(d.Kind)))
 	out, err := r.drill(ctx, list, d)
 	r.logDrilled(out, err, d.Gone)
-	if err = because(ctx, err); err != nil {
-		err = fmt.Errorf("%w (%s)", err, code.DrillFailed)
+	if err == nil || errors.Is(err, ErrDrillEnded) {
+		return out, err
 	}
-	return out, err
+	return out, fmt.Errorf("%w (%s)", err, code.DrillFailed)
+}
+
+// runs is the context of Run.
+func (a *Set) runs() context.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ctx == nil {
+		return context.Background()
+	}
+	return a.ctx
+}
+
+// endedEarly is err, or ErrDrillEnded if a later command or the end of the process is why there is one.
+func endedEarly(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, errSuperseded) || errors.Is(cause, errStops)) {
+		return fmt.Errorf("%w: %w (%s)", ErrDrillEnded, cause, code.DrillInterrupted)
+	}
+	return err
 }
 
 // code is the cause of what a drill makes happen.
@@ -116,6 +145,8 @@ func (i *instance) logDrilled(out Drilled, err error, gone <-chan struct{}) {
 	switch {
 	case interrupted:
 		args = append(args, "code", string(code.DrillInterrupted), "reason", "whoever asked has gone")
+	case errors.Is(err, ErrDrillEnded):
+		args = append(args, "code", string(code.DrillInterrupted), "reason", err)
 	case err != nil:
 		args = append(args, "code", string(code.DrillFailed), "error", err)
 	case out.Stays != "":
@@ -158,18 +189,20 @@ func (i *instance) drill(ctx context.Context, list []*instance, d Drill) (Drille
 		fallthrough
 	case out.Holder == "":
 		out.Returned = i.now().state == election.Active
-		return out, failure
+		return out, endedEarly(ctx, failure)
 	case !d.Return:
 		return out, nil
 	}
 	rest(ctx, d.Gone)
 	back, cancel := context.WithTimeout(ctx, returns)
 	defer cancel()
-	if err := takeBack(back, list); err != nil {
-		out.Stays = err.Error()
-		return out, nil
+	err := context.Cause(ctx) // an address must not come back to a process that stops
+	if err == nil {
+		err = takeBack(back, list)
 	}
-	out.Returned = true
+	if out.Returned = err == nil; err != nil {
+		out.Stays = endedEarly(ctx, err).Error()
+	}
 	return out, nil
 }
 
@@ -273,7 +306,7 @@ func takeBack(ctx context.Context, list []*instance) error {
 	return each(list, func(r *instance) error {
 		t, ok := r.now().elector.(taker)
 		if !ok {
-			return election.ErrNoTaker
+			return errNoElection
 		}
 		return t.TakeBack(ctx)
 	})

@@ -159,6 +159,60 @@ func TestDrillByCheckMakesEveryCheckBadUntilTheAddressIsElsewhere(t *testing.T) 
 	}
 }
 
+// A drill must not ask for the address for a process that stops, nor keep it from stopping.
+func TestDrillEndsWhenTheProcessStops(t *testing.T) {
+	healthy := func(in *Config) {
+		in.Checks = []Check{{Name: "apiserver", Verdict: func() health.Verdict { return health.Verdict{State: health.Healthy} }}}
+	}
+	for name, tt := range map[string]struct {
+		kind  DrillKind
+		alone bool
+	}{
+		"before another node has it": {DrillCheck, true},
+		"before the way back":        {DrillHandover, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			drilling(t, tt.alone, healthy, func(t *testing.T, b *bench, e *drillElector) {
+				b.verdicts <- health.Verdict{State: health.Healthy}
+				synctest.Wait()
+				time.AfterFunc(time.Second, b.cancel)
+				began := time.Now()
+				out, err := b.Drill(t.Context(), "apiserver", Drill{Kind: tt.kind, Lasts: 20 * time.Second, Return: true})
+				assert.Less(t, time.Since(began), 1100*time.Millisecond)
+				assert.NotContains(t, e.done(), "takes back")
+				if tt.alone {
+					require.ErrorIs(t, err, ErrDrillEnded)
+					return
+				}
+				require.NoError(t, err)
+				assert.False(t, out.Returned)
+				assert.Contains(t, out.Stays, "keepvip stops")
+			})
+		})
+	}
+}
+
+// An operator who wants something else in the midst is no finding about the others, of which an alert would tell.
+func TestDrillThatALaterCommandEndsHasNotFailed(t *testing.T) {
+	drilling(t, true, nil, func(t *testing.T, b *bench, e *drillElector) {
+		time.AfterFunc(time.Second, func() { assert.NoError(t, b.Resume([]string{"apiserver"})) })
+		_, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillHandover, Lasts: 10 * time.Second})
+		require.ErrorIs(t, err, ErrDrillEnded)
+		assert.EqualError(t, err, "the drill was ended before its time: superseded by a later command for the same address (KV707)")
+		assert.NotContains(t, b.log.String(), "KV705")
+	})
+}
+
+// Nobody takes an address whose lease goes on: that is no finding about the others.
+func TestDrillByStopOutlastsTheLease(t *testing.T) {
+	drilling(t, false, nil, func(t *testing.T, b *bench, e *drillElector) {
+		_, err := b.Drill(t.Context(), "apiserver", Drill{Kind: DrillStop, Lasts: 290 * time.Millisecond})
+		require.ErrorContains(t, err, "the lease of 290ms would outlast a drill of 290ms")
+		assert.ErrorContains(t, err, "KV704")
+		assert.Empty(t, e.done(), "nothing has changed")
+	})
+}
+
 func TestDrillThatNobodyTakesFails(t *testing.T) {
 	drilling(t, true, nil, func(t *testing.T, b *bench, e *drillElector) {
 		began := time.Now()

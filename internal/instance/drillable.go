@@ -12,11 +12,15 @@ import (
 )
 
 // mayDrill says why a drill would do harm now, or show nothing.
-func (a *Set) mayDrill(list []*instance, kind DrillKind) error {
+func (a *Set) mayDrill(list []*instance, d Drill) error {
 	return each(list, func(r *instance) error {
 		v := r.now()
 		s := v.status()
-		if err := s.mayDrill(kind, time.Now()); err != nil {
+		err := s.mayDrill(d.Kind, time.Now())
+		if lease := v.cfg.Lease; err == nil && d.Kind == DrillStop && d.Lasts <= lease {
+			err = fmt.Errorf("the lease of %s would outlast a drill of %s, so nobody would take the address: --lasts, at most %s, has to be longer", lease, d.Lasts, MostDrill)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w (%s)", r.name, err, code.DrillRefused)
 		}
 		return nil
