@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"time"
 
@@ -38,7 +39,7 @@ func newDrill() *cobra.Command {
 			"nodes at the same time. With --stop only such a node can measure.\n\n" +
 			"Exit codes: 0 done, and missed for no longer than documented for these settings; 1 longer, or refused; 3 another node\n" +
 			"is not well, so that it could not be taken without risk; 4 no node took it, or with --watch no drill was seen.",
-		Example: "keepvip drill apiserver\nkeepvip drill --stop apiserver\nkeepvip drill --watch 30s apiserver",
+		Example: "keepvip drill apiserver\nkeepvip drill --stop apiserver\nkeepvip drill --watch 30s --stop apiserver",
 	}
 	var f drillFlags
 	fs := cmd.Flags()
@@ -49,7 +50,7 @@ func newDrill() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("handover", "stop", "check")
 	fs.DurationVar(&f.lasts, "lasts", 0, "how long the failure lasts at most, up to 30s; without it three leases, and at least a second")
 	fs.BoolVar(&f.noReturn, "no-return", false, "leave the address where it has gone")
-	fs.DurationVar(&f.watch, "watch", 0, "fail nothing: measure the drill of another node, which begins within that time")
+	fs.DurationVar(&f.watch, "watch", 0, "fail nothing: measure the drill of another node, which begins within that time, at most 10m; with --stop or --check if that has it")
 	fs.BoolVar(&f.everywhere, "everywhere", false, "of a command on all nodes at the same time: the holder drills after 5s, the others measure")
 	cmd.MarkFlagsMutuallyExclusive("watch", "everywhere")
 	fs.Uint16Var(&f.port, "port", 0, "the TCP port to connect to; without it that of the health check, or 6443")
@@ -57,10 +58,10 @@ func newDrill() *cobra.Command {
 	socket, output := bindSocket(cmd), bindOutput(cmd)
 	cmd.ValidArgsFunction = names(socket, vipNames)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if f.lasts < 0 || f.lasts > instance.MostDrill {
-			return fmt.Errorf("--lasts %s, want more than 0s and at most %s", f.lasts, instance.MostDrill)
+		if err := f.valid(cmd.Flags().Changed); err != nil {
+			return err
 		}
-		doc, err := f.run(cmd.Context(), control.NewClient(*socket), args[0])
+		doc, err := f.run(cmd.Context(), control.NewClient(*socket), args[0], cmd.ErrOrStderr())
 		if err != nil {
 			return moved(err)
 		}
@@ -70,6 +71,22 @@ func newDrill() *cobra.Command {
 		return doc.verdict()
 	}
 	return cmd
+}
+
+// mostWatch bounds how long a drill may be waited for: what a watcher sees, some hundred connections a second, it keeps.
+const mostWatch = 10 * time.Minute
+
+// valid is an error for a flag that was given and says nothing. A watch of 0s must not become a drill.
+func (f *drillFlags) valid(given func(flag string) bool) error {
+	for _, l := range []struct {
+		flag     string
+		is, most time.Duration
+	}{{"lasts", f.lasts, instance.MostDrill}, {"watch", f.watch, mostWatch}, {"within", f.within, time.Hour}} {
+		if given(l.flag) && (l.is <= 0 || l.is > l.most) {
+			return fmt.Errorf("--%s %s, want more than 0s and at most %s", l.flag, l.is, l.most)
+		}
+	}
+	return nil
 }
 
 func (f *drillFlags) kind() instance.DrillKind {
@@ -92,14 +109,14 @@ const (
 )
 
 // run drills, or watches.
-func (f *drillFlags) run(ctx context.Context, c *control.Client, name string) (*drillDoc, error) {
+func (f *drillFlags) run(ctx context.Context, c *control.Client, name string, warnings io.Writer) (*drillDoc, error) {
 	var plan instance.DrillPlan
 	if err := c.DrillPlan(ctx, name, &plan); err != nil {
 		return nil, err
 	}
 	port := cmp.Or(f.port, plan.Port, usualPort)
 	d := &drillRun{
-		drillFlags: f, client: c, plan: plan, kind: f.kind(), to: netip.AddrPortFrom(plan.Address, port),
+		drillFlags: f, client: c, warnings: warnings, plan: plan, kind: f.kind(), to: netip.AddrPortFrom(plan.Address, port),
 		bound: cmp.Or(f.within, plan.Outages.Of(f.kind())),
 	}
 	switch {

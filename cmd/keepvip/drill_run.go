@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"sync"
 	"time"
@@ -18,10 +19,12 @@ import (
 type drillRun struct {
 	*drillFlags
 	client *control.Client
-	plan   instance.DrillPlan
-	kind   instance.DrillKind
-	to     netip.AddrPort
-	bound  time.Duration
+
+	warnings io.Writer
+	plan     instance.DrillPlan
+	kind     instance.DrillKind
+	to       netip.AddrPort
+	bound    time.Duration
 }
 
 const (
@@ -56,7 +59,8 @@ func (d *drillRun) here(ctx context.Context) (*drillDoc, error) {
 	if err := sleep(ctx, after); err != nil {
 		return nil, err
 	}
-	return doc, d.seen(ctx, doc, m.stop())
+	d.seen(ctx, doc, m.stop())
+	return doc, nil
 }
 
 // fail has the holder fail, and notes who took the address.
@@ -87,6 +91,12 @@ func (d *drillRun) length() time.Duration {
 func (d *drillRun) watchOther(ctx context.Context, limit time.Duration) (*drillDoc, error) {
 	m := d.measure(ctx)
 	defer m.stop()
+	if err := sleep(ctx, before); err != nil {
+		return nil, err
+	}
+	if err := m.answered(); err != nil {
+		return nil, err
+	}
 	doc := d.doc("bystander")
 	first, last, change := d.plan.Holder, d.plan.Holder, time.Time{}
 	for begun := time.Now(); change.IsZero() && time.Since(begun) < limit || !change.IsZero() && time.Since(change) < d.calm(); {
@@ -108,10 +118,11 @@ func (d *drillRun) watchOther(ctx context.Context, limit time.Duration) (*drillD
 		}
 	}
 	if change.IsZero() {
-		return nil, &control.KindError{Kind: control.KindTimeout, Err: fmt.Errorf("no drill was seen within %s: %s has held the address", limit, first)}
+		return nil, &control.KindError{Kind: control.KindTimeout, Err: fmt.Errorf("no drill was seen within %s: %s has held the address", limit, orUnknown(first))}
 	}
 	doc.Returned = last == first
-	return doc, d.seen(ctx, doc, m.stop())
+	d.seen(ctx, doc, m.stop())
+	return doc, nil
 }
 
 // calm is how long nothing happens at the end of a drill. A holder that stands still knows of no other before it goes on.
@@ -122,8 +133,9 @@ func (d *drillRun) calm() time.Duration {
 	return calm
 }
 
-// seen completes the document by what was measured, and has the daemon keep it.
-func (d *drillRun) seen(ctx context.Context, doc *drillDoc, s drill.Seen) error {
+// seen completes the document by what was measured, and has the daemon keep it. What root alone may ask for, or a daemon that has gone
+// cannot do, is no reason to say nothing of what was seen.
+func (d *drillRun) seen(ctx context.Context, doc *drillDoc, s drill.Seen) {
 	outage := s.Longest.Length
 	doc.Outage, doc.Resolution = inSeconds(outage), inSeconds(s.Coarsest)
 	doc.Probes, doc.Lost = s.Sent, s.Lost
@@ -133,9 +145,8 @@ func (d *drillRun) seen(ctx context.Context, doc *drillDoc, s drill.Seen) error 
 	}
 	err := d.client.DrillSeen(ctx, d.plan.Name, control.DrillSeen{Kind: string(d.kind), Result: doc.Result, Outage: outage})
 	if err != nil {
-		return fmt.Errorf("the result is not kept: %w", err)
+		_, _ = fmt.Fprintln(d.warnings, "keepvip: the result is not kept for the metrics:", err)
 	}
-	return nil
 }
 
 func inSeconds(d time.Duration) *float64 {

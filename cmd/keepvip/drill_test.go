@@ -1,7 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"net"
+	"net/http"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/drill"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -62,10 +67,54 @@ func TestDrillRefusesAWrongCommandLine(t *testing.T) {
 		{"drill", "--stop", "--check", "a"},
 		{"drill", "--watch", "1s", "--everywhere", "a"},
 		{"drill", "--lasts", "31s", "a"},
+		{"drill", "--lasts", "0s", "a"},
+		{"drill", "--watch", "0s", "a"}, // and not a drill
+		{"drill", "--watch", "-1s", "a"},
+		{"drill", "--watch", "11m", "a"},
+		{"drill", "--within", "-1s", "a"},
 	} {
 		code, out, errs := keepvip(t, args...)
 		assert.Equal(t, exitUsage, code, args)
 		assert.Empty(t, out)
 		assert.NotEmpty(t, errs)
 	}
+}
+
+// planned serves what a watcher asks a daemon, which lets nobody change anything, and returns the socket.
+func planned(t *testing.T, plan instance.DrillPlan) string {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "keepvip.sock")
+	ln, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusForbidden)
+			_ = json.NewEncoder(w).Encode(control.Problem{Error: "only root may ask"})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(plan)
+	})}
+	go func() { _ = s.Serve(ln) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return socket
+}
+
+// A watcher whose port is filtered would take everything for an outage. The kernel refuses a connection to a multicast address.
+func TestDrillWatchesNothingThatDoesNotAnswer(t *testing.T) {
+	socket := planned(t, instance.DrillPlan{Name: "apiserver", Address: netip.MustParseAddr("224.0.0.1"), Holder: "n1"})
+	code, out, errs := keepvip(t, "drill", "--socket", socket, "--watch", "1s", "apiserver")
+	assert.Equal(t, exitFailure, code, errs)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "224.0.0.1:6443 does not answer before the drill")
+}
+
+// Who may watch but not tell the daemon has the figure nevertheless.
+func TestDrillThatIsNotKeptHasBeenMeasured(t *testing.T) {
+	var warnings strings.Builder
+	d := &drillRun{client: control.NewClient(planned(t, instance.DrillPlan{})), warnings: &warnings, kind: instance.DrillStop, bound: 20 * time.Millisecond}
+	doc := d.doc("bystander")
+	d.seen(t.Context(), doc, drill.Seen{Sent: 100, Lost: 10, Longest: drill.Outage{Length: 30 * time.Millisecond}})
+	assert.InDelta(t, 0.03, *doc.Outage, 1e-9)
+	assert.Equal(t, "over", doc.Result)
+	assert.Equal(t, "keepvip: the result is not kept for the metrics: only root may ask\n", warnings.String())
 }
