@@ -89,7 +89,7 @@ func diffVIP(before, after VIP) VIPChange {
 		c.Keys = append(c.Keys, vipsKey+"[]."+hooksKey)
 	}
 	// A socket has one family, and each interface a service of its own.
-	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() || len(before.Links()) != len(after.Links()) {
+	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() || !slices.EqualFunc(before.Links(), after.Links(), sameInterface) {
 		c.Recreate = true
 	}
 	return c

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -143,4 +144,14 @@ func TestRunningSharesNoList(t *testing.T) {
 	running.Raft.Witnesses[0] = netip.Addr{}
 	assert.True(t, before.Raft.Witnesses[0].IsValid())
 	assert.Empty(t, next.Raft.Witnesses, "next is the file's")
+}
+
+// A service of each interface goes on when only the addresses have other places in the list: each must get its own.
+func TestDiffOfAddressesElsewhereInAnotherOrder(t *testing.T) {
+	const vip = "vips: [{addresses: [10.77.0.1, %s], interface: eth0, elsewhere: [10.78.0.1=eth1, 10.79.0.1=eth2]}]\n"
+	before, after := load(t, fmt.Sprintf(vip, "10.78.0.1, 10.79.0.1")), load(t, fmt.Sprintf(vip, "10.79.0.1, 10.78.0.1"))
+	d := Diff(before, after)
+	require.Len(t, d.Changed, 1)
+	assert.False(t, d.Changed[0].Recreate)
+	assert.Equal(t, before.VIPs[0].Links(), after.VIPs[0].Links())
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -21,7 +22,8 @@ type OnLink struct {
 	Addresses []netip.Prefix
 }
 
-// Links are the addresses by their interface: first those on the entry's, if there are any, then the others as they are listed.
+// Links are the addresses by their interface: first those on the entry's, if there are any, then the others by the interface's name. So
+// the interfaces keep their places when only the addresses have others.
 func (v VIP) Links() []OnLink {
 	var out []OnLink
 	add := func(name string, p netip.Prefix) {
@@ -31,15 +33,14 @@ func (v VIP) Links() []OnLink {
 		}
 		out = append(out, OnLink{name, []netip.Prefix{p}})
 	}
-	for _, own := range []bool{true, false} {
-		for _, p := range v.Addresses {
-			if name := v.linkOf(p.Addr()); (name == "") == own {
-				add(name, p)
-			}
-		}
+	for _, p := range v.Addresses {
+		add(v.linkOf(p.Addr()), p)
 	}
+	slices.SortFunc(out, func(a, b OnLink) int { return cmp.Compare(a.Interface, b.Interface) }) // "" is the entry's
 	return out
 }
+
+func sameInterface(a, b OnLink) bool { return a.Interface == b.Interface }
 
 // linkOf is the interface of an address that is on another than the entry's; "" where it is there.
 func (v VIP) linkOf(a netip.Addr) string {
