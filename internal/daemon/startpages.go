@@ -39,7 +39,7 @@ func releaseStartPages() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Open("/proc/self/maps")
+	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return err
 	}
@@ -56,26 +56,52 @@ func releaseStartPages() error {
 	return nil
 }
 
-// programPages finds the mappings of the file exe that nothing can write to, in the text of /proc/self/maps (proc_pid_maps(5)). A mapping that
-// is or was writable may differ from the file, so it is never among them.
-func programPages(maps io.Reader, exe string) ([]pages, error) {
+// programPages finds the mappings of the file exe that are not writable and have no page of their own, in the text of /proc/self/smaps
+// (proc_pid_smaps(5)). What was written before a mapping became read-only, as a loader does with the relocations of a position-independent
+// program, or by a debugger since, is not in the file: the kernel counts it as anonymous, or as swapped.
+func programPages(smaps io.Reader, exe string) ([]pages, error) {
 	var out []pages
-	lines := bufio.NewScanner(maps)
+	var at *mapping // of exe; nil: another's
+	lines := bufio.NewScanner(smaps)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) != 6 || fields[5] != exe || !strings.HasPrefix(fields[1], "r-") || !strings.HasSuffix(fields[1], "p") {
-			continue
+		switch {
+		case len(fields) == 0:
+		case !strings.HasSuffix(fields[0], ":"):
+			at = nil
+			if len(fields) == 6 && fields[5] == exe && strings.HasPrefix(fields[1], "r-") && strings.HasSuffix(fields[1], "p") {
+				p, err := parsePages(fields[0])
+				if err != nil {
+					return nil, err
+				}
+				at = &mapping{pages: p}
+			}
+		case at != nil && len(fields) == 3 && fields[1] == "0":
+			at.unwritten = at.unwritten || fields[0] == "Anonymous:"
+			if at.unwritten && fields[0] == "Swap:" {
+				out = append(out, at.pages)
+			}
 		}
-		from, to, _ := strings.Cut(fields[0], "-")
-		start, err := strconv.ParseUint(from, 16, 64)
-		if err != nil {
-			return nil, err
-		}
-		end, err := strconv.ParseUint(to, 16, 64)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, pages{uintptr(start), uintptr(end)})
 	}
 	return out, lines.Err()
+}
+
+// mapping is one of the program, as far as it was read.
+type mapping struct {
+	pages
+	unwritten bool // none of its pages in memory differs from the file
+}
+
+// parsePages reads a range such as 00400000-00c02000.
+func parsePages(text string) (pages, error) {
+	from, to, _ := strings.Cut(text, "-")
+	start, err := strconv.ParseUint(from, 16, 64)
+	if err != nil {
+		return pages{}, err
+	}
+	end, err := strconv.ParseUint(to, 16, 64)
+	if err != nil {
+		return pages{}, err
+	}
+	return pages{uintptr(start), uintptr(end)}, nil
 }
