@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
@@ -51,9 +52,9 @@ func (h *host) placeOn(on config.OnLink) (instance.Place, error) {
 	l, err := link.Choose(h.own, first, on.Interface)
 	switch {
 	case err != nil:
-		return instance.Place{}, err
+		return instance.Place{}, code.With(code.InterfaceMissing, err)
 	case !l.Up:
-		return instance.Place{}, fmt.Errorf("%s is down", l.Name)
+		return instance.Place{}, code.With(code.LinkDown, fmt.Errorf("%s is down", l.Name))
 	}
 	if err := link.Suitable(l, on.Addresses...); err != nil {
 		return instance.Place{}, err

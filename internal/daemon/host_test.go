@@ -1,12 +1,15 @@
 package daemon
 
 import (
+	"log/slog"
 	"net"
 	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/link"
 )
 
@@ -33,4 +36,22 @@ func TestLinkThatHasChangedIsAnother(t *testing.T) {
 			assert.Equal(t, tt.same, sameLink(old, l))
 		})
 	}
+}
+
+// What is missing where addresses are elsewhere has the code that it has where the election runs.
+func TestPlaceElsewhereHasCodes(t *testing.T) {
+	h := newHost(nil, slog.New(slog.DiscardHandler))
+	h.keep([]link.Link{
+		{Index: 2, Name: "eth0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}},
+		{Index: 3, Name: "eth1"},
+	}, 0)
+	v := config.VIP{
+		Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32"), netip.MustParsePrefix("10.78.0.100/32")}, Interface: "eth0",
+		Elsewhere: []config.Elsewhere{{Address: netip.MustParseAddr("10.78.0.100"), Interface: "eth1"}},
+	}
+	_, err := h.places(v)
+	assert.Equal(t, code.LinkDown, code.Of(err), err)
+	v.Elsewhere[0].Interface = "eth2"
+	_, err = h.places(v)
+	assert.Equal(t, code.InterfaceMissing, code.Of(err), err)
 }
