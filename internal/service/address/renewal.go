@@ -28,8 +28,8 @@ const (
 )
 
 // errTooFast is what status shows where no transaction can keep the lease alive.
-var errTooFast = errors.New("no fence: no advertisement renews the lease in the kernel (an election by raft, or no nftables egress hook, " +
-	"Linux 5.16), and the lease is too short to renew it by hand (less than about 280ms: raft.heartbeatTimeout below 330ms, or an " +
+var errTooFast = errors.New("no fence: no advertisement renews the lease in the kernel (an election by raft, an address elsewhere, or no nftables " +
+	"egress hook, Linux 5.16), and the lease is too short to renew it by hand (less than about 280ms: raft.heartbeatTimeout below 330ms, or an " +
 	"advertisement interval below 100ms): if keepvip dies, only the lifetime of the address removes it")
 
 // errNoLease: the guard was not started, because the lease that lets the address answer could not be.

@@ -42,10 +42,11 @@ type part struct {
 	service *Service
 	place   func() (instance.Place, error)
 
-	mu    sync.Mutex // guards what follows
-	begun bool
-	why   error // why it has not begun
-	role  election.Role
+	mu      sync.Mutex       // guards what follows
+	elector instance.Elector // nil between terms
+	begun   bool
+	why     error // why it has not begun
+	role    election.Role
 }
 
 // NewSeveral makes a service of each part on host. blocked is told of the interface of the election.
@@ -96,7 +97,18 @@ func (p *part) begin(t instance.Term) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begun, p.why, p.role = err == nil, err, election.Off
+	p.elector, p.begun, p.why, p.role = t.Elector, err == nil, err, election.Off
+}
+
+// beginLate begins a term whose place was not there when it began. It tells whether it has.
+func (p *part) beginLate() bool {
+	p.mu.Lock()
+	elector, late := p.elector, p.elector != nil && !p.begun
+	p.mu.Unlock()
+	if late {
+		p.begin(instance.Term{Elector: elector})
+	}
+	return late
 }
 
 // Apply implements instance.Service.
@@ -187,6 +199,9 @@ func (p *part) apply(ctx context.Context, d election.Decision) error {
 // HostChanged implements instance.Service.
 func (s *Several) HostChanged(at instance.Place) {
 	for _, p := range s.parts {
+		if p.beginLate() {
+			continue
+		}
 		place, err := at, error(nil)
 		if p.place != nil {
 			place, err = p.place()
@@ -202,7 +217,7 @@ func (s *Several) End() {
 	for _, p := range s.parts {
 		p.mu.Lock()
 		begun := p.begun
-		p.begun, p.role = false, election.Off
+		p.elector, p.begun, p.role = nil, false, election.Off
 		p.mu.Unlock()
 		if begun {
 			p.service.End()
@@ -253,6 +268,9 @@ func joined(a, b instance.ServiceStatus) instance.ServiceStatus {
 	a.Fence.Reason = cmp.Or(a.Fence.Reason, b.Fence.Reason)
 	a.Fence.Uncovered = cmp.Or(a.Fence.Uncovered, b.Fence.Uncovered)
 	a.Fence.Repairs += b.Fence.Repairs
+	a.Fence.Renewals += b.Fence.Renewals
+	a.Fence.RenewalErrors += b.Fence.RenewalErrors
+	a.Fence.Lapses += b.Fence.Lapses
 	a.Lapsed = sooner(a.Lapsed, b.Lapsed)
 	a.Conflicts = slices.Concat(a.Conflicts, b.Conflicts)
 	a.Announcements += b.Announcements

@@ -111,3 +111,36 @@ func TestSeveralRestore(t *testing.T) {
 		assert.Equal(t, []string{"add 10.77.0.100/32 2", "announce 1", "add fd77::100/128 3", "announce 1"}, h.take())
 	})
 }
+
+// An interface that was down in the moment in which the term began takes part as soon as it is there.
+func TestSeveralServeOnAnInterfaceThatComesLate(t *testing.T) {
+	down := errors.New("eth1 is down")
+	place := func() (instance.Place, error) {
+		if down != nil {
+			return instance.Place{}, down
+		}
+		return instance.Place{Index: eth1, Name: "eth1"}, nil
+	}
+	several(t, nil, place, func(t *testing.T, s *Several, h *fakeHost) {
+		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
+		require.ErrorIs(t, s.Apply(t.Context(), decided(election.Serve)), down)
+		s.HostChanged(h.place)
+		down = nil
+		s.HostChanged(h.place)
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		assert.Len(t, h.bound, 2)
+	})
+}
+
+func TestJoinedStatusIsTheWorseAndTheSum(t *testing.T) {
+	since := time.Now()
+	one := instance.ServiceStatus{Announcements: 1, Restored: 1, Fence: instance.FenceStatus{Standing: true, Repairs: 1, Renewals: 1, RenewalErrors: 1, Lapses: 1}}
+	other := one
+	other.Passing, other.Lapsed, other.Fence.Standing, other.Fence.Reason = true, since, false, "no fence"
+	want := instance.ServiceStatus{
+		Passing: true, Lapsed: since, Announcements: 2, Restored: 2,
+		Fence: instance.FenceStatus{Reason: "no fence", Repairs: 2, Renewals: 2, RenewalErrors: 2, Lapses: 2},
+	}
+	assert.Equal(t, want, joined(one, other))
+	assert.Equal(t, want, joined(other, one))
+}
