@@ -81,7 +81,10 @@ func readHMAC(n *syntax.Node) (h hmac, why string) {
 			}
 			h.keys = append(h.keys, hmacKey{strconv.FormatUint(id, 10), l.Words[2], l.At})
 		case "active_key":
-			h.active = strings.TrimLeft(value, "0")
+			h.active = value
+			if id, err := strconv.ParseUint(value, 10, 8); err == nil {
+				h.active = strconv.FormatUint(id, 10) // 02 is 2
+			}
 		case "mode":
 			h.mode = value
 		case "time_window":
@@ -117,7 +120,7 @@ func (h *hmac) signer() int {
 	if h.active == "" {
 		return 0
 	}
-	return slices.IndexFunc(h.keys, func(k hmacKey) bool { return strings.TrimLeft(k.id, "0") == h.active })
+	return slices.IndexFunc(h.keys, func(k hmacKey) bool { return k.id == h.active })
 }
 
 func (c *converter) writeKey(h hmac) {

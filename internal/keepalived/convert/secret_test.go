@@ -87,3 +87,14 @@ func TestConvertLinesAreThoseOfTheText(t *testing.T) {
 		}
 	}
 }
+
+func TestConvertActiveKeyOfAuthHMAC(t *testing.T) {
+	digits := strings.Repeat("0a", 32)
+	for active, want := range map[string]uint8{"0": 0, "000": 0, "2": 2, "02": 2} {
+		r := converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 2 hex:"+digits+"\n key 0 hex:"+digits+"\n active_key "+active+"\n}"), Options{InMemory: true})
+		require.NotNil(t, r.Text, shown(r))
+		cfg, err := load(r.Text)
+		require.NoError(t, err)
+		assert.Equal(t, want, cfg.Key.ID, active)
+	}
+}
