@@ -34,7 +34,7 @@ func hostRun() []Entry {
 			"Look at ip link on this node, and at interface in the configuration.", "Create the interface, or name the one that is meant.",
 		},
 		{
-			NoOwnAddress, "no-own-address", "The interface has no own address of the family of the virtual address.",
+			NoOwnAddress, "no-own-address", "The interface has no own address of the family of the virtual address, or not the one of vrrp.source.",
 			"Look at ip addr on this node.", "Give the interface an address, or wait for DHCP. The node joins the election by itself.",
 		},
 		{

@@ -152,7 +152,7 @@ func (h *host) place(w where) (instance.Place, error) {
 	}
 	source, ok := h.source(l, first, w)
 	if !ok && w.source.IsValid() {
-		return instance.Place{}, fmt.Errorf("%s does not have %s yet", l.Name, w.source)
+		return instance.Place{}, code.With(code.NoOwnAddress, fmt.Errorf("%s does not have %s yet, which vrrp.source wants", l.Name, w.source))
 	}
 	if !ok {
 		return instance.Place{}, code.With(code.NoOwnAddress, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first)))

@@ -55,3 +55,13 @@ func TestPlaceElsewhereHasCodes(t *testing.T) {
 	_, err = h.places(v)
 	assert.Equal(t, code.InterfaceMissing, code.Of(err), err)
 }
+
+func TestPlaceWithoutItsSourceHasACode(t *testing.T) {
+	h := newHost(nil, slog.New(slog.DiscardHandler))
+	h.keep([]link.Link{{Index: 2, Name: "eth0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}}}, 0)
+	v := config.VIP{Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Election: config.ElectionVRRP}
+	v.VRRP.Source = netip.MustParseAddr("10.77.0.12")
+	_, err := h.places(v)
+	assert.EqualError(t, err, "eth0 does not have 10.77.0.12 yet, which vrrp.source wants")
+	assert.Equal(t, code.NoOwnAddress, code.Of(err))
+}
