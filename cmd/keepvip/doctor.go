@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/doctor"
 	"github.com/keepvip/keepvip/internal/doctor/gather"
 	"github.com/keepvip/keepvip/internal/keepalived/lint"
@@ -92,6 +93,9 @@ func newDoctor() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := elected(among, cfg.VIPs); err != nil {
+			return err
+		}
 		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: *listen, Kubeadm: *kubeadm, Peers: among})
 		if err != nil {
 			return err
@@ -117,6 +121,16 @@ func nodeAddresses(words []string) (out []netip.Addr, err error) {
 		out = append(out, a.Unmap())
 	}
 	return out, nil
+}
+
+// elected refuses peers of a family in which no virtual address is elected: nothing would be sent to them.
+func elected(peers []netip.Addr, vips []config.VIP) error {
+	for _, a := range peers {
+		if !slices.ContainsFunc(vips, func(v config.VIP) bool { return v.Addresses[0].Addr().Is4() == a.Is4() }) {
+			return fmt.Errorf("--peers: %s, want an address of the family of a virtual address: the first one of each entry is elected", a)
+		}
+	}
+	return nil
 }
 
 // heard lists who advertises.

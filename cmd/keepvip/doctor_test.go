@@ -84,6 +84,13 @@ func TestDoctorRefusesAFileOfKubeadmThatIsNotThere(t *testing.T) {
 	assert.Contains(t, errs, "none.yaml: no such file or directory")
 }
 
+func TestDoctorRefusesPeersOfAFamilyWithoutAnElection(t *testing.T) {
+	rc, out, errs := keepvip(t, "doctor", "--peers", "fd77::12", "--vip", "10.0.0.100", "--check", "none")
+	assert.Equal(t, exitUsage, rc)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "--peers: fd77::12, want an address of the family of a virtual address")
+}
+
 func TestDoctorRefusesPeersThatAreNoNodes(t *testing.T) {
 	for _, peers := range []string{"n1", "fe80::1", "224.0.0.18", "0.0.0.0", "10.0.0.11,"} {
 		rc, out, errs := keepvip(t, "doctor", "--peers", peers, "--vip", "10.0.0.100")

@@ -64,6 +64,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	running := askDaemon(ctx, o.Config)
 	places := placesOf(o.Config, f.Links)
 	f.Wires = make([]doctor.Wire, len(places))
+	meets := peersOf(places, f.Links, o.Peers)
 	var wg sync.WaitGroup
 	wg.Go(func() { f.Sysctls, f.NoIPv6 = sysctls(o.Root, f.Links) })
 	wg.Go(func() { f.Machine = machine(o.Root) })
@@ -75,7 +76,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	var mu sync.Mutex // guards PortTaken and Peers
 	for i, p := range places {
 		wg.Go(func() {
-			met := meet(ctx, p, o)
+			met := meet(ctx, p, o, meets[i])
 			mu.Lock()
 			defer mu.Unlock()
 			f.Peers = append(f.Peers, met...)
@@ -127,6 +128,30 @@ func placesOf(cfg *config.Config, links []link.Link) (out []place) {
 		out[i].vips = append(out[i].vips, v)
 	}
 	return out
+}
+
+// peersOf says at which place each peer is met: where its subnet is, or else at the first one of its family. This host is none.
+func peersOf(places []place, links []link.Link, peers []netip.Addr) [][]netip.Addr {
+	out := make([][]netip.Addr, len(places))
+	for _, a := range peers {
+		family := func(p place) bool { return p.ipv4 == a.Is4() }
+		i := slices.IndexFunc(places, func(p place) bool { return family(p) && p.near(a) })
+		if i < 0 {
+			i = slices.IndexFunc(places, family)
+		}
+		if i >= 0 && !slices.Contains(out[i], a) && !ownAddress(links, a) {
+			out[i] = append(out[i], a)
+		}
+	}
+	return out
+}
+
+// near tells whether a subnet of the link contains a.
+func (p place) near(a netip.Addr) bool {
+	return slices.ContainsFunc(p.link.Addresses, func(o link.Address) bool {
+		s := o.Subnet()
+		return !o.Ours && s.IsValid() && s.Contains(a)
+	})
 }
 
 // keyOf is what is known of the key. A key that cannot be read is an error of the configuration.

@@ -12,7 +12,6 @@ import (
 	"github.com/keepvip/keepvip/internal/auth"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/doctor"
-	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/members"
 )
 
@@ -36,18 +35,15 @@ type meeting struct {
 	began time.Time
 }
 
-// meet listens at p until ctx ends. The result has a Peer for each of those of p's family that is not this host.
-func meet(ctx context.Context, p place, o Options) []doctor.Peer {
+// meet listens at p until ctx ends, for each of those that [peersOf] has for it.
+func meet(ctx context.Context, p place, o Options, peers []netip.Addr) []doctor.Peer {
 	own, _ := p.source()
 	m := &meeting{own: own, port: o.Config.Port, window: o.Config.Key.Window, keys: keysOf(o.Config), peers: map[netip.Addr]*doctor.Peer{}, began: time.Now()}
-	var order []netip.Addr
-	for _, a := range o.Peers {
-		if a.Is4() == p.ipv4 && m.peers[a] == nil && !ownAddress([]link.Link{p.link}, a) {
-			m.peers[a], order = &doctor.Peer{Address: a}, append(order, a)
-		}
-	}
-	if len(order) == 0 || !own.IsValid() {
+	if len(peers) == 0 || !own.IsValid() {
 		return nil
+	}
+	for _, a := range peers {
+		m.peers[a] = &doctor.Peer{Address: a}
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Listen)
 	defer cancel()
@@ -66,11 +62,11 @@ func meet(ctx context.Context, p place, o Options) []doctor.Peer {
 				})
 			})
 		}
-		wg.Go(func() { m.say(ctx, order, vrrp) })
+		wg.Go(func() { m.say(ctx, peers, vrrp) })
 	}
 	wg.Wait()
-	out := make([]doctor.Peer, len(order))
-	for i, a := range order {
+	out := make([]doctor.Peer, len(peers))
+	for i, a := range peers {
 		out[i] = *m.peers[a]
 	}
 	return out
