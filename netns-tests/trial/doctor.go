@@ -137,6 +137,9 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 		d.look(n, "good host "+n.Label, "", misconfiguration{})
 	}
 	d.look(l.Nodes[2], "good host, IPv6 alone", "", misconfiguration{flags: []string{"--vip", "fd77::150"}})
+	d.look(l.Nodes[2], "good host, unicast beside routers that multicast", "", misconfiguration{flags: []string{
+		"--vip", "10.77.0.171", "--vrid", "61", "--peer", l.Nodes[0].Address.String(), "--peer", l.Nodes[2].Address.String(),
+	}})
 	for i, w := range ways {
 		for j, want := range []string{w.holder, w.other} {
 			n := pairs[2*i+j]

@@ -26,7 +26,8 @@ func hearMembers(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, ipv
 	}
 	wg.Go(func() {
 		receive(ctx, fd, func(from netip.Addr, b []byte) {
-			if !isProbe(b[min(udpLen, len(b)):], false) {
+			// What came before the filter was there may be for another port.
+			if len(b) >= udpLen && binary.BigEndian.Uint16(b[2:]) == port && !isProbe(b[udpLen:], false) {
 				n.spoken(from)
 			}
 		})

@@ -27,11 +27,14 @@ func listen(ctx context.Context, p place, o Options, running bool) (w doctor.Wir
 	}
 	ifi := net.Interface{Index: p.link.Index, Name: p.link.Name}
 	var wg sync.WaitGroup
-	wg.Go(func() { sniff(ctx, ifi, o.Config.Port, n) })
+	groups := p.groups()
+	wg.Go(func() { sniff(ctx, ifi, o.Config.Port, groups, n) })
 	wg.Go(func() { askWho(ctx, ifi, p, n) })
 	source, peers := p.source()
 	if source.IsValid() {
-		n.wire.HeardVRRP = hearVRRP(ctx, &wg, ifi, source, peers, n)
+		for _, group := range groups {
+			n.wire.HeardVRRP = hearVRRP(ctx, &wg, ifi, source, group, n) || n.wire.HeardVRRP
+		}
 		n.wire.HeardMembers = hearMembers(ctx, &wg, ifi, p.ipv4, o.Config.Port, n)
 		taken = !running && portTaken(ifi, source, len(peers) > 0, o.Config.Port)
 		if len(peers) == 0 {
@@ -59,9 +62,33 @@ func (p place) source() (own netip.Addr, peers []netip.Addr) {
 	return own, peers
 }
 
-// hearVRRP notes the advertisements that reach a socket, until ctx ends.
-func hearVRRP(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, source netip.Addr, peers []netip.Addr, n *notes) bool {
-	conn, err := vrrp.Open(vrrp.ConnConfig{Interface: ifi, Source: source, Peers: peers})
+// groups are those of the RFC, whose packets are seen on the link whatever is configured, and of the entries that have others.
+func (p place) groups() []netip.Addr {
+	out := []netip.Addr{defaultGroup(p.ipv4)}
+	for _, v := range p.vips {
+		if g := v.VRRP.MulticastGroup; g.IsValid() && !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// defaultGroup is VRRP's (RFC 9568, section 5.1).
+func defaultGroup(ipv4 bool) netip.Addr {
+	if ipv4 {
+		return netip.AddrFrom4([4]byte{224, 0, 0, 18})
+	}
+	return netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 15: 0x12})
+}
+
+// hearVRRP notes the advertisements to a group, or to this host, that reach a socket, until ctx ends. It takes those of any sender, also where
+// there are peers: what a keepvip would not look at is not what a firewall drops.
+func hearVRRP(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, source, group netip.Addr, n *notes) bool {
+	c := vrrp.ConnConfig{Interface: ifi, Source: source}
+	if group != defaultGroup(source.Is4()) {
+		c.Group = group
+	}
+	conn, err := vrrp.Open(c)
 	if err != nil {
 		return false
 	}

@@ -29,8 +29,8 @@ const (
 )
 
 // sniff notes VRRP and the members' messages on ifi, those that leave too, before any firewall of this host sees what comes in.
-func sniff(ctx context.Context, ifi net.Interface, port uint16, n *notes) {
-	fd, err := openSniffer(ifi.Index, port)
+func sniff(ctx context.Context, ifi net.Interface, port uint16, groups []netip.Addr, n *notes) {
+	fd, err := openSniffer(ifi.Index, port, groups)
 	if err != nil {
 		return
 	}
@@ -46,14 +46,17 @@ func sniff(ctx context.Context, ifi net.Interface, port uint16, n *notes) {
 			continue
 		}
 		ll, ok := from.(*unix.SockaddrLinklayer)
-		if p, valid := packetOf(buf[:length], port); ok && valid {
+		if !ok || ll.Pkttype == unix.PACKET_OTHERHOST {
+			continue // a promiscuous interface shows it; no socket of this host would get it
+		}
+		if p, valid := packetOf(buf[:length], port); valid {
 			p.outgoing = ll.Pkttype == unix.PACKET_OUTGOING
 			n.note(p, time.Now())
 		}
 	}
 }
 
-func openSniffer(index int, port uint16) (fd int, err error) {
+func openSniffer(index int, port uint16, groups []netip.Addr) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, err
 	}
@@ -69,9 +72,9 @@ func openSniffer(index int, port uint16) (fd int, err error) {
 	if err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
 		return -1, err
 	}
-	for _, mac := range [][8]byte{{0x01, 0x00, 0x5e, 0, 0, 0x12}, {0x33, 0x33, 0, 0, 0, 0x12}} {
-		group := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_MULTICAST, Alen: 6, Address: mac}
-		if err = unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &group); err != nil {
+	for _, group := range groups {
+		mac := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_MULTICAST, Alen: 6, Address: groupMAC(group)}
+		if err = unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &mac); err != nil {
 			return -1, err
 		}
 	}
@@ -79,6 +82,15 @@ func openSniffer(index int, port uint16) (fd int, err error) {
 		return -1, err
 	}
 	return fd, nil
+}
+
+// groupMAC is where frames to a group go (RFC 1112, section 6.4; RFC 2464, section 7).
+func groupMAC(group netip.Addr) [8]byte {
+	b := group.As16()
+	if group.Is4() {
+		return [8]byte{0x01, 0x00, 0x5e, b[13] & 0x7f, b[14], b[15]}
+	}
+	return [8]byte{0x33, 0x33, b[12], b[13], b[14], b[15]}
 }
 
 // sniffed passes frames with protocol 112 and with UDP to the port, of both families and without a VLAN, which belongs to another interface.

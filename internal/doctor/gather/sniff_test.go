@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/doctor"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
@@ -177,4 +178,13 @@ func FuzzPacketOf(f *testing.F) {
 			assert.LessOrEqual(t, len(p.payload), len(b))
 		}
 	})
+}
+
+func TestGroupsOfAPlaceAndTheirMACs(t *testing.T) {
+	other, other6 := netip.MustParseAddr("239.255.0.18"), netip.MustParseAddr("ff02::1:2")
+	with := func(g netip.Addr) config.VIP { return config.VIP{VRRP: config.VRRP{MulticastGroup: g}} }
+	assert.Equal(t, []netip.Addr{group4, other}, place{ipv4: true, vips: []config.VIP{with(other), {}, with(group4), with(other)}}.groups())
+	assert.Equal(t, []netip.Addr{group6, other6}, place{vips: []config.VIP{with(other6)}}.groups())
+	assert.Equal(t, [8]byte{0x01, 0x00, 0x5e, 0x7f, 0, 0x12}, groupMAC(other))
+	assert.Equal(t, [8]byte{0x33, 0x33, 0, 0, 0, 0x12}, groupMAC(group6))
 }
