@@ -27,7 +27,7 @@ func cluster() []Entry {
 			"Check the service on 127.0.0.1 or on the node's own address.",
 		},
 		{
-			ControlPlaneEndpointDiffers, "control-plane-endpoint-differs", "The configuration of kubeadm names another endpoint than the address.",
+			ControlPlaneEndpointDiffers, "control-plane-endpoint-differs", "The configuration of kubeadm names another endpoint than the address, or none.",
 			"`controlPlaneEndpoint` in the file.",
 			"Set it to the address, with the apiserver's port, before `kubeadm init`.",
 		},

@@ -1,9 +1,11 @@
 package doctor
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/link"
 )
@@ -12,6 +14,10 @@ import (
 func Judge(f Facts) []Finding {
 	out := &findings{}
 	for _, v := range f.VIPs {
+		if f.ipv6Off() && first(v).Is6() {
+			out.add(Finding{Code: code.NoIPv6, Severity: Error, VIP: v.Name, What: fmt.Sprintf("IPv6 is off on this host, and %s is elected by IPv6", first(v))})
+			continue // that no interface has a subnet for it is for that reason
+		}
 		place, ok := judgePlace(out, f, v)
 		judgeAddresses(out, f, v)
 		judgeCheck(out, f, v)
@@ -43,6 +49,14 @@ func addressesOf(v config.VIP) []netip.Addr {
 		out[i] = p.Addr()
 	}
 	return out
+}
+
+// ipv6Off tells whether no interface has IPv6.
+func (f Facts) ipv6Off() bool {
+	n, _ := f.sysctl("ipv6", "disable_ipv6", "all")
+	return f.NoIPv6 || n != 0 && !slices.ContainsFunc(f.Links, func(l link.Link) bool {
+		return !l.Loopback && slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Prefix.Addr().Is6() })
+	})
 }
 
 // virtual are all addresses that no host owns.

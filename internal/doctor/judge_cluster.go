@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/config"
@@ -58,19 +59,41 @@ func judgeCluster(out *findings, f Facts) {
 		})
 	}
 	for _, e := range f.Endpoints {
-		if f.isVirtual(e) || e.local() {
-			continue
-		}
-		c := code.EndpointDiffers
-		if e.Key == "controlPlaneEndpoint" {
-			c = code.ControlPlaneEndpointDiffers
-		}
-		out.add(Finding{Code: c, Severity: Warning, What: fmt.Sprintf("%s: %s is at %s, which is no virtual address here", e.File, e.Key, e.Host)})
+		judgeEndpoint(out, f, e)
 	}
 	for _, c := range f.Connections {
 		judgeConnection(out, c)
 	}
 	judgeIPVS(out, f)
+}
+
+func judgeEndpoint(out *findings, f Facts, e Endpoint) {
+	n := Finding{Code: code.EndpointDiffers, Severity: Warning, What: fmt.Sprintf("%s: %s is at %s, which is no virtual address here", e.File, e.Key, e.Host)}
+	if e.Key == controlPlaneEndpoint {
+		n.Code = code.ControlPlaneEndpointDiffers
+	}
+	switch {
+	case f.isVirtual(e):
+		return
+	case e.Key == controlPlaneEndpoint && e.Host == "":
+		n.What = fmt.Sprintf("%s: there is no %s in it", e.File, e.Key)
+	case e.Key == controlPlaneEndpoint && !e.Address.IsValid() && len(e.Resolves) == 0:
+		n.What = fmt.Sprintf("%s: %s is at %s, and no name server knows an address of it", e.File, e.Key, e.Host)
+	case e.Key != controlPlaneEndpoint && (e.local() || !f.holdsAPIServer()):
+		return
+	}
+	out.add(n)
+}
+
+// controlPlaneEndpoint is the key of kubeadm's ClusterConfiguration. Unlike the server of a kubeconfig it is for the whole cluster.
+const controlPlaneEndpoint = "controlPlaneEndpoint"
+
+// holdsAPIServer tells whether an address here may be the apiserver's: without a check, or with one by HTTPS. Those of an ingress may be all.
+func (f Facts) holdsAPIServer() bool {
+	return slices.ContainsFunc(f.VIPs, func(v config.VIP) bool {
+		all := v.AllChecks()
+		return len(all) == 0 || slices.ContainsFunc(all, func(c config.ListedCheck) bool { return c.Kind == config.CheckHTTPS })
+	})
 }
 
 // names tells whether clients of the address take the certificate: it names the address, or a name by which the cluster's files know it.
@@ -79,7 +102,16 @@ func (s Serving) names(v config.VIP, endpoints []Endpoint) bool {
 		return true
 	}
 	return slices.ContainsFunc(endpoints, func(e Endpoint) bool {
-		return !e.Address.IsValid() && slices.Contains(s.DNS, e.Host) && slices.Contains(e.Resolves, first(v))
+		return !e.Address.IsValid() && s.hasName(e.Host) && slices.Contains(e.Resolves, first(v))
+	})
+}
+
+// hasName tells whether the certificate is for a name: it has it, in any case of letters, or "*" for its first label (RFC 9525, section 6.3).
+func (s Serving) hasName(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	_, parent, _ := strings.Cut(host, ".")
+	return slices.ContainsFunc(s.DNS, func(name string) bool {
+		return strings.EqualFold(name, host) || parent != "" && strings.EqualFold(name, "*."+parent)
 	})
 }
 

@@ -78,6 +78,9 @@ type cloud struct {
 	remedy          string
 }
 
+// azureAsset is the asset tag of every machine in Azure. Hyper-V elsewhere has the same vendor and product, and learns from ARP as any switch.
+const azureAsset = "7783-7084-3265-9085-8269-3286-77"
+
 const notByARP = "the network learns nothing from ARP there: use the provider's load balancer, or a hook that moves the address by its interface"
 
 // clouds are told apart by their firmware.
@@ -85,7 +88,7 @@ func clouds() []cloud {
 	return []cloud{
 		{"amazon", "", "Amazon EC2", notByARP},
 		{"google", "", "Google Compute Engine", notByARP},
-		{"microsoft corporation", "virtual machine", "Hyper-V or Azure", "in Azure: " + notByARP + "; on Hyper-V itself nothing is filtered unless port ACLs say so"},
+		{"azure", "", "Azure", notByARP},
 		{"digitalocean", "", "DigitalOcean", notByARP},
 		{"hetzner", "vserver", "Hetzner Cloud", notByARP},
 		{"vultr", "", "Vultr", notByARP},
@@ -104,8 +107,11 @@ func clouds() []cloud {
 // judgeMachine names networks that filter MACs or addresses.
 func judgeMachine(out *findings, f Facts) {
 	vendor, product := strings.ToLower(f.Machine.Vendor), strings.ToLower(f.Machine.Product)
-	if strings.HasPrefix(strings.ToLower(f.Machine.Asset), "oraclecloud") {
+	switch {
+	case strings.HasPrefix(strings.ToLower(f.Machine.Asset), "oraclecloud"):
 		vendor = "oraclecloud"
+	case f.Machine.Asset == azureAsset:
+		vendor = "azure"
 	}
 	all := clouds()
 	i := slices.IndexFunc(all, func(c cloud) bool {

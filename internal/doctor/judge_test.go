@@ -130,6 +130,16 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 			v(f).Addresses = append(v(f).Addresses, netip.MustParsePrefix("fd77::100/128"))
 			f.NoIPv6 = true
 		}, []code.Code{code.NoIPv6}},
+		"IPv6 off, and no address of IPv4": {func(f *Facts) {
+			v(f).Addresses = []netip.Prefix{netip.MustParsePrefix("fd77::100/128")}
+			f.Sysctls["net/ipv6/conf/all/disable_ipv6"] = 1
+			f.Wires, f.Endpoints, f.Certificates = nil, nil, nil
+		}, []code.Code{code.NoIPv6}},
+		"no IPv6 in the kernel, and no address of IPv4": {func(f *Facts) {
+			v(f).Addresses = []netip.Prefix{netip.MustParsePrefix("fd77::100/128")}
+			f.NoIPv6 = true
+			f.Wires, f.Endpoints, f.Certificates = nil, nil, nil
+		}, []code.Code{code.NoIPv6}},
 		"accept_dad 2": {func(f *Facts) {
 			v(f).Addresses = append(v(f).Addresses, netip.MustParsePrefix("fd77::100/128"))
 			f.Sysctls["net/ipv6/conf/eth0/accept_dad"] = 2
@@ -146,19 +156,22 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"woken late":                  {func(f *Facts) { f.Lateness.Worst = 80 * time.Millisecond }, []code.Code{code.Late}},
 		"woken late, says the daemon": {func(f *Facts) { f.Daemon.Lateness = 80 * time.Millisecond }, []code.Code{code.Late}},
 		"cloud":                       {func(f *Facts) { f.Machine = Machine{Vendor: "Amazon EC2", Product: "m5.large"} }, []code.Code{code.FilteringCloud}},
-		"OpenStack":                   {func(f *Facts) { f.Machine = Machine{Vendor: "RDO", Product: "OpenStack Compute"} }, []code.Code{code.FilteringCloud}},
-		"port taken":                  {func(f *Facts) { f.PortTaken = true }, []code.Code{code.PortTaken}},
-		"answered by a foreign host":  {func(f *Facts) { w(f).Claims[0].MAC = otherMAC }, []code.Code{code.DuplicateAddress}},
-		"112 dropped in, here":        {func(f *Facts) { advert(f).Arrived = false }, []code.Code{code.VRRPInDropped}},
-		"112 dropped out, here":       {func(f *Facts) { w(f).OutVRRP = errors.New("operation not permitted") }, []code.Code{code.NotSent}},
-		"9646 dropped in, here":       {func(f *Facts) { hello(f).Arrived = false }, []code.Code{code.MembersInDropped}},
-		"9646 dropped out, here":      {func(f *Facts) { w(f).OutMembers = errors.New("operation not permitted") }, []code.Code{code.MembersOutDropped}},
-		"112 lost on the way here":    {func(f *Facts) { w(f).Adverts = nil }, []code.Code{code.VRRPNotHeard}},
-		"112 lost on the way there":   {func(f *Facts) { hello(f).Misses = []uint64{1} }, []code.Code{code.VRRPNotHeardThere}},
-		"9646 lost on the way here":   {func(f *Facts) { w(f).Hellos = w(f).Hellos[:1] }, []code.Code{code.MembersNotHeard}},
-		"9646 lost on the way there":  {func(f *Facts) { hello(f).Hears = nil }, []code.Code{code.MembersNotHeardThere}},
-		"nobody heard":                {func(f *Facts) { w(f).Hellos, w(f).Adverts, w(f).Claims = w(f).Hellos[:1], nil, nil }, []code.Code{code.Alone}},
-		"peer not heard":              {func(f *Facts) { v(f).VRRP.Peers = []netip.Addr{own, peer, other} }, []code.Code{code.PeerSilent}},
+		"Azure": {func(f *Facts) {
+			f.Machine = Machine{Vendor: "Microsoft Corporation", Product: "Virtual Machine", Asset: "7783-7084-3265-9085-8269-3286-77"}
+		}, []code.Code{code.FilteringCloud}},
+		"OpenStack":                  {func(f *Facts) { f.Machine = Machine{Vendor: "RDO", Product: "OpenStack Compute"} }, []code.Code{code.FilteringCloud}},
+		"port taken":                 {func(f *Facts) { f.PortTaken = true }, []code.Code{code.PortTaken}},
+		"answered by a foreign host": {func(f *Facts) { w(f).Claims[0].MAC = otherMAC }, []code.Code{code.DuplicateAddress}},
+		"112 dropped in, here":       {func(f *Facts) { advert(f).Arrived = false }, []code.Code{code.VRRPInDropped}},
+		"112 dropped out, here":      {func(f *Facts) { w(f).OutVRRP = errors.New("operation not permitted") }, []code.Code{code.NotSent}},
+		"9646 dropped in, here":      {func(f *Facts) { hello(f).Arrived = false }, []code.Code{code.MembersInDropped}},
+		"9646 dropped out, here":     {func(f *Facts) { w(f).OutMembers = errors.New("operation not permitted") }, []code.Code{code.MembersOutDropped}},
+		"112 lost on the way here":   {func(f *Facts) { w(f).Adverts = nil }, []code.Code{code.VRRPNotHeard}},
+		"112 lost on the way there":  {func(f *Facts) { hello(f).Misses = []uint64{1} }, []code.Code{code.VRRPNotHeardThere}},
+		"9646 lost on the way here":  {func(f *Facts) { w(f).Hellos = w(f).Hellos[:1] }, []code.Code{code.MembersNotHeard}},
+		"9646 lost on the way there": {func(f *Facts) { hello(f).Hears = nil }, []code.Code{code.MembersNotHeardThere}},
+		"nobody heard":               {func(f *Facts) { w(f).Hellos, w(f).Adverts, w(f).Claims = w(f).Hellos[:1], nil, nil }, []code.Code{code.Alone}},
+		"peer not heard":             {func(f *Facts) { v(f).VRRP.Peers = []netip.Addr{own, peer, other} }, []code.Code{code.PeerSilent}},
 		"VRID of another cluster": {func(f *Facts) {
 			w(f).Adverts = append(w(f).Adverts, Advert{Source: other, Arrived: true, VRID: 51, Version: 3, Addresses: []netip.Addr{other}})
 		}, []code.Code{code.ForeignVRID}},
@@ -186,6 +199,12 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"controlPlaneEndpoint elsewhere": {func(f *Facts) {
 			f.Endpoints[0] = Endpoint{Key: "controlPlaneEndpoint", Host: "api.example.org", Resolves: []netip.Addr{other}}
 		}, []code.Code{code.ControlPlaneEndpointDiffers}},
+		"no controlPlaneEndpoint": {func(f *Facts) {
+			f.Endpoints[0] = Endpoint{Key: "controlPlaneEndpoint"}
+		}, []code.Code{code.ControlPlaneEndpointDiffers}},
+		"controlPlaneEndpoint without an address": {func(f *Facts) {
+			f.Endpoints[0] = Endpoint{Key: "controlPlaneEndpoint", Host: "api.example.org"}
+		}, []code.Code{code.ControlPlaneEndpointDiffers}},
 		"check on the address": {func(f *Facts) { v(f).Check.URL = "https://10.77.0.100:6443/livez" }, []code.Code{code.CheckOnAddress}},
 		"check on a name of the address": {func(f *Facts) {
 			v(f).Check.URL, f.Names = "https://api.example.org:6443/livez", map[string][]netip.Addr{"api.example.org": {vip}}
@@ -207,6 +226,30 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 			}
 			assert.ElementsMatch(t, tt.want, codes, "%+v", found)
 		})
+	}
+}
+
+func TestJudgeLetsOrdinaryHostsBe(t *testing.T) {
+	tests := map[string]func(*Facts){
+		"Hyper-V outside Azure": func(f *Facts) {
+			f.Machine = Machine{Vendor: "Microsoft Corporation", Product: "Virtual Machine", Asset: "5013-7764-1225-0463-3344-1231-52"}
+		},
+		"an ingress beside an apiserver that is elsewhere": func(f *Facts) {
+			f.VIPs[0].Check.URL, f.Certificates = "http://127.0.0.1:80/healthz", nil
+			f.Endpoints[0].Host, f.Endpoints[0].Address = other.String(), other
+		},
+		"peers behind a router": func(f *Facts) {
+			f.VIPs[0].VRRP.Peers, f.VIPs[0].VRRP.MinTTL = []netip.Addr{own, peer, other}, 250
+		},
+		"a certificate for all names of a domain": func(f *Facts) {
+			f.Certificates[0].Addresses, f.Certificates[0].DNS = []netip.Addr{own}, []string{"kubernetes", "*.Example.org"}
+			f.Endpoints[0] = Endpoint{File: "/etc/kubernetes/admin.conf", Key: "server", Host: "api.example.org", Resolves: []netip.Addr{vip}}
+		},
+	}
+	for name, change := range tests {
+		f := good(t)
+		change(&f)
+		assert.Empty(t, Judge(f), name)
 	}
 }
 

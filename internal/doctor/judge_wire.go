@@ -264,6 +264,9 @@ func judgeSilence(out *findings, f Facts, v config.VIP, w Wire) {
 			slices.ContainsFunc(w.Adverts, func(o Advert) bool { return o.Source == a })
 	}
 	for _, p := range v.VRRP.Peers {
+		if v.VRRP.MinTTL > 0 && v.VRRP.MinTTL < 255 {
+			break // they may be behind a router, and what comes from there is not looked at
+		}
 		if p = p.WithZone(""); !own(p) && !heard(p) {
 			out.add(Finding{Code: code.PeerSilent, Severity: Warning, VIP: v.Name, Peer: p.String(), What: fmt.Sprintf("nothing is heard of the peer %s", p)})
 		}

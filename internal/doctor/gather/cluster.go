@@ -27,21 +27,29 @@ import (
 // apiserverName is in the certificate of every apiserver.
 const apiserverName = "kubernetes"
 
-// certificates reads the names in the certificates of the apiservers that are checked. One that does not answer is none.
-func certificates(ctx context.Context, cfg *config.Config) (out []doctor.Serving) {
+// certificates reads the names in the certificates of the apiservers that are checked, by read and of all at the same time. One that does not answer is none.
+func certificates(ctx context.Context, cfg *config.Config, read func(context.Context, *url.URL, *doctor.Serving) error) []doctor.Serving {
+	var out []*doctor.Serving
+	var wg sync.WaitGroup
 	for _, v := range cfg.VIPs {
 		for _, c := range v.AllChecks() {
 			u, err := url.Parse(c.URL)
 			if c.Kind != config.CheckHTTPS || err != nil {
 				continue
 			}
-			s := doctor.Serving{VIP: v.Name, URL: u.Scheme + "://" + u.Host}
-			if readCertificate(ctx, u, &s) == nil && slices.Contains(s.DNS, apiserverName) {
-				out = append(out, s)
-			}
+			s := &doctor.Serving{VIP: v.Name, URL: u.Scheme + "://" + u.Host}
+			out = append(out, s)
+			wg.Go(func() { _ = read(ctx, u, s) })
 		}
 	}
-	return out
+	wg.Wait()
+	var served []doctor.Serving
+	for _, s := range out {
+		if slices.Contains(s.DNS, apiserverName) {
+			served = append(served, *s)
+		}
+	}
+	return served
 }
 
 // readCertificate looks at the names alone: whether the certificate is to be believed is the health check's question.
@@ -77,6 +85,8 @@ const adminFile = "/etc/kubernetes/admin.conf"
 
 // endpoints reads where the files of the cluster say that the apiserver is. A file that is not there, or that this user may not read, says nothing.
 func endpoints(ctx context.Context, o Options) (out []doctor.Endpoint) {
+	ctx, cancel := context.WithTimeout(ctx, 2*quick) // for all names
+	defer cancel()
 	var admin struct {
 		Clusters []struct {
 			Cluster struct {
@@ -98,13 +108,18 @@ func endpoints(ctx context.Context, o Options) (out []doctor.Endpoint) {
 	if err != nil {
 		return out
 	}
+	const key = "controlPlaneEndpoint"
+	named := false
 	for doc := range bytes.SplitSeq(text, []byte("\n---")) {
 		var cluster struct {
 			ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
 		}
 		if yaml.Unmarshal(doc, &cluster) == nil && cluster.ControlPlaneEndpoint != "" {
-			out = append(out, endpoint(ctx, o.Kubeadm, "controlPlaneEndpoint", hostPart(cluster.ControlPlaneEndpoint)))
+			named, out = true, append(out, endpoint(ctx, o.Kubeadm, key, hostPart(cluster.ControlPlaneEndpoint)))
 		}
+	}
+	if !named {
+		out = append(out, doctor.Endpoint{File: o.Kubeadm, Key: key})
 	}
 	return out
 }
@@ -139,16 +154,26 @@ func resolve(ctx context.Context, host string) (out []netip.Addr) {
 	return out
 }
 
-// checkNames resolves the names that checks ask.
-func checkNames(ctx context.Context, cfg *config.Config) map[string][]netip.Addr {
-	out := map[string][]netip.Addr{}
+// checkNames resolves the names that checks ask, all at the same time.
+func checkNames(ctx context.Context, cfg *config.Config, resolve func(context.Context, string) []netip.Addr) map[string][]netip.Addr {
+	var hosts []string
 	for _, v := range cfg.VIPs {
 		for _, c := range v.AllChecks() {
 			host := doctor.HostOf(c)
-			if _, err := netip.ParseAddr(host); host != "" && err != nil && out[host] == nil {
-				out[host] = resolve(ctx, host)
+			if _, err := netip.ParseAddr(host); host != "" && err != nil && !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
 			}
 		}
+	}
+	found := make([][]netip.Addr, len(hosts))
+	var wg sync.WaitGroup
+	for i, host := range hosts {
+		wg.Go(func() { found[i] = resolve(ctx, host) })
+	}
+	wg.Wait()
+	out := map[string][]netip.Addr{}
+	for i, host := range hosts {
+		out[host] = found[i]
 	}
 	return out
 }
@@ -173,12 +198,15 @@ func readSome(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostText))
 }
 
+// connectFor has room for a second SYN, which the kernel sends after a second.
+const connectFor = 2 * quick
+
 // connections tries the TCP port of each other voter of Raft.
 func connections(ctx context.Context, cfg *config.Config, links []link.Link) []doctor.Connect {
 	if len(cfg.ByRaft()) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, quick)
+	ctx, cancel := context.WithTimeout(ctx, connectFor)
 	defer cancel()
 	var out []doctor.Connect
 	for _, a := range cfg.Raft.Peers {

@@ -1,14 +1,20 @@
 package gather
 
 import (
+	"context"
+	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/doctor"
 )
 
@@ -38,6 +44,32 @@ func TestEndpointsOfFilesThatSayNothing(t *testing.T) {
 	assert.Empty(t, endpoints(t.Context(), Options{Root: root, Kubeadm: root + "/none"}))
 	write(t, root+adminFile, "clusters: 5")
 	assert.Empty(t, endpoints(t.Context(), Options{Root: root, Kubeadm: root}))
+	write(t, root+"/kubeadm.yaml", "kind: ClusterConfiguration\n")
+	assert.Equal(t, []doctor.Endpoint{{File: root + "/kubeadm.yaml", Key: "controlPlaneEndpoint"}}, endpoints(t.Context(), Options{Root: root, Kubeadm: root + "/kubeadm.yaml"}))
+}
+
+func TestServicesAreAskedAtTheSameTime(t *testing.T) {
+	const services = 5
+	cfg := &config.Config{VIPs: []config.VIP{{Name: "a"}}}
+	for i := range services {
+		cfg.VIPs[0].Checks = append(cfg.VIPs[0].Checks, config.ListedCheck{Kind: config.CheckHTTPS, URL: fmt.Sprintf("https://s%d.example.org", i)})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var certs, names sync.WaitGroup // nobody is answered before all have asked
+		certs.Add(services)
+		names.Add(services)
+		assert.Len(t, certificates(t.Context(), cfg, func(_ context.Context, _ *url.URL, s *doctor.Serving) error {
+			certs.Done()
+			certs.Wait()
+			s.DNS = []string{apiserverName}
+			return nil
+		}), services)
+		assert.Len(t, checkNames(t.Context(), cfg, func(context.Context, string) []netip.Addr {
+			names.Done()
+			names.Wait()
+			return nil
+		}), services)
+	})
 }
 
 func TestHostPart(t *testing.T) {

@@ -68,8 +68,8 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	var wg sync.WaitGroup
 	wg.Go(func() { f.Sysctls, f.NoIPv6 = sysctls(o.Root, f.Links) })
 	wg.Go(func() { f.Machine = machine(o.Root) })
-	wg.Go(func() { f.Certificates = certificates(ctx, o.Config) })
-	wg.Go(func() { f.Names = checkNames(ctx, o.Config) })
+	wg.Go(func() { f.Certificates = certificates(ctx, o.Config, readCertificate) })
+	wg.Go(func() { f.Names = checkNames(ctx, o.Config, resolve) })
 	wg.Go(func() { f.Endpoints = endpoints(ctx, o) })
 	wg.Go(func() { f.Connections = connections(ctx, o.Config, f.Links) })
 	wg.Go(func() { f.Lateness = lateness(ctx, o.Listen, o.Config.Realtime) })
