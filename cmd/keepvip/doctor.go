@@ -67,7 +67,8 @@ func newDoctor() *cobra.Command {
 		Short: "Say what on this host, its network or its cluster would not carry the address",
 		Long: "Looks at this host, listens on its links, and says what is wrong or will be: each finding with a code, what was found and the\n" +
 			"remedy. It is of use before the installation and after it, and works beside a keepvip that runs. It changes nothing:\n" +
-			"what it sends is questions (ARP, neighbour discovery) for the addresses, that it joins VRRP's groups, and probes to --peers.\n" +
+			"what it sends is questions (ARP, neighbour discovery) for the addresses, that it joins VRRP's groups, and probes to --peers; and it\n" +
+			"connects to checked services (HTTPS) and to Raft's other voters, and sends them nothing.\n" +
 			"docs/troubleshooting.md has all codes.\n\n" +
 			"Severities: with an error the address does not work here, or is on two nodes; with a warning it does until something else\n" +
 			"happens; a note is worth knowing.\n\n" +
