@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -123,6 +124,23 @@ func TestPlacesOfOtherHostsAreTheirOwn(t *testing.T) {
 	assert.Equal(t, allOutsideBudget-2*outsideBudget, admitted("10.77.0.14", 100, true))
 	assert.Zero(t, admitted("10.77.0.15", 100, true))
 	assert.Equal(t, 2, admitted("user 1", 100, false))
+}
+
+// Whoever has a whole IPv6 network, and asks from another address each time, spends nothing of what the kubelet has.
+func TestBudgetOfThisHostOutlastsThousandsOfOtherHosts(t *testing.T) {
+	p := &places{most: probePlaces, budget: probeBudget}
+	now := time.Now()
+	from := func(owner string, out bool) bool {
+		return p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, of: p, owner: owner, out: out}, now) != nil
+	}
+	for i := range 3 * maxOwners {
+		from(fmt.Sprintf("fd77::%x", i), true)
+	}
+	assert.LessOrEqual(t, len(p.spentOut), maxOwners+1)
+	for i := range probeBudget {
+		assert.True(t, from("user 0", false), "probe %d", i)
+	}
+	assert.False(t, from("user 0", false))
 }
 
 // pairAt writes a new certificate with its key, in one file, and returns its serial number.

@@ -24,16 +24,18 @@ type places struct {
 	seen   int       // connections so far
 	paused time.Time // end of the last pause
 
-	mu    sync.Mutex     // guards what follows
-	taken []*placedConn  // the oldest first
-	spent map[string]int // by owner, since began
-	began time.Time
+	mu         sync.Mutex    // guards what follows
+	taken      []*placedConn // the oldest first
+	began      time.Time
+	spent      map[string]int // by owner inside, since began
+	spentOut   map[string]int // by owner outside, since began
+	allOutside int            // of those outside within their own budgets, since began
 }
 
 // shortestPause ends each turn, however long that took.
 const shortestPause = time.Millisecond
 
-// maxOwners bounds what is remembered of a second: more than so many owners share one budget.
+// maxOwners bounds what is remembered of a second, inside and outside: more than so many owners there share one budget.
 const maxOwners = 1000
 
 // placedConn is a connection that has a place until it is closed.
@@ -114,22 +116,26 @@ func (p *places) affordable(c *placedConn, now time.Time) bool {
 		return true
 	}
 	if p.spent == nil || now.Sub(p.began) >= time.Second {
-		p.spent, p.began = map[string]int{}, now
+		p.spent, p.spentOut, p.allOutside, p.began = map[string]int{}, map[string]int{}, 0, now
 	}
 	if !c.out {
-		return p.spend(c.owner) <= p.budget
+		return spend(p.spent, c.owner) <= p.budget
 	}
 	// What one host has too much of is not taken from the others.
-	return p.spend("outside "+c.owner) <= outsideBudget && p.spend("outside") <= allOutsideBudget
+	if spend(p.spentOut, c.owner) > outsideBudget {
+		return false
+	}
+	p.allOutside++
+	return p.allOutside <= allOutsideBudget
 }
 
-// spend counts a connection and tells how many there were. The caller holds the lock.
-func (p *places) spend(who string) int {
-	if _, known := p.spent[who]; !known && len(p.spent) >= maxOwners {
+// spend counts a connection and tells how many there were.
+func spend(by map[string]int, who string) int {
+	if _, known := by[who]; !known && len(by) >= maxOwners {
 		who = "others"
 	}
-	p.spent[who]++
-	return p.spent[who]
+	by[who]++
+	return by[who]
 }
 
 // victim is the oldest connection that can be taken away of the owner who has the most of these, inside or outside. The caller holds the

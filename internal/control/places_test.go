@@ -76,6 +76,7 @@ func TestPlacesGiveEachOwnerABudget(t *testing.T) {
 		admitted(fmt.Sprint(i), 1, now.Add(time.Second))
 	}
 	assert.LessOrEqual(t, len(p.spent), maxOwners+1)
+	assert.Empty(t, p.spentOut)
 }
 
 // endless is a listener that always has another connection, after a while.
