@@ -36,17 +36,22 @@ const (
 	allOutsideBudget = 60
 )
 
-// placesOf are where to listen for what is configured: on the loopback interface in any case, where this host asks.
+// placesOf are where to listen for what is configured: on the loopback interface in any case, where this host asks. That has a socket of its
+// own: connections from elsewhere that wait to be accepted leave no room behind them for the kubelet's.
 func placesOf(addr string) ([]string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("control: metrics listener: %w", err)
 	}
 	a, err := netip.ParseAddr(host)
-	if err != nil || a.IsLoopback() || a.IsUnspecified() {
+	if err != nil || a.IsLoopback() {
 		return []string{addr}, nil
 	}
-	return []string{addr, net.JoinHostPort("127.0.0.1", port)}, nil
+	all := []string{addr, net.JoinHostPort("127.0.0.1", port)}
+	if a.Is6() && a.IsUnspecified() {
+		all = append(all, net.JoinHostPort("::1", port))
+	}
+	return all, nil
 }
 
 // freeBind has the kernel listen at an address that this host does not have yet: at boot it may come later than keepvip.
@@ -58,6 +63,43 @@ func freeBind(network, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), level, option, 1) })
 	return cmp.Or(err, failed)
+}
+
+// sharePort has the sockets of one listener share its port: that of all addresses, and those of the loopback interface, which the kernel
+// prefers there. It lets others of the same user in, too.
+func sharePort(network, address string, c syscall.RawConn) error {
+	var failed error
+	err := c.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
+	return cmp.Or(err, failed, freeBind(network, address, c))
+}
+
+// listenAll listens at all of them. Somebody else at the first of them is an error.
+func listenAll(where []string) (lns []net.Listener, err error) {
+	// No connection lasts long enough to be kept alive.
+	lc := net.ListenConfig{KeepAlive: -1, Control: freeBind}
+	if a, err := netip.ParseAddrPort(where[0]); err == nil && a.Addr().IsUnspecified() {
+		alone, err := lc.Listen(context.Background(), "tcp", where[0])
+		if err != nil {
+			return nil, err
+		}
+		_ = alone.Close()
+		lc.Control = sharePort
+	}
+	for _, at := range where {
+		ln, err := lc.Listen(context.Background(), "tcp", at)
+		if err != nil {
+			closeAll(lns)
+			return nil, err
+		}
+		lns = append(lns, ln)
+	}
+	return lns, nil
+}
+
+func closeAll(lns []net.Listener) {
+	for _, ln := range lns {
+		_ = ln.Close()
+	}
 }
 
 // isLocal tells whether a connection that ends at this address begins on this host.

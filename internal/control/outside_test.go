@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -89,12 +90,58 @@ func TestOtherHostsAreToldTheMetricsAlone(t *testing.T) {
 	assert.Equal(t, 200, code)
 }
 
+// To answer this host from a queue of its own needs another socket: the one of all addresses is as full as strangers make it.
+func TestLoopbackHasAQueueOfItsOwn(t *testing.T) {
+	hosts := map[string][]string{"0.0.0.0": {"127.0.0.2", "127.0.0.1"}}
+	if six, err := net.Listen("tcp", "[::1]:0"); err == nil { // not every host has IPv6
+		require.NoError(t, six.Close())
+		hosts["[::]"] = []string{"127.0.0.2", "127.0.0.1", "::1"}
+	}
+	for host, want := range hosts {
+		l := listenAtAFreePort(t, host)
+		require.Len(t, l.lns, len(want), host)
+		_, port, err := net.SplitHostPort(l.lns[0].Addr().String())
+		require.NoError(t, err)
+		for i, to := range want {
+			c, err := net.Dial("tcp", net.JoinHostPort(to, port))
+			require.NoError(t, err)
+			ln := l.lns[i].(*places).Listener.(*net.TCPListener)
+			require.NoError(t, ln.SetDeadline(time.Now().Add(10*time.Second)))
+			got, err := ln.Accept()
+			require.NoError(t, err, "%s, %s", host, to)
+			require.NoError(t, errors.Join(c.Close(), got.Close()))
+		}
+		_, err = Listen(host+":"+port, Probes{Metrics: http.NotFoundHandler()})
+		require.ErrorContains(t, err, "address already in use", "another process")
+		closeAll(l.lns)
+	}
+}
+
+// listenAtAFreePort listens at a port that nobody else takes first.
+func listenAtAFreePort(t *testing.T, host string) *Listener {
+	t.Helper()
+	var failed error
+	for range 10 {
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		_, port, err := net.SplitHostPort(free.Addr().String())
+		require.NoError(t, errors.Join(err, free.Close()))
+		l, err := Listen(host+":"+port, Probes{Metrics: http.NotFoundHandler()})
+		if err == nil {
+			return l
+		}
+		failed = err
+	}
+	require.NoError(t, failed)
+	return nil
+}
+
 func TestListenerListensOnLoopbackInAnyCase(t *testing.T) {
 	for give, want := range map[string][]string{
 		"127.0.0.1:9645":  {"127.0.0.1:9645"},
 		"localhost:9645":  {"localhost:9645"},
-		"0.0.0.0:9645":    {"0.0.0.0:9645"},
-		"[::]:9645":       {"[::]:9645"},
+		"0.0.0.0:9645":    {"0.0.0.0:9645", "127.0.0.1:9645"},
+		"[::]:9645":       {"[::]:9645", "127.0.0.1:9645", "[::1]:9645"},
 		"10.77.0.11:9645": {"10.77.0.11:9645", "127.0.0.1:9645"},
 		"[fd77::11]:9645": {"[fd77::11]:9645", "127.0.0.1:9645"},
 	} {

@@ -49,26 +49,17 @@ func Listen(addr string, p Probes) (*Listener, error) {
 		return nil, err
 	}
 	l := &Listener{http: &http.Server{Handler: p.handler(), ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}}
-	// No connection lasts long enough to be kept alive.
-	lc := net.ListenConfig{KeepAlive: -1, Control: freeBind}
-	for _, at := range where {
-		ln, err := lc.Listen(context.Background(), "tcp", at)
-		if err != nil {
-			l.close()
-			return nil, fmt.Errorf("control: metrics listener: %w; choose another --metrics, or \"off\"", err)
-		}
+	lns, err := listenAll(where)
+	if err != nil {
+		return nil, fmt.Errorf("control: metrics listener: %w; choose another --metrics, or \"off\"", err)
+	}
+	for _, ln := range lns {
 		l.lns = append(l.lns, p.Outside.guard(&places{
 			Listener: ln, most: probePlaces, breath: probeBreath, turn: probeTurn, budget: probeBudget, owner: p.ownerOf,
 			outside: isOutside, refuse: p.Outside.refuses,
 		}))
 	}
 	return l, nil
-}
-
-func (l *Listener) close() {
-	for _, ln := range l.lns {
-		_ = ln.Close()
-	}
 }
 
 // handler tells this host everything, and others the metrics alone.
