@@ -1,8 +1,10 @@
 package control
 
 import (
+	"crypto"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -18,6 +20,25 @@ type certificate struct {
 	mu   sync.Mutex // guards what follows
 	read [2]stamp   // of what was read last, good or not
 	pair *tls.Certificate
+	turn chan struct{} // of the one that signs
+}
+
+// oneAtATime signs for one handshake at a time: with a long RSA key each takes some milliseconds of a processor, and the election is not to
+// wait behind a second's worth of them. Whoever waits for a turn takes none.
+type oneAtATime struct {
+	crypto.Signer
+	turn chan struct{} // has room for one
+}
+
+// Sign implements crypto.Signer.
+func (s oneAtATime) Sign(rand io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	return s.Signer.Sign(rand, digest, opts)
+}
+
+func newCertificate(cert, key string, log *slog.Logger) *certificate {
+	return &certificate{cert: cert, key: key, log: log, turn: make(chan struct{}, 1)}
 }
 
 // stamp tells a file from what was there before. The zero stamp is no file.
@@ -54,6 +75,9 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	switch {
 	case err == nil:
+		if key, ok := pair.PrivateKey.(crypto.Signer); ok {
+			pair.PrivateKey = oneAtATime{key, c.turn}
+		}
 		c.pair = &pair
 	case c.pair == nil:
 		return nil, fmt.Errorf("control: certificate of the metrics listener: %w", err)

@@ -30,7 +30,7 @@ type Outside struct {
 
 const (
 	// outsidePlaces, outsideBudget (of one host in a second) and allOutsideBudget (of all of them) are for a few scrapers. A handshake costs
-	// a millisecond with a long RSA key.
+	// some milliseconds with a long RSA key.
 	outsidePlaces    = 16
 	outsideBudget    = 20
 	allOutsideBudget = 60
@@ -120,7 +120,7 @@ func (o Outside) guard(ln net.Listener) net.Listener {
 	if o.Certificate == "" {
 		return ln
 	}
-	c := &certificate{cert: o.Certificate, key: cmp.Or(o.PrivateKey, o.Certificate), log: o.Log}
+	c := newCertificate(o.Certificate, cmp.Or(o.PrivateKey, o.Certificate), o.Log)
 	return &tlsOutside{Listener: ln, config: &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: c.get, SessionTicketsDisabled: true,
 	}}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -21,7 +22,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -208,7 +212,7 @@ func pairAt(t *testing.T, path string, serial int64) {
 func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pair.pem")
 	var log strings.Builder
-	c := &certificate{cert: path, key: path, log: slog.New(slog.NewTextHandler(&log, nil))}
+	c := newCertificate(path, path, slog.New(slog.NewTextHandler(&log, nil)))
 	serial := func() int64 {
 		pair, err := c.get(&tls.ClientHelloInfo{})
 		require.NoError(t, err)
@@ -230,6 +234,45 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	assert.Equal(t, int64(2), serial())
 	pairAt(t, path, 3)
 	assert.Equal(t, int64(3), serial())
+}
+
+// slowKey takes a second for a signature, and notes how many it makes at a time.
+type slowKey struct {
+	crypto.Signer
+	now, most *atomic.Int32
+}
+
+func (k slowKey) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	if n := k.now.Add(1); n > k.most.Load() {
+		k.most.Store(n)
+	}
+	time.Sleep(time.Second)
+	k.now.Add(-1)
+	return nil, nil
+}
+
+// Handshakes that come together do not take all processors together.
+func TestHandshakesSignOneAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pair.pem")
+	pairAt(t, path, 1)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCertificate(path, path, slog.New(slog.DiscardHandler))
+		pair, err := c.get(&tls.ClientHelloInfo{})
+		require.NoError(t, err)
+		key, ok := pair.PrivateKey.(oneAtATime)
+		require.True(t, ok)
+		slow := slowKey{Signer: key.Signer, now: new(atomic.Int32), most: new(atomic.Int32)}
+		key.Signer = slow
+		var all sync.WaitGroup
+		for range outsidePlaces {
+			all.Go(func() {
+				_, err := key.Sign(nil, nil, nil)
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		assert.Equal(t, int32(1), slow.most.Load())
+	})
 }
 
 // pipes is a listener of connections that the test makes.
