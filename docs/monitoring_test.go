@@ -122,6 +122,7 @@ func healthy() map[string]string {
 		} {
 			series(name, vip, v)
 		}
+		series("keepvip_holder", vip+`,holder="10.0.0.11"`, 1)
 		series("keepvip_check_healthy", vip+`,check=""`, 1)
 		series("keepvip_check_falls", vip+`,check=""`, 0)
 		series("keepvip_drill_last_result", vip+`,drill="handover",result="ok"`, 1)
@@ -138,6 +139,20 @@ func on(node, name, labels string) string {
 		all += "," + labels
 	}
 	return name + "{" + all + "}"
+}
+
+// missing is a node without series, but for these with their values.
+func missing(instance string, but ...string) map[string]string {
+	out := map[string]string{}
+	for series := range healthy() {
+		if strings.Contains(series, instance) {
+			out[series] = ""
+		}
+	}
+	for i := 0; i < len(but); i += 2 {
+		out[but[i]] = but[i+1]
+	}
+	return out
 }
 
 func situations() []situation {
@@ -166,7 +181,13 @@ func situations() []situation {
 	return []situation{
 		{"nothing is wrong", nil, nil},
 		{"an address has moved once", moved, nil},
-		{"nobody holds the address", one("n1", "keepvip_state", of+`,state="active"`, "0x60"), []fired{{"KeepvipNoHolder", vip}}},
+		{"nobody holds the address", func() map[string]string {
+			out := all("keepvip_holder", of+`,holder="10.0.0.11"`, "")
+			out[on("n1", "keepvip_state", of+`,state="active"`)] = "0x60"
+			return out
+		}(), []fired{{"KeepvipNoHolder", vip}}},
+		{"keepalived holds the address", one("n1", "keepvip_state", of+`,state="active"`, "0x60"), nil},
+		{"the holder is not reached", missing("n1:9645", on("n1", "up", ""), "0x60"), []fired{{"KeepvipTargetDown", at("n1")}}},
 		{"two hold the address", one("n2", "keepvip_state", of+`,state="active"`, "1x60"), []fired{{"KeepvipTwoHolders", vip}}},
 		{"protocol 112 is filtered", one("n2", "keepvip_split", of, "1x60"), []fired{{"KeepvipSplit", vip}}},
 		{"a foreign host answers", one("n3", "keepvip_conflicts", of, "1x60"), []fired{{"KeepvipConflict", vip}}},
@@ -174,12 +195,8 @@ func situations() []situation {
 		{"a node is cut off", one("n3", "keepvip_raft_quorum", "", "0x60"), []fired{{"KeepvipNoQuorum", at("n3")}}},
 		{"all others are held", all("keepvip_takers", of, "0x60"), []fired{{"KeepvipNobodyElse", vip}}},
 		{"there is one node alone", func() map[string]string {
-			out := map[string]string{}
-			for series := range healthy() {
-				if !strings.Contains(series, "n1:9645") {
-					out[series] = ""
-				}
-			}
+			out := missing("n2:9645")
+			maps.Copy(out, missing("n3:9645"))
 			out[on("n1", "keepvip_takers", of)], out[on("n1", "keepvip_members", of+`,state="backup"`)] = "0x60", "0x60"
 			return out
 		}(), nil},
@@ -196,7 +213,7 @@ func situations() []situation {
 		{"a drill fails", one("n1", "keepvip_drill_last_result", of+`,drill="stop",result="failed"`, "1x60"), []fired{{"KeepvipDrillFailed", at("n1", "vip", "apiserver", "drill", "stop")}}},
 		{"a drill takes long", one("n1", "keepvip_drill_last_result", of+`,drill="handover",result="over"`, "1x60"), []fired{{"KeepvipDrillTooLong", at("n1", "vip", "apiserver", "drill", "handover")}}},
 		{"a drill is refused", one("n1", "keepvip_drill_last_result", of+`,drill="stop",result="refused"`, "1x60"), nil},
-		{"a node is gone", one("n3", "up", "", "0x60"), []fired{{"KeepvipTargetDown", at("n3")}}},
+		{"a node is gone", missing("n3:9645", on("n3", "up", ""), "0x60"), []fired{{"KeepvipTargetDown", at("n3")}}},
 	}
 }
 
