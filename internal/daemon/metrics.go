@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,8 +34,13 @@ func (d *Daemon) probes() control.Probes {
 		}})
 	}
 	return control.Probes{
-		Live: d.set.Live, Ready: d.set.Ready, Metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}), Outside: d.outside(d.cfg.Metrics),
+		Live: d.set.Live, Ready: d.set.Ready, Metrics: handlerOf(reg), Outside: d.outside(d.cfg.Metrics),
 	}
+}
+
+// handlerOf serves what can be told. Two series that are one, as of two entries with one keepalivedName and VRID, cost no more than themselves.
+func handlerOf(reg *prometheus.Registry) http.Handler {
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
 // outside is how other hosts are answered.

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -90,6 +92,18 @@ func TestMetricsListenerIsClosedAtVirtualAddresses(t *testing.T) {
 	r.log = slog.New(slog.NewTextHandler(&log, nil))
 	r.lookForMetricsAddress()
 	assert.Contains(t, log.String(), "metrics.address=10.77.0.12:9645")
+}
+
+// The IPv4 and the IPv6 half of what was one instance may have one name and VRID.
+func TestMetricsOutlastSeriesThatAreToldTwice(t *testing.T) {
+	half := report.Instance{Name: "VI_1", Interface: "eth0", VRID: 51}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(keepalivedCollector{func() report.Node { return report.Node{Instances: []report.Instance{half, half}} }}, newTimings().aways)
+	w := httptest.NewRecorder()
+	handlerOf(reg).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	assert.Equal(t, http.StatusOK, w.Code)
+	assert.Contains(t, w.Body.String(), "\nkeepalived_advertisements_sent_total{iname=\"VI_1\",intf=\"eth0\",vrid=\"51\"} 0\n")
+	assert.Contains(t, w.Body.String(), "\nkeepvip_address_away_seconds_count 0\n")
 }
 
 func TestKeepalivedNames(t *testing.T) {
