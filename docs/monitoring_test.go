@@ -48,7 +48,7 @@ func TestAlertsNameMetricsCodesAndPlacesThatAreThere(t *testing.T) {
 	known, index, page := metricsInCode(t), anchors(read(t, "troubleshooting.md")), read(t, "monitoring.md")
 	for _, r := range alerts(t) {
 		names := metricWord.FindAllString(r.Expr, -1)
-		assert.True(t, len(names) > 0 || strings.HasPrefix(r.Expr, "up{"), r.Alert)
+		assert.True(t, len(names) > 0 || strings.Contains(r.Expr, "up{"), r.Alert)
 		for _, name := range names {
 			assert.True(t, known[name], "%s: %s", r.Alert, name)
 		}
@@ -214,6 +214,13 @@ func situations() []situation {
 		{"a drill takes long", one("n1", "keepvip_drill_last_result", of+`,drill="handover",result="over"`, "1x60"), []fired{{"KeepvipDrillTooLong", at("n1", "vip", "apiserver", "drill", "handover")}}},
 		{"a drill is refused", one("n1", "keepvip_drill_last_result", of+`,drill="stop",result="refused"`, "1x60"), nil},
 		{"a node is gone", missing("n3:9645", on("n3", "up", ""), "0x60"), []fired{{"KeepvipTargetDown", at("n3")}}},
+		{"no node answers", func() map[string]string {
+			out := map[string]string{}
+			for _, node := range []string{"n1", "n2", "n3"} {
+				maps.Copy(out, missing(node+":9645", on(node, "up", ""), "0x60"))
+			}
+			return out
+		}(), []fired{{"KeepvipNoneAnswers", map[string]string{"job": "keepvip"}}, {"KeepvipTargetDown", at("n1")}, {"KeepvipTargetDown", at("n2")}, {"KeepvipTargetDown", at("n3")}}},
 	}
 }
 
