@@ -407,7 +407,7 @@ func TestMonitorsFindThePods(t *testing.T) {
 			for k, v := range selector {
 				assert.Equal(t, pod.Metadata.Labels[k], v, o.Kind)
 			}
-			assert.Contains(t, text, "metrics", "the port's name")
+			assert.Regexp(t, `(?m)^ +(- port|targetPort): metrics$`, text, "the port's name")
 		}
 	}
 	assert.Equal(t, map[string]bool{"PodMonitor": true, "Service": true, "ServiceMonitor": true}, kinds)
