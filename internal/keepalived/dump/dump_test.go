@@ -19,7 +19,7 @@ import (
 func TestModelIsWhatKeepalivedDumped(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.conf")
 	require.NoError(t, err)
-	require.Len(t, files, 24)
+	require.Len(t, files, 25)
 	for _, path := range files {
 		cfg, err := keepalived.Read(path, syntax.Options{ID: "node", Files: syntax.Disk{}})
 		require.NoError(t, err)

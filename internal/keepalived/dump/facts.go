@@ -150,7 +150,7 @@ func addressText(a keepalived.Address) string {
 	if a.Broadcast.IsValid() {
 		s += " brd " + a.Broadcast.String()
 	}
-	s += " dev " + a.Interface + " scope " + a.Scope
+	s += " dev " + a.Interface + word(a.VMAC, " use_vmac", "") + " scope " + a.Scope
 	if a.Label != "" {
 		s += " label " + a.Label
 	}
