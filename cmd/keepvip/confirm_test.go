@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,20 @@ func TestConfirmationWithoutAHolderWaitsNoLongerThanItMust(t *testing.T) {
 	code, out, errs := keepvip(t, "hold", "--force", "--socket", answering(t, doc))
 	require.Equal(t, exitOK, code, errs)
 	assert.Contains(t, out, "apiserver: no holder is heard; hold took ")
+}
+
+func TestCompletionOfEveryCommandThatTakesANameKnowsIt(t *testing.T) {
+	socket := answering(t, sampleStatus(time.Now()))
+	var found int
+	for _, cmd := range newRoot().Commands() {
+		if !strings.Contains(cmd.Use, "NAME") {
+			continue
+		}
+		found++
+		_, out, _ := keepvip(t, "__complete", cmd.Name(), "--socket", socket, "")
+		assert.Equal(t, "apiserver\n:4\n", out, cmd.Name())
+	}
+	assert.Greater(t, found, 5)
 }
 
 func TestCompletionKnowsNamesAndNodes(t *testing.T) {
