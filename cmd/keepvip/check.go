@@ -19,7 +19,7 @@ import (
 )
 
 // errIll is the exit status of a node that is not fit. The lines above it say why.
-var errIll = errors.New("not fit: a check without which the node is not fit is bad")
+var errIll = errors.New("not fit: a check that is a condition is unhealthy")
 
 func newCheck() *cobra.Command {
 	cmd := &cobra.Command{

@@ -77,7 +77,7 @@ func TestCheckOnceExplainsEveryCheck(t *testing.T) {
 			assert.Equal(t, tt.code, code, errs)
 			assert.Equal(t, tt.want, took.ReplaceAllString(out, ""))
 			if tt.code == 1 {
-				assert.Equal(t, "keepvip: not fit: a check without which the node is not fit is bad\n", errs)
+				assert.Equal(t, "keepvip: not fit: a check that is a condition is unhealthy\n", errs)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func recall(ctx context.Context, socket, stateDir string) (doc daemon.History, e
 	doc.File = history.Path(stateDir)
 	records, damaged, lost := history.Read(stateDir)
 	if lost != nil {
-		return doc, fmt.Errorf("%w; and without it: %w", err, lost)
+		return doc, fmt.Errorf("%w; and the history of its last run cannot be read: %w", err, lost)
 	}
 	doc.Transitions = append([]history.Record{}, records...)
 	if damaged > 0 {

@@ -15,7 +15,7 @@ type Metrics struct {
 	Certificate string // file; "": plain HTTP
 	PrivateKey  string // file; "": it is in Certificate
 	TokenFile   string // a bearer token; "": whoever reaches the listener may ask
-	// KeepalivedNames has what keepvip counts as keepalived does told under the names of keepalived's exporters, too.
+	// KeepalivedNames adds the metrics that keepalived's exporters have, under their names.
 	KeepalivedNames bool
 }
 
@@ -23,8 +23,8 @@ func metricsOptions() []Option {
 	return []Option{
 		{
 			Key: "metrics.address", Flag: "metrics", Default: "127.0.0.1:9645", Reload: Restart, shorthand: true,
-			Help: "The listener for /metrics, /livez and /readyz. One on an address of the node, or on all of them as 0.0.0.0:9645, says /metrics alone to other hosts, " +
-				"nothing at a virtual address, and everything on the loopback interface as before",
+			Help: "The listener for /metrics, /livez and /readyz. With an address of the node, or 0.0.0.0:9645 for all of them, other hosts can read /metrics and nothing else, " +
+				"and nobody at a virtual address; the loopback interface still serves all three",
 			binding: one(listener(), func(t target) *string { return &t.config.Metrics.Address }),
 		},
 		{
@@ -44,7 +44,7 @@ func metricsOptions() []Option {
 		},
 		{
 			Key: "metrics.keepalivedNames", Flag: "metrics-keepalived-names", Default: "false", Reload: Restart,
-			Help:    "Tell what keepalived counts, too, under the names of keepalived's exporters, such as keepalived_vrrp_state, for dashboards that have them",
+			Help:    "Serve the metrics of keepalived's exporters as well, such as keepalived_vrrp_state, for dashboards that have them",
 			binding: one(boolean(), func(t target) *bool { return &t.config.Metrics.KeepalivedNames }),
 		},
 	}

@@ -178,7 +178,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].announce.refreshRepeat", Flag: "announce-refresh-repeat", Default: "1", Reload: Live,
-			Help:    "How many announcements each of these is, 20 ms apart",
+			Help:    "How many announcements the holder sends at each refresh, 20 ms apart",
 			binding: one(number(1, mostAnnouncements), func(t target) *int { return &t.vip.Announce.RefreshRepeat }),
 		},
 		{

@@ -119,7 +119,7 @@ type Peer struct {
 	HeardVRRP, HeardMembers bool // its probes, past the firewall of this host
 	Refused                 bool // a probe of it was not signed with a key of this host, or signed where there is none
 	Probes                  int
-	// Tells tells that it was heard for long enough to say what it hears of this host.
+	// Tells is true when it was heard for long enough to say what it hears of this host.
 	Tells                             bool
 	VRRPHeardThere, MembersHeardThere bool
 }

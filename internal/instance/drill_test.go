@@ -269,8 +269,8 @@ func TestDrillIsRefused(t *testing.T) {
 		"nobody holds it":       {change: func(s *Status) { s.State, s.Holder = "backup", "" }, want: "nobody is heard", is: election.ErrNotActive},
 		"drained":               {change: func(s *Status) { s.Desired = Drained }, want: "this node is drained: resume it first"},
 		"no fence, stop":        {kind: DrillStop, change: func(s *Status) { s.Fence = FenceStatus{Reason: "no nftables"} }, want: "two nodes could answer: no nftables"},
-		"no check":              {kind: DrillCheck, change: func(s *Status) { s.Checks = nil }, want: "no check is configured"},
-		"weights alone":         {kind: DrillCheck, change: func(s *Status) { s.Checks[0].Weight = 5 }, want: "no check is configured"},
+		"no check":              {kind: DrillCheck, change: func(s *Status) { s.Checks = nil }, want: "no check of this node is a condition"},
+		"weights alone":         {kind: DrillCheck, change: func(s *Status) { s.Checks[0].Weight = 5 }, want: "no check of this node is a condition"},
 		"a silent member": {change: func(s *Status) {
 			s.Members[2].State, s.Members[2].LastHeard = stateSilent, &heard
 		}, want: "without risk: n3 (10.0.0.13) is silent for 5m0s", is: election.ErrNoTaker},

@@ -45,7 +45,7 @@ func (s *Status) mayDrill(kind DrillKind, now time.Time) error {
 	case kind == DrillStop && !s.Fence.Standing:
 		return fmt.Errorf("the fence is not in place, so two nodes could answer: %s", s.Fence.Reason)
 	case kind == DrillCheck && !slices.ContainsFunc(s.Checks, CheckStatus.decides):
-		return errors.New("no check is configured without which this node is not fit")
+		return errors.New("no check of this node is a condition, so a failing check would not make it unfit")
 	}
 	return s.othersWell(now)
 }

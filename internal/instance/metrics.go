@@ -30,7 +30,7 @@ var (
 	descMembers    = desc("keepvip_members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
 	descTakers     = desc("keepvip_takers", "Nodes that could take the address over if its holder died now: heard, fit, and not the holder.")
 	descSplit      = desc("keepvip_split", "Members that hold the address as far as they say, while none of their advertisements arrives here.")
-	descInfo       = desc("keepvip_vip_info", "1 for each virtual address, with its interface and its VRID, which one that is elected by raft has none of.", "address", "interface", "vrid")
+	descInfo       = desc("keepvip_vip_info", "1 for each virtual address, with its interface and its VRID; with Raft the VRID is empty.", "address", "interface", "vrid")
 	descSilenced   = desc("keepvip_silenced", "1 while this node is elected and its lease is over, so that the kernel keeps it from answering.")
 	descLease      = desc("keepvip_lease_seconds", "How long the kernel lets a holder answer after it was heard last.")
 	descRepairs    = desc("keepvip_fence_repairs_total", "Times the fence was put back that somebody else had changed.")
