@@ -13,27 +13,27 @@ func cluster() []Entry {
 	return []Entry{
 		{
 			CertificateWithoutAddress, "certificate-without-address", "The certificate of the apiserver does not name the address: clients that go there refuse it.",
-			"`openssl x509 -noout -ext subjectAltName -in /etc/kubernetes/pki/apiserver.crt`.",
+			"Look at `openssl x509 -noout -ext subjectAltName -in /etc/kubernetes/pki/apiserver.crt`.",
 			"Add the address to `apiServer.certSANs`, and make the certificate anew (`kubeadm init phase certs apiserver`).",
 		},
 		{
 			EndpointDiffers, "endpoint-differs", "The cluster's own kubeconfig sends clients elsewhere than to the address.",
-			"`server:` in /etc/kubernetes/admin.conf.",
+			"Look at `server:` in /etc/kubernetes/admin.conf.",
 			"Set `controlPlaneEndpoint` of the cluster to the address, and the kubeconfig files with it.",
 		},
 		{
 			CheckOnAddress, "check-on-address", "A health check asks the virtual address: it follows the holder's health, and not this node's.",
-			"`check.url`.",
+			"Look at `check.url`.",
 			"Check the service on 127.0.0.1 or on the node's own address.",
 		},
 		{
 			ControlPlaneEndpointDiffers, "control-plane-endpoint-differs", "The configuration of kubeadm names another endpoint than the address, or none.",
-			"`controlPlaneEndpoint` in the file.",
+			"Look at `controlPlaneEndpoint` in the file.",
 			"Set it to the address, with the apiserver's port, before `kubeadm init`.",
 		},
 		{
 			IPVSStrictARP, "ipvs-strict-arp", "A kube-proxy in mode ipvs makes every node answer for the addresses of services.",
-			"`ip address show dev kube-ipvs0`, and `arp_ignore` and `arp_announce` of `all`.",
+			"Look at `ip address show dev kube-ipvs0`, and `arp_ignore` and `arp_announce` of `all`.",
 			"Set `ipvs.strictARP: true` in kube-proxy's configuration, and keep the address out of services.",
 		},
 	}

@@ -15,15 +15,15 @@ const (
 func drill() []Entry {
 	return []Entry{
 		{
-			DrillHandover, "drill-handover", "User 0 asked for a drill: the holder passes the address on as by keepvip handover.",
+			DrillHandover, "drill-handover", "An operator asked for a drill: the holder passes the address on as by keepvip handover.",
 			"Look at the line \"a drill begins\" in the log of the node that had the address.", "Nothing has to be done: the drill ends by itself.",
 		},
 		{
-			DrillStop, "drill-stop", "User 0 asked for a drill: the holder stands still as if its process were frozen, and the kernel ends its lease.",
+			DrillStop, "drill-stop", "An operator asked for a drill: the holder stands still as if its process were frozen, and the kernel ends its lease.",
 			"Look at the line \"a drill begins\" in the log of the node that had the address.", "Nothing has to be done: the drill ends by itself.",
 		},
 		{
-			DrillCheck, "drill-check", "User 0 asked for a drill: every health check of the holder is taken to be bad.",
+			DrillCheck, "drill-check", "An operator asked for a drill: every health check of the holder is taken to be bad.",
 			"Look at the line \"a drill begins\" in the log of the node that had the address.", "Nothing has to be done: the drill ends by itself.",
 		},
 		{

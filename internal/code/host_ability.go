@@ -1,6 +1,6 @@
 package code
 
-// KV44x to KV44x: what this host can do.
+// KV44x: what this host can do.
 const (
 	NoCapability   Code = "KV441"
 	NoNftables     Code = "KV442"
@@ -18,22 +18,22 @@ func hostAbility() []Entry {
 		},
 		{
 			NoNftables, "no-nftables", "The kernel does not silence the address when its holder dies: only the lifetime of the address ends it.",
-			"`keepvip status` says what is missing of the fence.",
+			"Look at the fence in `keepvip status`, which says what is missing.",
 			"Use a kernel with CONFIG_NF_TABLES_NETDEV, and load its module (`modprobe nf_tables`).",
 		},
 		{
 			NoEgress, "no-egress", "The kernel cannot silence what a dead holder sends.",
-			"The kernel's version: the egress hook came with Linux 5.16.",
+			"Look at the version of the kernel: the egress hook came with Linux 5.16.",
 			"Use a later kernel, with CONFIG_NETFILTER_EGRESS.",
 		},
 		{
 			FilteringCloud, "filtering-cloud", "The machine runs where the network lets only known addresses or MACs through.",
-			"The provider's words about allowed addresses.",
+			"Look at what the provider's documentation says about allowed addresses.",
 			"Allow the address on the ports of all nodes, or use the provider's load balancer.",
 		},
 		{
 			PortTaken, "port-taken", "Another program has the members' UDP port.",
-			"`ss -ulpn` tells which.",
+			"Look at `ss -ulpn`, which names it.",
 			"Stop it, or set another `port` on all nodes.",
 		},
 	}

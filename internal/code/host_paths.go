@@ -25,42 +25,42 @@ func hostPaths() []Entry {
 	return []Entry{
 		{
 			VRRPInDropped, "vrrp-in-dropped", "Protocol 112 arrives and a rule of this host drops it: this node would take the address beside its holder.",
-			"`nft list ruleset`, `iptables -S INPUT`.",
+			"Look at `nft list ruleset` and `iptables -S INPUT`.",
 			"Let protocol 112 in on the interface of the address.",
 		},
 		{
 			MembersInDropped, "members-in-dropped", "The members' messages arrive and a rule of this host drops them: the address moves by VRRP alone.",
-			"`nft list ruleset`, `iptables -S INPUT`.",
+			"Look at `nft list ruleset` and `iptables -S INPUT`.",
 			"Let UDP port 9646 (`port`) in on the interface of the address.",
 		},
 		{
 			MembersOutDropped, "members-out-dropped", "A rule of this host drops the members' messages that it sends.",
-			"`nft list ruleset`, `iptables -S OUTPUT`.",
+			"Look at `nft list ruleset` and `iptables -S OUTPUT`.",
 			"Let UDP port 9646 (`port`) out on the interface of the address.",
 		},
 		{
 			VRRPNotHeard, "vrrp-not-heard", "Protocol 112 is lost on the way from another node, which says that it sends it.",
-			"The firewall of that host (OUTPUT), and what is between: switch, security groups.",
+			"Look at the firewall of that host (OUTPUT), and at what is between: switch, security groups.",
 			"Let protocol 112 through, from that host to this one.",
 		},
 		{
 			VRRPNotHeardThere, "vrrp-not-heard-there", "A member does not hear the protocol 112 of this host.",
-			"The firewall of that host (INPUT), and what is between: switch, security groups.",
+			"Look at the firewall of that host (INPUT), and at what is between: switch, security groups.",
 			"Let protocol 112 through, from this host to that one.",
 		},
 		{
 			MembersNotHeard, "members-not-heard", "A host advertises the address and sends no messages of members, or these are lost on the way.",
-			"Whether that host runs keepvip, or keepalived; its firewall (OUTPUT), and what is between.",
+			"Look at whether that host runs keepvip or keepalived, at its firewall (OUTPUT), and at what is between.",
 			"Let UDP port 9646 (`port`) through, from that host to this one. A keepalived sends none.",
 		},
 		{
 			MembersNotHeardThere, "members-not-heard-there", "A member does not hear the messages of this host.",
-			"The firewall of that host (INPUT), and what is between.",
+			"Look at the firewall of that host (INPUT), and at what is between.",
 			"Let UDP port 9646 (`port`) through, from this host to that one.",
 		},
 		{
 			PeerSilent, "peer-silent", "Nothing is heard of a host that `vrrp.peers` names.",
-			"Whether keepvip runs there, and whether that host answers `ping`.",
+			"Look at whether keepvip runs there, and whether that host answers `ping`.",
 			"Start it, correct the list, or mend the network.",
 		},
 		{
@@ -70,42 +70,42 @@ func hostPaths() []Entry {
 		},
 		{
 			OtherVRID, "other-vrid", "Two nodes have the same address and different VRIDs: both hold it.",
-			"`keepvip config show` on both.",
+			"Look at `keepvip config show` on both.",
 			"Set the same `vrrp.id` on all nodes.",
 		},
 		{
 			OtherInterval, "other-interval", "Two nodes have different advertisement intervals: a failover takes as long as the holder's says.",
-			"`keepvip config show` on both.",
+			"Look at `keepvip config show` on both.",
 			"Set the same `vrrp.advertisementInterval` on all nodes.",
 		},
 		{
 			OtherAddresses, "other-addresses", "Two nodes hold different lists of addresses: some are lost when the holder changes.",
-			"`keepvip config show` on both.",
+			"Look at `keepvip config show` on both.",
 			"Set the same `vips[].addresses` on all nodes.",
 		},
 		{
 			OtherSoftware, "other-software", "Two nodes run different versions of keepvip.",
-			"`keepvip status` on both.",
+			"Look at `keepvip status` on both.",
 			"Bring all nodes to one version; two of them side by side are for the time of an upgrade.",
 		},
 		{
 			RaftDropped, "raft-dropped", "No TCP connection to another voter of Raft: it is filtered, or the host is gone.",
-			"The firewalls of both hosts.",
+			"Look at the firewalls of both hosts.",
 			"Let TCP port 9646 (`port`) through, both ways.",
 		},
 		{
 			RaftRefused, "raft-refused", "Nothing listens for Raft at another voter.",
-			"Whether keepvip runs there.",
+			"Look at whether keepvip runs there.",
 			"Start it, or correct `raft.members`.",
 		},
 		{
 			OtherMTU, "other-mtu", "The interfaces of two nodes have different MTUs: what one sends the other may drop, whichever holds the address.",
-			"`ip link show` on both. A member says the MTU that its interface had when keepvip joined the election.",
+			"Look at `ip link show` on both. A member says the MTU that its interface had when keepvip joined the election.",
 			"Set the same MTU on all nodes, and on the switch.",
 		},
 		{
 			NoDoctor, "no-doctor", "Another host was to answer a doctor's probes, and nothing is heard of it.",
-			"Whether keepvip doctor --peers runs there at the same time, and whether that host answers ping.",
+			"Look at whether keepvip doctor --peers runs there at the same time, and whether that host answers ping.",
 			"Run it there, with this host among its --peers and the same key, for long enough (--listen).",
 		},
 	}
