@@ -89,22 +89,6 @@ func text(s string, most int) bool {
 	return true
 }
 
-// Clean makes any text one that a message may carry: what cannot be printed becomes a space, and what is over the
-// length in bytes is cut off at a character's end.
-func Clean(s string, most int) string {
-	out := make([]byte, 0, min(len(s), most))
-	for _, r := range s {
-		if !unicode.IsPrint(r) || r == utf8.RuneError {
-			r = ' '
-		}
-		if len(out)+utf8.RuneLen(r) > most {
-			break
-		}
-		out = utf8.AppendRune(out, r)
-	}
-	return string(out)
-}
-
 // plain tells whether a is an address that the wire can carry.
 func plain(a netip.Addr) bool {
 	return a.IsValid() && !a.Is4In6() && a.Zone() == "" && !a.IsUnspecified()

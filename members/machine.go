@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/printable"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -49,7 +50,7 @@ func (m *Machine) configure(cfg Config) {
 	if cfg.Adverts == 0 {
 		cfg.Adverts = 3
 	}
-	cfg.Node, cfg.Software = Clean(cfg.Node, maxNode), Clean(cfg.Software, maxSoftware)
+	cfg.Node, cfg.Software = printable.Clean(cfg.Node, maxNode), printable.Clean(cfg.Software, maxSoftware)
 	m.cfg = cfg
 }
 
@@ -121,7 +122,7 @@ func (m *Machine) Successors(now time.Time) bool {
 }
 
 func (m *Machine) setSelf(now time.Time, s Self) {
-	s.Reason = Clean(s.Reason, maxReason)
+	s.Reason = printable.Clean(s.Reason, maxReason)
 	if s == m.self {
 		return
 	}
@@ -203,7 +204,7 @@ func (m *Machine) next() uint64 {
 }
 
 func (m *Machine) leave(why Leave) {
-	m.self.Reason, m.self.Code = Clean(why.Reason, maxReason), why.Code
+	m.self.Reason, m.self.Code = printable.Clean(why.Reason, maxReason), why.Code
 	m.goodbye()
 	m.left = true
 }

@@ -9,10 +9,9 @@ import (
 	"net"
 	"net/netip"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/printable"
 )
 
 // What members ask each other beside raft, one at a time on a connection: a length of four bytes, big endian, and JSON.
@@ -109,25 +108,9 @@ const (
 	maxText = 500
 )
 
-func nameOf(s string) string { return clean(s, maxName) }
+func nameOf(s string) string { return printable.Clean(s, maxName) }
 
-func textOf(s string) string { return clean(s, maxText) }
-
-// clean makes any text one that a message may carry, and a terminal can show: what cannot be printed becomes a space, and what is too long
-// is cut off.
-func clean(s string, most int) string {
-	out := make([]byte, 0, min(len(s), most))
-	for _, r := range s {
-		if !unicode.IsPrint(r) || r == utf8.RuneError {
-			r = ' '
-		}
-		if len(out)+utf8.RuneLen(r) > most {
-			break
-		}
-		out = utf8.AppendRune(out, r)
-	}
-	return string(out)
-}
+func textOf(s string) string { return printable.Clean(s, maxText) }
 
 func plain(a netip.Addr) bool { return a.IsValid() && !a.Is4In6() && a.Zone() == "" }
 

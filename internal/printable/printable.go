@@ -1,0 +1,22 @@
+// Package printable makes texts that a message may carry and a terminal can show.
+package printable
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean makes such a text of any: what cannot be printed becomes a space, and what is over that length in bytes is cut off at a character's end.
+func Clean(s string, most int) string {
+	out := make([]byte, 0, min(len(s), most))
+	for _, r := range s {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			r = ' '
+		}
+		if len(out)+utf8.RuneLen(r) > most {
+			break
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out)
+}
