@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/explain"
 	"github.com/keepvip/keepvip/internal/instance"
@@ -26,17 +24,9 @@ func newExplain() *cobra.Command {
 	socket, output := bindSocket(cmd), bindOutput(cmd)
 	cmd.ValidArgsFunction = names(socket, vipNames)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		var raw json.RawMessage
-		if err := control.NewClient(*socket).Status(cmd.Context(), &raw); err != nil {
-			return failed(err)
-		}
-		raw, err := only(raw, names)
+		_, doc, err := askStatus(cmd.Context(), *socket, names)
 		if err != nil {
 			return failed(err)
-		}
-		var doc daemon.Status
-		if err := json.Unmarshal(raw, &doc); err != nil {
-			return failed(fmt.Errorf("decode the status: %w", err))
 		}
 		now := time.Now()
 		why := explanationOf(doc, now)

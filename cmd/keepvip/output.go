@@ -13,7 +13,7 @@ import (
 
 // apiVersion is that of every object that a command prints with --output json. Within it keys are added; none is removed, renamed or given
 // another meaning.
-const apiVersion = "keepvip.io/v1"
+const apiVersion = "keepvip/v1"
 
 // kind says what an object is. Each has its schema in docs/schema.
 type kind string

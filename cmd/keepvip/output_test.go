@@ -19,9 +19,9 @@ import (
 
 func TestObjectsHaveAnAPIVersionAndAKind(t *testing.T) {
 	for want, doc := range map[string]any{
-		`{"apiVersion":"keepvip.io/v1","kind":"Status"}` + "\n":                      struct{}{},
-		`{"apiVersion":"keepvip.io/v1","kind":"Status","z":1,"a":"\"","b":2}` + "\n": json.RawMessage(` { "z": 1, "a": "\"", "b" :2 } `),
-		`{"apiVersion":"keepvip.io/v1","kind":"Status","at":"2026-01-01T23:30:00.5Z","text":"at 2026-01-02T00:30:00+01:00","\\":"2026-01-01T00:00:00Z"}` + "\n": json.RawMessage(
+		`{"apiVersion":"keepvip/v1","kind":"Status"}` + "\n":                      struct{}{},
+		`{"apiVersion":"keepvip/v1","kind":"Status","z":1,"a":"\"","b":2}` + "\n": json.RawMessage(` { "z": 1, "a": "\"", "b" :2 } `),
+		`{"apiVersion":"keepvip/v1","kind":"Status","at":"2026-01-01T23:30:00.5Z","text":"at 2026-01-02T00:30:00+01:00","\\":"2026-01-01T00:00:00Z"}` + "\n": json.RawMessage(
 			`{"at":"2026-01-02T00:30:00.5+01:00","text":"at 2026-01-02T00:30:00+01:00","\\":"2026-01-01T00:00:00Z"}`),
 	} {
 		var b strings.Builder

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/code"
-	"github.com/keepvip/keepvip/internal/control"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -41,17 +39,9 @@ func newStatus() *cobra.Command {
 		if *again {
 			return failed(watchOf(*socket, names, *interval, *output).run(cmd.Context(), cmd.OutOrStdout()))
 		}
-		var raw json.RawMessage
-		if err := control.NewClient(*socket).Status(cmd.Context(), &raw); err != nil {
-			return failed(err)
-		}
-		raw, err := only(raw, names)
+		raw, doc, err := askStatus(cmd.Context(), *socket, names)
 		if err != nil {
 			return failed(err)
-		}
-		var doc daemon.Status
-		if err := json.Unmarshal(raw, &doc); err != nil {
-			return failed(fmt.Errorf("decode the status: %w", err))
 		}
 		err = output.print(cmd.OutOrStdout(), kindStatus, raw, func() string { return statusText(doc, time.Now()) })
 		return cmp.Or(err, splitError(doc))

@@ -1,11 +1,29 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/daemon"
 )
+
+// askStatus asks for the status of the named virtual addresses, or of all: as it came, and as this program understands it.
+func askStatus(ctx context.Context, socket string, names []string) (raw json.RawMessage, doc daemon.Status, err error) {
+	if err = control.NewClient(socket).Status(ctx, &raw); err != nil {
+		return nil, doc, err
+	}
+	if raw, err = only(raw, names); err != nil {
+		return nil, doc, err
+	}
+	if err = json.Unmarshal(raw, &doc); err != nil {
+		return nil, doc, fmt.Errorf("decode the status: %w", err)
+	}
+	return raw, doc, nil
+}
 
 // only leaves the named virtual addresses in a status document, and everything else as it is, also what a keepvip of another
 // version says. Without names nothing changes.

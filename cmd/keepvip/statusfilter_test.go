@@ -56,7 +56,7 @@ func TestStatusOfOneNameShowsThatAlone(t *testing.T) {
 
 	code, out, errs = keepvip(t, "status", "-o", "json", "apiserver", "--socket", socket)
 	require.Equal(t, exitOK, code, errs)
-	assert.JSONEq(t, `{"apiVersion":"keepvip.io/v1","kind":"Status","node":"n1","version":"v9","later":"than this program","vips":[{"name":"apiserver","state":"backup","unknown":7}]}`, out)
+	assert.JSONEq(t, `{"apiVersion":"keepvip/v1","kind":"Status","node":"n1","version":"v9","later":"than this program","vips":[{"name":"apiserver","state":"backup","unknown":7}]}`, out)
 
 	code, out, _ = keepvip(t, "status", "-o", "json", "--socket", socket)
 	assert.Equal(t, exitOK, code)
