@@ -169,8 +169,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer close()
-	d.serve(outer, &wg, server.Serve)
 	d.serve(outer, &wg, d.lock.Serve)
+	listeners := []func(context.Context) error{server.Serve}
 	if d.cfg.Metrics.Address != "" {
 		probes := d.probes()
 		if owners, err := link.OpenOwners(); err == nil { // without, the users of this host are one
@@ -181,10 +181,17 @@ func (d *Daemon) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.serve(outer, &wg, listener.Serve)
+		listeners = append(listeners, listener.Serve)
 		d.lookForMetricsAddress()
 	}
-	return d.runInstances(ctx, outer, &wg)
+	if err := d.addInstances(); err != nil {
+		return err
+	}
+	for _, run := range listeners { // an answer before this would have no instance in it; who asked meanwhile waits
+		d.serve(outer, &wg, run)
+	}
+	d.runInstances(ctx, outer, &wg)
+	return nil
 }
 
 // serve runs one listener until ctx ends.
@@ -196,8 +203,8 @@ func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 	})
 }
 
-// runInstances runs the instances until ctx ends.
-func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) error {
+// addInstances makes the instances of the configuration. None of them runs yet.
+func (d *Daemon) addInstances() error {
 	d.build.groups.set(d.cfg.VIPs)
 	instances, err := d.instances(d.cfg.VIPs, d.cfg)
 	if err != nil {
@@ -209,18 +216,22 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) er
 	d.hooks.Open(hook.FIFOConfig{Path: d.cfg.FIFO.Path, UID: d.cfg.FIFO.UID, GID: d.cfg.FIFO.GID})
 	d.hooks.Use(hookEntries(d.cfg), nil)
 	d.set.Apply(instance.Delta{Add: instances})
+	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", introduced(instances))
+	return nil
+}
+
+// runInstances runs the instances until ctx ends.
+func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
 	wg.Go(func() { d.keepalivedFiles(outer) })
 	wg.Go(func() { d.notify(ctx, outer) })
-	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", introduced(instances))
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
 	defer d.afterStart().Stop()
 	d.set.Run(ctx)
 	d.build.raft.close()
 	d.hooks.Close()
 	d.log.Info("stopped")
-	return nil
 }
 
 // instances makes some of the virtual addresses of whole.
