@@ -166,6 +166,9 @@ func (k Keepvip) Status(n *lab.Node) (Status, error) {
 	if err := json.Unmarshal([]byte(p.Stdout()), &s); err != nil {
 		return s, fmt.Errorf("trial: keepvip status on %s: %w: %s", n.Label, err, p.Stdout())
 	}
+	if len(s.VIPs) == 0 { // no daemon of these tests is without one, and the callers look at the first
+		return s, fmt.Errorf("trial: keepvip status on %s: no entry: %s", n.Label, p.Stdout())
+	}
 	return s, nil
 }
 
