@@ -1,0 +1,89 @@
+package slots
+
+import "slices"
+
+// order is the slot's order of the members. The slot, of n, is read as a number in the factorial number system, its most significant
+// digit first: digit k says before how many of the first k-1 members the k-th comes. So the first k! equal parts of the slots are all
+// k! orders of the first k members, and a member more changes nothing about the order of those before it.
+func order(slot, n, members int) []uint8 {
+	o := make([]uint8, 0, members)
+	parts := 1
+	for k := 1; k <= members; k++ {
+		parts *= k
+		o = slices.Insert(o, slot*parts/n%k, uint8(k-1))
+	}
+	return o
+}
+
+// owners gives each slot to the first in its order that owns slots and has not got its share. With equal weights that is always the
+// first that owns slots at all.
+func owners(members []Member, orders [][]uint8) []uint8 {
+	owner := slices.Repeat([]uint8{None}, len(orders))
+	left := shares(members, len(orders))
+	for rank := range members {
+		for i := range orders {
+			slot := scattered(i, len(orders))
+			if owner[slot] != None {
+				continue
+			}
+			if m, ok := ranked(members, orders[slot], rank); ok && left[m] > 0 {
+				owner[slot] = m
+				left[m]--
+			}
+		}
+	}
+	return owner
+}
+
+// ranked is the member with that rank among those of an order that own slots.
+func ranked(members []Member, order []uint8, rank int) (uint8, bool) {
+	for _, m := range order {
+		if !members[m].owns() {
+			continue
+		}
+		if rank == 0 {
+			return m, true
+		}
+		rank--
+	}
+	return None, false
+}
+
+// scattered goes through all n slots, each once, in steps: slots side by side have similar orders, and whoever has got its share must
+// not leave it to the last of them. The step has no factor in common with any n.
+func scattered(i, n int) int {
+	const step = 143
+	return i * step % n
+}
+
+// shares divides n slots among the members that own some, by weight; what is left over by rounding goes to those that lost most by it.
+func shares(members []Member, n int) []int {
+	share, rest := make([]int, len(members)), make([]int, len(members))
+	total := 0
+	for _, m := range members {
+		if m.owns() {
+			total += int(m.Weight)
+		}
+	}
+	if total == 0 {
+		return share
+	}
+	left := n
+	for i, m := range members {
+		if m.owns() {
+			share[i], rest[i] = n*int(m.Weight)/total, n*int(m.Weight)%total
+			left -= share[i]
+		}
+	}
+	for ; left > 0; left-- {
+		most := 0
+		for i := range rest {
+			if rest[i] > rest[most] {
+				most = i
+			}
+		}
+		share[most]++
+		rest[most] = 0
+	}
+	return share
+}
