@@ -198,6 +198,9 @@ type Member struct {
 	Code     code.Code
 	Witness  bool // it votes and never holds the address
 	Draining bool // it drains the connections that it had when it passed the address on
+	// Spread is how it takes part in spreading the load of the address; nil: it does not. One that is Silent keeps what it said
+	// last: its host, with the connections there, may live on. One that has said good-bye is no member any more.
+	Spread *Spread
 }
 
 // Counters count since the elector was made.

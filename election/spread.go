@@ -1,0 +1,45 @@
+package election
+
+import "net/netip"
+
+// Spread is what a member says of its part in spreading the load of the address over the members.
+type Spread struct {
+	// Weight is its share of new connections beside the others'; 0: it gets none, and keeps those that it has.
+	Weight uint8
+	// MAC is that of the interface by which it takes part; zero: it does not say.
+	MAC [6]byte
+	// Other is its own address of the family that does not carry the election, for the virtual addresses of that family, without a
+	// zone; the zero Addr: it has none. Its address of the other family is [Member.Address].
+	Other netip.Addr
+	// Ports are those of the address that it serves, at most MostSpreadPorts.
+	Ports []SpreadPort
+}
+
+// MostSpreadPorts is how many ports of an address can be spread.
+const MostSpreadPorts = 16
+
+// SpreadPort is one port of the address, as one member serves it.
+type SpreadPort struct {
+	Protocol    uint8  // of IP: 6 is TCP, 17 is UDP
+	Port        uint16 // of the address: what clients connect to
+	Healthy     bool   // the service behind it takes connections, as this member's check of the port says
+	Connections uint32 // how many this member has, as it counted last
+}
+
+// Spreader is an Elector by which members tell each other how they spread. All methods are safe from any goroutine, also from one that
+// carries out a Decision, and none of them blocks or calls back.
+type Spreader interface {
+	// SetSpread says how this node takes part; nil: not at all, and nothing more is said of it than that. It is a level: the newest
+	// counts, and it may be set before Run. The elector keeps s, which is not changed any more. Members hear at once of whatever
+	// differs but the Connections, which they hear of within an advertisement interval. So does a node that is not fit any more
+	// say so at once, and that it drains: [Member.Fit] needs no SetSpread.
+	SetSpread(s *Spread)
+
+	// Members is Status().Members alone, cheap enough to be asked for each advertisement interval.
+	Members() []Member
+
+	// MembersChanged receives when what is to be known of members that spread may have changed: who they are, whether they are silent,
+	// fit, or drain, and their Spread but for the Connections. It is the same channel every time, and has room for one. Nothing is
+	// sent to it as long as this node does not spread.
+	MembersChanged() <-chan struct{}
+}
