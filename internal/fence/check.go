@@ -74,15 +74,15 @@ func (f *Fence) inspect() error {
 			}
 		}
 	}
-	for id := range f.groups {
-		rules[chainOf(id)] = len(verdicts(id, f.canStandBy(), f.routes))
+	for id, g := range f.groups {
+		rules[chainOf(id)] = len(f.rules(g))
 	}
 	for name, n := range rules {
 		if err := inspectChain(c, f.chain(name), n); err != nil {
 			return err
 		}
 	}
-	return errors.Join(f.inspectSets(c), f.inspectARP(c))
+	return errors.Join(f.inspectSets(c), f.inspectSpread(c), f.inspectARP(c))
 }
 
 func inspectChain(c *nftables.Conn, want *nftables.Chain, rules int) error {

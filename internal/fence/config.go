@@ -24,6 +24,7 @@ type Group struct {
 	Advert    Advert        // the advertisement that renews the lease; the zero Advert if Fence.Renew does
 	Lease     time.Duration // how long the addresses answer after the last renewal
 	Guard     time.Duration // how long the fence is in place after the last Hold; longer than Lease and than the address's own lifetime
+	Spread    Spread        // ports that each member serves; none: the holder alone serves the addresses
 }
 
 // Advert tells our own VRRP advertisements from everything else that leaves on the link: by source address and VRID. One with priority 0
@@ -75,6 +76,9 @@ func (g Group) validate() error {
 	}
 	if i := slices.IndexFunc(g.Addresses, func(a netip.Addr) bool { return !plain(a) }); i >= 0 {
 		return fmt.Errorf("group %d: address %q, want a plain IPv4 or IPv6 address", g.ID, g.Addresses[i])
+	}
+	if err := g.Spread.validate(); err != nil {
+		return fmt.Errorf("group %d: %w", g.ID, err)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func Open(cfg Config) (*Fence, error) {
 func byID(groups []Group) map[uint32]Group {
 	m := make(map[uint32]Group, len(groups))
 	for _, g := range groups {
-		g.Addresses = slices.Clone(g.Addresses)
+		g.Addresses, g.Spread.Ports = slices.Clone(g.Addresses), slices.Clone(g.Spread.Ports)
 		m[g.ID] = g
 	}
 	return m
@@ -109,6 +109,12 @@ func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next := byID(groups)
+	for id, g := range next {
+		if old := f.groups[id].Spread; old.Until.After(g.Spread.Until) {
+			g.Spread.Until = old.Until
+			next[id] = g
+		}
+	}
 	bound = slices.DeleteFunc(slices.Clone(bound), func(id uint32) bool {
 		_, stays := f.groups[id]
 		_, wanted := next[id]
@@ -161,9 +167,9 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32
 	if f.egress {
 		c.FlushChain(f.chain(chainAdverts))
 	}
-	for id := range f.groups {
+	for id, g := range f.groups {
 		if _, stays := next[id]; !stays {
-			f.deleteGroup(c, id)
+			errs = append(errs, f.deleteGroup(c, g))
 		}
 	}
 	for _, g := range sorted(next) {
@@ -173,6 +179,7 @@ func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32
 			continue
 		}
 		f.addRenewal(c, g)
+		errs = append(errs, f.changeSpread(c, old, g))
 		if _, standing := f.standby[g.ID]; standing && changed(old, g) {
 			errs = append(errs, f.putStandby(c, Group{ID: g.ID, Guard: max(old.Guard, g.Guard)}))
 		}

@@ -16,6 +16,7 @@ import (
 //	set guardN, leaseN           of group N; timed; the link is in them, or it is not
 //	set standbyN          of group N, in the same way, while the node does not have the addresses
 //	set quietN, deafN, muteN     of group N: what is shut, in the same way (Discovery, In, Out)
+//	set spreadN                  of group N: ports that each member serves; timed
 //	set orphans                  in the same way; timed, far longer than any guard
 //	chain ingress, egress        on the link
 //	chain adverts                renews the leases

@@ -52,6 +52,9 @@ func (s *Share) Renew(until time.Time) error { return s.fence.Renew(s.id, until)
 // Leased reports whether the kernel has the lease at this moment, whoever renewed it.
 func (s *Share) Leased() (bool, error) { return s.fence.Leased(s.id) }
 
+// SpreadUntil lets packets of the group's spread ports pass until then, as Fence.SpreadUntil.
+func (s *Share) SpreadUntil(until time.Time) error { return s.fence.SpreadUntil(s.id, until) }
+
 // Uncovered says what this kernel cannot keep from answering, empty for nothing.
 func (s *Share) Uncovered() string {
 	switch {

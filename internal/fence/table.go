@@ -208,7 +208,8 @@ func (f *Fence) addGroup(c *nftables.Conn, g Group) error {
 	for _, name := range shutSets(g.ID) {
 		errs = append(errs, c.AddSet(f.toggle(name), nil))
 	}
-	addRules(c, c.AddChain(f.chain(chainOf(g.ID))), verdicts(g.ID, f.canStandBy(), f.routes))
+	errs = append(errs, f.addSpread(c, g))
+	addRules(c, c.AddChain(f.chain(chainOf(g.ID))), f.rules(g))
 	f.addRenewal(c, g)
 	return errors.Join(errs...)
 }
@@ -220,7 +221,8 @@ func (f *Fence) addRenewal(c *nftables.Conn, g Group) {
 }
 
 // deleteGroup takes away what addGroup added, except for its renewal, which goes with those of all others.
-func (f *Fence) deleteGroup(c *nftables.Conn, id uint32) {
+func (f *Fence) deleteGroup(c *nftables.Conn, g Group) error {
+	id := g.ID
 	c.FlushChain(f.chain(chainOf(id)))
 	c.DelChain(f.chain(chainOf(id)))
 	c.DelSet(f.timer(guardOf(id)))
@@ -231,6 +233,7 @@ func (f *Fence) deleteGroup(c *nftables.Conn, id uint32) {
 	for _, name := range shutSets(id) {
 		c.DelSet(f.toggle(name))
 	}
+	return f.deleteSpread(c, g)
 }
 
 // putAddresses replaces the addresses of all groups.

@@ -99,15 +99,19 @@ func TestFenceCountsItsOwnRenewals(t *testing.T) {
 	require.NoError(t, f.Verify())
 }
 
+// listing is what administrators see of the tables.
+func listing(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("nft", "list", "ruleset").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return regexp.MustCompile(` expires [0-9a-z]+`).ReplaceAllString(string(out), "")
+}
+
 // TestFenceIsReadableByOthers: administrators list the rules, and save and load the listing. Some rules that the kernel takes make nft abort.
 func TestFenceIsReadableByOthers(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
-	list := func() string {
-		out, err := exec.Command("nft", "list", "ruleset").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return regexp.MustCompile(` expires [0-9a-z]+`).ReplaceAllString(string(out), "")
-	}
+	list := func() string { return listing(t) }
 	require.NoError(t, f.Hold(4))
 	require.NoError(t, f.Shut(6, Discovery|In|Out))
 	w.advertiseBoth()

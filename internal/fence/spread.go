@@ -1,0 +1,176 @@
+package fence
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// Where the load of an address is spread over the members, each of them answers for some ports of it, whether it holds the address or not:
+// another table translates what comes for them to the node's own address, and back what it answers. So their packets pass the fence, lease or
+// not, whatever is shut. ARP and neighbour discovery do not, by which alone a node says where the address is.
+//
+// That lasts for as long as the other table translates: a packet that nobody translates would be answered by a socket on the address itself.
+// So what passes is a set of a group, spreadN, whose elements are timed, and which SpreadUntil renews: of a process that is gone they end by
+// themselves. The chain of a group asks it first. A group without such ports has neither.
+
+// Port is one of TCP or UDP.
+type Port struct {
+	Protocol uint8 // unix.IPPROTO_TCP or unix.IPPROTO_UDP
+	Number   uint16
+}
+
+// Spread are the ports of a group that each member serves.
+type Spread struct {
+	Ports []Port
+	Until time.Time // when their packets cease to pass, as with SpreadUntil
+}
+
+func (s Spread) validate() error {
+	for _, p := range s.Ports {
+		if p.Number == 0 || p.Protocol != unix.IPPROTO_TCP && p.Protocol != unix.IPPROTO_UDP {
+			return fmt.Errorf("spread port %d of protocol %d, want one of TCP or UDP", p.Number, p.Protocol)
+		}
+	}
+	return nil
+}
+
+func spreadOf(id uint32) string { return fmt.Sprintf("spread%d", id) }
+
+// spread describes the set: link, protocol and port.
+func (l layout) spread(id uint32) (*nftables.Set, error) {
+	key, err := nftables.ConcatSetType(nftables.TypeIFIndex, nftables.TypeInetProto, nftables.TypeInetService)
+	return &nftables.Set{Table: l.table, Name: spreadOf(id), KeyType: key, Concatenation: true, HasTimeout: true}, err
+}
+
+// The parts of a key lie in 4 bytes each.
+const (
+	registerProtocol = unix.NFT_REG32_01
+	registerPort     = unix.NFT_REG32_02
+)
+
+// spreadRules let the packets of spread ports pass. What has no ports, such as ARP and ICMPv6, is in no such set.
+func spreadRules(id uint32) []match {
+	passes := func(w way, port uint32) match {
+		return and(w.load(), match{
+			&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: registerProtocol},
+			&expr.Payload{OperationType: expr.PayloadLoad, DestRegister: registerPort, Base: expr.PayloadBaseTransportHeader, Offset: port, Len: 2},
+			&expr.Lookup{SourceRegister: register, SetName: spreadOf(id)},
+		}, verdict(expr.VerdictAccept, ""))
+	}
+	const source, destination = 0, 2
+	return []match{passes(incoming, destination), passes(outgoing, source)}
+}
+
+// rules is the chain of a group.
+func (f *Fence) rules(g Group) []match {
+	rules := verdicts(g.ID, f.canStandBy(), f.routes)
+	if len(g.Spread.Ports) > 0 {
+		return append(spreadRules(g.ID), rules...)
+	}
+	return rules
+}
+
+// putSpread makes the set of a group that has one what it should be.
+func (f *Fence) putSpread(c *nftables.Conn, g Group) error {
+	set, err := f.spread(g.ID)
+	if err != nil {
+		return err
+	}
+	c.FlushSet(set) // before Linux 6.12 adding an element again does not start its time again
+	left := time.Until(g.Spread.Until)
+	if left < time.Millisecond { // 0 would be for ever
+		return nil
+	}
+	return c.SetAddElements(set, f.spreadElements(g, left))
+}
+
+func (f *Fence) spreadElements(g Group, left time.Duration) []nftables.SetElement {
+	out := make([]nftables.SetElement, len(g.Spread.Ports))
+	for i, p := range g.Spread.Ports {
+		key := append(slices.Clone(f.key()), p.Protocol, 0, 0, 0)
+		out[i] = nftables.SetElement{Key: append(binary.BigEndian.AppendUint16(key, p.Number), 0, 0), Timeout: left}
+	}
+	return out
+}
+
+// addSpread adds the set of a group.
+func (f *Fence) addSpread(c *nftables.Conn, g Group) error {
+	if len(g.Spread.Ports) == 0 {
+		return nil
+	}
+	set, err := f.spread(g.ID)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.AddSet(set, nil), f.putSpread(c, g))
+}
+
+// changeSpread changes the ports of a group that stays. Those that stay go on to pass for as long as they did.
+func (f *Fence) changeSpread(c *nftables.Conn, old, g Group) error {
+	switch before, after := len(old.Spread.Ports) > 0, len(g.Spread.Ports) > 0; {
+	case before && after:
+		return f.putSpread(c, g)
+	case !before && !after:
+		return nil
+	}
+	chain := f.chain(chainOf(g.ID))
+	c.FlushChain(chain)
+	err := f.addSpread(c, g)
+	addRules(c, chain, f.rules(g))
+	return errors.Join(err, f.deleteSpread(c, old))
+}
+
+// deleteSpread takes away the set of a group, after the rules that ask it.
+func (f *Fence) deleteSpread(c *nftables.Conn, g Group) error {
+	if len(g.Spread.Ports) == 0 {
+		return nil
+	}
+	set, err := f.spread(g.ID)
+	c.DelSet(set)
+	return err
+}
+
+// SpreadUntil lets packets of a group's spread ports pass until then: for as long as the kernel goes on translating them if this process is
+// gone. With the zero Time they are fenced as everything else is. It does nothing for a group without such ports.
+func (f *Fence) SpreadUntil(id uint32, until time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g, ok := f.groups[id]
+	if !ok {
+		return f.wrap("spread", fmt.Errorf("group %d is not set", id))
+	}
+	if len(g.Spread.Ports) == 0 {
+		return nil
+	}
+	g.Spread.Until = until
+	if err := f.commit(func(c *nftables.Conn) error { return f.putSpread(c, g) }); err != nil {
+		return f.wrap("spread", err)
+	}
+	f.groups[id] = g
+	return nil
+}
+
+// inspectSpread looks for the ports of each group. Those whose time may be over need not be there.
+func (f *Fence) inspectSpread(c *nftables.Conn) error {
+	for _, g := range f.groups {
+		if len(g.Spread.Ports) == 0 {
+			continue
+		}
+		set, err := f.spread(g.ID)
+		if err != nil {
+			return err
+		}
+		got, err := c.GetSetElements(set)
+		if err != nil || len(got) < len(g.Spread.Ports) && time.Now().Before(g.Spread.Until) {
+			return errors.Join(fmt.Errorf("set %s: %d ports, want %d", set.Name, len(got), len(g.Spread.Ports)), err)
+		}
+	}
+	return nil
+}
