@@ -50,7 +50,7 @@ func TestExplainOnEachNode(t *testing.T) {
 	says := func(n *lab.Node, texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			if !assert.Eventually(t, func() bool { return strings.Contains(explained(t, n), text) }, 10*time.Second, 100*time.Millisecond, text) {
+			if !eventually(t, 10*time.Second, text, func() bool { return strings.Contains(explained(t, n), text) }) {
 				t.Log(explained(t, n))
 			}
 		}

@@ -134,10 +134,16 @@ func settled(t *testing.T, g *trial.Group) *lab.Node {
 
 func hostPrefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
-// eventually looks often enough for every test, and less often than keepvip answers one user on its metrics listener.
-func eventually(t *testing.T, limit time.Duration, what string, condition func() bool) {
+// eventually looks often enough for every test, and less often than keepvip answers one user on its metrics listener. It looks in the
+// test's own goroutine: a condition that fails the test ends it, and says where.
+func eventually(t *testing.T, limit time.Duration, what string, condition func() bool) bool {
 	t.Helper()
-	assert.Eventually(t, condition, limit, 50*time.Millisecond, what)
+	for end := time.Now().Add(limit); !condition(); settleFor(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			return assert.Fail(t, "not within "+limit.String(), what)
+		}
+	}
+	return true
 }
 
 // light asserts that no daemon has more memory than that, in bytes.

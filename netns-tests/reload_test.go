@@ -42,7 +42,10 @@ func TestFailedReloadChangesNothingAndIsLogged(t *testing.T) {
 		require.NoError(t, json.Compact(&b, []byte(p.Stdout())))
 		return b.String()
 	}
-	eventually(t, 10*time.Second, "active", func() bool { return strings.Contains(status(), `"state":"active"`) })
+	eventually(t, 10*time.Second, "active", func() bool {
+		s, err := trial.Keepvip{}.Status(n) // an error until it listens
+		return err == nil && s.VIPs[0].State == "active"
+	})
 	for _, rest := range []string{
 		", election: raft}\nraft: {peers: [" + n.Address.String() + "], certificate: /none/c, privateKey: /none/k, ca: /none/ca}\n",
 		"}\n- {name: b, addresses: [192.0.2.1], check: none, vrrp: {id: 9}}\n",
