@@ -49,7 +49,7 @@ func newDrill() *cobra.Command {
 	fs.BoolVar(&f.check, "check", false, "take every health check of the holder to be bad")
 	cmd.MarkFlagsMutuallyExclusive("handover", "stop", "check")
 	fs.DurationVar(&f.lasts, "lasts", 0, "how long the failure lasts at most, up to 30s; without it three leases, and at least 1s with --stop, 5s with --check and 10s with --handover")
-	fs.BoolVar(&f.noReturn, "no-return", false, "leave the address where it has gone")
+	fs.BoolVar(&f.noReturn, "no-return", false, "leave the address where it has gone; refused where this node would take it back by itself (vrrp.preempt)")
 	fs.DurationVar(&f.watch, "watch", 0, "fail nothing: measure the drill of another node, which begins within that time, at most 10m; with --stop or --check if that has it")
 	fs.BoolVar(&f.everywhere, "everywhere", false, "of a command on all nodes at the same time: the holder drills after 5s, the others measure")
 	cmd.MarkFlagsMutuallyExclusive("watch", "everywhere")

@@ -235,6 +235,7 @@ func (h *host) find(addrs []netip.Addr) (netip.Addr, bool) {
 
 // electByRaft has the holder elected by the cluster.
 func (b *builder) electByRaft(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
+	in.Cluster = true
 	in.Elect = func(instance.Place) (election.Elector, func(), error) {
 		n, err := b.raft.open()
 		if err != nil {

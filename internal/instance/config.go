@@ -56,6 +56,7 @@ type Config struct {
 	Addresses []netip.Prefix
 	VRID      uint8
 	Group     string // of instances that move together; empty: alone
+	Cluster   bool   // the leader of the node's Raft cluster holds this one, and every other with Cluster
 }
 
 // Check is one health check. Its functions are safe from any goroutine.

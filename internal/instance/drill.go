@@ -161,9 +161,9 @@ func (a *Set) together(name string) ([]*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	group := list[0].now().cfg.Group
+	with := list[0].now().cfg
 	for _, r := range a.all() {
-		if r != list[0] && group != "" && r.now().cfg.Group == group {
+		if cfg := r.now().cfg; r != list[0] && (with.Group != "" && cfg.Group == with.Group || with.Cluster && cfg.Cluster) {
 			list = append(list, r)
 		}
 	}
@@ -236,6 +236,9 @@ func fail(ctx context.Context, list []*instance, kind DrillKind) error {
 	reason := election.AskedToDrill(string(kind))
 	switch kind {
 	case DrillHandover:
+		if list[0].now().cfg.Cluster {
+			list = list[:1] // leadership goes, and with it every address
+		}
 		return handAll(election.Because(ctx, code.DrillHandover, reason), list, "", false)
 	case DrillCheck:
 		return failChecks(ctx, list, reason)

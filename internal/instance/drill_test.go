@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
@@ -252,6 +253,7 @@ func TestDrillIsRefused(t *testing.T) {
 	good := func() *Status {
 		return &Status{
 			State: "active", Desired: Available, Holder: "10.0.0.11", Fence: FenceStatus{Standing: true}, Checks: []CheckStatus{{}},
+			VRID: 51, Priority: 100, Preempt: true,
 			Members: []MemberStatus{
 				{Address: netip.MustParseAddr("10.0.0.11"), Self: true, State: "active"},
 				{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", State: "backup", Fit: &fit, Priority: 100, LastHeard: &heard},
@@ -261,6 +263,7 @@ func TestDrillIsRefused(t *testing.T) {
 	}
 	tests := map[string]struct {
 		kind   DrillKind
+		stays  bool
 		change func(*Status)
 		want   string
 		is     error
@@ -269,8 +272,17 @@ func TestDrillIsRefused(t *testing.T) {
 		"nobody holds it":       {change: func(s *Status) { s.State, s.Holder = "backup", "" }, want: "nobody is heard", is: election.ErrNotActive},
 		"drained":               {change: func(s *Status) { s.Desired = Drained }, want: "this node is drained: resume it first"},
 		"no fence, stop":        {kind: DrillStop, change: func(s *Status) { s.Fence = FenceStatus{Reason: "no nftables"} }, want: "two nodes could answer: no nftables"},
-		"no check":              {kind: DrillCheck, change: func(s *Status) { s.Checks = nil }, want: "no check of this node is a condition"},
-		"weights alone":         {kind: DrillCheck, change: func(s *Status) { s.Checks[0].Weight = 5 }, want: "no check of this node is a condition"},
+		"a fence with a gap, stop": {kind: DrillStop, change: func(s *Status) {
+			s.Fence.Uncovered = "ARP on other links of this node"
+		}, want: "the fence does not cover ARP on other links of this node: two nodes could answer; drill with --handover or --check"},
+		"no way back": {change: func(s *Status) {
+			s.Members[1].Priority = 254
+		}, want: "n2 (10.0.0.12) has priority 254, and this node could not rank above it to have the address back: drill with --no-return, or give that node a lower priority"},
+		"taken back by itself": {stays: true, change: func(s *Status) {
+			s.Priority = 150
+		}, want: "this node would take the address back by itself (its priority is 150, that of the others 100 at most, and vrrp.preempt is on): drill without --no-return"},
+		"no check":      {kind: DrillCheck, change: func(s *Status) { s.Checks = nil }, want: "no check of this node is a condition"},
+		"weights alone": {kind: DrillCheck, change: func(s *Status) { s.Checks[0].Weight = 5 }, want: "no check of this node is a condition"},
 		"a silent member": {change: func(s *Status) {
 			s.Members[2].State, s.Members[2].LastHeard = stateSilent, &heard
 		}, want: "without risk: n3 (10.0.0.13) is silent for 5m0s", is: election.ErrNoTaker},
@@ -290,9 +302,10 @@ func TestDrillIsRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := good()
-			require.NoError(t, s.mayDrill(tt.kind, time.Now()))
+			d := Drill{Kind: tt.kind, Return: !tt.stays}
+			require.NoError(t, s.mayDrill(d, time.Now()))
 			tt.change(s)
-			err := s.mayDrill(tt.kind, time.Now())
+			err := s.mayDrill(d, time.Now())
 			assert.ErrorContains(t, err, tt.want)
 			if tt.is != nil {
 				assert.ErrorIs(t, err, tt.is)
@@ -301,13 +314,47 @@ func TestDrillIsRefused(t *testing.T) {
 	}
 }
 
+// What would be in the way of one drill is in the way of no other.
+func TestDrillIsNotRefused(t *testing.T) {
+	fit, heard := true, time.Now()
+	for name, tt := range map[string]struct {
+		d      Drill
+		change func(*Status)
+	}{
+		"a gap of the fence, handover":          {Drill{Kind: DrillHandover, Return: true}, func(s *Status) { s.Fence.Uncovered = "ARP on other links" }},
+		"the other has 254, it stays there":     {Drill{Kind: DrillStop}, func(s *Status) { s.Members[1].Priority = 254 }},
+		"the other has 254, this one is owner":  {Drill{Kind: DrillStop, Return: true}, func(s *Status) { s.Priority, s.Members[1].Priority = 255, 254 }},
+		"it stays there, preemption is off":     {Drill{Kind: DrillStop}, func(s *Status) { s.Priority, s.Preempt = 150, false }},
+		"it stays there, the other is as high":  {Drill{Kind: DrillStop}, func(s *Status) {}},
+		"Raft knows no ranks and no preemption": {Drill{Kind: DrillStop, Return: true}, func(s *Status) { s.VRID, s.Members[1].Priority = 0, 254 }},
+	} {
+		s := Status{State: "active", Desired: Available, Fence: FenceStatus{Standing: true}, VRID: 51, Priority: 100, Preempt: true, Members: []MemberStatus{
+			{Self: true, State: "active", Priority: 100}, {State: "backup", Fit: &fit, Priority: 100, LastHeard: &heard},
+		}}
+		tt.change(&s)
+		assert.NoError(t, s.mayDrill(tt.d, heard), name)
+	}
+}
+
+// A leader of Raft that stands still loses every address: a verb about another one must not come between.
+func TestDrillIsOfEveryAddressOfTheCluster(t *testing.T) {
+	a := New(slog.New(slog.DiscardHandler))
+	a.Apply(Delta{Add: []Config{{Name: "one", Cluster: true}, {Name: "vrrp"}, {Name: "two", Cluster: true}}})
+	list, err := a.together("two")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"two", "one"}, namesOf(list))
+	list, err = a.together("vrrp")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"vrrp"}, namesOf(list))
+}
+
 // A witness is no node that could take the address, and none that must.
 func TestDrillBesideAWitness(t *testing.T) {
 	fit, unfit, now := true, false, time.Now()
 	s := Status{State: "active", Desired: Available, Members: []MemberStatus{
 		{State: "backup", Witness: true, Fit: &unfit, LastHeard: &now}, {State: "backup", Fit: &fit, LastHeard: &now},
 	}}
-	require.NoError(t, s.mayDrill(DrillHandover, now))
+	require.NoError(t, s.mayDrill(Drill{Kind: DrillHandover}, now))
 	s.Members = s.Members[:1]
-	assert.ErrorIs(t, s.mayDrill(DrillHandover, now), election.ErrNoTaker)
+	assert.ErrorIs(t, s.mayDrill(Drill{Kind: DrillHandover}, now), election.ErrNoTaker)
 }

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,11 @@ func (a *Set) mayDrill(list []*instance, d Drill) error {
 	return each(list, func(r *instance) error {
 		v := r.now()
 		s := v.status()
-		err := s.mayDrill(d.Kind, time.Now())
+		of := d
+		if r != list[0] && d.Kind == DrillCheck && v.cfg.Cluster {
+			of.Kind = DrillHandover // one address with a check is enough for the leader to go
+		}
+		err := s.mayDrill(of, time.Now())
 		if lease := v.cfg.Lease; err == nil && d.Kind == DrillStop && d.Lasts <= lease {
 			err = fmt.Errorf("the lease of %s would outlast a drill of %s, so nobody would take the address: --lasts, at most %s, has to be longer", lease, d.Lasts, MostDrill)
 		}
@@ -28,8 +33,8 @@ func (a *Set) mayDrill(list []*instance, d Drill) error {
 }
 
 // mayDrill is pure.
-func (s *Status) mayDrill(kind DrillKind, now time.Time) error {
-	switch {
+func (s *Status) mayDrill(d Drill, now time.Time) error {
+	switch kind := d.Kind; {
 	case s.State != "active" && s.Holder != "":
 		return fmt.Errorf("%w: %s does; drill there, and measure here with --watch", election.ErrNotActive, s.holderName())
 	case s.State != "active":
@@ -44,10 +49,35 @@ func (s *Status) mayDrill(kind DrillKind, now time.Time) error {
 		return fmt.Errorf("SPLIT: %s holds the address, too", s.Splits[0].Address)
 	case kind == DrillStop && !s.Fence.Standing:
 		return fmt.Errorf("the fence is not in place, so two nodes could answer: %s", s.Fence.Reason)
+	case kind == DrillStop && s.Fence.Uncovered != "":
+		return fmt.Errorf("the fence does not cover %s: two nodes could answer; drill with --handover or --check", s.Fence.Uncovered)
 	case kind == DrillCheck && !slices.ContainsFunc(s.Checks, CheckStatus.decides):
 		return errors.New("no check of this node is a condition, so a failing check would not make it unfit")
 	}
-	return s.othersWell(now)
+	return cmp.Or(s.othersWell(now), s.mayGoBack(d))
+}
+
+// mayGoBack says why the address would not be, after the drill, where it is to be: by VRRP the way back is a higher priority than the holder's,
+// and a higher priority is also what takes an address back that is to stay away.
+func (s *Status) mayGoBack(d Drill) error {
+	if s.VRID == 0 {
+		return nil
+	}
+	var top MemberStatus
+	for _, m := range s.Members {
+		if !m.Self && m.Priority >= top.Priority {
+			top = m
+		}
+	}
+	switch {
+	case d.Return && top.Priority >= mostPriority && s.Priority <= mostPriority:
+		return fmt.Errorf("%s has priority %d, and this node could not rank above it to have the address back: "+
+			"drill with --no-return, or give that node a lower priority", top.called(), top.Priority)
+	case !d.Return && s.Preempt && s.Priority > top.Priority:
+		return fmt.Errorf("this node would take the address back by itself (its priority is %d, that of the others %d at most, and vrrp.preempt is on): "+
+			"drill without --no-return, or keep this node away by keepvip drain", s.Priority, top.Priority)
+	}
+	return nil
 }
 
 // decides tells whether the node is not fit while the check is unhealthy.
