@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,9 @@ func askStatus(ctx context.Context, socket string, names []string) (raw json.Raw
 	}
 	return raw, doc, nil
 }
+
+// errNotThere is that of a name that the configuration in force does not have. The name follows, and those that there are.
+var errNotThere = errors.New("no virtual address is named")
 
 // only leaves the named virtual addresses in a status document, and everything else as it is, also what a keepvip of another
 // version says. Without names nothing changes.
@@ -54,7 +58,7 @@ func only(doc json.RawMessage, names []string) (json.RawMessage, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return nil, fmt.Errorf("no virtual address is named %q, there are: %s", name, strings.Join(have, ", "))
+			return nil, fmt.Errorf("%w %q, there are: %s", errNotThere, name, strings.Join(have, ", "))
 		}
 	}
 	var err error

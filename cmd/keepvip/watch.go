@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,7 +58,8 @@ func (w *watch) run(ctx context.Context, out io.Writer) error {
 // answerTime bounds how long what is shown may be older than it seems: a daemon that hangs says nothing.
 const answerTime = 2 * time.Second
 
-func (w *watch) look(ctx context.Context) {
+// look asks once. The error is of a name that was wrong from the beginning: no waiting mends that. One that a reload has removed may come back.
+func (w *watch) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	raw, err := w.ask(ctx)
@@ -68,6 +70,10 @@ func (w *watch) look(ctx context.Context) {
 	if w.cause = err; err == nil {
 		w.raw, w.doc, w.at = raw, doc, time.Now()
 	}
+	if w.at.IsZero() && errors.Is(w.cause, errNotThere) {
+		return w.cause
+	}
+	return nil
 }
 
 // Sequences of a terminal (ECMA-48, and xterm's for the alternate screen).
@@ -87,7 +93,9 @@ func (w *watch) onScreen(ctx context.Context, term *os.File, resized <-chan os.S
 	defer func() { _, _ = io.WriteString(term, screenOff) }()
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
-	w.look(ctx)
+	if err := w.look(ctx); err != nil {
+		return err
+	}
 	for {
 		if _, err := io.WriteString(term, frame(w.text(time.Now()), columns(term), rows(term))); err != nil {
 			return err
@@ -97,7 +105,9 @@ func (w *watch) onScreen(ctx context.Context, term *os.File, resized <-chan os.S
 			return nil
 		case <-resized:
 		case <-tick.C:
-			w.look(ctx)
+			if err := w.look(ctx); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -110,7 +120,11 @@ func (w *watch) text(now time.Time) string {
 	case w.at.IsZero():
 		return w.cause.Error() + "\n"
 	}
-	return fmt.Sprintf("NO ANSWER since %s: %v\nwhat follows is of then\n\n%s", ago(now, w.at), w.cause, statusText(w.doc, w.at))
+	what := "NO ANSWER"
+	if errors.Is(w.cause, errNotThere) { // a reload has removed it
+		what = "REMOVED"
+	}
+	return fmt.Sprintf("%s since %s: %v\nwhat follows is of then\n\n%s", what, ago(now, w.at), w.cause, statusText(w.doc, w.at))
 }
 
 // frame is text as one drawing of so many columns and rows.
@@ -144,9 +158,12 @@ func (w *watch) byChange(ctx context.Context, out io.Writer) error {
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
 	for last := ""; ; {
-		w.look(ctx)
-		if ctx.Err() != nil {
+		err := w.look(ctx)
+		switch {
+		case ctx.Err() != nil:
 			return nil
+		case err != nil:
+			return err
 		}
 		if now := w.essence(); now != last {
 			last = now

@@ -142,9 +142,50 @@ func TestStatusWatchOfADaemonThatHangsSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watch{ask: func(ctx context.Context) (json.RawMessage, error) { <-ctx.Done(); return nil, ctx.Err() }}
 		w.doc, w.at = sampleStatus(time.Now()), time.Now()
-		w.look(t.Context())
+		require.NoError(t, w.look(t.Context()))
 		assert.Contains(t, w.text(time.Now()), "NO ANSWER since 2s")
 	})
+}
+
+// A name that was never there is a slip of the hand, which no waiting mends. One that a reload removes was right, and may come back.
+func TestStatusWatchOfAWrongNameEnds(t *testing.T) {
+	raw, err := json.Marshal(sampleStatus(time.Now()))
+	require.NoError(t, err)
+	want := `no virtual address is named "apisrever", there are: apiserver`
+	for name, show := range map[string]func(*watch) error{
+		"to a file": func(w *watch) error {
+			var out bytes.Buffer
+			err := w.byChange(t.Context(), &out)
+			assert.Empty(t, out.String())
+			return err
+		},
+		"on a terminal": func(w *watch) error {
+			screen, reader := terminal(t, 80)
+			err := w.onScreen(t.Context(), screen, nil)
+			upTo(t, reader, screenOff)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &watch{interval: time.Millisecond, ask: func(context.Context) (json.RawMessage, error) { return only(raw, []string{"apisrever"}) }}
+			assert.EqualError(t, show(w), want)
+			asked := 0
+			w.ask = func(context.Context) (json.RawMessage, error) {
+				if asked++; asked < 3 {
+					return nil, errors.New("is it running")
+				}
+				return only(raw, []string{"apisrever"})
+			}
+			if name == "on a terminal" {
+				assert.EqualError(t, show(w), want, "it was wrong before keepvip ran, too")
+			}
+		})
+	}
+	w := &watch{ask: func(context.Context) (json.RawMessage, error) { return raw, nil }}
+	require.NoError(t, w.look(t.Context()))
+	w.ask = func(context.Context) (json.RawMessage, error) { return only(raw, []string{"apisrever"}) }
+	require.NoError(t, w.look(t.Context()))
+	assert.Contains(t, w.text(time.Now()), "REMOVED since ")
 }
 
 func TestFrameCutsWhatDoesNotFit(t *testing.T) {
