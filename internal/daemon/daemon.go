@@ -67,7 +67,9 @@ type Daemon struct {
 	mu  sync.Mutex // guards cfg: one reload at a time
 	cfg *config.Config
 
-	shown atomic.Pointer[ConfigStatus]
+	inForce atomic.Pointer[config.Config] // cfg, for those who only look
+	shown   atomic.Pointer[ConfigStatus]
+	sources sources
 }
 
 // endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
@@ -137,13 +139,16 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	fences := fence.NewLinks(h.leftovers)
 	fences.Expect(len(cfg.VIPs))
 	hooks, past := hook.New(log), history.New(log)
-	return &Daemon{
+	d := &Daemon{
 		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: instance.New(log),
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
 			host: h, hooks: hooks, past: past, raft: newRaftNode(h, opts.Version, log), timings: newTimings(),
 		},
+		sources: sources{busy: make(chan struct{}, 1)},
 	}
+	d.inForce.Store(cfg)
+	return d
 }
 
 // Run takes part until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.

@@ -61,6 +61,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	d.set.Apply(delta)
 	d.build.raft.closeIdle()
 	d.cfg = next
+	d.inForce.Store(next)
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
 		"changed", done.Changed, "recreated", done.Recreated, "live", done.Live, "restart", done.Restart)
 	if len(done.Restart) > 0 {

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/keepvip/keepvip/internal/config"
 )
@@ -23,14 +25,50 @@ type RunningValue struct {
 }
 
 func (d *Daemon) running() any {
-	d.mu.Lock() // one reads the sources at a time
-	defer d.mu.Unlock()
-	now := d.cfg
-	next, err := d.opts.Load()
+	now := d.inForce.Load()
+	next, err := d.sources.read(d.opts.Load)
 	if err != nil {
 		return compared(now, now, err)
 	}
 	return compared(now, next, nil)
+}
+
+// sourcesTime bounds how long whoever asks waits for the disk. It is less than an asker has.
+const sourcesTime = 5 * time.Second
+
+// sources are read for those who only look: for one at a time, and beside the reloads, which a file system that is slow would hold up
+// otherwise.
+type sources struct {
+	busy chan struct{} // capacity 1: they are being read
+}
+
+type loaded struct {
+	cfg *config.Config
+	err error
+}
+
+// read returns what load does. One that hangs is left alone after a while, and nobody begins another one meanwhile.
+func (s sources) read(load func() (*config.Config, error)) (*config.Config, error) {
+	limit := time.NewTimer(sourcesTime)
+	defer limit.Stop()
+	slow := fmt.Errorf("the configuration cannot be read within %s: look at the file system that it is on", sourcesTime)
+	select {
+	case s.busy <- struct{}{}:
+	case <-limit.C:
+		return nil, slow
+	}
+	done := make(chan loaded, 1)
+	go func() {
+		defer func() { <-s.busy }()
+		cfg, err := load()
+		done <- loaded{cfg, err}
+	}()
+	select {
+	case l := <-done:
+		return l.cfg, l.err
+	case <-limit.C:
+		return nil, slow
+	}
 }
 
 // The places that alone have a key.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -95,4 +96,38 @@ func TestRunningConfigMarksAddressesThatAreInOnePlaceAlone(t *testing.T) {
 		assert.Equal(t, want == onlyOnDisk, name.OnDisk != nil && *name.OnDisk == "b")
 		assert.NotContains(t, marked, "vips[0].name")
 	}
+}
+
+// Who may only look must not keep whoever may change something from it: not by a file system that hangs either.
+func TestReloadWaitsForNobodyWhoLooksAtTheConfiguration(t *testing.T) {
+	const vips = "vips: [{addresses: [10.77.0.100], check: none, priority: "
+	r := newReloading(t, vips+"100}]\n")
+	load, asked, hangs := r.opts.Load, make(chan struct{}), make(chan struct{})
+	r.opts.Load = func() (*config.Config, error) { close(asked); <-hangs; return load() }
+	shown := make(chan any, 1)
+	go func() { shown <- r.running() }()
+	<-asked
+	r.opts.Load = load
+	r.write(t, vips+"120}]\n")
+	_, err := r.Reload()
+	require.NoError(t, err)
+	close(hangs)
+	doc, _ := (<-shown).(RunningConfig)
+	assert.Empty(t, doc.Error)
+}
+
+func TestSourcesThatHangAreReadOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hangs, begun := sources{busy: make(chan struct{}, 1)}, make(chan struct{}), 0
+		hanging := func() (*config.Config, error) { begun++; <-hangs; return &config.Config{}, nil }
+		for range 3 {
+			_, err := s.read(hanging)
+			assert.EqualError(t, err, "the configuration cannot be read within 5s: look at the file system that it is on")
+		}
+		assert.Equal(t, 1, begun)
+		close(hangs)
+		synctest.Wait()
+		_, err := s.read(hanging)
+		assert.NoError(t, err)
+	})
 }
