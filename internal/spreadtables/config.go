@@ -1,0 +1,60 @@
+package spreadtables
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+// Config is what the tables of one entry under vips are to do. All nodes must have the same Addresses, Ports, Slots and Seed, and the same
+// members behind the indices of Slots; the order of Addresses and Ports makes no difference.
+type Config struct {
+	// Link and Index are the interface on which the addresses are, and through which this node reaches the other members.
+	Link  string
+	Index int
+	// Addresses are those that are spread, of either family; this node need not have them.
+	Addresses []netip.Addr
+	// Ports are those that are spread. What comes in for any other is served by the receiver, as without these tables.
+	Ports []Port
+	// Self are this node's own addresses, at most one of each family: what its services see as the destination. In a family without
+	// one nothing is done.
+	Self []netip.Addr
+	// Members are in the order that the indices in Slots mean. This node is among them, if it is a member.
+	Members []MemberAt
+	// Slots are who gets which packet. Nil: each receiver serves all by itself, and only translates.
+	Slots *slots.Table
+	// Seed is mixed into the hash, so that nobody outside can choose the member that serves him.
+	Seed uint32
+	// Lifetime is how long the tables do something without being renewed. At least a second.
+	Lifetime time.Duration
+}
+
+// Port is one that is spread.
+type Port struct {
+	Protocol uint8  // 6 (TCP) or 17 (UDP, which has no second chance: no packet of it tells whether it begins something)
+	Port     uint16 // of the address, to which clients connect
+	Target   uint16 // of each member's own address, where the service listens
+}
+
+// MemberAt says where a member is.
+type MemberAt struct {
+	// Addresses are its own, at most one of each family. Slots of a member without one of a family are served by the receiver, in that
+	// family.
+	Addresses []netip.Addr
+	// MAC is the source of its frames, by which they are told from those of clients: what a member has sent on is never spread again. With
+	// none here, what goes to that member is marked instead (see docs/spread.md), which takes a little longer.
+	MAC net.HardwareAddr
+	// Self: this node.
+	Self bool
+}
+
+// Abilities are what this kernel does of it. What it does not do is done more slowly or not at all.
+type Abilities struct {
+	// Ingress: packets are sent on at the link. Without it (no CONFIG_NFT_FWD_NETDEV) behind it, which takes half as long again.
+	Ingress bool
+	// SecondChance: connection tracking takes up connections in their midst (net.netfilter.nf_conntrack_tcp_loose is not 0). Without it what
+	// belongs to no known connection is dropped, so connections hang when their slot gets another owner.
+	SecondChance bool
+}
