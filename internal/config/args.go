@@ -59,6 +59,11 @@ func (c *Config) Values() []Value {
 				add(o, o.inList(i, j), target{hook: &c.VIPs[i].Hooks[j]})
 			}
 		}
+		for j := range c.VIPs[i].Spread.Ports {
+			for _, o := range ported {
+				add(o, o.inList(i, j), target{port: &c.VIPs[i].Spread.Ports[j]})
+			}
+		}
 	}
 	for _, o := range table {
 		if !o.PerVIP() {

@@ -48,6 +48,7 @@ type VIP struct {
 	Check     Check
 	Checks    []ListedCheck // in place of Check when not empty
 	Hooks     []Hook
+	Spread    Spread
 
 	OnConflict      OnConflict
 	ProbeBeforeBind bool

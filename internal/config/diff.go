@@ -88,6 +88,9 @@ func diffVIP(before, after VIP) VIPChange {
 	if !reflect.DeepEqual(before.Hooks, after.Hooks) {
 		c.Keys = append(c.Keys, vipsKey+"[]."+hooksKey)
 	}
+	if !slices.Equal(before.Spread.Ports, after.Spread.Ports) {
+		c.Keys = append(c.Keys, vipsKey+"[]."+spreadPorts)
+	}
 	// A socket has one family, and each interface a service of its own.
 	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() || !slices.EqualFunc(before.Links(), after.Links(), sameInterface) {
 		c.Recreate = true

@@ -22,7 +22,7 @@ const (
 type setting struct {
 	option *Option
 	vip    int // index under vips; 0 in a flag or variable that describes a VIP
-	index  int // under the VIP's checks or hooks, of an option there
+	index  int // under the VIP's checks, hooks or ports, of an option there
 	raw    []string
 	origin Origin
 }
@@ -33,6 +33,7 @@ type document struct {
 	vips     []Origin   // of each entry under vips
 	checks   [][]Origin // of each entry under its checks
 	hooks    [][]Origin // and under its hooks
+	ports    [][]Origin // and under its spread.ports
 }
 
 // fileReader walks one file. Nothing is decoded by reflection: only what the table names is taken, at a known line.
@@ -160,7 +161,7 @@ func (r *fileReader) value(n *yaml.Node, s *section, key string) {
 	}
 }
 
-// entries reads the list of VIPs, or of the checks or hooks of one.
+// entries reads the list of VIPs, or of the checks, hooks or ports of one.
 func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 	if n.Kind != yaml.SequenceNode {
 		entry := "addresses for each virtual address"
@@ -169,6 +170,8 @@ func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 			entry = "kind for each check"
 		case hooksKey:
 			entry = "command for each hook"
+		case portsKey:
+			entry = "port for each port that is spread"
 		}
 		r.add(r.at(n.Line), key, "%s, want a list: one entry with %s", describe(n), entry)
 		return
@@ -194,8 +197,11 @@ func (r *fileReader) enter(s *section, i int, at Origin) {
 		r.index, r.checks[r.vip] = i, append(r.checks[r.vip], at)
 	case hooksKey:
 		r.index, r.hooks[r.vip] = i, append(r.hooks[r.vip], at)
+	case portsKey:
+		r.index, r.ports[r.vip] = i, append(r.ports[r.vip], at)
 	default:
-		r.vip, r.vips, r.checks, r.hooks = i, append(r.vips, at), append(r.checks, nil), append(r.hooks, nil)
+		r.vip, r.vips = i, append(r.vips, at)
+		r.checks, r.hooks, r.ports = append(r.checks, nil), append(r.hooks, nil), append(r.ports, nil)
 	}
 }
 

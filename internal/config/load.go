@@ -115,6 +115,9 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 		if s.option.perHook() {
 			key, t.hook = s.option.inList(s.vip, s.index), &t.vip.Hooks[s.index]
 		}
+		if s.option.perPort() {
+			key, t.port = s.option.inList(s.vip, s.index), &t.vip.Spread.Ports[s.index]
+		}
 		if err := s.option.assign(t, s.raw); err != nil {
 			ps.add(s.origin, key, "%v", err)
 			continue
@@ -123,7 +126,7 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 	}
 }
 
-// makeLists makes room for the checks and the hooks that the file lists.
+// makeLists makes room for the checks, the hooks and the ports that the file lists.
 func (c *Config) makeLists(doc document) {
 	note := func(vip int, list string, origins []Origin) int {
 		for j, origin := range origins {
@@ -137,6 +140,9 @@ func (c *Config) makeLists(doc document) {
 		}
 		if n := note(i, hooksKey, doc.hooks[i]); n > 0 {
 			c.VIPs[i].Hooks = make([]Hook, n)
+		}
+		if n := note(i, spreadPorts, doc.ports[i]); n > 0 {
+			c.VIPs[i].Spread.Ports = make([]SpreadPort, n)
 		}
 	}
 }
@@ -172,6 +178,10 @@ func (c *Config) targets(o *Option, v *VIP) []target {
 	case o.perHook():
 		for i := range v.Hooks {
 			all = append(all, target{config: c, vip: v, hook: &v.Hooks[i]})
+		}
+	case o.perPort():
+		for i := range v.Spread.Ports {
+			all = append(all, target{config: c, vip: v, port: &v.Spread.Ports[i]})
 		}
 	default:
 		all = []target{{config: c, vip: v}}

@@ -68,6 +68,11 @@ func (o Option) perCheck() bool { return strings.HasPrefix(o.Key, vipsKey+"[]."+
 // perHook tells that the option describes one hook of a list.
 func (o Option) perHook() bool { return strings.HasPrefix(o.Key, vipsKey+"[]."+hooksKey+"[].") }
 
+// perPort tells that the option describes one port of a list.
+func (o Option) perPort() bool {
+	return strings.HasPrefix(o.Key, vipsKey+"[]."+spreadPorts+"[].")
+}
+
 // Options lists every option that has a flag, in the order of the reference. The slice is the caller's.
 func Options() []Option { return slices.Clone(table) }
 
@@ -77,6 +82,7 @@ type target struct {
 	vip    *VIP
 	check  *ListedCheck
 	hook   *Hook
+	port   *SpreadPort
 }
 
 // binding connects an option's text with its place in the typed configuration.

@@ -15,6 +15,8 @@ func Reference() []byte {
 		{"Its health check", "`check: none` and `check: URL` are short for a mapping with just `url`.", "vips[].check."},
 		{"Several health checks", checksNote, listedPrefix},
 		{"Hooks", hooksNote, hookedPrefix},
+		{"Spreading the load", "`spread: direct` is short for a mapping with just `via`. [spread.md](spread.md) says how it works.", spreadPrefix},
+		{"Ports that are spread", portsNote, portedPrefix},
 		{"The process", "Once in a file, beside `vips`.", ""},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", part.title, part.note)
@@ -38,6 +40,8 @@ func (o Option) part() string {
 	switch {
 	case strings.HasPrefix(o.Key, "vips[].check."):
 		return "vips[].check."
+	case strings.HasPrefix(o.Key, spreadPrefix):
+		return spreadPrefix
 	case o.PerVIP():
 		return "vips[]."
 	}
@@ -48,9 +52,11 @@ func (o Option) part() string {
 const (
 	listedPrefix = vipsKey + "[]." + checksKey + "[]."
 	hookedPrefix = vipsKey + "[]." + hooksKey + "[]."
+	spreadPrefix = vipsKey + "[]." + spreadKey + "."
+	portedPrefix = vipsKey + "[]." + spreadPorts + "[]."
 )
 
-var inLists = map[string][]Option{listedPrefix: listed, hookedPrefix: hooked}
+var inLists = map[string][]Option{listedPrefix: listed, hookedPrefix: hooked, portedPrefix: ported}
 
 const checksNote = "`checks` is a list in place of `check`, in the file only; `check.whenAllUnhealthy` may stand beside it. The node is fit while every check of\n" +
 	"weight 0 is good. The other checks only change its priority: a weight above 0 is added while the check is good, one below 0 is taken off\n" +
@@ -59,6 +65,9 @@ const checksNote = "`checks` is a list in place of `check`, in the file only; `c
 const hooksNote = "`hooks` is a list of programs that are run when this node's part in the election of the entry changes, in the file only.\n" +
 	"[hooks.md](hooks.md) says when, with what, and how keepalived's scripts go on working. Every change is taken over live; a hook that a reload\n" +
 	"adds is told the present state at once."
+
+const portsNote = "`spread.ports` is a list, in the file only. Ports that are not in it are served by the holder alone. Without it the port of the check is\n" +
+	"spread, as it is. Every change is taken over live."
 
 func rowsInList(options []Option) string {
 	var b strings.Builder

@@ -43,6 +43,7 @@ func (c *Config) Validate() error {
 		v.health()
 		v.listedChecks()
 		v.hooks()
+		v.spread()
 	}
 	c.validateGroupNames(&ps)
 	c.checkKey(&ps)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
@@ -122,17 +119,4 @@ func outagesByRaft(heartbeat, lease time.Duration) instance.Outages {
 }
 
 // portOf is where clients of v connect, as far as its checks say; otherwise 0.
-func portOf(v config.VIP) uint16 {
-	for _, c := range v.AllChecks() {
-		address := c.Address
-		if u, err := url.Parse(c.URL); address == "" && err == nil {
-			address = u.Host
-		}
-		if _, text, err := net.SplitHostPort(address); err == nil {
-			if port, err := strconv.ParseUint(text, 10, 16); err == nil {
-				return uint16(port)
-			}
-		}
-	}
-	return 0
-}
+func portOf(v config.VIP) uint16 { return v.Port() }

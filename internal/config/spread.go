@@ -1,0 +1,199 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// Spread is how the load of a virtual address is spread over the members.
+type Spread struct {
+	Via     Via
+	Ports   []SpreadPort // as listed; see [VIP.SpreadPorts]
+	Weight  uint8        // this node's share of new connections, relative to that of the others; 0: none
+	Members []netip.Addr // the own addresses of all members, in this order on every node; none: those that are heard, sorted
+}
+
+// Via is the way by which a packet comes to the member whose turn it is.
+type Via string
+
+// The ways.
+const (
+	ViaOff    Via = off      // nothing is spread: the holder serves everything
+	ViaDirect Via = "direct" // over the link, as it is; the answer goes from the member to the client
+)
+
+// SpreadPort is one port of the address that is spread.
+type SpreadPort struct {
+	Port     uint16 // of the address: what clients connect to
+	Target   uint16 // of the member: what listens there; 0: Port
+	Protocol Protocol
+	Check    string // the name of the check that says whether the port is healthy; "": what decides the election
+}
+
+// Protocol is that of a port.
+type Protocol string
+
+// The protocols.
+const (
+	ProtocolTCP Protocol = "tcp"
+	ProtocolUDP Protocol = "udp"
+)
+
+const (
+	spreadKey = "spread"
+	portsKey  = "ports"
+	// spreadPorts is where ports are listed in an entry.
+	spreadPorts = spreadKey + "." + portsKey
+	// maxSpreadPorts is how many a HELLO has room for.
+	maxSpreadPorts = 16
+	// maxSpreadMembers is how many members slots are divided among.
+	maxSpreadMembers = 7
+)
+
+func spreadOptions() []Option {
+	return []Option{
+		{
+			Key: "vips[].spread.via", Flag: "spread", Default: string(ViaOff), Reload: Live, shorthand: true,
+			Help:    "How new connections are spread over the members: off: the holder serves all of them; direct: each member serves its share, over the link that they have in common, and connections outlive a move of the address. The same on all nodes",
+			binding: one(enum(ViaOff, ViaDirect), func(t target) *Via { return &t.vip.Spread.Via }),
+		},
+		{
+			Key: "vips[].spread.weight", Flag: "spread-weight", Default: "1", Reload: Live,
+			Help:    "This node's share of new connections, relative to that of the others; with 0 it gets none and keeps those that it has",
+			binding: one(number[uint8](0, 255), func(t target) *uint8 { return &t.vip.Spread.Weight }),
+		},
+		{
+			Key: "vips[].spread.members", Flag: "spread-member", Reload: Live,
+			Help:    "The own addresses of all members, at most 7, the same on all nodes in the same order, one that is new at the end; without it those that are heard, in the order of their addresses",
+			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.Spread.Members }),
+		},
+	}
+}
+
+// ported is every option of a port that is spread. They are in the file only: a flag could not say which port it means.
+var ported = portOptions()
+
+func portOptions() []Option {
+	at := func(key string) string { return vipsKey + "[]." + spreadPorts + "[]." + key }
+	return []Option{
+		{
+			Key:     at("port"),
+			Help:    "The port of the virtual address that clients connect to; required",
+			binding: one(number[uint16](0, 65535), func(t target) *uint16 { return &t.port.Port }),
+		},
+		{
+			Key: at("target"), Default: "0",
+			Help:    "The port of each member's own address that the service listens on; 0: the same as port",
+			binding: one(number[uint16](0, 65535), func(t target) *uint16 { return &t.port.Target }),
+		},
+		{
+			Key: at("protocol"), Default: string(ProtocolTCP),
+			Help:    "The protocol of the port; of udp a packet whose connection no member knows goes to the slot's member",
+			binding: one(enum(ProtocolTCP, ProtocolUDP), func(t target) *Protocol { return &t.port.Protocol }),
+		},
+		{
+			Key:     at("check"),
+			Help:    "The name of the check that says whether this node's port is healthy; without it the port is healthy while the node is fit for the election",
+			binding: one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "the name of a check under checks"), func(t target) *string { return &t.port.Check }),
+		},
+	}
+}
+
+// Port is where clients of v connect, as far as its checks say; otherwise 0.
+func (v VIP) Port() uint16 {
+	for _, c := range v.AllChecks() {
+		at := c.Address
+		if u, err := url.Parse(c.URL); at == "" && err == nil {
+			at = u.Host
+		}
+		if _, text, err := net.SplitHostPort(at); err == nil {
+			if port, err := strconv.ParseUint(text, 10, 16); err == nil {
+				return uint16(port)
+			}
+		}
+	}
+	return 0
+}
+
+// SpreadPorts are the ports that are spread, each with its target; none where nothing is. Without a list it is the one that is checked.
+func (v VIP) SpreadPorts() []SpreadPort {
+	if v.Spread.Via == ViaOff {
+		return nil
+	}
+	ports := slices.Clone(v.Spread.Ports)
+	if p := v.Port(); len(ports) == 0 && p != 0 {
+		ports = []SpreadPort{{Port: p, Protocol: ProtocolTCP}}
+	}
+	for i := range ports {
+		ports[i].Target = cmp.Or(ports[i].Target, ports[i].Port)
+	}
+	return ports
+}
+
+// spread refuses what cannot be spread.
+func (k vipValidator) spread() {
+	k.spreadPorts()
+	k.spreadMembers()
+	if k.v.Spread.Via == ViaOff {
+		return
+	}
+	via := k.v.Spread.Via
+	switch {
+	case k.c.Port == 0:
+		k.fail("spread.via", "%s with port 0, so that the members do not know each other; want another port, the same on all nodes, or spread off", via)
+	case k.v.Election != ElectionVRRP:
+		k.fail("spread.via", "%s with election %s, want election vrrp, or spread off", via, k.v.Election)
+	case len(k.v.Elsewhere) > 0:
+		k.fail("spread.via", "%s with elsewhere, want an entry for each interface, with the same group", via)
+	case k.v.VRRP.MinTTL != mostTTL:
+		k.fail("spread.via", "%s with vrrp.minTTL %d, by which members are behind routers; want all of them on one link, or spread off", via, k.v.VRRP.MinTTL)
+	case len(k.v.SpreadPorts()) == 0:
+		k.fail(spreadPorts, "missing, and no check names a port; want the ports that are spread, such as [{port: 6443}]")
+	}
+}
+
+func (k vipValidator) spreadPorts() {
+	ports := k.v.Spread.Ports
+	if len(ports) > maxSpreadPorts {
+		k.fail(spreadPorts, "%d ports, want at most %d", len(ports), maxSpreadPorts)
+	}
+	type front struct {
+		protocol Protocol
+		port     uint16
+	}
+	first := map[front]int{}
+	for i, p := range ports {
+		at := func(key string) string { return fmt.Sprintf("%s[%d].%s", spreadPorts, i, key) }
+		if p.Port == 0 {
+			k.fail(at("port"), "missing, want the port that clients connect to")
+			continue
+		}
+		if j, taken := first[front{p.Protocol, p.Port}]; taken {
+			k.fail(at("port"), "%d of %s is also that of %s[%d], want it once", p.Port, p.Protocol, spreadPorts, j)
+		}
+		first[front{p.Protocol, p.Port}] = i
+		if p.Check != "" && !slices.ContainsFunc(k.v.Checks, func(c ListedCheck) bool { return c.Name == p.Check }) {
+			k.fail(at("check"), "%s is the name of no check, want that of an entry under %s", p.Check, checksKey)
+		}
+	}
+}
+
+func (k vipValidator) spreadMembers() {
+	list := k.v.Spread.Members
+	if len(list) > maxSpreadMembers {
+		k.fail("spread.members", "%d members, want at most %d", len(list), maxSpreadMembers)
+	}
+	for _, m := range list {
+		switch {
+		case len(k.v.Addresses) > 0 && m.Is4() != k.v.Addresses[0].Addr().Is4():
+			k.fail("spread.members", "%s, want the family of the first address %s", m, k.v.Addresses[0].Addr())
+		case k.c.isVirtual(m):
+			k.fail("spread.members", "%s is a virtual address, want a node's own", m)
+		}
+	}
+}

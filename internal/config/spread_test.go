@@ -1,0 +1,84 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSpreadPortsAreThatOfTheCheckOrThoseListed(t *testing.T) {
+	tests := []struct{ name, entry, want string }{
+		{"off", "", ""},
+		{"off by name", "spread: off, check: kubeadm", ""},
+		{"the port of the check", "spread: direct", "tcp 6443>6443 "},
+		{"of another check", "spread: direct, check: 'tcp://127.0.0.1:5432'", "tcp 5432>5432 "},
+		{"the port of a listed check", "spread: {via: direct}, checks: [{kind: tcp, address: '127.0.0.1:7'}]", "tcp 7>7 "},
+		{
+			"listed", "spread: {via: direct, ports: [{port: 9443, target: 6443}, {port: 53, protocol: udp, check: dns}]}, checks: [{kind: tcp, name: dns, address: '127.0.0.1:53'}]",
+			"tcp 9443>6443  udp 53>53 dns",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			entry := "addresses: [10.77.0.1]"
+			if tt.entry != "" {
+				entry += ", " + tt.entry
+			}
+			c := load(t, "vips: [{"+entry+"}]\n")
+			var got []string
+			for _, p := range c.VIPs[0].SpreadPorts() {
+				n := number[uint16](0, 65535)
+				got = append(got, string(p.Protocol)+" "+n.format(p.Port)+">"+n.format(p.Target)+" "+p.Check)
+			}
+			assert.Equal(t, tt.want, strings.Join(got, " "))
+		})
+	}
+}
+
+func TestLoadRefusesWhatCannotBeSpread(t *testing.T) {
+	tests := []struct{ name, top, entry, want string }{
+		{"no members' protocol", "port: 0", "spread: direct", "FILE:5: vips[0].spread.via: direct with port 0, so that the members do not know each other; want another port, the same on all nodes, or spread off"},
+		{"addresses elsewhere", "", "interface: eth0, elsewhere: ['10.77.0.1=eth1'], spread: direct", "FILE:5: vips[0].spread.via: direct with elsewhere, want an entry for each interface, with the same group"},
+		{"members behind routers", "", "vrrp: {peers: [10.77.0.11], minTTL: 64}, spread: direct", "FILE:5: vips[0].spread.via: direct with vrrp.minTTL 64, by which members are behind routers; want all of them on one link, or spread off"},
+		{"no port", "", "spread: direct, check: none", "FILE:5: vips[0].spread.ports: missing, and no check names a port; want the ports that are spread, such as [{port: 6443}]"},
+		{"another way", "", "spread: masquerade", "FILE:5: vips[0].spread.via: masquerade, want off or direct"},
+		{"a port without a number", "", "spread: {via: direct, ports: [{target: 6443}]}", "FILE:5: vips[0].spread.ports[0].port: missing, want the port that clients connect to"},
+		{"a port twice", "", "spread: {ports: [{port: 1}, {port: 1, protocol: udp}, {port: 1, target: 2}]}", "FILE:5: vips[0].spread.ports[2].port: 1 of tcp is also that of spread.ports[0], want it once"},
+		{"no such check", "", "spread: {ports: [{port: 1, check: db}]}", "FILE:5: vips[0].spread.ports[0].check: db is the name of no check, want that of an entry under checks"},
+		{"ports as numbers", "", "spread: {ports: [6443]}", "FILE:5: vips[0].spread.ports[0]: 6443, want a mapping with port, target, protocol, check"},
+		{"ports as a number", "", "spread: {ports: 6443}", "FILE:5: vips[0].spread.ports: 6443, want a list: one entry with port for each port that is spread"},
+		{"a member of the other family", "", "spread: {members: [10.77.0.11, 'fd77::11']}", "FILE:5: vips[0].spread.members: fd77::11, want the family of the first address 10.77.0.1"},
+		{"a virtual address as a member", "", "spread: {members: [10.77.0.1]}", "FILE:5: vips[0].spread.members: 10.77.0.1 is a virtual address, want a node's own"},
+		{"too many members", "", "spread: {members: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4, 10.0.0.5, 10.0.0.6, 10.0.0.7, 10.0.0.8]}", "FILE:5: vips[0].spread.members: 8 members, want at most 7"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			top := tt.top
+			if top == "" {
+				top = "port: 9646"
+			}
+			_, err := Load(inFile(top + "\nvips:\n- {addresses: [10.77.0.1], " + tt.entry + "}\n"))
+			require.Error(t, err)
+			got := strings.ReplaceAll(strings.ReplaceAll(err.Error(), "config: ", ""), EnvInline, "FILE")
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestDiffOfSpreadIsLive(t *testing.T) {
+	before := load(t, "vips: [{addresses: [10.77.0.1], spread: {via: direct, ports: [{port: 1}]}}]\n")
+	tests := []struct{ spread, keys string }{
+		{"off", "vips[].spread.via vips[].spread.ports"},
+		{"{via: direct, ports: [{port: 1}], weight: 3}", "vips[].spread.weight"},
+		{"{via: direct, ports: [{port: 2}], members: [10.77.0.12, 10.77.0.11]}", "vips[].spread.members vips[].spread.ports"},
+		{"{via: direct, ports: [{port: 1, target: 2}]}", "vips[].spread.ports"},
+	}
+	for _, tt := range tests {
+		after := load(t, "vips: [{addresses: [10.77.0.1], spread: "+tt.spread+"}]\n")
+		d := Diff(before, after)
+		require.Len(t, d.Changed, 1)
+		assert.Equal(t, VIPChange{New: after.VIPs[0], Keys: strings.Fields(tt.keys)}, d.Changed[0])
+	}
+}
