@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/instance"
@@ -13,9 +15,15 @@ import (
 
 var _ address.Fence = (*fence.Share)(nil)
 
-// fence gives addresses their fence.
-func (b *builder) fence(cfg *address.Config, group func(p instance.Place, lease, valid time.Duration) fence.Group) {
+// fence gives addresses their fence, with what cfg has been given otherwise.
+func (b *builder) fence(cfg *address.Config, of func(p instance.Place, lease, valid time.Duration) fence.Group) {
 	lease, valid := cfg.Lease, cfg.Valid()
+	spread := cfg.Spread
+	group := func(p instance.Place, lease, valid time.Duration) fence.Group {
+		g := of(p, lease, valid)
+		g.Spread = spreadFence(spread, time.Now())
+		return g
+	}
 	cfg.Fence = func(p instance.Place, bound bool) (address.Fence, error) {
 		share, err := b.fences.Join(p.Index, p.Name, group(p, lease, valid), bound)
 		if err != nil {
@@ -40,7 +48,33 @@ func groupOf(v config.VIP, p instance.Place, kept kernelLease, lease, valid time
 	return g
 }
 
-// resetConnections ends the TCP connections of the addresses.
+// spreadFor is for how long packets of spread ports pass the fence from its start on: what an earlier run has begun to translate goes on before
+// this one has renewed it.
+const spreadFor = 10 * time.Second
+
+// spreadFence is what of a spread the fence has to know at now.
+func spreadFence(s *address.Spread, now time.Time) fence.Spread {
+	if s == nil {
+		return fence.Spread{}
+	}
+	out := fence.Spread{Until: now.Add(spreadFor)}
+	for _, p := range s.Ports {
+		out.Ports = append(out.Ports, fence.Port{Protocol: p.Protocol, Number: p.Number})
+	}
+	return out
+}
+
+// tcpPorts are those of TCP.
+func tcpPorts(of []address.Port) (numbers []uint16) {
+	for _, p := range of {
+		if p.Protocol == unix.IPPROTO_TCP {
+			numbers = append(numbers, p.Number)
+		}
+	}
+	return numbers
+}
+
+// resetConnections ends the TCP connections whose end here is one of the addresses. What is spread ends at the node's own address, and lives on.
 func resetConnections(addrs []netip.Addr) error {
 	_, err := link.ResetTCP(addrs...)
 	return err

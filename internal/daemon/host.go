@@ -251,8 +251,8 @@ func (h *host) ownAddresses() []netip.Addr {
 }
 
 // Forward implements address.Host.
-func (h *host) Forward(p instance.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (address.Forwarding, error) {
-	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Addresses: addresses, To: to}, first)
+func (h *host) Forward(p instance.Place, addresses []netip.Addr, spread []address.Port, to netip.Addr, first time.Duration) (address.Forwarding, error) {
+	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Addresses: addresses, To: to, Except: tcpPorts(spread)}, first)
 }
 
 // Unbind implements address.Host.

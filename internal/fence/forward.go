@@ -19,6 +19,7 @@ type ForwardConfig struct {
 	Index     int          // of the link
 	Addresses []netip.Addr // bound here; those of the other family than To's are left out
 	To        netip.Addr   // own address of a node on the link that drains their older connections
+	Except    []uint16     // TCP ports whose packets stay here: translation, which comes later, knows where they belong
 }
 
 // Forwarding forwards to the node that had addresses before what clients still say on the connections to it: TCP packets that begin no
@@ -135,6 +136,7 @@ func (s *Forwarding) rule() match {
 		destination.load(),
 		match{&expr.Lookup{SourceRegister: register, SetName: setForwarded}},
 		l4proto(unix.IPPROTO_TCP),
+		s.others(),
 		flags.load(),
 		match{
 			&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{syn}, Xor: []byte{0}},
@@ -147,6 +149,18 @@ func (s *Forwarding) rule() match {
 			&expr.Verdict{Kind: expr.VerdictDrop},
 		},
 	)
+}
+
+// others matches what goes to no port that is excepted.
+func (s *Forwarding) others() match {
+	if len(s.cfg.Except) == 0 {
+		return nil
+	}
+	m := field{expr.PayloadBaseTransportHeader, 2, 2}.load()
+	for _, p := range s.cfg.Except {
+		m = append(m, &expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: binary.BigEndian.AppendUint16(nil, p)})
+	}
+	return m
 }
 
 func (s *Forwarding) commit(build func(*nftables.Conn) error) error {

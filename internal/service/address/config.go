@@ -25,6 +25,9 @@ type Config struct {
 	Paced time.Duration
 	// Reset ends the connections to an address that is about to go, so that clients know at once; nil: no.
 	Reset func(addresses []netip.Addr) error
+	// Spread are ports that another service spreads over the members: each of them serves these, whoever holds the addresses; nil: the
+	// holder serves all.
+	Spread *Spread
 	// Crowd is how many addresses this process keeps in all; no less than this instance's own.
 	Crowd int
 	// ProbeFirst keeps this node from being the first to bind the addresses while a host outside the

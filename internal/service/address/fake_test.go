@@ -131,10 +131,14 @@ func (h *fakeHost) Connections([]netip.Addr) (int, error) {
 }
 
 // Forward makes a forwarding whose steps are printed.
-func (h *fakeHost) Forward(_ instance.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (Forwarding, error) {
+func (h *fakeHost) Forward(_ instance.Place, addresses []netip.Addr, spread []Port, to netip.Addr, first time.Duration) (Forwarding, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.did = append(h.did, fmt.Sprintf("forward %d to %s", len(addresses), to))
+	did := fmt.Sprintf("forward %d to %s", len(addresses), to)
+	for _, p := range spread {
+		did += fmt.Sprintf(" but %d", p.Number)
+	}
+	h.did = append(h.did, did)
 	return fakeForwarding{h}, nil
 }
 

@@ -65,6 +65,12 @@ func (f *fakeFence) ShutOut() error { return f.note("shut out", func() {}) }
 func (f *fakeFence) Release() error { return f.note("release", func() { f.guard = false }) }
 func (f *fakeFence) Mend() error    { return f.note("mend", func() { f.broken = nil }) }
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }
+
+// SpreadUntil is printed by how long that is from now.
+func (f *fakeFence) SpreadUntil(until time.Time) error {
+	return f.note("spread for "+time.Until(until).String(), func() {})
+}
+
 func (f *fakeFence) Renewing() bool { return f.egress }
 
 func (f *fakeFence) Follow(leaseEnd func() time.Time) {

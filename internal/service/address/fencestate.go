@@ -22,6 +22,7 @@ type fenceState struct {
 	unarmed   error     // why the guard of a node on standby is not in place
 	good      time.Time // until then a guard is in place that outlasts an address that is bound
 	lapsed    time.Time // since when the kernel has had no lease although the elector has one; zero: it has
+	spread    *Spread   // what packets pass lease or not; nil: none
 	drainEnd  time.Time // until when the address may answer on connections that are drained: the elector's lease is over then
 }
 

@@ -17,6 +17,7 @@ type fenceWorker struct {
 	news           <-chan struct{}  // the lease has just been extended; nil: look for oneself
 	pace           pace
 	lapse          lapse
+	spreadUntil    time.Time // as the fence has it
 	asked          time.Time // when the kernel was asked for the lease
 	tick, renewals *time.Timer
 	jobs           <-chan fenceJob
@@ -49,6 +50,7 @@ func (w *fenceWorker) run() {
 		case <-w.tick.C:
 			w.tick.Reset(untilLook())
 			w.catchUp()
+			w.keepSpread()
 			w.mend(w.verify(checkEvery / 2))
 			w.keepStandby()
 		case seen := <-w.looks:

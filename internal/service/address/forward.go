@@ -39,20 +39,27 @@ func (f *forwarding) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	before, begun, ended := f.last, make(chan struct{}), make(chan struct{})
 	f.to, f.next, f.stop, f.last = to, time.Now().Add(forwardEvery), stop, ended
-	place, addresses := f.place, f.cfg.hosts()
+	what := forwarded{f.place, f.cfg.hosts(), f.cfg.spreadPorts()}
 	f.tasks.Go(func() {
 		defer close(ended)
 		if before != nil {
 			<-before
 		}
-		f.forward(ctx, place, addresses, to, begun)
+		f.forward(ctx, what, to, begun)
 	})
 	await(begun, forwardTime)
 }
 
+// forwarded is what goes to another node.
+type forwarded struct {
+	place     instance.Place
+	addresses []netip.Addr
+	spread    []Port // but for these
+}
+
 // forward forwards until ctx ends.
-func (f *forwarding) forward(ctx context.Context, place instance.Place, addresses []netip.Addr, to netip.Addr, begun chan<- struct{}) {
-	s, err := f.host.Forward(place, addresses, to, forwardFor)
+func (f *forwarding) forward(ctx context.Context, what forwarded, to netip.Addr, begun chan<- struct{}) {
+	s, err := f.host.Forward(what.place, what.addresses, what.spread, to, forwardFor)
 	close(begun)
 	if err != nil {
 		f.log.Warn("older connections are not forwarded", "to", to.String(), "error", err)

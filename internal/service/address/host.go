@@ -27,8 +27,8 @@ type Host interface {
 	// Connections counts the connections to the addresses whose other ends are other machines.
 	Connections(addresses []netip.Addr) (int, error)
 	// Forward begins to send on to the node of that own address, for the time given, what clients say on connections to the
-	// addresses that are not known here. Addresses of the other family than to's are left out.
-	Forward(p instance.Place, addresses []netip.Addr, to netip.Addr, first time.Duration) (Forwarding, error)
+	// addresses that are not known here. Addresses of the other family than to's are left out, and so is what goes to a port that is spread.
+	Forward(p instance.Place, addresses []netip.Addr, spread []Port, to netip.Addr, first time.Duration) (Forwarding, error)
 	// Unbind removes addresses; no error for those that are not there, or when the interface is gone.
 	Unbind(index int, addresses []netip.Prefix) error
 	// Announce sends one announcement for each address.
@@ -88,6 +88,8 @@ type Fence interface {
 	// Standby is for addresses that are not here: from the moment in which one is bound, it answers only with a lease. It ends what Hold
 	// began, and what was shut. For the time that is returned an address may be bound; 0 if the kernel cannot do it, and nothing has changed.
 	Standby() (time.Duration, error)
+	// SpreadUntil lets packets of the spread ports pass until then, lease or not, and whatever is shut.
+	SpreadUntil(until time.Time) error
 	// Verify returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An
 	// outcome that is no older than within will do.
 	Verify(within time.Duration, held bool) error

@@ -59,6 +59,7 @@ func (t *termFence) try(bound bool) {
 		f, err := t.cfg.Fence(t.place, bound)
 		if err == nil {
 			t.fencer = newFencer(f, t.log, t.elector.LeaseEnd, news(t.elector), t.cfg.Lease, bound)
+			t.fencer.followSpread(t.cfg.Spread)
 			t.fenced, t.retry = t.cfg, time.Time{}
 			if t.fencer.mode() == tooFast {
 				err = errTooFast
@@ -132,7 +133,9 @@ func (t *termFence) change() {
 	}
 	refused := !t.retry.IsZero() // it may yet be made, together with a change of another instance
 	t.retry = time.Time{}
-	if !refused && slices.Equal(t.fenced.Addresses, next.Addresses) && t.fenced.Lease == next.Lease && t.fenced.Valid() == next.Valid() {
+	t.fencer.followSpread(next.Spread)
+	if !refused && slices.Equal(t.fenced.Addresses, next.Addresses) && t.fenced.Lease == next.Lease && t.fenced.Valid() == next.Valid() &&
+		slices.Equal(t.fenced.spreadPorts(), next.spreadPorts()) {
 		return
 	}
 	place := t.place // the worker may come to it later

@@ -1,0 +1,55 @@
+package address
+
+import "time"
+
+// Spread are ports that each member serves: a packet for one of them is translated to an own address of the node that gets it, and what that
+// answers is translated back. So a connection there is none of the addresses' own here: it is not reset when they go, and not forwarded to a
+// node that drains.
+type Spread struct {
+	Ports []Port
+	// Until tells until when the kernel translates if this process does nothing more; the zero Time: not known yet. Any goroutine may ask.
+	// The fence lets packets of the ports pass for as long.
+	Until func() time.Time
+}
+
+// Port is one of TCP (6) or UDP (17).
+type Port struct {
+	Protocol uint8
+	Number   uint16
+}
+
+func (c *Config) spreadPorts() []Port {
+	if c.Spread == nil {
+		return nil
+	}
+	return c.Spread.Ports
+}
+
+// spreadStep is by how much the end of translation has to have moved for the fence to follow: each time is a transaction.
+const spreadStep = time.Second
+
+// followSpread goes by another configuration.
+func (s *fenceState) followSpread(of *Spread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spread = of
+}
+
+// keepSpread lets packets of spread ports pass for as long as they are translated. What has passed before passes until its own end.
+func (w *fenceWorker) keepSpread() {
+	w.mu.Lock()
+	of := w.spread
+	w.mu.Unlock()
+	if of == nil {
+		return
+	}
+	until := of.Until()
+	if until.Sub(w.spreadUntil) < spreadStep {
+		return
+	}
+	if err := w.fence.SpreadUntil(until); err != nil {
+		w.debug(err)
+		return
+	}
+	w.spreadUntil = until
+}
