@@ -29,6 +29,6 @@
 // # Goroutines
 //
 // One per namespace (locked to a thread inside it), one per echo, stream,
-// direct prober, capture and bind watcher, and one per started process. All of
+// direct prober, capture, bind watcher, greeter and client with connections, and one per started process. All of
 // them end in [Lab.Close] or [Measurement.Stop].
 package lab

@@ -56,6 +56,7 @@ type Lab struct {
 
 	mu       sync.Mutex
 	measures map[*Measurement]struct{} // not stopped yet
+	closers  []func()                  // of what else has sockets in the namespaces
 }
 
 // Peer is a host of the lab that runs no program under test.
@@ -282,6 +283,9 @@ func (l *Lab) remove() {
 	for _, m := range l.running() {
 		m.Stop()
 	}
+	for _, end := range l.ends() {
+		end()
+	}
 	for _, e := range l.echoes {
 		e.close()
 	}
@@ -309,6 +313,19 @@ func (l *Lab) running() []*Measurement {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.measures))
+}
+
+// atEnd has the lab call something that may be called more than once when it is removed.
+func (l *Lab) atEnd(end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closers = append(l.closers, end)
+}
+
+func (l *Lab) ends() []func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.closers)
 }
 
 // Now is the time on the clock of every report: monotonic, zero at [Host.Open].

@@ -1,0 +1,155 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// GreeterConfig says where a greeter listens.
+type GreeterConfig struct {
+	Port uint16
+	// Everywhere: on every address, also those that the node gets later, as an apiserver does. Otherwise on the node's own two alone, so
+	// that only what was translated to them can reach it.
+	Everywhere bool
+}
+
+// Greeter is a TCP server of one node. It says in a first line who it is and who the client is to it, and then returns what it is sent, at
+// once. Like the echo it is no part of the program under test, and runs before it.
+type Greeter struct {
+	node    *Node
+	poll    *poller
+	listens map[int]bool
+	stop    atomic.Bool
+	done    chan struct{}
+	conns   map[int]struct{} // owned by run until done
+	open    atomic.Int64
+	once    sync.Once
+}
+
+// StartGreeter begins to listen. It ends with the lab, or by [Greeter.Close].
+func (n *Node) StartGreeter(cfg GreeterConfig) (*Greeter, error) {
+	g := &Greeter{node: n, listens: map[int]bool{}, conns: map[int]struct{}{}, done: make(chan struct{})}
+	var err error
+	if g.poll, err = newPoller(); err != nil {
+		return nil, err
+	}
+	own := []netip.Addr{n.Address, n.Addr6}
+	if cfg.Everywhere {
+		own = []netip.Addr{netip.IPv6Unspecified()}
+	}
+	for _, a := range own {
+		if err := g.listen(netip.AddrPortFrom(a, cfg.Port)); err != nil {
+			g.release()
+			return nil, fmt.Errorf("lab: greeter on %s: %w", n.Label, err)
+		}
+	}
+	go g.run()
+	n.lab.atEnd(g.Close)
+	return g, nil
+}
+
+func (g *Greeter) listen(at netip.AddrPort) error {
+	return g.node.Do(func() error {
+		fd, err := socketTCP(at)
+		if err != nil {
+			return err
+		}
+		g.listens[fd] = true
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+			return err
+		}
+		if err := unix.Bind(fd, sockaddr(at)); err != nil {
+			return err
+		}
+		if err := unix.Listen(fd, 4096); err != nil {
+			return err
+		}
+		return g.poll.watch(fd, false)
+	})
+}
+
+func (g *Greeter) run() {
+	defer close(g.done)
+	lockMeasuringThread()
+	buf := make([]byte, 4096)
+	for !g.stop.Load() {
+		for _, e := range g.poll.wait(100 * time.Millisecond) {
+			switch fd := int(e.Fd); {
+			case g.listens[fd]:
+				g.accept(fd)
+			case !g.answer(fd, buf):
+				g.drop(fd)
+			}
+		}
+	}
+}
+
+// accept greets everybody who waits.
+func (g *Greeter) accept(listener int) {
+	for {
+		fd, from, err := unix.Accept4(listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		if err != nil {
+			return
+		}
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		g.conns[fd] = struct{}{}
+		g.open.Add(1)
+		_, err = unix.Write(fd, fmt.Appendf(nil, "%s %s\n", g.node.Label, endpointOf(from)))
+		if err != nil || g.poll.watch(fd, false) != nil {
+			g.drop(fd)
+		}
+	}
+}
+
+// answer returns what has come in; false when the connection is over. A client that does not read what is returned loses it.
+func (g *Greeter) answer(fd int, buf []byte) bool {
+	for {
+		n, err := unix.Read(fd, buf)
+		switch {
+		case err == unix.EAGAIN:
+			return true
+		case err == unix.EINTR:
+			continue
+		case err != nil || n == 0:
+			return false
+		}
+		if _, err := unix.Write(fd, buf[:n]); err != nil && err != unix.EAGAIN {
+			return false
+		}
+	}
+}
+
+func (g *Greeter) drop(fd int) {
+	unix.Close(fd)
+	delete(g.conns, fd)
+	g.open.Add(-1)
+}
+
+// Connections is how many clients are connected.
+func (g *Greeter) Connections() int { return int(g.open.Load()) }
+
+// Close ends the server and all its connections, as the death of the process would. On a node that is cut off nobody is told.
+func (g *Greeter) Close() {
+	g.once.Do(func() {
+		g.stop.Store(true)
+		<-g.done
+		g.release()
+	})
+}
+
+func (g *Greeter) release() {
+	for fd := range g.listens {
+		unix.Close(fd)
+	}
+	for fd := range g.conns {
+		// Nothing is left of it in the kernel, where a connection would otherwise be closed in order when its node is reachable again.
+		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+		unix.Close(fd)
+	}
+	g.poll.close()
+}

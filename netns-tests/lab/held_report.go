@@ -1,0 +1,116 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// HeldReport is what became of the connections that a client held.
+type HeldReport struct {
+	Client string         `json:"client"`
+	Target netip.AddrPort `json:"target"`
+	Conns  []HeldConn     `json:"conns"`
+	Late   []Stall        `json:"late"` // when the client itself did not run
+}
+
+// Of are the connections that were served by one of the nodes.
+func (r HeldReport) Of(nodes ...*Node) HeldReport {
+	r.Conns = slices.DeleteFunc(slices.Clone(r.Conns), func(c HeldConn) bool {
+		return !slices.ContainsFunc(nodes, func(n *Node) bool { return n.Label == c.Node })
+	})
+	return r
+}
+
+// Without are the connections that no one of the nodes served.
+func (r HeldReport) Without(nodes ...*Node) HeldReport {
+	r.Conns = slices.DeleteFunc(slices.Clone(r.Conns), func(c HeldConn) bool {
+		return slices.ContainsFunc(nodes, func(n *Node) bool { return n.Label == c.Node })
+	})
+	return r
+}
+
+// Lost is how many were lost.
+func (r HeldReport) Lost() int {
+	lost := 0
+	for _, c := range r.Conns {
+		if c.Lost > 0 {
+			lost++
+		}
+	}
+	return lost
+}
+
+// LastLost is when the last one that was lost was told so, 0 if none was.
+func (r HeldReport) LastLost() time.Duration {
+	var last time.Duration
+	for _, c := range r.Conns {
+		last = max(last, c.Lost)
+	}
+	return last
+}
+
+// Longest is the connection with the longest stall among those that live.
+func (r HeldReport) Longest() HeldConn {
+	var longest HeldConn
+	for _, c := range r.Conns {
+		if c.Lost == 0 && c.Stall > longest.Stall {
+			longest = c
+		}
+	}
+	return longest
+}
+
+// Stalled is how many of those that live had a stall longer than the limit.
+func (r HeldReport) Stalled(limit time.Duration) int {
+	n := 0
+	for _, c := range r.Conns {
+		if c.Lost == 0 && c.Stall > limit {
+			n++
+		}
+	}
+	return n
+}
+
+// ByNode is how many connections each node served.
+func (r HeldReport) ByNode() map[string]int {
+	by := map[string]int{}
+	for _, c := range r.Conns {
+		by[c.Node]++
+	}
+	return by
+}
+
+// Disguised is how many connections came to the server from another address than the client's own.
+func (r HeldReport) Disguised() int {
+	n := 0
+	for _, c := range r.Conns {
+		if c.Node != "" && c.Own != c.Seen {
+			n++
+		}
+	}
+	return n
+}
+
+// Failures says how connections were lost, and which node served them.
+func (r HeldReport) Failures() string {
+	by := map[string]int{}
+	for _, c := range r.Conns {
+		if c.Lost > 0 {
+			by[strings.TrimSpace(c.Node+" "+c.How)]++
+		}
+	}
+	return counts(by)
+}
+
+// counts writes how often each was seen, in the order of their names.
+func counts(by map[string]int) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", k, by[k]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,67 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// poller tells one thread which of many sockets have something for it.
+type poller struct {
+	fd     int
+	events [256]unix.EpollEvent
+}
+
+func newPoller() (*poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("lab: epoll: %w", err)
+	}
+	return &poller{fd: fd}, nil
+}
+
+// watch waits for input on a socket, and with output for room to write, too.
+func (p *poller) watch(fd int, output bool) error {
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)}
+	if output {
+		e.Events |= unix.EPOLLOUT
+	}
+	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_MOD, fd, &e)
+	if err == unix.ENOENT {
+		err = unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &e)
+	}
+	return err
+}
+
+// wait returns the sockets that are ready, at once if some are, and otherwise within the limit, in whole milliseconds.
+func (p *poller) wait(limit time.Duration) []unix.EpollEvent {
+	n, err := unix.EpollWait(p.fd, p.events[:], int(max(limit, 0).Milliseconds()))
+	if err != nil {
+		return nil
+	}
+	return p.events[:n]
+}
+
+func (p *poller) close() { unix.Close(p.fd) }
+
+// socketError is what became of a connection that was begun without waiting for it.
+func socketError(fd int) error {
+	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && errno != 0 {
+		err = unix.Errno(errno)
+	}
+	return err
+}
+
+// endpointOf is the address that a call such as getsockname or accept has returned.
+func endpointOf(a unix.Sockaddr) netip.AddrPort {
+	switch a := a.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port))
+	}
+	return netip.AddrPort{}
+}

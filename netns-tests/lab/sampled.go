@@ -1,0 +1,155 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sampled is who answered many short connections.
+type Sampled struct {
+	ByNode    map[string]int
+	Disguised int            // the server saw another address than the client's own
+	Failures  map[string]int // how connections failed
+	Slowest   time.Duration  // from the beginning of a connection to its first line
+}
+
+// Served is how many connections some node answered.
+func (s Sampled) Served() int {
+	n := 0
+	for _, of := range s.ByNode {
+		n += of
+	}
+	return n
+}
+
+// Worst is how far the member with most or fewest connections is off its even share of the members, in per cent of that share.
+func (s Sampled) Worst(members int) float64 {
+	if s.Served() == 0 {
+		return 100
+	}
+	even := float64(s.Served()) / float64(members)
+	worst, seen := 0.0, 0
+	for _, n := range s.ByNode {
+		seen++
+		worst = max(worst, 100*(float64(n)-even)/even, 100*(even-float64(n))/even)
+	}
+	if seen < members {
+		worst = max(worst, 100)
+	}
+	return worst
+}
+
+// String lists the nodes, and what failed.
+func (s Sampled) String() string {
+	text := counts(s.ByNode)
+	if len(s.Failures) > 0 {
+		text += "; failed: " + counts(s.Failures)
+	}
+	return strings.TrimSpace(text)
+}
+
+// sampling is how many short connections are under way at a time.
+const sampling = 32
+
+// Sample connects so many times from a host to greeters, each time from a new port, and closes each connection when the server has
+// introduced itself. A connection fails after a second: a segment that was lost once would have arrived.
+func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (Sampled, error) {
+	result := make(chan sampler)
+	ready := make(chan error)
+	go func() {
+		lockMeasuringThread()
+		s := sampler{lab: l, target: target, open: map[int]*heldConn{}, out: Sampled{ByNode: map[string]int{}, Failures: map[string]int{}}}
+		var err error
+		if s.poll, err = newPoller(); err == nil {
+			defer s.poll.close()
+			err = from.enter()
+		}
+		ready <- err
+		if err == nil {
+			s.run(count)
+			result <- s
+		}
+	}()
+	if err := <-ready; err != nil {
+		return Sampled{}, fmt.Errorf("lab: connections from %s to %s: %w", from.Name, target, err)
+	}
+	return (<-result).out, nil
+}
+
+type sampler struct {
+	lab    *Lab
+	target netip.AddrPort
+	poll   *poller
+	open   map[int]*heldConn
+	out    Sampled
+}
+
+func (s *sampler) run(count int) {
+	for begun := 0; begun < count || len(s.open) > 0; {
+		for ; begun < count && len(s.open) < sampling; begun++ {
+			s.begin()
+		}
+		for _, e := range s.poll.wait(50 * time.Millisecond) {
+			if c := s.open[int(e.Fd)]; c != nil {
+				s.greeted(c)
+			}
+		}
+		for _, c := range s.open {
+			if s.lab.now()-c.began > time.Second {
+				s.end(c, "no greeting within a second")
+			}
+		}
+	}
+}
+
+func (s *sampler) begin() {
+	fd, err := socketTCP(s.target)
+	if err != nil {
+		s.out.Failures[err.Error()]++
+		return
+	}
+	c := &heldConn{fd: fd, began: s.lab.now()}
+	s.open[fd] = c
+	if err = connectTCP(fd, s.target); err == nil {
+		err = s.poll.watch(fd, false)
+	}
+	if err != nil {
+		s.end(c, err.Error())
+	}
+}
+
+func (s *sampler) greeted(c *heldConn) {
+	var buf [128]byte
+	n, err := unix.Read(c.fd, buf[:])
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return
+	case err != nil:
+		s.end(c, err.Error())
+		return
+	}
+	line, _, ok := strings.Cut(string(buf[:n]), "\n")
+	if !ok {
+		s.end(c, "a first line that was cut")
+		return
+	}
+	node, seen := greeting(line)
+	if own, err := unix.Getsockname(c.fd); err != nil || endpointOf(own) != seen {
+		s.out.Disguised++
+	}
+	s.out.ByNode[node]++
+	s.out.Slowest = max(s.out.Slowest, s.lab.now()-c.began)
+	s.end(c, "")
+}
+
+func (s *sampler) end(c *heldConn, failure string) {
+	if failure != "" {
+		s.out.Failures[failure]++
+	}
+	delete(s.open, c.fd)
+	unix.Close(c.fd)
+}
