@@ -28,7 +28,8 @@ func newHistory() *cobra.Command {
 		Use:   "history [NAME ...]",
 		Short: "Say when the address has moved, from whom to whom and why",
 		Long: "Shows the last transitions that this node has seen, over restarts and reboots: when, of which virtual address, who held it and who\n" +
-			"holds it, why, who asked for it, and for how long it was away as seen from here. Where no keepvip runs it reads the file that the last\n" +
+			"holds it, why, who asked for it, and for how long it was away as seen from here. Between them is since when this node was SILENT (its\n" +
+			"kernel kept it from answering), OUT of the election, or BLOCKED (no node could hold the address), and until when. Where no keepvip runs it reads the file that the last\n" +
 			"one has left in the state directory.",
 		Args: arguments("NAME", 0, anyNumber),
 	}
@@ -131,9 +132,12 @@ func historyText(d daemon.History, now time.Time) string {
 				rows = append(rows, []string{"-- " + mark + " --"})
 			}
 		}
+		holder, here := nodeText(r.OldHolder)+" -> "+nodeText(r.NewHolder), r.From+" -> "+r.To
+		if r.Fault != "" {
+			holder, here = nodeText(r.NewHolder), r.To+", "+faultText(r)
+		}
 		rows = append(rows, []string{
-			r.At.In(now.Location()).Format("2006-01-02 15:04:05.000"), r.Name, nodeText(r.OldHolder) + " -> " + nodeText(r.NewHolder),
-			r.From + " -> " + r.To, awayText(r), string(r.Code), whyText(r),
+			r.At.In(now.Location()).Format("2006-01-02 15:04:05.000"), r.Name, holder, here, awayText(r), string(r.Code), whyText(r),
 		})
 	}
 	alignRows(&b, rows)
@@ -184,6 +188,15 @@ func nodeText(n election.Node) string {
 		return n.Name
 	}
 	return cmp.Or(n.String(), "nobody")
+}
+
+// faultText is what began, or is over, without a move of the address.
+func faultText(r history.Record) string {
+	text := strings.ToUpper(r.Fault)
+	if r.Over {
+		return "no longer " + text
+	}
+	return text
 }
 
 func awayText(r history.Record) string {

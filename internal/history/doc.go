@@ -1,4 +1,4 @@
-// Package history keeps the last transitions of every virtual address over a restart and a reboot: in memory, and in one bounded file in the
+// Package history keeps the last transitions of every virtual address, and the faults that were no transition, over a restart and a reboot: in memory, and in one bounded file in the
 // state directory.
 //
 // Whoever adds a transition waits for no disk. The file is read leniently: each line has a checksum, and what is torn or damaged is left

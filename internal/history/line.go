@@ -26,6 +26,7 @@ const sumLength = 8
 type line struct {
 	number uint64
 	vip    string
+	fault  bool // and no move
 	text   []byte
 }
 
@@ -41,7 +42,7 @@ func encode(r Record) line {
 	_ = e.Encode(r) // never fails for these types
 	text := b.Bytes()
 	copy(text, sum(text[sumLength+1:len(text)-1]))
-	return line{number: r.Number, vip: r.Name, text: text}
+	return line{number: r.Number, vip: r.Name, fault: r.Fault != "", text: text}
 }
 
 func sum(b []byte) []byte {
@@ -61,7 +62,7 @@ func decode(text []byte) (l line, r Record, ok bool) {
 		return l, r, false
 	}
 	r = r.bounded()
-	l.number, l.vip = r.Number, r.Name
+	l.number, l.vip, l.fault = r.Number, r.Name, r.Fault != ""
 	return l, r, true
 }
 

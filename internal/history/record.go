@@ -26,7 +26,7 @@ const (
 
 // bounded is r with texts that are short enough, and that a terminal can show: some of them are other nodes'.
 func (r Record) bounded() Record {
-	for _, s := range []*string{&r.Boot, &r.Name, &r.From, &r.To, &r.OldHolder.Name, &r.NewHolder.Name} {
+	for _, s := range []*string{&r.Boot, &r.Name, &r.From, &r.To, &r.Fault, &r.OldHolder.Name, &r.NewHolder.Name} {
 		*s = clip(*s, maxName)
 	}
 	for _, s := range []*string{&r.Reason, &r.Cause, &r.AskedBy} {

@@ -1,7 +1,11 @@
 package history
 
-// MaxRecords is how many transitions are kept.
-const MaxRecords = 200
+const (
+	// MaxRecords is how many transitions are kept.
+	MaxRecords = 200
+	// maxFaults is how many of them are faults at most, once there are too many: what comes and goes must not push the moves out.
+	maxFaults = MaxRecords / 4
+)
 
 // ring is the newest lines, the oldest first. It is pure. Of a virtual address that moves again and again the oldest go first, so that it does
 // not push the others out: for one address alone these are the last [MaxRecords].
@@ -23,15 +27,24 @@ func (r *ring) add(l line) (gone line, full bool) {
 	return gone, true
 }
 
-// victim is the oldest line of the virtual address that has the most; of several with as many, of the one whose line is the oldest.
+// victim is the oldest line of the virtual address that has the most; of several with as many, of the one whose line is the oldest. While
+// there are many faults, it is one of them.
 func (r *ring) victim() int {
-	count := map[string]int{}
+	count, faults := map[string]int{}, map[string]int{}
+	all := 0
 	for _, l := range r.lines {
 		count[l.vip]++
+		if l.fault {
+			faults[l.vip]++
+			all++
+		}
 	}
-	at := 0
+	if all > maxFaults {
+		count = faults
+	}
+	at := -1
 	for i, l := range r.lines {
-		if count[l.vip] > count[r.lines[at].vip] {
+		if (all <= maxFaults || l.fault) && (at < 0 || count[l.vip] > count[r.lines[at].vip]) {
 			at = i
 		}
 	}

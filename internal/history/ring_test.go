@@ -69,3 +69,22 @@ func TestRingOfManyAddressesKeepsTheLast(t *testing.T) {
 	assert.Equal(t, uint64(311), r.lines[0].number)
 	assert.Len(t, r.lines, MaxRecords)
 }
+
+// A fault that comes and goes for a day must not cost the moves that explain it.
+func TestRingOfAFaultThatComesAndGoesKeepsTheMoves(t *testing.T) {
+	var r ring
+	for n := range uint64(1150) {
+		one := numbered(n+1, "apiserver")
+		if n >= 150 {
+			one = encode(Record{Number: n + 1, Transition: instance.Transition{At: began, Name: "apiserver", Fault: "silent", Over: n%2 == 0}})
+			again, _, ok := decode(one.text)
+			assert.True(t, ok)
+			assert.True(t, again.fault)
+		}
+		r.add(one)
+	}
+	assert.Len(t, r.lines, MaxRecords)
+	assert.Equal(t, uint64(1), r.lines[0].number)
+	assert.Equal(t, uint64(150), r.lines[149].number, "every move")
+	assert.Equal(t, uint64(1101), r.lines[150].number, "the newest faults")
+}

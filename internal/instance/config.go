@@ -43,8 +43,8 @@ type Config struct {
 	TookOver func(took time.Duration)
 	// Away is told, when somebody holds the addresses again, for how long nobody did, as heard here; nil: nobody is. It never blocks.
 	Away func(away time.Duration)
-	// Moved is told each change of the role or of the holder, in order; nil: nobody is. It is called between a decision and what the
-	// election does next, so it only keeps the Transition for another goroutine: it never blocks, and calls nothing of the instance.
+	// Moved is told each change of the role or of the holder, in order, and each fault, at most a beat after it began; nil: nobody is. It is
+	// called, from several goroutines, between a decision and what the election does next, so it only keeps the Transition for another goroutine: it never blocks, and calls nothing of the instance.
 	Moved func(Transition)
 
 	// Outages are for how long clients miss the address at most when a drill is as it should be.

@@ -138,6 +138,12 @@ func (e *fakeElector) LeaseEnd() time.Time {
 	return time.Now().Add(cmp.Or(e.lease, time.Hour))
 }
 
+func (e *fakeElector) setLease(left time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lease = left
+}
+
 func (e *fakeElector) Status() election.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()

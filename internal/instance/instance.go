@@ -33,6 +33,7 @@ type instance struct {
 	checks checkRunner
 	beats  *time.Timer
 	waits  *time.Timer
+	fault  fault        // the one that Moved was told of last; zero: there is none now
 	cut    error        // what ends the term when that is over
 	away   time.Time    // the link is gone: until when a holder waits for it; zero while it is there
 	beat   atomic.Int64 // any goroutine: when the instance was last alive, in Unix nanoseconds
@@ -90,6 +91,7 @@ func (i *instance) wait(ctx context.Context, why error) {
 	if fresh {
 		i.log.Warn("not in the election", "reason", why.Error())
 	}
+	i.watchFault(time.Now())
 	retry := time.NewTimer(retryAfter)
 	defer retry.Stop()
 	for {
@@ -155,6 +157,7 @@ func (i *instance) term(ctx context.Context) error {
 			i.applyDesired(c)
 		case <-i.beats.C:
 			i.alive()
+			i.watchFault(time.Now())
 			if i.away.IsZero() {
 				service.HostChanged(i.now().place) // what failed before is tried again
 			}

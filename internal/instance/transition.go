@@ -9,7 +9,8 @@ import (
 )
 
 // Transition is one change of this node's role, or of who holds the address, as seen from this node. Every node has its own of each move:
-// the holder before, the one after, and those that only hear of it.
+// the holder before, the one after, and those that only hear of it. With Fault it is no move: something has begun, or ended, that keeps the
+// address from being served, and the role and the holder are what they were.
 type Transition struct {
 	At   time.Time `json:"at"`
 	Name string    `json:"vip"` // of the entry of vips
@@ -27,6 +28,8 @@ type Transition struct {
 	Cause       string    `json:"cause,omitempty"`   // why the old holder has lost it, as it said itself or as it looked from here
 	AskedBy     string    `json:"askedBy,omitempty"` // "uid 0 on n1"
 	AwaySeconds float64   `json:"awaySeconds"`       // for how long nobody held the address, as heard here; 0 if somebody did throughout
+	Fault       string    `json:"fault,omitempty"`   // out: this node is in no election; silent: Active, and its kernel keeps it from answering; blocked: no node can hold the address
+	Over        bool      `json:"over,omitempty"`    // the fault has ended
 }
 
 // moved tells of a transition.

@@ -32,15 +32,19 @@ func (v *view) unrenewed(now time.Time, part ServiceStatus) (over time.Duration,
 
 // silence takes back what a holder says that the fence silences, and says why instead.
 func (s *Status) silence(over time.Duration, dropped bool) {
-	s.Holder, s.Silent, s.Code = "", true, code.LeaseLapsed
-	s.Reason = fmt.Sprintf("SILENT: the lease has been over for %s, so the kernel keeps this node from answering", over.Round(time.Second))
-	switch n := s.Counters.SendErrors; {
+	s.Holder, s.Silent = "", true
+	why, more := unrenewedBy(s.Counters.SendErrors, dropped)
+	s.Code, s.Reason = why, fmt.Sprintf("SILENT: the lease has been over for %s, so the kernel keeps this node from answering", over.Round(time.Second))+more
+}
+
+// unrenewedBy is what keeps the lease of a holder from being renewed, and more about it where more is known.
+func unrenewedBy(sendErrors uint64, dropped bool) (why code.Code, more string) {
+	switch {
 	case dropped:
-		s.Code = code.NotSent
-		s.Reason += "; it has taken the advertisements, and they did not reach the fence: another nftables table drops them (list ruleset: " +
+		return code.NotSent, "; it has taken the advertisements, and they did not reach the fence: another nftables table drops them (list ruleset: " +
 			"hook egress), let protocol 112 (VRRP) through there"
-	case n > 0:
-		s.Code = code.NotSent
-		s.Reason += fmt.Sprintf("; it has refused to send %d advertisements: let protocol 112 (VRRP) out in this node's firewall", n)
+	case sendErrors > 0:
+		return code.NotSent, fmt.Sprintf("; it has refused to send %d advertisements: let protocol 112 (VRRP) out in this node's firewall", sendErrors)
 	}
+	return code.LeaseLapsed, ""
 }

@@ -1,0 +1,81 @@
+package instance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
+)
+
+// Faults that Moved is told of, beside the moves. Their texts are part of what commands print.
+const (
+	FaultOut     = "out"     // this node is in no election
+	FaultSilent  = "silent"  // it is Active without a lease, so it does not answer
+	FaultBlocked = "blocked" // no node can hold the address, as without a majority
+)
+
+// fault is what keeps this node, or every node, from serving, and is no move of the address; the zero fault for nothing.
+type fault struct {
+	kind   string
+	code   code.Code
+	reason string
+	since  time.Time
+}
+
+// fault looks at the service and the elector, which takes its time.
+func (v *view) fault(now time.Time) fault {
+	switch {
+	case v.removed, v.ending != nil && v.ending():
+		return fault{}
+	case v.elector == nil && v.apart:
+		return fault{FaultOut, v.code, v.reason, now}
+	case v.elector == nil:
+		return fault{}
+	}
+	if v.state == election.Active {
+		over, dropped := v.unrenewed(now, v.service.Status())
+		if over == 0 {
+			return fault{}
+		}
+		why, more := unrenewedBy(v.elector.Status().Counters.SendErrors, dropped)
+		return fault{FaultSilent, why, "the lease is over, so the kernel keeps this node from answering" + more, now.Add(-over)}
+	}
+	if v.cfg.Cluster {
+		if e := v.elector.Status(); e.Blocked != "" {
+			return fault{FaultBlocked, e.BlockedCode, e.Blocked, now}
+		}
+	}
+	return fault{}
+}
+
+// watchFault tells of a fault when it begins, and when it is over where no move says so. The goroutine of run calls it.
+func (i *instance) watchFault(now time.Time) {
+	v := i.now()
+	before, f := i.fault, v.fault(now)
+	if before.kind == f.kind {
+		return
+	}
+	i.fault = f
+	moved := v.last != nil && v.last.At.After(before.since)
+	if before.kind != "" && before.kind != FaultOut && !moved {
+		t := v.still(now, before)
+		t.Over, t.Reason = true, fmt.Sprintf("it is over, after %s", now.Sub(before.since).Round(time.Second))
+		v.cfg.moved(t)
+	}
+	said := v.last != nil && v.last.To == v.state.String() && v.last.Reason == f.reason // the move that the fault began with
+	if f.kind != "" && !said {
+		v.cfg.moved(v.still(f.since, f))
+	}
+}
+
+// still is a Transition that is no move.
+func (v *view) still(at time.Time, f fault) Transition {
+	t := Transition{At: at, Name: v.cfg.Name, From: v.state.String(), To: v.state.String(), Code: f.code, Reason: f.reason, Fault: f.kind}
+	t.OldHolder.Address = v.holder
+	if v.last != nil && v.last.NewHolder.Address == v.holder {
+		t.OldHolder = v.last.NewHolder
+	}
+	t.NewHolder = t.OldHolder
+	return t
+}
