@@ -105,9 +105,10 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 			after.Enter()
 			require.NoError(t, s.Keep(50*time.Millisecond))
 			<-time.After(100 * time.Millisecond)
-			_, err = older.Write([]byte("y"))
-			require.NoError(t, err)
-			_, err = older.Read(make([]byte, 1))
+			// What was still on its way, as an acknowledgement, may have brought about the reset already.
+			if _, err = older.Write([]byte("y")); err == nil {
+				_, err = older.Read(make([]byte, 1))
+			}
 			assert.ErrorIs(t, err, unix.ECONNRESET, "nobody keeps it up")
 			require.NoError(t, s.Close())
 			gone, err := Cleanup()
