@@ -4,6 +4,9 @@ import "net/netip"
 
 // Spread is what a member says of its part in spreading the load of the address over the members.
 type Spread struct {
+	// Fit tells that it takes new connections. The elector sets it, whatever SetSpread says: as fit as this node's checks, operators and service have
+	// it, also for the moment in which it passes the address on, and not any more when it stops. [Member.Fit] is about holding the address.
+	Fit bool
 	// Weight is its share of new connections beside the others'; 0: it gets none, and keeps those that it has.
 	Weight uint8
 	// MAC is that of the interface by which it takes part; zero: it does not say.
@@ -31,8 +34,8 @@ type SpreadPort struct {
 type Spreader interface {
 	// SetSpread says how this node takes part; nil: not at all, and nothing more is said of it than that. It is a level: the newest
 	// counts, and it may be set before Run. The elector keeps s, which is not changed any more. Members hear at once of whatever
-	// differs but the Connections, which they hear of within an advertisement interval. So does a node that is not fit any more
-	// say so at once, and that it drains: [Member.Fit] needs no SetSpread.
+	// differs but the Connections, which they hear of within an advertisement interval.
+	// They hear as soon of a node that is not fit any more, without a SetSpread.
 	SetSpread(s *Spread)
 
 	// Members is Status().Members alone, cheap enough to be asked for each advertisement interval.

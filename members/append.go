@@ -41,6 +41,9 @@ func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 	if len(f.Hears) > 0 {
 		b = appendField(b, fieldHears, appendHears(nil, f.Hears))
 	}
+	if f.Spread != nil {
+		b = appendField(b, fieldSpread, appendSpread(nil, f.Spread))
+	}
 	if m.Type != Hello {
 		b = appendField(b, fieldTo, m.Transfer.To.AsSlice())
 		b = appendField(b, fieldTransfer, appendTransfer(nil, m.Transfer))
@@ -78,6 +81,8 @@ func (m Message) validate() error {
 		return fmt.Errorf("members: advertisement interval %v, want 0s to %v", f.Router.Interval, maxInterval)
 	case len(f.Hears) > maxHears:
 		return fmt.Errorf("members: %d members are heard, want at most %d", len(f.Hears), maxHears)
+	case f.Spread != nil && !f.Spread.valid():
+		return fmt.Errorf("members: spread %+v, want at most %d ports, none twice, and the addresses of one host", *f.Spread, MostSpreadPorts)
 	case !plain(f.Group):
 		return fmt.Errorf("members: group %v, want an address without a zone", f.Group)
 	case m.Type != Hello && !plain(m.Transfer.To):

@@ -26,6 +26,9 @@ type Self struct {
 	For            netip.Addr
 	Claims         bool
 	Router         Router
+	// Spread is as in PeerState; one that no message can carry counts as nil. A change of its Connections alone is said with the next
+	// message, and not at once.
+	Spread *Spread
 }
 
 // Received is a message of the group from another node.
@@ -61,7 +64,7 @@ type Confirmed struct {
 }
 
 // Reconfigure changes what can be changed without a new session: Group, Addresses, Software, Passive, Preempt, PreemptDelay, Adverts,
-// RecoverHold and Lease.
+// RecoverHold, Lease and SpreadEvery.
 type Reconfigure struct{ Config Config }
 
 // Passed answers a Pass: nobody is told any more that the address is here, and this node is Backup. Where that could not be done
@@ -145,6 +148,9 @@ type Config struct {
 	Session   uint64 // random, new for each Machine
 	// Every is the time between two HELLOs that nothing else calls for, at most [LongestEvery]; 0 is [DefaultEvery].
 	Every time.Duration
+	// SpreadEvery is the least time between two HELLOs of a node that spreads, when nothing else calls for them: with many groups that do, each
+	// speaks less often. It speaks with each advertisement interval, if that is longer, and at least as often as it does without.
+	SpreadEvery time.Duration
 
 	// Passive tells and listens, but neither asks nor gives: the address cannot move without others.
 	Passive bool

@@ -45,7 +45,10 @@ const (
 
 	fieldCode field = 11 // number of the code of the reason (2), or of the cause by which the sender leaves
 
-	fields = 12 // one more than the last
+	// flags, weight (1 each), MAC (6), length of an address (1), address, number of ports (1); each: protocol, flags (1 each), port (2), connections (4)
+	fieldSpread field = 12
+
+	fields = 13 // one more than the last
 )
 
 const (
@@ -59,12 +62,17 @@ const (
 	heardLen  = 9
 	maxHears  = 255 / heardLen
 
+	spreadLen     = 9 // up to the length of the address
+	spreadPortLen = 8
+
 	flagFit      = 1 << 0
 	flagProven   = 1 << 1
 	flagDraining = 1 << 2
 	flagClaims   = 1 << 3
 
 	flagMissing = 1 << 0 // of fieldHears
+	flagTakes   = 1 << 0 // of fieldSpread
+	flagHealthy = 1 << 0 // of a port there
 
 	maxNode     = 253
 	maxSoftware = 64
@@ -73,7 +81,7 @@ const (
 
 // String is the name in errors.
 func (f field) String() string {
-	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code"}[f]
+	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code", "spread"}[f]
 }
 
 // text tells whether s may be shown to an operator as it is.

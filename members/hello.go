@@ -67,7 +67,14 @@ func (m *Machine) sayHello(now time.Time) {
 		return
 	}
 	m.act(Send{m.message(Hello, Transfer{})})
-	m.hello.sent(now, nextHello(now, m.cfg.Every, m.cfg.Group))
+	m.hello.sent(now, m.nextHello(now))
+}
+
+func (m *Machine) nextHello(now time.Time) time.Time {
+	if m.self.Spread != nil {
+		return nextSpreadHello(now, m.every(), m.cfg.Group)
+	}
+	return nextHello(now, m.cfg.Every, m.cfg.Group)
 }
 
 // nextHello is when a group that has said HELLO now says it again: at most every later. Groups that speak seldom, because there

@@ -30,15 +30,16 @@ type lan struct {
 }
 
 type node struct {
-	lan   *lan
-	name  string
-	addr  netip.Addr
-	base  uint8
-	m     *Machine // nil: off
-	fit   bool     // as its probes find
-	told  bool     // as its election knows
-	state vrrp.State
-	side  int
+	lan    *lan
+	name   string
+	addr   netip.Addr
+	base   uint8
+	m      *Machine // nil: off
+	fit    bool     // as its probes find
+	told   bool     // as its election knows
+	spread *Spread
+	state  vrrp.State
+	side   int
 
 	advert        time.Time // Active: when the next is due
 	sent          time.Time // when the last left
@@ -118,7 +119,7 @@ func (n *node) down() time.Duration {
 }
 
 func (n *node) tell() {
-	n.step(SetSelf{Self{State: n.state, Base: n.base, Priority: n.priority(), Fit: n.told}})
+	n.step(SetSelf{Self{State: n.state, Base: n.base, Priority: n.priority(), Fit: n.told, Spread: n.spread}})
 }
 
 // setFit changes what probes find; the election hears of it after the check's fall or rise.

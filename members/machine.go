@@ -123,7 +123,11 @@ func (m *Machine) Successors(now time.Time) bool {
 
 func (m *Machine) setSelf(now time.Time, s Self) {
 	s.Reason = printable.Clean(s.Reason, maxReason)
-	if s == m.self {
+	if s.Spread != nil && !s.Spread.valid() {
+		s.Spread = nil // no message could carry it
+	}
+	if s.alike(m.self) {
+		m.self = s
 		return
 	}
 	if s.State == vrrp.Active && m.self.State != vrrp.Active {
@@ -185,8 +189,8 @@ func (m *Machine) peerState() PeerState {
 	return PeerState{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Epoch: m.epoch, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Code: s.Code, Draining: s.Draining, For: s.For, Lifetime: lifetime(m.cfg.Every),
-		Claims: s.Claims, Router: s.Router,
+		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Code: s.Code, Draining: s.Draining, For: s.For, Lifetime: lifetime(m.every()),
+		Claims: s.Claims, Router: s.Router, Spread: s.Spread,
 	}
 }
 
@@ -212,7 +216,7 @@ func (m *Machine) leave(why Leave) {
 // goodbye is heard as the last word, whatever the state.
 func (m *Machine) goodbye() {
 	msg := m.message(Hello, Transfer{})
-	msg.Peer.State, msg.Peer.Fit, msg.Peer.Claims, msg.Peer.Lifetime = vrrp.Initialize, false, false, 0
+	msg.Peer.State, msg.Peer.Fit, msg.Peer.Claims, msg.Peer.Lifetime, msg.Peer.Spread = vrrp.Initialize, false, false, 0, nil
 	m.act(Send{msg})
 }
 

@@ -14,7 +14,7 @@ import (
 const Version = 1
 
 // Revision is what this software can do within Version. It grows with every addition.
-const Revision = 3
+const Revision = 4
 
 // Type is a message's type.
 type Type uint8
@@ -76,6 +76,7 @@ type PeerState struct {
 	Claims bool
 	Router Router  // its Virtual Router; the zero Router if it does not say
 	Hears  []Heard // the members whose messages it hears, at most 28
+	Spread *Spread // its part in spreading the load of the address; nil: none
 
 	// Lifetime is for how long this counts if nothing more is heard, in milliseconds on the wire; 0 when the sender
 	// leaves.

@@ -32,6 +32,7 @@ func full() Message {
 			State: vrrp.Backup, Epoch: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", Code: code.CheckRefused, For: nodeB,
 			Lifetime: 3500 * time.Millisecond,
 			Claims:   true, Router: Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}, Hears: []Heard{{Session: 0xdd, Missing: true}},
+			Spread: spread(),
 		},
 		Transfer: Transfer{To: nodeC, Session: 0xaa, Epoch: 0xbb, Nonce: 0xcc},
 	}
@@ -48,7 +49,7 @@ func wires() map[string]struct {
 		bytes   string
 	}{
 		"REQUEST with every field": {full(), `
-			6b707670 01 02 0067 0102030405060708 000000000000002a
+			6b707670 01 02 0093 0102030405060708 000000000000002a
 			01 04 0a4d0064
 			02 0f 01 64 01 0a 01 0dac 0000000000000007
 			03 04 63702d31
@@ -58,6 +59,7 @@ func wires() map[string]struct {
 			06 04 0a4d000c
 			09 06 03 33 00000064
 			0a 09 01 00000000000000dd
+			0c 2a 01 c8 02aabbccddee 10 fd770000000000000000000000000011 02 06 01 20fb 000004d2 11 00 0035 00000000
 			07 04 0a4d000d
 			08 18 00000000000000aa 00000000000000bb 00000000000000cc`},
 		"HELLO over IPv6, the shortest": {six, `
@@ -152,6 +154,18 @@ func TestParseRefuses(t *testing.T) {
 		{"short router", fields(rank + "0104 0a4d0064 0905 0333000000"), RejectField},
 		{"interval of a day", fields(rank + "0104 0a4d0064 0906 033305265c00"), RejectField},
 		{"half a member that is heard", fields(rank + "0104 0a4d0064 0a0a 01000000000000000000"), RejectField},
+		{"short spread", fields(rank + "0104 0a4d0064 0c08 01c8 02aabbccddee"), RejectField},
+		{"spread without ports", fields(rank + "0104 0a4d0064 0c09 01c8 02aabbccddee 00"), RejectField},
+		{"spread with fewer ports than it says", fields(rank + "0104 0a4d0064 0c12 01c8 02aabbccddee 00 02 0601192b00000001"), RejectField},
+		{"spread with half an address", fields(rank + "0104 0a4d0064 0c0c 01c8 02aabbccddee 02 0a4d 00"), RejectField},
+		{"spread with an address of nobody", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 00000000 00"), RejectField},
+		{"spread with an address of many", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 e0000012 00"), RejectField},
+		{"spread with the own host's address", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 7f000001 00"), RejectField},
+		{"spread with an address that is cut off", fields(rank + "0104 0a4d0064 0c0b 01c8 02aabbccddee 04 0a4d"), RejectField},
+		{"spread with a MAC of many", fields(rank + "0104 0a4d0064 0c0a 01c8 01005e000012 00 00"), RejectField},
+		{"spread of port 0", fields(rank + "0104 0a4d0064 0c12 01c8 02aabbccddee 00 01 0601000000000001"), RejectField},
+		{"spread of a port twice", fields(rank + "0104 0a4d0064 0c1a 01c8 02aabbccddee 00 02 0601192b00000001 0600192b00000002"), RejectField},
+		{"spread of 17 ports", fields(rank + "0104 0a4d0064 0c92 01c8 02aabbccddee 00 11" + strings.Repeat("0601192b00000001", 17)), RejectField},
 		{"control characters", fields(rank + "0104 0a4d0064 0502 1b5b"), RejectField},
 		{"long reason", fields(rank + "0104 0a4d0064 05c9" + strings.Repeat("61", 201)), RejectField},
 		{"REQUEST without a transfer", func() []byte { b := fields(rank + "0104 0a4d0064 0704 0a4d000d"); b[5] = 2; return b }(), RejectField},
@@ -173,7 +187,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		ff 03 010203
 		02 11 02 fe fe ff 09 0000 0000000000000000 beef
 		01 04 0a4d0064
-		0c 00`)
+		0d 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
 	assert.Equal(t, PeerState{Group: group, State: vrrp.Active, Base: 254, Priority: 254, Fit: true, Proven: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
@@ -209,6 +223,7 @@ func TestLongestMessageFits(t *testing.T) {
 	m.Peer.Group, m.Peer.For, m.Transfer.To = six, six, six
 	m.Peer.Node, m.Peer.Software = strings.Repeat("n", maxNode), strings.Repeat("s", maxSoftware)
 	m.Peer.Reason, m.Peer.Hears = strings.Repeat("r", maxReason), make([]Heard, maxHears)
+	m.Peer.Spread.Ports = mostPorts()
 	b, err := m.Append(nil, 1)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(b)+trailerLen, maxMessage)

@@ -94,6 +94,8 @@ func (m *Message) parseField(f field, value []byte) (ok bool) {
 		ok = state.Router.parse(value)
 	case fieldHears:
 		state.Hears, ok = parseHears(value)
+	case fieldSpread:
+		state.Spread, ok = parseSpread(value)
 	}
 	return ok
 }

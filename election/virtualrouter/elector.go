@@ -31,10 +31,12 @@ type Elector struct {
 	asked     chan *handover
 	abandoned chan *handover // nobody waits for these any more
 	confirmed chan members.Confirmed
-	stills    chan still           // an operator wants it to stand still
-	returns   chan bool            // whether an operator wants the address back here
-	ended     chan struct{}        // closed when Run returns
-	refused   *election.Rejections // of the members' messages
+	stills    chan still            // an operator wants it to stand still
+	spreads   chan *election.Spread // capacity 1: how this node spreads
+	stirred   chan struct{}         // capacity 1: a member is another to those that spread
+	returns   chan bool             // whether an operator wants the address back here
+	ended     chan struct{}         // closed when Run returns
+	refused   *election.Rejections  // of the members' messages
 
 	unsent bool // the kernel has refused the newest advertisement; belongs to Run
 
@@ -56,6 +58,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	}
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
+		spreads: make(chan *election.Spread, 1), stirred: make(chan struct{}, 1),
 		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan change, 1),
 		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed),
 		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
@@ -90,13 +93,16 @@ func (e *Elector) SetProbe(probe func(context.Context) election.Fitness) {
 func (e *Elector) SetDraining(draining bool) { newest(e.drained, draining) }
 
 // Reconfigure changes what can change without a new election: priority, interval, preemption and the
-// advertised addresses, with how many are bound (Config.Bound). The newest counts.
-func (e *Elector) Reconfigure(cfg vrrp.Config, bound int) { newest(e.changes, change{cfg, bound}) }
+// advertised addresses, with how many are bound (Config.Bound), and members.Config.SpreadEvery. The newest counts.
+func (e *Elector) Reconfigure(cfg vrrp.Config, bound int, spreadEvery time.Duration) {
+	newest(e.changes, change{cfg, bound, spreadEvery})
+}
 
 // change is a live change of configuration.
 type change struct {
-	router vrrp.Config
-	bound  int
+	router      vrrp.Config
+	bound       int
+	spreadEvery time.Duration
 }
 
 // newest puts v in the place of what waits in c, which has a capacity of 1.
@@ -165,12 +171,14 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, abandon{h})
 		case on := <-e.drained:
 			e.step(probes, setDraining{on})
+		case s := <-e.spreads:
+			e.step(probes, setSpread{s})
 		case <-e.fitted:
 			e.step(probes, refit{e.newestFitness()})
 		case c := <-e.changes:
 			e.wire.SetAddresses(c.router.Addresses)
 			e.cfg.Router, e.cfg.Bound = c.router, c.bound
-			e.step(probes, reconfigure{c.router})
+			e.step(probes, reconfigure{c.router, c.spreadEvery})
 		case <-e.wire.Arrived():
 			e.step(probes, arrived{Messages: e.messages(), Adverts: e.adverts()})
 		case <-e.timer.C:
@@ -295,6 +303,11 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 		e.log.Log(context.Background(), a.level, a.text, a.args...)
 	case split:
 		e.logSplit(a)
+	case membersChanged:
+		select {
+		case e.stirred <- struct{}{}:
+		default:
+		}
 	}
 	return nil
 }

@@ -22,23 +22,25 @@ type handoverProtocol struct {
 	cfg     members.Config
 	self    members.Self
 
-	known    []netip.Addr // the other members, by address
-	list     []members.Member
-	silent   []members.Member // that were heard, and have not said good-bye
-	gone     []members.Member // that have said good-bye lately, or that they are not fit, with their last word
-	claims   []members.Claimant
-	splits   []election.Split
-	unnoted  bool      // an advertisement was heard since note
-	leaving  *handover // the address is being given away because somebody wants it
-	until    time.Time // of the departure; zero before it
-	passing  bool      // this node is Quiet
-	draining bool
-	back     bool // an operator wants the address back here
-	rise     int  // the priority above the holder's, of one that wants it back; 0: it is above already
+	known       []netip.Addr // the other members, by address
+	list        []members.Member
+	silent      []members.Member // that were heard, and have not said good-bye
+	gone        []members.Member // that have said good-bye lately, or that they are not fit, with their last word
+	claims      []members.Claimant
+	splits      []election.Split
+	spread      ownSpread
+	spreadEvery time.Duration // as in members.Config
+	unnoted     bool          // an advertisement was heard since note
+	leaving     *handover     // the address is being given away because somebody wants it
+	until       time.Time     // of the departure; zero before it
+	passing     bool          // this node is Quiet
+	draining    bool
+	back        bool // an operator wants the address back here
+	rise        int  // the priority above the holder's, of one that wants it back; 0: it is above already
 }
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
-	x := &handoverProtocol{m: m, cfg: cfg}
+	x := &handoverProtocol{m: m, cfg: cfg, spreadEvery: cfg.SpreadEvery}
 	x.cfg = x.config()
 	x.members = members.NewMachine(x.cfg)
 	return x
@@ -54,7 +56,7 @@ func (x *handoverProtocol) config() members.Config {
 	}
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.m.router.Snapshot().ActiveAdverInterval)
-	c.Lease, c.Adverts = Lease(r), r.DownTimerAdverts
+	c.Lease, c.Adverts, c.SpreadEvery = Lease(r), r.DownTimerAdverts, x.spreadEvery
 	c.Passive = x.m.cfg.GroupMember != nil // instances of a group move together, by plain VRRP
 	return c
 }
@@ -124,6 +126,7 @@ func (x *handoverProtocol) receive(r members.Received) func() {
 			x.keepWord(r)
 		}
 		if source := r.Source.WithZone(""); ours && p.Lifetime <= 0 {
+			x.noteGone(source)
 			x.list, x.silent = without(x.list, source), without(x.silent, source)
 			x.m.heard.forget(source)
 		}
@@ -171,7 +174,7 @@ func (x *handoverProtocol) tellSelf() {
 	x.setSelf(members.Self{
 		State: s.State, Base: base, Priority: s.Priority,
 		Fit: good(f, effective(base, f)), Reason: f.Reason, Code: f.Code, Draining: x.draining, For: x.leaving.wanted(),
-		Claims: s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(),
+		Claims: s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(), Spread: x.spread.say(x.takes()),
 	})
 }
 

@@ -111,9 +111,12 @@ func (m *machine) handle(ev event) func() {
 		case refit:
 			m.refit(ev.Fitness)
 		case reconfigure:
+			m.x.setSpreadEvery(ev.spreadEvery)
 			m.reconfigure(ev.Config)
 		case setDraining:
 			m.x.setDraining(ev.On)
+		case setSpread:
+			m.x.setSpread(ev.Spread)
 		case takeBack:
 			m.x.wantBack(ev.On)
 		case confirmed:
@@ -212,9 +215,13 @@ type (
 		Adverts  []Arrival
 	}
 	refit       struct{ election.Fitness } // the newest fitness; or the group has changed
-	reconfigure struct{ vrrp.Config }
+	reconfigure struct {
+		vrrp.Config
+		spreadEvery time.Duration
+	}
 	setDraining struct{ On bool }
 	takeBack    struct{ On bool }
+	setSpread   struct{ *election.Spread }  // nil: this node does not spread
 	confirmed   struct{ members.Confirmed } // the result of a probe
 	want        struct{ *handover }         // an operator wants the address elsewhere
 	abandon     struct{ *handover }         // it is to end now
@@ -240,6 +247,7 @@ func (refit) event()       {}
 func (reconfigure) event() {}
 func (setDraining) event() {}
 func (takeBack) event()    {}
+func (setSpread) event()   {}
 func (confirmed) event()   {}
 func (want) event()        {}
 func (abandon) event()     {}
@@ -266,7 +274,9 @@ type (
 	drain  struct{ Messages bool } // an ask: look what has arrived
 	probe  struct{ ID uint64 }     // looks afresh at this node's fitness, and answers with confirmed
 	rename struct{ Group netip.Addr }
-	answer struct {
+	// membersChanged says that a member is another to those that spread.
+	membersChanged struct{}
+	answer         struct {
 		*handover
 		err error
 	}
@@ -281,13 +291,14 @@ type (
 	}
 )
 
-func (advertise) action() {}
-func (message) action()   {}
-func (endLease) action()  {}
-func (apply) action()     {}
-func (drain) action()     {}
-func (probe) action()     {}
-func (rename) action()    {}
-func (answer) action()    {}
-func (line) action()      {}
-func (split) action()     {}
+func (advertise) action()      {}
+func (message) action()        {}
+func (endLease) action()       {}
+func (apply) action()          {}
+func (drain) action()          {}
+func (probe) action()          {}
+func (rename) action()         {}
+func (answer) action()         {}
+func (membersChanged) action() {}
+func (line) action()           {}
+func (split) action()          {}

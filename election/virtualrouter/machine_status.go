@@ -13,13 +13,19 @@ func (m *machine) status(now time.Time) election.Status {
 		State: m.state, Since: m.since, Reason: m.reason, Code: m.code, Holder: m.holder,
 		Priority: m.router.Snapshot().Priority, Fitness: m.effective, Counters: m.counters,
 	}
-	self := m.x.withStatus(election.Member{
-		Address: m.source, Self: true, Priority: s.Priority, State: s.State,
-		Fit: good(s.Fitness, s.Priority), Unfit: s.Fitness.Reason, Code: s.Fitness.Code,
-	})
-	s.Members = append([]election.Member{self}, m.x.merge(now, m.heard.report(nil, now))...)
+	s.Members = m.members(now)
 	if m.x != nil {
 		s.Splits = slices.Clone(m.x.splits)
 	}
 	return s
+}
+
+// members are this node, and then the others, by address.
+func (m *machine) members(now time.Time) []election.Member {
+	priority, f := m.router.Snapshot().Priority, m.effective
+	self := m.x.withStatus(election.Member{
+		Address: m.source, Self: true, Priority: priority, State: m.state,
+		Fit: good(f, priority), Unfit: f.Reason, Code: f.Code,
+	})
+	return append([]election.Member{self}, m.x.merge(now, m.heard.report(nil, now))...)
 }

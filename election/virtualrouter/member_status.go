@@ -31,6 +31,7 @@ func (x *handoverProtocol) merge(now time.Time, list []election.Member) []electi
 	}
 	for i := range x.silent {
 		o := entry(x.silent[i].Address)
+		o.Spread = spreadOf(&x.silent[i])
 		if o.State == election.Active {
 			continue // it advertises
 		}
@@ -45,6 +46,7 @@ func fill(o *election.Member, m *members.Member) {
 	f := m.Peer
 	o.Speaks, o.Unheard, o.Node, o.Software = true, false, f.Node, f.Software
 	o.Fit, o.Unfit, o.Code, o.Priority, o.State, o.Draining = f.Fit, f.Reason, f.Code, f.Priority, stateOf(f.State), f.Draining
+	o.Spread = spreadOf(m)
 	if m.Heard.After(o.LastHeard) {
 		o.LastHeard = m.Heard
 	}
@@ -54,6 +56,11 @@ func fill(o *election.Member, m *members.Member) {
 func (x *handoverProtocol) withStatus(self election.Member) election.Member {
 	if x == nil {
 		return self
+	}
+	if own := x.spread.set; own != nil {
+		own := *own
+		own.Fit = x.takes()
+		self.Spread = &own
 	}
 	self.Speaks, self.Node, self.Software = true, x.cfg.Node, x.cfg.Software
 	return self

@@ -29,6 +29,7 @@ func (x *handoverProtocol) noteSilent(now time.Time, list []members.Member) {
 			x.silent = append(x.silent, *o)
 		}
 	}
+	x.noteChanged(list)
 	x.list = list
 	x.silent = slices.DeleteFunc(x.silent, func(o members.Member) bool {
 		back := has(list, o.Address)

@@ -125,11 +125,12 @@ func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.
 // electByVRRP has the holder elected by VRRP.
 func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
 	crowd, many := len(virtualAddresses(whole)), len(whole.VIPs)
+	pause := spreadEvery(whole)
 	in.VRID, in.Preempt = v.VRRP.ID, v.VRRP.Preempt
-	in.Elect = func(p instance.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many) }
+	in.Elect = func(p instance.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many, pause) }
 	in.Adjust = func(e election.Elector, p instance.Place) {
 		if r, ok := e.(*virtualrouter.Elector); ok {
-			r.Reconfigure(ticking(routerOf(v, p), crowd), len(v.Addresses))
+			r.Reconfigure(ticking(routerOf(v, p), crowd), len(v.Addresses), pause)
 		}
 	}
 	in.Lease = virtualrouter.Lease(routerOf(v, instance.Place{}))
@@ -168,7 +169,7 @@ func ticking(router vrrp.Config, crowd int) vrrp.Config {
 	return router
 }
 
-func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int) (election.Elector, func(), error) {
+func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int, pause time.Duration) (election.Elector, func(), error) {
 	router, log := ticking(routerOf(v, p), crowd), b.log.With("vip", v.Name)
 	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
@@ -177,7 +178,7 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int) (electi
 	if err != nil {
 		return nil, nil, err
 	}
-	known, quit, err := b.memberSockets.join(v, p, many)
+	known, quit, err := b.memberSockets.join(v, p, many, pause)
 	if err != nil {
 		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
 		known, quit = nil, func() {}

@@ -36,8 +36,21 @@ func newMemberSockets(auth *members.Auth, port uint16, version string, log *slog
 // helloShare is the time between two HELLOs of all instances together: with many, each speaks less often.
 const helloShare = 40 * time.Millisecond
 
+// spreadShare is the same for the instances that spread, where these are many.
+const spreadShare = 10 * time.Millisecond
+
+// spreadEvery is the least time between two HELLOs of each instance that spreads.
+func spreadEvery(whole *config.Config) (every time.Duration) {
+	for _, v := range whole.VIPs {
+		if v.Spread.Via != config.ViaOff {
+			every += spreadShare
+		}
+	}
+	return every
+}
+
 // join lets v, one of so many, know the other members at p. The returned function gives that back.
-func (s *memberSockets) join(v config.VIP, p instance.Place, many int) (*virtualrouter.MembersConfig, func(), error) {
+func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEvery time.Duration) (*virtualrouter.MembersConfig, func(), error) {
 	if s.port == 0 {
 		return nil, func() {}, nil
 	}
@@ -50,7 +63,7 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int) (*virtual
 	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers})
 	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
-		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), MTU: mtuOf(p.Index),
+		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), SpreadEvery: spreadEvery, MTU: mtuOf(p.Index),
 	}}, func() { wire.Close(); release() }, nil
 }
 

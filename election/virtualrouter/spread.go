@@ -1,0 +1,102 @@
+package virtualrouter
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/members"
+)
+
+var _ election.Spreader = (*Elector)(nil)
+
+// SetSpread implements election.Spreader. Without the members' protocol nobody hears of it.
+func (e *Elector) SetSpread(s *election.Spread) { newest(e.spreads, s) }
+
+// Members implements election.Spreader.
+func (e *Elector) Members() []election.Member {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.machine.members(time.Now())
+}
+
+// MembersChanged implements election.Spreader.
+func (e *Elector) MembersChanged() <-chan struct{} { return e.stirred }
+
+// ownSpread is how this node spreads.
+type ownSpread struct {
+	set  *election.Spread // nil: it does not
+	said *members.Spread  // what the members hear of set; nil: not made yet
+}
+
+// setSpread is what this node tells the others from now on.
+func (x *handoverProtocol) setSpread(s *election.Spread) {
+	if x == nil {
+		return
+	}
+	if x.spread.set == nil && s != nil {
+		x.m.act(membersChanged{}) // nothing was said of changes until now
+	}
+	x.spread = ownSpread{set: s}
+}
+
+// setSpreadEvery has effect with tellConfig.
+func (x *handoverProtocol) setSpreadEvery(d time.Duration) {
+	if x != nil {
+		x.spreadEvery = d
+	}
+}
+
+// say is the same one as long as nothing changes.
+func (o *ownSpread) say(fit bool) *members.Spread {
+	if o.set == nil || o.said != nil && o.said.Fit == fit {
+		return o.said
+	}
+	s := &members.Spread{Fit: fit, Weight: o.set.Weight, MAC: o.set.MAC, Other: o.set.Other}
+	for _, p := range o.set.Ports {
+		s.Ports = append(s.Ports, members.SpreadPort(p))
+	}
+	o.said = s
+	return s
+}
+
+// takes tells whether this node takes new connections: as fit as it was told, also while it passes the address on, or cannot bind it. That
+// changes nothing for the service, and may be over in a moment. One that is about to stop takes none.
+func (x *handoverProtocol) takes() bool {
+	f := x.m.fitness
+	f.Wait = false
+	return !x.m.stopping && good(f, effective(x.m.cfg.Router.Priority, f))
+}
+
+// spreadOf is what a member has said; nil if it does not spread.
+func spreadOf(m *members.Member) *election.Spread {
+	f := m.Peer.Spread
+	if f == nil {
+		return nil
+	}
+	s := &election.Spread{Fit: f.Fit, Weight: f.Weight, MAC: f.MAC, Other: f.Other}
+	for _, p := range f.Ports {
+		s.Ports = append(s.Ports, election.SpreadPort(p))
+	}
+	return s
+}
+
+// noteChanged wakes who spreads when the list of those that are heard has become another one.
+func (x *handoverProtocol) noteChanged(list []members.Member) {
+	if x.spread.set != nil && !slices.EqualFunc(x.list, list, alike) {
+		x.m.act(membersChanged{})
+	}
+}
+
+// noteGone does so for one that has said good-bye.
+func (x *handoverProtocol) noteGone(a netip.Addr) {
+	if x.spread.set != nil && (has(x.list, a) || has(x.silent, a)) {
+		x.m.act(membersChanged{})
+	}
+}
+
+// alike tells whether a member is the same to those that spread.
+func alike(a, b members.Member) bool {
+	return a.Address == b.Address && a.Peer.Fit == b.Peer.Fit && a.Peer.Draining == b.Peer.Draining && a.Peer.Spread.Alike(b.Peer.Spread)
+}

@@ -1,0 +1,143 @@
+package members
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Spread is what a node says of its part in spreading the load of the address over the members. A Spread that a Machine or a Message has
+// is not changed any more.
+type Spread struct {
+	Fit    bool       // it takes new connections
+	Weight uint8      // its share of them; 0: none
+	MAC    [6]byte    // of its interface; zero: it does not say
+	Other  netip.Addr // own address of the family that does not carry the election; the zero Addr: it has none
+	Ports  []SpreadPort
+}
+
+// MostSpreadPorts is how many ports a message has room for.
+const MostSpreadPorts = 16
+
+// SpreadPort is one port of the address, as the node serves it.
+type SpreadPort struct {
+	Protocol    uint8 // of IP
+	Port        uint16
+	Healthy     bool // the service behind it takes connections
+	Connections uint32
+}
+
+// number is what a message must not say twice.
+func (p SpreadPort) number() [2]uint16 { return [2]uint16{uint16(p.Protocol), p.Port} }
+
+// Alike tells whether two say the same but for the Connections, which change all the time.
+func (s *Spread) Alike(o *Spread) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return s.Fit == o.Fit && s.Weight == o.Weight && s.MAC == o.MAC && s.Other == o.Other &&
+		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
+			return a.number() == b.number() && a.Healthy == b.Healthy
+		})
+}
+
+// valid tells whether the wire can carry it, and another node can use it.
+func (s *Spread) valid() bool {
+	if s.Other != (netip.Addr{}) && !s.otherValid() || s.MAC[0]&1 != 0 || len(s.Ports) > MostSpreadPorts {
+		return false
+	}
+	for i, p := range s.Ports {
+		if p.Port == 0 || slices.ContainsFunc(s.Ports[:i], func(o SpreadPort) bool { return o.number() == p.number() }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Spread) otherValid() bool {
+	return plain(s.Other) && !s.Other.IsMulticast() && !s.Other.IsLoopback()
+}
+
+// appendSpread is the value of fieldSpread.
+func appendSpread(b []byte, s *Spread) []byte {
+	var flags uint8
+	if s.Fit {
+		flags |= flagTakes
+	}
+	other := s.Other.AsSlice()
+	b = append(b, flags, s.Weight)
+	b = append(b, s.MAC[:]...)
+	b = append(append(b, uint8(len(other))), other...)
+	b = append(b, uint8(len(s.Ports)))
+	for _, p := range s.Ports {
+		var flags uint8
+		if p.Healthy {
+			flags |= flagHealthy
+		}
+		b = append(b, p.Protocol, flags)
+		b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, p.Port), p.Connections)
+	}
+	return b
+}
+
+// parseSpread takes what it knows; a later version may have more behind it.
+func parseSpread(b []byte) (*Spread, bool) {
+	if len(b) < spreadLen {
+		return nil, false
+	}
+	s := &Spread{Fit: b[0]&flagTakes != 0, Weight: b[1], MAC: [6]byte(b[2:])}
+	n := int(b[spreadLen-1])
+	if b = b[spreadLen:]; len(b) < n+1 {
+		return nil, false
+	}
+	if n > 0 {
+		s.Other, _ = netip.AddrFromSlice(b[:n])
+		if !s.otherValid() {
+			return nil, false
+		}
+	}
+	n, b = int(b[n]), b[n+1:]
+	if n > MostSpreadPorts || len(b) < n*spreadPortLen {
+		return nil, false
+	}
+	for ; n > 0; n, b = n-1, b[spreadPortLen:] {
+		s.Ports = append(s.Ports, SpreadPort{
+			Protocol: b[0], Healthy: b[1]&flagHealthy != 0, Port: binary.BigEndian.Uint16(b[2:]), Connections: binary.BigEndian.Uint32(b[4:]),
+		})
+	}
+	return s, s.valid()
+}
+
+// alike tells whether two say the same but for the connections that are spread: how many there are waits for the next message.
+func (s Self) alike(o Self) bool {
+	same := s.Spread.Alike(o.Spread)
+	s.Spread = o.Spread
+	return same && s == o
+}
+
+// LeastSpreadEvery is the time between two HELLOs of a node that spreads, if it does not advertise more seldom. The others go on
+// sending it new packets for three and a half times as long after it has died.
+const LeastSpreadEvery = 100 * time.Millisecond
+
+// every is the time between two HELLOs that nothing else calls for.
+func (m *Machine) every() time.Duration {
+	if m.self.Spread == nil {
+		return m.cfg.Every
+	}
+	return min(m.cfg.Every, max(m.self.Router.Interval, m.cfg.SpreadEvery, LeastSpreadEvery))
+}
+
+// nextSpreadHello is when a group of a node that spreads says HELLO again: at whole multiples of every on the clock, at which all
+// nodes speak, so that each wakes up once for all of them. Groups that speak more seldom, because there are many, share out the tenths of
+// a second, for the others' buffers.
+func nextSpreadHello(now time.Time, every time.Duration, group netip.Addr) time.Time {
+	bytes := group.As16()
+	share := time.Duration(binary.BigEndian.Uint32(bytes[12:])) % max(every/LeastSpreadEvery, 1) * LeastSpreadEvery
+	wall := now.Round(0)
+	at := wall.Truncate(every).Add(share)
+	if !at.After(wall) {
+		at = at.Add(every)
+	}
+	return now.Add(at.Sub(wall))
+}
