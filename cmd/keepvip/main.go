@@ -18,7 +18,11 @@ const (
 	exitUsage   = 2 // the command line or the configuration is wrong; nothing was changed on the host
 	exitNoTaker = 3 // no other node could take the address
 	exitTimeout = 4 // it was not taken in time
-	exitSplit   = 5 // status: another node holds the address, too, or only what it says keeps this one from it
+
+	// Findings of status, the worst first.
+	exitSplit    = 5 // another node holds the address, too, or only what it says keeps this one from it
+	exitConflict = 6 // a host outside the election claims the address
+	exitFault    = 7 // this node cannot serve, or no node can: what it is observed as is fault
 )
 
 func main() {

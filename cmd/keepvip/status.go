@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -24,7 +23,9 @@ func newStatus() *cobra.Command {
 		Use:   "status [NAME ...]",
 		Short: "Say who holds the address, since when and why",
 		Long: "Says who holds the address, since when and why, and what is wrong.\n\n" +
-			"Exit codes: 0 done, 5 a member says that it holds the address while its advertisements do not arrive here (SPLIT).",
+			"Exit codes: 0 nothing of the following; 1 no keepvip answers, or there is no such NAME; 5 a member says that it holds the address while its\n" +
+			"advertisements do not arrive here (SPLIT); 6 a host outside the election claims it (CONFLICT); 7 this node cannot serve, or no node can\n" +
+			"(observed: fault). Of several the lowest. A REJECTED message, and NO TAKER, are 0: the address is served.",
 		Args: arguments("NAME", 0, anyNumber),
 	}
 	socket := bindSocket(cmd)
@@ -44,23 +45,9 @@ func newStatus() *cobra.Command {
 			return failed(err)
 		}
 		err = output.print(cmd.OutOrStdout(), kindStatus, raw, func() string { return statusText(doc, time.Now()) })
-		return cmp.Or(err, splitError(doc))
+		return cmp.Or(err, finding(doc, time.Now()))
 	}
 	return cmd
-}
-
-// splitError is an error, with an exit code of its own, while a member holds an address as far as it says and not by VRRP.
-func splitError(d daemon.Status) error {
-	var errs []error
-	for _, v := range d.VIPs {
-		for _, s := range v.Splits {
-			errs = append(errs, fmt.Errorf("SPLIT: %s: %s", v.Name, splitText(s, time.Now())))
-		}
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return codedError{error: errors.Join(errs...), code: exitSplit}
 }
 
 // statusText is the status as a person reads it.

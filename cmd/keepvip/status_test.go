@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/daemon"
@@ -28,10 +27,48 @@ func TestStatusSaysSplitAndSilent(t *testing.T) {
 	assert.Contains(t, text, "SPLIT     cp-2 10.0.0.12 holds the address, and none of its advertisements has arrived here for 5s; this node holds it, too: VRID 5 there, 6 here; set vrrp.id [KV302]\n")
 	assert.Contains(t, text, "cp-2 10.0.0.12 silent [KV306] for 3m0s, was active, priority 100")
 	assert.NotContains(t, text, "ago")
-	var code codedError
-	require.ErrorAs(t, splitError(d), &code)
-	assert.Equal(t, exitSplit, code.code)
-	assert.NoError(t, splitError(daemon.Status{VIPs: []instance.Status{{Name: "apiserver"}}}))
+}
+
+// A script that asks whether all is well must not hear yes beside a line that says the opposite.
+func TestStatusEndsWithItsWorstFinding(t *testing.T) {
+	split := func(v *instance.Status) {
+		v.Splits = []election.Split{{Address: netip.MustParseAddr("10.0.0.12"), Cause: "VRID 5 there, 6 here"}}
+	}
+	conflict := func(v *instance.Status) {
+		v.Conflicts = []instance.Conflict{{Address: netip.MustParseAddr("10.0.0.100"), MAC: "02:00:00:00:00:66"}}
+	}
+	silent := func(v *instance.Status) {
+		v.Observed, v.Silent, v.Why = instance.ObservedFault, true, &instance.Why{Code: "KV406", Reason: "SILENT: the lease has been over for 5s"}
+	}
+	unfit := func(v *instance.Status) {
+		v.Observed, v.Eligible, v.Unfit = instance.ObservedIneligible, false, "the check fails"
+	}
+	for name, tt := range map[string]struct {
+		changes []func(*instance.Status)
+		code    int
+		say     []string
+	}{
+		"nothing": {code: exitOK},
+		"a node that is not fit, which others replace": {[]func(*instance.Status){unfit}, exitOK, nil},
+		"split":              {[]func(*instance.Status){split}, exitSplit, []string{"SPLIT: apiserver: 10.0.0.12 holds the address"}},
+		"conflict":           {[]func(*instance.Status){conflict}, exitConflict, []string{"CONFLICT: apiserver: 10.0.0.100 is claimed by 02:00:00:00:00:66"}},
+		"silent":             {[]func(*instance.Status){silent}, exitFault, []string{"FAULT: apiserver: SILENT: the lease has been over for 5s [KV406]"}},
+		"silent and a split": {[]func(*instance.Status){silent, split}, exitSplit, []string{"SPLIT: ", "FAULT: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := sampleStatus(time.Now())
+			for _, change := range tt.changes {
+				change(&doc.VIPs[0])
+			}
+			code, out, errs := keepvip(t, "status", "-o", "json", "--socket", answering(t, doc))
+			assert.Equal(t, tt.code, code, errs)
+			printsObject(t, kindStatus, out)
+			for _, say := range tt.say {
+				assert.Contains(t, errs, say)
+			}
+			assert.Equal(t, len(tt.say) == 0, errs == "", errs)
+		})
+	}
 }
 
 func TestStatusSaysWhatAForeignHostAdvertises(t *testing.T) {
