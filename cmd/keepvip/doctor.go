@@ -20,6 +20,8 @@ import (
 const (
 	// listenFor is three HELLOs of each member, and any advertisement interval that is usual.
 	listenFor = 3 * time.Second
+	// leastListening is longer than a HELLO or an advertisement may be away, on a host that is not idle: a member says one a second.
+	leastListening = 1500 * time.Millisecond
 	// mostListening is longer than the longest advertisement interval of version 3.
 	mostListening = time.Minute
 	// mostPeers is more than a cluster has control-plane nodes.
@@ -78,13 +80,13 @@ func newDoctor() *cobra.Command {
 		Args: noArguments,
 	}
 	output := bindOutput(cmd)
-	listen := cmd.Flags().Duration("listen", listenFor, "for how long to listen on the wire")
+	listen := cmd.Flags().Duration("listen", listenFor, "for how long to listen on the wire, longer where vrrp.advertisementInterval wants it")
 	kubeadm := cmd.Flags().String("kubeadm-config", "", "a file with kubeadm's configuration, whose controlPlaneEndpoint is compared")
 	peers := cmd.Flags().StringSlice("peers", nil, "the nodes' own addresses, on which doctor runs with --peers at the same time: they tell each other what they hear")
 	flags := bindConfig(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *listen <= 0 || *listen > mostListening {
-			return fmt.Errorf("--listen %v, want more than 0s and at most %v", *listen, mostListening)
+		if *listen < leastListening || *listen > mostListening {
+			return fmt.Errorf("--listen %v, want at least %v, as a member is heard once a second, and at most %v", *listen, leastListening, mostListening)
 		}
 		among, err := nodeAddresses(*peers)
 		if err != nil {
@@ -97,7 +99,11 @@ func newDoctor() *cobra.Command {
 		if err := elected(among, cfg.VIPs); err != nil {
 			return err
 		}
-		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: *listen, Kubeadm: *kubeadm, Peers: among})
+		long, err := listening(*listen, cmd.Flags().Changed("listen"), cfg.VIPs)
+		if err != nil {
+			return err
+		}
+		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: long, Kubeadm: *kubeadm, Peers: among})
 		if err != nil {
 			return err
 		}
@@ -107,6 +113,25 @@ func newDoctor() *cobra.Command {
 		return cmp.Or(err, doctorVerdict(doc.Count))
 	}
 	return cmd
+}
+
+// listening is for how long to listen: as long as was asked for, which is an error where that hears no advertisement, and otherwise for two of
+// them, as far as mostListening goes.
+func listening(asked time.Duration, given bool, vips []config.VIP) (time.Duration, error) {
+	var longest time.Duration
+	for _, v := range vips {
+		if v.Election == config.ElectionVRRP {
+			longest = max(longest, v.VRRP.AdvertisementInterval)
+		}
+	}
+	least := min(longest+leastListening, mostListening)
+	switch {
+	case !given:
+		return max(asked, min(2*longest, mostListening)), nil
+	case asked < least && longest >= leastListening:
+		return 0, fmt.Errorf("--listen %v, want at least %v: vrrp.advertisementInterval is %v, and nobody would be heard", asked, least, longest)
+	}
+	return asked, nil
 }
 
 // nodeAddresses reads --peers.

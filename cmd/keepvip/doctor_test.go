@@ -69,11 +69,34 @@ func TestDoctorExitsByTheWorstSeverity(t *testing.T) {
 }
 
 func TestDoctorRefusesToListenForever(t *testing.T) {
-	for _, listen := range []string{"0s", "-1s", "2m"} {
+	for _, listen := range []string{"0s", "-1s", "1s", "1499ms", "2m"} {
 		rc, out, errs := keepvip(t, "doctor", "--listen", listen, "--vip", "10.0.0.100")
 		assert.Equal(t, exitUsage, rc)
 		assert.Empty(t, out)
 		assert.Contains(t, errs, "--listen")
+	}
+}
+
+// What is not heard in time is a finding about nobody.
+func TestDoctorListensForLongerThanAnAdvertisementIsAway(t *testing.T) {
+	every := func(interval time.Duration) []config.VIP {
+		return []config.VIP{{Election: config.ElectionVRRP, VRRP: config.VRRP{AdvertisementInterval: interval}}, {Election: config.ElectionRaft}}
+	}
+	for _, tt := range []struct {
+		asked, interval time.Duration
+		given           bool
+		want            time.Duration // 0: refused
+	}{
+		{listenFor, 100 * time.Millisecond, false, listenFor},
+		{listenFor, 10 * time.Second, false, 20 * time.Second},
+		{listenFor, 255 * time.Second, false, mostListening},
+		{2 * time.Second, 100 * time.Millisecond, true, 2 * time.Second},
+		{2 * time.Second, 10 * time.Second, true, 0},
+		{mostListening, 255 * time.Second, true, mostListening},
+	} {
+		got, err := listening(tt.asked, tt.given, every(tt.interval))
+		assert.Equal(t, tt.want, got, tt)
+		assert.Equal(t, tt.want == 0, err != nil, tt)
 	}
 }
 

@@ -31,9 +31,13 @@ const (
 // sniff notes VRRP and the members' messages on ifi, those that leave too, before any firewall of this host sees what comes in.
 func sniff(ctx context.Context, ifi net.Interface, port uint16, groups []netip.Addr, n *notes) {
 	fd, err := openSniffer(ifi.Index, port, groups)
-	if err != nil {
-		return
+	if err == nil {
+		sniffFrom(ctx, fd, port, n)
 	}
+}
+
+// sniffFrom notes what a socket gets, and closes it in the end.
+func sniffFrom(ctx context.Context, fd int, port uint16, n *notes) {
 	defer unix.Close(fd)
 	buf := make([]byte, frameLen)
 	for ctx.Err() == nil {
@@ -93,30 +97,32 @@ func groupMAC(group netip.Addr) [8]byte {
 	return [8]byte{0x33, 0x33, b[12], b[13], b[14], b[15]}
 }
 
-// sniffed passes frames with protocol 112 and with UDP to the port, of both families and without a VLAN, which belongs to another interface.
+// sniffed passes frames with protocol 112 and with UDP to the port, of both families and of no VLAN, which belongs to another interface. A tag
+// with the VLAN 0 says a priority alone (IEEE 802.1Q, section 9.6), and the kernel takes such a frame for one without.
 func sniffed(port uint16) []bpf.Instruction {
-	const refuse, take = 17, 18
+	const refuse, take = 18, 19
 	to := func(at, target int) uint8 { return uint8(target - at - 1) }
 	return []bpf.Instruction{
-		0:  bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
-		1:  bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: to(1, refuse)},
-		2:  bpf.LoadAbsolute{Off: 12, Size: 2},
-		3:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: to(3, 12)},
-		4:  bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.ETH_P_IP, SkipTrue: to(4, refuse)},
-		5:  bpf.LoadAbsolute{Off: ethernetLen + 9, Size: 1},
-		6:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: to(6, take)},
-		7:  bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_UDP, SkipTrue: to(7, refuse)},
-		8:  bpf.LoadMemShift{Off: ethernetLen},
-		9:  bpf.LoadIndirect{Off: ethernetLen + 2, Size: 2},
-		10: bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(port), SkipTrue: to(10, take)},
-		11: bpf.Jump{Skip: uint32(to(11, refuse))},
-		12: bpf.LoadAbsolute{Off: ethernetLen + 6, Size: 1},
-		13: bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: to(13, take)},
-		14: bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_UDP, SkipTrue: to(14, refuse)},
-		15: bpf.LoadAbsolute{Off: ethernetLen + ipv6Len + 2, Size: 2},
-		16: bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(port), SkipTrue: to(16, take)},
-		17: bpf.RetConstant{Val: 0},
-		18: bpf.RetConstant{Val: math.MaxUint16},
+		0:  bpf.LoadExtension{Num: bpf.ExtVLANTag},
+		1:  bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xfff},
+		2:  bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: to(2, refuse)},
+		3:  bpf.LoadAbsolute{Off: 12, Size: 2},
+		4:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: to(4, 13)},
+		5:  bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.ETH_P_IP, SkipTrue: to(5, refuse)},
+		6:  bpf.LoadAbsolute{Off: ethernetLen + 9, Size: 1},
+		7:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: to(7, take)},
+		8:  bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_UDP, SkipTrue: to(8, refuse)},
+		9:  bpf.LoadMemShift{Off: ethernetLen},
+		10: bpf.LoadIndirect{Off: ethernetLen + 2, Size: 2},
+		11: bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(port), SkipTrue: to(11, take)},
+		12: bpf.Jump{Skip: uint32(to(12, refuse))},
+		13: bpf.LoadAbsolute{Off: ethernetLen + 6, Size: 1},
+		14: bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: to(14, take)},
+		15: bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_UDP, SkipTrue: to(15, refuse)},
+		16: bpf.LoadAbsolute{Off: ethernetLen + ipv6Len + 2, Size: 2},
+		17: bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(port), SkipTrue: to(17, take)},
+		18: bpf.RetConstant{Val: 0},
+		19: bpf.RetConstant{Val: math.MaxUint16},
 	}
 }
 

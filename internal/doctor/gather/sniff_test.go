@@ -70,7 +70,7 @@ func hello(t *testing.T, at time.Time) []byte {
 }
 
 func TestSnifferPassesVRRPAndTheMembersPort(t *testing.T) {
-	vm, err := bpf.NewVM(sniffed(9646)[2:]) // without the VLAN's, which only a kernel knows
+	vm, err := bpf.NewVM(sniffed(9646)[3:]) // without the VLAN's, which only a kernel knows
 	require.NoError(t, err)
 	tests := map[string]struct {
 		frame []byte
