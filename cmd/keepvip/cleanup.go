@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +25,7 @@ func newCleanup() *cobra.Command {
 			"It refuses while a keepvip is running here.",
 		Args: noArguments,
 	}
-	socket := bindSocket(cmd)
+	socket, output := bindSocket(cmd), bindOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if c, err := net.DialTimeout("unix", *socket, time.Second); err == nil {
 			_ = c.Close()
@@ -38,15 +41,28 @@ func newCleanup() *cobra.Command {
 			return failed(err)
 		}
 		defer links.Close()
-		return failed(cleanup(cmd, links))
+		doc, err := cleanup(links)
+		return cmp.Or(output.print(cmd.OutOrStdout(), kindCleanup, doc, doc.text), failed(err))
 	}
 	return cmd
 }
 
-func cleanup(cmd *cobra.Command, links *link.Handle) error {
+// cleanupDoc is what cleanup has removed, also where something is left that it could not.
+type cleanupDoc struct {
+	Addresses []removedAddress `json:"addresses"` // never null
+	Tables    []string         `json:"tables"`    // of nftables; never null
+}
+
+type removedAddress struct {
+	Address   netip.Prefix `json:"address"`
+	Interface string       `json:"interface"`
+}
+
+func cleanup(links *link.Handle) (cleanupDoc, error) {
+	doc := cleanupDoc{Addresses: []removedAddress{}, Tables: []string{}}
 	all, err := links.Links()
 	if err != nil {
-		return err
+		return doc, err
 	}
 	var errs []error
 	for _, l := range all {
@@ -58,15 +74,22 @@ func cleanup(cmd *cobra.Command, links *link.Handle) error {
 				errs = append(errs, err)
 				continue
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s from %s\n", a.Prefix, l.Name)
-			errs = append(errs, err)
+			doc.Addresses = append(doc.Addresses, removedAddress{a.Prefix, l.Name})
 		}
 	}
 	fences, err := fence.Cleanup()
-	errs = append(errs, err)
-	for _, name := range fences {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed the nftables table %s\n", name)
-		errs = append(errs, err)
+	doc.Tables = append(doc.Tables, fences...)
+	return doc, errors.Join(append(errs, err)...)
+}
+
+// text has a line for each; nothing, where nothing was left.
+func (d cleanupDoc) text() string {
+	var b strings.Builder
+	for _, a := range d.Addresses {
+		fmt.Fprintf(&b, "removed %s from %s\n", a.Address, a.Interface)
 	}
-	return errors.Join(errs...)
+	for _, name := range d.Tables {
+		fmt.Fprintf(&b, "removed the nftables table %s\n", name)
+	}
+	return b.String()
 }

@@ -14,8 +14,10 @@ import (
 
 // confirmationDoc is what a verb that has changed something prints as JSON.
 type confirmationDoc struct {
-	Verb   string         `json:"verb"`             // handover, drain, hold, resume, announce, add, remove or recover
-	Member string         `json:"member,omitempty"` // the address of the node that was added or removed
+	Verb   string         `json:"verb"`                 // handover, drain, hold, resume, announce, add, remove, recover or log-level
+	Member string         `json:"member,omitempty"`     // the address of the node that was added or removed
+	Level  string         `json:"level,omitempty"`      // the level of the log
+	For    float64        `json:"forSeconds,omitempty"` // for how long it is that
 	Took   float64        `json:"tookSeconds"`
 	VIPs   []confirmedVIP `json:"vips"` // that were named, or all, as they are afterwards
 }

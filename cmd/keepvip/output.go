@@ -30,8 +30,9 @@ const (
 	kindLint        kind = "Lint"        // lint
 	kindDoctor      kind = "Doctor"      // doctor
 	kindDrill       kind = "Drill"       // drill
+	kindCleanup     kind = "Cleanup"     // cleanup
 
-	kindConfirmation  kind = "Confirmation"         // handover, drain, hold, resume, announce, and member add, remove, recover
+	kindConfirmation  kind = "Confirmation"         // handover, drain, hold, resume, announce, log-level, and member add, remove, recover
 	kindConfiguration kind = "Configuration"        // config show
 	kindValidation    kind = "Validation"           // config validate
 	kindChecks        kind = "Checks"               // check --once

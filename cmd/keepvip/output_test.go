@@ -70,7 +70,7 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 		require.Equal(t, exitOK, code, errs)
 		printsObject(t, k, out)
 	}
-	for _, verb := range []string{"handover", "drain", "hold", "resume", "announce", "member recover", "member add 10.0.0.11", "member remove 10.0.0.11"} {
+	for _, verb := range []string{"handover", "drain", "hold", "resume", "announce", "log-level debug", "member recover", "member add 10.0.0.11", "member remove 10.0.0.11"} {
 		code, out, errs := keepvip(t, append(strings.Fields(verb), "--socket", socket, "-o", "json")...)
 		require.Equal(t, exitOK, code, errs)
 		printsObject(t, kindConfirmation, out)

@@ -35,6 +35,7 @@ func printed() map[kind]any {
 		kindLint:        lintDoc{},
 		kindDoctor:      doctorDoc{},
 		kindDrill:       drillDoc{},
+		kindCleanup:     cleanupDoc{},
 
 		kindConfirmation:  confirmationDoc{},
 		kindConfiguration: configurationDoc{},

@@ -15,6 +15,7 @@ const (
 	PathResume   = "/v1/resume"
 	PathMember   = "/v1/member"
 	PathDrill    = "/v1/drill"
+	PathLogLevel = "/v1/log-level"
 )
 
 // Problem is the body of every answer that is not a success.

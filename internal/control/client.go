@@ -65,6 +65,11 @@ func (c *Client) Reload(ctx context.Context, into any) error {
 	return c.ask(ctx, http.MethodPost, PathReload, nil, into, askTime)
 }
 
+// LogLevel has the process write its log at another level (debug, info, warn or error) for that long; then it is the configured one again.
+func (c *Client) LogLevel(ctx context.Context, level string, lasts time.Duration) error {
+	return c.verb(ctx, PathLogLevel, url.Values{"level": {level}, "for": {lasts.String()}})
+}
+
 // Handover passes addresses on, to the node of that name or address, or with an empty one to any; no names: all that are
 // held there. It takes at most limit. A *KindError tells known problems apart.
 func (c *Client) Handover(ctx context.Context, names []string, to string, limit time.Duration) error {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -294,6 +295,10 @@ func TestServerVerbs(t *testing.T) {
 		return &KindError{Kind: KindTimeout, Err: errors.New("late")}
 	}
 	b.Resume = func(names []string) error { return errNotHeld }
+	b.LogLevel = func(level string, lasts time.Duration) error {
+		did = append(did, fmt.Sprintf("log-level %s %v", level, lasts))
+		return nil
+	}
 	defer serveAt(t, path, b)()
 
 	c := NewClient(path)
@@ -308,5 +313,7 @@ func TestServerVerbs(t *testing.T) {
 	assert.ErrorContains(t, c.Hold(t.Context(), nil, strings.Repeat("x", 121), false, time.Minute), "want at most 120")
 	assert.EqualError(t, c.Resume(t.Context(), nil), errNotHeld.Error())
 	assert.ErrorContains(t, c.Drain(t.Context(), nil, false, -time.Second), `timeout "-1s", want more than 0s`)
-	assert.Equal(t, []string{"handover a b to cp-2", "drain [a] true", `hold [a] "new kernel & more" true`}, did)
+	assert.NoError(t, c.LogLevel(t.Context(), "debug", 90*time.Second))
+	assert.ErrorContains(t, c.verb(t.Context(), PathLogLevel, url.Values{"level": {"debug"}}), "for: time: invalid duration")
+	assert.Equal(t, []string{"handover a b to cp-2", "drain [a] true", `hold [a] "new kernel & more" true`, "log-level debug 1m30s"}, did)
 }

@@ -42,6 +42,9 @@ type Backend struct {
 	DrillSeen func(vip string, seen DrillSeen) error
 	DrillPlan func(vip string) (any, error)
 
+	// LogLevel has another level of the log for a while: see Client.LogLevel.
+	LogLevel func(level string, lasts time.Duration) error
+
 	// Asked is told of every verb when it is over, with its error; nil: nobody is.
 	Asked func(Asked, error)
 }

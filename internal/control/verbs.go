@@ -30,6 +30,13 @@ func (b Backend) verbs() map[string]verb {
 		}),
 		PathResume: timed(func(_ context.Context, q url.Values) error { return b.Resume(q["vip"]) }),
 		PathDrill:  b.drill,
+		PathLogLevel: timed(func(_ context.Context, q url.Values) error {
+			lasts, err := time.ParseDuration(q.Get("for"))
+			if err != nil {
+				return coded(http.StatusBadRequest, fmt.Errorf("for: %w", err))
+			}
+			return b.LogLevel(q.Get("level"), lasts)
+		}),
 		PathMember: timed(func(ctx context.Context, q url.Values) error { return b.Member(ctx, q.Get("op"), q.Get("address")) }),
 	}
 }

@@ -70,6 +70,8 @@ type Daemon struct {
 	inForce atomic.Pointer[config.Config] // cfg, for those who only look
 	shown   atomic.Pointer[ConfigStatus]
 	sources sources
+
+	borrowed loan // of the log's level
 }
 
 // endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
@@ -161,7 +163,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.past.Close()
 	server, err := control.Open(d.cfg.Socket, control.Backend{
 		Status: d.status, Config: d.running, History: d.history, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
-		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.set.Resume, Member: d.member, Asked: d.asked,
+		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
 		Drill: d.drill, DrillSeen: d.drillSeen, DrillPlan: d.drillPlan,
 	})
 	if err != nil {

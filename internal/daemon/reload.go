@@ -53,7 +53,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	use()
 	limitGOMAXPROCS(next)
 	if d.opts.LogLevel != nil {
-		d.opts.LogLevel(next.Log.Level)
+		d.borrowed.over(func() { d.opts.LogLevel(next.Log.Level) })
 	}
 	d.host.know(next)
 	d.build.groups.set(next.VIPs)

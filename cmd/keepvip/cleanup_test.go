@@ -1,0 +1,25 @@
+package main
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCleanupSaysWhatItHasRemoved(t *testing.T) {
+	doc := cleanupDoc{
+		Addresses: []removedAddress{{netip.MustParsePrefix("10.0.0.100/32"), "eth0"}, {netip.MustParsePrefix("fd00::100/128"), "eth1"}},
+		Tables:    []string{"keepvip-eth0"},
+	}
+	assert.Equal(t, "removed 10.0.0.100/32 from eth0\nremoved fd00::100/128 from eth1\nremoved the nftables table keepvip-eth0\n", doc.text())
+	var out strings.Builder
+	require.NoError(t, printObject(&out, kindCleanup, doc))
+	got := printsObject(t, kindCleanup, out.String())
+	assert.Equal(t, []any{"keepvip-eth0"}, got["tables"])
+	out.Reset()
+	require.NoError(t, printObject(&out, kindCleanup, cleanupDoc{Addresses: []removedAddress{}, Tables: []string{}}))
+	assert.Equal(t, []any{}, printsObject(t, kindCleanup, out.String())["addresses"], "nothing was left")
+}
