@@ -20,7 +20,7 @@ const (
 )
 
 func host() []Entry {
-	return slices.Concat(hostRun(), hostWatched(), hostPlace(), hostAbility(), hostPaths())
+	return slices.Concat(hostRun(), hostWatched(), hostPlace(), hostAbility(), hostPaths(), hostSpread())
 }
 
 func hostRun() []Entry {

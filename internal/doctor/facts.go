@@ -22,6 +22,8 @@ type Facts struct {
 	Missing      []string                // capabilities that keepvip needs and this process has not
 	Nftables     *Nftables               // nil: not looked at
 	Lateness     *Lateness               // nil: not measured
+	NoModules    []string                // of SpreadModules that this kernel has not; none: it has all, or it is not known
+	LargeReceive map[string]bool         // interfaces that join packets as they come in (LRO)
 	Machine      Machine                 // the zero value: not known
 	Wires        []Wire                  // what was heard, for each interface and family
 	Peers        []Peer                  // the hosts on which a doctor was to listen at the same time

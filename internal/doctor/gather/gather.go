@@ -67,6 +67,9 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	meets := peersOf(places, f.Links, o.Peers)
 	var wg sync.WaitGroup
 	wg.Go(func() { f.Sysctls, f.NoIPv6 = sysctls(o.Root, f.Links) })
+	if spreads(o.Config) {
+		wg.Go(func() { f.NoModules, f.LargeReceive = missingModules(o.Root), largeReceive(places) })
+	}
 	wg.Go(func() { f.Machine = machine(o.Root) })
 	wg.Go(func() { f.Certificates = certificates(ctx, o.Config, readCertificate) })
 	wg.Go(func() { f.Names = checkNames(ctx, o.Config, resolve) })

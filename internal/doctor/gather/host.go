@@ -24,7 +24,9 @@ func sysctls(root string, links []link.Link) (values map[string]int, noIPv6 bool
 			values[path] = n
 		}
 	}
-	read("net/ipv4/ip_nonlocal_bind")
+	for _, path := range []string{"net/ipv4/ip_nonlocal_bind", doctor.TCPLoose, doctor.ConntrackCount, doctor.ConntrackMax} {
+		read(path)
+	}
 	for _, of := range append([]string{"all"}, names(links)...) {
 		for _, name := range []string{"arp_ignore", "arp_announce", "arp_filter", "proxy_arp", "rp_filter"} {
 			read("net/ipv4/conf/" + of + "/" + name)

@@ -1,0 +1,36 @@
+package code
+
+// KV48x: what spreading the load over the members wants of this host.
+const (
+	NoSecondChance Code = "KV481"
+	LargeReceive   Code = "KV482"
+	SpreadModule   Code = "KV483"
+	ConntrackFull  Code = "KV484"
+)
+
+func hostSpread() []Entry {
+	return []Entry{
+		{
+			NoSecondChance, "no-second-chance",
+			"The kernel takes up no connection in its midst, so one that moves to this node with the address, or back to it, is not found again and hangs.",
+			"Look at `sysctl net.netfilter.nf_conntrack_tcp_loose`.",
+			"Set it to 1, which is the default.",
+		},
+		{
+			LargeReceive, "large-receive-offload",
+			"The interface joins packets of a connection as they come in (LRO), and what was joined cannot be sent on to another member.",
+			"Look at `ethtool -k INTERFACE`, for large-receive-offload.",
+			"Switch it off by `ethtool -K INTERFACE lro off`, at each boot; generic-receive-offload may stay on.",
+		},
+		{
+			SpreadModule, "spread-module", "This kernel lacks a module by which keepvip spreads connections over the members.",
+			"Look at the modules of the running kernel, in /lib/modules.",
+			"Use a kernel that has it, or set `spread: off` on all nodes.",
+		},
+		{
+			ConntrackFull, "conntrack-full", "The kernel's table of connections is almost full: new ones are dropped when it is.",
+			"Look at `sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max`.",
+			"Set `net.netfilter.nf_conntrack_max` higher; an entry takes about 300 bytes.",
+		},
+	}
+}

@@ -1,0 +1,44 @@
+package doctor
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/config"
+)
+
+func TestDoctorJudgesWhatSpreadingWants(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Facts)
+		want   code.Code
+		how    Severity
+	}{
+		"nothing":                {func(*Facts) {}, "", ""},
+		"loose":                  {func(f *Facts) { f.Sysctls[TCPLoose] = 1 }, "", ""},
+		"not loose":              {func(f *Facts) { f.Sysctls[TCPLoose] = 0 }, code.NoSecondChance, Warning},
+		"LRO":                    {func(f *Facts) { f.LargeReceive = map[string]bool{"eth0": true} }, code.LargeReceive, Error},
+		"LRO elsewhere":          {func(f *Facts) { f.LargeReceive = map[string]bool{"eth1": true} }, "", ""},
+		"no connection tracking": {func(f *Facts) { f.NoModules = []string{"nf_conntrack", sendModule} }, code.SpreadModule, Error},
+		"slower":                 {func(f *Facts) { f.NoModules = []string{sendModule} }, code.SpreadModule, Note},
+		"room":                   {func(f *Facts) { f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax] = 8999, 10000 }, "", ""},
+		"full":                   {func(f *Facts) { f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax] = 9000, 10000 }, code.ConntrackFull, Warning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := good(t)
+			tt.change(&f)
+			assert.Empty(t, Judge(f), "nothing is spread")
+			f.VIPs[0].Spread = config.Spread{Via: config.ViaDirect, Ports: []config.SpreadPort{{Port: 6443}}}
+			found := Judge(f)
+			if tt.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			if assert.Len(t, found, 1) {
+				assert.Equal(t, tt.want, found[0].Code)
+				assert.Equal(t, tt.how, found[0].Severity)
+			}
+		})
+	}
+}
