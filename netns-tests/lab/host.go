@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -19,9 +20,6 @@ import (
 // roleEnv names the environment variable that makes [Enter] turn this process
 // into one of the lab's helpers.
 const roleEnv = "KEEPVIP_LAB_ROLE"
-
-// memoryLimit is what this process may need before its garbage is collected.
-const memoryLimit = 512 << 20
 
 // measuringThreads is more than the threads of all labs that are open at a time: each has about ten.
 const measuringThreads = 128
@@ -61,9 +59,9 @@ func Enter() *Host {
 	if runtime.GOMAXPROCS(0) < measuringThreads {
 		runtime.GOMAXPROCS(measuringThreads)
 	}
-	// A collection stops the threads that measure; most processes end before the first.
-	debug.SetGCPercent(-1)
+	debug.SetGCPercent(-1) // see collect
 	debug.SetMemoryLimit(memoryLimit)
+	go collect(context.Background()) // as long as this process
 	h := &Host{labs: make(map[*Lab]struct{})}
 	h.realtime = mayMeasureInRealtime()
 	go h.closeOnSignal()

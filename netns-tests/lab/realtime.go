@@ -19,6 +19,8 @@ const schedResetOnFork = 0x40000000
 // the goroutine, which must not unlock it.
 func lockMeasuringThread() {
 	runtime.LockOSThread()
+	schedulers.RLock()
+	defer schedulers.RUnlock()
 	_ = setScheduler(0, unix.SCHED_RR|schedResetOnFork, realtimePriority)
 }
 
