@@ -49,6 +49,9 @@ type HeldConn struct {
 	StallAt time.Duration `json:"stallAt"`
 }
 
+// NoAnswer is how a connection was lost of which the client was never told.
+const NoAnswer = "no answer until the end"
+
 // heldConn is a connection with what is on its way.
 type heldConn struct {
 	HeldConn
@@ -267,7 +270,7 @@ func (h *Held) finish(now time.Duration) {
 		switch {
 		case len(c.waiting) > 0:
 			c.stalled(c.waiting[0], now)
-			h.lose(c, errors.New("no answer until the end"))
+			h.lose(c, errors.New(NoAnswer))
 		case c.Lost == 0 && !c.open:
 			h.lose(c, errors.New("never greeted"))
 		case c.open:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -31,7 +32,7 @@ func shows(host *lab.Host, o options, out io.Writer) (counted count, err error) 
 	}
 	var cases []trial.Case
 	var whole []trial.Show
-	for _, s := range trial.Shows() {
+	for _, s := range slices.Concat(trial.Shows(), trial.SpreadShows()) {
 		for _, c := range s.Cases {
 			if c.Name = s.Name + ": " + c.Name; o.only.MatchString("show: " + c.Name) {
 				cases = append(cases, c)

@@ -1,0 +1,255 @@
+package trial
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// SpreadShows are what is promised of a load that is spread over the members, beside the same without it. They are many, and each is in a
+// lab of its own: the bench runs them.
+func SpreadShows() []Show {
+	return []Show{
+		ofCases("spread shares", sharesConnections()),
+		ofCases("spread keeps", keepsConnections()),
+		{Name: "spread: path MTU 1400 behind the router", Run: narrowRouter},
+		{Name: "spread: SYN flood", Run: synFlood},
+	}
+}
+
+// keepsConnections are the moves that no connection may be lost by.
+func keepsConnections() []Case {
+	var list []Case
+	for _, e := range SpreadEvents() {
+		list = append(list, Case{Name: e.Name, Run: func(host *lab.Host, times int) (Findings, error) {
+			with, err := kept(host, e, max(times/4, 1), false) // each is one of hundreds of connections
+			if err != nil {
+				return nil, err
+			}
+			without, err := kept(host, e, 1, true)
+			if err != nil {
+				return nil, fmt.Errorf("without spread: %w", err)
+			}
+			return append(with.Findings(e), without.told()...), nil
+		}})
+	}
+	return list
+}
+
+// kept has an event happen so many times, and adds up what it did.
+func kept(host *lab.Host, e SpreadEvent, times int, off bool) (Kept, error) {
+	var sum Kept
+	var s *Spreading
+	defer func() {
+		if s != nil {
+			s.Close()
+		}
+	}()
+	for range times {
+		if s == nil {
+			var err error
+			if s, err = OpenSpread(host, SpreadConfig{Running: e.Running, Product: WithSpread{Off: off}}); err != nil {
+				return sum, err
+			}
+		}
+		k, err := s.Keep(e, spreadConnected)
+		if err != nil {
+			return sum, fmt.Errorf("%w\n%s", err, s.Logs())
+		}
+		sum.add(k)
+		if e.Running > 0 { // it happens once to a group
+			s.Close()
+			s = nil
+		}
+	}
+	return sum, nil
+}
+
+func (k *Kept) add(o Kept) {
+	k.Count, k.Lost, k.Disguised, k.Dead, k.Silent = k.Count+o.Count, k.Lost+o.Lost, k.Disguised+o.Disguised, k.Dead+o.Dead, k.Silent+o.Silent
+	k.Stall, k.Told, k.Room = max(k.Stall, o.Stall), max(k.Told, o.Told), max(k.Room, o.Room)
+	if o.How != "" {
+		k.How = o.How
+	}
+}
+
+// sharesConnections are groups of all sizes whose members share new connections.
+func sharesConnections() []Case {
+	var list []Case
+	for _, nodes := range []int{2, 3, 5, 7} {
+		list = append(list, Case{Name: fmt.Sprintf("%d members", nodes), Run: func(host *lab.Host, _ int) (Findings, error) {
+			return shared(host, SpreadConfig{Nodes: nodes})
+		}})
+	}
+	return append(list,
+		Case{Name: "3 members, one of them drained", Run: func(host *lab.Host, _ int) (Findings, error) {
+			s, err := OpenSpread(host, SpreadConfig{})
+			if err != nil {
+				return nil, err
+			}
+			defer s.Close()
+			x := &SpreadMove{Spreading: s}
+			if x.Measurement, err = s.watch("drained", lab.MeasureConfig{NoDirect: true}); err != nil {
+				return nil, err
+			}
+			if err := sequence(x.verb(s.Lab.Nodes[1], "drain"), x.watched); err != nil {
+				return nil, err
+			}
+			return s.shares(2)
+		}},
+		Case{Name: "3 members, weights 1, 2 and 3", Run: weighted},
+	)
+}
+
+func shared(host *lab.Host, cfg SpreadConfig) (Findings, error) {
+	s, err := OpenSpread(host, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return s.shares(len(s.Lab.Nodes))
+}
+
+// shares compares the shares of so many members with what is promised of 10,000 connections and of 1,000.
+func (s *Spreading) shares(members int) (Findings, error) {
+	var out Findings
+	for _, c := range []struct {
+		count int
+		limit float64
+	}{{10_000, 5}, {1000, 16}} {
+		if err := s.manyPorts(); err != nil {
+			return out, err
+		}
+		for i, target := range s.Targets() {
+			from := s.clients()[i%2]
+			got, err := s.Lab.Sample(from, target, c.count)
+			if err != nil {
+				return out, err
+			}
+			out = append(out,
+				Measured{What: fmt.Sprintf("%d to %s: worst off by", c.count, target), Got: got.Worst(members), Limit: c.limit, Unit: "%"},
+				none("failed", c.count-got.Served()), none("under another address", got.Disguised))
+		}
+	}
+	return out, nil
+}
+
+// manyPorts lets clients use more source ports than tens of thousands of connections one after the other leave behind.
+func (s *Spreading) manyPorts() error {
+	for _, from := range s.clients() {
+		if err := from.Sysctl("net/ipv4/ip_local_port_range", "2048 65535"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weighted compares shares with weights.
+func weighted(host *lab.Host, _ int) (Findings, error) {
+	weights := []int{1, 2, 3}
+	s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Weights: weights}, V4: true})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	const count = 10_000
+	got, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], count)
+	if err != nil {
+		return nil, err
+	}
+	var out Findings
+	for i, n := range s.Lab.Nodes {
+		want := float64(count*weights[i]) / 6
+		out = append(out, Measured{What: fmt.Sprintf("weight %d off by", weights[i]), Got: 100 * math.Abs(float64(got.ByNode[n.Label])-want) / want, Limit: 8, Unit: "%"})
+	}
+	return append(out, none("failed", count-got.Served())), nil
+}
+
+// narrowRouter: what comes from members must fit the way behind the router, of which only the receiver is told.
+func narrowRouter(host *lab.Host, full bool) (Findings, error) {
+	s, err := OpenSpread(host, SpreadConfig{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	for _, n := range s.Lab.Nodes {
+		if _, err := n.StartDownloads(downloadTarget, DownloadSize); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.Lab.NarrowRouter(1400); err != nil {
+		return nil, err
+	}
+	times := sized(full, 60, 20)
+	var out Findings
+	for _, a := range s.Addresses {
+		began := time.Now()
+		got, err := s.Lab.Download(s.Lab.OffLink.Namespace, netip.AddrPortFrom(a, DownloadPort), times, 5*time.Second)
+		incomplete := 0
+		for _, size := range got {
+			incomplete += count(size != DownloadSize)
+		}
+		what := fmt.Sprintf("of %d downloads of %d octets from %s incomplete", times, DownloadSize, a)
+		if err != nil && incomplete > 0 {
+			what += " (" + err.Error()[:min(len(err.Error()), 200)] + ")"
+		}
+		out = append(out, none(what, incomplete), told("all within", time.Since(began)))
+	}
+	return out, nil
+}
+
+// synFlood: neither the election nor connections may suffer from connections that nobody goes on with.
+func synFlood(host *lab.Host, full bool) (Findings, error) {
+	var out Findings
+	for _, off := range []bool{false, true} {
+		s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Off: off}, V4: true})
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.flooded(sized(full, 50_000, 5_000), sized(full, 5*time.Second, 2*time.Second))
+		s.Close()
+		if err != nil {
+			return nil, err
+		}
+		if off {
+			found = found.of("without spread")
+			for i := range found {
+				found[i].Limit = -1
+			}
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func (s *Spreading) flooded(rate int, length time.Duration) (Findings, error) {
+	if err := s.Lab.LoseBehindRouter(); err != nil {
+		return nil, err
+	}
+	sent, transitions := 0, 0
+	k, err := s.Keep(SpreadEvent{Name: "SYN flood", Do: func(x *SpreadMove) (*lab.Node, error) {
+		frames := x.Lab.Client.ForgeSYNs(x.Holder.NICs[0].MAC, x.Targets()[0], 20_000)
+		x.mark("the flood begins")
+		f, err := x.Lab.Flood(x.Lab.Client, frames, rate)
+		if err != nil {
+			return nil, err
+		}
+		time.Sleep(length)
+		sent = f.Stop()
+		if now := x.Holders(); len(now) != 1 || now[0] != x.Holder {
+			transitions++
+		}
+		return nil, x.watched()
+	}}, spreadConnected)
+	if err != nil {
+		return nil, err
+	}
+	return Findings{
+		{What: "SYNs", Got: float64(sent) / length.Seconds(), Limit: -1, Unit: "a second"},
+		none("transitions", transitions),
+		none("lost", k.Lost), told("longest stall", k.Stall),
+	}, nil
+}

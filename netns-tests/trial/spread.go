@@ -1,0 +1,219 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// The ports that are spread, as clients know them and as the nodes listen.
+const (
+	SpreadPort      = 9443
+	spreadTarget    = 7443
+	DownloadPort    = 9444
+	downloadTarget  = 7444
+	DownloadSize    = 200_000
+	spreadConnected = 600 // connections that the promises are about
+)
+
+// WithSpread is keepvip with its load spread over the members.
+type WithSpread struct {
+	Keepvip
+	Off     bool     // the same configuration without it: the holder serves all
+	Weights []int    // by node, none = 1 everywhere
+	Members []string // own addresses in the order of the option; none: those that are heard
+}
+
+// Name implements [Product].
+func (s WithSpread) Name() string {
+	if s.Off {
+		return "keepvip"
+	}
+	return "keepvip spread"
+}
+
+// Start implements [Product].
+func (s WithSpread) Start(n *lab.Node, set Settings) (*lab.Process, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: apiserver\n  addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n",
+		quoted(set.Addresses), n.NICs[0].Name, set.Priority)
+	fmt.Fprintf(&b, "  vrrp: {advertisementInterval: %v}\n", set.Interval)
+	if !s.Off {
+		b.WriteString(s.option(n))
+	}
+	path, err := n.WriteFile("keepvip.yaml", b.String(), 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return s.Run(n, "--config", path)
+}
+
+// option is the configuration's own part.
+func (s WithSpread) option(n *lab.Node) string {
+	text := fmt.Sprintf("  spread:\n    via: direct\n    ports: [{port: %d, target: %d}, {port: %d, target: %d}]\n", SpreadPort, spreadTarget, DownloadPort, downloadTarget)
+	if n.ID <= len(s.Weights) {
+		text += "    weight: " + strconv.Itoa(s.Weights[n.ID-1]) + "\n"
+	}
+	if len(s.Members) > 0 {
+		text += fmt.Sprintf("    members: [%s]\n", strings.Join(s.Members, ", "))
+	}
+	return text
+}
+
+// SpreadConfig says what a group with its load spread is like.
+type SpreadConfig struct {
+	Nodes   int // 0 = 3
+	Running int // the first so many run at the beginning, 0 = all
+	Product WithSpread
+	// V4 has one IPv4 address alone, where both families would be the same twice.
+	V4 bool
+}
+
+// Spreading is a group whose load is spread, with a server on each node.
+type Spreading struct {
+	*Group
+	product  WithSpread
+	greeters []*lab.Greeter // by node
+	held     []*lab.Held
+}
+
+// OpenSpread opens a lab with clients on the link and behind a router, and waits until each member that runs serves.
+func OpenSpread(host *lab.Host, cfg SpreadConfig) (*Spreading, error) {
+	addresses := []netip.Addr{lab.VIP4, lab.VIP6}
+	if cfg.V4 {
+		addresses = addresses[:1]
+	}
+	g, err := Prepare(host, Config{Product: cfg.Product, Addresses: addresses, Lab: lab.Config{Nodes: cfg.Nodes, OffLink: true}})
+	if err != nil {
+		return nil, err
+	}
+	s := &Spreading{Group: g, product: cfg.Product, greeters: make([]*lab.Greeter, len(g.Lab.Nodes))}
+	if err := s.begin(cfg.Running); err != nil {
+		err = fmt.Errorf("%w\n%s", err, g.Logs())
+		g.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Spreading) begin(running int) error {
+	for _, n := range s.Lab.Nodes {
+		if err := s.serve(n); err != nil {
+			return err
+		}
+	}
+	if running == 0 {
+		running = len(s.Lab.Nodes)
+	}
+	for _, n := range s.Lab.Nodes[:running] {
+		if err := s.Start(n); err != nil {
+			return err
+		}
+	}
+	return s.Ready()
+}
+
+// serve starts the servers of a node. With spread they have the node's own addresses alone.
+func (s *Spreading) serve(n *lab.Node) error {
+	at := lab.GreeterConfig{Port: spreadTarget}
+	if s.product.Off {
+		at = lab.GreeterConfig{Port: SpreadPort, Everywhere: true}
+	}
+	g, err := n.StartGreeter(at)
+	if err != nil {
+		return err
+	}
+	s.greeters[n.ID-1] = g
+	return nil
+}
+
+// Running are the nodes whose daemon runs.
+func (s *Spreading) Running() []*lab.Node {
+	return slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return s.Daemon(n) == nil || !s.Daemon(n).Alive() })
+}
+
+// Targets are where clients connect to.
+func (s *Spreading) Targets() []netip.AddrPort {
+	var list []netip.AddrPort
+	for _, a := range s.Addresses {
+		list = append(list, netip.AddrPortFrom(a, SpreadPort))
+	}
+	return list
+}
+
+// clients are those on the link and behind the router.
+func (s *Spreading) clients() []*lab.Namespace {
+	return []*lab.Namespace{s.Lab.Client.Namespace, s.Lab.OffLink.Namespace}
+}
+
+// Ready waits until there is a holder, and all members that run, and only they, serve new connections in each family.
+func (s *Spreading) Ready() error {
+	if _, err := s.SettleAny(); err != nil {
+		return err
+	}
+	if s.product.Off {
+		return nil
+	}
+	want := s.Running()
+	var last lab.Sampled
+	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		all := true
+		for _, target := range s.Targets() {
+			var err error
+			if last, err = s.Lab.Sample(s.Lab.Client.Namespace, target, 40*len(want)); err != nil {
+				return err
+			}
+			if all = all && len(last.ByNode) == len(want) && len(last.Failures) == 0; !all {
+				break
+			}
+		}
+		if all {
+			return nil
+		}
+	}
+	return fmt.Errorf("trial: of %d members some do not serve within %v, or something fails: %s", len(want), SettleLimit, last)
+}
+
+// Hold has the clients hold so many connections, the same number of each client in each family.
+func (s *Spreading) Hold(count int) error {
+	s.held = nil
+	for _, from := range s.clients() {
+		for _, target := range s.Targets() {
+			h, err := s.Lab.Hold(from, lab.HeldConfig{Target: target, Count: count / 2 / len(s.Targets())})
+			if err != nil {
+				return errors.Join(err, s.ended())
+			}
+			s.held = append(s.held, h)
+		}
+	}
+	return nil
+}
+
+// ended stops what was begun of connections that could not all be made.
+func (s *Spreading) ended() error {
+	s.Release()
+	return nil
+}
+
+// Release ends the connections and says what became of them.
+func (s *Spreading) Release() []lab.HeldReport {
+	reports := make([]lab.HeldReport, len(s.held))
+	done := make(chan int)
+	for i, h := range s.held {
+		go func() {
+			reports[i] = h.Stop()
+			done <- i
+		}()
+	}
+	for range s.held {
+		<-done
+	}
+	s.held = nil
+	return reports
+}

@@ -1,0 +1,128 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// frozenFor is for how long a daemon stands still, longer than its lease and than what the members give it.
+const frozenFor = 2 * time.Second
+
+// SpreadEvents are what connections have to outlive.
+func SpreadEvents() []SpreadEvent {
+	holder := func(x *SpreadMove) *lab.Node { return x.Holder }
+	member := func(x *SpreadMove) *lab.Node { return x.Member }
+	events := []SpreadEvent{
+		{Name: "handover", Do: func(x *SpreadMove) (*lab.Node, error) {
+			return nil, sequence(x.verb(x.Holder, "handover"), x.watched, x.verb(x.Holder, "resume"), x.watched)
+		}},
+		{Name: "rolling restart", Do: func(x *SpreadMove) (*lab.Node, error) {
+			for _, n := range x.Lab.Nodes {
+				if err := sequence(x.terminated(n), x.started(n), x.settledAgain); err != nil {
+					return nil, err
+				}
+			}
+			return nil, nil
+		}},
+		{Name: "a member joins", Running: 2, Do: func(x *SpreadMove) (*lab.Node, error) {
+			x.mark("the third begins")
+			return nil, sequence(x.started(x.Lab.Nodes[2]), x.settledAgain, x.watched)
+		}},
+		{Name: "a member drains, the holder hands over, both return", Do: func(x *SpreadMove) (*lab.Node, error) {
+			return nil, sequence(x.verb(x.Member, "drain"), x.watched, x.verb(x.Holder, "handover"), x.watched,
+				x.verb(x.Member, "resume"), x.verb(x.Holder, "resume"), x.watched)
+		}},
+	}
+	for _, who := range []struct {
+		name string
+		node func(*SpreadMove) *lab.Node
+	}{{"the holder", holder}, {"a member", member}} {
+		events = append(events, nodeEvents(who.name, who.node)...)
+	}
+	return events
+}
+
+// nodeEvents happen to the holder, and to another member.
+func nodeEvents(name string, who func(*SpreadMove) *lab.Node) []SpreadEvent {
+	return []SpreadEvent{
+		{Name: name + " drains and returns", Do: func(x *SpreadMove) (*lab.Node, error) {
+			n := who(x)
+			return nil, sequence(x.verb(n, "drain"), x.watched, x.verb(n, "resume"), x.watched)
+		}},
+		{Name: name + "'s keepvip: SIGTERM and start", Do: func(x *SpreadMove) (*lab.Node, error) {
+			n := who(x)
+			return nil, sequence(x.terminated(n), x.watched, x.started(n), x.settledAgain, x.watched)
+		}},
+		{Name: name + "'s keepvip: kill -9 and start", Do: func(x *SpreadMove) (*lab.Node, error) {
+			n := who(x)
+			x.mark("kill -9 of keepvip on %s", n.Label)
+			return nil, sequence(x.Daemon(n).Kill9, x.watched, x.started(n), x.settledAgain, x.watched)
+		}},
+		{Name: name + "'s keepvip: SIGSTOP", Do: func(x *SpreadMove) (*lab.Node, error) {
+			n := who(x)
+			x.mark("SIGSTOP of keepvip on %s", n.Label)
+			if err := x.Daemon(n).Stop(); err != nil {
+				return nil, err
+			}
+			time.Sleep(frozenFor)
+			x.mark("SIGCONT")
+			return nil, sequence(x.Daemon(n).Cont, x.settledAgain, x.watched)
+		}},
+		{Name: name + "'s node dies", Stall: 900 * time.Millisecond, Do: func(x *SpreadMove) (*lab.Node, error) {
+			n := who(x)
+			x.mark("%s dies", n.Label)
+			_, err := n.PowerOff()
+			x.greeters[n.ID-1].Close()
+			time.Sleep(2 * time.Second)
+			return n, err
+		}, Undo: func(x *SpreadMove) error {
+			n := who(x)
+			if err := n.PowerOn(); err != nil {
+				return err
+			}
+			return sequence(func() error { return x.serve(n) }, x.started(n))
+		}},
+	}
+}
+
+// verb runs a command of keepvip on the node.
+func (x *SpreadMove) verb(n *lab.Node, args ...string) func() error {
+	return func() error {
+		x.mark("keepvip %v on %s", args, n.Label)
+		p, code, err := x.product.Command(n, append(args, "--socket", Socket(n))...)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())
+		}
+		return err
+	}
+}
+
+// terminated ends keepvip on the node in order.
+func (x *SpreadMove) terminated(n *lab.Node) func() error {
+	return func() error {
+		x.mark("SIGTERM to keepvip on %s", n.Label)
+		code, err := x.Daemon(n).Terminate(10 * time.Second)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, x.Daemon(n).Log())
+		}
+		return err
+	}
+}
+
+func (x *SpreadMove) started(n *lab.Node) func() error {
+	return func() error {
+		x.Measurement.Mark("keepvip starts on %s", n.Label)
+		return x.Start(n)
+	}
+}
+
+// watched lets what has happened take effect.
+func (x *SpreadMove) watched() error {
+	time.Sleep(x.span())
+	return nil
+}
+
+// settledAgain waits until there is one holder, and all members that run serve.
+func (x *SpreadMove) settledAgain() error { return x.Ready() }

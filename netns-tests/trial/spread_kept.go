@@ -1,0 +1,156 @@
+package trial
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// SpreadEvent is something that connections have to outlive.
+type SpreadEvent struct {
+	Name string
+	// Do makes it happen, and returns when it is over and was watched for long enough. It returns the node whose connections cannot be
+	// kept, nil for none.
+	Do func(x *SpreadMove) (dead *lab.Node, err error)
+	// Undo makes the group whole again, when the connections are gone. Nil: it is.
+	Undo func(x *SpreadMove) error
+	// Stall is for how long a connection may stand still, 0 = 50 ms.
+	Stall time.Duration
+	// Running is how many of the nodes run before, 0 = all.
+	Running int
+}
+
+// SpreadMove is an event that happens to a group.
+type SpreadMove struct {
+	*Spreading
+	Measurement    *lab.Measurement
+	Holder, Member *lab.Node // Member is one of the others
+	At             time.Duration
+}
+
+// mark notes the beginning, or another moment of it.
+func (x *SpreadMove) mark(format string, args ...any) {
+	at := x.Measurement.Mark(format, args...)
+	if x.At == 0 {
+		x.At = at
+	}
+}
+
+// Kept is what an event did to connections.
+type Kept struct {
+	Count     int           // all connections
+	Lost      int           // those that could have been kept
+	How       string        // how these were lost
+	Stall     time.Duration // the longest of those that live
+	Disguised int           // connections whose client the server saw under another address
+	Dead      int           // connections of the node that died
+	Told      time.Duration // from its death until the client of the last of them was told; 0 without
+	Silent    int           // of these, those that were never told
+	// Room is what the machine itself may have added to a time.
+	Room time.Duration
+}
+
+// Keep holds connections, has the event happen, and makes the group whole again.
+func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
+	if err := s.Ready(); err != nil {
+		return Kept{}, err
+	}
+	x, err := s.move(e)
+	if err != nil {
+		return Kept{}, err
+	}
+	var dead *lab.Node
+	if err = s.Hold(count); err == nil {
+		time.Sleep(200*time.Millisecond + rand.N(x.Settings[0].Interval))
+		dead, err = e.Do(x)
+	}
+	reports := s.Release()
+	r := x.Measurement.Stop()
+	if err != nil {
+		return Kept{}, fmt.Errorf("trial: %s: %w", e.Name, err)
+	}
+	kept := keptOf(reports, dead, x.At)
+	kept.Room = r.Standstill(x.At-s.span(), r.Ended)
+	if e.Undo == nil {
+		return kept, nil
+	}
+	return kept, e.Undo(x)
+}
+
+func (s *Spreading) move(e SpreadEvent) (*SpreadMove, error) {
+	holders := s.Holders()
+	if len(holders) != 1 {
+		return nil, fmt.Errorf("trial: %s: %d nodes hold the address", e.Name, len(holders))
+	}
+	x := &SpreadMove{Spreading: s, Holder: holders[0]}
+	for _, n := range s.Running() {
+		if n != x.Holder {
+			x.Member = n
+		}
+	}
+	var err error
+	x.Measurement, err = s.watch(e.Name, lab.MeasureConfig{NoDirect: true})
+	return x, err
+}
+
+// keptOf counts.
+func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration) Kept {
+	var k Kept
+	var how []string
+	for _, r := range reports {
+		k.Count += len(r.Conns)
+		k.Disguised += r.Disguised()
+		could := r
+		if dead != nil {
+			could = r.Without(dead)
+			k.died(r.Of(dead), at)
+		}
+		k.Stall = max(k.Stall, could.Longest().Stall)
+		if lost := could.Lost(); lost > 0 {
+			k.Lost += lost
+			how = append(how, fmt.Sprintf("%s to %s: %s", r.Client, r.Target, could.Failures()))
+		}
+	}
+	k.How = strings.Join(how, "; ")
+	return k
+}
+
+// died counts the connections of a node that is no more.
+func (k *Kept) died(r lab.HeldReport, at time.Duration) {
+	k.Dead += len(r.Conns)
+	for _, c := range r.Conns {
+		if c.Lost == 0 || c.How == lab.NoAnswer {
+			k.Silent++
+			continue
+		}
+		k.Told = max(k.Told, c.Lost-at)
+	}
+}
+
+// Findings compares with what is promised of the event.
+func (k Kept) Findings(e SpreadEvent) Findings {
+	stall := e.Stall
+	if stall == 0 {
+		stall = 50 * time.Millisecond
+	}
+	what := "lost"
+	if k.How != "" {
+		what += " (" + k.How + ")"
+	}
+	out := Findings{none(what, k.Lost), took("longest stall", k.Stall, stall+k.Room), none("under another address", k.Disguised)}
+	if k.Dead > 0 {
+		out = append(out, took("the rest is told after", k.Told, 450*time.Millisecond+k.Room), none("of the rest never told", k.Silent))
+	}
+	return out
+}
+
+// told are the same figures of the run without spread, which promises nothing.
+func (k Kept) told() Findings {
+	return Findings{
+		{What: "without spread: lost", Got: float64(k.Lost + k.Dead), Limit: -1, Unit: "times"},
+		told("longest stall of the others", k.Stall),
+	}
+}
