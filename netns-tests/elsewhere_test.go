@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,15 @@ func TestAddressOnAnotherInterface(t *testing.T) {
 	assert.True(t, first.Holds(other), "the fence silences the address, and not its lifetime")
 	require.NoError(t, p.Signal(unix.SIGCONT))
 	eventually(t, 5*time.Second, "it goes on", func() bool { return holds(first) && answers(lab.VIP4) && answers(other) })
+
+	for _, table := range []string{"table netdev dropper { chain c { type filter hook egress device \"eth0\" priority 0; meta l4proto 112 drop; }; }", "delete table netdev dropper"} {
+		_, err := first.Run("nft", table)
+		require.NoError(t, err)
+		silent := strings.HasPrefix(table, "table")
+		eventually(t, 2*time.Second, "what is elsewhere answers while the first interface does", func() bool {
+			return answers(lab.VIP4) != silent && answers(other) != silent
+		})
+	}
 
 	q := start(second, "100")
 	for _, state := range []string{"down", "up"} {

@@ -1,45 +1,76 @@
 package fence
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
-// Leased reports whether a group has a lease in the kernel at this moment, whoever renewed it. It is one short question, which does not wait
-// for what others change.
-func (f *Fence) Leased(id uint32) (bool, error) {
+// LeaseLeft is how much of a group's lease the kernel has left at this moment, whoever renewed it; 0 for none. It is one short question, which
+// does not wait for what others change.
+func (f *Fence) LeaseLeft(id uint32) (time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	leased, err := f.socket.has(f.table.Name, leaseOf(id), f.key())
+	left, err := f.socket.left(f.table.Name, leaseOf(id), f.key())
 	if err != nil {
 		f.socket.close() // an answer may be half read
-		return false, f.wrap("look for the lease", err)
+		return 0, f.wrap("look for the lease", err)
 	}
-	return leased, nil
+	return left, nil
 }
 
-// has tells whether a key is in a timer of the table, and has time left. Neither is there without the timer.
-func (s *sockets) has(table, timer string, key []byte) (bool, error) {
+// left is the time that a key has in a timer of the table. Without the timer it has none.
+func (s *sockets) left(table, timer string, key []byte) (time.Duration, error) {
 	fd, err := s.asking()
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	s.serial++
 	answer, err := s.exchange(fd, elementQuestion(s.serial, table, timer, key))
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	switch err := answerError(answer); {
 	case errors.Is(err, unix.ENOENT):
-		return false, nil
+		return 0, nil
 	case err != nil:
-		return false, err
+		return 0, err
 	case answer.Header.Type != unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWSETELEM:
-		return false, fmt.Errorf("an answer of type %#x and %d bytes", answer.Header.Type, len(answer.Data))
+		return 0, fmt.Errorf("an answer of type %#x and %d bytes", answer.Header.Type, len(answer.Data))
 	}
-	return true, nil
+	return expirationIn(answer.Data)
+}
+
+// expirationIn reads the time that the element in an answer has left: the kernel answers with none that has expired.
+func expirationIn(answer []byte) (time.Duration, error) {
+	value := answer[min(nl.SizeofNfgenmsg, len(answer)):]
+	for _, kind := range []uint16{unix.NFTA_SET_ELEM_LIST_ELEMENTS, unix.NFTA_LIST_ELEM, unix.NFTA_SET_ELEM_EXPIRATION} {
+		value = attributeIn(value, kind)
+	}
+	if len(value) != 8 {
+		return 0, fmt.Errorf("an element without its expiration, in an answer of %d bytes", len(answer))
+	}
+	ms := min(binary.BigEndian.Uint64(value), uint64(time.Hour.Milliseconds())) // no lease is longer
+	return max(time.Duration(ms)*time.Millisecond, time.Millisecond), nil
+}
+
+// attributeIn is the value of the first attribute of that kind; nil if there is none.
+func attributeIn(b []byte, kind uint16) []byte {
+	for len(b) >= unix.SizeofNlAttr {
+		size := int(binary.NativeEndian.Uint16(b))
+		if size < unix.SizeofNlAttr || size > len(b) {
+			return nil
+		}
+		if binary.NativeEndian.Uint16(b[2:])&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER) == kind {
+			return b[unix.SizeofNlAttr:size]
+		}
+		b = b[min((size+3)&^3, len(b)):]
+	}
+	return nil
 }
 
 // elementQuestion asks for one element of a set.

@@ -49,8 +49,8 @@ func (s *Share) Renewing() bool { return s.adverts && s.fence.Egress() }
 // Renew renews the lease until then, or for its length if that is sooner. The error wraps ErrLate as that of Fence.Renew.
 func (s *Share) Renew(until time.Time) error { return s.fence.Renew(s.id, until) }
 
-// Leased reports whether the kernel has the lease at this moment, whoever renewed it.
-func (s *Share) Leased() (bool, error) { return s.fence.Leased(s.id) }
+// LeaseLeft is how much of the lease the kernel has left at this moment, whoever renewed it; 0 for none. Any goroutine may ask.
+func (s *Share) LeaseLeft() (time.Duration, error) { return s.fence.LeaseLeft(s.id) }
 
 // SpreadUntil lets packets of the group's spread ports pass until then, as Fence.SpreadUntil.
 func (s *Share) SpreadUntil(until time.Time) error { return s.fence.SpreadUntil(s.id, until) }

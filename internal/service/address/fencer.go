@@ -30,11 +30,19 @@ type fencer struct {
 	looks  chan<- chan instance.FenceStatus
 }
 
+// leasing is where a fencer learns of the lease.
+type leasing struct {
+	length time.Duration
+	end    func() time.Time // until when this node may answer; safe from any goroutine
+	news   <-chan struct{}  // the lease has just been extended; nil: look for oneself
+	first  func() time.Time // until when the kernel lets the addresses of the first interface answer, zero where it does not say; nil: these are they
+}
+
 // newFencer takes over f. With held its guard is in place already. An elector that tells of news need not be asked for them.
-func newFencer(f Fence, log *slog.Logger, leaseEnd func() time.Time, news <-chan struct{}, lease time.Duration, held bool) *fencer {
+func newFencer(f Fence, log *slog.Logger, lease leasing, held bool) *fencer {
 	jobs, looks := make(chan fenceJob, maxJobs), make(chan chan instance.FenceStatus, maxJobs)
 	s := &fenceState{
-		uncovered: f.Uncovered, renewal: renewalOf(f.Renewing(), lease), held: held,
+		uncovered: f.Uncovered, renewal: renewalOf(f.Renewing(), lease.length), held: held,
 		state: instance.FenceStatus{Standing: true, Uncovered: f.Uncovered()},
 	}
 	if s.renewal == tooFast {
@@ -42,7 +50,7 @@ func newFencer(f Fence, log *slog.Logger, leaseEnd func() time.Time, news <-chan
 		s.note(nil)
 	}
 	w := &fenceWorker{
-		fenceState: s, fence: f, log: log, leaseEnd: leaseEnd, news: news, pace: pace{lease: lease, told: news != nil},
+		fenceState: s, fence: f, log: log, leaseEnd: lease.end, first: lease.first, news: lease.news, pace: pace{lease: lease.length, told: lease.news != nil},
 		asked: time.Now().Add(-rand.N(lapseLook)), // hundreds of instances begin at the same time
 		tick:  time.NewTimer(untilLook()), renewals: time.NewTimer(time.Hour), jobs: jobs, looks: looks, ended: make(chan struct{}),
 	}
@@ -77,6 +85,22 @@ func (f *fencer) look() <-chan instance.FenceStatus {
 	default:
 	}
 	return seen
+}
+
+// kernelEnd is until when the kernel lets the addresses answer, zero where this process says so. Without a lease the fence is looked at: one that
+// is not in place silences nobody, and is mended.
+func (f *fencer) kernelEnd() time.Time {
+	if f.mode() != byKernel {
+		return time.Time{}
+	}
+	left, err := f.worker.fence.LeaseLeft()
+	if err != nil {
+		return time.Time{}
+	}
+	if left == 0 {
+		f.look()
+	}
+	return time.Now().Add(left)
 }
 
 func await(done <-chan struct{}, limit time.Duration) {

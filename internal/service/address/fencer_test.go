@@ -20,17 +20,19 @@ type fakeFence struct {
 	egress bool
 	fail   error // of Renew
 
-	mu      sync.Mutex // guards what follows
-	did     []string
-	renews  []time.Time
-	guard   bool
-	lease   time.Time // ends then
-	dropped bool      // what would renew the lease
-	broken  error
-	delay   time.Duration // of ShutDiscovery and Hold
-	standby time.Duration // what Standby returns
-	refuse  error         // of a change of configuration, and of the start
-	tries   int
+	mu        sync.Mutex // guards what follows
+	did       []string
+	renews    []time.Time
+	guard     bool
+	lease     time.Time // ends then
+	dropped   bool      // what would renew the lease
+	kernelEnd time.Time // of the lease, while that is dropped
+	broken    error
+	delay     time.Duration // of ShutDiscovery and Hold
+	standby   time.Duration // what Standby returns
+	refuse    error         // of a change of configuration, and of the start
+	tries     int
+	onMend    func() // with the lock
 
 	leaseEnd func() time.Time // what another instance's Mend would go by
 }
@@ -63,7 +65,6 @@ func (f *fakeFence) Reopen() error  { return f.note("reopen", func() {}) }
 func (f *fakeFence) ShutIn() error  { return f.note("shut in", func() {}) }
 func (f *fakeFence) ShutOut() error { return f.note("shut out", func() {}) }
 func (f *fakeFence) Release() error { return f.note("release", func() { f.guard = false }) }
-func (f *fakeFence) Mend() error    { return f.note("mend", func() { f.broken = nil }) }
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }
 
 // SpreadUntil is printed by how long that is from now.
@@ -73,16 +74,28 @@ func (f *fakeFence) SpreadUntil(until time.Time) error {
 
 func (f *fakeFence) Renewing() bool { return f.egress }
 
+func (f *fakeFence) Mend() error {
+	return f.note("mend", func() {
+		f.broken = nil
+		if f.onMend != nil {
+			f.onMend()
+		}
+	})
+}
+
 func (f *fakeFence) Follow(leaseEnd func() time.Time) {
 	f.set(func(f *fakeFence) { f.leaseEnd = leaseEnd })
 }
 
 func (f *fakeFence) Uncovered() string { return "" }
 
-func (f *fakeFence) Leased() (bool, error) {
+func (f *fakeFence) LeaseLeft() (time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.dropped, nil
+	if f.dropped {
+		return max(0, time.Until(f.kernelEnd)), nil
+	}
+	return time.Hour, nil
 }
 
 func (f *fakeFence) ShutDiscovery() error {
@@ -183,7 +196,7 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kernel, elector, lease := &fakeFence{}, &advertiser{}, leaseOf(interval)
 				elector.advertise(lease)
-				f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, lease, false)
+				f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: lease}, false)
 				f.hold()
 				const adverts = 40
 				for range adverts {
@@ -221,7 +234,7 @@ func TestFencerRenewsWithTheNewsAlsoAfterAHold(t *testing.T) {
 		const every, lease = 200 * time.Millisecond, 440 * time.Millisecond
 		news := make(chan struct{}, 1)
 		elector.advertise(lease)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, news, lease, false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, news: news, length: lease}, false)
 		f.hold()
 		expected := map[time.Time]bool{time.Now(): true}
 		for i := range 100 {
@@ -255,7 +268,7 @@ func TestFencerRenewsWhenItIsTold(t *testing.T) {
 				news := make(chan struct{}, 1)
 				ask := func() time.Time { asked.Add(1); return elector.until() }
 				elector.advertise(lease)
-				f := newFencer(kernel, slog.New(slog.DiscardHandler), ask, news, lease, false)
+				f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: ask, news: news, length: lease}, false)
 				began := time.Now()
 				time.Sleep(every * 9 / 10)
 				f.hold()
@@ -298,7 +311,7 @@ func TestFencerLeavesTheRenewalToTheKernel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{egress: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(10*time.Millisecond), false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: leaseOf(10 * time.Millisecond)}, false)
 		f.hold()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -311,7 +324,7 @@ func TestFencerDoesNotGuardWhatItCannotRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{guard: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(90*time.Millisecond), true)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: leaseOf(90 * time.Millisecond)}, true)
 		assert.Equal(t, instance.FenceStatus{Reason: errTooFast.Error()}, f.status())
 		f.hold()
 		synctest.Wait()
@@ -330,7 +343,7 @@ func TestFencerWithoutARenewalDoesNotGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{fail: errors.New("the lease is over already")}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, leaseOf(time.Second), false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: leaseOf(time.Second)}, false)
 		f.hold()
 		synctest.Wait()
 		assert.Empty(t, kernel.take())
@@ -344,7 +357,7 @@ func TestFencerMendsWhileEntitledAndNoLongerThanThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{egress: true}, &advertiser{}
 		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), elector.until, nil, time.Second, false)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)
 		f.hold()
 		synctest.Wait()
 		kernel.take()

@@ -23,6 +23,7 @@ type fenceState struct {
 	good      time.Time // until then a guard is in place that outlasts an address that is bound
 	lapsed    time.Time // since when the kernel has had no lease although the elector has one; zero: it has
 	spread    *Spread   // what packets pass lease or not; nil: none
+	allowed   time.Time // elsewhere: the end of the lease as the first interface allowed it when it was asked last
 	drainEnd  time.Time // until when the address may answer on connections that are drained: the elector's lease is over then
 }
 

@@ -15,6 +15,7 @@ type fenceWorker struct {
 	log            *slog.Logger
 	leaseEnd       func() time.Time // until when this node may answer; safe from any goroutine
 	news           <-chan struct{}  // the lease has just been extended; nil: look for oneself
+	first          func() time.Time // see leasing
 	pace           pace
 	lapse          lapse
 	spreadUntil    time.Time // as the fence has it
@@ -103,6 +104,9 @@ func (w *fenceWorker) entitled() time.Time {
 	end := w.leaseEnd()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.first != nil && w.allowed.Before(end) {
+		end = w.allowed
+	}
 	return later(end, w.drainEnd)
 }
 

@@ -104,8 +104,8 @@ type Fence interface {
 	// Renew renews the lease until then, or for its length if that is sooner. An error when the kernel did
 	// not do so in time: the lease has then run out.
 	Renew(until time.Time) error
-	// Leased tells whether the kernel has a lease at this moment, whoever renewed it.
-	Leased() (bool, error)
+	// LeaseLeft is how much of the lease the kernel has left at this moment, whoever renewed it; 0 for none. Any goroutine may ask.
+	LeaseLeft() (time.Duration, error)
 	// Uncovered says what this kernel cannot keep from answering without a lease, empty for nothing.
 	Uncovered() string
 	// Close gives the fence back.

@@ -45,10 +45,10 @@ func (w *fenceWorker) watch(inPlace bool) {
 	case next.since.IsZero() && time.Since(w.asked) < lapseLook-checkEvery/2:
 		return
 	default:
-		leased, err := w.fence.Leased()
+		left, err := w.fence.LeaseLeft()
 		w.debug(err)
 		w.asked = time.Now()
-		next.see(w.asked, end, leased || err != nil)
+		next.see(w.asked, end, left > 0 || err != nil)
 	}
 	was := w.lapse.lasts()
 	w.lapse = next

@@ -68,7 +68,7 @@ func TestFencerTellsOfALeaseThatOnlyTheKernelHasLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				elector := &advertiser{}
 				elector.advertise(time.Hour)
-				f := newFencer(tt.kernel, slog.New(slog.DiscardHandler), elector.until, nil, time.Second, false)
+				f := newFencer(tt.kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)
 				defer f.close()
 				f.hold()
 				time.Sleep(time.Minute)

@@ -22,6 +22,8 @@ const (
 	renewEarly = renewEvery / 20
 	// renewReserve is what of a lease must be left for a renewal to be made in time.
 	renewReserve = 60 * time.Millisecond
+	// askAgain is how long a fence elsewhere waits before it asks the first interface again.
+	askAgain = 20 * time.Millisecond
 	// pollPerLease is how often in a lease the fencer looks at most whether an advertisement has left: about
 	// twenty times an interval.
 	pollPerLease = 60
@@ -53,6 +55,7 @@ type pace struct {
 	until time.Time // when the lease ends that it began
 	told  bool      // whoever asks is told when there is news
 	next  time.Time // with told: not before
+	again time.Time // not before, because the first interface had nothing new to say
 	old   bool      // the newest renewal was with old news
 }
 
@@ -63,7 +66,7 @@ func (p *pace) due(now, leaseEnd time.Time) (bool, time.Duration) {
 	if p.told {
 		return p.dueWhenTold(now, leaseEnd)
 	}
-	if wait := p.last.Add(renewEvery).Sub(now); wait > 0 {
+	if wait := later(p.last.Add(renewEvery), p.again).Sub(now); wait > 0 {
 		return false, wait
 	}
 	poll := p.poll()
@@ -137,7 +140,11 @@ func (w *fenceWorker) guard(fence Fence) error {
 		}
 		return errTooFast
 	case byTransaction:
-		if err := w.extend(w.pace.given); err != nil {
+		until := w.askFirst()
+		if w.silentAsFirst(until) {
+			return fence.Hold() // without a lease
+		}
+		if err := w.extend(until, w.pace.given); err != nil {
 			return errors.Join(errNoLease, err, w.openFor(fence))
 		}
 	}
@@ -234,14 +241,45 @@ func (w *fenceWorker) arm() {
 
 // renew renews when it is time to.
 func (w *fenceWorker) renew() {
-	if due, _ := w.pace.due(time.Now(), w.leaseEnd()); due && w.isHeld() {
-		w.note(w.extend(w.pace.renewed))
+	if due, _ := w.pace.due(time.Now(), w.leaseEnd()); !due || !w.isHeld() {
+		return
 	}
+	until := w.askFirst()
+	switch {
+	case w.silentAsFirst(until):
+		w.pace.again = time.Now().Add(askAgain)
+		return
+	case w.first != nil && until.Sub(w.pace.until) < renewEarly: // the kernel's end of the lease is a little before the elector's
+		w.pace.again = time.Now().Add(max(askAgain, w.pace.poll()))
+		return
+	}
+	w.note(w.extend(until, w.pace.renewed))
 }
 
-func (w *fenceWorker) extend(note func(now, until time.Time)) error {
-	now, until := time.Now(), w.leaseEnd()
-	note(now, until)
+// askFirst is until when the lease may last: elsewhere no longer than the kernel lets the addresses of the first interface answer. Another
+// table may drop the advertisements behind the socket, which the elector does not see.
+func (w *fenceWorker) askFirst() time.Time {
+	end := w.leaseEnd()
+	if w.first == nil {
+		return end
+	}
+	if first := w.first(); !first.IsZero() && first.Before(end) {
+		end = first
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.allowed = end
+	return end
+}
+
+// silentAsFirst tells whether the kernel silences the first interface, at the end of the lease that it allows, although the elector has one.
+func (w *fenceWorker) silentAsFirst(until time.Time) bool {
+	now := time.Now()
+	return w.first != nil && !now.Before(until) && now.Before(w.leaseEnd())
+}
+
+func (w *fenceWorker) extend(until time.Time, note func(now, until time.Time)) error {
+	note(time.Now(), until)
 	err := w.fence.Renew(until)
 	w.countRenewal(err)
 	return err

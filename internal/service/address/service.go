@@ -28,7 +28,13 @@ var errClosed = errors.New("the service has ended")
 
 // New makes a service on host. blocked is told what keeps this node from having the addresses.
 func New(cfg Config, host Host, log *slog.Logger, blocked func(instance.Blocked)) *Service {
-	c := &core{cfg: cfg, host: host, log: log, adopting: true}
+	return newBeside(nil, cfg, host, log, blocked)
+}
+
+// newBeside makes one whose addresses may answer only while those of first may, which the kernel silences where it is the first not to hear an
+// advertisement of ours leave.
+func newBeside(first *Service, cfg Config, host Host, log *slog.Logger, blocked func(instance.Blocked)) *Service {
+	c := &core{cfg: cfg, host: host, log: log, first: first, adopting: true}
 	s := &Service{shown: &c.shown, calls: make(chan func(*server)), ended: make(chan struct{})}
 	go s.run(newServer(c, blocked))
 	return s
@@ -114,6 +120,17 @@ func (s *Service) Draining() (busy bool, reset int) {
 
 // Status implements instance.Service.
 func (s *Service) Status() instance.ServiceStatus { return s.shown.read() }
+
+// kernelEnd is until when the kernel lets the addresses answer; zero where it does not say, as without a fence. Any goroutine may ask.
+func (s *Service) kernelEnd() time.Time {
+	s.shown.mu.Lock()
+	f := s.shown.fence
+	s.shown.mu.Unlock()
+	if f == nil {
+		return time.Time{}
+	}
+	return f.kernelEnd()
+}
 
 // Close implements instance.Service.
 func (s *Service) Close() error {

@@ -24,8 +24,8 @@ type Part struct {
 // Several serves the addresses of one instance that are on several interfaces: all of them, or none. Each interface has a Service, and a
 // fence, of its own. It implements what Service does.
 //
-// Only what is on the interface of the election is passed on without loss, drained, and watched for hosts that claim it: of the other
-// interfaces the members are not known.
+// Only what is on the interface of the election is drained, and watched for hosts that claim it: of the other interfaces the members are not
+// known.
 type Several struct {
 	parts []*part
 	log   *slog.Logger
@@ -52,12 +52,15 @@ type part struct {
 // NewSeveral makes a service of each part on host. blocked is told of the interface of the election.
 func NewSeveral(all []Part, host Host, log *slog.Logger, blocked func(instance.Blocked)) *Several {
 	s := &Several{log: log}
+	var first *Service
 	for _, p := range all {
 		at, tell := host, blocked
 		if p.Place != nil {
 			at, tell = unwatched{host}, func(instance.Blocked) {}
 		}
-		s.parts = append(s.parts, &part{service: New(p.config(), at, log, tell), place: p.Place})
+		service := newBeside(first, p.config(), at, log, tell)
+		first = cmp.Or(first, service)
+		s.parts = append(s.parts, &part{service: service, place: p.Place})
 	}
 	return s
 }
@@ -148,23 +151,36 @@ func (s *Several) serve(ctx context.Context, d election.Decision) error {
 	return nil
 }
 
-// passOn passes on what is on the interface of the election, and lets the rest go: another node may answer for it as soon as this returns.
+// passOn passes on what is on the interface of the election, and then the rest at the same time. What cannot be passed on elsewhere, because
+// the kernel is slow there, is let go of: another node may answer for it as soon as this returns.
 func (s *Several) passOn(ctx context.Context, d election.Decision) error {
 	if first := s.parts[0]; first.place == nil {
 		if err := first.apply(ctx, d); err != nil {
 			return err
 		}
 	}
-	d.Role = election.Standby
+	var wg sync.WaitGroup
 	for _, p := range s.parts {
 		if p.place == nil || p.now() != election.Serve {
 			continue
 		}
-		if err := p.apply(ctx, d); err != nil {
-			s.log.Warn("the service has left something behind", "error", err)
-		}
+		wg.Go(func() {
+			if err := p.passOn(ctx, d); err != nil {
+				s.log.Warn("the service has left something behind", "error", err)
+			}
+		})
 	}
+	wg.Wait()
 	return nil
+}
+
+// passOn passes on what is elsewhere, or lets it go.
+func (p *part) passOn(ctx context.Context, d election.Decision) error {
+	if p.apply(ctx, d) == nil {
+		return nil
+	}
+	d.Role = election.Standby
+	return p.apply(ctx, d)
 }
 
 func (p *part) now() election.Role {
@@ -213,8 +229,10 @@ func (s *Several) HostChanged(at instance.Place) {
 }
 
 // End implements instance.Service.
+//
+// The first ends last, because the others ask for its lease.
 func (s *Several) End() {
-	for _, p := range s.parts {
+	for _, p := range slices.Backward(s.parts) {
 		p.mu.Lock()
 		begun := p.begun
 		p.elector, p.begun, p.role = nil, false, election.Off
@@ -282,7 +300,7 @@ func joined(a, b instance.ServiceStatus) instance.ServiceStatus {
 // Close implements instance.Service.
 func (s *Several) Close() error {
 	var errs []error
-	for _, p := range s.parts {
+	for _, p := range slices.Backward(s.parts) {
 		errs = append(errs, p.service.Close())
 	}
 	return errors.Join(errs...)

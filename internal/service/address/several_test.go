@@ -85,7 +85,7 @@ func TestSeveralServeNothingWithoutAnInterface(t *testing.T) {
 	})
 }
 
-// What is elsewhere goes when the address is passed on, and comes back if nobody takes it. What is not served is not passed on.
+// Without a fence what is elsewhere goes when the address is passed on, and comes back if nobody takes it. What is not served is not passed on.
 func TestSeveralPassOn(t *testing.T) {
 	several(t, nil, nil, func(t *testing.T, s *Several, h *fakeHost) {
 		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
@@ -98,6 +98,105 @@ func TestSeveralPassOn(t *testing.T) {
 		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
 		assert.Contains(t, h.take(), "add fd77::100/128 3")
 		assert.Len(t, h.bound, 2)
+	})
+}
+
+// severalFenced serves vip4 where the election runs and vip6 on eth1, each with a fence: another table may drop the advertisements behind the
+// socket, and the kernel of eth0 then ends the lease that the elector still has.
+func severalFenced(t *testing.T, first, second *fakeFence, test func(t *testing.T, s *Several, h *fakeHost)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHost()
+		b := &bench{host: h}
+		part := func(vip netip.Prefix, f *fakeFence) Config {
+			fence := func(instance.Place, bool) (Fence, error) { return f, nil }
+			return Config{Addresses: []netip.Prefix{vip}, Schedule: &fakeSchedule{}, Lease: time.Second, Fence: fence}
+		}
+		s := NewSeveral([]Part{
+			{Config: part(vip4, first)},
+			{Config: part(vip6, second), Place: func() (instance.Place, error) { return instance.Place{Index: eth1, Name: "eth1"}, nil }},
+		}, h, b.logger(), func(instance.Blocked) {})
+		elector := newFakeElector()
+		elector.lease = time.Second
+		s.Begin(instance.Term{Place: h.place, Elector: elector})
+		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
+		test(t, s, h)
+		s.End()
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestSeveralElsewhereIsSilentWhileTheFirstInterfaceIs(t *testing.T) {
+	first, second := &fakeFence{egress: true}, &fakeFence{}
+	severalFenced(t, first, second, func(t *testing.T, s *Several, _ *fakeHost) {
+		drop := func(dropped bool) {
+			first.set(func(f *fakeFence) { f.dropped, f.kernelEnd = dropped, time.Now().Add(time.Second) })
+		}
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		for range 100 {
+			time.Sleep(100 * time.Millisecond)
+			require.False(t, second.silent(), "as long as the first has a lease")
+		}
+		drop(true)
+		time.Sleep(time.Second - renewEvery)
+		assert.False(t, second.silent())
+		time.Sleep(renewEvery + time.Millisecond)
+		assert.True(t, second.silent(), "no longer than the kernel let the first answer")
+		assert.True(t, time.Now().After(second.leaseEnd()), "nor does a mended fence answer")
+		time.Sleep(5 * time.Second)
+		assert.True(t, second.silent())
+		drop(false)
+		time.Sleep(askAgain + time.Millisecond)
+		assert.False(t, second.silent(), "it answers again with the first")
+		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
+		drop(true)
+		time.Sleep(2 * time.Second)
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		time.Sleep(300 * time.Millisecond)
+		assert.True(t, second.silent(), "nor does it begin to")
+		assert.True(t, s.Status().Fence.Standing, "the fence does what it is for")
+	})
+}
+
+// With a fence nobody is told any more that the addresses are here, and who knows it is served until another node has them.
+func TestSeveralPassOnBehindTheirFences(t *testing.T) {
+	first, second := &fakeFence{egress: true}, &fakeFence{}
+	severalFenced(t, first, second, func(t *testing.T, s *Several, h *fakeHost) {
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		for range 2 {
+			second.take()
+			require.NoError(t, s.Apply(t.Context(), decided(election.Quiet)))
+			assert.Contains(t, second.take(), "shut discovery")
+			assert.Len(t, h.bound, 2)
+			time.Sleep(time.Second)
+			assert.False(t, second.silent())
+			require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+			assert.Contains(t, second.take(), "reopen", "nobody has taken it")
+		}
+		require.NoError(t, s.Apply(t.Context(), decided(election.Quiet)))
+		require.NoError(t, s.Apply(t.Context(), decided(election.Standby)))
+		assert.Empty(t, h.bound, "another node has them")
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		second.slow(time.Second)
+		require.NoError(t, s.Apply(t.Context(), decided(election.Quiet)))
+		assert.Equal(t, []Binding{{Index: eth0, Prefix: vip4}}, h.bound, "a kernel that is slow elsewhere lets go of it there")
+	})
+}
+
+// The first interface's fence that somebody has taken away silences nobody: it is mended before what is elsewhere falls silent.
+func TestSeveralElsewhereAnswersWhileTheFirstFenceIsMended(t *testing.T) {
+	first, second := &fakeFence{egress: true}, &fakeFence{}
+	severalFenced(t, first, second, func(t *testing.T, s *Several, _ *fakeHost) {
+		require.NoError(t, s.Apply(t.Context(), decided(election.Serve)))
+		time.Sleep(2 * time.Second)
+		first.set(func(f *fakeFence) {
+			f.dropped, f.broken = true, errors.New("table gone")
+			f.onMend = func() { f.dropped = false }
+		})
+		for range 300 {
+			time.Sleep(10 * time.Millisecond)
+			require.False(t, second.silent())
+		}
 	})
 }
 

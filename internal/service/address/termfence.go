@@ -58,7 +58,7 @@ func (t *termFence) try(bound bool) {
 	if t.cfg.Fence != nil {
 		f, err := t.cfg.Fence(t.place, bound)
 		if err == nil {
-			t.fencer = newFencer(f, t.log, t.elector.LeaseEnd, news(t.elector), t.cfg.Lease, bound)
+			t.fencer = newFencer(f, t.log, t.leasing(), bound)
 			t.fencer.followSpread(t.cfg.Spread)
 			t.fenced, t.retry = t.cfg, time.Time{}
 			if t.fencer.mode() == tooFast {
@@ -76,6 +76,17 @@ func (t *termFence) try(bound bool) {
 		t.do((*fencer).standBy)
 	}
 	t.shown.set(func(s *shown) { s.fence, s.unfenced = t.fencer, reason.Error() })
+}
+
+// leasing is that of the elector. Its news are for one fence alone.
+func (t *termFence) leasing() leasing {
+	l := leasing{length: t.cfg.Lease, end: t.elector.LeaseEnd}
+	if t.first == nil {
+		l.news = news(t.elector)
+	} else {
+		l.first = t.first.kernelEnd
+	}
+	return l
 }
 
 // later tries again later, and later each time.
