@@ -82,4 +82,19 @@ func TestAddressOnAnotherInterface(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, before.Ruleset, after.Ruleset)
 	assert.NotContains(t, p.Log()+q.Log(), "level=ERROR")
+
+	require.NoError(t, q.Kill9())
+	_, err = q.Wait(5 * time.Second)
+	require.NoError(t, err)
+	_, err = trial.Keepvip{}.Run(second, "--vip", lab.VIP4.String(), "--interface", "eth0", "--check", "none")
+	require.NoError(t, err)
+	fences := func() int {
+		s, err := second.State()
+		if err != nil {
+			return -1
+		}
+		return strings.Count(s.Ruleset, "table netdev keepvip-")
+	}
+	eventually(t, 5*time.Second, "the next start takes away what is on the other interface", func() bool { return second.Holds(lab.VIP4) && fences() == 1 })
+	assert.False(t, second.Holds(other))
 }

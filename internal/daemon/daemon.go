@@ -220,6 +220,7 @@ func (d *Daemon) addInstances() error {
 	if err := d.host.removeStrays(); err != nil {
 		d.log.Warn("an address of an earlier run stays", "error", err)
 	}
+	d.removeOldFences()
 	d.hooks.Open(hook.FIFOConfig{Path: d.cfg.FIFO.Path, UID: d.cfg.FIFO.UID, GID: d.cfg.FIFO.GID})
 	d.hooks.Use(hookEntries(d.cfg), nil)
 	d.set.Apply(instance.Delta{Add: instances})

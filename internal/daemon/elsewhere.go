@@ -44,6 +44,21 @@ func (h *host) places(v config.VIP) (instance.Place, error) {
 	return p, nil
 }
 
+// linksOf are the links on which addresses belong, by their indexes, as far as they can be found now.
+func (h *host) linksOf(vips []config.VIP) map[int]bool {
+	used := map[int]bool{}
+	add := func(p instance.Place, err error) { used[p.Index] = used[p.Index] || err == nil }
+	for _, v := range vips {
+		add(h.place(whereOf(v)))
+		for _, l := range v.Links() {
+			if l.Interface != "" {
+				add(h.placeOn(l))
+			}
+		}
+	}
+	return used
+}
+
 // placeOn is the place of addresses on an interface without an election.
 func (h *host) placeOn(on config.OnLink) (instance.Place, error) {
 	h.mu.Lock()

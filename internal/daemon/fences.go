@@ -74,6 +74,19 @@ func tcpPorts(of []address.Port) (numbers []uint16) {
 	return numbers
 }
 
+// removeOldFences takes away what an earlier run has left on links that this one has nothing to do with. The fences of the others are replaced
+// when an election begins there.
+func (d *Daemon) removeOldFences() {
+	used := d.host.linksOf(d.cfg.VIPs)
+	gone, err := fence.CleanupExcept(func(index int) bool { return used[index] || len(d.host.leftovers(index)) > 0 })
+	for _, table := range gone {
+		d.log.Info("nftables table of an earlier run removed", "table", table)
+	}
+	if err != nil {
+		d.log.Warn("an nftables table of an earlier run may stay", "error", err)
+	}
+}
+
 // resetConnections ends the TCP connections whose end here is one of the addresses. What is spread ends at the node's own address, and lives on.
 func resetConnections(addrs []netip.Addr) error {
 	_, err := link.ResetTCP(addrs...)

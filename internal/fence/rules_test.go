@@ -195,11 +195,15 @@ func TestFenceValidatesGroups(t *testing.T) {
 	}
 }
 
-func TestOurTable(t *testing.T) {
-	for name, want := range map[string]bool{
-		tableName(1): true, tableName(1 << 30): true, "keepvip-": false, "keepvip-eth0": false, "keepvip-2x": false, "keepvip--2": false,
-		"2": false, "xkeepvip-2": false, "keepvip": false,
+func TestLinkOfATable(t *testing.T) {
+	for name, want := range map[string]int{
+		tableName(1): 1, tableName(1 << 30): 1 << 30, "keepvip-": 0, "keepvip-eth0": 0, "keepvip-2x": 0, "keepvip--2": 0,
+		"2": 0, "xkeepvip-2": 0, "keepvip": 0,
 	} {
-		assert.Equal(t, want, ourTable(name), name)
+		index, ours := linkOf(name)
+		assert.Equal(t, want > 0, ours, name)
+		if ours {
+			assert.Equal(t, want, index)
+		}
 	}
 }

@@ -21,9 +21,10 @@ const tablePrefix = "keepvip-"
 // tableName is one per link, by index, which unlike the name never changes.
 func tableName(index int) string { return tablePrefix + strconv.Itoa(index) }
 
-func ourTable(name string) bool {
-	_, err := strconv.ParseUint(strings.TrimPrefix(name, tablePrefix), 10, 31)
-	return err == nil && strings.HasPrefix(name, tablePrefix)
+// linkOf is the link whose fence has that name.
+func linkOf(name string) (index int, ours bool) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(name, tablePrefix), 10, 31)
+	return int(n), err == nil && strings.HasPrefix(name, tablePrefix)
 }
 
 // elementsPerMessage keeps a message's list of elements within the 64 KiB that the length of a netlink attribute can say.
