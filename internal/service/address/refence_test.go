@@ -123,11 +123,11 @@ func TestFenceChangesForThePlaceOfTheMomentItWasAskedIn(t *testing.T) {
 			}
 		})
 		b.Apply(instance.Delta{Adjust: []instance.Config{change}})
-		time.Sleep(exchangeTime)
+		time.Sleep(exchangeTime + 2*statusPatience) // whoever looks at the status waits, too
 		synctest.Wait()
 		b.host.set(func(h *fakeHost) { h.place.MAC = "02:00:00:00:00:02" })
 		b.HostChanged()
-		time.Sleep(3 * time.Minute)
+		time.Sleep(maxJobs * time.Minute)
 		synctest.Wait()
 		kernel.set(func(*fakeFence) {
 			require.NotEmpty(t, asked)
