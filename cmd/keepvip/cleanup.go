@@ -15,6 +15,7 @@ import (
 	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
+	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
 func newCleanup() *cobra.Command {
@@ -77,9 +78,11 @@ func cleanup(links *link.Handle) (cleanupDoc, error) {
 			doc.Addresses = append(doc.Addresses, removedAddress{a.Prefix, l.Name})
 		}
 	}
-	fences, err := fence.Cleanup()
-	doc.Tables = append(doc.Tables, fences...)
-	return doc, errors.Join(append(errs, err)...)
+	for _, clean := range []func() ([]string, error){fence.Cleanup, func() ([]string, error) { return spreadtables.Cleanup() }} {
+		tables, err := clean()
+		doc.Tables, errs = append(doc.Tables, tables...), append(errs, err)
+	}
+	return doc, errors.Join(errs...)
 }
 
 // text has a line for each; nothing, where nothing was left.

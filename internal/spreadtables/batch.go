@@ -1,0 +1,213 @@
+package spreadtables
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// batch is one transaction of nftables: the kernel carries out all of it, or nothing. Its own encoder is here because the nftables library has
+// no fwd expression and no room for one of others.
+type batch struct {
+	name     string // of the tables
+	messages []netlink.Message
+	err      error // the first that went wrong while encoding
+}
+
+// elementsPerMessage keeps a message's list of elements within the 64 KiB that the length of a netlink attribute can say.
+const elementsPerMessage = 400
+
+// add appends a message about a table of ours.
+func (b *batch) add(kind int, flags netlink.HeaderFlags, family byte, encode func(*netlink.AttributeEncoder)) {
+	ae := netlink.NewAttributeEncoder()
+	ae.ByteOrder = binary.BigEndian
+	encode(ae)
+	data, err := ae.Encode()
+	if b.err == nil {
+		b.err = err
+	}
+	b.messages = append(b.messages, netlink.Message{
+		Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | kind), Flags: netlink.Request | flags},
+		Data:   append([]byte{family, unix.NFNETLINK_V0, 0, 0}, data...),
+	})
+}
+
+// remove takes a table away, whether it is there or not.
+func (b *batch) remove(family byte) {
+	name := func(ae *netlink.AttributeEncoder) { ae.String(unix.NFTA_TABLE_NAME, b.name) }
+	b.add(unix.NFT_MSG_NEWTABLE, netlink.Create, family, name)
+	b.add(unix.NFT_MSG_DELTABLE, 0, family, name)
+}
+
+// replace makes a table anew.
+func (b *batch) replace(t table, lifetime time.Duration) {
+	b.remove(t.family)
+	b.add(unix.NFT_MSG_NEWTABLE, netlink.Create, t.family, func(ae *netlink.AttributeEncoder) { ae.String(unix.NFTA_TABLE_NAME, b.name) })
+	for i, s := range t.sets {
+		b.newSet(t.family, s, uint32(i+1))
+	}
+	for _, c := range t.chains {
+		b.newChain(t.family, c)
+	}
+	for _, s := range t.sets {
+		b.elements(unix.NFT_MSG_NEWSETELEM, t.family, s, s.elements, lifetime)
+	}
+	for _, c := range t.chains {
+		for _, r := range c.rules {
+			b.newRule(t.family, c.name, r)
+		}
+	}
+}
+
+func (b *batch) newSet(family byte, s set, id uint32) {
+	var flags uint32
+	if s.timed {
+		flags |= unix.NFT_SET_TIMEOUT
+	}
+	if s.data != none {
+		flags |= unix.NFT_SET_MAP
+	}
+	b.add(unix.NFT_MSG_NEWSET, netlink.Create, family, func(ae *netlink.AttributeEncoder) {
+		ae.String(unix.NFTA_SET_TABLE, b.name)
+		ae.String(unix.NFTA_SET_NAME, s.name)
+		ae.Uint32(unix.NFTA_SET_FLAGS, flags)
+		ae.Uint32(unix.NFTA_SET_KEY_TYPE, s.key.id)
+		ae.Uint32(unix.NFTA_SET_KEY_LEN, s.key.length)
+		if s.data != none {
+			ae.Uint32(unix.NFTA_SET_DATA_TYPE, s.data.id)
+			ae.Uint32(unix.NFTA_SET_DATA_LEN, s.data.length)
+		}
+		if s.size > 0 {
+			ae.Nested(unix.NFTA_SET_DESC, func(ae *netlink.AttributeEncoder) error {
+				ae.Uint32(unix.NFTA_SET_DESC_SIZE, s.size)
+				return nil
+			})
+		}
+		ae.Uint32(unix.NFTA_SET_ID, id)
+		if s.key == typeMark {
+			// So that nft lists a key as the number that it is: type NFTNL_UDATA_SET_KEYBYTEORDER, four bytes, 1 for the host's order.
+			ae.Bytes(unix.NFTA_SET_USERDATA, binary.NativeEndian.AppendUint32([]byte{0, 4}, 1))
+		}
+	})
+}
+
+func (b *batch) newChain(family byte, c chain) {
+	b.add(unix.NFT_MSG_NEWCHAIN, netlink.Create, family, func(ae *netlink.AttributeEncoder) {
+		ae.String(unix.NFTA_CHAIN_TABLE, b.name)
+		ae.String(unix.NFTA_CHAIN_NAME, c.name)
+		if c.kind == "" {
+			return
+		}
+		ae.Nested(unix.NFTA_CHAIN_HOOK, func(ae *netlink.AttributeEncoder) error {
+			ae.Uint32(unix.NFTA_HOOK_HOOKNUM, c.hook)
+			ae.Uint32(unix.NFTA_HOOK_PRIORITY, uint32(c.priority))
+			if c.device != "" {
+				ae.String(unix.NFTA_HOOK_DEV, c.device)
+			}
+			return nil
+		})
+		ae.String(unix.NFTA_CHAIN_TYPE, c.kind)
+	})
+}
+
+func (b *batch) newRule(family byte, chain string, r match) {
+	b.add(unix.NFT_MSG_NEWRULE, netlink.Create|netlink.Append, family, func(ae *netlink.AttributeEncoder) {
+		ae.String(unix.NFTA_RULE_TABLE, b.name)
+		ae.String(unix.NFTA_RULE_CHAIN, chain)
+		ae.Nested(unix.NFTA_RULE_EXPRESSIONS, func(ae *netlink.AttributeEncoder) error {
+			for _, e := range r {
+				ae.Do(unix.NLA_F_NESTED|unix.NFTA_LIST_ELEM, func() ([]byte, error) { return e.encode(family) })
+			}
+			return nil
+		})
+	})
+}
+
+// elements adds elements (NFT_MSG_NEWSETELEM), or takes them away (NFT_MSG_DELSETELEM).
+func (b *batch) elements(kind int, family byte, s set, elements []element, lifetime time.Duration) {
+	for part := range slices.Chunk(elements, elementsPerMessage) {
+		b.add(kind, netlink.Create, family, func(ae *netlink.AttributeEncoder) {
+			ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, b.name)
+			ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.name)
+			ae.Nested(unix.NFTA_SET_ELEM_LIST_ELEMENTS, func(ae *netlink.AttributeEncoder) error {
+				for _, e := range part {
+					ae.Nested(unix.NFTA_LIST_ELEM, func(ae *netlink.AttributeEncoder) error {
+						e.encode(ae, s, lifetime)
+						return nil
+					})
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func (e element) encode(ae *netlink.AttributeEncoder, s set, lifetime time.Duration) {
+	value := func(ae *netlink.AttributeEncoder, text string) error {
+		ae.Bytes(unix.NFTA_DATA_VALUE, []byte(text))
+		return nil
+	}
+	ae.Nested(unix.NFTA_SET_ELEM_KEY, func(ae *netlink.AttributeEncoder) error { return value(ae, e.key) })
+	switch s.data {
+	case none:
+	case typeVerdict:
+		ae.Nested(unix.NFTA_SET_ELEM_DATA, func(ae *netlink.AttributeEncoder) error {
+			ae.Nested(unix.NFTA_DATA_VERDICT, func(ae *netlink.AttributeEncoder) error {
+				ae.Int32(unix.NFTA_VERDICT_CODE, unix.NFT_GOTO)
+				ae.String(unix.NFTA_VERDICT_CHAIN, e.to)
+				return nil
+			})
+			return nil
+		})
+	default:
+		ae.Nested(unix.NFTA_SET_ELEM_DATA, func(ae *netlink.AttributeEncoder) error { return value(ae, e.data) })
+	}
+	if s.timed {
+		ae.Uint64(unix.NFTA_SET_ELEM_TIMEOUT, uint64(lifetime.Milliseconds()))
+	}
+}
+
+// empty takes all elements of a set away.
+func (b *batch) empty(family byte, s set) {
+	b.add(unix.NFT_MSG_DELSETELEM, 0, family, func(ae *netlink.AttributeEncoder) {
+		ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, b.name)
+		ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.name)
+	})
+}
+
+// commit sends the transaction and waits for its outcome. After an error the connection has to be closed, as more may come on it.
+func (b *batch) commit(c *netlink.Conn) error {
+	if b.err != nil || len(b.messages) == 0 {
+		return b.err
+	}
+	b.messages[len(b.messages)-1].Header.Flags |= netlink.Acknowledge
+	frame := func(kind netlink.HeaderType) netlink.Message {
+		subsystem := binary.BigEndian.AppendUint16([]byte{unix.AF_UNSPEC, unix.NFNETLINK_V0}, unix.NFNL_SUBSYS_NFTABLES)
+		return netlink.Message{Header: netlink.Header{Type: kind, Flags: netlink.Request}, Data: subsystem}
+	}
+	all := slices.Concat([]netlink.Message{frame(unix.NFNL_MSG_BATCH_BEGIN)}, b.messages, []netlink.Message{frame(unix.NFNL_MSG_BATCH_END)})
+	if _, err := c.SendMessages(all); err != nil {
+		return err
+	}
+	_, err := c.Receive() // what failed, or the acknowledgement of the last message
+	return err
+}
+
+// room is for a transaction that makes the tables of seven members, which is one message to the kernel.
+const room = 8 << 20
+
+// dial goes past the system's limits only with CAP_NET_ADMIN, which these tables need anyway.
+func dial() (*netlink.Conn, error) {
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.SetReadBuffer(room), c.SetWriteBuffer(room)); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}

@@ -1,0 +1,129 @@
+package spreadtables
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// The two marks that a packet may carry from one member to the next, in its DSCP (RFC 2474): both are of those for local use.
+const (
+	markSpread = 43 // it was sent to its owner, marked because the MAC of the sender is not known there
+	markLast   = 47 // the owner does not know the connection: whoever gets this one answers it
+	allOfDSCP  = 0b111111
+)
+
+// flow is where in a packet it says to which connection it belongs: in its own headers, or in those of the packet that an ICMP error is about,
+// which went the other way.
+type flow struct {
+	client, clientPort      field // hashed
+	address, protocol, port field // one that is spread
+}
+
+// family is what differs between IPv4 and IPv6.
+type family struct {
+	number    byte   // NFPROTO_IPV4, NFPROTO_IPV6
+	suffix    string // of names in the table that both share
+	etherType uint16
+	address   kind
+	key       kind // of ports
+	source    field
+	dest      field
+	packet    flow
+	inError   flow
+	isError   match // of an ICMP error about a packet without options
+	fragment  match
+	dscp      field                  // the bytes with the DSCP in them
+	withDSCP  func(dscp byte) []byte // a DSCP as the first two bytes of the header
+	checksum  expr.Payload           // how to correct it
+	original  uint32                 // the key for the destination of a connection's first packet
+}
+
+func ipv4() family {
+	f := family{
+		number: unix.NFPROTO_IPV4, suffix: "4", etherType: unix.ETH_P_IP, address: typeIPv4, key: typePort4,
+		source: network(12, 4), dest: network(16, 4), dscp: network(1, 1),
+		// Behind the 8 bytes of the ICMP header (RFC 792), a header without options.
+		inError: flow{transport(24, 4), transport(30, 2), transport(20, 4), transport(17, 1), transport(28, 2)},
+		// Types 3 and 11: destination unreachable, with a path MTU, and time exceeded.
+		isError: and(protocol(unix.IPPROTO_ICMP), transport(0, 1).has(expr.CmpOpEq, []byte{0xf7}, []byte{3}), transport(8, 1).is(0x45)),
+		// More fragments follow, or there were some before.
+		fragment: network(6, 2).has(expr.CmpOpNeq, []byte{0x3f, 0xff}, []byte{0, 0}),
+		withDSCP: func(dscp byte) []byte { return []byte{0, dscp << 2} },
+		original: originalDest4,
+		checksum: expr.Payload{CsumType: expr.CsumTypeInet, CsumOffset: 10},
+	}
+	f.packet = flow{f.source, transport(0, 2), f.dest, field{}, transport(2, 2)}
+	return f
+}
+
+func ipv6() family {
+	f := family{
+		number: unix.NFPROTO_IPV6, suffix: "6", etherType: unix.ETH_P_IPV6, address: typeIPv6, key: typePort6,
+		source: network(8, 16), dest: network(24, 16), dscp: network(0, 2),
+		// Behind the 8 bytes of the ICMPv6 header (RFC 4443), a header that TCP or UDP follows.
+		inError: flow{transport(32, 16), transport(50, 2), transport(16, 16), transport(14, 1), transport(48, 2)},
+		isError: and(protocol(unix.IPPROTO_ICMPV6), transport(0, 1).has(expr.CmpOpEq, []byte{0x80}, []byte{0})),
+		fragment: and(run(&expr.Exthdr{DestRegister: register, Type: unix.IPPROTO_FRAGMENT, Len: 1, Flags: unix.NFT_EXTHDR_F_PRESENT, Op: expr.ExthdrOpIpv6}),
+			compare(expr.CmpOpEq, 1)),
+		withDSCP: func(dscp byte) []byte { return binary.BigEndian.AppendUint16(nil, uint16(dscp)<<6) },
+		original: originalDest6,
+	}
+	f.packet = flow{f.source, transport(0, 2), f.dest, field{}, transport(2, 2)}
+	return f
+}
+
+// of picks the address of this family.
+func (f family) of(addrs []netip.Addr) (netip.Addr, bool) {
+	i := slices.IndexFunc(addrs, func(a netip.Addr) bool { return a.Is4() == (f.number == unix.NFPROTO_IPV4) })
+	if i < 0 {
+		return netip.Addr{}, false
+	}
+	return addrs[i], true
+}
+
+func (f family) all(addrs []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { _, ok := f.of([]netip.Addr{a}); return !ok })
+}
+
+// words is how many registers an address takes.
+func (f family) words() uint32 { return f.address.length / 4 }
+
+// spread ends the rule unless the flow is to an address and port of the set.
+func (f family) spread(w flow, set string) match {
+	proto := meta(expr.MetaKeyL4PROTO, register+f.words())
+	if w.protocol.len > 0 {
+		proto = w.protocol.to(register + f.words())
+	}
+	return and(w.address.to(register), proto, w.port.to(register+f.words()+1), in(set))
+}
+
+// slot makes the slot of a flow.
+func (f family) slot(w flow, slots, seed uint32) match {
+	return and(w.client.to(register), w.clientPort.to(register+f.words()), hash(f.address.length+4, slots, seed))
+}
+
+// is ends the rule unless it is a frame of this family. Only the netdev family has to ask.
+func (f family) is() match { return metaIs(expr.MetaKeyPROTOCOL, big(f.etherType)...) }
+
+// marked ends the rule unless the packet has the mark. Only the bytes with a DSCP are loaded, as nft does it.
+func (f family) marked(mark byte) match {
+	from := f.dscp.offset
+	return f.dscp.has(expr.CmpOpEq, f.withDSCP(allOfDSCP)[from:], f.withDSCP(mark)[from:])
+}
+
+// mark gives the packet a mark.
+func (f family) mark(mark byte) match {
+	keep := f.withDSCP(allOfDSCP)
+	for i := range keep {
+		keep[i] = ^keep[i]
+	}
+	write := f.checksum
+	write.OperationType, write.SourceRegister = expr.PayloadWrite, register
+	write.Base, write.Offset, write.Len = expr.PayloadBaseNetworkHeader, 0, 2
+	return and(network(0, 2).to(register),
+		run(&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 2, Mask: keep, Xor: f.withDSCP(mark)}), run(&write))
+}

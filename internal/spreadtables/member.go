@@ -1,0 +1,202 @@
+package spreadtables
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+const (
+	fin = 0x01
+	syn = 0x02
+	rst = 0x04
+)
+
+var tcpFlags = transport(13, 1)
+
+// member is the table of a family behind the link: what a member does with the packets that it gets, and with its own to the address.
+func (c Config) member(f family) table {
+	t := table{family: f.number, sets: []set{c.macs(), c.ports(f), c.addresses(f), c.owners(f, false), c.seconds(f)}}
+	t.chains = append(t.chains, c.receive(f)...)
+	if c.self() != slots.None {
+		t.chains = append(t.chains, c.unknown(f)...)
+		t.chains = append(t.chains, c.translated(f))
+	}
+	t.chains = append(t.chains, c.ask(f), c.source(f))
+	return t
+}
+
+// self is this node's index; None: it is no member.
+func (c Config) self() uint8 {
+	i := slices.IndexFunc(c.Members, func(m MemberAt) bool { return m.Self })
+	if i < 0 {
+		return slots.None
+	}
+	return uint8(i)
+}
+
+func (c Config) addresses(f family) set {
+	s := set{name: setAddresses, key: f.address}
+	for _, a := range f.all(c.Addresses) {
+		s.elements = append(s.elements, element{key: string(a.AsSlice())})
+	}
+	return s
+}
+
+// seconds says where to ask about a connection that this node does not know.
+func (c Config) seconds(f family) set {
+	s := set{name: mapSeconds, key: typeMark, data: typeVerdict, size: c.slots()}
+	for slot := range c.slots() {
+		member := c.Slots.Onward(int(slot), c.self())
+		to, ok := c.other(f, member)
+		if !ok {
+			continue
+		}
+		chain := chainTo(to)
+		if member == c.Slots.Owner[slot] && c.knows(member) {
+			chain = chainToOwner(to)
+		}
+		s.elements = append(s.elements, element{key: string(native(slot)), to: chain})
+	}
+	return s
+}
+
+// knows tells whether frames of a member are known by their source.
+func (c Config) knows(member uint8) bool { return len(c.Members[member].MAC) == int(typeEther.length) }
+
+// The chains that send on to a member are named so that nft can read the names again.
+func chainTo(a netip.Addr) string { return "to-" + strings.ReplaceAll(a.String(), ":", "-") }
+
+func chainToOwner(a netip.Addr) string { return "to-owner-" + strings.ReplaceAll(a.String(), ":", "-") }
+
+// receive does for the receiver what its table at the link leaves: what was in fragments, what goes to a member whose MAC is not known,
+// and all of it where the kernel cannot do it there. A mark says then that a member has sent it on, and it comes before connection
+// tracking, which has nothing to know of it.
+func (c Config) receive(f family) []chain {
+	link := comesIn(expr.CmpOpEq, c.Index)
+	hook := chain{
+		name: "receive", kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: receivePriority,
+		rules: []match{
+			and(link, f.spread(f.packet, setPorts), goTo("packets")),
+			and(link, f.isError, f.spread(f.inError, setPorts), goTo("errors")),
+		},
+	}
+	sendOn := func(name string, w flow) chain {
+		rules := []match{and(fromMember(), accept()), and(f.marked(markSpread), accept()), and(f.marked(markLast), accept())}
+		if c.slots() > 0 {
+			rules = append(rules, and(f.slot(w, c.slots(), c.Seed), owner(mapOwners), f.mark(markSpread), copyTo(c.Index), drop()))
+		}
+		return chain{name: name, rules: rules}
+	}
+	return []chain{sendOn("packets", f.packet), sendOn("errors", f.inError), hook}
+}
+
+// unknown gives packets of connections that are not known here a second chance.
+//
+// What connection tracking calls invalid is out of the window of a connection here, mostly. Sent on, it would be taken for a connection there,
+// and be answered by a reset that ends the healthy one; so it ends here. A FIN or RST of a connection that is not known is called
+// invalid as well, but nobody takes it for a connection: it goes on, so that a server learns of the end wherever it is.
+func (c Config) unknown(f family) []chain {
+	link := comesIn(expr.CmpOpEq, c.Index)
+	known := and(state(expr.CmpOpNeq, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED), accept())
+	invalid := state(expr.CmpOpNeq, expr.CtStateBitINVALID)
+	packets := chain{name: "unknown", rules: []match{
+		and(meta(expr.MetaKeyL4PROTO, register), compare(expr.CmpOpNeq, unix.IPPROTO_TCP), accept()),
+		and(tcpFlags.has(expr.CmpOpNeq, []byte{syn}, []byte{0}), accept()),
+		known,
+		and(f.marked(markLast), invalid, drop()),
+		and(f.marked(markLast), accept()),
+		and(tcpFlags.has(expr.CmpOpEq, []byte{fin | rst}, []byte{0}), invalid, drop()),
+	}}
+	errors := chain{name: "unknown-errors", rules: []match{known, and(f.marked(markLast), accept())}}
+	if c.slots() > 0 {
+		packets.rules = append(packets.rules, and(f.slot(f.packet, c.slots(), c.Seed), goOn(mapSeconds)))
+		errors.rules = append(errors.rules, and(f.slot(f.inError, c.slots(), c.Seed), goOn(mapSeconds)))
+	}
+	packets.rules = append(packets.rules, and(invalid, drop()))
+	hook := chain{
+		name: "member", kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: unknownPriority,
+		rules: []match{
+			and(link, f.spread(f.packet, setPorts), goTo(packets.name)),
+			and(link, f.isError, f.spread(f.inError, setPorts), goTo(errors.name)),
+		},
+	}
+	return append(c.others(f), packets, errors, hook)
+}
+
+// others are the chains that send a packet on to a member, for the last time. One that goes to the owner of its slot, and has just come from
+// there, stays here also where a switch has taken the mark away.
+func (c Config) others(f family) []chain {
+	var chains []chain
+	for i, m := range c.Members {
+		to, ok := c.other(f, uint8(i))
+		if !ok {
+			continue
+		}
+		chains = append(chains, chain{name: chainTo(to), rules: []match{
+			and(f.mark(markLast), immediate(addressRegister, to.AsSlice()), copyTo(c.Index), drop()),
+		}})
+		if c.knows(uint8(i)) {
+			back := and(metaIs(expr.MetaKeyIIFTYPE, nativeShort(unix.ARPHRD_ETHER)...), macSource.is(m.MAC...))
+			chains = append(chains, chain{name: chainToOwner(to), rules: []match{
+				and(back, state(expr.CmpOpNeq, expr.CtStateBitINVALID), drop()),
+				and(back, accept()),
+				goTo(chainTo(to)),
+			}})
+		}
+	}
+	return chains
+}
+
+// translated gives new connections this node's own address and the target port. On other links, as those of pods, only while this node has
+// the address, for they are routed on otherwise.
+func (c Config) translated(f family) chain {
+	hook := chain{name: "translate", kind: "nat", hook: unix.NF_INET_PRE_ROUTING, priority: translatePriority}
+	self, _ := f.of(c.Self)
+	for _, p := range c.Ports {
+		to := and(immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
+		hook.rules = append(hook.rules,
+			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), p.is(), to),
+			and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts), p.is(), local(), to))
+	}
+	return hook
+}
+
+// is ends the rule unless the packet is to the port. Its address and protocol were looked at before.
+func (p Port) is() match { return and(protocol(p.Protocol), transport(2, 2).is(big(p.Port)...)) }
+
+// ask is for connections from this node itself to the address, which never come in at the link: they go straight to the member that
+// owns their slot.
+func (c Config) ask(f family) chain {
+	hook := chain{name: "ask", kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: translatePriority}
+	self, _ := f.of(c.Self)
+	for _, p := range c.Ports {
+		asked := and(f.spread(f.packet, setPorts), p.is())
+		if c.slots() > 0 {
+			hook.rules = append(hook.rules, and(asked, f.slot(f.packet, c.slots(), c.Seed), owner(mapOwners), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+		}
+		if c.self() != slots.None {
+			hook.rules = append(hook.rules, and(asked, immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+		}
+	}
+	return hook
+}
+
+// source is for the same connections: on the holder the kernel gives them the address itself as their source, to which no other member
+// could answer.
+func (c Config) source(f family) chain {
+	self, _ := f.of(c.Self)
+	return chain{
+		name: "source", kind: "nat", hook: unix.NF_INET_POST_ROUTING, priority: sourcePriority,
+		rules: []match{and(
+			match{original{f.original, register}}, meta(expr.MetaKeyL4PROTO, register+f.words()), match{original{unix.NFT_CT_PROTO_DST, register + f.words() + 1}}, in(setPorts),
+			f.source.to(register), in(setAddresses),
+			immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeSourceNAT, f.number, 0),
+		)},
+	}
+}

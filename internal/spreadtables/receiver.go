@@ -1,0 +1,146 @@
+package spreadtables
+
+import (
+	"net/netip"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+// The sets and maps. Those of the netdev table, which both families share, have 4 or 6 behind their names.
+//
+//	set ports       address . protocol . port that is spread; timed: without it no rule does anything
+//	set members     MACs of the other members
+//	map owners      slot -> address of its owner; without those of this node
+//	map seconds     slot -> chain of the member that may know a connection which this node does not
+//	set addresses   those that are spread
+const (
+	setPorts     = "ports"
+	setMembers   = "members"
+	setAddresses = "addresses"
+	mapOwners    = "owners"
+	mapSeconds   = "seconds"
+)
+
+// Priorities. At the link the fence comes first, at -500. Behind it what was in fragments is put together at -400, connections are known from
+// -200 on, and kube-proxy translates at -100.
+const (
+	ingressPriority   = -450
+	receivePriority   = -310
+	unknownPriority   = -150
+	translatePriority = -110
+	sourcePriority    = 90
+)
+
+// render makes the tables of a configuration: that of the receiver where the kernel can do it, and one of each family for members.
+func (c Config) render(a Abilities) []table {
+	var families []family
+	for _, f := range []family{ipv4(), ipv6()} {
+		if _, ok := f.of(c.Self); ok && len(f.all(c.Addresses)) > 0 {
+			families = append(families, f)
+		}
+	}
+	if len(families) == 0 {
+		return nil
+	}
+	var tables []table
+	if a.Ingress {
+		tables = append(tables, c.receiver(families))
+	}
+	for _, f := range families {
+		tables = append(tables, c.member(f))
+	}
+	return tables
+}
+
+// receiver is the table at the link. What it sends on has been seen by nothing else of this node but XDP, tc and the fence.
+//
+// It leaves alone: frames for other hosts, which a link in promiscuous mode gets, too; fragments, of which only the first has ports; what
+// comes from a member, which has decided where it belongs; and what goes to a member whose MAC is not known, as that could send it back.
+func (c Config) receiver(families []family) table {
+	t := table{family: unix.NFPROTO_NETDEV, sets: []set{c.macs()}}
+	ingress := chain{
+		name: "ingress", kind: "filter", hook: unix.NF_NETDEV_INGRESS, device: c.Link, priority: ingressPriority,
+	}
+	forUs := metaIs(expr.MetaKeyPKTTYPE, unix.PACKET_HOST)
+	for _, f := range families {
+		packets, errors := "packets"+f.suffix, "errors"+f.suffix
+		ports, owners := c.ports(f), c.owners(f, true)
+		ports.name, owners.name = ports.name+f.suffix, owners.name+f.suffix
+		t.sets = append(t.sets, ports, owners)
+		ingress.rules = append(ingress.rules,
+			and(forUs, f.is(), f.spread(f.packet, ports.name), goTo(packets)),
+			and(forUs, f.is(), f.isError, f.spread(f.inError, ports.name), goTo(errors)))
+		t.chains = append(t.chains,
+			chain{name: packets, rules: append([]match{and(f.is(), f.fragment, accept())}, c.sendOn(f, f.packet, owners.name)...)},
+			chain{name: errors, rules: c.sendOn(f, f.inError, owners.name)})
+	}
+	t.chains = append(t.chains, ingress)
+	return t
+}
+
+func (c Config) sendOn(f family, w flow, owners string) []match {
+	rules := []match{
+		and(fromMember(), accept()),
+		and(f.is(), f.marked(markSpread), accept()),
+		and(f.is(), f.marked(markLast), accept()),
+	}
+	if c.slots() > 0 {
+		rules = append(rules, and(f.is(), f.slot(w, c.slots(), c.Seed), owner(owners), forwardTo(f.number, c.Index)))
+	}
+	return rules
+}
+
+func (c Config) slots() uint32 {
+	if c.Slots == nil {
+		return 0
+	}
+	return uint32(len(c.Slots.Owner))
+}
+
+// ports is what is spread.
+func (c Config) ports(f family) set {
+	s := set{name: setPorts, key: f.key, timed: true}
+	for _, a := range f.all(c.Addresses) {
+		for _, p := range c.Ports {
+			key := append(a.AsSlice(), p.Protocol, 0, 0, 0)
+			s.elements = append(s.elements, element{key: string(append(append(key, big(p.Port)...), 0, 0))})
+		}
+	}
+	return s
+}
+
+// macs are those of the other members.
+func (c Config) macs() set {
+	s := set{name: setMembers, key: typeEther}
+	seen := map[string]bool{}
+	for i, m := range c.Members {
+		if mac := string(m.MAC); !m.Self && c.knows(uint8(i)) && !seen[mac] {
+			seen[mac] = true
+			s.elements = append(s.elements, element{key: mac})
+		}
+	}
+	return s
+}
+
+// owners are the other members that own slots. Where frames go on as they are, only those whose frames are known when they come back.
+func (c Config) owners(f family, knownMAC bool) set {
+	s := set{name: mapOwners, key: typeMark, data: f.address, size: c.slots()}
+	for slot := range c.slots() {
+		to, ok := c.other(f, c.Slots.Owner[slot])
+		if ok && (!knownMAC || c.knows(c.Slots.Owner[slot])) {
+			s.elements = append(s.elements, element{key: string(native(slot)), data: string(to.AsSlice())})
+		}
+	}
+	return s
+}
+
+// other is the address of another member; none of a member that is this node, or has no address of the family.
+func (c Config) other(f family, member uint8) (netip.Addr, bool) {
+	if member == slots.None || int(member) >= len(c.Members) || c.Members[member].Self {
+		return netip.Addr{}, false
+	}
+	return f.of(c.Members[member].Addresses)
+}

@@ -1,0 +1,181 @@
+package spreadtables
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+// three are members at 10.1.0.5, .6 and .7, of which the first is this node. Of twelve slots each has four.
+func three(index int) Config {
+	m := func(last byte, self bool) MemberAt {
+		return MemberAt{
+			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 1, 0, last}), netip.MustParseAddr("fd01::" + string('0'+last))},
+			MAC:       net.HardwareAddr{2, 0, 0, 0, 0, last}, Self: self,
+		}
+	}
+	return Config{
+		Link: "eth0", Index: index,
+		Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.100"), netip.MustParseAddr("fd01::100")},
+		Ports:     []Port{{unix.IPPROTO_TCP, 9443, 6443}, {unix.IPPROTO_UDP, 53, 5353}},
+		Self:      []netip.Addr{netip.MustParseAddr("10.1.0.5"), netip.MustParseAddr("fd01::5")},
+		Members:   []MemberAt{m(5, true), m(6, false), m(7, false)},
+		Slots: &slots.Table{
+			Owner:  []uint8{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2},
+			Second: []uint8{1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0},
+		},
+		Seed: 0x6b76, Lifetime: time.Minute,
+	}
+}
+
+var all = Abilities{Ingress: true}
+
+// elementsOf are those of one set, in the table of a family.
+func elementsOf(t *testing.T, tables []table, family byte, name string) []element {
+	t.Helper()
+	for _, table := range tables {
+		for _, s := range table.sets {
+			if table.family == family && s.name == name {
+				return s.elements
+			}
+		}
+	}
+	require.Fail(t, "no set", name)
+	return nil
+}
+
+func keys(elements []element) (out []string) {
+	for _, e := range elements {
+		out = append(out, e.key)
+	}
+	return out
+}
+
+func slotsOf(n ...uint32) (out []string) {
+	for _, s := range n {
+		out = append(out, string(native(s)))
+	}
+	return out
+}
+
+func TestRenderLeavesOwnSlotsToThisNode(t *testing.T) {
+	tables := three(2).render(all)
+	require.Len(t, tables, 3)
+	others := slotsOf(1, 2, 4, 5, 7, 8, 10, 11)
+	assert.Equal(t, others, keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners4")))
+	assert.Equal(t, others, keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners6")))
+	assert.Equal(t, others, keys(elementsOf(t, tables, unix.NFPROTO_IPV4, "owners")))
+	seconds := elementsOf(t, tables, unix.NFPROTO_IPV4, "seconds")
+	require.Len(t, seconds, 12)
+	assert.Equal(t, []string{"to-10.1.0.6", "to-owner-10.1.0.6", "to-owner-10.1.0.7"}, []string{seconds[0].to, seconds[1].to, seconds[2].to})
+}
+
+func TestRenderWithoutIngress(t *testing.T) {
+	tables := three(2).render(Abilities{})
+	assert.Equal(t, []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}, []byte{tables[0].family, tables[1].family})
+}
+
+func TestRenderOfOneFamily(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"no address of the other":     func(c *Config) { c.Addresses = c.Addresses[1:] },
+		"no own address of the other": func(c *Config) { c.Self = c.Self[1:] },
+	} {
+		c := three(2)
+		change(&c)
+		tables := c.render(all)
+		assert.Equal(t, []byte{unix.NFPROTO_NETDEV, unix.NFPROTO_IPV6}, []byte{tables[0].family, tables[1].family}, name)
+	}
+	c := three(2)
+	c.Self = nil
+	assert.Empty(t, c.render(all))
+}
+
+// TestRenderOfAMemberWithoutAMAC: its frames are not told from those of clients, so nothing goes to it as it came.
+func TestRenderOfAMemberWithoutAMAC(t *testing.T) {
+	c := three(2)
+	c.Members[1].MAC = nil
+	tables := c.render(all)
+	assert.Equal(t, slotsOf(2, 5, 8, 11), keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners4")))
+	assert.Equal(t, slotsOf(1, 2, 4, 5, 7, 8, 10, 11), keys(elementsOf(t, tables, unix.NFPROTO_IPV4, "owners")))
+	assert.Equal(t, []string{string(c.Members[2].MAC)}, keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "members")))
+}
+
+// TestRenderOfAMemberWithoutAnAddress: the receiver serves its slots, in that family.
+func TestRenderOfAMemberWithoutAnAddress(t *testing.T) {
+	c := three(2)
+	c.Members[1].Addresses = c.Members[1].Addresses[:1]
+	tables := c.render(all)
+	assert.Len(t, elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners4"), 8)
+	assert.Equal(t, slotsOf(2, 5, 8, 11), keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners6")))
+}
+
+func TestDifferenceOfTheSame(t *testing.T) {
+	c := three(2)
+	other := three(2)
+	slices.Reverse(other.Addresses)
+	slices.Reverse(other.Ports)
+	changes, same := difference(c.normal().render(all), other.normal().render(all))
+	assert.True(t, same)
+	assert.Empty(t, changes)
+}
+
+func TestDifferenceIsWhatMoves(t *testing.T) {
+	before, after := three(2), three(2)
+	table := *after.Slots
+	table.Owner = slices.Clone(table.Owner)
+	table.Owner[1], table.Second = 2, slices.Clone(table.Second)
+	table.Second[1] = 1
+	after.Slots = &table
+	changes, same := difference(before.render(all), after.render(all))
+	require.True(t, same)
+	sent := map[string]int{}
+	for _, c := range changes {
+		assert.Equal(t, slotsOf(1), keys(c.added))
+		assert.Equal(t, slotsOf(1), keys(c.removed))
+		sent[c.set.name]++
+	}
+	assert.Equal(t, map[string]int{"owners4": 1, "owners6": 1, "owners": 2, "seconds": 2}, sent)
+}
+
+func TestDifferenceOfMoreThanElements(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"link":   func(c *Config) { c.Index = 3 },
+		"port":   func(c *Config) { c.Ports[0].Target = 8443 },
+		"self":   func(c *Config) { c.Self[0] = netip.MustParseAddr("10.1.0.55") },
+		"seed":   func(c *Config) { c.Seed++ },
+		"member": func(c *Config) { c.Members[2].Addresses[0] = netip.MustParseAddr("10.1.0.8") },
+		"MAC":    func(c *Config) { c.Members[2].MAC = net.HardwareAddr{2, 0, 0, 0, 0, 9} },
+		"slots":  func(c *Config) { c.Slots = slots.Make(nil, nil, nil) },
+	} {
+		c := three(2)
+		change(&c)
+		_, same := difference(three(2).render(all), c.render(all))
+		assert.False(t, same, name)
+	}
+}
+
+func TestApplyRefusesAWrongConfiguration(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"port 9443: protocol 1, want 6 (TCP) or 17 (UDP)": func(c *Config) { c.Ports[0].Protocol = 1 },
+		"port 9443 with target 0, want 1 to 65535":        func(c *Config) { c.Ports[0].Target = 0 },
+		"port 9443 of protocol 6: listed twice":           func(c *Config) { c.Ports[1] = c.Ports[0] },
+		"12 slots have an owner and 11 a second one":      func(c *Config) { c.Slots.Second = c.Slots.Second[1:] },
+		"lifetime 10ms, want a second at least":           func(c *Config) { c.Lifetime = 10 * time.Millisecond },
+	} {
+		c := three(2)
+		change(&c)
+		tables, err := Open("api")
+		require.NoError(t, err)
+		assert.EqualError(t, tables.Apply(c), "spreadtables: "+want)
+	}
+	_, err := Open("")
+	assert.Error(t, err)
+}
