@@ -2,6 +2,7 @@ package instance
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -49,14 +50,34 @@ func (v *view) fault(now time.Time) fault {
 	return fault{}
 }
 
-// watchFault tells of a fault when it begins, and when it is over where no move says so. The goroutine of run calls it.
+// faults is what Moved was told of faults.
+type faults struct {
+	looks sync.Mutex // held by the one look that goes on; guards told
+	told  fault      // the newest; zero: there is none now
+}
+
+// watchFault tells of a fault when it begins, and when it is over where no move says so. It does not wait for a kernel that takes its time.
 func (i *instance) watchFault(now time.Time) {
+	if !i.faults.looks.TryLock() {
+		return
+	}
 	v := i.now()
-	before, f := i.fault, v.fault(now)
+	if may := v.elector == nil || v.state == election.Active || v.cfg.Cluster; !may && i.faults.told.kind == "" {
+		i.faults.looks.Unlock()
+		return
+	}
+	go func() {
+		defer i.faults.looks.Unlock()
+		i.tellFault(&v, now)
+	}()
+}
+
+func (i *instance) tellFault(v *view, now time.Time) {
+	before, f := i.faults.told, v.fault(now)
 	if before.kind == f.kind {
 		return
 	}
-	i.fault = f
+	i.faults.told = f
 	moved := v.last != nil && v.last.At.After(before.since)
 	if before.kind != "" && before.kind != FaultOut && !moved {
 		t := v.still(now, before)

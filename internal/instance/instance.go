@@ -33,12 +33,12 @@ type instance struct {
 	checks checkRunner
 	beats  *time.Timer
 	waits  *time.Timer
-	fault  fault        // the one that Moved was told of last; zero: there is none now
 	cut    error        // what ends the term when that is over
 	away   time.Time    // the link is gone: until when a holder waits for it; zero while it is there
 	beat   atomic.Int64 // any goroutine: when the instance was last alive, in Unix nanoseconds
 
-	lines election.Lines // the elector's goroutine: what others can bring about
+	faults faults
+	lines  election.Lines // the elector's goroutine: what others can bring about
 
 	mu   sync.Mutex // guards view
 	view view
