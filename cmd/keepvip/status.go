@@ -95,7 +95,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	fmt.Fprintf(b, "  holder    %s\n", holderText(v))
 	fmt.Fprintf(b, "  this node %s, priority %d\n", fitText(v), v.Priority)
 	writeChecks(b, v, now)
-	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence))
+	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence, now))
 	for _, c := range v.Conflicts {
 		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), code.DuplicateAddress))
 	}
@@ -237,11 +237,11 @@ func checkText(c instance.CheckStatus, now time.Time) string {
 // seconds is a number of seconds of a document.
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-func fenceText(f instance.FenceStatus) string {
+func fenceText(f instance.FenceStatus, now time.Time) string {
 	if f.Standing {
 		text := "in place: the kernel silences the address if keepvip dies"
 		if f.Repairs > 0 {
-			text += fmt.Sprintf(" (built anew %d times)", f.Repairs)
+			text += fmt.Sprintf(" (built anew %d times, the last %s ago)", f.Repairs, ago(now, f.Repaired))
 		}
 		if f.Uncovered != "" {
 			text += "; it does not cover " + f.Uncovered

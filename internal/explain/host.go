@@ -14,6 +14,8 @@ func (c *chain) host() {
 	switch {
 	case c.State == initialize:
 		return
+	case f.Standing && f.RepairedLately(c.now):
+		c.say(code.FenceLost, f.Repaired, fmt.Sprintf("the fence was gone and is in place again, as something on this host takes it away (%d times since keepvip started)", f.Repairs))
 	case f.Standing:
 		c.fine(time.Time{}, "the fence is in place: the kernel silences the address if keepvip dies")
 	case f.Reason != "":

@@ -139,7 +139,19 @@ func states() map[string]instance.Status {
 		"starting":           standing(fault("starting", code.Started), func(s *instance.Status) { s.Observed = instance.ObservedFault }),
 		"removed":            standing(fault("shut down", code.Stopping), func(s *instance.Status) { s.Observed, s.Why = instance.ObservedRemoved, nil }),
 		"weighed":            standing(weighed),
-		"fence-lost":         standing(func(s *instance.Status) { s.Fence = instance.FenceStatus{Reason: "nftables: operation not supported"} }),
+		"fault-link-down":    standing(fault("the link of eth0 is down", code.LinkDown)),
+		"handed-over": standing(func(s *instance.Status) {
+			s.Last.Code, s.Last.Cause, s.Last.AskedBy = code.Handover, "n3: uid 0 asked for a handover", "uid 0 on n3"
+		}),
+		"started":      standing(held, func(s *instance.Status) { s.Reason, s.Code, s.Last = "no holder was heard", code.NobodyHeld, nil }),
+		"foreign-vrid": standing(rejected("address-list", "vrrp: the addresses are not those of VRID 51 here", "give each group of routers a VRID of its own"), foreignVRID),
+		"fence-mended": standing(held, func(s *instance.Status) {
+			s.Fence.Repairs, s.Fence.Repaired, s.Fence.Code = 3, past(4*time.Minute), code.FenceLost
+		}),
+		"fence-with-a-gap": standing(held, func(s *instance.Status) {
+			s.Fence.Uncovered, s.Fence.Code = "ARP on other links of this node", code.FenceUncovered
+		}),
+		"fence-lost": standing(func(s *instance.Status) { s.Fence = instance.FenceStatus{Reason: "nftables: operation not supported"} }),
 		"another-member-is-not-fit": standing(func(s *instance.Status) {
 			s.Members[2].Fit, s.Members[2].Unfit, s.Members[2].Code = &no, "the health check fails: 500", code.CheckStatus
 		}),
@@ -158,6 +170,8 @@ var (
 		VRRP: &instance.Router{Source: n3, Version: 2, VRID: 52, Priority: 101},
 	}
 )
+
+func foreignVRID(s *instance.Status) { s.Rejected[0].Code = code.ForeignVRID }
 
 func silencedHolder(s *instance.Status) {
 	s.Observed, s.Silent, s.Holder, s.Code = instance.ObservedFault, true, "", code.NotSent

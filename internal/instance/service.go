@@ -93,9 +93,10 @@ type ServiceStatus struct {
 // FenceStatus says whether the kernel would silence the address without a lease.
 type FenceStatus struct {
 	Standing bool      `json:"standing"`
-	Reason   string    `json:"reason,omitempty"` // why not
-	Code     code.Code `json:"code,omitempty"`   // of Reason, or else of Uncovered
-	Repairs  uint64    `json:"repairs"`
+	Reason   string    `json:"reason,omitempty"`  // why not
+	Code     code.Code `json:"code,omitempty"`    // of Reason, or else of Uncovered, or for a day of a repair
+	Repairs  uint64    `json:"repairs"`           // how often it was not in place, and was built anew
+	Repaired time.Time `json:"repaired,omitzero"` // the last time
 	// Uncovered is what may go on answering although the fence is in place.
 	Uncovered string `json:"uncovered,omitempty"`
 	// Renewals are those of the lease by transaction, RenewalErrors those of them that the kernel refused, and Lapses the times it had no

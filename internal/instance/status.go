@@ -209,6 +209,14 @@ func decisive(checks []CheckStatus) *CheckStatus {
 	return &checks[0]
 }
 
+// lately is for how long a fence that was built anew is news.
+const lately = 24 * time.Hour
+
+// RepairedLately tells whether something has taken the fence away within a day. It was built anew, and may go again.
+func (f FenceStatus) RepairedLately(now time.Time) bool {
+	return !f.Repaired.IsZero() && now.Sub(f.Repaired) < lately
+}
+
 // name gives what the service says its codes.
 func (s *Status) name() {
 	switch f := &s.Fence; {
@@ -216,6 +224,8 @@ func (s *Status) name() {
 		f.Code = code.FenceLost
 	case f.Uncovered != "":
 		f.Code = code.FenceUncovered
+	case f.RepairedLately(time.Now()):
+		f.Code = code.FenceLost
 	}
 	for i := range s.Conflicts {
 		s.Conflicts[i].Code = code.DuplicateAddress

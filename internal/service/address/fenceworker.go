@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -128,7 +129,7 @@ func (w *fenceWorker) mend(err error) {
 	if err == nil {
 		return
 	}
-	w.log.Warn("the fence is broken; building it anew", "error", err)
+	w.log.Warn("the fence is broken; building it anew", "code", string(code.FenceLost), "error", err)
 	if err := w.fence.Mend(); err != nil {
 		w.note(err)
 		return
@@ -142,4 +143,5 @@ func (w *fenceWorker) mend(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Repairs++
+	w.state.Repaired = time.Now()
 }

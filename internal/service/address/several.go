@@ -286,6 +286,7 @@ func joined(a, b instance.ServiceStatus) instance.ServiceStatus {
 	a.Fence.Reason = cmp.Or(a.Fence.Reason, b.Fence.Reason)
 	a.Fence.Uncovered = cmp.Or(a.Fence.Uncovered, b.Fence.Uncovered)
 	a.Fence.Repairs += b.Fence.Repairs
+	a.Fence.Repaired = later(a.Fence.Repaired, b.Fence.Repaired)
 	a.Fence.Renewals += b.Fence.Renewals
 	a.Fence.RenewalErrors += b.Fence.RenewalErrors
 	a.Fence.Lapses += b.Fence.Lapses
