@@ -101,6 +101,8 @@ func TestMachineAccompaniesAdvertisements(t *testing.T) {
 		assert.Len(t, m.Step(now, Advertised{}), want)
 		now = now.Add(3500 * ms)
 		m.Step(now, Expired{})
+		now = now.Add(readTime) // this node has not looked for long
+		m.Step(now, Expired{})
 		now = now.Add(ms)
 		assert.Empty(t, m.Step(now, Advertised{}), "it is silent")
 	}

@@ -26,6 +26,7 @@ type Machine struct {
 	table       table
 	hello       hello
 	outage      outage
+	standstill  standstill
 	grantor     grantor
 	requester   requester
 	lastAdverts lastAdverts
@@ -62,8 +63,10 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	if m.left {
 		return nil
 	}
+	due, _ := m.Deadline()
+	m.standstill.notice(now, due)
 	m.stepped = now
-	m.table.expire(now)
+	m.expire(now)
 	m.watchOutage(now)
 	switch ev := ev.(type) {
 	case Advertised:
@@ -100,7 +103,7 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	if m.left {
 		return time.Time{}, false
 	}
-	next := sooner(m.hello.deadline(), m.table.next())
+	next := sooner(m.hello.deadline(), m.expireAt())
 	next = sooner(next, m.grantor.deadline())
 	next = sooner(next, m.requesterDeadline())
 	next = sooner(next, m.claimsDeadline())
@@ -109,13 +112,13 @@ func (m *Machine) Deadline() (time.Time, bool) {
 
 // Members lists the other nodes that are known, by address.
 func (m *Machine) Members(now time.Time) []Member {
-	m.table.expire(now)
+	m.expire(now)
 	return slices.Clone(m.table.list)
 }
 
 // Successors tells whether another node is known that could take the address now.
 func (m *Machine) Successors(now time.Time) bool {
-	m.table.expire(now)
+	m.expire(now)
 	return !m.cfg.Passive && slices.ContainsFunc(m.table.list, func(o Member) bool {
 		return o.Peer.Fit && o.Peer.State == vrrp.Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
 	})
@@ -169,7 +172,10 @@ func (m *Machine) received(now time.Time, r Received) {
 		m.hello.met(now)
 	}
 	m.table.hear(r.arrived(now), r)
-	m.table.expire(now) // it may have waited here for longer than it counts
+	m.expire(now) // it may have waited here for longer than it counts
+	if m.outdated(now, r) {
+		return
+	}
 	m.heardClaim(now, r)
 	switch r.Message.Type {
 	case Hello:

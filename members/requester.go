@@ -146,7 +146,7 @@ func since(t *time.Time, now time.Time, so bool) {
 // followed instead: its sender is a member, and passing the address on is under way. Each reason ends by itself, and
 // one that sends no advertisements is never deferred to.
 func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
-	m.table.expire(now)
+	m.expire(now)
 	t, h := &m.requester, m.table.find(source.WithZone(""))
 	if h == nil || h.Peer.State != vrrp.Active || m.left || m.cfg.Passive {
 		return false
