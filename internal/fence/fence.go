@@ -99,6 +99,13 @@ func (f *Fence) Egress() bool {
 	return f.egress
 }
 
+// Groups is how many groups the fence is for.
+func (f *Fence) Groups() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.groups)
+}
+
 // Set makes the fence one for exactly these groups, in one step. Groups that stay and are held go on to be, with a new lease from the next
 // renewal on, and with a guard that begins anew, as the addresses may live longer than they did; what is shut stays shut. Other groups are
 // released. New groups whose IDs are in bound are held from the start, and without a lease, as those in Config.Bound.

@@ -2,6 +2,7 @@ package fence
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,6 +12,17 @@ type looks struct {
 	at     time.Time
 	err    error
 	mended time.Time
+
+	missed atomic.Int64 // when a lease was not found, in nanoseconds of Unix time; 0: never
+}
+
+func (l *looks) miss() { l.missed.Store(time.Now().UnixNano()) }
+
+func (l *looks) missedAt() time.Time {
+	if at := l.missed.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // verify looks at the fence, unless another group has done so within the given time: what one would see all would.

@@ -54,3 +54,11 @@ func TestLooksRepairAgainAfterARepairThatFailed(t *testing.T) {
 		assert.Error(t, l.mend(at, fails))
 	})
 }
+
+func TestLooksTellWhenALeaseWasMissed(t *testing.T) {
+	var l looks
+	assert.True(t, l.missedAt().IsZero())
+	before := time.Now()
+	l.miss()
+	assert.WithinDuration(t, before, l.missedAt(), time.Minute)
+}

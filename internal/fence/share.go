@@ -50,10 +50,22 @@ func (s *Share) Renewing() bool { return s.adverts && s.fence.Egress() }
 func (s *Share) Renew(until time.Time) error { return s.fence.Renew(s.id, until) }
 
 // LeaseLeft is how much of the lease the kernel has left at this moment, whoever renewed it; 0 for none. Any goroutine may ask.
-func (s *Share) LeaseLeft() (time.Duration, error) { return s.fence.LeaseLeft(s.id) }
+func (s *Share) LeaseLeft() (time.Duration, error) {
+	left, err := s.fence.LeaseLeft(s.id)
+	if err == nil && left == 0 {
+		s.fence.looks.miss()
+	}
+	return left, err
+}
 
 // SpreadUntil lets packets of the group's spread ports pass until then, as Fence.SpreadUntil.
 func (s *Share) SpreadUntil(until time.Time) error { return s.fence.SpreadUntil(s.id, until) }
+
+// Missed is when LeaseLeft last found the kernel without the lease of any group on the link; zero: never.
+func (s *Share) Missed() time.Time { return s.fence.looks.missedAt() }
+
+// Sharing is how many groups there are on the link.
+func (s *Share) Sharing() int { return s.fence.Groups() }
 
 // Uncovered says what this kernel cannot keep from answering, empty for nothing.
 func (s *Share) Uncovered() string {

@@ -33,7 +33,11 @@ type fakeFence struct {
 	standby   time.Duration // what Standby returns
 	refuse    error         // of a change of configuration, and of the start
 	tries     int
-	onMend    func() // with the lock
+	onMend    func()    // with the lock
+	sharing   int       // instances; 0 is 1
+	missed    time.Time // when one of them was found without its lease
+	looked    []time.Time
+	asked     []time.Time // for the lease
 
 	leaseEnd func() time.Time // what another instance's Mend would go by
 }
@@ -93,11 +97,20 @@ func (f *fakeFence) Uncovered() string { return "" }
 func (f *fakeFence) LeaseLeft() (time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.asked = append(f.asked, time.Now())
 	if f.dropped {
 		return max(0, time.Until(f.kernelEnd)), nil
 	}
 	return time.Hour, nil
 }
+
+func (f *fakeFence) Missed() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.missed
+}
+
+func (f *fakeFence) Sharing() int { return max(f.sharing, 1) }
 
 func (f *fakeFence) ShutDiscovery() error {
 	if f.fail != nil {
@@ -136,6 +149,7 @@ func (f *fakeFence) slow(delay time.Duration) {
 func (f *fakeFence) Verify(_ time.Duration, held bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.looked = append(f.looked, time.Now())
 	if f.broken == nil && held && !f.guard {
 		return errors.New("no guard")
 	}

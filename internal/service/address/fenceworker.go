@@ -3,6 +3,7 @@ package address
 import (
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/code"
@@ -50,7 +51,7 @@ func (w *fenceWorker) run() {
 			}
 			w.work(j)
 		case <-w.tick.C:
-			w.tick.Reset(untilLook())
+			w.tick.Reset(w.untilLook(time.Now()))
 			w.catchUp()
 			w.keepSpread()
 			w.mend(w.verify(checkEvery / 2))
@@ -68,8 +69,27 @@ func (w *fenceWorker) run() {
 	}
 }
 
-// untilLook is how long it is until the fence is looked at.
-func untilLook() time.Duration { return time.Until(instance.NextMultiple(time.Now(), checkEvery)) }
+const (
+	// crowd is how many instances that share a fence look at it in turns, and each of them only now and then. Of fewer there is not always
+	// one that does.
+	crowd = 24
+	// rarely is how many times checkEvery one of a crowd leaves between two looks at most.
+	rarely = 6
+)
+
+// untilLook is how long it is until the fence is looked at: checkEvery, and longer where others look at it meanwhile, and mend it for all. All
+// do so at the same moments of the clock, so that the process wakes up once for them.
+func (w *fenceWorker) untilLook(now time.Time) time.Duration {
+	next := instance.NextMultiple(now, checkEvery)
+	if w.fence.Sharing() < crowd || !w.lapse.since.IsZero() {
+		return next.Sub(now)
+	}
+	turn := next.Add(rand.N(time.Duration(rarely)) * checkEvery)
+	if due, ok := w.standbyDue(); ok && due.Before(turn) {
+		turn = later(next, instance.NextMultiple(due, checkEvery))
+	}
+	return turn.Sub(now)
+}
 
 // catchUp does what was asked for before a look: what is only on its way is not missing.
 func (w *fenceWorker) catchUp() {

@@ -106,6 +106,10 @@ type Fence interface {
 	Renew(until time.Time) error
 	// LeaseLeft is how much of the lease the kernel has left at this moment, whoever renewed it; 0 for none. Any goroutine may ask.
 	LeaseLeft() (time.Duration, error)
+	// Missed is when the kernel was last found without a lease that somebody has on this link; zero: never.
+	Missed() time.Time
+	// Sharing is how many instances have their fence together with this one, which is one of them: what one of them sees of it, all would.
+	Sharing() int
 	// Uncovered says what this kernel cannot keep from answering without a lease, empty for nothing.
 	Uncovered() string
 	// Close gives the fence back.

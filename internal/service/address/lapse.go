@@ -3,9 +3,14 @@ package address
 import "time"
 
 const (
-	// lapseLook is how often the kernel is asked for the lease as long as nothing is wrong. It finds the timer of a group by going through
-	// those of all groups, which takes it some 30 microseconds with 255 of them.
+	// lapseLook is how often the kernel is asked for the lease at most.
 	lapseLook = 3 * checkEvery
+	// lapseTurn is how long instances that share a fence leave between two of their questions. The kernel finds the timer of a group by
+	// going through those of all groups, which takes it some 30 microseconds with 255 of them.
+	lapseTurn = 50 * time.Millisecond
+	// lapseNear is for how long a lease that one instance has missed is news for those that share its fence: most likely what keeps its
+	// advertisements back keeps theirs back, too.
+	lapseNear = 10 * time.Second
 	// lapsedGrace is how long the kernel has to have had no lease before that counts: a change of the fence may cost one for a moment.
 	lapsedGrace = time.Second
 	// leaseMargin is by how much the kernel may end a lease sooner than it was told: it counts in ticks.
@@ -35,6 +40,15 @@ func (l *lapse) see(now, leaseEnd time.Time, leased bool) {
 // lasts tells whether it is none of a moment.
 func (l lapse) lasts() bool { return l.newest.Sub(l.since) >= lapsedGrace }
 
+// lapseEvery is the time between two questions for a lease of which nothing is known to be wrong, where so many share the fence, and one of them
+// has missed its own so long ago.
+func lapseEvery(sharing int, missed time.Duration) time.Duration {
+	if missed < lapseNear {
+		return lapseLook
+	}
+	return max(lapseLook, time.Duration(sharing)*lapseTurn)
+}
+
 // watch looks whether the kernel has the lease that its holder has, where only advertisements that leave renew it. A fence that is not in
 // place silences nobody.
 func (w *fenceWorker) watch(inPlace bool) {
@@ -42,7 +56,7 @@ func (w *fenceWorker) watch(inPlace bool) {
 	switch {
 	case !inPlace, !w.isHeld(), w.mode() != byKernel:
 		next = lapse{}
-	case next.since.IsZero() && time.Since(w.asked) < lapseLook-checkEvery/2:
+	case next.since.IsZero() && time.Since(w.asked) < lapseEvery(w.fence.Sharing(), time.Since(w.fence.Missed()))-checkEvery/2:
 		return
 	default:
 		left, err := w.fence.LeaseLeft()

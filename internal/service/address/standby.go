@@ -36,15 +36,19 @@ func (w *fenceWorker) beginStandby(fence Fence) error {
 
 // keepStandby goes on with it when it is time to.
 func (w *fenceWorker) keepStandby() {
-	w.mu.Lock()
-	due := w.standing && !w.held && time.Until(w.good) <= standbyReserve
-	w.mu.Unlock()
-	if !due {
+	if due, ok := w.standbyDue(); !ok || time.Now().Before(due) {
 		return
 	}
 	if err := w.beginStandby(w.fence); err != nil {
 		w.note(err)
 	}
+}
+
+// standbyDue is when the guard of a node on standby is to be renewed; false where there is none.
+func (w *fenceWorker) standbyDue() (time.Time, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.good.Add(-standbyReserve), w.standing && !w.held
 }
 
 // keepShut leaves the guard of a holder in place, with what is shut of it, until release: it outlasts the addresses.
