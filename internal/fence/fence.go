@@ -139,7 +139,7 @@ func (f *Fence) Set(groups []Group, bound ...uint32) error {
 		if g, stays := next[id]; !stays {
 			delete(f.standby, id)
 		} else if changed(f.groups[id], g) {
-			f.standby[id] = began.Add(max(f.groups[id].Guard, g.Guard) + standbyBeyond)
+			f.standby[id] = began.Add(standbyFor(max(f.groups[id].Guard, g.Guard)))
 		}
 	}
 	for id := range f.held {

@@ -62,3 +62,12 @@ func TestLooksTellWhenALeaseWasMissed(t *testing.T) {
 	l.miss()
 	assert.WithinDuration(t, before, l.missedAt(), time.Minute)
 }
+
+func TestStandbyOutlastsTheGuardOfAHolder(t *testing.T) {
+	for guard, want := range map[time.Duration]time.Duration{
+		7 * time.Second:  11 * time.Second, // a few addresses
+		82 * time.Second: 102500 * time.Millisecond,
+	} {
+		assert.Equal(t, want, standbyFor(guard))
+	}
+}

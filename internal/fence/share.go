@@ -25,7 +25,7 @@ func (s *Share) Standby() (time.Duration, error) {
 	if !s.fence.CanStandBy() {
 		return 0, nil
 	}
-	return standbyBeyond, s.fence.standbys.Do(s.id, s.fence.Fence.Standby)
+	return standbyBeyond(s.fence.guardTime(s.id)), s.fence.standbys.Do(s.id, s.fence.Fence.Standby)
 }
 
 // ShutDiscovery stops ARP and neighbour discovery for the addresses and in their name.

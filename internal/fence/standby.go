@@ -16,10 +16,20 @@ import (
 // the holder as a client, goes on. So the second guard begins to count in the very moment in which an address is bound. Hold puts the
 // first one in its place, which does not depend on what the kernel has as its own.
 
-// standbyBeyond is how much longer the guard of a node on standby lasts than that of a holder.
-const standbyBeyond = 4 * time.Second
+// standbyBeyond is how much longer the guard of a node on standby lasts than that of a holder: at least four seconds. Where many addresses
+// live long it need not be renewed more often than they are.
+func standbyBeyond(guard time.Duration) time.Duration { return max(4*time.Second, guard/4) }
+
+func standbyFor(guard time.Duration) time.Duration { return guard + standbyBeyond(guard) }
 
 func standbyOf(id uint32) string { return fmt.Sprintf("standby%d", id) }
+
+// guardTime is how long the guard of a group lasts.
+func (f *Fence) guardTime(id uint32) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.groups[id].Guard
+}
 
 // CanStandBy reports whether the kernel can do Standby: it has the egress hook, and tells there which addresses are its own.
 func (f *Fence) CanStandBy() bool {
@@ -34,7 +44,7 @@ func (f *Fence) canStandBy() bool { return f.egress && f.routes }
 var errCannot = errors.New("this kernel cannot tell in an egress hook which addresses are its own")
 
 // Standby is for groups whose addresses are not on the link: from the moment in which one is bound there, it answers only with a lease. It
-// ends what Hold began, and nothing is shut any more. Call it again within standbyBeyond.
+// ends what Hold began, and nothing is shut any more. Call it again within standbyBeyond of its guard.
 func (f *Fence) Standby(ids ...uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,13 +72,13 @@ func (f *Fence) Standby(ids ...uint32) error {
 	}
 	for _, id := range ids {
 		f.forget(id)
-		f.standby[id] = began.Add(f.groups[id].Guard + standbyBeyond)
+		f.standby[id] = began.Add(standbyFor(f.groups[id].Guard))
 	}
 	return nil
 }
 
 func (f *Fence) putStandby(c *nftables.Conn, g Group) error {
-	return f.putTime(c, standbyOf(g.ID), g.Guard+standbyBeyond)
+	return f.putTime(c, standbyOf(g.ID), standbyFor(g.Guard))
 }
 
 // endStandby is a part of a transaction.

@@ -65,7 +65,7 @@ func TestFenceOnStandbyIsOverByItself(t *testing.T) {
 	f := w.fence(50*time.Millisecond, 100*time.Millisecond)
 	require.NoError(t, f.Standby(4, 6))
 	w.all(false, "on standby")
-	time.Sleep(standbyBeyond)
+	time.Sleep(standbyBeyond(0))
 	w.holder.Eventually(func() bool { return w.answers(vip4) && w.answers(vip6) }, "an answer")
 	require.NoError(t, f.Verify(), "an end that had to come is not broken")
 }

@@ -61,7 +61,7 @@ func (f *Fence) build(leaseEnds map[uint32]time.Time) error {
 		f.guards[id] = began.Add(f.groups[id].Guard)
 	}
 	for id := range f.standby {
-		f.standby[id] = began.Add(f.groups[id].Guard + standbyBeyond)
+		f.standby[id] = began.Add(standbyFor(f.groups[id].Guard))
 	}
 	return f.cut(f.outlasting(leaseEnds, began, time.Now()))
 }

@@ -20,6 +20,7 @@ type fenceState struct {
 	unguarded error     // why there is no guard, although one was asked for
 	standing  bool      // on standby, while it is not held
 	unarmed   error     // why the guard of a node on standby is not in place
+	armed     time.Time // when that one was put up
 	good      time.Time // until then a guard is in place that outlasts an address that is bound
 	lapsed    time.Time // since when the kernel has had no lease although the elector has one; zero: it has
 	spread    *Spread   // what packets pass lease or not; nil: none

@@ -8,6 +8,8 @@ import (
 const (
 	// standbyReserve is how long before its end the guard of a node on standby is renewed: the kernel may take as long.
 	standbyReserve = 3 * checkEvery
+	// standbyMeet is on which multiples of the clock instances renew their guards together, where there is time enough until then.
+	standbyMeet = 10 * checkEvery
 	// holdGood is for how long after a Hold its guard outlasts an address that is bound then.
 	holdGood = 2 * time.Second
 )
@@ -27,7 +29,7 @@ func (w *fenceWorker) beginStandby(fence Fence) error {
 	good, err := fence.Standby()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.standing, w.unarmed, w.good = err != nil || good > 0, err, time.Time{}
+	w.standing, w.unarmed, w.armed, w.good = err != nil || good > 0, err, began, time.Time{}
 	if err == nil && good > 0 {
 		w.good = began.Add(good)
 	}
@@ -48,7 +50,11 @@ func (w *fenceWorker) keepStandby() {
 func (w *fenceWorker) standbyDue() (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.good.Add(-standbyReserve), w.standing && !w.held
+	due := w.good.Add(-standbyReserve)
+	if together := due.Truncate(standbyMeet); together.After(w.armed.Add(standbyMeet)) {
+		due = together
+	}
+	return due, w.standing && !w.held
 }
 
 // keepShut leaves the guard of a holder in place, with what is shut of it, until release: it outlasts the addresses.
