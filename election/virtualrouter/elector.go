@@ -195,7 +195,7 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 
 // look takes in everything that has arrived, and then does what is due.
 func (e *Elector) look(probes *probes) {
-	e.wire.Drain()
+	e.wire.Drain(e.due)
 	e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}})
 }
 
@@ -285,7 +285,7 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 			return response{err: err}
 		}
 	case drain:
-		e.wire.Drain()
+		e.wire.Drain(time.Now())
 		if a.Messages {
 			return response{arrived: arrived{Messages: e.messages(), Adverts: e.adverts()}}
 		}

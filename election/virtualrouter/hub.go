@@ -47,8 +47,9 @@ type Hub struct {
 	rejected *election.Rejections                 // what belongs to no Virtual Router of ours
 	routes   atomic.Pointer[map[uint8][]*hubWire] // never changed, only replaced
 
-	draining     sync.Mutex // one Drain at a time; guards what the present one has found
-	seen, useful bool       // anything, and anything for us
+	drained      atomic.Pointer[time.Time] // when the newest Drain began that was not in vain
+	draining     sync.Mutex                // one Drain at a time; guards what the present one has found
+	seen, useful bool                      // anything, and anything for us
 
 	sending sync.Mutex // guards buf
 	buf     []byte
@@ -105,7 +106,10 @@ func (h *Hub) drain() (useless bool, err error) {
 		return false, nil
 	}
 	h.seen, h.useful = false, false
-	err = h.sock.Drain(h.deliver)
+	began := time.Now()
+	if err = h.sock.Drain(h.deliver); err == nil {
+		h.drained.Store(&began)
+	}
 	return h.seen && !h.useful, err
 }
 

@@ -365,8 +365,33 @@ func TestHubDrainDoesNotWaitForTheReader(t *testing.T) {
 		s.raw(vrrp.Datagram{Source: nodeC, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
 		synctest.Wait() // the reader pauses now
 		s.arrive(t, nodeB, nil)
-		w.Drain()
+		w.Drain(time.Now())
 		assert.Len(t, w.Take(nil), 1)
+		require.NoError(t, h.Close())
+	})
+}
+
+// Hundreds of Virtual Routers are due at the same moment.
+func TestHubDrainServesThoseThatAreDueTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeSocket()
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		w, err := h.Join(wireConfig())
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		due := time.Now()
+		time.Sleep(drainedNews / 4) // it is served late
+		drained := func(by time.Time) bool {
+			before := s.drains
+			w.Drain(by)
+			return s.drains != before
+		}
+		assert.True(t, drained(due))
+		assert.False(t, drained(due), "what has arrived by then has been read")
+		assert.False(t, drained(due.Add(-time.Second)))
+		assert.True(t, drained(time.Now()), "what arrived since has not")
+		time.Sleep(drainedNews)
+		assert.True(t, drained(due), "this process may have stood still since")
 		require.NoError(t, h.Close())
 	})
 }

@@ -142,7 +142,7 @@ func (w *lanWire) Arrived() <-chan struct{}         { return w.box.arrived }
 func (w *lanWire) Take(dst []Arrival) []Arrival     { return w.box.take(dst) }
 func (w *lanWire) Rejections() *election.Rejections { return w.rejected }
 
-func (w *lanWire) Drain() {
+func (w *lanWire) Drain(time.Time) {
 	w.lan.mu.Lock()
 	drained := w.drained
 	w.lan.mu.Unlock()

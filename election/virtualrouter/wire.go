@@ -18,8 +18,8 @@ type Wire interface {
 	Unsent() (uint64, map[netip.Addr]error)
 	// Arrived has a value when Take may have something.
 	Arrived() <-chan struct{}
-	// Drain moves what the network has queued for this wire to where Take finds it. It never blocks.
-	Drain()
+	// Drain moves what the network has queued for this wire to where Take finds it: what it had by then, at least. It never blocks.
+	Drain(by time.Time)
 	// Take appends what has arrived to dst, in the order of arrival, the newest of each sender only.
 	Take(dst []Arrival) []Arrival
 	// SetAddresses changes the addresses by which an advertisement of this Virtual Router is known.
