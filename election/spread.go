@@ -1,12 +1,19 @@
 package election
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
 
 // Spread is what a member says of its part in spreading the load of the address over the members.
 type Spread struct {
 	// Fit tells that it takes new connections. The elector sets it, whatever SetSpread says: as fit as this node's checks, operators and service have
 	// it, also for the moment in which it passes the address on, and not any more when it stops. [Member.Fit] is about holding the address.
 	Fit bool
+	// Every is the time between two messages of a member, which the elector sets: one of which nothing is heard for three and a half times as
+	// long is Silent. It is an advertisement interval, but not less than a tenth of a second, and more where many addresses are spread.
+	Every time.Duration
 	// Weight is its share of new connections beside the others'; 0: it gets none, and keeps those that it has.
 	Weight uint8
 	// MAC is that of the interface by which it takes part; zero: it does not say.
@@ -27,6 +34,18 @@ type SpreadPort struct {
 	Port        uint16 // of the address: what clients connect to
 	Healthy     bool   // the service behind it takes connections, as this member's check of the port says
 	Connections uint32 // how many this member has, as it counted last
+}
+
+// Alike tells whether two say the same but for the Connections, which change all the time. nil is like nil alone.
+func (s *Spread) Alike(o *Spread) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Other == o.Other &&
+		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
+			a.Connections, b.Connections = 0, 0
+			return a == b
+		})
 }
 
 // Spreader is an Elector by which members tell each other how they spread. All methods are safe from any goroutine, also from one that

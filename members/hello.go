@@ -9,6 +9,9 @@ import (
 // lifetime survives the loss of two HELLOs in a row.
 func lifetime(every time.Duration) time.Duration { return 3*every + every/2 }
 
+// Every is the time between two HELLOs of a member whose messages have that lifetime.
+func Every(lifetime time.Duration) time.Duration { return lifetime * 2 / 7 }
+
 // repeats are when a change is said again, because any message may be lost.
 var repeats = [...]time.Duration{20 * time.Millisecond, 60 * time.Millisecond}
 
@@ -72,7 +75,7 @@ func (m *Machine) sayHello(now time.Time) {
 
 func (m *Machine) nextHello(now time.Time) time.Time {
 	if m.self.Spread != nil {
-		return nextSpreadHello(now, m.every(), m.cfg.Group)
+		return nextSpreadHello(now, m.Every(), m.cfg.Group)
 	}
 	return nextHello(now, m.cfg.Every, m.cfg.Group)
 }

@@ -120,8 +120,8 @@ func (s Self) alike(o Self) bool {
 // sending it new packets for three and a half times as long after it has died.
 const LeastSpreadEvery = 100 * time.Millisecond
 
-// every is the time between two HELLOs that nothing else calls for.
-func (m *Machine) every() time.Duration {
+// Every is the time between two HELLOs that nothing else calls for.
+func (m *Machine) Every() time.Duration {
 	if m.self.Spread == nil {
 		return m.cfg.Every
 	}

@@ -59,7 +59,7 @@ func (x *handoverProtocol) withStatus(self election.Member) election.Member {
 	}
 	if own := x.spread.set; own != nil {
 		own := *own
-		own.Fit = x.takes()
+		own.Fit, own.Every = x.takes(), x.members.Every()
 		self.Spread = &own
 	}
 	self.Speaks, self.Node, self.Software = true, x.cfg.Node, x.cfg.Software

@@ -75,7 +75,7 @@ func spreadOf(m *members.Member) *election.Spread {
 	if f == nil {
 		return nil
 	}
-	s := &election.Spread{Fit: f.Fit, Weight: f.Weight, MAC: f.MAC, Other: f.Other}
+	s := &election.Spread{Fit: f.Fit, Every: members.Every(m.Peer.Lifetime), Weight: f.Weight, MAC: f.MAC, Other: f.Other}
 	for _, p := range f.Ports {
 		s.Ports = append(s.Ports, election.SpreadPort(p))
 	}

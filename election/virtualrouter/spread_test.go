@@ -24,7 +24,7 @@ func spreadHere() *election.Spread {
 // heardSpread is what is known after Fit was set by the elector.
 func heardSpread() *election.Spread {
 	s := spreadHere()
-	s.Fit = true
+	s.Fit, s.Every = true, interval
 	return s
 }
 
