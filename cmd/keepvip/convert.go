@@ -19,6 +19,7 @@ func newConvert() *cobra.Command {
 			"what would change who holds an address, which addresses there are or where packets go: then nothing is printed, unless --partial is given.\n" +
 			"Passwords are not printed: a line names the file that they have to be written to.\n\n" +
 			kubeVIPHelp +
+			"With -o json one object has the text, as result, and the findings, also those of a file that is refused.\n\n" +
 			"Exit codes: 0 printed, 2 refused, or the file cannot be read.",
 		Example: "  keepvip convert /etc/keepalived/keepalived.conf > /etc/keepvip/keepvip.yaml\n" +
 			"  keepvip convert /etc/kubernetes/manifests/kube-vip.yaml > keepvip.yaml\n" +
@@ -38,13 +39,17 @@ func newConvert() *cobra.Command {
 			}
 			return form.run(cmd, args[0], text)
 		}
-		if err := notFor(cmd, "a keepalived.conf", "output", "image", "apply-to"); err != nil {
+		asObject, other := *form.output == string(outputJSON), []string{"image", "apply-to"}
+		if !asObject {
+			other = append(other, "output")
+		}
+		if err := notFor(cmd, "a keepalived.conf", other...); err != nil {
 			return err
 		}
 		if !filepath.IsAbs(o.Secrets) {
 			return fmt.Errorf("--secrets %q, want an absolute path such as %s", o.Secrets, convert.DefaultSecrets)
 		}
-		return convertKeepalived(cmd, args[0], *id, o)
+		return convertKeepalived(cmd, args[0], *id, o, asObject)
 	}
 	return cmd
 }

@@ -14,13 +14,19 @@ import (
 	"github.com/keepvip/keepvip/internal/keepalived/syntax"
 )
 
-// convertKeepalived prints what a keepalived.conf comes to, and the findings on standard error.
-func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options) error {
+// convertKeepalived prints what a keepalived.conf comes to, and the findings on standard error; or both as an object.
+func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options, asObject bool) error {
 	doc, err := syntax.Read(path, syntax.Options{ID: cmp.Or(id, hostID()), Files: syntax.Disk{}})
 	if err != nil {
 		return unreadable(path, err)
 	}
 	r := convert.Convert(doc, onThisHost(o))
+	if asObject {
+		if err := printConversion(cmd, path, r.Text, r.Findings); err != nil || r.Text != nil {
+			return err
+		}
+		return refusedConversion(r)
+	}
 	var lines strings.Builder
 	findingLines(&lines, r.Findings)
 	if _, err := io.WriteString(cmd.ErrOrStderr(), lines.String()); err != nil {

@@ -34,7 +34,7 @@ type kubeVIPForm struct{ output, image, applyTo *string }
 
 func bindKubeVIPForm(cmd *cobra.Command) kubeVIPForm {
 	return kubeVIPForm{
-		output:  cmd.Flags().StringP("output", "o", "pod", "of a kube-vip: pod, daemonset, or config for the configuration file alone"),
+		output:  cmd.Flags().StringP("output", "o", "pod", "json for one object with the findings; of a kube-vip: pod, daemonset, or config for the configuration file alone"),
 		image:   bindImage(cmd),
 		applyTo: cmd.Flags().String("apply-to", "", "of a kube-vip: #cloud-config user data, or a file with a KubeadmControlPlane, in which keepvip takes its place"),
 	}
@@ -58,6 +58,9 @@ func (f kubeVIPForm) run(cmd *cobra.Command, name string, text []byte) error {
 	if err != nil {
 		return err
 	}
+	if *f.output == string(outputJSON) {
+		return printConversion(cmd, name, out, findingsOf(name, r.Findings))
+	}
 	for _, found := range r.Findings {
 		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), found.At(name)); err != nil {
 			return failed(err)
@@ -72,14 +75,14 @@ func (f kubeVIPForm) render(name string, r *kubevip.Result, cfg *config.Config) 
 		return nil, nil, err
 	}
 	switch *f.output {
-	case "pod":
+	case "pod", string(outputJSON):
 		out, err = kubeadm.Pod(pod)
 	case "daemonset":
 		out, err = kubeadm.DaemonSet(pod)
 	case "config":
 		out, err = r.Config(name)
 	default:
-		return nil, nil, fmt.Errorf("--output %q, want pod, daemonset or config", *f.output)
+		return nil, nil, fmt.Errorf("--output %q, want pod, daemonset, config or json", *f.output)
 	}
 	if err != nil || *f.applyTo == "" {
 		return out, nil, err

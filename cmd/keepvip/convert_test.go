@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,48 @@ func TestConvertRefusedPrintsNothing(t *testing.T) {
 	code, out, _ = keepvip(t, "convert", "--partial", convertSamples+"invalid.conf")
 	assert.Equal(t, exitUsage, code)
 	assert.Empty(t, out)
+}
+
+func TestConvertAsAnObject(t *testing.T) {
+	var doc conversionDoc
+	object := func(want int, args ...string) {
+		t.Helper()
+		doc = conversionDoc{}
+		code, out, errs := keepvip(t, append([]string{"convert", "-o", "json"}, args...)...)
+		require.Equal(t, want, code, errs)
+		printsObject(t, kindConversion, out)
+		require.NoError(t, json.Unmarshal([]byte(out), &doc))
+		assert.Equal(t, args[len(args)-1], doc.File)
+		if want == exitOK {
+			assert.Empty(t, errs, "all is in the object")
+		} else {
+			assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
+		}
+	}
+	sample := convertSamples + "kubeadm-master.conf"
+	object(exitOK, sample)
+	_, plain, _ := keepvip(t, "convert", sample)
+	assert.Equal(t, plain, doc.Result)
+	assert.Contains(t, doc.Findings[0].File, sample)
+	assert.Equal(t, doc.Errors+doc.Warnings+doc.Notes, len(doc.Findings))
+
+	object(exitUsage, convertSamples+"use-vmac.conf")
+	assert.Empty(t, doc.Result)
+	assert.Positive(t, doc.Errors)
+	assert.Equal(t, "unsupported", doc.Findings[0].Code)
+	object(exitOK, "--partial", convertSamples+"use-vmac.conf")
+	assert.NotEmpty(t, doc.Result)
+
+	object(exitOK, fixture("v1.0-pod.yaml"))
+	_, plain, lines := keepvip(t, "convert", fixture("v1.0-pod.yaml"))
+	assert.Equal(t, plain, doc.Result)
+	assert.Len(t, doc.Findings, strings.Count(lines, "\n"))
+	assert.Positive(t, doc.Warnings)
+
+	code, out, errs := keepvip(t, "convert", "-o", "json", filepath.Join(t.TempDir(), "none"))
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, out)
+	assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
 }
 
 func TestConvertBadInputIsOneError(t *testing.T) {

@@ -28,6 +28,7 @@ const (
 	kindVersion     kind = "Version"     // version
 	kindFingerprint kind = "Fingerprint" // key fingerprint
 	kindLint        kind = "Lint"        // lint
+	kindConversion  kind = "Conversion"  // convert
 	kindDoctor      kind = "Doctor"      // doctor
 	kindDrill       kind = "Drill"       // drill
 	kindCleanup     kind = "Cleanup"     // cleanup

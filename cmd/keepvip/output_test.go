@@ -63,6 +63,7 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 		kindValidation:    {"config", "validate", "--vip", "10.77.0.100"},
 		kindFingerprint:   {"key", "fingerprint", key},
 		kindLint:          {"lint", lintSamples + "clean.conf"},
+		kindConversion:    {"convert", convertSamples + "kubeadm-master.conf"},
 		kindRunning:       {"config", "show", "--running", "--socket", socket},
 		kindChecks:        {"check", "--once", "--vip", "10.0.0.1", "--check", "none"},
 	} {

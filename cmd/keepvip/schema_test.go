@@ -33,6 +33,7 @@ func printed() map[kind]any {
 		kindVersion:     versionDoc{},
 		kindFingerprint: fingerprintDoc{},
 		kindLint:        lintDoc{},
+		kindConversion:  conversionDoc{},
 		kindDoctor:      doctorDoc{},
 		kindDrill:       drillDoc{},
 		kindCleanup:     cleanupDoc{},

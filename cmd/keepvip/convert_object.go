@@ -1,0 +1,44 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/keepalived"
+	"github.com/keepvip/keepvip/internal/keepalived/lint"
+	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/kubevip"
+)
+
+// conversionDoc is what convert prints as JSON.
+type conversionDoc struct {
+	File     string               `json:"file"`
+	Result   string               `json:"result,omitempty"` // what is printed without --output json; absent where the file is refused
+	Findings []keepalived.Finding `json:"findings"`         // never null
+	lint.Count
+}
+
+func printConversion(cmd *cobra.Command, path string, result []byte, findings []keepalived.Finding) error {
+	doc := conversionDoc{File: path, Result: string(result), Findings: findings, Count: lint.Tally(findings)}
+	if doc.Findings == nil {
+		doc.Findings = []keepalived.Finding{}
+	}
+	return failed(printObject(cmd.OutOrStdout(), kindConversion, doc))
+}
+
+// findingsOf are those about a kube-vip, in the form of those about a keepalived.conf. With line 0 they are about the file as a whole.
+func findingsOf(path string, all []kubevip.Finding) []keepalived.Finding {
+	out := make([]keepalived.Finding, len(all))
+	for i, f := range all {
+		out[i] = keepalived.Finding{Severity: keepalived.Note, Code: "carried", Origin: syntax.Origin{File: path, Line: f.Line}, Text: f.What + ": " + f.Why}
+		switch f.Fate {
+		case kubevip.Changed:
+			out[i].Severity, out[i].Code = keepalived.Warning, "changed"
+		case kubevip.Lost:
+			out[i].Severity, out[i].Code = keepalived.Warning, keepalived.CodeUnsupported
+		case kubevip.Unneeded:
+			out[i].Code = keepalived.CodeIgnored
+		case kubevip.Carried:
+		}
+	}
+	return out
+}
