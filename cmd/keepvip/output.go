@@ -32,6 +32,7 @@ const (
 	kindDoctor      kind = "Doctor"      // doctor
 	kindDrill       kind = "Drill"       // drill
 	kindCleanup     kind = "Cleanup"     // cleanup
+	kindSpread      kind = "Spread"      // spread
 
 	kindConfirmation  kind = "Confirmation"         // handover, drain, hold, resume, announce, log-level, and member add, remove, recover
 	kindConfiguration kind = "Configuration"        // config show

@@ -37,6 +37,7 @@ func printed() map[kind]any {
 		kindDoctor:      doctorDoc{},
 		kindDrill:       drillDoc{},
 		kindCleanup:     cleanupDoc{},
+		kindSpread:      spreadDoc{},
 
 		kindConfirmation:  confirmationDoc{},
 		kindConfiguration: configurationDoc{},

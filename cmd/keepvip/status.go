@@ -96,6 +96,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	fmt.Fprintf(b, "  this node %s, priority %d\n", fitText(v), v.Priority)
 	writeChecks(b, v, now)
 	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence, now))
+	writeSpread(b, v.Spread)
 	for _, c := range v.Conflicts {
 		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), code.DuplicateAddress))
 	}

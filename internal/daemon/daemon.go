@@ -213,6 +213,7 @@ func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 // addInstances makes the instances of the configuration. None of them runs yet.
 func (d *Daemon) addInstances() error {
 	d.build.groups.set(d.cfg.VIPs)
+	d.build.spreading.set(d.cfg.VIPs)
 	instances, err := d.instances(d.cfg.VIPs, d.cfg)
 	if err != nil {
 		return err
@@ -221,6 +222,9 @@ func (d *Daemon) addInstances() error {
 		d.log.Warn("an address of an earlier run stays", "error", err)
 	}
 	d.removeOldFences()
+	if err := d.build.removeSpread(d.cfg.VIPs); err != nil {
+		d.log.Warn("tables of what an earlier run has spread stay", "error", err)
+	}
 	d.hooks.Open(hook.FIFOConfig{Path: d.cfg.FIFO.Path, UID: d.cfg.FIFO.UID, GID: d.cfg.FIFO.GID})
 	d.hooks.Use(hookEntries(d.cfg), nil)
 	d.set.Apply(instance.Delta{Add: instances})

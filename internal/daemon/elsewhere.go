@@ -90,7 +90,7 @@ func (b *builder) partsOf(links []config.OnLink, in *instance.Config, kept kerne
 			by = kernelLease{paced: kept.paced}
 			part.Place = func() (instance.Place, error) { return b.host.placeOn(l) }
 		}
-		part.Config = b.addressConfig(in, by, there, whole)
+		part.Config = b.addressConfig(in, by, there, whole, nil)
 		out = append(out, part)
 	}
 	return out

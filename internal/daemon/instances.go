@@ -31,6 +31,7 @@ type builder struct {
 	past          *history.Log
 	raft          *raftNode
 	timings       *timings
+	spreading     spreading
 }
 
 // instance makes v, one of whole.
@@ -49,7 +50,9 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		return in, fmt.Errorf("vips[%s]: no elector for election %q", v.Name, v.Election)
 	}
 	kept := elect(b, &in, v, whole)
-	b.serveAddresses(&in, kept, v, whole)
+	spread, end := spreadOf(v)
+	b.serveAddresses(&in, kept, v, whole, spread)
+	b.joinSpread(&in, v, end)
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
 		c.Observe(b.timings.probe)
@@ -86,13 +89,13 @@ func whereOf(v config.VIP) where {
 }
 
 // serveAddresses has an instance hold its addresses, whichever way it is elected.
-func (b *builder) serveAddresses(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config) {
+func (b *builder) serveAddresses(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config, spread *address.Spread) {
 	log := b.log.With("vip", in.Name)
 	if links := v.Links(); len(links) > 1 || links[0].Interface != "" {
 		b.serveSeveral(in, b.partsOf(links, in, kept, v, whole), log)
 		return
 	}
-	cfg := b.addressConfig(in, kept, v, whole)
+	cfg := b.addressConfig(in, kept, v, whole, spread)
 	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
 		return address.New(cfg, b.host, log, blocked)
 	}
@@ -104,7 +107,7 @@ func (b *builder) serveAddresses(in *instance.Config, kept kernelLease, v config
 }
 
 // addressConfig is how the addresses of v on one interface are served.
-func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config) address.Config {
+func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config, spread *address.Spread) address.Config {
 	cfg := address.Config{
 		Addresses:  v.Addresses,
 		VRID:       in.VRID,
@@ -115,6 +118,7 @@ func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.
 		Schedule:   arp.NewSchedule(scheduleOf(v.Announce)),
 		Crowd:      len(virtualAddresses(whole)),
 		Reset:      resetConnections,
+		Spread:     spread,
 	}
 	b.fence(&cfg, func(p instance.Place, lease, valid time.Duration) fence.Group {
 		return groupOf(v, p, kept, lease, valid)

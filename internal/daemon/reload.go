@@ -57,6 +57,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	}
 	d.host.know(next)
 	d.build.groups.set(next.VIPs)
+	d.build.spreading.set(next.VIPs)
 	d.hooks.Use(hookEntries(next), leaving(done))
 	d.set.Apply(delta)
 	d.build.raft.closeIdle()

@@ -131,7 +131,7 @@ func (i *instance) term(ctx context.Context) error {
 	defer i.change(func(v *view) { v.elector = nil })
 	elector.SetProbe(cfg.Fresh)
 	service := i.now().service
-	service.Begin(Term{Place: place, Elector: elector})
+	service.Begin(Term{Place: place, Elector: elector, Ready: i.ready, Healthy: i.healthy})
 	defer service.End()
 	defer i.back()
 	ctx, cancel := context.WithCancelCause(ctx)

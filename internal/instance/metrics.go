@@ -64,6 +64,41 @@ var (
 	descRestored   = desc("keepvip_addresses_restored_total", "Times an address was put back that somebody else had removed.")
 )
 
+// Of what is spread, by the port that clients connect to, such as 6443/tcp.
+var (
+	descSlots       = desc("keepvip_spread_slots", "Slots that a member has; each slot gets as many new connections as any other.", "port", "member")
+	descSpreadOver  = desc("keepvip_spread_members", "Members that connections are spread over, by condition: fit, keeps or dead.", "port", "condition")
+	descConnections = desc("keepvip_spread_connections", "Connections of clients that a member serves, as it has counted them last.", "member")
+	descChance      = desc("keepvip_spread_second_chance", "1 when a connection outlives that its slot gets another member.")
+	descSpreading   = desc("keepvip_spread_working", "1 while connections are spread as they should be; absent where none are to be spread.")
+)
+
+func collectSpread(ch chan<- prometheus.Metric, s Status) {
+	if s.Spread == nil {
+		return
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{s.Name}, labels...)...)
+	}
+	gauge(descSpreading, truth(s.Spread.Problem == ""))
+	gauge(descChance, truth(s.Spread.SecondChance))
+	for _, m := range s.Spread.Members {
+		gauge(descConnections, float64(m.Connections), m.Address.String())
+	}
+	for _, t := range s.Spread.Tables {
+		for _, p := range t.Ports {
+			port, in := strconv.Itoa(int(p.Port))+"/"+p.Protocol, map[string]int{}
+			for _, share := range t.Shares {
+				gauge(descSlots, float64(share.Slots), port, share.Address.String())
+				in[share.Condition]++
+			}
+			for _, condition := range []string{"fit", "keeps", "dead"} {
+				gauge(descSpreadOver, float64(in[condition]), port, condition)
+			}
+		}
+	}
+}
+
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, append([]string{"vip"}, labels...), nil)
 }
@@ -76,6 +111,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range c.set.Status() {
 		collectState(ch, s)
 		collectCounters(ch, s)
+		collectSpread(ch, s)
 	}
 }
 

@@ -62,7 +62,10 @@ type Place struct {
 // Term is one run of an elector at one place, as its service sees it.
 type Term struct {
 	Place   Place
-	Elector Elector // it may be an election.Extender, too
+	Elector Elector // it may be an election.Extender, or an election.Spreader, too
+	// Ready says what this node could do for clients now, and Healthy whether a check of that name is good; any goroutine may ask.
+	Ready   func() Readiness
+	Healthy func(check string) bool
 }
 
 // Elector is what a service may ask its elector, from any goroutine.
@@ -88,6 +91,7 @@ type ServiceStatus struct {
 	Announcements     uint64
 	AnnouncementFails uint64
 	Restored          uint64
+	Spread            *SpreadStatus // nil: the holder serves everything
 }
 
 // FenceStatus says whether the kernel would silence the address without a lease.

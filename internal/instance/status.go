@@ -35,6 +35,7 @@ type Status struct {
 	Check     *CheckStatus         `json:"check,omitempty"`   // the one that decides; absent when nothing is checked
 	Checks    []CheckStatus        `json:"checks,omitempty"`  // all of them
 	Fence     FenceStatus          `json:"fence"`
+	Spread    *SpreadStatus        `json:"spread,omitempty"`         // how connections are spread over the members; absent: the holder serves all of them
 	Members   []MemberStatus       `json:"members"`                  // this node and those it has heard
 	Takers    Takers               `json:"takers"`                   // who could take the address over
 	Last      *Transition          `json:"lastTransition,omitempty"` // the newest change of this node's role, or of the holder, in this run
@@ -121,6 +122,7 @@ func (v *view) status() Status {
 	if v.service != nil {
 		part = v.service.Status()
 	}
+	s.Spread = part.Spread
 	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
 	s.name()
 	s.Counters = Counters{Announcements: part.Announcements, AnnouncementFails: part.AnnouncementFails, Restored: part.Restored, Terms: v.terms}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+func newSpread() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "spread [NAME ...]",
+		Short: "Say how connections to the address are spread over the members",
+		Long: "Says how new connections to the named virtual addresses, or to all that are spread, are divided among the members: the slots that\n" +
+			"each one has, its share, its connections as it has counted them last, and why one gets no new ones. docs/spread.md says how it works.",
+		Args: arguments("NAME", 0, anyNumber),
+	}
+	socket, output := bindSocket(cmd), bindOutput(cmd)
+	cmd.ValidArgsFunction = names(socket, vipNames)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		_, status, err := askStatus(cmd.Context(), *socket, names)
+		if err != nil {
+			return failed(err)
+		}
+		doc := spreadOf(status)
+		return output.print(cmd.OutOrStdout(), kindSpread, doc, func() string { return spreadText(doc) })
+	}
+	return cmd
+}
+
+// spreadDoc is what `keepvip spread -o json` prints.
+type spreadDoc struct {
+	Node string      `json:"node"` // the name of this node
+	VIPs []spreadVIP `json:"vips"`
+}
+
+type spreadVIP struct {
+	Name      string                 `json:"name"`
+	Addresses []netip.Prefix         `json:"addresses"`
+	Holder    string                 `json:"holder"`           // its own address; empty while none is heard
+	Spread    *instance.SpreadStatus `json:"spread,omitempty"` // as in the status; absent: the holder serves everything
+}
+
+func spreadOf(d daemon.Status) spreadDoc {
+	out := spreadDoc{Node: d.Node, VIPs: []spreadVIP{}}
+	for _, v := range d.VIPs {
+		out.VIPs = append(out.VIPs, spreadVIP{Name: v.Name, Addresses: v.Addresses, Holder: v.Holder, Spread: v.Spread})
+	}
+	return out
+}
+
+// spreadText is the same as a person reads it: a table for the ports of each check.
+func spreadText(d spreadDoc) string {
+	var b strings.Builder
+	for i, v := range d.VIPs {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s: %s", v.Name, joined(v.Addresses))
+		if v.Spread == nil {
+			b.WriteString(", not spread: the holder serves everything (spread: direct turns it on)\n")
+			continue
+		}
+		fmt.Fprintf(&b, ", %s; %s\n", v.Spread.Via, chanceText(v.Spread))
+		if v.Spread.Problem != "" {
+			fmt.Fprintf(&b, "PROBLEM %s\n", v.Spread.Problem)
+		}
+		for _, t := range v.Spread.Tables {
+			writeShares(&b, v, t)
+		}
+	}
+	return b.String()
+}
+
+func writeShares(b *strings.Builder, v spreadVIP, t instance.SpreadTable) {
+	fmt.Fprintf(b, "\n%s\n", portsText(t))
+	rows := [][]string{{"MEMBER", "ADDRESS", "SLOTS", "SHARE", "WEIGHT", "CONNECTIONS", "CONDITION"}}
+	for _, s := range t.Shares {
+		m := memberOf(v.Spread, s.Address)
+		condition := s.Condition
+		if s.Why != "" {
+			condition += ": " + s.Why
+		}
+		name := nameOr(m.Node, "-")
+		if m.Self {
+			name += " (this node)"
+		}
+		rows = append(rows, []string{
+			name, s.Address.String(), fmt.Sprint(s.Slots), fmt.Sprintf("%.1f%%", 100*s.Share), fmt.Sprint(m.Weight), fmt.Sprint(m.Connections), condition,
+		})
+	}
+	alignRows(b, rows)
+	if t.Nobody > 0 {
+		fmt.Fprintf(b, "%d of %d slots are nobody's: whoever receives their packets serves them\n", t.Nobody, t.Slots)
+	}
+}
+
+func nameOr(name, other string) string {
+	if name == "" {
+		return other
+	}
+	return name
+}
+
+func memberOf(s *instance.SpreadStatus, a netip.Addr) instance.SpreadMember {
+	i := slices.IndexFunc(s.Members, func(m instance.SpreadMember) bool { return m.Address == a })
+	if i < 0 {
+		return instance.SpreadMember{}
+	}
+	return s.Members[i]
+}
+
+// portsText is "port 9443 to 6443, 5000 to 5001 of udp".
+func portsText(t instance.SpreadTable) string {
+	var out []string
+	for _, p := range t.Ports {
+		text := fmt.Sprint(p.Port)
+		if p.Target != p.Port {
+			text += fmt.Sprintf(" to %d", p.Target)
+		}
+		if p.Protocol != "tcp" {
+			text += " of " + p.Protocol
+		}
+		out = append(out, text)
+	}
+	text := "port " + strings.Join(out, ", ")
+	if len(out) > 1 {
+		text = "ports " + strings.Join(out, ", ")
+	}
+	if t.Check != "" {
+		text += " (check " + t.Check + ")"
+	}
+	return text
+}
+
+func chanceText(s *instance.SpreadStatus) string {
+	if s.SecondChance {
+		return "second chance on"
+	}
+	return "second chance off: " + nameOr(s.WithoutIt, "not known yet")
+}
+
+// writeSpread has a line of the status for each table.
+func writeSpread(b *strings.Builder, s *instance.SpreadStatus) {
+	if s == nil {
+		return
+	}
+	if s.Problem != "" {
+		fmt.Fprintf(b, "  SPREAD    %s\n", s.Problem)
+	}
+	for _, t := range s.Tables {
+		if t.Slots == 0 {
+			continue
+		}
+		text := spreadLine(s, t)
+		if len(s.Tables) > 1 {
+			text = portsText(t) + " " + text
+		}
+		fmt.Fprintf(b, "  spread    %s; %s\n", text, chanceText(s))
+	}
+}
+
+// spreadLine is "over 2 of 3: n1 60, n2 60, n3 0 slots (keeps: drained by an operator)".
+func spreadLine(s *instance.SpreadStatus, t instance.SpreadTable) string {
+	var out, odd []string
+	with := 0
+	for _, share := range t.Shares {
+		name := nameOr(memberOf(s, share.Address).Node, share.Address.String())
+		if share.Slots > 0 {
+			with++
+		}
+		out = append(out, fmt.Sprintf("%s %d", name, share.Slots))
+		if share.Why != "" {
+			odd = append(odd, fmt.Sprintf("%s %s: %s", name, share.Condition, share.Why))
+		}
+	}
+	text := fmt.Sprintf("over %d of %d: %s slots", with, len(t.Shares), strings.Join(out, ", "))
+	if len(odd) > 0 {
+		text += " (" + strings.Join(odd, "; ") + ")"
+	}
+	return text
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+// spreadExample is an address over three members, one of which is drained.
+func spreadExample() *instance.SpreadStatus {
+	at := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, n}) }
+	return &instance.SpreadStatus{
+		Via: "direct", SecondChance: true, Ingress: true,
+		Members: []instance.SpreadMember{
+			{Address: at(11), Node: "n1", Self: true, Weight: 1, Connections: 204},
+			{Address: at(12), Node: "n2", Weight: 1, Connections: 197},
+			{Address: at(13), Node: "n3", Weight: 1, Connections: 12},
+		},
+		Tables: []instance.SpreadTable{{
+			Ports: []instance.SpreadPort{{Protocol: "tcp", Port: 9443, Target: 6443}}, Slots: 120,
+			Shares: []instance.SpreadShare{
+				{Address: at(11), Condition: "fit", Slots: 60, Share: 0.5},
+				{Address: at(12), Condition: "fit", Slots: 60, Share: 0.5},
+				{Address: at(13), Condition: "keeps", Why: "drained by an operator"},
+			},
+		}},
+	}
+}
+
+func TestSpreadText(t *testing.T) {
+	s := spreadExample()
+	d := daemon.Status{Node: "n1", VIPs: []instance.Status{{Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Spread: s}}}
+	want := `apiserver: 10.77.0.100/32, direct; second chance on
+
+port 9443 to 6443
+MEMBER          ADDRESS     SLOTS  SHARE  WEIGHT  CONNECTIONS  CONDITION
+n1 (this node)  10.77.0.11  60     50.0%  1       204          fit
+n2              10.77.0.12  60     50.0%  1       197          fit
+n3              10.77.0.13  0      0.0%   1       12           keeps: drained by an operator
+`
+	assert.Equal(t, want, spreadText(spreadOf(d)))
+	assert.Contains(t, pages(t)["spread.md"], want, "as docs/spread.md shows it")
+	assert.Contains(t, statusText(d, time.Now()),
+		"  spread    over 2 of 3: n1 60, n2 60, n3 0 slots (n3 keeps: drained by an operator); second chance on\n")
+	s.Problem, s.SecondChance, s.WithoutIt = "no nftables", false, "loose is 0"
+	s.Tables = append(s.Tables, instance.SpreadTable{Check: "dns", Ports: []instance.SpreadPort{{Protocol: "udp", Port: 53, Target: 53}, {Protocol: "tcp", Port: 53, Target: 53}}, Slots: 120, Nobody: 120})
+	text := statusText(d, time.Now())
+	assert.Contains(t, text, "  SPREAD    no nftables\n")
+	assert.Contains(t, text, "  spread    ports 53 of udp, 53 (check dns) over 0 of 0:  slots; second chance off: loose is 0\n")
+	assert.Contains(t, spreadText(spreadOf(d)), "120 of 120 slots are nobody's: whoever receives their packets serves them\n")
+	d.VIPs[0].Spread = nil
+	assert.Equal(t, "apiserver: 10.77.0.100/32, not spread: the holder serves everything (spread: direct turns it on)\n", spreadText(spreadOf(d)))
+	assert.NotContains(t, statusText(d, time.Now()), "spread")
+}

@@ -1,0 +1,301 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/service/address"
+	"github.com/keepvip/keepvip/internal/service/spread"
+	"github.com/keepvip/keepvip/internal/spreadtables"
+)
+
+// joined is the address service of an instance, and beside it the spread service where its load is spread.
+type joined struct {
+	instance.Service // of the addresses
+	host             spread.Host
+	log              *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	spread *spread.Service
+	term   instance.Term // its Elector is nil between terms
+}
+
+var (
+	_ instance.Service   = (*joined)(nil)
+	_ instance.Announcer = (*joined)(nil)
+	_ instance.Drainer   = (*joined)(nil)
+	_ spread.Host        = spreadHost{}
+	_ spread.Plane       = (*spreadtables.Tables)(nil)
+)
+
+// spreadEnd tells the fence until when what is spread goes on in the kernel. A configuration has one, which its service is put into.
+type spreadEnd struct {
+	service atomic.Pointer[spread.Service]
+}
+
+func (e *spreadEnd) until() time.Time {
+	if s := e.service.Load(); s != nil {
+		return s.Until()
+	}
+	return time.Time{}
+}
+
+// spreadOf has the addresses of v left to the members where they are spread; nil: the holder serves everything.
+func spreadOf(v config.VIP) (*address.Spread, *spreadEnd) {
+	ports := v.SpreadPorts()
+	if len(ports) == 0 {
+		return nil, nil
+	}
+	end := &spreadEnd{}
+	out := &address.Spread{Until: end.until}
+	for _, p := range ports {
+		out.Ports = append(out.Ports, address.Port{Protocol: protocolOf(p.Protocol), Number: p.Port})
+	}
+	return out, end
+}
+
+func protocolOf(p config.Protocol) uint8 {
+	if p == config.ProtocolUDP {
+		return unix.IPPROTO_UDP
+	}
+	return unix.IPPROTO_TCP
+}
+
+// joinSpread has the service of an instance spread the load, too, and turn that on and off by a reload.
+func (b *builder) joinSpread(in *instance.Config, v config.VIP, end *spreadEnd) {
+	cfg := b.spreadConfig(v)
+	log := b.log.With("vip", v.Name)
+	serve, reconfigure := in.Serve, in.Reconfigure
+	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
+		j := &joined{Service: serve(blocked), host: spreadHost{b.host}, log: log}
+		j.configure(cfg, end, false)
+		return j
+	}
+	in.Reconfigure = func(s instance.Service) {
+		j, ok := s.(*joined)
+		if !ok {
+			return
+		}
+		reconfigure(j.Service)
+		j.configure(cfg, end, true)
+	}
+}
+
+// spreadConfig is how v is spread; nil: it is not.
+func (b *builder) spreadConfig(v config.VIP) *spread.Config {
+	ports := v.SpreadPorts()
+	if len(ports) == 0 {
+		return nil
+	}
+	cfg := &spread.Config{
+		Name: v.Name, Weight: v.Spread.Weight, Members: v.Spread.Members, Interval: v.VRRP.AdvertisementInterval,
+		Stays: func() bool { return b.spreading.has(v.Name) },
+	}
+	for _, a := range v.Addresses {
+		cfg.Addresses = append(cfg.Addresses, a.Addr())
+	}
+	for _, p := range ports {
+		cfg.Ports = append(cfg.Ports, spread.Port{Protocol: protocolOf(p.Protocol), Port: p.Port, Target: p.Target, Check: p.Check})
+	}
+	return cfg
+}
+
+// configure begins, changes or ends the spreading.
+func (j *joined) configure(cfg *spread.Config, end *spreadEnd, reloaded bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case cfg == nil && j.spread != nil:
+		if err := j.spread.Close(); err != nil {
+			j.log.Warn("spreading has left something behind", "error", err)
+		}
+		j.spread = nil
+	case cfg == nil:
+	case j.spread != nil:
+		j.spread.Reconfigure(*cfg)
+	default:
+		own := *cfg
+		own.Reloaded = reloaded
+		j.spread = spread.New(own, j.host, j.log)
+		if j.term.Elector != nil {
+			j.spread.Begin(j.term)
+		}
+	}
+	if end != nil {
+		end.service.Store(j.spread)
+	}
+}
+
+// spreads is the spread service; nil: there is none.
+func (j *joined) spreads() *spread.Service {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.spread
+}
+
+// Begin implements instance.Service.
+func (j *joined) Begin(t instance.Term) {
+	j.Service.Begin(t)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.term = t
+	if j.spread != nil {
+		j.spread.Begin(t)
+	}
+}
+
+// HostChanged implements instance.Service.
+func (j *joined) HostChanged(p instance.Place) {
+	j.Service.HostChanged(p)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.term.Place = p
+	if j.spread != nil {
+		j.spread.HostChanged(p)
+	}
+}
+
+// End implements instance.Service.
+func (j *joined) End() {
+	j.mu.Lock()
+	j.term = instance.Term{}
+	if j.spread != nil {
+		j.spread.End()
+	}
+	j.mu.Unlock()
+	j.Service.End()
+}
+
+// Status implements instance.Service.
+func (j *joined) Status() instance.ServiceStatus {
+	out := j.Service.Status()
+	if s := j.spreads(); s != nil {
+		out.Spread = s.Status().Spread
+	}
+	return out
+}
+
+// Close implements instance.Service.
+func (j *joined) Close() error {
+	err := j.Service.Close()
+	j.configure(nil, nil, false)
+	return err
+}
+
+// Announce implements instance.Announcer.
+func (j *joined) Announce() error {
+	if a, ok := j.Service.(instance.Announcer); ok {
+		return a.Announce()
+	}
+	return instance.ErrNotHeld
+}
+
+// Drain implements instance.Drainer.
+func (j *joined) Drain(until time.Time) {
+	if d, ok := j.Service.(instance.Drainer); ok {
+		d.Drain(until)
+	}
+	if s := j.spreads(); s != nil {
+		s.Drain(until)
+	}
+}
+
+// Draining implements instance.Drainer.
+func (j *joined) Draining() (busy bool, reset int) {
+	if d, ok := j.Service.(instance.Drainer); ok {
+		busy, reset = d.Draining()
+	}
+	if s := j.spreads(); s != nil {
+		more, _ := s.Draining()
+		busy = busy || more
+	}
+	return busy, reset
+}
+
+// spreading are the names of the entries that the newest configuration spreads. The zero value has none.
+type spreading struct {
+	mu    sync.Mutex // guards names
+	names []string
+}
+
+func (s *spreading) set(vips []config.VIP) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = nil
+	for _, v := range vips {
+		if len(v.SpreadPorts()) > 0 {
+			s.names = append(s.names, v.Name)
+		}
+	}
+}
+
+func (s *spreading) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.names, name)
+}
+
+// removeSpread takes away what an earlier run has spread and this one does not.
+func (b *builder) removeSpread(vips []config.VIP) error {
+	var keep []string
+	for _, v := range vips {
+		if cfg := b.spreadConfig(v); cfg != nil {
+			keep = append(keep, cfg.Tables()...)
+		}
+	}
+	gone, err := spreadtables.Cleanup(keep...)
+	if len(gone) > 0 {
+		b.log.Info("tables of what an earlier run has spread removed", "tables", gone)
+	}
+	return err
+}
+
+// spreadHost is the host as a spread service sees it.
+type spreadHost struct{ *host }
+
+// Open implements spread.Host.
+func (spreadHost) Open(name string) (spread.Plane, error) { return spreadtables.Open(name) }
+
+// Own implements spread.Host.
+func (h spreadHost) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []netip.Addr
+	i := slices.IndexFunc(h.own, func(l link.Link) bool { return l.Index == p.Index })
+	for _, a := range addresses {
+		if i < 0 || slices.ContainsFunc(out, func(o netip.Addr) bool { return o.Is4() == a.Is4() }) {
+			continue
+		}
+		if own, ok := link.SourceToward(h.own[i], a); p.Source.Is4() && a.Is4() {
+			out = append(out, p.Source)
+		} else if ok {
+			out = append(out, own.WithZone(""))
+		} else if a.Is6() && p.Source.Is6() {
+			out = append(out, p.Source.WithZone(""))
+		}
+	}
+	return out
+}
+
+// Ask implements spread.Host.
+func (spreadHost) Ask(ctx context.Context, p instance.Place, member netip.Addr) error {
+	asker, err := arp.OpenAsker(&net.Interface{Index: p.Index, Name: p.Name}, p.Source, member.WithZone(""))
+	if err != nil {
+		return err
+	}
+	defer asker.Close()
+	_, err = asker.Ask(ctx)
+	return err
+}

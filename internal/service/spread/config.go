@@ -1,0 +1,87 @@
+package spread
+
+import (
+	"context"
+	"hash/fnv"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/spreadtables"
+)
+
+// Config describes what of an instance is spread.
+type Config struct {
+	Name      string // of the entry; it names the tables
+	Addresses []netip.Addr
+	Ports     []Port       // at least one
+	Weight    uint8        // this node's; 0: no new connections
+	Members   []netip.Addr // own addresses, in order; none: those that are heard, sorted
+	Interval  time.Duration
+	// Reloaded tells that the address was served until now, by its holder alone: connections to it are there.
+	Reloaded bool
+	// Stays tells, at the end of the service, that another run is to go on with it.
+	Stays func() bool
+}
+
+// Port is one that is spread.
+type Port struct {
+	Protocol     uint8 // 6 (TCP) or 17 (UDP)
+	Port, Target uint16
+	Check        string // the check that says whether it is healthy; "": the node's fitness
+}
+
+// Host is this machine. Its methods are called from several goroutines.
+type Host interface {
+	// Open takes charge of the tables of that name.
+	Open(name string) (Plane, error)
+	// Own are the own addresses at p, of each family of the virtual addresses one at most, that the services there listen on.
+	Own(p instance.Place, addresses []netip.Addr) []netip.Addr
+	// Ask asks the host of a member, at p, whether it is there: nil when its kernel has answered before ctx ended.
+	Ask(ctx context.Context, p instance.Place, member netip.Addr) error
+}
+
+// Plane is what the kernel does for one table. [spreadtables.Tables] is one.
+type Plane interface {
+	// Apply makes it so in one step; connections in translation go on. The same again changes nothing.
+	Apply(spreadtables.Config) error
+	// Renew keeps what is there for that long from now.
+	Renew(lifetime time.Duration) error
+	// Abilities are those of the kernel, once Apply has succeeded.
+	Abilities() spreadtables.Abilities
+	// Connections counts those of clients that are served here.
+	Connections() (int, error)
+	// Leave lets go of it: it goes on until its lifetime is over, or the next run has it.
+	Leave()
+	// Close takes it away.
+	Close() error
+}
+
+const (
+	// lifetime is for how long the kernel goes on alone: longer than a pod takes to be replaced.
+	lifetime = 5 * time.Minute
+	// renewEvery is well within it.
+	renewEvery = time.Minute
+	// countEvery is how often connections are counted: the kernel goes through all that it tracks.
+	countEvery = 5 * time.Second
+	// countDraining is the same while an operator waits for their end.
+	countDraining = 500 * time.Millisecond
+	// leastSettle is the least time after the start of a term in which members are only listened for.
+	leastSettle = 400 * time.Millisecond
+)
+
+// Tables are the names of the tables.
+func (c *Config) Tables() []string {
+	var out []string
+	for _, p := range partsOf(c) {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+// seed is the same on all nodes.
+func (c *Config) seed() uint32 {
+	h := fnv.New32a()
+	h.Write(c.Addresses[0].AsSlice()) // a hash never returns an error
+	return h.Sum32()
+}

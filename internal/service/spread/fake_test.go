@@ -1,0 +1,241 @@
+package spread
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/slots"
+	"github.com/keepvip/keepvip/internal/spreadtables"
+)
+
+const interval = 100 * time.Millisecond
+
+func addr(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, n}) }
+
+// said is what a member with the node's number says of itself.
+func said(healthy bool) *election.Spread {
+	return &election.Spread{Weight: 1, MAC: [6]byte{2, 0, 0, 0, 0, 1}, Ports: []election.SpreadPort{{Protocol: 6, Port: 9443, Healthy: healthy}}}
+}
+
+// fakeElector knows members as a test says.
+type fakeElector struct {
+	instance.Elector
+
+	mu      sync.Mutex
+	members map[netip.Addr]election.Member
+	frozen  map[netip.Addr]bool // not heard any more
+	spread  *election.Spread
+	said    int
+	changed chan struct{}
+}
+
+func newElector() *fakeElector {
+	return &fakeElector{members: map[netip.Addr]election.Member{}, frozen: map[netip.Addr]bool{}, changed: make(chan struct{}, 1)}
+}
+
+func (e *fakeElector) set(m election.Member) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.members[m.Address] = m
+}
+
+func (e *fakeElector) remove(a netip.Addr) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.members, a)
+}
+
+// silence has a member no longer heard from now on.
+func (e *fakeElector) silence(a netip.Addr) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := e.members[a]
+	m.LastHeard = time.Now()
+	e.members[a] = m
+	e.frozen[a] = true
+}
+
+func (e *fakeElector) SetSpread(s *election.Spread) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.spread = s
+	e.said++
+}
+
+func (e *fakeElector) own() *election.Spread {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.spread
+}
+
+func (e *fakeElector) Members() []election.Member {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []election.Member
+	for a, m := range e.members {
+		if !e.frozen[a] {
+			m.LastHeard = time.Now()
+		} else if time.Since(m.LastHeard) > 350*time.Millisecond {
+			m.Silent = true
+		}
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b election.Member) int { return a.Address.Compare(b.Address) })
+	return out
+}
+
+func (e *fakeElector) MembersChanged() <-chan struct{} { return e.changed }
+
+// fakeHost has planes in memory, and hosts that are there.
+type fakeHost struct {
+	mu     sync.Mutex
+	planes map[string]*fakePlane
+	there  map[netip.Addr]bool
+	asked  int
+	broken error
+}
+
+func newHost() *fakeHost {
+	return &fakeHost{planes: map[string]*fakePlane{}, there: map[netip.Addr]bool{}}
+}
+
+func (h *fakeHost) Open(name string) (Plane, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := &fakePlane{host: h, loose: true}
+	h.planes[name] = p
+	return p, nil
+}
+
+func (h *fakeHost) Own(instance.Place, []netip.Addr) []netip.Addr { return []netip.Addr{addr(11)} }
+
+func (h *fakeHost) Ask(ctx context.Context, _ instance.Place, member netip.Addr) error {
+	h.mu.Lock()
+	there := h.there[member]
+	h.asked++
+	h.mu.Unlock()
+	if there {
+		return nil
+	}
+	<-ctx.Done()
+	return errors.New("no answer")
+}
+
+func (h *fakeHost) set(a netip.Addr, there bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.there[a] = there
+}
+
+func (h *fakeHost) plane(name string) fakePlane {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.planes[name]; p != nil {
+		return *p
+	}
+	return fakePlane{}
+}
+
+type fakePlane struct {
+	host        *fakeHost
+	cfg         spreadtables.Config
+	applied     int
+	renewed     int
+	left        bool
+	closed      bool
+	loose       bool
+	connections int
+}
+
+func (p *fakePlane) change(f func()) error {
+	p.host.mu.Lock()
+	defer p.host.mu.Unlock()
+	if p.host.broken != nil {
+		return p.host.broken
+	}
+	f()
+	return nil
+}
+
+func (p *fakePlane) Apply(c spreadtables.Config) error {
+	return p.change(func() { p.cfg = c; p.applied++ })
+}
+func (p *fakePlane) Renew(time.Duration) error { return p.change(func() { p.renewed++ }) }
+func (p *fakePlane) Abilities() spreadtables.Abilities {
+	return spreadtables.Abilities{Ingress: true, SecondChance: p.loose}
+}
+
+func (p *fakePlane) Connections() (int, error) {
+	p.host.mu.Lock()
+	defer p.host.mu.Unlock()
+	return p.connections, nil
+}
+func (p *fakePlane) Leave()       { _ = p.change(func() { p.left = true }) }
+func (p *fakePlane) Close() error { return p.change(func() { p.closed = true }) }
+
+// bench is a service of node 11 beside members of the test's choice.
+type bench struct {
+	t       *testing.T
+	service *Service
+	elector *fakeElector
+	host    *fakeHost
+
+	mu    sync.Mutex
+	ready instance.Readiness
+	good  map[string]bool
+}
+
+func config() Config {
+	return Config{
+		Name: "api", Addresses: []netip.Addr{addr(100)}, Ports: []Port{{Protocol: 6, Port: 9443, Target: 6443}}, Weight: 1,
+		Interval: interval, Stays: func() bool { return true },
+	}
+}
+
+func newBench(t *testing.T, cfg Config) *bench {
+	b := &bench{t: t, elector: newElector(), host: newHost(), ready: instance.Readiness{Fit: true, Open: true}, good: map[string]bool{}}
+	b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1"})
+	b.service = New(cfg, b.host, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { require.NoError(t, b.service.Close()) })
+	return b
+}
+
+func (b *bench) begin() {
+	b.service.Begin(instance.Term{
+		Place: instance.Place{Index: 2, Name: "eth0", Source: addr(11), MAC: "02:00:00:00:00:0b"}, Elector: b.elector,
+		Ready:   func() instance.Readiness { b.mu.Lock(); defer b.mu.Unlock(); return b.ready },
+		Healthy: func(check string) bool { b.mu.Lock(); defer b.mu.Unlock(); return b.good[check] },
+	})
+}
+
+func (b *bench) member(n byte, healthy bool) {
+	b.host.set(addr(n), true)
+	b.elector.set(election.Member{Address: addr(n), Node: "n" + string('0'+n-10), Spread: said(healthy), Fit: healthy})
+}
+
+// shares are the slots of each member of a table, and what is expected of it: "11 fit 40, 12 keeps 0".
+func shares(s *instance.SpreadStatus, table int) map[string]int {
+	out := map[string]int{}
+	for _, share := range s.Tables[table].Shares {
+		out[share.Address.String()+" "+share.Condition] = share.Slots
+	}
+	return out
+}
+
+func (b *bench) shares() map[string]int { return shares(b.service.Status().Spread, 0) }
+
+// owner of each slot that is not among those of the members in the table.
+func nobody(t *slots.Table) int {
+	_, n := t.Owned(slots.Most)
+	return n
+}

@@ -1,0 +1,149 @@
+package spread
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/slots"
+	"github.com/keepvip/keepvip/internal/spreadtables"
+)
+
+// part is the ports that one check decides about. They share a table.
+type part struct {
+	name  string // of the table
+	check string // "": the node's fitness
+	ports []Port
+}
+
+// partsOf are the parts of a configuration, in the order of its ports.
+func partsOf(c *Config) []part {
+	var out []part
+	for _, p := range c.Ports {
+		i := slices.IndexFunc(out, func(o part) bool { return o.check == p.Check })
+		if i < 0 {
+			name := c.Name
+			if p.Check != "" {
+				name += "." + p.Check
+			}
+			out, i = append(out, part{name: name, check: p.Check}), len(out)
+		}
+		out[i].ports = append(out[i].ports, p)
+	}
+	return out
+}
+
+// self is this node as a member.
+type self struct {
+	address netip.Addr // of the family that carries the election
+	own     []netip.Addr
+	mac     [6]byte
+	weight  uint8
+	holder  bool
+}
+
+// row is one member in a table.
+type row struct {
+	Address   netip.Addr
+	Self      bool
+	Condition slots.Condition
+	Why       string
+	Weight    uint8
+
+	holder bool
+	at     spreadtables.MemberAt
+}
+
+// plan are the members of one part, in the order of the table: that of the list, or of their addresses. healthy is what this node says of
+// its own ports, and why it is not, if it is not.
+func plan(p part, r *roster, me self, healthy bool, why string) []row {
+	rows := []row{me.row(healthy, p.unhealthy(why))}
+	for _, m := range r.all {
+		rows = append(rows, m.row(p))
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		if len(r.listed) > 0 {
+			return slices.Index(r.listed, a.Address) - slices.Index(r.listed, b.Address)
+		}
+		return a.Address.Compare(b.Address)
+	})
+	return rows[:min(len(rows), slots.Most)]
+}
+
+func (s self) row(healthy bool, why string) row {
+	out := row{
+		Address: s.address, Self: true, Condition: slots.Fit, Weight: s.weight, holder: s.holder,
+		at: spreadtables.MemberAt{Addresses: s.own, MAC: macOf(s.mac), Self: true},
+	}
+	if !healthy {
+		out.Condition, out.Why = slots.Keeps, why
+	} else if s.weight == 0 {
+		out.Why = "its weight is 0"
+	}
+	return out
+}
+
+func (m *member) row(p part) row {
+	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder}
+	out.Condition, out.Why = m.condition(p)
+	out.at = spreadtables.MemberAt{Addresses: []netip.Addr{m.address}, MAC: macOf(m.spread.MAC)}
+	if m.spread.Other.IsValid() {
+		out.at.Addresses = append(out.at.Addresses, m.spread.Other)
+	}
+	return out
+}
+
+func macOf(b [6]byte) net.HardwareAddr {
+	if b == ([6]byte{}) {
+		return nil
+	}
+	return b[:]
+}
+
+// table is a table of slots with the members that it is about.
+type table struct {
+	slots   *slots.Table
+	members []slots.Member
+}
+
+// next is the table that follows t for these rows; the same where nothing differs.
+func (t table) next(rows []row) table {
+	var members []slots.Member
+	for _, r := range rows {
+		members = append(members, slots.Member{Address: r.Address, Condition: r.Condition, Weight: r.Weight})
+	}
+	if t.slots != nil && slices.Equal(members, t.members) {
+		return t
+	}
+	return table{slots.Make(members, t.slots, t.members), members}
+}
+
+// heldBy is the table of an address that is not spread: its holder has every connection. It is empty while nobody is known to hold it.
+func heldBy(rows []row) table {
+	holder := slices.IndexFunc(rows, func(r row) bool { return r.holder })
+	if holder < 0 {
+		return table{}
+	}
+	n := slots.Count(len(rows))
+	return table{
+		slots:   &slots.Table{Owner: make([]uint8, n), Second: slices.Repeat([]uint8{slots.None}, n)}, // of the only member, which has index 0
+		members: []slots.Member{{Address: rows[holder].Address, Condition: slots.Fit, Weight: 1}},
+	}
+}
+
+// word is what this node tells the others about itself.
+func word(c *Config, me self, healthy map[string]bool, connections map[string]int) *election.Spread {
+	out := &election.Spread{Weight: c.Weight, MAC: me.mac}
+	for _, a := range me.own {
+		if a.Is4() != me.address.Is4() {
+			out.Other = a
+		}
+	}
+	for _, p := range c.Ports[:min(len(c.Ports), election.MostSpreadPorts)] {
+		out.Ports = append(out.Ports, election.SpreadPort{
+			Protocol: p.Protocol, Port: p.Port, Healthy: healthy[p.Check], Connections: uint32(connections[p.Check]),
+		})
+	}
+	return out
+}

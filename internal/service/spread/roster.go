@@ -1,0 +1,254 @@
+package spread
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+const (
+	// suspectAfter and silentAfter are how many advertisement intervals a member may be unheard, in tenths: before its host is asked,
+	// and until it counts as silent.
+	suspectAfter, silentAfter = 22, 35
+	// leastSilence is the least of the latter: a loaded node is late.
+	leastSilence = 350 * time.Millisecond
+	// askAgain is the time between questions to a host that has not answered, and askLater to one that has.
+	askAgain, askLater = 50 * time.Millisecond, time.Second
+	// unanswered is how many questions in a row a dead host leaves without an answer.
+	unanswered = 3
+	// forgetDead and forgetSilent are for how long a member that is not heard keeps its place among those that are not listed. Until then
+	// it moves no other member's slots; after that all nodes have the same members again, however long each of them has run.
+	forgetDead, forgetSilent = 30 * time.Second, lifetime + time.Minute
+)
+
+// member is one that spreads, as this node knows it.
+type member struct {
+	address netip.Addr
+	node    string
+	spread  election.Spread
+	heard   bool // ever
+	fit     bool // it says so, of the election
+	last    time.Time
+	silent  time.Time // since when it does not say that it spreads; zero: it does
+	mute    bool      // it is heard, and does not say that it spreads
+
+	asking   bool // a question is on its way
+	next     time.Time
+	missed   int  // questions in a row that were not answered
+	dead     bool // until it is heard again
+	holder   bool
+	leaving  string // what it says of why it is not fit
+	draining bool
+}
+
+// roster is the members beside this node, and what can be expected of each. It is pure.
+type roster struct {
+	interval time.Duration
+	self     netip.Addr // which is none of them
+	listed   []netip.Addr
+	all      []*member
+}
+
+// silence is for how long a member may be unheard.
+func (r *roster) silence() time.Duration { return max(r.interval*silentAfter/10, leastSilence) }
+
+// hear takes in what the election knows of the members at now.
+func (r *roster) hear(now time.Time, list []election.Member) {
+	for _, a := range r.listed {
+		if a != r.self {
+			r.find(a, true)
+		}
+	}
+	seen := map[netip.Addr]bool{}
+	for i := range list {
+		m := &list[i]
+		if m.Self || m.Witness || m.Address.WithZone("") == r.self {
+			continue
+		}
+		address := m.Address.WithZone("")
+		known := r.find(address, m.Spread != nil)
+		if known == nil {
+			continue
+		}
+		known.holder = m.State == election.Active && !m.Silent
+		if m.Spread == nil { // as one that has just been started again, or does not spread any more
+			known.mute = !m.Silent
+			continue
+		}
+		seen[address] = true
+		known.hear(now, m, r.silence())
+	}
+	for _, m := range slices.Clone(r.all) {
+		if !seen[m.address] {
+			m.lose(now)
+		}
+		if !slices.Contains(r.listed, m.address) && m.old(now) {
+			r.drop(m)
+		}
+	}
+}
+
+// find is the member of that address; with add a new one if need be, else nil where there is none. A list leaves out all others.
+func (r *roster) find(a netip.Addr, add bool) *member {
+	i := slices.IndexFunc(r.all, func(m *member) bool { return m.address == a })
+	if i >= 0 {
+		return r.all[i]
+	}
+	if !add || len(r.listed) > 0 && !slices.Contains(r.listed, a) {
+		return nil
+	}
+	m := &member{address: a}
+	r.all = append(r.all, m)
+	return m
+}
+
+func (r *roster) drop(gone *member) {
+	if slices.Contains(r.listed, gone.address) {
+		*gone = member{address: gone.address}
+		return
+	}
+	r.all = slices.DeleteFunc(r.all, func(m *member) bool { return m == gone })
+}
+
+func (m *member) hear(now time.Time, e *election.Member, silence time.Duration) {
+	m.node, m.spread, m.fit, m.leaving, m.draining, m.last = e.Node, *e.Spread, e.Fit, e.Unfit, e.Draining, e.LastHeard
+	if e.Silent || !now.Before(m.last.Add(silence)) {
+		m.lose(now)
+		return
+	}
+	m.heard, m.mute, m.silent, m.dead = true, false, time.Time{}, false
+}
+
+// lose notes that nothing is heard of it.
+func (m *member) lose(now time.Time) {
+	if m.silent.IsZero() {
+		m.silent = now
+	}
+}
+
+// old tells that its place is given up.
+func (m *member) old(now time.Time) bool {
+	if m.silent.IsZero() {
+		return false
+	}
+	limit := forgetSilent
+	if m.dead || m.mute || !m.heard {
+		limit = forgetDead
+	}
+	return now.Sub(m.silent) > limit
+}
+
+// ask are the members whose hosts are to be asked at now, whether they are there, each until limit is over.
+func (r *roster) ask(now time.Time) (due []netip.Addr, limit time.Duration) {
+	for _, m := range r.all {
+		if !r.doubtful(m, now) {
+			m.missed, m.next = 0, time.Time{}
+			continue
+		}
+		if m.asking || m.dead || now.Before(m.next) {
+			continue
+		}
+		m.asking = true
+		due = append(due, m.address)
+	}
+	return due, askAgain
+}
+
+// doubtful tells that a member is silent, or about to be.
+func (r *roster) doubtful(m *member, now time.Time) bool {
+	return !m.silent.IsZero() || m.heard && !now.Before(m.last.Add(r.interval*suspectAfter/10))
+}
+
+// next is when something is due after now, at the latest in an interval.
+func (r *roster) next(now time.Time) time.Time {
+	due := now.Add(r.interval)
+	for _, m := range r.all {
+		moments := []time.Time{m.next}
+		if m.heard && m.silent.IsZero() {
+			moments = append(moments, m.last.Add(r.interval*suspectAfter/10), m.last.Add(r.silence()))
+		}
+		for _, at := range moments {
+			if at.After(now) && at.Before(due) {
+				due = at
+			}
+		}
+	}
+	return due
+}
+
+// answered takes in what became of a question.
+func (r *roster) answered(now time.Time, a netip.Addr, there bool) {
+	m := r.find(a, false)
+	if m == nil {
+		return
+	}
+	m.asking = false
+	if there {
+		m.missed, m.next = 0, now.Add(askLater)
+		return
+	}
+	m.missed++
+	m.next = now
+}
+
+// settle has silent members whose hosts do not answer counted as dead.
+func (r *roster) settle() {
+	for _, m := range r.all {
+		if !m.silent.IsZero() && m.missed >= unanswered {
+			m.dead = true
+		}
+	}
+}
+
+// condition is what can be expected of a member for one part of the ports, and why it is not fit.
+func (m *member) condition(p part) (slots.Condition, string) {
+	switch {
+	case m.dead:
+		return slots.Dead, "its host does not answer"
+	case !m.heard:
+		return slots.Dead, "it was never heard"
+	case !m.serves(p):
+		return slots.Dead, "it does not spread the port"
+	case m.mute:
+		return slots.Keeps, "it does not spread"
+	case !m.silent.IsZero():
+		return slots.Keeps, "its keepvip is silent"
+	case !m.healthy(p):
+		return slots.Keeps, p.unhealthy(m.leaving)
+	case m.spread.Weight == 0:
+		return slots.Fit, "its weight is 0"
+	}
+	return slots.Fit, ""
+}
+
+// unhealthy is why a member keeps what it has, which says that of itself.
+func (p part) unhealthy(why string) string {
+	switch {
+	case why != "":
+		return why
+	case p.check != "":
+		return fmt.Sprintf("the check %s fails", p.check)
+	}
+	return "it is not fit"
+}
+
+// serves tells whether the member translates the ports at all.
+func (m *member) serves(p part) bool {
+	return !slices.ContainsFunc(p.ports, func(port Port) bool { return m.port(port) == nil })
+}
+
+func (m *member) healthy(p part) bool {
+	return !slices.ContainsFunc(p.ports, func(port Port) bool { return !m.port(port).Healthy })
+}
+
+func (m *member) port(p Port) *election.SpreadPort {
+	i := slices.IndexFunc(m.spread.Ports, func(s election.SpreadPort) bool { return s.Protocol == p.Protocol && s.Port == p.Port })
+	if i < 0 {
+		return nil
+	}
+	return &m.spread.Ports[i]
+}

@@ -1,0 +1,368 @@
+package spread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/spreadtables"
+)
+
+// server is the state of a Service. Only its goroutine uses it.
+type server struct {
+	cfg    Config
+	host   Host
+	log    *slog.Logger
+	out    *Service
+	ctx    context.Context // ends with the service
+	cancel context.CancelFunc
+
+	place    instance.Place
+	term     instance.Term // its Elector is nil between terms
+	elector  election.Spreader
+	changed  <-chan struct{}
+	answers  chan answer
+	roster   roster
+	lanes    []*lane
+	settled  time.Time // when the members are known, of this term
+	last     time.Time // of the newest step
+	counted  time.Time
+	said     *election.Spread
+	problem  string    // why nothing is spread; empty: it is
+	node     string    // this node's name
+	draining time.Time // until when an operator waits for the end of connections
+	closed   bool
+	reloaded bool // the first table follows that of a holder
+}
+
+// lane is one part with its tables.
+type lane struct {
+	part
+	plane   Plane
+	table   table
+	rows    []row
+	applied *spreadtables.Config // nil: nothing yet
+	renewed time.Time
+	count   int
+}
+
+// configure takes over a configuration. Tables of parts that go on are kept.
+func (v *server) configure(cfg Config) {
+	v.reloaded = v.reloaded || cfg.Reloaded && v.lanes == nil
+	v.cfg = cfg
+	v.roster.interval, v.roster.listed = cfg.Interval, cfg.Members
+	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool {
+		return len(cfg.Members) > 0 && !slices.Contains(cfg.Members, m.address)
+	})
+	var lanes []*lane
+	for _, p := range partsOf(&cfg) {
+		l := &lane{}
+		if i := slices.IndexFunc(v.lanes, func(o *lane) bool { return o.name == p.name }); i >= 0 {
+			l = v.lanes[i]
+			v.lanes = slices.Delete(v.lanes, i, i+1)
+		}
+		l.part = p
+		lanes = append(lanes, l)
+	}
+	for _, gone := range v.lanes {
+		v.shut(gone)
+	}
+	v.lanes = lanes
+	if v.elector != nil {
+		v.step(time.Now())
+	}
+}
+
+// begin opens a term. What an earlier run has left goes on until the members are known.
+func (v *server) begin(t instance.Term, now time.Time) {
+	v.place, v.term = t.Place, t
+	v.roster.self = t.Place.Source.WithZone("")
+	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool { return m.address == v.roster.self })
+	v.settled = now.Add(max(4*v.cfg.Interval, leastSettle))
+	v.said = nil
+	e, ok := t.Elector.(election.Spreader)
+	if !ok {
+		v.fail(errNoSpreader)
+		return
+	}
+	v.elector, v.changed = e, e.MembersChanged()
+	for _, l := range v.lanes {
+		if l.applied != nil && l.applied.Index != t.Place.Index {
+			v.shut(l)
+		}
+	}
+	v.show()
+}
+
+func (v *server) end() {
+	if v.elector != nil {
+		v.elector.SetSpread(nil)
+	}
+	v.elector, v.changed, v.term = nil, nil, instance.Term{}
+}
+
+// next is when something is due; the zero Time: never.
+func (v *server) next() time.Time {
+	switch {
+	case v.elector == nil:
+		return time.Time{}
+	case v.last.Before(v.settled):
+		return v.settled
+	}
+	return v.roster.next(v.last)
+}
+
+// step looks at the members, and has the kernel and the other members follow.
+func (v *server) step(now time.Time) {
+	if v.elector == nil || now.Before(v.settled) {
+		return
+	}
+	v.last = now
+	list := v.elector.Members()
+	v.roster.hear(now, list)
+	v.roster.settle()
+	v.ask(now)
+	me, err := v.self(list)
+	if err != nil {
+		v.fail(err)
+		return
+	}
+	healthy, why := v.health()
+	var errs []error
+	for _, l := range v.lanes {
+		errs = append(errs, v.serve(now, l, plan(l.part, &v.roster, me, healthy[l.check], why)))
+	}
+	v.reloaded = false
+	if err := errors.Join(errs...); err != nil {
+		v.fail(err)
+		return
+	}
+	v.recover()
+	v.say(me, healthy)
+	v.show()
+}
+
+// ask asks the hosts of members that are, or may soon be, silent.
+func (v *server) ask(now time.Time) {
+	due, limit := v.roster.ask(now)
+	place := v.place
+	for _, a := range due {
+		go func() {
+			ctx, cancel := context.WithTimeout(v.ctx, limit)
+			defer cancel()
+			err := v.host.Ask(ctx, place, a)
+			select {
+			case v.answers <- answer{a, err == nil}:
+			case <-v.ctx.Done():
+			}
+		}()
+	}
+}
+
+// self is this node as a member.
+func (v *server) self(list []election.Member) (self, error) {
+	me := self{address: v.place.Source.WithZone(""), weight: v.cfg.Weight, own: v.host.Own(v.place, v.cfg.Addresses)}
+	if len(v.cfg.Members) > 0 && !slices.Contains(v.cfg.Members, me.address) {
+		return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", me.address, v.place.Name)
+	}
+	if mac, err := net.ParseMAC(v.place.MAC); err == nil && len(mac) == len(me.mac) {
+		me.mac = [6]byte(mac)
+	}
+	for _, m := range list {
+		if m.Self {
+			me.holder, v.node = m.State == election.Active, m.Node
+		}
+	}
+	return me, nil
+}
+
+// health is what this node says of its ports, by their checks, and why it is not fit.
+func (v *server) health() (healthy map[string]bool, why string) {
+	ready := v.term.Ready()
+	healthy = map[string]bool{"": ready.Fit}
+	for _, l := range v.lanes {
+		if l.check != "" {
+			healthy[l.check] = ready.Open && v.term.Healthy(l.check)
+		}
+	}
+	return healthy, ready.Reason
+}
+
+// serve has the kernel follow the members of a lane.
+func (v *server) serve(now time.Time, l *lane, rows []row) error {
+	if l.plane == nil {
+		plane, err := v.host.Open(l.name)
+		if err != nil {
+			return err
+		}
+		l.plane = plane
+	}
+	if v.reloaded && l.table.slots == nil {
+		l.table = heldBy(rows)
+	}
+	l.table, l.rows = l.table.next(rows), rows
+	cfg := v.tables(l)
+	if l.applied == nil || !reflect.DeepEqual(*l.applied, cfg) {
+		if err := l.plane.Apply(cfg); err != nil {
+			return err
+		}
+		l.applied = &cfg
+		l.renewed = time.Time{}
+	}
+	if now.Sub(l.renewed) >= renewEvery {
+		if err := l.plane.Renew(lifetime); err != nil {
+			return err
+		}
+		l.renewed = now
+	}
+	return nil
+}
+
+// tables is what the kernel is to do for a lane.
+func (v *server) tables(l *lane) spreadtables.Config {
+	cfg := spreadtables.Config{
+		Link: v.place.Name, Index: v.place.Index, Addresses: v.cfg.Addresses, Slots: l.table.slots, Seed: v.cfg.seed(), Lifetime: lifetime,
+	}
+	for _, p := range l.ports {
+		cfg.Ports = append(cfg.Ports, spreadtables.Port{Protocol: p.Protocol, Port: p.Port, Target: p.Target})
+	}
+	for _, r := range l.rows {
+		cfg.Members = append(cfg.Members, r.at)
+		if r.Self {
+			cfg.Self = r.at.Addresses
+		}
+	}
+	return cfg
+}
+
+// say tells the other members of this node's part, once its kernel is ready for it.
+func (v *server) say(me self, healthy map[string]bool) {
+	v.count(v.last)
+	counts := map[string]int{}
+	for _, l := range v.lanes {
+		counts[l.check] = l.count
+	}
+	if next := word(&v.cfg, me, healthy, counts); !reflect.DeepEqual(v.said, next) {
+		v.said = next
+		v.elector.SetSpread(next)
+	}
+}
+
+// count counts connections now and then.
+func (v *server) count(now time.Time) {
+	every := countEvery
+	if now.Before(v.draining) {
+		every = countDraining
+	}
+	if now.Sub(v.counted) < every {
+		return
+	}
+	v.counted = now
+	all := 0
+	for _, l := range v.lanes {
+		if l.plane == nil {
+			continue
+		}
+		n, err := l.plane.Connections()
+		if err != nil {
+			v.log.Debug("connections are not counted", "error", err)
+			continue
+		}
+		l.count = n
+		all += n
+	}
+	v.out.busy.Store(all > 0 && now.Before(v.draining))
+}
+
+// fail notes why nothing is spread, or no longer as it should be.
+func (v *server) fail(err error) {
+	if text := err.Error(); text != v.problem {
+		v.problem = text
+		v.log.Warn("the load is not spread as it should be", "error", err)
+	}
+	v.show()
+}
+
+func (v *server) recover() {
+	if v.problem != "" {
+		v.log.Info("the load is spread again")
+	}
+	v.problem = ""
+}
+
+// shut takes a lane's tables away.
+func (v *server) shut(l *lane) {
+	if l.plane == nil {
+		return
+	}
+	if err := l.plane.Close(); err != nil {
+		v.log.Warn("tables of what was spread stay", "table", l.name, "error", err)
+	}
+	l.plane, l.applied = nil, nil
+}
+
+// close ends the service.
+func (v *server) close() error {
+	v.end()
+	v.closed = true
+	v.cancel()
+	stays := v.cfg.Stays != nil && v.cfg.Stays()
+	var errs []error
+	for _, l := range v.lanes {
+		if l.plane == nil {
+			continue
+		}
+		n, err := l.plane.Connections()
+		if stays && l.applied != nil && (n > 0 || err != nil) {
+			v.log.Info("connections that are spread go on here for a while, or until keepvip runs again", "table", l.name, "connections", n, "for", lifetime)
+			errs = append(errs, l.plane.Renew(lifetime))
+			l.plane.Leave()
+			continue
+		}
+		errs = append(errs, l.plane.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// until is the end of what the kernel has.
+func (v *server) until() time.Time {
+	var out time.Time
+	for i, l := range v.lanes {
+		end := l.renewed
+		if l.applied == nil || end.IsZero() {
+			return time.Time{}
+		}
+		end = end.Add(lifetime)
+		if i == 0 || end.Before(out) {
+			out = end
+		}
+	}
+	return out
+}
+
+// show publishes the status.
+func (v *server) show() {
+	end := v.until()
+	v.out.until.Store(&end)
+	v.out.shown.Store(v.status())
+}
+
+// nodes are the members' names by their addresses.
+func (v *server) nodes() map[netip.Addr]*member {
+	return maps.Collect(func(yield func(netip.Addr, *member) bool) {
+		for _, m := range v.roster.all {
+			if !yield(m.address, m) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,345 @@
+package spread
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+// bubble runs a test in virtual time.
+func bubble(t *testing.T, cfg Config, test func(*testing.T, *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newBench(t, cfg)) })
+}
+
+// settle is when the members are known, and tick when a change has been seen.
+const (
+	settle = 450 * time.Millisecond
+	tick   = interval + 10*time.Millisecond
+)
+
+func TestServiceSpreadsOverThoseThatAreHeard(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.member(13, true)
+		b.begin()
+		time.Sleep(tick)
+		assert.Zero(t, b.host.plane("api").applied, "what an earlier run has left goes on until the members are known")
+		assert.Nil(t, b.elector.own())
+		time.Sleep(settle)
+		p := b.host.plane("api")
+		assert.Equal(t, 1, p.applied)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 40, "10.77.0.12 fit": 40, "10.77.0.13 fit": 40}, b.shares())
+		assert.Equal(t, []netip.Addr{addr(11)}, p.cfg.Self)
+		assert.Equal(t, "02:00:00:00:00:01", p.cfg.Members[1].MAC.String())
+		assert.Equal(t, uint16(6443), p.cfg.Ports[0].Target)
+		own := b.elector.own()
+		require.NotNil(t, own)
+		assert.Equal(t, []election.SpreadPort{{Protocol: 6, Port: 9443, Healthy: true}}, own.Ports)
+		assert.Equal(t, [6]byte{2, 0, 0, 0, 0, 11}, own.MAC)
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, 1, b.host.plane("api").applied, "what is the same is not done again")
+		assert.Equal(t, 1, b.elector.said)
+		assert.Zero(t, b.host.asked)
+		time.Sleep(3 * time.Minute)
+		assert.Equal(t, 4, b.host.plane("api").renewed)
+		assert.WithinDuration(t, time.Now().Add(lifetime), b.service.Until(), renewEvery)
+	})
+}
+
+func TestServiceMemberThatIsNotFitKeeps(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		b.member(12, false)
+		b.elector.changed <- struct{}{}
+		synctest.Wait()
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 keeps": 0}, b.shares())
+		table := b.host.plane("api").cfg.Slots
+		assert.Contains(t, table.Second, uint8(1), "its connections are found")
+		b.member(12, true)
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.12 fit": 60}, b.shares())
+	})
+}
+
+func TestServiceNodeThatIsNotFitSaysSo(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		b.mu.Lock()
+		b.ready = instance.Readiness{Reason: "drained by an operator"}
+		b.mu.Unlock()
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.11 keeps": 0, "10.77.0.12 fit": 120}, b.shares())
+		assert.False(t, b.elector.own().Ports[0].Healthy)
+		assert.Equal(t, "drained by an operator", b.service.Status().Spread.Tables[0].Shares[0].Why)
+		b.member(12, false)
+		time.Sleep(tick)
+		assert.Equal(t, 120, nobody(b.host.plane("api").cfg.Slots), "the receiver serves itself")
+	})
+}
+
+func TestServiceSilentMember(t *testing.T) {
+	tests := []struct {
+		name  string
+		there bool
+		want  string
+		slots int
+	}{
+		{"its host answers", true, "keeps", 0},
+		{"its host is silent, too", false, "dead", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, config(), func(t *testing.T, b *bench) {
+				b.member(12, true)
+				b.begin()
+				time.Sleep(settle)
+				b.host.set(addr(12), tt.there)
+				b.elector.silence(addr(12))
+				time.Sleep(300 * time.Millisecond)
+				assert.Equal(t, 60, b.shares()["10.77.0.12 fit"])
+				time.Sleep(150 * time.Millisecond)
+				assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 " + tt.want: 0}, b.shares(), "within 0.45 s")
+				if !tt.there {
+					assert.NotContains(t, b.host.plane("api").cfg.Slots.Second, uint8(1), "nothing is sent to the dead")
+				}
+				time.Sleep(time.Second)
+				assert.Less(t, b.host.asked, 12)
+				b.elector.mu.Lock()
+				delete(b.elector.frozen, addr(12))
+				b.elector.mu.Unlock()
+				time.Sleep(tick)
+				assert.Equal(t, 60, b.shares()["10.77.0.12 fit"], "it is back")
+			})
+		})
+	}
+}
+
+// A member that is restarted says good-bye, and then for a while not that it spreads. Its connections are its own throughout.
+func TestServiceMemberThatIsRestartedKeeps(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		b.elector.remove(addr(12))
+		time.Sleep(time.Second)
+		assert.Contains(t, b.shares(), "10.77.0.12 keeps")
+		b.elector.set(election.Member{Address: addr(12)})
+		time.Sleep(time.Second)
+		assert.Contains(t, b.shares(), "10.77.0.12 keeps")
+		b.member(12, true)
+		time.Sleep(tick)
+		assert.Contains(t, b.shares(), "10.77.0.12 fit")
+		b.elector.set(election.Member{Address: addr(12)})
+		time.Sleep(forgetDead + time.Second)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120}, b.shares(), "it does not spread any more")
+	})
+}
+
+func TestServiceDeadMemberIsForgotten(t *testing.T) {
+	for _, listed := range []bool{false, true} {
+		cfg, want := config(), map[string]int{"10.77.0.11 fit": 120}
+		if listed {
+			cfg.Members = []netip.Addr{addr(12), addr(11)}
+			want["10.77.0.12 dead"] = 0
+		}
+		bubble(t, cfg, func(t *testing.T, b *bench) {
+			b.member(12, true)
+			b.begin()
+			time.Sleep(settle)
+			b.host.set(addr(12), false)
+			b.elector.remove(addr(12))
+			time.Sleep(forgetDead - time.Second)
+			assert.Contains(t, b.shares(), "10.77.0.12 dead")
+			time.Sleep(2 * time.Second)
+			assert.Equal(t, want, b.shares())
+		})
+	}
+}
+
+func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
+	cfg := config()
+	cfg.Members = []netip.Addr{addr(13), addr(12), addr(11)}
+	bubble(t, cfg, func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.member(14, true) // not listed
+		b.begin()
+		time.Sleep(settle)
+		shares := b.service.Status().Spread.Tables[0].Shares
+		require.Len(t, shares, 3)
+		assert.Equal(t, instance.SpreadShare{Address: addr(13), Condition: "dead", Why: "it was never heard"}, shares[0])
+		assert.Equal(t, []netip.Addr{addr(12), addr(11)}, []netip.Addr{shares[1].Address, shares[2].Address})
+		cfg.Members = []netip.Addr{addr(12), addr(13)}
+		b.service.Reconfigure(cfg)
+		assert.Equal(t, "10.77.0.11, the own address on eth0, is not among spread.members: add it there, on all nodes", b.service.Status().Spread.Problem)
+	})
+}
+
+func TestServicePortsWithChecksOfTheirOwn(t *testing.T) {
+	cfg := config()
+	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001, Check: "registry"})
+	bubble(t, cfg, func(t *testing.T, b *bench) {
+		b.member(12, true)
+		m := election.Member{Address: addr(12), Spread: said(true)}
+		m.Spread.Ports = append(m.Spread.Ports, election.SpreadPort{Protocol: 6, Port: 5000, Healthy: true})
+		b.elector.set(m)
+		b.begin()
+		time.Sleep(settle)
+		status := b.service.Status().Spread
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.12 fit": 60}, shares(status, 0))
+		assert.Equal(t, map[string]int{"10.77.0.11 keeps": 0, "10.77.0.12 fit": 120}, shares(status, 1))
+		assert.Equal(t, "the check registry fails", status.Tables[1].Shares[0].Why)
+		assert.False(t, b.elector.own().Ports[1].Healthy)
+		assert.Equal(t, uint16(5001), b.host.plane("api.registry").cfg.Ports[0].Target)
+		b.mu.Lock()
+		b.good["registry"] = true
+		b.mu.Unlock()
+		time.Sleep(tick)
+		assert.True(t, b.elector.own().Ports[1].Healthy)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.12 fit": 60}, shares(b.service.Status().Spread, 1))
+	})
+}
+
+func TestServiceReconfigure(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		next := config()
+		next.Weight = 3
+		next.Ports = append(next.Ports, Port{Protocol: 17, Port: 9443, Target: 53})
+		b.service.Reconfigure(next)
+		p := b.host.plane("api")
+		assert.Len(t, p.cfg.Ports, 2)
+		assert.False(t, p.closed)
+		assert.Equal(t, uint8(3), b.elector.own().Weight)
+		assert.Len(t, b.elector.own().Ports, 2)
+		next.Ports = []Port{{Protocol: 6, Port: 9443, Target: 6443, Check: "other"}}
+		b.service.Reconfigure(next)
+		assert.True(t, b.host.plane("api").closed)
+		assert.Equal(t, 1, b.host.plane("api.other").applied)
+	})
+}
+
+// The connections to an address that was not spread until now are all the holder's.
+func TestServiceTurnedOnByAReload(t *testing.T) {
+	for _, self := range []bool{true, false} {
+		cfg := config()
+		cfg.Reloaded = true
+		bubble(t, cfg, func(t *testing.T, b *bench) {
+			b.member(12, true)
+			m := b.elector.members[addr(12)]
+			m.State = election.Backup
+			if !self {
+				m.State = election.Active
+			}
+			b.elector.set(m)
+			if self {
+				b.elector.set(election.Member{Address: addr(11), Self: true, State: election.Active})
+			}
+			b.begin()
+			time.Sleep(settle)
+			holder := uint8(1)
+			if self {
+				holder = 0
+			}
+			table := b.host.plane("api").cfg.Slots
+			for slot := range table.Owner {
+				require.True(t, table.Owner[slot] == holder || table.Second[slot] == holder)
+			}
+		})
+	}
+}
+
+func TestServiceEnd(t *testing.T) {
+	tests := []struct {
+		name        string
+		stays       bool
+		connections int
+		left        bool
+	}{
+		{"a restart with connections", true, 3, true},
+		{"a stop without", true, 0, false},
+		{"no longer in the configuration", false, 3, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config()
+			cfg.Stays = func() bool { return tt.stays }
+			bubble(t, cfg, func(t *testing.T, b *bench) {
+				b.begin()
+				time.Sleep(settle)
+				b.host.mu.Lock()
+				b.host.planes["api"].connections = tt.connections
+				b.host.mu.Unlock()
+				b.service.End()
+				require.NoError(t, b.service.Close())
+				p := b.host.plane("api")
+				assert.Equal(t, []bool{tt.left, !tt.left}, []bool{p.left, p.closed})
+				assert.Nil(t, b.elector.own())
+			})
+		})
+	}
+}
+
+func TestServiceWithoutTheKernelsHelp(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.host.broken = errors.New("no nftables")
+		b.begin()
+		time.Sleep(settle)
+		assert.Nil(t, b.elector.own(), "nobody sends packets to a node that does not translate them")
+		assert.Equal(t, "no nftables", b.service.Status().Spread.Problem)
+		b.host.mu.Lock()
+		b.host.broken = nil
+		b.host.mu.Unlock()
+		time.Sleep(tick)
+		assert.NotNil(t, b.elector.own())
+		assert.Empty(t, b.service.Status().Spread.Problem)
+	})
+}
+
+func TestServiceDrainWaitsForConnections(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		set := func(n int) {
+			b.host.mu.Lock()
+			defer b.host.mu.Unlock()
+			b.host.planes["api"].connections = n
+		}
+		set(2)
+		b.service.Drain(time.Now().Add(time.Minute))
+		busy, _ := b.service.Draining()
+		assert.True(t, busy)
+		set(0)
+		time.Sleep(time.Second)
+		busy, _ = b.service.Draining()
+		assert.False(t, busy)
+	})
+}
+
+func TestServiceElectorThatKnowsNoMembers(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.service.Begin(instance.Term{Elector: struct{ instance.Elector }{}})
+		assert.Equal(t, errNoSpreader.Error(), b.service.Status().Spread.Problem)
+	})
+}
+
+func TestMakeOfNoMembersOwnsNothing(t *testing.T) {
+	assert.Empty(t, heldBy(nil).members)
+	assert.Equal(t, 120, nobody(slots.Make(nil, nil, nil)))
+}

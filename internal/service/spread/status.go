@@ -1,0 +1,95 @@
+package spread
+
+import (
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+// udp is the protocol's number; the other one is that of TCP.
+const udp = 17
+
+// noLoose is why there is no second chance.
+const noLoose = "net.netfilter.nf_conntrack_tcp_loose is 0: set it to 1, or connections end when their member gets out of turn"
+
+// status is what an operator sees.
+func (v *server) status() *instance.SpreadStatus {
+	out := &instance.SpreadStatus{Via: instance.SpreadDirect, Problem: v.problem, Members: []instance.SpreadMember{}, Tables: []instance.SpreadTable{}}
+	if out.Problem == "" && v.elector != nil && v.last.Before(v.settled) {
+		out.Problem = "the members are not known yet"
+	}
+	if v.elector == nil && out.Problem == "" {
+		out.Problem = "not in the election"
+	}
+	for i, l := range v.lanes {
+		if i == 0 {
+			out.Members = v.members(l.rows)
+		}
+		out.Tables = append(out.Tables, l.status())
+	}
+	if len(v.lanes) > 0 && v.lanes[0].applied != nil {
+		a := v.lanes[0].plane.Abilities()
+		out.SecondChance, out.Ingress = a.SecondChance, a.Ingress
+		if !a.SecondChance {
+			out.WithoutIt = noLoose
+		}
+	}
+	return out
+}
+
+// members are those of the rows.
+func (v *server) members(rows []row) []instance.SpreadMember {
+	out := []instance.SpreadMember{}
+	nodes := v.nodes()
+	for _, r := range rows {
+		m := instance.SpreadMember{Address: r.Address, Self: r.Self, Weight: r.Weight}
+		if known := nodes[r.Address]; known != nil {
+			m.Node = known.node
+			for _, p := range known.spread.Ports {
+				m.Connections += p.Connections
+			}
+		}
+		if r.Self {
+			m.Node = v.node
+			for _, l := range v.lanes {
+				m.Connections += uint32(l.count)
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// conditionText are the words of the status.
+func conditionText(c slots.Condition) string {
+	switch c {
+	case slots.Fit:
+		return "fit"
+	case slots.Keeps:
+		return "keeps"
+	}
+	return "dead"
+}
+
+func (l *lane) status() instance.SpreadTable {
+	out := instance.SpreadTable{Check: l.check, Ports: []instance.SpreadPort{}, Shares: []instance.SpreadShare{}}
+	for _, p := range l.ports {
+		name := "tcp"
+		if p.Protocol == udp {
+			name = "udp"
+		}
+		out.Ports = append(out.Ports, instance.SpreadPort{Protocol: name, Port: p.Port, Target: p.Target})
+	}
+	var owned []int
+	if l.table.slots != nil {
+		out.Slots = len(l.table.slots.Owner)
+		owned, out.Nobody = l.table.slots.Owned(len(l.rows))
+	}
+	for i, r := range l.rows {
+		share := instance.SpreadShare{Address: r.Address, Condition: conditionText(r.Condition), Why: r.Why}
+		if owned != nil {
+			share.Slots, share.Share = owned[i], float64(owned[i])/float64(out.Slots)
+		}
+		out.Shares = append(out.Shares, share)
+	}
+	return out
+}
