@@ -24,7 +24,7 @@ func addr(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, n}) }
 
 // said is what a member with the node's number says of itself.
 func said(healthy bool) *election.Spread {
-	return &election.Spread{Weight: 1, MAC: [6]byte{2, 0, 0, 0, 0, 1}, Ports: []election.SpreadPort{{Protocol: 6, Port: 9443, Healthy: healthy}}}
+	return &election.Spread{Fit: healthy, Weight: 1, MAC: [6]byte{2, 0, 0, 0, 0, 1}, Ports: []election.SpreadPort{{Protocol: 6, Port: 9443, Healthy: healthy}}}
 }
 
 // fakeElector knows members as a test says.

@@ -242,7 +242,7 @@ func (m *member) serves(p part) bool {
 }
 
 func (m *member) healthy(p part) bool {
-	return !slices.ContainsFunc(p.ports, func(port Port) bool { return !m.port(port).Healthy })
+	return (p.check != "" || m.spread.Fit) && !slices.ContainsFunc(p.ports, func(port Port) bool { return !m.port(port).Healthy })
 }
 
 func (m *member) port(p Port) *election.SpreadPort {
