@@ -118,7 +118,7 @@ func (h *Held) run(space *Namespace, ready chan<- error) {
 			}
 		}
 		now := h.lab.now()
-		if late := now - next - time.Millisecond; late > stallLimit {
+		if late := now - next; late > stallLimit {
 			h.late = append(h.late, Stall{At: next, Length: late, CPU: -1})
 		}
 		switch {
@@ -137,7 +137,8 @@ func (h *Held) run(space *Namespace, ready chan<- error) {
 				next = min(next, c.due)
 			}
 		}
-		if end > 0 {
+		// Pings of the same millisecond go out together.
+		if next = max(next, now+time.Millisecond); end > 0 {
 			next = now + time.Millisecond
 		}
 	}

@@ -35,9 +35,11 @@ func (p *poller) watch(fd int, output bool) error {
 	return err
 }
 
-// wait returns the sockets that are ready, at once if some are, and otherwise within the limit, in whole milliseconds.
+// wait returns the sockets that are ready, at once if some are, and otherwise within the limit. epoll_wait knows whole milliseconds alone,
+// and a thread that measures must not spend what is left of one in asking again and again.
 func (p *poller) wait(limit time.Duration) []unix.EpollEvent {
-	n, err := unix.EpollWait(p.fd, p.events[:], int(max(limit, 0).Milliseconds()))
+	waitReadable([]unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}, limit)
+	n, err := unix.EpollWait(p.fd, p.events[:], 0)
 	if err != nil {
 		return nil
 	}

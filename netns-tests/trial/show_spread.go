@@ -15,6 +15,8 @@ func SpreadShows() []Show {
 	return []Show{
 		ofCases("spread shares", sharesConnections()),
 		ofCases("spread keeps", keepsConnections()),
+		ofCases("spread on a host", spreadHosts()),
+		{Name: "spread: nothing left behind", Run: spreadLeavesNothing},
 		{Name: "spread: path MTU 1400 behind the router", Run: narrowRouter},
 		{Name: "spread: SYN flood", Run: synFlood},
 	}

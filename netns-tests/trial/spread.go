@@ -85,6 +85,11 @@ type Spreading struct {
 
 // OpenSpread opens a lab with clients on the link and behind a router, and waits until each member that runs serves.
 func OpenSpread(host *lab.Host, cfg SpreadConfig) (*Spreading, error) {
+	return openSpread(host, cfg, func(*lab.Node) error { return nil })
+}
+
+// openSpread is [OpenSpread] of nodes that are changed before.
+func openSpread(host *lab.Host, cfg SpreadConfig, before func(*lab.Node) error) (*Spreading, error) {
 	addresses := []netip.Addr{lab.VIP4, lab.VIP6}
 	if cfg.V4 {
 		addresses = addresses[:1]
@@ -94,7 +99,13 @@ func OpenSpread(host *lab.Host, cfg SpreadConfig) (*Spreading, error) {
 		return nil, err
 	}
 	s := &Spreading{Group: g, product: cfg.Product, greeters: make([]*lab.Greeter, len(g.Lab.Nodes))}
-	if err := s.begin(cfg.Running); err != nil {
+	for _, n := range g.Lab.Nodes {
+		err = errors.Join(err, before(n))
+	}
+	if err == nil {
+		err = s.begin(cfg.Running)
+	}
+	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, g.Logs())
 		g.Close()
 		return nil, err

@@ -1,0 +1,185 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// spreadHosts are what a host may be like on which a load is spread: new connections of all clients succeed, and each member has its share.
+func spreadHosts() []Case {
+	list := []Case{{Name: "members as clients", Run: func(host *lab.Host, times int) (Findings, error) {
+		return spreadOn(host, func(*lab.Node) error { return nil })
+	}}}
+	for _, c := range []struct {
+		name   string
+		before func(*lab.Node) error
+	}{
+		{"rp_filter 1", func(n *lab.Node) error {
+			return errors.Join(n.Sysctl("net/ipv4/conf/all/rp_filter", "1"), n.Sysctl("net/ipv4/conf/eth0/rp_filter", "1"))
+		}},
+		{"kube-proxy's nftables rules", func(n *lab.Node) error {
+			_, err := n.RunInput(kubeProxyRules, "nft", "-f", "-")
+			return err
+		}},
+		{"kube-proxy's iptables rules", func(n *lab.Node) error {
+			_, err := n.RunInput(iptablesRules, "nft", "-f", "-")
+			return err
+		}},
+		{"ip_forward 1, as on Kubernetes nodes", func(n *lab.Node) error {
+			return errors.Join(n.Sysctl("net/ipv4/ip_forward", "1"), n.Sysctl("net/ipv6/conf/all/forwarding", "1"))
+		}},
+	} {
+		list = append(list, Case{Name: c.name, Run: func(host *lab.Host, _ int) (Findings, error) { return spreadOn(host, c.before) }})
+	}
+	return list
+}
+
+// kubeProxyRules are the base chains of kube-proxy's nftables mode, with one service.
+const kubeProxyRules = `
+table ip kube-proxy {
+	map service-ips { type ipv4_addr . inet_proto . inet_service : verdict
+		elements = { 10.96.0.1 . tcp . 443 : goto service-api } }
+	chain service-api { meta l4proto tcp dnat to 10.77.0.11:7443 }
+	chain services { ip daddr . meta l4proto . th dport vmap @service-ips }
+	chain mark-for-masquerade { meta mark set meta mark or 0x4000 }
+	chain masquerading { meta mark and 0x4000 == 0 return
+		meta mark set meta mark xor 0x4000
+		masquerade fully-random }
+	chain nat-prerouting { type nat hook prerouting priority dstnat; jump services }
+	chain nat-output { type nat hook output priority -100; jump services }
+	chain nat-postrouting { type nat hook postrouting priority srcnat; jump masquerading }
+	chain filter-prerouting { type filter hook prerouting priority dstnat - 10; ct state new jump services-checks }
+	chain services-checks { }
+}
+`
+
+// iptablesRules are what kube-proxy's iptables mode makes of the same by iptables-nft, with its rule against packets out of their window.
+const iptablesRules = `
+table ip nat {
+	chain KUBE-MARK-MASQ { meta mark set meta mark or 0x4000 }
+	chain KUBE-SERVICES { ip daddr 10.96.0.1 tcp dport 443 dnat to 10.77.0.11:7443 }
+	chain KUBE-POSTROUTING { meta mark and 0x4000 != 0x4000 return
+		meta mark set meta mark xor 0x4000
+		masquerade fully-random }
+	chain PREROUTING { type nat hook prerouting priority dstnat; jump KUBE-SERVICES }
+	chain OUTPUT { type nat hook output priority -100; jump KUBE-SERVICES }
+	chain POSTROUTING { type nat hook postrouting priority srcnat; jump KUBE-POSTROUTING }
+}
+table ip filter {
+	chain KUBE-FORWARD { ct state invalid drop }
+	chain KUBE-FIREWALL { ip saddr != 127.0.0.0/8 ip daddr 127.0.0.0/8 ct status dnat drop }
+	chain INPUT { type filter hook input priority filter; jump KUBE-FIREWALL }
+	chain FORWARD { type filter hook forward priority filter; jump KUBE-FORWARD }
+}
+`
+
+// spreadOn spreads on nodes that were changed before, and asks from everywhere, the nodes themselves included.
+func spreadOn(host *lab.Host, before func(*lab.Node) error) (Findings, error) {
+	s, err := openSpread(host, SpreadConfig{}, before)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	foreign, err := s.foreignRules()
+	if err != nil {
+		return nil, err
+	}
+	var out Findings
+	clients := s.clients()
+	for _, n := range s.Lab.Nodes {
+		clients = append(clients, n.Namespace)
+	}
+	for _, from := range clients {
+		for _, target := range s.Targets() {
+			const count = 300
+			got, err := s.Lab.Sample(from, target, count)
+			if err != nil {
+				return out, err
+			}
+			name := from.Name[strings.LastIndex(from.Name, "-")+1:]
+			what := fmt.Sprintf("%s to %s: failed", name, target)
+			if len(got.Failures) > 0 {
+				what += " (" + got.String() + ")"
+			}
+			out = append(out, none(what, count-got.Served()), Measured{What: "worst off by", Got: got.Worst(len(s.Lab.Nodes)), Limit: 30, Unit: "%"})
+			if !strings.HasPrefix(name, "n") {
+				out = append(out, none("under another address", got.Disguised))
+			}
+		}
+	}
+	after, err := s.foreignRules()
+	if err != nil {
+		return out, err
+	}
+	return append(out, none("foreign tables changed", count(foreign != after))), nil
+}
+
+// foreignRules are all tables of the nodes that keepvip has not made.
+func (s *Spreading) foreignRules() (string, error) {
+	var all strings.Builder
+	for _, n := range s.Lab.Nodes {
+		tables, err := n.Run("nft", "list", "tables")
+		if err != nil {
+			return "", err
+		}
+		for line := range strings.Lines(tables) {
+			if strings.Contains(line, " keepvip") {
+				continue
+			}
+			text, err := n.Run("nft", append([]string{"-s", "list"}, strings.Fields(line)...)...)
+			if err != nil {
+				return "", err
+			}
+			all.WriteString(text)
+		}
+	}
+	return all.String(), nil
+}
+
+// spreadLeavesNothing looks for what is left on the hosts when keepvip has ended in order, and after `keepvip cleanup` when it was killed.
+func spreadLeavesNothing(host *lab.Host, _ bool) (Findings, error) {
+	g, err := Prepare(host, Config{Product: WithSpread{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Lab: lab.Config{OffLink: true}})
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	s := &Spreading{Group: g, greeters: make([]*lab.Greeter, len(g.Lab.Nodes))}
+	before := make([]lab.State, len(g.Lab.Nodes))
+	for i, n := range g.Lab.Nodes {
+		if before[i], err = n.State(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.begin(0); err != nil {
+		return nil, err
+	}
+	stopped, killed := g.Lab.Nodes[:2], g.Lab.Nodes[2]
+	for _, n := range stopped {
+		if code, err := g.Daemon(n).Terminate(10 * time.Second); err != nil || code != 0 {
+			return nil, fmt.Errorf("exit status %d: %w", code, err)
+		}
+	}
+	if err := g.Daemon(killed).Kill9(); err != nil {
+		return nil, err
+	}
+	if _, err := g.Daemon(killed).Wait(2 * time.Second); err != nil {
+		return nil, err
+	}
+	if p, code, err := (Keepvip{}).Command(killed, "cleanup", "--socket", Socket(killed)); err != nil || code != 0 {
+		return nil, fmt.Errorf("keepvip cleanup: exit status %d: %w: %s", code, err, p.Log())
+	}
+	left := 0
+	for i, n := range g.Lab.Nodes {
+		after, err := n.State()
+		if err != nil {
+			return nil, err
+		}
+		left += count(after != before[i])
+	}
+	return Findings{none("hosts on which something was left", left)}, nil
+}
