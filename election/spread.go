@@ -10,19 +10,22 @@ import (
 type Spread struct {
 	// Fit tells that it takes new connections. The elector sets it, whatever SetSpread says: as fit as this node's checks, operators and service have
 	// it, also for the moment in which it passes the address on, and not any more when it stops. [Member.Fit] is about holding the address.
-	Fit bool
+	Fit bool `json:"fit"`
 	// Every is the time between two messages of a member, which the elector sets: one of which nothing is heard for three and a half times as
 	// long is Silent. It is an advertisement interval, but not less than a tenth of a second, and more where many addresses are spread.
-	Every time.Duration
+	Every time.Duration `json:"every"`
 	// Weight is its share of new connections beside the others'; 0: it gets none, and keeps those that it has.
-	Weight uint8
+	Weight uint8 `json:"weight"`
 	// MAC is that of the interface by which it takes part; zero: it does not say.
-	MAC [6]byte
+	MAC [6]byte `json:"mac"`
+	// Address is its own address on the link of the virtual addresses, of the family that carries the election, where that is not
+	// [Member.Address]: by Raft members may talk elsewhere. The zero Addr: it is. By VRRP nothing is said of it.
+	Address netip.Addr `json:"address,omitzero"`
 	// Other is its own address of the family that does not carry the election, for the virtual addresses of that family, without a
-	// zone; the zero Addr: it has none. Its address of the other family is [Member.Address].
-	Other netip.Addr
+	// zone; the zero Addr: it has none.
+	Other netip.Addr `json:"other,omitzero"`
 	// Ports are those of the address that it serves, at most MostSpreadPorts.
-	Ports []SpreadPort
+	Ports []SpreadPort `json:"ports,omitempty"`
 }
 
 // MostSpreadPorts is how many ports of an address can be spread.
@@ -30,10 +33,10 @@ const MostSpreadPorts = 16
 
 // SpreadPort is one port of the address, as one member serves it.
 type SpreadPort struct {
-	Protocol    uint8  // of IP: 6 is TCP, 17 is UDP
-	Port        uint16 // of the address: what clients connect to
-	Healthy     bool   // the service behind it takes connections, as this member's check of the port says
-	Connections uint32 // how many this member has, as it counted last
+	Protocol    uint8  `json:"protocol"`    // of IP: 6 is TCP, 17 is UDP
+	Port        uint16 `json:"port"`        // of the address: what clients connect to
+	Healthy     bool   `json:"healthy"`     // the service behind it takes connections, as this member's check of the port says
+	Connections uint32 `json:"connections"` // how many this member has, as it counted last
 }
 
 // Alike tells whether two say the same but for the Connections, which change all the time. nil is like nil alone.
@@ -41,7 +44,7 @@ func (s *Spread) Alike(o *Spread) bool {
 	if s == nil || o == nil {
 		return s == o
 	}
-	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Other == o.Other &&
+	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Address == o.Address && s.Other == o.Other &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
 			a.Connections, b.Connections = 0, 0
 			return a == b

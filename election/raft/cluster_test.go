@@ -175,7 +175,7 @@ func (h *host) boot() {
 	n.Expect([]string{"vip"})
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel, h.stopped = cancel, make(chan struct{})
-	h.elector = n.NewElector(ElectorConfig{Name: "vip", Priority: 100, Log: h.cfg.Log})
+	h.elector = n.NewElector(ElectorConfig{Name: "vip", Group: group, Priority: 100, Log: h.cfg.Log})
 	h.elector.SetFitness(h.fitness)
 	elector, stopped := h.elector, h.stopped
 	h.lan.wg.Go(func() {

@@ -14,8 +14,9 @@ import (
 
 // ElectorConfig describes what one virtual address wants of the cluster.
 type ElectorConfig struct {
-	Name     string // of the virtual address
-	Priority uint8  // 1 to 254, as long as the node is fit
+	Name     string     // of the virtual address
+	Group    netip.Addr // the first of the addresses, by which the members know them where they spread them; the zero Addr: they do not
+	Priority uint8      // 1 to 254, as long as the node is fit
 	Log      *slog.Logger
 }
 
@@ -30,6 +31,7 @@ type Elector struct {
 	nudged  signal
 	stills  chan still // an operator wants it to stand still
 	timer   *time.Timer
+	stirred signal      // a member is another to those that spread
 	longer  signal      // the lease may have become longer
 	waits   atomic.Bool // for a lease
 	holds   atomic.Bool // the address may be bound
@@ -37,6 +39,7 @@ type Elector struct {
 	mu      sync.Mutex // guards what follows
 	fitness election.Fitness
 	base    uint8
+	spread  *election.Spread // nil: this node does not spread
 	status  election.Status
 	worse   string // why this node comes last for a while; empty when it does not
 
@@ -52,7 +55,7 @@ var (
 // NewElector makes an elector of the node.
 func (n *Node) NewElector(cfg ElectorConfig) *Elector {
 	return &Elector{
-		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stills: make(chan still),
+		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stirred: newSignal(), stills: make(chan still),
 		status: election.Status{Reason: "not started", Priority: cfg.Priority},
 	}
 }
@@ -309,14 +312,11 @@ func (e *Elector) holder() netip.Addr {
 // Status implements election.Elector.
 func (e *Elector) Status() election.Status {
 	f, base := e.fit()
-	members := e.node.Members()
 	e.mu.Lock()
 	s := e.status
 	e.mu.Unlock()
 	s.Fitness, s.Priority, s.NoSpare = f, effective(base, f), e.node.Quorum().noSpare()
 	s.Counters.Rejected, s.Rejected = e.node.rejections.Counts(), e.node.rejections.List()
-	for _, m := range members {
-		s.Members = append(s.Members, m.shown())
-	}
+	s.Members = e.Members()
 	return s
 }

@@ -27,8 +27,9 @@ type gossip struct {
 	cluster   *cluster
 	addresses *addresses
 
-	last time.Time   // when the newest round began; belongs to Node.Run
-	news atomic.Bool // the others are to be asked and told now
+	last      time.Time    // when the newest round began; belongs to Node.Run
+	wereStale []netip.Addr // as those that spread know; belongs to Node.Run
+	news      atomic.Bool  // the others are to be asked and told now
 
 	mu       sync.Mutex // guards what follows
 	heard    map[netip.Addr]hearing
@@ -48,8 +49,8 @@ func (g *gossip) now() {
 // round asks everybody how they are, all at once, but nobody twice at a time; when there is news, and regularly. A question says
 // as much as its answer: where everybody is in the cluster and well known it is enough that one of two asks the other, half as often.
 func (g *gossip) round(ctx context.Context) {
-	now, news, settled, every := time.Now(), g.news.Swap(false), g.settled(), g.cfg.pace()
-	if settled {
+	now, news, settled, every := time.Now(), g.news.Swap(false), g.settled(), g.pace()
+	if settled && every == g.cfg.pace() {
 		every *= 2
 	}
 	if !news && !g.last.Before(whole(now, every)) {
@@ -132,7 +133,7 @@ func (g *gossip) hello() message {
 	m := message{
 		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: textOf(own.reason), Code: own.code,
 		Witness: g.cfg.witness(g.cfg.Self), Heartbeat: g.cfg.Heartbeat, Holds: g.addresses.holding(),
-		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software),
+		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software), Spread: g.addresses.spreads(),
 	}
 	r := g.cluster.library.Load()
 	if r == nil {
@@ -172,6 +173,9 @@ func (g *gossip) hear(m message, named bool) {
 	g.mu.Unlock()
 	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID {
 		g.look.send()
+	}
+	if old.Priority != m.Priority || !spreadsAlike(old.Spread, m.Spread) {
+		g.addresses.stir()
 	}
 	if takes {
 		g.now() // the former holder says whether it lives

@@ -30,7 +30,7 @@ const (
 )
 
 // maxFrame bounds a message in bytes, before it is read.
-const maxFrame = 16 << 10
+const maxFrame = 64 << 10
 
 // message is a question, or the answer to one.
 type message struct {
@@ -55,6 +55,7 @@ type message struct {
 	Excluded  bool          `json:"excluded,omitempty"` // in an answer: the asker is no member as far as I know
 	Node      string        `json:"node,omitempty"`     // its name, at most maxName bytes that can be printed, as those of Software
 	Software  string        `json:"software,omitempty"` // the version of its program
+	Spread    []spread      `json:"spread,omitempty"`   // how it spreads the load of the addresses, at most maxSpread of them
 
 	To      string     `json:"to,omitempty"`     // of release
 	Op      string     `json:"op,omitempty"`     // of change
@@ -99,7 +100,7 @@ func (m message) validate() error {
 	case m.Reason != textOf(m.Reason), m.Error != textOf(m.Error):
 		return errors.New("raft: message with a text that is too long or cannot be printed")
 	}
-	return nil
+	return validateSpread(m.Spread)
 }
 
 // The longest name of a node, or version of its program, and the longest text of a message, in bytes.

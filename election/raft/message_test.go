@@ -43,8 +43,11 @@ func FuzzMessage(f *testing.F) {
 	f.Add(bytes.Clone(wire.Bytes()))
 	wire.Reset()
 	require.NoError(f, writeMessage(&wire, named))
-	f.Add(wire.Bytes())
+	f.Add(bytes.Clone(wire.Bytes()))
 	f.Add([]byte("\x00\x00\x00\x02{}"))
+	wire.Reset()
+	require.NoError(f, writeMessage(&wire, message{Kind: askHello, From: addr(0), Spread: []spread{{group, *spreadHere()}}}))
+	f.Add(wire.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := readMessage(bytes.NewReader(data))
 		if err == nil {

@@ -143,13 +143,20 @@ func (n *Node) Change(ctx context.Context, op string, subject netip.Addr) error 
 func (n *Node) Run(ctx context.Context) {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
-	for ctx.Err() == nil {
+	var stepped time.Time // when it has looked at everything
+	for all := true; ctx.Err() == nil; {
 		n.gossip.round(ctx)
-		n.step(ctx)
-		tick.Reset(untilWhole(n.cfg.pace()))
+		n.gossip.noteStale(time.Now())
+		if all {
+			stepped = time.Now()
+			n.step(ctx)
+		}
+		tick.Reset(untilWhole(n.gossip.pace()))
+		all = true
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
+			all = stepped.Before(whole(time.Now(), n.cfg.pace())) // there are more rounds than steps while this node spreads
 		case <-n.look:
 		case <-n.cluster.leaderCh(): // a level: step looks at the state itself
 		}
