@@ -45,6 +45,7 @@ type node struct {
 	tables *Tables
 	cfg    Config
 	open   atomic.Int32 // connections
+	heard  atomic.Int32 // datagrams
 }
 
 // both are the families, each with the address that is spread.
@@ -55,10 +56,12 @@ func newLab(t *testing.T) *lab {
 	l := &lab{t: t, wires: netnstest.New(t), client: netnstest.New(t)}
 	l.wires.Enter()
 	l.wires.Bridge("br0")
+	quick(l.client)
 	l.wires.Plug("br0", "client", l.client)
 	l.client.Has("eth0", "10.1.0.9/24", "fd01::9/64")
 	for i := range 3 {
 		n := &node{Space: netnstest.New(t), index: i}
+		quick(n.Space)
 		n.Sysctl("net/ipv4/conf/all/rp_filter", "1")
 		l.wires.Plug("br0", fmt.Sprintf("m%d", i), n.Space)
 		n.Has("eth0", fmt.Sprintf("10.1.0.%d/24", 5+i), fmt.Sprintf("fd01::%d/64", 5+i))
@@ -79,6 +82,11 @@ func newLab(t *testing.T) *lab {
 	l.owned(0, slots.None)
 	l.receives(0)
 	return l
+}
+
+// quick spares a new link the seconds in which it may not ask for neighbours by IPv6.
+func quick(s *netnstest.Space) {
+	s.In(func() { s.Sysctl("net/ipv6/conf/default/accept_dad", "0") })
 }
 
 // owned gives all slots to one member, and has it ask the other about what it does not know.
@@ -138,6 +146,7 @@ func (n *node) serve(t *testing.T) {
 				if err != nil {
 					return
 				}
+				n.heard.Add(1)
 				_, _ = u.WriteTo(fmt.Appendf(nil, "%d %d", n.index, size), from)
 			}
 		}()

@@ -1,0 +1,177 @@
+//go:build netns
+
+package spreadtables
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mdlayher/netlink"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+// generation is how often the rule set of the calling test's namespace was changed.
+func generation(t *testing.T) uint32 {
+	t.Helper()
+	c, err := dial()
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	b := &batch{}
+	b.add(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, func(*netlink.AttributeEncoder) {})
+	answer, err := c.Execute(b.messages[0])
+	require.NoError(t, err)
+	return binary.BigEndian.Uint32(attribute(answer[0].Data[4:], unix.NFTA_GEN_ID))
+}
+
+// TestApplyOfTheSame changes nothing, and of a little more in one transaction.
+func TestApplyOfTheSame(t *testing.T) {
+	l := newLab(t)
+	n := l.members[0]
+	n.Enter()
+	before := generation(t)
+	require.NoError(t, n.tables.Apply(n.cfg))
+	other := n.cfg
+	other.Addresses, other.Ports = slices.Clone(other.Addresses), slices.Clone(other.Ports)
+	slices.Reverse(other.Addresses)
+	slices.Reverse(other.Ports)
+	require.NoError(t, n.tables.Apply(other))
+	assert.Equal(t, before, generation(t))
+
+	other.Slots = &slots.Table{Owner: slices.Clone(n.cfg.Slots.Owner), Second: slices.Clone(n.cfg.Slots.Second)}
+	other.Slots.Owner[3] = 1
+	require.NoError(t, n.tables.Apply(other))
+	assert.Equal(t, before+1, generation(t))
+	assert.Contains(t, nftList(t, "map", "netdev", "keepvip-spread-api", "owners4"), "elements = { 0x00000003 : 10.1.0.6 }")
+}
+
+// TestTablesEndByThemselves when nobody renews them. New connections find nobody then; the one in translation goes on at the node that has it.
+func TestTablesEndByThemselves(t *testing.T) {
+	l := newLab(t)
+	l.bound(0)
+	vip := both["IPv4"]
+	here := l.dial(l.client, vip)
+	l.owned(1, slots.None)
+	away := l.dial(l.client, vip)
+	require.Equal(t, []int{1, 0}, []int{away.member, here.member})
+	for _, n := range l.members {
+		n.In(func() { require.NoError(t, n.tables.Renew(time.Second)) })
+	}
+	l.client.Eventually(func() bool { _, err := l.try(l.client, netip.AddrPortFrom(vip, front)); return refused(err) }, "the receiver serves by itself, and has no such port")
+	here.goesOn("it is on the receiver")
+
+	for _, n := range l.members {
+		n.In(func() { require.NoError(t, n.tables.Renew(time.Minute)) })
+	}
+	assert.Equal(t, 1, l.dial(l.client, vip).member)
+	away.goesOn("the packets find it again")
+}
+
+// TestNextRunTakesOver: it finds the tables of a killed one, and loses no connection while it makes its own of them.
+func TestNextRunTakesOver(t *testing.T) {
+	l := newLab(t)
+	l.owned(1, slots.None)
+	var conns []*conn
+	for _, vip := range both {
+		conns = append(conns, l.dial(l.client, vip))
+	}
+	for range 5 {
+		for _, n := range l.members {
+			n.tables.Leave()
+			var err error
+			n.tables, err = Open("api")
+			require.NoError(t, err)
+			n.In(func() { require.NoError(t, n.tables.Apply(n.cfg)) })
+			for _, c := range conns {
+				c.goesOn("over a restart")
+			}
+		}
+	}
+}
+
+// TestRenewMendsWhatSomebodyHasDeleted.
+func TestRenewMendsWhatSomebodyHasDeleted(t *testing.T) {
+	l := newLab(t)
+	l.owned(1, slots.None)
+	n := l.members[0]
+	n.Enter()
+	for _, command := range [][]string{
+		{"flush", "ruleset"},
+		{"delete", "table", "ip", "keepvip-spread-api"},
+		{"delete", "table", "netdev", "keepvip-spread-api"},
+	} {
+		require.NoError(t, exec.Command("nft", command...).Run())
+		require.NoError(t, n.tables.Renew(time.Minute))
+		assert.Equal(t, 1, l.dial(l.client, both["IPv4"]).member, "%s", command)
+		n.Enter()
+	}
+	require.NoError(t, exec.Command("nft", "flush", "ruleset").Run())
+	l.owned(2, slots.None)
+	assert.Equal(t, 2, l.dial(l.client, both["IPv6"]).member)
+}
+
+// TestCloseLeavesNothing of the entry, and touches nothing of others.
+func TestCloseLeavesNothing(t *testing.T) {
+	l := newLab(t)
+	n := l.members[0]
+	n.Enter()
+	for _, name := range []string{"ip keepvip-spread", "ip other", "netdev keepvip-2", "inet keepvip-spread-api"} {
+		require.NoError(t, exec.Command("nft", "add table "+name).Run())
+	}
+	second, err := Open("second")
+	require.NoError(t, err)
+	require.NoError(t, second.Apply(n.cfg))
+	require.NoError(t, n.tables.Close())
+	require.NoError(t, n.tables.Close())
+	assert.NotContains(t, nftList(t, "tables"), "ip keepvip-spread-api")
+	gone, err := Cleanup("second")
+	require.NoError(t, err)
+	assert.Empty(t, gone)
+	gone, err = Cleanup()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"netdev keepvip-spread-second", "ip keepvip-spread-second", "ip6 keepvip-spread-second"}, gone)
+	assert.NotContains(t, nftList(t, "tables"), "second")
+	for _, table := range []string{"ip keepvip-spread\n", "ip other", "netdev keepvip-2", "inet keepvip-spread-api"} {
+		assert.Contains(t, nftList(t, "tables"), table)
+	}
+}
+
+// TestConnectionsAreCounted where they are served, whoever receives them.
+func TestConnectionsAreCounted(t *testing.T) {
+	l := newLab(t)
+	l.owned(1, slots.None)
+	counted := func(member int) (n int) {
+		l.members[member].In(func() {
+			var err error
+			n, err = l.members[member].tables.Connections()
+			require.NoError(t, err)
+		})
+		return n
+	}
+	a, b := l.dial(l.client, both["IPv4"]), l.dial(l.client, both["IPv6"])
+	l.dial(l.members[0].Space, both["IPv4"])
+	assert.Equal(t, []int{0, 2, 0}, []int{counted(0), counted(1), counted(2)}, "what a member asks another is not a connection to the address there")
+	a.ends(l.members[1], "the end")
+	b.goesOn("the other")
+	l.client.Eventually(func() bool { return counted(1) == 1 }, "one has ended")
+}
+
+// TestTablesWithoutALink: it is told from every other error.
+func TestTablesWithoutALink(t *testing.T) {
+	l := newLab(t)
+	n := l.members[0]
+	n.Enter()
+	gone := n.cfg
+	gone.Index = 4711
+	assert.ErrorIs(t, n.tables.Apply(gone), ErrGone)
+	gone = n.cfg
+	gone.Link = "eth9"
+	assert.ErrorIs(t, n.tables.Apply(gone), ErrGone)
+}

@@ -1,0 +1,169 @@
+//go:build netns
+
+package spreadtables
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+// TestInvalidPacketEndsNothing sends what is far out of the window of a healthy connection. Sent on to the second member it would be answered by a
+// reset.
+func TestInvalidPacketEndsNothing(t *testing.T) {
+	l := newLab(t)
+	vip := both["IPv4"]
+	for receiver := range l.members {
+		l.receives(receiver)
+		l.owned(1, 2)
+		c := l.dial(l.client, vip)
+		for _, flags := range []byte{0x10, 0x18, 0x11, 0x14} { // ACK, PSH, FIN, RST
+			for n := range 5 {
+				l.stray(c, vip, flags, uint32(n)<<28|0x1234567)
+			}
+		}
+		c.goesOn("after what is out of its window")
+		require.NoError(t, c.asksMuch())
+	}
+}
+
+// stray sends a segment of a connection with any number.
+func (l *lab) stray(c *conn, vip netip.Addr, flags byte, seq uint32) {
+	l.t.Helper()
+	from := c.LocalAddr().(*net.TCPAddr).AddrPort()
+	segment := binary.BigEndian.AppendUint16(nil, from.Port())
+	segment = binary.BigEndian.AppendUint16(segment, front)
+	segment = binary.BigEndian.AppendUint32(segment, seq)
+	segment = binary.BigEndian.AppendUint32(segment, seq)
+	segment = append(segment, 5<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
+	pseudo := append(append(from.Addr().Unmap().AsSlice(), vip.AsSlice()...), 0, unix.IPPROTO_TCP, 0, byte(len(segment)))
+	binary.BigEndian.PutUint16(segment[16:], checksum(append(pseudo, segment...)))
+	l.client.In(func() {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_TCP)
+		require.NoError(l.t, err)
+		require.NoError(l.t, unix.Sendto(fd, segment, 0, &unix.SockaddrInet4{Addr: vip.As4()}))
+		require.NoError(l.t, unix.Close(fd))
+	})
+}
+
+func checksum(b []byte) uint16 {
+	var sum uint32
+	for i := 0; i+1 < len(b); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(b[i:]))
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return ^uint16(sum)
+}
+
+// TestPathMTU downloads over a router with a smaller MTU: the member learns of it, though the router tells whoever receives for the address.
+// That holds also for a member that has the connection and not the slot any more.
+func TestPathMTU(t *testing.T) {
+	l := newLab(t)
+	router, far := netnstest.New(t), netnstest.New(t)
+	l.wires.Enter()
+	l.wires.Plug("br0", "router", router)
+	router.Has("eth0", "10.1.0.1/24", "fd01::1/64")
+	router.Pair("eth1", far, "eth0")
+	router.Has("eth1", "10.2.0.1/24", "fd02::1/64")
+	far.Has("eth0", "10.2.0.9/24", "fd02::9/64")
+	require.NoError(t, router.LinkSetMTU(router.Link("eth1"), 1400))
+	router.In(func() {
+		router.Sysctl("net/ipv4/ip_forward", "1")
+		router.Sysctl("net/ipv6/conf/all/forwarding", "1")
+	})
+	route := func(s *netnstest.Space, to, via string) {
+		_, dest, err := net.ParseCIDR(to)
+		require.NoError(t, err)
+		require.NoError(t, s.RouteAdd(&netlink.Route{LinkIndex: s.Index("eth0"), Dst: dest, Gw: net.ParseIP(via)}))
+	}
+	route(far, "10.1.0.0/24", "10.2.0.1")
+	route(far, "fd01::/64", "fd02::1")
+	for _, n := range l.members {
+		route(n.Space, "10.2.0.0/24", "10.1.0.1")
+		route(n.Space, "fd02::/64", "fd01::1")
+	}
+	receives := func(member int) {
+		for _, vip := range both {
+			require.NoError(t, router.NeighSet(neighbour(router, vip, l.members[member].Space)))
+		}
+	}
+	for _, macs := range []bool{true, false} {
+		if !macs {
+			l.forgetMACs()
+		}
+		for name, vip := range both {
+			receives(0)
+			l.owned(1, slots.None)
+			c, moved := l.dial(far, vip), l.dial(far, vip)
+			l.forgetPaths()
+			require.NoError(t, c.asksMuch(), "%s, the owner has it", name)
+			l.owned(2, 1)
+			l.forgetPaths()
+			require.NoError(t, moved.asksMuch(), "%s, the second one has it", name)
+		}
+	}
+}
+
+// forgetPaths has members know no path MTU.
+func (l *lab) forgetPaths() {
+	for _, n := range l.members {
+		n.In(func() {
+			n.IP("route flush cache")
+			n.IP("-6 route flush cache")
+		})
+	}
+}
+
+// TestDatagrams go to the owner, whole or in fragments, and once each. The bridge sends every frame to everybody, and all of them listen.
+func TestDatagrams(t *testing.T) {
+	l := newLab(t)
+	l.wires.In(func() { l.wires.IP("link set br0 type bridge ageing_time 0") })
+	for _, n := range l.members {
+		require.NoError(t, n.SetPromiscOn(n.Link("eth0")))
+	}
+	for _, macs := range []bool{true, false} {
+		if !macs {
+			l.forgetMACs()
+		}
+		for name, vip := range both {
+			for receiver := range l.members {
+				l.receives(receiver)
+				for owner := range l.members {
+					l.owned(uint8(owner), slots.None)
+					var c net.Conn
+					l.client.In(func() {
+						var err error
+						c, err = net.Dial("udp", netip.AddrPortFrom(vip, dns).String())
+						require.NoError(t, err)
+					})
+					require.NoError(t, c.SetDeadline(time.Now().Add(netnstest.Patience)))
+					before := l.members[owner].heard.Load()
+					for _, size := range []int{100, 4000} {
+						_, err := c.Write([]byte(strings.Repeat("x", size)))
+						require.NoError(t, err)
+						answer := make([]byte, 100)
+						n, err := c.Read(answer)
+						require.NoError(t, err, "%s, %d bytes, received by %d for %d", name, size, receiver, owner)
+						assert.Equal(t, fmt.Sprintf("%d %d", owner, size), string(answer[:n]), name)
+					}
+					assert.Equal(t, int32(2), l.members[owner].heard.Load()-before, "once each")
+					require.NoError(t, c.Close())
+				}
+			}
+		}
+	}
+}
