@@ -16,7 +16,7 @@ const DefaultRefresh = 60 * time.Second
 // ScheduleConfig says when an address is announced again.
 type ScheduleConfig struct {
 	Burst   []time.Duration // offsets from Restart, ascending; nil is DefaultBurst
-	Refresh time.Duration   // from the last of the burst on; 0 is DefaultRefresh, less than 0 is never
+	Refresh time.Duration   // the longest time without an announcement, also within a burst; 0 is DefaultRefresh, less than 0 is never
 	Repeat  int             // announcements of each refresh, close together; 0 is 1
 }
 
@@ -87,16 +87,14 @@ func (s *Schedule) Due(now time.Time) bool {
 
 // plan sets the next announcement after the one at now.
 func (s *Schedule) plan(now time.Time) {
-	switch {
-	case s.sent < len(s.cfg.Burst):
-		s.next = s.started.Add(s.cfg.Burst[s.sent])
-	case s.again > 0:
-		s.again--
-		s.next = now.Add(gap)
-	case s.cfg.Refresh > 0:
-		s.again = max(s.cfg.Repeat, 1) - 1
-		s.next = now.Add(s.cfg.Refresh)
-	default:
-		s.running = false
+	next, again, more := now.Add(s.cfg.Refresh), max(s.cfg.Repeat, 1)-1, s.cfg.Refresh > 0
+	if s.again > 0 {
+		next, again, more = now.Add(gap), s.again-1, true
 	}
+	if s.sent < len(s.cfg.Burst) {
+		if at := s.started.Add(s.cfg.Burst[s.sent]); !more || !at.After(next) {
+			next, again, more = at, s.again, true
+		}
+	}
+	s.next, s.again, s.running = next, again, more
 }

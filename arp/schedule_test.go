@@ -41,6 +41,8 @@ func TestScheduleBurstThenRefresh(t *testing.T) {
 		{name: "two, and again", give: ScheduleConfig{Burst: Burst(2, 5000*ms), Refresh: -1}, want: []time.Duration{0, 20 * ms, 5000 * ms, 5020 * ms}},
 		{name: "again within the burst", give: ScheduleConfig{Burst: Burst(3, 50*ms), Refresh: -1}, want: []time.Duration{0, 20 * ms, 50 * ms, 70 * ms, 100 * ms, 150 * ms}},
 		{name: "three at each refresh", give: ScheduleConfig{Burst: Burst(0, 0), Refresh: 1000 * ms, Repeat: 3}, want: []time.Duration{0, 1000 * ms, 1020 * ms, 1040 * ms, 2040 * ms, 2060 * ms, 2080 * ms, 3080 * ms}},
+		{name: "refreshed before again", give: ScheduleConfig{Burst: Burst(2, 5000*ms), Refresh: 2000 * ms}, want: []time.Duration{0, 20 * ms, 2020 * ms, 4020 * ms, 5000 * ms, 5020 * ms, 7020 * ms, 9020 * ms}},
+		{name: "three at each refresh before again", give: ScheduleConfig{Burst: Burst(1, 3010*ms), Refresh: 1000 * ms, Repeat: 3}, want: []time.Duration{0, 1000 * ms, 1020 * ms, 1040 * ms, 2040 * ms, 2060 * ms, 2080 * ms, 3010 * ms}},
 		{name: "nothing", give: ScheduleConfig{Burst: []time.Duration{}, Refresh: -1}},
 	}
 	for _, tt := range tests {
