@@ -136,6 +136,9 @@ func (c *Conn) rawConns() (err error) {
 // newFilter copies what it takes from cfg.
 func newFilter(cfg ConnConfig) filter {
 	f := filter{source: cfg.Source.WithZone(""), minTTL: 255, group: cfg.Group}.wanting(cfg.VRIDs, cfg.Peers)
+	if !f.group.IsValid() && len(cfg.Peers) == 0 && cfg.Source.Is6() {
+		f.group, f.direct = cfg.group(), true
+	}
 	if f.peers != nil && cfg.MinTTL != 0 {
 		f.minTTL = cfg.MinTTL
 	}

@@ -33,6 +33,7 @@ type filter struct {
 	vrids  []uint8      // nil: any
 	minTTL uint8
 	group  netip.Addr // zero: any destination
+	direct bool       // beside the group: what is sent to an address of this node
 }
 
 // wanting is f with other VRIDs and peers, copied. The kernel takes programs of a bounded length: a longer list of peers
@@ -77,7 +78,7 @@ func (f filter) program(at layout) []bpf.Instruction {
 	p.requireLength()
 	p.refuseSource(f.source)
 	if f.group.IsValid() {
-		p.requireDestination(f.group)
+		p.requireDestination(f.group, f.direct)
 	}
 	if f.peers != nil {
 		p.requireSource(f.peers)
@@ -209,9 +210,15 @@ func (p *program) refuseSource(a netip.Addr) {
 	p.add(bpf.Jump{Skip: 1}, bpf.RetConstant{Val: 0})
 }
 
-// requireDestination is for a group that is not the usual one: the kernel gives a raw IPv6 socket what the host hears of any group.
-func (p *program) requireDestination(a netip.Addr) {
+// requireDestination is for what the kernel does not do: it gives a raw IPv6 socket what the host hears of any group. With direct a
+// destination that is no IPv6 group passes.
+func (p *program) requireDestination(a netip.Addr, direct bool) {
 	words, offsets := p.words(a)
+	if direct {
+		const multicast, perWord = 0xff, 3
+		p.add(bpf.LoadAbsolute{Off: offsets[0] + uint32(a.BitLen()/8), Size: 1})
+		p.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: multicast, SkipFalse: uint8(perWord * len(words))})
+	}
 	for i, word := range words {
 		p.add(bpf.LoadAbsolute{Off: offsets[i] + uint32(a.BitLen()/8), Size: 4}) // behind the source
 		p.orDrop(bpf.JumpEqual, word)

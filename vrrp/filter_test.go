@@ -146,6 +146,12 @@ func TestFilterIPv6(t *testing.T) {
 		{"another VRID", filter{source: self, minTTL: 255, vrids: []uint8{50, 52}}, packet6(peer, group6, 255, payload), false},
 		{"its group", filter{source: self, minTTL: 255, group: addr("ff02::13")}, packet6(peer, addr("ff02::13"), 255, payload), true},
 		{"the usual group, and not its own", filter{source: self, minTTL: 255, group: addr("ff02::13")}, packet6(peer, group6, 255, payload), false},
+		{"the usual group by default", newFilter(ConnConfig{Source: self}), packet6(peer, group6, 255, payload), true},
+		{"another group by default", newFilter(ConnConfig{Source: self}), packet6(peer, addr("ff02::13"), 255, payload), false},
+		{"to the node itself by default", newFilter(ConnConfig{Source: self}), packet6(peer, self, 255, payload), true},
+		{"a wanted VRID in the usual group", newFilter(ConnConfig{Source: self, VRIDs: []uint8{51}}), packet6(peer, group6, 255, payload), true},
+		{"another VRID in the usual group", newFilter(ConnConfig{Source: self, VRIDs: []uint8{52}}), packet6(peer, group6, 255, payload), false},
+		{"a peer to any group", newFilter(ConnConfig{Source: self, Peers: []netip.Addr{peer}}), packet6(peer, group6, 255, payload), true},
 		{"a peer", peers, packet6(peer, self, 255, payload), true},
 		{"a stranger that differs in one word", peers, packet6(stranger, self, 255, payload), false},
 	}
