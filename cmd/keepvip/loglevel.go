@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,9 @@ func newLogLevel() *cobra.Command {
 	lasts := cmd.Flags().Duration("for", 10*time.Minute, "for how long, at most 24h")
 	socket, output := bindSocket(cmd), bindOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(levels, args[0]) {
+			return fmt.Errorf("level %q, want one of %s", args[0], strings.Join(levels, ", "))
+		}
 		begin := time.Now()
 		if err := control.NewClient(*socket).LogLevel(cmd.Context(), args[0], *lasts); err != nil {
 			return failed(err)

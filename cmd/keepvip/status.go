@@ -95,7 +95,9 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	fmt.Fprintf(b, "  holder    %s\n", holderText(v))
 	fmt.Fprintf(b, "  this node %s, priority %d\n", fitText(v), v.Priority)
 	writeChecks(b, v, now)
-	fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence, now))
+	if v.State != "initialize" { // out of the election it needs none
+		fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence, now))
+	}
 	writeSpread(b, v.Spread)
 	for _, c := range v.Conflicts {
 		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), code.DuplicateAddress))
@@ -194,6 +196,8 @@ func ago(now, then time.Time) string {
 
 func holderText(v instance.Status) string {
 	switch {
+	case v.State == "active" && v.Holder == "":
+		return "this node, and its kernel keeps it from answering"
 	case v.State == "active":
 		return "this node (" + v.Holder + ")"
 	case v.Holder == "":
@@ -242,12 +246,12 @@ func fenceText(f instance.FenceStatus, now time.Time) string {
 	if f.Standing {
 		text := "in place: the kernel silences the address if keepvip dies"
 		if f.Repairs > 0 {
-			text += fmt.Sprintf(" (built anew %d times, the last %s ago)", f.Repairs, ago(now, f.Repaired))
+			text += fmt.Sprintf(" (built anew %d times, last %s ago)", f.Repairs, ago(now, f.Repaired))
 		}
 		if f.Uncovered != "" {
 			text += "; it does not cover " + f.Uncovered
 		}
-		return text
+		return coded(text, f.Code)
 	}
 	return coded(f.Reason, code.FenceLost)
 }

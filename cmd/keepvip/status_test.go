@@ -29,6 +29,12 @@ func TestStatusSaysSplitAndSilent(t *testing.T) {
 	assert.NotContains(t, text, "ago")
 }
 
+func TestStatusOfAHolderThatIsSilent(t *testing.T) {
+	doc := sampleStatus(time.Now())
+	doc.VIPs[0].Holder, doc.VIPs[0].Silent = "", true
+	assert.Contains(t, statusText(doc, time.Now()), "  holder    this node, and its kernel keeps it from answering\n")
+}
+
 // A script that asks whether all is well must not hear yes beside a line that says the opposite.
 func TestStatusEndsWithItsWorstFinding(t *testing.T) {
 	split := func(v *instance.Status) {

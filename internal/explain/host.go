@@ -15,7 +15,7 @@ func (c *chain) host() {
 	case c.State == initialize:
 		return
 	case f.Standing && f.RepairedLately(c.now):
-		c.say(code.FenceLost, f.Repaired, fmt.Sprintf("the fence was gone and is in place again, as something on this host takes it away (%d times since keepvip started)", f.Repairs))
+		c.say(code.FenceLost, f.Repaired, fmt.Sprintf("something on this host has taken the fence away, and keepvip has built it anew: %s since it started", times(f.Repairs)))
 	case f.Standing:
 		c.fine(time.Time{}, "the fence is in place: the kernel silences the address if keepvip dies")
 	case f.Reason != "":
@@ -29,6 +29,13 @@ func (c *chain) host() {
 			c.fine(time.Time{}, fmt.Sprintf("%s is up, with this node's own address %s", c.Interface, m.Address))
 		}
 	}
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // takers is whether the next fault takes the address away.

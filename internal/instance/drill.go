@@ -31,7 +31,7 @@ type Drill struct {
 // Drilled is what a drill has come to.
 type Drilled struct {
 	Begun    bool   `json:"begun"`    // the holder was made to fail
-	Holder   string `json:"holder"`   // who had the address after the failure; empty when nobody was heard
+	Holder   string `json:"holder"`   // who had the address after the failure, by name and address; empty when nobody was heard
 	Returned bool   `json:"returned"` // the address is here again
 	Stays    string `json:"stays"`    // why it is not, though it was to come back; empty otherwise
 }
@@ -182,7 +182,7 @@ func (i *instance) drill(ctx context.Context, list []*instance, d Drill) (Drille
 	}
 	late := time.AfterFunc(i.now().cfg.Lease+settles, stop)
 	defer late.Stop()
-	out := Drilled{Begun: true, Holder: <-taken}
+	out := Drilled{Begun: true, Holder: i.called(<-taken)}
 	switch {
 	case out.Holder == "" && failure == nil:
 		failure = fmt.Errorf("%s: %w", i.name, election.ErrTimeout)
@@ -204,6 +204,14 @@ func (i *instance) drill(ctx context.Context, list []*instance, d Drill) (Drille
 		out.Stays = endedEarly(ctx, err).Error()
 	}
 	return out, nil
+}
+
+// called is what an operator calls the node at an address.
+func (i *instance) called(address string) string {
+	v := i.now()
+	s := v.status()
+	s.Holder = address
+	return s.holderName()
 }
 
 // rest waits before the way back, for as long as whoever asked is there.

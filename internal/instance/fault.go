@@ -84,7 +84,7 @@ func (i *instance) tellFault(v *view, now time.Time) {
 		t.Over, t.Reason = true, fmt.Sprintf("it is over, after %s", now.Sub(before.since).Round(time.Second))
 		v.cfg.moved(t)
 	}
-	said := v.last != nil && v.last.To == v.state.String() && v.last.Reason == f.reason // the move that the fault began with
+	said := f.kind == FaultOut && v.last != nil && v.last.To == v.state.String() // by the move out of the election
 	if f.kind != "" && !said {
 		v.cfg.moved(v.still(f.since, f))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/keepvip/keepvip/election"
@@ -17,7 +18,7 @@ type hander interface {
 	Handover(ctx context.Context, to string) error
 }
 
-// ErrNoInstance answers a request about one that there is not. The name follows.
+// ErrNoInstance answers a request about one that there is not. The name follows, and those that there are.
 var ErrNoInstance = errors.New("no virtual address is named")
 
 // Handover passes on the addresses of the named instances, or of all that are held here when none is named, to the
@@ -41,7 +42,7 @@ func (a *Set) named(names []string) ([]*instance, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(r *instance) bool { return r.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%w %q", ErrNoInstance, name)
+			return nil, fmt.Errorf("%w %q, there are: %s", ErrNoInstance, name, strings.Join(namesOf(all), ", "))
 		}
 		out = append(out, all[i])
 	}
@@ -67,7 +68,7 @@ func handAll(ctx context.Context, list []*instance, to string, some bool) error 
 	errs := all(list, func(r *instance) error { return r.hand(ctx, to) })
 	notHeld := func(err error) bool { return errors.Is(err, election.ErrNotActive) }
 	if some && !slices.ContainsFunc(errs, func(err error) bool { return !notHeld(err) }) {
-		return election.ErrNotActive
+		return notHere(errs)
 	}
 	if some {
 		errs = slices.DeleteFunc(errs, notHeld)
@@ -81,8 +82,24 @@ func (i *instance) hand(ctx context.Context, to string) error {
 	if ok {
 		err = h.Handover(ctx, to)
 	}
+	if v := i.now(); errors.Is(err, election.ErrNotActive) {
+		if s := v.status(); s.Holder != "" && s.State != "active" {
+			err = fmt.Errorf("%w: %s does", err, s.holderName())
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", i.name, err)
 	}
 	return nil
+}
+
+// notHere says of several that none is held here.
+func notHere(errs []error) error {
+	switch len(errs) {
+	case 0:
+		return election.ErrNotActive
+	case 1:
+		return errs[0]
+	}
+	return fmt.Errorf("%w: it is none of these %d, and keepvip status names their holders", election.ErrNotActive, len(errs))
 }

@@ -67,3 +67,21 @@ func synctestHanding(t *testing.T, e *handingElector, test func(*bench)) {
 		test(b)
 	})
 }
+
+// Whoever asks the wrong node, or for a wrong name, is told which would be right.
+func TestCommandsNameTheHolderAndTheNames(t *testing.T) {
+	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
+	run(t, nil, func(in *Config) {
+		in.Elect = func(Place) (election.Elector, func(), error) {
+			e.fakeElector = newFakeElector()
+			e.status.Holder = nodeB
+			e.status.Members = []election.Member{{Address: nodeB, Node: "n2", Speaks: true}}
+			return e, func() {}, nil
+		}
+	}, func(t *testing.T, b *bench) {
+		assert.EqualError(t, b.Handover(t.Context(), nil, ""), "apiserver: this node does not hold the address: n2 (10.77.0.12) does")
+		for _, err := range []error{b.Handover(t.Context(), []string{"x"}, ""), b.Announce("x"), b.Announce("apiserver", "x"), b.Resume([]string{"x"})} {
+			assert.EqualError(t, err, `no virtual address is named "x", there are: apiserver`)
+		}
+	})
+}

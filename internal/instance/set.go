@@ -191,19 +191,15 @@ func (a *Set) HostChanged() {
 // Announce announces at once the addresses of the named instances, or of all when none is named. The
 // error names those that are not held here.
 func (a *Set) Announce(names ...string) error {
+	list, err := a.named(names)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	found := 0
-	for _, r := range a.all() {
-		if len(names) > 0 && !slices.Contains(names, r.name) {
-			continue
-		}
-		found++
+	for _, r := range list {
 		if err := r.announce(); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.name, err))
 		}
-	}
-	if found == 0 {
-		return fmt.Errorf("no virtual address is named %q", names)
 	}
 	return errors.Join(errs...)
 }

@@ -41,8 +41,8 @@ func (s *Status) silence(over time.Duration, dropped bool) {
 func unrenewedBy(sendErrors uint64, dropped bool) (why code.Code, more string) {
 	switch {
 	case dropped:
-		return code.NotSent, "; it has taken the advertisements, and they did not reach the fence: another nftables table drops them (list ruleset: " +
-			"hook egress), let protocol 112 (VRRP) through there"
+		return code.NotSent, "; it has taken the advertisements, and they did not reach the fence: another nftables table drops them: look for hook egress in " +
+			"nft list ruleset, and let protocol 112 (VRRP) through there"
 	case sendErrors > 0:
 		return code.NotSent, fmt.Sprintf("; it has refused to send %d advertisements: let protocol 112 (VRRP) out in this node's firewall", sendErrors)
 	}
