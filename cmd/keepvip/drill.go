@@ -39,7 +39,7 @@ func newDrill() *cobra.Command {
 			"nodes at the same time. With --stop only such a node can measure.\n\n" +
 			"Exit codes: 0 done, and missed for no longer than documented for these settings; 1 longer, or refused; 3 another node\n" +
 			"is not well, so that it could not be taken without risk; 4 no node took it, or with --watch no drill was seen.",
-		Example: "keepvip drill apiserver\nkeepvip drill --stop apiserver\nkeepvip drill --watch 30s --stop apiserver",
+		Example: "  keepvip drill apiserver\n  keepvip drill --stop apiserver\n  keepvip drill --watch 30s --stop apiserver",
 	}
 	var f drillFlags
 	fs := cmd.Flags()

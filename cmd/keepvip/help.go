@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -77,7 +78,11 @@ func flagsText(all *pflag.FlagSet) string {
 		if env := envOf(f); env != "" {
 			head += "  (" + env + ")"
 		}
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
+		none := []string{"", "false", "[]"}
+		if envOf(f) == "" {
+			none = append(none, "0", "0s") // what the command does without it its help says; an option of the configuration may be 0
+		}
+		if !slices.Contains(none, f.DefValue) {
 			help += " (default " + f.DefValue + ")"
 		}
 		b.WriteString("  " + head + "\n" + wrapped(help, strings.Repeat(" ", 10)))

@@ -44,6 +44,18 @@ func TestHelpNamesTheVariableOfEachOption(t *testing.T) {
 	_, out, _ = keepvip(t, "status", "--help")
 	assert.Contains(t, out, "(KEEPVIP_SOCKET)\n")
 	assert.Contains(t, out, "  -o, --output string\n          text or json (default text)\n")
+	_, out, _ = keepvip(t, "drill", "--help")
+	assert.NotContains(t, out, "default 0", "that is no port, and no time")
+}
+
+func TestExamplesAreSetBelowTheirHead(t *testing.T) {
+	everyCommand(func(cmd *cobra.Command) {
+		if cmd.Example != "" && !cmd.Hidden && cmd.Name() != "completion" && cmd.Parent().Name() != "completion" {
+			for line := range strings.Lines(cmd.Example) {
+				assert.Regexp(t, `^  `, line, cmd.CommandPath())
+			}
+		}
+	})
 }
 
 func TestWrappedKeepsParagraphsAndLists(t *testing.T) {

@@ -20,7 +20,7 @@ func newLogLevel() *cobra.Command {
 		Short: "Have the running keepvip log more, or less, for a while",
 		Long: "Has the running keepvip log from that level on, for as long as --for says. Then, and at a reload or a restart, the level is\n" +
 			"the configured one again (log.level).",
-		Example:           "keepvip log-level debug --for 10m",
+		Example:           "  keepvip log-level debug --for 10m",
 		ValidArgsFunction: cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp),
 	}
 	lasts := cmd.Flags().Duration("for", 10*time.Minute, "for how long, at most 24h")

@@ -19,7 +19,10 @@ func newRoot() *cobra.Command {
 		Use:     "keepvip",
 		Short:   "Keep a virtual IP address on one of several nodes",
 		Long: "keepvip keeps a virtual IP address on one of several nodes: one unchanged configuration on every node,\n" +
-			"an election by VRRP, and a health check of the local apiserver that decides who is fit to hold it.",
+			"an election by VRRP or Raft, and a health check of the local apiserver that decides who is fit to hold it.\n\n" +
+			"When something is wrong: `keepvip status` says who holds the address, `explain` why and what to do, `history` what\n" +
+			"has happened, and `doctor` what is wrong with this host and its network. Each names causes by a code, KV and three\n" +
+			"digits, which docs/troubleshooting.md explains.",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},

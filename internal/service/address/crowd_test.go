@@ -84,5 +84,5 @@ func keepsGuardAmongMany(t *testing.T, good time.Duration, times float64) {
 		synctest.Wait()
 		require.True(t, f.guardedNow(), "an address that is bound now would be without a guard")
 	}
-	assert.InDelta(t, times, len(kernel.take()), times/5, "as seldom as it can")
+	assert.InDelta(t, times, len(kernel.take()), max(1, times/5), "as seldom as it can; one more or less by what comes first at the same moment")
 }
