@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +56,8 @@ func newBench(t *testing.T) *bench {
 // program is a hook of a shell script, whose first argument is the directory.
 func (b *bench) program(script string, states ...State) Program {
 	b.t.Helper()
+	syscall.ForkLock.RLock() // a child of another test would have the file open, too, and nobody runs one that somebody may write
+	defer syscall.ForkLock.RUnlock()
 	file, err := os.CreateTemp(b.dir, "hook-")
 	require.NoError(b.t, err)
 	_, err = file.WriteString("#!/bin/sh\ncd " + b.dir + "\n" + script + "\n")
