@@ -50,7 +50,7 @@ test-netns: root build ## the built binary in network namespaces (root)
 	.ci/netns $(TESTFLAGS)
 
 test-noise: ## the simulations of noisy checks with 1,000 seeds each
-	$(GO) test -count=1 -v -timeout 30m -run 'Noise|BadHealth|SlowProbes' ./election -args -noise-seeds 1000
+	$(GO) test -count=1 -v -timeout 30m -run 'Noise|BadHealth|SlowProbes' ./election/virtualrouter -args -noise-seeds 1000
 
 test-raft-sim: ## twelve hours of raft in virtual time with 1,000 seeds, a million lease rounds, and members and power lost
 	RAFT_SEEDS=1000 $(GO) test -count=1 -v -timeout 90m -run 'RandomFaults|WritesNothing' ./election/raft

@@ -375,7 +375,7 @@ func (l *link) fault() {
 
 // However processes die, stand still and change their minds, at most one node answers; and when it is quiet one does.
 func TestMachinesOneAnswersAtMost(t *testing.T) {
-	seeds := 60
+	seeds := 30
 	if n, err := strconv.Atoi(os.Getenv("MACHINE_SEEDS")); err == nil {
 		seeds = n
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/keepvip/keepvip/internal/health"
 )
 
-var noiseSeeds = flag.Int("noise-seeds", 20, "how many runs each simulation of noise has; 1000 show what is promised")
+var noiseSeeds = flag.Int("noise-seeds", 8, "how many runs each simulation of noise has; 1000 show what is promised")
 
 // The defaults of a check.
 const (
