@@ -14,6 +14,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
+// One of each kind of failure: which answers count as one is what the tests of internal/health say, and the bench has all of them.
 func TestUnhealthyAPIServerMovesTheAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -23,15 +24,10 @@ func TestUnhealthyAPIServerMovesTheAddress(t *testing.T) {
 	}{
 		{"killed", trial.APIKilled, 1500 * time.Millisecond},
 		{"500", trial.APIIll(lab.API500, "", 4*time.Second), 2500 * time.Millisecond},
-		{"403", trial.APIIll(lab.API403, "", 4*time.Second), 2500 * time.Millisecond},
 		{"hangs", trial.APIIll(lab.APIHang, "", 5*time.Second), 3500 * time.Millisecond},
-		{"stalls in the handshake", trial.APIIll(lab.APIHandshake, "", 5*time.Second), 3500 * time.Millisecond},
 		{"stands still", trial.APIFrozen(5 * time.Second), 3500 * time.Millisecond},
 		{"answers in drops", trial.APIIll(lab.APIDrip, "", 5*time.Second), 3500 * time.Millisecond},
-		{"answers a gigabyte", trial.APIIll(lab.APIHuge, "", 4*time.Second), 2500 * time.Millisecond},
-		{"answers header fields without end", trial.APIIll(lab.APIHeaders, "", 4*time.Second), 2500 * time.Millisecond},
 		{"shuts down", trial.APIIll(lab.APIShutdown, "", 3*time.Second), time.Second},
-		{"refuses", trial.APIIll(lab.APIRefuse, "", 3*time.Second), 1500 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

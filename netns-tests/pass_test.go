@@ -93,7 +93,7 @@ func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
 		_, err = n.Start("others", "sh", "-c", "while :; do nft -f "+path+"; done")
 		require.NoError(t, err)
 	}
-	for range 4 {
+	for range 2 {
 		res := measure(t, g, trial.Verb("handover"))
 		t.Logf("probes lost %d", res.Lost)
 		assert.LessOrEqual(t, res.Lost, 3+res.LostRoom)

@@ -16,7 +16,7 @@ import (
 // TestSoak is the beginning of `make soak`, with faults that are always the same. It runs alone: what another lab adds to an
 // outage would look like a defect.
 func TestSoak(t *testing.T) {
-	const seed, episodes = 1, 6
+	const seed, episodes = 1, 3
 	c, err := trial.OpenChaos(host, seed)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
