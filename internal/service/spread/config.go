@@ -66,6 +66,8 @@ const (
 	countEvery = 5 * time.Second
 	// countDraining is the same while an operator waits for their end.
 	countDraining = 500 * time.Millisecond
+	// showEvery is how often the status follows what changes all the time, such as connections.
+	showEvery = time.Second
 	// leastSettle is the least time after the start of a term in which members are only listened for.
 	leastSettle = 400 * time.Millisecond
 )

@@ -55,6 +55,11 @@ type row struct {
 	at     spreadtables.MemberAt
 }
 
+// same tells whether two rows are shown alike, and make the same table.
+func (r row) same(o row) bool {
+	return r.Address == o.Address && r.Self == o.Self && r.Condition == o.Condition && r.Why == o.Why && r.Weight == o.Weight
+}
+
 // plan are the members of one part, in the order of the table: that of the list, or of their addresses. healthy is what this node says of
 // its own ports, and why it is not, if it is not.
 func plan(p part, r *roster, me self, healthy bool, why string) []row {

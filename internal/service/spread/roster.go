@@ -211,12 +211,14 @@ func (m *member) condition(p part) (slots.Condition, string) {
 		return slots.Dead, "its host does not answer"
 	case !m.heard:
 		return slots.Dead, "it was never heard"
-	case !m.serves(p):
+	case m.serves(p) == 0:
 		return slots.Dead, "it does not spread the port"
 	case m.mute:
 		return slots.Keeps, "it does not spread"
 	case !m.silent.IsZero():
 		return slots.Keeps, "its keepvip is silent"
+	case m.serves(p) < len(p.ports): // as while one node after the other is reloaded
+		return slots.Keeps, "it does not spread all of these ports"
 	case !m.healthy(p):
 		return slots.Keeps, p.unhealthy(m.leaving)
 	case m.spread.Weight == 0:
@@ -236,9 +238,14 @@ func (p part) unhealthy(why string) string {
 	return "it is not fit"
 }
 
-// serves tells whether the member translates the ports at all.
-func (m *member) serves(p part) bool {
-	return !slices.ContainsFunc(p.ports, func(port Port) bool { return m.port(port) == nil })
+// serves is how many of the ports the member translates.
+func (m *member) serves(p part) (n int) {
+	for _, port := range p.ports {
+		if m.port(port) != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *member) healthy(p part) bool {

@@ -36,6 +36,7 @@ type server struct {
 	settled  time.Time // when the members are known, of this term
 	last     time.Time // of the newest step
 	counted  time.Time
+	showed   time.Time
 	said     *election.Spread
 	problem  string    // why nothing is spread; empty: it is
 	node     string    // this node's name
@@ -138,8 +139,11 @@ func (v *server) step(now time.Time) {
 	}
 	healthy, why := v.health()
 	var errs []error
+	changed := v.problem != "" || v.showed.Before(v.settled)
 	for _, l := range v.lanes {
-		errs = append(errs, v.serve(now, l, plan(l.part, &v.roster, me, healthy[l.check], why)))
+		rows := plan(l.part, &v.roster, me, healthy[l.check], why)
+		changed = changed || !slices.EqualFunc(l.rows, rows, row.same)
+		errs = append(errs, v.serve(now, l, rows))
 	}
 	v.reloaded = false
 	if err := errors.Join(errs...); err != nil {
@@ -148,7 +152,10 @@ func (v *server) step(now time.Time) {
 	}
 	v.recover()
 	v.say(me, healthy)
-	v.show()
+	if changed || now.Sub(v.showed) >= showEvery {
+		v.showed = now
+		v.show()
+	}
 }
 
 // ask asks the hosts of members that are, or may soon be, silent.
@@ -209,9 +216,9 @@ func (v *server) serve(now time.Time, l *lane, rows []row) error {
 	if v.reloaded && l.table.slots == nil {
 		l.table = heldBy(rows)
 	}
+	before := l.table.slots
 	l.table, l.rows = l.table.next(rows), rows
-	cfg := v.tables(l)
-	if l.applied == nil || !reflect.DeepEqual(*l.applied, cfg) {
+	if cfg := v.tables(l); l.applied == nil || before != l.table.slots || !reflect.DeepEqual(*l.applied, cfg) {
 		if err := l.plane.Apply(cfg); err != nil {
 			return err
 		}

@@ -188,6 +188,21 @@ func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 	})
 }
 
+// While one node after the other is reloaded some spread a port that others do not know yet.
+func TestServiceMemberThatSpreadsSomeOfThePortsKeeps(t *testing.T) {
+	cfg := config()
+	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001})
+	bubble(t, cfg, func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.member(13, true)
+		m := election.Member{Address: addr(13), Spread: &election.Spread{Fit: true, Weight: 1, Ports: []election.SpreadPort{{Protocol: 6, Port: 1, Healthy: true}}}}
+		b.elector.set(m)
+		b.begin()
+		time.Sleep(settle)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 keeps": 0, "10.77.0.13 dead": 0}, b.shares())
+	})
+}
+
 func TestServicePortsWithChecksOfTheirOwn(t *testing.T) {
 	cfg := config()
 	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001, Check: "registry"})
