@@ -42,7 +42,7 @@ type server struct {
 	node     string    // this node's name
 	draining time.Time // until when an operator waits for the end of connections
 	closed   bool
-	reloaded bool // the first table follows that of a holder
+	unspread bool // until now the holder has served everything
 }
 
 // lane is one part with its tables.
@@ -58,7 +58,7 @@ type lane struct {
 
 // configure takes over a configuration. Tables of parts that go on are kept.
 func (v *server) configure(cfg Config) {
-	v.reloaded = v.reloaded || cfg.Reloaded && v.lanes == nil
+	v.unspread = v.unspread || cfg.Reloaded && v.lanes == nil
 	v.cfg = cfg
 	v.roster.interval, v.roster.listed = cfg.Interval, cfg.Members
 	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool {
@@ -145,7 +145,7 @@ func (v *server) step(now time.Time) {
 		changed = changed || !slices.EqualFunc(l.rows, rows, row.same)
 		errs = append(errs, v.serve(now, l, rows))
 	}
-	v.reloaded = false
+	v.unspread = v.aside(list)
 	if err := errors.Join(errs...); err != nil {
 		v.fail(err)
 		return
@@ -156,6 +156,12 @@ func (v *server) step(now time.Time) {
 		v.showed = now
 		v.show()
 	}
+}
+
+// aside tells whether the holder serves everything, as one does that does not spread yet while others do.
+func (v *server) aside(list []election.Member) bool {
+	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active && !m.Silent })
+	return i >= 0 && !list[i].Self && v.roster.find(list[i].Address.WithZone(""), false) == nil
 }
 
 // ask asks the hosts of members that are, or may soon be, silent.
@@ -213,8 +219,8 @@ func (v *server) serve(now time.Time, l *lane, rows []row) error {
 		}
 		l.plane = plane
 	}
-	if v.reloaded && l.table.slots == nil {
-		l.table = heldBy(rows)
+	if held := heldBy(rows); v.unspread && held.slots != nil {
+		l.table = held
 	}
 	before := l.table.slots
 	l.table, l.rows = l.table.next(rows), rows

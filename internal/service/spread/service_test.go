@@ -279,6 +279,25 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 	}
 }
 
+// As while one node after the other is reloaded, the holder last.
+func TestServiceHolderThatSpreadsLaterHasItsConnections(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(13, true)
+		b.elector.set(election.Member{Address: addr(12), State: election.Active})
+		b.begin()
+		time.Sleep(settle)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.13 fit": 60}, b.shares())
+		time.Sleep(time.Minute)
+		b.host.set(addr(12), true)
+		b.elector.set(election.Member{Address: addr(12), State: election.Active, Spread: said(true), Fit: true})
+		time.Sleep(tick)
+		table := b.host.plane("api").cfg.Slots
+		for slot := range table.Owner {
+			require.True(t, table.Owner[slot] == 1 || table.Second[slot] == 1)
+		}
+	})
+}
+
 func TestServiceEnd(t *testing.T) {
 	tests := []struct {
 		name        string
