@@ -146,8 +146,6 @@ func (k vipValidator) spread() {
 	switch {
 	case k.c.Port == 0:
 		k.fail("spread.via", "%s with port 0, so that the members do not know each other; want another port, the same on all nodes, or spread off", via)
-	case k.v.Election != ElectionVRRP:
-		k.fail("spread.via", "%s with election %s, want election vrrp, or spread off", via, k.v.Election)
 	case len(k.v.Elsewhere) > 0:
 		k.fail("spread.via", "%s with elsewhere, want an entry for each interface, with the same group", via)
 	case k.v.VRRP.MinTTL != mostTTL:

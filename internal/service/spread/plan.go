@@ -139,7 +139,7 @@ func heldBy(rows []row) table {
 
 // word is what this node tells the others about itself.
 func word(c *Config, me self, healthy map[string]bool, connections map[string]int) *election.Spread {
-	out := &election.Spread{Weight: c.Weight, MAC: me.mac}
+	out := &election.Spread{Weight: c.Weight, MAC: me.mac, Address: me.address}
 	for _, a := range me.own {
 		if a.Is4() != me.address.Is4() {
 			out.Other = a

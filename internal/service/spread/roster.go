@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// suspectAfter and silentAfter are how many advertisement intervals a member may be unheard, in tenths: before its host is asked,
+	// suspectAfter and silentAfter are how many of its messages may be missed of a member, in tenths: before its host is asked,
 	// and until it counts as silent.
 	suspectAfter, silentAfter = 22, 35
-	// leastSilence is the least of the latter: a loaded node is late.
-	leastSilence = 350 * time.Millisecond
+	// leastEvery is the least time between two messages of a member that does not say it.
+	leastEvery = 100 * time.Millisecond
 	// askAgain is the time between questions to a host that has not answered, and askLater to one that has.
 	askAgain, askLater = 50 * time.Millisecond, time.Second
 	// unanswered is how many questions in a row a dead host leaves without an answer.
@@ -27,7 +27,8 @@ const (
 
 // member is one that spreads, as this node knows it.
 type member struct {
-	address netip.Addr
+	address netip.Addr // on the link of the virtual addresses
+	by      netip.Addr // by which the election knows it
 	node    string
 	spread  election.Spread
 	heard   bool // ever
@@ -53,8 +54,17 @@ type roster struct {
 	all      []*member
 }
 
-// silence is for how long a member may be unheard.
-func (r *roster) silence() time.Duration { return max(r.interval*silentAfter/10, leastSilence) }
+// every is the time between two messages of a member.
+func (r *roster) every(m *member) time.Duration {
+	if m.spread.Every > 0 {
+		return m.spread.Every
+	}
+	return max(r.interval, leastEvery)
+}
+
+// silence is for how long a member may be unheard, and suspicion after how long its host is asked.
+func (r *roster) silence(m *member) time.Duration   { return r.every(m) * silentAfter / 10 }
+func (r *roster) suspicion(m *member) time.Duration { return r.every(m) * suspectAfter / 10 }
 
 // hear takes in what the election knows of the members at now.
 func (r *roster) hear(now time.Time, list []election.Member) {
@@ -70,6 +80,9 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 			continue
 		}
 		address := m.Address.WithZone("")
+		if m.Spread != nil && m.Spread.Address.IsValid() {
+			address = m.Spread.Address
+		}
 		known := r.find(address, m.Spread != nil)
 		if known == nil {
 			continue
@@ -79,8 +92,9 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 			known.mute = !m.Silent
 			continue
 		}
-		seen[address] = true
-		known.hear(now, m, r.silence())
+		seen[known.address] = true
+		known.by = m.Address.WithZone("")
+		r.listen(now, known, m)
 	}
 	for _, m := range slices.Clone(r.all) {
 		if !seen[m.address] {
@@ -94,7 +108,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 
 // find is the member of that address; with add a new one if need be, else nil where there is none. A list leaves out all others.
 func (r *roster) find(a netip.Addr, add bool) *member {
-	i := slices.IndexFunc(r.all, func(m *member) bool { return m.address == a })
+	i := slices.IndexFunc(r.all, func(m *member) bool { return m.address == a || m.by == a })
 	if i >= 0 {
 		return r.all[i]
 	}
@@ -114,9 +128,10 @@ func (r *roster) drop(gone *member) {
 	r.all = slices.DeleteFunc(r.all, func(m *member) bool { return m == gone })
 }
 
-func (m *member) hear(now time.Time, e *election.Member, silence time.Duration) {
+// listen takes in what a member that spreads has said.
+func (r *roster) listen(now time.Time, m *member, e *election.Member) {
 	m.node, m.spread, m.fit, m.leaving, m.draining, m.last = e.Node, *e.Spread, e.Fit, e.Unfit, e.Draining, e.LastHeard
-	if e.Silent || !now.Before(m.last.Add(silence)) {
+	if e.Silent || !now.Before(m.last.Add(r.silence(m))) {
 		m.lose(now)
 		return
 	}
@@ -160,7 +175,7 @@ func (r *roster) ask(now time.Time) (due []netip.Addr, limit time.Duration) {
 
 // doubtful tells that a member is silent, or about to be.
 func (r *roster) doubtful(m *member, now time.Time) bool {
-	return !m.silent.IsZero() || m.heard && !now.Before(m.last.Add(r.interval*suspectAfter/10))
+	return !m.silent.IsZero() || m.heard && !now.Before(m.last.Add(r.suspicion(m)))
 }
 
 // next is when something is due after now, at the latest in an interval.
@@ -169,7 +184,7 @@ func (r *roster) next(now time.Time) time.Time {
 	for _, m := range r.all {
 		moments := []time.Time{m.next}
 		if m.heard && m.silent.IsZero() {
-			moments = append(moments, m.last.Add(r.interval*suspectAfter/10), m.last.Add(r.silence()))
+			moments = append(moments, m.last.Add(r.suspicion(m)), m.last.Add(r.silence(m)))
 		}
 		for _, at := range moments {
 			if at.After(now) && at.Before(due) {
