@@ -111,7 +111,7 @@ type Decision struct {
 	Holder netip.Addr // the Active's address as far as known; the zero Addr when nobody is heard
 	At     time.Time
 
-	// What is told of a change, and nobody acts on.
+	// What is told of a change. By From a new holder knows whose connections it has to forward; nobody acts on the rest.
 	Code    code.Code     // the first cause, as far as it is known
 	From    Node          // who had the address until now, as far as known
 	To      Node          // who has it from now on, or is to have it: that is known before Holder is

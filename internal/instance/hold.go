@@ -126,8 +126,9 @@ func (a *Set) DrainWait(ctx context.Context, names []string) error {
 		}
 	}
 	defer func() {
+		over := !time.Now().Before(end.Add(-resetReserve))
 		for _, r := range list {
-			if busy, _ := r.draining(); !busy {
+			if busy, _ := r.draining(); !busy || over {
 				r.want(r.now().desired, time.Time{})
 			}
 		}
@@ -203,15 +204,24 @@ func awaitDrained(ctx context.Context, list []*instance) error {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
-				return election.ErrTimeout
+				return overdue(r.name + ": there are still connections, which go on")
 			}
 		}
 		if _, reset := r.draining(); reset > 0 {
-			return fmt.Errorf("%s: %d connections were reset: %w", r.name, reset, election.ErrTimeout)
+			return overdue(fmt.Sprintf("%s: %d connections were reset", r.name, reset))
 		}
 	}
 	return nil
 }
+
+// overdue is an election.ErrTimeout of connections that have not ended in time.
+type overdue string
+
+// Error implements error.
+func (o overdue) Error() string { return string(o) }
+
+// Unwrap returns the kind of error.
+func (o overdue) Unwrap() error { return election.ErrTimeout }
 
 func busy(r *instance) bool {
 	b, _ := r.draining()

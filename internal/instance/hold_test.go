@@ -162,6 +162,21 @@ func TestObserved(t *testing.T) {
 	assert.Equal(t, ObservedHeld, backup.observed(&Status{Eligible: true, Blocked: "no quorum"}, false), "no node can take the address, but this one is not to")
 }
 
+// Connections that are spread go on at any node, and are not reset when the time is over.
+func TestDrainWaitSaysThatConnectionsGoOn(t *testing.T) {
+	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
+	synctestHanding(t, e, func(b *bench) {
+		service := <-b.services
+		service.set(func(s *fakeService) { s.draining = true })
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		err := b.DrainWait(ctx, nil)
+		require.ErrorIs(t, err, election.ErrTimeout)
+		assert.EqualError(t, err, "apiserver: there are still connections, which go on")
+		assert.True(t, service.until.IsZero(), "the other members hear no more that it drains")
+	})
+}
+
 func TestDrainWaitOfABackupDrainsNothing(t *testing.T) {
 	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
 	synctestHanding(t, e, func(b *bench) {

@@ -22,16 +22,19 @@ const (
 // forwarding is what a holder sends on to the node that was the holder before. It belongs to the service's goroutine.
 type forwarding struct {
 	*core
-	to    netip.Addr
-	next  time.Time // when to look; zero: nothing is forwarded
-	stop  context.CancelFunc
-	tasks sync.WaitGroup // of those that change the kernel, which may take long
-	last  chan struct{}  // closed when the newest of them has ended; nil: there was none
+	to     netip.Addr
+	former netip.Addr // who was the holder before; the zero Addr: it is not known
+	next   time.Time  // when to look; zero: nothing is forwarded
+	stop   context.CancelFunc
+	tasks  sync.WaitGroup // of those that change the kernel, which may take long
+	last   chan struct{}  // closed when the newest of them has ended; nil: there was none
 }
 
-// start begins, if the former holder drains its connections, before the first packet comes here that is the other's.
-func (f *forwarding) start() {
+// start begins, if the former holder drains its connections, before the first packet comes here that is the other's. former is its own
+// address, as far as known.
+func (f *forwarding) start(former netip.Addr) {
 	f.end()
+	f.former = former
 	to, ok := f.drainingMember()
 	if !ok {
 		return
@@ -83,14 +86,14 @@ func (f *forwarding) forward(ctx context.Context, what forwarded, to netip.Addr,
 	f.log.Info("older connections are not forwarded any more", "to", to.String())
 }
 
-// drainingMember is the member that drains its connections.
-func (f *forwarding) drainingMember() (netip.Addr, bool) {
+// drainingMember is the member that drains its connections: of several the former holder, as the others drain what is spread.
+func (f *forwarding) drainingMember() (to netip.Addr, found bool) {
 	for _, m := range f.elector.Status().Members {
-		if m.Draining && !m.Self && m.State != election.Active {
-			return m.Address, true
+		if m.Draining && !m.Self && m.State != election.Active && (!found || m.Address == f.former) {
+			to, found = m.Address, true
 		}
 	}
-	return netip.Addr{}, false
+	return to, found
 }
 
 // due goes on as long as the other node drains.

@@ -1,6 +1,7 @@
 package address
 
 import (
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +64,19 @@ func TestReloadThatChangesSpreadPortsChangesTheFence(t *testing.T) {
 		assert.Equal(t, []string{"change to 290ms", "hold"}, reload(func(in *entry) { spread(in, &left) }))
 		assert.Empty(t, reload(func(in *entry) { spread(in, &left) }))
 		assert.Equal(t, []string{"change to 290ms", "hold"}, reload(func(*entry) {}))
+	})
+}
+
+// TestTakerForwardsToTheFormerHolderOfSeveralThatDrain: another one waits for the end of what is spread.
+func TestTakerForwardsToTheFormerHolderOfSeveralThatDrain(t *testing.T) {
+	nodeC := netip.MustParseAddr("10.77.0.13")
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		e.mu.Lock()
+		e.status.Members = []election.Member{{Address: nodeB, Draining: true}, {Address: nodeC, Draining: true}, {Address: nodeA, Self: true}}
+		e.mu.Unlock()
+		require.NoError(t, e.tell(election.Decision{Role: election.Serve, Granted: true, From: election.Node{Address: nodeC}}))
+		assert.Contains(t, b.host.take(), "forward 2 to 10.77.0.13")
 	})
 }
 

@@ -117,7 +117,7 @@ func (s *server) take(d election.Decision) error {
 	s.shared, s.serving = true, true
 	if d.Granted {
 		s.host.Usable(s.cfg.hosts(), usableTime)
-		s.forwarding.start()
+		s.forwarding.start(d.From.Address)
 	}
 	s.takenBack()
 	s.detector.lookAgain(time.Now())
