@@ -85,7 +85,7 @@ func (e *fakeElector) Members() []election.Member {
 	for a, m := range e.members {
 		if !e.frozen[a] {
 			m.LastHeard = time.Now()
-		} else if time.Since(m.LastHeard) > 350*time.Millisecond {
+		} else if time.Since(m.LastHeard) >= 350*time.Millisecond {
 			m.Silent = true
 		}
 		out = append(out, m)

@@ -12,8 +12,11 @@ import (
 
 const (
 	// suspectAfter and silentAfter are how many of its messages may be missed of a member, in tenths: before its host is asked,
-	// and until it counts as silent.
+	// and until the election says that it is silent.
 	suspectAfter, silentAfter = 22, 35
+	// stuckAfter is until when, in tenths, the election is to have said so. After a standstill of this process it does not: it first reads
+	// what has come in meanwhile.
+	stuckAfter = 200
 	// leastEvery is the least time between two messages of a member that does not say it.
 	leastEvery = 100 * time.Millisecond
 	// askAgain is the time between questions to a host that has not answered, and askLater to one that has.
@@ -131,7 +134,7 @@ func (r *roster) drop(gone *member) {
 // listen takes in what a member that spreads has said.
 func (r *roster) listen(now time.Time, m *member, e *election.Member) {
 	m.node, m.spread, m.fit, m.leaving, m.draining, m.last = e.Node, *e.Spread, e.Fit, e.Unfit, e.Draining, e.LastHeard
-	if e.Silent || !now.Before(m.last.Add(r.silence(m))) {
+	if e.Silent || !now.Before(m.last.Add(r.every(m)*stuckAfter/10)) {
 		m.lose(now)
 		return
 	}
