@@ -3,52 +3,41 @@
 package spreadtables
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"os/exec"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/mdlayher/netlink"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/slots"
 )
-
-// generation is how often the rule set of the calling test's namespace was changed.
-func generation(t *testing.T) uint32 {
-	t.Helper()
-	c, err := dial()
-	require.NoError(t, err)
-	defer func() { _ = c.Close() }()
-	b := &batch{}
-	b.add(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, func(*netlink.AttributeEncoder) {})
-	answer, err := c.Execute(b.messages[0])
-	require.NoError(t, err)
-	return binary.BigEndian.Uint32(attribute(answer[0].Data[4:], unix.NFTA_GEN_ID))
-}
 
 // TestApplyOfTheSame changes nothing, and of a little more in one transaction.
 func TestApplyOfTheSame(t *testing.T) {
 	l := newLab(t)
 	n := l.members[0]
 	n.Enter()
-	before := generation(t)
+	generation := func() uint32 {
+		g, err := n.tables.generation()
+		require.NoError(t, err)
+		return g
+	}
+	before := generation()
 	require.NoError(t, n.tables.Apply(n.cfg))
 	other := n.cfg
 	other.Addresses, other.Ports = slices.Clone(other.Addresses), slices.Clone(other.Ports)
 	slices.Reverse(other.Addresses)
 	slices.Reverse(other.Ports)
 	require.NoError(t, n.tables.Apply(other))
-	assert.Equal(t, before, generation(t))
+	assert.Equal(t, before, generation())
 
 	other.Slots = &slots.Table{Owner: slices.Clone(n.cfg.Slots.Owner), Second: slices.Clone(n.cfg.Slots.Second)}
 	other.Slots.Owner[3] = 1
 	require.NoError(t, n.tables.Apply(other))
-	assert.Equal(t, before+1, generation(t))
+	assert.Equal(t, before+1, generation())
 	assert.Contains(t, nftList(t, "map", "netdev", "keepvip-spread-api", "owners4"), "elements = { 0x00000003 : 10.1.0.6 }")
 }
 
@@ -96,25 +85,41 @@ func TestNextRunTakesOver(t *testing.T) {
 	}
 }
 
-// TestRenewMendsWhatSomebodyHasDeleted.
-func TestRenewMendsWhatSomebodyHasDeleted(t *testing.T) {
+// TestWhatSomebodyHasDeleted is made anew.
+func TestWhatSomebodyHasDeleted(t *testing.T) {
 	l := newLab(t)
 	l.owned(1, slots.None)
 	n := l.members[0]
 	n.Enter()
-	for _, command := range [][]string{
-		{"flush", "ruleset"},
-		{"delete", "table", "ip", "keepvip-spread-api"},
-		{"delete", "table", "netdev", "keepvip-spread-api"},
-	} {
-		require.NoError(t, exec.Command("nft", command...).Run())
-		require.NoError(t, n.tables.Renew(time.Minute))
-		assert.Equal(t, 1, l.dial(l.client, both["IPv4"]).member, "%s", command)
-		n.Enter()
+	nft := func(command string) { require.NoError(t, exec.Command("nft", command).Run(), command) }
+	for _, command := range []string{"flush ruleset", "delete table ip keepvip-spread-api", "delete table netdev keepvip-spread-api"} {
+		for what, mend := range map[string]func() error{
+			"renewed": func() error { return n.tables.Renew(time.Minute) },
+			"mended": func() error {
+				mended, err := n.tables.Mend()
+				assert.True(t, mended, command)
+				return err
+			},
+		} {
+			nft(command)
+			require.NoError(t, mend())
+			assert.Equal(t, 1, l.dial(l.client, both["IPv4"]).member, "%s, %s", command, what)
+		}
 	}
-	require.NoError(t, exec.Command("nft", "flush", "ruleset").Run())
+	nft("add table ip other")
+	for range 2 {
+		mended, err := n.tables.Mend()
+		require.NoError(t, err)
+		assert.False(t, mended, "what others do does not matter")
+	}
+	nft("flush ruleset")
+	nft("add table ip keepvip-spread-api")
+	mended, err := n.tables.Mend()
+	require.NoError(t, err)
+	assert.True(t, mended, "another one of that name")
+	nft("flush ruleset")
 	l.owned(2, slots.None)
-	assert.Equal(t, 2, l.dial(l.client, both["IPv6"]).member)
+	assert.Equal(t, 2, l.dial(l.client, both["IPv6"]).member, "applied")
 }
 
 // TestCloseLeavesNothing of the entry, and touches nothing of others.

@@ -74,8 +74,8 @@ func chainTo(a netip.Addr) string { return "to-" + strings.ReplaceAll(a.String()
 
 func chainToOwner(a netip.Addr) string { return "to-owner-" + strings.ReplaceAll(a.String(), ":", "-") }
 
-// receive does for the receiver what its table at the link leaves: what was in fragments, what goes to a member whose MAC is not known,
-// and all of it where the kernel cannot do it there. A mark says then that a member has sent it on, and it comes before connection
+// receive does for the receiver what its table at the link leaves: ICMP errors, what was in fragments, what goes to a member whose MAC is not
+// known, and all of it where the kernel cannot do it there. A mark says then that a member has sent it on. It comes before connection
 // tracking, which has nothing to know of it.
 func (c Config) receive(f family) []chain {
 	link := comesIn(expr.CmpOpEq, c.Index)

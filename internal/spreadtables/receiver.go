@@ -58,7 +58,8 @@ func (c Config) render(a Abilities) []table {
 // receiver is the table at the link. What it sends on has been seen by nothing else of this node but XDP, tc and the fence.
 //
 // It leaves alone: frames for other hosts, which a link in promiscuous mode gets, too; fragments, of which only the first has ports; what
-// comes from a member, which has decided where it belongs; and what goes to a member whose MAC is not known, as that could send it back.
+// comes from a member, which has decided where it belongs; what goes to a member whose MAC is not known, as that could send it back; and
+// ICMP errors, which are rare. What of these belongs to another member goes on behind the link.
 func (c Config) receiver(families []family) table {
 	t := table{family: unix.NFPROTO_NETDEV, sets: []set{c.macs()}}
 	ingress := chain{
@@ -66,29 +67,25 @@ func (c Config) receiver(families []family) table {
 	}
 	forUs := metaIs(expr.MetaKeyPKTTYPE, unix.PACKET_HOST)
 	for _, f := range families {
-		packets, errors := "packets"+f.suffix, "errors"+f.suffix
-		ports, owners := c.ports(f), c.owners(f, true)
+		packets, ports, owners := "packets"+f.suffix, c.ports(f), c.owners(f, true)
 		ports.name, owners.name = ports.name+f.suffix, owners.name+f.suffix
 		t.sets = append(t.sets, ports, owners)
-		ingress.rules = append(ingress.rules,
-			and(forUs, f.is(), f.spread(f.packet, ports.name), goTo(packets)),
-			and(forUs, f.is(), f.isError, f.spread(f.inError, ports.name), goTo(errors)))
-		t.chains = append(t.chains,
-			chain{name: packets, rules: append([]match{and(f.is(), f.fragment, accept())}, c.sendOn(f, f.packet, owners.name)...)},
-			chain{name: errors, rules: c.sendOn(f, f.inError, owners.name)})
+		ingress.rules = append(ingress.rules, and(forUs, f.is(), f.spread(f.packet, ports.name), goTo(packets)))
+		t.chains = append(t.chains, chain{name: packets, rules: c.sendOn(f, owners.name)})
 	}
 	t.chains = append(t.chains, ingress)
 	return t
 }
 
-func (c Config) sendOn(f family, w flow, owners string) []match {
+func (c Config) sendOn(f family, owners string) []match {
 	rules := []match{
+		and(f.is(), f.fragment, accept()),
 		and(fromMember(), accept()),
 		and(f.is(), f.marked(markSpread), accept()),
 		and(f.is(), f.marked(markLast), accept()),
 	}
 	if c.slots() > 0 {
-		rules = append(rules, and(f.is(), f.slot(w, c.slots(), c.Seed), owner(owners), forwardTo(f.number, c.Index)))
+		rules = append(rules, and(f.is(), f.slot(f.packet, c.slots(), c.Seed), owner(owners), forwardTo(f.number, c.Index)))
 	}
 	return rules
 }

@@ -114,6 +114,7 @@ func TestMemberIsAClient(t *testing.T) {
 				l.owned(uint8(owner), slots.None)
 				c := l.dial(n.Space, vip)
 				assert.Equal(t, owner, c.member, "%s from %d", name, n.index)
+				assert.Contains(t, n.cfg.Self, netip.MustParseAddr(c.from), "%s from %d: never the address itself", name, n.index)
 				require.NoError(t, c.asksMuch())
 				open = append(open, c)
 			}

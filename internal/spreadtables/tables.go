@@ -24,6 +24,8 @@ type Tables struct {
 	conn      *netlink.Conn // stays open, because closing one waits until what was deleted is out of use by every processor
 	applied   *Config       // what the kernel has; nil: not known
 	abilities Abilities
+	made      map[byte]string // the handles of the tables, by family
+	seen      uint32          // the newest generation of nftables in which they were all there
 }
 
 const tablePrefix = "keepvip-spread-"
@@ -66,7 +68,7 @@ func (t *Tables) Apply(c Config) error {
 	return t.wrap("make", t.build(c))
 }
 
-// Renew has them go on for that time from now. It makes them anew if somebody has deleted them, and is an error before the first Apply.
+// Renew has them go on for that time from now. It makes them anew where one of them is gone, and is an error before the first Apply.
 func (t *Tables) Renew(lifetime time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,11 +137,22 @@ func (t *Tables) build(c Config) error {
 		return err
 	}
 	a := Abilities{Ingress: true}
-	err = t.replace(c.render(a), left, c.Lifetime)
+	tables := c.render(a)
+	err = t.replace(tables, left, c.Lifetime)
 	if lacks(err) {
 		a.Ingress = false
-		err = t.replace(c.render(a), left, c.Lifetime)
+		tables = c.render(a)
+		err = t.replace(tables, left, c.Lifetime)
 	}
+	if err != nil {
+		return err
+	}
+	t.made = map[byte]string{}
+	for _, table := range tables {
+		t.made[table.family] = ""
+	}
+	t.made, err = t.found()
+	t.seen = 0
 	if err == nil {
 		t.applied, t.abilities = &c, a
 	}
@@ -180,16 +193,19 @@ func (t *Tables) commit(b *batch) error {
 	if len(b.messages) == 0 {
 		return b.err
 	}
-	if t.conn == nil {
-		c, err := dial()
-		if err != nil {
-			return err
-		}
-		t.conn = c
+	if err := t.open(); err != nil {
+		return err
 	}
 	err := b.commit(t.conn)
 	if err != nil {
 		t.close()
+	}
+	return err
+}
+
+func (t *Tables) open() (err error) {
+	if t.conn == nil {
+		t.conn, err = dial()
 	}
 	return err
 }
