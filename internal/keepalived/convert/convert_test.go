@@ -405,6 +405,58 @@ func TestConvertEachKeywordShows(t *testing.T) {
 	}
 }
 
+// What keepvip's own configuration does not take is said at the line that it comes from.
+func TestConvertInvalidIsAtItsLine(t *testing.T) {
+	const head, tail = "vrrp_instance a {\n interface eth0\n virtual_router_id 5\n", "}\n"
+	for name, tt := range map[string]struct {
+		text string
+		line int
+		want string
+	}{
+		"the second address of three": {head + "virtual_ipaddress {\n10.0.0.1\n10.0.0.0/24\n10.0.0.3\n}\n" + tail, 6, "10.0.0.0/24"},
+		"an address in two instances": {head + "virtual_ipaddress {\n10.0.0.1\n}\n" + tail +
+			"vrrp_instance b {\n interface eth0\n virtual_router_id 6\n virtual_ipaddress {\n10.0.0.2\n10.0.0.1\n}\n}\n", 13, "10.0.0.1 is in vips[0]"},
+		"an interface that is no text": {"vrrp_instance a {\n interface et\xffh0\n virtual_router_id 5\nvirtual_ipaddress {\n10.0.0.1\n}\n}\n", 2, "UTF-8"},
+		"a label that is no text":      {head + "virtual_ipaddress {\n10.0.0.1 label eth0:\xe4\n}\n" + tail, 5, "UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, partial := range []bool{false, true} {
+				r := converted(t, tt.text, Options{Partial: partial})
+				assert.Nil(t, r.Text)
+				assert.False(t, r.Valid)
+				at := slices.IndexFunc(r.Findings, func(f keepalived.Finding) bool { return f.Code == CodeInvalid })
+				require.GreaterOrEqual(t, at, 0, shown(r))
+				f := r.Findings[at]
+				assert.Equal(t, tt.line, f.Line, shown(r))
+				assert.Contains(t, f.Text, tt.want)
+				assert.NotEmpty(t, f.Remedy)
+			}
+		})
+	}
+	r := converted(t, head+"virtual_ipaddress {\n10.0.0.1 label \"eth0:\\xff\"\n}\n"+tail, Options{})
+	assert.NotContains(t, shown(r), "UTF-8", "a backslash is text")
+}
+
+// Every error of a sample says where, and what to do.
+func TestConvertErrorsHaveAPlaceAndARemedy(t *testing.T) {
+	seen := 0
+	for _, pattern := range []string{"testdata/*.conf", "../dump/testdata/*.conf", "../lint/testdata/*.conf"} {
+		samples, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, path := range samples {
+			doc, err := syntax.Read(path, syntax.Options{Files: syntax.Disk{}})
+			require.NoError(t, err)
+			for _, f := range Convert(doc, Options{}).Findings {
+				if f.Severity == keepalived.Fault {
+					seen++
+					assert.True(t, f.File != "" && f.Line > 0 && f.Remedy != "", "%s: %+v", path, f)
+				}
+			}
+		}
+	}
+	assert.Greater(t, seen, 50)
+}
+
 // The same of texts that are made of the samples' lines, which get further than bytes do: each byte takes one of them.
 func FuzzConvertLines(f *testing.F) {
 	var lines []string

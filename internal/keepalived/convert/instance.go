@@ -69,7 +69,7 @@ func slug(s string) string {
 
 // reportable tells whether keepvip takes a name for keepalived's files.
 func reportable(name string) bool {
-	return name != "" && utf8.RuneCountInString(name) <= 255 && !unreportable.MatchString(name)
+	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= 255 && !unreportable.MatchString(name)
 }
 
 var unreportable = regexp.MustCompile(`[\s=:,"]`)

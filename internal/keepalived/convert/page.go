@@ -58,6 +58,7 @@ type page struct {
 	short map[string]string // how files are called in comments
 	lines []string
 	at    []syntax.Origin // of each line; the one before counts where it is empty
+	bytes []syntax.Origin // of lines with bytes that are no text
 }
 
 func (p *page) remark(text string) {
@@ -66,6 +67,9 @@ func (p *page) remark(text string) {
 
 // line adds one line at a depth of two spaces each.
 func (p *page) line(depth int, text string, s source) {
+	if garbled(text) {
+		p.bytes = append(p.bytes, s.at)
+	}
 	text = strings.Repeat("  ", depth) + text
 	if comment := p.comment(s); comment != "" {
 		text += "  # " + comment
@@ -87,6 +91,20 @@ func (p *page) origin(n int) syntax.Origin {
 	return p.at[n-1]
 }
 
+// element is where an element of the list that begins at line n comes from; where there is none, that line's place.
+func (p *page) element(n int, element string) syntax.Origin {
+	for i := max(n, 0); i < len(p.lines); i++ {
+		text, _, _ := strings.Cut(strings.TrimSpace(p.lines[i]), "  #")
+		switch rest, listed := strings.CutPrefix(text, "- "); {
+		case !listed:
+			return p.origin(n)
+		case rest == element, rest == strconv.QuoteToASCII(element):
+			return p.at[i]
+		}
+	}
+	return p.origin(n)
+}
+
 var simple = regexp.MustCompile(`^[A-Za-z_/][-A-Za-z0-9_./=]*$|^[0-9]+(\.[0-9]+){3}(/[0-9]+)?$`)
 
 // scalar writes a string as YAML: in quotes unless it cannot be taken for anything else.
@@ -99,6 +117,21 @@ func scalar(s string) string {
 		}
 	}
 	return strconv.QuoteToASCII(s) // every escape of it is one of YAML's, as long as s is UTF-8
+}
+
+// garbled tells whether scalar has written a byte that is none of a character in UTF-8, which YAML would take for one: as \xff, behind an even
+// number of other backslashes.
+func garbled(text string) bool {
+	for i := 0; i+2 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if text[i+1] == 'x' && text[i+2] >= '8' {
+			return true
+		}
+		i++ // what is behind a backslash begins no other escape
+	}
+	return false
 }
 
 // words writes a list of strings.
