@@ -40,6 +40,8 @@ type HeldConn struct {
 	Node string         `json:"node"` // who served it: the name that its first line said; "" if there was none
 	Own  netip.AddrPort `json:"own"`  // the client's address
 	Seen netip.AddrPort `json:"seen"` // the same as the server saw it
+	// Began is when the client began to connect.
+	Began time.Duration `json:"began"`
 	// Lost is when the client was told that the connection is gone, and How the error; 0 if it is alive. One whose last pings were not
 	// answered within the grace at the end is lost then.
 	Lost time.Duration `json:"lost,omitempty"`
@@ -56,7 +58,6 @@ const NoAnswer = "no answer until the end"
 type heldConn struct {
 	HeldConn
 	fd      int
-	began   time.Duration
 	open    bool
 	due     time.Duration
 	waiting []time.Duration // when the pings were sent that are not answered yet, in order
@@ -148,7 +149,7 @@ func (h *Held) run(space *Namespace, ready chan<- error) {
 func (h *Held) connect() {
 	for i := range h.cfg.Count {
 		now := h.lab.now()
-		c := &heldConn{began: now, due: now + h.cfg.Every*time.Duration(i)/time.Duration(h.cfg.Count)}
+		c := &heldConn{HeldConn: HeldConn{Began: now}, due: now + h.cfg.Every*time.Duration(i)/time.Duration(h.cfg.Count)}
 		h.conns = append(h.conns, c)
 		fd, err := socketTCP(h.cfg.Target)
 		if err != nil {

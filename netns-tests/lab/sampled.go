@@ -52,8 +52,12 @@ func (s Sampled) String() string {
 	return strings.TrimSpace(text)
 }
 
-// sampling is how many short connections are under way at a time.
-const sampling = 32
+const (
+	// sampling is how many short connections are under way at a time.
+	sampling = 32
+	// samplingGap is the time from one to the next, on average: more of them would keep the daemons from running that are watched.
+	samplingGap = 400 * time.Microsecond
+)
 
 // Sample connects so many times from a host to greeters, each time from a new port, and closes each connection when the server has
 // introduced itself. A connection fails after a second: a segment that was lost once would have arrived.
@@ -89,17 +93,19 @@ type sampler struct {
 }
 
 func (s *sampler) run(count int) {
+	began := s.lab.now()
 	for begun := 0; begun < count || len(s.open) > 0; {
-		for ; begun < count && len(s.open) < sampling; begun++ {
+		due := int((s.lab.now()-began)/samplingGap) + 1
+		for ; begun < min(count, due) && len(s.open) < sampling; begun++ {
 			s.begin()
 		}
-		for _, e := range s.poll.wait(50 * time.Millisecond) {
+		for _, e := range s.poll.wait(time.Millisecond) {
 			if c := s.open[int(e.Fd)]; c != nil {
 				s.greeted(c)
 			}
 		}
 		for _, c := range s.open {
-			if s.lab.now()-c.began > time.Second {
+			if s.lab.now()-c.Began > time.Second {
 				s.end(c, "no greeting within a second")
 			}
 		}
@@ -112,7 +118,7 @@ func (s *sampler) begin() {
 		s.out.Failures[err.Error()]++
 		return
 	}
-	c := &heldConn{fd: fd, began: s.lab.now()}
+	c := &heldConn{HeldConn: HeldConn{Began: s.lab.now()}, fd: fd}
 	s.open[fd] = c
 	if err = connectTCP(fd, s.target); err == nil {
 		err = s.poll.watch(fd, false)
@@ -142,7 +148,7 @@ func (s *sampler) greeted(c *heldConn) {
 		s.out.Disguised++
 	}
 	s.out.ByNode[node]++
-	s.out.Slowest = max(s.out.Slowest, s.lab.now()-c.began)
+	s.out.Slowest = max(s.out.Slowest, s.lab.now()-c.Began)
 	s.end(c, "")
 }
 

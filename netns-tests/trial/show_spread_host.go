@@ -12,7 +12,7 @@ import (
 
 // spreadHosts are what a host may be like on which a load is spread: new connections of all clients succeed, and each member has its share.
 func spreadHosts() []Case {
-	list := []Case{{Name: "members as clients", Run: func(host *lab.Host, times int) (Findings, error) {
+	list := []Case{{Name: "members as clients", Run: func(host *lab.Host, _ int) (Findings, error) {
 		return spreadOn(host, func(*lab.Node) error { return nil })
 	}}}
 	for _, c := range []struct {
@@ -42,39 +42,41 @@ func spreadHosts() []Case {
 // kubeProxyRules are the base chains of kube-proxy's nftables mode, with one service.
 const kubeProxyRules = `
 table ip kube-proxy {
-	map service-ips { type ipv4_addr . inet_proto . inet_service : verdict
-		elements = { 10.96.0.1 . tcp . 443 : goto service-api } }
-	chain service-api { meta l4proto tcp dnat to 10.77.0.11:7443 }
-	chain services { ip daddr . meta l4proto . th dport vmap @service-ips }
-	chain mark-for-masquerade { meta mark set meta mark or 0x4000 }
-	chain masquerading { meta mark and 0x4000 == 0 return
-		meta mark set meta mark xor 0x4000
-		masquerade fully-random }
-	chain nat-prerouting { type nat hook prerouting priority dstnat; jump services }
-	chain nat-output { type nat hook output priority -100; jump services }
-	chain nat-postrouting { type nat hook postrouting priority srcnat; jump masquerading }
-	chain filter-prerouting { type filter hook prerouting priority dstnat - 10; ct state new jump services-checks }
-	chain services-checks { }
+	map service-ips {
+		type ipv4_addr . inet_proto . inet_service : verdict
+		elements = { 10.96.0.1 . tcp . 443 : goto service-api }
+	}
+	chain service-api { meta l4proto tcp dnat to 10.77.0.11:7443; }
+	chain services { ip daddr . meta l4proto . th dport vmap @service-ips; }
+	chain masquerading {
+		meta mark & 0x4000 == 0 return
+		meta mark set meta mark ^ 0x4000
+		masquerade fully-random
+	}
+	chain nat-prerouting { type nat hook prerouting priority dstnat; jump services; }
+	chain nat-output { type nat hook output priority -100; jump services; }
+	chain nat-postrouting { type nat hook postrouting priority srcnat; jump masquerading; }
 }
 `
 
 // iptablesRules are what kube-proxy's iptables mode makes of the same by iptables-nft, with its rule against packets out of their window.
 const iptablesRules = `
 table ip nat {
-	chain KUBE-MARK-MASQ { meta mark set meta mark or 0x4000 }
-	chain KUBE-SERVICES { ip daddr 10.96.0.1 tcp dport 443 dnat to 10.77.0.11:7443 }
-	chain KUBE-POSTROUTING { meta mark and 0x4000 != 0x4000 return
-		meta mark set meta mark xor 0x4000
-		masquerade fully-random }
-	chain PREROUTING { type nat hook prerouting priority dstnat; jump KUBE-SERVICES }
-	chain OUTPUT { type nat hook output priority -100; jump KUBE-SERVICES }
-	chain POSTROUTING { type nat hook postrouting priority srcnat; jump KUBE-POSTROUTING }
+	chain KUBE-SERVICES { ip daddr 10.96.0.1 tcp dport 443 dnat to 10.77.0.11:7443; }
+	chain KUBE-POSTROUTING {
+		meta mark & 0x4000 != 0x4000 return
+		meta mark set meta mark ^ 0x4000
+		masquerade fully-random
+	}
+	chain PREROUTING { type nat hook prerouting priority dstnat; jump KUBE-SERVICES; }
+	chain OUTPUT { type nat hook output priority -100; jump KUBE-SERVICES; }
+	chain POSTROUTING { type nat hook postrouting priority srcnat; jump KUBE-POSTROUTING; }
 }
 table ip filter {
-	chain KUBE-FORWARD { ct state invalid drop }
-	chain KUBE-FIREWALL { ip saddr != 127.0.0.0/8 ip daddr 127.0.0.0/8 ct status dnat drop }
-	chain INPUT { type filter hook input priority filter; jump KUBE-FIREWALL }
-	chain FORWARD { type filter hook forward priority filter; jump KUBE-FORWARD }
+	chain KUBE-FORWARD { ct state invalid drop; }
+	chain KUBE-FIREWALL { ip saddr != 127.0.0.0/8 ip daddr 127.0.0.0/8 ct status dnat drop; }
+	chain INPUT { type filter hook input priority filter; jump KUBE-FIREWALL; }
+	chain FORWARD { type filter hook forward priority filter; jump KUBE-FORWARD; }
 }
 `
 
@@ -173,13 +175,16 @@ func spreadLeavesNothing(host *lab.Host, _ bool) (Findings, error) {
 	if p, code, err := (Keepvip{}).Command(killed, "cleanup", "--socket", Socket(killed)); err != nil || code != 0 {
 		return nil, fmt.Errorf("keepvip cleanup: exit status %d: %w: %s", code, err, p.Log())
 	}
-	left := 0
+	left, what := 0, ""
 	for i, n := range g.Lab.Nodes {
 		after, err := n.State()
 		if err != nil {
 			return nil, err
 		}
-		left += count(after != before[i])
+		if after != before[i] {
+			left++
+			what += " " + n.Label + ": " + strings.Join(strings.Fields(after.Ruleset), " ")
+		}
 	}
-	return Findings{none("hosts on which something was left", left)}, nil
+	return Findings{none("hosts on which something was left"+what, left)}, nil
 }

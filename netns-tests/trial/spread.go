@@ -191,24 +191,17 @@ func (s *Spreading) Ready() error {
 	return fmt.Errorf("trial: of %d members some do not serve within %v, or something fails: %s", len(want), SettleLimit, last)
 }
 
-// Hold has the clients hold so many connections, the same number of each client in each family.
+// Hold has the clients hold so many connections more, the same number of each client in each family.
 func (s *Spreading) Hold(count int) error {
-	s.held = nil
 	for _, from := range s.clients() {
 		for _, target := range s.Targets() {
 			h, err := s.Lab.Hold(from, lab.HeldConfig{Target: target, Count: count / 2 / len(s.Targets())})
 			if err != nil {
-				return errors.Join(err, s.ended())
+				return err
 			}
 			s.held = append(s.held, h)
 		}
 	}
-	return nil
-}
-
-// ended stops what was begun of connections that could not all be made.
-func (s *Spreading) ended() error {
-	s.Release()
 	return nil
 }
 

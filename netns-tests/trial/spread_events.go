@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -126,3 +127,49 @@ func (x *SpreadMove) watched() error {
 
 // settledAgain waits until there is one holder, and all members that run serve.
 func (x *SpreadMove) settledAgain() error { return x.Ready() }
+
+// atRandom is a walk of so many steps, each at one of the nodes. Connections are begun before it and after each step, and all of them are
+// to outlive all that follows. It is the same for a seed, but for the times. A member that is drained returns before the next step: of two
+// members that get no new connections at a time, the second one that a packet is given knows only those of the latter.
+func atRandom(seed uint64, steps, each int) SpreadEvent {
+	return SpreadEvent{Name: fmt.Sprintf("at random, seed %d", seed), Do: func(x *SpreadMove) (*lab.Node, error) {
+		r := rand.New(rand.NewPCG(seed, 19))
+		for range steps {
+			n := x.Lab.Nodes[r.IntN(len(x.Lab.Nodes))]
+			if err := sequence(x.step(n, r.IntN(6), each), x.settledAgain, func() error { return x.Hold(each) }); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}}
+}
+
+// step does one thing at a node, and undoes it, with connections that are begun meanwhile.
+func (x *SpreadMove) step(n *lab.Node, what, each int) func() error {
+	hold := func() error { return x.Hold(each) }
+	switch what {
+	case 0:
+		return func() error { return sequence(x.verb(n, "drain"), x.watched, hold, x.verb(n, "resume")) }
+	case 1:
+		return func() error { return sequence(x.terminated(n), x.watched, hold, x.started(n)) }
+	case 2:
+		return func() error { return sequence(x.terminated(n), x.started(n)) }
+	case 3:
+		return func() error {
+			x.mark("kill -9 of keepvip on %s", n.Label)
+			return sequence(x.Daemon(n).Kill9, x.watched, hold, x.started(n))
+		}
+	case 4:
+		return func() error {
+			x.mark("SIGSTOP of keepvip on %s for a second", n.Label)
+			return sequence(x.Daemon(n).Stop, x.watched, hold, x.Daemon(n).Cont)
+		}
+	}
+	return func() error {
+		holders := x.Holders()
+		if len(holders) != 1 {
+			return nil
+		}
+		return sequence(x.verb(holders[0], "handover"), hold, x.verb(holders[0], "resume"))
+	}
+}

@@ -3,6 +3,7 @@ package trial
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"time"
 
@@ -53,6 +54,10 @@ type Kept struct {
 	Room time.Duration
 }
 
+// toldLimit is when a client has been told that the server of its connection is dead. It is TCP that asks: the client retransmits 200 ms
+// after a ping that was not answered, when nobody knows yet of the death, and 400 ms later, when the member in its place answers by a reset.
+const toldLimit = 750 * time.Millisecond
+
 // Keep holds connections, has the event happen, and makes the group whole again.
 func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 	if err := s.Ready(); err != nil {
@@ -69,6 +74,10 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 	}
 	reports := s.Release()
 	r := x.Measurement.Stop()
+	if lost := lostOf(reports, x.At); err == nil && lost != "" && e.Stall == 0 {
+		r.Timeline(os.Stdout, x.At)
+		fmt.Println(lost)
+	}
 	if err != nil {
 		return Kept{}, fmt.Errorf("trial: %s: %w", e.Name, err)
 	}
@@ -94,6 +103,20 @@ func (s *Spreading) move(e SpreadEvent) (*SpreadMove, error) {
 	var err error
 	x.Measurement, err = s.watch(e.Name, lab.MeasureConfig{NoDirect: true})
 	return x, err
+}
+
+// lostOf lists the connections that were lost, for the timeline, in times from its beginning.
+func lostOf(reports []lab.HeldReport, at time.Duration) string {
+	var lines []string
+	for _, r := range reports {
+		for _, c := range r.Conns {
+			if c.Lost > 0 {
+				lines = append(lines, fmt.Sprintf("%s %s to %s, served by %s, began %+v ms, stood still for %v ms from %+v ms on, lost %+v ms: %s", r.Client, c.Own, r.Target, c.Node,
+					(c.Began-at).Milliseconds(), c.Stall.Milliseconds(), (c.StallAt-at).Milliseconds(), (c.Lost-at).Milliseconds(), c.How))
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // keptOf counts.
@@ -142,7 +165,7 @@ func (k Kept) Findings(e SpreadEvent) Findings {
 	}
 	out := Findings{none(what, k.Lost), took("longest stall", k.Stall, stall+k.Room), none("under another address", k.Disguised)}
 	if k.Dead > 0 {
-		out = append(out, took("the rest is told after", k.Told, 450*time.Millisecond+k.Room), none("of the rest never told", k.Silent))
+		out = append(out, took("the rest is told after", k.Told, toldLimit+k.Room), none("of the rest never told", k.Silent))
 	}
 	return out
 }

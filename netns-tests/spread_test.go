@@ -1,0 +1,61 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func openSpread(t *testing.T, cfg trial.SpreadConfig) *trial.Spreading {
+	t.Helper()
+	s, err := trial.OpenSpread(host, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { finish(t, s.Group) })
+	return s
+}
+
+func TestSpreadSharesConnectionsEvenly(t *testing.T) {
+	t.Parallel()
+	s := openSpread(t, trial.SpreadConfig{})
+	const count = 1000 // by chance a member is 16 % off its share in one of hundreds of runs
+	for _, from := range []*struct {
+		name string
+		far  bool
+	}{{"on the link", false}, {"behind the router", true}} {
+		client := s.Lab.Client
+		if from.far {
+			client = s.Lab.OffLink
+		}
+		for _, target := range s.Targets() {
+			got, err := s.Lab.Sample(client.Namespace, target, count)
+			require.NoError(t, err)
+			t.Logf("%s, %s: %s, off by %.1f %% at most", from.name, target, got, got.Worst(3))
+			assert.Equal(t, count, got.Served(), "%s, %s: %s", from.name, target, got)
+			assert.LessOrEqual(t, got.Worst(3), 25.0, "%s, %s: %s", from.name, target, got)
+			assert.Zero(t, got.Disguised, "servers see the client's own address")
+		}
+	}
+}
+
+func TestSpreadKeepsConnectionsOverMoves(t *testing.T) {
+	t.Parallel()
+	s := openSpread(t, trial.SpreadConfig{})
+	for _, e := range trial.SpreadEvents() {
+		if e.Name != "a member drains, the holder hands over, both return" && e.Name != "the holder's node dies" {
+			continue
+		}
+		k, err := s.Keep(e, 120)
+		require.NoError(t, err, e.Name)
+		t.Logf("%s: %s", e.Name, k.Findings(e))
+		assert.Zero(t, k.Lost, "%s: %s", e.Name, k.How)
+		assert.Zero(t, k.Disguised, "servers see the client's own address")
+		assert.Zero(t, k.Silent, "clients of the dead are told")
+		assert.LessOrEqual(t, k.Stall, 2*time.Second+k.Room, "%s: a connection that lives goes on", e.Name)
+	}
+}
