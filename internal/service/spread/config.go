@@ -47,6 +47,8 @@ type Plane interface {
 	Apply(spreadtables.Config) error
 	// Renew keeps what is there for that long from now.
 	Renew(lifetime time.Duration) error
+	// Mend makes anew what somebody has deleted, and tells whether it did. It is cheap as long as nobody changes anything.
+	Mend() (mended bool, err error)
 	// Abilities are those of the kernel, once Apply has succeeded.
 	Abilities() spreadtables.Abilities
 	// Connections counts those of clients that are served here.
@@ -62,6 +64,8 @@ const (
 	lifetime = 5 * time.Minute
 	// renewEvery is well within it.
 	renewEvery = time.Minute
+	// lookEvery is how often is looked whether somebody has deleted the tables.
+	lookEvery = 500 * time.Millisecond
 	// countEvery is how often connections are counted: the kernel goes through all that it tracks.
 	countEvery = 5 * time.Second
 	// countDraining is the same while an operator waits for their end.

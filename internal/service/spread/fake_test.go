@@ -137,6 +137,13 @@ func (h *fakeHost) set(a netip.Addr, there bool) {
 	h.there[a] = there
 }
 
+// delete is what a firewall does that begins with an empty rule set.
+func (h *fakeHost) delete(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.planes[name].deleted = true
+}
+
 func (h *fakeHost) plane(name string) fakePlane {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -151,6 +158,7 @@ type fakePlane struct {
 	cfg         spreadtables.Config
 	applied     int
 	renewed     int
+	deleted     bool
 	left        bool
 	closed      bool
 	loose       bool
@@ -171,6 +179,11 @@ func (p *fakePlane) Apply(c spreadtables.Config) error {
 	return p.change(func() { p.cfg = c; p.applied++ })
 }
 func (p *fakePlane) Renew(time.Duration) error { return p.change(func() { p.renewed++ }) }
+func (p *fakePlane) Mend() (mended bool, err error) {
+	err = p.change(func() { mended, p.deleted = p.deleted, false })
+	return mended, err
+}
+
 func (p *fakePlane) Abilities() spreadtables.Abilities {
 	return spreadtables.Abilities{Ingress: true, SecondChance: p.loose}
 }

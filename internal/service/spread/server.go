@@ -53,6 +53,7 @@ type lane struct {
 	rows    []row
 	applied *spreadtables.Config // nil: nothing yet
 	renewed time.Time
+	looked  time.Time
 	count   int
 }
 
@@ -237,7 +238,15 @@ func (v *server) serve(now time.Time, l *lane, rows []row) error {
 		}
 		l.renewed = now
 	}
-	return nil
+	if now.Sub(l.looked) < lookEvery {
+		return nil
+	}
+	l.looked = now
+	mended, err := l.plane.Mend()
+	if mended {
+		v.log.Warn("somebody has deleted the tables of what is spread: they are made anew", "tables", l.name)
+	}
+	return err
 }
 
 // tables is what the kernel is to do for a lane.

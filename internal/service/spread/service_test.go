@@ -56,6 +56,16 @@ func TestServiceSpreadsOverThoseThatAreHeard(t *testing.T) {
 	})
 }
 
+func TestServiceMendsTablesThatSomebodyDeletes(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		b.host.delete("api")
+		time.Sleep(lookEvery + tick)
+		assert.False(t, b.host.plane("api").deleted)
+	})
+}
+
 func TestServiceMemberThatIsNotFitKeeps(t *testing.T) {
 	bubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
