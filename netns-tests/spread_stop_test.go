@@ -1,0 +1,85 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// spreadStops is a group whose load is spread, and what an operator does to its nodes.
+type spreadStops struct {
+	t *testing.T
+	*trial.Spreading
+}
+
+// verb runs a command of keepvip on a node, and returns its exit status.
+func (s spreadStops) verb(n *lab.Node, args ...string) int {
+	s.t.Helper()
+	p, code, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
+	require.NoError(s.t, err)
+	s.t.Logf("%v on %s: %d: %s", args, n.Label, code, p.Log())
+	return code
+}
+
+// resumed has a drained node take part again, and waits until it serves.
+func (s spreadStops) resumed(n *lab.Node) {
+	s.t.Helper()
+	require.Zero(s.t, s.verb(n, "resume"))
+	require.NoError(s.t, s.Ready())
+}
+
+// stopped ends keepvip on a node, and returns the nftables tables that are left there.
+func (s spreadStops) stopped(n *lab.Node) string {
+	s.t.Helper()
+	code, err := s.Daemon(n).Terminate(10 * time.Second)
+	require.NoError(s.t, err)
+	require.Zero(s.t, code)
+	return s.tables(n)
+}
+
+func (s spreadStops) tables(n *lab.Node) string {
+	s.t.Helper()
+	out, err := n.Run("nft", "list", "tables")
+	require.NoError(s.t, err)
+	return string(out)
+}
+
+// TestSpreadNodesThatStop: a drain waits for a node's connections wherever the address is, and resets none of them. A node that stops with
+// connections leaves what translates them, and one without leaves nothing.
+func TestSpreadNodesThatStop(t *testing.T) {
+	t.Parallel()
+	group, err := trial.OpenSpread(host, trial.SpreadConfig{V4: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { finish(t, group.Group) })
+	s := spreadStops{t, group}
+	require.NoError(t, s.Hold(30))
+	both, third := s.Lab.Nodes[:2], s.Lab.Nodes[2]
+	for _, n := range both { // one of them at least is not the holder
+		assert.Equal(t, 4, s.verb(n, "drain", "--wait", "--timeout", "500ms"), "%s has connections", n.Label)
+		s.resumed(n)
+	}
+	left := s.stopped(third)
+	assert.Contains(t, left, "table ip keepvip-spread-apiserver", "its connections go on")
+	assert.NotContains(t, left, "table arp", "the fence is gone")
+	assert.Zero(t, s.verb(third, "cleanup"))
+	assert.NotContains(t, s.tables(third), "keepvip")
+	for _, r := range s.Release() {
+		for _, c := range r.Of(both...).Conns {
+			assert.Empty(t, c.How, "a connection to %s", c.Node)
+		}
+	}
+	for _, n := range both {
+		assert.Zero(t, s.verb(n, "drain", "--wait", "--timeout", "5s"), "%s has no connection any more", n.Label)
+		s.resumed(n)
+	}
+	for _, n := range both {
+		assert.NotContains(t, s.stopped(n), "keepvip", "%s", n.Label)
+	}
+}
