@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/slots"
@@ -106,14 +107,22 @@ func macOf(b [6]byte) net.HardwareAddr {
 	return b[:]
 }
 
-// table is a table of slots with the members that it is about.
+// burst is for how long changes after a first one are taken for one change.
+const burst = 3 * time.Second
+
+// table is a table of slots with the members that it is about. It asks those for a connection who had its slot in the table that it follows:
+// of several changes in a row, as while one node after the other is reloaded, that is the one before the first of them. There are
+// more connections from before than from the moments between.
 type table struct {
 	slots   *slots.Table
 	members []slots.Member
+
+	follows *table // nil: none
+	changed time.Time
 }
 
-// next is the table that follows t for these rows; the same where nothing differs.
-func (t table) next(rows []row) table {
+// next is the table for these rows at now; the same one where nothing differs.
+func (t table) next(now time.Time, rows []row) table {
 	var members []slots.Member
 	for _, r := range rows {
 		members = append(members, slots.Member{Address: r.Address, Condition: r.Condition, Weight: r.Weight})
@@ -121,7 +130,14 @@ func (t table) next(rows []row) table {
 	if t.slots != nil && slices.Equal(members, t.members) {
 		return t
 	}
-	return table{slots.Make(members, t.slots, t.members), members}
+	if t.slots == nil {
+		return table{slots: slots.Make(members, nil, nil), members: members}
+	}
+	base, changed := &table{slots: t.slots, members: t.members}, now
+	if t.follows != nil && now.Sub(t.changed) < burst {
+		base, changed = t.follows, t.changed
+	}
+	return table{slots: slots.Make(members, base.slots, base.members), members: members, follows: base, changed: changed}
 }
 
 // heldBy is the table of an address that is not spread: its holder has every connection. It is empty while nobody is known to hold it.

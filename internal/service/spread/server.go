@@ -224,7 +224,7 @@ func (v *server) serve(now time.Time, l *lane, rows []row) error {
 		l.table = held
 	}
 	before := l.table.slots
-	l.table, l.rows = l.table.next(rows), rows
+	l.table, l.rows = l.table.next(now, rows), rows
 	if cfg := v.tables(l); l.applied == nil || before != l.table.slots || !reflect.DeepEqual(*l.applied, cfg) {
 		if err := l.plane.Apply(cfg); err != nil {
 			return err
