@@ -41,6 +41,8 @@ type server struct {
 	problem  string    // why nothing is spread; empty: it is
 	node     string    // this node's name
 	draining time.Time // until when an operator waits for the end of connections
+	waits    bool      // the others have to know this node, if it is the holder, before it sends them anything
+	alone    time.Time // until then it does not
 	closed   bool
 	unspread bool // until now the holder has served everything
 }
@@ -60,6 +62,7 @@ type lane struct {
 // configure takes over a configuration. Tables of parts that go on are kept.
 func (v *server) configure(cfg Config) {
 	v.unspread = v.unspread || cfg.Reloaded && v.lanes == nil
+	v.waits = v.waits || v.unspread
 	v.cfg = cfg
 	v.roster.interval, v.roster.listed = cfg.Interval, cfg.Members
 	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool {
@@ -89,7 +92,12 @@ func (v *server) begin(t instance.Term, now time.Time) {
 	v.place, v.term = t.Place, t
 	v.roster.self = t.Place.Source.WithZone("")
 	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool { return m.address == v.roster.self })
-	v.settled = now.Add(max(4*v.cfg.Interval, leastSettle))
+	v.settled = now.Add(v.settle())
+	v.alone = now
+	if v.waits {
+		v.alone = v.settled.Add(v.settle())
+	}
+	v.waits = false
 	v.said = nil
 	e, ok := t.Elector.(election.Spreader)
 	if !ok {
@@ -111,6 +119,9 @@ func (v *server) end() {
 	}
 	v.elector, v.changed, v.term = nil, nil, instance.Term{}
 }
+
+// settle is how long it takes until all members have heard of each other.
+func (v *server) settle() time.Duration { return max(4*v.cfg.Interval, leastSettle) }
 
 // next is when something is due; the zero Time: never.
 func (v *server) next() time.Time {
@@ -225,7 +236,11 @@ func (v *server) serve(now time.Time, l *lane, rows []row) error {
 	}
 	before := l.table.slots
 	l.table, l.rows = l.table.next(now, rows), rows
-	if cfg := v.tables(l); l.applied == nil || before != l.table.slots || !reflect.DeepEqual(*l.applied, cfg) {
+	cfg := v.tables(l)
+	if now.Before(v.alone) && slices.ContainsFunc(rows, func(r row) bool { return r.Self && r.holder }) {
+		cfg.Slots = nil
+	}
+	if l.applied == nil || before != l.table.slots || !reflect.DeepEqual(*l.applied, cfg) {
 		if err := l.plane.Apply(cfg); err != nil {
 			return err
 		}

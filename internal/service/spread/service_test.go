@@ -277,6 +277,9 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 			}
 			b.begin()
 			time.Sleep(settle)
+			require.NotNil(t, b.elector.own())
+			require.Equal(t, self, b.host.plane("api").cfg.Slots == nil, "the others have to know where the connections are before they get any of their packets")
+			time.Sleep(settle)
 			holder := uint8(1)
 			if self {
 				holder = 0
