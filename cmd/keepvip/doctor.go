@@ -22,6 +22,8 @@ const (
 	listenFor = 3 * time.Second
 	// leastListening is longer than a HELLO or an advertisement may be away, on a host that is not idle: a member says one a second.
 	leastListening = 1500 * time.Millisecond
+	// listenSlack is how late an advertisement may be on a host that is not idle.
+	listenSlack = 300 * time.Millisecond
 	// mostListening is longer than the longest advertisement interval of version 3.
 	mostListening = time.Minute
 	// mostPeers is more than a cluster has control-plane nodes.
@@ -124,11 +126,11 @@ func listening(asked time.Duration, given bool, vips []config.VIP) (time.Duratio
 			longest = max(longest, v.VRRP.AdvertisementInterval)
 		}
 	}
-	least := min(longest+leastListening, mostListening)
+	least := min(longest+listenSlack, mostListening)
 	switch {
 	case !given:
 		return max(asked, min(2*longest, mostListening)), nil
-	case asked < least && longest >= leastListening:
+	case asked < least:
 		return 0, fmt.Errorf("--listen %v, want at least %v: vrrp.advertisementInterval is %v, and nobody would be heard", asked, least, longest)
 	}
 	return asked, nil

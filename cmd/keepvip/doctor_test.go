@@ -92,6 +92,8 @@ func TestDoctorListensForLongerThanAnAdvertisementIsAway(t *testing.T) {
 		{listenFor, 255 * time.Second, false, mostListening},
 		{2 * time.Second, 100 * time.Millisecond, true, 2 * time.Second},
 		{2 * time.Second, 10 * time.Second, true, 0},
+		{2500 * time.Millisecond, 2 * time.Second, true, 2500 * time.Millisecond},
+		{2 * time.Second, 1900 * time.Millisecond, true, 0},
 		{mostListening, 255 * time.Second, true, mostListening},
 	} {
 		got, err := listening(tt.asked, tt.given, every(tt.interval))
