@@ -63,10 +63,8 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	if m.left {
 		return nil
 	}
-	due, _ := m.Deadline()
-	m.standstill.notice(now, due)
-	m.stepped = now
 	m.expire(now)
+	m.stepped = now
 	m.watchOutage(now)
 	switch ev := ev.(type) {
 	case Advertised:
@@ -172,7 +170,7 @@ func (m *Machine) received(now time.Time, r Received) {
 		m.hello.met(now)
 	}
 	m.table.hear(r.arrived(now), r)
-	m.expire(now) // it may have waited here for longer than it counts
+	m.forget(now) // it may have waited here for longer than it counts
 	if m.outdated(now, r) {
 		return
 	}

@@ -4,7 +4,7 @@ import "time"
 
 // A process that has stood still, or was starved, finds all members too old at once: what they have said meanwhile waits to be read.
 const (
-	// lateAfter is by how much a Step has to be late for that.
+	// lateAfter is by how much a look has to be late for that.
 	lateAfter = 20 * time.Millisecond
 	// readTime is how long the reader then has. In this time nobody is forgotten.
 	readTime = 50 * time.Millisecond
@@ -15,7 +15,7 @@ const (
 // standstill is the newest one that was noticed.
 type standstill struct{ noticed time.Time }
 
-// notice looks whether a Step, which was due then, is late.
+// notice looks whether what was due then is late.
 func (s *standstill) notice(now, due time.Time) {
 	if !due.IsZero() && now.Sub(due) > lateAfter && now.Sub(s.noticed) > readEvery {
 		s.noticed = now
@@ -30,8 +30,15 @@ func (s *standstill) ends() time.Time {
 	return s.noticed.Add(readTime)
 }
 
-// expire forgets the members that were silent for too long.
+// expire forgets the members that were silent for too long. Whoever asks first after a standstill, and about what, is not known.
 func (m *Machine) expire(now time.Time) {
+	due, _ := m.Deadline()
+	m.standstill.notice(now, due)
+	m.forget(now)
+}
+
+// forget does so within a Step, whose time has been looked at.
+func (m *Machine) forget(now time.Time) {
 	if !now.Before(m.standstill.ends()) {
 		m.table.expire(now)
 	}

@@ -38,6 +38,26 @@ func TestMachineReadsFirstAfterAStandstill(t *testing.T) {
 	}
 }
 
+// Whatever is asked first.
+func TestMachineForgetsNobodyInALookAfterAStandstill(t *testing.T) {
+	for name, look := range map[string]func(*Machine, time.Time){
+		"who is a member":         func(m *Machine, now time.Time) { m.Members(now) },
+		"who could take over":     func(m *Machine, now time.Time) { m.Successors(now) },
+		"who is to be followed":   func(m *Machine, now time.Time) { m.Defers(now, nodeC) },
+		"an advertisement leaves": func(m *Machine, now time.Time) { m.Step(now, Advertised{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, now := spreading(t, Config{}, 100*ms)
+			m.Step(now, Received{Source: nodeB, Message: peer(350 * ms)})
+			m.Step(now, Expired{})
+			now = now.Add(2 * time.Second)
+			look(m, now)
+			m.Step(now, Expired{})
+			assert.Len(t, m.Members(now), 1)
+		})
+	}
+}
+
 // One that has died meanwhile is forgotten when what was waiting has been read.
 func TestMachineForgetsTheDeadAfterAStandstill(t *testing.T) {
 	m, now := spreading(t, Config{}, 100*ms)
