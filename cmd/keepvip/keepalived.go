@@ -27,7 +27,7 @@ func newKeepalived() *cobra.Command {
 			"honoured, needless, ignored (one line of the log says so), or refused with the reason. Under the name keepalived, such as by a\n" +
 			"symbolic link, keepvip is this command. What keepvip has besides is said by variables, such as KEEPVIP_METRICS.\n\n" +
 			"SIGHUP reads the file again, SIGTERM and SIGINT end it; SIGUSR1, SIGUSR2 and SIGRTMIN+2 write keepalived.data, keepalived.stats and\n" +
-			"keepalived.json into /tmp, or into KEEPVIP_KEEPALIVED_FILES. It stays in the foreground, and wants --dont-fork therefore.\n\n" +
+			"keepalived.json into /tmp, or into KEEPVIP_KEEPALIVED_FILES; SIGRTMAX-1 clears the counters, too. It stays in the foreground, and wants --dont-fork therefore.\n\n" +
 			"Exit codes: 0 ended as asked, 1 failed, or a wrong command line, 2 the configuration is refused. With --config-test those of keepalived:\n" +
 			"0 good, 2 a keyword without its value, 4 no file with --all-config, 5 errors, 6 scripts without enable_script_security, or an included\n" +
 			"file is missing with --all-config; and 3 where keepalived would run the file, and keepvip does not.",
@@ -103,10 +103,10 @@ func (k keepalivedLine) run(cmd *cobra.Command) error {
 
 // signal prints the number of a signal.
 func (k keepalivedLine) signal(w io.Writer) error {
-	numbers := map[string]unix.Signal{"STOP": unix.SIGTERM, "RELOAD": unix.SIGHUP, "DATA": unix.SIGUSR1, "STATS": unix.SIGUSR2, "JSON": daemon.SignalJSON}
+	numbers := map[string]unix.Signal{"STOP": unix.SIGTERM, "RELOAD": unix.SIGHUP, "DATA": unix.SIGUSR1, "STATS": unix.SIGUSR2, "JSON": daemon.SignalJSON, "STATS_CLEAR": daemon.SignalStatsClear}
 	n, ok := numbers[k.value("signum")]
 	if !ok {
-		return fmt.Errorf("--signum %q, want STOP, RELOAD, DATA, STATS or JSON: keepvip has no other signals", k.value("signum"))
+		return fmt.Errorf("--signum %q, want STOP, RELOAD, DATA, STATS, STATS_CLEAR or JSON: keepvip has no other signals", k.value("signum"))
 	}
 	_, err := fmt.Fprintln(w, int(n))
 	return err

@@ -51,7 +51,7 @@ var keepalivedOptions = []keepalivedOption{
 	{"umask", "u", "MASK", ignored, "keepvip gives each of its files its mode"},
 	{"core-dump", "m", "", ignored, "keepvip writes the reason of a crash to standard error"},
 	{"core-dump-pattern", "M", "[PATTERN]", ignored, "keepvip writes the reason of a crash to standard error"},
-	{"signum", "", "NAME", honoured, "print the number of the signal for STOP, RELOAD, DATA, STATS or JSON"},
+	{"signum", "", "NAME", honoured, "print the number of the signal for STOP, RELOAD, DATA, STATS, STATS_CLEAR or JSON"},
 	{"config-test", "t", "[FILE]", honoured, "check the file and stop; what is found goes to standard error, or to FILE"},
 	{"perf", "", "[WHAT]", ignored, "perf record -p PID records keepvip, too"},
 	{"no-mem-check", "", "", needless, "there is none"},

@@ -46,7 +46,7 @@ func TestKeepalivedWrongCommandLines(t *testing.T) {
 		"a file alone":        {"-n k.conf", "keepvip: keepvip keepalived takes no argument, but \"k.conf\" is given, want --use-file k.conf if that is the configuration\n"},
 		"no such option":      {"-n --bogus", "keepvip: unknown flag: --bogus\n"},
 		"a missing value":     {"-n -p", "keepvip: flag needs an argument: 'p' in -p\n"},
-		"no such signal":      {"--signum STATS_CLEAR", "keepvip: --signum \"STATS_CLEAR\", want STOP, RELOAD, DATA, STATS or JSON: keepvip has no other signals\n"},
+		"no such signal":      {"--signum TDATA", "keepvip: --signum \"TDATA\", want STOP, RELOAD, DATA, STATS, STATS_CLEAR or JSON: keepvip has no other signals\n"},
 		"a place for the pid": {"-n -f GOOD -p /none/pid", "keepvip: open /none/pid: no such file or directory\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestKeepalivedWrongCommandLines(t *testing.T) {
 }
 
 func TestKeepalivedSaysItsSignalsAndVersion(t *testing.T) {
-	for name, want := range map[string]string{"STOP": "15\n", "RELOAD": "1\n", "DATA": "10\n", "STATS": "12\n", "JSON": "36\n"} {
+	for name, want := range map[string]string{"STOP": "15\n", "RELOAD": "1\n", "DATA": "10\n", "STATS": "12\n", "JSON": "36\n", "STATS_CLEAR": "63\n"} {
 		code, out, errs := keepvip(t, "keepalived", "--signum="+name)
 		assert.Equal(t, exitOK, code)
 		assert.Equal(t, want, out)

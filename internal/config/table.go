@@ -293,7 +293,7 @@ func hostOptions() []Option {
 		},
 		{
 			Key: "keepalivedFiles", Flag: "keepalived-files", Reload: Live,
-			Help:    "The directory for what keepalived 2.2.7 writes into /tmp on a signal, for exporters and probes that read it: keepalived.data on SIGUSR1, keepalived.stats on SIGUSR2, keepalived.json on SIGRTMIN+2 (36); without it these signals do nothing",
+			Help:    "The directory for what keepalived 2.2.7 writes into /tmp on a signal, for exporters and probes that read it: keepalived.data on SIGUSR1, keepalived.stats on SIGUSR2, keepalived.json on SIGRTMIN+2 (36), and keepalived.stats with counters that then begin at 0 on SIGRTMAX-1 (63); without it these signals do nothing",
 			binding: one(absolute(maxPath, "/tmp"), func(t target) *string { return &t.config.KeepalivedFiles }),
 		},
 		{

@@ -19,6 +19,7 @@ import (
 	"github.com/keepvip/keepvip/internal/history"
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/keepalived/report"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
 	"github.com/keepvip/keepvip/internal/state"
@@ -62,7 +63,8 @@ type Daemon struct {
 	past  *history.Log
 	lock  *singleton.Lock
 
-	drills drills
+	drills  drills
+	cleared map[string]report.Stats // of keepalivedFiles, which alone uses it
 
 	mu  sync.Mutex // guards cfg: one reload at a time
 	cfg *config.Config

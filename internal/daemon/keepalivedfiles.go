@@ -19,25 +19,29 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// SignalJSON has keepalived.json written: SIGRTMIN+2 as programs of the C library count.
-const SignalJSON = syscall.Signal(36)
+// Signals of real time, as programs of the C library count.
+const (
+	SignalJSON       = syscall.Signal(36) // SIGRTMIN+2 has keepalived.json written
+	SignalStatsClear = syscall.Signal(63) // SIGRTMAX-1 has keepalived.stats written, and its counters begin at 0 again
+)
 
 // keepalivedFile is what keepalived writes on a signal.
 type keepalivedFile struct {
 	name string
 	text func(report.Node) ([]byte, error)
+	last bool // of what the counters have come to
 }
 
-var keepalivedSignals = []os.Signal{unix.SIGUSR1, unix.SIGUSR2, SignalJSON}
+var keepalivedSignals = []os.Signal{unix.SIGUSR1, unix.SIGUSR2, SignalJSON, SignalStatsClear}
 
 func keepalivedFileFor(s os.Signal) keepalivedFile {
 	switch s {
 	case unix.SIGUSR1:
-		return keepalivedFile{"keepalived.data", func(n report.Node) ([]byte, error) { return report.Data(n), nil }}
-	case unix.SIGUSR2:
-		return keepalivedFile{"keepalived.stats", func(n report.Node) ([]byte, error) { return report.Statistics(n), nil }}
+		return keepalivedFile{"keepalived.data", func(n report.Node) ([]byte, error) { return report.Data(n), nil }, false}
+	case unix.SIGUSR2, SignalStatsClear:
+		return keepalivedFile{"keepalived.stats", func(n report.Node) ([]byte, error) { return report.Statistics(n), nil }, s == SignalStatsClear}
 	default:
-		return keepalivedFile{"keepalived.json", report.JSON}
+		return keepalivedFile{"keepalived.json", report.JSON, false}
 	}
 }
 
@@ -85,7 +89,11 @@ func (d *Daemon) removeKeepalivedFiles() {
 		return
 	}
 	for _, s := range keepalivedSignals {
-		if err := report.Remove(directory, keepalivedFileFor(s).name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f := keepalivedFileFor(s)
+		if f.last {
+			continue // it is that of another signal
+		}
+		if err := report.Remove(directory, f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.log.Warn("a file in keepalived's words of an earlier run stays", "error", err)
 		}
 	}
@@ -99,11 +107,30 @@ func (d *Daemon) writeKeepalivedFile(f keepalivedFile) (place, error) {
 	if cfg.KeepalivedFiles == "" {
 		return place{}, nil
 	}
-	text, err := f.text(keepalivedReport(cfg, d.set.Status()))
+	n := keepalivedReport(cfg, d.set.Status())
+	now := d.countedSince(&n)
+	text, err := f.text(n)
 	if err != nil {
 		return place{}, err
 	}
-	return place{cfg.KeepalivedFiles, f.name}, report.Write(cfg.KeepalivedFiles, f.name, text)
+	if err := report.Write(cfg.KeepalivedFiles, f.name, text); err != nil {
+		return place{cfg.KeepalivedFiles, f.name}, err
+	}
+	if f.last {
+		d.cleared = now
+	}
+	return place{cfg.KeepalivedFiles, f.name}, nil
+}
+
+// countedSince has the counters of n begin where they were cleared, and returns what they come to without that, by the name of the instance.
+func (d *Daemon) countedSince(n *report.Node) map[string]report.Stats {
+	now := make(map[string]report.Stats, len(n.Instances))
+	for i := range n.Instances {
+		in := &n.Instances[i]
+		now[in.Name] = in.Stats
+		in.Stats = in.Stats.Since(d.cleared[in.Name])
+	}
+	return now
 }
 
 // keepalivedReport joins what is configured with how it fares. An entry of which one of both is missing, in the midst of a reload, is

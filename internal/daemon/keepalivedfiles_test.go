@@ -115,6 +115,9 @@ func TestKeepalivedFilesAreWrittenOnSignals(t *testing.T) {
 	d.mu.Lock()
 	d.cfg = &config.Config{KeepalivedFiles: dir}
 	d.mu.Unlock()
+	for range 2 {
+		require.NoError(t, unix.Kill(os.Getpid(), SignalStatsClear))
+	}
 	for name, s := range files {
 		assert.Eventually(t, func() bool {
 			require.NoError(t, unix.Kill(os.Getpid(), s))
@@ -162,6 +165,27 @@ func TestKeepalivedFilesOfAKilledRunAreRemovedAtTheStart(t *testing.T) {
 	d.cfg.KeepalivedFiles = filepath.Join(dir, "none")
 	d.keepalivedFiles(ctx)
 	assert.Equal(t, 1, strings.Count(log.text(), "level=WARN"), "a directory that is not there has nothing in it")
+}
+
+// A backup that holds the address when the counters are cleared releases it once afterwards, and has not become the holder since.
+func TestKeepalivedCountersAreCleared(t *testing.T) {
+	cfg := &config.Config{VIPs: []config.VIP{kubeadmVIP()}}
+	d := &Daemon{}
+	counted := func(state string, takeovers, sent uint64) (report.Stats, map[string]report.Stats) {
+		n := keepalivedReport(cfg, []instance.Status{{Name: "vi-1", State: state, Counters: instance.Counters{Counters: election.Counters{Takeovers: takeovers, Sent: sent}}}})
+		now := d.countedSince(&n)
+		return n.Instances[0].Stats, now
+	}
+	got, now := counted("active", 2, 10)
+	assert.Equal(t, report.Stats{BecameMaster: 2, ReleasedMaster: 1, Sent: 10}, got)
+	d.cleared = now
+	got, _ = counted("active", 2, 10)
+	assert.Equal(t, report.Stats{}, got)
+	got, _ = counted("backup", 2, 13)
+	assert.Equal(t, report.Stats{ReleasedMaster: 1, Sent: 3}, got)
+	assert.Equal(t, keepalivedFileFor(unix.SIGUSR2).name, keepalivedFileFor(SignalStatsClear).name)
+	assert.True(t, keepalivedFileFor(SignalStatsClear).last)
+	assert.False(t, keepalivedFileFor(unix.SIGUSR2).last)
 }
 
 func TestKeepalivedFilesNeedTheOption(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,22 @@ func read(t *testing.T, name string) string {
 var expressed = strings.NewReplacer(" (from configuration)", "", ", ifindex 2", "", "deprecated ", "", "preferred_lft forever ", "", " deprecated", "", " preferred_lft forever", "", "min_ttl 0", "min_ttl 255")
 
 // Every line is one that keepalived writes for the same instance, in its order. What is not there is what keepvip does not know.
+func TestStatsSince(t *testing.T) {
+	var one, three Stats
+	v, w := reflect.ValueOf(&one).Elem(), reflect.ValueOf(&three).Elem()
+	for i := range v.NumField() {
+		v.Field(i).SetUint(uint64(i + 1))
+		w.Field(i).SetUint(uint64(3 * (i + 1)))
+	}
+	assert.Equal(t, three, three.Since(Stats{}))
+	assert.Equal(t, Stats{}, three.Since(three))
+	assert.Equal(t, one, one.Since(three), "an election that has begun anew counts from 0")
+	got := three.Since(one)
+	for i := range v.NumField() {
+		assert.Equal(t, uint64(2*(i+1)), reflect.ValueOf(got).Field(i).Uint(), "%s", v.Type().Field(i).Name)
+	}
+}
+
 func TestDataIsLaidOutAsKeepalivedDoes(t *testing.T) {
 	group := Instance{
 		Group: "G", Version: 2, State: Master, Interface: "eth0", Source: netip.MustParseAddr("192.0.2.1"), Priority: 101, Effective: 99, Interval: time.Second,

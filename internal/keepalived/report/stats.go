@@ -5,6 +5,34 @@ import (
 	"fmt"
 )
 
+// Since are the counters from where they were before. One that has become less has begun anew.
+func (s Stats) Since(before Stats) Stats {
+	for _, c := range []struct {
+		now    *uint64
+		before uint64
+	}{
+		{&s.Received, before.Received},
+		{&s.Sent, before.Sent},
+		{&s.BecameMaster, before.BecameMaster},
+		{&s.ReleasedMaster, before.ReleasedMaster},
+		{&s.Length, before.Length},
+		{&s.TTL, before.TTL},
+		{&s.InvalidType, before.InvalidType},
+		{&s.AdvertInterval, before.AdvertInterval},
+		{&s.AddressSet, before.AddressSet},
+		{&s.AuthInvalid, before.AuthInvalid},
+		{&s.AuthMismatch, before.AuthMismatch},
+		{&s.AuthFailure, before.AuthFailure},
+		{&s.ZeroReceived, before.ZeroReceived},
+		{&s.ZeroSent, before.ZeroSent},
+	} {
+		if *c.now >= c.before {
+			*c.now -= c.before
+		}
+	}
+	return s
+}
+
 // Statistics is the statistics file.
 func Statistics(n Node) []byte {
 	var b bytes.Buffer
