@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,32 @@ func TestDatagrams(t *testing.T) {
 					require.NoError(t, c.Close())
 				}
 			}
+		}
+	}
+}
+
+// TestSwitchThatClearsTheDSCP takes away by what members mark a second chance: it works, and does not go round.
+func TestSwitchThatClearsTheDSCP(t *testing.T) {
+	l := newLab(t)
+	l.wires.In(func() {
+		nft := exec.Command("nft", "-f", "-")
+		nft.Stdin = strings.NewReader("table bridge t { chain c { type filter hook forward priority 0; ip dscp set 0; ip6 dscp set 0; }; }")
+		out, err := nft.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	})
+	for name, vip := range both {
+		for receiver := range l.members {
+			l.receives(receiver)
+			l.owned(1, slots.None)
+			kept, lost := l.dial(l.client, vip), l.dial(l.client, vip)
+			l.owned(2, 1)
+			kept.goesOn(name)
+			kept.ends(l.members[1], name)
+			l.owned(2, 0)
+			_, err := lost.Write([]byte("x"))
+			require.NoError(t, err)
+			_, err = lost.Read(make([]byte, 1))
+			assert.True(t, refused(err), "%s: nobody who is asked has it: %v", name, err)
 		}
 	}
 }
