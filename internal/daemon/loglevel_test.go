@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,9 +15,9 @@ import (
 func TestLogLevelGoesBackByItself(t *testing.T) {
 	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\nlog: {level: warn}\n")
 	synctest.Test(t, func(t *testing.T) {
-		var level config.LogLevel
-		r.opts.LogLevel = func(l config.LogLevel) { level = l }
-		now := func() config.LogLevel { synctest.Wait(); return level }
+		var level atomic.Value
+		r.opts.LogLevel = func(l config.LogLevel) { level.Store(l) }
+		now := func() any { synctest.Wait(); return level.Load() }
 		require.NoError(t, r.logLevel("debug", 10*time.Minute))
 		time.Sleep(9 * time.Minute)
 		assert.Equal(t, config.LogDebug, now())
@@ -30,7 +31,7 @@ func TestLogLevelGoesBackByItself(t *testing.T) {
 		_, err := r.Reload()
 		require.NoError(t, err)
 		assert.Equal(t, config.LogWarn, now(), "a reload ends it")
-		level = ""
+		level.Store(config.LogLevel(""))
 		time.Sleep(2 * time.Hour)
 		assert.Empty(t, now(), "and nothing comes after it")
 	})

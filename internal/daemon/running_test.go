@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -118,13 +119,14 @@ func TestReloadWaitsForNobodyWhoLooksAtTheConfiguration(t *testing.T) {
 
 func TestSourcesThatHangAreReadOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, hangs, begun := sources{busy: make(chan struct{}, 1)}, make(chan struct{}), 0
-		hanging := func() (*config.Config, error) { begun++; <-hangs; return &config.Config{}, nil }
+		s, hangs := sources{busy: make(chan struct{}, 1)}, make(chan struct{})
+		var begun atomic.Int32
+		hanging := func() (*config.Config, error) { begun.Add(1); <-hangs; return &config.Config{}, nil }
 		for range 3 {
 			_, err := s.read(hanging)
 			assert.EqualError(t, err, "the configuration cannot be read within 5s: look at the file system that it is on")
 		}
-		assert.Equal(t, 1, begun)
+		assert.Equal(t, int32(1), begun.Load())
 		close(hangs)
 		synctest.Wait()
 		_, err := s.read(hanging)
