@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/keepvip/keepvip/internal/config"
@@ -26,11 +27,37 @@ func (h *host) fits(cfg *config.Config) error {
 		_, err := link.Choose(h.snapshot, first, v.Interface)
 		if own := unsuitable(h.snapshot, v, virtualAddresses(cfg)); own != nil {
 			errs = append(errs, own)
+		} else if unlisted := h.unlisted(v); unlisted != nil {
+			errs = append(errs, unlisted)
 		} else if errors.Is(err, link.ErrNoSubnet) && link.Addressed(h.snapshot, first) {
 			errs = append(errs, fmt.Errorf("vips[%s]: %w with --interface or the key \"interface\"", v.Name, err))
 		}
 	}
 	return errors.Join(append(errs, distinct(h.snapshot, cfg))...)
+}
+
+// unlisted refuses a list of members without this node: it could not say to the others where it is in their tables. The caller holds the lock.
+func (h *host) unlisted(v config.VIP) error {
+	if v.Spread.Via == config.ViaOff || len(v.Spread.Members) == 0 {
+		return nil
+	}
+	l, err := link.Choose(h.own, v.Addresses[0].Addr(), v.Interface)
+	if err != nil {
+		return nil // it is waited for
+	}
+	var own []string
+	for _, a := range l.Addresses {
+		switch {
+		case slices.Contains(v.Spread.Members, a.Prefix.Addr()):
+			return nil
+		case a.Prefix.Addr().Is4() == v.Spread.Members[0].Is4():
+			own = append(own, a.Prefix.Addr().String())
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	return fmt.Errorf("vips[%s].spread.members: none of them is this node's on %s (%s), want it there, the same list on all nodes", v.Name, l.Name, strings.Join(own, ", "))
 }
 
 // distinct refuses two virtual routers of one VRID on one of these links.

@@ -38,7 +38,7 @@ type member struct {
 	fit     bool // it says so, of the election
 	last    time.Time
 	silent  time.Time // since when it does not say that it spreads; zero: it does
-	mute    bool      // it is heard, and does not say that it spreads
+	mute    time.Time // since when it is heard, and does not say that it spreads; zero: it is not, or does
 
 	asking   bool // a question is on its way
 	next     time.Time
@@ -76,7 +76,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 			r.find(a, true)
 		}
 	}
-	seen := map[netip.Addr]bool{}
+	seen, quiet := map[netip.Addr]bool{}, map[*member]bool{}
 	for i := range list {
 		m := &list[i]
 		if m.Self || m.Witness || m.Address.WithZone("") == r.self {
@@ -92,7 +92,9 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		}
 		known.holder = m.State == election.Active && !m.Silent
 		if m.Spread == nil { // as one that has just been started again, or does not spread any more
-			known.mute = !m.Silent
+			if !m.Silent {
+				quiet[known] = true
+			}
 			continue
 		}
 		seen[known.address] = true
@@ -100,8 +102,15 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		r.listen(now, known, m)
 	}
 	for _, m := range slices.Clone(r.all) {
+		m.holder = m.holder && (seen[m.address] || quiet[m])
 		if !seen[m.address] {
 			m.lose(now)
+		}
+		switch {
+		case !quiet[m]:
+			m.mute = time.Time{}
+		case m.mute.IsZero():
+			m.mute = now
 		}
 		if !slices.Contains(r.listed, m.address) && m.old(now) {
 			r.drop(m)
@@ -138,7 +147,7 @@ func (r *roster) listen(now time.Time, m *member, e *election.Member) {
 		m.lose(now)
 		return
 	}
-	m.heard, m.mute, m.silent, m.dead = true, false, time.Time{}, false
+	m.heard, m.silent, m.dead = true, time.Time{}, false
 }
 
 // lose notes that nothing is heard of it.
@@ -150,14 +159,15 @@ func (m *member) lose(now time.Time) {
 
 // old tells that its place is given up.
 func (m *member) old(now time.Time) bool {
-	if m.silent.IsZero() {
+	switch {
+	case m.silent.IsZero():
 		return false
+	case !m.mute.IsZero(): // it lives, and may be about to spread again
+		return now.Sub(m.mute) > forgetDead
+	case m.dead || !m.heard:
+		return now.Sub(m.silent) > forgetDead
 	}
-	limit := forgetSilent
-	if m.dead || m.mute || !m.heard {
-		limit = forgetDead
-	}
-	return now.Sub(m.silent) > limit
+	return now.Sub(m.silent) > forgetSilent
 }
 
 // ask are the members whose hosts are to be asked at now, whether they are there, each until limit is over.
@@ -231,7 +241,7 @@ func (m *member) condition(p part) (slots.Condition, string) {
 		return slots.Dead, "it was never heard"
 	case m.serves(p) == 0:
 		return slots.Dead, "it does not spread the port"
-	case m.mute:
+	case !m.mute.IsZero():
 		return slots.Keeps, "it does not spread"
 	case !m.silent.IsZero():
 		return slots.Keeps, "its keepvip is silent"

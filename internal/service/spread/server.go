@@ -113,10 +113,16 @@ func (v *server) begin(t instance.Term, now time.Time) {
 	v.show()
 }
 
-func (v *server) end() {
+// hush has this node say no more that it spreads.
+func (v *server) hush() {
 	if v.elector != nil {
 		v.elector.SetSpread(nil)
 	}
+	v.said = nil
+}
+
+func (v *server) end() {
+	v.hush()
 	v.elector, v.changed, v.term = nil, nil, instance.Term{}
 }
 
@@ -146,6 +152,7 @@ func (v *server) step(now time.Time) {
 	v.ask(now)
 	me, err := v.self(list)
 	if err != nil {
+		v.hush() // the others would go by another table
 		v.fail(err)
 		return
 	}

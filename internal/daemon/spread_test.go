@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/service/spread"
+)
+
+// plainService is a service of addresses that does nothing.
+type plainService struct {
+	instance.Service
+	drained time.Time
+}
+
+func (*plainService) Begin(instance.Term)              {}
+func (*plainService) HostChanged(instance.Place)       {}
+func (*plainService) End()                             {}
+func (*plainService) Close() error                     { return errors.New("something stays") }
+func (*plainService) Announce() error                  { return nil }
+func (s *plainService) Drain(until time.Time)          { s.drained = until }
+func (*plainService) Draining() (busy bool, reset int) { return true, 3 }
+func (*plainService) Status() instance.ServiceStatus   { return instance.ServiceStatus{Announcements: 7} }
+
+type plainHost struct{}
+
+func (plainHost) Open(string) (spread.Plane, error)                     { return nil, errors.New("no kernel") }
+func (plainHost) Own(instance.Place, []netip.Addr) []netip.Addr         { return nil }
+func (plainHost) Ask(context.Context, instance.Place, netip.Addr) error { return nil }
+
+func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
+	plain := &plainService{}
+	j := &joined{Service: plain, host: plainHost{}, log: slog.New(slog.DiscardHandler)}
+	j.configure(nil, nil, false)
+	j.Begin(instance.Term{Elector: struct{ instance.Elector }{}})
+	assert.Equal(t, instance.ServiceStatus{Announcements: 7}, j.Status(), "nothing of it while it is off")
+	v := config.VIP{Spread: config.Spread{Via: config.ViaDirect, Ports: []config.SpreadPort{{Port: 1, Protocol: config.ProtocolUDP}}}}
+	of, end := spreadOf(v)
+	assert.Equal(t, uint8(17), of.Ports[0].Protocol)
+	assert.Zero(t, of.Until())
+	cfg := &spread.Config{Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 17, Port: 1, Target: 1}}}
+	j.configure(cfg, end, true)
+	status := j.Status()
+	require.NotNil(t, status.Spread)
+	assert.Equal(t, uint64(7), status.Announcements)
+	assert.Contains(t, status.Spread.Problem, "does not tell the members of each other", "the term goes on")
+	first := j.spreads()
+	j.configure(cfg, end, true)
+	assert.Same(t, first, j.spreads(), "it goes on over a reload")
+	at := time.Now()
+	j.Drain(at)
+	busy, reset := j.Draining()
+	assert.Equal(t, []any{at, true, 3}, []any{plain.drained, busy, reset})
+	require.NoError(t, j.Announce())
+	j.configure(nil, nil, true)
+	assert.Nil(t, j.Status().Spread)
+	j.configure(cfg, end, true)
+	j.End()
+	require.EqualError(t, j.Close(), "something stays")
+	assert.Nil(t, j.spreads())
+}
+
+func TestReloadRefusesMembersWithoutThisNode(t *testing.T) {
+	const entry = "vips: [{addresses: [10.77.0.100], check: none, spread: {via: direct, ports: [{port: 1}], members: [10.77.0.12"
+	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\n")
+	r.write(t, entry+"]}}]\n")
+	_, err := r.Reload()
+	require.EqualError(t, err, "vips[apiserver].spread.members: none of them is this node's on eth7 (10.77.0.11), want it there, the same list on all nodes")
+	r.write(t, entry+", 10.77.0.11]}}]\n")
+	done, err := r.Reload()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"apiserver"}, done.Changed)
+	assert.True(t, r.build.spreading.has("apiserver"))
+}
