@@ -149,6 +149,11 @@ func (c *converter) unicast(i *keepalived.Instance) {
 	if !i.CheckSource {
 		c.say(keepalived.Note, CodeChanged, i.Where("unicast_peer"), "keepvip hears only its peers: the list has to name all other nodes", "")
 	}
+	for _, word := range []string{"mcast_dst_ip", "unicast_fault_no_peer"} {
+		if i.Has(word) {
+			c.note(i.Where(word), word+": with peers it means nothing, in keepalived too")
+		}
+	}
 	for _, p := range i.Unicast {
 		if p.MaxTTL < mostTTL {
 			c.say(keepalived.Note, keepalived.CodeIgnored, p.At, "max_ttl: keepvip takes every hop limit from minTTL on", "")
