@@ -12,7 +12,7 @@ import (
 // checkRunner runs the checks of an instance and keeps their newest verdicts. It belongs to the instance's goroutine.
 type checkRunner struct {
 	ctx      context.Context // of the instance: checks go on from term to term
-	results  chan result     // from the checks
+	results  chan *result    // from the checks
 	verdicts map[string]health.Verdict
 	running  map[string]*checking
 }
@@ -42,7 +42,7 @@ type checking struct {
 }
 
 func newCheckRunner() checkRunner {
-	return checkRunner{results: make(chan result), verdicts: map[string]health.Verdict{}, running: map[string]*checking{}}
+	return checkRunner{results: make(chan *result), verdicts: map[string]health.Verdict{}, running: map[string]*checking{}}
 }
 
 // begin runs the checks until ctx ends or stop.
@@ -61,7 +61,7 @@ func (u *checkRunner) start(c Check) {
 		defer close(r.done)
 		c.Run(ctx, func(v health.Verdict) {
 			select {
-			case u.results <- result{c.Name, v}:
+			case u.results <- &result{c.Name, v}:
 			case <-ctx.Done():
 			}
 		})
@@ -124,7 +124,7 @@ func (u *checkRunner) stop() { u.end(func(string) bool { return true }) }
 
 // take keeps a result, and tells what was said before and whether it is news. A check that does not know yet does not unsay
 // what is known.
-func (u *checkRunner) take(r result) (before health.Verdict, news bool) {
+func (u *checkRunner) take(r *result) (before health.Verdict, news bool) {
 	before, known := u.verdicts[r.check]
 	if known && before.State != health.Unknown && r.State == health.Unknown {
 		return before, false

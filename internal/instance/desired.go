@@ -68,7 +68,7 @@ type desiredChange struct {
 // want sets the desired state, and has the service go on with its connections until then, or the zero Time: not at all. It returns when
 // the elector knows, and does not wait for what comes of it.
 func (i *instance) want(d desiredState, until time.Time) {
-	c := desiredChange{d, until, make(chan struct{})}
+	c := &desiredChange{d, until, make(chan struct{})}
 	select {
 	case i.desires <- c:
 		<-c.applied
@@ -77,7 +77,7 @@ func (i *instance) want(d desiredState, until time.Time) {
 }
 
 // applyDesired takes over what an operator wants.
-func (i *instance) applyDesired(c desiredChange) {
+func (i *instance) applyDesired(c *desiredChange) {
 	defer close(c.applied)
 	v := i.now()
 	if s, ok := v.service.(Drainer); ok {

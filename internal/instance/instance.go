@@ -25,10 +25,10 @@ type instance struct {
 	log    *slog.Logger
 	cancel context.CancelCauseFunc // the Set's: ends run; nil until it has begun
 
-	changed chan struct{}      // capacity 1: the host has changed
-	adjusts chan adjustment    // a new configuration that needs no new election
-	desires chan desiredChange // an operator wants something else of this node
-	stopped chan struct{}      // closed when run has returned
+	changed chan struct{}       // capacity 1: the host has changed
+	adjusts chan *adjustment    // a new configuration that needs no new election
+	desires chan *desiredChange // an operator wants something else of this node
+	stopped chan struct{}       // closed when run has returned
 
 	checks checkRunner
 	beats  *time.Timer
@@ -47,7 +47,7 @@ type instance struct {
 func newInstance(cfg Config, log *slog.Logger) *instance {
 	i := &instance{
 		name: cfg.Name, log: log.With("vip", cfg.Name), checks: newCheckRunner(),
-		changed: make(chan struct{}, 1), adjusts: make(chan adjustment), desires: make(chan desiredChange), stopped: make(chan struct{}),
+		changed: make(chan struct{}, 1), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
 		view: view{cfg: cfg, since: time.Now(), reason: "starting", code: code.Started},
 	}
 	i.beat.Store(time.Now().UnixNano())
@@ -61,17 +61,27 @@ func (i *instance) run(ctx context.Context) {
 	defer i.beats.Stop()
 	i.alive()
 	i.back()
-	cfg := i.now().cfg
-	service := cfg.Serve(i.block)
-	i.change(func(v *view) { v.service, v.ending = service, func() bool { return ctx.Err() != nil } })
-	i.checks.begin(ctx, cfg.Checks)
+	i.begin(ctx)
 	defer i.checks.stop()
 	for ctx.Err() == nil {
 		if err := i.term(ctx); err != nil && ctx.Err() == nil {
 			i.wait(ctx, err)
 		}
 	}
-	if err := service.Close(); err != nil {
+	i.end(ctx)
+}
+
+// begin makes the service, and starts the checks.
+func (i *instance) begin(ctx context.Context) {
+	cfg := i.now().cfg
+	service := cfg.Serve(i.block)
+	i.change(func(v *view) { v.service, v.ending = service, func() bool { return ctx.Err() != nil } })
+	i.checks.begin(ctx, cfg.Checks)
+}
+
+// end leaves nothing of the service behind.
+func (i *instance) end(ctx context.Context) {
+	if err := i.served().Close(); err != nil {
 		i.log.Warn("the service has left something behind", "error", err)
 	}
 	ended, reason := election.Ended(context.Cause(ctx))
@@ -83,7 +93,7 @@ func (i *instance) run(ctx context.Context) {
 
 // wait shows why there is no election, and returns when it is worth another try.
 func (i *instance) wait(ctx context.Context, why error) {
-	if err := i.now().service.Apply(context.Background(), election.Decision{Role: election.Off, Reason: why.Error(), Code: code.Of(why), At: time.Now()}); err != nil {
+	if err := i.served().Apply(context.Background(), election.Decision{Role: election.Off, Reason: why.Error(), Code: code.Of(why), At: time.Now()}); err != nil {
 		i.log.Warn("the service has left something behind", "error", err)
 	}
 	fresh := false
@@ -115,23 +125,32 @@ func (i *instance) wait(ctx context.Context, why error) {
 	}
 }
 
-// term takes part in one election at one place, until ctx ends or the place is not what it was.
-func (i *instance) term(ctx context.Context) error {
+// enter finds the place, and begins a term there: that of a new elector, and of the service.
+func (i *instance) enter() (elector election.Elector, giveBack func(), err error) {
 	cfg := i.now().cfg
 	place, err := cfg.Place()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	elector, giveBack, err := cfg.Elect(place)
+	if elector, giveBack, err = cfg.Elect(place); err != nil {
+		return nil, nil, err
+	}
+	i.tell(func(v *view) { v.begin(place, elector) })
+	elector.SetProbe(cfg.Fresh)
+	i.served().Begin(Term{Place: place, Elector: elector, Ready: i.ready, Healthy: i.healthy})
+	return elector, giveBack, nil
+}
+
+// term takes part in one election at one place, until ctx ends or the place is not what it was. Hundreds of instances wait here for as long
+// as the process lives: run and term keep no copy of a configuration on their stack, of which the runtime gives back what is hardly used.
+func (i *instance) term(ctx context.Context) error {
+	elector, giveBack, err := i.enter()
 	if err != nil {
 		return err
 	}
 	defer giveBack()
-	i.tell(func(v *view) { v.begin(place, elector) })
 	defer i.change(func(v *view) { v.elector = nil })
-	elector.SetProbe(cfg.Fresh)
-	service := i.now().service
-	service.Begin(Term{Place: place, Elector: elector, Ready: i.ready, Healthy: i.healthy})
+	service := i.served()
 	defer service.End()
 	defer i.back()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -156,12 +175,17 @@ func (i *instance) term(ctx context.Context) error {
 		case c := <-i.desires:
 			i.applyDesired(c)
 		case <-i.beats.C:
-			i.alive()
-			i.watchFault(time.Now())
-			if i.away.IsZero() {
-				service.HostChanged(i.now().place) // what failed before is tried again
-			}
+			i.beatHere(service)
 		}
+	}
+}
+
+// beatHere does what is done with each beat of a term.
+func (i *instance) beatHere(service Service) {
+	i.alive()
+	i.watchFault(time.Now())
+	if i.away.IsZero() {
+		service.HostChanged(i.placed()) // what failed before is tried again
 	}
 }
 
@@ -173,7 +197,7 @@ func (i *instance) alive() {
 }
 
 // judge passes a check's verdict on as part of the fitness.
-func (i *instance) judge(r result) {
+func (i *instance) judge(r *result) {
 	before, news := i.checks.take(r)
 	if !news {
 		return
@@ -229,4 +253,18 @@ func (i *instance) now() view {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.view
+}
+
+// served is the service; any goroutine.
+func (i *instance) served() Service {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.view.service
+}
+
+// placed is where the election takes place; any goroutine.
+func (i *instance) placed() Place {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.view.place
 }

@@ -134,7 +134,7 @@ type adjustment struct {
 
 // submit hands a configuration over. wait returns when it has been taken over, or never will be.
 func (i *instance) submit(in Config) (wait func()) {
-	a := adjustment{cfg: in, done: make(chan struct{})}
+	a := &adjustment{cfg: in, done: make(chan struct{})}
 	select {
 	case i.adjusts <- a:
 	case <-i.stopped:
