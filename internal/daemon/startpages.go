@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -11,16 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startTime is how long a daemon's start takes, at most, on an ordinary machine.
-const startTime = 2 * time.Second
+const (
+	// startTime is how long a daemon's start takes, at most, on an ordinary machine, and entryTime what each entry adds to it.
+	startTime = 2 * time.Second
+	entryTime = 40 * time.Millisecond
+)
 
 // afterStart has the memory given back that only the start needed. Whoever asked for realtime wants no page fault that can be avoided, so
 // there it all stays.
 func (d *Daemon) afterStart() *time.Timer {
-	realtime := d.cfg.Realtime
-	return time.AfterFunc(startTime, func() {
+	realtime, crowd := d.cfg.Realtime, unhurried(d.cfg) && len(d.cfg.VIPs) >= crowdTicks
+	return time.AfterFunc(startTime+time.Duration(len(d.cfg.VIPs))*entryTime, func() {
 		if realtime {
 			return
+		}
+		if crowd { // the tables and messages of hundreds of entries; of one they are small, and an election each 10 ms would notice
+			debug.FreeOSMemory()
 		}
 		if err := releaseStartPages(); err != nil {
 			d.log.Debug("memory of the start is kept", "error", err)
