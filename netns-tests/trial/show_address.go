@@ -112,20 +112,17 @@ func thousand(v6 bool) func(*lab.Host, bool) (Findings, error) {
 type thousandCost struct {
 	answering, bound time.Duration // from the first bound to the last
 	cpu              float64       // per cent of a core, afterwards
+	died             time.Duration // when the holder did, in the report
+	report           *lab.Report
 }
 
 func thousandOf(host *lab.Host, p Product, v6 bool, watch time.Duration) (cost thousandCost, err error) {
-	const count = 1000
-	addrs := manyAddresses(count, v6)
-	g, err := Prepare(host, Config{Lab: lab.Config{Nodes: 2}, Product: p, Addresses: addrs, Priorities: []int{200, 100}, Interval: time.Second})
+	g, err := OpenThousand(p, v6)(host)
 	if err != nil {
 		return cost, err
 	}
 	defer g.Close()
-	if err := g.StartAll(); err != nil {
-		return cost, err
-	}
-	g.Addresses = addrs[:1]
+	addrs := g.Settings[0].Addresses
 	holder, err := g.Settle()
 	if err != nil {
 		return cost, err
@@ -155,11 +152,12 @@ func takeAll(g *Group, holder, taker *lab.Node, addrs []netip.Addr) (cost thousa
 	if err != nil {
 		return cost, err
 	}
-	if _, err := holder.PowerOff(); err != nil {
+	if cost.died, err = holder.PowerOff(); err != nil {
 		return cost, err
 	}
 	last, err := a.Finish(20 * time.Second)
 	r := m.Stop()
+	cost.report = r
 	if err != nil {
 		return cost, fmt.Errorf("%w\n%s", err, g.Logs())
 	}
