@@ -51,6 +51,9 @@ func (c Config) addresses(f family) set {
 // seconds says where to ask about a connection that this node does not know.
 func (c Config) seconds(f family) set {
 	s := set{name: mapSeconds, key: typeMark, data: typeVerdict, size: c.slots()}
+	if c.self() == slots.None {
+		return s
+	}
 	for slot := range c.slots() {
 		member := c.Slots.Onward(int(slot), c.self())
 		to, ok := c.other(f, member)

@@ -4,6 +4,7 @@ package spreadtables
 
 import (
 	"net/netip"
+	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -189,5 +190,45 @@ func TestMemberWithoutAMAC(t *testing.T) {
 			c.goesOn(name)
 			c.ends(l.members[1], name)
 		}
+	}
+}
+
+// TestKernelWithoutForwarding has no table at the link: all goes on behind it.
+func TestKernelWithoutForwarding(t *testing.T) {
+	l := newLab(t)
+	for name, vip := range both {
+		for receiver := range l.members {
+			l.receives(receiver)
+			l.owned(1, slots.None)
+			for _, n := range l.members {
+				n.In(func() { _ = exec.Command("nft", "delete table netdev keepvip-spread-api").Run() })
+			}
+			c := l.dial(l.client, vip)
+			require.Equal(t, 1, c.member, name)
+			require.NoError(t, c.asksMuch())
+			l.owned(2, 1)
+			c.goesOn(name)
+			c.ends(l.members[1], name)
+		}
+	}
+}
+
+// TestReceiverThatIsNoMember sends on, also second chances of nobody, and translates nothing.
+func TestReceiverThatIsNoMember(t *testing.T) {
+	l := newLab(t)
+	l.bound(0)
+	for i := range l.members[0].cfg.Members {
+		l.members[0].cfg.Members[i].Self = false
+	}
+	for name, vip := range both {
+		l.owned(1, slots.None)
+		c := l.dial(l.client, vip)
+		require.Equal(t, 1, c.member, name)
+		l.owned(2, 1)
+		c.goesOn(name)
+		assert.Equal(t, 2, l.dial(l.members[0].Space, vip).member, name)
+		l.owned(slots.None, slots.None)
+		_, err := l.try(l.client, netip.AddrPortFrom(vip, front))
+		assert.True(t, refused(err), "%s: %v", name, err)
 	}
 }
