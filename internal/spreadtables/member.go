@@ -54,17 +54,21 @@ func (c Config) seconds(f family) set {
 	if c.self() == slots.None {
 		return s
 	}
+	var chains [slots.None]string // by member; made once, as there are thousands of slots
 	for slot := range c.slots() {
 		member := c.Slots.Onward(int(slot), c.self())
 		to, ok := c.other(f, member)
 		if !ok {
 			continue
 		}
-		chain := chainTo(to)
-		if member == c.Slots.Owner[slot] && c.knows(member) {
-			chain = chainToOwner(to)
+		if chains[member] == "" {
+			chains[member] = chainTo(to)
 		}
-		s.elements = append(s.elements, element{key: string(native(slot)), to: chain})
+		e := element{key: string(native(slot)), to: chains[member]}
+		if member == c.Slots.Owner[slot] && c.knows(member) {
+			e.to = chainToOwner(e.to)
+		}
+		s.elements = append(s.elements, e)
 	}
 	return s
 }
@@ -75,7 +79,7 @@ func (c Config) knows(member uint8) bool { return len(c.Members[member].MAC) == 
 // The chains that send on to a member are named so that nft can read the names again.
 func chainTo(a netip.Addr) string { return "to-" + strings.ReplaceAll(a.String(), ":", "-") }
 
-func chainToOwner(a netip.Addr) string { return "to-owner-" + strings.ReplaceAll(a.String(), ":", "-") }
+func chainToOwner(to string) string { return to + "-owner" }
 
 // receive does for the receiver what its table at the link leaves: ICMP errors, what was in fragments, what goes to a member whose MAC is not
 // known, and all of it where the kernel cannot do it there. A mark says then that a member has sent it on. It comes before connection
@@ -146,7 +150,7 @@ func (c Config) others(f family) []chain {
 		}})
 		if c.knows(uint8(i)) {
 			back := and(metaIs(expr.MetaKeyIIFTYPE, nativeShort(unix.ARPHRD_ETHER)...), macSource.is(m.MAC...))
-			chains = append(chains, chain{name: chainToOwner(to), rules: []match{
+			chains = append(chains, chain{name: chainToOwner(chainTo(to)), rules: []match{
 				and(back, state(expr.CmpOpNeq, expr.CtStateBitINVALID), drop()),
 				and(back, accept()),
 				goTo(chainTo(to)),

@@ -75,7 +75,7 @@ func TestRenderLeavesOwnSlotsToThisNode(t *testing.T) {
 	assert.Equal(t, others, keys(elementsOf(t, tables, unix.NFPROTO_IPV4, "owners")))
 	seconds := elementsOf(t, tables, unix.NFPROTO_IPV4, "seconds")
 	require.Len(t, seconds, 12)
-	assert.Equal(t, []string{"to-10.1.0.6", "to-owner-10.1.0.6", "to-owner-10.1.0.7"}, []string{seconds[0].to, seconds[1].to, seconds[2].to})
+	assert.Equal(t, []string{"to-10.1.0.6", "to-10.1.0.6-owner", "to-10.1.0.7-owner"}, []string{seconds[0].to, seconds[1].to, seconds[2].to})
 }
 
 func TestRenderWithoutIngress(t *testing.T) {

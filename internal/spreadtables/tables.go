@@ -76,7 +76,7 @@ func (t *Tables) Renew(lifetime time.Duration) error {
 		return t.wrap("renew", errors.New("nothing was applied yet"))
 	}
 	b := t.batch()
-	for _, table := range t.applied.render(t.abilities) {
+	for _, table := range t.applied.withoutSlots().render(t.abilities) {
 		for _, s := range table.sets {
 			if s.timed {
 				// Before Linux 6.12 adding an element again does not start its time again.
@@ -236,6 +236,12 @@ func (c Config) normal() Config {
 		table.Owner, table.Second = slices.Clone(table.Owner), slices.Clone(table.Second)
 		c.Slots = &table
 	}
+	return c
+}
+
+// withoutSlots is a configuration that is rendered at once, for what does not depend on slots.
+func (c Config) withoutSlots() Config {
+	c.Slots = nil
 	return c
 }
 
