@@ -78,6 +78,12 @@ func (e *fakeElector) own() *election.Spread {
 	return e.spread
 }
 
+func (e *fakeElector) times() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.said
+}
+
 func (e *fakeElector) Members() []election.Member {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,6 +135,12 @@ func (h *fakeHost) Ask(ctx context.Context, _ instance.Place, member netip.Addr)
 	}
 	<-ctx.Done()
 	return errors.New("no answer")
+}
+
+func (h *fakeHost) questions() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.asked
 }
 
 func (h *fakeHost) set(a netip.Addr, there bool) {

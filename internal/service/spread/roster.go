@@ -21,6 +21,8 @@ const (
 	leastEvery = 100 * time.Millisecond
 	// askAgain is the time between questions to a host that has not answered, and askLater to one that has.
 	askAgain, askLater = 50 * time.Millisecond, time.Second
+	// soon is for how long after the start of this node the others, if they were started with it, may not have said that they spread.
+	soon = 3 * time.Second
 	// unanswered is how many questions in a row a dead host leaves without an answer.
 	unanswered = 3
 	// forgetDead and forgetSilent are for how long a member that is not heard keeps its place among those that are not listed. Until then
@@ -35,6 +37,7 @@ type member struct {
 	node    string
 	spread  election.Spread
 	heard   bool // ever
+	due     bool // it was never heard, and may have connections of the time before this node began
 	fit     bool // it says so, of the election
 	last    time.Time
 	silent  time.Time // since when it does not say that it spreads; zero: it does
@@ -54,6 +57,7 @@ type roster struct {
 	interval time.Duration
 	self     netip.Addr // which is none of them
 	listed   []netip.Addr
+	begun    time.Time // until then members may still be about to say that they spread
 	all      []*member
 }
 
@@ -86,7 +90,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		if m.Spread != nil && m.Spread.Address.IsValid() {
 			address = m.Spread.Address
 		}
-		known := r.find(address, m.Spread != nil)
+		known := r.find(address, m.Spread != nil || m.Speaks && !m.Silent && now.Before(r.begun))
 		if known == nil {
 			continue
 		}
@@ -103,6 +107,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 	}
 	for _, m := range slices.Clone(r.all) {
 		m.holder = m.holder && (seen[m.address] || quiet[m])
+		m.due = !m.heard && quiet[m] && now.Before(r.begun)
 		if !seen[m.address] {
 			m.lose(now)
 		}
@@ -162,6 +167,8 @@ func (m *member) old(now time.Time) bool {
 	switch {
 	case m.silent.IsZero():
 		return false
+	case !m.heard && !m.mute.IsZero():
+		return !m.due
 	case !m.mute.IsZero(): // it lives, and may be about to spread again
 		return now.Sub(m.mute) > forgetDead
 	case m.dead || !m.heard:
@@ -237,6 +244,8 @@ func (m *member) condition(p part) (slots.Condition, string) {
 	switch {
 	case m.dead:
 		return slots.Dead, "its host does not answer"
+	case m.due:
+		return slots.Keeps, "it has not said yet that it spreads"
 	case !m.heard:
 		return slots.Dead, "it was never heard"
 	case m.serves(p) == 0:

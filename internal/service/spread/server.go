@@ -93,7 +93,7 @@ func (v *server) begin(t instance.Term, now time.Time) {
 	v.roster.self = t.Place.Source.WithZone("")
 	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool { return m.address == v.roster.self })
 	v.settled = now.Add(v.settle())
-	v.alone = now
+	v.alone, v.roster.begun = now, v.settled.Add(soon)
 	if v.waits {
 		v.alone = v.settled.Add(v.settle())
 	}
