@@ -292,3 +292,44 @@ func TestOrderOfFirstMembersIsThatOfTheShorterTable(t *testing.T) {
 		}
 	}
 }
+
+func TestBetweenKnowsWhoHadASlotBeforeAndSince(t *testing.T) {
+	members := group(3)
+	// The third one came last: what is asked in its place is not who is next in the order.
+	first := Make(members[:2], nil, nil)
+	before := Make(members, first, members[:2])
+	for gone := range members {
+		without := with(members, map[int]Condition{gone: Keeps})
+		during := Make(without, before, members)
+		table, of := Between(before, members, during, without)
+		back := Make(members, table, of)
+		require.Equal(t, before.Owner, back.Owner)
+		for slot, owner := range back.Owner {
+			if owner == uint8(gone) {
+				require.Equal(t, during.Owner[slot], back.Second[slot], "connections that were begun meanwhile in slot %d", slot)
+			} else {
+				require.Equal(t, before.Second[slot], back.Second[slot], "slot %d, which did not move", slot)
+			}
+		}
+	}
+	// One after the other: who had a slot before the first change is asked first.
+	none := with(members, map[int]Condition{0: Keeps})
+	during := Make(none, before, members)
+	table, of := Between(before, members, during, none)
+	last := Make(with(members, map[int]Condition{0: Keeps, 1: Keeps}), table, of)
+	for slot := range last.Owner {
+		if before.Owner[slot] != 2 {
+			require.Equal(t, before.Owner[slot], last.Second[slot])
+		}
+	}
+	// A member that is new meanwhile.
+	more := group(4)
+	during = Make(more, before, members)
+	table, of = Between(before, members, during, more)
+	gone := Make(with(more, map[int]Condition{3: Keeps}), table, of)
+	for slot := range gone.Owner {
+		if during.Owner[slot] == 3 {
+			require.Equal(t, uint8(3), gone.Second[slot])
+		}
+	}
+}

@@ -112,7 +112,7 @@ const burst = 3 * time.Second
 
 // table is a table of slots with the members that it is about. It asks those for a connection who had its slot in the table that it follows:
 // of several changes in a row, as while one node after the other is reloaded, that is the one before the first of them. There are
-// more connections from before than from the moments between.
+// more connections from before than from the moments between. Whoever had the slot in between is asked where that one has it again.
 type table struct {
 	slots   *slots.Table
 	members []slots.Member
@@ -135,7 +135,8 @@ func (t table) next(now time.Time, rows []row) table {
 	}
 	base, changed := &table{slots: t.slots, members: t.members}, now
 	if t.follows != nil && now.Sub(t.changed) < burst {
-		base, changed = t.follows, t.changed
+		base, changed = &table{}, t.changed
+		base.slots, base.members = slots.Between(t.follows.slots, t.follows.members, t.slots, t.members)
 	}
 	return table{slots: slots.Make(members, base.slots, base.members), members: members, follows: base, changed: changed}
 }
