@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -39,7 +41,7 @@ func keepsConnections() []Case {
 			return append(with.Findings(e), without.told()...), nil
 		}})
 	}
-	return append(list, Case{Name: "at random", Run: func(host *lab.Host, times int) (Findings, error) {
+	return append(list, Case{Name: "a check fails and passes again", Run: unhealthy}, Case{Name: "at random", Run: func(host *lab.Host, times int) (Findings, error) {
 		s, err := OpenSpread(host, SpreadConfig{})
 		if err != nil {
 			return nil, err
@@ -59,6 +61,34 @@ func keepsConnections() []Case {
 		}
 		return append(sum.Findings(SpreadEvent{}), Measured{What: "connections", Got: float64(sum.Count), Limit: -1}), nil
 	}})
+}
+
+// unhealthy has the check of a member fail for a while, and then that of the holder: connections stay, and new ones go to the others.
+func unhealthy(host *lab.Host, _ int) (Findings, error) {
+	s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Checked: true}})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var sum Kept
+	for _, who := range []func(*SpreadMove) *lab.Node{func(x *SpreadMove) *lab.Node { return x.Member }, func(x *SpreadMove) *lab.Node { return x.Holder }} {
+		k, err := s.Keep(SpreadEvent{Name: "a check fails", Do: func(x *SpreadMove) (*lab.Node, error) {
+			n := who(x)
+			x.mark("%s is unhealthy", n.Label)
+			if _, err := n.WriteFile("unhealthy", "", 0o644); err != nil {
+				return nil, err
+			}
+			others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(o *lab.Node) bool { return o == n })
+			return nil, sequence(
+				func() error { return s.served(s.Targets(), others) }, func() error { return s.Hold(spreadConnected / 4) },
+				func() error { return os.Remove(Unhealthy(n)) }, x.settledAgain, x.watched)
+		}}, spreadConnected)
+		if err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, s.Logs())
+		}
+		sum.add(k)
+	}
+	return sum.Findings(SpreadEvent{}), nil
 }
 
 // kept has an event happen so many times, and adds up what it did.

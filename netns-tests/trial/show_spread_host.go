@@ -36,7 +36,19 @@ func spreadHosts() []Case {
 	} {
 		list = append(list, Case{Name: c.name, Run: func(host *lab.Host, _ int) (Findings, error) { return spreadOn(host, c.before) }})
 	}
-	return list
+	return append(list, Case{Name: "a second address with another port", Run: func(host *lab.Host, _ int) (Findings, error) {
+		s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Second: true}})
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
+		if err := s.served([]netip.AddrPort{netip.AddrPortFrom(SecondVIP, SecondPort)}, s.Lab.Nodes); err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, s.Logs())
+		}
+		// A port is spread with its own address alone.
+		crossed, err := s.Lab.Sample(s.Lab.Client.Namespace, netip.AddrPortFrom(SecondVIP, SpreadPort), 30)
+		return Findings{none("served at the port of the other address", crossed.Served())}, err
+	}})
 }
 
 // kubeProxyRules are the base chains of kube-proxy's nftables mode, with one service.

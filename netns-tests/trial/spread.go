@@ -12,9 +12,13 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
+// SecondVIP is the address of the second entry, and SecondPort its port, with the same target as the first one's.
+var SecondVIP = netip.MustParseAddr("10.77.0.101")
+
 // The ports that are spread, as clients know them and as the nodes listen.
 const (
 	SpreadPort      = 9443
+	SecondPort      = 5000
 	spreadTarget    = 7443
 	DownloadPort    = 9444
 	downloadTarget  = 7444
@@ -28,7 +32,12 @@ type WithSpread struct {
 	Off     bool     // the same configuration without it: the holder serves all
 	Weights []int    // by node, none = 1 everywhere
 	Members []string // own addresses in the order of the option; none: those that are heard
+	Checked bool     // a node is healthy unless there is the file of [Unhealthy]
+	Second  bool     // a second entry, with an address and a port of its own
 }
+
+// Unhealthy is the file by which a node with Checked is unhealthy.
+func Unhealthy(n *lab.Node) string { return n.Path("unhealthy") }
 
 // Name implements [Product].
 func (s WithSpread) Name() string {
@@ -41,11 +50,21 @@ func (s WithSpread) Name() string {
 // Start implements [Product].
 func (s WithSpread) Start(n *lab.Node, set Settings) (*lab.Process, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: apiserver\n  addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n",
-		quoted(set.Addresses), n.NICs[0].Name, set.Priority)
-	fmt.Fprintf(&b, "  vrrp: {advertisementInterval: %v}\n", set.Interval)
+	b.WriteString("apiVersion: keepvip/v1\nkind: Config\nvips:\n")
+	entry := func(name string, addresses []netip.Addr, id, rest string) {
+		fmt.Fprintf(&b, "- name: %s\n  addresses: [%s]\n  interface: %s\n  priority: %d\n  vrrp: {%sadvertisementInterval: %v}\n%s",
+			name, quoted(addresses), n.NICs[0].Name, set.Priority, id, set.Interval, rest)
+	}
+	checks := "  check: none\n"
+	if s.Checked {
+		checks = fmt.Sprintf("  checks: [{name: serving, kind: file, path: %q, absent: true, interval: 100ms, timeout: 50ms}]\n", Unhealthy(n))
+	}
 	if !s.Off {
-		b.WriteString(s.option(n))
+		checks += s.option(n)
+	}
+	entry("apiserver", set.Addresses, "", checks)
+	if s.Second {
+		entry("second", []netip.Addr{SecondVIP}, "id: 77, ", fmt.Sprintf("  check: none\n  spread: {via: direct, ports: [{port: %d, target: %d}]}\n", SecondPort, spreadTarget))
 	}
 	path, err := n.WriteFile("keepvip.yaml", b.String(), 0o644)
 	if err != nil {
@@ -171,16 +190,20 @@ func (s *Spreading) Ready() error {
 	if s.product.Off {
 		return nil
 	}
-	want := s.Running()
+	return s.served(s.Targets(), s.Running())
+}
+
+// served waits until these nodes, and only they, serve new connections to each target.
+func (s *Spreading) served(targets []netip.AddrPort, want []*lab.Node) error {
 	var last lab.Sampled
 	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		all := true
-		for _, target := range s.Targets() {
+		for _, target := range targets {
 			var err error
 			if last, err = s.Lab.Sample(s.Lab.Client.Namespace, target, 40*len(want)); err != nil {
 				return err
 			}
-			if all = all && len(last.ByNode) == len(want) && len(last.Failures) == 0; !all {
+			if all = all && by(last, want) && len(last.Failures) == 0; !all {
 				break
 			}
 		}
@@ -188,7 +211,12 @@ func (s *Spreading) Ready() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("trial: of %d members some do not serve within %v, or something fails: %s", len(want), SettleLimit, last)
+	return fmt.Errorf("trial: want %d members to serve within %v, and nothing to fail: %s", len(want), SettleLimit, last)
+}
+
+// by reports whether these nodes answered, and no others.
+func by(s lab.Sampled, want []*lab.Node) bool {
+	return len(s.ByNode) == len(want) && !slices.ContainsFunc(want, func(n *lab.Node) bool { return s.ByNode[n.Label] == 0 })
 }
 
 // Hold has the clients hold so many connections more, the same number of each client in each family.
