@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/daemon"
@@ -75,6 +77,22 @@ func TestStatusEndsWithItsWorstFinding(t *testing.T) {
 			assert.Equal(t, len(tt.say) == 0, errs == "", errs)
 		})
 	}
+}
+
+// A finding is one line, also where the status has two for it, and where it is the same of hundreds of addresses.
+func TestStatusFindingsAreALineEach(t *testing.T) {
+	now := time.Now()
+	doc := sampleStatus(now)
+	doc.VIPs[0].Conflicts = []instance.Conflict{{Address: netip.MustParseAddr("10.0.0.100"), MAC: "02:00:00:00:00:66", LastSeen: now, VRRP: &instance.Router{VRID: 52}}}
+	for n := range 8 {
+		doc.VIPs = append(doc.VIPs, instance.Status{
+			Name: fmt.Sprintf("v%d", n), Observed: instance.ObservedFault, Why: &instance.Why{Code: "KV501", Reason: "NO QUORUM: 1 of 3 voters heard"},
+		})
+	}
+	lines := strings.Split(finding(doc, now).Error(), "\n")
+	require.Len(t, lines, 2)
+	assert.Regexp(t, `^CONFLICT: apiserver: .* takes no part in the election \(last heard .* ago\); \S`, lines[0])
+	assert.Equal(t, "FAULT: v0, v1, v2, v3, v4 and 3 more: NO QUORUM: 1 of 3 voters heard [KV501]", lines[1])
 }
 
 func TestStatusSaysWhatAForeignHostAdvertises(t *testing.T) {
