@@ -27,8 +27,6 @@ type fault struct {
 // fault looks at the service and the elector, which takes its time.
 func (v *view) fault(now time.Time) fault {
 	switch {
-	case v.removed, v.ending != nil && v.ending():
-		return fault{}
 	case v.elector == nil && v.apart:
 		return fault{FaultOut, v.code, v.reason, now}
 	case v.elector == nil:
@@ -73,6 +71,9 @@ func (i *instance) watchFault(now time.Time) {
 }
 
 func (i *instance) tellFault(v *view, now time.Time) {
+	if v.removed || v.ending != nil && v.ending() {
+		return // which ends no fault
+	}
 	before, f := i.faults.told, v.fault(now)
 	if before.kind == f.kind {
 		return
