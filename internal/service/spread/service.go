@@ -36,11 +36,10 @@ type answer struct {
 // New makes a service on host.
 func New(cfg Config, host Host, log *slog.Logger) *Service {
 	s := &Service{calls: make(chan func(*server)), ended: make(chan struct{})}
-	s.shown.Store(&instance.SpreadStatus{Via: instance.SpreadDirect})
-	s.until.Store(&time.Time{})
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &server{cfg: cfg, host: host, log: log, ctx: ctx, cancel: cancel, answers: make(chan answer), out: s}
 	v.configure(cfg)
+	v.show()
 	go s.run(v)
 	return s
 }

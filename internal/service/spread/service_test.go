@@ -27,6 +27,20 @@ const (
 	tick   = interval + 10*time.Millisecond
 )
 
+// What is asked before the first term is as the schema says: no list is missing, and it says why nothing is spread.
+func TestServiceBeforeItsFirstTermSaysSo(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		got := b.service.Status().Spread
+		assert.NotEmpty(t, got.Problem)
+		assert.NotNil(t, got.Members)
+		require.Len(t, got.Tables, 1)
+		assert.NotNil(t, got.Tables[0].Shares)
+		assert.Equal(t, []instance.SpreadPort{{Protocol: "tcp", Port: 9443, Target: 6443}}, got.Tables[0].Ports)
+		busy, _ := b.service.Draining()
+		assert.False(t, busy)
+	})
+}
+
 func TestServiceSpreadsOverThoseThatAreHeard(t *testing.T) {
 	bubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
