@@ -86,7 +86,6 @@ func read(t *testing.T, name string) string {
 // and a hop limit of 255 from all peers.
 var expressed = strings.NewReplacer(" (from configuration)", "", ", ifindex 2", "", "deprecated ", "", "preferred_lft forever ", "", " deprecated", "", " preferred_lft forever", "", "min_ttl 0", "min_ttl 255")
 
-// Every line is one that keepalived writes for the same instance, in its order. What is not there is what keepvip does not know.
 func TestStatsSince(t *testing.T) {
 	var one, three Stats
 	v, w := reflect.ValueOf(&one).Elem(), reflect.ValueOf(&three).Elem()
@@ -103,6 +102,7 @@ func TestStatsSince(t *testing.T) {
 	}
 }
 
+// Every line is one that keepalived writes for the same instance, in its order. What is not there is what keepvip does not know.
 func TestDataIsLaidOutAsKeepalivedDoes(t *testing.T) {
 	group := Instance{
 		Group: "G", Version: 2, State: Master, Interface: "eth0", Source: netip.MustParseAddr("192.0.2.1"), Priority: 101, Effective: 99, Interval: time.Second,
