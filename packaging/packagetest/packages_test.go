@@ -137,7 +137,10 @@ func upgraded(t *testing.T, m *machine, p manager) {
 	assert.NotEqual(t, before, m.property("MainPID"), "it was started anew")
 	assert.Equal(t, "active", m.property("ActiveState"))
 	assert.Equal(t, "enabled", m.property("UnitFileState"))
-	assert.Contains(t, m.must("keepvip", "status"), "keepvip v0.2.0")
+	m.eventually("the new one answers, and has begun", func() bool {
+		out, err := m.try("keepvip", "status")
+		return err == nil && strings.Contains(out, "keepvip v0.2.0")
+	})
 	assert.Equal(t, config, m.must("cat", "/etc/keepvip/keepvip.yaml"))
 	m.eventually("the address is there", func() bool { return m.holds(vip) })
 }
