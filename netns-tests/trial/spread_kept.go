@@ -78,7 +78,7 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 	}
 	reports := s.Release()
 	r := x.Measurement.Stop()
-	if lost := lostOf(reports, x.At); err == nil && lost != "" && e.Stall == 0 {
+	if lost := lostOf(reports, x.At); err == nil && lost != "" && e.Stall == 0 && !s.product.Off {
 		r.Timeline(os.Stdout, x.At)
 		fmt.Println(lost)
 	}
