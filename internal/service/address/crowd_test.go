@@ -53,18 +53,23 @@ func TestFencerOfManyLooksInTurns(t *testing.T) {
 
 // A lapse that one of many has begun to see is looked at as often as with a few.
 func TestFencerOfManyTellsOfALostLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		kernel, elector := &fakeFence{egress: true, sharing: 255}, &advertiser{}
-		elector.advertise(time.Hour)
-		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)
-		defer f.close()
-		f.hold()
-		time.Sleep(time.Minute)
-		kernel.set(func(f *fakeFence) { f.dropped = true })
-		time.Sleep(255*lapseTurn + rarely*checkEvery + lapsedGrace + checkEvery)
-		synctest.Wait()
-		assert.NotZero(t, f.lapsedSince())
-	})
+	for range 8 { // whose turn it is, is random
+		synctest.Test(t, func(t *testing.T) {
+			kernel, elector := &fakeFence{egress: true, sharing: 255}, &advertiser{}
+			elector.advertise(time.Hour)
+			f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)
+			defer f.close()
+			f.hold()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			kernel.set(func(f *fakeFence) { f.dropped, f.asked = true, nil })
+			time.Sleep(255*lapseTurn + rarely*checkEvery + lapsedGrace + checkEvery)
+			synctest.Wait()
+			assert.NotZero(t, f.lapsedSince())
+			require.Greater(t, len(kernel.asked), 1)
+			assert.LessOrEqual(t, kernel.asked[1].Sub(kernel.asked[0]), checkEvery)
+		})
+	}
 }
 
 func TestBackupAmongManyKeepsItsGuardInPlace(t *testing.T) {

@@ -51,11 +51,11 @@ func (w *fenceWorker) run() {
 			}
 			w.work(j)
 		case <-w.tick.C:
-			w.tick.Reset(w.untilLook(time.Now()))
 			w.catchUp()
 			w.keepSpread()
 			w.mend(w.verify(checkEvery / 2))
 			w.keepStandby()
+			w.tick.Reset(w.untilLook(time.Now())) // by what was seen just now
 		case seen := <-w.looks:
 			w.catchUp()
 			err := w.verify(lookAge)
