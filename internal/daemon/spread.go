@@ -21,15 +21,14 @@ import (
 	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
-// joined is the address service of an instance, and beside it the spread service where its load is spread.
+// joined is the address service of an instance, and beside it the spread service where its load is spread. The addresses come first: the other
+// one may wait for the kernel for long.
 type joined struct {
 	instance.Service // of the addresses
 	host             spread.Host
 	log              *slog.Logger
-
-	mu     sync.Mutex // guards what follows
-	spread *spread.Service
-	term   instance.Term // its Elector is nil between terms
+	spread           atomic.Pointer[spread.Service] // nil: there is none
+	term             instance.Term                  // its Elector is nil between terms; belongs to who calls Begin
 }
 
 var (
@@ -114,74 +113,61 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 
 // configure begins, changes or ends the spreading.
 func (j *joined) configure(cfg *spread.Config, end *spreadEnd, reloaded bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	s := j.spread.Load()
 	switch {
-	case cfg == nil && j.spread != nil:
-		if err := j.spread.Close(); err != nil {
+	case cfg == nil && s != nil:
+		if err := s.Close(); err != nil {
 			j.log.Warn("spreading has left something behind", "error", err)
 		}
-		j.spread = nil
+		j.spread.Store(nil)
 	case cfg == nil:
-	case j.spread != nil:
-		j.spread.Reconfigure(*cfg)
+	case s != nil:
+		s.Reconfigure(*cfg)
 	default:
 		own := *cfg
 		own.Reloaded = reloaded
-		j.spread = spread.New(own, j.host, j.log)
+		s = spread.New(own, j.host, j.log)
 		if j.term.Elector != nil {
-			j.spread.Begin(j.term)
+			s.Begin(j.term)
 		}
+		j.spread.Store(s)
 	}
 	if end != nil {
-		end.service.Store(j.spread)
+		end.service.Store(j.spread.Load())
 	}
-}
-
-// spreads is the spread service; nil: there is none.
-func (j *joined) spreads() *spread.Service {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.spread
 }
 
 // Begin implements instance.Service.
 func (j *joined) Begin(t instance.Term) {
 	j.Service.Begin(t)
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.term = t
-	if j.spread != nil {
-		j.spread.Begin(t)
+	if s := j.spread.Load(); s != nil {
+		s.Begin(t)
 	}
 }
 
 // HostChanged implements instance.Service.
 func (j *joined) HostChanged(p instance.Place) {
 	j.Service.HostChanged(p)
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.term.Place = p
-	if j.spread != nil {
-		j.spread.HostChanged(p)
+	if s := j.spread.Load(); s != nil {
+		s.HostChanged(p)
 	}
 }
 
 // End implements instance.Service.
 func (j *joined) End() {
-	j.mu.Lock()
-	j.term = instance.Term{}
-	if j.spread != nil {
-		j.spread.End()
-	}
-	j.mu.Unlock()
 	j.Service.End()
+	j.term = instance.Term{}
+	if s := j.spread.Load(); s != nil {
+		s.End()
+	}
 }
 
 // Status implements instance.Service.
 func (j *joined) Status() instance.ServiceStatus {
 	out := j.Service.Status()
-	if s := j.spreads(); s != nil {
+	if s := j.spread.Load(); s != nil {
 		out.Spread = s.Status().Spread
 	}
 	return out
@@ -207,7 +193,7 @@ func (j *joined) Drain(until time.Time) {
 	if d, ok := j.Service.(instance.Drainer); ok {
 		d.Drain(until)
 	}
-	if s := j.spreads(); s != nil {
+	if s := j.spread.Load(); s != nil {
 		s.Drain(until)
 	}
 }
@@ -217,7 +203,7 @@ func (j *joined) Draining() (busy bool, reset int) {
 	if d, ok := j.Service.(instance.Drainer); ok {
 		busy, reset = d.Draining()
 	}
-	if s := j.spreads(); s != nil {
+	if s := j.spread.Load(); s != nil {
 		more, _ := s.Draining()
 		busy = busy || more
 	}

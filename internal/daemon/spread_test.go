@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/service/spread"
@@ -53,9 +55,9 @@ func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
 	require.NotNil(t, status.Spread)
 	assert.Equal(t, uint64(7), status.Announcements)
 	assert.Contains(t, status.Spread.Problem, "does not tell the members of each other", "the term goes on")
-	first := j.spreads()
+	first := j.spread.Load()
 	j.configure(cfg, end, true)
-	assert.Same(t, first, j.spreads(), "it goes on over a reload")
+	assert.Same(t, first, j.spread.Load(), "it goes on over a reload")
 	at := time.Now()
 	j.Drain(at)
 	busy, reset := j.Draining()
@@ -66,7 +68,49 @@ func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
 	j.configure(cfg, end, true)
 	j.End()
 	require.EqualError(t, j.Close(), "something stays")
-	assert.Nil(t, j.spreads())
+	assert.Nil(t, j.spread.Load())
+}
+
+// spreader is an elector that knows nobody.
+type spreader struct{ instance.Elector }
+
+func (spreader) SetSpread(*election.Spread)      {}
+func (spreader) Members() []election.Member      { return nil }
+func (spreader) MembersChanged() <-chan struct{} { return nil }
+
+// busyHost has a kernel that takes its time.
+type busyHost struct {
+	plainHost
+	free chan struct{}
+}
+
+func (h busyHost) Open(string) (spread.Plane, error) {
+	<-h.free
+	return nil, errors.New("no kernel")
+}
+
+// The probes of a kubelet ask for the status of all instances, and end a process that does not answer in a second.
+func TestJoinedServiceTellsItsStatusWhileTheKernelIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := busyHost{free: make(chan struct{})}
+		j := &joined{Service: &plainService{}, host: host, log: slog.New(slog.DiscardHandler)}
+		j.configure(&spread.Config{
+			Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 6, Port: 1, Target: 1}}, Interval: 100 * time.Millisecond,
+		}, nil, false)
+		j.Begin(instance.Term{
+			Elector: spreader{}, Ready: func() instance.Readiness { return instance.Readiness{Fit: true} },
+			Healthy: func(string) bool { return true },
+		})
+		time.Sleep(time.Second)
+		j.HostChanged(instance.Place{})
+		ended := make(chan struct{})
+		go func() { defer close(ended); j.End() }()
+		synctest.Wait()
+		assert.NotNil(t, j.Status().Spread)
+		close(host.free)
+		<-ended
+		require.Error(t, j.Close())
+	})
 }
 
 func TestReloadRefusesMembersWithoutThisNode(t *testing.T) {

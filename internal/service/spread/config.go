@@ -66,6 +66,8 @@ const (
 	renewEvery = time.Minute
 	// lookEvery is how often is looked whether somebody has deleted the tables.
 	lookEvery = 500 * time.Millisecond
+	// retryAfter is how long is waited after the kernel has refused something.
+	retryAfter = time.Second
 	// countEvery is how often connections are counted: the kernel goes through all that it tracks.
 	countEvery = 5 * time.Second
 	// countDraining is the same while an operator waits for their end.

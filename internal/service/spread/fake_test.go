@@ -109,6 +109,8 @@ type fakeHost struct {
 	there  map[netip.Addr]bool
 	asked  int
 	broken error
+	refuse int           // how often that was said
+	stuck  chan struct{} // until it is closed, nothing that changes the kernel ends; nil: it ends at once
 }
 
 func newHost() *fakeHost {
@@ -179,8 +181,15 @@ type fakePlane struct {
 
 func (p *fakePlane) change(f func()) error {
 	p.host.mu.Lock()
+	stuck := p.host.stuck
+	p.host.mu.Unlock()
+	if stuck != nil {
+		<-stuck
+	}
+	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
 	if p.host.broken != nil {
+		p.host.refuse++
 		return p.host.broken
 	}
 	f()

@@ -57,6 +57,8 @@ type lane struct {
 	renewed time.Time
 	looked  time.Time
 	count   int
+	again   time.Time // after a failure: not before
+	failure error     // the newest one; nil: none
 }
 
 // configure takes over a configuration. Tables of parts that go on are kept.
@@ -75,7 +77,7 @@ func (v *server) configure(cfg Config) {
 			l = v.lanes[i]
 			v.lanes = slices.Delete(v.lanes, i, i+1)
 		}
-		l.part = p
+		l.part, l.again = p, time.Time{}
 		lanes = append(lanes, l)
 	}
 	for _, gone := range v.lanes {
@@ -229,8 +231,19 @@ func (v *server) health() (healthy map[string]bool, why string) {
 	return healthy, ready.Reason
 }
 
-// serve has the kernel follow the members of a lane.
+// serve has the kernel follow the members of a lane. What the kernel has refused it is not asked each time that a member says something.
 func (v *server) serve(now time.Time, l *lane, rows []row) error {
+	if now.Before(l.again) {
+		return l.failure
+	}
+	l.again, l.failure = time.Time{}, v.follow(now, l, rows)
+	if l.failure != nil {
+		l.again = now.Add(retryAfter)
+	}
+	return l.failure
+}
+
+func (v *server) follow(now time.Time, l *lane, rows []row) error {
 	if l.plane == nil {
 		plane, err := v.host.Open(l.name)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 // do its status says.
 type Service struct {
 	calls chan func(*server)
+	place chan instance.Place // capacity 1: the newest, which is not waited for
 	ended chan struct{}
 	shown atomic.Pointer[instance.SpreadStatus]
 	until atomic.Pointer[time.Time]
@@ -35,7 +36,7 @@ type answer struct {
 
 // New makes a service on host.
 func New(cfg Config, host Host, log *slog.Logger) *Service {
-	s := &Service{calls: make(chan func(*server)), ended: make(chan struct{})}
+	s := &Service{calls: make(chan func(*server)), place: make(chan instance.Place, 1), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &server{cfg: cfg, host: host, log: log, ctx: ctx, cancel: cancel, answers: make(chan answer), out: s}
 	v.configure(cfg)
@@ -59,6 +60,8 @@ func (s *Service) run(v *server) {
 		case call := <-s.calls:
 			call(v)
 			continue
+		case v.place = <-s.place:
+			continue
 		case <-due.C:
 		case <-v.changed:
 		case a := <-v.answers:
@@ -79,13 +82,30 @@ func (s *Service) tell(what func(*server)) {
 }
 
 // Begin implements instance.Service.
-func (s *Service) Begin(t instance.Term) { s.tell(func(v *server) { v.begin(t, time.Now()) }) }
+func (s *Service) Begin(t instance.Term) {
+	s.tell(func(v *server) {
+		s.forgetPlace()
+		v.begin(t, time.Now())
+	})
+}
 
 // Apply implements instance.Service. Every member serves its share in every role.
 func (s *Service) Apply(context.Context, election.Decision) error { return nil }
 
-// HostChanged implements instance.Service.
-func (s *Service) HostChanged(p instance.Place) { s.tell(func(v *server) { v.place = p }) }
+// HostChanged implements instance.Service. It does not wait: the kernel may take seconds for what goes on here, and the election waits for whoever
+// calls this to hear of a check that fails.
+func (s *Service) HostChanged(p instance.Place) {
+	s.forgetPlace()
+	s.place <- p
+}
+
+// forgetPlace takes back a place that nobody has looked at.
+func (s *Service) forgetPlace() {
+	select {
+	case <-s.place:
+	default:
+	}
+}
 
 // End implements instance.Service. What is in the kernel goes on for its lifetime.
 func (s *Service) End() { s.tell((*server).end) }

@@ -383,12 +383,31 @@ func TestServiceWithoutTheKernelsHelp(t *testing.T) {
 		time.Sleep(settle)
 		assert.Nil(t, b.elector.own(), "nobody sends packets to a node that does not translate them")
 		assert.Equal(t, "no nftables", b.service.Status().Spread.Problem)
+		time.Sleep(10 * time.Second)
 		b.host.mu.Lock()
+		assert.LessOrEqual(t, b.host.refuse, 12, "each time is a transaction")
 		b.host.broken = nil
 		b.host.mu.Unlock()
-		time.Sleep(tick)
+		time.Sleep(retryAfter + tick)
 		assert.NotNil(t, b.elector.own())
 		assert.Empty(t, b.service.Status().Spread.Problem)
+	})
+}
+
+// A change of nftables can take seconds where others change theirs. Whoever tells of a change of the host also hears of checks that fail.
+func TestServiceHostChangesWhileTheKernelIsBusy(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.host.stuck = make(chan struct{})
+		b.begin()
+		time.Sleep(settle)
+		for _, mac := range []string{"02:00:00:00:00:0c", "02:00:00:00:00:0d"} {
+			b.service.HostChanged(instance.Place{Index: 2, Name: "eth0", Source: addr(11), MAC: mac})
+		}
+		assert.NotNil(t, b.service.Status().Spread, "it can be asked for, too")
+		close(b.host.stuck)
+		time.Sleep(tick)
+		require.NotNil(t, b.elector.own())
+		assert.Equal(t, [6]byte{2, 0, 0, 0, 0, 13}, b.elector.own().MAC, "the newest counts")
 	})
 }
 
