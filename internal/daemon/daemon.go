@@ -180,6 +180,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer close()
 	d.serve(outer, &wg, d.lock.Serve)
 	listeners := []func(context.Context) error{server.Serve}
+	answer := sync.OnceFunc(func() {
+		for _, run := range listeners {
+			d.serve(outer, &wg, run)
+		}
+	})
+	defer answer() // also after a start that fails: to end takes the socket off the host
 	if d.cfg.Metrics.Address != "" {
 		probes := d.probes()
 		if owners, err := link.OpenOwners(); err == nil { // without, the users of this host are one
@@ -196,9 +202,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err := d.addInstances(); err != nil {
 		return err
 	}
-	for _, run := range listeners { // an answer before this would have no instance in it; who asked meanwhile waits
-		d.serve(outer, &wg, run)
-	}
+	answer() // before this there would be no instance in it; who asked meanwhile waits
 	d.runInstances(ctx, outer, &wg)
 	return nil
 }
