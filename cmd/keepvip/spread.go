@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -68,7 +69,7 @@ func spreadText(d spreadDoc) string {
 		}
 		fmt.Fprintf(&b, ", %s; %s\n", v.Spread.Via, chanceText(v.Spread))
 		if v.Spread.Problem != "" {
-			fmt.Fprintf(&b, "PROBLEM %s\n", v.Spread.Problem)
+			fmt.Fprintf(&b, "PROBLEM %s\n", coded(v.Spread.Problem, code.NotSpread))
 		}
 		for _, t := range v.Spread.Tables {
 			writeShares(&b, v, t)
@@ -151,7 +152,7 @@ func writeSpread(b *strings.Builder, s *instance.SpreadStatus) {
 		return
 	}
 	if s.Problem != "" {
-		fmt.Fprintf(b, "  SPREAD    %s\n", s.Problem)
+		fmt.Fprintf(b, "  SPREAD    %s\n", coded(s.Problem, code.NotSpread))
 	}
 	for _, t := range s.Tables {
 		if t.Slots == 0 {

@@ -50,9 +50,10 @@ n3              10.77.0.13  0      0.0%   1       12           keeps: drained by
 	s.Problem, s.SecondChance, s.WithoutIt = "no nftables", false, "loose is 0"
 	s.Tables = append(s.Tables, instance.SpreadTable{Check: "dns", Ports: []instance.SpreadPort{{Protocol: "udp", Port: 53, Target: 53}, {Protocol: "tcp", Port: 53, Target: 53}}, Slots: 120, Nobody: 120})
 	text := statusText(d, time.Now())
-	assert.Contains(t, text, "  SPREAD    no nftables\n")
+	assert.Contains(t, text, "  SPREAD    no nftables [KV485]\n")
 	assert.Contains(t, text, "  spread    ports 53 of udp, 53 (check dns) over 0 of 0:  slots; second chance off: loose is 0\n")
 	assert.Contains(t, spreadText(spreadOf(d)), "120 of 120 slots are nobody's: whoever receives their packets serves them\n")
+	assert.Contains(t, spreadText(spreadOf(d)), "PROBLEM no nftables [KV485]\n")
 	d.VIPs[0].Spread = nil
 	assert.Equal(t, "apiserver: 10.77.0.100/32, not spread: the holder serves everything (spread: direct turns it on)\n", spreadText(spreadOf(d)))
 	assert.NotContains(t, statusText(d, time.Now()), "spread")

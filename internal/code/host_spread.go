@@ -6,6 +6,7 @@ const (
 	LargeReceive   Code = "KV482"
 	SpreadModule   Code = "KV483"
 	ConntrackFull  Code = "KV484"
+	NotSpread      Code = "KV485"
 )
 
 func hostSpread() []Entry {
@@ -31,6 +32,11 @@ func hostSpread() []Entry {
 			ConntrackFull, "conntrack-full", "The kernel's table of connections is almost full: new ones are dropped when it is.",
 			"Look at `sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max`.",
 			"Set `net.netfilter.nf_conntrack_max` higher; an entry takes about 300 bytes.",
+		},
+		{
+			NotSpread, "not-spread", "Connections are not spread over the members as they should be: the holder serves them, or members disagree about who does.",
+			"Look at keepvip spread on this node for the reason.",
+			"Mend what the reason names: a kernel without a module, a program that takes nftables tables away, or members that are not heard.",
 		},
 	}
 }

@@ -54,6 +54,7 @@ func TestEachCauseIsExplained(t *testing.T) {
 		"the fence was taken away":     {"fence-mended", code.FenceLost},
 		"the fence has a gap":          {"fence-with-a-gap", code.FenceUncovered},
 		"advertisements do not leave":  {"fault-silenced", code.NotSent},
+		"a load that is not spread":    {"not-spread", code.NotSpread},
 		"a wrong key":                  {"wrong-key", code.WrongKey},
 		"the start of the first node":  {"started", code.NobodyHeld},
 		"a member that is not heard":   {"no-taker", code.MemberSilent},

@@ -24,10 +24,25 @@ func (c *chain) host() {
 	if f.Uncovered != "" {
 		c.say(code.FenceUncovered, time.Time{}, "the fence does not cover "+f.Uncovered)
 	}
+	c.spread()
 	for i := range c.Members {
 		if m := &c.Members[i]; m.Self && c.Interface != "" {
 			c.fine(time.Time{}, fmt.Sprintf("%s is up, with this node's own address %s", c.Interface, m.Address))
 		}
+	}
+}
+
+// spread is what is wrong where connections are to be spread over the members.
+func (c *chain) spread() {
+	s := c.Spread
+	if s == nil {
+		return
+	}
+	if s.Problem != "" {
+		c.say(code.NotSpread, time.Time{}, "connections are not spread over the members as they should be: "+s.Problem)
+	}
+	if s.WithoutIt != "" {
+		c.say(code.NoSecondChance, time.Time{}, "a connection hangs when its slot gets another member: "+s.WithoutIt)
 	}
 }
 

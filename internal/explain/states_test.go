@@ -152,6 +152,9 @@ func states() map[string]instance.Status {
 			s.Fence.Uncovered, s.Fence.Code = "ARP on other links of this node", code.FenceUncovered
 		}),
 		"fence-lost": standing(func(s *instance.Status) { s.Fence = instance.FenceStatus{Reason: "nftables: operation not supported"} }),
+		"not-spread": standing(held, func(s *instance.Status) {
+			s.Spread = &instance.SpreadStatus{Problem: "nftables: operation not supported", WithoutIt: "nf_conntrack_tcp_loose is 0"}
+		}),
 		"another-member-is-not-fit": standing(func(s *instance.Status) {
 			s.Members[2].Fit, s.Members[2].Unfit, s.Members[2].Code = &no, "the health check fails: 500", code.CheckStatus
 		}),
