@@ -202,6 +202,8 @@ func situations() []situation {
 		}(), nil},
 		{"a holder without a fence", one("n1", "keepvip_fenced", of, "0x60"), []fired{{"KeepvipFenceNotInPlace", at("n1", "vip", "apiserver")}}},
 		{"a standby without a fence", one("n2", "keepvip_fenced", of, "0x60"), nil},
+		{"a load is not spread", one("n2", "keepvip_spread_working", of, "0x60"), []fired{{"KeepvipNotSpread", at("n2", "vip", "apiserver")}}},
+		{"a load is spread again", one("n2", "keepvip_spread_working", of, "0x3 1x57"), nil},
 		{"an apiserver is down", one("n2", "keepvip_check_healthy", of+`,check=""`, "0x60"), []fired{{"KeepvipCheckUnhealthy", at("n2", "vip", "apiserver", "check", "")}}},
 		{"an apiserver restarts", one("n2", "keepvip_check_healthy", of+`,check=""`, "1x36 0x1 1x22"), nil},
 		{"an apiserver comes and goes", one("n2", "keepvip_check_falls", of+`,check=""`, "3x60"), []fired{{"KeepvipCheckFlapping", at("n2", "vip", "apiserver", "check", "")}}},
