@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -19,9 +20,28 @@ const (
 	sendModule = "nft_fwd_netdev"
 )
 
-// SpreadModules are the kernel's modules by which connections are spread over the members: all but the last one have to be there.
+// SpreadModules are the kernel's modules by which connections are spread over the members: all but the last one have to be there, of those
+// that are of one family (behind their names) where an address is.
 func SpreadModules() []string {
-	return []string{"nf_conntrack", "nft_ct", "nft_hash", "nft_nat", sendModule}
+	return []string{
+		"nf_conntrack", "nft_ct", "nft_hash", "nft_nat", "nft_chain_nat",
+		"nft_dup" + ofIPv4, "nft_fib" + ofIPv4, "nft_dup" + ofIPv6, "nft_fib" + ofIPv6, sendModule,
+	}
+}
+
+const (
+	ofIPv4 = "_ipv4"
+	ofIPv6 = "_ipv6"
+)
+
+// lacking are the modules without which nothing of v is spread.
+func lacking(all []string, v config.VIP) []string {
+	has := func(ipv4 bool) bool {
+		return slices.ContainsFunc(v.Addresses, func(a netip.Prefix) bool { return a.Addr().Is4() == ipv4 })
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(m string) bool {
+		return m == sendModule || strings.HasSuffix(m, ofIPv4) && !has(true) || strings.HasSuffix(m, ofIPv6) && !has(false)
+	})
 }
 
 // judgeSpread looks at what spreading connections over the members wants, where they are spread.
@@ -32,11 +52,11 @@ func judgeSpread(out *findings, f Facts, v config.VIP, l link.Link) {
 	say := func(c code.Code, s Severity, format string, args ...any) {
 		out.add(Finding{Code: c, Severity: s, VIP: v.Name, What: fmt.Sprintf(format, args...)})
 	}
-	missing := slices.DeleteFunc(slices.Clone(f.NoModules), func(m string) bool { return m == sendModule })
+	missing := lacking(f.NoModules, v)
 	switch {
 	case len(missing) > 0:
 		say(code.SpreadModule, Error, "this kernel has no module %s, so no connection is spread over the members", strings.Join(missing, " and "))
-	case len(f.NoModules) > 0:
+	case slices.Contains(f.NoModules, sendModule):
 		say(code.SpreadModule, Note, "this kernel has no module %s, so a packet takes some microseconds longer to the member that serves it", sendModule)
 	}
 	if n, known := f.Sysctls[TCPLoose]; known && n == 0 {

@@ -21,6 +21,8 @@ func TestDoctorJudgesWhatSpreadingWants(t *testing.T) {
 		"LRO":                    {func(f *Facts) { f.LargeReceive = map[string]bool{"eth0": true} }, code.LargeReceive, Error},
 		"LRO elsewhere":          {func(f *Facts) { f.LargeReceive = map[string]bool{"eth1": true} }, "", ""},
 		"no connection tracking": {func(f *Facts) { f.NoModules = []string{"nf_conntrack", sendModule} }, code.SpreadModule, Error},
+		"no copies":              {func(f *Facts) { f.NoModules = []string{"nft_dup_ipv4"} }, code.SpreadModule, Error},
+		"no IPv6, no address":    {func(f *Facts) { f.NoModules = []string{"nft_dup_ipv6", "nft_fib_ipv6"} }, "", ""},
 		"slower":                 {func(f *Facts) { f.NoModules = []string{sendModule} }, code.SpreadModule, Note},
 		"room":                   {func(f *Facts) { f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax] = 8999, 10000 }, "", ""},
 		"full":                   {func(f *Facts) { f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax] = 9000, 10000 }, code.ConntrackFull, Warning},

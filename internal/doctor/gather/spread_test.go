@@ -15,6 +15,11 @@ func TestModulesOfTheKernelAreRead(t *testing.T) {
 	assert.Equal(t, []string{"nft_hash"}, missingFrom([]byte(`kernel/net/netfilter/nf_conntrack.ko
 kernel/net/netfilter/nft_ct.ko.zst: kernel/net/netfilter/nf_conntrack.ko.zst
 kernel/net/netfilter/nft-nat.ko.xz:
+kernel/net/netfilter/nft_chain_nat.ko: kernel/net/netfilter/nf_nat.ko
+kernel/net/ipv4/netfilter/nft_dup_ipv4.ko: kernel/net/ipv4/netfilter/nf_dup_ipv4.ko
+kernel/net/ipv6/netfilter/nft_dup_ipv6.ko:
+kernel/net/ipv4/netfilter/nft_fib_ipv4.ko:
+kernel/net/ipv6/netfilter/nft_fib_ipv6.ko:
 kernel/net/netfilter/nft_fwd_netdev.ko: kernel/net/netfilter/nf_dup_netdev.ko kernel/net/netfilter/nft_hash.ko
 `)))
 	assert.Empty(t, missingModules(t.TempDir()), "no list: nothing is known")
