@@ -19,12 +19,17 @@ type InitConfig struct {
 	version             string // kubeadm.k8s.io/v1beta4
 	cluster, init, join *yaml.Node
 	clusterDoc          int // where the ClusterConfiguration is, or is to be
+	translated          []uint16
 }
 
 const (
 	kubeadmAPI     = "kubeadm.k8s.io/"
 	defaultAPIPort = 6443
 )
+
+// Translates says at which other TCP ports of the virtual addresses clients come to the apiservers, as where the load is spread: the endpoint may
+// have one of them.
+func (c *InitConfig) Translates(ports ...uint16) { c.translated = ports }
 
 // ReadInitConfig reads a kubeadm configuration, called name in errors. An empty text is one without documents.
 func ReadInitConfig(name string, text []byte) (*InitConfig, error) {

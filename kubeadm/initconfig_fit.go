@@ -36,7 +36,7 @@ func (c *InitConfig) contradictions(vips []netip.Addr) error {
 	return errors.Join(c.endpointFits(vips), c.joinFits(), c.listensOn(vips), c.nodeAddressIsOwn(vips))
 }
 
-// endpointFits: an address has to be ours, and nobody translates ports.
+// endpointFits: an address has to be ours, and the port one at which the apiservers are reached.
 func (c *InitConfig) endpointFits(vips []netip.Addr) error {
 	e := c.Endpoint()
 	if e.Host == "" {
@@ -46,8 +46,8 @@ func (c *InitConfig) endpointFits(vips []netip.Addr) error {
 	if a, err := netip.ParseAddr(e.Host); err == nil && !slices.Contains(vips, a) {
 		return c.text.Errorf(line, "controlPlaneEndpoint %s, want the virtual address %s", e, orList(vips))
 	}
-	if e.Port != c.BindPort() {
-		return c.text.Errorf(line, "controlPlaneEndpoint %s, want port %d, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates no ports", e, c.BindPort())
+	if e.Port != c.BindPort() && !slices.Contains(c.translated, e.Port) {
+		return c.text.Errorf(line, "controlPlaneEndpoint %s, want port %d, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates ports only where it spreads the load (spread.ports)", e, c.BindPort())
 	}
 	return nil
 }

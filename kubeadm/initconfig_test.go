@@ -41,7 +41,7 @@ func TestInitConfigFit(t *testing.T) {
 		{"no endpoint", v4Cluster, vip, `kubeadm: k:1: no controlPlaneEndpoint, want "10.77.0.100:6443" in ClusterConfiguration; --print-kubeadm adds it`, nil},
 		{"no ClusterConfiguration", v4Init, vip, `kubeadm: k: no controlPlaneEndpoint, want "10.77.0.100:6443" in ClusterConfiguration; --print-kubeadm adds it`, nil},
 		{"another address", v4Cluster + "controlPlaneEndpoint: 10.77.0.99:6443\n", vip, "kubeadm: k:3: controlPlaneEndpoint 10.77.0.99:6443, want the virtual address 10.77.0.100", nil},
-		{"another port", v4Cluster + "controlPlaneEndpoint: 10.77.0.100:8443\n", vip, "kubeadm: k:3: controlPlaneEndpoint 10.77.0.100:8443, want port 6443, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates no ports", nil},
+		{"another port", v4Cluster + "controlPlaneEndpoint: 10.77.0.100:8443\n", vip, "kubeadm: k:3: controlPlaneEndpoint 10.77.0.100:8443, want port 6443, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates ports only where it spreads the load (spread.ports)", nil},
 		{"the same other port", v4Cluster + "controlPlaneEndpoint: 10.77.0.100:8443\n---\n" + v4Init + "localAPIEndpoint:\n  bindPort: 8443\n", vip, "", nil},
 		{"a name", v4Cluster + "controlPlaneEndpoint: api.example.com:6443\n", dual, "", []string{"k: controlPlaneEndpoint api.example.com:6443 is a name: it has to resolve to 10.77.0.100 or fd77::100 on every node"}},
 		{"second family without a name in the certificate", v4Cluster + endpoint0, dual, "kubeadm: k:1: fd77::100 is not in apiServer.certSANs, so that the certificate would not be valid for it; --print-kubeadm adds it", nil},
@@ -152,4 +152,23 @@ func FuzzInitConfig(f *testing.F) {
 		_, err = done.Fit(vips)
 		assert.NoError(t, err)
 	})
+}
+
+// A load that is spread may come in at another port than the one that the apiservers listen on.
+func TestFitOfAPortThatIsTranslated(t *testing.T) {
+	c, err := ReadInitConfig("k", []byte(v4Cluster+"controlPlaneEndpoint: 10.77.0.100:8443\n"))
+	require.NoError(t, err)
+	vip := addresses("10.77.0.100")
+	for _, ports := range [][]uint16{nil, {9443}, {9443, 8443}} {
+		c.Translates(ports...)
+		_, fits := c.Fit(vip)
+		_, completes := c.Complete(vip)
+		if len(ports) == 2 {
+			assert.NoError(t, fits)
+			assert.NoError(t, completes)
+			continue
+		}
+		assert.ErrorContains(t, fits, "want port 6443")
+		assert.ErrorContains(t, completes, "want port 6443")
+	}
 }

@@ -56,6 +56,7 @@ func (m *manifestFlags) run(cmd *cobra.Command, render func(*config.Config) (out
 	if cfg, err = k.probePort(in, cfg); err != nil {
 		return err
 	}
+	k.translates(cfg)
 	if m.print {
 		out, err := k.Complete(addressesOf(cfg))
 		return printOut(cmd, out, nil, err)

@@ -62,6 +62,20 @@ func (k *kubeadmConfig) probePort(in config.Input, cfg *config.Config) (*config.
 	return config.Load(in)
 }
 
+// translates says at which ports of a load that is spread clients come to the apiservers.
+func (k *kubeadmConfig) translates(cfg *config.Config) {
+	if k == nil {
+		return
+	}
+	var ports []uint16
+	for _, p := range cfg.VIPs[0].SpreadPorts() {
+		if p.Protocol == config.ProtocolTCP && p.Target == k.BindPort() {
+			ports = append(ports, p.Port)
+		}
+	}
+	k.Translates(ports...)
+}
+
 // fit holds the configurations against each other. A preset that asks at another port could never be right.
 func (k *kubeadmConfig) fit(cfg *config.Config) (notes []string, err error) {
 	if k == nil {

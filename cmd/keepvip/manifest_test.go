@@ -111,6 +111,19 @@ func TestManifestPodFromAKubeadmConfiguration(t *testing.T) {
 	assert.NotContains(t, out, "8443")
 }
 
+// The endpoint may have the port at which a load that is spread comes in.
+func TestManifestPodOfALoadThatIsSpread(t *testing.T) {
+	kubeadm := writeAs(t, "k.yaml", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.0.0.9:8443\n")
+	file := func(target string) string {
+		return writeAs(t, "c.yaml", "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [10.0.0.9]\n  spread: {via: direct, ports: [{port: 8443, target: "+target+"}]}\n")
+	}
+	manifest(t, "pod", "--config", file("6443"), "--kubeadm-config", kubeadm, "--image", testImage)
+	code, out, errs := keepvip(t, "manifest", "pod", "--config", file("6444"), "--kubeadm-config", kubeadm, "--image", testImage)
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "want port 6443, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates ports only where it spreads the load (spread.ports)")
+}
+
 func TestManifestPrintsTheKubeadmConfiguration(t *testing.T) {
 	out, _ := manifest(t, "pod", "--vip", "10.0.0.9,fd00::9", "--print-kubeadm")
 	assert.Equal(t, "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.0.0.9:6443\napiServer:\n  certSANs:\n    - fd00::9\n", out)
