@@ -30,7 +30,7 @@ func (c *conversion) port() {
 	}
 	switch {
 	case at != port:
-		c.refuse(balancer.line, "%s: clients come to the load balancer at port %d, and the apiservers listen on %d; keepvip translates no ports: want the same port, and clients that use it, first",
+		c.refuse(balancer.line, "%s: clients come to the load balancer at port %d, and the apiservers listen on %d; keepvip translates ports only where it spreads the load, which is not written here: want the same port, and clients that use it, first, or a file with spread.ports",
 			balancer.what(), at, port)
 	case balancer.row.env == envBalancerPort:
 		c.tell(balancer, Carried, "clients find the apiserver at the same port")
