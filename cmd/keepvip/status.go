@@ -25,7 +25,7 @@ func newStatus() *cobra.Command {
 		Long: "Says who holds the address, since when and why, and what is wrong.\n\n" +
 			"Exit codes: 0 nothing of the following; 1 no keepvip answers, or there is no such NAME; 5 a member says that it holds the address while its\n" +
 			"advertisements do not arrive here (SPLIT); 6 a host outside the election claims it (CONFLICT); 7 this node cannot serve, or no node can\n" +
-			"(observed: fault). Of several the lowest. A REJECTED message, and NO TAKER, are 0: the address is served.",
+			"(observed: fault). Of several the lowest. REJECTED, NO TAKER and SPREAD are 0: the address is served.",
 		Args: arguments("NAME", 0, anyNumber),
 	}
 	socket := bindSocket(cmd)
