@@ -118,6 +118,11 @@ func TestWhatSomebodyHasDeleted(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, mended, "another one of that name")
 	nft("flush ruleset")
+	require.NoError(t, n.tables.remember(n.cfg.render(all)))
+	mended, err = n.tables.Mend()
+	require.NoError(t, err)
+	assert.True(t, mended, "deleted while they were made")
+	nft("flush ruleset")
 	l.owned(2, slots.None)
 	assert.Equal(t, 2, l.dial(l.client, both["IPv6"]).member, "applied")
 }

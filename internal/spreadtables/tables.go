@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -147,15 +148,21 @@ func (t *Tables) build(c Config) error {
 	if err != nil {
 		return err
 	}
-	t.made = map[byte]string{}
+	if err := t.remember(tables); err != nil {
+		return err
+	}
+	t.applied, t.abilities = &c, a
+	return nil
+}
+
+// remember notes which tables were just made. One that somebody has deleted in this very moment is missing for Mend.
+func (t *Tables) remember(tables []table) error {
+	t.made, t.seen = map[byte]string{}, 0
 	for _, table := range tables {
 		t.made[table.family] = ""
 	}
-	t.made, err = t.found()
-	t.seen = 0
-	if err == nil {
-		t.applied, t.abilities = &c, a
-	}
+	there, err := t.found()
+	maps.Copy(t.made, there)
 	return err
 }
 
