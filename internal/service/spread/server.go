@@ -54,6 +54,7 @@ type lane struct {
 	table   table
 	rows    []row
 	applied *spreadtables.Config // nil: nothing yet
+	unsure  bool                 // something has failed since: nobody knows what the kernel has
 	renewed time.Time
 	looked  time.Time
 	count   int
@@ -164,7 +165,7 @@ func (v *server) step(now time.Time) {
 	for _, l := range v.lanes {
 		rows := plan(l.part, &v.roster, me, healthy[l.check], why)
 		changed = changed || !slices.EqualFunc(l.rows, rows, row.same)
-		errs = append(errs, v.serve(now, l, rows))
+		errs = append(errs, v.serve(now, l, rows, me.own))
 	}
 	v.unspread = v.aside(list)
 	if err := errors.Join(errs...); err != nil {
@@ -232,18 +233,19 @@ func (v *server) health() (healthy map[string]bool, why string) {
 }
 
 // serve has the kernel follow the members of a lane. What the kernel has refused it is not asked each time that a member says something.
-func (v *server) serve(now time.Time, l *lane, rows []row) error {
+func (v *server) serve(now time.Time, l *lane, rows []row, own []netip.Addr) error {
 	if now.Before(l.again) {
 		return l.failure
 	}
-	l.again, l.failure = time.Time{}, v.follow(now, l, rows)
+	l.again, l.failure = time.Time{}, v.follow(now, l, rows, own)
+	l.unsure = l.failure != nil
 	if l.failure != nil {
 		l.again = now.Add(retryAfter)
 	}
 	return l.failure
 }
 
-func (v *server) follow(now time.Time, l *lane, rows []row) error {
+func (v *server) follow(now time.Time, l *lane, rows []row, own []netip.Addr) error {
 	if l.plane == nil {
 		plane, err := v.host.Open(l.name)
 		if err != nil {
@@ -256,11 +258,11 @@ func (v *server) follow(now time.Time, l *lane, rows []row) error {
 	}
 	before := l.table.slots
 	l.table, l.rows = l.table.next(now, rows), rows
-	cfg := v.tables(l)
+	cfg := v.tables(l, own)
 	if now.Before(v.alone) && slices.ContainsFunc(rows, func(r row) bool { return r.Self && r.holder }) {
 		cfg.Slots = nil
 	}
-	if l.applied == nil || before != l.table.slots || !reflect.DeepEqual(*l.applied, cfg) {
+	if l.applied == nil || l.unsure || before != l.table.slots || !reflect.DeepEqual(*l.applied, cfg) {
 		if err := l.plane.Apply(cfg); err != nil {
 			return err
 		}
@@ -284,19 +286,16 @@ func (v *server) follow(now time.Time, l *lane, rows []row) error {
 	return err
 }
 
-// tables is what the kernel is to do for a lane.
-func (v *server) tables(l *lane) spreadtables.Config {
+// tables is what the kernel is to do for a lane. A node that is one too many is no member of it, and sends on what it receives.
+func (v *server) tables(l *lane, own []netip.Addr) spreadtables.Config {
 	cfg := spreadtables.Config{
-		Link: v.place.Name, Index: v.place.Index, Addresses: v.cfg.Addresses, Slots: l.table.slots, Seed: v.cfg.seed(), Lifetime: lifetime,
+		Link: v.place.Name, Index: v.place.Index, Addresses: v.cfg.Addresses, Self: own, Slots: l.table.slots, Seed: v.cfg.seed(), Lifetime: lifetime,
 	}
 	for _, p := range l.ports {
 		cfg.Ports = append(cfg.Ports, spreadtables.Port{Protocol: p.Protocol, Port: p.Port, Target: p.Target})
 	}
 	for _, r := range l.rows {
 		cfg.Members = append(cfg.Members, r.at)
-		if r.Self {
-			cfg.Self = r.at.Addresses
-		}
 	}
 	return cfg
 }

@@ -3,6 +3,7 @@ package spread
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/slots"
+	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
 // bubble runs a test in virtual time.
@@ -77,6 +79,42 @@ func TestServiceMendsTablesThatSomebodyDeletes(t *testing.T) {
 		b.host.delete("api")
 		time.Sleep(lookEvery + tick)
 		assert.False(t, b.host.plane("api").deleted)
+	})
+}
+
+// TestServiceTriesAgainWhatTheKernelRefused: nobody knows what it has then, also where the same is wanted as before.
+func TestServiceTriesAgainWhatTheKernelRefused(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		breaks := func(err error) {
+			b.host.mu.Lock()
+			defer b.host.mu.Unlock()
+			b.host.broken = err
+		}
+		b.begin()
+		time.Sleep(settle)
+		require.Equal(t, 1, b.host.plane("api").applied)
+		breaks(errors.New("busy"))
+		time.Sleep(lookEvery + tick)
+		assert.Contains(t, b.service.Status().Spread.Problem, "busy")
+		breaks(nil)
+		time.Sleep(retryAfter + tick)
+		assert.Equal(t, 2, b.host.plane("api").applied)
+		assert.Empty(t, b.service.Status().Spread.Problem)
+	})
+}
+
+// TestServiceNodeThatIsOneTooMany sends on what it receives, for as many members as there can be.
+func TestServiceNodeThatIsOneTooMany(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		for n := byte(1); n <= slots.Most; n++ {
+			b.member(n, true)
+		}
+		b.begin()
+		time.Sleep(settle)
+		p := b.host.plane("api")
+		assert.Equal(t, []netip.Addr{addr(11)}, p.cfg.Self, "without its own address its tables do nothing")
+		assert.Len(t, p.cfg.Members, slots.Most)
+		assert.False(t, slices.ContainsFunc(p.cfg.Members, func(m spreadtables.MemberAt) bool { return m.Self }))
 	})
 }
 
