@@ -25,7 +25,8 @@ type Config struct {
 	Members []MemberAt
 	// Slots are who gets which packet. Nil: each receiver serves all by itself, and only translates.
 	Slots *slots.Table
-	// Seed is mixed into the hash, so that nobody outside can choose the member that serves him.
+	// Seed is mixed into the hash, so that clients are divided otherwise at another address. It is no secret: who looks for it can choose the
+	// member that serves him, by his source port.
 	Seed uint32
 	// Lifetime is how long the tables do something without being renewed. At least a second.
 	Lifetime time.Duration

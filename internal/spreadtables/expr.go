@@ -65,6 +65,9 @@ func comesIn(op expr.CmpOp, index int) match {
 	return and(meta(expr.MetaKeyIIF, register), compare(op, native(uint32(index))...))
 }
 
+// forUs ends the rule unless the frame was sent to this host alone: what is sent to everybody, each member would send on, or answer.
+func forUs() match { return metaIs(expr.MetaKeyPKTTYPE, unix.PACKET_HOST) }
+
 // in ends the rule unless what is in the registers is an element of a set.
 func in(set string) match { return run(&expr.Lookup{SourceRegister: register, SetName: set}) }
 
@@ -100,7 +103,8 @@ func immediate(register uint32, data []byte) match {
 	return run(&expr.Immediate{Register: register, Data: data})
 }
 
-// copyTo sends a copy of the packet to the host whose address was loaded, through the link.
+// copyTo sends a copy of the packet to the host whose address was loaded, through the link. The kernel takes one off its TTL and does not look
+// what is left: see hopsLeft.
 func copyTo(index int) match {
 	return and(immediate(otherRegister, native(uint32(index))),
 		run(&expr.Dup{RegAddr: addressRegister, RegDev: otherRegister, IsRegDevSet: true}))

@@ -36,6 +36,7 @@ type family struct {
 	inError   flow
 	isError   match // of an ICMP error about a packet without options
 	fragment  match
+	hops      field                  // how many routers may still send it on
 	dscp      field                  // the bytes with the DSCP in them
 	withDSCP  func(dscp byte) []byte // a DSCP as the first two bytes of the header
 	checksum  expr.Payload           // how to correct it
@@ -45,7 +46,7 @@ type family struct {
 func ipv4() family {
 	f := family{
 		number: unix.NFPROTO_IPV4, suffix: "4", etherType: unix.ETH_P_IP, address: typeIPv4, key: typePort4,
-		source: network(12, 4), dest: network(16, 4), dscp: network(1, 1),
+		source: network(12, 4), dest: network(16, 4), dscp: network(1, 1), hops: network(8, 1),
 		// Behind the 8 bytes of the ICMP header (RFC 792), a header without options.
 		inError: flow{transport(24, 4), transport(30, 2), transport(20, 4), transport(17, 1), transport(28, 2)},
 		// Types 3 and 11: destination unreachable, with a path MTU, and time exceeded.
@@ -63,7 +64,7 @@ func ipv4() family {
 func ipv6() family {
 	f := family{
 		number: unix.NFPROTO_IPV6, suffix: "6", etherType: unix.ETH_P_IPV6, address: typeIPv6, key: typePort6,
-		source: network(8, 16), dest: network(24, 16), dscp: network(0, 2),
+		source: network(8, 16), dest: network(24, 16), dscp: network(0, 2), hops: network(7, 1),
 		// Behind the 8 bytes of the ICMPv6 header (RFC 4443), a header that TCP or UDP follows.
 		inError: flow{transport(32, 16), transport(50, 2), transport(16, 16), transport(14, 1), transport(48, 2)},
 		isError: and(protocol(unix.IPPROTO_ICMPV6), transport(0, 1).has(expr.CmpOpEq, []byte{0x80}, []byte{0})),
@@ -108,6 +109,10 @@ func (f family) slot(w flow, slots, seed uint32) match {
 
 // is ends the rule unless it is a frame of this family. Only the netdev family has to ask.
 func (f family) is() match { return metaIs(expr.MetaKeyPROTOCOL, big(f.etherType)...) }
+
+// hopsLeft ends the rule when the packet may not be sent on once more. So one ends that goes round, where a switch clears the marks of members
+// whose MACs are not known.
+func (f family) hopsLeft() match { return and(f.hops.to(register), compare(expr.CmpOpGt, 1)) }
 
 // marked ends the rule unless the packet has the mark. Only the bytes with a DSCP are loaded, as nft does it.
 func (f family) marked(mark byte) match {

@@ -89,14 +89,14 @@ func (c Config) receive(f family) []chain {
 	hook := chain{
 		name: "receive", kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: receivePriority,
 		rules: []match{
-			and(link, f.spread(f.packet, setPorts), goTo("packets")),
-			and(link, f.isError, f.spread(f.inError, setPorts), goTo("errors")),
+			and(link, f.spread(f.packet, setPorts), forUs(), goTo("packets")),
+			and(link, f.isError, f.spread(f.inError, setPorts), forUs(), goTo("errors")),
 		},
 	}
 	sendOn := func(name string, w flow) chain {
 		rules := []match{and(fromMember(), accept()), and(f.marked(markSpread), accept()), and(f.marked(markLast), accept())}
 		if c.slots() > 0 {
-			rules = append(rules, and(f.slot(w, c.slots(), c.Seed), owner(mapOwners), f.mark(markSpread), copyTo(c.Index), drop()))
+			rules = append(rules, and(f.slot(w, c.slots(), c.Seed), owner(mapOwners), f.hopsLeft(), f.mark(markSpread), copyTo(c.Index), drop()))
 		}
 		return chain{name: name, rules: rules}
 	}
@@ -129,8 +129,8 @@ func (c Config) unknown(f family) []chain {
 	hook := chain{
 		name: "member", kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: unknownPriority,
 		rules: []match{
-			and(link, f.spread(f.packet, setPorts), goTo(packets.name)),
-			and(link, f.isError, f.spread(f.inError, setPorts), goTo(errors.name)),
+			and(link, f.spread(f.packet, setPorts), forUs(), goTo(packets.name)),
+			and(link, f.isError, f.spread(f.inError, setPorts), forUs(), goTo(errors.name)),
 		},
 	}
 	return append(c.others(f), packets, errors, hook)
@@ -146,7 +146,8 @@ func (c Config) others(f family) []chain {
 			continue
 		}
 		chains = append(chains, chain{name: chainTo(to), rules: []match{
-			and(f.mark(markLast), immediate(addressRegister, to.AsSlice()), copyTo(c.Index), drop()),
+			and(f.hopsLeft(), f.mark(markLast), immediate(addressRegister, to.AsSlice()), copyTo(c.Index), drop()),
+			drop(),
 		}})
 		if c.knows(uint8(i)) {
 			back := and(metaIs(expr.MetaKeyIIFTYPE, nativeShort(unix.ARPHRD_ETHER)...), macSource.is(m.MAC...))
@@ -168,7 +169,7 @@ func (c Config) translated(f family) chain {
 	for _, p := range c.Ports {
 		to := and(immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
 		hook.rules = append(hook.rules,
-			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), p.is(), to),
+			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), p.is(), to),
 			and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts), p.is(), local(), to))
 	}
 	return hook

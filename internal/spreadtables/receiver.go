@@ -3,7 +3,6 @@ package spreadtables
 import (
 	"net/netip"
 
-	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/slots"
@@ -57,20 +56,19 @@ func (c Config) render(a Abilities) []table {
 
 // receiver is the table at the link. What it sends on has been seen by nothing else of this node but XDP, tc and the fence.
 //
-// It leaves alone: frames for other hosts, which a link in promiscuous mode gets, too; fragments, of which only the first has ports; what
-// comes from a member, which has decided where it belongs; what goes to a member whose MAC is not known, as that could send it back; and
-// ICMP errors, which are rare. What of these belongs to another member goes on behind the link.
+// It leaves alone: frames for other hosts, which a link in promiscuous mode gets, too, and for everybody; fragments, of which only the first
+// has ports; what comes from a member, which has decided where it belongs; what goes to a member whose MAC is not known, as that could send it
+// back; and ICMP errors, which are rare. What of these belongs to another member goes on behind the link.
 func (c Config) receiver(families []family) table {
 	t := table{family: unix.NFPROTO_NETDEV, sets: []set{c.macs()}}
 	ingress := chain{
 		name: "ingress", kind: "filter", hook: unix.NF_NETDEV_INGRESS, device: c.Link, priority: ingressPriority,
 	}
-	forUs := metaIs(expr.MetaKeyPKTTYPE, unix.PACKET_HOST)
 	for _, f := range families {
 		packets, ports, owners := "packets"+f.suffix, c.ports(f), c.owners(f, true)
 		ports.name, owners.name = ports.name+f.suffix, owners.name+f.suffix
 		t.sets = append(t.sets, ports, owners)
-		ingress.rules = append(ingress.rules, and(forUs, f.is(), f.spread(f.packet, ports.name), goTo(packets)))
+		ingress.rules = append(ingress.rules, and(forUs(), f.is(), f.spread(f.packet, ports.name), goTo(packets)))
 		t.chains = append(t.chains, chain{name: packets, rules: c.sendOn(f, owners.name)})
 	}
 	t.chains = append(t.chains, ingress)

@@ -4,11 +4,13 @@ package spreadtables
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -188,6 +190,81 @@ func TestDatagrams(t *testing.T) {
 					require.NoError(t, c.Close())
 				}
 			}
+		}
+	}
+}
+
+// TestPacketWithoutHopsLeft is served where it is: behind the link the kernel would send it on with a TTL of 0, and then 255.
+func TestPacketWithoutHopsLeft(t *testing.T) {
+	l := newLab(t)
+	l.forgetMACs()
+	for name, vip := range both {
+		l.owned(1, slots.None)
+		for hops, member := range map[int]int{2: 1, 1: 0} {
+			var c net.Conn
+			l.client.In(func() {
+				control := func(_, _ string, raw syscall.RawConn) error {
+					level, option := unix.IPPROTO_IP, unix.IP_TTL
+					if vip.Is6() {
+						level, option = unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
+					}
+					var set error
+					err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), level, option, hops) })
+					return errors.Join(err, set)
+				}
+				var err error
+				c, err = (&net.Dialer{Control: control}).Dial("udp", netip.AddrPortFrom(vip, dns).String())
+				require.NoError(t, err)
+			})
+			require.NoError(t, c.SetDeadline(time.Now().Add(netnstest.Patience)))
+			_, err := c.Write([]byte("x"))
+			require.NoError(t, err)
+			answer := make([]byte, 100)
+			n, err := c.Read(answer)
+			require.NoError(t, err, "%s, TTL %d", name, hops)
+			assert.Equal(t, fmt.Sprintf("%d 1", member), string(answer[:n]), "%s, TTL %d", name, hops)
+			require.NoError(t, c.Close())
+		}
+	}
+}
+
+// TestFrameForEverybody is neither sent on nor answered: a datagram that is spread would have as many answers as there are members.
+func TestFrameForEverybody(t *testing.T) {
+	l := newLab(t)
+	heard := func() (n int32) {
+		for _, m := range l.members {
+			n += m.heard.Load()
+		}
+		return n
+	}
+	for _, macs := range []bool{true, false} {
+		if !macs {
+			l.forgetMACs()
+		}
+		for name, vip := range both {
+			l.owned(1, slots.None)
+			var c net.Conn
+			l.client.In(func() {
+				var err error
+				c, err = net.Dial("udp", netip.AddrPortFrom(vip, dns).String())
+				require.NoError(t, err)
+			})
+			before := heard()
+			everybody := neighbour(l.client, vip, l.client)
+			everybody.HardwareAddr = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+			require.NoError(t, l.client.NeighSet(everybody))
+			_, err := c.Write([]byte("to everybody"))
+			require.NoError(t, err)
+			l.receives(0)
+			require.NoError(t, c.SetDeadline(time.Now().Add(netnstest.Patience)))
+			_, err = c.Write([]byte("x"))
+			require.NoError(t, err)
+			answer := make([]byte, 100)
+			n, err := c.Read(answer)
+			require.NoError(t, err)
+			assert.Equal(t, "1 1", string(answer[:n]), name)
+			assert.Equal(t, int32(1), heard()-before, name)
+			require.NoError(t, c.Close())
 		}
 	}
 }
