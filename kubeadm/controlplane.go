@@ -16,6 +16,7 @@ type ControlPlaneConfig struct {
 	Commands [][]string // run before kubeadm
 	Endpoint Endpoint
 	CertSANs []string // further virtual addresses, which the apiserver's certificate has to name
+	Spread   bool     // the load is spread over the apiservers, which tell clients now and then to connect again
 }
 
 // Secret is a file whose contents stand in a Secret, in the namespace of the KubeadmControlPlane on the management cluster.
@@ -73,7 +74,8 @@ type clusterPart struct {
 }
 
 type apiServerPart struct {
-	CertSANs []string `yaml:"certSANs"`
+	CertSANs  []string          `yaml:"certSANs,omitempty"`
+	ExtraArgs map[string]string `yaml:"extraArgs,omitempty"`
 }
 
 const (
@@ -94,8 +96,11 @@ func ControlPlane(cfg ControlPlaneConfig) ([]byte, error) {
 	spec := &out.Spec.KubeadmConfigSpec
 	spec.Files, spec.PreKubeadmCommands = files, cfg.commands()
 	spec.ClusterConfiguration.ControlPlaneEndpoint = cfg.Endpoint.String()
-	if len(cfg.CertSANs) > 0 {
-		spec.ClusterConfiguration.APIServer = &apiServerPart{cfg.CertSANs}
+	if len(cfg.CertSANs) > 0 || cfg.Spread {
+		spec.ClusterConfiguration.APIServer = &apiServerPart{CertSANs: cfg.CertSANs}
+	}
+	if cfg.Spread {
+		spec.ClusterConfiguration.APIServer.ExtraArgs = map[string]string{goawayArg: goawayChance}
 	}
 	return below(controlPlaneHead, out)
 }

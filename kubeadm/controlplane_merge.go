@@ -15,6 +15,7 @@ import (
 type template struct {
 	*yamledit.Editor
 	doc   int      // of the KubeadmControlPlane
+	lists bool     // its version has extraArgs as lists
 	spec  []string // path of its kubeadmConfigSpec
 	notes []string
 }
@@ -81,6 +82,7 @@ func (t *template) locate() error {
 		default:
 			continue
 		}
+		t.lists = yamledit.TextAt(d, "apiVersion") != controlPlaneAPI+"v1beta1"
 		found++
 	}
 	if found != 1 {
@@ -91,7 +93,7 @@ func (t *template) locate() error {
 
 func (t *template) at(keys ...string) []string { return append(slices.Clone(t.spec), keys...) }
 
-// endpoint sees to it that the cluster's endpoint is ours, and that the certificate names all addresses.
+// endpoint sees to it that the cluster's endpoint is ours, that the certificate names all addresses, and that clients are spread.
 func (t *template) endpoint(cfg ControlPlaneConfig) error {
 	docs, err := t.Documents()
 	if err != nil {
@@ -119,6 +121,9 @@ func (t *template) endpoint(cfg ControlPlaneConfig) error {
 		if err := t.Put(t.doc, t.at("clusterConfiguration", "apiServer", "certSANs"), san, isText(san)); err != nil {
 			return err
 		}
+	}
+	if cfg.Spread {
+		return addGoaway(t.Editor, t.doc, t.at("clusterConfiguration", "apiServer"), t.lists)
 	}
 	return nil
 }

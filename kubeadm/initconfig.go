@@ -19,7 +19,7 @@ type InitConfig struct {
 	version             string // kubeadm.k8s.io/v1beta4
 	cluster, init, join *yaml.Node
 	clusterDoc          int // where the ClusterConfiguration is, or is to be
-	translated          []uint16
+	spread              []uint16
 }
 
 const (
@@ -27,9 +27,9 @@ const (
 	defaultAPIPort = 6443
 )
 
-// Translates says at which other TCP ports of the virtual addresses clients come to the apiservers, as where the load is spread: the endpoint may
-// have one of them.
-func (c *InitConfig) Translates(ports ...uint16) { c.translated = ports }
+// Spreads says at which TCP ports of the virtual addresses the load of the apiservers is spread over all of them: the endpoint may have one of
+// these, and clients are told now and then to connect again, see [InitConfig.Complete].
+func (c *InitConfig) Spreads(ports ...uint16) { c.spread = ports }
 
 // ReadInitConfig reads a kubeadm configuration, called name in errors. An empty text is one without documents.
 func ReadInitConfig(name string, text []byte) (*InitConfig, error) {
@@ -169,8 +169,8 @@ func (c *InitConfig) missing(vips []netip.Addr) []string {
 	return out
 }
 
-// Complete is the configuration with what virtual addresses need: controlPlaneEndpoint and certSANs where they are missing. Every
-// other line stays as it is. What contradicts the addresses is an error, as in [InitConfig.Fit].
+// Complete is the configuration with what virtual addresses need: controlPlaneEndpoint and certSANs where they are missing, and where the
+// load is spread the apiserver's goaway-chance, unless it has one. Every other line stays as it is. What contradicts the addresses is an error, as in [InitConfig.Fit].
 func (c *InitConfig) Complete(vips []netip.Addr) ([]byte, error) {
 	if err := c.contradictions(vips); err != nil {
 		return nil, err
@@ -192,6 +192,11 @@ func (c *InitConfig) Complete(vips []netip.Addr) ([]byte, error) {
 	}
 	for _, san := range sans {
 		if err := e.Add(doc, []string{"apiServer", "certSANs"}, san); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.spread) > 0 {
+		if err := addGoaway(e, doc, []string{"apiServer"}, c.version != kubeadmAPI+"v1beta3"); err != nil {
 			return nil, err
 		}
 	}

@@ -46,7 +46,7 @@ func (c *InitConfig) endpointFits(vips []netip.Addr) error {
 	if a, err := netip.ParseAddr(e.Host); err == nil && !slices.Contains(vips, a) {
 		return c.text.Errorf(line, "controlPlaneEndpoint %s, want the virtual address %s", e, orList(vips))
 	}
-	if e.Port != c.BindPort() && !slices.Contains(c.translated, e.Port) {
+	if e.Port != c.BindPort() && !slices.Contains(c.spread, e.Port) {
 		return c.text.Errorf(line, "controlPlaneEndpoint %s, want port %d, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates ports only where it spreads the load (spread.ports)", e, c.BindPort())
 	}
 	return nil
@@ -119,6 +119,9 @@ func (c *InitConfig) notes(vips []netip.Addr) []string {
 	}
 	if value, _ := extraArg(yamledit.At(c.cluster, "apiServer"), "extraArgs", "anonymous-auth"); value == "false" {
 		out = append(out, c.text.Name()+": with anonymous-auth=false the health check sees only that the apiserver answers (401), not whether it is ready")
+	}
+	if len(c.spread) > 0 && !hasGoaway(yamledit.At(c.cluster, "apiServer")) {
+		out = append(out, c.text.Name()+": no goaway-chance in apiServer.extraArgs, so that clients stay with the apiservers they have when another one comes back; --print-kubeadm adds it")
 	}
 	return out
 }

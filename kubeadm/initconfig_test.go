@@ -143,6 +143,9 @@ func FuzzInitConfig(f *testing.F) {
 		if err != nil || len(text) > 4096 {
 			return
 		}
+		if len(text)%2 == 0 {
+			c.Spreads(6443)
+		}
 		out, err := c.Complete(vips)
 		if err != nil {
 			return
@@ -160,7 +163,7 @@ func TestFitOfAPortThatIsTranslated(t *testing.T) {
 	require.NoError(t, err)
 	vip := addresses("10.77.0.100")
 	for _, ports := range [][]uint16{nil, {9443}, {9443, 8443}} {
-		c.Translates(ports...)
+		c.Spreads(ports...)
 		_, fits := c.Fit(vip)
 		_, completes := c.Complete(vip)
 		if len(ports) == 2 {

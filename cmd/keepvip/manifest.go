@@ -36,7 +36,7 @@ func bindManifest(cmd *cobra.Command) *manifestFlags {
 	m := &manifestFlags{}
 	fs := cmd.Flags()
 	fs.StringVar(&m.kubeadm, "kubeadm-config", "", "a kubeadm configuration: the address comes from its controlPlaneEndpoint unless --vip is given, and what does not fit is an error")
-	fs.BoolVar(&m.print, "print-kubeadm", false, "print the kubeadm configuration instead, with controlPlaneEndpoint and certSANs added where they are missing")
+	fs.BoolVar(&m.print, "print-kubeadm", false, "print the kubeadm configuration instead, with controlPlaneEndpoint, certSANs and, with --spread, goaway-chance added where they are missing")
 	m.configFlags = bindConfig(cmd)
 	return m
 }
@@ -56,7 +56,7 @@ func (m *manifestFlags) run(cmd *cobra.Command, render func(*config.Config) (out
 	if cfg, err = k.probePort(in, cfg); err != nil {
 		return err
 	}
-	k.translates(cfg)
+	k.spreads(cfg)
 	if m.print {
 		out, err := k.Complete(addressesOf(cfg))
 		return printOut(cmd, out, nil, err)

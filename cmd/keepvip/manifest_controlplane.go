@@ -105,6 +105,7 @@ func controlPlaneOf(cfg *config.Config, form nodeForm, secret string) (kubeadm.C
 	part := kubeadm.ControlPlaneConfig{Files: files, Commands: commands}
 	addresses := addressesOf(cfg)
 	part.Endpoint = kubeadm.Endpoint{Host: addresses[0].String(), Port: endpointPort(cfg)}
+	part.Spread = len(apiserverPorts(cfg, part.Endpoint.Port)) > 0
 	for _, a := range addresses[1:] {
 		part.CertSANs = append(part.CertSANs, a.String())
 	}

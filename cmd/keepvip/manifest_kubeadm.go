@@ -62,18 +62,22 @@ func (k *kubeadmConfig) probePort(in config.Input, cfg *config.Config) (*config.
 	return config.Load(in)
 }
 
-// translates says at which ports of a load that is spread clients come to the apiservers.
-func (k *kubeadmConfig) translates(cfg *config.Config) {
+// spreads says at which ports the load of the apiservers is spread.
+func (k *kubeadmConfig) spreads(cfg *config.Config) {
 	if k == nil {
 		return
 	}
-	var ports []uint16
+	k.Spreads(apiserverPorts(cfg, k.BindPort())...)
+}
+
+// apiserverPorts are the ports of the first entry at which what listens on a TCP port of the nodes is spread.
+func apiserverPorts(cfg *config.Config, target uint16) (ports []uint16) {
 	for _, p := range cfg.VIPs[0].SpreadPorts() {
-		if p.Protocol == config.ProtocolTCP && p.Target == k.BindPort() {
+		if p.Protocol == config.ProtocolTCP && p.Target == target {
 			ports = append(ports, p.Port)
 		}
 	}
-	k.Translates(ports...)
+	return ports
 }
 
 // fit holds the configurations against each other. A preset that asks at another port could never be right.
