@@ -61,6 +61,9 @@ func TestEveryManifestRefusesInOneLineAndPrintsNothing(t *testing.T) {
 		{"also when it is to be printed", []string{"pod", "--vip", "10.0.0.1", "--kubeadm-config", cluster, "--print-kubeadm"}, "k.yaml:3: "},
 		{"kubeadm's file is missing", []string{"pod", "--kubeadm-config", cluster + "x"}, "no such file"},
 		{"Cluster API writes it", []string{"kubeadmcontrolplane", "--vip", "10.0.0.1", "--kubeadm-config", cluster}, "--kubeadm-config"},
+		{"a load that cannot be spread", []string{"pod", "--vip", "10.0.0.1", "--spread", "direct", "--port", "0"}, "--spread: direct with port 0"},
+		{"a way to spread that there is not", []string{"systemd", "--vip", "10.0.0.1", "--spread", "ipvs"}, "--spread"},
+		{"a load without a port", []string{"daemonset", "--vip", "10.0.0.1", "--spread", "direct", "--check", "none"}, "spread.ports"},
 		{"preset that there is not", []string{"pod", "--vip", "10.0.0.1", "--check", "k4s"}, "kubeadm, k3s, rke2, k0s"},
 	}
 	for _, tt := range tests {
@@ -122,6 +125,26 @@ func TestManifestPodOfALoadThatIsSpread(t *testing.T) {
 	assert.Equal(t, exitUsage, code)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "want port 6443, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates ports only where it spreads the load (spread.ports)")
+}
+
+func TestManifestsCarryHowTheLoadIsSpread(t *testing.T) {
+	for kind, want := range map[string]string{
+		"pod": "- --spread=direct\n", "daemonset": "- --spread=direct\n", "systemd": " --spread=direct\n", "cloud-init": "- --spread=direct\n", "kubeadmcontrolplane": "- --spread=direct\n",
+	} {
+		out, _ := manifest(t, kind, "--vip", "10.0.0.9", "--spread", "direct")
+		assert.Contains(t, out, want, kind)
+		assert.Equal(t, kind == "kubeadmcontrolplane", strings.Contains(out, "goaway-chance"), kind)
+		out, _ = manifest(t, kind, "--vip", "10.0.0.9")
+		assert.NotContains(t, out, "spread", kind)
+		assert.NotContains(t, out, "goaway", kind)
+	}
+	out, _ := manifest(t, "pod", "--vip", "10.0.0.9", "--spread", "direct", "--print-kubeadm")
+	assert.Equal(t, "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.0.0.9:6443\napiServer:\n  extraArgs:\n    - name: goaway-chance\n      value: \"0.001\"\n", out)
+	old := writeAs(t, "k.yaml", "apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.0.0.9:6443\n")
+	_, errs := manifest(t, "pod", "--vip", "10.0.0.9", "--spread", "direct", "--kubeadm-config", old)
+	assert.Contains(t, errs, "note: "+old+": no goaway-chance in apiServer.extraArgs")
+	out, _ = manifest(t, "pod", "--vip", "10.0.0.9", "--spread", "direct", "--kubeadm-config", old, "--print-kubeadm")
+	assert.Contains(t, out, "apiServer:\n  extraArgs:\n    goaway-chance: \"0.001\"\n")
 }
 
 func TestManifestPrintsTheKubeadmConfiguration(t *testing.T) {
