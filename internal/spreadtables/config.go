@@ -30,6 +30,9 @@ type Config struct {
 	Seed uint32
 	// Lifetime is how long the tables do something without being renewed. At least a second.
 	Lifetime time.Duration
+	// Masquerade has the holder translate new connections to the members' addresses, and the client's into its own, so that all packets of
+	// them go by the holder. The kernel has to forward (see Forwards).
+	Masquerade bool
 }
 
 // Port is one that is spread.
@@ -49,6 +52,15 @@ type MemberAt struct {
 	MAC net.HardwareAddr
 	// Self: this node.
 	Self bool
+
+	// What follows is looked at with Masquerade alone.
+
+	// Sources are this node's own addresses toward the member, of each family one at most; a family without one is not used.
+	Sources []netip.Addr
+	// Target is where the service listens, if not at the target of the port; 0: there.
+	Target uint16
+	// Gone ends the connections to it, once: it will not answer.
+	Gone bool
 }
 
 // Abilities are what this kernel does of it. What it does not do is done more slowly or not at all.

@@ -69,21 +69,31 @@ const replyTimeout = 10 * time.Second
 
 // count asks for all connections to a port, and counts those that are served here. However many there are, few of them are in memory.
 func (c *Config) count(family byte, p Port) (n int, err error) {
+	err = each(family, p, func(message []byte) {
+		if c.serves(message, p) {
+			n++
+		}
+	})
+	return n, err
+}
+
+// each goes through the connections to a port. A message is valid until the next one.
+func each(family byte, p Port, do func(message []byte)) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
 	timeout := unix.NsecToTimeval(replyTimeout.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
-		return 0, err
+		return err
 	}
 	ask, err := dumpOf(family, p)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return 0, err
+		return err
 	}
 	answer := make([]byte, 32<<10)
 	for {
@@ -92,20 +102,20 @@ func (c *Config) count(family byte, p Port) (n int, err error) {
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 		messages, err := syscall.ParseNetlinkMessage(answer[:size])
 		if err != nil {
-			return 0, err
+			return err
 		}
 		for _, m := range messages {
 			switch {
 			case m.Header.Type == unix.NLMSG_DONE:
-				return n, nil
+				return nil
 			case m.Header.Type == unix.NLMSG_ERROR && len(m.Data) >= 4:
-				return 0, unix.Errno(-int32(binary.NativeEndian.Uint32(m.Data)))
-			case c.serves(m.Data, p):
-				n++
+				return unix.Errno(-int32(binary.NativeEndian.Uint32(m.Data)))
+			default:
+				do(m.Data)
 			}
 		}
 	}
@@ -141,7 +151,8 @@ func dumpOf(family byte, p Port) ([]byte, error) {
 	return m.MarshalBinary()
 }
 
-// serves tells whether the connection of a message is to an address that is spread and that port, is open, and is served by this node.
+// serves tells whether the connection of a message is to an address that is spread and that port, is open, and is served by this node, or with
+// Masquerade by way of it.
 func (c *Config) serves(message []byte, p Port) bool {
 	if len(message) < 4 {
 		return false
@@ -156,7 +167,7 @@ func (c *Config) serves(message []byte, p Port) bool {
 		return false
 	}
 	to, from := address(original, ip4Dst, ip6Dst), address(reply, ip4Src, ip6Src)
-	return slices.Contains(c.Addresses, to) && slices.Contains(c.Self, from)
+	return slices.Contains(c.Addresses, to) && (slices.Contains(c.Self, from) || c.Masquerade)
 }
 
 // address is one in a tuple; the zero value if there is none.

@@ -15,6 +15,7 @@ const (
 	fin = 0x01
 	syn = 0x02
 	rst = 0x04
+	ack = 0x10
 )
 
 var tcpFlags = transport(13, 1)
@@ -202,9 +203,15 @@ func (c Config) source(f family) chain {
 	return chain{
 		name: "source", kind: "nat", hook: unix.NF_INET_POST_ROUTING, priority: sourcePriority,
 		rules: []match{and(
-			match{original{f.original, register}}, meta(expr.MetaKeyL4PROTO, register+f.words()), match{original{unix.NFT_CT_PROTO_DST, register + f.words() + 1}}, in(setPorts),
+			f.wasSpread(),
 			f.source.to(register), in(setAddresses),
 			immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeSourceNAT, f.number, 0),
 		)},
 	}
+}
+
+// wasSpread ends the rule unless the first packet of the connection was to an address and port that are spread.
+func (f family) wasSpread() match {
+	return and(match{original{f.original, register}}, meta(expr.MetaKeyL4PROTO, register+f.words()),
+		match{original{unix.NFT_CT_PROTO_DST, register + f.words() + 1}}, in(setPorts))
 }

@@ -33,7 +33,8 @@ const (
 	sourcePriority    = 90
 )
 
-// render makes the tables of a configuration: that of the receiver where the kernel can do it, and one of each family for members.
+// render makes the tables of a configuration: that of the receiver where the kernel can do it, and one of each family for members. With
+// Masquerade there are the latter alone.
 func (c Config) render(a Abilities) []table {
 	var families []family
 	for _, f := range []family{ipv4(), ipv6()} {
@@ -45,6 +46,12 @@ func (c Config) render(a Abilities) []table {
 		return nil
 	}
 	var tables []table
+	if c.Masquerade {
+		for _, f := range families {
+			tables = append(tables, c.masquerade(f))
+		}
+		return tables
+	}
 	if a.Ingress {
 		tables = append(tables, c.receiver(families))
 	}

@@ -1,0 +1,158 @@
+//go:build netns
+
+package spreadtables
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/netnstest"
+	"github.com/keepvip/keepvip/internal/slots"
+)
+
+// masquerading is a lab whose first member has the address and forwards.
+func masquerading(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t)
+	l.bound(0)
+	l.members[0].In(func() {
+		l.members[0].Sysctl("net/ipv4/conf/eth0/forwarding", "1")
+		l.members[0].Sysctl("net/ipv6/conf/all/forwarding", "1")
+	})
+	for _, n := range l.members {
+		n.cfg.Masquerade = true
+		for i := range n.cfg.Members {
+			n.cfg.Members[i].Sources = n.cfg.Self
+		}
+	}
+	l.owned(0, slots.None)
+	return l
+}
+
+// TestMasqueradedConnectionGoesToTheOwnerOfItsSlot asks from a client, from the holder, and from the other members.
+func TestMasqueradedConnectionGoesToTheOwnerOfItsSlot(t *testing.T) {
+	l := masquerading(t)
+	holder := l.members[0]
+	for name, vip := range both {
+		for _, n := range l.members[1:] {
+			require.NoError(t, n.NeighSet(neighbour(n.Space, vip, holder.Space)))
+		}
+		spaces := []*netnstest.Space{l.client, holder.Space, l.members[1].Space, l.members[2].Space}
+		for owner, n := range l.members {
+			l.owned(uint8(owner), slots.None)
+			for i, s := range spaces {
+				c := l.dial(s, vip)
+				assert.Equal(t, owner, c.member, "%s from %d", name, i)
+				if owner != 0 {
+					assert.Contains(t, holder.cfg.Self, netip.MustParseAddr(c.from), "%s from %d: the holder's own address", name, i)
+				} else if i == 0 {
+					assert.NotContains(t, holder.cfg.Self, netip.MustParseAddr(c.from), "%s: of what the holder serves itself the source stays", name)
+				}
+				require.NoError(t, c.asksMuch())
+				c.ends(n, name)
+			}
+		}
+		l.spread(nil)
+		assert.Equal(t, 0, l.dial(l.client, vip).member, "%s: the holder serves by itself", name)
+		l.owned(slots.None, slots.None)
+		assert.Equal(t, 0, l.dial(l.client, vip).member, "%s: nobody owns the slot", name)
+	}
+	c, err := l.try(l.client, netip.AddrPortFrom(both["IPv4"], target))
+	require.NoError(t, err)
+	assert.Equal(t, 0, c.member, "what is not listed is the holder's")
+}
+
+func TestMasqueradedConnectionsAreSpread(t *testing.T) {
+	l := masquerading(t)
+	l.spread(slots.Make([]slots.Member{
+		{Address: netip.MustParseAddr("10.1.0.5"), Condition: slots.Fit, Weight: 1},
+		{Address: netip.MustParseAddr("10.1.0.6"), Condition: slots.Fit, Weight: 1},
+		{Address: netip.MustParseAddr("10.1.0.7"), Condition: slots.Fit, Weight: 1},
+	}, nil, nil))
+	for name, vip := range both {
+		served := make([]int, 3)
+		for range 90 {
+			served[l.dial(l.client, vip).member]++
+		}
+		t.Logf("%s: %v", name, served)
+		assert.Greater(t, slices.Min(served), 10, name)
+	}
+	l.members[0].In(func() {
+		served, err := l.members[0].tables.Served()
+		require.NoError(t, err)
+		sum := 0
+		for _, n := range served {
+			sum += n
+		}
+		assert.Equal(t, 180, sum)
+		assert.Len(t, served, 6)
+		n, err := l.members[0].tables.Connections()
+		require.NoError(t, err)
+		assert.Equal(t, 180, n)
+	})
+}
+
+// TestMasqueradedConnectionOutlivesAChangeOfOwner: connection tracking knows it. The same of the end of the elements: only what is new is not
+// translated any more.
+func TestMasqueradedConnectionOutlivesAChangeOfOwner(t *testing.T) {
+	l := masquerading(t)
+	for name, vip := range both {
+		l.owned(1, slots.None)
+		kept := l.dial(l.client, vip)
+		require.Equal(t, 1, kept.member)
+		l.owned(2, slots.None)
+		kept.goesOn(name)
+		assert.Equal(t, 2, l.dial(l.client, vip).member)
+		l.members[0].In(func() { require.NoError(t, l.members[0].tables.Renew(time.Second)) })
+		l.members[0].Eventually(func() bool { _, err := l.try(l.client, netip.AddrPortFrom(vip, front)); return refused(err) }, "the elements end")
+		kept.goesOn(name)
+		kept.ends(l.members[1], name)
+		l.members[0].In(func() { require.NoError(t, l.members[0].tables.Renew(time.Minute)) })
+	}
+}
+
+// TestMasqueradedConnectionThatIsEndedIsReset: clients learn at once, those that say nothing, too. Others go on.
+func TestMasqueradedConnectionThatIsEndedIsReset(t *testing.T) {
+	l := masquerading(t)
+	for name, vip := range both {
+		l.owned(1, slots.None)
+		silent, other := l.dial(l.client, vip), (*conn)(nil)
+		l.owned(2, slots.None)
+		other = l.dial(l.client, vip)
+		l.members[0].In(func() {
+			n, err := l.members[0].tables.End(l.members[1].cfg.Self...)
+			require.NoError(t, err)
+			assert.Equal(t, 1, n)
+		})
+		_, err := silent.Read(make([]byte, 1))
+		assert.True(t, refused(err), "%s: %v", name, err)
+		other.goesOn(name)
+		l.members[0].In(func() {
+			n, err := l.members[0].tables.End()
+			require.NoError(t, err)
+			assert.Equal(t, 1, n)
+		})
+		_, err = other.Read(make([]byte, 1))
+		assert.True(t, refused(err), "%s: %v", name, err)
+	}
+}
+
+// TestMasqueradeTakesAnotherTarget, as a backend may have a port of its own.
+func TestMasqueradeTakesAnotherTarget(t *testing.T) {
+	l := masquerading(t)
+	l.owned(1, slots.None)
+	for i := range l.members[0].cfg.Ports {
+		l.members[0].cfg.Ports[i].Target = 1
+	}
+	l.members[0].cfg.Members[1].Target = target
+	l.apply()
+	for name, vip := range both {
+		assert.Equal(t, 1, l.dial(l.client, vip).member, name)
+	}
+	l.members[0].In(func() { require.NoError(t, l.members[0].tables.Close()) })
+}

@@ -1,0 +1,82 @@
+package spreadtables
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// poke sends each client of TCP an acknowledgment out of its window, in the name of the address. What connection tracking makes of it would be
+// a connection that nobody has begun, so it carries a mark by which that looks away (the chain pokes).
+func poke(list []forgotten) error {
+	var errs []error
+	sockets := map[int]int{} // by family
+	defer func() {
+		for _, fd := range sockets {
+			_ = unix.Close(fd)
+		}
+	}()
+	for _, c := range list {
+		if !c.tcp {
+			continue
+		}
+		family, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: c.client.Addr().As16()})
+		if c.client.Addr().Is4() {
+			family, to = unix.AF_INET, &unix.SockaddrInet4{Addr: c.client.Addr().As4()}
+		}
+		fd, open := sockets[family]
+		if !open {
+			var err error
+			// Of this protocol the caller gives the header of IP, too.
+			if fd, err = unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW); err != nil {
+				return err
+			}
+			sockets[family] = fd
+		}
+		// A client that cannot be reached learns of it by what it says next.
+		if err := unix.Sendto(fd, outOfWindow(c.address, c.client, rand.Uint32()), 0, to); err != nil && len(errs) == 0 {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// outOfWindow is a packet with an acknowledgment and nothing else. Its number is in the client's window by a chance of one in thousands.
+func outOfWindow(from, to netip.AddrPort, number uint32) []byte {
+	segment := make([]byte, 20)
+	binary.BigEndian.PutUint16(segment, from.Port())
+	binary.BigEndian.PutUint16(segment[2:], to.Port())
+	binary.BigEndian.PutUint32(segment[4:], number)
+	segment[12], segment[13] = 5<<4, ack
+	source, dest := from.Addr().AsSlice(), to.Addr().AsSlice()
+	var sum uint32
+	add := func(b []byte) {
+		for i := 0; i+1 < len(b); i += 2 {
+			sum += uint32(binary.BigEndian.Uint16(b[i:]))
+		}
+	}
+	add(source)
+	add(dest)
+	add(segment)
+	sum += unix.IPPROTO_TCP + uint32(len(segment))
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	binary.BigEndian.PutUint16(segment[16:], ^uint16(sum))
+	if from.Addr().Is4() {
+		header := make([]byte, 20, 40) // the kernel adds its identification and checksum
+		header[0], header[1], header[3], header[8], header[9] = 4<<4|5, markLast<<2, 40, 64, unix.IPPROTO_TCP
+		copy(header[12:], source)
+		copy(header[16:], dest)
+		return append(header, segment...)
+	}
+	header := make([]byte, 40, 60)
+	binary.BigEndian.PutUint32(header, 6<<28|markLast<<22)
+	header[5], header[6], header[7] = byte(len(segment)), unix.IPPROTO_TCP, 64
+	copy(header[8:], source)
+	copy(header[24:], dest)
+	return append(header, segment...)
+}
