@@ -101,9 +101,11 @@ func second(members []Member, owner uint8, former [2]uint8, order []uint8) uint8
 			return m
 		}
 	}
-	for _, m := range order {
-		if can(m) {
-			return m
+	for _, idle := range []bool{false, true} { // who gets no connections hardly knows any
+		for _, m := range order {
+			if can(m) && (members[m].Weight == 0) == idle {
+				return m
+			}
 		}
 	}
 	return None

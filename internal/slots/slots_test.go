@@ -129,6 +129,33 @@ func TestMakeSecondOfTheFirstTableIsNextInTheOrder(t *testing.T) {
 	}
 }
 
+// Members that own nothing, as machines that only send on, are neither in the way of the others' shares nor asked for connections.
+func TestMakeMembersOfNoWeightChangeNothing(t *testing.T) {
+	for n := 1; n < Most; n++ {
+		for more := 1; n+more <= Most; more++ {
+			members := group(n + more)
+			for i := range more {
+				members[n+i].Weight = 0
+			}
+			alone, with := Make(members[:n], nil, nil), Make(members, nil, nil)
+			for slot, owner := range with.Owner {
+				require.Equal(t, alone.Owner[slot*len(alone.Owner)/len(with.Owner)], owner)
+				if n > 1 {
+					require.Less(t, with.Second[slot], uint8(n), "slot %d of %d and %d members", slot, n, more)
+				}
+			}
+			grown := Make(members, alone, members[:n])
+			require.Equal(t, with.Owner, grown.Owner)
+			for slot, second := range grown.Second {
+				if n == 1 {
+					break // there is nobody else
+				}
+				require.Equal(t, alone.Second[slot*len(alone.Second)/len(grown.Second)], second, "what is asked stays")
+			}
+		}
+	}
+}
+
 func TestMakeSecondIsKeptWhenSomethingElseChanges(t *testing.T) {
 	members := group(4)
 	drained := with(members, map[int]Condition{1: Keeps})
