@@ -27,7 +27,7 @@ func TestLimitGOMAXPROCS(t *testing.T) {
 	limitGOMAXPROCS(of(config.ElectionRaft, config.ElectionRaft))
 	assert.Equal(t, 1, runtime.GOMAXPROCS(0))
 	limitGOMAXPROCS(of(config.ElectionVRRP))
-	if all > 1 {
+	if all > 1 && runtime.NumCPU() > 1 {
 		assert.Greater(t, runtime.GOMAXPROCS(0), 1, "after a reload")
 	}
 	limitGOMAXPROCS(advertising(time.Second, crowdTicks))
