@@ -22,6 +22,7 @@ type Self struct {
 	Fit            bool
 	Reason         string
 	Code           code.Code
+	NoCandidate    bool
 	Draining       bool
 	For            netip.Addr
 	Claims         bool

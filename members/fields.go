@@ -69,6 +69,7 @@ const (
 	flagProven   = 1 << 1
 	flagDraining = 1 << 2
 	flagClaims   = 1 << 3
+	flagMember   = 1 << 4 // no candidate
 
 	flagMissing = 1 << 0 // of fieldHears
 	flagTakes   = 1 << 0 // of fieldSpread
@@ -121,6 +122,9 @@ func appendRank(b []byte, f PeerState) []byte {
 	if f.Claims {
 		flags |= flagClaims
 	}
+	if f.NoCandidate {
+		flags |= flagMember
+	}
 	b = append(b, uint8(f.State), f.Base, f.Priority, flags, f.Revision)
 	b = binary.BigEndian.AppendUint16(b, uint16(f.Lifetime/time.Millisecond))
 	return binary.BigEndian.AppendUint64(b, f.Epoch)
@@ -133,6 +137,7 @@ func (f *PeerState) parseRank(b []byte) bool {
 	}
 	f.State, f.Base, f.Priority, f.Fit, f.Revision = vrrp.State(b[0]), b[1], b[2], b[3]&flagFit != 0, b[4]
 	f.Proven, f.Draining, f.Claims = b[3]&flagProven != 0, b[3]&flagDraining != 0, b[3]&flagClaims != 0
+	f.NoCandidate = b[3]&flagMember != 0
 	f.Lifetime = time.Duration(binary.BigEndian.Uint16(b[5:])) * time.Millisecond
 	f.Epoch = binary.BigEndian.Uint64(b[7:])
 	return true

@@ -193,7 +193,7 @@ func (m *Machine) peerState() PeerState {
 	return PeerState{
 		Group: m.cfg.Group, Node: m.cfg.Node, Software: m.cfg.Software, Revision: Revision,
 		State: s.State, Epoch: m.epoch, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Code: s.Code, Draining: s.Draining, For: s.For, Lifetime: lifetime(m.Every()),
+		Fit: s.Fit, Proven: m.proven, Reason: s.Reason, Code: s.Code, NoCandidate: s.NoCandidate, Draining: s.Draining, For: s.For, Lifetime: lifetime(m.Every()),
 		Claims: s.Claims, Router: s.Router, Spread: s.Spread,
 	}
 }

@@ -14,7 +14,7 @@ import (
 const Version = 1
 
 // Revision is what this software can do within Version. It grows with every addition.
-const Revision = 4
+const Revision = 5
 
 // Type is a message's type.
 type Type uint8
@@ -66,6 +66,8 @@ type PeerState struct {
 	Proven bool   // it was fit before, in this session
 	Reason string // why it is not fit, or leaves, at most 200 bytes
 	Code   code.Code
+	// NoCandidate tells that the node never holds the address, however fit it is: it is a member, and no more. It is never Fit.
+	NoCandidate bool
 	// Draining tells that a node which has passed the address on drains the connections that came through it, and
 	// wants to have what clients say on them.
 	Draining bool

@@ -190,7 +190,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		0d 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
-	assert.Equal(t, PeerState{Group: group, State: vrrp.Active, Base: 254, Priority: 254, Fit: true, Proven: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
+	assert.Equal(t, PeerState{Group: group, State: vrrp.Active, Base: 254, Priority: 254, Fit: true, Proven: true, NoCandidate: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
 }
 
 func TestRouterSaysWhichAddressesAndMTUItHas(t *testing.T) {
