@@ -41,6 +41,9 @@ func AskedToHandOver(to string) string {
 // AskedToDrill is the reason of a node that is made to fail on purpose. Only uid 0 may ask.
 func AskedToDrill(kind string) string { return "uid 0 asked for a drill (" + kind + ")" }
 
+// NoCandidate is why a node that is none is no good holder.
+const NoCandidate = "it is a member, and no candidate"
+
 // AskedBack is the reason of a holder that gives the address back to the node that had it before a drill.
 const AskedBack = "the drill is over: the address goes back"
 

@@ -219,8 +219,13 @@ func desiredText(v instance.Status, now time.Time) string {
 }
 
 func fitText(v instance.Status) string {
-	if v.Eligible {
+	switch {
+	case v.Eligible:
 		return "fit"
+	case v.Observed == instance.ObservedMember:
+		return "member, no candidate"
+	case v.NoCandidate:
+		return "member, no candidate, not fit: " + v.Unfit
 	}
 	return "not fit: " + v.Unfit
 }
@@ -283,7 +288,10 @@ func memberText(m instance.MemberStatus, now time.Time) string {
 	if m.Witness {
 		out += ", witness"
 	}
-	if m.Fit != nil && !*m.Fit && !m.Self && !m.Witness {
+	if m.NoCandidate {
+		out += ", no candidate"
+	}
+	if m.Unwell() && !m.Self {
 		out += ", not fit: " + coded(m.Unfit, m.Code)
 	}
 	if m.Self {

@@ -12,7 +12,7 @@ import (
 func takersText(t instance.Takers) string {
 	label, text, of := "takeover", fmt.Sprintf("%d of %d nodes could take over", t.Count, t.Nodes), code.Code("")
 	switch {
-	case t.Nodes <= 1:
+	case t.Nodes <= 1 && t.Reason == "":
 		return fmt.Sprintf("%-9s no other node is known that could take over", label)
 	case t.Unknown > 0:
 		text = fmt.Sprintf("%s; of %d that speak VRRP alone nothing is known while they are Backup", text, t.Unknown)

@@ -50,7 +50,7 @@ func wrongText(v instance.Status) string {
 	if v.Blocked != "" {
 		out = append(out, v.Blocked)
 	}
-	if !v.Eligible {
+	if !v.Eligible && v.Observed != instance.ObservedMember {
 		out = append(out, fitText(v))
 	}
 	return strings.Join(out, ", ")

@@ -20,6 +20,8 @@ type Config struct {
 	Members *MembersConfig
 	// GroupMember is the instance as one of a group; nil: it moves alone. With one, Router.Grouped is set.
 	GroupMember *GroupMember
+	// NoCandidate keeps the node from ever holding the addresses, until SetCandidate says otherwise: it is a member, and no more.
+	NoCandidate bool
 }
 
 // MembersWire carries the messages of one group. A members.Hub makes wires of a real network; tests make them of memory.

@@ -25,18 +25,19 @@ type Elector struct {
 	inbox []Arrival
 	mail  []members.Received
 
-	fitted    chan struct{} // capacity 1: fitness has changed, or the group
-	drained   chan bool     // capacity 1: whether this node drains connections
-	changes   chan change   // capacity 1
-	asked     chan *handover
-	abandoned chan *handover // nobody waits for these any more
-	confirmed chan members.Confirmed
-	stills    chan still            // an operator wants it to stand still
-	spreads   chan *election.Spread // capacity 1: how this node spreads
-	stirred   chan struct{}         // capacity 1: a member is another to those that spread
-	returns   chan bool             // whether an operator wants the address back here
-	ended     chan struct{}         // closed when Run returns
-	refused   *election.Rejections  // of the members' messages
+	fitted     chan struct{} // capacity 1: fitness has changed, or the group
+	drained    chan bool     // capacity 1: whether this node drains connections
+	candidates chan bool     // capacity 1: whether this node may hold the addresses
+	changes    chan change   // capacity 1
+	asked      chan *handover
+	abandoned  chan *handover // nobody waits for these any more
+	confirmed  chan members.Confirmed
+	stills     chan still            // an operator wants it to stand still
+	spreads    chan *election.Spread // capacity 1: how this node spreads
+	stirred    chan struct{}         // capacity 1: a member is another to those that spread
+	returns    chan bool             // whether an operator wants the address back here
+	ended      chan struct{}         // closed when Run returns
+	refused    *election.Rejections  // of the members' messages
 
 	unsent bool // the kernel has refused the newest advertisement; belongs to Run
 
@@ -59,7 +60,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
 		spreads: make(chan *election.Spread, 1), stirred: make(chan struct{}, 1),
-		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), changes: make(chan change, 1),
+		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), candidates: make(chan bool, 1), changes: make(chan change, 1),
 		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed),
 		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
 	}, nil
@@ -171,6 +172,8 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, abandon{h})
 		case on := <-e.drained:
 			e.step(probes, setDraining{on})
+		case on := <-e.candidates:
+			e.step(probes, setCandidate{on})
 		case s := <-e.spreads:
 			e.step(probes, setSpread{s})
 		case <-e.fitted:

@@ -174,7 +174,8 @@ func (x *handoverProtocol) tellSelf() {
 	x.setSelf(members.Self{
 		State: s.State, Base: base, Priority: s.Priority,
 		Fit: good(f, effective(base, f)), Reason: f.Reason, Code: f.Code, Draining: x.draining, For: x.leaving.wanted(),
-		Claims: s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(), Spread: x.spread.say(x.takes()),
+		NoCandidate: x.m.cfg.NoCandidate,
+		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(), Spread: x.spread.say(x.takes()),
 	})
 }
 

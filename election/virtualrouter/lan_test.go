@@ -46,6 +46,7 @@ type lan struct {
 
 	bound  int          // addresses that the nodes that start bind; 0: those that they advertise
 	logger *slog.Logger // of the nodes that start; nil: quiet
+	none   bool         // the nodes that start are no candidates
 }
 
 // entry is one thing that happened, in order.
@@ -277,7 +278,7 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 		change(&cfg)
 	}
 	wire := l.join(self)
-	vc := Config{Router: cfg, Bound: l.bound, GroupMember: in}
+	vc := Config{Router: cfg, Bound: l.bound, GroupMember: in, NoCandidate: l.none}
 	if l.talk {
 		vc.Members = l.meet(self)
 	}

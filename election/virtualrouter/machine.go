@@ -113,6 +113,8 @@ func (m *machine) handle(ev event) func() {
 		case reconfigure:
 			m.x.setSpreadEvery(ev.spreadEvery)
 			m.reconfigure(ev.Config)
+		case setCandidate:
+			m.setCandidate(ev.On)
 		case setDraining:
 			m.x.setDraining(ev.On)
 		case setSpread:
@@ -219,12 +221,13 @@ type (
 		vrrp.Config
 		spreadEvery time.Duration
 	}
-	setDraining struct{ On bool }
-	takeBack    struct{ On bool }
-	setSpread   struct{ *election.Spread }  // nil: this node does not spread
-	confirmed   struct{ members.Confirmed } // the result of a probe
-	want        struct{ *handover }         // an operator wants the address elsewhere
-	abandon     struct{ *handover }         // it is to end now
+	setCandidate struct{ On bool }
+	setDraining  struct{ On bool }
+	takeBack     struct{ On bool }
+	setSpread    struct{ *election.Spread }  // nil: this node does not spread
+	confirmed    struct{ members.Confirmed } // the result of a probe
+	want         struct{ *handover }         // an operator wants the address elsewhere
+	abandon      struct{ *handover }         // it is to end now
 	// stop: resign, and end, and why; cut off, there is nobody to whom the address could be passed on.
 	stop struct {
 		CutOff bool
@@ -240,20 +243,21 @@ type (
 	meanwhile struct{}
 )
 
-func (begin) event()       {}
-func (expired) event()     {}
-func (arrived) event()     {}
-func (refit) event()       {}
-func (reconfigure) event() {}
-func (setDraining) event() {}
-func (takeBack) event()    {}
-func (setSpread) event()   {}
-func (confirmed) event()   {}
-func (want) event()        {}
-func (abandon) event()     {}
-func (stop) event()        {}
-func (response) event()    {}
-func (meanwhile) event()   {}
+func (begin) event()        {}
+func (expired) event()      {}
+func (arrived) event()      {}
+func (refit) event()        {}
+func (reconfigure) event()  {}
+func (setCandidate) event() {}
+func (setDraining) event()  {}
+func (takeBack) event()     {}
+func (setSpread) event()    {}
+func (confirmed) event()    {}
+func (want) event()         {}
+func (abandon) event()      {}
+func (stop) event()         {}
+func (response) event()     {}
+func (meanwhile) event()    {}
 
 // action is something to carry out. The set is closed.
 type action interface{ action() }

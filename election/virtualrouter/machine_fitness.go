@@ -25,19 +25,23 @@ func (m *machine) begin(f election.Fitness) {
 // refit takes over a new fitness. A wait that is over may have outlasted the timer.
 func (m *machine) refit(f election.Fitness) {
 	m.fitness = f
-	waited := m.waiting()
-	m.first(m.fit, func() {
+	m.first(m.fit, m.onceAwake(m.waiting()))
+}
+
+// onceAwake looks, after a change, at what was left alone while this node waited.
+func (m *machine) onceAwake(waited bool) func() {
+	return func() {
 		if waited && !m.waiting() {
 			m.drain(true, m.expire)
 		}
-	})
+	}
 }
 
 // fit moves the router to the newest fitness.
 func (m *machine) fit() {
 	f := m.backoff.Worsen(m.fitness)
 	f.Out = f.Out || m.backoff.Pausing() || f.Wait && m.cannotWait()
-	f = m.x.above(m.x.worsen(f))
+	f = m.x.above(m.x.worsen(m.candidacy(f)))
 	if m.cfg.GroupMember != nil {
 		f = m.cfg.GroupMember.fit(f)
 	}
@@ -53,7 +57,9 @@ func (m *machine) fit() {
 }
 
 // waiting tells whether this Backup must not become Active yet, whatever its timer says.
-func (m *machine) waiting() bool { return m.waits && m.state == election.Backup }
+func (m *machine) waiting() bool {
+	return (m.waits || m.cfg.NoCandidate) && m.state == election.Backup
+}
 
 // cannotWait tells whether this node would become Active without being a Backup first, or with others that do not wait.
 func (m *machine) cannotWait() bool {
@@ -78,7 +84,7 @@ func good(f election.Fitness, effective uint8) bool {
 // consult does what the group wants: become Active with the others, or give up with them.
 func (m *machine) consult() {
 	g := m.cfg.GroupMember
-	if g == nil || m.out {
+	if g == nil || m.out || m.waiting() {
 		return
 	}
 	if g.mayTake() {

@@ -46,6 +46,7 @@ type station struct {
 	l    *link
 	self netip.Addr
 	prio uint8
+	none bool // no candidate
 
 	m      *machine // nil: off
 	life   int      // counts processes
@@ -134,6 +135,7 @@ func (s *station) start() {
 		Members: &MembersConfig{Machine: members.Config{
 			Node: s.self.String(), Session: s.l.rng.Uint64(), RecoverHold: members.DefaultRecoverHold,
 		}},
+		NoCandidate: s.none,
 	})
 	require.NoError(s.l.t, err)
 	s.m, s.inbox, s.queue, s.waits, s.frozen = m, arrived{}, nil, false, time.Time{}

@@ -25,7 +25,7 @@ func (m *machine) members(now time.Time) []election.Member {
 	priority, f := m.router.Snapshot().Priority, m.effective
 	self := m.x.withStatus(election.Member{
 		Address: m.source, Self: true, Priority: priority, State: m.state,
-		Fit: good(f, priority), Unfit: f.Reason, Code: f.Code,
+		Fit: good(f, priority), Unfit: f.Reason, Code: f.Code, NoCandidate: m.cfg.NoCandidate,
 	})
 	return append([]election.Member{self}, m.x.merge(now, m.heard.report(nil, now))...)
 }

@@ -46,7 +46,7 @@ func fill(o *election.Member, m *members.Member) {
 	f := m.Peer
 	o.Speaks, o.Unheard, o.Node, o.Software = true, false, f.Node, f.Software
 	o.Fit, o.Unfit, o.Code, o.Priority, o.State, o.Draining = f.Fit, f.Reason, f.Code, f.Priority, stateOf(f.State), f.Draining
-	o.Spread = spreadOf(m)
+	o.NoCandidate, o.Spread = f.NoCandidate, spreadOf(m)
 	if m.Heard.After(o.LastHeard) {
 		o.LastHeard = m.Heard
 	}

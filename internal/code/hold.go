@@ -16,6 +16,8 @@ const (
 	Held          Code = "KV220"
 	Drained       Code = "KV221"
 	Witness       Code = "KV222"
+	NoCandidate   Code = "KV223"
+	NoCandidates  Code = "KV224"
 	BindRefused   Code = "KV230"
 	GroupUnfit    Code = "KV231"
 	NotInElection Code = "KV232"
@@ -80,6 +82,15 @@ func holdOthers() []Entry {
 		{
 			Witness, "witness", "This node is a witness: it votes, and never holds an address.",
 			"Look at raft.witnesses in the configuration.", "Nothing has to be done.",
+		},
+		{
+			NoCandidate, "no-candidate", "This node is a member and no candidate: it serves its share where the load is spread, and never holds the address.",
+			"Look at candidates in the configuration: none of them is this node's address.", "Nothing has to be done.",
+		},
+		{
+			NoCandidates, "no-candidates", "No node that may hold the address is heard, so nobody holds it.",
+			"Look at candidates in the configuration: whether these are addresses of nodes on the link, and whether keepvip runs there.",
+			"Start keepvip on the candidates, or put into the list, on all nodes, whoever is to hold the address.",
 		},
 		{
 			BindRefused, "bind-refused", "The kernel of this node refused to bind the address, so the node gave it up and comes last for a while.",

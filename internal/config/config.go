@@ -43,12 +43,14 @@ type VIP struct {
 	Group     string      // moves with the others of this name; "": alone
 	Election  Election
 	Priority  uint8 // 1..254
-	VRRP      VRRP
-	Announce  Announce
-	Check     Check
-	Checks    []ListedCheck // in place of Check when not empty
-	Hooks     []Hook
-	Spread    Spread
+	// Candidates are own addresses of the nodes that may hold the addresses; none: every node may.
+	Candidates []netip.Addr
+	VRRP       VRRP
+	Announce   Announce
+	Check      Check
+	Checks     []ListedCheck // in place of Check when not empty
+	Hooks      []Hook
+	Spread     Spread
 
 	OnConflict      OnConflict
 	ProbeBeforeBind bool

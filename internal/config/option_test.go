@@ -65,6 +65,7 @@ var samples = map[string]struct {
 	"when-all-unhealthy":      {value: "release"},
 	"key-file":                {value: "/etc/keepvip/key"},
 	"port":                    {value: "1"},
+	"candidate":               {value: "10.77.0.11,fd77::12"},
 	"raft-peer":               {value: "10.77.0.11,fd77::12"},
 	"raft-witness":            {value: "10.77.0.11", needs: map[string][]string{"raft-peer": {"10.77.0.11", "10.77.0.12"}}},
 	"raft-heartbeat-timeout":  {value: "150ms"},

@@ -15,7 +15,7 @@ type Spread struct {
 	Via     Via
 	Ports   []SpreadPort // as listed; see [VIP.SpreadPorts]
 	Weight  uint8        // this node's share of new connections, relative to that of the others; 0: none
-	Members []netip.Addr // the own addresses of all members, in this order on every node; none: those that are heard, sorted
+	Members []netip.Addr // the own addresses of all members that serve, in this order on every node; none: those that are heard, sorted
 }
 
 // Via is the way by which a packet comes to the member whose turn it is.
@@ -69,7 +69,7 @@ func spreadOptions() []Option {
 		},
 		{
 			Key: "vips[].spread.members", Flag: "spread-member", Reload: Live,
-			Help:    "The own addresses of all members, at most 7, the same on all nodes in the same order, one that is new at the end; without it those that are heard, in the order of their addresses",
+			Help:    "The own addresses of all members that serve, at most 7, the same on all nodes in the same order, one that is new at the end; one of the candidates that is not there sends on what it receives, and serves nothing. Without it those that are heard, in the order of their addresses",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.Spread.Members }),
 		},
 	}

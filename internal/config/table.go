@@ -82,6 +82,11 @@ func vipOptions() []Option {
 			binding: one(number[uint8](1, 254), func(t target) *uint8 { return &t.vip.Priority }),
 		},
 		{
+			Key: "vips[].candidates", Flag: "candidate", Reload: Live, set: true,
+			Help:    "Own addresses of the nodes that may hold the addresses, the same list on all nodes; every other node is a member, and no more: it never advertises, and with spread it serves its share. Without it every node may",
+			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.Candidates }),
+		},
+		{
 			Key: "vips[].vrrp.id", Flag: "vrid", Reload: Recreate,
 			Help:    "The VRID; without it 1 + (the FNV-1a hash, 32 bits, of the first address's bytes) modulo 255; no other router on the link may use it",
 			binding: one(number[uint8](1, 255), func(t target) *uint8 { return &t.vip.VRRP.ID }),

@@ -44,6 +44,7 @@ func (c *Config) Validate() error {
 		v.listedChecks()
 		v.hooks()
 		v.spread()
+		v.candidates()
 	}
 	c.validateGroupNames(&ps)
 	c.checkKey(&ps)
@@ -285,6 +286,10 @@ func (c *Config) validateGroups(ps *problems) {
 		if v.Priority != o.Priority || v.VRRP.Owner != o.VRRP.Owner || v.VRRP.Preempt != o.VRRP.Preempt {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
 			ps.add(c.near(at), at, "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
+		}
+		if !sameSet(v.Candidates, o.Candidates) {
+			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
+			ps.add(c.near(at), at, "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
 		}
 		if v.moves() != o.moves() {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)

@@ -21,6 +21,7 @@ type NamedCheck struct {
 	// Numbered says by its verdicts what it moves the priority by, and is a condition, too.
 	Numbered bool
 	id       string // what it does
+	kind     config.CheckKind
 }
 
 // Label names the check among all: "apiserver", or "apiserver/db".
@@ -34,7 +35,7 @@ func (c NamedCheck) Label() string {
 // OpenChecks makes all configured checks for a look beside a daemon that may run; an address without any has one that always
 // passes. done is to be called after them.
 func OpenChecks(cfg *config.Config) (all []NamedCheck, done func(), err error) {
-	near, done, err := surroundings(cfg)
+	here, near, done, err := surroundings(cfg)
 	if err != nil {
 		return nil, nil, onHost(err)
 	}
@@ -43,6 +44,9 @@ func OpenChecks(cfg *config.Config) (all []NamedCheck, done func(), err error) {
 		if err != nil {
 			done()
 			return nil, nil, err
+		}
+		if here != nil {
+			list = here.asked(v, list)
 		}
 		if len(list) == 0 {
 			list = []NamedCheck{{Checker: health.Always(), VIP: v.Name}}
@@ -66,7 +70,7 @@ func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]NamedCheck, 
 }
 
 func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (NamedCheck, error) {
-	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight, Numbered: h.Number}
+	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight, Numbered: h.Number, kind: h.Kind}
 	cfg := health.Config{
 		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
 		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,

@@ -48,7 +48,7 @@ func (h *host) unlisted(v config.VIP) error {
 	var own []string
 	for _, a := range l.Addresses {
 		switch {
-		case slices.Contains(v.Spread.Members, a.Prefix.Addr()):
+		case slices.Contains(v.Spread.Members, a.Prefix.Addr()), slices.Contains(v.Candidates, a.Prefix.Addr()):
 			return nil
 		case a.Prefix.Addr().Is4() == v.Spread.Members[0].Is4():
 			own = append(own, a.Prefix.Addr().String())
@@ -57,7 +57,7 @@ func (h *host) unlisted(v config.VIP) error {
 	if len(own) == 0 {
 		return nil
 	}
-	return fmt.Errorf("vips[%s].spread.members: none of them is this node's on %s (%s), want it there, the same list on all nodes", v.Name, l.Name, strings.Join(own, ", "))
+	return strange(v, l.Name, strings.Join(own, ", "))
 }
 
 // distinct refuses two virtual routers of one VRID on one of these links.

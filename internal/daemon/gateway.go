@@ -137,19 +137,23 @@ func (h *host) linkOf(w where) (link.Link, error) {
 }
 
 // surroundings is this node's network as `keepvip check` sees it, beside a daemon that may run. Without a check that asks a
-// neighbour it looks at nothing.
-func surroundings(cfg *config.Config) (near neighbours, done func(), err error) {
-	if !asksNeighbours(cfg) {
-		return nil, func() {}, nil
+// neighbour, and where every node serves, it looks at nothing.
+func surroundings(cfg *config.Config) (here *host, near neighbours, done func(), err error) {
+	if !asksNeighbours(cfg) && !namesSenders(cfg) {
+		return nil, nil, func() {}, nil
 	}
 	log := slog.New(slog.DiscardHandler)
 	links, err := link.Open(log)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	h := newHost(links, log)
 	h.setVirtual(virtualAddresses(cfg))
-	return func(v config.VIP, router netip.Addr) health.Neighbour {
+	if _, err := h.refresh(); err != nil {
+		_ = links.Close() // nothing was changed
+		return nil, nil, nil, err
+	}
+	return h, func(v config.VIP, router netip.Addr) health.Neighbour {
 		return refreshing{h.neighbours(v, router), h}
 	}, func() { _ = links.Close() }, nil
 }

@@ -99,7 +99,7 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 		return nil
 	}
 	cfg := &spread.Config{
-		Name: v.Name, Weight: v.Spread.Weight, Members: v.Spread.Members, Interval: v.VRRP.AdvertisementInterval,
+		Name: v.Name, Weight: v.Spread.Weight, Members: v.Spread.Members, Senders: v.Candidates, Interval: v.VRRP.AdvertisementInterval,
 		Stays: func() bool { return b.spreading.has(v.Name) },
 	}
 	for _, a := range v.Addresses {

@@ -249,25 +249,16 @@ func judgeHears(w Wire, h Hello, who string, say sayer) {
 
 // judgeSilence names who should have been heard and was not.
 func judgeSilence(out *findings, f Facts, v config.VIP, w Wire) {
-	own := func(a netip.Addr) bool {
-		for _, l := range f.Links {
-			for _, o := range l.Addresses {
-				if o.Prefix.Addr() == a {
-					return true
-				}
-			}
-		}
-		return false
-	}
 	heard := func(a netip.Addr) bool {
 		return slices.ContainsFunc(w.Hellos, func(h Hello) bool { return h.Source == a }) ||
 			slices.ContainsFunc(w.Adverts, func(o Advert) bool { return o.Source == a })
 	}
+	judgeCandidates(out, f, v, w, heard)
 	for _, p := range v.VRRP.Peers {
 		if v.VRRP.MinTTL > 0 && v.VRRP.MinTTL < 255 {
 			break // they may be behind a router, and what comes from there is not looked at
 		}
-		if p = p.WithZone(""); !own(p) && !heard(p) {
+		if p = p.WithZone(""); !f.own(p) && !heard(p) {
 			out.add(Finding{Code: code.PeerSilent, Severity: Warning, VIP: v.Name, Peer: p.String(), What: fmt.Sprintf("nothing is heard of the peer %s", p)})
 		}
 	}

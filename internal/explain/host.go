@@ -58,6 +58,8 @@ func (c *chain) takers() {
 	t := c.Takers
 	text := fmt.Sprintf("%d of %d nodes could take over", t.Count, t.Nodes)
 	switch {
+	case t.Nodes == 0:
+		c.say(code.NoCandidates, time.Time{}, t.Reason+", so nobody holds the address")
 	case t.Nodes <= 1:
 		return // that nobody is heard has been said
 	case t.Unknown > 0:

@@ -23,6 +23,8 @@ func (c *chain) self() {
 		c.blocked()
 	case c.State == initialize:
 		c.apart()
+	case c.NoCandidate:
+		c.member()
 	case !c.Eligible:
 		c.unfit()
 	case c.State != active:
@@ -94,6 +96,18 @@ func (c *chain) unfit() {
 		}
 	}
 	c.say(of, time.Time{}, text+": "+c.Unfit)
+}
+
+// member is what a node is that never holds the address.
+func (c *chain) member() {
+	text := "this node is a member, and no candidate: it never holds the address"
+	if c.State == active {
+		text = "this node is no candidate any more, and keeps the address until another node has it"
+	}
+	c.say(code.NoCandidate, time.Time{}, text)
+	if c.Observed == instance.ObservedIneligible {
+		c.fine(time.Time{}, "this node is not fit: "+c.Unfit)
+	}
 }
 
 // standby is why a node that is fit does not hold the address.

@@ -155,6 +155,17 @@ func states() map[string]instance.Status {
 		"not-spread": standing(held, func(s *instance.Status) {
 			s.Spread = &instance.SpreadStatus{Problem: "nftables: operation not supported", WithoutIt: "nf_conntrack_tcp_loose is 0"}
 		}),
+		"no-candidate": standing(noCandidate),
+		"no-candidate-not-fit": standing(unfit("connection refused", code.CheckRefused), func(s *instance.Status) {
+			s.NoCandidate, s.Members[0].NoCandidate, s.Takers = true, true, instance.Takers{Count: 1, Nodes: 2}
+		}),
+		"no-candidates": standing(noCandidate, func(s *instance.Status) {
+			s.Holder, s.Reason, s.Code, s.Last, s.Takers = "", "started", code.Started, nil, instance.Takers{Reason: "no candidate is heard"}
+			for i := range s.Members {
+				m := &s.Members[i]
+				m.State, m.Priority, m.Fit, m.Unfit, m.Code, m.NoCandidate = backup, 1, &no, election.NoCandidate, code.NoCandidate, true
+			}
+		}),
 		"another-member-is-not-fit": standing(func(s *instance.Status) {
 			s.Members[2].Fit, s.Members[2].Unfit, s.Members[2].Code = &no, "the health check fails: 500", code.CheckStatus
 		}),
@@ -173,6 +184,15 @@ var (
 		VRRP: &instance.Router{Source: n3, Version: 2, VRID: 52, Priority: 101},
 	}
 )
+
+// noCandidate makes n2 a member that never holds the address.
+func noCandidate(s *instance.Status) {
+	s.Observed, s.Eligible, s.NoCandidate, s.Unfit, s.Priority = instance.ObservedMember, false, true, election.NoCandidate, 1
+	s.Why = &instance.Why{Code: code.NoCandidate, Reason: s.Unfit}
+	m := &s.Members[0]
+	m.Fit, m.Unfit, m.Code, m.Priority, m.NoCandidate = &no, s.Unfit, code.NoCandidate, 1, true
+	s.Takers = instance.Takers{Count: 1, Nodes: 2}
+}
 
 func foreignVRID(s *instance.Status) { s.Rejected[0].Code = code.ForeignVRID }
 

@@ -53,7 +53,7 @@ func (c *chain) members() {
 			c.say(code.MemberSilent, timeOf(m.LastHeard), fmt.Sprintf("%s is silent, was %s", nameOf(m), m.Was))
 		case m.State == initialize && m.LastHeard == nil:
 			c.say(code.MemberSilent, time.Time{}, nameOf(m)+" was not heard since this node started")
-		case m.Fit != nil && !*m.Fit && !m.Witness:
+		case m.Unwell():
 			c.facts = append(c.facts, Fact{Code: m.Code, Text: nameOf(m) + " is not fit: " + m.Unfit})
 		}
 	}

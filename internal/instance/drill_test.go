@@ -358,6 +358,8 @@ func TestDrillBesideAWitness(t *testing.T) {
 		{State: "backup", Witness: true, Fit: &unfit, LastHeard: &now}, {State: "backup", Fit: &fit, LastHeard: &now},
 	}}
 	require.NoError(t, s.mayDrill(Drill{Kind: DrillHandover}, now))
+	s.Members[0].Witness, s.Members[0].NoCandidate = false, true
+	require.NoError(t, s.mayDrill(Drill{Kind: DrillHandover}, now), "one that is no candidate is as little")
 	s.Members = s.Members[:1]
 	assert.ErrorIs(t, s.mayDrill(Drill{Kind: DrillHandover}, now), election.ErrNoTaker)
 }

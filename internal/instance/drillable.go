@@ -102,14 +102,14 @@ func (s *Status) othersWell(now time.Time) error {
 	return nil
 }
 
-// unwell is why a member could not take the address, or a witness not vote; empty when it could.
+// unwell is why a member could not take the address, or one that never does not be heard; empty when it could.
 func (m *MemberStatus) unwell(now time.Time) string {
 	switch {
 	case m.State == stateSilent && m.LastHeard != nil:
 		return fmt.Sprintf("is silent for %s", now.Sub(*m.LastHeard).Round(time.Second))
 	case m.State == stateSilent, m.LastHeard == nil && !m.Self:
 		return "was never heard"
-	case m.Fit != nil && !*m.Fit && !m.Witness:
+	case m.Unwell() && !m.NoCandidate:
 		return "is not fit: " + m.Unfit
 	case m.State == "initialize":
 		return "takes no part: " + m.Note

@@ -26,6 +26,7 @@ var (
 	descSince      = desc("keepvip_state_since_seconds", "Unix time at which the state was entered.")
 	descHolder     = desc("keepvip_holder", "1 for the address of the node that is heard as the Active.", "holder")
 	descEligible   = desc("keepvip_eligible", "1 when this node would be a good holder.")
+	descCandidate  = desc("keepvip_candidate", "1 when this node may hold the address.")
 	descPriority   = desc("keepvip_priority", "Priority that this node advertises, or would.")
 	descMembers    = desc("keepvip_members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
 	descTakers     = desc("keepvip_takers", "Nodes that could take the address over if its holder died now: heard, fit, and not the holder.")
@@ -136,6 +137,7 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 		gauge(descHolder, 1, s.Holder)
 	}
 	gauge(descEligible, truth(s.Eligible))
+	gauge(descCandidate, truth(!s.NoCandidate))
 	gauge(descPriority, float64(s.Priority))
 	for _, state := range []string{"initialize", "backup", "active", stateSilent} {
 		gauge(descMembers, float64(s.membersIn(state)), state)

@@ -12,6 +12,7 @@ type Observed string
 const (
 	ObservedActive     Observed = "active"     // it holds the address
 	ObservedStandby    Observed = "standby"    // it would take it
+	ObservedMember     Observed = "member"     // it takes part, and never holds the address: it is no candidate
 	ObservedIneligible Observed = "ineligible" // it takes part, but is not fit
 	ObservedDraining   Observed = "draining"   // it holds the address that it is to give away, or drains its connections
 	ObservedHeld       Observed = "held"       // it stays out because an operator wants it so
@@ -37,6 +38,8 @@ func (v *view) observed(s *Status, passing bool) Observed {
 		return ObservedFault
 	case s.Eligible:
 		return ObservedStandby
+	case s.NoCandidate && s.unfit == code.NoCandidate:
+		return ObservedMember
 	}
 	return ObservedIneligible
 }

@@ -45,6 +45,8 @@ type Status struct {
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
 	Counters  Counters             `json:"counters"`
 
+	NoCandidate bool `json:"noCandidate,omitempty"` // this node is a member, and never holds the address
+
 	lease   time.Duration     // for how long the kernel lets a holder answer that is not heard of
 	changes map[string]uint64 // of state, by the names of their causes, since the instance was added
 	unfit   code.Code         // of Unfit
@@ -89,6 +91,8 @@ type MemberStatus struct {
 	Fit     *bool     `json:"fit,omitempty"`
 	Unfit   string    `json:"unfit,omitempty"` // why it is not fit
 	Code    code.Code `json:"code,omitempty"`  // of Unfit
+
+	NoCandidate bool `json:"noCandidate,omitempty"` // it never holds the address, and takes part in everything else
 }
 
 // Counters count since the instance was added; those of the election since its newest term began.
@@ -159,17 +163,23 @@ func (s *Status) add(e election.Status) {
 	}
 	s.Blocked, s.blocked, s.Takers.Reason = e.Blocked, e.BlockedCode, e.NoSpare
 	for _, m := range e.Members {
+		s.NoCandidate = s.NoCandidate || m.Self && m.NoCandidate
 		s.Members = append(s.Members, memberStatus(m))
 	}
 	s.Splits, s.Rejected = append(s.Splits, e.Splits...), e.Rejected
 	s.Counters.Counters = e.Counters
 }
 
+// Unwell tells of a member that it is not fit, though it should be: one that never holds the address is not fit for that reason alone.
+func (m *MemberStatus) Unwell() bool {
+	return m.Fit != nil && !*m.Fit && !m.Witness && m.Code != code.NoCandidate
+}
+
 // stateSilent is the state of a member of which nothing is heard any more.
 const stateSilent = "silent"
 
 func memberStatus(m election.Member) MemberStatus {
-	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note, Witness: m.Witness}
+	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note, Witness: m.Witness, NoCandidate: m.NoCandidate}
 	if m.Silent {
 		out.State, out.Was = stateSilent, out.State
 	}

@@ -5,9 +5,9 @@ import "cmp"
 // Takers says who could take the address over if its holder died now. Every node that hears the same says the same.
 type Takers struct {
 	Count   int    `json:"count"`            // nodes that could, the holder not among them
-	Nodes   int    `json:"nodes"`            // nodes that are known: the holder, this node, and those that are silent, too, but no witness
+	Nodes   int    `json:"nodes"`            // nodes that are known and may hold it: the holder, this node, and those that are silent, too
 	Unknown int    `json:"unknown"`          // of these, routers that speak VRRP alone: while one is Backup nobody hears it
-	Reason  string `json:"reason,omitempty"` // why count is 0 although nodes are fit: no majority without the holder, or none at all
+	Reason  string `json:"reason,omitempty"` // why count is 0 although nodes are fit: no majority without the holder, or none at all, or no candidate
 }
 
 // takers is pure. A node counts that is heard, takes part, does not hold the address, and is fit: not drained, not held, and no check
@@ -16,7 +16,10 @@ func (s *Status) takers() Takers {
 	t := Takers{Reason: s.Takers.Reason}
 	for i := range s.Members {
 		m := &s.Members[i]
-		if m.Witness {
+		if m.Witness || m.NoCandidate {
+			if m.NoCandidate && m.State == "active" {
+				t.Nodes++ // until another one has the address
+			}
 			continue
 		}
 		t.Nodes++
@@ -28,8 +31,11 @@ func (s *Status) takers() Takers {
 			t.Count++
 		}
 	}
-	if len(s.Members) == 0 {
+	switch {
+	case len(s.Members) == 0:
 		t.Nodes = 1 // this node, which is in no election
+	case t.Nodes == 0:
+		t.Reason = "no candidate is heard"
 	}
 	if t.Reason = cmp.Or(s.Blocked, t.Reason); t.Reason != "" {
 		t.Count = 0

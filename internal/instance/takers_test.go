@@ -59,6 +59,18 @@ func TestTakersAreHeardAndFitAndNotTheHolder(t *testing.T) {
 			Status{Observed: ObservedActive, Members: []MemberStatus{self("active"), other("backup", &yes), {State: "backup", Witness: true, Fit: &no}}},
 			Takers{Count: 1, Nodes: 2},
 		},
+		"one that is no candidate is no node that could": {
+			Status{Observed: ObservedActive, Members: []MemberStatus{self("active"), other("backup", &yes), {State: "backup", NoCandidate: true, Fit: &no}}},
+			Takers{Count: 1, Nodes: 2},
+		},
+		"nobody is a candidate": {
+			Status{Observed: ObservedMember, Members: []MemberStatus{{State: "backup", Self: true, NoCandidate: true, Fit: &no}, {State: "backup", NoCandidate: true, Fit: &no}}},
+			Takers{Reason: "no candidate is heard"},
+		},
+		"the holder is no candidate any more": {
+			Status{Observed: ObservedActive, Members: []MemberStatus{{State: "active", Self: true, NoCandidate: true, Fit: &no}, {State: "backup", NoCandidate: true, Fit: &no}}},
+			Takers{Nodes: 1},
+		},
 		"a majority needs the holder": {
 			Status{Observed: ObservedActive, Takers: Takers{Reason: "why"}, Members: []MemberStatus{self("active"), other("backup", &yes), other("silent", &yes)}},
 			Takers{Nodes: 3, Reason: "why"},

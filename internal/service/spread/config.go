@@ -17,7 +17,9 @@ type Config struct {
 	Ports     []Port       // at least one
 	Weight    uint8        // this node's; 0: no new connections
 	Members   []netip.Addr // own addresses, in order; none: those that are heard, sorted
-	Interval  time.Duration
+	// Senders are own addresses of nodes that may receive packets for the addresses. With Members, one that is none of these has the weight 0.
+	Senders  []netip.Addr
+	Interval time.Duration
 	// Reloaded tells that the address was served until now, by its holder alone: connections to it are there.
 	Reloaded bool
 	// Stays tells, at the end of the service, that another run is to go on with it.

@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -42,6 +43,7 @@ type self struct {
 	mac     [6]byte
 	weight  uint8
 	holder  bool
+	sends   bool // it sends on what it receives, and serves nothing
 }
 
 // row is one member in a table.
@@ -69,10 +71,7 @@ func plan(p part, r *roster, me self, healthy bool, why string) []row {
 		rows = append(rows, m.row(p))
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
-		if len(r.listed) > 0 {
-			return slices.Index(r.listed, a.Address) - slices.Index(r.listed, b.Address)
-		}
-		return a.Address.Compare(b.Address)
+		return cmp.Or(r.place(a.Address)-r.place(b.Address), a.Address.Compare(b.Address))
 	})
 	return rows[:min(len(rows), slots.Most)]
 }
@@ -84,6 +83,8 @@ func (s self) row(healthy bool, why string) row {
 	}
 	if !healthy {
 		out.Condition, out.Why = slots.Keeps, why
+	} else if s.sends {
+		out.Why = "it only sends on what it receives"
 	} else if s.weight == 0 {
 		out.Why = "its weight is 0"
 	}
@@ -156,7 +157,7 @@ func heldBy(rows []row) table {
 
 // word is what this node tells the others about itself.
 func word(c *Config, me self, healthy map[string]bool, connections map[string]int) *election.Spread {
-	out := &election.Spread{Weight: c.Weight, MAC: me.mac, Address: me.address}
+	out := &election.Spread{Weight: me.weight, MAC: me.mac, Address: me.address}
 	for _, a := range me.own {
 		if a.Is4() != me.address.Is4() {
 			out.Other = a

@@ -90,8 +90,13 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		if m.Spread != nil && m.Spread.Address.IsValid() {
 			address = m.Spread.Address
 		}
-		known := r.find(address, m.Spread != nil || m.Speaks && !m.Silent && now.Before(r.begun))
-		if known == nil {
+		admitted := r.admits(address, m.Spread)
+		known := r.find(address, admitted && (m.Spread != nil || m.Speaks && !m.Silent && now.Before(r.begun)))
+		switch {
+		case known == nil:
+			continue
+		case m.Spread != nil && !admitted: // it has another list
+			r.drop(known)
 			continue
 		}
 		known.holder = m.State == election.Active && !m.Silent
@@ -123,13 +128,28 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 	}
 }
 
-// find is the member of that address; with add a new one if need be, else nil where there is none. A list leaves out all others.
+// admits tells whether a member of that address has a place: a list leaves out all others, but for those that send on what they receive, and
+// serve nothing.
+func (r *roster) admits(a netip.Addr, said *election.Spread) bool {
+	return len(r.listed) == 0 || slices.Contains(r.listed, a) || said != nil && said.Weight == 0
+}
+
+// place is where a member comes in the tables. Those that are not listed come last.
+func (r *roster) place(a netip.Addr) int {
+	i := slices.Index(r.listed, a)
+	if i < 0 {
+		return len(r.listed)
+	}
+	return i
+}
+
+// find is the member of that address; with add a new one if need be, else nil where there is none.
 func (r *roster) find(a netip.Addr, add bool) *member {
 	i := slices.IndexFunc(r.all, func(m *member) bool { return m.address == a || m.by == a })
 	if i >= 0 {
 		return r.all[i]
 	}
-	if !add || len(r.listed) > 0 && !slices.Contains(r.listed, a) {
+	if !add {
 		return nil
 	}
 	m := &member{address: a}

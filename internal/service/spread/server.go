@@ -207,7 +207,10 @@ func (v *server) ask(now time.Time) {
 func (v *server) self(list []election.Member) (self, error) {
 	me := self{address: v.place.Source.WithZone(""), weight: v.cfg.Weight, own: v.host.Own(v.place, v.cfg.Addresses)}
 	if len(v.cfg.Members) > 0 && !slices.Contains(v.cfg.Members, me.address) {
-		return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", me.address, v.place.Name)
+		if !slices.Contains(v.cfg.Senders, me.address) {
+			return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", me.address, v.place.Name)
+		}
+		me.weight, me.sends = 0, true
 	}
 	if mac, err := net.ParseMAC(v.place.MAC); err == nil && len(mac) == len(me.mac) {
 		me.mac = [6]byte(mac)

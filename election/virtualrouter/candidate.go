@@ -1,0 +1,29 @@
+package virtualrouter
+
+import (
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
+)
+
+// SetCandidate says whether this node may hold the addresses from now on. A holder that may not any more gives them away like one that is
+// not fit, and goes on while no other node takes them. The newest counts. Safe from any goroutine.
+func (e *Elector) SetCandidate(candidate bool) { newest(e.candidates, candidate) }
+
+func (m *machine) setCandidate(on bool) {
+	waited := m.waiting()
+	m.cfg.NoCandidate = !on
+	m.first(m.fit, m.onceAwake(waited))
+}
+
+// candidacy is the fitness f of a node that is no candidate: it comes last, for this reason if there is no other. As a Backup it waits for as long
+// as it is none.
+func (m *machine) candidacy(f election.Fitness) election.Fitness {
+	if !m.cfg.NoCandidate || f.Out {
+		return f
+	}
+	if f.Wait || good(f, effective(m.cfg.Router.Priority, f)) {
+		f.Reason, f.Code = election.NoCandidate, code.NoCandidate
+	}
+	f.Less = 255
+	return f
+}

@@ -1,0 +1,26 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// candidates refuses a list by which nobody, or by another election everybody, would hold the addresses.
+func (k vipValidator) candidates() {
+	for _, a := range k.v.Candidates {
+		if k.c.isVirtual(a) {
+			k.fail("candidates", "%s is a virtual address, want a node's own", a)
+		}
+	}
+	if len(k.v.Candidates) > 0 && k.v.Election == ElectionRaft {
+		k.fail("candidates", "set with election raft, want raft.witnesses: the members that vote, and never hold the addresses")
+	}
+}
+
+// sameSet tells whether two lists have the same addresses, in any order.
+func sameSet(a, b []netip.Addr) bool {
+	within := func(some, all []netip.Addr) bool {
+		return !slices.ContainsFunc(some, func(x netip.Addr) bool { return !slices.Contains(all, x) })
+	}
+	return within(a, b) && within(b, a)
+}
