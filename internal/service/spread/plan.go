@@ -128,6 +128,7 @@ func (t table) next(now time.Time, rows []row) table {
 	for _, r := range rows {
 		members = append(members, slots.Member{Address: r.Address, Condition: r.Condition, Weight: r.Weight})
 	}
+	lastResort(members)
 	if t.slots != nil && slices.Equal(members, t.members) {
 		return t
 	}
@@ -140,6 +141,21 @@ func (t table) next(now time.Time, rows []row) table {
 		base.slots, base.members = slots.Between(t.follows.slots, t.follows.members, t.slots, t.members)
 	}
 	return table{slots: slots.Make(members, base.slots, base.members), members: members, follows: base, changed: changed}
+}
+
+// lastResort has those serve that are not fit, where nobody is, and a member that serves nothing may be the one that receives: it could only
+// refuse. Otherwise whoever receives a packet serves it then.
+func lastResort(members []slots.Member) {
+	fit := func(m slots.Member) bool { return m.Condition == slots.Fit && m.Weight > 0 }
+	sends := func(m slots.Member) bool { return m.Condition != slots.Dead && m.Weight == 0 }
+	if slices.ContainsFunc(members, fit) || !slices.ContainsFunc(members, sends) {
+		return
+	}
+	for i := range members {
+		if m := &members[i]; m.Condition == slots.Keeps && m.Weight > 0 {
+			m.Condition = slots.Fit
+		}
+	}
 }
 
 // heldBy is the table of an address that is not spread: its holder has every connection. It is empty while nobody is known to hold it.

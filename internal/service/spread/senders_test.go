@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // sender is a member that sends on what it receives, and serves nothing.
@@ -44,6 +45,26 @@ func TestServiceSendersOwnNothing(t *testing.T) {
 		b.host.set(addr(2), false)
 		time.Sleep(forgetDead + time.Second)
 		assert.Equal(t, map[string]int{"10.77.0.13 fit": 60, "10.77.0.11 fit": 60}, b.shares())
+	})
+}
+
+// A sender has nothing that could serve when nobody is fit.
+func TestServiceOfSendersServesUnfitRatherThanNotAtAll(t *testing.T) {
+	cfg := config()
+	cfg.Members, cfg.Senders = []netip.Addr{addr(11), addr(12), addr(13)}, []netip.Addr{addr(2)}
+	bubble(t, cfg, func(t *testing.T, b *bench) {
+		b.member(12, false)
+		b.member(13, false)
+		b.ready = instance.Readiness{Open: true, Reason: "it fails"}
+		b.begin()
+		time.Sleep(settle)
+		assert.Equal(t, map[string]int{"10.77.0.11 keeps": 0, "10.77.0.12 keeps": 0, "10.77.0.13 keeps": 0}, b.shares(), "whoever receives serves")
+		b.sender(2)
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.11 keeps": 40, "10.77.0.12 keeps": 40, "10.77.0.13 keeps": 40, "10.77.0.2 fit": 0}, b.shares())
+		b.member(12, true)
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.11 keeps": 0, "10.77.0.12 fit": 120, "10.77.0.13 keeps": 0, "10.77.0.2 fit": 0}, b.shares())
 	})
 }
 
