@@ -29,6 +29,8 @@ type ConnConfig struct {
 	Source    netip.Addr    // own address on Interface: its family is the Conn's
 	Port      uint16        // 0: DefaultPort
 	Unicast   bool          // hear what is for Source instead of what is for the group
+	// Other takes what is no message of members, wherever it comes from, and tells whether it is what it knows. It must not keep b. nil: nobody does.
+	Other func(b []byte, from netip.AddrPort, ttl int) bool
 }
 
 // Conn sends and receives messages on one interface. It reaches no farther than the link, and hears nobody who has no
@@ -96,7 +98,7 @@ func (c *Conn) bind(a netip.Addr) (*packetConn, error) {
 	}
 	file := os.NewFile(uintptr(fd), "members-"+c.cfg.Interface.Name)
 	defer file.Close() // FilePacketConn has a descriptor of its own
-	if err := c.share(fd); err != nil {
+	if err := share(fd); err != nil {
 		return nil, fmt.Errorf("set SO_REUSEPORT: %w", err)
 	}
 	if err := unix.BindToDevice(fd, c.cfg.Interface.Name); err != nil {
@@ -116,14 +118,9 @@ func (c *Conn) bind(a netip.Addr) (*packetConn, error) {
 	return p, nil
 }
 
-// share lets Conns on several addresses of an interface all hear the group, each everything. SO_REUSEPORT is for one user's
-// sockets, whereas SO_REUSEADDR would let any user's process in, and give it the datagrams that are for one host alone.
-func (c *Conn) share(fd int) error {
-	if c.cfg.Unicast {
-		return nil
-	}
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-}
+// share lets Conns on several addresses of an interface all hear the group, each everything, and a socket on all addresses be beside them.
+// SO_REUSEPORT is for one user's sockets, whereas SO_REUSEADDR would let any user's process in, and give it the datagrams that are for one host alone.
+func share(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }
 
 // Send sends one message to each of these; to none means to the group. Of several errors all are told.
 func (c *Conn) Send(b []byte, to ...netip.Addr) error {
@@ -165,6 +162,8 @@ func (c *Conn) Receive(b []byte) (Arrival, error) {
 		a := Arrival{Length: d.length, Source: d.from.Addr().Unmap().WithZone(""), At: d.at}
 		switch {
 		case a.Source == c.cfg.Source:
+			continue
+		case c.cfg.Other != nil && c.cfg.Other(b[:d.length], netip.AddrPortFrom(a.Source, d.from.Port()), d.ttl):
 			continue
 		case d.ttl != hopLimit:
 			return Arrival{Source: a.Source}, &PacketError{Reason: RejectTTL, Got: d.ttl, Want: hopLimit}

@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 )
 
+// ForFollowers is the purpose of the key that hosts have that are no members.
+const ForFollowers = "followers"
+
 // DeriveKey is the key for one purpose of keepvip's own, so that what is learned of one use says nothing about another
 // (HKDF-SHA-256, RFC 5869). Advertisements use the shared key itself, as other routers do.
 func DeriveKey(secret []byte, purpose string) []byte {

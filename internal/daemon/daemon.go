@@ -23,6 +23,7 @@ import (
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
 	"github.com/keepvip/keepvip/internal/state"
+	"github.com/keepvip/keepvip/internal/subscription"
 )
 
 // Options are what a Daemon needs beside the configuration.
@@ -140,6 +141,7 @@ func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, 
 func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	keys := newKeys()
 	log := opts.Log
+	keys.followers = subscription.NewServer(cfg.Port, log)
 	fences := fence.NewLinks(h.leftovers)
 	fences.Expect(len(cfg.VIPs))
 	hooks, past := hook.New(log), history.New(log)
@@ -151,6 +153,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		},
 		sources: sources{busy: make(chan struct{}, 1)},
 	}
+	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
 	d.inForce.Store(cfg)
 	return d
 }

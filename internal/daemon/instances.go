@@ -15,6 +15,7 @@ import (
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/service/address"
+	"github.com/keepvip/keepvip/internal/subscription"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -32,6 +33,7 @@ type builder struct {
 	raft          *raftNode
 	timings       *timings
 	spreading     spreading
+	followers     *subscription.Server
 }
 
 // instance makes v, one of whole.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/auth"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/subscription"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -16,7 +17,9 @@ import (
 type keys struct {
 	vrrp    *vrrp.Auth
 	members *members.Auth
-	shown   atomic.Pointer[KeyStatus] // nil without a key
+	// followers have a key of their own, which is derived; nil: nobody follows.
+	followers *subscription.Server
+	shown     atomic.Pointer[KeyStatus] // nil without a key
 }
 
 // KeyStatus shows which keys are in use, but not what they are.
@@ -47,11 +50,17 @@ func newKeys() *keys {
 func (k *keys) prepare(cfg config.Key, secrets []config.Secret) (use func(), err error) {
 	adverts := auth.Config{Mode: authModes[cfg.Mode], Window: cfg.Window}
 	messages := adverts
+	asks := subscription.Keys{Open: len(secrets) == 0 || adverts.Mode != auth.Enforce}
 	for _, s := range secrets {
 		key, err := members.NewKey(config.DeriveKey(s.Bytes, "members"))
 		if err != nil {
 			return nil, err
 		}
+		follower, err := subscription.NewKey(config.DeriveKey(s.Bytes, config.ForFollowers))
+		if err != nil {
+			return nil, err
+		}
+		asks.Keys = append(asks.Keys, follower)
 		adverts.Keys = append(adverts.Keys, vrrp.NewKey(s.ID, s.Bytes))
 		messages.Keys = append(messages.Keys, key)
 	}
@@ -60,6 +69,9 @@ func (k *keys) prepare(cfg config.Key, secrets []config.Secret) (use func(), err
 	}
 	return func() {
 		_, _ = k.vrrp.Set(adverts), k.members.Set(messages) // both are valid
+		if k.followers != nil {
+			k.followers.SetKeys(asks)
+		}
 		k.shown.Store(shownKeys(cfg, secrets))
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/subscription"
 	"github.com/keepvip/keepvip/members"
 )
 
@@ -26,6 +28,8 @@ type memberSockets struct {
 	version string // of this program
 	log     *slog.Logger
 	hubs    pool[socketKey, *members.Hub]
+	// followers ask at the port, too; nil: nobody does.
+	followers *subscription.Server
 }
 
 func newMemberSockets(auth *members.Auth, port uint16, version string, log *slog.Logger) *memberSockets {
@@ -79,11 +83,26 @@ func mtuOf(index int) uint16 {
 func (s *memberSockets) open(key socketKey, name string) (*members.Hub, error) {
 	sock, err := s.openSocket(members.ConnConfig{
 		Interface: net.Interface{Index: key.index, Name: name}, Source: key.source, Port: s.port, Unicast: key.unicast,
+		Other: s.asked(key),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return members.NewHub(members.HubConfig{Source: key.source, Link: strconv.Itoa(key.index), Auth: s.auth}, sock), nil
+}
+
+// asked takes what followers ask by way of the socket of an own address, which hides the port from their own.
+func (s *memberSockets) asked(key socketKey) func(b []byte, from netip.AddrPort, ttl int) bool {
+	if !key.unicast || s.followers == nil {
+		return nil
+	}
+	return func(b []byte, from netip.AddrPort, ttl int) bool {
+		if !subscription.Is(b) {
+			return false
+		}
+		s.followers.Hear(subscription.Packet{Data: b, From: from, To: key.source, TTL: ttl})
+		return true
+	}
 }
 
 // openSocket waits for a port that another process has: any user's may have taken it first.

@@ -102,6 +102,9 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 		Name: v.Name, Weight: v.Spread.Weight, Members: v.Spread.Members, Senders: v.Candidates, Interval: v.VRRP.AdvertisementInterval,
 		Stays: func() bool { return b.spreading.has(v.Name) },
 	}
+	if b.followers != nil {
+		cfg.Followers = b.followers
+	}
 	for _, a := range v.Addresses {
 		cfg.Addresses = append(cfg.Addresses, a.Addr())
 	}

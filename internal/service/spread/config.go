@@ -8,6 +8,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/spreadtables"
+	"github.com/keepvip/keepvip/internal/subscription"
 )
 
 // Config describes what of an instance is spread.
@@ -22,6 +23,8 @@ type Config struct {
 	Interval time.Duration
 	// Reloaded tells that the address was served until now, by its holder alone: connections to it are there.
 	Reloaded bool
+	// Followers are told of the members; nil: there can be none.
+	Followers Followers
 	// Stays tells, at the end of the service, that another run is to go on with it.
 	Stays func() bool
 }
@@ -31,6 +34,17 @@ type Port struct {
 	Protocol     uint8 // 6 (TCP) or 17 (UDP)
 	Port, Target uint16
 	Check        string // the check that says whether it is healthy; "": the node's fitness
+}
+
+// Followers are hosts that are no members and want to know who the members are. [subscription.Server] is what tells them.
+type Followers interface {
+	// Serve lets followers ask, until Drop.
+	Serve(group netip.Addr)
+	Drop(group netip.Addr)
+	// Wanted tells whether there are any. It is cheap.
+	Wanted(group netip.Addr) bool
+	// Tell has them know, and is called once in an interval while there are any; nil: nothing is known.
+	Tell(group netip.Addr, r *subscription.Report)
 }
 
 // Host is this machine. Its methods are called from several goroutines.

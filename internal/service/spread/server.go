@@ -45,6 +45,9 @@ type server struct {
 	alone    time.Time // until then it does not
 	closed   bool
 	unspread bool // until now the holder has served everything
+
+	followers Followers  // who is told of the members; nil: nobody
+	served    netip.Addr // by which they call the entry
 }
 
 // lane is one part with its tables.
@@ -67,6 +70,7 @@ func (v *server) configure(cfg Config) {
 	v.unspread = v.unspread || cfg.Reloaded && v.lanes == nil
 	v.waits = v.waits || v.unspread
 	v.cfg = cfg
+	v.serveFollowers(cfg.Followers, cfg.group())
 	v.roster.interval, v.roster.listed = cfg.Interval, cfg.Members
 	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool {
 		return len(cfg.Members) > 0 && !slices.Contains(cfg.Members, m.address)
@@ -118,6 +122,7 @@ func (v *server) begin(t instance.Term, now time.Time) {
 
 // hush has this node say no more that it spreads.
 func (v *server) hush() {
+	v.hushFollowers()
 	if v.elector != nil {
 		v.elector.SetSpread(nil)
 	}
@@ -168,6 +173,7 @@ func (v *server) step(now time.Time) {
 		errs = append(errs, v.serve(now, l, rows, me.own))
 	}
 	v.unspread = v.aside(list)
+	v.tellFollowers()
 	if err := errors.Join(errs...); err != nil {
 		v.fail(err)
 		return
@@ -373,6 +379,7 @@ func (v *server) shut(l *lane) {
 func (v *server) close() error {
 	v.end()
 	v.closed = true
+	v.serveFollowers(nil, netip.Addr{})
 	v.cancel()
 	stays := v.cfg.Stays != nil && v.cfg.Stays()
 	var errs []error

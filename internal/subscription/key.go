@@ -1,0 +1,70 @@
+package subscription
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/keepvip/keepvip/internal/auth"
+)
+
+// The labels of HKDF (RFC 5869) keep what is made with this key apart from what the same secret is used for elsewhere.
+const (
+	labelMAC = "keepvip followers v1 mac"
+	labelID  = "keepvip followers v1 id"
+
+	idLen      = 4
+	macLen     = sha256.Size
+	trailerLen = idLen + macLen
+)
+
+// NewKey makes the key of the messages of the followers' secret, which is derived from that of the cluster.
+func NewKey(secret []byte) (auth.Key, error) {
+	if err := auth.CheckSecret(secret); err != nil {
+		return auth.Key{}, fmt.Errorf("subscription: %w", err)
+	}
+	mac, err := hkdf.Key(sha256.New, secret, nil, labelMAC, sha256.Size)
+	if err != nil {
+		return auth.Key{}, fmt.Errorf("subscription: derive the key: %w", err)
+	}
+	id, err := hkdf.Key(sha256.New, secret, nil, labelID, idLen)
+	if err != nil {
+		return auth.Key{}, fmt.Errorf("subscription: derive the key's id: %w", err)
+	}
+	return auth.Key{ID: string(id), Secret: mac}, nil
+}
+
+// Append appends the message, with the key's authentication code behind it if there is a key.
+func (m Message) Append(b []byte, key *auth.Key) ([]byte, error) {
+	start := len(b)
+	b, err := m.append(b)
+	if err != nil || key == nil {
+		return b, err
+	}
+	sum := key.Sum(b[start:], []byte(key.ID))
+	return append(append(b, key.ID...), sum...), nil
+}
+
+// Parse reads a message, once the key that it names has shown that it is genuine. by is that key, nil for a message that no key has signed: that
+// one anybody can make. The error is always a *PacketError.
+func Parse(b []byte, keys []auth.Key) (m Message, by *auth.Key, err error) {
+	end, err := checkHeader(b)
+	if err != nil {
+		return Message{}, nil, err
+	}
+	if len(b) > end {
+		id, code := b[end:end+idLen], b[end+idLen:]
+		i := slices.IndexFunc(keys, func(k auth.Key) bool { return k.ID == string(id) })
+		if i < 0 {
+			return Message{}, nil, refused(RejectKey)
+		}
+		if !hmac.Equal(keys[i].Sum(b[:end], id), code) {
+			return Message{}, nil, refused(RejectMAC)
+		}
+		by = &keys[i]
+	}
+	m, err = parse(b)
+	return m, by, err
+}

@@ -1,0 +1,156 @@
+package subscription
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/auth"
+)
+
+func (l *lan) hear(m Message, from netip.AddrPort, key *auth.Key) []Outgoing {
+	b, err := m.Append(nil, key)
+	require.NoError(l.t, err)
+	out := l.members[0].pub.Hear(l.now, Packet{Data: b, From: from, To: own(1), TTL: 60})
+	for _, o := range out {
+		if Type(o.Data[5]) != Members {
+			assert.LessOrEqual(l.t, len(o.Data), len(b), "an answer to who may be somebody else is no longer than the question")
+		}
+	}
+	return out
+}
+
+// subscribe shows the cookie that it gets.
+func (l *lan) subscribe(from netip.AddrPort, session uint64, key *auth.Key) []Outgoing {
+	m := Message{Type: Subscribe, Session: session, Group: group}
+	out := l.hear(m, from, key)
+	require.Len(l.t, out, 1)
+	c, by, err := Parse(out[0].Data, []auth.Key{*key})
+	require.NoError(l.t, err)
+	require.NotNil(l.t, by)
+	require.Equal(l.t, Cookie, c.Type)
+	m.Cookie = c.Cookie
+	return l.hear(m, from, key)
+}
+
+func TestPublisherTellsOnlyWhomItReaches(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	pub := l.members[0].pub
+	m := Message{Type: Subscribe, Session: 7, Group: group, Cookie: [cookieLen]byte{1}}
+	out := l.hear(m, l.from, cfg.Key)
+	require.Len(t, out, 1)
+	assert.Equal(t, uint8(Cookie), out[0].Data[5], "a wrong cookie")
+	assert.False(t, pub.Wanted(group))
+
+	c, _, err := Parse(out[0].Data, []auth.Key{*cfg.Key})
+	require.NoError(t, err)
+	m.Cookie = c.Cookie
+	for _, other := range []netip.AddrPort{netip.AddrPortFrom(own(50), l.from.Port()), netip.AddrPortFrom(l.from.Addr(), 1)} {
+		assert.Equal(t, uint8(Cookie), l.hear(m, other, cfg.Key)[0].Data[5], "the cookie of another")
+	}
+	m.Session++
+	assert.Equal(t, uint8(Cookie), l.hear(m, l.from, cfg.Key)[0].Data[5], "the cookie of another session")
+	m.Session--
+	assert.Empty(t, l.hear(m, l.from, cfg.Key))
+	assert.True(t, pub.Wanted(group))
+	told := pub.Tell(l.now, group, l.report(l.members[0]))
+	require.Len(t, told, 1)
+	assert.Equal(t, uint8(Members), told[0].Data[5])
+
+	l.now = l.now.Add(lease - time.Millisecond)
+	assert.Len(t, pub.Expire(l.now), 1)
+	l.now = l.now.Add(time.Millisecond)
+	assert.Empty(t, pub.Expire(l.now), "the lease is over")
+	assert.Zero(t, pub.Deadline())
+
+	l.now = l.now.Add(3 * secretAge)
+	l.hear(Message{Type: Subscribe, Session: 8, Group: group}, l.from, cfg.Key)
+	assert.Equal(t, uint8(Cookie), l.hear(m, l.from, cfg.Key)[0].Data[5], "an old cookie")
+}
+
+func TestPublisherTellsManyMoreSeldom(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	pub := l.members[0].pub
+	const many = 500
+	for i := range many {
+		a := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 0x0a580000+uint32(i))))
+		l.subscribe(netip.AddrPortFrom(a, 40000), uint64(i+1), cfg.Key)
+	}
+	require.Len(t, pub.Tell(l.now, group, l.report(l.members[0])), many)
+	l.now = l.now.Add(time.Second)
+	assert.Len(t, pub.Expire(l.now), many)
+	sent := 0
+	for range 100 {
+		l.now = l.now.Add(10 * time.Millisecond)
+		sent += len(pub.Expire(l.now))
+	}
+	assert.LessOrEqual(t, sent, 2*many)
+	l.members[0].keep = true
+	assert.Len(t, pub.Tell(l.now, group, l.report(l.members[0])), many, "a change is told to all at once")
+	l.members[0].keep = false
+	assert.Empty(t, pub.Tell(l.now, group, l.report(l.members[0])), "but not twice within a moment")
+	assert.Equal(t, l.now.Add(changeGap), pub.Deadline())
+	l.now = l.now.Add(changeGap)
+	assert.Len(t, pub.Expire(l.now), many)
+	assert.Empty(t, pub.Tell(l.now, group, l.report(l.members[0])), "nothing has changed")
+}
+
+func TestPublisherHasRoomForSoMany(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	pub := l.members[0].pub
+	for i := range mostSubscribers + 1 {
+		a := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 0x0a580000+uint32(i))))
+		l.subscribe(netip.AddrPortFrom(a, 40000), uint64(i+1), cfg.Key)
+	}
+	assert.Equal(t, mostSubscribers, pub.Subscribers(group))
+	assert.Equal(t, uint64(1), pub.Refused()[RejectFull])
+	l.now = l.now.Add(lease)
+	l.subscribe(netip.AddrPortFrom(own(50), 40000), 1, cfg.Key)
+	assert.Equal(t, 1, pub.Subscribers(group))
+}
+
+func TestPublisherForgetsWhoUsesAnOldKey(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	pub := l.members[0].pub
+	l.subscribe(l.from, 1, cfg.Key)
+	pub.SetKeys(keys)
+	assert.True(t, pub.Wanted(group))
+	pub.SetKeys(Keys{Keys: []auth.Key{*aKey(t, 'b')}})
+	assert.False(t, pub.Wanted(group))
+}
+
+func TestPublisherOfWhatIsNotSpread(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	pub := l.members[0].pub
+	assert.Empty(t, pub.Tell(l.now, group, l.report(l.members[0])), "nobody wants to know")
+	assert.Empty(t, l.subscribe(l.from, 1, cfg.Key), "nothing is known yet")
+	assert.Len(t, pub.Tell(l.now, group, l.report(l.members[0])), 1)
+	assert.Empty(t, pub.Tell(l.now, group, nil))
+	l.now = l.now.Add(time.Second)
+	assert.Empty(t, pub.Expire(l.now))
+	pub.Drop(group)
+	assert.Empty(t, l.hear(Message{Type: Subscribe, Session: 7, Group: group}, l.from, cfg.Key))
+	assert.Equal(t, uint64(1), pub.Refused()[RejectGroup])
+}
+
+func FuzzPublisher(f *testing.F) {
+	b, err := Message{Type: Subscribe, Session: 7, Group: group}.Append(nil, nil)
+	require.NoError(f, err)
+	f.Add(b, uint16(SourcePort), 255)
+	f.Fuzz(func(t *testing.T, b []byte, port uint16, ttl int) {
+		l := newLAN(t, 1, Keys{Open: true}, MachineConfig{})
+		for _, o := range l.members[0].pub.Hear(l.now, Packet{Data: b, From: netip.AddrPortFrom(own(50), port), To: own(1), TTL: ttl}) {
+			assert.LessOrEqual(t, len(o.Data), len(b))
+		}
+		l.follower.Hear(l.now, b)
+	})
+}
