@@ -16,27 +16,19 @@ func CountTCP(addrs []netip.Addr, own []netip.Addr) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("link: open socket diagnostics: %w", err)
 	}
-	d := &diag{&nl.SocketHandle{Socket: s}}
 	defer s.Close()
+	d := newDiag(s)
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		ids, err := d.list(family, addrs)
+		ids, err := d.list(family, localIs(addrs))
 		if err != nil {
 			return n, fmt.Errorf("link: count the connections of %s: %w", addrs[0], err)
 		}
 		for _, id := range ids {
-			peer := peerOf(family, id)
-			if slices.Contains(addrs, localOf(family, id)) && !slices.Contains(addrs, peer) && !slices.Contains(own, peer) {
+			peer := remoteOf(family, id).Addr()
+			if slices.Contains(addrs, localOf(family, id).Addr()) && !slices.Contains(addrs, peer) && !slices.Contains(own, peer) {
 				n++
 			}
 		}
 	}
 	return n, nil
-}
-
-// peerOf reads the remote address of an identity.
-func peerOf(family byte, id []byte) netip.Addr {
-	if family == unix.AF_INET {
-		return netip.AddrFrom4([4]byte(id[20:24]))
-	}
-	return netip.AddrFrom16([16]byte(id[20:36])).Unmap()
 }

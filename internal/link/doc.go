@@ -1,5 +1,5 @@
-// Package link adds, removes, lists and watches IP addresses on this host's network interfaces. It also finds the routers of a link, and resets and
-// counts the TCP connections of an address.
+// Package link adds, removes, lists and watches IP addresses on this host's network interfaces. It also finds the routers of a link, and resets
+// and counts the TCP connections of an address, and ends those that programs of this host have to others.
 //
 // A Handle talks to the kernel over rtnetlink. Its snapshot (Links) is what everything else is decided from: Choose and Source are pure
 // functions over it, so an interface that was renamed, or deleted and created again, is followed by taking another snapshot. Watch tells

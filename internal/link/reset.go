@@ -22,8 +22,8 @@ func ResetTCP(addrs ...netip.Addr) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("link: open socket diagnostics: %w", err)
 	}
-	d := &diag{&nl.SocketHandle{Socket: s}}
 	defer s.Close()
+	d := newDiag(s)
 	// A server that listens on both families at once has its IPv4 connections on IPv6 sockets.
 	families := []byte{unix.AF_INET6}
 	if slices.ContainsFunc(addrs, netip.Addr.Is4) {
@@ -46,6 +46,8 @@ func ResetTCP(addrs ...netip.Addr) (n int, err error) {
 // diag is a connection to the kernel's socket diagnostics.
 type diag struct{ handle *nl.SocketHandle }
 
+func newDiag(s *nl.NetlinkSocket) *diag { return &diag{&nl.SocketHandle{Socket: s}} }
+
 func (d *diag) execute(kind, flags int, data message) ([][]byte, error) {
 	r := nl.NewNetlinkRequest(kind, flags)
 	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_INET_DIAG: d.handle}
@@ -54,25 +56,37 @@ func (d *diag) execute(kind, flags int, data message) ([][]byte, error) {
 }
 
 func (d *diag) reset(family byte, addrs []netip.Addr, wanted map[netip.Addr]bool) (n int, err error) {
-	ids, err := d.list(family, addrs)
+	ids, err := d.list(family, localIs(addrs))
 	if err != nil {
 		return 0, err
 	}
 	for _, id := range ids {
-		if !wanted[localOf(family, id)] {
+		if !wanted[localOf(family, id).Addr()] {
 			continue
 		}
-		_, err := d.execute(nl.SOCK_DESTROY, unix.NLM_F_ACK, diagRequest(family, 0, id))
-		switch {
-		case err == nil:
-			n++
-		case errors.Is(err, unix.EOPNOTSUPP):
-			return n, ErrNoDestroy
-		case !errors.Is(err, unix.ENOENT): // it ended by itself meanwhile
+		done, err := d.destroy(family, id)
+		if err != nil {
 			return n, err
+		}
+		if done {
+			n++
 		}
 	}
 	return n, nil
+}
+
+// destroy destroys a socket. It is false of one that has ended by itself meanwhile.
+func (d *diag) destroy(family byte, id []byte) (bool, error) {
+	_, err := d.execute(nl.SOCK_DESTROY, unix.NLM_F_ACK, diagRequest(family, 0, id))
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return false, ErrNoDestroy
+	case errors.Is(err, unix.ENOENT):
+		return false, nil
+	}
+	return false, err
 }
 
 // requestBytecode is INET_DIAG_REQ_BYTECODE of linux/inet_diag.h.
@@ -81,13 +95,13 @@ const requestBytecode = 1
 // connections are the states in which there is a peer to tell, as bits of 1 << TCP_x: not TIME_WAIT (6), CLOSE (7) and LISTEN (10).
 const connections = 0xffe &^ (1<<6 | 1<<7 | 1<<10)
 
-// list returns the identities of the family's sockets: of those whose local address is addrs, if it is one alone, else of all.
-func (d *diag) list(family byte, addrs []netip.Addr) ([][]byte, error) {
+// list returns the identities of the family's sockets that a program picks; without one, of all.
+func (d *diag) list(family byte, program []byte) ([][]byte, error) {
 	var ids [][]byte
 	for try := 1; ; try++ {
 		ask := diagRequest(family, connections, make([]byte, sizeofSocketID))
-		if len(addrs) == 1 {
-			ask = attribute(ask, requestBytecode, localIs(addrs[0]))
+		if program != nil {
+			ask = attribute(ask, requestBytecode, program)
 		}
 		msgs, err := d.execute(nl.SOCK_DIAG_BY_FAMILY, unix.NLM_F_DUMP, ask)
 		if errors.Is(err, nl.ErrDumpInterrupted) && try < dumpTries {
@@ -109,12 +123,16 @@ func (d *diag) list(family byte, addrs []netip.Addr) ([][]byte, error) {
 // sizeofSocketID is that of struct inet_diag_sockid: ports, addresses, interface and cookie.
 const sizeofSocketID = 48
 
-// localOf reads the local address of an identity.
-func localOf(family byte, id []byte) netip.Addr {
+// localOf and remoteOf read the two ends of an identity.
+func localOf(family byte, id []byte) netip.AddrPort  { return endOf(family, id[4:20], id[0:2]) }
+func remoteOf(family byte, id []byte) netip.AddrPort { return endOf(family, id[20:36], id[2:4]) }
+
+func endOf(family byte, addr, port []byte) netip.AddrPort {
+	a := netip.AddrFrom16([16]byte(addr)).Unmap()
 	if family == unix.AF_INET {
-		return netip.AddrFrom4([4]byte(id[4:8]))
+		a = netip.AddrFrom4([4]byte(addr[:4]))
 	}
-	return netip.AddrFrom16([16]byte(id[4:20])).Unmap()
+	return netip.AddrPortFrom(a, binary.BigEndian.Uint16(port))
 }
 
 // diagRequest is a struct inet_diag_req_v2 for TCP.
@@ -124,18 +142,32 @@ func diagRequest(family byte, states uint32, id []byte) message {
 	return append(m, id...)
 }
 
-// localIs is the program by which the kernel picks the sockets: one condition on the local address, any port. Its one jump is past the end,
-// which is where a socket goes that does not match.
-func localIs(addr netip.Addr) []byte {
-	const sourceCondition = 7 // INET_DIAG_BC_S_COND
+// The conditions of a program (linux/inet_diag.h).
+const (
+	sourceCondition = 7 // INET_DIAG_BC_S_COND
+	destCondition   = 8 // INET_DIAG_BC_D_COND
+	anyPort         = -1
+)
+
+// localIs picks by the local address, if there is one alone.
+func localIs(addrs []netip.Addr) []byte {
+	if len(addrs) != 1 {
+		return nil
+	}
+	return hostIs(sourceCondition, addrs[0], anyPort)
+}
+
+// hostIs is the program by which the kernel picks the sockets: one condition on an address and port. Its one jump is past the end, which is
+// where a socket goes that does not match.
+func hostIs(condition byte, addr netip.Addr, port int32) []byte {
 	family := byte(unix.AF_INET)
 	if addr.Is6() {
 		family = unix.AF_INET6
 	}
 	size := 4 + 8 + addr.BitLen()/8
-	b := []byte{sourceCondition, byte(size)}
+	b := []byte{condition, byte(size)}
 	b = binary.NativeEndian.AppendUint16(b, uint16(size+4))
 	b = append(b, family, byte(addr.BitLen()), 0, 0)
-	b = binary.NativeEndian.AppendUint32(b, 0xffffffff)
+	b = binary.NativeEndian.AppendUint32(b, uint32(port))
 	return append(b, addr.AsSlice()...)
 }
