@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/fence"
+	"github.com/keepvip/keepvip/internal/intercept"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
 	"github.com/keepvip/keepvip/internal/spreadtables"
@@ -78,7 +79,9 @@ func cleanup(links *link.Handle) (cleanupDoc, error) {
 			doc.Addresses = append(doc.Addresses, removedAddress{a.Prefix, l.Name})
 		}
 	}
-	for _, clean := range []func() ([]string, error){fence.Cleanup, func() ([]string, error) { return spreadtables.Cleanup() }} {
+	for _, clean := range []func() ([]string, error){
+		fence.Cleanup, func() ([]string, error) { return spreadtables.Cleanup() }, func() ([]string, error) { return intercept.Cleanup() },
+	} {
 		tables, err := clean()
 		doc.Tables, errs = append(doc.Tables, tables...), append(errs, err)
 	}

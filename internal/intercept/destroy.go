@@ -1,0 +1,119 @@
+package intercept
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/conntrack"
+	"github.com/keepvip/keepvip/internal/link"
+)
+
+// Ended is what Destroy did.
+type Ended struct {
+	// Sockets were closed: the program that has one gets ECONNABORTED at once.
+	Sockets int
+	// Entries of connection tracking were deleted instead: of a connection that was not answered yet, whose next SYN goes to another
+	// backend; of one whose program is in another network namespace, as a pod's, or on a kernel that cannot close a socket: what it
+	// sends next goes to the virtual address, and is answered by a reset; and of flows of UDP.
+	Entries int
+}
+
+// Destroy ends the connections that were translated to these servers, of which nothing will be heard any more: a client that only reads would
+// wait for as long as its own timeouts say. Those that have arrived at a server by the network are not known here. The targets
+// are those of the last Apply, so it comes before one that takes them away, and it comes after one that takes the servers away, as
+// else a next connection could be made to them.
+func (t *Table) Destroy(servers ...netip.Addr) (Ended, error) {
+	t.mu.Lock()
+	applied := t.applied
+	t.mu.Unlock()
+	if applied == nil || len(servers) == 0 {
+		return Ended{}, nil
+	}
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return Ended{}, t.wrap("end connections by", err)
+	}
+	defer tracking.Close()
+	entries, err := applied.translated(tracking, servers)
+	if err != nil {
+		return Ended{}, t.wrap("end connections by", err)
+	}
+	ended, err := end(tracking, entries)
+	return ended, t.wrap("end connections by", err)
+}
+
+// translated are the connections to these servers that are not at their end.
+func (c *Config) translated(tracking *conntrack.Conn, servers []netip.Addr) (entries []conntrack.Entry, err error) {
+	type ask struct {
+		family, protocol uint8
+		port             uint16
+	}
+	asked := map[ask]bool{}
+	for _, t := range c.Targets {
+		a := ask{unix.NFPROTO_IPV6, t.Protocol, t.Port}
+		if t.Address.Is4() {
+			a.family = unix.NFPROTO_IPV4
+		}
+		if asked[a] {
+			continue
+		}
+		asked[a] = true
+		err := tracking.Each(a.family, a.protocol, a.port, func(e conntrack.Entry) {
+			if c.has(e) && slices.Contains(servers, e.Answers.Addr()) && e.Answers != e.Dest && alive(e) {
+				entries = append(entries, e)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+func (c *Config) has(e conntrack.Entry) bool {
+	return slices.ContainsFunc(c.Targets, func(t Target) bool {
+		return t.Protocol == e.Protocol && netip.AddrPortFrom(t.Address, t.Port) == e.Dest
+	})
+}
+
+func alive(e conntrack.Entry) bool {
+	return e.Protocol != unix.IPPROTO_TCP || e.State == conntrack.SynSent || e.Open()
+}
+
+func end(tracking *conntrack.Conn, entries []conntrack.Entry) (ended Ended, err error) {
+	var open []link.Connection
+	for _, e := range entries {
+		if e.Open() {
+			open = append(open, socketOf(e))
+		}
+	}
+	closed := map[link.Connection]bool{}
+	if len(open) > 0 {
+		var done []link.Connection
+		if done, err = link.DestroyTCP(open); errors.Is(err, link.ErrNoDestroy) {
+			err = nil
+		}
+		for _, c := range done {
+			closed[c] = true
+		}
+	}
+	ended.Sockets = len(closed)
+	for _, e := range entries {
+		if e.Open() && closed[socketOf(e)] {
+			continue
+		}
+		if deleteErr := tracking.Delete(e); deleteErr != nil {
+			err = errors.Join(err, deleteErr)
+			continue
+		}
+		ended.Entries++
+	}
+	return ended, err
+}
+
+func socketOf(e conntrack.Entry) link.Connection {
+	return link.Connection{Local: e.Source, Remote: e.Dest}
+}

@@ -1,0 +1,175 @@
+package intercept
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// three are servers at 10.1.0.5, .6 and .7, of one address in each family.
+func three() Config {
+	c := Config{Lifetime: time.Minute}
+	for _, to := range []struct{ vip, server string }{{"10.1.0.100", "10.1.0.%d"}, {"fd01::100", "fd01::%d"}} {
+		t := Target{Address: netip.MustParseAddr(to.vip), Protocol: unix.IPPROTO_TCP, Port: 9443}
+		for i := range 3 {
+			t.Backends = append(t.Backends, Backend{netip.MustParseAddr(fmt.Sprintf(to.server, 5+i)), 6443, 1})
+		}
+		c.Targets = append(c.Targets, t)
+	}
+	return c
+}
+
+func servers(backends []Backend) (out []string) {
+	for _, b := range backends {
+		out = append(out, b.Address.String())
+	}
+	return out
+}
+
+func TestTurnsAreEven(t *testing.T) {
+	for _, weights := range [][]uint8{{1}, {1, 1, 1}, {2, 2}, {3, 1}, {255, 254, 1}, {5, 1, 1}} {
+		var backends []Backend
+		total := 0
+		for i, w := range weights {
+			backends = append(backends, Backend{netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), 6443, w})
+			total += int(w)
+		}
+		got := turns(backends, 4711)
+		assert.Zero(t, total%len(got), weights)
+		count, last := map[Backend]int{}, map[Backend]int{}
+		for i, b := range slices.Concat(got, got) {
+			if before, ok := last[b]; ok {
+				want := float64(total) / float64(b.Weight)
+				assert.InDelta(t, want, i-before, want/2+1, "%v: from one turn of %d to its next", weights, b.Weight)
+			}
+			count[b]++
+			last[b] = i
+		}
+		for _, b := range backends {
+			assert.Equal(t, int(b.Weight)*2*len(got)/total, count[b], weights)
+		}
+	}
+}
+
+func TestTurnsBeginElsewhereOnOtherHosts(t *testing.T) {
+	backends := three().Targets[0].usual()
+	first := map[string]int{}
+	for start := range uint32(300) {
+		first[turns(backends, start)[0].Address.String()]++
+	}
+	assert.Equal(t, map[string]int{"10.1.0.5": 100, "10.1.0.6": 100, "10.1.0.7": 100}, first)
+}
+
+func TestUsualBackends(t *testing.T) {
+	target := three().Targets[0]
+	slices.Reverse(target.Backends)
+	target.Backends[0].Weight = 0
+	target.Backends = append(target.Backends, target.Backends[1], Backend{netip.MustParseAddr("fd01::5"), 6443, 1})
+	assert.Equal(t, []string{"10.1.0.5", "10.1.0.6"}, servers(target.usual()))
+}
+
+func TestRenderOfTwoFamilies(t *testing.T) {
+	tables := three().render(0)
+	require.Len(t, tables, 2)
+	assert.Equal(t, []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}, []byte{tables[0].family, tables[1].family})
+	for _, table := range tables {
+		assert.Len(t, table.targets, 1)
+		assert.Len(t, table.backends, 3)
+		assert.Equal(t, []string{"output"}, hookNames(table))
+	}
+	assert.Equal(t, "for-10.1.0.100-tcp-9443", tables[0].choices[0].name)
+	assert.Equal(t, []string{"to-10.1.0.6-port-6443", "to-10.1.0.7-port-6443", "to-10.1.0.5-port-6443"}, three().render(2)[0].choices[0].turns)
+	assert.Equal(t, "to-fd01--5-port-6443", tables[1].backends[0].name)
+}
+
+func hookNames(t table) (out []string) {
+	for _, h := range t.hooks {
+		out = append(out, h.name)
+	}
+	return out
+}
+
+func TestRenderOfATargetWithoutBackends(t *testing.T) {
+	c := three()
+	c.Targets[0].Backends = nil
+	c.Targets[1].Backends = c.Targets[1].Backends[:1]
+	c.Targets[1].Backends[0].Weight = 0
+	for _, table := range c.render(0) {
+		assert.Empty(t, table.targets)
+		assert.Empty(t, table.choices)
+		assert.Empty(t, table.backends)
+		assert.Len(t, table.addresses, 1, "as it is still translated back")
+	}
+}
+
+func TestRenderOfHooks(t *testing.T) {
+	c := three()
+	c.Self = []netip.Addr{netip.MustParseAddr("fd01::9")}
+	c.Pods, c.Uplinks = true, []int{3, 2}
+	tables := c.render(0)
+	assert.Equal(t, []string{"output", "pods"}, hookNames(tables[0]))
+	assert.Equal(t, []string{"output", "pods", "source"}, hookNames(tables[1]))
+	assert.Len(t, tables[0].hooks[1].rules, 3)
+}
+
+// TestRenderIsTheSameInAnotherOrder of targets, backends and links.
+func TestRenderIsTheSameInAnotherOrder(t *testing.T) {
+	one, other := three(), three()
+	for _, c := range []*Config{&one, &other} {
+		c.Targets = append(c.Targets, Target{Address: netip.MustParseAddr("10.1.0.101"), Protocol: unix.IPPROTO_UDP, Port: 53, Backends: c.Targets[0].Backends})
+		c.Pods, c.Uplinks = true, []int{2, 3}
+	}
+	slices.Reverse(other.Targets)
+	slices.Reverse(other.Uplinks)
+	for i := range other.Targets {
+		other.Targets[i].Backends = slices.Clone(other.Targets[i].Backends)
+		slices.Reverse(other.Targets[i].Backends)
+	}
+	assert.Equal(t, one.render(7), other.render(7))
+}
+
+func TestSameHooks(t *testing.T) {
+	before := three()
+	for name, tt := range map[string]struct {
+		change func(*Config)
+		want   bool
+	}{
+		"nothing":    {func(*Config) {}, true},
+		"backends":   {func(c *Config) { c.Targets[0].Backends = c.Targets[0].Backends[1:] }, true},
+		"no backend": {func(c *Config) { c.Targets[0].Backends = nil }, true},
+		"port":       {func(c *Config) { c.Targets[0].Port = 5000 }, true},
+		"address":    {func(c *Config) { c.Targets[0].Address = netip.MustParseAddr("10.1.0.101") }, false},
+		"family":     {func(c *Config) { c.Targets = c.Targets[1:] }, false},
+		"pods":       {func(c *Config) { c.Pods, c.Uplinks = true, []int{2} }, false},
+		"self":       {func(c *Config) { c.Self = []netip.Addr{netip.MustParseAddr("10.1.0.9")} }, false},
+	} {
+		after := three()
+		tt.change(&after)
+		assert.Equal(t, tt.want, sameHooks(before.render(0), after.render(0)), name)
+	}
+}
+
+func TestApplyRefusesAWrongConfiguration(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"port 9443: protocol 1, want 6 (TCP) or 17 (UDP)":                             func(c *Config) { c.Targets[0].Protocol = 1 },
+		"10.1.0.100:0: want an address without a zone, and a port":                    func(c *Config) { c.Targets[0].Port = 0 },
+		"10.1.0.100:9443 of protocol 6: listed twice":                                 func(c *Config) { c.Targets = append(c.Targets, c.Targets[0]) },
+		"backend [fe80::1%eth0]:1: want an address without a zone, and a port":        func(c *Config) { c.Targets[1].Backends[0] = Backend{netip.MustParseAddr("fe80::1%eth0"), 1, 1} },
+		"pods without uplinks: want the link by which clients of other hosts come in": func(c *Config) { c.Pods = true },
+		"lifetime 10ms, want a second at least":                                       func(c *Config) { c.Lifetime = 10 * time.Millisecond },
+	} {
+		c := three()
+		change(&c)
+		table, err := Open("api")
+		require.NoError(t, err)
+		assert.EqualError(t, table.Apply(c), "intercept: "+want)
+	}
+	_, err := Open("")
+	assert.Error(t, err)
+}
