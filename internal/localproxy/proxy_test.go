@@ -1,0 +1,286 @@
+package localproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const patience = 20 * time.Second
+
+// server says its number to each that connects, and then what it hears. At the end of that it ends.
+func server(t *testing.T, number int) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				_, _ = fmt.Fprintf(c, "%d\n", number)
+				_, _ = io.Copy(c, c)
+				_, _ = fmt.Fprint(c, "end")
+			}()
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// nobody is where nothing listens, and nothing else will.
+func nobody(t *testing.T) netip.AddrPort {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	loopback := netip.MustParseAddr("127.0.0.1")
+	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: loopback.As4()}))
+	at, err := syscall.Getsockname(fd)
+	require.NoError(t, err)
+	return netip.AddrPortFrom(loopback, uint16(at.(*syscall.SockaddrInet4).Port))
+}
+
+func open(t *testing.T, c Config, servers ...netip.AddrPort) *Proxy {
+	t.Helper()
+	if c.Listen == nil {
+		c.Listen = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}
+	}
+	p, err := Listen(c)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.NoError(t, p.Close(over))
+	})
+	var backends []Backend
+	for _, s := range servers {
+		backends = append(backends, Backend{s, 1})
+	}
+	p.SetBackends(backends)
+	return p
+}
+
+// dial returns the number of the server, too; -1 if there is none, which a client may learn before it knows that it is connected.
+func dial(t *testing.T, p *Proxy) (*net.TCPConn, int) {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Addresses()[0].String())
+	if errors.Is(err, syscall.ECONNRESET) {
+		return nil, -1
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
+	number := -1
+	if _, err := fmt.Fscanf(c, "%d\n", &number); err != nil {
+		number = -1
+	}
+	return c.(*net.TCPConn), number
+}
+
+func eventually(t *testing.T, ok func() bool, what string) {
+	t.Helper()
+	for began := time.Now(); !ok(); runtime.Gosched() {
+		require.Less(t, time.Since(began), patience, what)
+	}
+}
+
+func TestConnectionsAreEven(t *testing.T) {
+	p := open(t, Config{}, server(t, 0), server(t, 1), server(t, 2))
+	served := make([]int, 3)
+	for range 90 {
+		c, number := dial(t, p)
+		served[number]++
+		_ = c.Close()
+	}
+	assert.Equal(t, []int{30, 30, 30}, served)
+	assert.Equal(t, uint64(90), p.Stats().Total)
+}
+
+func TestConnectionsByWeight(t *testing.T) {
+	p := open(t, Config{})
+	p.SetBackends([]Backend{{server(t, 0), 2}, {server(t, 1), 0}, {server(t, 2), 1}})
+	served := make([]int, 3)
+	for range 30 {
+		_, number := dial(t, p)
+		served[number]++
+	}
+	assert.Equal(t, []int{20, 0, 10}, served)
+}
+
+// TestServerThatRefuses is passed over at once, and so is one that is listed no more.
+func TestServerThatRefuses(t *testing.T) {
+	good := server(t, 7)
+	p := open(t, Config{}, nobody(t), good, nobody(t))
+	for range 6 {
+		_, number := dial(t, p)
+		assert.Equal(t, 7, number)
+	}
+	assert.Equal(t, map[netip.AddrPort]int{good: 6}, p.Stats().ByBackend)
+	assert.Zero(t, p.Stats().Failed)
+}
+
+func TestNoServer(t *testing.T) {
+	vip := server(t, 9)
+	p := open(t, Config{Fallback: []netip.AddrPort{vip}})
+	_, number := dial(t, p)
+	assert.Equal(t, 9, number, "none is healthy")
+	p.SetBackends([]Backend{{nobody(t), 1}})
+	_, number = dial(t, p)
+	assert.Equal(t, 9, number, "none answers")
+
+	p = open(t, Config{})
+	_, number = dial(t, p)
+	assert.Equal(t, -1, number)
+	assert.Equal(t, uint64(1), p.Stats().Failed)
+}
+
+// TestEndOfOneDirection is passed on, while the other goes on.
+func TestEndOfOneDirection(t *testing.T) {
+	p := open(t, Config{}, server(t, 0))
+	c, _ := dial(t, p)
+	_, err := c.Write([]byte("last words, "))
+	require.NoError(t, err)
+	require.NoError(t, c.CloseWrite())
+	got, err := io.ReadAll(c)
+	require.NoError(t, err)
+	assert.Equal(t, "last words, end", string(got))
+	eventually(t, func() bool { return p.Stats().Open == 0 }, "it is over")
+}
+
+func TestMuchGoesThrough(t *testing.T) {
+	p := open(t, Config{}, server(t, 0))
+	c, _ := dial(t, p)
+	const size = 8 << 20
+	go func() {
+		_, _ = io.CopyN(c, zeros{}, size)
+		_ = c.CloseWrite()
+	}()
+	n, err := io.Copy(io.Discard, c)
+	require.NoError(t, err)
+	assert.Equal(t, int64(size+len("end")), n)
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+
+func TestResetOfAServer(t *testing.T) {
+	p := open(t, Config{}, server(t, 0))
+	doomed, _ := dial(t, p)
+	p.SetBackends(nil)
+	_, err := doomed.Write([]byte("x"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(doomed, make([]byte, 1))
+	require.NoError(t, err, "what one has goes on when it is unhealthy")
+	assert.Zero(t, p.Reset(netip.MustParseAddr("127.0.0.2")))
+	assert.Equal(t, 1, p.Reset(netip.MustParseAddr("127.0.0.1")))
+	_, err = doomed.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, syscall.ECONNRESET)
+	eventually(t, func() bool { return p.Stats().Open == 0 }, "it is over")
+}
+
+// TestResetByTheServer arrives at the client as one.
+func TestResetByTheServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	p := open(t, Config{}, l.Addr().(*net.TCPAddr).AddrPort())
+	c, err := net.Dial("tcp", p.Addresses()[0].String())
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	s, err := l.Accept()
+	require.NoError(t, err)
+	abort(s.(*net.TCPConn))
+	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
+	_, err = c.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, syscall.ECONNRESET)
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	p := open(t, Config{Connections: 2}, server(t, 0))
+	first, _ := dial(t, p)
+	dial(t, p)
+	_, number := dial(t, p)
+	assert.Equal(t, -1, number)
+	_ = first.Close()
+	eventually(t, func() bool { return p.Stats().Open == 1 }, "a place is free")
+	_, number = dial(t, p)
+	assert.Equal(t, 0, number)
+	assert.Equal(t, uint64(1), p.Stats().Refused)
+}
+
+// TestClose waits for what is open, refuses what is new, and leaves no goroutine.
+func TestClose(t *testing.T) {
+	s := server(t, 0)
+	before := runtime.NumGoroutine()
+	p, err := Listen(Config{Listen: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
+	require.NoError(t, err)
+	p.SetBackends([]Backend{{s, 1}})
+	ends, _ := dial(t, p)
+	stays, _ := dial(t, p)
+	ctx, cancel := context.WithCancel(context.Background())
+	closed := make(chan error)
+	go func() { closed <- p.Close(ctx) }()
+	eventually(t, func() bool {
+		c, err := net.Dial("tcp", p.Addresses()[0].String())
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	}, "it listens no more")
+	_ = ends.Close()
+	eventually(t, func() bool { return p.Stats().Open == 1 }, "one has ended")
+	_, err = stays.Write([]byte("x"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(stays, make([]byte, 1))
+	require.NoError(t, err, "the other has time")
+	cancel()
+	require.NoError(t, <-closed)
+	_, err = stays.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, syscall.ECONNRESET)
+	require.NoError(t, p.Close(ctx), "again")
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before }, "goroutines end")
+}
+
+func TestListenRefuses(t *testing.T) {
+	_, err := Listen(Config{})
+	assert.Error(t, err)
+	_, err = Listen(Config{Listen: []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:0")}})
+	assert.EqualError(t, err, "localproxy: listen on 0.0.0.0:0: want an address of loopback")
+	taken := server(t, 0)
+	_, err = Listen(Config{Listen: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0"), taken}})
+	assert.ErrorIs(t, err, syscall.EADDRINUSE)
+}
+
+// TestIdleConnectionIsSmall: the process has two file descriptors and no buffer for it.
+func TestIdleConnectionIsSmall(t *testing.T) {
+	p := open(t, Config{}, server(t, 0))
+	const n = 100
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range n {
+		dial(t, p)
+	}
+	eventually(t, func() bool { return p.Stats().Open == n }, "all are there")
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	used := int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse)
+	t.Logf("%d bytes for each, with its client and server", used/n)
+	assert.Less(t, used/n, int64(80<<10))
+}
