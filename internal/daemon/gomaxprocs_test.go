@@ -13,8 +13,10 @@ import (
 
 func TestLimitGOMAXPROCS(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
+	before := runtime.GOMAXPROCS(0)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	runtime.SetDefaultGOMAXPROCS() // whoever runs the test may have said another one
 	all := runtime.GOMAXPROCS(0)
-	t.Cleanup(func() { runtime.GOMAXPROCS(all) })
 	of := func(elections ...config.Election) *config.Config {
 		cfg := &config.Config{}
 		for _, e := range elections {
