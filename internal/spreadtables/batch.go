@@ -18,9 +18,6 @@ type batch struct {
 	err      error // the first that went wrong while encoding
 }
 
-// elementsPerMessage keeps a message's list of elements within the 64 KiB that the length of a netlink attribute can say.
-const elementsPerMessage = 400
-
 // add appends a message about a table of ours.
 func (b *batch) add(kind int, flags netlink.HeaderFlags, family byte, encode func(*netlink.AttributeEncoder)) {
 	ae := netlink.NewAttributeEncoder()
@@ -55,6 +52,7 @@ func (b *batch) replace(t table, lifetime time.Duration) {
 	}
 	for _, s := range t.sets {
 		b.elements(unix.NFT_MSG_NEWSETELEM, t.family, s, s.elements, lifetime)
+		b.slots(unix.NFT_MSG_NEWSETELEM, t.family, s, s.bySlot.all())
 	}
 	for _, c := range t.chains {
 		for _, r := range c.rules {
@@ -125,50 +123,6 @@ func (b *batch) newRule(family byte, chain string, r match) {
 			return nil
 		})
 	})
-}
-
-// elements adds elements (NFT_MSG_NEWSETELEM), or takes them away (NFT_MSG_DELSETELEM).
-func (b *batch) elements(kind int, family byte, s set, elements []element, lifetime time.Duration) {
-	for part := range slices.Chunk(elements, elementsPerMessage) {
-		b.add(kind, netlink.Create, family, func(ae *netlink.AttributeEncoder) {
-			ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, b.name)
-			ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.name)
-			ae.Nested(unix.NFTA_SET_ELEM_LIST_ELEMENTS, func(ae *netlink.AttributeEncoder) error {
-				for _, e := range part {
-					ae.Nested(unix.NFTA_LIST_ELEM, func(ae *netlink.AttributeEncoder) error {
-						e.encode(ae, s, lifetime)
-						return nil
-					})
-				}
-				return nil
-			})
-		})
-	}
-}
-
-func (e element) encode(ae *netlink.AttributeEncoder, s set, lifetime time.Duration) {
-	value := func(ae *netlink.AttributeEncoder, text string) error {
-		ae.Bytes(unix.NFTA_DATA_VALUE, []byte(text))
-		return nil
-	}
-	ae.Nested(unix.NFTA_SET_ELEM_KEY, func(ae *netlink.AttributeEncoder) error { return value(ae, e.key) })
-	switch s.data {
-	case none:
-	case typeVerdict:
-		ae.Nested(unix.NFTA_SET_ELEM_DATA, func(ae *netlink.AttributeEncoder) error {
-			ae.Nested(unix.NFTA_DATA_VERDICT, func(ae *netlink.AttributeEncoder) error {
-				ae.Int32(unix.NFTA_VERDICT_CODE, unix.NFT_GOTO)
-				ae.String(unix.NFTA_VERDICT_CHAIN, e.to)
-				return nil
-			})
-			return nil
-		})
-	default:
-		ae.Nested(unix.NFTA_SET_ELEM_DATA, func(ae *netlink.AttributeEncoder) error { return value(ae, e.data) })
-	}
-	if s.timed {
-		ae.Uint64(unix.NFTA_SET_ELEM_TIMEOUT, uint64(lifetime.Milliseconds()))
-	}
 }
 
 // empty takes all elements of a set away.

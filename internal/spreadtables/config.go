@@ -25,6 +25,9 @@ type Config struct {
 	Members []MemberAt
 	// Slots are who gets which packet. Nil: each receiver serves all by itself, and only translates.
 	Slots *slots.Table
+	// Ending: nothing new is spread. Slots are of the connections that there are; a new one to an address is the receiver's own, and is
+	// not translated: that of a service that listens on the address, as without these tables.
+	Ending bool
 	// Seed is mixed into the hash, so that clients are divided otherwise at another address. It is no secret: who looks for it can choose the
 	// member that serves him, by his source port.
 	Seed uint32
@@ -70,4 +73,7 @@ type Abilities struct {
 	// SecondChance: connection tracking takes up connections in their midst (net.netfilter.nf_conntrack_tcp_loose is not 0). Without it what
 	// belongs to no known connection is dropped, so connections hang when their slot gets another owner.
 	SecondChance bool
+	// Sockets: a connection of a socket on the address itself is told from one that is to be translated, also where connection tracking has
+	// not seen it before. Without it (no CONFIG_NFT_SOCKET) such connections end when their address begins to be spread.
+	Sockets bool
 }

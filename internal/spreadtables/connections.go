@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connections is how many connections to the ports that are spread this node serves, by its connection tracking: those of TCP that are open
-// at one end at least, and the flows of UDP. The kernel goes through all that it tracks for it.
-func (t *Tables) Connections() (int, error) {
+// Connections is how many connections to each port that is spread this node serves, by its connection tracking: those of TCP that are open
+// at one end at least, and the flows of UDP. The kernel goes through all that it tracks for it, which may take long.
+func (t *Tables) Connections() (map[Port]int, error) {
 	t.mu.Lock()
 	applied := t.applied
 	t.mu.Unlock()
 	if applied == nil {
-		return 0, t.wrap("count connections of", errors.New("nothing was applied yet"))
+		return nil, t.wrap("count connections of", errors.New("nothing was applied yet"))
 	}
-	total := 0
+	out := make(map[Port]int, len(applied.Ports))
 	for _, f := range []family{ipv4(), ipv6()} {
 		if len(f.all(applied.Addresses)) == 0 {
 			continue
@@ -29,12 +29,12 @@ func (t *Tables) Connections() (int, error) {
 		for _, p := range applied.Ports {
 			n, err := applied.count(f.number, p)
 			if err != nil {
-				return 0, t.wrap("count connections of", err)
+				return nil, t.wrap("count connections of", err)
 			}
-			total += n
+			out[p] += n
 		}
 	}
-	return total, nil
+	return out, nil
 }
 
 // The attributes of connection tracking (linux/netfilter/nfnetlink_conntrack.h).

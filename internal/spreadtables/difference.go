@@ -1,13 +1,19 @@
 package spreadtables
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // change of the elements of one set.
 type change struct {
 	family         byte
 	set            set
 	removed, added []element
+	gone, put      []uint32 // slots whose element goes, and that have one of the set's
 }
+
+func (c change) empty() bool { return len(c.removed)+len(c.added)+len(c.gone)+len(c.put) == 0 }
 
 // difference is what changes of the elements from one rendering to another. It is not the same where anything else differs.
 func difference(before, after []table) (changes []change, same bool) {
@@ -24,7 +30,8 @@ func difference(before, after []table) (changes []change, same bool) {
 				return nil, false
 			}
 			c := change{family: a.family, set: s, removed: missing(b.sets[j].elements, s.elements), added: missing(s.elements, b.sets[j].elements)}
-			if len(c.removed)+len(c.added) > 0 {
+			c.gone, c.put = s.bySlot.after(b.sets[j].bySlot)
+			if !c.empty() {
 				changes = append(changes, c)
 			}
 		}
@@ -32,21 +39,35 @@ func difference(before, after []table) (changes []change, same bool) {
 	return changes, true
 }
 
-// like compares all but the elements.
+// like compares all but the elements. Sets of different sizes are different ones, so both have as many slots.
 func (s set) like(o set) bool {
-	return s.name == o.name && s.key == o.key && s.data == o.data && s.size == o.size && s.timed == o.timed
+	return s.name == o.name && s.key == o.key && s.data == o.data && s.size == o.size && s.timed == o.timed && len(s.bySlot.value) == len(o.bySlot.value)
 }
 
-// missing are the elements of one list that are not in the other.
+// missing are the elements of one list that are not in the other. They are short.
 func missing(of, in []element) (out []element) {
-	there := make(map[element]bool, len(in))
-	for _, e := range in {
-		there[e] = true
-	}
 	for _, e := range of {
-		if !there[e] {
+		if !slices.Contains(in, e) {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// after is what becomes of the elements of another one.
+func (b bySlot) after(before bySlot) (gone, put []uint32) {
+	for slot := range b.value {
+		old, was := before.of(slot)
+		now, is := b.of(slot)
+		if was == is && old == now {
+			continue
+		}
+		if was {
+			gone = append(gone, uint32(slot))
+		}
+		if is {
+			put = append(put, uint32(slot))
+		}
+	}
+	return gone, put
 }

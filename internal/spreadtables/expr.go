@@ -125,6 +125,12 @@ func local() match {
 	return and(run(&expr.Fib{Register: register, FlagDADDR: true, ResultADDRTYPE: true}), compare(expr.CmpOpEq, native(unix.RTN_LOCAL)...))
 }
 
+// ownSocket ends the rule unless a socket has the packet's destination for its own address: that of a connection, or one that listens there alone.
+// One that listens on all addresses has none.
+func ownSocket() match {
+	return and(run(&expr.Socket{Key: expr.SocketKeyWildcard, Register: register}), compare(expr.CmpOpEq, 0))
+}
+
 func verdict(kind expr.VerdictKind) match { return run(&expr.Verdict{Kind: kind}) }
 func goTo(chain string) match {
 	return run(&expr.Verdict{Kind: expr.VerdictGoto, Chain: chain})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/slots"
 )
@@ -159,9 +160,11 @@ func TestConnectionsAreCounted(t *testing.T) {
 	l.owned(1, slots.None)
 	counted := func(member int) (n int) {
 		l.members[member].In(func() {
-			var err error
-			n, err = l.members[member].tables.Connections()
+			ports, err := l.members[member].tables.Connections()
 			require.NoError(t, err)
+			n = ports[Port{unix.IPPROTO_TCP, front, target}]
+			assert.Len(t, ports, 2)
+			assert.Zero(t, ports[Port{unix.IPPROTO_UDP, dns, 5353}])
 		})
 		return n
 	}

@@ -21,12 +21,12 @@ const (
 var tcpFlags = transport(13, 1)
 
 // member is the table of a family behind the link: what a member does with the packets that it gets, and with its own to the address.
-func (c Config) member(f family) table {
+func (c Config) member(f family, a Abilities) table {
 	t := table{family: f.number, sets: []set{c.macs(), c.ports(f), c.addresses(f), c.owners(f, false), c.seconds(f)}}
 	t.chains = append(t.chains, c.receive(f)...)
 	if c.self() != slots.None {
 		t.chains = append(t.chains, c.unknown(f)...)
-		t.chains = append(t.chains, c.translated(f))
+		t.chains = append(t.chains, c.translated(f, a))
 	}
 	t.chains = append(t.chains, c.ask(f), c.source(f))
 	return t
@@ -52,24 +52,27 @@ func (c Config) addresses(f family) set {
 // seconds says where to ask about a connection that this node does not know.
 func (c Config) seconds(f family) set {
 	s := set{name: mapSeconds, key: typeMark, data: typeVerdict, size: c.slots()}
+	s.bySlot.value = slices.Repeat([]uint8{slots.None}, int(c.slots()))
 	if c.self() == slots.None {
 		return s
 	}
-	var chains [slots.None]string // by member; made once, as there are thousands of slots
-	for slot := range c.slots() {
-		member := c.Slots.Onward(int(slot), c.self())
-		to, ok := c.other(f, member)
-		if !ok {
+	// First those that are sent on to, and behind them the same as owners.
+	s.bySlot.values = make([]element, 2*len(c.Members))
+	for i := range c.Members {
+		if to, ok := c.other(f, uint8(i)); ok {
+			s.bySlot.values[i].to, s.bySlot.values[len(c.Members)+i].to = chainTo(to), chainToOwner(chainTo(to))
+		}
+	}
+	self := c.self()
+	for slot := range s.bySlot.value {
+		member := c.Slots.Onward(slot, self)
+		if member == slots.None || int(member) >= len(c.Members) || s.bySlot.values[member].to == "" {
 			continue
 		}
-		if chains[member] == "" {
-			chains[member] = chainTo(to)
-		}
-		e := element{key: string(native(slot)), to: chains[member]}
+		s.bySlot.value[slot] = member
 		if member == c.Slots.Owner[slot] && c.knows(member) {
-			e.to = chainToOwner(e.to)
+			s.bySlot.value[slot] += uint8(len(c.Members))
 		}
-		s.elements = append(s.elements, e)
 	}
 	return s
 }
@@ -163,18 +166,37 @@ func (c Config) others(f family) []chain {
 }
 
 // translated gives new connections this node's own address and the target port. On other links, as those of pods, only while this node has
-// the address, for they are routed on otherwise.
-func (c Config) translated(f family) chain {
+// the address, for they are routed on otherwise. What is new to connection tracking alone, and belongs to a socket on the address, stays as it is:
+// it was there before the address was spread.
+func (c Config) translated(f family, a Abilities) chain {
 	hook := chain{name: "translate", kind: "nat", hook: unix.NF_INET_PRE_ROUTING, priority: translatePriority}
 	self, _ := f.of(c.Self)
-	for _, p := range c.Ports {
-		to := and(immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
+	if a.Sockets {
+		hook.rules = append(hook.rules, and(f.spread(f.packet, setPorts), protocol(unix.IPPROTO_TCP), begun(), ownSocket(), accept()))
+	}
+	for _, p := range c.translates() {
+		to := and(p.is(), immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
+		if c.Ending {
+			to = and(begun(), to)
+		}
 		hook.rules = append(hook.rules,
-			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), p.is(), to),
-			and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts), p.is(), local(), to))
+			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), to),
+			and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts), local(), to))
 	}
 	return hook
 }
+
+// translates are the ports of which packets that connection tracking does not know are translated. Of one that ends that is none but TCP's, so
+// that a client learns of a connection that nobody has.
+func (c Config) translates() []Port {
+	if !c.Ending {
+		return c.Ports
+	}
+	return slices.DeleteFunc(slices.Clone(c.Ports), func(p Port) bool { return p.Protocol != unix.IPPROTO_TCP })
+}
+
+// begun ends the rule when a packet of TCP begins a connection.
+func begun() match { return tcpFlags.has(expr.CmpOpEq, []byte{syn}, []byte{0}) }
 
 // is ends the rule unless the packet is to the port. Its address and protocol were looked at before.
 func (p Port) is() match { return and(protocol(p.Protocol), transport(2, 2).is(big(p.Port)...)) }
@@ -183,6 +205,9 @@ func (p Port) is() match { return and(protocol(p.Protocol), transport(2, 2).is(b
 // owns their slot.
 func (c Config) ask(f family) chain {
 	hook := chain{name: "ask", kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: translatePriority}
+	if c.Ending {
+		return hook
+	}
 	self, _ := f.of(c.Self)
 	for _, p := range c.Ports {
 		asked := and(f.spread(f.packet, setPorts), p.is())

@@ -3,6 +3,8 @@ package spreadtables
 import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/slots"
 )
 
 // A table is one of nftables as it should be. Tables are compared with reflect.DeepEqual, so they are made of values only.
@@ -20,6 +22,21 @@ type set struct {
 	size     uint32 // 0: it grows
 	timed    bool   // each element ends a lifetime after it was put there
 	elements []element
+	bySlot   bySlot // in place of elements
+}
+
+// bySlot are the elements of a map whose keys are slots. There are thousands of them with a few values, so they are not listed one by one.
+type bySlot struct {
+	value  []uint8   // of each slot, which one of values; slots.None: it is not in the map
+	values []element // without their keys
+}
+
+// of is the value of a slot, if it has one.
+func (b bySlot) of(slot int) (element, bool) {
+	if v := b.value[slot]; v != slots.None {
+		return b.values[v], true
+	}
+	return element{}, false
 }
 
 // kind is a data type, as nft lists it, and its length in bytes, each part of a concatenation padded to four.

@@ -56,7 +56,7 @@ func (c Config) render(a Abilities) []table {
 		tables = append(tables, c.receiver(families))
 	}
 	for _, f := range families {
-		tables = append(tables, c.member(f))
+		tables = append(tables, c.member(f, a))
 	}
 	return tables
 }
@@ -130,11 +130,20 @@ func (c Config) macs() set {
 // owners are the other members that own slots. Where frames go on as they are, only those whose frames are known when they come back.
 func (c Config) owners(f family, knownMAC bool) set {
 	s := set{name: mapOwners, key: typeMark, data: f.address, size: c.slots()}
-	for slot := range c.slots() {
-		to, ok := c.other(f, c.Slots.Owner[slot])
-		if ok && (!knownMAC || c.knows(c.Slots.Owner[slot])) {
-			s.elements = append(s.elements, element{key: string(native(slot)), data: string(to.AsSlice())})
+	s.bySlot.values = make([]element, len(c.Members))
+	use := make([]bool, len(c.Members))
+	for i := range c.Members {
+		if to, ok := c.other(f, uint8(i)); ok && (!knownMAC || c.knows(uint8(i))) {
+			s.bySlot.values[i].data, use[i] = string(to.AsSlice()), true
 		}
+	}
+	s.bySlot.value = make([]uint8, c.slots())
+	for slot := range s.bySlot.value {
+		owner := c.Slots.Owner[slot]
+		if int(owner) >= len(use) || !use[owner] {
+			owner = slots.None
+		}
+		s.bySlot.value[slot] = owner
 	}
 	return s
 }

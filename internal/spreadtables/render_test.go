@@ -36,7 +36,7 @@ func three(index int) Config {
 	}
 }
 
-var all = Abilities{Ingress: true}
+var all = Abilities{Ingress: true, Sockets: true}
 
 // elementsOf are those of one set, in the table of a family.
 func elementsOf(t *testing.T, tables []table, family byte, name string) []element {
@@ -44,12 +44,23 @@ func elementsOf(t *testing.T, tables []table, family byte, name string) []elemen
 	for _, table := range tables {
 		for _, s := range table.sets {
 			if table.family == family && s.name == name {
-				return s.elements
+				return s.listed()
 			}
 		}
 	}
 	require.Fail(t, "no set", name)
 	return nil
+}
+
+// listed are all elements.
+func (s set) listed() []element {
+	out := slices.Clone(s.elements)
+	for _, slot := range s.bySlot.all() {
+		e, _ := s.bySlot.of(int(slot))
+		e.key = string(native(slot))
+		out = append(out, e)
+	}
+	return out
 }
 
 func keys(elements []element) (out []string) {
@@ -117,6 +128,65 @@ func TestRenderOfAMemberWithoutAnAddress(t *testing.T) {
 	assert.Equal(t, slotsOf(2, 5, 8, 11), keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners6")))
 }
 
+// TestRenderOfWhatEnds: a new connection is no longer translated, neither one that comes in nor one of this node's own.
+func TestRenderOfWhatEnds(t *testing.T) {
+	rules := func(c Config, name string) (n int) {
+		for _, table := range c.render(Abilities{}) {
+			for _, chain := range table.chains {
+				if chain.name == name {
+					n += len(chain.rules)
+				}
+			}
+		}
+		return n
+	}
+	c := three(2)
+	assert.Equal(t, []int{8, 8, 2}, []int{rules(c, "translate"), rules(c, "ask"), rules(c, "source")})
+	c.Ending = true
+	assert.Equal(t, []int{4, 0, 2}, []int{rules(c, "translate"), rules(c, "ask"), rules(c, "source")}, "TCP in its midst alone")
+}
+
+// BenchmarkApply renders what has to be sent when a member of seven is drained, and when all of it is made anew.
+func BenchmarkApply(b *testing.B) {
+	var members []slots.Member
+	c := three(2)
+	c.Members = nil
+	for i := range byte(slots.Most) {
+		a := netip.AddrFrom4([4]byte{10, 1, 0, 5 + i})
+		members = append(members, slots.Member{Address: a, Condition: slots.Fit, Weight: 1})
+		c.Members = append(c.Members, MemberAt{
+			Addresses: []netip.Addr{a, netip.AddrFrom16([16]byte{0xfd, 1, 15: 5 + i})}, MAC: net.HardwareAddr{2, 0, 0, 0, 0, i}, Self: i == 0,
+		})
+	}
+	c.Slots = slots.Make(members, nil, nil)
+	drained := c
+	members[3].Condition = slots.Keeps
+	drained.Slots = slots.Make(members, c.Slots, members)
+	b.Run("anew", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			batch := &batch{name: "x"}
+			for _, t := range c.render(all) {
+				batch.replace(t, c.Lifetime)
+			}
+		}
+	})
+	b.Run("drained", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if changes, same := difference(c.render(all), drained.render(all)); !same || len(changes) == 0 {
+				b.Fatal("nothing to send")
+			}
+		}
+	})
+	b.Run("slots", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			slots.Make(members, c.Slots, members)
+		}
+	})
+}
+
 func TestDifferenceOfTheSame(t *testing.T) {
 	c := three(2)
 	other := three(2)
@@ -138,8 +208,8 @@ func TestDifferenceIsWhatMoves(t *testing.T) {
 	require.True(t, same)
 	sent := map[string]int{}
 	for _, c := range changes {
-		assert.Equal(t, slotsOf(1), keys(c.added))
-		assert.Equal(t, slotsOf(1), keys(c.removed))
+		assert.Equal(t, []uint32{1}, c.put)
+		assert.Equal(t, []uint32{1}, c.gone)
 		sent[c.set.name]++
 	}
 	assert.Equal(t, map[string]int{"owners4": 1, "owners6": 1, "owners": 2, "seconds": 2}, sent)
@@ -151,6 +221,7 @@ func TestDifferenceOfMoreThanElements(t *testing.T) {
 		"port":   func(c *Config) { c.Ports[0].Target = 8443 },
 		"self":   func(c *Config) { c.Self[0] = netip.MustParseAddr("10.1.0.55") },
 		"seed":   func(c *Config) { c.Seed++ },
+		"end":    func(c *Config) { c.Ending = true },
 		"member": func(c *Config) { c.Members[2].Addresses[0] = netip.MustParseAddr("10.1.0.8") },
 		"MAC":    func(c *Config) { c.Members[2].MAC = net.HardwareAddr{2, 0, 0, 0, 0, 9} },
 		"slots":  func(c *Config) { c.Slots = slots.Make(nil, nil, nil) },

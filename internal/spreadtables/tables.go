@@ -40,7 +40,7 @@ func Open(name string) (*Tables, error) {
 	if name == "" || len(tablePrefix+name) > unix.NFT_NAME_MAXLEN-1 {
 		return nil, fmt.Errorf("spreadtables: entry %q: want a name of 1 to %d bytes", name, unix.NFT_NAME_MAXLEN-1-len(tablePrefix))
 	}
-	return &Tables{name: name, abilities: Abilities{Ingress: true}}, nil
+	return &Tables{name: name, abilities: ofAll()[0]}, nil
 }
 
 // Apply makes the tables what the configuration says: in one transaction, and with what differs. The same again changes nothing. No
@@ -137,13 +137,13 @@ func (t *Tables) build(c Config) error {
 	if err != nil {
 		return err
 	}
-	a := Abilities{Ingress: true}
-	tables := c.render(a)
-	err = t.replace(tables, left, c.Lifetime)
-	if lacks(err) {
-		a.Ingress = false
+	var a Abilities
+	var tables []table
+	for _, a = range ofAll() {
 		tables = c.render(a)
-		err = t.replace(tables, left, c.Lifetime)
+		if err = t.replace(tables, left, c.Lifetime); !lacks(err) {
+			break
+		}
 	}
 	if err != nil {
 		return err
@@ -164,6 +164,11 @@ func (t *Tables) remember(tables []table) error {
 	there, err := t.found()
 	maps.Copy(t.made, there)
 	return err
+}
+
+// ofAll are the abilities that a kernel may have, the most useful first. Which of them it lacks its refusal does not say.
+func ofAll() []Abilities {
+	return []Abilities{{Ingress: true, Sockets: true}, {Ingress: true}, {Sockets: true}, {}}
 }
 
 // lacks tells whether a transaction failed because the kernel cannot do a part of it.
@@ -190,6 +195,8 @@ func (t *Tables) change(changes []change, lifetime time.Duration) error {
 	for _, c := range changes {
 		b.elements(unix.NFT_MSG_DELSETELEM, c.family, c.set, c.removed, 0)
 		b.elements(unix.NFT_MSG_NEWSETELEM, c.family, c.set, c.added, lifetime)
+		b.slots(unix.NFT_MSG_DELSETELEM, c.family, c.set, c.gone)
+		b.slots(unix.NFT_MSG_NEWSETELEM, c.family, c.set, c.put)
 	}
 	return t.commit(b)
 }

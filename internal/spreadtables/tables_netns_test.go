@@ -32,7 +32,7 @@ func TestTablesAreListedByNft(t *testing.T) {
 	tables, err := Open("api")
 	require.NoError(t, err)
 	require.NoError(t, tables.Apply(three(s.Index("eth0"))))
-	assert.Equal(t, Abilities{Ingress: true, SecondChance: true}, tables.Abilities())
+	assert.Equal(t, Abilities{Ingress: true, SecondChance: true, Sockets: true}, tables.Abilities())
 	for _, family := range []string{"netdev", "ip", "ip6"} {
 		golden, got := filepath.Join("testdata", family+".nft"), nftList(t, "table", family, "keepvip-spread-api")
 		if *update {
