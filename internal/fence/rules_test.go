@@ -80,7 +80,7 @@ func TestFenceAsksForSpreadPortsOnlyWhereThereAreSome(t *testing.T) {
 	f := &Fence{abilities: allAbilities[0]}
 	plain := f.rules(Group{ID: 7})
 	assert.Equal(t, verdicts(7, true, true), plain)
-	spread := f.rules(Group{ID: 7, Spread: Spread{Ports: []Port{{6, 6443}}}})
+	spread := f.rules(Group{ID: 7, Spread: Spread{Ports: []Port{{Protocol: 6, Number: 6443}}}})
 	assert.Equal(t, plain, spread[2:], "all else is as without")
 	for _, r := range spread[:2] {
 		assert.Equal(t, []string{spreadOf(7)}, sets(r))
@@ -177,9 +177,9 @@ func TestFenceValidatesGroups(t *testing.T) {
 		{name: "mapped", give: []Group{good(1, "::ffff:10.0.0.1")}, want: `group 1: address "::ffff:10.0.0.1", want a plain IPv4 or IPv6 address`},
 		{name: "no VRID", give: []Group{with(func(g *Group) { g.Advert.VRID = 0 })}, want: "group 1: advertisement of VRID 0 from 10.0.0.5, want both set"},
 		{name: "no source", give: []Group{with(func(g *Group) { g.Advert.Source = netip.Addr{} })}, want: "group 1: advertisement of VRID 51 from invalid IP, want both set"},
-		{name: "spread ports", give: []Group{with(func(g *Group) { g.Spread.Ports = []Port{{6, 6443}, {17, 53}} })}},
-		{name: "spread ICMPv6", give: []Group{with(func(g *Group) { g.Spread.Ports = []Port{{58, 1}} })}, want: "group 1: spread port 1 of protocol 58, want one of TCP or UDP"},
-		{name: "spread port 0", give: []Group{with(func(g *Group) { g.Spread.Ports = []Port{{6, 0}} })}, want: "group 1: spread port 0 of protocol 6, want one of TCP or UDP"},
+		{name: "spread ports", give: []Group{with(func(g *Group) { g.Spread.Ports = []Port{{Protocol: 6, Number: 6443}, {Protocol: 17, Number: 53}} })}},
+		{name: "spread ICMPv6", give: []Group{with(func(g *Group) { g.Spread.Ports = []Port{{Protocol: 58, Number: 1}} })}, want: "group 1: spread port 1 of protocol 58, want one of TCP or UDP"},
+		{name: "spread port 0", give: []Group{with(func(g *Group) { g.Spread.Ports = []Port{{Protocol: 6, Number: 0}} })}, want: "group 1: spread port 0 of protocol 6, want one of TCP or UDP"},
 		{name: "no lease", give: []Group{with(func(g *Group) { g.Lease = 0 })}, want: "group 1: lease 0s, want 1ms or more"},
 		{name: "guard no longer than the lease", give: []Group{with(func(g *Group) { g.Guard = g.Lease })}, want: "group 1: guard 1s, want more than the lease of 1s"},
 	}

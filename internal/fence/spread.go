@@ -24,6 +24,7 @@ import (
 type Port struct {
 	Protocol uint8 // unix.IPPROTO_TCP or unix.IPPROTO_UDP
 	Number   uint16
+	Ends     time.Time // when its packets cease to pass, whatever the others do; zero: with them
 }
 
 // Spread are the ports of a group that each member serves.
@@ -84,20 +85,32 @@ func (f *Fence) putSpread(c *nftables.Conn, g Group) error {
 		return err
 	}
 	c.FlushSet(set) // before Linux 6.12 adding an element again does not start its time again
-	left := time.Until(g.Spread.Until)
-	if left < time.Millisecond { // 0 would be for ever
-		return nil
+	if elements := f.spreadElements(g, time.Now()); len(elements) > 0 {
+		return c.SetAddElements(set, elements)
 	}
-	return c.SetAddElements(set, f.spreadElements(g, left))
+	return nil
 }
 
-func (f *Fence) spreadElements(g Group, left time.Duration) []nftables.SetElement {
-	out := make([]nftables.SetElement, len(g.Spread.Ports))
-	for i, p := range g.Spread.Ports {
+// spreadElements are those whose time is not over.
+func (f *Fence) spreadElements(g Group, now time.Time) []nftables.SetElement {
+	var out []nftables.SetElement
+	for _, p := range g.Spread.Ports {
+		left := g.Spread.until(p).Sub(now)
+		if left < time.Millisecond { // 0 would be for ever
+			continue
+		}
 		key := append(slices.Clone(f.key()), p.Protocol, 0, 0, 0)
-		out[i] = nftables.SetElement{Key: append(binary.BigEndian.AppendUint16(key, p.Number), 0, 0), Timeout: left}
+		out = append(out, nftables.SetElement{Key: append(binary.BigEndian.AppendUint16(key, p.Number), 0, 0), Timeout: left})
 	}
 	return out
+}
+
+// until is when packets of a port cease to pass. Of one that ends nobody renews that.
+func (s Spread) until(p Port) time.Time {
+	if p.Ends.IsZero() {
+		return s.Until
+	}
+	return p.Ends
 }
 
 // addSpread adds the set of a group.
@@ -168,8 +181,8 @@ func (f *Fence) inspectSpread(c *nftables.Conn) error {
 			return err
 		}
 		got, err := c.GetSetElements(set)
-		if err != nil || len(got) < len(g.Spread.Ports) && time.Now().Before(g.Spread.Until) {
-			return errors.Join(fmt.Errorf("set %s: %d ports, want %d", set.Name, len(got), len(g.Spread.Ports)), err)
+		if want := len(f.spreadElements(g, time.Now())); err != nil || len(got) < want {
+			return errors.Join(fmt.Errorf("set %s: %d ports, want %d", set.Name, len(got), want), err)
 		}
 	}
 	return nil

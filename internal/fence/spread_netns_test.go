@@ -29,7 +29,7 @@ func (w *wire) spreading(lease, guard time.Duration) *Fence {
 	f := w.fence(lease, guard)
 	groups := sorted(f.groups)
 	for i := range groups {
-		groups[i].Spread = Spread{Ports: []Port{{unix.IPPROTO_TCP, spreadPort}}, Until: time.Now().Add(time.Minute)}
+		groups[i].Spread = Spread{Ports: []Port{{Protocol: unix.IPPROTO_TCP, Number: spreadPort}}, Until: time.Now().Add(time.Minute)}
 	}
 	require.NoError(w.t, f.Set(groups))
 	for _, client := range []string{"10.1.0.9", "fd01::9"} {
@@ -124,6 +124,24 @@ func TestFenceOfSpreadPortsClosesByItself(t *testing.T) {
 	require.NoError(t, f.SpreadUntil(4, time.Time{}))
 	require.NoError(t, f.SpreadUntil(6, time.Time{}))
 	w.spreads(false, "ended")
+
+	groups := sorted(f.groups)
+	for i := range groups {
+		groups[i].Spread.Ports[0].Ends = time.Now().Add(time.Minute)
+	}
+	require.NoError(t, f.Set(groups))
+	w.spreads(true, "a port that ends by itself")
+	for i := range groups {
+		groups[i].Spread.Ports = []Port{{Protocol: unix.IPPROTO_TCP, Number: spreadPort, Ends: time.Now().Add(50 * time.Millisecond)}}
+		groups[i].Spread.Until = time.Now().Add(time.Minute)
+	}
+	require.NoError(t, f.Set(groups))
+	w.holder.Eventually(func() bool {
+		return !w.connects(vip4, spreadPort, 50*time.Millisecond) && !w.connects(vip6, spreadPort, 50*time.Millisecond)
+	}, "the end of the port, whatever there is for the others")
+	require.NoError(t, f.SpreadUntil(4, time.Now().Add(time.Minute)))
+	w.spreads(false, "nobody renews it")
+	require.NoError(t, f.Verify())
 }
 
 // TestFenceLetsMembersAnswerInTheNameOfAnAddressThatTheyDoNotHave sends what translation makes of a member's answer.

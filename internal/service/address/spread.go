@@ -10,6 +10,14 @@ type Spread struct {
 	// Until tells until when the kernel translates if this process does nothing more; the zero Time: not known yet. Any goroutine may ask.
 	// The fence lets packets of the ports pass for as long.
 	Until func() time.Time
+	// Ending are ports that are not spread any more, whose packets pass the fence until their own end.
+	Ending []Ending
+}
+
+// Ending is a port that passes the fence until then.
+type Ending struct {
+	Port
+	Until time.Time
 }
 
 // Port is one of TCP (6) or UDP (17).
@@ -23,6 +31,13 @@ func (c *Config) spreadPorts() []Port {
 		return nil
 	}
 	return c.Spread.Ports
+}
+
+func (c *Config) endingPorts() []Ending {
+	if c.Spread == nil {
+		return nil
+	}
+	return c.Spread.Ending
 }
 
 // spreadStep is by how much the end of translation has to have moved for the fence to follow: each time is a transaction.

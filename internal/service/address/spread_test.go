@@ -63,6 +63,11 @@ func TestReloadThatChangesSpreadPortsChangesTheFence(t *testing.T) {
 		}
 		assert.Equal(t, []string{"change to 290ms", "hold"}, reload(func(in *entry) { spread(in, &left) }))
 		assert.Empty(t, reload(func(in *entry) { spread(in, &left) }))
+		assert.Equal(t, []string{"change to 290ms", "hold"}, reload(func(in *entry) {
+			spread(in, &left)
+			in.Spread.Ending = []Ending{{Port{6, 5000}, time.Now()}}
+		}), "a port that is not spread any more")
+		assert.NotEmpty(t, reload(func(in *entry) { spread(in, &left) }))
 		assert.Equal(t, []string{"change to 290ms", "hold"}, reload(func(*entry) {}))
 	})
 }
