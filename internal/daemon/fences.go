@@ -61,6 +61,9 @@ func spreadFence(s *address.Spread, now time.Time) fence.Spread {
 	for _, p := range s.Ports {
 		out.Ports = append(out.Ports, fence.Port{Protocol: p.Protocol, Number: p.Number})
 	}
+	for _, p := range s.Ending {
+		out.Ports = append(out.Ports, fence.Port{Protocol: p.Protocol, Number: p.Number, Ends: p.Until})
+	}
 	return out
 }
 

@@ -54,7 +54,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	kept := elect(b, &in, v, whole)
 	spread, end := spreadOf(v)
 	b.serveAddresses(&in, kept, v, whole, spread)
-	b.joinSpread(&in, v, end)
+	b.joinSpread(&in, v, spread, end)
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
 		c.Observe(b.timings.probe)

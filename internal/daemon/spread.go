@@ -28,6 +28,7 @@ type joined struct {
 	host             spread.Host
 	log              *slog.Logger
 	spread           atomic.Pointer[spread.Service] // nil: there is none
+	cfg              spread.Config                  // of spread; belongs to who calls configure
 	term             instance.Term                  // its Elector is nil between terms; belongs to who calls Begin
 }
 
@@ -51,15 +52,11 @@ func (e *spreadEnd) until() time.Time {
 	return time.Time{}
 }
 
-// spreadOf has the addresses of v left to the members where they are spread; nil: the holder serves everything.
+// spreadOf has the ports of v left to the members that are spread; without any the holder serves everything.
 func spreadOf(v config.VIP) (*address.Spread, *spreadEnd) {
-	ports := v.SpreadPorts()
-	if len(ports) == 0 {
-		return nil, nil
-	}
 	end := &spreadEnd{}
 	out := &address.Spread{Until: end.until}
-	for _, p := range ports {
+	for _, p := range v.SpreadPorts() {
 		out.Ports = append(out.Ports, address.Port{Protocol: protocolOf(p.Protocol), Number: p.Port})
 	}
 	return out, end
@@ -73,7 +70,7 @@ func protocolOf(p config.Protocol) uint8 {
 }
 
 // joinSpread has the service of an instance spread the load, too, and turn that on and off by a reload.
-func (b *builder) joinSpread(in *instance.Config, v config.VIP, end *spreadEnd) {
+func (b *builder) joinSpread(in *instance.Config, v config.VIP, of *address.Spread, end *spreadEnd) {
 	cfg := b.spreadConfig(v)
 	log := b.log.With("vip", v.Name)
 	serve, reconfigure := in.Serve, in.Reconfigure
@@ -87,6 +84,7 @@ func (b *builder) joinSpread(in *instance.Config, v config.VIP, end *spreadEnd) 
 		if !ok {
 			return
 		}
+		of.Ending = j.ending(cfg, time.Now())
 		reconfigure(j.Service)
 		j.configure(cfg, end, true)
 	}
@@ -114,17 +112,19 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 	return cfg
 }
 
-// configure begins, changes or ends the spreading.
+// configure begins or changes the spreading, or has it end.
 func (j *joined) configure(cfg *spread.Config, end *spreadEnd, reloaded bool) {
 	s := j.spread.Load()
+	if s != nil && s.Finished() {
+		s = nil
+	}
 	switch {
 	case cfg == nil && s != nil:
-		if err := s.Close(); err != nil {
-			j.log.Warn("spreading has left something behind", "error", err)
-		}
-		j.spread.Store(nil)
+		j.cfg.Ports = nil
+		s.Reconfigure(j.cfg)
 	case cfg == nil:
 	case s != nil:
+		j.cfg = *cfg
 		s.Reconfigure(*cfg)
 	default:
 		own := *cfg
@@ -133,11 +133,31 @@ func (j *joined) configure(cfg *spread.Config, end *spreadEnd, reloaded bool) {
 		if j.term.Elector != nil {
 			s.Begin(j.term)
 		}
-		j.spread.Store(s)
+		j.cfg = *cfg
 	}
+	j.spread.Store(s)
 	if end != nil {
-		end.service.Store(j.spread.Load())
+		end.service.Store(s)
 	}
+}
+
+// ending are the ports that are spread until now, and not by cfg.
+func (j *joined) ending(cfg *spread.Config, now time.Time) (out []address.Ending) {
+	s := j.spread.Load()
+	if s == nil || s.Finished() {
+		return nil
+	}
+	var ports []spread.Port
+	if cfg != nil {
+		ports = cfg.Ports
+	}
+	for _, e := range s.EndingWithout(ports) {
+		if e.Until.IsZero() {
+			e.Until = now.Add(spread.EndsWithin)
+		}
+		out = append(out, address.Ending{Port: address.Port{Protocol: e.Protocol, Number: e.Port.Port}, Until: e.Until})
+	}
+	return out
 }
 
 // Begin implements instance.Service.
@@ -179,7 +199,11 @@ func (j *joined) Status() instance.ServiceStatus {
 // Close implements instance.Service.
 func (j *joined) Close() error {
 	err := j.Service.Close()
-	j.configure(nil, nil, false)
+	if s := j.spread.Swap(nil); s != nil {
+		if err := s.Close(); err != nil {
+			j.log.Warn("spreading has left something behind", "error", err)
+		}
+	}
 	return err
 }
 

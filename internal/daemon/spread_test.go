@@ -15,6 +15,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/service/address"
 	"github.com/keepvip/keepvip/internal/service/spread"
 )
 
@@ -40,6 +41,10 @@ func (plainHost) Own(instance.Place, []netip.Addr) []netip.Addr         { return
 func (plainHost) Ask(context.Context, instance.Place, netip.Addr) error { return nil }
 
 func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
+	synctest.Test(t, turnedOnAndOff)
+}
+
+func turnedOnAndOff(t *testing.T) {
 	plain := &plainService{}
 	j := &joined{Service: plain, host: plainHost{}, log: slog.New(slog.DiscardHandler)}
 	j.configure(nil, nil, false)
@@ -51,6 +56,7 @@ func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
 	assert.Zero(t, of.Until())
 	cfg := &spread.Config{Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 17, Port: 1, Target: 1}}}
 	j.configure(cfg, end, true)
+	synctest.Wait()
 	status := j.Status()
 	require.NotNil(t, status.Spread)
 	assert.Equal(t, uint64(7), status.Announcements)
@@ -63,7 +69,12 @@ func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
 	busy, reset := j.Draining()
 	assert.Equal(t, []any{at, true, 3}, []any{plain.drained, busy, reset})
 	require.NoError(t, j.Announce())
+	udp := address.Ending{Port: address.Port{Protocol: 17, Number: 1}, Until: at.Add(spread.EndsWithin)}
+	assert.Equal(t, []address.Ending{udp}, j.ending(nil, at))
+	assert.Empty(t, j.ending(cfg, at))
 	j.configure(nil, nil, true)
+	synctest.Wait()
+	assert.Empty(t, j.ending(nil, at))
 	assert.Nil(t, j.Status().Spread)
 	j.configure(cfg, end, true)
 	j.End()

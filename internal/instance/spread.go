@@ -2,6 +2,7 @@ package instance
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/code"
@@ -37,8 +38,11 @@ func (i *instance) healthy(check string) bool {
 	return v.said()[check].State == health.Healthy
 }
 
-// SpreadDirect is the way by which each member answers clients by itself.
-const SpreadDirect = "direct"
+// The ways by which connections come to a member.
+const (
+	SpreadDirect = "direct" // each member answers clients by itself
+	SpreadOff    = "off"    // none that is new does: what was spread is about to end
+)
 
 // SpreadStatus says how connections to the address are spread over the members.
 type SpreadStatus struct {
@@ -46,6 +50,7 @@ type SpreadStatus struct {
 	Problem string         `json:"problem,omitempty"` // why nothing is spread, or not as it should be
 	Members []SpreadMember `json:"members"`           // in the order of the tables
 	Tables  []SpreadTable  `json:"tables"`            // one for the ports of each check
+	LeftOut []SpreadMember `json:"leftOut,omitempty"` // members that get no connections, because there are too many
 	// SecondChance tells whether a packet of a connection that this node does not know is sent on to the member that may know it.
 	SecondChance bool   `json:"secondChance"`
 	WithoutIt    string `json:"secondChanceOff,omitempty"` // why not
@@ -57,6 +62,7 @@ type SpreadMember struct {
 	Address     netip.Addr `json:"address"`
 	Node        string     `json:"node,omitempty"`
 	Self        bool       `json:"self"`
+	Holder      bool       `json:"holder"` // of the address
 	Weight      uint8      `json:"weight"`
 	Connections uint32     `json:"connections"` // of clients, as it counted last
 }
@@ -65,6 +71,8 @@ type SpreadMember struct {
 type SpreadTable struct {
 	Ports  []SpreadPort  `json:"ports"`
 	Check  string        `json:"check,omitempty"` // what decides whether they are healthy; absent: the node's fitness
+	Ends   time.Time     `json:"ends,omitzero"`   // it is not spread any more: the holder gets all that is new, and its connections go on until then at most
+	Fit    int           `json:"fit"`             // how many members are
 	Slots  int           `json:"slots"`           // 0: there is no table yet
 	Nobody int           `json:"nobody"`          // slots that no member has: whoever receives a packet serves it
 	Shares []SpreadShare `json:"shares"`          // in the order of the members

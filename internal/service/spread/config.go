@@ -15,7 +15,7 @@ import (
 type Config struct {
 	Name      string // of the entry; it names the tables
 	Addresses []netip.Addr
-	Ports     []Port       // at least one
+	Ports     []Port       // at least one for New; none for Reconfigure: nothing is spread any more
 	Weight    uint8        // this node's; 0: no new connections
 	Members   []netip.Addr // own addresses, in order; none: those that are heard, sorted
 	// Senders are own addresses of nodes that may receive packets for the addresses. With Members, one that is none of these has the weight 0.
@@ -67,8 +67,8 @@ type Plane interface {
 	Mend() (mended bool, err error)
 	// Abilities are those of the kernel, once Apply has succeeded.
 	Abilities() spreadtables.Abilities
-	// Connections counts those of clients that are served here.
-	Connections() (int, error)
+	// Connections counts those of clients that are served here, by port. It may take long, and goes on beside all others.
+	Connections() (map[spreadtables.Port]int, error)
 	// Leave lets go of it: it goes on until its lifetime is over, or the next run has it.
 	Leave()
 	// Close takes it away.

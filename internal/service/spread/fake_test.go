@@ -110,6 +110,7 @@ type fakeHost struct {
 	asked  int
 	broken error
 	refuse int           // how often that was said
+	dump   chan struct{} // until it is closed, no connections are counted; nil: at once
 	stuck  chan struct{} // until it is closed, nothing that changes the kernel ends; nil: it ends at once
 }
 
@@ -209,10 +210,15 @@ func (p *fakePlane) Abilities() spreadtables.Abilities {
 	return spreadtables.Abilities{Ingress: true, SecondChance: p.loose}
 }
 
-func (p *fakePlane) Connections() (int, error) {
+func (p *fakePlane) Connections() (map[spreadtables.Port]int, error) {
 	p.host.mu.Lock()
-	defer p.host.mu.Unlock()
-	return p.connections, nil
+	dump := p.host.dump
+	n := p.connections
+	p.host.mu.Unlock()
+	if dump != nil {
+		<-dump
+	}
+	return map[spreadtables.Port]int{p.cfg.Ports[0]: n}, nil
 }
 func (p *fakePlane) Leave()       { _ = p.change(func() { p.left = true }) }
 func (p *fakePlane) Close() error { return p.change(func() { p.closed = true }) }

@@ -64,16 +64,17 @@ func (r row) same(o row) bool {
 }
 
 // plan are the members of one part, in the order of the table: that of the list, or of their addresses. healthy is what this node says of
-// its own ports, and why it is not, if it is not.
-func plan(p part, r *roster, me self, healthy bool, why string) []row {
-	rows := []row{me.row(healthy, p.unhealthy(why))}
+// its own ports, and why it is not, if it is not. Those behind the last that a table has room for are left out.
+func plan(p part, r *roster, me self, healthy bool, why string) (rows, leftOut []row) {
+	rows = []row{me.row(healthy, p.unhealthy(why))}
 	for _, m := range r.all {
 		rows = append(rows, m.row(p))
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(r.place(a.Address)-r.place(b.Address), a.Address.Compare(b.Address))
 	})
-	return rows[:min(len(rows), slots.Most)]
+	most := min(len(rows), slots.Most)
+	return rows[:most], rows[most:]
 }
 
 func (s self) row(healthy bool, why string) row {
@@ -171,18 +172,43 @@ func heldBy(rows []row) table {
 	}
 }
 
+// spread is the table by which what the holder has had alone begins to be spread. About its own slots the holder asks nobody: connections from
+// before may be unknown to its connection tracking, and another member would end them.
+func (t table) spread(now time.Time, rows []row) table {
+	next := t.next(now, rows)
+	holder := slices.IndexFunc(rows, func(r row) bool { return r.holder })
+	for slot, owner := range next.slots.Owner {
+		if int(owner) == holder {
+			next.slots.Second[slot] = slots.None
+		}
+	}
+	return next
+}
+
+// like tells whether two send packets to the same members.
+func (t table) like(o table) bool {
+	return t.slots != nil && o.slots != nil && slices.Equal(t.members, o.members) && slices.Equal(t.slots.Owner, o.slots.Owner) && slices.Equal(t.slots.Second, o.slots.Second)
+}
+
 // word is what this node tells the others about itself.
-func word(c *Config, me self, healthy map[string]bool, connections map[string]int) *election.Spread {
+func word(c *Config, me self, healthy map[string]bool, lanes []*lane) *election.Spread {
 	out := &election.Spread{Weight: me.weight, MAC: me.mac, Address: me.address}
 	for _, a := range me.own {
 		if a.Is4() != me.address.Is4() {
 			out.Other = a
 		}
 	}
-	for _, p := range c.Ports[:min(len(c.Ports), election.MostSpreadPorts)] {
-		out.Ports = append(out.Ports, election.SpreadPort{
-			Protocol: p.Protocol, Port: p.Port, Healthy: healthy[p.Check], Connections: uint32(connections[p.Check]),
-		})
+	for _, l := range lanes {
+		for _, p := range l.ports[:min(len(l.ports), election.MostSpreadPorts-len(out.Ports))] {
+			out.Ports = append(out.Ports, election.SpreadPort{
+				Protocol: p.Protocol, Port: p.Port, Healthy: healthy[l.check] && !l.ends(), Connections: uint32(l.counts[p.kernels()]),
+			})
+		}
 	}
 	return out
+}
+
+// kernels is the port as the tables have it.
+func (p Port) kernels() spreadtables.Port {
+	return spreadtables.Port{Protocol: p.Protocol, Port: p.Port, Target: p.Target}
 }

@@ -50,6 +50,7 @@ type member struct {
 	holder   bool
 	leaving  string // what it says of why it is not fit
 	draining bool
+	unlisted time.Time // since when it is not listed any more; zero: it is, or nobody is
 }
 
 // roster is the members beside this node, and what can be expected of each. It is pure.
@@ -95,7 +96,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		switch {
 		case known == nil:
 			continue
-		case m.Spread != nil && !admitted: // it has another list
+		case m.Spread != nil && !admitted && known.unlisted.IsZero(): // it has another list
 			r.drop(known)
 			continue
 		}
@@ -122,7 +123,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		case m.mute.IsZero():
 			m.mute = now
 		}
-		if !slices.Contains(r.listed, m.address) && m.old(now) {
+		if m.gone(now) || m.unlisted.IsZero() && !slices.Contains(r.listed, m.address) && m.old(now) {
 			r.drop(m)
 		}
 	}
@@ -141,6 +142,38 @@ func (r *roster) place(a netip.Addr) int {
 		return len(r.listed)
 	}
 	return i
+}
+
+// list has these be the members. One that is not listed any more keeps its connections for a while.
+func (r *roster) list(now time.Time, listed []netip.Addr) {
+	r.listed = listed
+	r.all = slices.DeleteFunc(r.all, func(m *member) bool {
+		switch {
+		case r.admits(m.address, m.said()):
+			m.unlisted = time.Time{}
+		case m.unlisted.IsZero():
+			m.unlisted = now
+		}
+		return !m.unlisted.IsZero() && !m.heard
+	})
+}
+
+// said is how it spreads; nil: it has not said yet.
+func (m *member) said() *election.Spread {
+	if !m.heard {
+		return nil
+	}
+	return &m.spread
+}
+
+// gone tells that a member that is not listed any more has no connections, or had its time.
+func (m *member) gone(now time.Time) bool {
+	if m.unlisted.IsZero() {
+		return false
+	}
+	connected := slices.ContainsFunc(m.spread.Ports, func(p election.SpreadPort) bool { return p.Connections > 0 })
+	since := now.Sub(m.unlisted)
+	return m.dead || since >= EndsWithin || since >= leastEnding && !connected
 }
 
 // find is the member of that address; with add a new one if need be, else nil where there is none.
@@ -270,6 +303,8 @@ func (m *member) condition(p part) (slots.Condition, string) {
 		return slots.Dead, "it was never heard"
 	case m.serves(p) == 0:
 		return slots.Dead, "it does not spread the port"
+	case !m.unlisted.IsZero():
+		return slots.Keeps, "it is not listed any more"
 	case !m.mute.IsZero():
 		return slots.Keeps, "it does not spread"
 	case !m.silent.IsZero():

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/netip"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
@@ -29,13 +29,17 @@ type server struct {
 	place    instance.Place
 	term     instance.Term // its Elector is nil between terms
 	elector  election.Spreader
+	voice    *voice
 	changed  <-chan struct{}
 	answers  chan answer
+	tallies  chan tally
 	roster   roster
 	lanes    []*lane
 	settled  time.Time // when the members are known, of this term
 	last     time.Time // of the newest step
 	counted  time.Time
+	counting bool // a goroutine is about it
+	asked    int  // how often Drain was called
 	showed   time.Time
 	said     *election.Spread
 	problem  string    // why nothing is spread; empty: it is
@@ -45,6 +49,7 @@ type server struct {
 	alone    time.Time // until then it does not
 	closed   bool
 	unspread bool // until now the holder has served everything
+	leftOut  []row
 
 	followers Followers  // who is told of the members; nil: nobody
 	served    netip.Addr // by which they call the entry
@@ -60,7 +65,10 @@ type lane struct {
 	unsure  bool                 // something has failed since: nobody knows what the kernel has
 	renewed time.Time
 	looked  time.Time
-	count   int
+	count   int                       // of connections here
+	counts  map[spreadtables.Port]int // the same by port
+	counted time.Time                 // when that was
+	ending
 	again   time.Time // after a failure: not before
 	failure error     // the newest one; nil: none
 }
@@ -71,31 +79,22 @@ func (v *server) configure(cfg Config) {
 	v.waits = v.waits || v.unspread
 	v.cfg = cfg
 	v.serveFollowers(cfg.Followers, cfg.group())
-	v.roster.interval, v.roster.listed = cfg.Interval, cfg.Members
-	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool {
-		return len(cfg.Members) > 0 && !slices.Contains(cfg.Members, m.address)
-	})
-	var lanes []*lane
-	for _, p := range partsOf(&cfg) {
-		l := &lane{}
-		if i := slices.IndexFunc(v.lanes, func(o *lane) bool { return o.name == p.name }); i >= 0 {
-			l = v.lanes[i]
-			v.lanes = slices.Delete(v.lanes, i, i+1)
-		}
-		l.part, l.again = p, time.Time{}
-		lanes = append(lanes, l)
-	}
-	for _, gone := range v.lanes {
-		v.shut(gone)
-	}
-	v.lanes = lanes
+	now := time.Now()
+	v.roster.interval = cfg.Interval
+	v.roster.list(now, cfg.Members)
+	gone := v.follow(now)
 	if v.elector != nil {
-		v.step(time.Now())
+		v.step(now)
 	}
+	for _, l := range gone { // not before what ends is there
+		v.shut(l)
+	}
+	v.show()
+	v.rest()
 }
 
 // begin opens a term. What an earlier run has left goes on until the members are known.
-func (v *server) begin(t instance.Term, now time.Time) {
+func (v *server) begin(t instance.Term, w *voice, now time.Time) {
 	v.place, v.term = t.Place, t
 	v.roster.self = t.Place.Source.WithZone("")
 	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool { return m.address == v.roster.self })
@@ -106,12 +105,12 @@ func (v *server) begin(t instance.Term, now time.Time) {
 	}
 	v.waits = false
 	v.said = nil
-	e, ok := t.Elector.(election.Spreader)
-	if !ok {
+	if w == nil {
 		v.fail(errNoSpreader)
 		return
 	}
-	v.elector, v.changed = e, e.MembersChanged()
+	v.voice, v.elector = w, t.Elector.(election.Spreader)
+	v.changed = v.elector.MembersChanged()
 	for _, l := range v.lanes {
 		if l.applied != nil && l.applied.Index != t.Place.Index {
 			v.shut(l)
@@ -124,14 +123,15 @@ func (v *server) begin(t instance.Term, now time.Time) {
 func (v *server) hush() {
 	v.hushFollowers()
 	if v.elector != nil {
-		v.elector.SetSpread(nil)
+		v.voice.say(nil)
 	}
 	v.said = nil
 }
 
 func (v *server) end() {
 	v.hush()
-	v.elector, v.changed, v.term = nil, nil, instance.Term{}
+	v.elector, v.changed, v.voice, v.term = nil, nil, nil, instance.Term{}
+	v.out.busy.Store(false)
 }
 
 // settle is how long it takes until all members have heard of each other.
@@ -166,14 +166,21 @@ func (v *server) step(now time.Time) {
 	}
 	healthy, why := v.health()
 	var errs []error
+	var leftOut []row
 	changed := v.problem != "" || v.showed.Before(v.settled)
 	for _, l := range v.lanes {
-		rows := plan(l.part, &v.roster, me, healthy[l.check], why)
+		fit, why := healthy[l.check], why
+		if l.ends() {
+			fit, why = false, takesNone
+		}
+		var rows []row
+		rows, leftOut = plan(l.part, &v.roster, me, fit, why)
 		changed = changed || !slices.EqualFunc(l.rows, rows, row.same)
 		errs = append(errs, v.serve(now, l, rows, me.own))
 	}
 	v.unspread = v.aside(list)
 	v.tellFollowers()
+	v.leave(leftOut)
 	if err := errors.Join(errs...); err != nil {
 		v.fail(err)
 		return
@@ -184,6 +191,7 @@ func (v *server) step(now time.Time) {
 		v.showed = now
 		v.show()
 	}
+	v.finish(now)
 }
 
 // aside tells whether the holder serves everything, as one does that does not spread yet while others do.
@@ -246,7 +254,7 @@ func (v *server) serve(now time.Time, l *lane, rows []row, own []netip.Addr) err
 	if now.Before(l.again) {
 		return l.failure
 	}
-	l.again, l.failure = time.Time{}, v.follow(now, l, rows, own)
+	l.again, l.failure = time.Time{}, v.apply(now, l, rows, own)
 	l.unsure = l.failure != nil
 	if l.failure != nil {
 		l.again = now.Add(retryAfter)
@@ -254,7 +262,7 @@ func (v *server) serve(now time.Time, l *lane, rows []row, own []netip.Addr) err
 	return l.failure
 }
 
-func (v *server) follow(now time.Time, l *lane, rows []row, own []netip.Addr) error {
+func (v *server) apply(now time.Time, l *lane, rows []row, own []netip.Addr) error {
 	if l.plane == nil {
 		plane, err := v.host.Open(l.name)
 		if err != nil {
@@ -262,13 +270,20 @@ func (v *server) follow(now time.Time, l *lane, rows []row, own []netip.Addr) er
 		}
 		l.plane = plane
 	}
-	if held := heldBy(rows); v.unspread && held.slots != nil {
-		l.table = held
-	}
 	before := l.table.slots
-	l.table, l.rows = l.table.next(now, rows), rows
+	l.rows = rows
+	switch held := heldBy(rows); {
+	case l.ends():
+		l.table = l.table.endingWith(l.base, rows)
+	case v.unspread && held.slots != nil:
+		if next := held.spread(now, rows); !l.table.like(next) {
+			l.table = next
+		}
+	default:
+		l.table = l.table.next(now, rows)
+	}
 	cfg := v.tables(l, own)
-	if now.Before(v.alone) && slices.ContainsFunc(rows, func(r row) bool { return r.Self && r.holder }) {
+	if !l.ends() && now.Before(v.alone) && slices.ContainsFunc(rows, func(r row) bool { return r.Self && r.holder }) {
 		cfg.Slots = nil
 	}
 	if l.applied == nil || l.unsure || before != l.table.slots || !reflect.DeepEqual(*l.applied, cfg) {
@@ -279,7 +294,7 @@ func (v *server) follow(now time.Time, l *lane, rows []row, own []netip.Addr) er
 		l.renewed = time.Time{}
 	}
 	if now.Sub(l.renewed) >= renewEvery {
-		if err := l.plane.Renew(lifetime); err != nil {
+		if err := l.plane.Renew(l.goesOn(now)); err != nil {
 			return err
 		}
 		l.renewed = now
@@ -295,13 +310,21 @@ func (v *server) follow(now time.Time, l *lane, rows []row, own []netip.Addr) er
 	return err
 }
 
+// goesOn is for how long the kernel does if this process does nothing more.
+func (l *lane) goesOn(now time.Time) time.Duration {
+	if l.ends() {
+		return max(l.until.Sub(now), time.Second)
+	}
+	return lifetime
+}
+
 // tables is what the kernel is to do for a lane. A node that is one too many is no member of it, and sends on what it receives.
 func (v *server) tables(l *lane, own []netip.Addr) spreadtables.Config {
 	cfg := spreadtables.Config{
-		Link: v.place.Name, Index: v.place.Index, Addresses: v.cfg.Addresses, Self: own, Slots: l.table.slots, Seed: v.cfg.seed(), Lifetime: lifetime,
+		Link: v.place.Name, Index: v.place.Index, Addresses: v.cfg.Addresses, Self: own, Slots: l.table.slots, Seed: v.cfg.seed(), Lifetime: lifetime, Ending: l.ends(),
 	}
 	for _, p := range l.ports {
-		cfg.Ports = append(cfg.Ports, spreadtables.Port{Protocol: p.Protocol, Port: p.Port, Target: p.Target})
+		cfg.Ports = append(cfg.Ports, p.kernels())
 	}
 	for _, r := range l.rows {
 		cfg.Members = append(cfg.Members, r.at)
@@ -312,40 +335,23 @@ func (v *server) tables(l *lane, own []netip.Addr) spreadtables.Config {
 // say tells the other members of this node's part, once its kernel is ready for it.
 func (v *server) say(me self, healthy map[string]bool) {
 	v.count(v.last)
-	counts := map[string]int{}
-	for _, l := range v.lanes {
-		counts[l.check] = l.count
-	}
-	if next := word(&v.cfg, me, healthy, counts); !reflect.DeepEqual(v.said, next) {
+	if next := word(&v.cfg, me, healthy, v.lanes); !reflect.DeepEqual(v.said, next) {
 		v.said = next
-		v.elector.SetSpread(next)
+		v.voice.say(next)
 	}
 }
 
-// count counts connections now and then.
-func (v *server) count(now time.Time) {
-	every := countEvery
-	if now.Before(v.draining) {
-		every = countDraining
-	}
-	if now.Sub(v.counted) < every {
-		return
-	}
-	v.counted = now
-	all := 0
-	for _, l := range v.lanes {
-		if l.plane == nil {
-			continue
+// leave notes which members there is no room for.
+func (v *server) leave(rows []row) {
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Condition == slots.Dead })
+	if len(rows) > len(v.leftOut) {
+		var addresses []string
+		for _, r := range rows {
+			addresses = append(addresses, r.Address.String())
 		}
-		n, err := l.plane.Connections()
-		if err != nil {
-			v.log.Debug("connections are not counted", "error", err)
-			continue
-		}
-		l.count = n
-		all += n
+		v.log.Warn("connections are not spread over all members: these get none", "members", addresses, "most", slots.Most)
 	}
-	v.out.busy.Store(all > 0 && now.Before(v.draining))
+	v.leftOut = rows
 }
 
 // fail notes why nothing is spread, or no longer as it should be.
@@ -388,8 +394,8 @@ func (v *server) close() error {
 			continue
 		}
 		n, err := l.plane.Connections()
-		if stays && l.applied != nil && (n > 0 || err != nil) {
-			v.log.Info("connections that are spread go on here for a while, or until keepvip runs again", "table", l.name, "connections", n, "for", lifetime)
+		if stays && !l.ends() && l.applied != nil && (total(n) > 0 || err != nil) {
+			v.log.Info("connections that are spread go on here for a while, or until keepvip runs again", "table", l.name, "connections", total(n), "for", lifetime)
 			errs = append(errs, l.plane.Renew(lifetime))
 			l.plane.Leave()
 			continue
@@ -399,11 +405,14 @@ func (v *server) close() error {
 	return errors.Join(errs...)
 }
 
-// until is the end of what the kernel has.
+// until is the end of what the kernel has of what is spread.
 func (v *server) until() time.Time {
 	var out time.Time
 	for i, l := range v.lanes {
 		end := l.renewed
+		if l.ends() {
+			break // they are behind the others
+		}
 		if l.applied == nil || end.IsZero() {
 			return time.Time{}
 		}
@@ -419,16 +428,16 @@ func (v *server) until() time.Time {
 func (v *server) show() {
 	end := v.until()
 	v.out.until.Store(&end)
+	ending := v.endings()
+	v.out.ending.Store(&ending)
 	v.out.shown.Store(v.status())
 }
 
-// nodes are the members' names by their addresses.
+// nodes are the members by their addresses.
 func (v *server) nodes() map[netip.Addr]*member {
-	return maps.Collect(func(yield func(netip.Addr, *member) bool) {
-		for _, m := range v.roster.all {
-			if !yield(m.address, m) {
-				return
-			}
-		}
-	})
+	out := map[netip.Addr]*member{}
+	for _, m := range v.roster.all {
+		out[m.address] = m
+	}
+	return out
 }

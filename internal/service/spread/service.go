@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,12 +16,13 @@ import (
 // Service spreads the addresses of one instance. It implements instance.Service, and never keeps its instance from anything: what it cannot
 // do its status says.
 type Service struct {
-	calls chan func(*server)
-	place chan instance.Place // capacity 1: the newest, which is not waited for
-	ended chan struct{}
-	shown atomic.Pointer[instance.SpreadStatus]
-	until atomic.Pointer[time.Time]
-	busy  atomic.Bool
+	post   *post
+	ended  chan struct{}
+	voice  atomic.Pointer[voice] // of the present term; nil: there is none
+	shown  atomic.Pointer[instance.SpreadStatus]
+	until  atomic.Pointer[time.Time]
+	ending atomic.Pointer[[]Ending]
+	busy   atomic.Bool
 }
 
 var (
@@ -36,9 +38,9 @@ type answer struct {
 
 // New makes a service on host.
 func New(cfg Config, host Host, log *slog.Logger) *Service {
-	s := &Service{calls: make(chan func(*server)), place: make(chan instance.Place, 1), ended: make(chan struct{})}
+	s := &Service{post: newPost(), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &server{cfg: cfg, host: host, log: log, ctx: ctx, cancel: cancel, answers: make(chan answer), out: s}
+	v := &server{cfg: cfg, host: host, log: log, ctx: ctx, cancel: cancel, answers: make(chan answer), tallies: make(chan tally), out: s}
 	v.configure(cfg)
 	v.show()
 	go s.run(v)
@@ -57,65 +59,70 @@ func (s *Service) run(v *server) {
 			due.Reset(time.Until(next))
 		}
 		select {
-		case call := <-s.calls:
-			call(v)
-			continue
-		case v.place = <-s.place:
+		case <-s.post.news:
+			for _, call := range s.post.take() {
+				call(v)
+			}
 			continue
 		case <-due.C:
 		case <-v.changed:
 		case a := <-v.answers:
 			v.roster.answered(time.Now(), a.member, a.there)
+		case t := <-v.tallies:
+			v.tallied(time.Now(), t)
 		}
 		v.step(time.Now())
 	}
 }
 
-// tell has the service's goroutine do something, and waits for it.
-func (s *Service) tell(what func(*server)) {
-	done := make(chan struct{})
-	select {
-	case s.calls <- func(v *server) { what(v); close(done) }:
-		<-done
-	case <-s.ended:
-	}
-}
-
 // Begin implements instance.Service.
 func (s *Service) Begin(t instance.Term) {
-	s.tell(func(v *server) {
-		s.forgetPlace()
-		v.begin(t, time.Now())
-	})
+	var w *voice
+	if e, ok := t.Elector.(election.Spreader); ok {
+		w = &voice{elector: e}
+	}
+	s.voice.Store(w)
+	s.post.add(func(v *server) { v.begin(t, w, time.Now()) })
 }
 
 // Apply implements instance.Service. Every member serves its share in every role.
 func (s *Service) Apply(context.Context, election.Decision) error { return nil }
 
-// HostChanged implements instance.Service. It does not wait: the kernel may take seconds for what goes on here, and the election waits for whoever
-// calls this to hear of a check that fails.
-func (s *Service) HostChanged(p instance.Place) {
-	s.forgetPlace()
-	s.place <- p
-}
-
-// forgetPlace takes back a place that nobody has looked at.
-func (s *Service) forgetPlace() {
-	select {
-	case <-s.place:
-	default:
-	}
-}
+// HostChanged implements instance.Service.
+func (s *Service) HostChanged(p instance.Place) { s.post.add(func(v *server) { v.place = p }) }
 
 // End implements instance.Service. What is in the kernel goes on for its lifetime.
-func (s *Service) End() { s.tell((*server).end) }
+func (s *Service) End() {
+	if w := s.voice.Swap(nil); w != nil {
+		w.end()
+	}
+	s.post.add((*server).end)
+}
 
 // Reconfigure takes over another configuration of the same entry.
-func (s *Service) Reconfigure(cfg Config) { s.tell(func(v *server) { v.configure(cfg) }) }
+func (s *Service) Reconfigure(cfg Config) { s.post.add(func(v *server) { v.configure(cfg) }) }
 
 // Status implements instance.Service.
 func (s *Service) Status() instance.ServiceStatus {
+	if s.Finished() {
+		return instance.ServiceStatus{}
+	}
 	return instance.ServiceStatus{Spread: s.shown.Load()}
+}
+
+// Finished tells that nothing is spread any more, and that the last connection has ended. The service has closed itself.
+func (s *Service) Finished() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// EndingWithout are the ports that are spread now, or end, and are not to be spread from now on.
+func (s *Service) EndingWithout(ports []Port) []Ending {
+	return slices.DeleteFunc(slices.Clone(*s.ending.Load()), func(e Ending) bool { return slices.ContainsFunc(ports, e.same) })
 }
 
 // Until is until when the kernel goes on if this process does nothing more; the zero Time: it does nothing.
@@ -123,12 +130,8 @@ func (s *Service) Until() time.Time { return *s.until.Load() }
 
 // Drain implements instance.Drainer: connections that are served here are counted until then. What the node is fit for the elector says.
 func (s *Service) Drain(until time.Time) {
-	s.tell(func(v *server) {
-		v.draining, v.counted = until, time.Time{}
-		if v.elector != nil {
-			v.count(time.Now())
-		}
-	})
+	s.busy.Store(time.Now().Before(until)) // until they are counted
+	s.post.add(func(v *server) { v.drain(until) })
 }
 
 // Draining implements instance.Drainer.
@@ -137,7 +140,7 @@ func (s *Service) Draining() (busy bool, reset int) { return s.busy.Load(), 0 }
 // Close implements instance.Service. Where another run is to go on, connections that are served here do so until then.
 func (s *Service) Close() error {
 	var err error
-	s.tell(func(v *server) { err = v.close() })
+	s.post.add(func(v *server) { err = v.close() })
 	<-s.ended
 	return err
 }

@@ -265,6 +265,7 @@ func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 		assert.Equal(t, []netip.Addr{addr(12), addr(11)}, []netip.Addr{shares[1].Address, shares[2].Address})
 		cfg.Members = []netip.Addr{addr(12), addr(13)}
 		b.service.Reconfigure(cfg)
+		synctest.Wait()
 		assert.Equal(t, "10.77.0.11, the own address on eth0, is not among spread.members: add it there, on all nodes", b.service.Status().Spread.Problem)
 		assert.Nil(t, b.elector.own(), "the others go by tables without it")
 	})
@@ -319,6 +320,7 @@ func TestServiceReconfigure(t *testing.T) {
 		next.Weight = 3
 		next.Ports = append(next.Ports, Port{Protocol: 17, Port: 9443, Target: 53})
 		b.service.Reconfigure(next)
+		synctest.Wait()
 		p := b.host.plane("api")
 		assert.Len(t, p.cfg.Ports, 2)
 		assert.False(t, p.closed)
@@ -326,6 +328,7 @@ func TestServiceReconfigure(t *testing.T) {
 		assert.Len(t, b.elector.own().Ports, 2)
 		next.Ports = []Port{{Protocol: 6, Port: 9443, Target: 6443, Check: "other"}}
 		b.service.Reconfigure(next)
+		synctest.Wait()
 		assert.True(t, b.host.plane("api").closed)
 		assert.Equal(t, 1, b.host.plane("api.other").applied)
 	})
@@ -357,7 +360,11 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 			}
 			table := b.host.plane("api").cfg.Slots
 			for slot := range table.Owner {
-				require.True(t, table.Owner[slot] == holder || table.Second[slot] == holder)
+				want := holder
+				if table.Owner[slot] == holder {
+					want = slots.None
+				}
+				require.Equal(t, want, table.Second[slot])
 			}
 		})
 	}
@@ -449,6 +456,61 @@ func TestServiceHostChangesWhileTheKernelIsBusy(t *testing.T) {
 	})
 }
 
+// Whoever calls these decides about the address.
+func TestServiceCallsDoNotWaitForTheKernel(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		require.NotNil(t, b.elector.own())
+		b.host.mu.Lock()
+		b.host.stuck = make(chan struct{})
+		b.host.mu.Unlock()
+		b.member(12, true)
+		time.Sleep(time.Second)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			b.service.Drain(time.Now().Add(time.Minute))
+			b.service.Reconfigure(config())
+			b.service.HostChanged(instance.Place{})
+			b.service.End()
+			b.service.Begin(instance.Term{Elector: b.elector})
+			b.service.End()
+		}()
+		synctest.Wait()
+		select {
+		case <-ended:
+		default:
+			t.Error("one of them waits")
+		}
+		assert.Nil(t, b.elector.own(), "the others know at once that this node does not spread")
+		close(b.host.stuck)
+		time.Sleep(settle)
+		assert.Nil(t, b.elector.own(), "nothing of an earlier term is said later")
+	})
+}
+
+// The kernel may take seconds to go through all that it tracks.
+func TestServiceNoticesADeadMemberWhileConnectionsAreCounted(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.host.dump = make(chan struct{})
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		b.host.set(addr(12), false)
+		b.elector.silence(addr(12))
+		time.Sleep(450 * time.Millisecond)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 dead": 0}, b.shares())
+		b.service.Drain(time.Now().Add(time.Minute))
+		busy, _ := b.service.Draining()
+		assert.True(t, busy, "nobody knows yet")
+		close(b.host.dump)
+		synctest.Wait()
+		busy, _ = b.service.Draining()
+		assert.False(t, busy)
+	})
+}
+
 func TestServiceDrainWaitsForConnections(t *testing.T) {
 	bubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
@@ -472,6 +534,7 @@ func TestServiceDrainWaitsForConnections(t *testing.T) {
 func TestServiceElectorThatKnowsNoMembers(t *testing.T) {
 	bubble(t, config(), func(t *testing.T, b *bench) {
 		b.service.Begin(instance.Term{Elector: struct{ instance.Elector }{}})
+		synctest.Wait()
 		assert.Equal(t, errNoSpreader.Error(), b.service.Status().Spread.Problem)
 	})
 }

@@ -14,6 +14,12 @@ const noLoose = "net.netfilter.nf_conntrack_tcp_loose is 0: set it to 1, or conn
 // status is what an operator sees.
 func (v *server) status() *instance.SpreadStatus {
 	out := &instance.SpreadStatus{Via: instance.SpreadDirect, Problem: v.problem, Members: []instance.SpreadMember{}, Tables: []instance.SpreadTable{}}
+	if len(v.cfg.Ports) == 0 {
+		out.Via = instance.SpreadOff
+	}
+	for _, r := range v.leftOut {
+		out.LeftOut = append(out.LeftOut, v.member(r))
+	}
 	if out.Problem == "" && v.elector != nil && v.last.Before(v.settled) {
 		out.Problem = "the members are not known yet"
 	}
@@ -39,24 +45,28 @@ func (v *server) status() *instance.SpreadStatus {
 // members are those of the rows.
 func (v *server) members(rows []row) []instance.SpreadMember {
 	out := []instance.SpreadMember{}
-	nodes := v.nodes()
 	for _, r := range rows {
-		m := instance.SpreadMember{Address: r.Address, Self: r.Self, Weight: r.Weight}
-		if known := nodes[r.Address]; known != nil {
-			m.Node = known.node
-			for _, p := range known.spread.Ports {
-				m.Connections += p.Connections
-			}
-		}
-		if r.Self {
-			m.Node = v.node
-			for _, l := range v.lanes {
-				m.Connections += uint32(l.count)
-			}
-		}
-		out = append(out, m)
+		out = append(out, v.member(r))
 	}
 	return out
+}
+
+func (v *server) member(r row) instance.SpreadMember {
+	m := instance.SpreadMember{Address: r.Address, Self: r.Self, Holder: r.holder, Weight: r.Weight}
+	if r.Self {
+		m.Node = v.node
+		for _, l := range v.lanes {
+			m.Connections += uint32(l.count)
+		}
+		return m
+	}
+	if known := v.roster.find(r.Address, false); known != nil {
+		m.Node = known.node
+		for _, p := range known.spread.Ports {
+			m.Connections += p.Connections
+		}
+	}
+	return m
 }
 
 // conditionText are the words of the status.
@@ -71,7 +81,7 @@ func conditionText(c slots.Condition) string {
 }
 
 func (l *lane) status() instance.SpreadTable {
-	out := instance.SpreadTable{Check: l.check, Ports: []instance.SpreadPort{}, Shares: []instance.SpreadShare{}}
+	out := instance.SpreadTable{Check: l.check, Ends: l.until, Ports: []instance.SpreadPort{}, Shares: []instance.SpreadShare{}}
 	for _, p := range l.ports {
 		name := "tcp"
 		if p.Protocol == udp {
@@ -86,6 +96,9 @@ func (l *lane) status() instance.SpreadTable {
 	}
 	for i, r := range l.rows {
 		share := instance.SpreadShare{Address: r.Address, Condition: conditionText(r.Condition), Why: r.Why}
+		if r.Condition == slots.Fit {
+			out.Fit++
+		}
 		if owned != nil {
 			share.Slots, share.Share = owned[i], float64(owned[i])/float64(out.Slots)
 		}

@@ -1,0 +1,93 @@
+package spread
+
+import (
+	"time"
+
+	"github.com/keepvip/keepvip/internal/spreadtables"
+)
+
+// tally is what a goroutine of its own has counted: the kernel goes through all that it tracks, which with many connections takes longer than a
+// member may be silent.
+type tally struct {
+	lanes []counted
+	begun time.Time
+	asked int // of which Drain it knows
+}
+
+// counted is how many connections a lane has.
+type counted struct {
+	lane  *lane
+	plane Plane
+	n     map[spreadtables.Port]int
+	err   error
+}
+
+// count counts connections now and then.
+func (v *server) count(now time.Time) {
+	every := countEvery
+	if now.Before(v.draining) {
+		every = countDraining
+	}
+	if v.counting || now.Sub(v.counted) < every {
+		return
+	}
+	t := tally{begun: now, asked: v.asked}
+	for _, l := range v.lanes {
+		if l.plane != nil && l.applied != nil {
+			t.lanes = append(t.lanes, counted{lane: l, plane: l.plane})
+		}
+	}
+	v.counted, v.counting = now, true
+	if len(t.lanes) == 0 {
+		v.tallied(now, t)
+		return
+	}
+	go func() {
+		for i := range t.lanes {
+			c := &t.lanes[i]
+			c.n, c.err = c.plane.Connections()
+		}
+		select {
+		case v.tallies <- t:
+		case <-v.ctx.Done():
+		}
+	}()
+}
+
+// tallied takes in what was counted.
+func (v *server) tallied(now time.Time, t tally) {
+	v.counting = false
+	all := 0
+	for _, c := range t.lanes {
+		if c.err != nil {
+			v.log.Debug("connections are not counted", "error", c.err)
+			continue
+		}
+		c.lane.count, c.lane.counts, c.lane.counted = total(c.n), c.n, t.begun
+		all += c.lane.count
+	}
+	if t.asked == v.asked {
+		v.out.busy.Store(all > 0 && v.elector != nil && now.Before(v.draining))
+		return
+	}
+	v.counted = time.Time{}
+	v.count(now) // an operator waits who asked since
+}
+
+func total(of map[spreadtables.Port]int) (n int) {
+	for _, port := range of {
+		n += port
+	}
+	return n
+}
+
+// drain counts connections more often until then.
+func (v *server) drain(until time.Time) {
+	v.draining, v.counted = until, time.Time{}
+	v.asked++
+	if v.elector == nil {
+		v.out.busy.Store(false)
+		return
+	}
+	v.count(time.Now())
+}
