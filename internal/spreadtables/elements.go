@@ -14,8 +14,8 @@ import (
 // elementsPerMessage keeps a message's list of elements within the 64 KiB that the length of a netlink attribute can say.
 const elementsPerMessage = 400
 
-// bytesOfElement is room for one: an address of IPv6, or the name of a chain to one.
-const bytesOfElement = 96
+// bytesOfElement is room for one, with an address of IPv6, or the name of a chain to one of IPv4.
+const bytesOfElement = 64
 
 // elements adds elements (NFT_MSG_NEWSETELEM), or takes them away (NFT_MSG_DELSETELEM).
 func (b *batch) elements(kind int, family byte, s set, elements []element, lifetime time.Duration) {
@@ -50,18 +50,24 @@ func (b bySlot) all() []uint32 {
 	return out
 }
 
-// list is a message with so many elements of a set. It is put together without the library's encoder, which makes several pieces of each.
+// list is a message with so many elements of a set. It is put together without the library's encoder, which makes several pieces of each, and
+// copies them all several times.
 func (b *batch) list(kind int, family byte, s set, n int, element func(to []byte, i int) []byte) {
-	list := make([]byte, 0, n*bytesOfElement)
+	data := make([]byte, 0, n*bytesOfElement+bytesOfElement)
+	data = append(data, family, unix.NFNETLINK_V0, 0, 0)
+	data = appendAttribute(data, unix.NFTA_SET_ELEM_LIST_TABLE, []byte(b.name+"\x00"))
+	data = appendAttribute(data, unix.NFTA_SET_ELEM_LIST_SET, []byte(s.name+"\x00"))
+	list := len(data)
+	data = openAttribute(data, unix.NFTA_SET_ELEM_LIST_ELEMENTS|unix.NLA_F_NESTED)
 	for i := range n {
-		at := len(list)
-		list = element(openAttribute(list, unix.NFTA_LIST_ELEM|unix.NLA_F_NESTED), i)
-		closeAttribute(list, at)
+		at := len(data)
+		data = element(openAttribute(data, unix.NFTA_LIST_ELEM|unix.NLA_F_NESTED), i)
+		closeAttribute(data, at)
 	}
-	b.add(kind, netlink.Create, family, func(ae *netlink.AttributeEncoder) {
-		ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, b.name)
-		ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.name)
-		ae.Bytes(unix.NFTA_SET_ELEM_LIST_ELEMENTS|unix.NLA_F_NESTED, list)
+	closeAttribute(data, list)
+	b.messages = append(b.messages, netlink.Message{
+		Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | kind), Flags: netlink.Request | netlink.Create},
+		Data:   data,
 	})
 }
 

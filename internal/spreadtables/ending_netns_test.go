@@ -129,3 +129,19 @@ func TestWhatEndsInAnotherTable(t *testing.T) {
 		assert.Equal(t, byItself, l.dial(l.client, vip).member)
 	}
 }
+
+// TestMasqueradedConnectionWhoseSpreadingEnds: connection tracking knows it, and new ones are this node's own.
+func TestMasqueradedConnectionWhoseSpreadingEnds(t *testing.T) {
+	l := masquerading(t)
+	l.listens(0)
+	for name, vip := range both {
+		l.members[0].cfg.Ending = false
+		l.owned(1, slots.None)
+		away := l.dial(l.client, vip)
+		require.Equal(t, 1, away.member)
+		l.members[0].cfg.Ending = true
+		l.apply()
+		away.goesOn(name)
+		assert.Equal(t, byItself, l.dial(l.client, vip).member, name)
+	}
+}

@@ -68,11 +68,10 @@ func (c Config) taker(f family, member uint8) (to, from netip.Addr, ok bool) {
 
 func (c Config) takers(f family) set {
 	s := set{name: mapOwners, key: typeMark, data: f.address, size: c.slots()}
-	for slot := range c.slots() {
-		if to, _, ok := c.taker(f, c.Slots.Owner[slot]); ok {
-			s.elements = append(s.elements, element{key: string(native(slot)), data: string(to.AsSlice())})
-		}
-	}
+	s.bySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
+		to, _, ok := c.taker(f, member)
+		return to, ok
+	})
 	return s
 }
 
@@ -112,6 +111,9 @@ func (c Config) sources(f family) set {
 // choose translates a connection that begins. What of TCP begins none belongs to none that is known: it is left to this host, which answers by a
 // reset, or has a socket for it from a time when nothing was spread. A slot without an owner is this node's, if it is a member.
 func (c Config) choose(f family) chain {
+	if c.Ending {
+		return chain{name: "choose"}
+	}
 	out := chain{name: "choose", rules: []match{
 		and(protocol(unix.IPPROTO_TCP), tcpFlags.has(expr.CmpOpNeq, []byte{fin | syn | rst | ack}, []byte{syn}), accept()),
 	}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/netnstest"
 	"github.com/keepvip/keepvip/internal/slots"
@@ -93,7 +94,7 @@ func TestMasqueradedConnectionsAreSpread(t *testing.T) {
 		assert.Len(t, served, 6)
 		n, err := l.members[0].tables.Connections()
 		require.NoError(t, err)
-		assert.Equal(t, 180, n)
+		assert.Equal(t, 180, n[Port{unix.IPPROTO_TCP, front, target}])
 	})
 }
 

@@ -130,22 +130,29 @@ func (c Config) macs() set {
 // owners are the other members that own slots. Where frames go on as they are, only those whose frames are known when they come back.
 func (c Config) owners(f family, knownMAC bool) set {
 	s := set{name: mapOwners, key: typeMark, data: f.address, size: c.slots()}
-	s.bySlot.values = make([]element, len(c.Members))
-	use := make([]bool, len(c.Members))
+	s.bySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
+		to, ok := c.other(f, member)
+		return to, ok && (!knownMAC || c.knows(member))
+	})
+	return s
+}
+
+// byOwner has the address of its owner for each slot, of the owners that have one.
+func (c Config) byOwner(at func(member uint8) (netip.Addr, bool)) bySlot {
+	out := bySlot{value: make([]uint8, c.slots()), values: make([]element, len(c.Members))}
 	for i := range c.Members {
-		if to, ok := c.other(f, uint8(i)); ok && (!knownMAC || c.knows(uint8(i))) {
-			s.bySlot.values[i].data, use[i] = string(to.AsSlice()), true
+		if to, ok := at(uint8(i)); ok {
+			out.values[i].data = string(to.AsSlice())
 		}
 	}
-	s.bySlot.value = make([]uint8, c.slots())
-	for slot := range s.bySlot.value {
+	for slot := range out.value {
 		owner := c.Slots.Owner[slot]
-		if int(owner) >= len(use) || !use[owner] {
+		if int(owner) >= len(out.values) || out.values[owner].data == "" {
 			owner = slots.None
 		}
-		s.bySlot.value[slot] = owner
+		out.value[slot] = owner
 	}
-	return s
+	return out
 }
 
 // other is the address of another member; none of a member that is this node, or has no address of the family.
