@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,9 +68,12 @@ func spreadText(d spreadDoc) string {
 			b.WriteString(", not spread: the holder serves everything (spread: direct turns it on)\n")
 			continue
 		}
-		fmt.Fprintf(&b, ", %s; %s\n", v.Spread.Via, chanceText(v.Spread))
+		fmt.Fprintf(&b, ", %s; %s; %s\n", viaText(v.Spread), connectionsText(v.Spread), chanceText(v.Spread))
 		if v.Spread.Problem != "" {
 			fmt.Fprintf(&b, "PROBLEM %s\n", coded(v.Spread.Problem, code.NotSpread))
+		}
+		if len(v.Spread.LeftOut) > 0 {
+			fmt.Fprintf(&b, "PROBLEM %s\n", leftOutText(v.Spread))
 		}
 		for _, t := range v.Spread.Tables {
 			writeShares(&b, v, t)
@@ -79,7 +83,7 @@ func spreadText(d spreadDoc) string {
 }
 
 func writeShares(b *strings.Builder, v spreadVIP, t instance.SpreadTable) {
-	fmt.Fprintf(b, "\n%s\n", portsText(t))
+	fmt.Fprintf(b, "\n%s: %s\n", portsText(t), tableText(t))
 	rows := [][]string{{"MEMBER", "ADDRESS", "SLOTS", "SHARE", "WEIGHT", "CONNECTIONS", "CONDITION"}}
 	for _, s := range t.Shares {
 		m := memberOf(v.Spread, s.Address)
@@ -88,8 +92,13 @@ func writeShares(b *strings.Builder, v spreadVIP, t instance.SpreadTable) {
 			condition += ": " + s.Why
 		}
 		name := nameOr(m.Node, "-")
-		if m.Self {
+		switch {
+		case m.Self && m.Holder:
+			name += " (this node, the holder)"
+		case m.Self:
 			name += " (this node)"
+		case m.Holder:
+			name += " (the holder)"
 		}
 		rows = append(rows, []string{
 			name, s.Address.String(), fmt.Sprint(s.Slots), fmt.Sprintf("%.1f%%", 100*s.Share), fmt.Sprint(m.Weight), fmt.Sprint(m.Connections), condition,
@@ -139,6 +148,39 @@ func portsText(t instance.SpreadTable) string {
 	return text
 }
 
+// viaText is "direct", or what is left of it.
+func viaText(s *instance.SpreadStatus) string {
+	if s.Via == instance.SpreadOff {
+		return "not spread any more"
+	}
+	return s.Via
+}
+
+// connectionsText is "413 connections".
+func connectionsText(s *instance.SpreadStatus) string {
+	if n := s.Connections(); n != 1 {
+		return fmt.Sprintf("%d connections", n)
+	}
+	return "1 connection"
+}
+
+// tableText is "4 of 5 members are fit", or until when what is not spread any more goes on.
+func tableText(t instance.SpreadTable) string {
+	if !t.Ends.IsZero() {
+		return "not spread any more, connections go on until " + t.Ends.Local().Format(time.TimeOnly) + " at most"
+	}
+	return fmt.Sprintf("%d of %d members are fit", t.Fit, len(t.Shares))
+}
+
+// leftOutText names the members that there is no room for.
+func leftOutText(s *instance.SpreadStatus) string {
+	var names []string
+	for _, m := range s.LeftOut {
+		names = append(names, nameOr(m.Node, m.Address.String()))
+	}
+	return coded(fmt.Sprintf("%s: no connections, as there is room for %d members", strings.Join(names, ", "), len(s.Members)), code.TooManyMembers)
+}
+
 func chanceText(s *instance.SpreadStatus) string {
 	if s.SecondChance {
 		return "second chance on"
@@ -154,15 +196,22 @@ func writeSpread(b *strings.Builder, s *instance.SpreadStatus) {
 	if s.Problem != "" {
 		fmt.Fprintf(b, "  SPREAD    %s\n", coded(s.Problem, code.NotSpread))
 	}
+	if len(s.LeftOut) > 0 {
+		fmt.Fprintf(b, "  SPREAD    %s\n", leftOutText(s))
+	}
 	for _, t := range s.Tables {
 		if t.Slots == 0 {
+			continue
+		}
+		if !t.Ends.IsZero() {
+			fmt.Fprintf(b, "  spread    %s: %s; %s\n", portsText(t), tableText(t), connectionsText(s))
 			continue
 		}
 		text := spreadLine(s, t)
 		if len(s.Tables) > 1 {
 			text = portsText(t) + " " + text
 		}
-		fmt.Fprintf(b, "  spread    %s; %s\n", text, chanceText(s))
+		fmt.Fprintf(b, "  spread    %s; %s; %s\n", text, connectionsText(s), chanceText(s))
 	}
 }
 

@@ -7,6 +7,7 @@ const (
 	SpreadModule   Code = "KV483"
 	ConntrackFull  Code = "KV484"
 	NotSpread      Code = "KV485"
+	TooManyMembers Code = "KV486"
 )
 
 func hostSpread() []Entry {
@@ -37,6 +38,11 @@ func hostSpread() []Entry {
 			NotSpread, "not-spread", "Connections are not spread over the members as they should be: the holder serves them, or members disagree about who does.",
 			"Look at keepvip spread on this node for the reason.",
 			"Mend what the reason names: a kernel without a module, a program that takes nftables tables away, or members that are not heard.",
+		},
+		{
+			TooManyMembers, "too-many-members", "More members spread an address than a table has room for, which is seven: the others get no connections.",
+			"Look at keepvip spread, which names those that are left out.",
+			"List the seven that are to serve in `spread.members`, on all nodes, or set `spread: off` on those that are too many.",
 		},
 	}
 }

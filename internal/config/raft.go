@@ -118,6 +118,25 @@ func (c *Config) checkRaft(ps *problems) {
 	}
 }
 
+// mostSpreadByRaft is of how many entries a member of the cluster says how it spreads them.
+const mostSpreadByRaft = 32
+
+// checkSpreadByRaft refuses those of which the members would not know of each other.
+func (c *Config) checkSpreadByRaft(ps *problems) {
+	n := 0
+	for i := range c.VIPs {
+		v := &c.VIPs[i]
+		if v.Election != ElectionRaft || v.Spread.Via == ViaOff {
+			continue
+		}
+		if n++; n > mostSpreadByRaft {
+			at := fmt.Sprintf("%s[%d].spread.via", vipsKey, i)
+			ps.add(c.near(at), at, "%d entries are spread with election raft, want %d at most: spread off, or election vrrp", n, mostSpreadByRaft)
+			return
+		}
+	}
+}
+
 // ByRaft are the virtual addresses that Raft elects for.
 func (c *Config) ByRaft() []VIP {
 	var out []VIP

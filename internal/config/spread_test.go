@@ -1,6 +1,10 @@
 package config
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -81,4 +85,21 @@ func TestDiffOfSpreadIsLive(t *testing.T) {
 		require.Len(t, d.Changed, 1)
 		assert.Equal(t, VIPChange{New: after.VIPs[0], Keys: strings.Fields(tt.keys)}, d.Changed[0])
 	}
+}
+
+// Of more a member of a cluster could not say how it spreads them: the others would send it nothing, and nobody would say why.
+func TestLoadRefusesMoreByRaftThanMembersSay(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, bytes.Repeat([]byte("k"), 44), 0o600))
+	list := func(n int) string {
+		var b strings.Builder
+		b.WriteString("key: {file: " + key + "}\nraft: {peers: [10.77.0.11, 10.77.0.12, 10.77.0.13]}\nvips:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "- {name: v%d, addresses: [10.77.1.%d], election: raft, check: none, spread: {via: direct, ports: [{port: 1}]}}\n", i, i+1)
+		}
+		return b.String()
+	}
+	load(t, list(mostSpreadByRaft))
+	_, err := Load(inFile(list(mostSpreadByRaft + 2)))
+	require.ErrorContains(t, err, "vips[32].spread.via: 33 entries are spread with election raft, want 32 at most: spread off, or election vrrp")
 }

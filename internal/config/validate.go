@@ -49,6 +49,7 @@ func (c *Config) Validate() error {
 	c.validateGroupNames(&ps)
 	c.checkKey(&ps)
 	c.checkRaft(&ps)
+	c.checkSpreadByRaft(&ps)
 	c.checkMetrics(&ps)
 	c.validateNames(&ps)
 	c.validateUnique(&ps)

@@ -41,6 +41,9 @@ func (c *chain) spread() {
 	if s.Problem != "" {
 		c.say(code.NotSpread, time.Time{}, "connections are not spread over the members as they should be: "+s.Problem)
 	}
+	if n := len(s.LeftOut); n > 0 {
+		c.say(code.TooManyMembers, time.Time{}, fmt.Sprintf("%d members get no connections: there are %d, and room for %d", n, len(s.Members)+n, len(s.Members)))
+	}
 	if s.WithoutIt != "" {
 		c.say(code.NoSecondChance, time.Time{}, "a connection hangs when its slot gets another member: "+s.WithoutIt)
 	}

@@ -154,6 +154,7 @@ func states() map[string]instance.Status {
 		"fence-lost": standing(func(s *instance.Status) { s.Fence = instance.FenceStatus{Reason: "nftables: operation not supported"} }),
 		"not-spread": standing(held, func(s *instance.Status) {
 			s.Spread = &instance.SpreadStatus{Problem: "nftables: operation not supported", WithoutIt: "nf_conntrack_tcp_loose is 0"}
+			s.Spread.Members, s.Spread.LeftOut = make([]instance.SpreadMember, 7), make([]instance.SpreadMember, 1)
 		}),
 		"no-candidate": standing(noCandidate),
 		"no-candidate-not-fit": standing(unfit("connection refused", code.CheckRefused), func(s *instance.Status) {

@@ -70,6 +70,8 @@ var (
 	descSlots       = desc("keepvip_spread_slots", "Slots that a member has; each slot gets as many new connections as any other.", "port", "member")
 	descSpreadOver  = desc("keepvip_spread_members", "Members that connections are spread over, by condition: fit, keeps or dead.", "port", "condition")
 	descConnections = desc("keepvip_spread_connections", "Connections of clients that a member serves, as it has counted them last.", "member")
+	descLeftOut     = desc("keepvip_spread_left_out", "Members that get no connections, because there are more than a table has room for.")
+	descEnding      = desc("keepvip_spread_ending", "Ports that are not spread any more, whose connections go on.")
 	descChance      = desc("keepvip_spread_second_chance", "1 when a connection outlives that its slot gets another member.")
 	descSpreading   = desc("keepvip_spread_working", "1 while connections are spread as they should be; absent where none are to be spread.")
 )
@@ -83,10 +85,15 @@ func collectSpread(ch chan<- prometheus.Metric, s Status) {
 	}
 	gauge(descSpreading, truth(s.Spread.Problem == ""))
 	gauge(descChance, truth(s.Spread.SecondChance))
+	gauge(descLeftOut, float64(len(s.Spread.LeftOut)))
+	gauge(descEnding, float64(s.Spread.Ending()))
 	for _, m := range s.Spread.Members {
 		gauge(descConnections, float64(m.Connections), m.Address.String())
 	}
 	for _, t := range s.Spread.Tables {
+		if !t.Ends.IsZero() {
+			continue
+		}
 		for _, p := range t.Ports {
 			port, in := strconv.Itoa(int(p.Port))+"/"+p.Protocol, map[string]int{}
 			for _, share := range t.Shares {

@@ -78,6 +78,24 @@ type SpreadTable struct {
 	Shares []SpreadShare `json:"shares"`          // in the order of the members
 }
 
+// Ending is how many ports are not spread any more while their connections go on.
+func (s *SpreadStatus) Ending() (n int) {
+	for _, t := range s.Tables {
+		if !t.Ends.IsZero() {
+			n += len(t.Ports)
+		}
+	}
+	return n
+}
+
+// Connections are those of all members, as each of them has counted last.
+func (s *SpreadStatus) Connections() (n uint32) {
+	for _, m := range s.Members {
+		n += m.Connections
+	}
+	return n
+}
+
 // SpreadPort is one port that is spread.
 type SpreadPort struct {
 	Protocol string `json:"protocol"`

@@ -114,6 +114,8 @@ func TestServiceNodeThatIsOneTooMany(t *testing.T) {
 		p := b.host.plane("api")
 		assert.Equal(t, []netip.Addr{addr(11)}, p.cfg.Self, "without its own address its tables do nothing")
 		assert.Len(t, p.cfg.Members, slots.Most)
+		assert.Equal(t, []instance.SpreadMember{{Address: addr(11), Self: true, Node: "n1", Weight: 1}}, b.service.Status().Spread.LeftOut)
+		assert.Equal(t, slots.Most, b.service.Status().Spread.Tables[0].Fit)
 		assert.False(t, slices.ContainsFunc(p.cfg.Members, func(m spreadtables.MemberAt) bool { return m.Self }))
 	})
 }
