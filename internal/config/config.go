@@ -18,6 +18,7 @@ type Config struct {
 	// KeepalivedFiles is the directory for what keepalived writes on a signal; "": nothing is written.
 	KeepalivedFiles string
 	Metrics         Metrics
+	Health          Health
 	FIFO            FIFO
 	Log             Log
 

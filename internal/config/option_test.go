@@ -80,6 +80,7 @@ var samples = map[string]struct {
 	"keepalived-name":         {value: "VI_1"},
 	"keepalived-files":        {value: "/tmp"},
 	"metrics":                 {value: "off"},
+	"health":                  {value: "0.0.0.0:9647"},
 	"log-level":               {value: "debug"},
 	"log-format":              {value: "json"},
 	"keepalived-group-name":   {value: "VG_1", needs: map[string][]string{"group": {"edge"}}},

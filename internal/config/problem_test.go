@@ -146,6 +146,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"metrics", flags("metrics", "9645"), "--metrics: 9645, want host:port such as 127.0.0.1:9645, or off"},
 		{"metrics at a name", flags("metrics", "node1:9645"), "--metrics: node1:9645, want an address in place of the name, such as 127.0.0.1:9645 or 0.0.0.0:9645"},
 		{"metrics at the VIP", flags("metrics", "10.77.0.100:9645"), "--metrics: 10.77.0.100 is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these"},
+		{"health at the VIP", flags("health", "10.77.0.100:9647"), "--health: 10.77.0.100 is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these"},
+		{"health at the port of the metrics", flags("health", "0.0.0.0:9645"), "--health: 0.0.0.0:9645 has the port of metrics.address 127.0.0.1:9645, want another one, such as 9647"},
 		{"certificate for loopback", flags("metrics-certificate", "/c"), "--metrics-certificate: set while metrics.address is 127.0.0.1:9645, which no other host reaches, want an address of the node there, or 0.0.0.0:9645"},
 		{"token without metrics", flags("metrics", "off", "metrics-token-file", "/c"), "--metrics-token-file: set while metrics.address is off, which no other host reaches, want an address of the node there, or 0.0.0.0:9645"},
 		{"key without certificate", flags("metrics", "10.77.0.11:9645", "metrics-private-key", "/k"), "--metrics-private-key: set without metrics.certificate, want both or neither"},

@@ -51,6 +51,7 @@ func (c *Config) Validate() error {
 	c.checkRaft(&ps)
 	c.checkSpreadByRaft(&ps)
 	c.checkMetrics(&ps)
+	c.checkHealth(&ps)
 	c.validateNames(&ps)
 	c.validateUnique(&ps)
 	c.validateVRIDs(&ps)

@@ -75,6 +75,9 @@ type Daemon struct {
 	sources sources
 
 	borrowed loan // of the log's level
+
+	balancers balancers
+	ending    atomic.Bool // the process has been told to end
 }
 
 // endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
@@ -189,6 +192,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 		}
 	})
 	defer answer() // also after a start that fails: to end takes the socket off the host
+	if err := d.openHealth(outer, &wg); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { d.ending.Store(true) })()
 	if d.cfg.Metrics.Address != "" {
 		probes := d.probes()
 		if owners, err := link.OpenOwners(); err == nil { // without, the users of this host are one

@@ -43,7 +43,11 @@ func (d *Daemon) reload() (Reloaded, error) {
 	if err != nil {
 		return Reloaded{}, err
 	}
-	use, err := d.prepare(next) // the last of what can fail
+	use, err := d.prepare(next)
+	if err != nil {
+		return Reloaded{}, err
+	}
+	useHealth, err := d.prepareHealth(next.Health) // the last of what can fail
 	if err != nil {
 		return Reloaded{}, err
 	}
@@ -51,6 +55,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 		d.log.Warn(w)
 	}
 	use()
+	useHealth()
 	limitGOMAXPROCS(next)
 	if d.opts.LogLevel != nil {
 		d.borrowed.over(func() { d.opts.LogLevel(next.Log.Level) })

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"net"
+	"strconv"
+)
+
+// Health is the listener at which balancers ask whether this node should get connections.
+type Health struct {
+	Address string // host:port, or "" when switched off
+}
+
+func healthOptions() []Option {
+	return []Option{{
+		Key: "health.address", Flag: "health", Default: off, Reload: Live, shorthand: true,
+		Help: "The listener for /healthz/NAME, at which a balancer such as an F5 or HAProxy asks this node whether to send it connections, such as 0.0.0.0:9647: " +
+			"200 while its checks are good and nobody drains or holds it, 503 with the reason otherwise. Nobody is answered at a virtual address",
+		binding: one(listener(), func(t target) *string { return &t.config.Health.Address }),
+	}}
+}
+
+// Port is that of the listener; 0 without one.
+func (h Health) Port() uint16 {
+	_, text, _ := net.SplitHostPort(h.Address)
+	n, _ := strconv.ParseUint(text, 10, 16) // the table has seen to that it is a number
+	return uint16(n)
+}
+
+// checkHealth refuses what nobody could listen at.
+func (c *Config) checkHealth(ps *problems) {
+	bad := func(format string, args ...any) { ps.add(c.near("health.address"), "health.address", format, args...) }
+	if c.Health.Address == "" {
+		return
+	}
+	_, port, _ := net.SplitHostPort(c.Metrics.Address)
+	switch v := c.virtualHost(c.Health.Address); {
+	case v != "":
+		bad("%s is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these", v)
+	case port == strconv.Itoa(int(c.Health.Port())):
+		bad("%s has the port of metrics.address %s, want another one, such as 9647", c.Health.Address, c.Metrics.Address)
+	}
+}
