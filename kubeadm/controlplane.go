@@ -42,6 +42,16 @@ func (e Endpoint) String() string {
 	return fmt.Sprintf("%s:%d", e.Host, e.Port)
 }
 
+// same tells whether clients of both come to the same place.
+func (e Endpoint) same(o Endpoint) bool {
+	a, err := netip.ParseAddr(e.Host)
+	b, other := netip.ParseAddr(o.Host)
+	if err == nil && other == nil {
+		return a == b && e.Port == o.Port
+	}
+	return strings.EqualFold(strings.TrimSuffix(e.Host, "."), strings.TrimSuffix(o.Host, ".")) && e.Port == o.Port
+}
+
 type contentFrom struct {
 	Secret secretRef `yaml:"secret"`
 }

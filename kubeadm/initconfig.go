@@ -20,6 +20,7 @@ type InitConfig struct {
 	cluster, init, join *yaml.Node
 	clusterDoc          int // where the ClusterConfiguration is, or is to be
 	spread              []uint16
+	external            Endpoint // the zero Endpoint: the virtual addresses are the nodes'
 }
 
 const (
@@ -30,6 +31,9 @@ const (
 // Spreads says at which TCP ports of the virtual addresses the load of the apiservers is spread over all of them: the endpoint may have one of
 // these, and clients are told now and then to connect again, see [InitConfig.Complete].
 func (c *InitConfig) Spreads(ports ...uint16) { c.spread = ports }
+
+// External says where clients come to the apiservers in place of the virtual addresses: to a balancer of somebody else.
+func (c *InitConfig) External(at Endpoint) { c.external = at }
 
 // ReadInitConfig reads a kubeadm configuration, called name in errors. An empty text is one without documents.
 func ReadInitConfig(name string, text []byte) (*InitConfig, error) {
@@ -155,10 +159,18 @@ func (c *InitConfig) families() (v4, v6 bool) {
 
 // missing are the virtual addresses that the apiserver's certificate does not name. Behind a name nobody asks for them.
 func (c *InitConfig) missing(vips []netip.Addr) []string {
+	if c.external.Host != "" { // kubeadm puts the endpoint into it
+		return nil
+	}
 	host := cmp.Or(c.Endpoint().Host, vips[0].String())
 	if _, err := netip.ParseAddr(host); err != nil {
 		return nil
 	}
+	return c.unnamed(host, vips)
+}
+
+// unnamed are those of vips that the certificate names neither as the endpoint's host nor otherwise.
+func (c *InitConfig) unnamed(host string, vips []netip.Addr) []string {
 	var out []string
 	for _, a := range vips {
 		same := func(s string) bool { b, err := netip.ParseAddr(s); return err == nil && a == b }
@@ -185,7 +197,7 @@ func (c *InitConfig) Complete(vips []netip.Addr) ([]byte, error) {
 		}
 	}
 	if c.Endpoint().Host == "" {
-		endpoint := Endpoint{Host: vips[0].String(), Port: c.BindPort()}
+		endpoint := c.wanted(vips)
 		if err := e.Set(doc, []string{"controlPlaneEndpoint"}, endpoint.String()); err != nil {
 			return nil, err
 		}
@@ -201,6 +213,14 @@ func (c *InitConfig) Complete(vips []netip.Addr) ([]byte, error) {
 		}
 	}
 	return e.Bytes(), nil
+}
+
+// wanted is the endpoint where there is none.
+func (c *InitConfig) wanted(vips []netip.Addr) Endpoint {
+	if c.external.Host != "" {
+		return c.external
+	}
+	return Endpoint{Host: vips[0].String(), Port: c.BindPort()}
 }
 
 // orList is a, b or c.

@@ -20,7 +20,7 @@ func (c *InitConfig) Fit(vips []netip.Addr) (notes []string, err error) {
 	var errs []error
 	if c.Endpoint().Host == "" {
 		errs = append(errs, c.text.Errorf(lineOf(c.cluster), "no controlPlaneEndpoint, want %q in ClusterConfiguration; --print-kubeadm adds it",
-			Endpoint{Host: vips[0].String(), Port: c.BindPort()}))
+			c.wanted(vips)))
 	}
 	for _, san := range c.missing(vips) {
 		errs = append(errs, c.text.Errorf(lineOf(yamledit.At(c.cluster, "apiServer", "certSANs"), c.cluster), "%s is not in apiServer.certSANs, so that the certificate would not be valid for it; --print-kubeadm adds it", san))
@@ -33,6 +33,9 @@ func (c *InitConfig) contradictions(vips []netip.Addr) error {
 	if len(vips) == 0 {
 		return c.text.Errorf(0, "no virtual address to compare with, want --vip")
 	}
+	if c.external.Host != "" { // the balancer comes to the nodes' own addresses
+		return errors.Join(c.endpointFits(vips), c.joinFits(), c.nodeAddressIsOwn(vips))
+	}
 	return errors.Join(c.endpointFits(vips), c.joinFits(), c.listensOn(vips), c.nodeAddressIsOwn(vips))
 }
 
@@ -43,6 +46,12 @@ func (c *InitConfig) endpointFits(vips []netip.Addr) error {
 		return nil
 	}
 	line := yamledit.At(c.cluster, "controlPlaneEndpoint").Line
+	if c.external.Host != "" {
+		if !c.external.same(e) {
+			return c.text.Errorf(line, "controlPlaneEndpoint %s, want %s, the external address (mode external)", e, c.external)
+		}
+		return nil
+	}
 	if a, err := netip.ParseAddr(e.Host); err == nil && !slices.Contains(vips, a) {
 		return c.text.Errorf(line, "controlPlaneEndpoint %s, want the virtual address %s", e, orList(vips))
 	}
@@ -105,8 +114,14 @@ func (c *InitConfig) nodeAddressIsOwn(vips []netip.Addr) error {
 func (c *InitConfig) notes(vips []netip.Addr) []string {
 	var out []string
 	e := c.Endpoint()
-	if _, err := netip.ParseAddr(e.Host); err != nil && e.Host != "" {
+	if _, err := netip.ParseAddr(e.Host); err != nil && e.Host != "" && c.external.Host == "" {
 		out = append(out, fmt.Sprintf("%s: controlPlaneEndpoint %s is a name: it has to resolve to %s on every node", c.text.Name(), e, orList(vips)))
+	}
+	if c.external.Host != "" {
+		for _, san := range c.unnamed(e.Host, vips) {
+			out = append(out, fmt.Sprintf("%s: %s is not in apiServer.certSANs: in mode internal clients would refuse the certificate", c.text.Name(), san))
+		}
+		return out
 	}
 	v4, v6 := c.families()
 	is4 := func(a netip.Addr) bool { return a.Is4() }

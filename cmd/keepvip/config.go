@@ -122,18 +122,22 @@ func newShow() *cobra.Command {
 		if other := besides(cmd, "running", "socket", "output"); other != "" {
 			return fmt.Errorf("--running and --%s are given, want one of them: what runs has sources of its own", other)
 		}
-		socket := cmd.Flag("socket")
-		path := socket.Value.String()
-		if env := os.Getenv(envOf(socket)); env != "" && !socket.Changed {
-			path = env
-		}
 		var doc daemon.RunningConfig
-		if err := control.NewClient(path).Config(cmd.Context(), &doc); err != nil {
+		if err := control.NewClient(socketOf(cmd)).Config(cmd.Context(), &doc); err != nil {
 			return failed(err)
 		}
 		return output.print(cmd.OutOrStdout(), kindRunning, doc, func() string { return runningText(doc) })
 	}
 	return cmd
+}
+
+// socketOf is the socket that a command means which has a flag for every option.
+func socketOf(cmd *cobra.Command) string {
+	socket := cmd.Flag("socket")
+	if env := os.Getenv(envOf(socket)); env != "" && !socket.Changed {
+		return env
+	}
+	return socket.Value.String()
 }
 
 // besides is a flag that is given and is none of these; empty: there is none.

@@ -29,6 +29,8 @@ type confirmedVIP struct {
 	Desired    instance.Desired `json:"desired"`              // what operators want of this node
 	Holder     string           `json:"holder,omitempty"`     // the Active's own address; absent while none is heard
 	HolderNode string           `json:"holderNode,omitempty"` // its name, if it is known
+
+	external bool // nobody is to hold it
 }
 
 const (
@@ -48,7 +50,7 @@ func confirm(ctx context.Context, c *control.Client, verb string, names []string
 			return doc
 		}
 		doc.VIPs = confirmed(s, names)
-		if !slices.ContainsFunc(doc.VIPs, func(v confirmedVIP) bool { return v.Holder == "" }) {
+		if !slices.ContainsFunc(doc.VIPs, func(v confirmedVIP) bool { return v.Holder == "" && !v.external }) {
 			return doc
 		}
 		select {
@@ -65,7 +67,7 @@ func confirmed(s daemon.Status, names []string) []confirmedVIP {
 		if len(names) > 0 && !slices.Contains(names, v.Name) {
 			continue
 		}
-		c := confirmedVIP{Name: v.Name, State: v.State, Desired: v.Desired, Holder: v.Holder}
+		c := confirmedVIP{Name: v.Name, State: v.State, Desired: v.Desired, Holder: v.Holder, external: v.Observed == instance.ObservedExternal}
 		for _, m := range v.Members {
 			if m.Address.String() == v.Holder {
 				c.HolderNode = m.Node
@@ -101,6 +103,8 @@ func (v confirmedVIP) wanted() string {
 
 func (v confirmedVIP) held() string {
 	switch {
+	case v.external:
+		return "the address is external"
 	case v.Holder == "":
 		return "no holder is heard"
 	case v.State == "active":

@@ -67,6 +67,11 @@ func (k *kubeadmConfig) spreads(cfg *config.Config) {
 	if k == nil {
 		return
 	}
+	if v := cfg.VIPs[0]; v.External() {
+		host, port := v.Endpoint()
+		k.External(kubeadm.Endpoint{Host: host, Port: port})
+		return
+	}
 	k.Spreads(apiserverPorts(cfg, k.BindPort())...)
 }
 

@@ -33,6 +33,7 @@ const (
 	kindDrill       kind = "Drill"       // drill
 	kindCleanup     kind = "Cleanup"     // cleanup
 	kindSpread      kind = "Spread"      // spread
+	kindEndpoints   kind = "Endpoints"   // endpoint
 
 	kindConfirmation  kind = "Confirmation"         // handover, drain, hold, resume, announce, log-level, and member add, remove, recover
 	kindConfiguration kind = "Configuration"        // config show

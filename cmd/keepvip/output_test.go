@@ -59,6 +59,7 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 		kindMembers:       {"member", "list", "--socket", socket},
 		kindReload:        {"reload", "--socket", socket},
 		kindVersion:       {"version"},
+		kindEndpoints:     {"endpoint", "--vip", "10.77.0.100"},
 		kindConfiguration: {"config", "show", "--vip", "10.0.0.1"},
 		kindValidation:    {"config", "validate", "--vip", "10.77.0.100"},
 		kindFingerprint:   {"key", "fingerprint", key},

@@ -38,6 +38,7 @@ func printed() map[kind]any {
 		kindDrill:       drillDoc{},
 		kindCleanup:     cleanupDoc{},
 		kindSpread:      spreadDoc{},
+		kindEndpoints:   endpointsDoc{},
 
 		kindConfirmation:  confirmationDoc{},
 		kindConfiguration: configurationDoc{},

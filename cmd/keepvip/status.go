@@ -90,6 +90,13 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	if v.Interface != "" {
 		fmt.Fprintf(b, " on %s", v.Interface)
 	}
+	if v.Mode == instance.ModeExternal {
+		fmt.Fprintf(b, "\n  EXTERNAL  clients connect to %s", v.Endpoint)
+	}
+	if v.Observed == instance.ObservedExternal {
+		writeExternal(b, v, now)
+		return
+	}
 	fmt.Fprintf(b, "\n  state     %s for %s: %s\n", v.State, ago(now, v.Since), coded(v.Reason, v.Code))
 	fmt.Fprintf(b, "  desired   %s\n  observed  %s\n", desiredText(v, now), observedText(v))
 	fmt.Fprintf(b, "  holder    %s\n", holderText(v))
@@ -118,6 +125,13 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 			fmt.Fprintf(b, "  %-9s %s%d times: %s; %s\n", rejectedWord(r), fromText(r), r.Count, r.Text, coded(r.Remedy, r.Code))
 		}
 	}
+}
+
+// writeExternal has what there is of an entry whose addresses are somebody else's.
+func writeExternal(b *strings.Builder, v instance.Status, now time.Time) {
+	fmt.Fprintf(b, "\n  desired   %s\n  observed  %s for %s\n", desiredText(v, now), observedText(v), ago(now, v.Since))
+	fmt.Fprintf(b, "  this node %s\n", fitText(v))
+	writeChecks(b, v, now)
 }
 
 // coded is a text with the code of what it says behind it, which docs/troubleshooting.md explains.
@@ -196,6 +210,8 @@ func ago(now, then time.Time) string {
 
 func holderText(v instance.Status) string {
 	switch {
+	case v.Observed == instance.ObservedExternal:
+		return "external: " + v.Endpoint
 	case v.State == "active" && v.Holder == "":
 		return "this node, and its kernel keeps it from answering"
 	case v.State == "active":

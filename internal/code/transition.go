@@ -17,6 +17,7 @@ const (
 	Group          Code = "KV112"
 	Reconfigured   Code = "KV113"
 	Removed        Code = "KV114"
+	External       Code = "KV115"
 )
 
 func transition() []Entry {
@@ -81,6 +82,10 @@ func transition() []Entry {
 		{
 			Removed, "removed", "A reload removed this virtual address from the configuration.",
 			"Look at what was changed in the configuration.", "Add the entry again if the address should be served.",
+		},
+		{
+			External, "external", "The address is external (`mode: external`): a balancer answers clients, and no node holds it, or not for long any more.",
+			"Look at `mode` and `externalAddress` in the configuration, and at `keepvip endpoint`.", "Nothing has to be done.",
 		},
 	}
 }

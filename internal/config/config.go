@@ -53,6 +53,10 @@ type VIP struct {
 	Hooks      []Hook
 	Spread     Spread
 
+	Mode            Mode
+	ExternalAddress string        // where clients connect in ModeExternal: an address or a name, perhaps with a port
+	ExternalGrace   time.Duration // for how long the addresses are served after the mode has become external
+
 	OnConflict      OnConflict
 	ProbeBeforeBind bool
 }

@@ -18,6 +18,7 @@ func DeriveVRID(a netip.Addr) uint8 {
 func (c *Config) derive() {
 	for i := range c.VIPs {
 		v := &c.VIPs[i]
+		v.deriveExternal()
 		if v.VRRP.ID == 0 && len(v.Addresses) > 0 {
 			v.VRRP.ID = DeriveVRID(v.Addresses[0].Addr())
 		}

@@ -137,11 +137,11 @@ func (c *Config) checkSpreadByRaft(ps *problems) {
 	}
 }
 
-// ByRaft are the virtual addresses that Raft elects for.
+// ByRaft are the virtual addresses that Raft elects for, without those that are external.
 func (c *Config) ByRaft() []VIP {
 	var out []VIP
 	for i := range c.VIPs { // is asked once a second: no copy of hundreds of entries
-		if c.VIPs[i].Election == ElectionRaft {
+		if c.VIPs[i].Election == ElectionRaft && !c.VIPs[i].External() {
 			out = append(out, c.VIPs[i])
 		}
 	}

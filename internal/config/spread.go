@@ -120,9 +120,10 @@ func (v VIP) Port() uint16 {
 	return 0
 }
 
-// SpreadPorts are the ports that are spread, each with its target; none where nothing is. Without a list it is the one that is checked.
+// SpreadPorts are the ports that are spread, each with its target; none where nothing is, as of an external address. Without a list it is the
+// one that is checked.
 func (v VIP) SpreadPorts() []SpreadPort {
-	if v.Spread.Via == ViaOff {
+	if v.Spread.Via == ViaOff || v.External() {
 		return nil
 	}
 	ports := slices.Clone(v.Spread.Ports)
@@ -139,7 +140,7 @@ func (v VIP) SpreadPorts() []SpreadPort {
 func (k vipValidator) spread() {
 	k.spreadPorts()
 	k.spreadMembers()
-	if k.v.Spread.Via == ViaOff {
+	if k.v.Spread.Via == ViaOff || k.v.External() {
 		return
 	}
 	via := k.v.Spread.Via

@@ -45,6 +45,7 @@ func (c *Config) Validate() error {
 		v.hooks()
 		v.spread()
 		v.candidates()
+		v.external()
 	}
 	c.validateGroupNames(&ps)
 	c.checkKey(&ps)
@@ -88,7 +89,11 @@ func (k vipValidator) fail(key, format string, args ...any) {
 }
 
 func (k vipValidator) addresses() {
-	if len(k.v.Addresses) == 0 {
+	switch {
+	case len(k.v.Addresses) > 0:
+	case k.v.External() && k.v.ExternalAddress != "":
+		k.fail("addresses", "none, and externalAddress is a name; want the virtual address that nodes hold in mode internal, such as [10.77.0.100]")
+	case !k.v.External():
 		k.fail("addresses", "none, want at least one, such as [10.77.0.100]")
 	}
 	if n := len(k.v.Addresses); n > maxAddresses {
@@ -292,6 +297,10 @@ func (c *Config) validateGroups(ps *problems) {
 		if !sameSet(v.Candidates, o.Candidates) {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
 			ps.add(c.near(at), at, "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
+		}
+		if v.Mode != o.Mode {
+			at := fmt.Sprintf("%s[%d].mode", vipsKey, i)
+			ps.add(c.near(at), at, "%s, and %s[%d] of the same group has %s; want the same, as they move together", v.Mode, vipsKey, j, o.Mode)
 		}
 		if v.moves() != o.moves() {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)

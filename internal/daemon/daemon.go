@@ -78,6 +78,8 @@ type Daemon struct {
 
 	balancers balancers
 	ending    atomic.Bool // the process has been told to end
+
+	departures map[string]*departure // guarded by mu; by the names of entries
 }
 
 // endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
@@ -146,7 +148,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	log := opts.Log
 	keys.followers = subscription.NewServer(cfg.Port, log)
 	fences := fence.NewLinks(h.leftovers)
-	fences.Expect(len(cfg.VIPs))
+	fences.Expect(len(cfg.Internal()))
 	hooks, past := hook.New(log), history.New(log)
 	d := &Daemon{
 		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: instance.New(log),
@@ -228,7 +230,7 @@ func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 
 // addInstances makes the instances of the configuration. None of them runs yet.
 func (d *Daemon) addInstances() error {
-	d.build.groups.set(d.cfg.VIPs)
+	d.build.groups.set(d.cfg.Internal())
 	d.build.spreading.set(d.cfg.VIPs)
 	instances, err := d.instances(d.cfg.VIPs, d.cfg)
 	if err != nil {
@@ -257,6 +259,7 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
 	defer d.afterStart().Stop()
 	d.set.Run(ctx)
+	d.stopDepartures()
 	d.build.raft.close()
 	d.hooks.Close()
 	d.log.Info("stopped")
@@ -289,6 +292,8 @@ func introduced(all []instance.Config) []string {
 		out[i] = in.Name + " " + strings.Join(of, " ")
 		if p, err := in.Place(); err != nil {
 			out[i] += ", " + err.Error()
+		} else if in.Mode == instance.ModeExternal {
+			out[i] += " external"
 		} else {
 			out[i] += " on " + p.Name
 		}

@@ -19,7 +19,7 @@ func (h *host) fits(cfg *config.Config) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var errs []error
-	for _, v := range cfg.VIPs {
+	for _, v := range cfg.Internal() {
 		if v.Election == config.ElectionRaft && h.witness(cfg.Raft) {
 			continue // votes from any network
 		}
@@ -64,7 +64,7 @@ func (h *host) unlisted(v config.VIP) error {
 func distinct(links []link.Link, cfg *config.Config) error {
 	return cfg.CheckLinks(func(v config.VIP) (string, bool) {
 		l, err := link.Choose(links, v.Addresses[0].Addr(), v.Interface)
-		return l.Name, err == nil
+		return l.Name, err == nil && !v.External()
 	})
 }
 
@@ -100,7 +100,7 @@ func SuitsHere(cfg *config.Config) error {
 		return nil
 	}
 	var errs []error
-	for _, v := range cfg.VIPs {
+	for _, v := range cfg.Internal() {
 		errs = append(errs, unsuitable(links, v, virtualAddresses(cfg)))
 	}
 	return errors.Join(append(errs, distinct(links, cfg))...)

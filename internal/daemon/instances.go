@@ -47,20 +47,31 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		TookOver:             b.timings.takeover,
 		Away:                 b.timings.away,
 	}
-	elect, known := electors[v.Election]
-	if !known {
-		return in, fmt.Errorf("vips[%s]: no elector for election %q", v.Name, v.Election)
+	in.Endpoint = v.HostPort()
+	if v.External() {
+		in.MakeExternal(externalText(v))
+	} else if err := b.holdAddresses(&in, v, whole); err != nil {
+		return in, err
 	}
-	kept := elect(b, &in, v, whole)
-	spread, end := spreadOf(v)
-	b.serveAddresses(&in, kept, v, whole, spread)
-	b.joinSpread(&in, v, spread, end)
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
 		c.Observe(b.timings.probe)
 		in.Checks = append(in.Checks, b.host.whereServed(v, c, checkOf(c)))
 	}
 	return in, err
+}
+
+// holdAddresses has an instance take part in an election, and serve what is elected.
+func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config.Config) error {
+	elect, known := electors[v.Election]
+	if !known {
+		return fmt.Errorf("vips[%s]: no elector for election %q", v.Name, v.Election)
+	}
+	kept := elect(b, in, v, whole)
+	spread, end := spreadOf(v)
+	b.serveAddresses(in, kept, v, whole, spread)
+	b.joinSpread(in, v, spread, end)
+	return nil
 }
 
 // electors have the holder of v, one of whole, elected: each sets Elect, Lease and what else of in is about the election.
@@ -229,10 +240,13 @@ func formOf(c config.Checksum) vrrp.ChecksumForm {
 	return vrrp.PseudoHeader
 }
 
-// virtualAddresses are all that the configuration names.
+// virtualAddresses are all that the configuration names, without those that are external: nothing of these is on this host.
 func virtualAddresses(c *config.Config) []netip.Addr {
 	var out []netip.Addr
 	for _, v := range c.VIPs {
+		if v.External() {
+			continue
+		}
 		for _, a := range v.Addresses {
 			out = append(out, a.Addr())
 		}

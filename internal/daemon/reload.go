@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
@@ -37,13 +38,17 @@ func (d *Daemon) reload() (Reloaded, error) {
 	if err != nil {
 		return Reloaded{}, err
 	}
-	changes := config.Diff(d.cfg, next)
-	next = config.Running(d.cfg, next)
-	delta, done, err := d.delta(changes, next)
+	served, m := d.moves(next, time.Now())
+	changes := config.Diff(served, m.serving)
+	m.serving, next = m.running(d.cfg, next)
+	delta, done, err := d.delta(changes, m.serving)
 	if err != nil {
 		return Reloaded{}, err
 	}
-	use, err := d.prepare(next)
+	if err := d.adjustFor(m, next, &delta, &done); err != nil {
+		return Reloaded{}, err
+	}
+	use, err := d.prepare(m.serving)
 	if err != nil {
 		return Reloaded{}, err
 	}
@@ -60,12 +65,11 @@ func (d *Daemon) reload() (Reloaded, error) {
 	if d.opts.LogLevel != nil {
 		d.borrowed.over(func() { d.opts.LogLevel(next.Log.Level) })
 	}
-	d.host.know(next)
-	d.build.groups.set(next.VIPs)
-	d.build.spreading.set(next.VIPs)
+	d.serveNow(m.serving)
 	d.hooks.Use(hookEntries(next), leaving(done))
 	d.set.Apply(delta)
 	d.build.raft.closeIdle()
+	d.carryOut(m)
 	d.cfg = next
 	d.inForce.Store(next)
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,

@@ -21,6 +21,10 @@ type chain struct {
 // person asks: who holds it, what this node is and why, what is wrong elsewhere, and what comes next.
 func Address(s *instance.Status, node string, now time.Time) []Fact {
 	c := &chain{Status: s, node: node, now: now}
+	if s.Observed == instance.ObservedExternal {
+		c.external()
+		return c.facts
+	}
 	c.holder()
 	c.self()
 	c.checks()

@@ -76,6 +76,18 @@ func (c *chain) apart() {
 	c.say(of, c.Since, "this node is in no election: "+reason)
 }
 
+// external is whose the addresses are, and whether a balancer should send connections to this node.
+func (c *chain) external() {
+	c.say(code.External, c.Since, fmt.Sprintf("%s is external: clients connect to %s, and no node holds it", c.addresses(), c.Endpoint))
+	if c.Desired != instance.Available {
+		c.wanted()
+	}
+	c.checks()
+	if c.Eligible {
+		c.fine(time.Time{}, "this node is fit to be sent connections by the balancer")
+	}
+}
+
 // unfit is why this node comes last, or takes no part. A check that is the cause says the rest.
 func (c *chain) unfit() {
 	text := "this node is not fit, so it comes last"

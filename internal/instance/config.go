@@ -47,6 +47,14 @@ type Config struct {
 	// called, from several goroutines, between a decision and what the election does next, so it only keeps the Transition for another goroutine: it never blocks, and calls nothing of the instance.
 	Moved func(Transition)
 
+	// Mode says whose the addresses are; the zero Mode is ModeInternal. MakeExternal makes it ModeExternal.
+	Mode Mode
+	// Leaving goes on for a while with addresses that have become somebody else's; nil: it does not.
+	Leaving *Leaving
+	// Endpoint is where clients connect, such as "10.77.0.100:6443"; empty: no port is known. Interim is where they do until somebody is known for the
+	// first time that holds the addresses; empty: there too.
+	Endpoint, Interim string
+
 	// Outages are for how long clients miss the address at most when a drill is as it should be.
 	Outages Outages
 	// Port is where clients connect, as far as the checks say; 0: they do not.

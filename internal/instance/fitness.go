@@ -138,5 +138,5 @@ func (in *Config) Fresh(ctx context.Context) election.Fitness {
 	for i, c := range in.Checks {
 		verdicts[c.Name] = found[i]
 	}
-	return in.judge(verdicts)
+	return in.Leaving.fitness(in.judge(verdicts))
 }

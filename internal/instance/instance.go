@@ -136,6 +136,11 @@ func (i *instance) enter() (elector election.Elector, giveBack func(), err error
 		return nil, nil, err
 	}
 	i.tell(func(v *view) { v.begin(place, elector) })
+	if cfg.apart() {
+		s := elector.Status()
+		i.change(func(v *view) { v.note(election.Initialize, s.Reason, s.Code) })
+		i.log.Info("the addresses are external", "reason", s.Reason)
+	}
 	elector.SetProbe(cfg.Fresh)
 	i.served().Begin(Term{Place: place, Elector: elector, Ready: i.ready, Healthy: i.healthy})
 	return elector, giveBack, nil
@@ -214,6 +219,10 @@ func (i *instance) judge(r *result) {
 func (i *instance) adjust(next Config) {
 	next.Checks = i.checks.change(next.Checks)
 	v := i.now()
+	if next.Interim == "" && next.Mode == v.cfg.Mode {
+		next.Interim = v.cfg.Interim
+	}
+	next.Leaving.drain(v.cfg.Leaving, v.service)
 	if next.Reconfigure != nil {
 		next.Reconfigure(v.service)
 	}
@@ -224,7 +233,12 @@ func (i *instance) adjust(next Config) {
 		}
 	}
 	verdicts := i.checks.newest()
-	i.tell(func(v *view) { v.cfg, v.verdicts = next, verdicts })
+	i.tell(func(v *view) {
+		if v.cfg.Mode != next.Mode {
+			v.known = v.state == election.Active || v.holder.IsValid()
+		}
+		v.cfg, v.verdicts = next, verdicts
+	})
 }
 
 // block is what the service says; any goroutine.
@@ -235,7 +249,7 @@ func (i *instance) tell(change func(*view)) {
 	i.change(func(v *view) {
 		change(v)
 		if v.elector != nil {
-			v.elector.SetFitness(v.cfg.Combine(v.desired, v.said(), v.blocked))
+			v.elector.SetFitness(v.cfg.Leaving.fitness(v.cfg.Combine(v.desired, v.said(), v.blocked)))
 		}
 	})
 }

@@ -31,6 +31,7 @@ var (
 	descMembers    = desc("keepvip_members", "Nodes of the group that are known, this one included, by state: initialize, backup, active, or silent.", "state")
 	descTakers     = desc("keepvip_takers", "Nodes that could take the address over if its holder died now: heard, fit, and not the holder.")
 	descSplit      = desc("keepvip_split", "Members that hold the address as far as they say, while none of their advertisements arrives here.")
+	descExternal   = desc("keepvip_external", "1 while the address is external: somebody else answers for it. Of what is about elections and fences there is nothing then.")
 	descInfo       = desc("keepvip_vip_info", "1 for each virtual address, with its interface and its VRID; with Raft the VRID is empty.", "address", "interface", "vrid")
 	descSilenced   = desc("keepvip_silenced", "1 while this node is elected and its lease is over, so that the kernel keeps it from answering.")
 	descLease      = desc("keepvip_lease_seconds", "How long the kernel lets a holder answer after it was heard last.")
@@ -117,9 +118,50 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeBy
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range c.set.Status() {
+		collectMode(ch, s)
+		collectChecks(ch, s)
+		if s.Observed == ObservedExternal {
+			continue
+		}
 		collectState(ch, s)
 		collectCounters(ch, s)
 		collectSpread(ch, s)
+	}
+}
+
+// collectMode is what there is of every instance, besides its checks.
+func collectMode(ch chan<- prometheus.Metric, s Status) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{s.Name}, labels...)...)
+	}
+	gauge(descExternal, truth(s.Mode == ModeExternal))
+	gauge(descEligible, truth(s.Eligible))
+	vrid := ""
+	if s.VRID != 0 {
+		vrid = strconv.Itoa(int(s.VRID))
+	}
+	for _, a := range s.Addresses {
+		gauge(descInfo, 1, a.Addr().String(), s.Interface, vrid)
+	}
+}
+
+func collectChecks(ch chan<- prometheus.Metric, s Status) {
+	metric := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, check string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, s.Name, check)
+	}
+	for _, k := range s.Checks {
+		if k.State != "unknown" {
+			metric(descHealthy, prometheus.GaugeValue, truth(k.State == "healthy"), k.Name)
+		}
+		metric(descFalls, prometheus.GaugeValue, float64(k.Falls), k.Name)
+		metric(descWeight, prometheus.GaugeValue, float64(k.Weight), k.Name)
+		if !k.LastProbe.IsZero() {
+			metric(descLatency, prometheus.GaugeValue, k.Latency, k.Name)
+			metric(descProbed, prometheus.GaugeValue, float64(k.LastProbe.UnixNano())/1e9, k.Name)
+		}
+		metric(descProbes, prometheus.CounterValue, float64(k.Probes), k.Name)
+		metric(descFailures, prometheus.CounterValue, float64(k.Failures), k.Name)
+		metric(descFlips, prometheus.CounterValue, float64(k.Changes), k.Name)
 	}
 }
 
@@ -130,20 +172,12 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	for _, state := range []string{"initialize", "backup", "active"} {
 		gauge(descState, truth(s.State == state), state)
 	}
-	vrid := ""
-	if s.VRID != 0 {
-		vrid = strconv.Itoa(int(s.VRID))
-	}
-	for _, a := range s.Addresses {
-		gauge(descInfo, 1, a.Addr().String(), s.Interface, vrid)
-	}
 	gauge(descSilenced, truth(s.Silent))
 	gauge(descLease, s.lease.Seconds())
 	gauge(descSince, float64(s.Since.UnixNano())/1e9)
 	if s.Holder != "" {
 		gauge(descHolder, 1, s.Holder)
 	}
-	gauge(descEligible, truth(s.Eligible))
 	gauge(descCandidate, truth(!s.NoCandidate))
 	gauge(descPriority, float64(s.Priority))
 	for _, state := range []string{"initialize", "backup", "active", stateSilent} {
@@ -155,17 +189,6 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	gauge(descLateness, s.Lateness)
 	gauge(descFenced, truth(s.Fence.Standing))
 	gauge(descConflicts, float64(len(s.Conflicts)))
-	for _, k := range s.Checks {
-		if k.State != "unknown" {
-			gauge(descHealthy, truth(k.State == "healthy"), k.Name)
-		}
-		gauge(descFalls, float64(k.Falls), k.Name)
-		gauge(descWeight, float64(k.Weight), k.Name)
-		if !k.LastProbe.IsZero() {
-			gauge(descLatency, k.Latency, k.Name)
-			gauge(descProbed, float64(k.LastProbe.UnixNano())/1e9, k.Name)
-		}
-	}
 }
 
 func collectCounters(ch chan<- prometheus.Metric, s Status) {
@@ -196,11 +219,6 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 	counter(descAnnounced, c.Announcements)
 	counter(descNotSent, c.AnnouncementFails)
 	counter(descRestored, c.Restored)
-	for _, k := range s.Checks {
-		counter(descProbes, k.Probes, k.Name)
-		counter(descFailures, k.Failures, k.Name)
-		counter(descFlips, k.Changes, k.Name)
-	}
 }
 
 func (s *Status) membersIn(state string) (n int) {

@@ -17,6 +17,7 @@ const (
 	ObservedDraining   Observed = "draining"   // it holds the address that it is to give away, or drains its connections
 	ObservedHeld       Observed = "held"       // it stays out because an operator wants it so
 	ObservedRemoved    Observed = "removed"    // it has left the election for good
+	ObservedExternal   Observed = "external"   // the addresses are somebody else's, and this node holds none of them
 	ObservedFault      Observed = "fault"      // it cannot take part, its lease is not renewed, or nobody can take the address
 )
 
@@ -28,10 +29,14 @@ func (v *view) observed(s *Status, passing bool) Observed {
 		return ObservedRemoved
 	case s.Silent:
 		return ObservedFault
+	case v.state == election.Active && v.cfg.Leaving != nil:
+		return ObservedDraining
 	case v.state == election.Active && wanted:
 		return ObservedActive
 	case v.state == election.Active, passing:
 		return ObservedDraining
+	case v.cfg.Mode == ModeExternal:
+		return ObservedExternal
 	case v.desired.Desired == Held:
 		return ObservedHeld
 	case v.elector == nil, s.Blocked != "":
@@ -57,7 +62,7 @@ func (v *view) why(s *Status) *Why {
 		f = v.cfg.Combine(v.desired, v.said(), v.blocked)
 	}
 	switch {
-	case s.Observed == ObservedActive, s.Observed == ObservedStandby && s.Unfit == "", s.Observed == ObservedRemoved:
+	case s.Observed == ObservedActive, s.Observed == ObservedStandby && s.Unfit == "", s.Observed == ObservedRemoved, s.Observed == ObservedExternal && s.Unfit == "":
 		return nil
 	case s.Blocked != "":
 		return &Why{s.blocked, s.Blocked}

@@ -46,7 +46,7 @@ func (v *view) report() {
 func (v *view) standing() (Standing, string) {
 	was, why := v.reported.Standing, v.reported.Reason
 	switch {
-	case v.removed:
+	case v.removed, v.cfg.apart():
 		return Stopped, v.reason
 	case v.ending != nil && v.ending(), v.role == election.Quiet:
 		return was, why

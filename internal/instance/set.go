@@ -70,15 +70,19 @@ func (d Delta) touched() []string {
 // Why an instance ends before the process does.
 var (
 	errRemoved  = code.With(code.Removed, errors.New("removed from the configuration"))
+	errExternal = code.With(code.External, errors.New("the addresses are external from now on"))
 	errRecreate = code.With(code.Reconfigured, errors.New("a change of the configuration begins the election anew"))
 )
 
 // why is why the change ends the instance of that name.
 func (d Delta) why(name string) error {
-	if slices.ContainsFunc(d.Add, func(in Config) bool { return in.Name == name }) {
-		return errRecreate
+	switch i := slices.IndexFunc(d.Add, func(in Config) bool { return in.Name == name }); {
+	case i < 0:
+		return errRemoved
+	case d.Add[i].Mode == ModeExternal:
+		return errExternal
 	}
-	return errRemoved
+	return errRecreate
 }
 
 // Apply carries out a change that was validated before. Instances that it does not name are not
@@ -235,7 +239,7 @@ func (a *Set) Ready() error {
 	var errs []error
 	for _, s := range a.Status() {
 		switch {
-		case s.Desired == Held:
+		case s.Desired == Held, s.Observed == ObservedExternal:
 		case s.Blocked != "":
 			errs = append(errs, fmt.Errorf("%s: %s", s.Name, s.Blocked))
 		case s.State == "initialize", s.Silent:

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -15,6 +16,8 @@ type Status struct {
 	Name      string               `json:"name"`
 	Group     string               `json:"group,omitempty"` // of instances that move together
 	Addresses []netip.Prefix       `json:"addresses"`
+	Mode      Mode                 `json:"mode"`               // whose the addresses are: internal, or external: somebody else's, and this node holds none, or not for long
+	Endpoint  string               `json:"endpoint,omitempty"` // where clients connect, as host:port; absent where no port is known
 	Interface string               `json:"interface"`
 	State     string               `json:"state"`          // initialize, backup or active
 	Desired   Desired              `json:"desired"`        // what an operator wants
@@ -119,6 +122,7 @@ func (a *Set) Status() []Status {
 func (v *view) status() Status {
 	s := Status{
 		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group, Preempt: v.cfg.Preempt, Last: v.last,
+		Mode: cmp.Or(v.cfg.Mode, ModeInternal), Endpoint: v.endpoint(),
 		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
 		lease: v.cfg.Lease, changes: v.changes,
 	}
@@ -128,7 +132,9 @@ func (v *view) status() Status {
 	}
 	s.Spread = part.Spread
 	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
-	s.name()
+	if !v.cfg.apart() {
+		s.name()
+	}
 	s.Counters = Counters{Announcements: part.Announcements, AnnouncementFails: part.AnnouncementFails, Restored: part.Restored, Terms: v.terms}
 	for _, c := range v.cfg.Checks {
 		s.Checks = append(s.Checks, v.checkStatus(c))

@@ -28,6 +28,7 @@ type view struct {
 
 	role   election.Role // of the newest decision
 	holder netip.Addr    // as the newest decision has it
+	known  bool          // somebody is, or was, known that has the addresses
 	alone  bool          // a role other than Serve, and nobody is known that has the addresses
 	state  election.State
 	since  time.Time
@@ -45,6 +46,14 @@ func (v *view) begin(p Place, e election.Elector) {
 	v.place, v.elector, v.role, v.blocked = p, e, election.Off, Blocked{}
 	v.apart, v.decides, v.holder = false, false, netip.Addr{}
 	v.terms++
+}
+
+// endpoint is where clients connect now.
+func (v *view) endpoint() string {
+	if v.known || v.cfg.Interim == "" {
+		return v.cfg.Endpoint
+	}
+	return v.cfg.Interim
 }
 
 // count counts a change of state. A member may give a code that has no name here: all of these count together.
@@ -88,6 +97,7 @@ func (v *view) decided(d election.Decision, err error) bool {
 		return false // nothing has changed
 	}
 	v.role = d.Role
+	v.known = v.known || d.Holder.IsValid() && d.Role != election.Off || d.Role == election.Serve && err == nil
 	switch {
 	case d.Role == election.Serve && (from == election.Serve || err != nil), from == election.Quiet && d.Role == election.Standby:
 		return false
