@@ -33,7 +33,7 @@ func ready() error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("these tests make network namespaces: run them as root (sudo make test)")
 	}
-	for _, tool := range []string{"ip", "nft", "setpriv", "keepalived", "curl", "tshark", "promtool", trial.FRRDir + "/vrrpd"} {
+	for _, tool := range []string{"ip", "nft", "setpriv", "keepalived", "curl", "tshark", "promtool", "haproxy", trial.FRRDir + "/vrrpd"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return fmt.Errorf("%s is missing: run `make deps`", tool)
 		}

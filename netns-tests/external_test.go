@@ -1,0 +1,209 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// grace is for how long the last node serves the address after it has become external: clients learn of it within that time.
+const grace = 3 * time.Second
+
+func openBalanced(t *testing.T) *trial.Balanced {
+	t.Helper()
+	b, err := trial.OpenBalanced(host)
+	require.NoError(t, err)
+	t.Cleanup(func() { finish(t, b.Group) })
+	return b
+}
+
+// clients connect to where the running keepvip of a node says that the service is, and look at that all the time.
+type clients struct {
+	*lab.Followed
+	at atomic.Pointer[netip.AddrPort]
+}
+
+func connecting(t *testing.T, b *trial.Balanced, to netip.AddrPort) *clients {
+	t.Helper()
+	c := &clients{}
+	c.at.Store(&to)
+	f, err := b.Lab.Request(b.Lab.Client, 10*time.Millisecond, func() netip.AddrPort { return *c.at.Load() })
+	require.NoError(t, err)
+	c.Followed = f
+	return c
+}
+
+// follow has the clients ask n, until it sends them there and they have been answered there.
+func (c *clients) follow(t *testing.T, b *trial.Balanced, n *lab.Node, there netip.AddrPort) {
+	t.Helper()
+	eventually(t, 20*time.Second, "clients are sent to "+there.String(), func() bool {
+		at, err := b.Endpoint(n)
+		require.NoError(t, err)
+		c.at.Store(&at)
+		return at == there
+	})
+	c.answered(t, there, 20)
+}
+
+// answered waits until so many more requests were answered there.
+func (c *clients) answered(t *testing.T, there netip.AddrPort, more int) {
+	t.Helper()
+	before := c.Sum().By[there]
+	eventually(t, 20*time.Second, "clients are answered at "+there.String(), func() bool { return c.Sum().By[there] >= before+more })
+}
+
+// unharmed says that no new connection was refused. A request that is under way while the address moves may be reset, as with any reload.
+func unharmed(t *testing.T, sum lab.FollowedSum, moves int) {
+	t.Helper()
+	t.Logf("%d requests, by place %v, by node %v, %d reset, the longest took %v", sum.Made, sum.By, sum.Nodes, len(sum.Reset), sum.Longest)
+	assert.Empty(t, sum.Refused, "new connections refused")
+	assert.LessOrEqual(t, len(sum.Reset), moves, "%v", sum.Reset)
+}
+
+func held(t *testing.T, b *trial.Balanced) *lab.Node {
+	t.Helper()
+	eventually(t, 10*time.Second, "one node holds the address", func() bool {
+		return len(b.Holders()) == 1 && b.Lab.Answers(b.Lab.Client.Namespace, b.Internal())
+	})
+	return b.Holders()[0]
+}
+
+func nowhere(t *testing.T, b *trial.Balanced) {
+	t.Helper()
+	eventually(t, grace+15*time.Second, "no node has the address", func() bool { return len(b.BoundAnywhere()) == 0 })
+	for _, n := range b.Members {
+		eventually(t, 10*time.Second, n.Label+" takes part in nothing", func() bool {
+			s, err := trial.Keepvip{}.Status(n)
+			return err == nil && len(s.VIPs) == 1 && s.VIPs[0].Observed == "external" && s.VIPs[0].Priority == 0
+		})
+	}
+}
+
+func TestDefaultInternalInstall(t *testing.T) {
+	t.Parallel()
+	b := openBalanced(t)
+	require.NoError(t, b.Install("", 0))
+	n := held(t, b)
+	at, err := b.Endpoint(n)
+	require.NoError(t, err)
+	assert.Equal(t, b.Internal(), at)
+	for _, n := range b.Members {
+		code, _ := b.Healthz(n)
+		assert.Zero(t, code, "nothing listens for balancers by default")
+	}
+	c := connecting(t, b, at)
+	_, err = b.Say(n, "drain")
+	require.NoError(t, err)
+	eventually(t, 10*time.Second, "another node has it", func() bool {
+		return len(b.Holders()) == 1 && b.Holders()[0] != n
+	})
+	c.answered(t, at, 20)
+	unharmed(t, c.Stop(), 2)
+}
+
+func TestExternalInstall(t *testing.T) {
+	t.Parallel()
+	b := openBalanced(t)
+	first := b.Members[0]
+	before, err := first.State()
+	require.NoError(t, err)
+	require.NoError(t, b.Install("external", grace))
+	for _, n := range b.Members {
+		eventually(t, 10*time.Second, "fit for a balancer", func() bool { code, _ := b.Healthz(n); return code == 200 })
+	}
+	require.NoError(t, b.Balance(false))
+	after, err := first.State()
+	require.NoError(t, err)
+	assert.Equal(t, before, after, "nothing is put onto the node")
+	at, err := b.Endpoint(first)
+	require.NoError(t, err)
+	assert.Equal(t, b.External(), at)
+	nowhere(t, b)
+
+	// The balancer takes a node out that is drained, before its apiserver goes.
+	c := connecting(t, b, at)
+	c.answered(t, at, 20)
+	_, err = b.Say(first, "drain")
+	require.NoError(t, err)
+	code, text := b.Healthz(first)
+	assert.Equal(t, 503, code)
+	assert.Equal(t, "drained by an operator", text)
+	eventually(t, 10*time.Second, "the balancer leaves it out", func() bool {
+		was := c.Sum().Nodes[first.ID]
+		c.answered(t, at, 30)
+		return c.Sum().Nodes[first.ID] == was
+	})
+	require.NoError(t, first.API().Set(lab.APIRefuse, ""))
+	c.answered(t, at, 20)
+	require.NoError(t, first.API().Set(lab.APIHealthy, ""))
+	_, err = b.Say(first, "resume")
+	require.NoError(t, err)
+	was := c.Sum().Nodes[first.ID]
+	eventually(t, 10*time.Second, "the balancer takes it again", func() bool { return c.Sum().Nodes[first.ID] > was })
+	unharmed(t, c.Stop(), 0)
+}
+
+// A cluster whose clients come by way of a balancer gets keepvip, and the address is a name that changes.
+func TestUpgradeOfARunningClusterToInternal(t *testing.T) {
+	t.Parallel()
+	b := openBalanced(t)
+	require.NoError(t, b.Balance(true))
+	c := connecting(t, b, b.External())
+	require.NoError(t, b.Install("internal", grace))
+	n := held(t, b)
+	c.follow(t, b, n, b.Internal())
+	require.NoError(t, b.Proxy.Kill9(), "the balancer is needed no more")
+	c.answered(t, b.Internal(), 20)
+	unharmed(t, c.Stop(), 0)
+}
+
+// A cluster with an earlier configuration, which knows nothing of balancers, gets one.
+func TestUpgradeToExternal(t *testing.T) {
+	t.Parallel()
+	b := openBalanced(t)
+	require.NoError(t, b.Install("", 0))
+	held(t, b)
+	c := connecting(t, b, b.Internal())
+	require.NoError(t, b.Change("internal", grace), "with the listener that the balancer asks")
+	require.NoError(t, b.Balance(false))
+	require.NoError(t, b.Change("external", grace))
+	c.follow(t, b, b.Members[2], b.External())
+	nowhere(t, b)
+	c.answered(t, b.External(), 20)
+	unharmed(t, c.Stop(), 3)
+}
+
+func TestInternalToExternalToInternalUnderLoad(t *testing.T) {
+	t.Parallel()
+	b := openBalanced(t)
+	require.NoError(t, b.Install("internal", grace))
+	held(t, b)
+	require.NoError(t, b.Balance(false))
+	c := connecting(t, b, b.Internal())
+	last := b.Members[2] // whose view clients have is the last to change
+	c.answered(t, b.Internal(), 20)
+
+	require.NoError(t, b.Change("external", grace))
+	c.follow(t, b, last, b.External())
+	nowhere(t, b)
+	require.NoError(t, b.Change("internal", grace))
+	c.follow(t, b, last, b.Internal())
+	held(t, b)
+
+	// Somebody who thinks better of it within the time changes nothing but who comes last.
+	require.NoError(t, b.Change("external", time.Hour))
+	c.follow(t, b, last, b.External())
+	require.NoError(t, b.Change("internal", grace))
+	c.follow(t, b, last, b.Internal())
+	held(t, b)
+	unharmed(t, c.Stop(), 9)
+}
