@@ -113,6 +113,8 @@ func TestConnectionsLiveOn(t *testing.T) {
 	} {
 		l.host.In(change.do)
 		goOn(change.name)
+		l.host.In(func() { nft(t, "list", "tables") }) // which waits until what was deleted has gone
+		goOn(change.name)
 	}
 }
 
