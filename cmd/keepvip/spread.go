@@ -182,7 +182,10 @@ func leftOutText(s *instance.SpreadStatus) string {
 }
 
 func chanceText(s *instance.SpreadStatus) string {
-	if s.SecondChance {
+	switch {
+	case s.Via == instance.SpreadMasquerade:
+		return "by way of the holder"
+	case s.SecondChance:
 		return "second chance on"
 	}
 	return "second chance off: " + nameOr(s.WithoutIt, "not known yet")

@@ -63,6 +63,10 @@ n3               10.77.0.13  0      0.0%   1       12           keeps: drained b
 	s.Tables[0].Ends = time.Date(2026, 11, 23, 14, 5, 10, 0, time.Local)
 	assert.Contains(t, statusText(d, time.Now()), "  spread    port 9443 to 6443: not spread any more, connections go on until 14:05:10 at most; 1 connection\n")
 	assert.Contains(t, spreadText(spreadOf(d)), "apiserver: 10.77.0.100/32, not spread any more; 1 connection; second chance off: loose is 0\n")
+	d.VIPs[0].Spread = spreadExample()
+	d.VIPs[0].Spread.Via, d.VIPs[0].Spread.SecondChance = "masquerade", false
+	assert.Contains(t, statusText(d, time.Now()), "(n3 keeps: drained by an operator); 413 connections; by way of the holder\n")
+	assert.Contains(t, spreadText(spreadOf(d)), "apiserver: 10.77.0.100/32, masquerade; 413 connections; by way of the holder\n")
 	d.VIPs[0].Spread = nil
 	assert.Equal(t, "apiserver: 10.77.0.100/32, not spread: the holder serves everything (spread: direct turns it on)\n", spreadText(spreadOf(d)))
 	assert.NotContains(t, statusText(d, time.Now()), "spread")

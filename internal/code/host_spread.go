@@ -8,6 +8,7 @@ const (
 	ConntrackFull  Code = "KV484"
 	NotSpread      Code = "KV485"
 	TooManyMembers Code = "KV486"
+	NotForwarding  Code = "KV487"
 )
 
 func hostSpread() []Entry {
@@ -43,6 +44,11 @@ func hostSpread() []Entry {
 			TooManyMembers, "too-many-members", "More members spread an address than a table has room for, which is seven: the others get no connections.",
 			"Look at keepvip spread, which names those that are left out.",
 			"List the seven that are to serve in `spread.members`, on all nodes, or set `spread: off` on those that are too many.",
+		},
+		{
+			NotForwarding, "not-forwarding", "Connections are spread by `masquerade`, and this host does not forward packets, or may not: as the holder it cannot give them to members.",
+			"Look at `sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding`, and at `nft list ruleset` for chains at the hook forward with `policy drop`.",
+			"Set them to 1 at each boot, by a file in /etc/sysctl.d (keepvip changes no sysctl), and let the packet filter pass the members' addresses and ports.",
 		},
 	}
 }

@@ -25,6 +25,8 @@ type Via string
 const (
 	ViaOff    Via = off      // nothing is spread: the holder serves everything
 	ViaDirect Via = "direct" // over the link, as it is; the answer goes from the member to the client
+	// ViaMasquerade: translated by the holder, and so is the answer, which goes back by it.
+	ViaMasquerade Via = "masquerade"
 )
 
 // SpreadPort is one port of the address that is spread.
@@ -59,8 +61,8 @@ func spreadOptions() []Option {
 	return []Option{
 		{
 			Key: "vips[].spread.via", Flag: "spread", Default: string(ViaOff), Reload: Live, shorthand: true,
-			Help:    "How new connections are spread over the members: off: the holder serves all of them; direct: each member serves its share, over the link that they have in common, and connections outlive a move of the address. The same on all nodes",
-			binding: one(enum(ViaOff, ViaDirect), func(t target) *Via { return &t.vip.Spread.Via }),
+			Help:    "How new connections are spread over the members: off: the holder serves all of them; direct: each member serves its share, over the link that they have in common, and connections outlive a move of the address; masquerade: the holder translates, for networks that refuse direct: servers see the holder as the client, and connections end when the address moves. The same on all nodes",
+			binding: one(enum(ViaOff, ViaDirect, ViaMasquerade), func(t target) *Via { return &t.vip.Spread.Via }),
 		},
 		{
 			Key: "vips[].spread.weight", Flag: "spread-weight", Default: "1", Reload: Live,

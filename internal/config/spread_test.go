@@ -17,6 +17,7 @@ func TestSpreadPortsAreThatOfTheCheckOrThoseListed(t *testing.T) {
 		{"off", "", ""},
 		{"off by name", "spread: off, check: kubeadm", ""},
 		{"the port of the check", "spread: direct", "tcp 6443>6443 "},
+		{"masqueraded", "spread: masquerade, check: kubeadm", "tcp 6443>6443 "},
 		{"of another check", "spread: direct, check: 'tcp://127.0.0.1:5432'", "tcp 5432>5432 "},
 		{"the port of a listed check", "spread: {via: direct}, checks: [{kind: tcp, address: '127.0.0.1:7'}]", "tcp 7>7 "},
 		{
@@ -47,7 +48,7 @@ func TestLoadRefusesWhatCannotBeSpread(t *testing.T) {
 		{"addresses elsewhere", "", "interface: eth0, elsewhere: ['10.77.0.1=eth1'], spread: direct", "FILE:5: vips[0].spread.via: direct with elsewhere, want an entry for each interface, with the same group"},
 		{"members behind routers", "", "vrrp: {peers: [10.77.0.11], minTTL: 64}, spread: direct", "FILE:5: vips[0].spread.via: direct with vrrp.minTTL 64, by which members are behind routers; want all of them on one link, or spread off"},
 		{"no port", "", "spread: direct, check: none", "FILE:5: vips[0].spread.ports: missing, and no check names a port; want the ports that are spread, such as [{port: 6443}]"},
-		{"another way", "", "spread: masquerade", "FILE:5: vips[0].spread.via: masquerade, want off or direct"},
+		{"another way", "", "spread: maglev", "FILE:5: vips[0].spread.via: maglev, want off or direct or masquerade"},
 		{"a port without a number", "", "spread: {via: direct, ports: [{target: 6443}]}", "FILE:5: vips[0].spread.ports[0].port: missing, want the port that clients connect to"},
 		{"a port twice", "", "spread: {ports: [{port: 1}, {port: 1, protocol: udp}, {port: 1, target: 2}]}", "FILE:5: vips[0].spread.ports[2].port: 1 of tcp is also that of spread.ports[0], want it once"},
 		{"no such check", "", "spread: {ports: [{port: 1, check: db}]}", "FILE:5: vips[0].spread.ports[0].check: db is the name of no check, want that of an entry under checks"},

@@ -54,7 +54,7 @@ const spreadFor = 10 * time.Second
 
 // spreadFence is what of a spread the fence has to know at now.
 func spreadFence(s *address.Spread, now time.Time) fence.Spread {
-	if s == nil {
+	if s == nil || s.Fenced {
 		return fence.Spread{}
 	}
 	out := fence.Spread{Until: now.Add(spreadFor)}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/link"
@@ -55,7 +56,7 @@ func (e *spreadEnd) until() time.Time {
 // spreadOf has the ports of v left to the members that are spread; without any the holder serves everything.
 func spreadOf(v config.VIP) (*address.Spread, *spreadEnd) {
 	end := &spreadEnd{}
-	out := &address.Spread{Until: end.until}
+	out := &address.Spread{Until: end.until, Fenced: v.Spread.Via == config.ViaMasquerade}
 	for _, p := range v.SpreadPorts() {
 		out.Ports = append(out.Ports, address.Port{Protocol: protocolOf(p.Protocol), Number: p.Port})
 	}
@@ -98,7 +99,8 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 	}
 	cfg := &spread.Config{
 		Name: v.Name, Weight: v.Spread.Weight, Members: v.Spread.Members, Senders: v.Candidates, Interval: v.VRRP.AdvertisementInterval,
-		Stays: func() bool { return b.spreading.has(v.Name) },
+		Masquerade: v.Spread.Via == config.ViaMasquerade,
+		Stays:      func() bool { return b.spreading.has(v.Name) },
 	}
 	if b.followers != nil {
 		cfg.Followers = b.followers
@@ -167,6 +169,14 @@ func (j *joined) Begin(t instance.Term) {
 	if s := j.spread.Load(); s != nil {
 		s.Begin(t)
 	}
+}
+
+// Apply implements instance.Service. What the holder translates ends before the addresses go, so that clients are told in their name.
+func (j *joined) Apply(ctx context.Context, d election.Decision) error {
+	if s := j.spread.Load(); s != nil {
+		_ = s.Apply(ctx, d) // has no error
+	}
+	return j.Service.Apply(ctx, d)
 }
 
 // HostChanged implements instance.Service.

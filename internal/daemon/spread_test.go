@@ -34,7 +34,7 @@ func (s *plainService) Drain(until time.Time)          { s.drained = until }
 func (*plainService) Draining() (busy bool, reset int) { return true, 3 }
 func (*plainService) Status() instance.ServiceStatus   { return instance.ServiceStatus{Announcements: 7} }
 
-type plainHost struct{}
+type plainHost struct{ spread.Host }
 
 func (plainHost) Open(string) (spread.Plane, error)                     { return nil, errors.New("no kernel") }
 func (plainHost) Own(instance.Place, []netip.Addr) []netip.Addr         { return nil }

@@ -24,6 +24,7 @@ type Facts struct {
 	Lateness     *Lateness               // nil: not measured
 	NoModules    []string                // of SpreadModules that this kernel has not; none: it has all, or it is not known
 	LargeReceive map[string]bool         // interfaces that join packets as they come in (LRO)
+	ForwardDrops []string                // chains that drop what they are not told to forward, as "ip filter FORWARD"
 	Machine      Machine                 // the zero value: not known
 	Wires        []Wire                  // what was heard, for each interface and family
 	Peers        []Peer                  // the hosts on which a doctor was to listen at the same time

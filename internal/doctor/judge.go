@@ -27,6 +27,7 @@ func Judge(f Facts) []Finding {
 		judgeLink(out, f, v, place)
 		judgeSysctls(out, f, v, place)
 		judgeSpread(out, f, v, place)
+		judgeForwarding(out, f, v, place)
 		for _, w := range f.Wires {
 			if w.Interface == place.Name && w.IPv4 == v.Addresses[0].Addr().Is4() {
 				judgeWire(out, f, v, w)

@@ -36,19 +36,21 @@ const (
 
 // lacking are the modules without which nothing of v is spread.
 func lacking(all []string, v config.VIP) []string {
+	translates := v.Spread.Via == config.ViaMasquerade // and sends nothing on
 	has := func(ipv4 bool) bool {
 		return slices.ContainsFunc(v.Addresses, func(a netip.Prefix) bool { return a.Addr().Is4() == ipv4 })
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(m string) bool {
-		return m == sendModule || strings.HasSuffix(m, ofIPv4) && !has(true) || strings.HasSuffix(m, ofIPv6) && !has(false)
+		return m == sendModule || translates && strings.HasPrefix(m, "nft_dup") || strings.HasSuffix(m, ofIPv4) && !has(true) || strings.HasSuffix(m, ofIPv6) && !has(false)
 	})
 }
 
 // judgeSpread looks at what spreading connections over the members wants, where they are spread.
 func judgeSpread(out *findings, f Facts, v config.VIP, l link.Link) {
-	if v.Spread.Via != config.ViaDirect {
+	if v.Spread.Via == config.ViaOff || v.Spread.Via == "" {
 		return
 	}
+	direct := v.Spread.Via == config.ViaDirect
 	say := func(c code.Code, s Severity, format string, args ...any) {
 		out.add(Finding{Code: c, Severity: s, VIP: v.Name, What: fmt.Sprintf(format, args...)})
 	}
@@ -56,16 +58,38 @@ func judgeSpread(out *findings, f Facts, v config.VIP, l link.Link) {
 	switch {
 	case len(missing) > 0:
 		say(code.SpreadModule, Error, "this kernel has no module %s, so no connection is spread over the members", strings.Join(missing, " and "))
-	case slices.Contains(f.NoModules, sendModule):
+	case direct && slices.Contains(f.NoModules, sendModule):
 		say(code.SpreadModule, Note, "this kernel has no module %s, so a packet takes some microseconds longer to the member that serves it", sendModule)
 	}
-	if n, known := f.Sysctls[TCPLoose]; known && n == 0 {
+	if n, known := f.Sysctls[TCPLoose]; known && n == 0 && direct {
 		say(code.NoSecondChance, Warning, "nf_conntrack_tcp_loose is 0: a connection whose member changes hangs")
 	}
-	if f.LargeReceive[l.Name] {
+	if f.LargeReceive[l.Name] && direct {
 		say(code.LargeReceive, Error, "%s joins packets as they come in (large-receive-offload): what is for another member is lost", l.Name)
 	}
 	if count, most := f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax]; most > 0 && count >= most/10*9 {
 		say(code.ConntrackFull, Warning, "the kernel tracks %d connections, of %d at most", count, most)
+	}
+}
+
+// judgeForwarding looks at what the kernel does with packets that a holder translates for other hosts.
+func judgeForwarding(out *findings, f Facts, v config.VIP, l link.Link) {
+	if v.Spread.Via != config.ViaMasquerade {
+		return
+	}
+	say := func(s Severity, format string, args ...any) {
+		out.add(Finding{Code: code.NotForwarding, Severity: s, VIP: v.Name, What: fmt.Sprintf(format, args...)})
+	}
+	for _, family := range []struct {
+		ipv4 bool
+		path string
+	}{{true, "net/ipv4/conf/" + l.Name + "/forwarding"}, {false, "net/ipv6/conf/all/forwarding"}} {
+		has := slices.ContainsFunc(v.Addresses, func(a netip.Prefix) bool { return a.Addr().Is4() == family.ipv4 })
+		if n, known := f.Sysctls[family.path]; has && known && n == 0 {
+			say(Error, "%s is 0: as the holder this node serves all connections by itself", strings.ReplaceAll(family.path, "/", "."))
+		}
+	}
+	for _, chain := range f.ForwardDrops {
+		say(Note, "the packet filter drops what it is not told to forward (%s): the members' ports have to be among what it passes", chain)
 	}
 }

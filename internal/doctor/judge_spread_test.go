@@ -44,3 +44,33 @@ func TestDoctorJudgesWhatSpreadingWants(t *testing.T) {
 		})
 	}
 }
+
+func TestDoctorJudgesWhatMasqueradingWants(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Facts)
+		want   code.Code
+		how    Severity
+	}{
+		"nothing":                {func(*Facts) {}, "", ""},
+		"what direct wants":      {func(f *Facts) { f.Sysctls[TCPLoose], f.NoModules = 0, []string{"nft_dup_ipv4", sendModule} }, "", ""},
+		"no translation":         {func(f *Facts) { f.NoModules = []string{"nft_nat"} }, code.SpreadModule, Error},
+		"it forwards":            {func(f *Facts) { f.Sysctls["net/ipv4/conf/eth0/forwarding"] = 1 }, "", ""},
+		"it does not forward":    {func(f *Facts) { f.Sysctls["net/ipv4/conf/eth0/forwarding"] = 0 }, code.NotForwarding, Error},
+		"no IPv6, no address":    {func(f *Facts) { f.Sysctls["net/ipv6/conf/all/forwarding"] = 0 }, "", ""},
+		"a filter that may drop": {func(f *Facts) { f.ForwardDrops = []string{"ip filter FORWARD"} }, code.NotForwarding, Note},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := good(t)
+			f.VIPs[0].Spread = config.Spread{Via: config.ViaMasquerade, Ports: []config.SpreadPort{{Port: 6443}}}
+			tt.change(&f)
+			found := Judge(f)
+			if tt.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			if assert.Len(t, found, 1) {
+				assert.Equal(t, []any{tt.want, tt.how}, []any{found[0].Code, found[0].Severity})
+			}
+		})
+	}
+}

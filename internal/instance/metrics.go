@@ -85,7 +85,9 @@ func collectSpread(ch chan<- prometheus.Metric, s Status) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{s.Name}, labels...)...)
 	}
 	gauge(descSpreading, truth(s.Spread.Problem == ""))
-	gauge(descChance, truth(s.Spread.SecondChance))
+	if s.Spread.Via != SpreadMasquerade {
+		gauge(descChance, truth(s.Spread.SecondChance))
+	}
 	gauge(descLeftOut, float64(len(s.Spread.LeftOut)))
 	gauge(descEnding, float64(s.Spread.Ending()))
 	for _, m := range s.Spread.Members {

@@ -41,7 +41,9 @@ func (i *instance) healthy(check string) bool {
 // The ways by which connections come to a member.
 const (
 	SpreadDirect = "direct" // each member answers clients by itself
-	SpreadOff    = "off"    // none that is new does: what was spread is about to end
+	// SpreadMasquerade: each member answers by way of the holder.
+	SpreadMasquerade = "masquerade"
+	SpreadOff        = "off" // none that is new does: what was spread is about to end
 )
 
 // SpreadStatus says how connections to the address are spread over the members.
@@ -51,7 +53,8 @@ type SpreadStatus struct {
 	Members []SpreadMember `json:"members"`           // in the order of the tables
 	Tables  []SpreadTable  `json:"tables"`            // one for the ports of each check
 	LeftOut []SpreadMember `json:"leftOut,omitempty"` // members that get no connections, because there are too many
-	// SecondChance tells whether a packet of a connection that this node does not know is sent on to the member that may know it.
+	// SecondChance tells whether a packet of a connection that this node does not know is sent on to the member that may know it. Of
+	// masquerade it is false, and nothing is missing: connections end with a move.
 	SecondChance bool   `json:"secondChance"`
 	WithoutIt    string `json:"secondChanceOff,omitempty"` // why not
 	Ingress      bool   `json:"ingress"`                   // packets are sent on at the link, which costs least

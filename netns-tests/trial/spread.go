@@ -34,6 +34,8 @@ type WithSpread struct {
 	Members []string // own addresses in the order of the option; none: those that are heard
 	Checked bool     // a node is healthy unless there is the file of [Unhealthy]
 	Second  bool     // a second entry, with an address and a port of its own
+	// Masquerade has the holder translate; the nodes forward.
+	Masquerade bool
 }
 
 // Unhealthy is the file by which a node with Checked is unhealthy.
@@ -41,8 +43,11 @@ func Unhealthy(n *lab.Node) string { return n.Path("unhealthy") }
 
 // Name implements [Product].
 func (s WithSpread) Name() string {
-	if s.Off {
+	switch {
+	case s.Off:
 		return "keepvip"
+	case s.Masquerade:
+		return "keepvip spread by masquerade"
 	}
 	return "keepvip spread"
 }
@@ -75,7 +80,11 @@ func (s WithSpread) Start(n *lab.Node, set Settings) (*lab.Process, error) {
 
 // option is the configuration's own part.
 func (s WithSpread) option(n *lab.Node) string {
-	text := fmt.Sprintf("  spread:\n    via: direct\n    ports: [{port: %d, target: %d}, {port: %d, target: %d}]\n", SpreadPort, spreadTarget, DownloadPort, downloadTarget)
+	via := "direct"
+	if s.Masquerade {
+		via = "masquerade"
+	}
+	text := fmt.Sprintf("  spread:\n    via: "+via+"\n    ports: [{port: %d, target: %d}, {port: %d, target: %d}]\n", SpreadPort, spreadTarget, DownloadPort, downloadTarget)
 	if n.ID <= len(s.Weights) {
 		text += "    weight: " + strconv.Itoa(s.Weights[n.ID-1]) + "\n"
 	}
@@ -104,7 +113,12 @@ type Spreading struct {
 
 // OpenSpread opens a lab with clients on the link and behind a router, and waits until each member that runs serves.
 func OpenSpread(host *lab.Host, cfg SpreadConfig) (*Spreading, error) {
-	return openSpread(host, cfg, func(*lab.Node) error { return nil })
+	return openSpread(host, cfg, func(n *lab.Node) error {
+		if !cfg.Product.Masquerade {
+			return nil
+		}
+		return errors.Join(n.Sysctl("net/ipv4/ip_forward", "1"), n.Sysctl("net/ipv6/conf/all/forwarding", "1"))
+	})
 }
 
 // openSpread is [OpenSpread] of nodes that are changed before.

@@ -69,6 +69,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	wg.Go(func() { f.Sysctls, f.NoIPv6 = sysctls(o.Root, f.Links) })
 	if spreads(o.Config) {
 		wg.Go(func() { f.NoModules, f.LargeReceive = missingModules(o.Root), largeReceive(places) })
+		wg.Go(func() { f.ForwardDrops = forwardDrops() })
 	}
 	wg.Go(func() { f.Machine = machine(o.Root) })
 	wg.Go(func() { f.Certificates = certificates(ctx, o.Config, readCertificate) })

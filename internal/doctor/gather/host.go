@@ -28,7 +28,7 @@ func sysctls(root string, links []link.Link) (values map[string]int, noIPv6 bool
 		read(path)
 	}
 	for _, of := range append([]string{"all"}, names(links)...) {
-		for _, name := range []string{"arp_ignore", "arp_announce", "arp_filter", "proxy_arp", "rp_filter"} {
+		for _, name := range []string{"arp_ignore", "arp_announce", "arp_filter", "proxy_arp", "rp_filter", "forwarding"} {
 			read("net/ipv4/conf/" + of + "/" + name)
 		}
 		for _, name := range []string{"disable_ipv6", "accept_dad", "accept_ra", "forwarding"} {

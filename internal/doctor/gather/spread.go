@@ -13,11 +13,21 @@ import (
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/doctor"
+	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
 // spreads tells whether anything is spread over the members: without it none of what follows is looked at.
 func spreads(c *config.Config) bool {
-	return slices.ContainsFunc(c.VIPs, func(v config.VIP) bool { return v.Spread.Via == config.ViaDirect })
+	return slices.ContainsFunc(c.VIPs, func(v config.VIP) bool { return v.Spread.Via != config.ViaOff })
+}
+
+// forwardDrops are the chains that drop what they are not told to forward.
+func forwardDrops() []string {
+	chains, err := spreadtables.ForwardDrops()
+	if err != nil {
+		return nil // without the right to see them nothing is known
+	}
+	return chains
 }
 
 // missingModules are those of doctor.SpreadModules that the running kernel neither contains nor has a file of; none if that is not known, as

@@ -7,6 +7,8 @@ import "time"
 // node that drains.
 type Spread struct {
 	Ports []Port
+	// Fenced: the holder alone translates them, so their packets are fenced as all others are.
+	Fenced bool
 	// Until tells until when the kernel translates if this process does nothing more; the zero Time: not known yet. Any goroutine may ask.
 	// The fence lets packets of the ports pass for as long.
 	Until func() time.Time

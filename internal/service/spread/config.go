@@ -21,6 +21,8 @@ type Config struct {
 	// Senders are own addresses of nodes that may receive packets for the addresses. With Members, one that is none of these has the weight 0.
 	Senders  []netip.Addr
 	Interval time.Duration
+	// Masquerade has the holder translate, and the answers go back by it.
+	Masquerade bool
 	// Reloaded tells that the address was served until now, by its holder alone: connections to it are there.
 	Reloaded bool
 	// Followers are told of the members; nil: there can be none.
@@ -55,6 +57,12 @@ type Host interface {
 	Own(p instance.Place, addresses []netip.Addr) []netip.Addr
 	// Ask asks the host of a member, at p, whether it is there: nil when its kernel has answered before ctx ended.
 	Ask(ctx context.Context, p instance.Place, member netip.Addr) error
+	// Reach connects to a service: nil when its host has answered before ctx ended, if only to refuse.
+	Reach(ctx context.Context, at netip.AddrPort) error
+	// Toward is the own address at p that connections to a member come from; the zero Addr: there is no way to it.
+	Toward(p instance.Place, member netip.Addr) netip.Addr
+	// Forwards tells whether the kernel forwards what comes in at p, of IPv4 or of IPv6, and the name of the setting that says so.
+	Forwards(p instance.Place, ipv4 bool) (setting string, does bool)
 }
 
 // Plane is what the kernel does for one table. [spreadtables.Tables] is one.
@@ -69,6 +77,10 @@ type Plane interface {
 	Abilities() spreadtables.Abilities
 	// Connections counts those of clients that are served here, by port. It may take long, and goes on beside all others.
 	Connections() (map[spreadtables.Port]int, error)
+	// Served are the connections that are masqueraded here, by the member that each goes to.
+	Served() (map[netip.Addr]int, error)
+	// End ends those to some members, without members all of them, and tells the clients.
+	End(members ...netip.Addr) (int, error)
 	// Leave lets go of it: it goes on until its lifetime is over, or the next run has it.
 	Leave()
 	// Close takes it away.

@@ -63,7 +63,7 @@ func (v *server) ending(now time.Time) (out []*lane) {
 	}
 	for _, l := range v.lanes {
 		left := l.without(v.cfg.Ports)
-		if len(left) == 0 || l.applied == nil {
+		if len(left) == 0 || l.applied == nil || l.applied.Masquerade { // these end at once
 			continue
 		}
 		e := l
@@ -162,6 +162,9 @@ func (v *server) rest() {
 
 // endings are the ports of all lanes, each with its end.
 func (v *server) endings() (out []Ending) {
+	if v.cfg.Masquerade {
+		return nil
+	}
 	for _, l := range v.lanes {
 		for _, p := range l.ports {
 			out = append(out, Ending{p, l.until})

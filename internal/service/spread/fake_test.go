@@ -112,6 +112,7 @@ type fakeHost struct {
 	refuse int           // how often that was said
 	dump   chan struct{} // until it is closed, no connections are counted; nil: at once
 	stuck  chan struct{} // until it is closed, nothing that changes the kernel ends; nil: it ends at once
+	still  bool          // it forwards nothing
 }
 
 func newHost() *fakeHost {
@@ -178,6 +179,7 @@ type fakePlane struct {
 	closed      bool
 	loose       bool
 	connections int
+	ended       [][]netip.Addr
 }
 
 func (p *fakePlane) change(f func()) error {

@@ -50,6 +50,8 @@ type server struct {
 	closed   bool
 	unspread bool // until now the holder has served everything
 	leftOut  []row
+	way      way  // of masquerade
+	holds    bool // this node is the holder
 
 	followers Followers  // who is told of the members; nil: nobody
 	served    netip.Addr // by which they call the entry
@@ -68,6 +70,9 @@ type lane struct {
 	count   int                       // of connections here
 	counts  map[spreadtables.Port]int // the same by port
 	counted time.Time                 // when that was
+	to      map[netip.Addr]int        // of masquerade: connections by member
+	swept   bool                      // of masquerade: what an earlier run has left was looked at
+	ended   []netip.Addr              // of masquerade: members to which connections were ended
 	ending
 	again   time.Time // after a failure: not before
 	failure error     // the newest one; nil: none
@@ -78,6 +83,7 @@ func (v *server) configure(cfg Config) {
 	v.unspread = v.unspread || cfg.Reloaded && v.lanes == nil
 	v.waits = v.waits || v.unspread
 	v.cfg = cfg
+	v.out.masquerades.Store(cfg.Masquerade)
 	v.serveFollowers(cfg.Followers, cfg.group())
 	now := time.Now()
 	v.roster.interval = cfg.Interval
@@ -95,7 +101,7 @@ func (v *server) configure(cfg Config) {
 
 // begin opens a term. What an earlier run has left goes on until the members are known.
 func (v *server) begin(t instance.Term, w *voice, now time.Time) {
-	v.place, v.term = t.Place, t
+	v.place, v.term, v.way = t.Place, t, way{}
 	v.roster.self = t.Place.Source.WithZone("")
 	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool { return m.address == v.roster.self })
 	v.settled = now.Add(v.settle())
@@ -164,6 +170,7 @@ func (v *server) step(now time.Time) {
 		v.fail(err)
 		return
 	}
+	v.holds = me.holder
 	healthy, why := v.health()
 	var errs []error
 	var leftOut []row
@@ -179,6 +186,7 @@ func (v *server) step(now time.Time) {
 		errs = append(errs, v.serve(now, l, rows, me.own))
 	}
 	v.unspread = v.aside(list)
+	v.lookAtWay(now)
 	v.tellFollowers()
 	v.leave(leftOut)
 	if err := errors.Join(errs...); err != nil {
@@ -203,12 +211,12 @@ func (v *server) aside(list []election.Member) bool {
 // ask asks the hosts of members that are, or may soon be, silent.
 func (v *server) ask(now time.Time) {
 	due, limit := v.roster.ask(now)
-	place := v.place
+	place, ask := v.place, v.asking()
 	for _, a := range due {
 		go func() {
 			ctx, cancel := context.WithTimeout(v.ctx, limit)
 			defer cancel()
-			err := v.host.Ask(ctx, place, a)
+			err := ask(ctx, place, a)
 			select {
 			case v.answers <- answer{a, err == nil}:
 			case <-v.ctx.Done():
@@ -293,6 +301,7 @@ func (v *server) apply(now time.Time, l *lane, rows []row, own []netip.Addr) err
 		l.applied = &cfg
 		l.renewed = time.Time{}
 	}
+	v.endDead(l, rows)
 	if now.Sub(l.renewed) >= renewEvery {
 		if err := l.plane.Renew(l.goesOn(now)); err != nil {
 			return err
@@ -328,6 +337,9 @@ func (v *server) tables(l *lane, own []netip.Addr) spreadtables.Config {
 	}
 	for _, r := range l.rows {
 		cfg.Members = append(cfg.Members, r.at)
+	}
+	if v.cfg.Masquerade {
+		v.masquerade(&cfg)
 	}
 	return cfg
 }
@@ -375,6 +387,7 @@ func (v *server) shut(l *lane) {
 	if l.plane == nil {
 		return
 	}
+	v.endAll(l)
 	if err := l.plane.Close(); err != nil {
 		v.log.Warn("tables of what was spread stay", "table", l.name, "error", err)
 	}
@@ -394,12 +407,13 @@ func (v *server) close() error {
 			continue
 		}
 		n, err := l.plane.Connections()
-		if stays && !l.ends() && l.applied != nil && (total(n) > 0 || err != nil) {
+		if stays && !v.cfg.Masquerade && !l.ends() && l.applied != nil && (total(n) > 0 || err != nil) {
 			v.log.Info("connections that are spread go on here for a while, or until keepvip runs again", "table", l.name, "connections", total(n), "for", lifetime)
 			errs = append(errs, l.plane.Renew(lifetime))
 			l.plane.Leave()
 			continue
 		}
+		v.endAll(l)
 		errs = append(errs, l.plane.Close())
 	}
 	return errors.Join(errs...)

@@ -23,6 +23,8 @@ type Service struct {
 	until  atomic.Pointer[time.Time]
 	ending atomic.Pointer[[]Ending]
 	busy   atomic.Bool
+
+	masquerades, serves atomic.Bool // serves: the newest decision is to hold the addresses
 }
 
 var (
@@ -85,8 +87,15 @@ func (s *Service) Begin(t instance.Term) {
 	s.post.add(func(v *server) { v.begin(t, w, time.Now()) })
 }
 
-// Apply implements instance.Service. Every member serves its share in every role.
-func (s *Service) Apply(context.Context, election.Decision) error { return nil }
+// Apply implements instance.Service. Every member serves its share in every role; a holder that masquerades ends what it has translated when
+// it gives the addresses away.
+func (s *Service) Apply(ctx context.Context, d election.Decision) error {
+	serves := d.Role == election.Serve || d.Role == election.Quiet
+	if s.serves.Swap(serves) && !serves && s.masquerades.Load() {
+		s.release(ctx)
+	}
+	return nil
+}
 
 // HostChanged implements instance.Service.
 func (s *Service) HostChanged(p instance.Place) { s.post.add(func(v *server) { v.place = p }) }

@@ -1,6 +1,8 @@
 package spread
 
 import (
+	"cmp"
+
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/slots"
 )
@@ -14,6 +16,10 @@ const noLoose = "net.netfilter.nf_conntrack_tcp_loose is 0: set it to 1, or conn
 // status is what an operator sees.
 func (v *server) status() *instance.SpreadStatus {
 	out := &instance.SpreadStatus{Via: instance.SpreadDirect, Problem: v.problem, Members: []instance.SpreadMember{}, Tables: []instance.SpreadTable{}}
+	if v.cfg.Masquerade {
+		out.Via = instance.SpreadMasquerade
+		out.Problem = cmp.Or(out.Problem, v.way.problem)
+	}
 	if len(v.cfg.Ports) == 0 {
 		out.Via = instance.SpreadOff
 	}
@@ -32,7 +38,7 @@ func (v *server) status() *instance.SpreadStatus {
 		}
 		out.Tables = append(out.Tables, l.status())
 	}
-	if len(v.lanes) > 0 && v.lanes[0].applied != nil {
+	if len(v.lanes) > 0 && v.lanes[0].applied != nil && !v.cfg.Masquerade {
 		a := v.lanes[0].plane.Abilities()
 		out.SecondChance, out.Ingress = a.SecondChance, a.Ingress
 		if !a.SecondChance {
@@ -53,8 +59,14 @@ func (v *server) members(rows []row) []instance.SpreadMember {
 
 func (v *server) member(r row) instance.SpreadMember {
 	m := instance.SpreadMember{Address: r.Address, Self: r.Self, Holder: r.holder, Weight: r.Weight}
+	if v.cfg.Masquerade {
+		m.Connections = v.translated(r)
+	}
 	if r.Self {
 		m.Node = v.node
+		if v.cfg.Masquerade {
+			return m
+		}
 		for _, l := range v.lanes {
 			m.Connections += uint32(l.count)
 		}
@@ -62,6 +74,9 @@ func (v *server) member(r row) instance.SpreadMember {
 	}
 	if known := v.roster.find(r.Address, false); known != nil {
 		m.Node = known.node
+		if v.cfg.Masquerade {
+			return m
+		}
 		for _, p := range known.spread.Ports {
 			m.Connections += p.Connections
 		}

@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/spreadtables"
@@ -19,6 +20,7 @@ type counted struct {
 	lane  *lane
 	plane Plane
 	n     map[spreadtables.Port]int
+	to    map[netip.Addr]int // of masquerade
 	err   error
 }
 
@@ -42,10 +44,14 @@ func (v *server) count(now time.Time) {
 		v.tallied(now, t)
 		return
 	}
+	masquerades := v.cfg.Masquerade
 	go func() {
 		for i := range t.lanes {
 			c := &t.lanes[i]
 			c.n, c.err = c.plane.Connections()
+			if c.err == nil && masquerades {
+				c.to, c.err = c.plane.Served()
+			}
 		}
 		select {
 		case v.tallies <- t:
@@ -63,7 +69,7 @@ func (v *server) tallied(now time.Time, t tally) {
 			v.log.Debug("connections are not counted", "error", c.err)
 			continue
 		}
-		c.lane.count, c.lane.counts, c.lane.counted = total(c.n), c.n, t.begun
+		c.lane.count, c.lane.counts, c.lane.counted, c.lane.to = total(c.n), c.n, t.begun, c.to
 		all += c.lane.count
 	}
 	if t.asked == v.asked {

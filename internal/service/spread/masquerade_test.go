@@ -1,0 +1,108 @@
+package spread
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
+)
+
+func (h *fakeHost) Toward(instance.Place, netip.Addr) netip.Addr { return addr(11) }
+
+func (h *fakeHost) Reach(ctx context.Context, at netip.AddrPort) error {
+	return h.Ask(ctx, instance.Place{}, at.Addr())
+}
+
+func (h *fakeHost) Forwards(_ instance.Place, ipv4 bool) (string, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return map[bool]string{true: "four", false: "six"}[ipv4], !h.still
+}
+
+func (p *fakePlane) Served() (map[netip.Addr]int, error) {
+	return map[netip.Addr]int{addr(12): 5}, nil
+}
+
+func (p *fakePlane) End(members ...netip.Addr) (int, error) {
+	err := p.change(func() { p.ended = append(p.ended, members) })
+	return 0, err
+}
+
+func masquerading() Config {
+	cfg := config()
+	cfg.Masquerade = true
+	return cfg
+}
+
+func TestMasqueradeHasTheHolderForward(t *testing.T) {
+	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle + 6*time.Second)
+		p := b.host.plane("api")
+		assert.True(t, p.cfg.Masquerade)
+		require.Len(t, p.cfg.Members, 2)
+		assert.Empty(t, p.cfg.Members[0].Sources, "this node itself")
+		assert.Equal(t, []netip.Addr{addr(11)}, p.cfg.Members[1].Sources)
+		assert.Equal(t, [][]netip.Addr{nil}, p.ended, "what an earlier run has left")
+		s := b.service.Status().Spread
+		assert.Equal(t, "masquerade", s.Via)
+		assert.Empty(t, s.Problem)
+		assert.Empty(t, s.WithoutIt)
+		assert.Equal(t, []uint32{0, 5}, []uint32{s.Members[0].Connections, s.Members[1].Connections})
+
+		b.host.mu.Lock()
+		b.host.still = true
+		b.host.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		assert.Empty(t, b.host.plane("api").cfg.Members[1].Sources)
+		assert.Contains(t, b.service.Status().Spread.Problem, "does not forward (four is 0)")
+		assert.NotNil(t, b.elector.own(), "it serves its share all the same")
+	})
+}
+
+func TestMasqueradeEndsTheConnectionsToTheDead(t *testing.T) {
+	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		assert.Empty(t, b.host.plane("api").ended)
+		b.host.set(addr(12), false)
+		b.elector.remove(addr(12))
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, [][]netip.Addr{{addr(12)}}, b.host.plane("api").ended, "once")
+	})
+}
+
+func TestMasqueradeEndsAllWhenTheAddressLeaves(t *testing.T) {
+	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.begin()
+		time.Sleep(settle)
+		for _, role := range []election.Role{election.Standby, election.Serve, election.Serve, election.Quiet} {
+			require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: role}))
+			assert.Empty(t, b.host.plane("api").ended, "%v", role)
+		}
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Standby}))
+		assert.Equal(t, [][]netip.Addr{nil}, b.host.plane("api").ended)
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Off}))
+		assert.Len(t, b.host.plane("api").ended, 1)
+
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Serve}))
+		stuck := make(chan struct{})
+		b.host.mu.Lock()
+		b.host.stuck = stuck
+		b.host.mu.Unlock()
+		began := time.Now()
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Standby}))
+		assert.Equal(t, releaseLimit, time.Since(began), "the election does not wait for a busy kernel")
+		close(stuck)
+	})
+}
