@@ -7,6 +7,8 @@ const (
 	CheckOnAddress              Code = "KV603"
 	ControlPlaneEndpointDiffers Code = "KV604"
 	IPVSStrictARP               Code = "KV605"
+	ExternalUnanswered          Code = "KV606"
+	ExternalStillHeld           Code = "KV607"
 )
 
 func cluster() []Entry {
@@ -35,6 +37,16 @@ func cluster() []Entry {
 			IPVSStrictARP, "ipvs-strict-arp", "A kube-proxy in mode ipvs makes every node answer for the addresses of services.",
 			"Look at `ip address show dev kube-ipvs0`, and `arp_ignore` and `arp_announce` of `all`.",
 			"Set `ipvs.strictARP: true` in kube-proxy's configuration, and keep the address out of services.",
+		},
+		{
+			ExternalUnanswered, "external-unanswered", "The mode is external, and nobody answers where clients are sent: the name has no address, or nothing takes connections there.",
+			"Look at `keepvip endpoint`, at the name server, and at the balancer and what it says of the nodes.",
+			"Mend the balancer or `externalAddress`, or set `mode: internal` to have the nodes serve the address.",
+		},
+		{
+			ExternalStillHeld, "external-still-held", "The mode is external, and a host still answers for the address that the nodes would hold.",
+			"Look at `keepvip status` on the other nodes, and at the host with the MAC address that answers.",
+			"Set the same mode on all nodes. `keepvip cleanup` removes what a keepvip has left that does not run any more.",
 		},
 	}
 }

@@ -11,7 +11,9 @@ import (
 // Facts is what was found on a host. What is not known is left out, and not judged.
 type Facts struct {
 	VIPs []config.VIP // what is to be held here, as configured
-	Key  Key
+	// External are the entries that are somebody else's: none of them is among VIPs.
+	External []External
+	Key      Key
 
 	Links []link.Link
 	MTU   map[string]int // by the name of the interface

@@ -34,6 +34,9 @@ func Judge(f Facts) []Finding {
 			}
 		}
 	}
+	for _, e := range f.External {
+		judgeExternal(out, f, e)
+	}
 	judgePeers(out, f)
 	judgeHost(out, f)
 	judgeLateness(out, f)

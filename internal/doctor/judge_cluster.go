@@ -116,7 +116,11 @@ func (s Serving) hasName(host string) bool {
 }
 
 func (f Facts) isVirtual(e Endpoint) bool {
-	return slices.ContainsFunc(f.virtual(), func(a netip.Addr) bool { return a == e.Address || slices.Contains(e.Resolves, a) })
+	is := func(a netip.Addr) bool { return a == e.Address || slices.Contains(e.Resolves, a) }
+	return slices.ContainsFunc(f.virtual(), is) || slices.ContainsFunc(f.External, func(x External) bool {
+		host, _ := x.VIP.Endpoint()
+		return strings.EqualFold(host, e.Host) || slices.ContainsFunc(x.Resolves, is)
+	})
 }
 
 // local tells that a file means the apiserver of its own node, as kubeadm's of the node's own components may, and says nothing of others.

@@ -31,6 +31,9 @@ const quick = time.Second
 
 // Gather takes about Listen, at most two seconds more. The error says why nothing can be told.
 func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
+	all, internal := o, *o.Config
+	internal.VIPs = o.Config.Internal()
+	o.Config = &internal
 	f := doctor.Facts{VIPs: o.Config.VIPs, MTU: map[string]int{}}
 	var err error
 	if o.Kubeadm != "" {
@@ -73,6 +76,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	}
 	wg.Go(func() { f.Machine = machine(o.Root) })
 	wg.Go(func() { f.Certificates = certificates(ctx, o.Config, readCertificate) })
+	wg.Go(func() { f.External = externals(ctx, all, f.Links, resolve) })
 	wg.Go(func() { f.Names = checkNames(ctx, o.Config, resolve) })
 	wg.Go(func() { f.Endpoints = endpoints(ctx, o) })
 	wg.Go(func() { f.Connections = connections(ctx, o.Config, f.Links) })
