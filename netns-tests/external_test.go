@@ -150,6 +150,18 @@ func TestExternalInstall(t *testing.T) {
 	was := c.Sum().Nodes[first.ID]
 	eventually(t, 10*time.Second, "the balancer takes it again", func() bool { return c.Sum().Nodes[first.ID] > was })
 	unharmed(t, c.Stop(), 0)
+
+	examine := func() string {
+		p, _, err := trial.Keepvip{}.Command(first, "doctor", "--listen", "1.5s", "--config", first.Path("keepvip.yaml"), "--socket", trial.Socket(first))
+		require.NoError(t, err)
+		return p.Log()
+	}
+	assert.NotContains(t, examine(), "external-")
+	require.NoError(t, b.Proxy.Kill9())
+	require.NoError(t, b.Members[1].AddAddress(hostPrefix(lab.VIP4)))
+	found := examine()
+	assert.Contains(t, found, "external-unanswered")
+	assert.Contains(t, found, "external-still-held")
 }
 
 // A cluster whose clients come by way of a balancer gets keepvip, and the address is a name that changes.
