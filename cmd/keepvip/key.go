@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 )
 
 func newKey() *cobra.Command {
-	return group(&cobra.Command{Use: "key", Short: "Make or compare the shared key"}, newKeyGenerate(), newKeyFingerprint())
+	return group(&cobra.Command{Use: "key", Short: "Make, derive or compare keys"}, newKeyGenerate(), newKeyDerive(), newKeyFingerprint())
 }
 
 func newKeyGenerate() *cobra.Command {
@@ -31,6 +32,40 @@ func newKeyGenerate() *cobra.Command {
 			return failed(err)
 		}
 		return failed(writeNew(*out, config.NewKey()))
+	}
+	return cmd
+}
+
+// purposes are what a key can be derived for.
+func purposes() []string { return []string{config.ForFollowers} }
+
+func newKeyDerive() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "derive --for followers FILE",
+		Short: "Derive the key of followers from the shared key",
+		Long: "Derives from the shared key in FILE the key for hosts that are no members, and prints it in hex, or writes it to a new file that only its\n" +
+			"owner can read. With it a host can ask members who they are (`keepvip follow`, follow.keyFile), and nothing else: it can hold no address, ask for\n" +
+			"none and speak as no member, and the shared key cannot be found out from it. A new shared key needs a new one.",
+		Example: "  keepvip key derive --for followers --out follower.key /etc/keepvip/key",
+		Args:    arguments("the FILE of the shared key", 1, 1),
+	}
+	purpose := cmd.Flags().String("for", "", "whose key it is to be: followers")
+	out := cmd.Flags().String("out", "", "the file to write; it must not exist yet")
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(purposes(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		if !slices.Contains(purposes(), *purpose) {
+			return fmt.Errorf("--for %q, want %s", *purpose, strings.Join(purposes(), " or "))
+		}
+		secret, err := config.LoadKey(paths[0])
+		if err != nil {
+			return failed(err)
+		}
+		derived := config.KeyFile(config.DeriveKey(secret, *purpose))
+		if *out == "" {
+			_, err := cmd.OutOrStdout().Write(derived)
+			return failed(err)
+		}
+		return failed(writeNew(*out, derived))
 	}
 	return cmd
 }

@@ -34,6 +34,7 @@ const (
 	kindCleanup     kind = "Cleanup"     // cleanup
 	kindSpread      kind = "Spread"      // spread
 	kindEndpoints   kind = "Endpoints"   // endpoint
+	kindFollower    kind = "Follower"    // status, on a host that follows
 
 	kindConfirmation  kind = "Confirmation"         // handover, drain, hold, resume, announce, log-level, and member add, remove, recover
 	kindConfiguration kind = "Configuration"        // config show

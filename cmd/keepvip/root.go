@@ -31,7 +31,7 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	setHelp(root)
 	return group(root,
-		newRun(), newKeepalived(), newStatus(), newHistory(), newExplain(), newSpread(), newEndpoint(), newCheck(), newDoctor(), newManifest(), newConfig(), newLint(), newConvert(), newKey(), newAnnounce(), newHandover(), newDrill(), newDrain(), newHold(), newResume(), newReload(), newLogLevel(), newMember(), newCleanup(), newCommands(), newVersion(),
+		newRun(), newFollow(), newKeepalived(), newStatus(), newHistory(), newExplain(), newSpread(), newEndpoint(), newCheck(), newDoctor(), newManifest(), newConfig(), newLint(), newConvert(), newKey(), newAnnounce(), newHandover(), newDrill(), newDrain(), newHold(), newResume(), newReload(), newLogLevel(), newMember(), newCleanup(), newCommands(), newVersion(),
 	)
 }
 

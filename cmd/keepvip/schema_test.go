@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/follower"
 )
 
 // printed are the types of what commands print with --output json. A new kind has a line here, and `make golden` writes its schema.
@@ -39,6 +40,7 @@ func printed() map[kind]any {
 		kindCleanup:     cleanupDoc{},
 		kindSpread:      spreadDoc{},
 		kindEndpoints:   endpointsDoc{},
+		kindFollower:    follower.Status{},
 
 		kindConfirmation:  confirmationDoc{},
 		kindConfiguration: configurationDoc{},

@@ -44,6 +44,9 @@ func newStatus() *cobra.Command {
 		if err != nil {
 			return failed(err)
 		}
+		if f := followerOf(raw); f != nil {
+			return output.print(cmd.OutOrStdout(), kindFollower, raw, func() string { return followerText(f) })
+		}
 		err = output.print(cmd.OutOrStdout(), kindStatus, raw, func() string { return statusText(doc, time.Now()) })
 		return cmp.Or(err, finding(doc, time.Now()))
 	}

@@ -12,6 +12,7 @@ type Config struct {
 	Key      Key
 	Port     uint16 // UDP and TCP between members
 	Raft     Raft
+	Follow   Follow
 	Realtime bool // schedule the process before everything that is not real-time
 	Socket   string
 	StateDir string

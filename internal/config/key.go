@@ -88,8 +88,11 @@ func (k Key) Load() ([]Secret, error) {
 func NewKey() []byte {
 	var key [minKey]byte
 	_, _ = rand.Read(key[:]) // never fails
-	return []byte(hex.EncodeToString(key[:]) + "\n")
+	return KeyFile(key[:])
 }
+
+// KeyFile is a key as a key file has it.
+func KeyFile(key []byte) []byte { return []byte(hex.EncodeToString(key) + "\n") }
 
 // checkKey refuses what does not fit together.
 func (c *Config) checkKey(ps *problems) {

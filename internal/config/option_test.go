@@ -87,6 +87,9 @@ var samples = map[string]struct {
 	"log-level":               {value: "debug"},
 	"log-format":              {value: "json"},
 	"keepalived-group-name":   {value: "VG_1", needs: map[string][]string{"group": {"edge"}}},
+	"follow-member":           {value: "10.77.0.11,10.77.0.12"},
+	"follow-listen":           {value: "127.0.0.1:9443"},
+	"follow-key-file":         {value: "/k"},
 	"notify-fifo":             {value: "/run/keepvip/notify"},
 	"notify-fifo-user":        {value: "www-data:adm", needs: map[string][]string{"notify-fifo": {"/f"}}},
 

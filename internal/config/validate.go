@@ -51,6 +51,7 @@ func (c *Config) Validate() error {
 	c.checkKey(&ps)
 	c.checkRaft(&ps)
 	c.checkSpreadByRaft(&ps)
+	c.checkFollow(&ps)
 	c.checkMetrics(&ps)
 	c.checkHealth(&ps)
 	c.validateNames(&ps)

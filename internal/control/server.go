@@ -76,7 +76,16 @@ const (
 // Open makes the socket, and its directory when that is missing. A socket that nobody serves any more
 // is replaced; one that somebody does is an error, because two managers must not run on one host by
 // mistake.
-func Open(path string, b Backend) (*Server, error) {
+func Open(path string, b Backend) (*Server, error) { return open(path, handler(b)) }
+
+// OpenStatus is Open for a process that has nothing but a status.
+func OpenStatus(path string, status func() any) (*Server, error) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+PathStatus, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, status()) })
+	return open(path, mux)
+}
+
+func open(path string, h http.Handler) (*Server, error) {
 	dir, err := makeDir(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("control: directory of the socket: %w", err)
@@ -98,7 +107,7 @@ func Open(path string, b Backend) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("control: listen: %w", err), ln.Close())
 	}
 	ln.SetUnlinkOnClose(false) // by then the name may be somebody else's
-	srv := &http.Server{Handler: keepPlace(handler(b)), ConnContext: withPeer, ReadTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	srv := &http.Server{Handler: keepPlace(h), ConnContext: withPeer, ReadTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	return &Server{dir: dir, path: path, made: made, ln: ln, http: srv}, nil
 }
 

@@ -158,15 +158,9 @@ const (
 )
 
 // toTarget goes on at the chain of a target, if the packet is for one.
-//
-// It asks first whether the connection is new, as all are that get here: a table with such a question has the kernel go on tracking connections,
-// and so translating those that it has, when no target has a backend and nothing else on this host asks.
 func (l layout) toTarget() match {
 	words := l.length / 4
 	return match{
-		&expr.Ct{Key: expr.CtKeySTATE, Register: register},
-		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4, Mask: native(expr.CtStateBitNEW), Xor: make([]byte, 4)},
-		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: native(0)},
 		load(expr.PayloadBaseNetworkHeader, l.dest, l.length, register),
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register + words},
 		load(expr.PayloadBaseTransportHeader, 2, 2, register+words+1),

@@ -86,7 +86,16 @@ func encode(held map[string]Hold) []byte {
 	return append(b, '\n')
 }
 
-// write replaces the file as a whole: a crash leaves the old one or the new one, and what was reported as done stays done.
+// Replace replaces a file of the state directory as a whole, and makes the directory: a crash leaves the old file or the new one, and what was
+// reported as done stays done.
+func Replace(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+		return err
+	}
+	return write(path, b)
+}
+
+// write is Replace in a directory that is there.
 func write(path string, b []byte) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, ".holds-*")

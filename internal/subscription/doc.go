@@ -17,4 +17,5 @@
 // # Goroutines
 //
 //   - Server has one that opens the sockets and then does what is due, and one that reads each socket, while it serves a group. Drop waits for them.
+//   - Client has one for each socket. Close waits for them.
 package subscription

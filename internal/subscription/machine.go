@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"cmp"
+	"encoding/binary"
 	"hash/fnv"
 	"net/netip"
 	"slices"
@@ -282,4 +283,13 @@ func (m *Machine) By(now time.Time) (out []netip.Addr) {
 		out = append(out, p.address)
 	}
 	return out
+}
+
+// Asked tells whether a message may be an answer to what this machine has asked. It says nothing about whether it is genuine.
+func (m *Machine) Asked(b []byte) bool {
+	if len(b) < headerLen {
+		return false
+	}
+	session := binary.BigEndian.Uint64(b[8:])
+	return slices.ContainsFunc(m.peers, func(p *peer) bool { return p.session == session })
 }

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/follower"
+)
+
+func newFollow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "follow",
+		Short: "Send this host's connections to the address straight to the members",
+		Long: "Has each connection of this host to a virtual address that is spread go straight to one of the fit members, until SIGTERM or SIGINT. The host is\n" +
+			"no member: it asks these who they are. Without keepvip, and while no member is fit, connections go to the virtual address on the wire.\n" +
+			"The configuration is that of the members, unchanged; SIGHUP reads it again. It needs the capability NET_ADMIN, and without a key NET_BIND_SERVICE.\n" +
+			"docs/followers.md says how it works; `keepvip status` says who gets connections.",
+		Example: "  keepvip follow --config /etc/keepvip/keepvip.yaml\n" +
+			"  keepvip follow --vip 10.0.0.100 --spread direct --follow-listen 127.0.0.1:9443",
+		Args: noArguments,
+	}
+	flags := bindConfig(cmd)
+	load := func() (*config.Config, error) {
+		in := flags.input()
+		in.Elsewhere = true // keys and certificates that it names are the members'
+		return config.Load(in)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		follows, err := follower.New(cfg)
+		if err != nil {
+			return err
+		}
+		log, _ := newLogger(cmd.ErrOrStderr(), cfg.Log)
+		for _, w := range cfg.Warnings {
+			log.Warn(w)
+		}
+		node, _ := os.Hostname() // a host without a name is known by its address
+		p := follower.Process{
+			Config: follows, Options: follower.Options{Version: version, Node: node, Host: follower.Kernel{}, Log: log},
+			Load: func() (follower.Config, error) {
+				cfg, err := load()
+				if err != nil {
+					return follower.Config{}, err
+				}
+				return follower.New(cfg)
+			},
+		}
+		return failed(p.Run(cmd.Context()))
+	}
+	return cmd
+}
+
+// followerOf is the status of a follower; nil: it is that of a member.
+func followerOf(raw json.RawMessage) *follower.Status {
+	var s follower.Status
+	if err := json.Unmarshal(raw, &s); err != nil || s.Follows == nil {
+		return nil
+	}
+	return &s
+}
+
+// followerText is the status of a follower as a person reads it.
+func followerText(s *follower.Status) string {
+	var b strings.Builder
+	key := "without a key"
+	if s.Signed {
+		key = "with the followers' key"
+	}
+	fmt.Fprintf(&b, "%s, keepvip %s, follows %s\n", s.Node, s.Version, key)
+	for _, e := range s.Follows {
+		fmt.Fprintf(&b, "\n%s: %s\n", e.Name, addressesText(e.Addresses))
+		if e.Problem != "" {
+			fmt.Fprintf(&b, "  PROBLEM   %s\n", e.Problem)
+		}
+		if len(e.By) > 0 {
+			fmt.Fprintf(&b, "  told by   %s\n", addressesText(e.By))
+		} else {
+			fmt.Fprintf(&b, "  told by   NOBODY: no member says anything; members known before are used as far as they are reached from here%s\n", refusedText(e.Refused))
+		}
+		for _, p := range e.Ports {
+			writeFollowed(&b, p)
+		}
+	}
+	return b.String()
+}
+
+func writeFollowed(b *strings.Builder, p follower.PortStatus) {
+	fmt.Fprintf(b, "  port %d", p.Port)
+	if p.Target != p.Port {
+		fmt.Fprintf(b, " to %d", p.Target)
+	}
+	if p.Protocol != "tcp" {
+		b.WriteString(" of " + p.Protocol)
+	}
+	if p.Wire {
+		b.WriteString(": WIRE: no member is used, connections go to the virtual address")
+	}
+	b.WriteString("\n")
+	rows := [][]string{{"    MEMBER", "ADDRESS", "WEIGHT", "CONNECTIONS"}}
+	for _, m := range p.Members {
+		text := "its share"
+		if !m.Used {
+			text = "none: " + m.Why
+		}
+		rows = append(rows, []string{"    " + nameOr(m.Node, "-"), m.Address.String(), fmt.Sprint(m.Weight), text})
+	}
+	if len(p.Members) > 0 {
+		alignRows(b, rows)
+	}
+}
+
+// refusedText says what answers were refused for: another key, most often.
+func refusedText(refused map[string]uint64) string {
+	if refused["key"]+refused["mac"]+refused["unsigned"] == 0 {
+		return ""
+	}
+	return "; answers come that the followers' key here has not signed"
+}
+
+func addressesText(all []netip.Addr) string {
+	var out []string
+	for _, a := range all {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, " ")
+}

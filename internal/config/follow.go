@@ -1,0 +1,73 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+)
+
+// Follow is for hosts that are no members and send their connections to these: `keepvip follow`.
+type Follow struct {
+	Members []netip.Addr // own addresses of members to ask; those of the entries are asked, too
+	Listen  string       // host:port of this host for programs that cannot use the virtual address, or ""
+	KeyFile string       // of the followers' key; "": it is derived from key.file
+}
+
+func followOptions() []Option {
+	return []Option{
+		{
+			Key: "follow.members", Flag: "follow-member", Reload: Live,
+			Help:    "Own addresses of members that a follower asks who the members are; it also asks the virtual addresses, whom the configuration names elsewhere, and those that it has heard of. Only keepvip follow uses it, as all of follow",
+			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Follow.Members }),
+		},
+		{
+			Key: "follow.listen", Flag: "follow-listen", Default: off, Reload: Live,
+			Help:    "A listener of a follower on its loopback interface, such as 127.0.0.1:9443, that passes connections on to the members; it is for the first port of the first entry that is spread",
+			binding: one(listener(), func(t target) *string { return &t.config.Follow.Listen }),
+		},
+		{
+			Key: "follow.keyFile", Flag: "follow-key-file", Reload: Live,
+			Help:    "File with the followers' key, which keepvip key derive makes, readable by its owner alone; without it a follower derives it from key.file, if there is one",
+			binding: one(path(maxPath), func(t target) *string { return &t.config.Follow.KeyFile }),
+		},
+	}
+}
+
+// checkFollow refuses what does not fit together.
+func (c *Config) checkFollow(ps *problems) {
+	for _, m := range c.Follow.Members {
+		if c.isVirtual(m) {
+			ps.add(c.near("follow.members"), "follow.members", "%s is a virtual address, which is asked anyway, want a member's own", m)
+		}
+	}
+	if host, _, err := net.SplitHostPort(c.Follow.Listen); err == nil && host != "localhost" {
+		if a, err := netip.ParseAddr(host); err == nil && !a.IsLoopback() {
+			ps.add(c.near("follow.listen"), "follow.listen", "%s is not of the loopback interface, want an address such as 127.0.0.1:9443: other hosts use the virtual address", c.Follow.Listen)
+		}
+	}
+}
+
+// FollowKey is the followers' key of a host that follows; nil without one.
+func (c *Config) FollowKey() ([]byte, error) {
+	if c.Follow.KeyFile != "" {
+		return LoadKey(c.Follow.KeyFile)
+	}
+	if c.Key.File == "" {
+		return nil, nil
+	}
+	secret, err := LoadKey(c.Key.File)
+	if err != nil {
+		return nil, err
+	}
+	return DeriveKey(secret, ForFollowers), nil
+}
+
+// FollowMembers are those that a follower of v asks, as far as the configuration names them.
+func (c *Config) FollowMembers(v VIP) []netip.Addr {
+	out := slices.Concat(c.Follow.Members, v.Spread.Members, v.VRRP.Peers)
+	if v.Election == ElectionRaft {
+		out = append(out, c.Raft.Peers...)
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}

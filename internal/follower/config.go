@@ -1,0 +1,79 @@
+package follower
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/keepvip/keepvip/internal/auth"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/subscription"
+)
+
+// Config is what a follower does.
+type Config struct {
+	Entries  []Entry
+	Key      *auth.Key // nil: none
+	Port     uint16    // of members
+	Listen   string    // host:port for the first port of the first entry; "": none
+	Socket   string
+	StateDir string
+}
+
+// Entry is one virtual address, or several that move together.
+type Entry struct {
+	Name      string
+	Addresses []netip.Addr // the first one names it to members
+	Ports     []Port
+	Members   []netip.Addr // own addresses of members, as far as they are configured
+}
+
+// Port is one that is spread.
+type Port struct {
+	Protocol     uint8 // of IP
+	Port, Target uint16
+}
+
+const (
+	tcp = 6
+	udp = 17
+)
+
+// New is what a configuration, which is the members', says of following.
+func New(c *config.Config) (Config, error) {
+	out := Config{Port: c.Port, Listen: c.Follow.Listen, Socket: c.Socket, StateDir: c.StateDir}
+	for _, v := range c.VIPs {
+		e := Entry{Name: v.Name, Members: c.FollowMembers(v)}
+		for _, a := range v.Addresses {
+			e.Addresses = append(e.Addresses, a.Addr())
+		}
+		for _, p := range v.SpreadPorts() {
+			protocol := uint8(tcp)
+			if p.Protocol == config.ProtocolUDP {
+				protocol = udp
+			}
+			e.Ports = append(e.Ports, Port{Protocol: protocol, Port: p.Port, Target: p.Target})
+		}
+		if len(e.Ports) > 0 {
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	if len(out.Entries) == 0 {
+		return Config{}, fmt.Errorf("config: no entry under vips is spread, want one with spread: direct: a follower follows those")
+	}
+	if out.Listen != "" && !slices.ContainsFunc(out.Entries[0].Ports, func(p Port) bool { return p.Protocol == tcp }) {
+		return Config{}, fmt.Errorf("config: follow.listen %s, but %s has no TCP port that is spread", out.Listen, out.Entries[0].Name)
+	}
+	secret, err := c.FollowKey()
+	if err != nil {
+		return Config{}, fmt.Errorf("config: %w; on a host that is no member name the followers' key by follow.keyFile (keepvip key derive makes it)", err)
+	}
+	if secret != nil {
+		key, err := subscription.NewKey(secret)
+		if err != nil {
+			return Config{}, err
+		}
+		out.Key = &key
+	}
+	return out, nil
+}

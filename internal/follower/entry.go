@@ -1,0 +1,226 @@
+package follower
+
+import (
+	"log/slog"
+	"net/netip"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/slots"
+	"github.com/keepvip/keepvip/internal/subscription"
+)
+
+const (
+	// renewEvery is well within the time for which the kernel goes on alone.
+	renewEvery = 1500 * time.Millisecond
+	// retryAfter is how long is waited after the kernel has refused something.
+	retryAfter = time.Second
+)
+
+// entry is one entry at work. Only the goroutine of Run uses it.
+type entry struct {
+	Entry
+	machine *subscription.Machine
+	log     *slog.Logger
+	known   []netip.Addr // of the last run
+	host    Host
+	plane   Plane // nil: none yet
+	proxy   Proxy // nil: none
+
+	states  []subscription.State
+	told    bool
+	said    bool // told, as the log has it
+	shares  [][]share
+	targets []Target // as applied; nil: nothing yet
+	unsure  bool
+	renewed time.Time
+	again   time.Time // after a failure: not before
+	dead    []netip.Addr
+	problem string
+}
+
+// group is what members call it.
+func (e *entry) group() netip.Addr { return e.Addresses[0] }
+
+// services are what probes look at: all that a member may be of use for.
+func (e *entry) services() (out []netip.AddrPort) {
+	add := func(a netip.Addr) {
+		for _, p := range e.Ports {
+			if to := netip.AddrPortFrom(a, p.Target); p.Protocol == tcp && !slices.Contains(out, to) {
+				out = append(out, to)
+			}
+		}
+	}
+	for _, s := range e.states {
+		if on := func(p subscription.Port) bool { return p.Condition == slots.Fit }; !e.told || slices.ContainsFunc(s.Ports, on) {
+			add(s.Address)
+		}
+	}
+	if !e.told {
+		for _, a := range e.others() {
+			add(a)
+		}
+	}
+	return out
+}
+
+// others are own addresses that may be members'.
+func (e *entry) others() []netip.Addr { return slices.Concat(e.Members, e.known) }
+
+// step has the kernel follow what is known at now.
+func (e *entry) step(now time.Time, probe func(netip.AddrPort) verdict) {
+	e.states, e.told = e.machine.Picture(now)
+	e.note()
+	e.shares = nil
+	var targets []Target
+	for _, p := range e.Ports {
+		list := choose(p, e.states, e.told, e.others(), probe)
+		e.shares = append(e.shares, list)
+		for _, a := range e.Addresses {
+			targets = append(targets, Target{Address: a, Protocol: p.Protocol, Port: p.Port, Backends: backends(list, a, p.Target)})
+		}
+	}
+	e.apply(now, targets)
+	e.bury()
+}
+
+// backends are the members that are used, as the target at a sees them.
+func backends(list []share, a netip.Addr, port uint16) (out []Backend) {
+	for _, s := range list {
+		if at := s.at(a); s.use && at.IsValid() {
+			out = append(out, Backend{At: netip.AddrPortFrom(at, port), Weight: s.weight})
+		}
+	}
+	return out
+}
+
+// apply has the kernel do it.
+func (e *entry) apply(now time.Time, targets []Target) {
+	same := !e.unsure && e.targets != nil && reflect.DeepEqual(e.targets, targets)
+	if now.Before(e.again) || same && now.Sub(e.renewed) < renewEvery {
+		return
+	}
+	if err := e.carryOut(targets, same); err != nil {
+		e.again, e.unsure = now.Add(retryAfter), true
+		if text := err.Error(); text != e.problem {
+			e.problem = text
+			e.log.Warn("connections are not sent to the members as they should be", "error", err)
+		}
+		return
+	}
+	if e.problem != "" {
+		e.log.Info("connections are sent to the members again")
+	}
+	if !same {
+		e.log.Info("connections go to", "members", e.usedText(), "before", countOf(e.targets))
+	}
+	e.targets, e.unsure, e.renewed, e.problem = targets, false, now, ""
+}
+
+// due is when the kernel is to be told again, whatever happens.
+func (e *entry) due(now time.Time) time.Time {
+	if now.Before(e.again) {
+		return e.again
+	}
+	return e.renewed.Add(renewEvery)
+}
+
+func (e *entry) carryOut(targets []Target, same bool) error {
+	if e.plane == nil {
+		plane, err := e.host.Open(e.Name)
+		if err != nil {
+			return err
+		}
+		e.plane = plane
+	}
+	if same {
+		return e.plane.Renew()
+	}
+	if err := e.plane.Apply(targets); err != nil {
+		return err
+	}
+	if e.proxy != nil {
+		i := slices.IndexFunc(targets, func(t Target) bool { return t.Protocol == tcp })
+		e.proxy.SetBackends(targets[i].Backends)
+	}
+	return e.plane.Renew()
+}
+
+// bury ends connections to members whose hosts have died since.
+func (e *entry) bury() {
+	dead := died(e.states, e.told)
+	var news []netip.Addr
+	for _, a := range dead {
+		if !slices.Contains(e.dead, a) {
+			news = append(news, a)
+		}
+	}
+	e.dead = dead
+	if len(news) == 0 || e.plane == nil {
+		return
+	}
+	n, err := e.plane.Destroy(news...)
+	if e.proxy != nil {
+		n += e.proxy.Reset(news...)
+	}
+	if err != nil {
+		e.log.Warn("connections to a member whose host is dead may go on until they time out", "member", news, "error", err)
+		return
+	}
+	e.log.Info("the host of a member is dead: connections to it are ended", "member", news, "connections", n)
+}
+
+// note logs when members begin and cease to say who they are.
+func (e *entry) note() {
+	switch {
+	case e.told == e.said:
+	case e.told:
+		e.log.Info("members say who they are", "by", e.machine.By(time.Now()))
+	default:
+		e.log.Warn("no member says anything any more: connections go to those that are reached from here, or else to the virtual address on the wire")
+	}
+	e.said = e.told
+}
+
+// usedText are the members of the first port that get connections.
+func (e *entry) usedText() string {
+	text := ""
+	for _, s := range e.shares[0] {
+		if s.use {
+			if text != "" {
+				text += " "
+			}
+			text += s.address.String()
+		}
+	}
+	if text == "" {
+		return "nobody: the virtual address on the wire"
+	}
+	return text
+}
+
+// countOf is how many backends there are for the first target.
+func countOf(targets []Target) int {
+	if len(targets) == 0 {
+		return 0
+	}
+	return len(targets[0].Backends)
+}
+
+// close ends it; with stays another run is about to go on.
+func (e *entry) close(stays bool) error {
+	if e.proxy != nil {
+		if err := e.proxy.Close(); err != nil {
+			e.log.Warn("the listener has not ended as it should", "error", err)
+		}
+	}
+	if e.plane == nil {
+		return nil
+	}
+	if stays {
+		e.plane.Leave()
+		return nil
+	}
+	return e.plane.Close()
+}

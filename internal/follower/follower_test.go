@@ -1,0 +1,343 @@
+package follower
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/slots"
+	"github.com/keepvip/keepvip/internal/subscription"
+)
+
+var vip = netip.MustParseAddr("10.77.0.100")
+
+func own(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(10 + i)}) }
+
+// members are three members, as the only one that speaks sees them.
+type members struct {
+	pub     *subscription.Publisher
+	in      chan subscription.Packet
+	mute    bool
+	expects []slots.Condition
+}
+
+func (m *members) Send(a subscription.Ask) error {
+	if a.To != vip && a.To != own(1) || m.mute {
+		return nil
+	}
+	from := netip.MustParseAddrPort("10.88.0.7:18")
+	m.deliver(m.pub.Hear(time.Now(), subscription.Packet{Data: a.Data, From: from, To: a.To, TTL: 255}))
+	m.tell()
+	return nil
+}
+
+func (m *members) deliver(all []subscription.Outgoing) {
+	for _, o := range all {
+		select {
+		case m.in <- subscription.Packet{Data: o.Data, TTL: 255}:
+		default:
+		}
+	}
+}
+
+func (m *members) tell() {
+	r := &subscription.Report{Every: 100 * time.Millisecond}
+	for i, c := range m.expects {
+		r.Members = append(r.Members, subscription.Sighting{Heard: time.Now(), Member: subscription.Member{
+			Address: own(i + 1), Node: "cp-" + string(rune('1'+i)), Self: i == 0, Weight: 1, Lifetime: 350 * time.Millisecond,
+			Ports: []subscription.Port{{Protocol: tcp, Port: 6443, Condition: c}},
+		}})
+	}
+	if !m.mute {
+		m.deliver(m.pub.Tell(time.Now(), vip, r))
+		m.deliver(m.pub.Expire(time.Now()))
+	}
+}
+
+func (m *members) Packets() <-chan subscription.Packet { return m.in }
+func (m *members) Close() error                        { return nil }
+
+// kernel is a Host, a Plane and a Proxy.
+type kernel struct {
+	targets []Target
+	renewed time.Time
+	dead    []netip.Addr
+	closed  bool
+	left    bool
+	fails   error
+	keep    []string
+	proxied []Backend
+}
+
+func (k *kernel) Open(string) (Plane, error) { return k, nil }
+func (k *kernel) Listen(string, []netip.AddrPort) (Proxy, error) {
+	return proxy{k}, nil
+}
+func (k *kernel) Cleanup(keep ...string) ([]string, error) { k.keep = keep; return nil, nil }
+func (k *kernel) Apply(t []Target) error {
+	if k.fails == nil {
+		k.targets = t
+	}
+	return k.fails
+}
+func (k *kernel) Renew() error { k.renewed = time.Now(); return k.fails }
+func (k *kernel) Destroy(dead ...netip.Addr) (int, error) {
+	k.dead = append(k.dead, dead...)
+	return 1, nil
+}
+func (k *kernel) Leave()       { k.left = true }
+func (k *kernel) Close() error { k.closed = true; return nil }
+
+type proxy struct{ k *kernel }
+
+func (p proxy) SetBackends(b []Backend) { p.k.proxied = b }
+func (p proxy) Reset(...netip.Addr) int { return 1 }
+func (p proxy) Close() error            { return nil }
+func (k *kernel) used() (out []netip.Addr) {
+	for _, b := range k.targets[0].Backends {
+		out = append(out, b.At.Addr())
+	}
+	return out
+}
+
+// bench is a follower at work, in virtual time.
+type bench struct {
+	*Follower
+	t       *testing.T
+	members *members
+	kernel  *kernel
+	refuses map[netip.Addr]error
+	cancel  context.CancelFunc
+	ended   chan error
+	log     *strings.Builder
+}
+
+func entryOf() Entry {
+	return Entry{Name: "apiserver", Addresses: []netip.Addr{vip}, Ports: []Port{{Protocol: tcp, Port: 6443, Target: 6443}}}
+}
+
+func (b *bench) start(dir string, e Entry, stays bool) {
+	b.log = &strings.Builder{}
+	f, err := Open(Config{Entries: []Entry{e}, Port: 9646, StateDir: dir, Listen: "127.0.0.1:9443"}, Options{
+		Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		Open: func(uint16, bool) (Client, error) { return b.members, nil },
+	})
+	require.NoError(b.t, err)
+	f.probes.dial = func(_ context.Context, to netip.AddrPort) error { return b.refuses[to.Addr()] }
+	b.Follower = f
+	ctx, cancel := context.WithCancel(b.t.Context())
+	b.cancel, b.ended = cancel, make(chan error, 1)
+	go func() { b.ended <- f.Run(ctx, func() bool { return stays }) }()
+}
+
+func (b *bench) stop() {
+	b.cancel()
+	require.NoError(b.t, <-b.ended)
+}
+
+// run lets the members speak each 10 ms.
+func (b *bench) run(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		b.members.tell()
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+	}
+}
+
+func bubble(t *testing.T, test func(*testing.T, *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var seed uint64
+		random := func() uint64 { seed += 0x9e3779b97f4a7c15; return seed }
+		m := &members{pub: subscription.NewPublisher(random), in: make(chan subscription.Packet, 100), expects: []slots.Condition{slots.Fit, slots.Fit, slots.Fit}}
+		m.pub.SetKeys(subscription.Keys{Open: true})
+		m.pub.Serve(vip)
+		test(t, &bench{t: t, members: m, kernel: &kernel{}, refuses: map[netip.Addr]error{}})
+	})
+}
+
+func all() []netip.Addr { return []netip.Addr{own(1), own(2), own(3)} }
+
+func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.start(t.TempDir(), entryOf(), false)
+		b.run(time.Second)
+		assert.Equal(t, all(), b.kernel.used())
+		assert.Equal(t, []string{"apiserver"}, b.kernel.keep)
+		assert.Equal(t, b.kernel.targets[0].Backends, b.kernel.proxied)
+
+		b.members.expects[1] = slots.Keeps
+		b.run(10 * time.Millisecond)
+		assert.Equal(t, []netip.Addr{own(1), own(3)}, b.kernel.used(), "at once")
+		assert.Empty(t, b.kernel.dead)
+
+		b.members.expects[2] = slots.Dead
+		b.run(10 * time.Millisecond)
+		assert.Equal(t, []netip.Addr{own(1)}, b.kernel.used())
+		b.run(5 * time.Second)
+		assert.Equal(t, []netip.Addr{own(3)}, b.kernel.dead, "once")
+
+		b.members.expects = []slots.Condition{slots.Keeps, slots.Keeps, slots.Keeps}
+		b.run(20 * time.Millisecond)
+		assert.Empty(t, b.kernel.used(), "the wire")
+		s, err := b.Status()
+		require.NoError(t, err)
+		assert.True(t, s.Follows[0].Ports[0].Wire)
+		assert.Equal(t, "apiserver on the wire", s.line())
+
+		b.members.expects = []slots.Condition{slots.Fit, slots.Fit, slots.Fit}
+		b.run(20 * time.Second)
+		assert.Equal(t, all(), b.kernel.used())
+		assert.Less(t, time.Since(b.kernel.renewed), 2*renewEvery)
+		s, err = b.Status()
+		require.NoError(t, err)
+		assert.Equal(t, "apiserver over 3 of 3 members", s.line())
+		assert.Equal(t, MemberStatus{Address: own(1), Node: "cp-1", Weight: 1, Used: true}, s.Follows[0].Ports[0].Members[0])
+		b.stop()
+		assert.True(t, b.kernel.closed)
+		assert.Empty(t, b.kernel.keep)
+	})
+}
+
+func TestFollowersProbesVeto(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.start(t.TempDir(), entryOf(), false)
+		b.refuses[own(2)] = syscall.ECONNREFUSED
+		b.run(time.Second)
+		assert.Equal(t, []netip.Addr{own(1), own(3)}, b.kernel.used())
+		b.refuses[own(2)] = nil
+		b.run(2 * probeFailed)
+		assert.Equal(t, all(), b.kernel.used())
+
+		b.refuses[own(3)] = errors.New("no answer")
+		b.members.expects[0] = slots.Keeps
+		b.run(probeEvery + 2*probeFailed)
+		assert.Equal(t, []netip.Addr{own(2)}, b.kernel.used(), "a good probe makes nobody fit")
+		b.stop()
+	})
+}
+
+func TestFollowerGoesOnWhileNoMemberSaysAnything(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		dir := t.TempDir()
+		b.start(dir, entryOf(), true)
+		b.run(2 * probeEvery)
+		b.members.mute = true
+		b.refuses[own(1)] = syscall.ECONNREFUSED
+		b.run(2 * probeEvery)
+		assert.Equal(t, []netip.Addr{own(2), own(3)}, b.kernel.used(), "those that are reached")
+		assert.Contains(t, b.log.String(), "no member says anything any more")
+		b.stop()
+		assert.True(t, b.kernel.left)
+		assert.False(t, b.kernel.closed, "another run goes on")
+
+		b.refuses[own(1)] = nil
+		b.start(dir, entryOf(), false)
+		b.run(time.Second)
+		assert.Equal(t, all(), b.kernel.used(), "known from the last run")
+		b.members.mute = false
+		b.members.expects[0] = slots.Keeps
+		b.run(5 * time.Second)
+		assert.Equal(t, []netip.Addr{own(2), own(3)}, b.kernel.used(), "what members say counts")
+		b.stop()
+	})
+}
+
+func TestFollowerUsesTheListWhereNobodyAnswers(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.members.mute = true
+		e := entryOf()
+		e.Members = []netip.Addr{own(7), own(8)}
+		b.refuses[own(8)] = syscall.ECONNREFUSED
+		b.start(t.TempDir(), e, false)
+		b.run(time.Second)
+		assert.Equal(t, []netip.Addr{own(7)}, b.kernel.used())
+		b.stop()
+	})
+}
+
+func TestFollowerTriesAgainWhatTheKernelHasRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.kernel.fails = errors.New("no nftables")
+		b.start(t.TempDir(), entryOf(), false)
+		b.run(3 * time.Second)
+		s, err := b.Status()
+		require.NoError(t, err)
+		assert.Equal(t, "no nftables", s.Follows[0].Problem)
+		assert.Equal(t, 1, strings.Count(b.log.String(), "no nftables"))
+		b.kernel.fails = nil
+		b.run(2 * retryAfter)
+		assert.Equal(t, all(), b.kernel.used())
+		b.stop()
+	})
+}
+
+func TestChooseByFamily(t *testing.T) {
+	s := share{address: own(1), other: netip.MustParseAddr("fd77::11"), weight: 3, use: true}
+	only := share{address: own(2), weight: 1, use: true}
+	assert.Equal(t, []Backend{{At: netip.MustParseAddrPort("[fd77::11]:443"), Weight: 3}}, backends([]share{s, only}, netip.MustParseAddr("fd77::100"), 443))
+	assert.Len(t, backends([]share{s, only}, vip, 443), 2)
+}
+
+func TestKnownIsWhatWasWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
+	k, err := readKnown(dir)
+	require.NoError(t, err)
+	assert.Empty(t, k)
+	want := known{vip: all(), netip.MustParseAddr("fd77::100"): {netip.MustParseAddr("fd77::11")}}
+	require.NoError(t, want.write(dir))
+	k, err = readKnown(dir)
+	require.NoError(t, err)
+	assert.Equal(t, want, k)
+}
+
+func TestKnownRefuses(t *testing.T) {
+	for name, tt := range map[string]struct{ give, want string }{
+		"empty":           {"", "EOF"},
+		"half":            {`{"version":1`, "unexpected EOF"},
+		"another version": {`{"version":2}`, "version 2, want 1"},
+		"no address":      {`{"version":1,"members":{"10.77.0.100":["x"]}}`, "unable to parse"},
+		"empty address":   {`{"version":1,"members":{"10.77.0.100":[""]}}`, "want at most"},
+		"more":            {`{"version":1,"fit":true}`, "unknown field"},
+		"very long":       {strings.Repeat(" ", mostKnown+1), "more than"},
+		"too many": {
+			`{"version":1,"members":{"10.77.0.100":[` + strings.TrimSuffix(strings.Repeat(`"10.0.0.1",`, mostPeers+1), ",") + `]}}`,
+			"want at most 16 addresses",
+		},
+	} {
+		_, err := parseKnown([]byte(tt.give))
+		assert.ErrorContains(t, err, tt.want, name)
+	}
+}
+
+func FuzzParseKnown(f *testing.F) {
+	f.Add([]byte(`{"version":1,"members":{"10.77.0.100":["10.77.0.11"]}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if k, err := parseKnown(b); err == nil {
+			assert.NotNil(t, k)
+		}
+	})
+}
+
+// The loop asks Asked before it spends anything on a packet.
+func TestPacketsThatNobodyAskedForAreNotLookedInto(t *testing.T) {
+	m := subscription.NewMachine(subscription.MachineConfig{Group: vip, Virtual: []netip.Addr{vip}, Random: func() uint64 { return 7 }})
+	assert.False(t, m.Asked(nil))
+	b := make([]byte, 24)
+	assert.False(t, m.Asked(b))
+	binary.BigEndian.PutUint64(b[8:], 7)
+	assert.True(t, m.Asked(b))
+	assert.True(t, slices.Equal(m.By(time.Now()), nil))
+}

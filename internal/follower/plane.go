@@ -1,0 +1,51 @@
+package follower
+
+import (
+	"net/netip"
+)
+
+// Host is this machine.
+type Host interface {
+	// Open takes charge of what intercepts connections for the entry of that name, and changes nothing yet.
+	Open(name string) (Plane, error)
+	// Listen listens for programs of this host, and passes connections on; those for which there is no backend to one of fallback.
+	Listen(at string, fallback []netip.AddrPort) (Proxy, error)
+	// Cleanup takes away what earlier runs have left of other entries than these, and returns its names.
+	Cleanup(keep ...string) ([]string, error)
+}
+
+// Plane is what the kernel does for one entry.
+type Plane interface {
+	// Apply makes it so in one step; connections that go on are not touched. The same again changes nothing. It lasts for a while; see Renew.
+	Apply([]Target) error
+	// Renew has it last for the same while from now.
+	Renew() error
+	// Destroy ends connections of this host to backends that are dead, and returns how many sockets that were.
+	Destroy(dead ...netip.Addr) (int, error)
+	// Leave lets go of it: the next run has it, or it ends by itself.
+	Leave()
+	// Close takes it away.
+	Close() error
+}
+
+// Proxy passes connections on that programs of this host make to a listener.
+type Proxy interface {
+	SetBackends([]Backend)
+	// Reset ends connections to backends that are dead, and returns how many.
+	Reset(dead ...netip.Addr) int
+	Close() error
+}
+
+// Target is a virtual address with a port. Without backends it is left to the wire.
+type Target struct {
+	Address  netip.Addr
+	Protocol uint8
+	Port     uint16
+	Backends []Backend
+}
+
+// Backend is a member's own address with the port that its service listens on.
+type Backend struct {
+	At     netip.AddrPort
+	Weight uint8
+}

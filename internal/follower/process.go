@@ -1,0 +1,173 @@
+package follower
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/sdnotify"
+	"github.com/keepvip/keepvip/internal/singleton"
+)
+
+// endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
+const endTime = 3 * time.Second
+
+// gcPercent trades processor time, of which there is hardly any, for memory, which every node gives up.
+const gcPercent = 40
+
+// Process is a follower as a process of its own, the only keepvip of its network namespace.
+type Process struct {
+	Config Config
+	Load   func() (Config, error) // reads the configuration again, on SIGHUP
+	Options
+}
+
+// Run follows until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.
+func (p Process) Run(ctx context.Context) (err error) {
+	tune()
+	lock, err := singleton.Wait(ctx, p.Config.Socket, endTime, func(r *singleton.RunningError) {
+		p.Log.Info("another keepvip runs here; its end is waited for", "pid", r.PID, "socket", r.Socket, "limit", endTime)
+	})
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if lock.Doubt != "" {
+		p.Log.Warn("what keeps a second keepvip from running here is only half held", "reason", lock.Doubt)
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, unix.SIGHUP)
+	defer signal.Stop(hangups)
+
+	var current atomic.Pointer[Follower]
+	server, err := control.OpenStatus(p.Config.Socket, func() any { return statusOf(&current) })
+	if err != nil {
+		return err
+	}
+	outer, end := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer end()
+	wg.Go(func() { logged(p.Log, server.Serve(outer)) })
+	wg.Go(func() { logged(p.Log, lock.Serve(outer)) })
+	wg.Go(func() { p.notify(ctx, outer, &current) })
+	return p.follow(ctx, hangups, &current)
+}
+
+func logged(log *slog.Logger, err error) {
+	if err != nil {
+		log.Error("a listener ended", "error", err)
+	}
+}
+
+// follow runs one Follower after the other, as the configuration changes.
+func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, current *atomic.Pointer[Follower]) error {
+	cfg, before := p.Config, (*Config)(nil)
+	for {
+		f, err := Open(cfg, p.Options)
+		if err != nil && before == nil {
+			return err
+		}
+		if err != nil {
+			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
+			cfg, before = *before, nil
+			continue
+		}
+		var names []string
+		for _, e := range cfg.Entries {
+			names = append(names, e.Name)
+		}
+		p.Log.Info("following", "version", p.Version, "vips", names, "signed", cfg.Key != nil)
+		current.Store(f)
+		next, err := p.until(ctx, f, hangups)
+		if next == nil {
+			p.Log.Info("stopped")
+			return err
+		}
+		if err != nil {
+			p.Log.Warn("something of the old configuration stays", "error", err)
+		}
+		before, cfg = &cfg, *next
+	}
+}
+
+// until runs f until ctx ends, or there is a configuration to go on with.
+func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signal) (next *Config, err error) {
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	var stays atomic.Bool
+	go func() { ended <- f.Run(run, stays.Load) }()
+	for {
+		select {
+		case err := <-ended:
+			return nil, err
+		case <-hangups:
+		}
+		cfg, err := p.Load()
+		if err != nil {
+			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
+			continue
+		}
+		stays.Store(true)
+		cancel()
+		err = <-ended
+		if ctx.Err() != nil {
+			cfg = p.Config // which then ends at once, and takes all away
+		}
+		return &cfg, err
+	}
+}
+
+// statusOf is the newest status, or why there is none.
+func statusOf(current *atomic.Pointer[Follower]) any {
+	f := current.Load()
+	if f == nil {
+		return Status{Follows: []EntryStatus{}}
+	}
+	s, err := f.Status()
+	if err != nil {
+		s = Status{Version: f.opts.Version, Node: f.opts.Node, Follows: []EntryStatus{{Problem: err.Error()}}}
+	}
+	return s
+}
+
+// notify tells the service manager how this process fares.
+func (p Process) notify(ctx, outer context.Context, current *atomic.Pointer[Follower]) {
+	n, err := sdnotify.New(os.Getenv, os.Getpid())
+	if err != nil {
+		p.Log.Warn("the service manager is not told anything", "error", err)
+		return
+	}
+	n.Run(ctx, outer, func() (string, error) {
+		f := current.Load()
+		if f == nil {
+			return "", errNotBegun
+		}
+		return f.Pulse()
+	}, p.Log)
+}
+
+var errNotBegun = errors.New("the follower has not begun")
+
+// tune sets up the runtime for a process that wakes up for microseconds, some dozens of times a second.
+func tune() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
+}
