@@ -36,6 +36,8 @@ type WithSpread struct {
 	Second  bool     // a second entry, with an address and a port of its own
 	// Masquerade has the holder translate; the nodes forward.
 	Masquerade bool
+	// Key is the file of a node's key; nil: nothing is signed.
+	Key func(*lab.Node) string
 }
 
 // Unhealthy is the file by which a node with Checked is unhealthy.
@@ -70,6 +72,9 @@ func (s WithSpread) Start(n *lab.Node, set Settings) (*lab.Process, error) {
 	entry("apiserver", set.Addresses, "", checks)
 	if s.Second {
 		entry("second", []netip.Addr{SecondVIP}, "id: 77, ", fmt.Sprintf("  check: none\n  spread: {via: direct, ports: [{port: %d, target: %d}]}\n", SecondPort, spreadTarget))
+	}
+	if s.Key != nil {
+		fmt.Fprintf(&b, "key: {file: %s}\n", s.Key(n))
 	}
 	path, err := n.WriteFile("keepvip.yaml", b.String(), 0o644)
 	if err != nil {

@@ -1,0 +1,93 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+func openFollower(t *testing.T, signed bool) *trial.Follower {
+	t.Helper()
+	f, err := trial.OpenFollower(host, signed)
+	require.NoError(t, err)
+	t.Cleanup(func() { finish(t, f.Group) })
+	require.NoError(t, f.Begin(3))
+	return f
+}
+
+// served is who answered connections of the worker, none of which has failed.
+func served(t *testing.T, f *trial.Follower, count int) lab.Sampled {
+	t.Helper()
+	got, err := f.SampleFrom(count)
+	require.NoError(t, err)
+	assert.Equal(t, count, got.Served(), "%s", got)
+	return got
+}
+
+// TestFollowerGoesStraightToTheMembers: a worker's connections are divided evenly to one. A member that is drained gets no new ones and keeps what
+// it has; a process that ends is noticed; without keepvip connections go on by the wire.
+func TestFollowerGoesStraightToTheMembers(t *testing.T) {
+	t.Parallel()
+	f := openFollower(t, true)
+	got := served(t, f, 300)
+	t.Logf("300 connections: %s", got)
+	for _, n := range f.Members() {
+		assert.InDelta(t, 100, got.ByNode[n.Label], 1, "%s", n.Label)
+	}
+	held, err := f.HoldFrom(30)
+	require.NoError(t, err)
+	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
+	drained := f.Members()[1]
+	p, code, err := trial.Keepvip{}.Command(drained, "drain", "--socket", trial.Socket(drained))
+	require.NoError(t, err)
+	require.Zero(t, code, p.Log())
+	require.NoError(t, f.Follows(2))
+	assert.Zero(t, served(t, f, 60).ByNode[drained.Label])
+
+	require.NoError(t, f.Process.Kill9())
+	eventually(t, 20*time.Second, "nothing intercepts any more", func() bool {
+		out, err := f.Worker.Run("nft", "list", "ruleset")
+		return err == nil && !strings.Contains(out, "expires")
+	})
+	served(t, f, 60)
+	assert.Zero(t, held.Stop().Lost(), "connections go on")
+	require.NoError(t, f.Begin(2))
+	code, err = f.Process.Terminate(10 * time.Second)
+	require.NoError(t, err)
+	assert.Zero(t, code, f.Process.Log())
+	out, err := f.Worker.Run("nft", "list", "tables")
+	require.NoError(t, err)
+	assert.NotContains(t, out, "keepvip", "nothing is left")
+}
+
+// TestFollowerEndsConnectionsToADeadMember: the worker's programs learn at once that the host of their connection is dead.
+func TestFollowerEndsConnectionsToADeadMember(t *testing.T) {
+	t.Parallel()
+	f := openFollower(t, false)
+	held, err := f.HoldFrom(30)
+	require.NoError(t, err)
+	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
+	dead := f.Members()[0]
+	at, err := dead.PowerOff()
+	require.NoError(t, err)
+	require.NoError(t, f.Follows(2))
+	served(t, f, 60)
+	r := held.Stop()
+	died := r.Of(dead)
+	require.NotEmpty(t, died.Conns)
+	assert.Zero(t, r.Without(dead).Lost(), "%s", r.Without(dead).Failures())
+	for _, c := range died.Conns {
+		require.NotZero(t, c.Lost)
+		assert.NotEqual(t, lab.NoAnswer, c.How, "a connection to the dead node was ended")
+		assert.Less(t, c.Lost-at, 3*time.Second)
+	}
+	t.Logf("%d connections to the dead node ended %v after its death: %s", len(died.Conns), died.Conns[0].Lost-at, died.Conns[0].How)
+}

@@ -1,0 +1,150 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Follower is a node that takes part in nothing, and follows the members.
+type Follower struct {
+	*Spreading
+	Worker  *lab.Node
+	Process *lab.Process // of `keepvip follow`
+	key     string       // file of the followers' key; "" without
+}
+
+// OpenFollower opens a group of three members whose load is spread, with one node more that follows them. With a key all that they say is signed, and
+// the follower's key is derived from the members'.
+func OpenFollower(host *lab.Host, signed bool) (*Follower, error) {
+	f := &Follower{}
+	product := WithSpread{}
+	before := func(*lab.Node) error { return nil }
+	if signed {
+		product.Key = KeyOf
+		before = func(n *lab.Node) error {
+			_, err := n.WriteFile("key", strings.Repeat("6b", 32)+"\n", 0o600)
+			return err
+		}
+	}
+	s, err := openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: true, Product: product}, before)
+	if err != nil {
+		return nil, err
+	}
+	f.Spreading, f.Worker = s, s.Lab.Nodes[3]
+	if signed {
+		f.key = f.Worker.Path("followers.key")
+		p, code, err := s.product.Command(f.Worker, "key", "derive", "--for", "followers", "--out", f.key, KeyOf(f.Worker))
+		if err == nil && code != 0 {
+			err = fmt.Errorf("trial: keepvip key derive: exit status %d: %s", code, p.Log())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// KeyOf is the file of a node's key.
+func KeyOf(n *lab.Node) string { return n.Path("key") }
+
+// Members are the nodes that are followed.
+func (f *Follower) Members() []*lab.Node { return f.Lab.Nodes[:3] }
+
+// Target is where the worker's programs connect to.
+func (f *Follower) Target() netip.AddrPort { return f.Targets()[0] }
+
+// Begin starts to follow, and waits until so many members get connections.
+func (f *Follower) Begin(members int) error {
+	path, err := f.product.binary()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: apiserver\n  addresses: [%s]\n  check: none\n%s", f.Addresses[0], f.product.option(f.Worker))
+	if f.key != "" { // the members' key is not on this node as far as it knows
+		text += fmt.Sprintf("key: {file: /not/there}\nfollow: {keyFile: %s}\n", f.key)
+	}
+	file, err := f.Worker.WriteFile("follow.yaml", text, 0o644)
+	if err != nil {
+		return err
+	}
+	argv := append([]string{path, "follow", "--config", file}, f.product.Paths(f.Worker)...)
+	if f.Process, err = f.Worker.StartCommand(lab.Command{Name: "keepvip-follow", Args: argv}); err != nil {
+		return err
+	}
+	return f.Follows(members)
+}
+
+// Follows waits until so many members get connections from the worker, as its keepvip says.
+func (f *Follower) Follows(members int) error {
+	last := ""
+	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		s, err := f.Status()
+		if err != nil {
+			last = err.Error()
+			continue
+		}
+		if last = s.text(); s.used() == members && (members == 0 || len(s.Follows[0].By) > 0) {
+			return nil
+		}
+	}
+	return fmt.Errorf("trial: want %d members to get connections from the worker within %v: %s\n%s", members, SettleLimit, last, f.Process.Log())
+}
+
+// FollowerStatus is what the lab reads of `keepvip status -o json` on the worker.
+type FollowerStatus struct {
+	Follows []struct {
+		By    []string `json:"by"`
+		Ports []struct {
+			Wire    bool `json:"wire"`
+			Members []struct {
+				Address string `json:"address"`
+				Used    bool   `json:"used"`
+				Why     string `json:"why"`
+			} `json:"members"`
+		} `json:"ports"`
+	} `json:"follows"`
+}
+
+// used are how many members get connections at the first port.
+func (s FollowerStatus) used() (n int) {
+	if len(s.Follows) == 0 || len(s.Follows[0].Ports) == 0 {
+		return 0
+	}
+	for _, m := range s.Follows[0].Ports[0].Members {
+		if m.Used {
+			n++
+		}
+	}
+	return n
+}
+
+func (s FollowerStatus) text() string { return fmt.Sprintf("%+v", s) }
+
+// Status asks the worker's keepvip.
+func (f *Follower) Status() (FollowerStatus, error) {
+	p, code, err := f.product.Command(f.Worker, "status", "-o", "json", "--socket", Socket(f.Worker))
+	if err != nil {
+		return FollowerStatus{}, err
+	}
+	if code != 0 {
+		return FollowerStatus{}, fmt.Errorf("trial: keepvip status on the worker: exit status %d: %s", code, p.Log())
+	}
+	var s FollowerStatus
+	err = json.Unmarshal([]byte(p.Stdout()), &s)
+	return s, err
+}
+
+// SampleFrom has the worker connect so many times.
+func (f *Follower) SampleFrom(count int) (lab.Sampled, error) {
+	return f.Lab.Sample(f.Worker.Namespace, f.Target(), count)
+}
+
+// HoldFrom has the worker hold so many connections.
+func (f *Follower) HoldFrom(count int) (*lab.Held, error) {
+	return f.Lab.Hold(f.Worker.Namespace, lab.HeldConfig{Target: f.Target(), Count: count})
+}
