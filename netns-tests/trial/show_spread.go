@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -278,31 +279,60 @@ func synFlood(host *lab.Host, full bool) (Findings, error) {
 	return out, nil
 }
 
+// flooded begins connections from so many places that no two in a second are the same, as long as connection tracking has room for them.
 func (s *Spreading) flooded(rate int, length time.Duration) (Findings, error) {
 	if err := s.Lab.LoseBehindRouter(); err != nil {
 		return nil, err
 	}
-	sent, transitions := 0, 0
+	var sent int
+	var took, busy, idle time.Duration
+	before := s.said()
 	k, err := s.Keep(SpreadEvent{Name: "SYN flood", Do: func(x *SpreadMove) (*lab.Node, error) {
-		frames := x.Lab.Client.ForgeSYNs(x.Holder.NICs[0].MAC, x.Targets()[0], 20_000)
+		frames := x.Lab.Client.ForgeSYNs(x.Holder.NICs[0].MAC, x.Targets()[0], min(rate*int(length.Seconds()), 150_000))
+		var err error
+		if idle, _, err = worked(time.Second, func() int { return 0 }); err != nil {
+			return nil, err
+		}
 		x.mark("the flood begins")
 		f, err := x.Lab.Flood(x.Lab.Client, frames, rate)
 		if err != nil {
 			return nil, err
 		}
-		time.Sleep(length)
-		sent = f.Stop()
-		if now := x.Holders(); len(now) != 1 || now[0] != x.Holder {
-			transitions++
+		if busy, took, err = worked(length, func() int { sent = f.Stop(); return sent }); err != nil {
+			return nil, err
 		}
 		return nil, x.watched()
 	}}, spreadConnected)
 	if err != nil {
 		return nil, err
 	}
+	transitions := 0
+	for i, after := range s.said() {
+		transitions += after.changes - before[i].changes
+	}
+	moved, lost := none("transitions", transitions), none("lost", k.Lost)
+	if !k.Judged() { // the machine is the switch, the router and all nodes
+		moved.Limit, lost.Limit = -1, -1
+	}
+	each := (busy.Seconds()/took.Seconds() - idle.Seconds()) * took.Seconds() / float64(max(sent, 1)) * 1e6
 	return Findings{
-		{What: "SYNs", Got: float64(sent) / length.Seconds(), Limit: -1, Unit: "a second"},
-		none("transitions", transitions),
-		none("lost", k.Lost), told("longest stall", k.Stall),
+		{What: fmt.Sprintf("of %d SYNs a second", rate), Got: float64(sent) / took.Seconds(), Limit: -1, Unit: "sent"},
+		{What: "each costs all hosts together", Got: each, Limit: -1, Unit: "us of a core"},
+		{What: "the machine was busy", Got: 100 * busy.Seconds() / took.Seconds() / float64(runtime.NumCPU()), Limit: -1, Unit: "%"},
+		moved, lost, told("longest stall", k.Stall), told("still in a second", k.Room),
 	}, nil
+}
+
+// worked waits, ends what was going on, and returns what all processors have done meanwhile, and what it took.
+func worked(length time.Duration, end func() int) (busy, took time.Duration, err error) {
+	before, err := lab.BusyTime()
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	time.Sleep(length)
+	end()
+	took = time.Since(began)
+	after, err := lab.BusyTime()
+	return after - before, took, err
 }
