@@ -71,3 +71,46 @@ func TestSpreadKeepsConnectionsOverMoves(t *testing.T) {
 		assert.LessOrEqual(t, k.Stall, 2*time.Second+k.Room, "%s: a connection that lives goes on", e.Name)
 	}
 }
+
+// TestSpreadKeepsWatches: what an apiserver's clients hold, over HTTP/2, does not begin again because the address moves, and the audit log has
+// the clients' own addresses.
+func TestSpreadKeepsWatches(t *testing.T) {
+	t.Parallel()
+	s := openSpread(t, trial.SpreadConfig{})
+	for _, e := range trial.SpreadEvents() {
+		if e.Name != "a member drains, the holder hands over, both return" {
+			continue
+		}
+		w, err := s.KeepWatches(e, 6, 3)
+		if err != nil && !w.Judged() {
+			notJudged(t, "%s: the machine stood still for %s ms within a second: %v", e.Name, lab.Milliseconds(w.Room), err)
+			continue
+		}
+		require.NoError(t, err, e.Name)
+		t.Logf("%s: %s", e.Name, w.Findings())
+		assert.Equal(t, 6*3*2*2, w.Count)
+		assert.Zero(t, w.Strangers, "servers see the client's own address")
+		if len(w.Restarts) > 0 && !w.Judged() {
+			notJudged(t, "%d of %d watches began again, the machine stood still for %s ms within a second", len(w.Restarts), w.Count, lab.Milliseconds(w.Room))
+			continue
+		}
+		assert.Empty(t, w.Restarts)
+		assert.Zero(t, w.Again, "connections were opened again")
+		assert.Zero(t, w.Missed, "events")
+	}
+}
+
+// TestSpreadCosts: no more than a way through one more host. The bench has the figures, on a machine that does nothing else.
+func TestSpreadCosts(t *testing.T) {
+	t.Parallel()
+	var over []string
+	for range 3 { // other tests want the processors, too
+		found, err := trial.SpreadCosts(host)
+		require.NoError(t, err)
+		t.Log(found)
+		if over = found.Over(20); len(over) == 0 {
+			break
+		}
+	}
+	assert.Empty(t, over)
+}

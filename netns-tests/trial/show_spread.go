@@ -20,9 +20,12 @@ func SpreadShows() []Show {
 		ofCases("spread shares", sharesConnections()),
 		ofCases("spread keeps", keepsConnections()),
 		ofCases("spread on a host", spreadHosts()),
+		ofCases("spread keeps watches", keepsWatches()),
 		{Name: "spread: nothing left behind", Run: spreadLeavesNothing},
 		{Name: "spread: path MTU 1400 behind the router", Run: narrowRouter},
 		{Name: "spread: SYN flood", Run: synFlood},
+		{Name: "spread, latency", Run: ofCosts(latency)},
+		{Name: "spread, processor", Run: ofCosts(processor)},
 	}
 }
 

@@ -1,0 +1,164 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Transfer is a connection of a client to [Transfers]. It is for one goroutine.
+type Transfer struct {
+	Node      string // the label of the node that serves it
+	fd        int
+	block     []byte
+	deferring []string
+}
+
+// transferPatience bounds each call that waits for the other side.
+const transferPatience = 10 * time.Second
+
+// OpenTransfer connects from a host.
+func (l *Lab) OpenTransfer(from *Namespace, target netip.AddrPort) (*Transfer, error) {
+	t := &Transfer{fd: -1, block: make([]byte, transferBlock), deferring: deferring()}
+	err := from.Do(func() (err error) {
+		t.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		return err
+	})
+	if err == nil {
+		err = t.connect(target)
+	}
+	if err != nil {
+		t.Close()
+		return nil, fmt.Errorf("lab: connection for transfers from %s to %s: %w", from.Name, target, err)
+	}
+	return t, nil
+}
+
+func (t *Transfer) connect(target netip.AddrPort) error {
+	patience := unix.NsecToTimeval(transferPatience.Nanoseconds())
+	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} { // connect waits as long as a send does
+		if err := unix.SetsockoptTimeval(t.fd, unix.SOL_SOCKET, option, &patience); err != nil {
+			return err
+		}
+	}
+	if err := unix.Connect(t.fd, sockaddr(target)); err != nil {
+		return err
+	}
+	_ = unix.SetsockoptInt(t.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	name := make([]byte, transferName)
+	err := receiveAll(t.fd, name)
+	t.Node = string(bytes.TrimRight(name, "\x00"))
+	return err
+}
+
+// Close ends the connection.
+func (t *Transfer) Close() {
+	if t.fd >= 0 {
+		unix.Close(t.fd)
+	}
+	t.fd = -1
+}
+
+// RoundTrips asks so many times, one after the other, and returns what each answer took.
+func (t *Transfer) RoundTrips(count int) ([]time.Duration, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	request := make([]byte, transferRequest)
+	request[0] = transferPing
+	took := make([]time.Duration, count)
+	for i := range took {
+		began := time.Now()
+		if err := sendAll(t.fd, request); err != nil {
+			return nil, fmt.Errorf("lab: round trip to %s: %w", t.Node, err)
+		}
+		if err := receiveAll(t.fd, request); err != nil {
+			return nil, fmt.Errorf("lab: round trip to %s: %w", t.Node, err)
+		}
+		took[i] = time.Since(began)
+	}
+	return took, nil
+}
+
+// Down has the server send so many octets, and returns the processor time that this took on all hosts.
+func (t *Transfer) Down(octets int) (time.Duration, error) { return t.transfer(transferDown, octets) }
+
+// Up sends the server so many octets, likewise.
+func (t *Transfer) Up(octets int) (time.Duration, error) { return t.transfer(transferUp, octets) }
+
+func (t *Transfer) transfer(kind byte, octets int) (time.Duration, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	request := binary.BigEndian.AppendUint64([]byte{kind, 0, 0, 0, 0, 0, 0, 0}, uint64(octets))
+	report := make([]byte, transferReport)
+	kernel, before := t.deferredTime(), threadTime()
+	err := sendAll(t.fd, request)
+	switch {
+	case err != nil:
+	case kind == transferDown:
+		err = receiveMany(t.fd, t.block, octets)
+	default:
+		err = sendMany(t.fd, t.block, octets)
+	}
+	own := threadTime() - before
+	if err == nil {
+		err = receiveAll(t.fd, report)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("lab: transfer of %d octets with %s: %w", octets, t.Node, err)
+	}
+	return own + time.Duration(binary.BigEndian.Uint64(report)) + t.deferredTime() - kernel, nil
+}
+
+// deferring finds the kernel's threads that do what it has put off, those called ksoftirqd, by the files that have their processor time.
+func deferring() (files []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, comm := range all {
+		if name, err := os.ReadFile(comm); err == nil && strings.HasPrefix(string(name), "ksoftirqd/") {
+			files = append(files, filepath.Join(filepath.Dir(comm), "schedstat"))
+		}
+	}
+	return files
+}
+
+// deferredTime is the processor time of these threads.
+func (t *Transfer) deferredTime() (sum time.Duration) {
+	for _, file := range t.deferring {
+		text, err := os.ReadFile(file)
+		if first, _, ok := strings.Cut(string(text), " "); err == nil && ok {
+			ns, _ := strconv.ParseInt(first, 10, 64)
+			sum += time.Duration(ns)
+		}
+	}
+	return sum
+}
+
+// BusyTime is what all processors of the machine have worked so far, for whomever.
+func BusyTime() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, fmt.Errorf("lab: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq ...
+	if len(fields) < 8 {
+		return 0, fmt.Errorf("lab: /proc/stat begins with %q", line)
+	}
+	var ticks int64
+	for _, i := range []int{1, 2, 3, 6, 7} {
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("lab: /proc/stat: %w", err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
+}

@@ -1,0 +1,254 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// WatchesConfig describes clients of an apiserver, as client-go makes them: each has one HTTP/2 connection, on which all its watches are.
+type WatchesConfig struct {
+	Target  netip.AddrPort
+	Clients int
+	Each    int         // watches of each client
+	Path    string      // of a watch
+	TLS     *tls.Config // nil: any certificate of the server
+	// Ask is the path of a short request that each client makes every AskEvery, too; 0 = never.
+	Ask      string
+	AskEvery time.Duration
+}
+
+// Watches are requests whose answers last. One that ends begins again, which must not happen.
+type Watches struct {
+	lab    *Lab
+	cfg    WatchesConfig
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+	ready  chan struct{} // one for each watch that has begun
+
+	mu     sync.Mutex
+	report WatchesReport
+	last   map[int]int // the last number by watch
+}
+
+// WatchesReport is what became of watches.
+type WatchesReport struct {
+	Client      string
+	Count       int
+	Connections int              // that clients have opened; more than clients: they had to
+	Own         []netip.AddrPort // their own addresses
+	ByNode      map[string]int   // who served, counted each time a watch began
+	Events      int
+	Missed      int           // numbers left out between two events of a watch
+	Restarts    []string      // how watches ended
+	Silence     time.Duration // the longest time from one event of a watch to the next
+}
+
+// Watch begins watches from a host, and returns when there was an event on each.
+func (l *Lab) Watch(from *Namespace, cfg WatchesConfig) (*Watches, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	count := cfg.Clients * cfg.Each
+	w := &Watches{lab: l, cfg: cfg, cancel: cancel, ready: make(chan struct{}, count), last: map[int]int{}}
+	w.report = WatchesReport{Client: from.Name[strings.LastIndex(from.Name, "-")+1:], Count: count, ByNode: map[string]int{}}
+	l.atEnd(func() { w.Stop() })
+	clients := make([]*http.Client, cfg.Clients)
+	for i := range clients {
+		clients[i] = w.client(from)
+	}
+	for i := range cfg.Each { // the first of a client opens the connection
+		for j, client := range clients {
+			w.wait.Go(func() { w.watch(ctx, client, i*cfg.Clients+j) })
+		}
+		if err := w.begun(cfg.Clients); err != nil {
+			return nil, fmt.Errorf("lab: watches from %s of %s: %d of each client have begun: %w", from.Name, cfg.Target, i, err)
+		}
+	}
+	if cfg.AskEvery > 0 {
+		for _, client := range clients {
+			w.wait.Go(func() { w.ask(ctx, client) })
+		}
+	}
+	return w, nil
+}
+
+// begun waits for the first event of so many more.
+func (w *Watches) begun(count int) error {
+	limit := time.After(20 * time.Second)
+	for range count {
+		select {
+		case <-w.ready:
+		case <-limit:
+			return fmt.Errorf("no event within 20 s: %v", w.Stop().Restarts)
+		}
+	}
+	return nil
+}
+
+// client is set up as client-go does it.
+func (w *Watches) client(from *Namespace) *http.Client {
+	config := &tls.Config{InsecureSkipVerify: true}
+	if w.cfg.TLS != nil {
+		config = w.cfg.TLS.Clone()
+	}
+	return &http.Client{Transport: &http.Transport{
+		ForceAttemptHTTP2: true, TLSClientConfig: config,
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		DialContext: func(context.Context, string, string) (c net.Conn, err error) {
+			err = from.Do(func() error {
+				d := net.Dialer{Timeout: 2 * time.Second, FallbackDelay: -1}
+				c, err = d.Dial("tcp", w.cfg.Target.String())
+				return err
+			})
+			if err == nil {
+				w.opened(c)
+			}
+			return c, err
+		},
+	}}
+}
+
+func (w *Watches) opened(c net.Conn) {
+	own, _ := netip.ParseAddrPort(c.LocalAddr().String())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Connections++
+	w.report.Own = append(w.report.Own, own)
+}
+
+// watch begins again for as long as nobody stops it.
+func (w *Watches) watch(ctx context.Context, client *http.Client, number int) {
+	defer client.CloseIdleConnections()
+	for first := true; ctx.Err() == nil; {
+		err := w.once(ctx, client, number, &first)
+		if ctx.Err() != nil {
+			return
+		}
+		w.mu.Lock()
+		w.report.Restarts = append(w.report.Restarts, err.Error())
+		w.mu.Unlock()
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// once is one watch to its end; first, until there was an event.
+func (w *Watches) once(ctx context.Context, client *http.Client, number int, first *bool) error {
+	var own string
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { own = i.Conn.LocalAddr().String() }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.cfg.Target.String()+w.cfg.Path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK || answer.ProtoMajor != 2 {
+		return fmt.Errorf("%s %s", answer.Proto, answer.Status)
+	}
+	node, err := answerer(answer.Header, answer.TLS.PeerCertificates)
+	if err != nil {
+		return err
+	}
+	events := bufio.NewReaderSize(answer.Body, 1<<16)
+	for last, at := -1, w.lab.now(); ; {
+		line, err := events.ReadSlice('\n')
+		if err != nil {
+			return fmt.Errorf("n%d to %s: %w", node, own, err)
+		}
+		now, n := w.lab.now(), eventNumber(line)
+		w.mu.Lock()
+		w.report.Events++
+		w.last[number] = n
+		if last < 0 {
+			w.report.ByNode[fmt.Sprintf("n%d", node)]++
+		} else {
+			w.report.Missed += max(n-last-1, 0)
+			w.report.Silence = max(w.report.Silence, now-at)
+		}
+		w.mu.Unlock()
+		if *first {
+			*first = false
+			w.ready <- struct{}{}
+		}
+		last, at = max(n, last, 0), now
+	}
+}
+
+// ask makes short requests, one after the other.
+func (w *Watches) ask(ctx context.Context, client *http.Client) {
+	for {
+		select {
+		case <-time.After(w.cfg.AskEvery):
+		case <-ctx.Done():
+			return
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.cfg.Target.String()+w.cfg.Ask, nil)
+		if err != nil {
+			return
+		}
+		if answer, err := client.Do(request); err == nil {
+			_, _ = io.Copy(io.Discard, answer.Body)
+			_ = answer.Body.Close()
+		}
+	}
+}
+
+// Await waits until all watches have told of a number, but no longer than the limit.
+func (w *Watches) Await(number int, limit time.Duration) {
+	told := func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, last := range w.last {
+			if last < number {
+				return false
+			}
+		}
+		return true
+	}
+	for end := w.lab.now() + limit; !told() && w.lab.now() < end; time.Sleep(10 * time.Millisecond) {
+	}
+}
+
+// Connections is how many the clients have opened so far.
+func (w *Watches) Connections() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.report.Connections
+}
+
+// eventNumber is the n among an object's data; -1 without one.
+func eventNumber(line []byte) int {
+	_, rest, _ := bytes.Cut(line, []byte(`"n":"`))
+	digits, _, ok := bytes.Cut(rest, []byte(`"`))
+	if n, err := strconv.Atoi(string(digits)); ok && err == nil {
+		return n
+	}
+	return -1
+}
+
+// Stop ends all watches. To call it again does nothing else.
+func (w *Watches) Stop() WatchesReport {
+	w.cancel()
+	w.wait.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.report
+	r.Restarts, r.Own = slices.Clone(r.Restarts), slices.Clone(r.Own)
+	return r
+}
