@@ -25,7 +25,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -138,6 +138,11 @@ e2e-kubeadm: root build ## three real control planes: kubeadm, kubelet, containe
 	$(MAKE) --no-print-directory image PLATFORMS=host DIST='$(E2E_CACHE)/image'
 	KEEPVIP_E2E_BIN='$(E2E_CACHE)/bin' KEEPVIP_E2E_IMAGE="$$(echo '$(E2E_CACHE)'/image/*-image.tar)" \
 		$(GO) test -tags e2e -count=1 -v -timeout 60m $(TESTFLAGS) ./netns-tests/e2e
+
+e2e-watches: root build ## three real apiservers, their load spread, and watches over a move of the address (root; docs/e2e.md)
+	@.ci/deps $(LAB_TOOLS)
+	@GO='$(GO)' .ci/kubernetes '$(E2E_CACHE)/bin' kube-apiserver kubectl etcd
+	KEEPVIP_E2E_BIN='$(E2E_CACHE)/bin' $(GO) test -tags e2e -count=1 -v -timeout 15m $(TESTFLAGS) ./netns-tests/e2e/watches
 
 golden: ## write the golden files anew; review their diff as code
 	UPDATE_GOLDEN=1 $(GO) test ./...
