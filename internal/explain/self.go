@@ -76,11 +76,16 @@ func (c *chain) apart() {
 	c.say(of, c.Since, "this node is in no election: "+reason)
 }
 
+const sentNothing = ", so it tells the balancer to send it none"
+
 // external is whose the addresses are, and whether a balancer should send connections to this node.
 func (c *chain) external() {
 	c.say(code.External, c.Since, fmt.Sprintf("%s is external: clients connect to %s, and no node holds it", c.addresses(), c.Endpoint))
-	if c.Desired != instance.Available {
-		c.wanted()
+	switch c.Desired {
+	case instance.Held:
+		c.say(code.Held, time.Time{}, "an operator holds this node out"+sentNothing)
+	case instance.Drained:
+		c.say(code.Drained, time.Time{}, "an operator has drained this node"+sentNothing)
 	}
 	c.checks()
 	if c.Eligible {
