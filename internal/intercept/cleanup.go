@@ -3,6 +3,7 @@ package intercept
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -68,11 +69,38 @@ func listed(ours func(string) bool) (in []byte, err error) {
 
 func inFamily(c *nftables.Conn, family byte, ours func(string) bool) ([]*nftables.Table, error) {
 	tables, err := c.ListTablesOfFamily(nftables.TableFamily(family))
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT) {
+	if unsupported(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list nftables tables: %w", err)
 	}
 	return slices.DeleteFunc(tables, func(t *nftables.Table) bool { return t.Family != nftables.TableFamily(family) || !ours(t.Name) }), nil
+}
+
+// unsupported tells whether the kernel does not know a family.
+func unsupported(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT)
+}
+
+// translates tells whether there is a table of a family in which addresses are translated, also one of the older iptables.
+func translates(family byte) (bool, error) {
+	names := map[byte]string{unix.NFPROTO_IPV4: "ip_tables_names", unix.NFPROTO_IPV6: "ip6_tables_names"}[family]
+	if old, err := os.ReadFile("/proc/thread-self/net/" + names); err == nil && slices.Contains(strings.Fields(string(old)), "nat") {
+		return true, nil
+	}
+	c, err := nftables.New()
+	if err != nil {
+		return false, fmt.Errorf("list nftables chains: %w", err)
+	}
+	for _, f := range []byte{family, unix.NFPROTO_INET} {
+		chains, err := c.ListChainsOfTableFamily(nftables.TableFamily(f))
+		if err != nil && !unsupported(err) {
+			return false, fmt.Errorf("list nftables chains: %w", err)
+		}
+		if slices.ContainsFunc(chains, func(ch *nftables.Chain) bool { return ch.Type == nftables.ChainTypeNAT }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

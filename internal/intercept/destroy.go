@@ -32,21 +32,25 @@ func (t *Table) Destroy(servers ...netip.Addr) (Ended, error) {
 	if applied == nil || len(servers) == 0 {
 		return Ended{}, nil
 	}
-	tracking, err := conntrack.Open()
-	if err != nil {
-		return Ended{}, t.wrap("end connections by", err)
-	}
-	defer tracking.Close()
-	entries, err := applied.translated(tracking, servers)
-	if err != nil {
-		return Ended{}, t.wrap("end connections by", err)
-	}
-	ended, err := end(tracking, entries)
+	ended, err := applied.end(func(e conntrack.Entry) bool { return slices.Contains(servers, e.Answers.Addr()) })
 	return ended, t.wrap("end connections by", err)
 }
 
-// translated are the connections to these servers that are not at their end.
-func (c *Config) translated(tracking *conntrack.Conn, servers []netip.Addr) (entries []conntrack.Entry, err error) {
+// end ends some of the connections that were translated, of those that are not at their end.
+func (c *Config) end(which func(conntrack.Entry) bool) (Ended, error) {
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return Ended{}, err
+	}
+	defer tracking.Close()
+	entries, err := c.translated(tracking, which)
+	if err != nil {
+		return Ended{}, err
+	}
+	return end(tracking, entries)
+}
+
+func (c *Config) translated(tracking *conntrack.Conn, which func(conntrack.Entry) bool) (entries []conntrack.Entry, err error) {
 	type ask struct {
 		family, protocol uint8
 		port             uint16
@@ -62,7 +66,7 @@ func (c *Config) translated(tracking *conntrack.Conn, servers []netip.Addr) (ent
 		}
 		asked[a] = true
 		err := tracking.Each(a.family, a.protocol, a.port, func(e conntrack.Entry) {
-			if c.has(e) && slices.Contains(servers, e.Answers.Addr()) && e.Answers != e.Dest && alive(e) {
+			if c.has(e) && e.Answers != e.Dest && alive(e) && which(e) {
 				entries = append(entries, e)
 			}
 		})

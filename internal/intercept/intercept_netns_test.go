@@ -415,6 +415,41 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestCloseEndsWhatNobodyTranslates, so that its clients know at once.
+func TestCloseEndsWhatNobodyTranslates(t *testing.T) {
+	l := newLab(t)
+	l.host.Enter()
+	for _, others := range []bool{false, true} {
+		if others {
+			for _, family := range []string{"ip", "ip6"} {
+				nft(t, "add table "+family+" other; add chain "+family+" other c { type nat hook output priority -100; }; add rule "+family+" other c ct mark 7 redirect")
+			}
+		}
+		for name, vip := range both {
+			l.apply()
+			c := l.dial(l.host, vip)
+			require.NotEqual(t, holder, c.server)
+			reads := c.reads()
+			if others {
+				require.NoError(t, l.table.Close())
+				nft(t, "list", "tables") // which waits until what was deleted has gone
+				_, err := c.Write([]byte("x"))
+				require.NoError(t, err)
+				assert.NoError(t, <-reads, name)
+				continue
+			}
+			require.NoError(t, l.table.Close())
+			select {
+			case err := <-reads:
+				assert.ErrorIs(t, err, unix.ECONNABORTED, name)
+			case <-time.After(netnstest.Patience):
+				require.Fail(t, "a client still waits")
+			}
+			assert.Equal(t, holder, l.dial(l.host, vip).server, name)
+		}
+	}
+}
+
 // TestWhoTranslatesFirst: what spreads the load, or kube-proxy, finds the connection translated.
 func TestWhoTranslatesFirst(t *testing.T) {
 	l := newLab(t)

@@ -12,6 +12,8 @@ import (
 	"github.com/google/nftables"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/conntrack"
 )
 
 // Table are the nftables tables of one entry. The methods may be called from any goroutine.
@@ -86,15 +88,37 @@ func (t *Table) Leave() {
 	t.applied, t.tables = nil, nil
 }
 
-// Close takes the tables away. New connections go to the virtual address by the network from then on. Those that were translated end,
-// unless another table of this host translates addresses, too, as kube-proxy's do: Leave spares them.
+// Close takes the tables away. New connections go to the virtual address by the network from then on. Those that were translated go on where
+// another table of this host translates addresses, too, as kube-proxy's do. Elsewhere the kernel ceases to translate with the last table, so
+// they are ended, as by Destroy. Leave spares them.
 func (t *Table) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	applied := t.applied
 	t.applied, t.tables = nil, nil
 	_, err := clean(func(name string) bool { return name == tablePrefix+t.name })
 	t.close()
+	if err == nil && applied != nil {
+		err = applied.endOrphans()
+	}
 	return t.wrap("remove", err)
+}
+
+// endOrphans ends the connections that nobody translates any more.
+func (c *Config) endOrphans() error {
+	orphans := map[bool]bool{}
+	for _, l := range layouts {
+		others, err := translates(l.family)
+		if err != nil {
+			return err
+		}
+		orphans[l.family == unix.NFPROTO_IPV4] = !others
+	}
+	if !orphans[true] && !orphans[false] {
+		return nil
+	}
+	_, err := c.end(func(e conntrack.Entry) bool { return orphans[e.Dest.Addr().Is4()] })
+	return err
 }
 
 // build replaces all tables of the entry, those of an earlier run, too, in one transaction.
