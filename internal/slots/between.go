@@ -19,6 +19,9 @@ func Between(before *Table, beforeMembers []Member, then *Table, thenMembers []M
 	for slot := range length {
 		old := slot * len(before.Owner) / length
 		t.Owner[slot], t.Second[slot] = before.Owner[old], before.Second[old]
+		if t.Owner[slot] == None { // while nobody could, it was still theirs who had it before
+			t.Owner[slot], t.Second[slot] = t.Second[slot], None
+		}
 		since := then.Owner[slot*len(then.Owner)/length]
 		if int(since) < len(now) && now[since] != t.Owner[slot] {
 			t.Second[slot] = now[since]

@@ -360,3 +360,20 @@ func TestBetweenKnowsWhoHadASlotBeforeAndSince(t *testing.T) {
 		}
 	}
 }
+
+// While nobody is fit whoever receives a packet serves it, and asks who had the slot before. As one after the other is fit again, those are asked
+// all the same.
+func TestBetweenKnowsWhoHadASlotBeforeNobodyWasFit(t *testing.T) {
+	members := group(3)
+	before := Make(members, nil, nil)
+	none := with(members, map[int]Condition{0: Keeps, 1: Keeps, 2: Keeps})
+	nobody := Make(none, before, members)
+	first := with(none, map[int]Condition{0: Fit})
+	then := Make(first, nobody, none)
+	table, of := Between(nobody, none, then, first)
+	second := with(first, map[int]Condition{2: Fit})
+	after := Make(second, table, of)
+	for slot, owner := range before.Owner {
+		require.Contains(t, []uint8{after.Owner[slot], after.Second[slot]}, owner, "slot %d", slot)
+	}
+}

@@ -32,7 +32,12 @@ func (p Filed) Reload(n *lab.Node, s Settings) error {
 	if _, err := p.write(n, s); err != nil {
 		return err
 	}
-	done, code, err := p.Command(n, "reload", "--socket", Socket(n))
+	return p.reload(n)
+}
+
+// reload has the node's keepvip read its configuration again.
+func (k Keepvip) reload(n *lab.Node) error {
+	done, code, err := k.Command(n, "reload", "--socket", Socket(n))
 	if err == nil && code != 0 {
 		err = fmt.Errorf("trial: keepvip reload on %s: exit status %d: %s", n.Label, code, done.Log())
 	}

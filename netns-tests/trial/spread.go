@@ -56,6 +56,15 @@ func (s WithSpread) Name() string {
 
 // Start implements [Product].
 func (s WithSpread) Start(n *lab.Node, set Settings) (*lab.Process, error) {
+	path, err := s.configure(n, set)
+	if err != nil {
+		return nil, err
+	}
+	return s.Run(n, "--config", path)
+}
+
+// configure writes the configuration of a node, and returns where.
+func (s WithSpread) configure(n *lab.Node, set Settings) (string, error) {
 	var b strings.Builder
 	b.WriteString("apiVersion: keepvip/v1\nkind: Config\nvips:\n")
 	entry := func(name string, addresses []netip.Addr, id, rest string) {
@@ -76,11 +85,7 @@ func (s WithSpread) Start(n *lab.Node, set Settings) (*lab.Process, error) {
 	if s.Key != nil {
 		fmt.Fprintf(&b, "key: {file: %s}\n", s.Key(n))
 	}
-	path, err := n.WriteFile("keepvip.yaml", b.String(), 0o644)
-	if err != nil {
-		return nil, err
-	}
-	return s.Run(n, "--config", path)
+	return n.WriteFile("keepvip.yaml", b.String(), 0o644)
 }
 
 // option is the configuration's own part.
@@ -106,12 +111,15 @@ type SpreadConfig struct {
 	Product WithSpread
 	// V4 has one IPv4 address alone, where both families would be the same twice.
 	V4 bool
+	// Both has servers on the address, too, as the holder serves by itself what is not spread.
+	Both bool
 }
 
 // Spreading is a group whose load is spread, with a server on each node.
 type Spreading struct {
 	*Group
 	product  WithSpread
+	both     bool
 	greeters []*lab.Greeter // by node
 	held     []*lab.Held
 }
@@ -136,7 +144,7 @@ func openSpread(host *lab.Host, cfg SpreadConfig, before func(*lab.Node) error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Spreading{Group: g, product: cfg.Product, greeters: make([]*lab.Greeter, len(g.Lab.Nodes))}
+	s := &Spreading{Group: g, product: cfg.Product, both: cfg.Both, greeters: make([]*lab.Greeter, len(g.Lab.Nodes))}
 	for _, n := range g.Lab.Nodes {
 		err = errors.Join(err, before(n))
 	}
@@ -179,7 +187,43 @@ func (s *Spreading) serve(n *lab.Node) error {
 		return err
 	}
 	s.greeters[n.ID-1] = g
-	return nil
+	if s.both {
+		at = lab.GreeterConfig{Port: spreadTarget + SpreadPort - at.Port, Everywhere: at.Port == spreadTarget}
+		_, err = n.StartGreeter(at)
+	}
+	return err
+}
+
+// Turn has all nodes spread the load from now on, or no more, by a reload of one after the other, and waits until clients see it. The holder,
+// which has to know where all connections are, is the last to begin and the first to end.
+func (s *Spreading) Turn(on bool) error {
+	s.product.Off = !on
+	holders := s.Holders()
+	others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return slices.Contains(holders, n) })
+	nodes := slices.Concat(others, holders)
+	if !on {
+		nodes = slices.Concat(holders, others)
+	}
+	for _, n := range nodes {
+		if _, err := s.product.configure(n, s.Settings[n.ID-1]); err != nil {
+			return err
+		}
+		if err := s.product.reload(n); err != nil {
+			return err
+		}
+	}
+	if on {
+		return s.Ready()
+	}
+	return s.ServedByHolder()
+}
+
+// ServedByHolder waits until the holder alone serves new connections.
+func (s *Spreading) ServedByHolder() error {
+	if _, err := s.SettleAny(); err != nil {
+		return err
+	}
+	return s.served(s.Targets(), s.Holders())
 }
 
 // Running are the nodes whose daemon runs.

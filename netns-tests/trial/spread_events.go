@@ -3,6 +3,7 @@ package trial
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -43,6 +44,26 @@ func SpreadEvents() []SpreadEvent {
 		events = append(events, nodeEvents(who.name, who.node)...)
 	}
 	return events
+}
+
+// TurnedOnAndOff has a group whose load is not spread spread it for a while, in which there are so many connections, and then no more.
+func TurnedOnAndOff(count int) SpreadEvent {
+	return SpreadEvent{Name: "turned on and off", Do: func(x *SpreadMove) (*lab.Node, error) {
+		x.mark("spread from now on")
+		on := func() error { return x.Turn(true) }
+		off := func() error { return x.Turn(false) }
+		hold := func(n int) func() error { return func() error { return x.Hold(n) } }
+		return nil, sequence(on, hold(count), off, x.ends, hold(count/3), x.watched)
+	}}
+}
+
+// ends looks for what keeps connections that are not spread any more.
+func (x *SpreadMove) ends() error {
+	tables, err := x.Holder.Run("nft", "list", "tables")
+	if err == nil && !strings.Contains(string(tables), "table ip keepvip-spread-apiserver.-ends\n") {
+		err = fmt.Errorf("trial: on %s, which does not spread any more, there are these tables:\n%s", x.Holder.Label, tables)
+	}
+	return err
 }
 
 // nodeEvents happen to the holder, and to another member.
