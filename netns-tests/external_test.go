@@ -219,3 +219,38 @@ func TestInternalToExternalToInternalUnderLoad(t *testing.T) {
 	held(t, b)
 	unharmed(t, c.Stop(), 9)
 }
+
+// What a killed process has left of an address that is external by now goes at the next start.
+func TestExternalStartRemovesWhatAKilledRunHeld(t *testing.T) {
+	t.Parallel()
+	b := openBalanced(t)
+	n := b.Members[0]
+	before, err := n.State()
+	require.NoError(t, err)
+	require.NoError(t, b.Install("internal", grace))
+	n = held(t, b)
+	for _, m := range b.Members {
+		require.NoError(t, b.Daemon(m).Kill9())
+	}
+	require.True(t, n.Holds(lab.VIP4), "the kernel has it")
+	require.NoError(t, b.Install("external", grace))
+	nowhere(t, b)
+	after, err := b.Members[0].State()
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+}
+
+// The external address is the virtual one: the node that goes on with it yields as soon as the balancer announces it.
+func TestAddressThatGoesToTheBalancerIsYielded(t *testing.T) {
+	t.Parallel()
+	b := openBalanced(t)
+	require.NoError(t, b.Install("internal", grace))
+	held(t, b)
+	require.NoError(t, b.Change("external", time.Hour))
+	require.NotEmpty(t, b.BoundAnywhere(), "the last one goes on")
+	began := time.Now()
+	require.NoError(t, b.Balancer.AddAddress(hostPrefix(lab.VIP4)))
+	require.NoError(t, b.Balancer.Announce(lab.VIP4))
+	eventually(t, 20*time.Second, "no node has the address", func() bool { return len(b.BoundAnywhere()) == 0 })
+	t.Logf("yielded after %v", time.Since(began))
+}
