@@ -13,6 +13,10 @@ const daemonSetHead = `# keepvip as a DaemonSet, one pod on every control-plane 
 # Where a first node has to hold the address before there is one, use the static pod or the systemd unit.
 `
 
+const daemonSetHeadFollower = `# keepvip follow as a DaemonSet, one pod on every node that is no control-plane node. It needs an apiserver to start the first time;
+# until then these nodes use the virtual address on the wire.
+`
+
 // DaemonSet renders a DaemonSet for clusters whose control-plane nodes are not made by kubeadm, as with k3s and RKE2. With an
 // error nothing is rendered.
 func DaemonSet(cfg PodConfig) ([]byte, error) {
@@ -20,13 +24,17 @@ func DaemonSet(cfg PodConfig) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	role, head := "Exists", daemonSetHead
+	if cfg.Follower {
+		role, head = "DoesNotExist", daemonSetHeadFollower
+	}
 	spec.Affinity = &affinity{NodeAffinity: nodeAffinity{Required: nodeSelector{Terms: []nodeSelectorTerm{
-		{MatchExpressions: []nodeRequirement{{Key: controlPlaneRole, Operator: "Exists"}}},
+		{MatchExpressions: []nodeRequirement{{Key: controlPlaneRole, Operator: role}}},
 	}}}}
-	labels := map[string]string{nameLabel: "keepvip"}
+	labels := map[string]string{nameLabel: cfg.name()}
 	out, err := yaml.Marshal(daemonSet{
 		APIVersion: "apps/v1", Kind: "DaemonSet",
-		Metadata: metadata{Name: "keepvip", Namespace: "kube-system", Labels: labels},
+		Metadata: metadata{Name: cfg.name(), Namespace: "kube-system", Labels: labels},
 		Spec: daemonSetSpec{
 			Selector: labelSelector{MatchLabels: labels},
 			Template: podTemplate{Metadata: metadata{Labels: labels}, Spec: spec},
@@ -37,5 +45,5 @@ func DaemonSet(cfg PodConfig) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeadm: render the DaemonSet: %w", err)
 	}
-	return append([]byte(daemonSetHead), out...), nil
+	return append([]byte(head), out...), nil
 }

@@ -33,6 +33,11 @@ type PodConfig struct {
 	Socket      string   // its directory is mounted
 	StateDir    string
 
+	// Follower is a host that is no member: it runs `keepvip follow`.
+	Follower bool
+	// Unsigned tells that a Follower has no key, and asks from a port that takes the capability NET_BIND_SERVICE.
+	Unsigned bool
+
 	Realtime  bool   // adds the capability SYS_NICE
 	Processes bool   // sees the processes of the node
 	Metrics   string // host:port for the kubelet's probes; "": none
@@ -45,6 +50,10 @@ const podHead = `# keepvip as a static pod. The same file fits every control-pla
 # put it there as ` + ManifestPath + ` before kubeadm init or join.
 `
 
+const podHeadFollower = `# keepvip follow as a static pod. The same file fits every worker:
+# put it there as ` + ManifestPath + ` before kubeadm join.
+`
+
 // Pod renders a static pod. With an error nothing is rendered.
 func Pod(cfg PodConfig) ([]byte, error) {
 	spec, err := cfg.spec()
@@ -53,15 +62,28 @@ func Pod(cfg PodConfig) ([]byte, error) {
 	}
 	// The class's value, too: no admission plugin sees a static pod before the kubelet decides about eviction.
 	spec.Priority = 2000001000
+	labels, head := map[string]string{nameLabel: cfg.name(), "component": "keepvip", "tier": "control-plane"}, podHead
+	if cfg.Follower {
+		delete(labels, "tier")
+		head = podHeadFollower
+	}
 	out, err := yaml.Marshal(pod{
 		APIVersion: "v1", Kind: "Pod",
-		Metadata: metadata{Name: "keepvip", Namespace: "kube-system", Labels: map[string]string{nameLabel: "keepvip", "component": "keepvip", "tier": "control-plane"}},
+		Metadata: metadata{Name: cfg.name(), Namespace: "kube-system", Labels: labels},
 		Spec:     spec,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("kubeadm: render the pod: %w", err)
 	}
-	return append([]byte(podHead), out...), nil
+	return append([]byte(head), out...), nil
+}
+
+// name is that of the pod, or of the DaemonSet.
+func (cfg PodConfig) name() string {
+	if cfg.Follower {
+		return "keepvip-follower"
+	}
+	return "keepvip"
 }
 
 // nameLabel is a label that every object has.
@@ -89,7 +111,7 @@ func (cfg PodConfig) spec() (podSpec, error) {
 			Limits:   map[string]string{"memory": "128Mi"},
 			Requests: map[string]string{"cpu": "100m", "memory": "32Mi"},
 		},
-		SecurityContext: confined(cfg.Realtime), VolumeMounts: m.mounts,
+		SecurityContext: confined(cfg.Realtime, cfg.Follower && cfg.Unsigned), VolumeMounts: m.mounts,
 	}
 	return podSpec{
 		Containers:                    []container{c},
@@ -105,10 +127,13 @@ func (cfg PodConfig) spec() (podSpec, error) {
 }
 
 // confined is root without its powers: file capabilities do not survive no-new-privileges, so root it must be.
-func confined(realtime bool) securityContext {
+func confined(realtime, lowPort bool) securityContext {
 	add := []string{"NET_ADMIN", "NET_RAW"}
 	if realtime {
 		add = append(add, "SYS_NICE")
+	}
+	if lowPort {
+		add = append(add, "NET_BIND_SERVICE")
 	}
 	return securityContext{
 		Capabilities:           capabilities{Add: add, Drop: []string{"ALL"}},
@@ -132,6 +157,9 @@ func (cfg PodConfig) validate() error {
 
 func (cfg PodConfig) args() []string {
 	args := []string{"run"}
+	if cfg.Follower {
+		args = []string{"follow"}
+	}
 	if cfg.ConfigFile != "" {
 		args = append(args, "--config="+literal(cfg.ConfigFile))
 	}

@@ -215,7 +215,7 @@ func TestPodImages(t *testing.T) {
 }
 
 func TestRealtimeAddsOneCapability(t *testing.T) {
-	assert.Equal(t, []string{"NET_ADMIN", "NET_RAW", "SYS_NICE"}, confined(true).Capabilities.Add)
+	assert.Equal(t, []string{"NET_ADMIN", "NET_RAW", "SYS_NICE"}, confined(true, false).Capabilities.Add)
 	unit, err := Systemd(SystemdConfig{
 		Binary: "/usr/bin/keepvip", Args: []string{"--realtime"}, Socket: "/run/keepvip/s", StateDir: "/var/lib/keepvip", Realtime: true,
 	})

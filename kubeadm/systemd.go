@@ -19,9 +19,12 @@ type SystemdConfig struct {
 	Socket     string   // its directory is made and may be written
 	StateDir   string   // is made and may be written
 	Writable   string   // a directory that may be written, too, as others see it; "" for none
-	Realtime   bool     // adds the capability SYS_NICE
-	SwitchUser bool     // adds the capabilities to run health checks and hooks as other users
-	Chown      bool     // adds the capability to give the notify FIFO to another user
+	// Follower is a host that is no member: it runs `keepvip follow`. Unsigned: without a key, for which it takes one capability more.
+	Follower, Unsigned bool
+
+	Realtime   bool // adds the capability SYS_NICE
+	SwitchUser bool // adds the capabilities to run health checks and hooks as other users
+	Chown      bool // adds the capability to give the notify FIFO to another user
 }
 
 // Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. It counts as started when
@@ -54,7 +57,11 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 			return nil, fmt.Errorf("kubeadm: %s %q, want a path without blanks, quotes, %% and $ in a unit", p.what, p.path)
 		}
 	}
-	words := []string{cfg.Binary, "run"}
+	verb, reload := "run", fmt.Sprintf("%s reload --socket=%s", cfg.Binary, cfg.Socket)
+	if cfg.Follower {
+		verb, reload = "follow", "/bin/kill -HUP $MAINPID"
+	}
+	words := []string{cfg.Binary, verb}
 	for _, a := range args {
 		word, err := unitWord(a)
 		if err != nil {
@@ -63,13 +70,16 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 		words = append(words, word)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, unitHead, strings.Join(words, " "), cfg.Binary, cfg.Socket)
+	fmt.Fprintf(&b, unitHead, strings.Join(words, " "), reload)
 	b.WriteString(ownDirectory("Runtime", "/run/", path.Dir(cfg.Socket)))
 	b.WriteString(ownDirectory("State", "/var/lib/", cfg.StateDir))
 	b.WriteString(furtherDirectory(cfg.Writable))
 	capabilities := "CAP_NET_ADMIN CAP_NET_RAW"
 	if cfg.Realtime {
 		capabilities += " CAP_SYS_NICE"
+	}
+	if cfg.Follower && cfg.Unsigned {
+		capabilities += " CAP_NET_BIND_SERVICE"
 	}
 	if cfg.SwitchUser {
 		capabilities += " CAP_SETUID CAP_SETGID CAP_KILL"
@@ -131,7 +141,7 @@ Type=notify
 NotifyAccess=main
 WatchdogSec=10s
 ExecStart=%s
-ExecReload=%s reload --socket=%s
+ExecReload=%s
 Restart=always
 RestartSec=200ms
 TimeoutStopSec=10s

@@ -38,12 +38,17 @@ func newManifestDaemonSet() *cobra.Command {
 func manifestOfPod(cmd *cobra.Command, render func(kubeadm.PodConfig) ([]byte, error)) *cobra.Command {
 	cmd.Args = noArguments
 	image := bindImage(cmd)
+	follower := bindFollower(cmd)
 	inline := cmd.Flags().Bool("inline", true, "carry the configuration file's text in the manifest; false: mount the file from the node")
 	flags := bindManifest(cmd)
 	flags.conf.options.InMemory = false // the text is carried, and its secrets are files of the nodes
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return flags.run(cmd, func(cfg *config.Config) ([]byte, []string, error) {
-			pod, err := podOf(cfg, *image)
+			of := podOf
+			if *follower {
+				of = followerPodOf
+			}
+			pod, err := of(cfg, *image)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -55,10 +60,48 @@ func manifestOfPod(cmd *cobra.Command, render func(kubeadm.PodConfig) ([]byte, e
 				pod.ConfigFile = cfg.Path
 			}
 			out, err := render(pod)
+			if *follower {
+				return out, followerNotes(cfg), err
+			}
 			return out, keyNotes(cfg), err
 		})
 	}
 	return cmd
+}
+
+// bindFollower gives cmd the flag for hosts that are no members.
+func bindFollower(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("follower", false, "for a host that is no member: it runs keepvip follow (docs/followers.md)")
+}
+
+// followerPodOf is podOf for a host that is no member: of what the configuration names it needs its own key alone.
+func followerPodOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
+	if err := followable(cfg); err != nil {
+		return kubeadm.PodConfig{}, err
+	}
+	return kubeadm.PodConfig{
+		Image: image, Args: cfg.Args(), KeyFile: cfg.Follow.KeyFile, Socket: cfg.Socket, StateDir: cfg.StateDir,
+		Follower: true, Unsigned: cfg.Key.File == "",
+	}, nil
+}
+
+// followable refuses what a follower on another host would refuse.
+func followable(cfg *config.Config) error {
+	switch {
+	case !slices.ContainsFunc(cfg.VIPs, func(v config.VIP) bool { return len(v.SpreadPorts()) > 0 }):
+		return errors.New("--follower: no entry under vips is spread, want one with spread: direct: a follower follows those")
+	case cfg.Key.File != "" && cfg.Follow.KeyFile == "":
+		return fmt.Errorf("--follower: key.file %s is the members' key, want follow.keyFile with the followers' one (keepvip key derive makes it)", cfg.Key.File)
+	}
+	return nil
+}
+
+// followerNotes says what no manifest carries.
+func followerNotes(cfg *config.Config) []string {
+	if cfg.Follow.KeyFile == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("the manifest does not carry %s: make it by keepvip key derive, and put it onto every worker, for root alone (mode 0600)", cfg.Follow.KeyFile)}
 }
 
 func bindImage(cmd *cobra.Command) *string {

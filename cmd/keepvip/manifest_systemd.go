@@ -22,6 +22,7 @@ func newManifestSystemd() *cobra.Command {
 		Args:    noArguments,
 	}
 	binary := cmd.Flags().String("binary", "", "where keepvip is installed on the nodes; without it the path of this program, or "+packagedBinary+" if a unit could not run that")
+	follower := bindFollower(cmd)
 	flags := bindManifest(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return flags.run(cmd, func(cfg *config.Config) ([]byte, []string, error) {
@@ -33,6 +34,14 @@ func newManifestSystemd() *cobra.Command {
 			}
 			unit := unitOf(cfg, *binary, cfg.Path)
 			unit.Keepalived = cfg.Converted
+			if *follower {
+				if err := followable(cfg); err != nil {
+					return nil, nil, err
+				}
+				unit.Follower, unit.Unsigned, unit.Realtime, unit.SwitchUser, unit.Chown, unit.Writable = true, cfg.Key.File == "", false, false, false, ""
+				out, err := kubeadm.Systemd(unit)
+				return out, followerNotes(cfg), err
+			}
 			out, err := kubeadm.Systemd(unit)
 			if cfg.Converted { // what the secrets are in
 				return out, nil, err

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestManifestsOfFollowers(t *testing.T) {
+	spread := []string{"--follower", "--vip", "10.77.0.100", "--spread", "direct"}
+	signed := append(spread, "--key-file", "/etc/keepvip/key", "--follow-key-file", "/etc/keepvip/follower.key")
+	for _, tt := range []struct {
+		kind string
+		args []string
+		has  []string
+		not  []string
+	}{
+		{"pod", spread, []string{"name: keepvip-follower", "- follow", "NET_BIND_SERVICE"}, []string{"livenessProbe", "tier"}},
+		{"pod", signed, []string{"- follow", "path: /etc/keepvip"}, []string{"NET_BIND_SERVICE"}},
+		{"daemonset", signed, []string{"name: keepvip-follower", "operator: DoesNotExist", "- follow"}, []string{"NET_BIND_SERVICE"}},
+		{"systemd", spread, []string{" follow --", "ExecReload=/bin/kill -HUP $MAINPID", "CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE\n"}, []string{" run "}},
+		{"systemd", signed, []string{" follow --"}, []string{"CAP_NET_BIND_SERVICE"}},
+	} {
+		out, errs := manifest(t, append([]string{tt.kind}, tt.args...)...)
+		for _, text := range tt.has {
+			assert.Contains(t, out, text, "%s %v: %s", tt.kind, tt.args, errs)
+		}
+		for _, text := range tt.not {
+			assert.NotContains(t, out, text, "%s %v", tt.kind, tt.args)
+		}
+	}
+	for _, args := range [][]string{{"--follower", "--vip", "10.77.0.100"}, append(spread, "--key-file", "/etc/keepvip/key")} {
+		for _, kind := range []string{"pod", "daemonset", "systemd"} {
+			code, out, errs := keepvip(t, append([]string{"manifest", kind}, args...)...)
+			assert.NotZero(t, code)
+			assert.Empty(t, out)
+			assert.Contains(t, errs, "--follower: ")
+		}
+	}
+}
