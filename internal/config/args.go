@@ -64,6 +64,11 @@ func (c *Config) Values() []Value {
 				add(o, o.inList(i, j), target{port: &c.VIPs[i].Spread.Ports[j]})
 			}
 		}
+		for j := range c.VIPs[i].Spread.Backends {
+			for _, o := range backed {
+				add(o, o.inList(i, j), target{backend: &c.VIPs[i].Spread.Backends[j]})
+			}
+		}
 	}
 	for _, o := range table {
 		if !o.PerVIP() {

@@ -76,6 +76,8 @@ const (
 	CheckProcess   CheckKind = "process"
 	CheckInterface CheckKind = "interface"
 	CheckGateway   CheckKind = "gateway"
+	// CheckBackends is that of a node with backends, and never listed: one of them at least is healthy.
+	CheckBackends CheckKind = "backends"
 )
 
 // checkKinds are all kinds, in the order of the reference.

@@ -19,6 +19,7 @@ func (c *Config) derive() {
 	for i := range c.VIPs {
 		v := &c.VIPs[i]
 		v.deriveExternal()
+		c.deriveCheck(i)
 		if v.VRRP.ID == 0 && len(v.Addresses) > 0 {
 			v.VRRP.ID = DeriveVRID(v.Addresses[0].Addr())
 		}

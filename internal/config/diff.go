@@ -91,6 +91,9 @@ func diffVIP(before, after VIP) VIPChange {
 	if !slices.Equal(before.Spread.Ports, after.Spread.Ports) {
 		c.Keys = append(c.Keys, vipsKey+"[]."+spreadPorts)
 	}
+	if !reflect.DeepEqual(before.Spread.Backends, after.Spread.Backends) {
+		c.Keys = append(c.Keys, vipsKey+"[]."+spreadBackends)
+	}
 	// A socket has one family, and each interface a service of its own.
 	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() || !slices.EqualFunc(before.Links(), after.Links(), sameInterface) {
 		c.Recreate = true

@@ -22,7 +22,7 @@ const (
 type setting struct {
 	option *Option
 	vip    int // index under vips; 0 in a flag or variable that describes a VIP
-	index  int // under the VIP's checks, hooks or ports, of an option there
+	index  int // under the VIP's checks, hooks, ports or backends, of an option there
 	raw    []string
 	origin Origin
 }
@@ -34,6 +34,7 @@ type document struct {
 	checks   [][]Origin // of each entry under its checks
 	hooks    [][]Origin // and under its hooks
 	ports    [][]Origin // and under its spread.ports
+	backends [][]Origin // and under its spread.backends
 }
 
 // fileReader walks one file. Nothing is decoded by reflection: only what the table names is taken, at a known line.
@@ -172,6 +173,8 @@ func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 			entry = "command for each hook"
 		case portsKey:
 			entry = "port for each port that is spread"
+		case backendsKey:
+			entry = "addresses for each server"
 		}
 		r.add(r.at(n.Line), key, "%s, want a list: one entry with %s", describe(n), entry)
 		return
@@ -199,9 +202,12 @@ func (r *fileReader) enter(s *section, i int, at Origin) {
 		r.index, r.hooks[r.vip] = i, append(r.hooks[r.vip], at)
 	case portsKey:
 		r.index, r.ports[r.vip] = i, append(r.ports[r.vip], at)
+	case backendsKey:
+		r.index, r.backends[r.vip] = i, append(r.backends[r.vip], at)
 	default:
 		r.vip, r.vips = i, append(r.vips, at)
 		r.checks, r.hooks, r.ports = append(r.checks, nil), append(r.hooks, nil), append(r.ports, nil)
+		r.backends = append(r.backends, nil)
 	}
 }
 

@@ -118,6 +118,9 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 		if s.option.perPort() {
 			key, t.port = s.option.inList(s.vip, s.index), &t.vip.Spread.Ports[s.index]
 		}
+		if s.option.perBackend() {
+			key, t.backend = s.option.inList(s.vip, s.index), &t.vip.Spread.Backends[s.index]
+		}
 		if err := s.option.assign(t, s.raw); err != nil {
 			ps.add(s.origin, key, "%v", err)
 			continue
@@ -126,7 +129,7 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 	}
 }
 
-// makeLists makes room for the checks, the hooks and the ports that the file lists.
+// makeLists makes room for the checks, the hooks, the ports and the backends that the file lists.
 func (c *Config) makeLists(doc document) {
 	note := func(vip int, list string, origins []Origin) int {
 		for j, origin := range origins {
@@ -143,6 +146,9 @@ func (c *Config) makeLists(doc document) {
 		}
 		if n := note(i, spreadPorts, doc.ports[i]); n > 0 {
 			c.VIPs[i].Spread.Ports = make([]SpreadPort, n)
+		}
+		if n := note(i, spreadBackends, doc.backends[i]); n > 0 {
+			c.VIPs[i].Spread.Backends = make([]Backend, n)
 		}
 	}
 }
@@ -182,6 +188,10 @@ func (c *Config) targets(o *Option, v *VIP) []target {
 	case o.perPort():
 		for i := range v.Spread.Ports {
 			all = append(all, target{config: c, vip: v, port: &v.Spread.Ports[i]})
+		}
+	case o.perBackend():
+		for i := range v.Spread.Backends {
+			all = append(all, target{config: c, vip: v, backend: &v.Spread.Backends[i]})
 		}
 	default:
 		all = []target{{config: c, vip: v}}

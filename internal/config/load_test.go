@@ -38,7 +38,10 @@ func TestLoadDefaults(t *testing.T) {
 		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3},
 		Announce:   Announce{Refresh: time.Minute, RefreshRepeat: 1, Repeat: 6},
 		OnConflict: Defend, ProbeBeforeBind: true,
-		Spread: Spread{Via: ViaOff, Weight: 1}, Mode: ModeInternal, ExternalGrace: 30 * time.Second,
+		Spread: Spread{
+			Via: ViaOff, Weight: 1, BackendCheck: Check{Interval: 300 * time.Millisecond, Timeout: 600 * time.Millisecond, Rise: 2, Fall: 3},
+		},
+		Mode: ModeInternal, ExternalGrace: 30 * time.Second,
 		Check: Check{
 			URL: "https://127.0.0.1:6443/readyz", Interval: 300 * time.Millisecond, Timeout: 600 * time.Millisecond,
 			Rise: 2, Fall: 3, WhenAllUnhealthy: Hold,

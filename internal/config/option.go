@@ -73,6 +73,11 @@ func (o Option) perPort() bool {
 	return strings.HasPrefix(o.Key, vipsKey+"[]."+spreadPorts+"[].")
 }
 
+// perBackend tells that the option describes one backend of a list.
+func (o Option) perBackend() bool {
+	return strings.HasPrefix(o.Key, vipsKey+"[]."+spreadBackends+"[].")
+}
+
 // Options lists every option that has a flag, in the order of the reference. The slice is the caller's.
 func Options() []Option { return slices.Clone(table) }
 
@@ -83,6 +88,8 @@ type target struct {
 	check  *ListedCheck
 	hook   *Hook
 	port   *SpreadPort
+
+	backend *Backend
 }
 
 // binding connects an option's text with its place in the typed configuration.

@@ -97,6 +97,14 @@ var samples = map[string]struct {
 	"metrics-private-key":      {value: "/k", needs: map[string][]string{"metrics": {"0.0.0.0:9645"}, "metrics-certificate": {"/c"}}},
 	"metrics-token-file":       {value: "/t", needs: map[string][]string{"metrics": {"0.0.0.0:9645"}, "metrics-certificate": {"/c"}}},
 	"metrics-keepalived-names": {value: "true"},
+
+	"backend-check":             {value: "https://backend/healthz"},
+	"backend-check-ca":          {value: "/ca", needs: map[string][]string{"backend-check": {"https://b/z"}}},
+	"backend-check-server-name": {value: "api.example.com"},
+	"backend-check-interval":    {value: "10ms"},
+	"backend-check-timeout":     {value: "1m0s"},
+	"backend-check-rise":        {value: "1"},
+	"backend-check-fall":        {value: "1"},
 }
 
 // The same value given as flag, as variable, in the file and as Args says it gives the same configuration: no spelling is lost.

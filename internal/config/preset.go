@@ -37,9 +37,11 @@ func (v VIP) AllChecks() []ListedCheck {
 		Kind: CheckHTTPS, URL: c.URL, CA: c.CA, Insecure: c.CA == "", ServerName: c.ServerName, Watch: true,
 		Interval: c.Interval, Timeout: c.Timeout, Rise: c.Rise, Fall: c.Fall,
 	}
-	address, connects := strings.CutPrefix(c.URL, tcpScheme)
+	address, tcp := strings.CutPrefix(c.URL, tcpScheme)
 	switch {
-	case connects:
+	case c.URL == anyBackend:
+		one.Kind, one.URL, one.Insecure, one.Watch = CheckBackends, "", false, false
+	case tcp:
 		one.Kind, one.URL, one.Address = CheckTCP, "", address
 	case strings.HasPrefix(c.URL, "http:"):
 		one.Kind = CheckHTTP
@@ -59,7 +61,7 @@ func simpleCheck() kind[string] {
 	}
 	return text("url|"+strings.Join(names, "|")+"|none", func(s string) error {
 		switch {
-		case s == noCheck || slices.Contains(names, s):
+		case s == noCheck || s == anyBackend || slices.Contains(names, s):
 			return nil
 		case strings.HasPrefix(s, tcpScheme):
 			if _, err := endpoint().parse(strings.TrimPrefix(s, tcpScheme)); err != nil {

@@ -17,6 +17,7 @@ func Reference() []byte {
 		{"Hooks", hooksNote, hookedPrefix},
 		{"Spreading the load", "`spread: direct` is short for a mapping with just `via`. [spread.md](spread.md) says how it works.", spreadPrefix},
 		{"Ports that are spread", portsNote, portedPrefix},
+		{"Backends", backendsNote, backedPrefix},
 		{"The process", "Once in a file, beside `vips`.", ""},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", part.title, part.note)
@@ -54,9 +55,10 @@ const (
 	hookedPrefix = vipsKey + "[]." + hooksKey + "[]."
 	spreadPrefix = vipsKey + "[]." + spreadKey + "."
 	portedPrefix = vipsKey + "[]." + spreadPorts + "[]."
+	backedPrefix = vipsKey + "[]." + spreadBackends + "[]."
 )
 
-var inLists = map[string][]Option{listedPrefix: listed, hookedPrefix: hooked, portedPrefix: ported}
+var inLists = map[string][]Option{listedPrefix: listed, hookedPrefix: hooked, portedPrefix: ported, backedPrefix: backed}
 
 const checksNote = "`checks` is a list in place of `check`, in the file only; `check.whenAllUnhealthy` may stand beside it. The node is fit while every check of\n" +
 	"weight 0 is good. The other checks only change its priority: a weight above 0 is added while the check is good, one below 0 is taken off\n" +
@@ -68,6 +70,9 @@ const hooksNote = "`hooks` is a list of programs that are run when this node's p
 
 const portsNote = "`spread.ports` is a list, in the file only. Ports that are not in it are served by the holder alone. Without it the port of the check is\n" +
 	"spread, as it is. Every change is taken over live."
+
+const backendsNote = "`spread.backends` is a list, in the file only, with `via: masquerade`: servers that run no keepvip, in place of members, at most 7, on all\n" +
+	"nodes in the same order. Every change is taken over live."
 
 func rowsInList(options []Option) string {
 	var b strings.Builder

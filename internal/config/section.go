@@ -35,7 +35,7 @@ func sections() *section {
 // everywhere yields the options of the file.
 func everywhere() iter.Seq[*Option] {
 	return func(yield func(*Option) bool) {
-		for _, options := range [][]Option{table, listed, hooked, ported} {
+		for _, options := range [][]Option{table, listed, hooked, ported, backed} {
 			for i := range options {
 				if !yield(&options[i]) {
 					return

@@ -12,10 +12,13 @@ import (
 
 // Spread is how the load of a virtual address is spread over the members.
 type Spread struct {
-	Via     Via
-	Ports   []SpreadPort // as listed; see [VIP.SpreadPorts]
-	Weight  uint8        // this node's share of new connections, relative to that of the others; 0: none
-	Members []netip.Addr // the own addresses of all members that serve, in this order on every node; none: those that are heard, sorted
+	Via    Via
+	Ports  []SpreadPort // as listed; see [VIP.SpreadPorts]
+	Weight uint8        // this node's share of new connections, relative to that of the others; 0: none
+	// Backends are servers without keepvip that connections go to in place of members, and BackendCheck what they are asked.
+	Backends     []Backend
+	BackendCheck Check
+	Members      []netip.Addr // the own addresses of all members that serve, in this order on every node; none: those that are heard, sorted
 }
 
 // Via is the way by which a packet comes to the member whose turn it is.
@@ -142,16 +145,17 @@ func (v VIP) SpreadPorts() []SpreadPort {
 func (k vipValidator) spread() {
 	k.spreadPorts()
 	k.spreadMembers()
+	k.backends()
 	if k.v.Spread.Via == ViaOff || k.v.External() {
 		return
 	}
-	via := k.v.Spread.Via
+	via, members := k.v.Spread.Via, len(k.v.Spread.Backends) == 0
 	switch {
-	case k.c.Port == 0:
+	case k.c.Port == 0 && members:
 		k.fail("spread.via", "%s with port 0, so that the members do not know each other; want another port, the same on all nodes, or spread off", via)
 	case len(k.v.Elsewhere) > 0:
 		k.fail("spread.via", "%s with elsewhere, want an entry for each interface, with the same group", via)
-	case k.v.VRRP.MinTTL != mostTTL:
+	case k.v.VRRP.MinTTL != mostTTL && members:
 		k.fail("spread.via", "%s with vrrp.minTTL %d, by which members are behind routers; want all of them on one link, or spread off", via, k.v.VRRP.MinTTL)
 	case len(k.v.SpreadPorts()) == 0:
 		k.fail(spreadPorts, "missing, and no check names a port; want the ports that are spread, such as [{port: 6443}]")

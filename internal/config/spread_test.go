@@ -48,6 +48,15 @@ func TestLoadRefusesWhatCannotBeSpread(t *testing.T) {
 		{"addresses elsewhere", "", "interface: eth0, elsewhere: ['10.77.0.1=eth1'], spread: direct", "FILE:5: vips[0].spread.via: direct with elsewhere, want an entry for each interface, with the same group"},
 		{"members behind routers", "", "vrrp: {peers: [10.77.0.11], minTTL: 64}, spread: direct", "FILE:5: vips[0].spread.via: direct with vrrp.minTTL 64, by which members are behind routers; want all of them on one link, or spread off"},
 		{"no port", "", "spread: direct, check: none", "FILE:5: vips[0].spread.ports: missing, and no check names a port; want the ports that are spread, such as [{port: 6443}]"},
+		{"backends of direct", "", "spread: {via: direct, ports: [{port: 6443}], backends: [{addresses: [10.0.0.1]}]}", "FILE:5: vips[0].spread.backends: set with via direct, by which servers need a keepvip of their own; want spread.via masquerade"},
+		{"backends beside members", "", "spread: {via: masquerade, ports: [{port: 6443}], members: [10.77.0.11], backends: [{addresses: [10.0.0.1]}]}", "FILE:5: vips[0].spread.members: set beside spread.backends, want one of them: nodes that run keepvip, or servers that do not"},
+		{"a backend without an address", "", "spread: {via: masquerade, ports: [{port: 6443}], backends: [{port: 7}]}", "FILE:5: vips[0].spread.backends[0].addresses: 0 of IPv4, want one, as the virtual addresses are of that family"},
+		{"a backend twice", "", "spread: {via: masquerade, ports: [{port: 6443}], backends: [{addresses: [10.0.0.1]}, {addresses: [10.0.0.1]}]}", "FILE:5: vips[0].spread.backends[1].addresses: 10.0.0.1 is also that of spread.backends[0], want it once"},
+		{"a backend that is here", "", "spread: {via: masquerade, ports: [{port: 6443}], backends: [{addresses: [127.0.0.1]}]}", "FILE:5: vips[0].spread.backends[0].addresses: 127.0.0.1 is a loopback address, want one that other machines can reach"},
+		{"one port of several", "", "spread: {via: masquerade, ports: [{port: 6443}, {port: 443}], backends: [{addresses: [10.0.0.1], port: 7}]}", "FILE:5: vips[0].spread.backends[0].port: 7 with several ports that are spread, want the target of each"},
+		{"a check of a port of backends", "", "checks: [{kind: file, path: /x}], spread: {via: masquerade, ports: [{port: 1, check: file}], backends: [{addresses: [10.0.0.1]}]}", "FILE:5: vips[0].spread.ports[0].check: set with spread.backends, whose health spread.backendCheck is about"},
+		{"backends that are none", "", "check: backends", "FILE:5: vips[0].check.url: backends without spread.backends, want a check of something else"},
+		{"a CA for nothing", "", "spread: {via: masquerade, ports: [{port: 1}], backends: [{addresses: [10.0.0.1]}], backendCheck: {url: tcp, ca: /x}}", "FILE:5: vips[0].spread.backendCheck.ca: set without an https URL, want one or no CA"},
 		{"another way", "", "spread: maglev", "FILE:5: vips[0].spread.via: maglev, want off or direct or masquerade"},
 		{"a port without a number", "", "spread: {via: direct, ports: [{target: 6443}]}", "FILE:5: vips[0].spread.ports[0].port: missing, want the port that clients connect to"},
 		{"a port twice", "", "spread: {ports: [{port: 1}, {port: 1, protocol: udp}, {port: 1, target: 2}]}", "FILE:5: vips[0].spread.ports[2].port: 1 of tcp is also that of spread.ports[0], want it once"},
@@ -103,4 +112,38 @@ func TestLoadRefusesMoreByRaftThanMembersSay(t *testing.T) {
 	load(t, list(mostSpreadByRaft))
 	_, err := Load(inFile(list(mostSpreadByRaft + 2)))
 	require.ErrorContains(t, err, "vips[32].spread.via: 33 entries are spread with election raft, want 32 at most: spread off, or election vrrp")
+}
+
+func TestBackendCheckIsAskedAtTheBackend(t *testing.T) {
+	tests := []struct{ name, spread, want string }{
+		{"an apiserver", "ports: [{port: 443, target: 6443}]", "https https://10.0.0.1:6443/readyz   true"},
+		{"another service", "ports: [{port: 443}]", "tcp  10.0.0.1:443  false"},
+		{"a preset", "ports: [{port: 443}], backendCheck: kubeadm", "https https://10.0.0.1:443/readyz  /etc/kubernetes/pki/ca.crt false"},
+		{"a URL with a port", "ports: [{port: 443}], backendCheck: 'http://backend:8080/health'", "http http://10.0.0.1:8080/health   false"},
+		{"a URL without", "ports: [{port: 443}], backendCheck: {url: 'https://backend/health', ca: /ca}", "https https://10.0.0.1:443/health  /ca false"},
+		{"a connection", "ports: [{port: 443, target: 6443}], backendCheck: tcp", "tcp  10.0.0.1:6443  false"},
+		{"UDP alone", "ports: [{port: 53, protocol: udp}]", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			v := load(t, "vips: [{addresses: [10.77.0.1], spread: {via: masquerade, backends: [{addresses: [10.0.0.1]}], "+tt.spread+"}}]\n").VIPs[0]
+			got := ""
+			if h, asked := v.BackendCheck(v.Spread.Backends[0]); asked {
+				got = fmt.Sprintln(h.Kind, h.URL, h.Address, h.CA, h.Insecure)
+			}
+			assert.Equal(t, tt.want, strings.TrimSpace(got))
+		})
+	}
+}
+
+func TestCheckOfANodeWithBackends(t *testing.T) {
+	const entry = "addresses: [10.77.0.1], spread: {via: masquerade, ports: [{port: 1}], backends: [{addresses: [10.0.0.1]}]}"
+	for checks, want := range map[string]CheckKind{"": CheckBackends, ", check: backends": CheckBackends, ", check: kubeadm": CheckHTTPS, ", check: none": ""} {
+		v := load(t, "vips: [{"+entry+checks+"}]\n").VIPs[0]
+		var got CheckKind
+		for _, h := range v.AllChecks() {
+			got = h.Kind
+		}
+		assert.Equal(t, want, got, checks)
+	}
 }

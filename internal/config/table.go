@@ -17,7 +17,7 @@ const (
 )
 
 // table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
-var table = slices.Concat(vipOptions(), externalOptions(), conflictOptions(), checkOptions(), spreadOptions(), processOptions(), raftOptions(), followOptions(), hostOptions(), metricsOptions(), healthOptions(), fifoOptions())
+var table = slices.Concat(vipOptions(), externalOptions(), conflictOptions(), checkOptions(), spreadOptions(), backendCheckOptions(), processOptions(), raftOptions(), followOptions(), hostOptions(), metricsOptions(), healthOptions(), fifoOptions())
 
 // keepalivedName is a name that programs know from a keepalived.conf.
 func keepalivedName() kind[string] {
@@ -203,7 +203,7 @@ func checkOptions() []Option {
 	return []Option{
 		{
 			Key: "vips[].check.url", Flag: "check", Default: "https://127.0.0.1:6443/readyz", Reload: Live, shorthand: true,
-			Help:    "What is probed: an http or https URL by GET, 200 is healthy; tcp://host:port by connecting; kubeadm, k3s, rke2 or k0s stand for the /readyz of the local apiserver, verified with that installation's CA; none for an address that follows no service",
+			Help:    "What is probed: an http or https URL by GET, 200 is healthy; tcp://host:port by connecting; kubeadm, k3s, rke2 or k0s stand for the /readyz of the local apiserver, verified with that installation's CA; backends, the default where there are spread.backends, is good while one of them is; none for an address that follows no service",
 			binding: one(simpleCheck(), func(t target) *string { return &t.vip.Check.URL }),
 		},
 		{

@@ -71,11 +71,7 @@ func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]NamedCheck, 
 
 func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (NamedCheck, error) {
 	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight, Numbered: h.Number, kind: h.Kind}
-	cfg := health.Config{
-		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
-		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
-		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall, InitFail: h.InitFail, Plain: h.Counts == config.CountsPlain,
-	}
+	cfg := healthConfig(h)
 	p, err := proberOf(v, h, cfg, near)
 	if err != nil {
 		return c, err
@@ -91,10 +87,21 @@ func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Lo
 		h.Weight = 0 // what the instance makes of the verdict is no part of the check
 	}
 	c.id = fmt.Sprintf("%+v", h)
+	if h.Kind == config.CheckBackends {
+		c.id += fmt.Sprintf("%+v", v.Spread) // whom it asks, and what
+	}
 	if h.Kind == config.CheckGateway {
 		c.id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
 	}
 	return c, err
+}
+
+func healthConfig(h config.ListedCheck) health.Config {
+	return health.Config{
+		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
+		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
+		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall, InitFail: h.InitFail, Plain: h.Counts == config.CountsPlain,
+	}
 }
 
 func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighbours) (health.Prober, error) {
@@ -117,6 +124,8 @@ func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighb
 		return health.Process(h.Process, h.Watch), nil
 	case config.CheckInterface:
 		return health.Interface(h.Interface)
+	case config.CheckBackends:
+		return proberOfBackends(v, near)
 	case config.CheckGateway:
 		return health.Gateway(near(v, h.Router), cfg), nil
 	}

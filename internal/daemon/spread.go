@@ -108,6 +108,7 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 	for _, a := range v.Addresses {
 		cfg.Addresses = append(cfg.Addresses, a.Addr())
 	}
+	cfg.Backends = b.backends(v)
 	for _, p := range ports {
 		cfg.Ports = append(cfg.Ports, spread.Port{Protocol: protocolOf(p.Protocol), Port: p.Port, Target: p.Target, Check: p.Check})
 	}

@@ -67,6 +67,9 @@ func (l *Lab) buildNode(id int, names []string) error {
 // Client is the lab's on-link client.
 func (n *Node) Client() *Peer { return n.lab.Client }
 
+// Others are the last so many nodes of the lab.
+func (n *Node) Others(count int) []*Node { return n.lab.Nodes[len(n.lab.Nodes)-count:] }
+
 func (n *Node) routeOffLink() error {
 	return n.lab.batch(n.Name, "route add 10.97.0.0/24 via "+host4(0, 254).String()+"\nroute add fd97::/64 via "+host6(0, 254).String())
 }

@@ -34,6 +34,8 @@ type WithSpread struct {
 	Members []string // own addresses in the order of the option; none: those that are heard
 	Checked bool     // a node is healthy unless there is the file of [Unhealthy]
 	Second  bool     // a second entry, with an address and a port of its own
+	// Backends is how many of the last nodes run no keepvip, and get the connections from the others: with Masquerade.
+	Backends int
 	// Masquerade has the holder translate; the nodes forward.
 	Masquerade bool
 	// Key is the file of a node's key; nil: nothing is signed.
@@ -75,6 +77,9 @@ func (s WithSpread) configure(n *lab.Node, set Settings) (string, error) {
 	if s.Checked {
 		checks = fmt.Sprintf("  checks: [{name: serving, kind: file, path: %q, absent: true, interval: 100ms, timeout: 50ms}]\n", Unhealthy(n))
 	}
+	if s.Backends > 0 {
+		checks = "" // one of them at least has to be healthy
+	}
 	if !s.Off {
 		checks += s.option(n)
 	}
@@ -97,6 +102,12 @@ func (s WithSpread) option(n *lab.Node) string {
 	text := fmt.Sprintf("  spread:\n    via: "+via+"\n    ports: [{port: %d, target: %d}, {port: %d, target: %d}]\n", SpreadPort, spreadTarget, DownloadPort, downloadTarget)
 	if n.ID <= len(s.Weights) {
 		text += "    weight: " + strconv.Itoa(s.Weights[n.ID-1]) + "\n"
+	}
+	if s.Backends > 0 {
+		text = fmt.Sprintf("  spread:\n    via: masquerade\n    ports: [{port: %d, target: %d}]\n    backendCheck: {url: tcp, interval: 100ms, timeout: 300ms}\n    backends:\n", SpreadPort, spreadTarget)
+		for _, b := range n.Others(s.Backends) {
+			text += fmt.Sprintf("    - {addresses: [%s]}\n", quoted([]netip.Addr{b.Address, b.Addr6}))
+		}
 	}
 	if len(s.Members) > 0 {
 		text += fmt.Sprintf("    members: [%s]\n", strings.Join(s.Members, ", "))
@@ -253,8 +264,14 @@ func (s *Spreading) Ready() error {
 	if s.product.Off {
 		return nil
 	}
+	if s.product.Backends > 0 {
+		return s.served(s.Targets(), s.Lab.Nodes[len(s.Lab.Nodes)-s.product.Backends:])
+	}
 	return s.served(s.Targets(), s.Running())
 }
+
+// ServedBy waits until these nodes, and only they, serve new connections.
+func (s *Spreading) ServedBy(nodes ...*lab.Node) error { return s.served(s.Targets(), nodes) }
 
 // served waits until these nodes, and only they, serve new connections to each target.
 func (s *Spreading) served(targets []netip.AddrPort, want []*lab.Node) error {

@@ -21,6 +21,8 @@ type Config struct {
 	// Senders are own addresses of nodes that may receive packets for the addresses. With Members, one that is none of these has the weight 0.
 	Senders  []netip.Addr
 	Interval time.Duration
+	// Backends are servers without keepvip that connections go to in place of members, with Masquerade; none: members.
+	Backends []Backend
 	// Masquerade has the holder translate, and the answers go back by it.
 	Masquerade bool
 	// Reloaded tells that the address was served until now, by its holder alone: connections to it are there.
@@ -29,6 +31,22 @@ type Config struct {
 	Followers Followers
 	// Stays tells, at the end of the service, that another run is to go on with it.
 	Stays func() bool
+}
+
+// Backend is a server that runs no keepvip.
+type Backend struct {
+	ID        string       // of all that follows
+	Addresses []netip.Addr // of each family one at most; the first one names it
+	Port      uint16       // where the service listens; 0: at the target of the port
+	Weight    uint8
+	// Watch asks it for its health until ctx ends, and reports what is found, and each change of it. Nil: it is always good.
+	Watch func(ctx context.Context, report func(Health))
+}
+
+// Health is what was found out about a backend.
+type Health struct {
+	Good bool
+	Why  string // it is not
 }
 
 // Port is one that is spread.

@@ -53,6 +53,9 @@ type server struct {
 	way      way  // of masquerade
 	holds    bool // this node is the holder
 
+	backends []*backend
+	news     chan news
+
 	followers Followers  // who is told of the members; nil: nobody
 	served    netip.Addr // by which they call the entry
 }
@@ -84,6 +87,7 @@ func (v *server) configure(cfg Config) {
 	v.waits = v.waits || v.unspread
 	v.cfg = cfg
 	v.out.masquerades.Store(cfg.Masquerade)
+	v.watchBackends(cfg.Backends)
 	v.serveFollowers(cfg.Followers, cfg.group())
 	now := time.Now()
 	v.roster.interval = cfg.Interval
@@ -160,6 +164,10 @@ func (v *server) step(now time.Time) {
 		return
 	}
 	v.last = now
+	if len(v.cfg.Backends) > 0 {
+		v.balance(now)
+		return
+	}
 	list := v.elector.Members()
 	v.roster.hear(now, list)
 	v.roster.settle()

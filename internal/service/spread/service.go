@@ -42,7 +42,7 @@ type answer struct {
 func New(cfg Config, host Host, log *slog.Logger) *Service {
 	s := &Service{post: newPost(), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &server{cfg: cfg, host: host, log: log, ctx: ctx, cancel: cancel, answers: make(chan answer), tallies: make(chan tally), out: s}
+	v := &server{cfg: cfg, host: host, log: log, ctx: ctx, cancel: cancel, answers: make(chan answer), tallies: make(chan tally), news: make(chan news), out: s}
 	v.configure(cfg)
 	v.show()
 	go s.run(v)
@@ -72,6 +72,8 @@ func (s *Service) run(v *server) {
 			v.roster.answered(time.Now(), a.member, a.there)
 		case t := <-v.tallies:
 			v.tallied(time.Now(), t)
+		case n := <-v.news:
+			v.reported(time.Now(), n)
 		}
 		v.step(time.Now())
 	}

@@ -1,0 +1,93 @@
+package spread
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// asked are backends whose health a test says.
+type asked map[byte]chan Health
+
+func (a asked) backend(n byte, weight uint8) Backend {
+	a[n] = make(chan Health)
+	return Backend{
+		ID: strconv.Itoa(int(n)), Addresses: []netip.Addr{addr(n)}, Weight: weight, Port: uint16(n),
+		Watch: func(ctx context.Context, report func(Health)) {
+			for {
+				select {
+				case h := <-a[n]:
+					report(h)
+				case <-ctx.Done():
+					return
+				}
+			}
+		},
+	}
+}
+
+func TestBackendsAreServedByTheirHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := asked{}
+		cfg := masquerading()
+		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 0)}
+		b := newBench(t, cfg)
+		b.begin()
+		time.Sleep(settle)
+		assert.Empty(t, b.service.Status().Spread.Problem, "nobody knows yet")
+		for n := range a {
+			b.host.set(addr(n), true)
+			a[n] <- Health{Good: true}
+		}
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 60, "10.77.0.22 fit": 60, "10.77.0.23 fit": 0}, b.shares())
+		p := b.host.plane("api")
+		assert.Equal(t, []netip.Addr{addr(11)}, p.cfg.Members[0].Sources)
+		assert.Equal(t, uint16(21), p.cfg.Members[0].Target)
+		assert.Nil(t, b.elector.own(), "there are no members to tell")
+		assert.Zero(t, b.host.questions())
+
+		a[22] <- Health{Why: "503"}
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 keeps": 0, "10.77.0.23 fit": 0}, b.shares())
+		assert.Equal(t, "503", b.service.Status().Spread.Tables[0].Shares[1].Why)
+		assert.Positive(t, b.host.questions())
+		assert.Equal(t, [][]netip.Addr{nil}, b.host.plane("api").ended)
+
+		b.host.set(addr(22), false)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 dead": 0, "10.77.0.23 fit": 0}, b.shares())
+		assert.Equal(t, [][]netip.Addr{nil, {addr(22)}}, b.host.plane("api").ended)
+
+		a[21] <- Health{Why: "refused"}
+		time.Sleep(tick)
+		assert.Equal(t, errNoBackend.Error(), b.service.Status().Spread.Problem)
+		a[22] <- Health{Good: true}
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.21 keeps": 0, "10.77.0.22 fit": 120, "10.77.0.23 fit": 0}, b.shares())
+		assert.Empty(t, b.service.Status().Spread.Problem)
+	})
+}
+
+func TestBackendsThatStayGoOnOverAReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := asked{}
+		cfg := masquerading()
+		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1)}
+		b := newBench(t, cfg)
+		b.begin()
+		time.Sleep(settle)
+		a[21] <- Health{Good: true}
+		a[22] <- Health{Good: true}
+		next := cfg
+		next.Backends = []Backend{cfg.Backends[0], {ID: "new", Addresses: []netip.Addr{addr(24)}, Weight: 1}}
+		b.service.Reconfigure(next)
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 60, "10.77.0.24 fit": 60}, b.shares(), "what is not asked is good")
+	})
+}
