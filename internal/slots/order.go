@@ -5,14 +5,25 @@ import "slices"
 // order is the slot's order of the members. The slot, of n, is read as a number in the factorial number system, its most significant
 // digit first: digit k says before how many of the first k-1 members the k-th comes. So the first k! equal parts of the slots are all
 // k! orders of the first k members, and a member more changes nothing about the order of those before it.
-func order(slot, n, members int) []uint8 {
-	o := make([]uint8, 0, members)
+func order(slot, n, members int) []uint8 { return insert(make([]uint8, 0, members), slot, n, members) }
+
+// insert puts the order into o, which is empty and has room for it.
+func insert(o []uint8, slot, n, members int) []uint8 {
 	parts := 1
 	for k := 1; k <= members; k++ {
 		parts *= k
 		o = slices.Insert(o, slot*parts/n%k, uint8(k-1))
 	}
 	return o
+}
+
+// orders are those of n slots, in one piece: there are thousands.
+func orders(n, members int) [][]uint8 {
+	out, all := make([][]uint8, n), make([]uint8, n*members)
+	for slot := range out {
+		out[slot] = insert(all[slot*members:][:0:members], slot, n, members)
+	}
+	return out
 }
 
 // owners gives each slot to the first in its order that owns slots and has not got its share. With equal weights that is always the

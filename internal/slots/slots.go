@@ -73,10 +73,7 @@ func Count(members int) int {
 func Make(members []Member, before *Table, beforeMembers []Member) *Table {
 	members = members[:min(len(members), Most)]
 	n := Count(len(members))
-	orders := make([][]uint8, n)
-	for slot := range orders {
-		orders[slot] = order(slot, n, len(members))
-	}
+	orders := orders(n, len(members))
 	owner := owners(members, orders)
 	// A table never becomes shorter: several slots of the one before would be one of the new, with one Second.
 	length := n
