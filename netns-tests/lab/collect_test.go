@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,8 +26,12 @@ func TestMeasuringThreadsAreOrdinaryWhileGarbageIsCollected(t *testing.T) {
 		<-end
 	}()
 	defer close(end)
-	tid := <-measures
-	assert.EqualValues(t, unix.SCHED_RR, policy(tid))
-	withoutRealtime(func() { assert.EqualValues(t, unix.SCHED_NORMAL, policy(tid)) })
-	assert.EqualValues(t, unix.SCHED_RR, policy(tid))
+	monitor, err := monitorThread()
+	require.NoError(t, err)
+	require.NoError(t, monitorInRealtime())
+	for _, tid := range []int{<-measures, monitor} {
+		assert.EqualValues(t, unix.SCHED_RR, policy(tid))
+		withoutRealtime(func() { assert.EqualValues(t, unix.SCHED_NORMAL, policy(tid)) })
+		assert.EqualValues(t, unix.SCHED_RR, policy(tid))
+	}
 }

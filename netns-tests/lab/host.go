@@ -63,7 +63,7 @@ func Enter() *Host {
 	debug.SetMemoryLimit(memoryLimit)
 	go collect(context.Background()) // as long as this process
 	h := &Host{labs: make(map[*Lab]struct{})}
-	h.realtime = mayMeasureInRealtime()
+	h.realtime = mayMeasureInRealtime() && monitorInRealtime() == nil
 	go h.closeOnSignal()
 	return h
 }

@@ -2,7 +2,9 @@ package lab
 
 import (
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +24,36 @@ func lockMeasuringThread() {
 	schedulers.RLock()
 	defer schedulers.RUnlock()
 	_ = setScheduler(0, unix.SCHED_RR|schedResetOnFork, realtimePriority)
+}
+
+// monitorInRealtime puts the thread of Go's system monitor under the policy of the measuring threads.
+//
+// The monitor takes the processor of a goroutine that is in a system call, and keeps that call from returning meanwhile: the thread that
+// returns spins. If that thread is a real-time one and the monitor is ordinary, on the same CPU, then the monitor cannot go on until the
+// kernel's limit for real-time threads is reached: 950 ms in which nothing else runs there.
+func monitorInRealtime() error {
+	tid, err := monitorThread()
+	if err != nil {
+		return err
+	}
+	schedulers.RLock()
+	defer schedulers.RUnlock()
+	return setScheduler(tid, unix.SCHED_RR|schedResetOnFork, realtimePriority)
+}
+
+// monitorThread finds the thread of the system monitor: it is the second one that a Go program has, and the kernel lists threads in the
+// order of their beginnings.
+func monitorThread() (int, error) {
+	dir, err := os.Open("/proc/self/task")
+	if err != nil {
+		return 0, fmt.Errorf("lab: list the threads: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(2)
+	if err != nil || len(names) < 2 {
+		return 0, fmt.Errorf("lab: list the first two of %d threads: %w", len(names), err)
+	}
+	return strconv.Atoi(names[1])
 }
 
 // mayMeasureInRealtime tells whether [lockMeasuringThread] gets what it asks for.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -85,14 +86,17 @@ const (
 func lateness(ctx context.Context, over time.Duration, realtime bool) *doctor.Lateness {
 	runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine, and so does its priority
 	out := &doctor.Lateness{Over: over}
+	// Raw system calls, of which the runtime does not know: a thread that returns from another one may have to wait for an ordinary thread
+	// of this process, spins meanwhile, and would keep its processor from everything that is not real-time, that thread too.
 	if realtime {
 		attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: realtimePriority}
-		out.Realtime = unix.SchedSetAttr(0, attr, 0) == nil
+		_, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(attr)), 0)
+		out.Realtime = errno == 0
 	}
 	for end := time.Now().Add(over); time.Now().Before(end) && ctx.Err() == nil; {
 		began := time.Now()
 		nap := unix.NsecToTimespec(napTime.Nanoseconds())
-		if err := unix.Nanosleep(&nap, nil); err != nil {
+		if _, _, errno := unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&nap)), 0, 0); errno != 0 {
 			continue // a signal woke it
 		}
 		out.Worst = max(out.Worst, time.Since(began)-napTime)
