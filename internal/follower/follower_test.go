@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -25,8 +26,32 @@ var vip = netip.MustParseAddr("10.77.0.100")
 
 func own(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(10 + i)}) }
 
+// world guards what the fakes have. The test has it, but while it waits.
+type world struct{ sync.Mutex }
+
+// free lets others go on meanwhile.
+func (w *world) free(do func()) {
+	w.Unlock()
+	defer w.Lock()
+	do()
+}
+
+// journal is a log that can be read.
+type journal struct {
+	*world
+	strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *journal) Write(b []byte) (int, error) {
+	l.Lock()
+	defer l.Unlock()
+	return l.Builder.Write(b)
+}
+
 // members are three members, as the only one that speaks sees them.
 type members struct {
+	*world
 	pub     *subscription.Publisher
 	in      chan subscription.Packet
 	mute    bool
@@ -34,6 +59,8 @@ type members struct {
 }
 
 func (m *members) Send(a subscription.Ask) error {
+	m.Lock()
+	defer m.Unlock()
 	if a.To != vip && a.To != own(1) || m.mute {
 		return nil
 	}
@@ -71,6 +98,7 @@ func (m *members) Close() error                        { return nil }
 
 // kernel is a Host, a Plane and a Proxy.
 type kernel struct {
+	*world
 	targets []Target
 	renewed time.Time
 	dead    []netip.Addr
@@ -85,24 +113,42 @@ func (k *kernel) Open(string) (Plane, error) { return k, nil }
 func (k *kernel) Listen(string, []netip.AddrPort) (Proxy, error) {
 	return proxy{k}, nil
 }
-func (k *kernel) Cleanup(keep ...string) ([]string, error) { k.keep = keep; return nil, nil }
+
+func (k *kernel) Cleanup(keep ...string) ([]string, error) {
+	k.Lock()
+	defer k.Unlock()
+	k.keep = keep
+	return nil, nil
+}
+
 func (k *kernel) Apply(t []Target) error {
+	k.Lock()
+	defer k.Unlock()
 	if k.fails == nil {
 		k.targets = t
 	}
 	return k.fails
 }
-func (k *kernel) Renew() error { k.renewed = time.Now(); return k.fails }
+
+func (k *kernel) Renew() error {
+	k.Lock()
+	defer k.Unlock()
+	k.renewed = time.Now()
+	return k.fails
+}
+
 func (k *kernel) Destroy(dead ...netip.Addr) (int, error) {
+	k.Lock()
+	defer k.Unlock()
 	k.dead = append(k.dead, dead...)
 	return 1, nil
 }
-func (k *kernel) Leave()       { k.left = true }
-func (k *kernel) Close() error { k.closed = true; return nil }
+func (k *kernel) Leave()       { k.Lock(); defer k.Unlock(); k.left = true }
+func (k *kernel) Close() error { k.Lock(); defer k.Unlock(); k.closed = true; return nil }
 
 type proxy struct{ k *kernel }
 
-func (p proxy) SetBackends(b []Backend) { p.k.proxied = b }
+func (p proxy) SetBackends(b []Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
 func (p proxy) Reset(...netip.Addr) int { return 1 }
 func (p proxy) Close() error            { return nil }
 func (k *kernel) used() (out []netip.Addr) {
@@ -115,13 +161,14 @@ func (k *kernel) used() (out []netip.Addr) {
 // bench is a follower at work, in virtual time.
 type bench struct {
 	*Follower
+	*world
 	t       *testing.T
 	members *members
 	kernel  *kernel
 	refuses map[netip.Addr]error
 	cancel  context.CancelFunc
 	ended   chan error
-	log     *strings.Builder
+	log     *journal
 }
 
 func entryOf() Entry {
@@ -129,13 +176,17 @@ func entryOf() Entry {
 }
 
 func (b *bench) start(dir string, e Entry, stays bool) {
-	b.log = &strings.Builder{}
+	b.log = &journal{world: b.world}
 	f, err := Open(Config{Entries: []Entry{e}, Port: 9646, StateDir: dir, Listen: "127.0.0.1:9443"}, Options{
 		Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
 		Open: func(uint16, bool) (Client, error) { return b.members, nil },
 	})
 	require.NoError(b.t, err)
-	f.probes.dial = func(_ context.Context, to netip.AddrPort) error { return b.refuses[to.Addr()] }
+	f.probes.dial = func(_ context.Context, to netip.AddrPort) error {
+		b.Lock()
+		defer b.Unlock()
+		return b.refuses[to.Addr()]
+	}
 	b.Follower = f
 	ctx, cancel := context.WithCancel(b.t.Context())
 	b.cancel, b.ended = cancel, make(chan error, 1)
@@ -144,16 +195,28 @@ func (b *bench) start(dir string, e Entry, stays bool) {
 
 func (b *bench) stop() {
 	b.cancel()
-	require.NoError(b.t, <-b.ended)
+	b.free(func() { require.NoError(b.t, <-b.ended) })
 }
 
 // run lets the members speak each 10 ms.
 func (b *bench) run(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		b.members.tell()
-		time.Sleep(10 * time.Millisecond)
-		synctest.Wait()
+		b.free(func() {
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+		})
 	}
+}
+
+func (b *bench) status(t *testing.T) (s Status) {
+	t.Helper()
+	b.free(func() {
+		var err error
+		s, err = b.Status()
+		require.NoError(t, err)
+	})
+	return s
 }
 
 func bubble(t *testing.T, test func(*testing.T, *bench)) {
@@ -161,10 +224,12 @@ func bubble(t *testing.T, test func(*testing.T, *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		var seed uint64
 		random := func() uint64 { seed += 0x9e3779b97f4a7c15; return seed }
-		m := &members{pub: subscription.NewPublisher(random), in: make(chan subscription.Packet, 100), expects: []slots.Condition{slots.Fit, slots.Fit, slots.Fit}}
+		w := &world{}
+		w.Lock()
+		m := &members{world: w, pub: subscription.NewPublisher(random), in: make(chan subscription.Packet, 100), expects: []slots.Condition{slots.Fit, slots.Fit, slots.Fit}}
 		m.pub.SetKeys(subscription.Keys{Open: true})
 		m.pub.Serve(vip)
-		test(t, &bench{t: t, members: m, kernel: &kernel{}, refuses: map[netip.Addr]error{}})
+		test(t, &bench{t: t, members: m, world: w, kernel: &kernel{world: w}, refuses: map[netip.Addr]error{}})
 	})
 }
 
@@ -192,8 +257,7 @@ func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 		b.members.expects = []slots.Condition{slots.Keeps, slots.Keeps, slots.Keeps}
 		b.run(20 * time.Millisecond)
 		assert.Empty(t, b.kernel.used(), "the wire")
-		s, err := b.Status()
-		require.NoError(t, err)
+		s := b.status(t)
 		assert.True(t, s.Follows[0].Ports[0].Wire)
 		assert.Equal(t, "apiserver on the wire", s.line())
 
@@ -201,8 +265,7 @@ func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 		b.run(20 * time.Second)
 		assert.Equal(t, all(), b.kernel.used())
 		assert.Less(t, time.Since(b.kernel.renewed), 2*renewEvery)
-		s, err = b.Status()
-		require.NoError(t, err)
+		s = b.status(t)
 		assert.Equal(t, "apiserver over 3 of 3 members", s.line())
 		assert.Equal(t, MemberStatus{Address: own(1), Node: "cp-1", Weight: 1, Used: true}, s.Follows[0].Ports[0].Members[0])
 		b.stop()
@@ -273,8 +336,7 @@ func TestFollowerTriesAgainWhatTheKernelHasRefused(t *testing.T) {
 		b.kernel.fails = errors.New("no nftables")
 		b.start(t.TempDir(), entryOf(), false)
 		b.run(3 * time.Second)
-		s, err := b.Status()
-		require.NoError(t, err)
+		s := b.status(t)
 		assert.Equal(t, "no nftables", s.Follows[0].Problem)
 		assert.Equal(t, 1, strings.Count(b.log.String(), "no nftables"))
 		b.kernel.fails = nil

@@ -1,0 +1,84 @@
+package spread
+
+import (
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/slots"
+	"github.com/keepvip/keepvip/internal/subscription"
+)
+
+// followers remember what they are told.
+type followers struct {
+	mu     sync.Mutex // guards what follows
+	served []netip.Addr
+	wanted bool
+	told   int
+	newest *subscription.Report
+}
+
+func (f *followers) Serve(group netip.Addr) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.served = append(f.served, group)
+}
+
+func (f *followers) Drop(netip.Addr) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.served = f.served[1:]
+}
+
+func (f *followers) Wanted(netip.Addr) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.wanted
+}
+
+func (f *followers) Tell(_ netip.Addr, r *subscription.Report) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.newest = r
+	f.told++
+}
+
+func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
+	cfg, f := config(), &followers{}
+	cfg.Followers = f
+	bubble(t, cfg, func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.member(13, false)
+		b.begin()
+		time.Sleep(settle + 10*tick)
+		assert.Equal(t, []netip.Addr{cfg.Addresses[0]}, f.served)
+		assert.Zero(t, f.told, "nobody wants to know")
+
+		f.mu.Lock()
+		f.wanted = true
+		f.mu.Unlock()
+		time.Sleep(2 * tick)
+		f.mu.Lock()
+		require.NotNil(t, f.newest)
+		got := map[string]slots.Condition{}
+		for _, m := range f.newest.Members {
+			require.Len(t, m.Ports, 1)
+			assert.Equal(t, uint16(9443), m.Ports[0].Port)
+			assert.Equal(t, m.Address == addr(11), m.Self)
+			assert.Positive(t, m.Lifetime)
+			got[m.Node] = m.Ports[0].Condition
+		}
+		f.mu.Unlock()
+		assert.Equal(t, map[string]slots.Condition{"n1": slots.Fit, "n2": slots.Fit, "n3": slots.Keeps}, got)
+
+		b.service.End()
+		time.Sleep(tick)
+		assert.Nil(t, f.newest, "it is in no election: it knows nothing")
+		require.NoError(t, b.service.Close())
+		assert.Empty(t, f.served)
+	})
+}
