@@ -22,6 +22,7 @@ func SpreadShows() []Show {
 		ofCases("spread on a host", spreadHosts()),
 		ofCases("spread keeps watches", keepsWatches()),
 		{Name: "spread: nothing left behind", Run: spreadLeavesNothing},
+		{Name: "spread, masquerade: shares, a drain, a death", Run: masqueraded},
 		{Name: "spread: path MTU 1400 behind the router", Run: narrowRouter},
 		{Name: "spread: SYN flood", Run: synFlood},
 		{Name: "spread, latency", Run: ofCosts(latency)},

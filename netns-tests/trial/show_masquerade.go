@@ -1,0 +1,38 @@
+package trial
+
+import (
+	"fmt"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// masqueraded has the holder translate: members share connections, keep them over a drain, and clients of one that dies are told.
+func masqueraded(host *lab.Host, _ bool) (Findings, error) {
+	s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Masquerade: true}})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var out Findings
+	for i, target := range s.Targets() {
+		const count = 1000
+		got, err := s.Lab.Sample(s.clients()[i%2], target, count)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, Measured{What: fmt.Sprintf("%d to %s (%s): worst off by", count, target, got), Got: got.Worst(len(s.Lab.Nodes)), Limit: 16, Unit: "%"},
+			none("failed", count-got.Served()))
+	}
+	for _, e := range SpreadEvents() {
+		if e.Name != "a member drains and returns" && e.Name != "a member's node dies" {
+			continue
+		}
+		k, err := s.Keep(e, spreadConnected)
+		if err != nil {
+			return out, fmt.Errorf("%w\n%s", err, s.Logs())
+		}
+		k.Disguised = 0 // as it is with masquerade
+		out = append(out, k.Findings(e).of(e.Name)...)
+	}
+	return out, nil
+}
