@@ -21,6 +21,7 @@ func SpreadShows() []Show {
 		ofCases("spread keeps", keepsConnections()),
 		ofCases("spread on a host", spreadHosts()),
 		ofCases("spread keeps watches", keepsWatches()),
+		ofCases("spread, tier", tierConnections()),
 		{Name: "spread: nothing left behind", Run: spreadLeavesNothing},
 		{Name: "spread, masquerade: shares, a drain, a death", Run: masqueraded},
 		{Name: "spread: path MTU 1400 behind the router", Run: narrowRouter},

@@ -39,7 +39,8 @@ type WithSpread struct {
 	// Masquerade has the holder translate; the nodes forward.
 	Masquerade bool
 	// Key is the file of a node's key; nil: nothing is signed.
-	Key func(*lab.Node) string
+	Key  func(*lab.Node) string
+	Tier *Tier // nil: every node may hold the address, and serves
 }
 
 // Unhealthy is the file by which a node with Checked is unhealthy.
@@ -80,10 +81,16 @@ func (s WithSpread) configure(n *lab.Node, set Settings) (string, error) {
 	if s.Backends > 0 {
 		checks = "" // one of them at least has to be healthy
 	}
-	if !s.Off {
-		checks += s.option(n)
+	switch {
+	case s.Tier != nil:
+		for _, c := range s.Tier.of(n) {
+			entry(c.name, c.addresses(set.Addresses), c.id, checks+c.option())
+		}
+	case s.Off:
+		entry("apiserver", set.Addresses, "", checks)
+	default:
+		entry("apiserver", set.Addresses, "", checks+s.option(n))
 	}
-	entry("apiserver", set.Addresses, "", checks)
 	if s.Second {
 		entry("second", []netip.Addr{SecondVIP}, "id: 77, ", fmt.Sprintf("  check: none\n  spread: {via: direct, ports: [{port: %d, target: %d}]}\n", SecondPort, spreadTarget))
 	}
@@ -189,6 +196,9 @@ func (s *Spreading) begin(running int) error {
 
 // serve starts the servers of a node. With spread they have the node's own addresses alone.
 func (s *Spreading) serve(n *lab.Node) error {
+	if s.product.Tier.balances(n) {
+		return nil
+	}
 	at := lab.GreeterConfig{Port: spreadTarget}
 	if s.product.Off {
 		at = lab.GreeterConfig{Port: SpreadPort, Everywhere: true}
@@ -237,6 +247,13 @@ func (s *Spreading) ServedByHolder() error {
 	return s.served(s.Targets(), s.Holders())
 }
 
+// unserve ends them.
+func (s *Spreading) unserve(n *lab.Node) {
+	if g := s.greeters[n.ID-1]; g != nil {
+		g.Close()
+	}
+}
+
 // Running are the nodes whose daemon runs.
 func (s *Spreading) Running() []*lab.Node {
 	return slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return s.Daemon(n) == nil || !s.Daemon(n).Alive() })
@@ -247,6 +264,9 @@ func (s *Spreading) Targets() []netip.AddrPort {
 	var list []netip.AddrPort
 	for _, a := range s.Addresses {
 		list = append(list, netip.AddrPortFrom(a, SpreadPort))
+	}
+	if t := s.product.Tier; t != nil && t.Clusters > 1 {
+		list = append(list, netip.AddrPortFrom(SecondVIP, SpreadPort))
 	}
 	return list
 }
@@ -267,7 +287,17 @@ func (s *Spreading) Ready() error {
 	if s.product.Backends > 0 {
 		return s.served(s.Targets(), s.Lab.Nodes[len(s.Lab.Nodes)-s.product.Backends:])
 	}
-	return s.served(s.Targets(), s.Running())
+	for _, target := range s.Targets() {
+		if err := s.served([]netip.AddrPort{target}, s.servers(target)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// servers are the nodes that are to serve a target: all members that run, or those of its cluster.
+func (s *Spreading) servers(target netip.AddrPort) []*lab.Node {
+	return slices.DeleteFunc(s.Running(), func(n *lab.Node) bool { return !s.product.Tier.serves(n, target) })
 }
 
 // ServedBy waits until these nodes, and only they, serve new connections.

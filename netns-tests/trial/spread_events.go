@@ -96,7 +96,7 @@ func nodeEvents(name string, who func(*SpreadMove) *lab.Node) []SpreadEvent {
 			n := who(x)
 			x.mark("%s dies", n.Label)
 			_, err := n.PowerOff()
-			x.greeters[n.ID-1].Close()
+			x.unserve(n)
 			time.Sleep(2 * time.Second)
 			return n, err
 		}, Undo: func(x *SpreadMove) error {
