@@ -215,12 +215,12 @@ func (p *fakePlane) Abilities() spreadtables.Abilities {
 func (p *fakePlane) Connections() (map[spreadtables.Port]int, error) {
 	p.host.mu.Lock()
 	dump := p.host.dump
-	n := p.connections
+	out := map[spreadtables.Port]int{p.cfg.Ports[0]: p.connections}
 	p.host.mu.Unlock()
 	if dump != nil {
 		<-dump
 	}
-	return map[spreadtables.Port]int{p.cfg.Ports[0]: n}, nil
+	return out, nil
 }
 func (p *fakePlane) Leave()       { _ = p.change(func() { p.left = true }) }
 func (p *fakePlane) Close() error { return p.change(func() { p.closed = true }) }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -76,6 +77,7 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 		assert.Equal(t, map[string]slots.Condition{"n1": slots.Fit, "n2": slots.Fit, "n3": slots.Keeps}, got)
 
 		b.service.End()
+		synctest.Wait()
 		time.Sleep(tick)
 		assert.Nil(t, f.newest, "it is in no election: it knows nothing")
 		require.NoError(t, b.service.Close())
