@@ -2,6 +2,7 @@ package spread
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,13 @@ func (f *followers) Tell(_ netip.Addr, r *subscription.Report) {
 	f.told++
 }
 
+// look shows what is remembered.
+func (f *followers) look() (served []netip.Addr, told int, newest *subscription.Report) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.served), f.told, f.newest
+}
+
 func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 	cfg, f := config(), &followers{}
 	cfg.Followers = f
@@ -56,31 +64,33 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 		b.member(13, false)
 		b.begin()
 		time.Sleep(settle + 10*tick)
-		assert.Equal(t, []netip.Addr{cfg.Addresses[0]}, f.served)
-		assert.Zero(t, f.told, "nobody wants to know")
+		served, told, _ := f.look()
+		assert.Equal(t, []netip.Addr{cfg.Addresses[0]}, served)
+		assert.Zero(t, told, "nobody wants to know")
 
 		f.mu.Lock()
 		f.wanted = true
 		f.mu.Unlock()
 		time.Sleep(2 * tick)
-		f.mu.Lock()
-		require.NotNil(t, f.newest)
+		_, _, newest := f.look()
+		require.NotNil(t, newest)
 		got := map[string]slots.Condition{}
-		for _, m := range f.newest.Members {
+		for _, m := range newest.Members {
 			require.Len(t, m.Ports, 1)
 			assert.Equal(t, uint16(9443), m.Ports[0].Port)
 			assert.Equal(t, m.Address == addr(11), m.Self)
 			assert.Positive(t, m.Lifetime)
 			got[m.Node] = m.Ports[0].Condition
 		}
-		f.mu.Unlock()
 		assert.Equal(t, map[string]slots.Condition{"n1": slots.Fit, "n2": slots.Fit, "n3": slots.Keeps}, got)
 
 		b.service.End()
 		synctest.Wait()
 		time.Sleep(tick)
-		assert.Nil(t, f.newest, "it is in no election: it knows nothing")
+		_, _, newest = f.look()
+		assert.Nil(t, newest, "it is in no election: it knows nothing")
 		require.NoError(t, b.service.Close())
-		assert.Empty(t, f.served)
+		served, _, _ = f.look()
+		assert.Empty(t, served)
 	})
 }
