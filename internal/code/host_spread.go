@@ -15,7 +15,7 @@ func hostSpread() []Entry {
 	return []Entry{
 		{
 			NoSecondChance, "no-second-chance",
-			"The kernel takes up no connection in its midst, so one that moves to this node with the address, or back to it, is not found again and hangs.",
+			"The kernel takes up no connection in its midst, so a client of a member that died is not told, and hangs until it gives up.",
 			"Look at `sysctl net.netfilter.nf_conntrack_tcp_loose`.",
 			"Set it to 1, which is the default.",
 		},

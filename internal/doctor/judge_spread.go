@@ -62,7 +62,7 @@ func judgeSpread(out *findings, f Facts, v config.VIP, l link.Link) {
 		say(code.SpreadModule, Note, "this kernel has no module %s, so a packet takes some microseconds longer to the member that serves it", sendModule)
 	}
 	if n, known := f.Sysctls[TCPLoose]; known && n == 0 && direct {
-		say(code.NoSecondChance, Warning, "nf_conntrack_tcp_loose is 0: a connection whose member changes hangs")
+		say(code.NoSecondChance, Warning, "nf_conntrack_tcp_loose is 0: a connection whose member dies hangs")
 	}
 	if f.LargeReceive[l.Name] && direct {
 		say(code.LargeReceive, Error, "%s joins packets as they come in (large-receive-offload): what is for another member is lost", l.Name)

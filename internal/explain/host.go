@@ -45,7 +45,7 @@ func (c *chain) spread() {
 		c.say(code.TooManyMembers, time.Time{}, fmt.Sprintf("%d members get no connections: there are %d, and room for %d", n, len(s.Members)+n, len(s.Members)))
 	}
 	if s.WithoutIt != "" {
-		c.say(code.NoSecondChance, time.Time{}, "a connection hangs when its slot gets another member: "+s.WithoutIt)
+		c.say(code.NoSecondChance, time.Time{}, "a connection hangs when its member dies: "+s.WithoutIt)
 	}
 }
 

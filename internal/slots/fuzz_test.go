@@ -36,6 +36,10 @@ func FuzzMake(f *testing.F) {
 		if len(members) > Most {
 			members = members[:Most]
 		}
+		require.Len(t, table.Next, len(members))
+		for i, next := range table.Next {
+			require.True(t, next == None || int(next) != i && members[next].Condition != Dead)
+		}
 		for slot, owner := range table.Owner {
 			second := table.Second[slot]
 			if owner == None {

@@ -8,7 +8,8 @@
 //   - Stable: a member that is no longer fit loses its slots, and no other slot moves. A member that is added at the end gets its
 //     share, and no other slot moves. With unequal weights some others do.
 //   - Every connection is found: where a slot has got another owner, the table says who had it before (Second), and a packet of a
-//     connection that the owner does not know goes there.
+//     connection that the owner does not know goes there. Whom it goes to then does not depend on the past (Next): all other members that
+//     are not dead get it, one after the other, until one of them knows it.
 //
 // The package starts no goroutine, and knows neither packets nor a kernel.
 package slots
@@ -45,14 +46,17 @@ type Member struct {
 // owns reports whether a member may own slots.
 func (m Member) owns() bool { return m.Condition == Fit && m.Weight > 0 }
 
-// Table says for each slot who gets its packets. Both have the same length, which is a multiple of Count(members); a value is an index
-// into the members that the table was made of, or None. A slot is the upper part of a hash: hash * len / 2^32, as jhash of nftables
-// makes it. So each slot of a shorter table is a row of slots of a longer one.
+// Table says for each slot who gets its packets. Owner and Second have the same length, which is a multiple of Count(members); a value is an
+// index into the members that the table was made of, or None. A slot is the upper part of a hash: hash * len / 2^32, as jhash of
+// nftables makes it. So each slot of a shorter table is a row of slots of a longer one.
 type Table struct {
 	// Owner gets the packets of the slot. None: nobody can, and who receives a packet serves it.
 	Owner []uint8
 	// Second gets, from the owner, what belongs to a connection that the owner does not know. It is never the owner, and never dead.
 	Second []uint8
+	// Next says for each member who gets, of any slot, what neither the owner nor the Second knows, from the Second on: never a dead one. None:
+	// nobody else is alive.
+	Next []uint8
 }
 
 // Count is how many slots so many members need, for their shares to be even whichever of them are fit.
@@ -80,7 +84,10 @@ func Make(members []Member, before *Table, beforeMembers []Member) *Table {
 	if before != nil {
 		length = max(length, len(before.Owner))
 	}
-	t := &Table{Owner: make([]uint8, length), Second: make([]uint8, length)}
+	t := &Table{
+		Owner: make([]uint8, length), Second: make([]uint8, length),
+		Next: following(members, func(m int) bool { return members[m].Condition != Dead }),
+	}
 	former := formerly(members, before, beforeMembers)
 	for slot := range length {
 		short := slot * n / length

@@ -86,7 +86,7 @@ func (b *batch) newSet(family byte, s set, id uint32) {
 			})
 		}
 		ae.Uint32(unix.NFTA_SET_ID, id)
-		if s.key == typeMark {
+		if s.key == typeMark || s.key == typeLink {
 			// So that nft lists a key as the number that it is: type NFTNL_UDATA_SET_KEYBYTEORDER, four bytes, 1 for the host's order.
 			ae.Bytes(unix.NFTA_SET_USERDATA, binary.NativeEndian.AppendUint32([]byte{0, 4}, 1))
 		}

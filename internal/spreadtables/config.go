@@ -19,7 +19,7 @@ type Config struct {
 	// Ports are those that are spread. What comes in for any other is served by the receiver, as without these tables.
 	Ports []Port
 	// Self are this node's own addresses, at most one of each family: what its services see as the destination. In a family without
-	// one nothing is done.
+	// one this node serves nothing, and sends on what it receives. Without any nothing is done.
 	Self []netip.Addr
 	// Members are in the order that the indices in Slots mean. This node is among them, if it is a member.
 	Members []MemberAt
@@ -47,8 +47,7 @@ type Port struct {
 
 // MemberAt says where a member is.
 type MemberAt struct {
-	// Addresses are its own, at most one of each family. Slots of a member without one of a family are served by the receiver, in that
-	// family.
+	// Addresses are its own, at most one of each family. Slots of a member without one of a family are those of the others, in that family.
 	Addresses []netip.Addr
 	// MAC is the source of its frames, by which they are told from those of clients: what a member has sent on is never spread again. With
 	// none here, what goes to that member is marked instead (see docs/spread.md), which takes a little longer.
@@ -71,7 +70,7 @@ type Abilities struct {
 	// Ingress: packets are sent on at the link. Without it (no CONFIG_NFT_FWD_NETDEV) behind it, which takes half as long again.
 	Ingress bool
 	// SecondChance: connection tracking takes up connections in their midst (net.netfilter.nf_conntrack_tcp_loose is not 0). Without it what
-	// belongs to no known connection is dropped, so connections hang when their slot gets another owner.
+	// belongs to no connection of any member is dropped, so the clients of one that died are not told.
 	SecondChance bool
 	// Sockets: a connection of a socket on the address itself is told from one that is to be translated, also where connection tracking has
 	// not seen it before. Without it (no CONFIG_NFT_SOCKET) such connections end when their address begins to be spread.

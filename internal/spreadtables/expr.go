@@ -38,6 +38,15 @@ func (f field) has(op expr.CmpOp, mask, value []byte) match {
 	return and(f.to(register), masked(mask), compare(op, value...))
 }
 
+// change writes a field of two bytes: what is in keep stays, and what is in bits is turned over. The checksum follows.
+func (f field) change(keep, bits []byte, checksum expr.Payload) match {
+	write := checksum
+	write.OperationType, write.SourceRegister = expr.PayloadWrite, register
+	write.Base, write.Offset, write.Len = f.base, f.offset, f.len
+	return and(f.to(register),
+		run(&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: f.len, Mask: keep, Xor: bits}), run(&write))
+}
+
 func masked(mask []byte) match {
 	return run(&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: uint32(len(mask)), Mask: mask, Xor: make([]byte, len(mask))})
 }
@@ -92,6 +101,11 @@ func hash(length, slots, seed uint32) match {
 // owner ends the rule unless another node owns the slot, and loads its address.
 func owner(owners string) match {
 	return run(&expr.Lookup{SourceRegister: slotRegister, DestRegister: addressRegister, IsDestRegSet: true, SetName: owners})
+}
+
+// following ends the rule unless there is an element for the link, and loads its address.
+func following(next string) match {
+	return append(meta(expr.MetaKeyIIF, register), known{&expr.Lookup{SourceRegister: register, DestRegister: addressRegister, IsDestRegSet: true, SetName: next}})
 }
 
 // goOn ends the rule unless the slot is in a map of verdicts, and goes on where that says.

@@ -9,12 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two marks that a packet may carry from one member to the next, in its DSCP (RFC 2474): both are of those for local use.
+// The marks that a packet may carry from one member to the next, in its DSCP (RFC 2474): all are of those for local use, and these are the
+// ones among them that have the bits of markBits.
 const (
 	markSpread = 43 // it was sent to its owner, marked because the MAC of the sender is not known there
-	markLast   = 47 // the owner does not know the connection: whoever gets this one answers it
+	markLast   = 47 // nobody else gets it
+	markBits   = 0b100011
 	allOfDSCP  = 0b111111
 )
+
+// chances are the marks of a packet whose connection was not known where it was before. With the first of them nobody else gets it, and with
+// each other one as many members more as are before it.
+var chances = [...]byte{markLast, 51, 55, 59, 63, 35, 39}
 
 // flow is where in a packet it says to which connection it belongs: in its own headers, or in those of the packet that an ICMP error is about,
 // which went the other way.
@@ -111,13 +117,20 @@ func (f family) slot(w flow, slots, seed uint32) match {
 func (f family) is() match { return metaIs(expr.MetaKeyPROTOCOL, big(f.etherType)...) }
 
 // hopsLeft ends the rule when the packet may not be sent on once more. So one ends that goes round, where a switch clears the marks of members
-// whose MACs are not known.
-func (f family) hopsLeft() match { return and(f.hops.to(register), compare(expr.CmpOpGt, 1)) }
+// whose MACs are not known. noHopsLeft is the opposite.
+func (f family) hopsLeft() match   { return and(f.hops.to(register), compare(expr.CmpOpGt, 1)) }
+func (f family) noHopsLeft() match { return and(f.hops.to(register), compare(expr.CmpOpLte, 1)) }
 
-// marked ends the rule unless the packet has the mark. Only the bytes with a DSCP are loaded, as nft does it.
-func (f family) marked(mark byte) match {
+// marked ends the rule unless the packet has the mark.
+func (f family) marked(mark byte) match { return f.hasDSCP(expr.CmpOpEq, allOfDSCP, mark) }
+
+// marked by anybody, or with CmpOpNeq by nobody.
+func (f family) markedAtAll(op expr.CmpOp) match { return f.hasDSCP(op, markBits, markBits) }
+
+// hasDSCP compares bits of the DSCP. Only the bytes with a DSCP are loaded, as nft does it.
+func (f family) hasDSCP(op expr.CmpOp, bits, value byte) match {
 	from := f.dscp.offset
-	return f.dscp.has(expr.CmpOpEq, f.withDSCP(allOfDSCP)[from:], f.withDSCP(mark)[from:])
+	return f.dscp.has(op, f.withDSCP(bits)[from:], f.withDSCP(value)[from:])
 }
 
 // mark gives the packet a mark.
@@ -126,9 +139,5 @@ func (f family) mark(mark byte) match {
 	for i := range keep {
 		keep[i] = ^keep[i]
 	}
-	write := f.checksum
-	write.OperationType, write.SourceRegister = expr.PayloadWrite, register
-	write.Base, write.Offset, write.Len = expr.PayloadBaseNetworkHeader, 0, 2
-	return and(network(0, 2).to(register),
-		run(&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 2, Mask: keep, Xor: f.withDSCP(mark)}), run(&write))
+	return network(0, 2).change(keep, f.withDSCP(mark), f.checksum)
 }

@@ -92,7 +92,12 @@ func quick(s *netnstest.Space) {
 // owned gives all slots to one member, and has it ask the other about what it does not know.
 func (l *lab) owned(owner, second uint8) {
 	l.t.Helper()
-	l.spread(&slots.Table{Owner: slices.Repeat([]uint8{owner}, 12), Second: slices.Repeat([]uint8{second}, 12)})
+	l.spread(ownedBy(owner, second))
+}
+
+// ownedBy is the table of three members in which one has all slots.
+func ownedBy(owner, second uint8) *slots.Table {
+	return &slots.Table{Owner: slices.Repeat([]uint8{owner}, 12), Second: slices.Repeat([]uint8{second}, 12), Next: []uint8{1, 2, 0}}
 }
 
 func (l *lab) spread(table *slots.Table) {
@@ -195,10 +200,16 @@ func (l *lab) dialPort(s *netnstest.Space, vip netip.Addr, port uint16) *conn {
 
 func (l *lab) try(s *netnstest.Space, to netip.AddrPort) (*conn, error) {
 	l.t.Helper()
+	return l.tryFrom(s, nil, to)
+}
+
+// tryFrom connects from a certain port; nil: from any.
+func (l *lab) tryFrom(s *netnstest.Space, from net.Addr, to netip.AddrPort) (*conn, error) {
+	l.t.Helper()
 	var c net.Conn
 	var err error
 	s.In(func() {
-		c, err = (&net.Dialer{Timeout: netnstest.Patience}).Dial("tcp", to.String())
+		c, err = (&net.Dialer{Timeout: netnstest.Patience, LocalAddr: from}).Dial("tcp", to.String())
 	})
 	if err != nil {
 		return nil, err

@@ -1,9 +1,7 @@
 package spreadtables
 
 import (
-	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
@@ -11,21 +9,17 @@ import (
 	"github.com/keepvip/keepvip/internal/slots"
 )
 
-const (
-	fin = 0x01
-	syn = 0x02
-	rst = 0x04
-	ack = 0x10
-)
-
-var tcpFlags = transport(13, 1)
-
 // member is the table of a family behind the link: what a member does with the packets that it gets, and with its own to the address.
+// Without an own address of the family it sends on.
 func (c Config) member(f family, a Abilities) table {
-	t := table{family: f.number, sets: []set{c.macs(), c.ports(f), c.addresses(f), c.owners(f, false), c.seconds(f)}}
-	t.chains = append(t.chains, c.receive(f)...)
+	c = c.among(f)
+	t := table{family: f.number, sets: []set{c.macs(), c.ports(f), c.owners(f, false)}, chains: c.receive(f)}
+	if _, ok := f.of(c.Self); !ok {
+		return t
+	}
+	t.sets = append(t.sets, c.addresses(f), c.seconds(f), c.next(f))
 	if c.self() != slots.None {
-		t.chains = append(t.chains, c.unknown(f)...)
+		t.chains = append(t.chains, c.unknown(f, a)...)
 		t.chains = append(t.chains, c.translated(f, a))
 	}
 	t.chains = append(t.chains, c.ask(f), c.source(f))
@@ -49,41 +43,8 @@ func (c Config) addresses(f family) set {
 	return s
 }
 
-// seconds says where to ask about a connection that this node does not know.
-func (c Config) seconds(f family) set {
-	s := set{name: mapSeconds, key: typeMark, data: typeVerdict, size: c.slots()}
-	s.bySlot.value = slices.Repeat([]uint8{slots.None}, int(c.slots()))
-	if c.self() == slots.None {
-		return s
-	}
-	// First those that are sent on to, and behind them the same as owners.
-	s.bySlot.values = make([]element, 2*len(c.Members))
-	for i := range c.Members {
-		if to, ok := c.other(f, uint8(i)); ok {
-			s.bySlot.values[i].to, s.bySlot.values[len(c.Members)+i].to = chainTo(to), chainToOwner(chainTo(to))
-		}
-	}
-	self := c.self()
-	for slot := range s.bySlot.value {
-		member := c.Slots.Onward(slot, self)
-		if member == slots.None || int(member) >= len(c.Members) || s.bySlot.values[member].to == "" {
-			continue
-		}
-		s.bySlot.value[slot] = member
-		if member == c.Slots.Owner[slot] && c.knows(member) {
-			s.bySlot.value[slot] += uint8(len(c.Members))
-		}
-	}
-	return s
-}
-
 // knows tells whether frames of a member are known by their source.
 func (c Config) knows(member uint8) bool { return len(c.Members[member].MAC) == int(typeEther.length) }
-
-// The chains that send on to a member are named so that nft can read the names again.
-func chainTo(a netip.Addr) string { return "to-" + strings.ReplaceAll(a.String(), ":", "-") }
-
-func chainToOwner(to string) string { return to + "-owner" }
 
 // receive does for the receiver what its table at the link leaves: ICMP errors, what was in fragments, what goes to a member whose MAC is not
 // known, and all of it where the kernel cannot do it there. A mark says then that a member has sent it on. It comes before connection
@@ -98,71 +59,13 @@ func (c Config) receive(f family) []chain {
 		},
 	}
 	sendOn := func(name string, w flow) chain {
-		rules := []match{and(fromMember(), accept()), and(f.marked(markSpread), accept()), and(f.marked(markLast), accept())}
+		rules := []match{and(fromMember(), accept()), and(f.markedAtAll(expr.CmpOpEq), accept())}
 		if c.slots() > 0 {
 			rules = append(rules, and(f.slot(w, c.slots(), c.Seed), owner(mapOwners), f.hopsLeft(), f.mark(markSpread), copyTo(c.Index), drop()))
 		}
 		return chain{name: name, rules: rules}
 	}
 	return []chain{sendOn("packets", f.packet), sendOn("errors", f.inError), hook}
-}
-
-// unknown gives packets of connections that are not known here a second chance.
-//
-// What connection tracking calls invalid is out of the window of a connection here, mostly. Sent on, it would be taken for a connection there,
-// and be answered by a reset that ends the healthy one; so it ends here. A FIN or RST of a connection that is not known is called
-// invalid as well, but nobody takes it for a connection: it goes on, so that a server learns of the end wherever it is.
-func (c Config) unknown(f family) []chain {
-	link := comesIn(expr.CmpOpEq, c.Index)
-	known := and(state(expr.CmpOpNeq, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED), accept())
-	invalid := state(expr.CmpOpNeq, expr.CtStateBitINVALID)
-	packets := chain{name: "unknown", rules: []match{
-		and(meta(expr.MetaKeyL4PROTO, register), compare(expr.CmpOpNeq, unix.IPPROTO_TCP), accept()),
-		and(tcpFlags.has(expr.CmpOpNeq, []byte{syn}, []byte{0}), accept()),
-		known,
-		and(f.marked(markLast), invalid, drop()),
-		and(f.marked(markLast), accept()),
-		and(tcpFlags.has(expr.CmpOpEq, []byte{fin | rst}, []byte{0}), invalid, drop()),
-	}}
-	errors := chain{name: "unknown-errors", rules: []match{known, and(f.marked(markLast), accept())}}
-	if c.slots() > 0 {
-		packets.rules = append(packets.rules, and(f.slot(f.packet, c.slots(), c.Seed), goOn(mapSeconds)))
-		errors.rules = append(errors.rules, and(f.slot(f.inError, c.slots(), c.Seed), goOn(mapSeconds)))
-	}
-	packets.rules = append(packets.rules, and(invalid, drop()))
-	hook := chain{
-		name: "member", kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: unknownPriority,
-		rules: []match{
-			and(link, f.spread(f.packet, setPorts), forUs(), goTo(packets.name)),
-			and(link, f.isError, f.spread(f.inError, setPorts), forUs(), goTo(errors.name)),
-		},
-	}
-	return append(c.others(f), packets, errors, hook)
-}
-
-// others are the chains that send a packet on to a member, for the last time. One that goes to the owner of its slot, and has just come from
-// there, stays here also where a switch has taken the mark away.
-func (c Config) others(f family) []chain {
-	var chains []chain
-	for i, m := range c.Members {
-		to, ok := c.other(f, uint8(i))
-		if !ok {
-			continue
-		}
-		chains = append(chains, chain{name: chainTo(to), rules: []match{
-			and(f.hopsLeft(), f.mark(markLast), immediate(addressRegister, to.AsSlice()), copyTo(c.Index), drop()),
-			drop(),
-		}})
-		if c.knows(uint8(i)) {
-			back := and(metaIs(expr.MetaKeyIIFTYPE, nativeShort(unix.ARPHRD_ETHER)...), macSource.is(m.MAC...))
-			chains = append(chains, chain{name: chainToOwner(chainTo(to)), rules: []match{
-				and(back, state(expr.CmpOpNeq, expr.CtStateBitINVALID), drop()),
-				and(back, accept()),
-				goTo(chainTo(to)),
-			}})
-		}
-	}
-	return chains
 }
 
 // translated gives new connections this node's own address and the target port. On other links, as those of pods, only while this node has

@@ -49,6 +49,7 @@ var (
 	typeIPv6    = kind{8, 16}
 	typeEther   = kind{9, 6}
 	typeMark    = kind{19, 4} // a number in the host's byte order
+	typeLink    = kind{20, 4} // likewise
 	typeVerdict = kind{unix.NFT_DATA_VERDICT, 16}
 	typePort4   = kind{7<<12 | 12<<6 | 13, 12} // address . protocol . port
 	typePort6   = kind{8<<12 | 12<<6 | 13, 24}

@@ -3,6 +3,7 @@ package spreadtables
 import (
 	"net/netip"
 
+	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/slots"
@@ -14,6 +15,7 @@ import (
 //	set members     MACs of the other members
 //	map owners      slot -> address of its owner; without those of this node
 //	map seconds     slot -> chain of the member that may know a connection which this node does not
+//	map next        link -> address of the member that is asked after this one, of any slot
 //	set addresses   those that are spread
 const (
 	setPorts     = "ports"
@@ -21,6 +23,7 @@ const (
 	setAddresses = "addresses"
 	mapOwners    = "owners"
 	mapSeconds   = "seconds"
+	mapNext      = "next"
 )
 
 // Priorities. At the link the fence comes first, at -500. Behind it what was in fragments is put together at -400, connections are known from
@@ -38,11 +41,12 @@ const (
 func (c Config) render(a Abilities) []table {
 	var families []family
 	for _, f := range []family{ipv4(), ipv6()} {
-		if _, ok := f.of(c.Self); ok && len(f.all(c.Addresses)) > 0 {
+		_, own := f.of(c.Self)
+		if len(f.all(c.Addresses)) > 0 && (own || !c.Masquerade) {
 			families = append(families, f)
 		}
 	}
-	if len(families) == 0 {
+	if len(families) == 0 || len(c.Self) == 0 {
 		return nil
 	}
 	var tables []table
@@ -72,7 +76,7 @@ func (c Config) receiver(families []family) table {
 		name: "ingress", kind: "filter", hook: unix.NF_NETDEV_INGRESS, device: c.Link, priority: ingressPriority,
 	}
 	for _, f := range families {
-		packets, ports, owners := "packets"+f.suffix, c.ports(f), c.owners(f, true)
+		packets, ports, owners := "packets"+f.suffix, c.ports(f), c.among(f).owners(f, true)
 		ports.name, owners.name = ports.name+f.suffix, owners.name+f.suffix
 		t.sets = append(t.sets, ports, owners)
 		ingress.rules = append(ingress.rules, and(forUs(), f.is(), f.spread(f.packet, ports.name), goTo(packets)))
@@ -86,13 +90,26 @@ func (c Config) sendOn(f family, owners string) []match {
 	rules := []match{
 		and(f.is(), f.fragment, accept()),
 		and(fromMember(), accept()),
-		and(f.is(), f.marked(markSpread), accept()),
-		and(f.is(), f.marked(markLast), accept()),
+		and(f.is(), f.markedAtAll(expr.CmpOpEq), accept()),
 	}
 	if c.slots() > 0 {
 		rules = append(rules, and(f.is(), f.slot(f.packet, c.slots(), c.Seed), owner(owners), forwardTo(f.number, c.Index)))
 	}
 	return rules
+}
+
+// among is the configuration for one family: members without an address of it have no part in it.
+func (c Config) among(f family) Config {
+	if c.Slots != nil {
+		c.Slots = c.Slots.Among(func(m uint8) bool {
+			if int(m) >= len(c.Members) {
+				return false
+			}
+			_, ok := f.of(c.Members[m].Addresses)
+			return ok
+		})
+	}
+	return c
 }
 
 func (c Config) slots() uint32 {

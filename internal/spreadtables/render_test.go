@@ -31,6 +31,7 @@ func three(index int) Config {
 		Slots: &slots.Table{
 			Owner:  []uint8{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2},
 			Second: []uint8{1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0},
+			Next:   []uint8{1, 2, 0},
 		},
 		Seed: 0x6b76, Lifetime: time.Minute,
 	}
@@ -95,18 +96,24 @@ func TestRenderWithoutIngress(t *testing.T) {
 }
 
 func TestRenderOfOneFamily(t *testing.T) {
-	for name, change := range map[string]func(*Config){
-		"no address of the other":     func(c *Config) { c.Addresses = c.Addresses[1:] },
-		"no own address of the other": func(c *Config) { c.Self = c.Self[1:] },
-	} {
-		c := three(2)
-		change(&c)
-		tables := c.render(all)
-		assert.Equal(t, []byte{unix.NFPROTO_NETDEV, unix.NFPROTO_IPV6}, []byte{tables[0].family, tables[1].family}, name)
-	}
 	c := three(2)
+	c.Addresses = c.Addresses[1:]
+	tables := c.render(all)
+	assert.Equal(t, []byte{unix.NFPROTO_NETDEV, unix.NFPROTO_IPV6}, []byte{tables[0].family, tables[1].family})
+	c = three(2)
 	c.Self = nil
 	assert.Empty(t, c.render(all))
+}
+
+// TestRenderWithoutAnOwnAddress of a family: this node sends on what it receives, all of it.
+func TestRenderWithoutAnOwnAddress(t *testing.T) {
+	c := three(2)
+	c.Self, c.Members[0].Addresses = c.Self[1:], c.Members[0].Addresses[1:]
+	tables := c.render(all)
+	require.Len(t, tables, 3)
+	assert.Len(t, elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners4"), 12)
+	assert.Len(t, elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners6"), 8)
+	assert.Len(t, tables[1].chains, 3, "what is received, whole, in fragments and in errors")
 }
 
 // TestRenderOfAMemberWithoutAMAC: its frames are not told from those of clients, so nothing goes to it as it came.
@@ -119,13 +126,15 @@ func TestRenderOfAMemberWithoutAMAC(t *testing.T) {
 	assert.Equal(t, []string{string(c.Members[2].MAC)}, keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "members")))
 }
 
-// TestRenderOfAMemberWithoutAnAddress: the receiver serves its slots, in that family.
+// TestRenderOfAMemberWithoutAnAddress: its slots are those of the others, in that family, and nobody asks it.
 func TestRenderOfAMemberWithoutAnAddress(t *testing.T) {
 	c := three(2)
 	c.Members[1].Addresses = c.Members[1].Addresses[:1]
 	tables := c.render(all)
 	assert.Len(t, elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners4"), 8)
-	assert.Equal(t, slotsOf(2, 5, 8, 11), keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners6")))
+	assert.Equal(t, slotsOf(2, 4, 5, 8, 10, 11), keys(elementsOf(t, tables, unix.NFPROTO_NETDEV, "owners6")))
+	assert.Equal(t, string(netip.MustParseAddr("10.1.0.6").AsSlice()), elementsOf(t, tables, unix.NFPROTO_IPV4, "next")[0].data)
+	assert.Equal(t, string(netip.MustParseAddr("fd01::7").AsSlice()), elementsOf(t, tables, unix.NFPROTO_IPV6, "next")[0].data)
 }
 
 // TestRenderOfWhatEnds: a new connection is no longer translated, neither one that comes in nor one of this node's own.

@@ -81,13 +81,16 @@ func TestSecondChanceKeepsAConnection(t *testing.T) {
 	}
 }
 
-// TestUnknownConnectionIsReset: nobody has it, so the client learns at once.
+// TestUnknownConnectionIsReset: nobody has it who is alive, so the client learns at once.
 func TestUnknownConnectionIsReset(t *testing.T) {
 	l := newLab(t)
 	for name, vip := range both {
 		l.owned(0, slots.None)
 		c := l.dial(l.client, vip)
-		l.owned(1, 2)
+		l.receives(1)
+		dead := ownedBy(1, 2)
+		dead.Next = []uint8{1, 2, 1}
+		l.spread(dead)
 		_, err := c.Write([]byte("x"))
 		require.NoError(t, err)
 		began := time.Now()
@@ -157,9 +160,7 @@ func TestMembersThatDisagree(t *testing.T) {
 		if !macs {
 			l.forgetMACs()
 		}
-		all := func(owner uint8) *slots.Table {
-			return &slots.Table{Owner: slices.Repeat([]uint8{owner}, 12), Second: slices.Repeat([]uint8{slots.None}, 12)}
-		}
+		all := func(owner uint8) *slots.Table { return ownedBy(owner, slots.None) }
 		l.members[0].cfg.Slots, l.members[1].cfg.Slots, l.members[2].cfg.Slots = all(1), all(2), all(0)
 		l.apply()
 		for name, vip := range both {

@@ -247,7 +247,7 @@ func (c Config) normal() Config {
 	c.Self, c.Members = slices.Clone(c.Self), slices.Clone(c.Members)
 	if c.Slots != nil {
 		table := *c.Slots
-		table.Owner, table.Second = slices.Clone(table.Owner), slices.Clone(table.Second)
+		table.Owner, table.Second, table.Next = slices.Clone(table.Owner), slices.Clone(table.Second), slices.Clone(table.Next)
 		c.Slots = &table
 	}
 	return c

@@ -293,4 +293,10 @@ func TestSwitchThatClearsTheDSCP(t *testing.T) {
 			assert.True(t, refused(err), "%s: nobody who is asked has it: %v", name, err)
 		}
 	}
+	l.owned(1, 2)
+	c := l.dial(l.client, both["IPv4"])
+	for _, flags := range []byte{0x10, 0x11, 0x14} {
+		l.stray(c, both["IPv4"], flags)
+		c.goesOn("nobody answers what is out of its window")
+	}
 }

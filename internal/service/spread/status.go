@@ -10,8 +10,8 @@ import (
 // udp is the protocol's number; the other one is that of TCP.
 const udp = 17
 
-// noLoose is why there is no second chance.
-const noLoose = "net.netfilter.nf_conntrack_tcp_loose is 0: set it to 1, or connections end when their member gets out of turn"
+// noLoose is why the second chance is not all that it should be.
+const noLoose = "net.netfilter.nf_conntrack_tcp_loose is 0: set it to 1, or clients of a member that dies are not told"
 
 // status is what an operator sees.
 func (v *server) status() *instance.SpreadStatus {
