@@ -83,8 +83,7 @@ func (w *latenessWatch) watchOrdinary(l *Lab) {
 // later it did.
 func oversleep(l *Lab) (due, late time.Duration) {
 	due = l.now() + 2*time.Millisecond
-	ts := unix.NsecToTimespec((2 * time.Millisecond).Nanoseconds())
-	_ = unix.Nanosleep(&ts, nil)
+	nap(2 * time.Millisecond)
 	return due, l.now() - due
 }
 

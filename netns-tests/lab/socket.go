@@ -134,12 +134,6 @@ func controlMessage(control []byte, level, kind int32) ([]byte, bool) {
 	return nil, false
 }
 
-// waitReadable waits until one of the sockets is readable or the time is over.
-func waitReadable(fds []unix.PollFd, limit time.Duration) {
-	ts := unix.NsecToTimespec(max(limit, 0).Nanoseconds())
-	_, _ = unix.Ppoll(fds, &ts, nil)
-}
-
 // networkOrder converts a 16-bit number for a field that is big-endian in memory.
 func networkOrder(v uint16) uint16 {
 	var b [2]byte
