@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +82,7 @@ func TestDrillRefusesAWrongCommandLine(t *testing.T) {
 // planned serves what a watcher asks a daemon, which lets nobody change anything, and returns the socket.
 func planned(t *testing.T, plan instance.DrillPlan) string {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "keepvip.sock")
+	socket := socketPath(t)
 	ln, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -15,10 +16,19 @@ import (
 	"github.com/keepvip/keepvip/internal/daemon"
 )
 
+// socketPath is where a socket may be: t.TempDir names the test, and a path of a socket has 107 octets at most.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "kv")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	return filepath.Join(dir, "keepvip.sock")
+}
+
 // answering serves a status document on a socket until the test ends, and carries out every verb by doing nothing.
 func answering(t *testing.T, status any) (socket string) {
 	t.Helper()
-	socket = filepath.Join(t.TempDir(), "keepvip.sock")
+	socket = socketPath(t)
 	ln, err := net.Listen("unix", socket)
 	require.NoError(t, err)
 	mux := http.NewServeMux()

@@ -47,8 +47,17 @@ func backend() Backend {
 	}
 }
 
+// socketPath is where a socket may be: t.TempDir names the test, and a path of a socket has 107 octets at most.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "kv")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	return filepath.Join(dir, "keepvip.sock")
+}
+
 func TestServerAnswersOnASocketThatOnlyItsGroupMayOpen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "made", "keepvip.sock")
+	path := filepath.Join(filepath.Dir(socketPath(t)), "made", "s")
 	stop := serveAt(t, path, backend())
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -67,7 +76,7 @@ func TestServerAnswersOnASocketThatOnlyItsGroupMayOpen(t *testing.T) {
 }
 
 func TestServerLeavesWhatHasTakenItsPlace(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	stop := serveAt(t, path, backend())
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
@@ -76,7 +85,7 @@ func TestServerLeavesWhatHasTakenItsPlace(t *testing.T) {
 }
 
 func TestServerLeavesADirectoryThatWasThere(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	serveAt(t, path, backend())()
 	_, err := os.Stat(filepath.Dir(path))
 	assert.NoError(t, err)
@@ -87,7 +96,7 @@ func TestVerbsPassOnWhatTheBackendSays(t *testing.T) {
 		t.Log("not root: the verbs answer that only root may ask; see TestVerbsAreForRoot")
 		return
 	}
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	stop := serveAt(t, path, backend())
 	defer stop()
 	c := NewClient(path)
@@ -121,7 +130,7 @@ func TestVerbsAreForRoot(t *testing.T) {
 }
 
 func TestFailedVerbIsLoggedWithWhoAsked(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	type entry struct {
 		asked Asked
 		err   string
@@ -152,7 +161,7 @@ func TestFailedVerbIsLoggedWithWhoAsked(t *testing.T) {
 }
 
 func TestOpenRefusesASocketThatSomebodyServes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	stop := serveAt(t, path, backend())
 	defer stop()
 	_, err := Open(path, backend())
@@ -182,7 +191,7 @@ func TestOpenTouchesNothingButASocket(t *testing.T) {
 }
 
 func TestOpenReplacesASocketThatNobodyServes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	require.NoError(t, err)
 	ln.SetUnlinkOnClose(false)
@@ -191,7 +200,7 @@ func TestOpenReplacesASocketThatNobodyServes(t *testing.T) {
 }
 
 func TestClientSaysWhatToDoWhenNobodyAnswers(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	err := NewClient(path).Status(t.Context(), nil)
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "is it running, and is this its --socket?")
@@ -242,7 +251,7 @@ func TestListenNamesTheOption(t *testing.T) {
 
 // Those who read no more than a little of the history leave their places to others, and delay nobody.
 func TestServerStreamsTheHistoryToSlowReaders(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	b := backend()
 	var writing sync.WaitGroup
 	b.History = func(w io.Writer) error {
@@ -277,7 +286,7 @@ func TestServerStreamsTheHistoryToSlowReaders(t *testing.T) {
 }
 
 func TestServerVerbs(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	var did []string
 	b := backend()
 	b.Handover = func(ctx context.Context, names []string, to string) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ func TestDrillIsCarriedOutAndNoted(t *testing.T) {
 		t.Log("not root: the verbs answer that only root may ask; see TestVerbsAreForRoot")
 		return
 	}
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	var did []string
 	b := backend()
 	b.Drill = func(_ context.Context, vip, kind string, lasts time.Duration, back bool) (any, error) {
@@ -53,7 +52,7 @@ func TestDrillIsToldThatWhoeverAskedHasGone(t *testing.T) {
 		t.Log("not root: the verbs answer that only root may ask; see TestVerbsAreForRoot")
 		return
 	}
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	begun, gone := make(chan struct{}), make(chan struct{})
 	b := backend()
 	b.Drill = func(ctx context.Context, _, _ string, _ time.Duration, _ bool) (any, error) {

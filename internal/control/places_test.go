@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -181,7 +180,7 @@ func TestProbesAreAnsweredWhileAnotherUserHoldsAllPlaces(t *testing.T) {
 }
 
 func TestControlSocketAnswersBesideIdleConnections(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keepvip.sock")
+	path := socketPath(t)
 	b := backend()
 	release, entered := make(chan struct{}), make(chan struct{})
 	b.Reload = func() (any, error) { close(entered); <-release; return "done", nil }
