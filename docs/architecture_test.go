@@ -109,9 +109,26 @@ func TestImportsFollowTheTable(t *testing.T) {
 			assert.True(t, r.allows(name), "%s imports %s, which its row in architecture.md does not list", dir, name)
 		}
 	}
-	for name := range table {
+	for name, r := range table {
 		assert.Contains(t, slices.Collect(maps.Keys(found)), name, "architecture.md has a row for a package that does not exist")
+		for _, unused := range r.unused(found[name]) {
+			assert.Fail(t, "an arrow that is not in the code", "%s does not import %s, which its row in architecture.md lists", name, unused)
+		}
 	}
+}
+
+// unused are what the row lists, and the files of the room do not import.
+func (r room) unused(imported []string) (out []string) {
+	for _, name := range slices.Concat(r.rooms, r.outside) {
+		uses := func(i string) bool {
+			i = strings.TrimPrefix(i, module+"/")
+			return i == name || slices.Contains(r.outside, name) && strings.HasPrefix(i, name+"/")
+		}
+		if !slices.ContainsFunc(imported, uses) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func (r room) allows(name string) bool {

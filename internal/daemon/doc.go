@@ -6,7 +6,7 @@
 //
 // Daemon.Run starts these, and waits for them before it returns:
 //
-//   - one for each listener: the control socket, the lock of the network namespace, metrics and probes;
+//   - one for each listener: the control socket, the lock of the network namespace, metrics and probes, balancers that ask for the health;
 //   - one that follows the host's links and addresses, one that reloads at each SIGHUP, one that writes
 //     keepalived's files at its signals, one for the service manager;
 //   - one that joins the Raft cluster, if there is one, and one that takes part in it.

@@ -1,4 +1,5 @@
-// Package fence is the nftables lease: the kernel silences an address when its holder is gone. It is the only package that speaks nftables.
+// Package fence is the nftables lease: the kernel silences an address when its holder is gone. Beside it only internal/spreadtables and
+// internal/intercept speak nftables.
 //
 // A Fence makes sure that the kernel stops answering for an address when this node's lease is over, even if nobody is left to take it off.
 // In the order of a life:

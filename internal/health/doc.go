@@ -1,4 +1,4 @@
-// Package health probes the local apiserver, or any local service, and turns the results into a verdict.
+// Package health probes a service, most often the local apiserver, and turns the results into a verdict.
 //
 // A [Prober] takes one look; a [Gate], which is pure, counts; a [Checker] repeats the one into the other. What real apiservers
 // answer shaped the rules: 200 is healthy; 401 is healthy, because a server that asks who we are is alive; 403 is unhealthy,

@@ -3,6 +3,8 @@
 // A node that cannot read the file does not know whether it may hold an address, so [Open] fails then; a file that is not
 // there says that nothing is wanted. A change is on the disk before its method returns.
 //
+// [Replace] is for other small files of the state directory.
+//
 // Left out: what an operator's choice means for the election, which is the instance's.
 //
 // There are no goroutines.
