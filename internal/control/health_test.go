@@ -101,3 +101,30 @@ func TestListenHealthNamesTheOption(t *testing.T) {
 	_, err = ListenHealth(ln.Addr().String(), Health{})
 	require.ErrorContains(t, err, "address already in use; choose another --health, or \"off\"")
 }
+
+func TestHealthListenerSharesItsPortWithNobody(t *testing.T) {
+	l, err := ListenHealth("0.0.0.0:0", Health{})
+	require.NoError(t, err)
+	defer l.Close()
+	lc := net.ListenConfig{Control: sharePort}
+	second, err := lc.Listen(t.Context(), "tcp4", l.lns[0].Addr().String())
+	if err == nil {
+		_ = second.Close()
+	}
+	require.ErrorContains(t, err, "address already in use", "probes would be divided among the two")
+}
+
+// Who says 0.0.0.0 has a firewall for IPv4 in mind.
+func TestListenerOfAllIPv4AddressesIsNotReachedByIPv6(t *testing.T) {
+	health, err := ListenHealth("0.0.0.0:0", Health{})
+	require.NoError(t, err)
+	defer health.Close()
+	metrics := listenAtAFreePort(t, "0.0.0.0")
+	defer metrics.Close()
+	for _, l := range []*Listener{health, metrics} {
+		for _, ln := range l.lns {
+			at := ln.Addr().(*net.TCPAddr)
+			assert.NotNil(t, at.IP.To4(), "%s", at)
+		}
+	}
+}

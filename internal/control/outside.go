@@ -73,12 +73,20 @@ func sharePort(network, address string, c syscall.RawConn) error {
 	return cmp.Or(err, failed, freeBind(network, address, c))
 }
 
+// networkOf is that of an address to listen at: 0.0.0.0 is of IPv4 alone, which "tcp" would take for all addresses of both families.
+func networkOf(at string) string {
+	if a, err := netip.ParseAddrPort(at); err == nil && a.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
 // listenAll listens at all of them. Somebody else at the first of them is an error.
 func listenAll(where []string) (lns []net.Listener, err error) {
 	// No connection lasts long enough to be kept alive.
 	lc := net.ListenConfig{KeepAlive: -1, Control: freeBind}
-	if a, err := netip.ParseAddrPort(where[0]); err == nil && a.Addr().IsUnspecified() {
-		alone, err := lc.Listen(context.Background(), "tcp", where[0])
+	if a, err := netip.ParseAddrPort(where[0]); err == nil && a.Addr().IsUnspecified() && len(where) > 1 {
+		alone, err := lc.Listen(context.Background(), networkOf(where[0]), where[0])
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +94,7 @@ func listenAll(where []string) (lns []net.Listener, err error) {
 		lc.Control = sharePort
 	}
 	for _, at := range where {
-		ln, err := lc.Listen(context.Background(), "tcp", at)
+		ln, err := lc.Listen(context.Background(), networkOf(at), at)
 		if err != nil {
 			closeAll(lns)
 			return nil, err
