@@ -34,7 +34,8 @@ type news struct {
 	reached bool
 }
 
-// watchBackends goes on with the backends that stay, and begins with those that are new.
+// watchBackends goes on with the backends that stay, and begins with those that are new. One that is asked otherwise from now on, or has another
+// weight, is what it was until the first answer.
 func (v *server) watchBackends(list []Backend) {
 	before := v.backends
 	v.backends = nil
@@ -44,11 +45,20 @@ func (v *server) watchBackends(list []Backend) {
 			before = slices.Delete(before, i, i+1)
 			continue
 		}
-		v.backends = append(v.backends, v.watch(b))
+		one := v.watch(b)
+		if i := slices.IndexFunc(before, one.same); i >= 0 && b.Watch != nil {
+			one.known, one.health, one.dead = before[i].known, before[i].health, before[i].dead
+		}
+		v.backends = append(v.backends, one)
 	}
 	for _, gone := range before {
 		gone.cancel()
 	}
+}
+
+// same tells whether two are one server.
+func (b *backend) same(o *backend) bool {
+	return b.Port == o.Port && slices.Equal(b.Addresses, o.Addresses)
 }
 
 func (v *server) watch(b Backend) *backend {

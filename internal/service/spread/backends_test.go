@@ -91,3 +91,36 @@ func TestBackendsThatStayGoOnOverAReload(t *testing.T) {
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 60, "10.77.0.24 fit": 60}, b.shares(), "what is not asked is good")
 	})
 }
+
+// Another check, or another weight, of a backend that stays is no reason to give it no connections until it has been asked again.
+func TestBackendsThatAreAskedOtherwiseStayWhatTheyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := asked{}
+		cfg := masquerading()
+		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 1)}
+		b := newBench(t, cfg)
+		b.begin()
+		time.Sleep(settle)
+		a[21] <- Health{Good: true}
+		a[22] <- Health{Good: true}
+		a[23] <- Health{Why: "503"}
+		b.host.set(addr(23), false)
+		time.Sleep(2 * time.Second)
+		before := map[string]int{"10.77.0.21 fit": 60, "10.77.0.22 fit": 60, "10.77.0.23 dead": 0}
+		assert.Equal(t, before, b.shares())
+		next, otherwise := cfg, asked{}
+		next.Backends = nil
+		for n := byte(21); n <= 23; n++ {
+			one := otherwise.backend(n, 1)
+			one.ID = "asked otherwise " + one.ID
+			next.Backends = append(next.Backends, one)
+		}
+		b.service.Reconfigure(next)
+		time.Sleep(tick)
+		assert.Equal(t, before, b.shares())
+		otherwise[22] <- Health{Why: "404"}
+		otherwise[23] <- Health{Good: true}
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 60, "10.77.0.22 keeps": 0, "10.77.0.23 fit": 60}, b.shares())
+	})
+}
