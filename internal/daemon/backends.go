@@ -41,10 +41,12 @@ func healthOf(v health.Verdict) spread.Health {
 	return spread.Health{Good: v.State == health.Healthy, Why: v.Reason}
 }
 
-// anyBackend takes a look at backends until one is good: at the one that was good last, and, if that is not, at all others at once.
+// anyBackend takes a look at backends until one is good: at the one that was good last, and at all others, too, when that one has had half of the
+// time, or is not good. After a look at which none was, it looks at all of them at once.
 type anyBackend struct {
 	probers []health.Prober
 	last    int
+	bad     bool // none was good
 }
 
 func proberOfBackends(v config.VIP, near neighbours) (health.Prober, error) {
@@ -64,33 +66,57 @@ func proberOfBackends(v config.VIP, near neighbours) (health.Prober, error) {
 	return p, nil
 }
 
+// look is what a look at one of them has found.
+type look struct {
+	at     int
+	result health.Result
+}
+
 // Probe implements health.Prober.
 func (p *anyBackend) Probe(ctx context.Context) health.Result {
-	first := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	defer looking.Wait() // a prober takes one look at a time
+	defer cancel()
+	found := make(chan look, len(p.probers))
+	begin := func(i int) { looking.Go(func() { found <- look{i, p.probers[i].Probe(ctx)} }) }
+	begin(p.last)
+	others := func() {
+		for i := range p.probers {
+			if i != p.last {
+				begin(i)
+			}
+		}
+	}
+	half := time.NewTimer(time.Hour)
+	defer half.Stop()
 	if end, limited := ctx.Deadline(); limited {
-		half, cancel := context.WithTimeout(ctx, time.Until(end)/2)
-		defer cancel()
-		first = half
+		half.Reset(time.Until(end) / 2)
 	}
-	result := p.probers[p.last].Probe(first)
-	if result.Outcome == health.Pass {
-		return result
+	alone := !p.bad
+	if !alone {
+		others()
 	}
-	var all sync.WaitGroup
-	results := make([]health.Result, len(p.probers))
-	for i, one := range p.probers {
-		results[i] = result
-		if i != p.last {
-			all.Go(func() { results[i] = one.Probe(ctx) })
+	var failed health.Result
+	for seen := 0; seen < len(p.probers); {
+		select {
+		case l := <-found:
+			seen++
+			if l.result.Outcome == health.Pass {
+				p.last, p.bad = l.at, false
+				return l.result
+			}
+			if l.at == p.last {
+				failed = l.result
+			}
+		case <-half.C:
+		}
+		if alone {
+			alone = false
+			others()
 		}
 	}
-	all.Wait()
-	for i, r := range results {
-		if r.Outcome == health.Pass {
-			p.last = i
-			return r
-		}
-	}
-	result.Reason = "no backend is healthy: " + result.Reason
-	return result
+	p.bad = true
+	failed.Reason = "no backend is healthy: " + failed.Reason
+	return failed
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -41,6 +42,42 @@ func TestAnyBackendIsGoodWhileOneIs(t *testing.T) {
 	assert.Equal(t, health.Pass, look().Outcome)
 	good[0] = false
 	assert.Equal(t, health.Result{Outcome: health.Down, Reason: "no backend is healthy: refused"}, look())
+}
+
+// What is healthy by spread.backendCheck, however slow, makes the load balancer fit.
+func TestAnyBackendHasTheWholeTimeOfAProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes := []time.Duration{time.Hour, 500 * time.Millisecond}
+		under := make([]int, 2)
+		p := &anyBackend{}
+		for i := range takes {
+			p.probers = append(p.probers, health.Func(func(ctx context.Context) health.Result {
+				under[i]++
+				defer func() { under[i]-- }()
+				select {
+				case <-time.After(takes[i]):
+					return health.Result{Reason: "200"}
+				case <-ctx.Done():
+					return health.Result{Outcome: health.Fail, Reason: "timeout"}
+				}
+			}))
+		}
+		look := func() health.Outcome {
+			ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+			defer cancel()
+			return p.Probe(ctx).Outcome
+		}
+		look() // the first one is the one that is asked before the others
+		for range 3 {
+			assert.Equal(t, health.Pass, look())
+			assert.Equal(t, []int{0, 0}, under, "no look goes on")
+		}
+		takes[0], takes[1] = takes[1], takes[0]
+		look()
+		for range 3 {
+			assert.Equal(t, health.Pass, look())
+		}
+	})
 }
 
 func TestTowardIsNoVirtualAddress(t *testing.T) {
