@@ -18,7 +18,8 @@ func externalText(v config.VIP) string {
 // first.
 type departure struct {
 	served config.VIP // as it is served until then
-	until  time.Time
+	began  time.Time
+	until  time.Time // its grace after it began
 	timer  *time.Timer
 	asked  bool // once more, since this node held the addresses when the time was over
 }
@@ -77,27 +78,31 @@ func leavingOf(in *instance.Config, v config.VIP, until time.Time) {
 type moves struct {
 	serving *config.Config // what they make of the new configuration
 	begin   []*departure
-	end     []string // departures that are over, because the entry is internal again, or gone
+	onward  []*departure // departures of which the new configuration says something else than the old one
+	end     []string     // departures that are over, because the entry is internal again, or gone
 	back    []config.VIP
 }
 
 // moves compares what is served with next. The caller holds mu.
 func (d *Daemon) moves(next *config.Config, now time.Time) (before *config.Config, m moves) {
 	before = d.serving(d.cfg)
-	for name := range d.departures {
+	for name, at := range d.departures {
 		v, there := next.VIP(name)
+		old, _ := d.cfg.VIP(name)
 		switch {
 		case !there:
 			m.end = append(m.end, name)
 		case !v.External():
 			m.end, m.back = append(m.end, name), append(m.back, v)
+		case v.ExternalGrace != old.ExternalGrace || v.HostPort() != old.HostPort():
+			m.onward = append(m.onward, &departure{served: at.served, began: at.began, until: at.began.Add(v.ExternalGrace)})
 		}
 	}
 	var served []config.VIP
 	for _, old := range departing(before, next) {
 		if d.departures[old.Name] == nil {
 			v, _ := next.VIP(old.Name)
-			m.begin, served = append(m.begin, &departure{served: old, until: now.Add(v.ExternalGrace)}), append(served, old)
+			m.begin, served = append(m.begin, &departure{served: old, began: now, until: now.Add(v.ExternalGrace)}), append(served, old)
 		}
 	}
 	m.serving = inPlace(d.serving(next), served)
@@ -115,7 +120,7 @@ func (m *moves) running(before, next *config.Config) (serving, running *config.C
 
 // adjustFor adds what the instances have to do for the moves, beside what differs in what is served.
 func (d *Daemon) adjustFor(m moves, next *config.Config, delta *instance.Delta, done *Reloaded) error {
-	for _, at := range m.begin {
+	for _, at := range slices.Concat(m.begin, m.onward) {
 		in, err := d.build.instance(at.served, m.serving)
 		if err != nil {
 			return err
@@ -176,6 +181,11 @@ func (d *Daemon) carryOut(m moves) {
 		at.timer = time.AfterFunc(time.Until(at.until), func() { d.depart(at) })
 		d.log.Info("the addresses become external; this node goes on as one that comes last", "vip", at.served.Name, "until", at.until)
 	}
+	for _, next := range m.onward {
+		at := d.departures[next.served.Name]
+		at.until, at.asked = next.until, false
+		at.timer.Reset(time.Until(at.until))
+	}
 }
 
 // serveNow has the host know what is served from now on.
@@ -192,6 +202,10 @@ func (d *Daemon) depart(at *departure) {
 	name := at.served.Name
 	v, there := d.cfg.VIP(name)
 	if d.departures[name] != at || !there || d.ending.Load() {
+		return
+	}
+	if left := time.Until(at.until); left > 0 { // a reload has given it more time, as the time was over
+		at.timer.Reset(left)
 		return
 	}
 	if !at.asked && d.set.Holds(name) {

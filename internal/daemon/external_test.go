@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -54,10 +55,19 @@ func TestMovesOfAnEntryThatBecomesExternal(t *testing.T) {
 	r.cfg = cfg
 	r.carryOut(next)
 	defer r.stopDepartures()
-	m, delta, _ = read(strings.Replace(externalEntry, "lb.example.org", "other.example.org", 1))
+	m, delta, done = read(externalEntry)
 	assert.Empty(t, m.begin)
 	assert.Empty(t, m.end)
-	assert.Empty(t, delta.Adjust)
+	assert.Empty(t, delta.Adjust, "nothing is new")
+	m, delta, done = read(strings.Replace(externalEntry, "lb.example.org", "other.example.org", 1))
+	assert.Empty(t, m.begin)
+	assert.Empty(t, m.end)
+	require.Len(t, delta.Adjust, 1)
+	in = delta.Adjust[0]
+	assert.Equal(t, []any{instance.ModeExternal, "other.example.org:6443"}, []any{in.Mode, in.Endpoint}, "where clients connect from now on")
+	assert.Equal(t, now.Add(time.Hour), in.Leaving.Until, "its time goes on")
+	assert.Contains(t, in.Leaving.Reason, "other.example.org:6443")
+	assert.Equal(t, []string{"a"}, done.Changed)
 	m, delta, done = read(internalEntry)
 	assert.Equal(t, []string{"a"}, m.end)
 	require.Len(t, delta.Adjust, 1)
@@ -92,6 +102,46 @@ func TestReloadToExternalAndBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, done.Recreated)
 	assert.Equal(t, instance.ModeExternal, r.set.Status()[0].Mode)
+}
+
+// Who has told a node an hour too many does not have to wait for it.
+func TestReloadWhileAnEntryBecomesExternalChangesItsTime(t *testing.T) {
+	begin := func(t *testing.T) (reload func(grace string), leaves func() bool) {
+		r := newReloading(t, internalEntry)
+		reload = func(grace string) {
+			t.Helper()
+			r.write(t, strings.Replace(externalEntry, "1h", grace, 1))
+			_, err := r.Reload()
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		leaves = func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			assert.Equal(t, len(r.departures), len(r.host.virtual), "what is served is on this host, and nothing else")
+			return len(r.departures) > 0
+		}
+		reload("1h")
+		time.Sleep(time.Minute)
+		return reload, leaves
+	}
+	synctest.Test(t, func(t *testing.T) {
+		reload, leaves := begin(t)
+		reload("2m")
+		assert.True(t, leaves())
+		time.Sleep(time.Minute - time.Second)
+		assert.True(t, leaves())
+		reload("3m")
+		time.Sleep(time.Minute)
+		assert.True(t, leaves(), "longer, too")
+		time.Sleep(2 * time.Second)
+		assert.False(t, leaves())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		reload, leaves := begin(t)
+		reload("0s")
+		assert.False(t, leaves(), "at once")
+	})
 }
 
 func TestExternalEntryNeedsNoNetworkHere(t *testing.T) {

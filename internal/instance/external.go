@@ -33,11 +33,12 @@ func (l *Leaving) fitness(f election.Fitness) election.Fitness {
 	return election.Fitness{Less: lastPlace, Wait: f.Wait, Reason: l.Reason, Code: code.External}
 }
 
-// drain has the service go on with its connections where the instance has begun to leave, and no longer where it stays after all.
+// drain has the service go on with its connections where the instance has begun to leave, or has another time to do so, and no longer where it
+// stays after all.
 func (l *Leaving) drain(before *Leaving, s Service) {
 	d, ok := s.(Drainer)
 	switch {
-	case !ok || (l == nil) == (before == nil):
+	case !ok || l == nil && before == nil || l != nil && before != nil && l.Until.Equal(before.Until):
 	case l == nil:
 		d.Drain(time.Time{})
 	default:

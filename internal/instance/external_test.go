@@ -69,6 +69,10 @@ func TestLeavingInstanceComesLast(t *testing.T) {
 		require.NoError(t, why)
 		assert.Equal(t, until, service.until, "connections are drained when another node takes the address")
 		assert.True(t, b.Holds(s.Name))
+		longer := next
+		longer.Leaving = &Leaving{Reason: "it leaves", Until: until.Add(time.Minute)}
+		b.Apply(Delta{Adjust: []Config{longer}})
+		assert.Equal(t, until.Add(time.Minute), service.until, "it has another time to do so")
 
 		b.Apply(Delta{Adjust: []Config{b.instance(nil)}})
 		assert.Equal(t, election.Fitness{}, e.fitness())
