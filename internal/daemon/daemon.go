@@ -209,7 +209,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 			return err
 		}
 		listeners = append(listeners, listener.Serve)
-		d.lookForMetricsAddress()
+		d.lookForAddress("metrics.address", d.cfg.Metrics.Address)
 	}
 	if err := d.addInstances(); err != nil {
 		return err

@@ -127,6 +127,7 @@ func (d *Daemon) prepareHealth(h config.Health) (use func(), err error) {
 		}
 		if next != nil {
 			b.stop = b.serve(next)
+			d.lookForAddress("health.address", b.address)
 		}
 	}, nil
 }

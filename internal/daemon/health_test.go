@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -80,4 +82,25 @@ func TestReloadMovesTheListenerForBalancers(t *testing.T) {
 	assert.Equal(t, "keepvip is stopping\n", ask("127.0.0.2:"+port))
 	require.NoError(t, reload("off"))
 	assert.Empty(t, ask("127.0.0.2:"+port))
+}
+
+// The kernel lets a listener have an address that the host does not have, also one that is a slip of the pen.
+func TestListenerAtAnAddressThatIsNotHereIsSaid(t *testing.T) {
+	var log strings.Builder
+	r := newReloading(t, "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n")
+	r.log = slog.New(slog.NewTextHandler(&log, nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	require.NoError(t, r.openHealth(ctx, &wg))
+	for at, want := range map[string]bool{"10.77.0.11": false, "10.77.0.12": true, "127.0.0.1": false, "0.0.0.0": false} {
+		log.Reset()
+		_, port, err := net.SplitHostPort(freePort(t))
+		require.NoError(t, err)
+		r.write(t, "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\nhealth: "+at+":"+port+"\n")
+		_, err = r.Reload()
+		require.NoError(t, err)
+		assert.Equal(t, want, strings.Contains(log.String(), "does not have the address"), "%s: %s", at, log.String())
+	}
 }

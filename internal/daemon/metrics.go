@@ -52,13 +52,13 @@ func (d *Daemon) outside(m config.Metrics) control.Outside {
 	return out
 }
 
-// lookForMetricsAddress says when nobody will reach the listener. The address may come later.
-func (d *Daemon) lookForMetricsAddress() {
-	at, err := netip.ParseAddrPort(d.cfg.Metrics.Address)
-	if err != nil || !d.cfg.Metrics.Exposed() || at.Addr().IsUnspecified() || d.host.has(at.Addr()) {
+// lookForAddress says when nobody will reach the listener of an option. The address may come later.
+func (d *Daemon) lookForAddress(option, address string) {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || at.Addr().IsLoopback() || at.Addr().IsUnspecified() || d.host.has(at.Addr()) {
 		return
 	}
-	d.log.Warn("this node does not have the address of the metrics listener now: no other host reaches it until it has", "metrics.address", d.cfg.Metrics.Address)
+	d.log.Warn("this node does not have the address of a listener now: no other host reaches it until it has", option, address)
 }
 
 // ownerBy names the user of this host at the other end of a connection; "" for another host.

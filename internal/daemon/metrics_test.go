@@ -90,7 +90,7 @@ func TestMetricsListenerIsClosedAtVirtualAddresses(t *testing.T) {
 	}
 	var log strings.Builder
 	r.log = slog.New(slog.NewTextHandler(&log, nil))
-	r.lookForMetricsAddress()
+	r.lookForAddress("metrics.address", r.cfg.Metrics.Address)
 	assert.Contains(t, log.String(), "metrics.address=10.77.0.12:9645")
 }
 
