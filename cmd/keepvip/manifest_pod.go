@@ -187,5 +187,10 @@ func credentialFiles(v config.VIP) []string {
 	for _, h := range v.AllChecks() {
 		add(h.CA, h.ClientCert, h.ClientKey, h.TokenFile)
 	}
+	for _, b := range v.Spread.Backends {
+		if h, asked := v.BackendCheck(b); asked {
+			add(h.CA)
+		}
+	}
 	return all
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -231,4 +232,11 @@ func TestManifestControlPlane(t *testing.T) {
 func TestCredentialFilesAreTheCAAndTheToken(t *testing.T) {
 	v := config.VIP{Checks: []config.ListedCheck{{Kind: config.CheckHTTPS, CA: "/ca", TokenFile: "/t"}, {Kind: config.CheckGateway}}}
 	assert.Equal(t, []string{"/ca", "/t"}, credentialFiles(v))
+	v.Spread = config.Spread{
+		Via: config.ViaMasquerade, Ports: []config.SpreadPort{{Port: 6443, Protocol: config.ProtocolTCP}}, BackendCheck: config.Check{URL: "https://b/readyz", CA: "/all"},
+		Backends: []config.Backend{{Addresses: addrs("10.0.0.1")}, {Addresses: addrs("10.0.0.2"), Check: config.Check{CA: "/own"}}},
+	}
+	assert.Equal(t, []string{"/ca", "/t", "/all", "/own"}, credentialFiles(v))
 }
+
+func addrs(s string) []netip.Addr { return []netip.Addr{netip.MustParseAddr(s)} }

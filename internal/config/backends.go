@@ -17,6 +17,7 @@ type Backend struct {
 	Addresses []netip.Addr // its own, one of each family of the virtual addresses
 	Port      uint16       // where the service listens; 0: at the target of the port
 	Weight    uint8
+	Check     Check // what it is asked otherwise than the others: URL, CA and ServerName alone
 }
 
 const (
@@ -50,7 +51,27 @@ func backendOptions() []Option {
 			Help:    "Its share of new connections, relative to that of the others; with 0 it gets none and keeps those that it has",
 			binding: one(number[uint8](0, 255), func(t target) *uint8 { return &t.backend.Weight }),
 		},
+		{
+			Key: at("check.url"), shorthand: true,
+			Help:    "What this server is asked, as spread.backendCheck.url has it; without it that",
+			binding: one(backendCheck(), func(t target) *string { return &t.backend.Check.URL }),
+		},
+		{
+			Key:     at("check.ca"),
+			Help:    "File with the CA certificates that this server is verified against; without it spread.backendCheck.ca, where it is asked by https",
+			binding: one(path(maxPath), func(t target) *string { return &t.backend.Check.CA }),
+		},
+		{
+			Key:     at("check.serverName"),
+			Help:    "The name in this server's certificate; without it spread.backendCheck.serverName",
+			binding: one(backendName(), func(t target) *string { return &t.backend.Check.ServerName }),
+		},
 	}
+}
+
+// backendName reads the name in a certificate.
+func backendName() kind[string] {
+	return pattern("name", `^[A-Za-z0-9]([-A-Za-z0-9.:]{0,251}[A-Za-z0-9])?$`, "a host name or an address")
 }
 
 func backendCheckOptions() []Option {
@@ -68,7 +89,7 @@ func backendCheckOptions() []Option {
 		{
 			Key: "vips[].spread.backendCheck.serverName", Flag: "backend-check-server-name", Reload: Live,
 			Help:    "The name in the certificates of backends; without it kubernetes, which every apiserver of kubeadm has",
-			binding: one(pattern("name", `^[A-Za-z0-9]([-A-Za-z0-9.:]{0,251}[A-Za-z0-9])?$`, "a host name or an address"), func(t target) *string { return &t.vip.Spread.BackendCheck.ServerName }),
+			binding: one(backendName(), func(t target) *string { return &t.vip.Spread.BackendCheck.ServerName }),
 		},
 		{
 			Key: "vips[].spread.backendCheck.interval", Flag: "backend-check-interval", Default: "300ms", Reload: Live,
@@ -118,12 +139,19 @@ func (v VIP) backendPort(b Backend) uint16 {
 	if b.Port != 0 {
 		return b.Port
 	}
-	for _, p := range v.SpreadPorts() {
+	for _, p := range v.spreadPorts() {
 		if p.Protocol == ProtocolTCP {
 			return p.Target
 		}
 	}
 	return 0
+}
+
+// askedOf is what a backend is asked, each key from its own entry or from that for all, and how often.
+func (v VIP) askedOf(b Backend) Check {
+	c := v.Spread.BackendCheck
+	c.URL, c.CA, c.ServerName = cmp.Or(b.Check.URL, c.URL), cmp.Or(b.Check.CA, c.CA), cmp.Or(b.Check.ServerName, c.ServerName)
+	return c
 }
 
 // BackendCheck is what a backend of v is asked; false: nothing, as it serves UDP alone.
@@ -133,7 +161,7 @@ func (v VIP) BackendCheck(b Backend) (ListedCheck, bool) {
 		return ListedCheck{}, false
 	}
 	at := func(port string) string { return net.JoinHostPort(b.Addresses[0].String(), port) }
-	asked, service := v.Spread.BackendCheck, strconv.Itoa(int(port))
+	asked, service := v.askedOf(b), strconv.Itoa(int(port))
 	c := asked.Resolved()
 	one := ListedCheck{
 		Kind: CheckHTTPS, CA: c.CA, Insecure: c.CA == "", ServerName: c.ServerName, Watch: true, Interval: c.Interval, Timeout: c.Timeout, Rise: c.Rise, Fall: c.Fall,
@@ -157,7 +185,7 @@ func (v VIP) BackendCheck(b Backend) (ListedCheck, bool) {
 	one.URL = u.String()
 	switch {
 	case u.Scheme == "http":
-		one.Kind, one.Insecure = CheckHTTP, false
+		one.Kind, one.Insecure, one.CA, one.ServerName = CheckHTTP, false, "", ""
 	case c.CA != "" && c.ServerName == "":
 		one.ServerName = "kubernetes"
 	}
@@ -231,6 +259,9 @@ func (k vipValidator) backend(i int, b Backend, first map[netip.Addr]int) {
 		case taken:
 			k.fail(at+"addresses", "%s is also that of %s[%d], want it once", a, spreadBackends, j)
 		}
+	}
+	if h := k.v.askedOf(b).Resolved(); b.Check.CA != "" && !strings.HasPrefix(h.URL, "https:") {
+		k.fail(at+"check.ca", "set without an https URL, want one or no CA")
 	}
 	if b.Port != 0 && len(k.v.SpreadPorts()) > 1 {
 		k.fail(at+"port", "%d with several ports that are spread, want the target of each", b.Port)

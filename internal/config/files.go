@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,15 @@ func (c *Config) noteFiles() {
 		v := &c.VIPs[i]
 		at := func(key string) string { return fmt.Sprintf("%s[%d].%s", vipsKey, i, key) }
 		c.noteInterface(at("interface"), v.Interface)
+		for j, b := range v.Spread.Backends {
+			if h, asked := v.BackendCheck(b); asked && h.CA != "" {
+				key := "spread.backendCheck.ca"
+				if b.Check.CA != "" || v.Spread.BackendCheck.Resolved().CA == "" {
+					key = fmt.Sprintf("%s[%d].check.ca", spreadBackends, j)
+				}
+				c.noteCheck(at(key), lookAtCA(h.CA))
+			}
+		}
 		if len(v.Checks) == 0 {
 			c.noteCheck(at("check.ca"), lookAtCA(v.Check.Resolved().CA))
 		}
@@ -51,8 +61,11 @@ func (c *Config) noteFiles() {
 }
 
 func (c *Config) noteCheck(key string, err error) {
-	if err != nil {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %v; the check fails until that has changed", key, err))
+	if err == nil {
+		return
+	}
+	if text := fmt.Sprintf("%s: %v; the check fails until that has changed", key, err); !slices.Contains(c.Warnings, text) {
+		c.Warnings = append(c.Warnings, text)
 	}
 }
 

@@ -27,6 +27,13 @@ vips:
   checks:
   - {name: x, kind: https, url: "https://127.0.0.1/", ca: DIR/text, tokenFile: DIR/empty, clientCert: DIR/text}
   - {name: y, kind: interface, interface: none-such}
+- name: c
+  addresses: [10.77.0.102]
+  spread:
+    via: masquerade
+    ports: [{port: 6443}]
+    backendCheck: {url: "https://backend/readyz", ca: DIR/none}
+    backends: [{addresses: [10.0.0.1]}, {addresses: [10.0.0.2]}, {addresses: [10.0.0.3], check: {ca: DIR/text}}]
 `, "DIR", dir)
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	c, err := Load(Input{File: file})
@@ -38,9 +45,11 @@ vips:
 		"vips[1].checks[0].ca: DIR/text: no certificate in it, want PEM; the check",
 		"vips[1].checks[0].tokenFile: DIR/empty: empty, want a bearer token; the check",
 		"vips[1].checks[0].clientCert: certificate DIR/text with key DIR/text: tls: failed to find any PEM data",
+		"vips[2].spread.backendCheck.ca: DIR/none: no such file; the check",
+		"vips[2].spread.backends[2].check.ca: DIR/text: no certificate in it, want PEM; the check",
 		"vips[1].checks[1].interface: there is no interface none-such here now",
 	} {
-		assert.Contains(t, notes, want)
+		assert.Equal(t, 1, strings.Count(notes, want), want)
 	}
 	c, err = Load(Input{File: file, Elsewhere: true})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ type Health struct {
 func healthOptions() []Option {
 	return []Option{{
 		Key: "health.address", Flag: "health", Default: off, Reload: Live, shorthand: true,
-		Help: "The listener for /healthz/NAME, at which a balancer such as an F5 or HAProxy asks this node whether to send it connections, such as 0.0.0.0:9647: " +
+		Help: "The listener for /healthz/NAME, at which a balancer such as an F5 or HAProxy asks this node whether to send it connections, such as 0.0.0.0:9647 ([::]:9647 for IPv6, too): " +
 			"200 while its checks are good and nobody drains or holds it, 503 with the reason otherwise. Nobody is answered at a virtual address",
 		binding: one(listener(), func(t target) *string { return &t.config.Health.Address }),
 	}}
@@ -36,6 +36,10 @@ func (c *Config) checkHealth(ps *problems) {
 	switch v := c.virtualHost(c.Health.Address); {
 	case v != "":
 		bad("%s is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these", v)
+	case c.Health.Port() == 0:
+		bad("%s has no port, want the one that balancers ask, such as 9647", c.Health.Address)
+	case c.Health.Port() == c.Port && len(c.ByRaft()) > 0:
+		bad("%s has the port of the members, by which they elect; want another one, such as 9647", c.Health.Address)
 	case port == strconv.Itoa(int(c.Health.Port())):
 		bad("%s has the port of metrics.address %s, want another one, such as 9647", c.Health.Address, c.Metrics.Address)
 	}

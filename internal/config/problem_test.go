@@ -155,6 +155,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"external without a port", flags("mode", "external", "external-address", "lb", "check", "none"), "--external-address: lb has no port, and no check names one; want it here, such as lb:6443"},
 		{"external that is checked", flags("external-address", "LB.example", "check", "https://lb.example:6443/readyz"), "--external-address: LB.example is what a check of this node asks, so that the balancer would ask itself; want a check of an address of this node, such as 127.0.0.1"},
 		{"health at the VIP", flags("health", "10.77.0.100:9647"), "--health: 10.77.0.100 is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these"},
+		{"health at no port", flags("health", "0.0.0.0:0"), "--health: 0.0.0.0:0 has no port, want the one that balancers ask, such as 9647"},
+		{"health at the port of Raft", flags("health", "0.0.0.0:9646", "election", "raft", "raft-peer", "10.77.0.11", "key-file", "/key"), "--health: 0.0.0.0:9646 has the port of the members, by which they elect; want another one, such as 9647"},
 		{"health at the port of the metrics", flags("health", "0.0.0.0:9645"), "--health: 0.0.0.0:9645 has the port of metrics.address 127.0.0.1:9645, want another one, such as 9647"},
 		{"certificate for loopback", flags("metrics-certificate", "/c"), "--metrics-certificate: set while metrics.address is 127.0.0.1:9645, which no other host reaches, want an address of the node there, or 0.0.0.0:9645"},
 		{"token without metrics", flags("metrics", "off", "metrics-token-file", "/c"), "--metrics-token-file: set while metrics.address is off, which no other host reaches, want an address of the node there, or 0.0.0.0:9645"},

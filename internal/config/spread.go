@@ -128,7 +128,15 @@ func (v VIP) Port() uint16 {
 // SpreadPorts are the ports that are spread, each with its target; none where nothing is, as of an external address. Without a list it is the
 // one that is checked.
 func (v VIP) SpreadPorts() []SpreadPort {
-	if v.Spread.Via == ViaOff || v.External() {
+	if v.External() {
+		return nil
+	}
+	return v.spreadPorts()
+}
+
+// spreadPorts are those ports also of an external address.
+func (v VIP) spreadPorts() []SpreadPort {
+	if v.Spread.Via == ViaOff {
 		return nil
 	}
 	ports := slices.Clone(v.Spread.Ports)

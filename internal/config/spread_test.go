@@ -56,6 +56,8 @@ func TestLoadRefusesWhatCannotBeSpread(t *testing.T) {
 		{"one port of several", "", "spread: {via: masquerade, ports: [{port: 6443}, {port: 443}], backends: [{addresses: [10.0.0.1], port: 7}]}", "FILE:5: vips[0].spread.backends[0].port: 7 with several ports that are spread, want the target of each"},
 		{"a check of a port of backends", "", "checks: [{kind: file, path: /x}], spread: {via: masquerade, ports: [{port: 1, check: file}], backends: [{addresses: [10.0.0.1]}]}", "FILE:5: vips[0].spread.ports[0].check: set with spread.backends, whose health spread.backendCheck is about"},
 		{"backends that are none", "", "check: backends", "FILE:5: vips[0].check.url: backends without spread.backends, want a check of something else"},
+		{"a CA of a backend for nothing", "", "spread: {via: masquerade, ports: [{port: 1}], backends: [{addresses: [10.0.0.1], check: {url: tcp, ca: /x}}]}", "FILE:5: vips[0].spread.backends[0].check.ca: set without an https URL, want one or no CA"},
+		{"a check of a backend that is none", "", "spread: {via: masquerade, ports: [{port: 1}], backends: [{addresses: [10.0.0.1], check: ftp}]}", "FILE:5: vips[0].spread.backends[0].check.url: ftp, want an http or https URL such as https://backend:6443/readyz, kubeadm, k3s, rke2, k0s or tcp"},
 		{"a CA for nothing", "", "spread: {via: masquerade, ports: [{port: 1}], backends: [{addresses: [10.0.0.1]}], backendCheck: {url: tcp, ca: /x}}", "FILE:5: vips[0].spread.backendCheck.ca: set without an https URL, want one or no CA"},
 		{"another way", "", "spread: maglev", "FILE:5: vips[0].spread.via: maglev, want off or direct or masquerade"},
 		{"a port without a number", "", "spread: {via: direct, ports: [{target: 6443}]}", "FILE:5: vips[0].spread.ports[0].port: missing, want the port that clients connect to"},
@@ -123,15 +125,29 @@ func TestBackendCheckIsAskedAtTheBackend(t *testing.T) {
 		{"a URL without", "ports: [{port: 443}], backendCheck: {url: 'https://backend/health', ca: /ca}", "https https://10.0.0.1:443/health  /ca false"},
 		{"a connection", "ports: [{port: 443, target: 6443}], backendCheck: tcp", "tcp  10.0.0.1:6443  false"},
 		{"UDP alone", "ports: [{port: 53, protocol: udp}]", ""},
+		{"one of its own", "OWN check: 'http://backend:8080/ok', ALL ports: [{port: 443}], backendCheck: {url: 'https://b/all', ca: /ca, serverName: api}", "http http://10.0.0.1:8080/ok   false"},
+		{"a URL of its own", "OWN check: {url: 'https://b/own'}, ALL ports: [{port: 443}], backendCheck: {url: 'https://b/all', ca: /ca, serverName: api}", "https https://10.0.0.1:443/own  /ca false api"},
+		{"a CA and a name of its own", "OWN check: {ca: /own, serverName: two}, ALL ports: [{port: 443}], backendCheck: {url: 'https://b/all', ca: /ca, serverName: api}", "https https://10.0.0.1:443/all  /own false two"},
+		{"a connection, beside others that are asked", "OWN check: tcp, ALL ports: [{port: 443}], backendCheck: kubeadm", "tcp  10.0.0.1:443  false"},
+		{"a preset of its own", "OWN check: k3s, ALL ports: [{port: 443}], backendCheck: tcp", "https https://10.0.0.1:443/readyz  /var/lib/rancher/k3s/server/tls/server-ca.crt false kubernetes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := load(t, "vips: [{addresses: [10.77.0.1], spread: {via: masquerade, backends: [{addresses: [10.0.0.1]}], "+tt.spread+"}}]\n").VIPs[0]
-			got := ""
-			if h, asked := v.BackendCheck(v.Spread.Backends[0]); asked {
-				got = fmt.Sprintln(h.Kind, h.URL, h.Address, h.CA, h.Insecure)
+			own, all, has := strings.Cut(strings.TrimPrefix(tt.spread, "OWN "), "ALL ")
+			if !has {
+				own, all = "", own
 			}
-			assert.Equal(t, tt.want, strings.TrimSpace(got))
+			for _, mode := range []string{"internal", "external"} {
+				v := load(t, "vips: [{mode: "+mode+", externalAddress: 'lb:443', addresses: [10.77.0.1], spread: {via: masquerade, backends: [{"+own+"addresses: [10.0.0.1]}], "+all+"}}]\n").VIPs[0]
+				got := ""
+				if h, asked := v.BackendCheck(v.Spread.Backends[0]); asked {
+					got = fmt.Sprintln(h.Kind, h.URL, h.Address, h.CA, h.Insecure)
+					if own != "" {
+						got = fmt.Sprintln(strings.TrimSpace(got), h.ServerName)
+					}
+				}
+				assert.Equal(t, tt.want, strings.TrimSpace(got), mode)
+			}
 		})
 	}
 }
