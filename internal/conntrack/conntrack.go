@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,6 +22,8 @@ type Entry struct {
 	Answers netip.AddrPort
 	// State is that of TCP, as the kernel numbers them; 0 of another protocol.
 	State uint8
+	// Zone is the one that a packet filter has put it into; 0: into none.
+	Zone uint16
 }
 
 // States of TCP (linux/netfilter/nf_conntrack_tcp.h). In between are those of a connection that is open at one end at least.
@@ -35,6 +38,11 @@ const (
 // Open tells whether a connection of TCP has been answered, and has not ended at both ends.
 func (e Entry) Open() bool { return e.State >= SynRecv && e.State <= LastACK }
 
+// Alive tells whether it is not at its end: of TCP one that begins, or is open, and any of another protocol.
+func (e Entry) Alive() bool {
+	return e.Protocol != unix.IPPROTO_TCP || e.State == SynSent || e.Open()
+}
+
 // The attributes (linux/netfilter/nfnetlink_conntrack.h).
 const (
 	msgGet    = 1 // IPCTNL_MSG_CT_GET
@@ -43,6 +51,7 @@ const (
 	attrOriginal  = 1  // CTA_TUPLE_ORIG
 	attrReply     = 2  // CTA_TUPLE_REPLY
 	attrProtoInfo = 4  // CTA_PROTOINFO
+	attrZone      = 18 // CTA_ZONE
 	attrFilter    = 25 // CTA_FILTER, since Linux 5.8; older kernels say more than was asked for
 
 	filterOriginal = 1           // CTA_FILTER_ORIG_FLAGS
@@ -50,6 +59,7 @@ const (
 
 	tupleIP      = 1 // CTA_TUPLE_IP
 	tupleProto   = 2 // CTA_TUPLE_PROTO
+	tupleZone    = 3 // CTA_TUPLE_ZONE, of a zone that counts for one direction alone
 	ip4Source    = 1 // CTA_IP_V4_SRC; the others follow
 	ip4Dest      = 2
 	ip6Source    = 3
@@ -117,23 +127,81 @@ func ofPort(ae *netlink.AttributeEncoder, protocol uint8, port uint16) {
 	})
 }
 
-// Delete has the kernel forget a connection: its next packet is the first of a new one. There may be none like it any more.
-func (c *Conn) Delete(e Entry) error {
+// deletesAtOnce is how many connections are named in one message to the kernel: what it says of them has to fit into the socket's buffer.
+const deletesAtOnce = 64
+
+// Delete has the kernel forget connections: the next packet of each is the first of a new one. There may be none like them any more.
+func (c *Conn) Delete(entries ...Entry) error {
+	for part := range slices.Chunk(entries, deletesAtOnce) {
+		var ask []byte
+		for _, e := range part {
+			one, err := e.deletion()
+			if err != nil {
+				return err
+			}
+			ask = append(ask, one...)
+		}
+		if err := c.tell(ask); err != nil {
+			return fmt.Errorf("conntrack: delete: %w", err)
+		}
+	}
+	return nil
+}
+
+// tell sends requests that have no answer but an error. The kernel has carried them out when it has taken them.
+func (c *Conn) tell(ask []byte) error {
+	if err := unix.Sendto(c.fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
+	}
+	var failure error
+	answer := make([]byte, 8<<10)
+	for {
+		size, _, err := unix.Recvfrom(c.fd, answer, unix.MSG_DONTWAIT)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return failure
+		case err != nil:
+			return errors.Join(failure, err)
+		}
+		messages, err := syscall.ParseNetlinkMessage(answer[:size])
+		if err != nil {
+			return errors.Join(failure, err)
+		}
+		for _, m := range messages {
+			if err := refusal(m); failure == nil && !errors.Is(err, unix.ENOENT) {
+				failure = err
+			}
+		}
+	}
+}
+
+// refusal is the error that a message says; nil: none.
+func refusal(m syscall.NetlinkMessage) error {
+	if m.Header.Type != unix.NLMSG_ERROR && m.Header.Type != unix.NLMSG_DONE || len(m.Data) < 4 {
+		return nil
+	}
+	if code := -int32(binary.NativeEndian.Uint32(m.Data)); code > 0 {
+		return unix.Errno(code)
+	}
+	return nil
+}
+
+func (e Entry) deletion() ([]byte, error) {
 	if e.Source.Addr().Is4() != e.Dest.Addr().Is4() || !e.Source.IsValid() || !e.Dest.IsValid() {
-		return fmt.Errorf("conntrack: delete %s to %s: want addresses of one family", e.Source, e.Dest)
+		return nil, fmt.Errorf("conntrack: delete %s to %s: want addresses of one family", e.Source, e.Dest)
 	}
 	family := byte(unix.NFPROTO_IPV6)
 	if e.Dest.Addr().Is4() {
 		family = unix.NFPROTO_IPV4
 	}
-	ask, err := request(msgDelete, family, netlink.Acknowledge, func(ae *netlink.AttributeEncoder) { ae.Nested(attrOriginal, e.tuple) })
-	if err == nil {
-		err = c.exchange(ask, func([]byte) {})
-	}
-	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("conntrack: delete %s to %s: %w", e.Source, e.Dest, err)
-	}
-	return nil
+	return request(msgDelete, family, 0, func(ae *netlink.AttributeEncoder) {
+		ae.Nested(attrOriginal, e.tuple)
+		if e.Zone != 0 {
+			ae.Bytes(attrZone, binary.BigEndian.AppendUint16(nil, e.Zone))
+		}
+	})
 }
 
 func (e Entry) tuple(ae *netlink.AttributeEncoder) error {
@@ -192,13 +260,8 @@ func (c *Conn) exchange(ask []byte, each func(body []byte)) error {
 		}
 		for _, m := range messages {
 			switch {
-			case m.Header.Type == unix.NLMSG_DONE:
-				return nil
-			case m.Header.Type == unix.NLMSG_ERROR && len(m.Data) >= 4:
-				if code := -int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
-					return unix.Errno(code)
-				}
-				return nil
+			case m.Header.Type == unix.NLMSG_DONE || m.Header.Type == unix.NLMSG_ERROR:
+				return refusal(m)
 			case len(m.Data) >= 4:
 				each(m.Data[4:])
 			}

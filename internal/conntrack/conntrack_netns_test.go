@@ -55,6 +55,38 @@ func TestConnectionsOfAPort(t *testing.T) {
 			require.NoError(t, tracking.Delete(want[0]))
 			require.NoError(t, tracking.Delete(want[0]), "it is gone")
 			assert.Equal(t, want[1:], list())
+			require.NoError(t, tracking.Delete(want...), "one is gone, and one is there")
+			assert.Empty(t, list())
 		})
+	}
+}
+
+// TestConnectionInAZone is listed and deleted, whether the zone counts for one direction or for both.
+func TestConnectionInAZone(t *testing.T) {
+	for _, zone := range []string{"zone", "original zone"} {
+		netnstest.New(t)
+		out, err := exec.Command("nft", "add table ip t; add chain ip t c { type filter hook output priority -300; }; add rule ip t c tcp dport 6443 ct "+
+			zone+" set 7; add chain ip t p { type filter hook prerouting priority -300; }; add rule ip t p tcp dport 6443 ct "+zone+" set 7").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		l, err := net.Listen("tcp", "127.0.0.1:6443")
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		c, err := net.Dial("tcp", "127.0.0.1:6443")
+		require.NoError(t, err)
+		defer func() { _ = c.Close() }()
+		tracking, err := Open()
+		require.NoError(t, err)
+		defer tracking.Close()
+		var list []Entry
+		each := func() {
+			list = nil
+			require.NoError(t, tracking.Each(unix.NFPROTO_IPV4, unix.IPPROTO_TCP, 6443, func(e Entry) { list = append(list, e) }))
+		}
+		each()
+		require.NotEmpty(t, list)
+		assert.Equal(t, uint16(7), list[0].Zone, zone)
+		require.NoError(t, tracking.Delete(list...))
+		each()
+		assert.Empty(t, list, zone)
 	}
 }

@@ -1,7 +1,9 @@
 package conntrack
 
 import (
+	"encoding/binary"
 	"net/netip"
+	"syscall"
 	"testing"
 
 	"github.com/mdlayher/netlink"
@@ -15,6 +17,9 @@ func encoded(t testing.TB, e Entry) []byte {
 	t.Helper()
 	ae := netlink.NewAttributeEncoder()
 	ae.Nested(attrOriginal, e.tuple)
+	if e.Zone != 0 {
+		ae.Bytes(attrZone, binary.BigEndian.AppendUint16(nil, e.Zone))
+	}
 	ae.Nested(attrReply, Entry{Protocol: e.Protocol, Source: e.Answers, Dest: e.Source}.tuple)
 	if e.State != 0 {
 		ae.Nested(attrProtoInfo, func(ae *netlink.AttributeEncoder) error {
@@ -31,11 +36,16 @@ func encoded(t testing.TB, e Entry) []byte {
 }
 
 func entry(protocol uint8, source, dest, answers string, state uint8) Entry {
-	return Entry{protocol, netip.MustParseAddrPort(source), netip.MustParseAddrPort(dest), netip.MustParseAddrPort(answers), state}
+	return Entry{
+		Protocol: protocol, Source: netip.MustParseAddrPort(source), Dest: netip.MustParseAddrPort(dest), Answers: netip.MustParseAddrPort(answers), State: state,
+	}
 }
 
 func TestEntryIsRead(t *testing.T) {
+	zoned := entry(unix.IPPROTO_TCP, "10.1.0.9:40000", "10.1.0.100:9443", "10.1.0.5:6443", 3)
+	zoned.Zone = 7
 	for name, e := range map[string]Entry{
+		"zone": zoned,
 		"IPv4": entry(unix.IPPROTO_TCP, "10.1.0.9:40000", "10.1.0.100:9443", "10.1.0.5:6443", 3),
 		"IPv6": entry(unix.IPPROTO_TCP, "[fd01::9]:40000", "[fd01::100]:9443", "[fd01::5]:6443", SynSent),
 		"UDP":  entry(unix.IPPROTO_UDP, "10.1.0.9:40000", "10.1.0.100:53", "10.1.0.5:5353", 0),
@@ -59,6 +69,26 @@ func TestOpenConnection(t *testing.T) {
 	for state, want := range map[uint8]bool{0: false, SynSent: false, SynRecv: true, 3: true, LastACK: true, TimeWait: false, Closed: false} {
 		assert.Equal(t, want, Entry{State: state}.Open(), state)
 	}
+}
+
+// TestAliveConnection: one that begins is alive, too. Where its server is dead, all its repetitions would go there.
+func TestAliveConnection(t *testing.T) {
+	for state, want := range map[uint8]bool{0: false, SynSent: true, SynRecv: true, 3: true, LastACK: true, TimeWait: false, Closed: false} {
+		assert.Equal(t, want, Entry{Protocol: unix.IPPROTO_TCP, State: state}.Alive(), state)
+	}
+	assert.True(t, Entry{Protocol: unix.IPPROTO_UDP}.Alive())
+}
+
+// TestRefusal of the kernel, which may also come at the end of a list.
+func TestRefusal(t *testing.T) {
+	said := func(kind uint16, code int32) syscall.NetlinkMessage {
+		return syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: kind}, Data: binary.NativeEndian.AppendUint32(nil, uint32(-code))}
+	}
+	assert.ErrorIs(t, refusal(said(unix.NLMSG_ERROR, int32(unix.EPERM))), unix.EPERM)
+	assert.ErrorIs(t, refusal(said(unix.NLMSG_DONE, int32(unix.ENOBUFS))), unix.ENOBUFS)
+	assert.NoError(t, refusal(said(unix.NLMSG_ERROR, 0)))
+	assert.NoError(t, refusal(said(unix.NLMSG_DONE, 0)))
+	assert.NoError(t, refusal(syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: unix.NLMSG_DONE}}))
 }
 
 // TestDeleteOfNothingInParticular is refused: without addresses the kernel would delete all.

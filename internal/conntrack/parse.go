@@ -18,6 +18,11 @@ func parse(body []byte) (e Entry, ok bool) {
 	if state := attribute(body, attrProtoInfo, infoTCP, infoTCPState); len(state) == 1 {
 		e.State = state[0]
 	}
+	for _, zone := range [][]byte{attribute(body, attrZone), attribute(original, tupleZone)} {
+		if len(zone) == 2 {
+			e.Zone = binary.BigEndian.Uint16(zone)
+		}
+	}
 	e.Source = end(original, ip4Source, ip6Source, protoSource)
 	e.Dest = end(original, ip4Dest, ip6Dest, protoDest)
 	e.Answers = end(reply, ip4Source, ip6Source, protoSource)

@@ -66,7 +66,7 @@ func (c *Config) translated(tracking *conntrack.Conn, which func(conntrack.Entry
 		}
 		asked[a] = true
 		err := tracking.Each(a.family, a.protocol, a.port, func(e conntrack.Entry) {
-			if c.has(e) && e.Answers != e.Dest && alive(e) && which(e) {
+			if c.has(e) && e.Answers != e.Dest && e.Alive() && which(e) {
 				entries = append(entries, e)
 			}
 		})
@@ -81,10 +81,6 @@ func (c *Config) has(e conntrack.Entry) bool {
 	return slices.ContainsFunc(c.Targets, func(t Target) bool {
 		return t.Protocol == e.Protocol && netip.AddrPortFrom(t.Address, t.Port) == e.Dest
 	})
-}
-
-func alive(e conntrack.Entry) bool {
-	return e.Protocol != unix.IPPROTO_TCP || e.State == conntrack.SynSent || e.Open()
 }
 
 func end(tracking *conntrack.Conn, entries []conntrack.Entry) (ended Ended, err error) {

@@ -1,88 +1,49 @@
 package spreadtables
 
 import (
-	"encoding/binary"
 	"net/netip"
-	"slices"
 	"testing"
 
-	"github.com/mdlayher/netlink"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/conntrack"
 )
 
-// tracked is a message of connection tracking: what was asked for, who answers, and a state of TCP.
-func tracked(t testing.TB, to, answers string, proto byte, port uint16, state byte) []byte {
-	t.Helper()
-	ae := netlink.NewAttributeEncoder()
-	tuple := func(kind, four, six uint16, text string) {
-		ae.Nested(kind, func(ae *netlink.AttributeEncoder) error {
-			ae.Nested(tupleIP, func(ae *netlink.AttributeEncoder) error {
-				a := netip.MustParseAddr(text)
-				if a.Is4() {
-					ae.Bytes(four, a.AsSlice())
-				} else {
-					ae.Bytes(six, a.AsSlice())
-				}
-				return nil
-			})
-			ae.Nested(tupleProto, func(ae *netlink.AttributeEncoder) error {
-				ae.Uint8(protoNum, proto)
-				ae.Bytes(protoDst, binary.BigEndian.AppendUint16(nil, port))
-				return nil
-			})
-			return nil
-		})
+// tracked is a connection of TCP that a client has made, and the address that answers it.
+func tracked(to, answers string, state uint8) conntrack.Entry {
+	return conntrack.Entry{
+		Protocol: unix.IPPROTO_TCP, Source: netip.MustParseAddrPort("192.0.2.7:40000"), State: state,
+		Dest: netip.AddrPortFrom(netip.MustParseAddr(to), 9443), Answers: netip.AddrPortFrom(netip.MustParseAddr(answers), 6443),
 	}
-	tuple(ctOriginal, ip4Dst, ip6Dst, to)
-	tuple(ctReply, ip4Src, ip6Src, answers)
-	if proto == unix.IPPROTO_TCP {
-		ae.Nested(ctProtoInfo, func(ae *netlink.AttributeEncoder) error {
-			ae.Nested(infoTCP, func(ae *netlink.AttributeEncoder) error {
-				ae.Uint8(tcpState, state)
-				return nil
-			})
-			return nil
-		})
-	}
-	b, err := ae.Encode()
-	require.NoError(t, err)
-	return append([]byte{unix.AF_INET, 0, 0, 0}, b...)
 }
+
+const established = 3
 
 func TestConnectionThatIsServedHere(t *testing.T) {
-	const established, timeWait = 3, 7
 	for name, tt := range map[string]struct {
-		to, answers string
-		proto       byte
-		port        uint16
-		state       byte
-		want        bool
+		to, answers  string
+		direct, masq bool
 	}{
-		"open":                   {"10.1.0.100", "10.1.0.5", unix.IPPROTO_TCP, 9443, established, true},
-		"IPv6":                   {"fd01::100", "fd01::5", unix.IPPROTO_TCP, 9443, established, true},
-		"UDP":                    {"10.1.0.100", "10.1.0.5", unix.IPPROTO_UDP, 53, 0, true},
-		"begins":                 {"10.1.0.100", "10.1.0.5", unix.IPPROTO_TCP, 9443, 1, false},
-		"has ended":              {"10.1.0.100", "10.1.0.5", unix.IPPROTO_TCP, 9443, timeWait, false},
-		"served by another":      {"10.1.0.100", "10.1.0.6", unix.IPPROTO_TCP, 9443, established, false},
-		"another port":           {"10.1.0.100", "10.1.0.5", unix.IPPROTO_TCP, 9444, established, false},
-		"the port, of another":   {"10.1.0.100", "10.1.0.5", unix.IPPROTO_UDP, 9443, 0, false},
-		"another address":        {"10.1.0.101", "10.1.0.5", unix.IPPROTO_TCP, 9443, established, false},
-		"to this node by itself": {"10.1.0.5", "10.1.0.5", unix.IPPROTO_TCP, 9443, established, false},
+		"here":                   {"10.1.0.100", "10.1.0.5", true, true},
+		"IPv6":                   {"fd01::100", "fd01::5", true, true},
+		"served by another":      {"10.1.0.100", "10.1.0.6", false, true},
+		"another address":        {"10.1.0.101", "10.1.0.5", false, false},
+		"to this node by itself": {"10.1.0.5", "10.1.0.5", false, false},
 	} {
 		c := three(2)
-		message := tracked(t, tt.to, tt.answers, tt.proto, tt.port, tt.state)
-		assert.Equal(t, tt.want, slices.ContainsFunc(c.Ports, func(p Port) bool { return c.serves(message, p) }), name)
+		assert.Equal(t, tt.direct, c.serves(tracked(tt.to, tt.answers, established)), name)
+		c.Masquerade = true
+		assert.Equal(t, tt.masq, c.serves(tracked(tt.to, tt.answers, established)), name)
 	}
 }
 
-func FuzzConnection(f *testing.F) {
-	f.Add(tracked(f, "10.1.0.100", "10.1.0.5", unix.IPPROTO_TCP, 9443, 3))
-	f.Add(tracked(f, "fd01::100", "fd01::5", unix.IPPROTO_UDP, 53, 0))
-	f.Add([]byte{2, 0, 0, 0, 3, 0, 1, 0})
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		c := three(2)
-		c.serves(b, c.Ports[0])
-	})
+// TestConnectionThatEndsWithItsMember: also one that the member has not answered yet, all of whose SYNs would go to it.
+func TestConnectionThatEndsWithItsMember(t *testing.T) {
+	dead := []netip.Addr{netip.MustParseAddr("10.1.0.6")}
+	for state, want := range map[uint8]bool{conntrack.SynSent: true, conntrack.SynRecv: true, established: true, conntrack.TimeWait: false} {
+		assert.Equal(t, want, ends(tracked("10.1.0.100", "10.1.0.6", state), dead), state)
+		assert.Equal(t, want, ends(tracked("10.1.0.100", "10.1.0.6", state), nil), state)
+		assert.False(t, ends(tracked("10.1.0.100", "10.1.0.7", state), dead), state)
+	}
 }

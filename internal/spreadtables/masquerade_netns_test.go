@@ -3,7 +3,10 @@
 package spreadtables
 
 import (
+	"fmt"
+	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/conntrack"
 	"github.com/keepvip/keepvip/internal/netnstest"
 	"github.com/keepvip/keepvip/internal/slots"
 )
@@ -141,6 +145,64 @@ func TestMasqueradedConnectionThatIsEndedIsReset(t *testing.T) {
 		_, err = other.Read(make([]byte, 1))
 		assert.True(t, refused(err), "%s: %v", name, err)
 	}
+}
+
+// TestMasqueradedConnectionThatBeginsWithADeadMember goes on with another one, by its next SYN.
+func TestMasqueradedConnectionThatBeginsWithADeadMember(t *testing.T) {
+	l := masquerading(t)
+	for name, vip := range both {
+		require.NoError(t, l.members[1].LinkSetDown(l.members[1].Link("eth0")))
+		l.owned(1, slots.None)
+		type outcome struct {
+			member int
+			err    error
+		}
+		done := make(chan outcome)
+		go func() {
+			runtime.LockOSThread() // and is thrown away with its namespace
+			var c net.Conn
+			var err error
+			l.client.In(func() {
+				c, err = (&net.Dialer{Timeout: netnstest.Patience}).Dial("tcp", netip.AddrPortFrom(vip, front).String())
+			})
+			o := outcome{err: err}
+			if err == nil {
+				_, o.err = fmt.Fscanf(c, "%d", &o.member)
+				_ = c.Close()
+			}
+			done <- o
+		}()
+		l.members[0].In(func() {
+			l.members[0].Eventually(func() bool {
+				n, err := l.members[0].tables.begun()
+				require.NoError(t, err)
+				return n > 0
+			}, "its SYN has come")
+			l.owned(2, slots.None)
+			_, err := l.members[0].tables.End(l.members[1].cfg.Self...)
+			require.NoError(t, err)
+		})
+		o := <-done
+		require.NoError(t, o.err, name)
+		assert.Equal(t, 2, o.member, name)
+		require.NoError(t, l.members[1].LinkSetUp(l.members[1].Link("eth0")))
+		l.members[1].Has("eth0", "fd01::6/64") // IPv6 forgets it
+	}
+}
+
+// begun is how many connections have not been answered yet.
+func (t *Tables) begun() (n int, err error) {
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer tracking.Close()
+	err = t.applied.each(tracking, func(_ Port, e conntrack.Entry) {
+		if e.State == conntrack.SynSent {
+			n++
+		}
+	})
+	return n, err
 }
 
 // TestMasqueradeTakesAnotherTarget, as a backend may have a port of its own.

@@ -89,3 +89,19 @@ func (t *Tables) ask(kind int, family byte, what func(*netlink.AttributeEncoder)
 	}
 	return answer[0].Data[4:], nil
 }
+
+// attribute is the data of a netlink attribute in attributes; nil if there is none.
+func attribute(in []byte, want uint16) []byte {
+	const header = 4
+	for len(in) >= header {
+		length, kind := int(binary.NativeEndian.Uint16(in)), binary.NativeEndian.Uint16(in[2:])&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER)
+		if length < header || length > len(in) {
+			return nil
+		}
+		if kind == want {
+			return in[header:length]
+		}
+		in = in[min((length+3)&^3, len(in)):]
+	}
+	return nil
+}

@@ -7,11 +7,13 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/conntrack"
 )
 
-// poke sends each client of TCP an acknowledgment out of its window, in the name of the address. What connection tracking makes of it would be
+// poke sends the client of each open connection of TCP an acknowledgment out of its window, in the name of the address. What connection tracking makes of it would be
 // a connection that nobody has begun, so it carries a mark by which that looks away (the chain pokes).
-func poke(list []forgotten) error {
+func poke(list []conntrack.Entry) error {
 	var errs []error
 	sockets := map[int]int{} // by family
 	defer func() {
@@ -20,12 +22,13 @@ func poke(list []forgotten) error {
 		}
 	}()
 	for _, c := range list {
-		if !c.tcp {
+		if !c.Open() {
 			continue
 		}
-		family, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: c.client.Addr().As16()})
-		if c.client.Addr().Is4() {
-			family, to = unix.AF_INET, &unix.SockaddrInet4{Addr: c.client.Addr().As4()}
+		client := c.Source.Addr()
+		family, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: client.As16()})
+		if client.Is4() {
+			family, to = unix.AF_INET, &unix.SockaddrInet4{Addr: client.As4()}
 		}
 		fd, open := sockets[family]
 		if !open {
@@ -37,7 +40,7 @@ func poke(list []forgotten) error {
 			sockets[family] = fd
 		}
 		// A client that cannot be reached learns of it by what it says next.
-		if err := unix.Sendto(fd, outOfWindow(c.address, c.client, rand.Uint32()), 0, to); err != nil && len(errs) == 0 {
+		if err := unix.Sendto(fd, outOfWindow(c.Dest, c.Source, rand.Uint32()), 0, to); err != nil && len(errs) == 0 {
 			errs = append(errs, err)
 		}
 	}

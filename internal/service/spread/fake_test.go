@@ -109,6 +109,7 @@ type fakeHost struct {
 	there  map[netip.Addr]bool
 	asked  int
 	broken error
+	keeps  error         // why connections are not ended
 	refuse int           // how often that was said
 	dump   chan struct{} // until it is closed, no connections are counted; nil: at once
 	stuck  chan struct{} // until it is closed, nothing that changes the kernel ends; nil: it ends at once

@@ -59,9 +59,9 @@ func (v *server) endAll(l *lane) {
 }
 
 // endDead ends the connections to members that have died, once; and what an earlier run has left on a node that is not the holder any more.
-func (v *server) endDead(l *lane, rows []row) {
+func (v *server) endDead(l *lane, rows []row) error {
 	if !v.cfg.Masquerade {
-		return
+		return nil
 	}
 	if !l.swept && !v.holds {
 		v.endAll(l)
@@ -74,17 +74,18 @@ func (v *server) endDead(l *lane, rows []row) {
 		}
 	}
 	fresh := slices.DeleteFunc(slices.Clone(dead), func(a netip.Addr) bool { return slices.Contains(l.ended, a) })
-	l.ended = dead
+	l.ended = slices.DeleteFunc(slices.Clone(dead), func(a netip.Addr) bool { return slices.Contains(fresh, a) })
 	if len(fresh) == 0 {
-		return
+		return nil
 	}
 	n, err := l.plane.End(fresh...)
-	if err != nil {
-		v.log.Debug("connections are not ended", "members", fresh, "error", err)
-	}
 	if n > 0 {
 		v.log.Info("connections to a member that is dead are ended", "members", fresh, "connections", n)
 	}
+	if err == nil {
+		l.ended = dead
+	}
+	return err
 }
 
 // lookAtWay looks now and then at what this host is set to.

@@ -2,6 +2,7 @@ package spread
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -30,8 +31,20 @@ func (p *fakePlane) Served() (map[netip.Addr]int, error) {
 }
 
 func (p *fakePlane) End(members ...netip.Addr) (int, error) {
-	err := p.change(func() { p.ended = append(p.ended, members) })
-	return 0, err
+	var keeps error
+	err := p.change(func() {
+		if keeps = p.host.keeps; keeps == nil {
+			p.ended = append(p.ended, members)
+		}
+	})
+	return 0, errors.Join(err, keeps)
+}
+
+// keep has the host end no connection, for that reason; nil: it does.
+func (h *fakeHost) keep(why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.keeps = why
 }
 
 func masquerading() Config {
@@ -78,6 +91,25 @@ func TestMasqueradeEndsTheConnectionsToTheDead(t *testing.T) {
 		b.elector.remove(addr(12))
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, [][]netip.Addr{{addr(12)}}, b.host.plane("api").ended, "once")
+	})
+}
+
+// TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes: until then the status says that it does not.
+func TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes(t *testing.T) {
+	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		b.host.keep(errors.New("the table is full"))
+		b.host.set(addr(12), false)
+		b.elector.remove(addr(12))
+		time.Sleep(2 * time.Second)
+		assert.Contains(t, b.service.Status().Spread.Problem, "the table is full")
+		b.host.keep(nil)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, [][]netip.Addr{{addr(12)}}, b.host.plane("api").ended, "once")
+		assert.Empty(t, b.service.Status().Spread.Problem)
 	})
 }
 

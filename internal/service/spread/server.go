@@ -309,7 +309,11 @@ func (v *server) apply(now time.Time, l *lane, rows []row, own []netip.Addr) err
 		l.applied = &cfg
 		l.renewed = time.Time{}
 	}
-	v.endDead(l, rows)
+	return errors.Join(v.endDead(l, rows), v.keep(now, l))
+}
+
+// keep has the kernel go on with what it has, and looks whether it has it.
+func (v *server) keep(now time.Time, l *lane) error {
 	if now.Sub(l.renewed) >= renewEvery {
 		if err := l.plane.Renew(l.goesOn(now)); err != nil {
 			return err
@@ -322,7 +326,7 @@ func (v *server) apply(now time.Time, l *lane, rows []row, own []netip.Addr) err
 	l.looked = now
 	mended, err := l.plane.Mend()
 	if mended {
-		v.log.Warn("somebody has deleted the tables of what is spread: they are made anew", "tables", l.name)
+		v.log.Warn("somebody has changed the tables of what is spread: they are made anew", "tables", l.name)
 	}
 	return err
 }
