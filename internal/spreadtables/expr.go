@@ -91,7 +91,10 @@ func fromMember() match {
 	return and(metaIs(expr.MetaKeyIIFTYPE, nativeShort(unix.ARPHRD_ETHER)...), macSource.to(register), in(setMembers))
 }
 
-var macSource = field{expr.PayloadBaseLLHeader, 6, 6}
+var (
+	macSource = field{expr.PayloadBaseLLHeader, 6, 6}
+	etherType = field{expr.PayloadBaseLLHeader, 12, 2}
+)
 
 // hash makes the slot of what is in the first registers.
 func hash(length, slots, seed uint32) match {

@@ -116,8 +116,14 @@ func (f family) slot(w flow, slots, seed uint32) match {
 // is ends the rule unless it is a frame of this family. Only the netdev family has to ask.
 func (f family) is() match { return metaIs(expr.MetaKeyPROTOCOL, big(f.etherType)...) }
 
-// hopsLeft ends the rule when the packet may not be sent on once more. So one ends that goes round, where a switch clears the marks of members
-// whose MACs are not known. noHopsLeft is the opposite.
+// ofVLAN ends the rule unless the frame has a tag. The kernel keeps the tag beside the packet, whose protocol is then that behind it.
+func (f family) ofVLAN() match {
+	return and(metaIs(expr.MetaKeyIIFTYPE, nativeShort(unix.ARPHRD_ETHER)...), etherType.to(register), compare(expr.CmpOpNeq, big(f.etherType)...))
+}
+
+// hopsLeft ends the rule when the packet may not be sent on once more; the kernel does not look, and 0 less one is 255. So one ends that goes
+// round between members that do not have the same table, where frames have another MAC than their sender says, or a switch clears the marks.
+// noHopsLeft is the opposite.
 func (f family) hopsLeft() match   { return and(f.hops.to(register), compare(expr.CmpOpGt, 1)) }
 func (f family) noHopsLeft() match { return and(f.hops.to(register), compare(expr.CmpOpLte, 1)) }
 

@@ -69,7 +69,8 @@ func (c Config) render(a Abilities) []table {
 //
 // It leaves alone: frames for other hosts, which a link in promiscuous mode gets, too, and for everybody; fragments, of which only the first
 // has ports; what comes from a member, which has decided where it belongs; what goes to a member whose MAC is not known, as that could send it
-// back; and ICMP errors, which are rare. What of these belongs to another member goes on behind the link.
+// back; what has no hop left; and ICMP errors, which are rare. What of these belongs to another member goes on behind the link. Frames of a VLAN
+// pass here, too, on their way to a link of their own: what comes in there is not spread.
 func (c Config) receiver(families []family) table {
 	t := table{family: unix.NFPROTO_NETDEV, sets: []set{c.macs()}}
 	ingress := chain{
@@ -88,12 +89,13 @@ func (c Config) receiver(families []family) table {
 
 func (c Config) sendOn(f family, owners string) []match {
 	rules := []match{
+		and(f.ofVLAN(), accept()),
 		and(f.is(), f.fragment, accept()),
 		and(fromMember(), accept()),
 		and(f.is(), f.markedAtAll(expr.CmpOpEq), accept()),
 	}
 	if c.slots() > 0 {
-		rules = append(rules, and(f.is(), f.slot(f.packet, c.slots(), c.Seed), owner(owners), forwardTo(f.number, c.Index)))
+		rules = append(rules, and(f.is(), f.slot(f.packet, c.slots(), c.Seed), owner(owners), f.hopsLeft(), forwardTo(f.number, c.Index)))
 	}
 	return rules
 }

@@ -194,38 +194,112 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// TestPacketWithoutHopsLeft is served where it is: behind the link the kernel would send it on with a TTL of 0, and then 255.
+// TestPacketWithoutHopsLeft is served where it is: the kernel would send it on with a TTL of 0, and then 255.
 func TestPacketWithoutHopsLeft(t *testing.T) {
 	l := newLab(t)
-	l.forgetMACs()
-	for name, vip := range both {
-		l.owned(1, slots.None)
-		for hops, member := range map[int]int{2: 1, 1: 0} {
-			var c net.Conn
-			l.client.In(func() {
-				control := func(_, _ string, raw syscall.RawConn) error {
-					level, option := unix.IPPROTO_IP, unix.IP_TTL
-					if vip.Is6() {
-						level, option = unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
-					}
-					var set error
-					err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), level, option, hops) })
-					return errors.Join(err, set)
-				}
-				var err error
-				c, err = (&net.Dialer{Control: control}).Dial("udp", netip.AddrPortFrom(vip, dns).String())
-				require.NoError(t, err)
-			})
-			require.NoError(t, c.SetDeadline(time.Now().Add(netnstest.Patience)))
-			_, err := c.Write([]byte("x"))
-			require.NoError(t, err)
-			answer := make([]byte, 100)
-			n, err := c.Read(answer)
-			require.NoError(t, err, "%s, TTL %d", name, hops)
-			assert.Equal(t, fmt.Sprintf("%d 1", member), string(answer[:n]), "%s, TTL %d", name, hops)
-			require.NoError(t, c.Close())
+	for _, macs := range []bool{true, false} {
+		if !macs {
+			l.forgetMACs()
+		}
+		for name, vip := range both {
+			l.owned(1, slots.None)
+			for hops, member := range map[int]int{2: 1, 1: 0} {
+				c := l.datagram(vip, hops)
+				answer := make([]byte, 100)
+				n, err := c.Read(answer)
+				require.NoError(t, err, "%s, TTL %d, MACs known: %t", name, hops, macs)
+				assert.Equal(t, fmt.Sprintf("%d 1", member), string(answer[:n]), "%s, TTL %d, MACs known: %t", name, hops, macs)
+			}
 		}
 	}
+}
+
+// datagram sends one from the client.
+func (l *lab) datagram(vip netip.Addr, hops int) net.Conn {
+	l.t.Helper()
+	control := func(_, _ string, raw syscall.RawConn) error {
+		level, option := unix.IPPROTO_IP, unix.IP_TTL
+		if vip.Is6() {
+			level, option = unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
+		}
+		var set error
+		err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), level, option, hops) })
+		return errors.Join(err, set)
+	}
+	var c net.Conn
+	l.client.In(func() {
+		var err error
+		c, err = (&net.Dialer{Control: control}).Dial("udp", netip.AddrPortFrom(vip, dns).String())
+		require.NoError(l.t, err)
+	})
+	l.t.Cleanup(func() { _ = c.Close() })
+	require.NoError(l.t, c.SetDeadline(time.Now().Add(netnstest.Patience)))
+	_, err := c.Write([]byte("x"))
+	require.NoError(l.t, err)
+	return c
+}
+
+// TestPacketDoesNotGoRound between two members, of which each has the other for the owner, and another MAC than it says, as behind a bond that
+// sends by all of its ports.
+func TestPacketDoesNotGoRound(t *testing.T) {
+	l := newLab(t)
+	for i, n := range l.members {
+		for j := range n.cfg.Members {
+			n.cfg.Members[j].MAC = net.HardwareAddr{2, 0, 0, 0, 9, byte(j)}
+		}
+		n.cfg.Slots = ownedBy(uint8(1-min(i, 1)), slots.None)
+	}
+	l.apply()
+	for name, vip := range both {
+		c := l.datagram(vip, 64)
+		_, err := c.Read(make([]byte, 100))
+		require.NoError(t, err, "%s: it has come to an end", name)
+	}
+}
+
+// TestFrameOfAVLAN passes the link on its way to a link of its own: the owner of its slot may not be in that VLAN.
+func TestFrameOfAVLAN(t *testing.T) {
+	l := newLab(t)
+	l.owned(1, slots.None)
+	owner := l.members[1]
+	nft := func(args string) string {
+		out, err := exec.Command("nft", args).CombinedOutput()
+		require.NoError(t, err, "%s: %s", args, out)
+		return string(out)
+	}
+	owner.In(func() {
+		nft("add table netdev seen; add chain netdev seen c { type filter hook ingress device eth0 priority -600; }; add rule netdev seen c vlan id 10 counter")
+	})
+	for name, vip := range both {
+		l.tagged(vip)
+		_, err := l.datagram(vip, 64).Read(make([]byte, 100))
+		require.NoError(t, err, "what has no tag is sent on")
+		owner.In(func() { assert.Contains(t, nft("list table netdev seen"), "counter packets 0", name) })
+	}
+}
+
+// tagged sends a datagram to the receiver, in a frame of a VLAN.
+func (l *lab) tagged(vip netip.Addr) {
+	l.t.Helper()
+	mac := func(s *netnstest.Space) []byte { return s.Link("eth0").Attrs().HardwareAddr }
+	frame := append(mac(l.members[0].Space), mac(l.client)...)
+	frame = append(frame, 0x81, 0, 0, 10)
+	datagram := []byte{0x9c, 0x40, 0, dns, 0, 9, 0, 0, 'x'}
+	if vip.Is4() {
+		header := []byte{0x45, 0, 0, byte(20 + len(datagram)), 0, 0, 0, 0, 64, unix.IPPROTO_UDP, 0, 0, 10, 1, 0, 9}
+		header = append(header, vip.AsSlice()...)
+		binary.BigEndian.PutUint16(header[10:], checksum(header))
+		frame = append(append(frame, 0x08, 0), header...)
+	} else {
+		header := append([]byte{0x60, 0, 0, 0, 0, byte(len(datagram)), unix.IPPROTO_UDP, 64}, netip.MustParseAddr("fd01::9").AsSlice()...)
+		frame = append(append(append(frame, 0x86, 0xdd), header...), vip.AsSlice()...)
+	}
+	l.client.In(func() {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
+		require.NoError(l.t, err)
+		require.NoError(l.t, unix.Sendto(fd, append(frame, datagram...), 0, &unix.SockaddrLinklayer{Ifindex: l.client.Index("eth0"), Halen: 6}))
+		require.NoError(l.t, unix.Close(fd))
+	})
 }
 
 // TestFrameForEverybody is neither sent on nor answered: a datagram that is spread would have as many answers as there are members.
