@@ -39,6 +39,16 @@ func (b *batch) slots(kind int, family byte, s set, of []uint32) {
 	}
 }
 
+// count is how many slots are in the map.
+func (b bySlot) count() (n int) {
+	for _, v := range b.value {
+		if v != slots.None {
+			n++
+		}
+	}
+	return n
+}
+
 // all are the slots that are in the map.
 func (b bySlot) all() []uint32 {
 	out := make([]uint32, 0, len(b.value))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -25,8 +24,10 @@ type Tables struct {
 	conn      *netlink.Conn // stays open, because closing one waits until what was deleted is out of use by every processor
 	applied   *Config       // what the kernel has; nil: not known
 	abilities Abilities
-	made      map[byte]string // the handles of the tables, by family
-	seen      uint32          // the newest generation of nftables in which they were all there
+	made      map[byte]made // by family
+	seen      uint32        // the newest generation of nftables in which all was as it should be; 0: none
+	looked    time.Time     // when that was
+	until     time.Time     // when the first of the timed elements end
 }
 
 const tablePrefix = "keepvip-spread-"
@@ -86,8 +87,12 @@ func (t *Tables) Renew(lifetime time.Duration) error {
 			}
 		}
 	}
+	until := time.Now().Add(lifetime)
 	err := t.commit(b)
-	if errors.Is(err, unix.ENOENT) {
+	switch {
+	case err == nil:
+		t.until = until
+	case errors.Is(err, unix.ENOENT):
 		c := *t.applied
 		c.Lifetime = lifetime
 		err = t.build(c)
@@ -137,6 +142,7 @@ func (t *Tables) build(c Config) error {
 	if err != nil {
 		return err
 	}
+	until := time.Now().Add(c.Lifetime)
 	var a Abilities
 	var tables []table
 	for _, a = range ofAll() {
@@ -151,19 +157,8 @@ func (t *Tables) build(c Config) error {
 	if err := t.remember(tables); err != nil {
 		return err
 	}
-	t.applied, t.abilities = &c, a
+	t.applied, t.abilities, t.until = &c, a, until
 	return nil
-}
-
-// remember notes which tables were just made. One that somebody has deleted in this very moment is missing for Mend.
-func (t *Tables) remember(tables []table) error {
-	t.made, t.seen = map[byte]string{}, 0
-	for _, table := range tables {
-		t.made[table.family] = ""
-	}
-	there, err := t.found()
-	maps.Copy(t.made, there)
-	return err
 }
 
 // ofAll are the abilities that a kernel may have, the most useful first. Which of them it lacks its refusal does not say.
@@ -213,8 +208,10 @@ func (t *Tables) commit(b *batch) error {
 	err := b.commit(t.conn)
 	if err != nil {
 		t.close()
+		return err
 	}
-	return err
+	t.changed()
+	return nil
 }
 
 func (t *Tables) open() (err error) {

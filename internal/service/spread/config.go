@@ -89,7 +89,7 @@ type Plane interface {
 	Apply(spreadtables.Config) error
 	// Renew keeps what is there for that long from now.
 	Renew(lifetime time.Duration) error
-	// Mend makes anew what somebody has deleted, and tells whether it did. It is cheap as long as nobody changes anything.
+	// Mend makes anew what somebody has deleted or changed, and tells whether it did. It is cheap as long as nobody changes anything.
 	Mend() (mended bool, err error)
 	// Abilities are those of the kernel, once Apply has succeeded.
 	Abilities() spreadtables.Abilities
@@ -110,7 +110,7 @@ const (
 	lifetime = 5 * time.Minute
 	// renewEvery is well within it.
 	renewEvery = time.Minute
-	// lookEvery is how often is looked whether somebody has deleted the tables.
+	// lookEvery is how often is looked whether somebody has changed the tables.
 	lookEvery = 500 * time.Millisecond
 	// retryAfter is how long is waited after the kernel has refused something.
 	retryAfter = time.Second
