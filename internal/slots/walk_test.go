@@ -94,7 +94,9 @@ func (w *walk) check(receiver netip.Addr) {
 	for _, c := range w.conns {
 		asked := w.asked(receiver, c.hash)
 		dead := w.nodes[asked[len(asked)-1]] == nil
-		require.True(w.t, dead || slices.Contains(asked, c.at), "%s: one at %v, received by %v, asked %v", w.moved, c.at, receiver, asked)
+		if !dead && !slices.Contains(asked, c.at) { // asked so often that an assertion would take most of the time
+			require.Fail(w.t, w.moved, "one at %v, received by %v, asked %v", c.at, receiver, asked)
+		}
 	}
 }
 
@@ -142,10 +144,11 @@ func (w *walk) step() {
 		w.connect(receiver, 3)
 		w.check(receiver)
 	}
-	for _, n := range living {
-		w.check(n)
+	for _, n := range living { // now that all have heard, no dead one ends it any more
 		for _, c := range w.conns {
-			require.Contains(w.t, w.asked(n, c.hash), c.at, w.moved)
+			if asked := w.asked(n, c.hash); !slices.Contains(asked, c.at) {
+				require.Fail(w.t, w.moved, "one at %v, received by %v in the end, asked %v", c.at, n, asked)
+			}
 		}
 	}
 }
@@ -227,7 +230,9 @@ func TestNextComesToAllThatAreNotDead(t *testing.T) {
 					seen[m] = true
 				}
 				for i, m := range members {
-					require.Equal(t, m.Condition != Dead && (i != from || len(seen) > 1 && m.Condition != Dead), seen[uint8(i)], "%d of %d from %d, %b", i, n, from, alive)
+					if want := m.Condition != Dead && (i != from || len(seen) > 1); want != seen[uint8(i)] {
+						require.Equal(t, want, seen[uint8(i)], "%d of %d from %d, %b", i, n, from, alive)
+					}
 				}
 			}
 		}
