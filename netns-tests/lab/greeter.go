@@ -125,7 +125,7 @@ func (g *Greeter) answer(fd int, buf []byte) bool {
 }
 
 func (g *Greeter) drop(fd int) {
-	unix.Close(fd)
+	g.poll.shut(fd)
 	delete(g.conns, fd)
 	g.open.Add(-1)
 }

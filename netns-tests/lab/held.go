@@ -46,6 +46,8 @@ type HeldConn struct {
 	// answered within the grace at the end is lost then.
 	Lost time.Duration `json:"lost,omitempty"`
 	How  string        `json:"how,omitempty"`
+	// Since is when the first of its pings was sent that was never answered; 0 if all were.
+	Since time.Duration `json:"since,omitempty"`
 	// Stall is the longest time from a ping to its answer, or to the end if there was none, and StallAt when that ping was sent.
 	Stall   time.Duration `json:"stall"`
 	StallAt time.Duration `json:"stallAt"`
@@ -191,7 +193,9 @@ func (h *Held) serve(c *heldConn, events uint32) {
 			h.lose(c, err)
 			return
 		}
-		h.take(c, buf[:n])
+		if h.take(c, buf[:n]); c.Lost > 0 {
+			return
+		}
 	}
 }
 
@@ -252,7 +256,11 @@ func (h *Held) ping(c *heldConn, now time.Duration) {
 func (h *Held) lose(c *heldConn, err error) {
 	if c.fd > 0 {
 		delete(h.byFD, c.fd)
-		unix.Close(c.fd)
+		h.poll.shut(c.fd)
+		c.fd = 0
+	}
+	if len(c.waiting) > 0 {
+		c.Since = c.waiting[0]
 	}
 	c.open, c.waiting = false, nil
 	c.Lost, c.How = h.lab.now(), err.Error()

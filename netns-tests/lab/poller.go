@@ -46,6 +46,13 @@ func (p *poller) wait(limit time.Duration) []unix.EpollEvent {
 	return p.events[:n]
 }
 
+// shut closes a socket that was watched. A program that is just being started has it, too, until it begins: epoll would go on to tell of it by
+// a number that another socket of this process may have by then.
+func (p *poller) shut(fd int) {
+	_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil)
+	unix.Close(fd)
+}
+
 func (p *poller) close() { unix.Close(p.fd) }
 
 // socketError is what became of a connection that was begun without waiting for it.

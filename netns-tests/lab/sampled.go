@@ -157,5 +157,5 @@ func (s *sampler) end(c *heldConn, failure string) {
 		s.out.Failures[failure]++
 	}
 	delete(s.open, c.fd)
-	unix.Close(c.fd)
+	s.poll.shut(c.fd)
 }
