@@ -4,12 +4,9 @@ package netnstests
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
@@ -17,26 +14,15 @@ import (
 // connections more; one that dies is known, and its clients are told.
 func TestSpreadOverBackends(t *testing.T) {
 	t.Parallel()
-	s := openSpread(t, trial.SpreadConfig{Nodes: 4, Running: 2, Product: trial.WithSpread{Masquerade: true, Backends: 2}})
-	backends := s.Lab.Nodes[2:]
-	for _, target := range s.Targets() {
-		got, err := s.Lab.Sample(s.Lab.OffLink.Namespace, target, 400)
-		require.NoError(t, err)
-		t.Logf("%s: %s", target, got)
-		assert.Equal(t, 400, got.Served(), "%s: %s", target, got)
-		assert.LessOrEqual(t, got.Worst(2), 30.0, "%s: %s", target, got)
-		assert.Equal(t, 400, got.Disguised, "servers see the load balancer")
+	s := openSpread(t, trial.Backends())
+	for _, got := range shares(t, s, s.Lab.OffLink.Namespace, 400, 2, 30) {
+		assert.Equal(t, got.Served(), got.Disguised, "servers see the load balancer")
 	}
-	k, err := s.Keep(trial.SpreadEvent{Name: "a backend dies", Stall: time.Second, Do: func(x *trial.SpreadMove) (*lab.Node, error) {
-		_, err := backends[0].PowerOff()
-		if err != nil {
-			return nil, err
+	for _, e := range trial.BackendEvents() {
+		k, judged := keeps(t, s, e, 40)
+		if !judged {
+			return
 		}
-		return backends[0], x.ServedBy(backends[1])
-	}}, 40)
-	require.NoError(t, err)
-	t.Logf("a backend dies: %+v", k)
-	assert.Zero(t, k.Lost, "those to the other: %s", k.How)
-	assert.Positive(t, k.Dead)
-	assert.Zero(t, k.Silent, "clients of the dead are told")
+		assert.Positive(t, k.Dead, e.Name)
+	}
 }

@@ -55,25 +55,26 @@ func (s spreadStops) tables(n *lab.Node) string {
 // connections leaves what translates them, and one without leaves nothing.
 func TestSpreadNodesThatStop(t *testing.T) {
 	t.Parallel()
-	group, err := trial.OpenSpread(host, trial.SpreadConfig{V4: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { finish(t, group.Group) })
-	s := spreadStops{t, group}
-	require.NoError(t, s.Hold(30))
+	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true})}
 	both, third := s.Lab.Nodes[:2], s.Lab.Nodes[2]
-	for _, n := range both { // one of them at least is not the holder
-		assert.Equal(t, 4, s.verb(n, "drain", "--wait", "--timeout", "500ms"), "%s has connections", n.Label)
-		s.resumed(n)
-	}
-	left := s.stopped(third)
-	assert.Contains(t, left, "table ip keepvip-spread-apiserver", "its connections go on")
-	assert.NotContains(t, left, "table arp", "the fence is gone")
-	assert.Zero(t, s.verb(third, "cleanup"))
-	assert.NotContains(t, s.tables(third), "keepvip")
-	for _, r := range s.Release() {
-		for _, c := range r.Of(both...).Conns {
-			assert.Empty(t, c.How, "a connection to %s", c.Node)
+	var reports []lab.HeldReport
+	machine, err := s.Lab.Beside(func() error {
+		require.NoError(t, s.Hold(30))
+		for _, n := range both { // one of them at least is not the holder
+			assert.Equal(t, 4, s.verb(n, "drain", "--wait", "--timeout", "500ms"), "%s has connections", n.Label)
+			s.resumed(n)
 		}
+		left := s.stopped(third)
+		assert.Contains(t, left, "table ip keepvip-spread-apiserver", "its connections go on")
+		assert.NotContains(t, left, "table arp", "the fence is gone")
+		assert.Zero(t, s.verb(third, "cleanup"))
+		assert.NotContains(t, s.tables(third), "keepvip")
+		reports = s.Release()
+		return nil
+	})
+	require.NoError(t, err)
+	for _, r := range reports {
+		unharmedBut(t, machine, r.Of(both...))
 	}
 	for _, n := range both {
 		assert.Zero(t, s.verb(n, "drain", "--wait", "--timeout", "5s"), "%s has no connection any more", n.Label)

@@ -32,3 +32,46 @@ func TestExcuseEndsWithWhatTheProtocolDoesAboutAStandstill(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatComesToLightIsExcusedByAStandstillShortlyBeforeAlone(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name    string
+		starved []Stall
+		want    bool
+	}{
+		{"nothing stood still", nil, false},
+		{"shortly before", []Stall{{At: 4500 * ms, Length: 210 * ms}}, true},
+		{"until then", []Stall{{At: 4790 * ms, Length: 500 * ms}}, true},
+		{"in two pieces", []Stall{{At: 4100 * ms, Length: 100 * ms}, {At: 4800 * ms, Length: 100 * ms}}, true},
+		{"for too short a time", []Stall{{At: 4500 * ms, Length: 190 * ms}}, false},
+		{"long before", []Stall{{At: 2000 * ms, Length: 1500 * ms}}, false},
+		{"afterwards", []Stall{{At: 5001 * ms, Length: 1000 * ms}}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &Report{Starved: tt.starved}
+			assert.Equal(t, tt.want, r.Excuses(5000*ms, 200*ms))
+		})
+	}
+}
+
+func TestConnectionsLostShortlyAfterAStandstillAreExcused(t *testing.T) {
+	const ms = time.Millisecond
+	machine := &Report{Starved: []Stall{{At: 1000 * ms, Length: 300 * ms}}}
+	r := HeldReport{Conns: []HeldConn{
+		{Node: "lives", Stall: 340 * ms, StallAt: 980 * ms},
+		{Node: "lives longer", Stall: 400 * ms, StallAt: 5000 * ms},
+		{Node: "reset soon", Lost: 1500 * ms},
+		{Node: "reset at another time", Lost: 2500 * ms},
+		{Node: "silent from soon on", Lost: 9000 * ms, Since: 1600 * ms},
+		{Node: "silent at another time", Lost: 9000 * ms, Since: 800 * ms},
+	}}
+	var excused []string
+	for _, c := range r.Excused(machine, 200*ms).Conns {
+		excused = append(excused, c.Node)
+	}
+	assert.Equal(t, []string{"reset soon", "silent from soon on"}, excused)
+	assert.Equal(t, 400*ms, r.StallBeyond(machine, time.Second))
+	r.Conns = r.Conns[:1]
+	assert.Equal(t, 40*ms, r.StallBeyond(machine, time.Second))
+}

@@ -87,6 +87,17 @@ func oversleep(l *Lab) (due, late time.Duration) {
 	return due, l.now() - due
 }
 
+// Beside does something, and returns how the machine itself ran meanwhile: a report of standstills alone.
+func (l *Lab) Beside(do func() error) (*Report, error) {
+	r := &Report{Began: l.now(), Realtime: l.host.realtime}
+	w := startLatenessWatch(l)
+	defer func() { // also where do ends the goroutine, as a test does that fails
+		r.Stalls, r.OrdinaryStall = w.finish()
+		r.Starved, r.Ended = w.starved, l.now()
+	}()
+	return r, do()
+}
+
 func (w *latenessWatch) finish() ([]Stall, time.Duration) {
 	w.stop.Store(true)
 	w.wait.Wait()

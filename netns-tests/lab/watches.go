@@ -51,9 +51,15 @@ type WatchesReport struct {
 	Own         []netip.AddrPort // their own addresses
 	ByNode      map[string]int   // who served, counted each time a watch began
 	Events      int
-	Missed      int           // numbers left out between two events of a watch
-	Restarts    []string      // how watches ended
+	Missed      int // numbers left out between two events of a watch
+	Restarts    []WatchEnd
 	Silence     time.Duration // the longest time from one event of a watch to the next
+}
+
+// WatchEnd is how a watch ended that had to begin again.
+type WatchEnd struct {
+	At  time.Duration // on the clock of every report
+	How string
 }
 
 // Watch begins watches from a host, and returns when there was an event on each.
@@ -136,7 +142,7 @@ func (w *Watches) watch(ctx context.Context, client *http.Client, number int) {
 			return
 		}
 		w.mu.Lock()
-		w.report.Restarts = append(w.report.Restarts, err.Error())
+		w.report.Restarts = append(w.report.Restarts, WatchEnd{w.lab.now(), err.Error()})
 		w.mu.Unlock()
 		select {
 		case <-time.After(100 * time.Millisecond):

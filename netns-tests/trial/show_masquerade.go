@@ -16,12 +16,11 @@ func masqueraded(host *lab.Host, _ bool) (Findings, error) {
 	var out Findings
 	for i, target := range s.Targets() {
 		const count = 1000
-		got, err := s.Lab.Sample(s.clients()[i%2], target, count)
+		got, err := s.Share(s.clients()[i%2], target, count)
 		if err != nil {
 			return out, err
 		}
-		out = append(out, Measured{What: fmt.Sprintf("%d to %s (%s): worst off by", count, target, got), Got: got.Worst(len(s.Lab.Nodes)), Limit: 16, Unit: "%"},
-			none("failed", count-got.Served()))
+		out = append(out, got.Findings(len(s.Lab.Nodes), 16)...)
 	}
 	for _, e := range SpreadEvents() {
 		if e.Name != "a member drains and returns" && e.Name != "a member's node dies" {

@@ -285,7 +285,7 @@ func (s *Spreading) Ready() error {
 		return nil
 	}
 	if s.product.Backends > 0 {
-		return s.served(s.Targets(), s.Lab.Nodes[len(s.Lab.Nodes)-s.product.Backends:])
+		return s.served(s.Targets(), s.backends())
 	}
 	for _, target := range s.Targets() {
 		if err := s.served([]netip.AddrPort{target}, s.servers(target)); err != nil {
@@ -358,4 +358,16 @@ func (s *Spreading) Release() []lab.HeldReport {
 	}
 	s.held = nil
 	return reports
+}
+
+// Tables are what the nodes say of how they spread, for a failure message.
+func (s *Spreading) Tables() string {
+	var b strings.Builder
+	for _, n := range s.Running() {
+		p, _, err := s.product.Command(n, "spread", "--socket", Socket(n))
+		if err == nil {
+			fmt.Fprintf(&b, "--- keepvip spread on %s\n%s", n.Label, p.Log())
+		}
+	}
+	return b.String()
 }

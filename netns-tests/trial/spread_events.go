@@ -113,9 +113,10 @@ func nodeEvents(name string, who func(*SpreadMove) *lab.Node) []SpreadEvent {
 func (x *SpreadMove) verb(n *lab.Node, args ...string) func() error {
 	return func() error {
 		x.mark("keepvip %v on %s", args, n.Label)
+		at := x.Lab.Now()
 		p, code, err := x.product.Command(n, append(args, "--socket", Socket(n))...)
 		if err == nil && code != 0 {
-			err = fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())
+			err = &refusedError{at, fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())}
 		}
 		return err
 	}

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,6 +21,8 @@ type SpreadEvent struct {
 	Undo func(x *SpreadMove) error
 	// Stall is for how long a connection may stand still, 0 = 50 ms.
 	Stall time.Duration
+	// Ends tells that connections end by it.
+	Ends bool
 	// Running is how many of the nodes run before, 0 = all.
 	Running int
 }
@@ -43,24 +46,56 @@ func (x *SpreadMove) mark(format string, args ...any) {
 // Kept is what an event did to connections.
 type Kept struct {
 	Count     int           // all connections
-	Lost      int           // those that could have been kept
+	Lost      int           // those that could have been kept, and that no standstill of the machine explains
 	How       string        // how these were lost
+	Excused   int           // those that were lost shortly after the machine had stood still
 	Stall     time.Duration // the longest of those that live
 	Disguised int           // connections whose client the server saw under another address
 	Dead      int           // connections of the node that died
 	Told      time.Duration // from its death until the client of the last of them was told; 0 without
 	Silent    int           // of these, those that were never told
-	// Room is what the machine itself may have added to a time.
+	// StallBeyond and ToldBeyond are the same less what the machine itself may have added to each.
+	StallBeyond, ToldBeyond time.Duration
+	// Room is how long the machine stood still within a second.
 	Room time.Duration
+	// NotJudged says why nothing can be told of the event; the group is not whole then. "" if something can.
+	NotJudged string
 }
 
 // toldLimit is when a client has been told that the server of its connection is dead. It is TCP that asks: the client retransmits 200 ms
 // after a ping that was not answered, when nobody knows yet of the death, and 400 ms later, when the member in its place answers by a reset.
 const toldLimit = 750 * time.Millisecond
 
-// Judged reports whether the daemons ran often enough for each other: to the others a member that does not run for longer is a silent one,
-// and where two are silent at once, packets of the one that was silent first go to the other.
-func (k Kept) Judged() bool { return k.Room < 200*time.Millisecond }
+// Shaken is for how long within a second the machine must have stood still to be why a member is taken for dead, or an address moves. A
+// member is silent to the others after three and a half of its messages, and three questions to its host, of 50 ms each, are to be lost.
+const Shaken = 200 * time.Millisecond
+
+// stoodStill says that the machine is why there is no verdict.
+func stoodStill(room time.Duration) string {
+	return fmt.Sprintf("the machine stood still for %s ms within a second", lab.Milliseconds(room))
+}
+
+// refusedError is a command of keepvip that failed.
+type refusedError struct {
+	at  time.Duration // when it was given
+	err error
+}
+
+func (e *refusedError) Error() string { return e.err.Error() }
+
+// excused says why an error tells nothing of keepvip: it is of a command, such as a handover by who does not hold the address any more, and
+// the machine stood still shortly before or meanwhile. "" if it does.
+func excused(err error, r *lab.Report) string {
+	var refused *refusedError
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	room := r.Standstill(refused.at-time.Second, r.Ended)
+	if room < Shaken {
+		return ""
+	}
+	return fmt.Sprintf("%s: %v", stoodStill(room), err)
+}
 
 // Keep holds connections, has the event happen, and makes the group whole again.
 func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
@@ -78,15 +113,17 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 	}
 	reports := s.Release()
 	r := x.Measurement.Stop()
-	if lost := lostOf(reports, x.At); err == nil && lost != "" && e.Stall == 0 && !s.product.Off {
-		r.Timeline(os.Stdout, x.At)
-		fmt.Println(lost)
+	if why := excused(err, r); why != "" {
+		return Kept{NotJudged: why}, nil
 	}
 	if err != nil {
 		return Kept{}, fmt.Errorf("trial: %s: %w", e.Name, err)
 	}
-	kept := keptOf(reports, dead, x.At)
-	kept.Room = r.Standstill(x.At-s.span(), r.Ended)
+	kept := keptOf(reports, dead, x.At, r)
+	if kept.Lost > 0 && !s.product.Off && !e.Ends {
+		r.Timeline(os.Stdout, x.At)
+		fmt.Println(lostOf(reports, x.At))
+	}
 	if e.Undo == nil {
 		return kept, nil
 	}
@@ -124,8 +161,8 @@ func lostOf(reports []lab.HeldReport, at time.Duration) string {
 }
 
 // keptOf counts.
-func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration) Kept {
-	var k Kept
+func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration, machine *lab.Report) Kept {
+	k := Kept{Room: machine.Standstill(at-time.Second, machine.Ended)}
 	var how []string
 	for _, r := range reports {
 		k.Count += len(r.Conns)
@@ -133,11 +170,12 @@ func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration) Kept {
 		could := r
 		if dead != nil {
 			could = r.Without(dead)
-			k.died(r.Of(dead), at)
+			k.died(r.Of(dead), at, machine)
 		}
-		k.Stall = max(k.Stall, could.Longest().Stall)
+		k.Stall, k.StallBeyond = max(k.Stall, could.Longest().Stall), max(k.StallBeyond, could.StallBeyond(machine, time.Second))
 		if lost := could.Lost(); lost > 0 {
-			k.Lost += lost
+			excused := len(could.Excused(machine, Shaken).Conns)
+			k.Lost, k.Excused = k.Lost+lost-excused, k.Excused+excused
 			how = append(how, fmt.Sprintf("%s to %s: %s", r.Client, r.Target, could.Failures()))
 		}
 	}
@@ -146,18 +184,19 @@ func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration) Kept {
 }
 
 // died counts the connections of a node that is no more.
-func (k *Kept) died(r lab.HeldReport, at time.Duration) {
+func (k *Kept) died(r lab.HeldReport, at time.Duration, machine *lab.Report) {
 	k.Dead += len(r.Conns)
 	for _, c := range r.Conns {
 		if c.Lost == 0 || c.How == lab.NoAnswer {
 			k.Silent++
 			continue
 		}
-		k.Told = max(k.Told, c.Lost-at)
+		k.Told, k.ToldBeyond = max(k.Told, c.Lost-at), max(k.ToldBeyond, c.Lost-at-machine.Stood(at-time.Second, c.Lost))
 	}
 }
 
-// Findings compares with what is promised of the event. Where the machine stood still too long, that connections were lost is only told.
+// Findings compares with what is promised of the event. Of connections that were lost shortly after the machine had stood still there is no
+// verdict.
 func (k Kept) Findings(e SpreadEvent) Findings {
 	stall := e.Stall
 	if stall == 0 {
@@ -167,13 +206,16 @@ func (k Kept) Findings(e SpreadEvent) Findings {
 	if k.How != "" {
 		what += " (" + k.How + ")"
 	}
-	lost := none(what, k.Lost)
-	if !k.Judged() {
-		lost.Limit = -1
+	out := Findings{none(what, k.Lost)}
+	if k.Excused > 0 {
+		out = append(out, none("lost shortly after", k.Excused).unjudged(stoodStill(k.Room)))
 	}
-	out := Findings{lost, took("longest stall", k.Stall, stall+k.Room), none("under another address", k.Disguised)}
+	if k.NotJudged != "" {
+		out = append(out, none("runs that are left out", 1).unjudged(k.NotJudged))
+	}
+	out = append(out, took("longest stall", k.Stall, stall+k.Stall-k.StallBeyond), none("under another address", k.Disguised))
 	if k.Dead > 0 {
-		out = append(out, took("the rest is told after", k.Told, toldLimit+k.Room), none("of the rest never told", k.Silent))
+		out = append(out, took("the rest is told after", k.Told, toldLimit+k.Told-k.ToldBeyond), none("of the rest never told", k.Silent))
 	}
 	return out
 }
@@ -181,7 +223,7 @@ func (k Kept) Findings(e SpreadEvent) Findings {
 // told are the same figures of the run without spread, which promises nothing.
 func (k Kept) told() Findings {
 	return Findings{
-		{What: "without spread: lost", Got: float64(k.Lost + k.Dead), Limit: -1, Unit: "times"},
+		{What: "without spread: lost", Got: float64(k.Lost + k.Excused + k.Dead), Limit: -1, Unit: "times"},
 		told("longest stall of the others", k.Stall),
 	}
 }

@@ -16,17 +16,19 @@ import (
 type KeptWatches struct {
 	Count    int // all watches
 	ByNode   map[string]int
-	Restarts []string // how watches ended that had to begin again
-	Again    int      // connections that clients had to open again
-	Missed   int      // events that a watch was not told of
+	Restarts []lab.WatchEnd // of watches that had to begin again, and that no standstill of the machine explains
+	Excused  int            // those that had to shortly after the machine had stood still
+	Again    int            // connections that clients had to open again
+	Missed   int            // events that a watch was not told of
 	Silence  time.Duration
 	// Strangers are requests whose client is another one to the server than it is to itself.
 	Strangers int
-	Room      time.Duration // what the machine itself may have added to a time
+	Room      time.Duration // how long the machine stood still within a second
+	NotJudged string        // that of [Kept]
 }
 
 // KeepWatches has an event happen while clients on the link and behind the router watch, over as many connections of each in each family, with
-// so many watches on each. With an error, too, it says for how long the machine stood still: the address may have moved by itself then.
+// so many watches on each.
 func (s *Spreading) KeepWatches(e SpreadEvent, connections, each int) (KeptWatches, error) {
 	if err := s.Ready(); err != nil {
 		return KeptWatches{}, err
@@ -57,11 +59,17 @@ func (s *Spreading) KeepWatches(e SpreadEvent, connections, each int) (KeptWatch
 		reports = append(reports, w.Stop())
 	}
 	r := x.Measurement.Stop()
-	got := watchedOf(reports, connections, servers)
-	got.Room = r.Standstill(x.At-s.span(), r.Ended)
-	if err != nil {
-		return got, fmt.Errorf("trial: %s: %w", e.Name, err)
+	if why := excused(err, r); why != "" {
+		return KeptWatches{NotJudged: why}, nil
 	}
+	if err != nil {
+		return KeptWatches{}, fmt.Errorf("trial: %s: %w", e.Name, err)
+	}
+	got := watchedOf(reports, connections, servers)
+	got.Room = r.Standstill(x.At-time.Second, r.Ended)
+	restarts := len(got.Restarts)
+	got.Restarts = slices.DeleteFunc(got.Restarts, func(w lab.WatchEnd) bool { return r.Excuses(w.At, Shaken) })
+	got.Excused = restarts - len(got.Restarts)
 	if e.Undo != nil {
 		err = e.Undo(x)
 	}
@@ -105,28 +113,34 @@ func watchedOf(reports []lab.WatchesReport, connections int, servers []*lab.Watc
 	return got
 }
 
-// Judged is that of [Kept].
-func (w KeptWatches) Judged() bool { return Kept{Room: w.Room}.Judged() }
-
-// Findings compares with what is promised. Where the machine stood still too long, that watches began again is only told.
+// Findings compares with what is promised. Of watches that began again shortly after the machine had stood still, there is no verdict.
 func (w KeptWatches) Findings() Findings {
 	what := "restarts"
 	if len(w.Restarts) > 0 {
-		what += " (" + strings.ReplaceAll(strings.Join(w.Restarts[:min(len(w.Restarts), 3)], "; "), "\n", " ") + ")"
+		what += " ("
+		for _, r := range w.Restarts[:min(len(w.Restarts), 3)] {
+			what += strings.ReplaceAll(r.How, "\n", " ") + "; "
+		}
+		what = strings.TrimSuffix(what, "; ") + ")"
 	}
-	restarts := none(what, len(w.Restarts))
-	if !w.Judged() {
-		restarts.Limit = -1
+	again := none("connections opened again", w.Again)
+	var left Findings
+	if w.Excused > 0 {
+		again = again.unjudged(stoodStill(w.Room))
+		left = append(left, none("restarts shortly after", w.Excused).unjudged(stoodStill(w.Room)))
+	}
+	if w.NotJudged != "" {
+		left = append(left, none("runs that are left out", 1).unjudged(w.NotJudged))
 	}
 	shares := ""
 	for _, node := range slices.Sorted(maps.Keys(w.ByNode)) {
 		shares += fmt.Sprintf(" %s %d", node, w.ByNode[node])
 	}
-	return Findings{
+	return append(left, Findings{
 		{What: "watches:" + shares + ", in all", Got: float64(w.Count), Limit: -1},
-		restarts, none("connections opened again", w.Again), none("events missed", w.Missed), none("another client in the audit log", w.Strangers),
+		none(what, len(w.Restarts)), again, none("events missed", w.Missed), none("another client in the audit log", w.Strangers),
 		told("longest silence, of events each 50 ms", w.Silence),
-	}
+	}...)
 }
 
 // keepsWatches are the events that no watch may be lost by.

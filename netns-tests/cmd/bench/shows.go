@@ -20,6 +20,9 @@ func shows(host *lab.Host, o options, out io.Writer) (counted count, err error) 
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	tell := func(name string, took time.Duration, found trial.Findings, err error) {
 		verdict := "ok"
+		if unjudged := found.NotJudged(); len(unjudged) > 0 {
+			verdict = notJudged + ": " + strings.Join(unjudged, "; ")
+		}
 		if limits := found.Over(1); len(limits) > 0 {
 			verdict = "OVER: " + strings.Join(limits, "; ")
 		}

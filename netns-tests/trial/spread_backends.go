@@ -1,0 +1,67 @@
+package trial
+
+import (
+	"fmt"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Backends is a group of two load balancers before two servers that run no keepvip.
+func Backends() SpreadConfig {
+	return SpreadConfig{Nodes: 4, Running: 2, Product: WithSpread{Masquerade: true, Backends: 2}}
+}
+
+// backends are the servers without keepvip.
+func (s *Spreading) backends() []*lab.Node { return s.Lab.Nodes[len(s.Lab.Nodes)-s.product.Backends:] }
+
+// BackendEvents happen to one of them: its own connections end, and those to the other go on. New ones all go to the other.
+func BackendEvents() []SpreadEvent {
+	return []SpreadEvent{
+		{Name: "a backend's service ends and returns", Do: func(x *SpreadMove) (*lab.Node, error) {
+			b := x.backends()
+			x.mark("the service of %s ends", b[0].Label)
+			x.unserve(b[0])
+			return b[0], x.ServedBy(b[1:]...)
+		}, Undo: func(x *SpreadMove) error {
+			return sequence(func() error { return x.serve(x.backends()[0]) }, x.Ready)
+		}},
+		{Name: "a backend's node dies", Do: func(x *SpreadMove) (*lab.Node, error) {
+			b := x.backends()
+			x.mark("%s dies", b[0].Label)
+			_, err := b[0].PowerOff()
+			x.unserve(b[0])
+			return b[0], sequence(func() error { return err }, func() error { return x.ServedBy(b[1:]...) }, x.watched)
+		}, Undo: func(x *SpreadMove) error {
+			b := x.backends()[0]
+			return sequence(b.PowerOn, func() error { return x.serve(b) }, x.Ready)
+		}},
+	}
+}
+
+// backed is what two load balancers do with connections to servers that run no keepvip.
+func backed(host *lab.Host, _ bool) (Findings, error) {
+	s, err := OpenSpread(host, Backends())
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var out Findings
+	for i, target := range s.Targets() {
+		got, err := s.Share(s.clients()[i%2], target, 1000)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, got.Findings(len(s.backends()), 16)...)
+	}
+	for _, e := range BackendEvents() {
+		k, err := s.Keep(e, spreadConnected)
+		if err != nil {
+			return out, fmt.Errorf("%w\n%s", err, s.Logs())
+		}
+		k.Disguised = 0 // as it is with masquerade
+		if out = append(out, k.Findings(e).of(e.Name)...); k.NotJudged != "" {
+			break
+		}
+	}
+	return out, nil
+}
