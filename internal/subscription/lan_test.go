@@ -22,6 +22,7 @@ type lan struct {
 	follower *Machine
 	from     netip.AddrPort
 	ttl      int
+	barred   func(netip.Addr) bool // the follower cannot reach that address; nil: it reaches all
 	wires    []flight
 	asked    int
 	seed     uint64
@@ -37,6 +38,8 @@ type node struct {
 	last time.Time
 	next time.Time
 	cut  []netip.Addr // whom it does not hear
+	// clock is by how much its clock is wrong.
+	clock time.Duration
 }
 
 type flight struct {
@@ -77,12 +80,22 @@ func (l *lan) at(a netip.Addr) *node {
 		return l.holder
 	}
 	for _, n := range l.members {
-		if n.at == a {
+		if n.at == a || other(n.at) == a {
 			return n
 		}
 	}
 	return nil
 }
+
+// other is the address of the other family that the host has.
+func other(a netip.Addr) netip.Addr {
+	b := netip.MustParseAddr("fd77::").As16()
+	b[15] = a.As4()[3]
+	return netip.AddrFrom16(b)
+}
+
+// time is what the clock of a member shows.
+func (l *lan) time(n *node) time.Time { return l.now.Add(n.clock) }
 
 func (l *lan) after(d time.Duration, do func()) { l.wires = append(l.wires, flight{l.now.Add(d), do}) }
 
@@ -90,9 +103,9 @@ func (l *lan) ask(all []Ask) {
 	for _, a := range all {
 		l.asked++
 		l.after(delay, func() {
-			if n := l.at(a.To); n != nil && !n.dead && !n.mute {
+			if n := l.at(a.To); n != nil && !n.dead && !n.mute && (l.barred == nil || !l.barred(a.To)) {
 				in := Packet{Data: a.Data, From: l.from, To: a.To, TTL: l.ttl}
-				l.send(n, n.pub.Hear(l.now, in))
+				l.send(n, n.pub.Hear(l.time(n), in))
 			}
 		})
 	}
@@ -113,14 +126,15 @@ func (l *lan) send(n *node, all []Outgoing) {
 func (l *lan) report(n *node) *Report {
 	r := &Report{Every: hello}
 	for i, o := range l.members {
-		s := Sighting{Member: aMember(i + 1), Heard: o.last}
+		s := Sighting{Member: aMember(i + 1)}
+		s.Other = other(o.at)
 		s.Self = o == n
 		s.Ports = []Port{{Protocol: 6, Port: 6443, Condition: slots.Fit}}
 		heard := o.last
 		if slices.Contains(n.cut, o.at) {
 			heard = l.now.Add(-perish)
 		}
-		s.Heard = heard
+		s.Heard = heard.Add(n.clock)
 		switch silent := l.now.Sub(heard); {
 		case o == n && !o.keep:
 		case o.keep, silent >= life:
@@ -155,9 +169,9 @@ func (l *lan) run(d time.Duration) {
 			if !l.now.Before(n.next) {
 				n.last, n.next = l.now, l.now.Add(hello)
 			}
-			l.send(n, n.pub.Tell(l.now, group, l.report(n)))
-			if due := n.pub.Deadline(); !due.IsZero() && !l.now.Before(due) {
-				l.send(n, n.pub.Expire(l.now))
+			l.send(n, n.pub.Tell(l.time(n), group, l.report(n)))
+			if due := n.pub.Deadline(); !due.IsZero() && !l.time(n).Before(due) {
+				l.send(n, n.pub.Expire(l.time(n)))
 			}
 		}
 		if due := l.follower.Deadline(l.now); !due.IsZero() && !l.now.Before(due) {
@@ -369,4 +383,67 @@ func TestFollowerRefusesForgedAnswers(t *testing.T) {
 		assert.Equal(t, before+1, l.follower.Refused()[tt.want], name)
 	}
 	assert.Equal(t, []slots.Condition{slots.Fit, slots.Fit, slots.Fit}, l.conditions())
+}
+
+// Its host has died between a question and the answer, and comes back with a clock that is behind, so that all it says looks like a repetition.
+func TestFollowerHearsAMemberAgainWhoseClockIsBehind(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 3, keys, cfg)
+	l.until(time.Second, slots.Fit, slots.Fit, slots.Fit)
+	l.run(3 * time.Second)
+	l.barred = netip.Addr.Is6
+	back := l.members[1]
+	p := l.follower.peers[slices.IndexFunc(l.follower.peers, func(p *peer) bool { return p.address == back.at })]
+	require.Len(t, l.follower.ask(l.now, p), 1, "a question that nobody hears")
+	back.dead = true
+	l.run(5 * time.Second)
+	back.dead, back.clock, back.pub = false, -time.Hour, NewPublisher(l.random)
+	back.pub.SetKeys(keys)
+	back.pub.Serve(group)
+	l.run(2 * askSeldom)
+	assert.Contains(t, l.follower.By(l.now), back.at)
+}
+
+// As where a firewall lets in what is for the virtual address alone.
+func TestFollowerIsToldByTheVirtualAddressWhereItReachesNoOther(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 3, keys, cfg)
+	l.barred = func(a netip.Addr) bool { return a != group }
+	l.until(time.Second, slots.Fit, slots.Fit, slots.Fit)
+	for range 300 {
+		l.run(100 * time.Millisecond)
+		require.True(t, l.told(), "without a gap")
+	}
+}
+
+func TestFollowerAsksAMemberAtItsOtherAddress(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 3, keys, cfg)
+	l.barred = func(a netip.Addr) bool { return a.Is4() && a != group }
+	l.until(time.Second, slots.Fit, slots.Fit, slots.Fit)
+	l.run(30 * time.Second)
+	want := []netip.Addr{other(own(1)), other(own(2)), other(own(3))}
+	got := l.follower.By(l.now)
+	slices.SortFunc(got, netip.Addr.Compare)
+	assert.Equal(t, want, got)
+}
+
+// A member that was taken out of the cluster is not found again in what one has said of it that died before.
+func TestFollowerForgetsWhatWasSaidLongAgo(t *testing.T) {
+	keys, cfg := keyed(t)
+	cfg.Listed = []netip.Addr{own(1)}
+	l := newLAN(t, 3, keys, cfg)
+	l.until(time.Second, slots.Fit, slots.Fit, slots.Fit)
+	l.run(3 * time.Second)
+	l.holder = l.members[1]
+	l.members[0].dead = true
+	l.run(time.Second)
+	l.members = l.members[1:2] // the third is gone for good
+	l.run(2 * forgetAfter)
+	l.members[0].mute = true
+	l.run(time.Second)
+	all, told := l.follower.Picture(l.now)
+	assert.False(t, told)
+	require.Len(t, all, 1)
+	assert.Equal(t, []netip.Addr{all[0].Address}, l.follower.Known())
 }

@@ -18,9 +18,9 @@ import (
 
 // listener is a UDP socket of one family that hears what is sent to any address of this host, and answers from that address.
 type listener struct {
-	v4   *ipv4.PacketConn // nil: v6 is it
-	v6   *ipv6.PacketConn
-	port uint16
+	v4  *ipv4.PacketConn // nil: v6 is it
+	v6  *ipv6.PacketConn
+	raw syscall.RawConn // to send by
 }
 
 // listen opens the socket of a family on all addresses. Members' sockets, which are on one address each, come before it.
@@ -38,7 +38,10 @@ func listen(port uint16, is4 bool) (*listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("subscription: %w", err)
 	}
-	l := &listener{port: port}
+	l := &listener{}
+	if l.raw, err = c.(syscall.Conn).SyscallConn(); err != nil {
+		return nil, errors.Join(fmt.Errorf("subscription: %w", err), c.Close())
+	}
 	if is4 {
 		l.v4 = ipv4.NewPacketConn(c)
 		err = l.v4.SetControlMessage(ipv4.FlagTTL|ipv4.FlagDst, true)
@@ -99,15 +102,43 @@ func (l *listener) receive(b []byte) (Packet, error) {
 	return in, nil
 }
 
-// send does not block for long: a full queue is an error. Safe from any goroutine.
+// send does not block: a full queue is an error, as the socket's is when many are told whose hosts do not answer. Safe from any goroutine.
 func (l *listener) send(o Outgoing) error {
-	to := net.UDPAddrFromAddrPort(o.To)
-	if l.v4 != nil {
-		_, err := l.v4.WriteTo(o.Data, &ipv4.ControlMessage{Src: o.From.AsSlice()}, to)
+	var source []byte
+	switch {
+	case !o.From.IsValid():
+	case l.v4 != nil:
+		source = (&ipv4.ControlMessage{Src: o.From.AsSlice()}).Marshal()
+	default:
+		source = (&ipv6.ControlMessage{Src: o.From.AsSlice()}).Marshal()
+	}
+	to, err := sockaddr(o.To)
+	if err != nil {
 		return err
 	}
-	_, err := l.v6.WriteTo(o.Data, &ipv6.ControlMessage{Src: o.From.AsSlice()}, to)
-	return err
+	var failed error
+	err = l.raw.Control(func(fd uintptr) {
+		failed = unix.Sendmsg(int(fd), o.Data, source, to, unix.MSG_DONTWAIT)
+	})
+	if err != nil {
+		return net.ErrClosed // the only thing that Control says
+	}
+	return failed
+}
+
+func sockaddr(to netip.AddrPort) (unix.Sockaddr, error) {
+	if to.Addr().Is4() {
+		return &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}, nil
+	}
+	out := &unix.SockaddrInet6{Addr: to.Addr().As16(), Port: int(to.Port())}
+	if zone := to.Addr().Zone(); zone != "" {
+		ifi, err := net.InterfaceByName(zone)
+		if err != nil {
+			return nil, err
+		}
+		out.ZoneId = uint32(ifi.Index)
+	}
+	return out, nil
 }
 
 func (l *listener) close() error {

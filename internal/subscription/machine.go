@@ -24,8 +24,11 @@ const (
 	answerGap = 50 * time.Millisecond
 	// grace is by how much a message may be late.
 	grace = 50 * time.Millisecond
-	// forgetAfter is for how long somebody is asked who was never heard, and is in no list.
+	// forgetAfter is for how long somebody is asked who was never heard, and is in no list; and for how long after its last word it counts what
+	// somebody has said of the others, while these say something themselves.
 	forgetAfter = time.Minute
+	// inVain is after how many questions without an answer others come first, and a member is asked at its address of the other family, too.
+	inVain = 5
 )
 
 // MachineConfig describes a follower's part in one group.
@@ -150,7 +153,9 @@ func (m *Machine) Hear(now time.Time, b []byte) []Ask {
 	}
 	p.last, p.heard, p.list, p.tries, p.met = in.Sequence, now, in.List, 0, now
 	for _, o := range in.List.Members {
-		m.meet(now, o.Address)
+		if at := m.meet(now, o.Address); at != nil && at.tries >= inVain && o.Other.IsValid() {
+			m.meet(now, o.Other)
+		}
 	}
 	p.next = p.asked.Add(max(in.List.Lease/3, leastRenewal))
 	return nil
@@ -195,10 +200,21 @@ func (m *Machine) telling(now time.Time) (out []*peer) {
 	return out
 }
 
+// direct are those that do, without the virtual addresses: these only where nobody does by an address of its own, as where a firewall lets nothing
+// pass but what is for them.
+func (m *Machine) direct(now time.Time) []*peer {
+	all := m.telling(now)
+	own := slices.DeleteFunc(slices.Clone(all), func(p *peer) bool { return p.virtual })
+	if len(own) == 0 {
+		return all
+	}
+	return own
+}
+
 // wanted are those that this host wants to be told by: those that tell, and as many others as are missing. Those come first that were asked
 // seldom in vain, and among these each host has an order of its own, so that no member has all followers.
 func (m *Machine) wanted(now time.Time) []*peer {
-	telling := m.telling(now)
+	telling := m.direct(now)
 	if len(telling) == 0 {
 		return m.peers
 	}
@@ -213,10 +229,13 @@ func (m *Machine) wanted(now time.Time) []*peer {
 		}
 	}
 	slices.SortFunc(others, func(a, b *peer) int {
-		return cmp.Or(cmp.Compare(min(a.tries, 5), min(b.tries, 5)), cmp.Compare(m.rank(a), m.rank(b)))
+		tries := cmp.Compare(min(a.tries, inVain), min(b.tries, inVain))
+		if tries == 0 && a.tries >= inVain {
+			return a.asked.Compare(b.asked) // in turn: one of them may be back
+		}
+		return cmp.Or(tries, cmp.Compare(m.rank(a), m.rank(b)))
 	})
-	own := slices.DeleteFunc(telling, func(p *peer) bool { return p.virtual && len(others) > 0 })
-	return append(own, others[:min(missing, len(others))]...)
+	return append(telling, others[:min(missing, len(others))]...)
 }
 
 func (m *Machine) rank(p *peer) uint32 {
@@ -231,9 +250,15 @@ func (m *Machine) Expire(now time.Time) (out []Ask) {
 	m.peers = slices.DeleteFunc(m.peers, func(p *peer) bool {
 		return !p.listed && !p.virtual && len(m.peers) > 1 && !p.met.IsZero() && now.Sub(p.met) > forgetAfter
 	})
+	told := len(m.telling(now)) > 0
+	for _, p := range m.peers {
+		if told && !p.heard.IsZero() && now.Sub(p.heard) > forgetAfter {
+			p.heard, p.list = time.Time{}, List{}
+		}
+	}
 	for _, p := range m.wanted(now) {
-		if !p.heard.IsZero() && !p.tells(now) && p.tries == 0 { // it fell silent: begin anew
-			p.session, p.cookie, p.last = m.cfg.Random(), [cookieLen]byte{}, 0
+		if p.last > 0 && !p.tells(now) { // it fell silent: begin anew
+			p.session, p.cookie, p.last, p.tries = m.cfg.Random(), [cookieLen]byte{}, 0, 0
 			p.next = now
 		}
 		if p.next.IsZero() || !now.Before(p.next) {
@@ -279,7 +304,7 @@ func (m *Machine) Known() (out []netip.Addr) {
 
 // By are those that tell this host of the others, by the addresses at which they are asked.
 func (m *Machine) By(now time.Time) (out []netip.Addr) {
-	for _, p := range m.telling(now) {
+	for _, p := range m.direct(now) {
 		out = append(out, p.address)
 	}
 	return out

@@ -114,6 +114,7 @@ const (
 	RejectPort     Reason = "port"     // not signed, and from a port that anybody may send from
 	RejectGroup    Reason = "group"    // of an address that is not spread here
 	RejectFull     Reason = "full"     // there are as many subscribers as there may be
+	RejectFlood    Reason = "flood"    // more came than is looked at
 	RejectSession  Reason = "session"  // answers nothing that was asked
 	RejectReplay   Reason = "replay"   // heard before, or older than what was heard
 )

@@ -16,6 +16,8 @@ const (
 	lease = 6 * time.Second
 	// mostSubscribers bounds what a member tells, and remembers.
 	mostSubscribers = 2048
+	// mostSessions is how many of these one host may have: one for each way to this member, and those that it has begun anew.
+	mostSessions = 4
 	// share is the least time between two regular messages to all subscribers together: with many, each is told less often. A change is told at
 	// once, whatever their number.
 	share = time.Millisecond
@@ -100,6 +102,7 @@ type subscriber struct {
 	node    string
 	expires time.Time
 	due     time.Time
+	told    time.Time // zero: not yet
 }
 
 // NewPublisher makes one that nobody has subscribed to. random need not be repeatable.
@@ -196,6 +199,10 @@ func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, Reason) {
 	if g.report == nil {
 		return nil, ""
 	}
+	if next := s.told.Add(answerGap); now.Before(next) { // an answer is longer than the question
+		s.due = sooner(s.due, next)
+		return nil, ""
+	}
 	return p.tell(now, g, s), ""
 }
 
@@ -263,19 +270,39 @@ func (p *Publisher) knows(m Message, from netip.AddrPort) bool {
 	return false
 }
 
-// subscribe adds one, or renews its lease; nil: there is no room.
+// subscribe adds one, or renews its lease; nil: there is no room. Sessions of one host are beside each other: a question that was asked before,
+// and that somebody sends once more, must not end what is told now.
 func (g *published) subscribe(now time.Time, m Message, key *auth.Key, in Packet) *subscriber {
-	i := slices.IndexFunc(g.subscribers, func(s *subscriber) bool { return s.from == in.From })
-	if i < 0 {
-		g.expire(now)
-		if len(g.subscribers) >= mostSubscribers {
-			return nil
-		}
-		i = len(g.subscribers)
-		g.subscribers = append(g.subscribers, &subscriber{from: in.From})
+	s := g.subscriber(now, m.Session, in.From)
+	if s != nil {
+		s.to, s.key, s.node, s.expires = in.To, key, m.Node, now.Add(lease)
 	}
-	s := g.subscribers[i]
-	s.to, s.session, s.key, s.node, s.expires = in.To, m.Session, key, m.Node, now.Add(lease)
+	return s
+}
+
+// subscriber is the one of that session. A new one of a host that has many takes the place of that which was renewed longest ago.
+func (g *published) subscriber(now time.Time, session uint64, from netip.AddrPort) *subscriber {
+	var same []*subscriber
+	for _, s := range g.subscribers {
+		switch {
+		case s.from != from:
+		case s.session == session:
+			return s
+		default:
+			same = append(same, s)
+		}
+	}
+	if len(same) >= mostSessions {
+		s := slices.MinFunc(same, func(a, b *subscriber) int { return a.expires.Compare(b.expires) })
+		*s = subscriber{from: from, session: session}
+		return s
+	}
+	g.expire(now)
+	if len(g.subscribers) >= mostSubscribers {
+		return nil
+	}
+	s := &subscriber{from: from, session: session}
+	g.subscribers = append(g.subscribers, s)
 	return s
 }
 
@@ -297,7 +324,7 @@ func (p *Publisher) every(g *published) time.Duration {
 	for _, o := range p.groups {
 		n += len(o.subscribers)
 	}
-	return max(g.report.Every, leastEvery, time.Duration(n)*share)
+	return min(max(g.report.Every, leastEvery, time.Duration(n)*share), Never)
 }
 
 // Tell takes in what this member knows now; nil: nothing, and subscribers are told nothing more. They are told of a change at once. It is called
@@ -335,12 +362,12 @@ func (p *Publisher) flush(now time.Time, g *published) (out []Outgoing) {
 // tell is the list as one subscriber gets it.
 func (p *Publisher) tell(now time.Time, g *published, s *subscriber) []Outgoing {
 	every := p.every(g)
-	s.due = now.Add(every)
+	s.due, s.told = now.Add(every), now
 	p.sent = max(p.sent+1, uint64(max(now.UnixNano(), 0)))
 	m := Message{Type: Members, Session: s.session, Sequence: p.sent, Group: g.group, List: List{Lease: lease, Every: every}}
 	for _, o := range g.report.Members[:min(len(g.report.Members), MostMembers)] {
 		line := o.Member
-		line.Age = Never
+		line.Age, line.Lifetime = Never, min(o.Lifetime, Never)
 		heard := o.Heard
 		if o.Self {
 			heard = g.told

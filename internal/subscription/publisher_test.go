@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"encoding/binary"
+	"log/slog"
 	"net/netip"
 	"testing"
 	"time"
@@ -140,6 +141,74 @@ func TestPublisherOfWhatIsNotSpread(t *testing.T) {
 	pub.Drop(group)
 	assert.Empty(t, l.hear(Message{Type: Subscribe, Session: 7, Group: group}, l.from, cfg.Key))
 	assert.Equal(t, uint64(1), pub.Refused()[RejectGroup])
+}
+
+// What a follower has asked before, sent once more by somebody else, does not end what it is told now.
+func TestPublisherTellsEachSessionOfAFollower(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	pub := l.members[0].pub
+	told := func() (sessions []uint64) {
+		for _, o := range pub.Tell(l.now, group, l.report(l.members[0])) {
+			sessions = append(sessions, binary.BigEndian.Uint64(o.Data[8:]))
+		}
+		return sessions
+	}
+	l.subscribe(l.from, 1, cfg.Key)
+	l.subscribe(l.from, 2, cfg.Key)
+	l.subscribe(l.from, 1, cfg.Key)
+	assert.ElementsMatch(t, []uint64{1, 2}, told())
+	for session := range uint64(50) {
+		l.now = l.now.Add(time.Millisecond)
+		l.subscribe(l.from, 100+session, cfg.Key)
+	}
+	assert.Equal(t, mostSessions, pub.Subscribers(group), "but it has not all places")
+}
+
+func TestPublisherAnswersQuestionsThatAreRepeatedSeldom(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	l.subscribe(l.from, 7, cfg.Key)
+	l.members[0].pub.Tell(l.now, group, l.report(l.members[0]))
+	answers := 0
+	for range 100 {
+		l.now = l.now.Add(time.Millisecond)
+		for _, o := range l.subscribe(l.from, 7, cfg.Key) {
+			assert.Equal(t, uint8(Members), o.Data[5])
+			answers++
+		}
+		answers += len(l.members[0].pub.Expire(l.now))
+	}
+	assert.InDelta(t, 100*time.Millisecond/answerGap, answers, 1)
+}
+
+// Members that advertise each half a minute tell followers nevertheless.
+func TestPublisherSaysWhatTheWireCanCarry(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	l.subscribe(l.from, 7, cfg.Key)
+	r := l.report(l.members[0])
+	r.Every, r.Members[0].Lifetime = 2*Never, 7*Never
+	out := l.members[0].pub.Tell(l.now, group, r)
+	require.Len(t, out, 1)
+	m, _, err := Parse(out[0].Data, keys.Keys)
+	require.NoError(t, err)
+	assert.Equal(t, []time.Duration{Never, Never}, []time.Duration{m.List.Every, m.List.Members[0].Lifetime})
+}
+
+func TestPublisherCountsWhatItRefuses(t *testing.T) {
+	keys, cfg := keyed(t)
+	s := NewServer(9646, slog.New(slog.DiscardHandler))
+	s.SetKeys(keys)
+	b, err := Message{Type: Subscribe, Session: 7, Group: group}.Append(nil, cfg.Key)
+	require.NoError(t, err)
+	for range 5 * inBreath {
+		s.Hear(Packet{Data: b, From: netip.AddrPortFrom(own(50), 40000), To: own(1), TTL: 60})
+	}
+	got := s.Refused()
+	assert.GreaterOrEqual(t, got[RejectGroup], uint64(inBreath))
+	assert.NotZero(t, got[RejectFlood], "by way of the members' sockets no more than by those of its own")
+	assert.Equal(t, uint64(5*inBreath), got[RejectGroup]+got[RejectFlood])
 }
 
 func FuzzPublisher(f *testing.F) {

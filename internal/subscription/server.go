@@ -5,6 +5,7 @@ package subscription
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -30,6 +31,22 @@ type Server struct {
 	pub    *Publisher
 	groups map[netip.Addr]int // how often each is served: an entry that is made anew may begin before the old one ends
 	run    *serving           // nil: no group is served
+	flood  flood
+}
+
+// flood counts what is looked at in a breath.
+type flood struct {
+	begun time.Time
+	n     int
+}
+
+// over tells whether one more is more than may be.
+func (f *flood) over(now time.Time) bool {
+	if now.Sub(f.begun) >= breath {
+		*f = flood{begun: now}
+	}
+	f.n++
+	return f.n > inBreath
 }
 
 // serving is what the sockets need as long as they are open.
@@ -106,6 +123,13 @@ func (s *Server) Subscribers(group netip.Addr) int {
 	return s.pub.Subscribers(group)
 }
 
+// Refused counts what was refused, by reason.
+func (s *Server) Refused() map[Reason]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.pub.Refused())
+}
+
 // Tell is as in Publisher.
 func (s *Server) Tell(group netip.Addr, r *Report) {
 	s.mu.Lock()
@@ -113,11 +137,17 @@ func (s *Server) Tell(group netip.Addr, r *Report) {
 	s.send(s.pub.Tell(time.Now(), group, r))
 }
 
-// Hear takes a message that came in by a socket of the members. Its Data is used until Hear returns.
+// Hear takes a message that came in by a socket of the members. Its Data is used until Hear returns. Of more than may be in a breath the rest is
+// refused: whoever reads there has other things to hear.
 func (s *Server) Hear(in Packet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.send(s.pub.Hear(time.Now(), in))
+	now := time.Now()
+	if s.flood.over(now) {
+		s.pub.refused[RejectFlood]++
+		return
+	}
+	s.send(s.pub.Hear(now, in))
 }
 
 // send sends all, with the lock held. What the kernel does not take the next message makes good.
@@ -213,7 +243,9 @@ func (s *Server) read(r *serving, l *listener) {
 			begin, n = time.Now(), 0
 		}
 		if err == nil {
-			s.Hear(in)
+			s.mu.Lock()
+			s.send(s.pub.Hear(time.Now(), in))
+			s.mu.Unlock()
 		}
 	}
 }
