@@ -40,7 +40,7 @@ func commandLine(args []string) []string {
 // execute runs one command line and returns its exit code. With an error nothing is on out, but for the commands whose exit code is a
 // finding: they say there what is wrong.
 func execute(ctx context.Context, args []string, out, errs io.Writer) int {
-	root := newRoot()
+	root := rootFor(args)
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)

@@ -11,9 +11,32 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 )
 
-// newRoot makes the command line. It sets no template of cobra: one alone brings text/template, by which the linker keeps every
-// method that there is, and the binary grows by 2 MB.
+// newRoot makes the command line with all commands.
 func newRoot() *cobra.Command {
+	return rootOf(
+		newRun(), newFollow(), newKeepalived(), newStatus(), newHistory(), newExplain(), newSpread(), newEndpoint(), newCheck(), newDoctor(), newManifest(), newConfig(), newLint(), newConvert(), newKey(), newAnnounce(), newHandover(), newDrill(), newDrain(), newHold(), newResume(), newReload(), newLogLevel(), newMember(), newCleanup(), newCommands(), newVersion(),
+	)
+}
+
+// rootFor makes as much of it as a command line needs. Of a process that goes on for months that is its own command: the flags of all others
+// are half of the memory that a daemon with one virtual address has allocated.
+func rootFor(args []string) *cobra.Command {
+	if len(args) > 0 {
+		switch args[0] {
+		case "run":
+			return rootOf(newRun())
+		case "follow":
+			return rootOf(newFollow())
+		case "keepalived":
+			return rootOf(newKeepalived())
+		}
+	}
+	return newRoot()
+}
+
+// rootOf makes a command line with these commands. It sets no template of cobra: one alone brings text/template, by which the linker keeps
+// every method that there is, and the binary grows by 2 MB.
+func rootOf(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Version: strings.TrimPrefix(versionText(), "keepvip "),
 		Use:     "keepvip",
@@ -30,9 +53,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	setHelp(root)
-	return group(root,
-		newRun(), newFollow(), newKeepalived(), newStatus(), newHistory(), newExplain(), newSpread(), newEndpoint(), newCheck(), newDoctor(), newManifest(), newConfig(), newLint(), newConvert(), newKey(), newAnnounce(), newHandover(), newDrill(), newDrain(), newHold(), newResume(), newReload(), newLogLevel(), newMember(), newCleanup(), newCommands(), newVersion(),
-	)
+	return group(root, commands...)
 }
 
 // configFlags are the flags of a command that reads the configuration.
