@@ -16,7 +16,7 @@ import (
 
 const (
 	// claimsQueued is how many claims may wait for the service. More are dropped: who means it says it again.
-	claimsQueued = 64
+	claimsQueued = 16
 	// ownerPriority is an address owner's: it waits for a dead holder almost no longer than a lease lasts
 	// (RFC 9568 sections 5.2.4 and 6.1).
 	ownerPriority = 255
