@@ -16,16 +16,16 @@ func newEndpoint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "endpoint [NAME]",
 		Short: "Print where clients have to connect",
-		Long: "Prints host:port of the virtual address of that name, or of the only one: the first address where the mode is internal, the external address\n" +
-			"where it is external. It is that of the configuration, of flags, environment and --config; with --running what the keepvip at --socket says, which\n" +
-			"after a change of the mode to internal is the external address until a node holds the virtual one.\n\n" +
-			"Exit codes: 0 it is printed; 1 there is no such NAME, no port is known, or no keepvip answers; 2 the command line or the configuration is wrong, or\n" +
-			"there are several virtual addresses and none is named.",
+		Long: "Prints as host:port where clients of the virtual address NAME connect, or of the only one: in mode internal the first address, in mode external the\n" +
+			"external address. The configuration says so (flags, environment, --config). With --running the keepvip at --socket says so: after a change of the\n" +
+			"mode to internal that is the external address until a node holds the virtual one.\n\n" +
+			"Exit codes: 0 printed; 1 there is no such NAME, no port is known, or no keepvip answers; 2 the command line or the configuration is wrong, or\n" +
+			"there are several virtual addresses and no NAME is given.",
 		Example: "  keepvip endpoint --config /etc/keepvip/keepvip.yaml\n" +
 			"  curl -k https://$(keepvip endpoint --running)/readyz",
 		Args: arguments("NAME", 0, 1),
 	}
-	running := cmd.Flags().Bool("running", false, "what the keepvip at --socket says, in place of the configuration")
+	running := cmd.Flags().Bool("running", false, "ask the keepvip at --socket, and not the configuration")
 	output := bindOutput(cmd)
 	flags := bindConfig(cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -88,7 +88,7 @@ func endpointsOf(_ *cobra.Command, flags *configFlags) ([]endpointDoc, error) {
 
 func runningEndpoints(cmd *cobra.Command, _ *configFlags) ([]endpointDoc, error) {
 	if other := besides(cmd, "running", "socket", "output"); other != "" {
-		return nil, fmt.Errorf("--running and --%s are given, want one of them: what runs has sources of its own", other)
+		return nil, fmt.Errorf("--running and --%s are given, want one of the two: the running keepvip has its own configuration", other)
 	}
 	_, status, err := askStatus(cmd.Context(), socketOf(cmd), nil)
 	if err != nil {
@@ -125,7 +125,7 @@ func (d endpointsDoc) text() (string, error) {
 	case len(d.VIPs) > 1:
 		return "", fmt.Errorf("there are several virtual addresses (%s), want the NAME of one", strings.Join(endpointNames(d.VIPs), ", "))
 	case d.VIPs[0].Endpoint == "":
-		return "", failed(fmt.Errorf("%s: no check names the port where clients connect; want it in spread.ports or, with %s, in externalAddress", d.VIPs[0].Name, config.ModeExternal))
+		return "", failed(fmt.Errorf("%s: no check names the port where clients connect; want the port in spread.ports or, with mode %s, in externalAddress", d.VIPs[0].Name, config.ModeExternal))
 	}
 	return d.VIPs[0].Endpoint + "\n", nil
 }

@@ -29,11 +29,11 @@ func TestEndpointIsPrintedForScripts(t *testing.T) {
 		{"b --config " + two, exitOK, "lb:6443\n", ""},
 		{"--config " + two, exitUsage, "", "there are several virtual addresses (a, b), want the NAME of one"},
 		{"c --config " + two, exitFailure, "", `no virtual address is named "c", there are: a, b`},
-		{"--vip 10.77.0.100 --check none", exitFailure, "", "apiserver: no check names the port where clients connect; want it in spread.ports or, with external, in externalAddress"},
+		{"--vip 10.77.0.100 --check none", exitFailure, "", "apiserver: no check names the port where clients connect; want the port in spread.ports or, with mode external, in externalAddress"},
 		{"--mode external --vip 10.77.0.100", exitUsage, "", "missing with mode external"},
 		{"--running --socket " + socket, exitOK, "lb:6443\n", ""},
 		{"a --running --socket " + socket, exitOK, "lb:6443\n", ""},
-		{"--running --vip 10.77.0.100", exitUsage, "", "--running and --vip are given, want one of them"},
+		{"--running --vip 10.77.0.100", exitUsage, "", "--running and --vip are given, want one of the two"},
 		{"--running --socket /none", exitFailure, "", "is it running, and is this its --socket?"},
 	} {
 		code, out, errs := keepvip(t, append([]string{"endpoint"}, strings.Fields(tt.args)...)...)

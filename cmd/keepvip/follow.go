@@ -18,9 +18,9 @@ func newFollow() *cobra.Command {
 		Use:   "follow",
 		Short: "Send this host's connections to the address straight to the members",
 		Long: "Has each connection of this host to a virtual address that is spread go straight to one of the fit members, until SIGTERM or SIGINT. The host is\n" +
-			"no member: it asks these who they are. Without keepvip, and while no member is fit, connections go to the virtual address on the wire.\n" +
-			"The configuration is that of the members, unchanged; SIGHUP reads it again. It needs the capability NET_ADMIN, and without a key NET_BIND_SERVICE.\n" +
-			"docs/followers.md says how it works; `keepvip status` says who gets connections.",
+			"no member: it asks the members who they are. While keepvip does not run, or no member is fit, connections go to the virtual address on the wire.\n" +
+			"The configuration is the members' file, unchanged; SIGHUP reads it again. The command needs the capability NET_ADMIN, and without a key\n" +
+			"NET_BIND_SERVICE, too. docs/followers.md says how it works; `keepvip status` says which members get connections.",
 		Example: "  keepvip follow --config /etc/keepvip/keepvip.yaml\n" +
 			"  keepvip follow --vip 10.0.0.100 --spread direct --follow-listen 127.0.0.1:9443",
 		Args: noArguments,
@@ -28,7 +28,7 @@ func newFollow() *cobra.Command {
 	flags := bindConfig(cmd)
 	load := func() (*config.Config, error) {
 		in := flags.input()
-		in.Elsewhere = true // keys and certificates that it names are the members'
+		in.Elsewhere = true // the keys and certificates in it are the members'
 		return config.Load(in)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -85,7 +85,7 @@ func followerText(s *follower.Status) string {
 		if len(e.By) > 0 {
 			fmt.Fprintf(&b, "  told by   %s\n", addressesText(e.By))
 		} else {
-			fmt.Fprintf(&b, "  told by   NOBODY: no member says anything; members known before are used as far as they are reached from here%s\n", refusedText(e.Refused))
+			fmt.Fprintf(&b, "  told by   NOBODY: no member answers; those known before are used where this host reaches them%s\n", refusedText(e.Refused))
 		}
 		for _, p := range e.Ports {
 			writeFollowed(&b, p)
@@ -119,12 +119,12 @@ func writeFollowed(b *strings.Builder, p follower.PortStatus) {
 	}
 }
 
-// refusedText says what answers were refused for: another key, most often.
+// refusedText says why answers were refused, which is most often another key.
 func refusedText(refused map[string]uint64) string {
 	if refused["key"]+refused["mac"]+refused["unsigned"] == 0 {
 		return ""
 	}
-	return "; answers come that the followers' key here has not signed"
+	return "; some answers are signed with another key than this host's followers' key"
 }
 
 func addressesText(all []netip.Addr) string {

@@ -70,8 +70,8 @@ apiserver: 10.77.0.100
 	s.Follows[0].By, s.Follows[0].Refused, s.Follows[0].Problem = nil, map[string]uint64{"key": 3}, "no nftables"
 	s.Follows[0].Ports[0].Wire, s.Follows[0].Ports[0].Members = true, nil
 	text := followerText(s)
-	assert.Contains(t, text, "told by   NOBODY: no member says anything")
-	assert.Contains(t, text, "answers come that the followers' key here has not signed")
+	assert.Contains(t, text, "told by   NOBODY: no member answers")
+	assert.Contains(t, text, "some answers are signed with another key")
 	assert.Contains(t, text, "PROBLEM   no nftables")
 	assert.Contains(t, text, "WIRE: no member is used")
 }
@@ -96,5 +96,5 @@ func TestFollowNeedsAnEntryThatIsSpread(t *testing.T) {
 	assert.Contains(t, errs, "follow.keyFile")
 	code, _, errs = keepvip(t, "follow", "--vip", "10.77.0.100", "--spread", "direct", "--follow-listen", "0.0.0.0:9443")
 	assert.NotZero(t, code)
-	assert.Contains(t, errs, "0.0.0.0:9443 is not of the loopback interface")
+	assert.Contains(t, errs, "0.0.0.0:9443 is not on the loopback interface")
 }

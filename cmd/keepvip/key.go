@@ -43,13 +43,13 @@ func newKeyDerive() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "derive --for followers FILE",
 		Short: "Derive the key of followers from the shared key",
-		Long: "Derives from the shared key in FILE the key for hosts that are no members, and prints it in hex, or writes it to a new file that only its\n" +
-			"owner can read. With it a host can ask members who they are (`keepvip follow`, follow.keyFile), and nothing else: it can hold no address, ask for\n" +
-			"none and speak as no member, and the shared key cannot be found out from it. A new shared key needs a new one.",
+		Long: "Derives the followers' key from the shared key in FILE, and prints it in hex, or writes it to a new file that only its owner can read.\n" +
+			"With the followers' key a host can ask members who they are (`keepvip follow`, follow.keyFile), and nothing else: it cannot hold an address, ask\n" +
+			"for one, or speak as a member. Nobody can compute the shared key from it. After a change of the shared key derive the followers' key again.",
 		Example: "  keepvip key derive --for followers --out follower.key /etc/keepvip/key",
 		Args:    arguments("the FILE of the shared key", 1, 1),
 	}
-	purpose := cmd.Flags().String("for", "", "whose key it is to be: followers")
+	purpose := cmd.Flags().String("for", "", "for whom the key is: followers")
 	out := cmd.Flags().String("out", "", "the file to write; it must not exist yet")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(purposes(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {

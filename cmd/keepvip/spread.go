@@ -18,8 +18,8 @@ func newSpread() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "spread [NAME ...]",
 		Short: "Say how connections to the address are spread over the members",
-		Long: "Says how new connections to the named virtual addresses, or to all that are spread, are divided among the members: the slots that\n" +
-			"each one has, its share, its connections as it has counted them last, and why one gets no new ones. docs/spread.md says how it works.",
+		Long: "Says how new connections to the named virtual addresses, or to all that are spread, are divided among the members: the slots and the share\n" +
+			"of each member, its connections as it has counted them last, and why it gets no new ones. docs/spread.md says how it works.",
 		Args: arguments("NAME", 0, anyNumber),
 	}
 	socket, output := bindSocket(cmd), bindOutput(cmd)
@@ -106,7 +106,7 @@ func writeShares(b *strings.Builder, v spreadVIP, t instance.SpreadTable) {
 	}
 	alignRows(b, rows)
 	if t.Nobody > 0 {
-		fmt.Fprintf(b, "%d of %d slots are nobody's: whoever receives their packets serves them\n", t.Nobody, t.Slots)
+		fmt.Fprintf(b, "%d of %d slots have no owner: the receiver of their packets serves them\n", t.Nobody, t.Slots)
 	}
 }
 

@@ -52,7 +52,7 @@ n3               10.77.0.13  0      0.0%   1       12           keeps: drained b
 	text := statusText(d, time.Now())
 	assert.Contains(t, text, "  SPREAD    no nftables [KV485]\n")
 	assert.Contains(t, text, "  spread    ports 53 of udp, 53 (check dns) over 0 of 0:  slots; 413 connections; second chance off: loose is 0\n")
-	assert.Contains(t, spreadText(spreadOf(d)), "120 of 120 slots are nobody's: whoever receives their packets serves them\n")
+	assert.Contains(t, spreadText(spreadOf(d)), "120 of 120 slots have no owner: the receiver of their packets serves them\n")
 	assert.Contains(t, spreadText(spreadOf(d)), "PROBLEM no nftables [KV485]\n")
 	s.LeftOut = []instance.SpreadMember{{Address: netip.MustParseAddr("10.77.0.18"), Node: "n8"}, {Address: netip.MustParseAddr("10.77.0.19")}}
 	text = statusText(d, time.Now())

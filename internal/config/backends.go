@@ -38,27 +38,27 @@ func backendOptions() []Option {
 	return []Option{
 		{
 			Key:     at("addresses"),
-			Help:    "The server's own addresses, one of each family of the virtual addresses; required. It is asked for its health at the first one",
+			Help:    "The server's own addresses, one of each family of the virtual addresses; required. Probes go to the first one",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.backend.Addresses }),
 		},
 		{
 			Key: at("port"), Default: "0",
-			Help:    "The port that the service listens on there; 0: the target of the port",
+			Help:    "The port that the service listens on at this backend; 0: the target of the port",
 			binding: one(number[uint16](0, 65535), func(t target) *uint16 { return &t.backend.Port }),
 		},
 		{
 			Key: at("weight"), Default: "1",
-			Help:    "Its share of new connections, relative to that of the others; with 0 it gets none and keeps those that it has",
+			Help:    "Its share of new connections, relative to that of the other backends; with 0 it gets none, and keeps those that it has",
 			binding: one(number[uint8](0, 255), func(t target) *uint8 { return &t.backend.Weight }),
 		},
 		{
 			Key: at("check.url"), shorthand: true,
-			Help:    "What this server is asked, as spread.backendCheck.url has it; without it that",
+			Help:    "How this server is probed, as spread.backendCheck.url; without it that one counts",
 			binding: one(backendCheck(), func(t target) *string { return &t.backend.Check.URL }),
 		},
 		{
 			Key:     at("check.ca"),
-			Help:    "File with the CA certificates that this server is verified against; without it spread.backendCheck.ca, where it is asked by https",
+			Help:    "File with the CA certificates that this server is verified against; without it that of spread.backendCheck.ca, where the probe is by https",
 			binding: one(path(maxPath), func(t target) *string { return &t.backend.Check.CA }),
 		},
 		{
@@ -78,12 +78,12 @@ func backendCheckOptions() []Option {
 	return []Option{
 		{
 			Key: "vips[].spread.backendCheck.url", Flag: "backend-check", Reload: Live, shorthand: true,
-			Help:    "What each backend is asked, at its own address in place of the URL's host: an http or https URL by GET, kubeadm, k3s, rke2 or k0s for the /readyz of an apiserver with that installation's CA, or tcp for a connection; without it /readyz where the port is 6443, and a connection elsewhere",
+			Help:    "How each backend is probed, at its own address in place of the URL's host: an http or https URL by GET; kubeadm, k3s, rke2 or k0s for the /readyz of an apiserver, verified with that installation's CA; tcp by connecting. Without it https /readyz where the port is 6443, and tcp elsewhere",
 			binding: one(backendCheck(), func(t target) *string { return &t.vip.Spread.BackendCheck.URL }),
 		},
 		{
 			Key: "vips[].spread.backendCheck.ca", Flag: "backend-check-ca", Reload: Live,
-			Help:    "File with the CA certificates that backends are verified against; without it their certificates are not verified",
+			Help:    "File with the CA certificates that the backends' certificates are verified against; without it they are not verified",
 			binding: one(path(maxPath), func(t target) *string { return &t.vip.Spread.BackendCheck.CA }),
 		},
 		{
@@ -192,7 +192,7 @@ func (v VIP) BackendCheck(b Backend) (ListedCheck, bool) {
 	return one, true
 }
 
-// deriveCheck has a node with backends and no check of its own fit while one of them is healthy.
+// deriveCheck gives a node with backends and no check of its own the check "backends": it is fit while one backend is healthy.
 func (c *Config) deriveCheck(i int) {
 	v := &c.VIPs[i]
 	if len(v.Spread.Backends) > 0 && len(v.Checks) == 0 && c.Origin(fmt.Sprintf("%s[%d].check.url", vipsKey, i)).Source == Default {
@@ -200,10 +200,10 @@ func (c *Config) deriveCheck(i int) {
 	}
 }
 
-// backends refuses servers that nothing can be given to.
+// backends refuses a list that cannot be spread over.
 func (k vipValidator) backends() {
 	if k.v.Check.URL == anyBackend && len(k.v.Spread.Backends) == 0 {
-		k.fail("check.url", "%s without %s, want a check of something else", anyBackend, spreadBackends)
+		k.fail("check.url", "%s without %s, want another check", anyBackend, spreadBackends)
 	}
 	list := k.v.Spread.Backends
 	if len(list) == 0 {
@@ -211,15 +211,15 @@ func (k vipValidator) backends() {
 	}
 	switch {
 	case k.v.Spread.Via != ViaMasquerade:
-		k.fail(spreadBackends, "set with via %s, by which servers need a keepvip of their own; want spread.via %s", k.v.Spread.Via, ViaMasquerade)
+		k.fail(spreadBackends, "set with via %s, which needs a keepvip on each server; want spread.via %s", k.v.Spread.Via, ViaMasquerade)
 	case len(list) > maxSpreadMembers:
 		k.fail(spreadBackends, "%d backends, want at most %d", len(list), maxSpreadMembers)
 	case len(k.v.Spread.Members) > 0:
-		k.fail("spread.members", "set beside %s, want one of them: nodes that run keepvip, or servers that do not", spreadBackends)
+		k.fail("spread.members", "set beside %s, want one of the two: members run keepvip, backends do not", spreadBackends)
 	}
 	for i, p := range k.v.Spread.Ports {
 		if p.Check != "" {
-			k.fail(fmt.Sprintf("%s[%d].check", spreadPorts, i), "set with %s, whose health spread.backendCheck is about", spreadBackends)
+			k.fail(fmt.Sprintf("%s[%d].check", spreadPorts, i), "set with %s, want no check here: spread.backendCheck checks backends", spreadBackends)
 		}
 	}
 	first := map[netip.Addr]int{}
@@ -231,7 +231,7 @@ func (k vipValidator) backends() {
 		k.fail("spread.backendCheck.fall", "%d probes of up to %v each, want a failure seen within an hour", h.Fall, max(h.Interval, h.Timeout))
 	}
 	if h := h.Resolved(); h.CA != "" && !strings.HasPrefix(h.URL, "https:") {
-		k.fail("spread.backendCheck.ca", "set without an https URL, want one or no CA")
+		k.fail("spread.backendCheck.ca", "set without an https URL, want such a URL, or no CA")
 	}
 }
 
@@ -247,7 +247,7 @@ func (k vipValidator) backend(i int, b Backend, first map[netip.Addr]int) {
 		}
 		family := map[bool]string{true: "IPv4", false: "IPv6"}[ipv4]
 		if has && n != 1 || n > 1 {
-			k.fail(at+"addresses", "%d of %s, want one, as the virtual addresses are of that family", n, family)
+			k.fail(at+"addresses", "%d of %s, want one address of each family of the virtual addresses", n, family)
 		}
 	}
 	for _, a := range b.Addresses {
@@ -261,9 +261,9 @@ func (k vipValidator) backend(i int, b Backend, first map[netip.Addr]int) {
 		}
 	}
 	if h := k.v.askedOf(b).Resolved(); b.Check.CA != "" && !strings.HasPrefix(h.URL, "https:") {
-		k.fail(at+"check.ca", "set without an https URL, want one or no CA")
+		k.fail(at+"check.ca", "set without an https URL, want such a URL, or no CA")
 	}
 	if b.Port != 0 && len(k.v.SpreadPorts()) > 1 {
-		k.fail(at+"port", "%d with several ports that are spread, want the target of each", b.Port)
+		k.fail(at+"port", "%d, and several ports are spread; want no port here, and the target of each port", b.Port)
 	}
 }

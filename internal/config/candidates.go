@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// candidates refuses a list by which nobody, or by another election everybody, would hold the addresses.
+// candidates refuses a list that would have no effect, or the wrong one.
 func (k vipValidator) candidates() {
 	for _, a := range k.v.Candidates {
 		if k.c.isVirtual(a) {
@@ -13,7 +13,7 @@ func (k vipValidator) candidates() {
 		}
 	}
 	if len(k.v.Candidates) > 0 && k.v.Election == ElectionRaft {
-		k.fail("candidates", "set with election raft, want raft.witnesses: the members that vote, and never hold the addresses")
+		k.fail("candidates", "set with election raft, want the members that never hold the addresses in raft.witnesses")
 	}
 }
 

@@ -20,33 +20,33 @@ type Mode string
 // The modes.
 const (
 	ModeInternal Mode = "internal" // the node that keepvip elects
-	ModeExternal Mode = "external" // a balancer of somebody else, at [VIP.ExternalAddress]
+	ModeExternal Mode = "external" // a balancer, at [VIP.ExternalAddress]
 )
 
 func externalOptions() []Option {
 	return []Option{
 		{
 			Key: "vips[].mode", Flag: "mode", Default: string(ModeInternal), Reload: Recreate,
-			Help: "Who answers clients: internal: the node that is elected holds the addresses; external: a balancer, such as an F5, HAProxy or a cloud's, at externalAddress, " +
-				"and keepvip elects, binds, announces and spreads nothing. A reload changes it while clients connect (docs/external.md)",
+			Help: "Who answers clients: internal: the node that keepvip elects holds the addresses; external: a balancer at externalAddress, such as an F5, HAProxy or a cloud's, " +
+				"and keepvip elects, binds, announces and spreads nothing. A reload changes the mode while clients connect (docs/external.md)",
 			binding: one(enum(ModeInternal, ModeExternal), func(t target) *Mode { return &t.vip.Mode }),
 		},
 		{
 			Key: "vips[].externalAddress", Flag: "external-address", Reload: Live,
-			Help: "Where clients connect in mode external: an address or a name, with a port or without, such as lb.example.org:6443; without a port at that of the check. " +
-				"With mode internal it does nothing, so that one word changes the mode",
+			Help: "Where clients connect in mode external: an address or a name, with a port or without, such as lb.example.org:6443; without a port that of the check counts. " +
+				"In mode internal it does nothing, so that one word changes the mode",
 			binding: one(externalAddress(), func(t target) *string { return &t.vip.ExternalAddress }),
 		},
 		{
 			Key: "vips[].externalGrace", Flag: "external-grace", Default: "30s", Reload: Live,
-			Help: "For how long a node goes on with the addresses, as one that comes last, after a reload has made the mode external: for clients that have not learned of it, as by DNS. " +
-				"It ends for an address that another host claims",
+			Help: "For how long a node goes on with the addresses after a reload to mode external, as a node that comes last: clients that go by DNS learn of the change late. " +
+				"It ends early for an address that another host claims",
 			binding: one(duration(0, time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.vip.ExternalGrace }),
 		},
 	}
 }
 
-// External tells whether somebody else answers for the addresses.
+// External tells whether a balancer answers for the addresses.
 func (v VIP) External() bool { return v.Mode == ModeExternal }
 
 // Internal are the entries whose addresses keepvip holds.
@@ -54,7 +54,7 @@ func (c *Config) Internal() []VIP {
 	return slices.DeleteFunc(slices.Clone(c.VIPs), VIP.External)
 }
 
-// Endpoint is where clients connect: the first address or the external one, and the port, 0 if neither that names one nor a check.
+// Endpoint is where clients connect: the first address or the external one, and the port; 0 if neither the address nor a check names a port.
 func (v VIP) Endpoint() (host string, port uint16) {
 	if !v.External() {
 		return v.Addresses[0].Addr().String(), v.clientPort()
@@ -119,7 +119,7 @@ func externalAddress() kind[string] {
 	})
 }
 
-// deriveExternal has an entry without addresses that belongs to somebody else be about the external one.
+// deriveExternal gives an external entry without addresses the external address as its own.
 func (v *VIP) deriveExternal() {
 	if !v.External() || len(v.Addresses) > 0 {
 		return
@@ -130,7 +130,7 @@ func (v *VIP) deriveExternal() {
 	}
 }
 
-// external refuses an entry of which nobody knows where clients connect.
+// external refuses an external entry that does not say where clients connect.
 func (k vipValidator) external() {
 	switch {
 	case k.v.External() && k.v.ExternalAddress == "":
@@ -141,7 +141,7 @@ func (k vipValidator) external() {
 	}
 	host, port := splitAddress(k.v.ExternalAddress)
 	if k.v.External() && port == 0 && k.v.clientPort() == 0 {
-		k.fail("externalAddress", "%s has no port, and no check names one; want it here, such as %s", k.v.ExternalAddress, net.JoinHostPort(host, "6443"))
+		k.fail("externalAddress", "%s has no port, and no check names one; want a port here, such as %s", k.v.ExternalAddress, net.JoinHostPort(host, "6443"))
 	}
 	for _, c := range k.v.AllChecks() {
 		asked, _, _ := net.SplitHostPort(c.Address)
@@ -149,7 +149,7 @@ func (k vipValidator) external() {
 			asked = u.Hostname()
 		}
 		if asked != "" && strings.EqualFold(asked, host) {
-			k.fail("externalAddress", "%s is what a check of this node asks, so that the balancer would ask itself; want a check of an address of this node, such as 127.0.0.1", host)
+			k.fail("externalAddress", "%s is what a check of this node probes, so the balancer would in the end probe itself; want a check of an address of this node, such as 127.0.0.1", host)
 			return
 		}
 	}

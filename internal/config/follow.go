@@ -17,17 +17,17 @@ func followOptions() []Option {
 	return []Option{
 		{
 			Key: "follow.members", Flag: "follow-member", Reload: Live,
-			Help:    "Own addresses of members that a follower asks who the members are; it also asks the virtual addresses, whom the configuration names elsewhere, and those that it has heard of. Only keepvip follow uses it, as all of follow",
+			Help:    "Own addresses of members that a follower asks who the members are. It also asks the virtual addresses, the members that other options name, and the members that it has heard of. Only keepvip follow uses the options of follow",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Follow.Members }),
 		},
 		{
 			Key: "follow.listen", Flag: "follow-listen", Default: off, Reload: Live,
-			Help:    "A listener of a follower on its loopback interface, such as 127.0.0.1:9443, that passes connections on to the members; it is for the first port of the first entry that is spread",
+			Help:    "A listener of a follower on its loopback interface, such as 127.0.0.1:9443, that passes connections on to the members, for the first port of the first entry that is spread",
 			binding: one(listener(), func(t target) *string { return &t.config.Follow.Listen }),
 		},
 		{
 			Key: "follow.keyFile", Flag: "follow-key-file", Reload: Live,
-			Help:    "File with the followers' key, which keepvip key derive makes, readable by its owner alone; without it a follower derives it from key.file, if there is one",
+			Help:    "File with the followers' key, which keepvip key derive makes, readable by its owner alone; without this option a follower derives the key from key.file, if there is one",
 			binding: one(path(maxPath), func(t target) *string { return &t.config.Follow.KeyFile }),
 		},
 	}
@@ -37,12 +37,12 @@ func followOptions() []Option {
 func (c *Config) checkFollow(ps *problems) {
 	for _, m := range c.Follow.Members {
 		if c.isVirtual(m) {
-			ps.add(c.near("follow.members"), "follow.members", "%s is a virtual address, which is asked anyway, want a member's own", m)
+			ps.add(c.near("follow.members"), "follow.members", "%s is a virtual address, want a member's own: a follower asks the virtual addresses anyway", m)
 		}
 	}
 	if host, _, err := net.SplitHostPort(c.Follow.Listen); err == nil && host != "localhost" {
 		if a, err := netip.ParseAddr(host); err == nil && !a.IsLoopback() {
-			ps.add(c.near("follow.listen"), "follow.listen", "%s is not of the loopback interface, want an address such as 127.0.0.1:9443: other hosts use the virtual address", c.Follow.Listen)
+			ps.add(c.near("follow.listen"), "follow.listen", "%s is not on the loopback interface, want an address such as 127.0.0.1:9443: other hosts use the virtual address", c.Follow.Listen)
 		}
 	}
 }

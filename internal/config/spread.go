@@ -21,7 +21,7 @@ type Spread struct {
 	Members      []netip.Addr // the own addresses of all members that serve, in this order on every node; none: those that are heard, sorted
 }
 
-// Via is the way by which a packet comes to the member whose turn it is.
+// Via is the way by which a packet comes to the member that owns its slot.
 type Via string
 
 // The ways.
@@ -64,17 +64,17 @@ func spreadOptions() []Option {
 	return []Option{
 		{
 			Key: "vips[].spread.via", Flag: "spread", Default: string(ViaOff), Reload: Live, shorthand: true,
-			Help:    "How new connections are spread over the members: off: the holder serves all of them; direct: each member serves its share, over the link that they have in common, and connections outlive a move of the address; masquerade: the holder translates, for networks that refuse direct: servers see the holder as the client, and connections end when the address moves. The same on all nodes",
+			Help:    "How new connections are spread over the members: off: the holder serves all of them; direct: each member serves its share, over the link that all members are on, and connections outlive a move of the address; masquerade, for networks that refuse direct: the holder translates, servers see the holder as the client, and connections end when the address moves. The same on all nodes",
 			binding: one(enum(ViaOff, ViaDirect, ViaMasquerade), func(t target) *Via { return &t.vip.Spread.Via }),
 		},
 		{
 			Key: "vips[].spread.weight", Flag: "spread-weight", Default: "1", Reload: Live,
-			Help:    "This node's share of new connections, relative to that of the others; with 0 it gets none and keeps those that it has",
+			Help:    "This node's share of new connections, relative to that of the other members; with 0 the node gets none, and keeps those that it has",
 			binding: one(number[uint8](0, 255), func(t target) *uint8 { return &t.vip.Spread.Weight }),
 		},
 		{
 			Key: "vips[].spread.members", Flag: "spread-member", Reload: Live,
-			Help:    "The own addresses of all members that serve, at most 7, the same on all nodes in the same order, one that is new at the end; one of the candidates that is not there sends on what it receives, and serves nothing. Without it those that are heard, in the order of their addresses",
+			Help:    "The own addresses of all members that serve: at most 7, in the same order on all nodes, a new one at the end. A candidate that is not in the list sends on what it receives, and serves nothing. Without the list all members that are heard serve, in the order of their addresses",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.Spread.Members }),
 		},
 	}
@@ -98,7 +98,7 @@ func portOptions() []Option {
 		},
 		{
 			Key: at("protocol"), Default: string(ProtocolTCP),
-			Help:    "The protocol of the port; of udp a packet whose connection no member knows goes to the slot's member",
+			Help:    "The protocol of the port; with udp each packet goes to the owner of its slot, as there is no second chance",
 			binding: one(enum(ProtocolTCP, ProtocolUDP), func(t target) *Protocol { return &t.port.Protocol }),
 		},
 		{

@@ -83,7 +83,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].candidates", Flag: "candidate", Reload: Live, set: true,
-			Help:    "Own addresses of the nodes that may hold the addresses, the same list on all nodes; every other node is a member, and no more: it never advertises, and with spread it serves its share. Without it every node may",
+			Help:    "Own addresses of the nodes that may hold the addresses, the same list on all nodes. Every other node is a member that never advertises; with spread it serves its share. Without the list every node may hold the addresses",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.Candidates }),
 		},
 		{
@@ -203,7 +203,7 @@ func checkOptions() []Option {
 	return []Option{
 		{
 			Key: "vips[].check.url", Flag: "check", Default: "https://127.0.0.1:6443/readyz", Reload: Live, shorthand: true,
-			Help:    "What is probed: an http or https URL by GET, 200 is healthy; tcp://host:port by connecting; kubeadm, k3s, rke2 or k0s stand for the /readyz of the local apiserver, verified with that installation's CA; backends, the default where there are spread.backends, is good while one of them is; none for an address that follows no service",
+			Help:    "What is probed: an http or https URL by GET, 200 is healthy; tcp://host:port by connecting; kubeadm, k3s, rke2 or k0s stand for the /readyz of the local apiserver, verified with that installation's CA; backends, the default where there are spread.backends, is good while one backend is; none for an address that follows no service",
 			binding: one(simpleCheck(), func(t target) *string { return &t.vip.Check.URL }),
 		},
 		{
