@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
@@ -14,6 +15,10 @@ func Backends() SpreadConfig {
 // backends are the servers without keepvip.
 func (s *Spreading) backends() []*lab.Node { return s.Lab.Nodes[len(s.Lab.Nodes)-s.product.Backends:] }
 
+// backendTold is when clients of a backend that is dead are told: its check fails three times, each after 300 ms, and its host leaves three
+// questions without an answer, before its connections are ended.
+const backendTold = 2500 * time.Millisecond
+
 // BackendEvents happen to one of them: its own connections end, and those to the other go on. New ones all go to the other.
 func BackendEvents() []SpreadEvent {
 	return []SpreadEvent{
@@ -25,7 +30,7 @@ func BackendEvents() []SpreadEvent {
 		}, Undo: func(x *SpreadMove) error {
 			return sequence(func() error { return x.serve(x.backends()[0]) }, x.Ready)
 		}},
-		{Name: "a backend's node dies", Do: func(x *SpreadMove) (*lab.Node, error) {
+		{Name: "a backend's node dies", Told: backendTold, Do: func(x *SpreadMove) (*lab.Node, error) {
 			b := x.backends()
 			x.mark("%s dies", b[0].Label)
 			_, err := b[0].PowerOff()

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,6 +22,8 @@ type SpreadEvent struct {
 	Undo func(x *SpreadMove) error
 	// Stall is for how long a connection may stand still, 0 = 50 ms.
 	Stall time.Duration
+	// Told is when clients of the dead are told at the latest, 0 = toldLimit.
+	Told time.Duration
 	// Ends tells that connections end by it.
 	Ends bool
 	// Running is how many of the nodes run before, 0 = all.
@@ -215,7 +218,7 @@ func (k Kept) Findings(e SpreadEvent) Findings {
 	}
 	out = append(out, took("longest stall", k.Stall, stall+k.Stall-k.StallBeyond), none("under another address", k.Disguised))
 	if k.Dead > 0 {
-		out = append(out, took("the rest is told after", k.Told, toldLimit+k.Told-k.ToldBeyond), none("of the rest never told", k.Silent))
+		out = append(out, took("the rest is told after", k.Told, cmp.Or(e.Told, toldLimit)+k.Told-k.ToldBeyond), none("of the rest never told", k.Silent))
 	}
 	return out
 }
