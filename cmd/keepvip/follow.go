@@ -40,7 +40,7 @@ func newFollow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		log, _ := newLogger(cmd.ErrOrStderr(), cfg.Log)
+		log, level := newLogger(cmd.ErrOrStderr(), cfg.Log)
 		for _, w := range cfg.Warnings {
 			log.Warn(w)
 		}
@@ -51,6 +51,10 @@ func newFollow() *cobra.Command {
 				cfg, err := load()
 				if err != nil {
 					return follower.Config{}, err
+				}
+				level(cfg.Log.Level)
+				for _, w := range cfg.Warnings {
+					log.Warn(w)
 				}
 				return follower.New(cfg)
 			},

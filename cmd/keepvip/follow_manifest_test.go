@@ -9,6 +9,7 @@ import (
 func TestManifestsOfFollowers(t *testing.T) {
 	spread := []string{"--follower", "--vip", "10.77.0.100", "--spread", "direct"}
 	signed := append(spread, "--key-file", "/etc/keepvip/key", "--follow-key-file", "/etc/keepvip/follower.key")
+	own := append(spread, "--follow-key-file", "/etc/keepvip/follower.key") // a configuration for followers alone
 	for _, tt := range []struct {
 		kind string
 		args []string
@@ -20,6 +21,8 @@ func TestManifestsOfFollowers(t *testing.T) {
 		{"daemonset", signed, []string{"name: keepvip-follower", "operator: DoesNotExist", "- follow"}, []string{"NET_BIND_SERVICE"}},
 		{"systemd", spread, []string{" follow --", "ExecReload=/bin/kill -HUP $MAINPID", "CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE\n"}, []string{" run "}},
 		{"systemd", signed, []string{" follow --"}, []string{"CAP_NET_BIND_SERVICE"}},
+		{"systemd", own, []string{" follow --"}, []string{"CAP_NET_BIND_SERVICE"}},
+		{"pod", own, []string{"path: /etc/keepvip"}, []string{"NET_BIND_SERVICE"}},
 	} {
 		out, errs := manifest(t, append([]string{tt.kind}, tt.args...)...)
 		for _, text := range tt.has {

@@ -90,7 +90,7 @@ func TestFollowNeedsAnEntryThatIsSpread(t *testing.T) {
 	code, out, errs := keepvip(t, "follow", "--vip", "10.77.0.100")
 	assert.Equal(t, exitFailure, min(code, exitFailure))
 	assert.Empty(t, out)
-	assert.Contains(t, errs, "no entry under vips is spread")
+	assert.Contains(t, errs, "no entry under vips is spread over its members")
 	code, _, errs = keepvip(t, "follow", "--vip", "10.77.0.100", "--spread", "direct", "--key-file", "/not/there")
 	assert.NotZero(t, code)
 	assert.Contains(t, errs, "follow.keyFile")

@@ -81,15 +81,15 @@ func followerPodOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) 
 	}
 	return kubeadm.PodConfig{
 		Image: image, Args: cfg.Args(), KeyFile: cfg.Follow.KeyFile, Socket: cfg.Socket, StateDir: cfg.StateDir,
-		Follower: true, Unsigned: cfg.Key.File == "",
+		Follower: true, Unsigned: cfg.Follow.KeyFile == "",
 	}, nil
 }
 
 // followable refuses what a follower on another host would refuse.
 func followable(cfg *config.Config) error {
 	switch {
-	case !slices.ContainsFunc(cfg.VIPs, func(v config.VIP) bool { return len(v.SpreadPorts()) > 0 }):
-		return errors.New("--follower: no entry under vips is spread, want one with spread: direct: a follower follows those")
+	case len(cfg.Followed()) == 0:
+		return errors.New("--follower: no entry under vips is spread over its members, want one with spread: direct: a follower follows those")
 	case cfg.Key.File != "" && cfg.Follow.KeyFile == "":
 		return fmt.Errorf("--follower: key.file %s is the members' key, want follow.keyFile with the followers' one (keepvip key derive makes it)", cfg.Key.File)
 	}

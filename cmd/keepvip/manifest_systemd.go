@@ -38,7 +38,7 @@ func newManifestSystemd() *cobra.Command {
 				if err := followable(cfg); err != nil {
 					return nil, nil, err
 				}
-				unit.Follower, unit.Unsigned, unit.Realtime, unit.SwitchUser, unit.Chown, unit.Writable = true, cfg.Key.File == "", false, false, false, ""
+				unit.Follower, unit.Unsigned, unit.Realtime, unit.SwitchUser, unit.Chown, unit.Writable = true, cfg.Follow.KeyFile == "", false, false, false, ""
 				out, err := kubeadm.Systemd(unit)
 				return out, followerNotes(cfg), err
 			}

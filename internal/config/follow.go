@@ -62,6 +62,20 @@ func (c *Config) FollowKey() ([]byte, error) {
 	return DeriveKey(secret, ForFollowers), nil
 }
 
+// Followed are the entries that a follower follows: those whose load is spread over their members. One in mode external is among them, and has no port
+// until somebody changes its mode.
+func (c *Config) Followed() []VIP {
+	return slices.DeleteFunc(slices.Clone(c.VIPs), func(v VIP) bool { return v.Spread.Via == ViaOff || len(v.Spread.Backends) > 0 })
+}
+
+// FollowServers are those that serve v as far as the configuration says so: follow.members are of no entry if there are several.
+func (c *Config) FollowServers(v VIP) []netip.Addr {
+	if len(c.Followed()) > 1 {
+		return slices.Concat(v.Spread.Members, v.VRRP.Peers)
+	}
+	return c.FollowMembers(v)
+}
+
 // FollowMembers are those that a follower of v asks, as far as the configuration names them.
 func (c *Config) FollowMembers(v VIP) []netip.Addr {
 	out := slices.Concat(c.Follow.Members, v.Spread.Members, v.VRRP.Peers)

@@ -21,45 +21,55 @@ const (
 type share struct {
 	address, other netip.Addr
 	weight         uint8
-	use            bool
-	why            string // why it is not used
+	at             []netip.Addr // its own addresses that get connections, one of a family; none: it gets none
+	why            string       // why it gets none
 }
 
-// at is the member's own address of the family of a; the zero Addr: it has none.
-func (s share) at(a netip.Addr) netip.Addr {
-	for _, own := range []netip.Addr{s.address, s.other} {
-		if own.IsValid() && own.Is4() == a.Is4() {
-			return own
+// own are the member's own addresses of the families of virtual addresses: connections to one go to none of another family.
+func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
+	for _, v := range virtual {
+		i := slices.IndexFunc(addresses, func(a netip.Addr) bool { return a.IsValid() && a.Is4() == v.Is4() })
+		if i >= 0 && !slices.Contains(out, addresses[i]) {
+			out = append(out, addresses[i])
 		}
 	}
-	return netip.Addr{}
+	return out
+}
+
+// use gives the member connections at those of its addresses of which a probe says nothing against it.
+func (s *share) use(e Entry, p Port, good func(netip.AddrPort) bool, otherwise string) {
+	s.why = "it has no address of the virtual one's family"
+	for _, a := range own(e.Addresses, s.address, s.other) {
+		if s.why = otherwise; good(netip.AddrPortFrom(a, p.Target)) {
+			s.at = append(s.at, a)
+		}
+	}
+	if len(s.at) > 0 {
+		s.why = ""
+	}
 }
 
 // choose says which members get connections to a port. What members say decides; a probe that has failed keeps one from getting any. While no
 // member says anything those get connections that a probe has reached: those known last, and those in known.
-func choose(p Port, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []share) {
+func (e Entry) choose(p Port, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []share) {
+	reachedOnly := func(at netip.AddrPort) bool { return probe(at) == reached }
+	notFailed := func(at netip.AddrPort) bool { return probe(at) != failed }
+	const unreached, alone = "it is not reached from here", "no member says anything, and it is not reached from here"
 	for _, s := range all {
 		c := share{address: s.Address, other: s.Other, weight: s.Weight}
-		v := probe(netip.AddrPortFrom(s.Address, p.Target))
 		switch {
+		case s.Weight == 0:
+			c.why = "its weight is 0"
 		case !told:
-			c.use, c.why = v == reached, "no member says anything, and it is not reached from here"
-			c.weight = max(c.weight, 1)
+			c.use(e, p, reachedOnly, alone)
 		case s.Silent && s.On(p.Protocol, p.Port) == slots.Dead:
 			c.why = "its host is dead"
 		case s.Silent:
 			c.why = "its keepvip is silent"
 		case s.On(p.Protocol, p.Port) != slots.Fit:
 			c.why = "it is not fit for new connections"
-		case s.Weight == 0:
-			c.why = "its weight is 0"
-		case v == failed:
-			c.why = "it is not reached from here"
 		default:
-			c.use = true
-		}
-		if c.use {
-			c.why = ""
+			c.use(e, p, notFailed, unreached)
 		}
 		out = append(out, c)
 	}
@@ -70,10 +80,8 @@ func choose(p Port, all []subscription.State, told bool, known []netip.Addr, pro
 		if slices.ContainsFunc(out, func(s share) bool { return s.address == a || s.other == a }) {
 			continue
 		}
-		c := share{address: a, weight: 1, why: "no member says anything, and it is not reached from here"}
-		if c.use = probe(netip.AddrPortFrom(a, p.Target)) == reached; c.use {
-			c.why = ""
-		}
+		c := share{address: a, weight: 1}
+		c.use(e, p, reachedOnly, alone)
 		out = append(out, c)
 	}
 	return out

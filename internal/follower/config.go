@@ -25,7 +25,14 @@ type Entry struct {
 	Name      string
 	Addresses []netip.Addr // the first one names it to members
 	Ports     []Port
-	Members   []netip.Addr // own addresses of members, as far as they are configured
+	Members   []netip.Addr // own addresses of members, as far as they are configured: they are asked
+	// Servers are those of them that may get connections of this entry while no member says anything.
+	Servers []netip.Addr
+}
+
+// firstTCP is the index of the first port of TCP, less than 0 if there is none.
+func (e Entry) firstTCP() int {
+	return slices.IndexFunc(e.Ports, func(p Port) bool { return p.Protocol == tcp })
 }
 
 // Port is one that is spread.
@@ -42,8 +49,12 @@ const (
 // New is what a configuration, which is the members', says of following.
 func New(c *config.Config) (Config, error) {
 	out := Config{Port: c.Port, Listen: c.Follow.Listen, Socket: c.Socket, StateDir: c.StateDir}
-	for _, v := range c.VIPs {
-		e := Entry{Name: v.Name, Members: c.FollowMembers(v)}
+	followed := c.Followed()
+	if len(followed) == 0 {
+		return Config{}, fmt.Errorf("config: no entry under vips is spread over its members, want one with spread: direct: a follower follows those")
+	}
+	for _, v := range followed {
+		e := Entry{Name: v.Name, Members: c.FollowMembers(v), Servers: c.FollowServers(v)}
 		for _, a := range v.Addresses {
 			e.Addresses = append(e.Addresses, a.Addr())
 		}
@@ -58,10 +69,7 @@ func New(c *config.Config) (Config, error) {
 			out.Entries = append(out.Entries, e)
 		}
 	}
-	if len(out.Entries) == 0 {
-		return Config{}, fmt.Errorf("config: no entry under vips is spread, want one with spread: direct: a follower follows those")
-	}
-	if out.Listen != "" && !slices.ContainsFunc(out.Entries[0].Ports, func(p Port) bool { return p.Protocol == tcp }) {
+	if out.Listen != "" && len(out.Entries) > 0 && out.Entries[0].firstTCP() < 0 {
 		return Config{}, fmt.Errorf("config: follow.listen %s, but %s has no TCP port that is spread", out.Listen, out.Entries[0].Name)
 	}
 	secret, err := c.FollowKey()

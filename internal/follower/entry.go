@@ -14,8 +14,11 @@ import (
 const (
 	// renewEvery is well within the time for which the kernel goes on alone.
 	renewEvery = 1500 * time.Millisecond
-	// retryAfter is how long is waited after the kernel has refused something.
+	// retryAfter is how long is waited after the kernel has refused something, and buryTries how often ending connections is tried.
 	retryAfter = time.Second
+	buryTries  = 3
+	// firstWait is how long what an earlier run has left goes on, until a member says something.
+	firstWait = 500 * time.Millisecond
 )
 
 // entry is one entry at work. Only the goroutine of Run uses it.
@@ -23,7 +26,8 @@ type entry struct {
 	Entry
 	machine *subscription.Machine
 	log     *slog.Logger
-	known   []netip.Addr // of the last run
+	known   []netip.Addr // of the last run, until a member says something
+	begun   time.Time
 	host    Host
 	plane   Plane // nil: none yet
 	proxy   Proxy // nil: none
@@ -36,7 +40,10 @@ type entry struct {
 	unsure  bool
 	renewed time.Time
 	again   time.Time // after a failure: not before
-	dead    []netip.Addr
+	proxied []Backend
+	dead    []netip.Addr // connections to them were ended
+	buried  int          // how often ending others has failed
+	bury    time.Time    // the next try
 	problem string
 }
 
@@ -45,16 +52,18 @@ func (e *entry) group() netip.Addr { return e.Addresses[0] }
 
 // services are what probes look at: all that a member may be of use for.
 func (e *entry) services() (out []netip.AddrPort) {
-	add := func(a netip.Addr) {
-		for _, p := range e.Ports {
-			if to := netip.AddrPortFrom(a, p.Target); p.Protocol == tcp && !slices.Contains(out, to) {
-				out = append(out, to)
+	add := func(addresses ...netip.Addr) {
+		for _, a := range own(e.Addresses, addresses...) {
+			for _, p := range e.Ports {
+				if to := netip.AddrPortFrom(a, p.Target); p.Protocol == tcp && !slices.Contains(out, to) {
+					out = append(out, to)
+				}
 			}
 		}
 	}
 	for _, s := range e.states {
 		if on := func(p subscription.Port) bool { return p.Condition == slots.Fit }; !e.told || slices.ContainsFunc(s.Ports, on) {
-			add(s.Address)
+			add(s.Address, s.Other)
 		}
 	}
 	if !e.told {
@@ -66,30 +75,61 @@ func (e *entry) services() (out []netip.AddrPort) {
 }
 
 // others are own addresses that may be members'.
-func (e *entry) others() []netip.Addr { return slices.Concat(e.Members, e.known) }
+func (e *entry) others() []netip.Addr { return slices.Concat(e.Servers, e.known) }
 
 // step has the kernel follow what is known at now.
 func (e *entry) step(now time.Time, probe func(netip.AddrPort) verdict) {
 	e.states, e.told = e.machine.Picture(now)
-	e.note()
+	if e.told {
+		e.known = nil // the members have said since who they are
+	}
+	e.note(now)
 	e.shares = nil
 	var targets []Target
 	for _, p := range e.Ports {
-		list := choose(p, e.states, e.told, e.others(), probe)
+		list := e.choose(p, e.states, e.told, e.others(), probe)
 		e.shares = append(e.shares, list)
 		for _, a := range e.Addresses {
 			targets = append(targets, Target{Address: a, Protocol: p.Protocol, Port: p.Port, Backends: backends(list, a, p.Target)})
 		}
 	}
-	e.apply(now, targets)
-	e.bury()
+	if !e.waits(now) {
+		e.pass()
+		e.apply(now, targets)
+	}
+	e.end(now)
+}
+
+// waits tells whether it is too early to go by nothing but probes: those that an earlier run has found go on getting connections.
+func (e *entry) waits(now time.Time) bool {
+	return !e.told && e.targets == nil && now.Sub(e.begun) < firstWait
+}
+
+// pass has the listener pass connections on to the members of the first TCP port. It does without the kernel's tables.
+func (e *entry) pass() {
+	i := e.firstTCP()
+	if e.proxy == nil || i < 0 {
+		return
+	}
+	var all []Backend
+	for _, s := range e.shares[i] {
+		if len(s.at) > 0 {
+			all = append(all, Backend{At: netip.AddrPortFrom(s.at[0], e.Ports[i].Target), Weight: s.weight})
+		}
+	}
+	if !slices.Equal(all, e.proxied) {
+		e.proxy.SetBackends(all)
+		e.proxied = all
+	}
 }
 
 // backends are the members that are used, as the target at a sees them.
 func backends(list []share, a netip.Addr, port uint16) (out []Backend) {
 	for _, s := range list {
-		if at := s.at(a); s.use && at.IsValid() {
-			out = append(out, Backend{At: netip.AddrPortFrom(at, port), Weight: s.weight})
+		for _, at := range s.at {
+			if at.Is4() == a.Is4() {
+				out = append(out, Backend{At: netip.AddrPortFrom(at, port), Weight: s.weight})
+			}
 		}
 	}
 	return out
@@ -120,7 +160,10 @@ func (e *entry) apply(now time.Time, targets []Target) {
 
 // due is when the kernel is to be told again, whatever happens.
 func (e *entry) due(now time.Time) time.Time {
-	if now.Before(e.again) {
+	switch {
+	case e.waits(now):
+		return e.begun.Add(firstWait)
+	case now.Before(e.again):
 		return e.again
 	}
 	return e.renewed.Add(renewEvery)
@@ -140,43 +183,44 @@ func (e *entry) carryOut(targets []Target, same bool) error {
 	if err := e.plane.Apply(targets); err != nil {
 		return err
 	}
-	if e.proxy != nil {
-		i := slices.IndexFunc(targets, func(t Target) bool { return t.Protocol == tcp })
-		e.proxy.SetBackends(targets[i].Backends)
-	}
 	return e.plane.Renew()
 }
 
-// bury ends connections to members whose hosts have died since.
-func (e *entry) bury() {
+// end ends connections to members whose hosts have died since.
+func (e *entry) end(now time.Time) {
 	dead := died(e.states, e.told)
-	var news []netip.Addr
-	for _, a := range dead {
-		if !slices.Contains(e.dead, a) {
-			news = append(news, a)
-		}
-	}
-	e.dead = dead
-	if len(news) == 0 || e.plane == nil {
+	e.dead = slices.DeleteFunc(e.dead, func(a netip.Addr) bool { return !slices.Contains(dead, a) })
+	news := slices.DeleteFunc(dead, func(a netip.Addr) bool { return slices.Contains(e.dead, a) })
+	if len(news) == 0 || now.Before(e.bury) {
 		return
 	}
-	n, err := e.plane.Destroy(news...)
+	n := 0
 	if e.proxy != nil {
-		n += e.proxy.Reset(news...)
+		n = e.proxy.Reset(news...)
 	}
+	if e.targets == nil { // until the kernel sends connections somewhere it does not know which those are
+		e.bury = now.Add(retryAfter)
+		return
+	}
+	sockets, err := e.plane.Destroy(news...)
+	if e.buried++; err != nil && e.buried < buryTries {
+		e.bury = now.Add(retryAfter)
+		return
+	}
+	e.dead, e.buried = append(e.dead, news...), 0
 	if err != nil {
 		e.log.Warn("connections to a member whose host is dead may go on until they time out", "member", news, "error", err)
 		return
 	}
-	e.log.Info("the host of a member is dead: connections to it are ended", "member", news, "connections", n)
+	e.log.Info("the host of a member is dead: connections to it are ended", "member", news, "connections", n+sockets)
 }
 
 // note logs when members begin and cease to say who they are.
-func (e *entry) note() {
+func (e *entry) note(now time.Time) {
 	switch {
 	case e.told == e.said:
 	case e.told:
-		e.log.Info("members say who they are", "by", e.machine.By(time.Now()))
+		e.log.Info("members say who they are", "by", e.machine.By(now))
 	default:
 		e.log.Warn("no member says anything any more: connections go to those that are reached from here, or else to the virtual address on the wire")
 	}
@@ -187,7 +231,7 @@ func (e *entry) note() {
 func (e *entry) usedText() string {
 	text := ""
 	for _, s := range e.shares[0] {
-		if s.use {
+		if len(s.at) > 0 {
 			if text != "" {
 				text += " "
 			}
@@ -210,15 +254,10 @@ func countOf(targets []Target) int {
 
 // close ends it; with stays another run is about to go on.
 func (e *entry) close(stays bool) error {
-	if e.proxy != nil {
-		if err := e.proxy.Close(); err != nil {
-			e.log.Warn("the listener has not ended as it should", "error", err)
-		}
-	}
-	if e.plane == nil {
+	switch {
+	case e.plane == nil:
 		return nil
-	}
-	if stays {
+	case stays:
 		e.plane.Leave()
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -44,23 +43,28 @@ type Follower struct {
 	opts    Options
 	log     *slog.Logger
 	client  Client
+	proxy   Proxy // nil: none
 	entries []*entry
 	probes  *probes
 	asked   chan chan Status
+	ended   chan struct{} // closed when the loop has ended; last is the status then
+	last    Status
 	beaten  atomic.Int64 // when the loop was seen last, in nanoseconds since begun
 	begun   time.Time
 
 	known   known // as it is on the disk
 	written time.Time
-	deaf    bool // asking has failed, and that was said
+	failed  string // why it could not be written
+	deaf    bool   // asking has failed, and that was said
 }
 
-// Open opens what it takes, and changes nothing of the host yet. Run has to follow.
-func Open(cfg Config, opts Options) (*Follower, error) {
+// Open opens what it takes, and changes nothing of the host yet. Run has to follow. before is the one that has run and left to this one what is in
+// the kernel; its listener goes on, too, if it is the same. nil: there was none.
+func Open(cfg Config, opts Options, before *Follower) (*Follower, error) {
 	if opts.Open == nil {
 		opts.Open = func(port uint16, signed bool) (Client, error) { return subscription.OpenClient(port, signed) }
 	}
-	f := &Follower{cfg: cfg, opts: opts, log: opts.Log, probes: newProbes(), asked: make(chan chan Status), begun: time.Now()}
+	f := &Follower{cfg: cfg, opts: opts, log: opts.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
 	var err error
 	if f.known, err = readKnown(cfg.StateDir); err != nil {
 		f.log.Warn("which members the last run knew is not known", "error", err)
@@ -68,32 +72,62 @@ func Open(cfg Config, opts Options) (*Follower, error) {
 	if f.client, err = opts.Open(cfg.Port, cfg.Key != nil); err != nil {
 		return nil, err
 	}
+	if err := f.listen(before); err != nil {
+		return nil, errors.Join(fmt.Errorf("follow.listen: %w", err), f.client.Close())
+	}
 	now := time.Now()
 	for i, e := range cfg.Entries {
 		m := subscription.NewMachine(subscription.MachineConfig{
 			Group: e.Addresses[0], Node: opts.Node, Virtual: e.Addresses, Listed: e.Members, Key: cfg.Key, Random: rand.Uint64,
 		})
-		own := &entry{Entry: e, machine: m, log: opts.Log.With("vip", e.Name), host: opts.Host, known: f.known[e.Addresses[0]]}
+		own := &entry{Entry: e, machine: m, log: opts.Log.With("vip", e.Name), host: opts.Host, known: f.known[e.Addresses[0]], begun: now}
 		for _, a := range own.known {
 			m.Hint(now, a)
 		}
-		f.entries = append(f.entries, own)
-		if i == 0 && cfg.Listen != "" {
-			if own.proxy, err = opts.Host.Listen(cfg.Listen, fallback(e)); err != nil {
-				return nil, errors.Join(fmt.Errorf("follow.listen: %w", err), f.client.Close())
-			}
+		if i == 0 {
+			own.proxy = f.proxy
 		}
+		f.entries = append(f.entries, own)
 	}
 	return f, nil
 }
 
+// listen opens the listener, or takes over that of the run before.
+func (f *Follower) listen(before *Follower) (err error) {
+	var old Proxy
+	if before != nil {
+		old = before.proxy
+	}
+	wanted := f.cfg.Listen != "" && len(f.cfg.Entries) > 0
+	switch {
+	case wanted && old != nil && before.cfg.Listen == f.cfg.Listen:
+		f.proxy, before.proxy = old, nil
+		f.proxy.SetFallback(fallback(f.cfg.Entries[0]))
+		return nil
+	case wanted:
+		if f.proxy, err = f.opts.Host.Listen(f.cfg.Listen, fallback(f.cfg.Entries[0])); err != nil {
+			return err
+		}
+	}
+	if old != nil {
+		before.proxy = nil
+		f.shut(old)
+	}
+	return nil
+}
+
 // fallback is the virtual address, with the first TCP port.
 func fallback(e Entry) (out []netip.AddrPort) {
-	i := slices.IndexFunc(e.Ports, func(p Port) bool { return p.Protocol == tcp })
 	for _, a := range e.Addresses {
-		out = append(out, netip.AddrPortFrom(a, e.Ports[i].Port))
+		out = append(out, netip.AddrPortFrom(a, e.Ports[e.firstTCP()].Port))
 	}
 	return out
+}
+
+func (f *Follower) shut(p Proxy) {
+	if err := p.Close(); err != nil {
+		f.log.Warn("the listener has not ended as it should", "error", err)
+	}
 }
 
 // Run follows until ctx ends. Then what is in the kernel is taken away, but not if stays says that another run is about to go on.
@@ -108,8 +142,13 @@ func (f *Follower) Run(ctx context.Context, stays func() bool) error {
 		f.log.Info("tables of an earlier run removed", "tables", gone)
 	}
 	f.loop(ctx)
+	f.last = f.status(time.Now())
+	close(f.ended)
 	var errs []error
 	left := stays()
+	if f.proxy != nil && !left {
+		f.shut(f.proxy)
+	}
 	for _, e := range f.entries {
 		errs = append(errs, e.close(left))
 	}
@@ -218,10 +257,15 @@ func (f *Follower) write(now time.Time, last bool) {
 	if all.equal(f.known) {
 		return
 	}
-	f.written, f.known = now, all
+	f.written = now
 	if err := all.write(f.cfg.StateDir); err != nil {
-		f.log.Warn("who the members are is not kept for the next start; is --state-dir on a disk that can be written?", "error", err)
+		if text := err.Error(); text != f.failed {
+			f.failed = text
+			f.log.Warn("who the members are is not kept for the next start, until this works; is --state-dir on a disk that can be written?", "error", err)
+		}
+		return
 	}
+	f.known, f.failed = all, ""
 }
 
 // stuckAfter is how long the loop may take for a step.
@@ -247,6 +291,8 @@ func (f *Follower) Status() (Status, error) {
 	select {
 	case f.asked <- answer:
 		return <-answer, nil
+	case <-f.ended: // another run goes on in a moment
+		return f.last, nil
 	case <-limit.C:
 		return Status{}, fmt.Errorf("the follower's loop does not answer: %w", os.ErrDeadlineExceeded)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +25,14 @@ import (
 
 var vip = netip.MustParseAddr("10.77.0.100")
 
-func own(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(10 + i)}) }
+func ownOf(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(10 + i)}) }
+
+// other is the address of the other family.
+func other(i int) netip.Addr {
+	b := netip.MustParseAddr("fd77::10").As16()
+	b[15] += byte(i)
+	return netip.AddrFrom16(b)
+}
 
 // world guards what the fakes have. The test has it, but while it waits.
 type world struct{ sync.Mutex }
@@ -56,12 +64,15 @@ type members struct {
 	in      chan subscription.Packet
 	mute    bool
 	expects []slots.Condition
+	weights []uint8 // none: 1 each
+	other   bool    // each has an address of the other family, too
+	group   netip.Addr
 }
 
 func (m *members) Send(a subscription.Ask) error {
 	m.Lock()
 	defer m.Unlock()
-	if a.To != vip && a.To != own(1) || m.mute {
+	if a.To != vip && a.To != ownOf(1) || m.mute {
 		return nil
 	}
 	from := netip.MustParseAddrPort("10.88.0.7:18")
@@ -82,13 +93,20 @@ func (m *members) deliver(all []subscription.Outgoing) {
 func (m *members) tell() {
 	r := &subscription.Report{Every: 100 * time.Millisecond}
 	for i, c := range m.expects {
-		r.Members = append(r.Members, subscription.Sighting{Heard: time.Now(), Member: subscription.Member{
-			Address: own(i + 1), Node: "cp-" + string(rune('1'+i)), Self: i == 0, Weight: 1, Lifetime: 350 * time.Millisecond,
+		s := subscription.Sighting{Heard: time.Now(), Member: subscription.Member{
+			Address: ownOf(i + 1), Node: "cp-" + string(rune('1'+i)), Self: i == 0, Weight: 1, Lifetime: 350 * time.Millisecond,
 			Ports: []subscription.Port{{Protocol: tcp, Port: 6443, Condition: c}},
-		}})
+		}}
+		if m.other {
+			s.Other = other(i + 1)
+		}
+		if m.weights != nil {
+			s.Weight = m.weights[i]
+		}
+		r.Members = append(r.Members, s)
 	}
 	if !m.mute {
-		m.deliver(m.pub.Tell(time.Now(), vip, r))
+		m.deliver(m.pub.Tell(time.Now(), m.group, r))
 		m.deliver(m.pub.Expire(time.Now()))
 	}
 }
@@ -107,11 +125,28 @@ type kernel struct {
 	fails   error
 	keep    []string
 	proxied []Backend
+	applied int // how often
+	// listens are the listeners that are open, with their fallback; taken is one that somebody else has.
+	listening sync.Mutex
+	listens   map[string][]netip.AddrPort
+	taken     string
+	// destroys is what ending connections ends with; tries is how often it was asked for.
+	destroys error
+	tries    int
 }
 
 func (k *kernel) Open(string) (Plane, error) { return k, nil }
-func (k *kernel) Listen(string, []netip.AddrPort) (Proxy, error) {
-	return proxy{k}, nil
+func (k *kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
+	k.listening.Lock()
+	defer k.listening.Unlock()
+	if _, open := k.listens[at]; open || at == k.taken {
+		return nil, syscall.EADDRINUSE
+	}
+	if k.listens == nil {
+		k.listens = map[string][]netip.AddrPort{}
+	}
+	k.listens[at] = fallback
+	return proxy{k, at}, nil
 }
 
 func (k *kernel) Cleanup(keep ...string) ([]string, error) {
@@ -126,6 +161,7 @@ func (k *kernel) Apply(t []Target) error {
 	defer k.Unlock()
 	if k.fails == nil {
 		k.targets = t
+		k.applied++
 	}
 	return k.fails
 }
@@ -140,17 +176,36 @@ func (k *kernel) Renew() error {
 func (k *kernel) Destroy(dead ...netip.Addr) (int, error) {
 	k.Lock()
 	defer k.Unlock()
+	k.tries++
+	if k.destroys != nil {
+		return 0, k.destroys
+	}
 	k.dead = append(k.dead, dead...)
 	return 1, nil
 }
 func (k *kernel) Leave()       { k.Lock(); defer k.Unlock(); k.left = true }
 func (k *kernel) Close() error { k.Lock(); defer k.Unlock(); k.closed = true; return nil }
 
-type proxy struct{ k *kernel }
+type proxy struct {
+	k  *kernel
+	at string
+}
 
 func (p proxy) SetBackends(b []Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
 func (p proxy) Reset(...netip.Addr) int { return 1 }
-func (p proxy) Close() error            { return nil }
+func (p proxy) SetFallback(all []netip.AddrPort) {
+	p.k.listening.Lock()
+	defer p.k.listening.Unlock()
+	p.k.listens[p.at] = all
+}
+
+func (p proxy) Close() error {
+	p.k.listening.Lock()
+	defer p.k.listening.Unlock()
+	delete(p.k.listens, p.at)
+	return nil
+}
+
 func (k *kernel) used() (out []netip.Addr) {
 	for _, b := range k.targets[0].Backends {
 		out = append(out, b.At.Addr())
@@ -169,6 +224,7 @@ type bench struct {
 	cancel  context.CancelFunc
 	ended   chan error
 	log     *journal
+	before  *Follower // that has left what it had to the next one
 }
 
 func entryOf() Entry {
@@ -177,9 +233,13 @@ func entryOf() Entry {
 
 func (b *bench) start(dir string, e Entry, stays bool) {
 	b.log = &journal{world: b.world}
-	f, err := Open(Config{Entries: []Entry{e}, Port: 9646, StateDir: dir, Listen: "127.0.0.1:9443"}, Options{
-		Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
-		Open: func(uint16, bool) (Client, error) { return b.members, nil },
+	var f *Follower
+	var err error
+	b.free(func() {
+		f, err = Open(Config{Entries: []Entry{e}, Port: 9646, StateDir: dir, Listen: "127.0.0.1:9443"}, Options{
+			Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
+			Open: func(uint16, bool) (Client, error) { return b.members, nil },
+		}, b.before)
 	})
 	require.NoError(b.t, err)
 	f.probes.dial = func(_ context.Context, to netip.AddrPort) error {
@@ -187,7 +247,10 @@ func (b *bench) start(dir string, e Entry, stays bool) {
 		defer b.Unlock()
 		return b.refuses[to.Addr()]
 	}
-	b.Follower = f
+	b.Follower, b.before = f, nil
+	if stays {
+		b.before = f
+	}
 	ctx, cancel := context.WithCancel(b.t.Context())
 	b.cancel, b.ended = cancel, make(chan error, 1)
 	go func() { b.ended <- f.Run(ctx, func() bool { return stays }) }()
@@ -226,14 +289,14 @@ func bubble(t *testing.T, test func(*testing.T, *bench)) {
 		random := func() uint64 { seed += 0x9e3779b97f4a7c15; return seed }
 		w := &world{}
 		w.Lock()
-		m := &members{world: w, pub: subscription.NewPublisher(random), in: make(chan subscription.Packet, 100), expects: []slots.Condition{slots.Fit, slots.Fit, slots.Fit}}
+		m := &members{world: w, group: vip, pub: subscription.NewPublisher(random), in: make(chan subscription.Packet, 100), expects: []slots.Condition{slots.Fit, slots.Fit, slots.Fit}}
 		m.pub.SetKeys(subscription.Keys{Open: true})
 		m.pub.Serve(vip)
 		test(t, &bench{t: t, members: m, world: w, kernel: &kernel{world: w}, refuses: map[netip.Addr]error{}})
 	})
 }
 
-func all() []netip.Addr { return []netip.Addr{own(1), own(2), own(3)} }
+func all() []netip.Addr { return []netip.Addr{ownOf(1), ownOf(2), ownOf(3)} }
 
 func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
@@ -245,14 +308,14 @@ func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 
 		b.members.expects[1] = slots.Keeps
 		b.run(10 * time.Millisecond)
-		assert.Equal(t, []netip.Addr{own(1), own(3)}, b.kernel.used(), "at once")
+		assert.Equal(t, []netip.Addr{ownOf(1), ownOf(3)}, b.kernel.used(), "at once")
 		assert.Empty(t, b.kernel.dead)
 
 		b.members.expects[2] = slots.Dead
 		b.run(10 * time.Millisecond)
-		assert.Equal(t, []netip.Addr{own(1)}, b.kernel.used())
+		assert.Equal(t, []netip.Addr{ownOf(1)}, b.kernel.used())
 		b.run(5 * time.Second)
-		assert.Equal(t, []netip.Addr{own(3)}, b.kernel.dead, "once")
+		assert.Equal(t, []netip.Addr{ownOf(3)}, b.kernel.dead, "once")
 
 		b.members.expects = []slots.Condition{slots.Keeps, slots.Keeps, slots.Keeps}
 		b.run(20 * time.Millisecond)
@@ -267,7 +330,7 @@ func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 		assert.Less(t, time.Since(b.kernel.renewed), 2*renewEvery)
 		s = b.status(t)
 		assert.Equal(t, "apiserver over 3 of 3 members", s.line())
-		assert.Equal(t, MemberStatus{Address: own(1), Node: "cp-1", Weight: 1, Used: true}, s.Follows[0].Ports[0].Members[0])
+		assert.Equal(t, MemberStatus{Address: ownOf(1), Node: "cp-1", Weight: 1, Used: true}, s.Follows[0].Ports[0].Members[0])
 		b.stop()
 		assert.True(t, b.kernel.closed)
 		assert.Empty(t, b.kernel.keep)
@@ -277,17 +340,17 @@ func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 func TestFollowersProbesVeto(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
 		b.start(t.TempDir(), entryOf(), false)
-		b.refuses[own(2)] = syscall.ECONNREFUSED
+		b.refuses[ownOf(2)] = syscall.ECONNREFUSED
 		b.run(time.Second)
-		assert.Equal(t, []netip.Addr{own(1), own(3)}, b.kernel.used())
-		b.refuses[own(2)] = nil
+		assert.Equal(t, []netip.Addr{ownOf(1), ownOf(3)}, b.kernel.used())
+		b.refuses[ownOf(2)] = nil
 		b.run(2 * probeFailed)
 		assert.Equal(t, all(), b.kernel.used())
 
-		b.refuses[own(3)] = errors.New("no answer")
+		b.refuses[ownOf(3)] = errors.New("no answer")
 		b.members.expects[0] = slots.Keeps
 		b.run(probeEvery + 2*probeFailed)
-		assert.Equal(t, []netip.Addr{own(2)}, b.kernel.used(), "a good probe makes nobody fit")
+		assert.Equal(t, []netip.Addr{ownOf(2)}, b.kernel.used(), "a good probe makes nobody fit")
 		b.stop()
 	})
 }
@@ -298,22 +361,22 @@ func TestFollowerGoesOnWhileNoMemberSaysAnything(t *testing.T) {
 		b.start(dir, entryOf(), true)
 		b.run(2 * probeEvery)
 		b.members.mute = true
-		b.refuses[own(1)] = syscall.ECONNREFUSED
+		b.refuses[ownOf(1)] = syscall.ECONNREFUSED
 		b.run(2 * probeEvery)
-		assert.Equal(t, []netip.Addr{own(2), own(3)}, b.kernel.used(), "those that are reached")
+		assert.Equal(t, []netip.Addr{ownOf(2), ownOf(3)}, b.kernel.used(), "those that are reached")
 		assert.Contains(t, b.log.String(), "no member says anything any more")
 		b.stop()
 		assert.True(t, b.kernel.left)
 		assert.False(t, b.kernel.closed, "another run goes on")
 
-		b.refuses[own(1)] = nil
+		b.refuses[ownOf(1)] = nil
 		b.start(dir, entryOf(), false)
 		b.run(time.Second)
 		assert.Equal(t, all(), b.kernel.used(), "known from the last run")
 		b.members.mute = false
 		b.members.expects[0] = slots.Keeps
 		b.run(5 * time.Second)
-		assert.Equal(t, []netip.Addr{own(2), own(3)}, b.kernel.used(), "what members say counts")
+		assert.Equal(t, []netip.Addr{ownOf(2), ownOf(3)}, b.kernel.used(), "what members say counts")
 		b.stop()
 	})
 }
@@ -322,11 +385,12 @@ func TestFollowerUsesTheListWhereNobodyAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
 		b.members.mute = true
 		e := entryOf()
-		e.Members = []netip.Addr{own(7), own(8)}
-		b.refuses[own(8)] = syscall.ECONNREFUSED
+		e.Members = []netip.Addr{ownOf(7), ownOf(8)}
+		e.Servers = e.Members
+		b.refuses[ownOf(8)] = syscall.ECONNREFUSED
 		b.start(t.TempDir(), e, false)
 		b.run(time.Second)
-		assert.Equal(t, []netip.Addr{own(7)}, b.kernel.used())
+		assert.Equal(t, []netip.Addr{ownOf(7)}, b.kernel.used())
 		b.stop()
 	})
 }
@@ -346,9 +410,181 @@ func TestFollowerTriesAgainWhatTheKernelHasRefused(t *testing.T) {
 	})
 }
 
+// A host that has no IPv4 of its own follows members that elect by IPv4.
+func TestFollowerUsesTheAddressThatItReaches(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.members.other = true
+		e := entryOf()
+		e.Addresses = append(e.Addresses, netip.MustParseAddr("fd77::100"))
+		b.start(t.TempDir(), e, false)
+		for i := range 3 {
+			b.refuses[ownOf(i+1)] = syscall.ENETUNREACH
+		}
+		b.run(3 * time.Second)
+		assert.Empty(t, b.kernel.targets[0].Backends)
+		assert.Len(t, b.kernel.targets[1].Backends, 3)
+		assert.Equal(t, b.kernel.targets[1].Backends, b.kernel.proxied)
+		assert.False(t, b.status(t).Follows[0].Ports[0].Wire)
+		b.refuses[other(2)] = syscall.ECONNREFUSED
+		b.run(2 * probeEvery)
+		assert.Equal(t, []netip.Addr{other(1), other(3)}, []netip.Addr{b.kernel.targets[1].Backends[0].At.Addr(), b.kernel.targets[1].Backends[1].At.Addr()})
+		b.stop()
+	})
+}
+
+func TestFollowerSaysThatMembersLackTheFamily(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		e := entryOf()
+		e.Addresses = []netip.Addr{netip.MustParseAddr("fd77::100")}
+		b.members.pub.Serve(e.Addresses[0])
+		b.members.group = e.Addresses[0]
+		e.Members = []netip.Addr{ownOf(1)}
+		b.start(t.TempDir(), e, false)
+		b.run(time.Second)
+		p := b.status(t).Follows[0].Ports[0]
+		assert.True(t, p.Wire)
+		require.Len(t, p.Members, 3)
+		assert.Equal(t, "it has no address of the virtual one's family", p.Members[0].Why)
+		b.stop()
+	})
+}
+
+// The listener is for hosts where nothing may be put into the kernel's tables.
+func TestListenerDoesWithoutTheKernel(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.kernel.fails = errors.New("no nftables")
+		b.start(t.TempDir(), entryOf(), false)
+		b.run(time.Second)
+		assert.Len(t, b.kernel.proxied, 3)
+		b.members.expects[1] = slots.Keeps
+		b.run(20 * time.Millisecond)
+		assert.Len(t, b.kernel.proxied, 2)
+		b.stop()
+	})
+}
+
+func TestConnectionsToADeadMemberAreEndedWhenTheKernelCan(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.kernel.fails = errors.New("busy")
+		b.start(t.TempDir(), entryOf(), false)
+		b.run(time.Second)
+		b.members.expects[2] = slots.Dead
+		b.run(2 * retryAfter)
+		assert.Empty(t, b.kernel.dead)
+		b.kernel.fails = nil
+		b.kernel.destroys = errors.New("busy, too")
+		b.run(2 * retryAfter)
+		b.kernel.destroys = nil
+		b.run(2 * retryAfter)
+		assert.Equal(t, []netip.Addr{ownOf(3)}, b.kernel.dead)
+
+		b.members.expects[2] = slots.Fit
+		b.run(time.Second)
+		b.kernel.destroys, b.kernel.tries = errors.New("no such thing here"), 0
+		b.members.expects[2] = slots.Dead
+		b.run(10 * retryAfter)
+		assert.Equal(t, buryTries, b.kernel.tries, "it is not tried for ever")
+		assert.Equal(t, 1, strings.Count(b.log.String(), "no such thing here"))
+		b.stop()
+	})
+}
+
+// What the run before has found goes on until this one knows something.
+func TestFollowerBeginsWithWhatItWasLeft(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.start(t.TempDir(), entryOf(), true)
+		b.run(time.Second)
+		b.stop()
+		b.kernel.applied = 0
+		b.members.mute = true
+		b.start(t.TempDir(), entryOf(), false)
+		b.run(firstWait - 20*time.Millisecond)
+		assert.Zero(t, b.kernel.applied)
+		b.run(100 * time.Millisecond)
+		assert.Equal(t, 1, b.kernel.applied)
+		assert.Empty(t, b.kernel.used(), "nobody is known")
+		b.stop()
+	})
+}
+
+func TestListenerOutlastsAReload(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.start(t.TempDir(), entryOf(), true)
+		b.run(time.Second)
+		b.stop()
+		assert.Len(t, b.kernel.listens, 1, "its connections go on")
+		e := entryOf()
+		e.Ports[0].Port = 9443
+		b.start(t.TempDir(), e, false)
+		assert.Equal(t, map[string][]netip.AddrPort{"127.0.0.1:9443": {netip.AddrPortFrom(vip, 9443)}}, b.kernel.listens)
+		b.run(time.Second)
+		b.stop()
+		assert.Empty(t, b.kernel.listens)
+	})
+}
+
+// Its operator has said that it gets nothing.
+func TestWeightZeroCountsWhileNoMemberSaysAnything(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.members.weights = []uint8{1, 0, 2}
+		b.start(t.TempDir(), entryOf(), false)
+		b.run(2 * probeEvery)
+		b.members.mute = true
+		b.run(2 * probeEvery)
+		assert.Equal(t, []netip.Addr{ownOf(1), ownOf(3)}, b.kernel.used())
+		b.stop()
+	})
+}
+
+// Members that have gone since then may be anybody.
+func TestFollowerForgetsTheLastRunWhenItIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		dir := t.TempDir()
+		require.NoError(t, known{vip: {ownOf(1), ownOf(9)}}.write(dir))
+		b.start(dir, entryOf(), false)
+		b.run(2 * probeEvery)
+		b.members.mute = true
+		b.run(2 * probeEvery)
+		assert.Equal(t, all(), b.kernel.used())
+		b.stop()
+	})
+}
+
+func TestStatusIsThereWhileOneRunFollowsTheOther(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		b.start(t.TempDir(), entryOf(), true)
+		b.run(time.Second)
+		b.stop()
+		began := time.Now()
+		assert.Equal(t, "apiserver over 3 of 3 members", b.status(t).line())
+		_, err := b.Pulse()
+		require.NoError(t, err)
+		assert.Zero(t, time.Since(began))
+		b.free(func() { time.Sleep(2 * stuckAfter) })
+		_, err = b.Pulse()
+		require.Error(t, err, "the next one does not begin")
+	})
+}
+
+func TestKnownIsWrittenOnceThereIsRoom(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bench) {
+		dir := filepath.Join(t.TempDir(), "state")
+		require.NoError(t, os.WriteFile(dir, nil, 0o600), "no directory can be made there")
+		b.start(dir, entryOf(), false)
+		b.run(5 * writeAfter)
+		assert.Equal(t, 1, strings.Count(b.log.String(), "is not kept for the next start"))
+		require.NoError(t, os.Remove(dir))
+		b.run(2 * writeAfter)
+		k, err := readKnown(dir)
+		require.NoError(t, err)
+		assert.Equal(t, known{vip: all()}, k)
+		b.stop()
+	})
+}
+
 func TestChooseByFamily(t *testing.T) {
-	s := share{address: own(1), other: netip.MustParseAddr("fd77::11"), weight: 3, use: true}
-	only := share{address: own(2), weight: 1, use: true}
+	s := share{weight: 3, at: []netip.Addr{ownOf(1), other(1)}}
+	only := share{weight: 1, at: []netip.Addr{ownOf(2)}}
 	assert.Equal(t, []Backend{{At: netip.MustParseAddrPort("[fd77::11]:443"), Weight: 3}}, backends([]share{s, only}, netip.MustParseAddr("fd77::100"), 443))
 	assert.Len(t, backends([]share{s, only}, vip, 443), 2)
 }

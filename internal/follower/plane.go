@@ -31,6 +31,8 @@ type Plane interface {
 // Proxy passes connections on that programs of this host make to a listener.
 type Proxy interface {
 	SetBackends([]Backend)
+	// SetFallback says where connections go for which there is no backend.
+	SetFallback([]netip.AddrPort)
 	// Reset ends connections to backends that are dead, and returns how many.
 	Reset(dead ...netip.Addr) int
 	Close() error

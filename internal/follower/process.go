@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -35,6 +36,9 @@ type Process struct {
 // Run follows until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.
 func (p Process) Run(ctx context.Context) (err error) {
 	tune()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, unix.SIGHUP) // from the beginning: it would end a process that does not wait for it
+	defer signal.Stop(hangups)
 	lock, err := singleton.Wait(ctx, p.Config.Socket, endTime, func(r *singleton.RunningError) {
 		p.Log.Info("another keepvip runs here; its end is waited for", "pid", r.PID, "socket", r.Socket, "limit", endTime)
 	})
@@ -47,9 +51,6 @@ func (p Process) Run(ctx context.Context) (err error) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, unix.SIGHUP)
-	defer signal.Stop(hangups)
 
 	var current atomic.Pointer[Follower]
 	server, err := control.OpenStatus(p.Config.Socket, func() any { return statusOf(&current) })
@@ -74,18 +75,19 @@ func logged(log *slog.Logger, err error) {
 
 // follow runs one Follower after the other, as the configuration changes.
 func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, current *atomic.Pointer[Follower]) error {
-	cfg, before := p.Config, (*Config)(nil)
+	cfg, former, last := p.Config, (*Config)(nil), (*Follower)(nil)
 	for {
-		f, err := Open(cfg, p.Options)
-		if err != nil && before == nil {
-			return err
+		f, err := Open(cfg, p.Options, last)
+		if err != nil && former == nil {
+			_, left := p.Host.Cleanup()
+			return errors.Join(err, left)
 		}
 		if err != nil {
 			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
-			cfg, before = *before, nil
+			cfg, former = *former, nil
 			continue
 		}
-		var names []string
+		names := []string{}
 		for _, e := range cfg.Entries {
 			names = append(names, e.Name)
 		}
@@ -99,17 +101,18 @@ func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, current *
 		if err != nil {
 			p.Log.Warn("something of the old configuration stays", "error", err)
 		}
-		before, cfg = &cfg, *next
+		before := cfg
+		cfg, former, last = *next, &before, f
 	}
 }
 
-// until runs f until ctx ends, or there is a configuration to go on with.
+// until runs f until ctx ends, or there is another configuration to go on with.
 func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signal) (next *Config, err error) {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
 	var stays atomic.Bool
-	go func() { ended <- f.Run(run, stays.Load) }()
+	go func() { ended <- f.Run(run, func() bool { return stays.Load() && ctx.Err() == nil }) }()
 	for {
 		select {
 		case err := <-ended:
@@ -117,15 +120,20 @@ func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signa
 		case <-hangups:
 		}
 		cfg, err := p.Load()
-		if err != nil {
+		switch {
+		case err != nil:
 			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
 			continue
+		case reflect.DeepEqual(cfg, f.cfg):
+			p.Log.Info("configuration read again: nothing has changed that is followed")
+			continue
+		case cfg.Socket != p.Config.Socket:
+			p.Log.Warn("the socket stays where it is until a restart", "socket", p.Config.Socket)
 		}
 		stays.Store(true)
 		cancel()
-		err = <-ended
-		if ctx.Err() != nil {
-			cfg = p.Config // which then ends at once, and takes all away
+		if err = <-ended; ctx.Err() != nil {
+			return nil, err
 		}
 		return &cfg, err
 	}

@@ -75,8 +75,9 @@ func (e *entry) status(now time.Time) EntryStatus {
 		}
 		if i < len(e.shares) {
 			for _, s := range e.shares[i] {
-				port.Wire = port.Wire && !s.use
-				port.Members = append(port.Members, MemberStatus{Address: s.address, Node: names[s.address], Weight: s.weight, Used: s.use, Why: s.why})
+				used := len(s.at) > 0
+				port.Wire = port.Wire && !used
+				port.Members = append(port.Members, MemberStatus{Address: s.address, Node: names[s.address], Weight: s.weight, Used: used, Why: s.why})
 			}
 		}
 		out.Ports = append(out.Ports, port)

@@ -67,10 +67,10 @@ func (p *Proxy) serve(client *net.TCPConn) {
 // connect tries the server whose turn it is, the others behind it, and what there is to fall back to.
 func (p *Proxy) connect(ctx context.Context) (server *net.TCPConn, to netip.AddrPort, err error) {
 	p.mu.Lock()
-	candidates := p.turns.next()
+	candidates := append(p.turns.next(), p.cfg.Fallback...)
 	p.mu.Unlock()
 	err = errors.New("no server")
-	for _, to = range append(candidates, p.cfg.Fallback...) {
+	for _, to = range candidates {
 		var c net.Conn
 		if c, err = p.dialer.DialContext(ctx, "tcp", to.String()); err == nil {
 			return c.(*net.TCPConn), to, nil

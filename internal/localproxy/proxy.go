@@ -119,6 +119,13 @@ func (p *Proxy) SetBackends(backends []Backend) {
 	p.turns.set(backends)
 }
 
+// SetFallback says where clients are connected to from now on for whom there is no server.
+func (p *Proxy) SetFallback(all []netip.AddrPort) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cfg.Fallback = slices.Clone(all)
+}
+
 // Reset ends the connections to these servers at once, and returns how many there were.
 func (p *Proxy) Reset(servers ...netip.Addr) (n int) {
 	p.mu.Lock()
