@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -20,19 +21,21 @@ func firstBadLine(data []byte) int {
 }
 
 var (
-	yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
+	yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`) })
 	// The parser counts lines from 0 in these complaints, and from 1 in all others.
-	yamlFromZero = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or|<)`)
+	yamlFromZero = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or|<)`)
+	})
 )
 
 // yamlError takes the line out of a parser's message. The parser leaves it out for the first one.
 func yamlError(err error) (line int, text string) {
 	text = err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
+	if m := yamlLine().FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1]) // left out: 0
 		text = text[len(m[0]):]
 	}
-	if yamlFromZero.MatchString(text) {
+	if yamlFromZero().MatchString(text) {
 		line++
 	}
 	if line == 0 && !strings.HasPrefix(text, "unknown anchor") { // that one may be in any line

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -59,7 +60,7 @@ func (c *converter) of(i *keepalived.Instance, keyword, global string) source {
 
 // slug makes a name that keepvip takes of one that it may not.
 func slug(s string) string {
-	s = strings.Trim(notName.ReplaceAllString(strings.ToLower(s), "-"), "-")
+	s = strings.Trim(notName().ReplaceAllString(strings.ToLower(s), "-"), "-")
 	s = strings.Trim(s[:min(len(s), 50)], "-")
 	if s == "" {
 		return "vip"
@@ -69,12 +70,12 @@ func slug(s string) string {
 
 // reportable tells whether keepvip takes a name for keepalived's files.
 func reportable(name string) bool {
-	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= 255 && !unreportable.MatchString(name)
+	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= 255 && !unreportable().MatchString(name)
 }
 
-var unreportable = regexp.MustCompile(`[\s=:,"]`)
+var unreportable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\s=:,"]`) })
 
-var notName = regexp.MustCompile(`[^a-z0-9]+`)
+var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
 // name is a name for an entry that no other has.
 func (c *converter) name(s string) string { return unique(slug(s), c.names) }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -105,14 +106,16 @@ func (p *page) element(n int, element string) syntax.Origin {
 	return p.origin(n)
 }
 
-var simple = regexp.MustCompile(`^[A-Za-z_/][-A-Za-z0-9_./=]*$|^[0-9]+(\.[0-9]+){3}(/[0-9]+)?$`)
+var simple = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_/][-A-Za-z0-9_./=]*$|^[0-9]+(\.[0-9]+){3}(/[0-9]+)?$`)
+})
 
 // scalar writes a string as YAML: in quotes unless it cannot be taken for anything else.
 func scalar(s string) string {
 	switch strings.ToLower(s) {
 	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
 	default:
-		if simple.MatchString(s) {
+		if simple().MatchString(s) {
 			return s
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -55,7 +56,7 @@ func (c *converter) script(t keepalived.Tracked) *check {
 	return nil
 }
 
-var program = regexp.MustCompile(`^[^\s/:-][^\s/:]{0,62}$`)
+var program = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s/:-][^\s/:]{0,62}$`) })
 
 // asksForProcess is the program that a command of the usual kinds looks for: killall -0 NAME, pidof NAME, pgrep -x NAME.
 func asksForProcess(args []string) string {
@@ -65,31 +66,33 @@ func asksForProcess(args []string) string {
 	name := args[len(args)-1]
 	known := [][]string{{"killall", "-0"}, {"pidof"}, {"pgrep", "-x"}}
 	for _, k := range known {
-		if len(args) == len(k)+1 && base(args[0]) == k[0] && slices.Equal(args[1:len(k)], k[1:]) && program.MatchString(name) && utf8.ValidString(name) {
+		if len(args) == len(k)+1 && base(args[0]) == k[0] && slices.Equal(args[1:len(k)], k[1:]) && program().MatchString(name) && utf8.ValidString(name) {
 			return name
 		}
 	}
 	return ""
 }
 
-var devTCP = regexp.MustCompile(`^<\s*/dev/tcp/([A-Za-z0-9][-A-Za-z0-9.:]*)/([0-9]+)$`)
+var devTCP = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^<\s*/dev/tcp/([A-Za-z0-9][-A-Za-z0-9.:]*)/([0-9]+)$`)
+})
 
 // asksForPort is the address that a command of the usual kinds connects to: </dev/tcp/HOST/PORT, nc -z HOST PORT.
 func asksForPort(command keepalived.Command) string {
 	host, port := "", ""
-	if m := devTCP.FindStringSubmatch(strings.TrimSpace(command.Text)); m != nil {
+	if m := devTCP().FindStringSubmatch(strings.TrimSpace(command.Text)); m != nil {
 		host, port = m[1], m[2]
 	}
 	if a := command.Args; len(a) == 4 && base(a[0]) == "nc" && a[1] == "-z" {
 		host, port = a[2], a[3]
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || !hostName.MatchString(host) {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || !hostName().MatchString(host) {
 		return ""
 	}
 	return net.JoinHostPort(host, port)
 }
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9:][-A-Za-z0-9.:]*$`)
+var hostName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9:][-A-Za-z0-9.:]*$`) })
 
 // timing writes interval, timeout, rise and fall as keepalived has them, unless keepvip does the same by itself.
 func (c *converter) timing(k *check, s *keepalived.Script, reverse bool) {
