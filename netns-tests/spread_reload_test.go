@@ -16,9 +16,27 @@ import (
 // those of the holder from after.
 func TestSpreadTurnedOnAndOffKeepsConnections(t *testing.T) {
 	t.Parallel()
-	s := openSpread(t, trial.SpreadConfig{Product: trial.WithSpread{Off: true}, Both: true})
-	if k, judged := keeps(t, s, trial.TurnedOnAndOff(120), 40); judged {
-		assert.Equal(t, 200, k.Count)
+	keepsAll(t, trial.WithSpread{Off: true}, trial.TurnedOnAndOff(120, false), 200)
+}
+
+// TestSpreadTurnedOnAndOffInReverseKeepsConnections: the holder is the first node to begin, and the last to end.
+func TestSpreadTurnedOnAndOffInReverseKeepsConnections(t *testing.T) {
+	t.Parallel()
+	keepsAll(t, trial.WithSpread{Off: true}, trial.TurnedOnAndOff(120, true), 200)
+}
+
+// TestSpreadPortAddedKeepsConnections: those of the holder from before the port was spread.
+func TestSpreadPortAddedKeepsConnections(t *testing.T) {
+	t.Parallel()
+	keepsAll(t, trial.WithSpread{Off: true, Other: true}, trial.PortAdded(120), 160)
+}
+
+// keepsAll has an event happen to 40 connections, and to those that it makes itself.
+func keepsAll(t *testing.T, product trial.WithSpread, e trial.SpreadEvent, count int) {
+	t.Helper()
+	s := openSpread(t, trial.SpreadConfig{Product: product, Both: true})
+	if k, judged := keeps(t, s, e, 40); judged {
+		assert.Equal(t, count, k.Count)
 	}
 }
 

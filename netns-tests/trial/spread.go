@@ -30,6 +30,7 @@ const (
 type WithSpread struct {
 	Keepvip
 	Off     bool     // the same configuration without it: the holder serves all
+	Other   bool     // with Off: another port is spread all the same
 	Weights []int    // by node, none = 1 everywhere
 	Members []string // own addresses in the order of the option; none: those that are heard
 	Checked bool     // a node is healthy unless there is the file of [Unhealthy]
@@ -86,6 +87,8 @@ func (s WithSpread) configure(n *lab.Node, set Settings) (string, error) {
 		for _, c := range s.Tier.of(n) {
 			entry(c.name, c.addresses(set.Addresses), c.id, checks+c.option())
 		}
+	case s.Off && s.Other:
+		entry("apiserver", set.Addresses, "", checks+fmt.Sprintf("  spread: {via: direct, ports: [{port: %d, target: %d}]}\n", DownloadPort, downloadTarget))
 	case s.Off:
 		entry("apiserver", set.Addresses, "", checks)
 	default:
@@ -216,13 +219,13 @@ func (s *Spreading) serve(n *lab.Node) error {
 }
 
 // Turn has all nodes spread the load from now on, or no more, by a reload of one after the other, and waits until clients see it. The holder,
-// which has to know where all connections are, is the last to begin and the first to end.
-func (s *Spreading) Turn(on bool) error {
+// which has to know where all connections are, is the last to begin and the first to end; reversed it is the other way round.
+func (s *Spreading) Turn(on, reversed bool) error {
 	s.product.Off = !on
 	holders := s.Holders()
 	others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return slices.Contains(holders, n) })
 	nodes := slices.Concat(others, holders)
-	if !on {
+	if on == reversed {
 		nodes = slices.Concat(holders, others)
 	}
 	for _, n := range nodes {
@@ -231,6 +234,9 @@ func (s *Spreading) Turn(on bool) error {
 		}
 		if err := s.product.reload(n); err != nil {
 			return err
+		}
+		if reversed { // each is a change of its own
+			time.Sleep(s.span())
 		}
 	}
 	if on {

@@ -46,14 +46,23 @@ func SpreadEvents() []SpreadEvent {
 	return events
 }
 
-// TurnedOnAndOff has a group whose load is not spread spread it for a while, in which there are so many connections, and then no more.
-func TurnedOnAndOff(count int) SpreadEvent {
+// TurnedOnAndOff has a group whose load is not spread spread it for a while, in which there are so many connections, and then no more. Reversed
+// the holder is the first to begin and the last to end.
+func TurnedOnAndOff(count int, reversed bool) SpreadEvent {
 	return SpreadEvent{Name: "turned on and off", Do: func(x *SpreadMove) (*lab.Node, error) {
 		x.mark("spread from now on")
-		on := func() error { return x.Turn(true) }
-		off := func() error { return x.Turn(false) }
+		on := func() error { return x.Turn(true, reversed) }
+		off := func() error { return x.Turn(false, reversed) }
 		hold := func(n int) func() error { return func() error { return x.Hold(n) } }
 		return nil, sequence(on, hold(count), off, x.ends, hold(count/3), x.watched)
+	}}
+}
+
+// PortAdded has a group that spreads another port spread that of so many connections more, too.
+func PortAdded(count int) SpreadEvent {
+	return SpreadEvent{Name: "a port is added", Do: func(x *SpreadMove) (*lab.Node, error) {
+		x.mark("spread from now on")
+		return nil, sequence(func() error { return x.Turn(true, false) }, func() error { return x.Hold(count) }, x.watched, x.watched)
 	}}
 }
 
