@@ -4,6 +4,8 @@ package netnstests
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -253,4 +255,38 @@ func TestAddressThatGoesToTheBalancerIsYielded(t *testing.T) {
 	require.NoError(t, b.Balancer.Announce(lab.VIP4))
 	eventually(t, 20*time.Second, "no node has the address", func() bool { return len(b.BoundAnywhere()) == 0 })
 	t.Logf("yielded after %v", time.Since(began))
+}
+
+// On the way back no node takes the address while the balancer has it, and one does when the balancer has given it up.
+func TestAddressComesBackFromTheBalancer(t *testing.T) {
+	t.Parallel()
+	b := openBalanced(t)
+	b.Same = true
+	require.NoError(t, b.Install("external", grace))
+	require.NoError(t, b.Balancer.AddAddress(hostPrefix(lab.VIP4)))
+	require.NoError(t, b.Balancer.Announce(lab.VIP4))
+	require.NoError(t, b.Balance(false))
+	nowhere(t, b)
+	c := connecting(t, b, b.Internal())
+	c.answered(t, b.Internal(), 20)
+	require.NoError(t, b.Change("internal", grace))
+	eventually(t, 20*time.Second, "a node has found that somebody has the address", func() bool {
+		return slices.ContainsFunc(b.Members, func(n *lab.Node) bool {
+			said, err := b.Say(n, "explain")
+			require.NoError(t, err)
+			return strings.Contains(said, b.Balancer.NICs[0].MAC.String())
+		})
+	})
+	c.answered(t, b.Internal(), 200)
+	assert.Empty(t, b.BoundAnywhere(), "it is the balancer's yet")
+	unharmed(t, c.Stop(), 0)
+
+	began := time.Now()
+	require.NoError(t, b.Proxy.Kill9())
+	require.NoError(t, b.Balancer.RemoveAddress(hostPrefix(lab.VIP4)))
+	eventually(t, time.Minute, "a node has the address", func() bool { return len(b.Holders()) == 1 })
+	t.Logf("taken %v after the balancer gave it up", time.Since(began))
+	at, err := b.Endpoint(held(t, b))
+	require.NoError(t, err)
+	assert.Equal(t, b.Internal(), at)
 }

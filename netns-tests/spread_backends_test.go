@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
@@ -24,5 +25,24 @@ func TestSpreadOverBackends(t *testing.T) {
 			return
 		}
 		assert.Positive(t, k.Dead, e.Name)
+	}
+}
+
+// TestSpreadOverBackendsWithoutTheHolder: what a load balancer translates ends with it, be it killed or dead. The other one has no connection to
+// the backends for what comes then, and says so at once; connections that begin are served.
+func TestSpreadOverBackendsWithoutTheHolder(t *testing.T) {
+	t.Parallel()
+	cfg := trial.Backends()
+	cfg.V4 = true
+	s := openSpread(t, cfg)
+	for _, e := range spreadEvents(t, "the holder's keepvip: kill -9 and start", "the holder's node dies") {
+		e.Ends = true
+		k, judged := keeps(t, s, e, 60)
+		if !judged {
+			return
+		}
+		assert.Equal(t, k.Count, k.Lost+k.Excused, e.Name)
+		assert.NotContains(t, k.How, lab.NoAnswer, "%s: all are told", e.Name)
+		shares(t, s, s.Lab.Client.Namespace, 400, 2, 30)
 	}
 }

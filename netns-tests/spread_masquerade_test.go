@@ -5,6 +5,7 @@ package netnstests
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,4 +51,27 @@ func (s spreadStops) moves() {
 	assert.Equal(s.t, k.Count, k.Lost+k.Excused)
 	assert.NotContains(s.t, k.How, lab.NoAnswer, "all are told")
 	assert.False(s.t, slices.Contains(s.Holders(), before))
+}
+
+// TestSpreadByMasqueradeAndDirectByReload: what the holder translates goes on by way of it when the load is spread directly. The other way round
+// only its own connections do; clients of all others are told, and whoever connects again is served.
+func TestSpreadByMasqueradeAndDirectByReload(t *testing.T) {
+	t.Parallel()
+	s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: true}})
+	for _, on := range []bool{false, true} {
+		name := map[bool]string{false: "masquerade to direct", true: "direct to masquerade"}[on]
+		k, judged := keeps(t, s, trial.SpreadEvent{Name: name, Stall: time.Second, Ends: on, Do: func(*trial.SpreadMove) (*lab.Node, error) {
+			return nil, s.Masquerade(on)
+		}}, 60)
+		if !judged {
+			return
+		}
+		assert.NotContains(t, k.How, lab.NoAnswer, "%s: all are told", name)
+		for _, got := range shares(t, s, s.Lab.Client.Namespace, 600, 3, 30) {
+			assert.Equal(t, on, got.Disguised > 0, name)
+		}
+	}
+	for _, n := range s.Lab.Nodes {
+		assert.NotContains(t, spreadStops{t, s}.stopped(n), "keepvip", "%s", n.Label)
+	}
 }

@@ -16,6 +16,7 @@ type Balanced struct {
 	Balancer *lab.Node
 	Members  []*lab.Node
 	Proxy    *lab.Process // nil until Balance
+	Same     bool         // the balancer has the virtual address
 }
 
 // The ports of a Balanced.
@@ -42,6 +43,9 @@ func OpenBalanced(host *lab.Host) (*Balanced, error) {
 
 // External is where the balancer answers.
 func (b *Balanced) External() netip.AddrPort {
+	if b.Same {
+		return b.Internal()
+	}
 	return netip.AddrPortFrom(b.Balancer.Address, balancerPort)
 }
 

@@ -245,6 +245,22 @@ func (s *Spreading) Turn(on, reversed bool) error {
 	return s.ServedByHolder()
 }
 
+// Masquerade has the load spread by masquerade from now on, or directly: one node after the other is reloaded, the holder last.
+func (s *Spreading) Masquerade(on bool) error {
+	s.product.Masquerade = on
+	holders := s.Holders()
+	others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return slices.Contains(holders, n) })
+	for _, n := range slices.Concat(others, holders) {
+		if _, err := s.product.configure(n, s.Settings[n.ID-1]); err != nil {
+			return err
+		}
+		if err := s.product.reload(n); err != nil {
+			return err
+		}
+	}
+	return s.Ready()
+}
+
 // ServedByHolder waits until the holder alone serves new connections.
 func (s *Spreading) ServedByHolder() error {
 	if _, err := s.SettleAny(); err != nil {
