@@ -2,12 +2,9 @@ package slots
 
 import "slices"
 
-// order is the slot's order of the members. The slot, of n, is read as a number in the factorial number system, its most significant
+// insert puts the slot's order of the members into o, which is empty and has room for it. The slot, of n, is read as a number in the factorial number system, its most significant
 // digit first: digit k says before how many of the first k-1 members the k-th comes. So the first k! equal parts of the slots are all
 // k! orders of the first k members, and a member more changes nothing about the order of those before it.
-func order(slot, n, members int) []uint8 { return insert(make([]uint8, 0, members), slot, n, members) }
-
-// insert puts the order into o, which is empty and has room for it.
 func insert(o []uint8, slot, n, members int) []uint8 {
 	parts := 1
 	for k := 1; k <= members; k++ {

@@ -309,8 +309,8 @@ func TestOrderOfFirstMembersIsThatOfTheShorterTable(t *testing.T) {
 	for n := 2; n <= Most; n++ {
 		seen := map[string]int{}
 		for slot := range Count(n) {
-			long := order(slot, Count(n), n)
-			short := order(slot*Count(n-1)/Count(n), Count(n-1), n-1)
+			long := insert(nil, slot, Count(n), n)
+			short := insert(nil, slot*Count(n-1)/Count(n), Count(n-1), n-1)
 			require.Equal(t, short, slices.DeleteFunc(slices.Clone(long), func(m uint8) bool { return int(m) == n-1 }))
 			seen[string(long)]++
 		}

@@ -24,11 +24,6 @@ const (
 	ReplayedMembers = "replayed members" // all that was said during a handover
 )
 
-// MembersAttacks are all of them.
-func MembersAttacks() []string {
-	return []string{ForgedRequest, UsersRequest, ForgedGrant, ForgedHello, ForeignKey, ReplayedMembers}
-}
-
 // AttackMembers sends such messages, a thousand in a second, over IPv4.
 func AttackMembers(kind string, length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
