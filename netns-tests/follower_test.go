@@ -3,12 +3,15 @@
 package netnstests
 
 import (
+	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
@@ -90,4 +93,47 @@ func TestFollowerEndsConnectionsToADeadMember(t *testing.T) {
 		assert.Less(t, c.Lost-at, 3*time.Second)
 	}
 	t.Logf("%d connections to the dead node ended %v after its death: %s", len(died.Conns), died.Conns[0].Lost-at, died.Conns[0].How)
+}
+
+// TestFollowerReloads: connections go on over a reload, a configuration that is not good changes nothing, and what kill -9 leaves can be taken away.
+func TestFollowerReloads(t *testing.T) {
+	t.Parallel()
+	f := openFollower(t, false)
+	held, err := f.HoldFrom(30)
+	require.NoError(t, err)
+	path := f.Worker.Path("follow.yaml")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	reload := func(more string) {
+		t.Helper()
+		_, err := f.Worker.WriteFile("follow.yaml", string(text)+more, 0o644)
+		require.NoError(t, err)
+		require.NoError(t, f.Process.Signal(unix.SIGHUP))
+	}
+	listener := netip.MustParseAddrPort("127.0.0.1:19443")
+	shared := func() bool {
+		got, err := f.Lab.Sample(f.Worker.Namespace, listener, 30)
+		return err == nil && got.Served() == 30 && len(got.ByNode) == 3
+	}
+	reload("follow: {listen: 127.0.0.1:19443}\n")
+	eventually(t, 5*time.Second, "the listener serves", shared)
+	proxied, err := f.Lab.Hold(f.Worker.Namespace, lab.HeldConfig{Target: listener, Count: 10})
+	require.NoError(t, err)
+	reload("follow: {listen: 127.0.0.1:19443, members: [10.77.0.12]}\n")
+	eventually(t, 5*time.Second, "the second reload", func() bool { return strings.Count(f.Process.Log(), "msg=following") == 3 })
+	reload("nonsense: 1\n")
+	eventually(t, 5*time.Second, "it is refused", func() bool { return strings.Contains(f.Process.Log(), "the old one stays in force") })
+	require.True(t, shared())
+	served(t, f, 60)
+	assert.Zero(t, held.Stop().Lost())
+	assert.Zero(t, proxied.Stop().Lost(), "those of the listener go on, too")
+
+	require.NoError(t, f.Process.Kill9())
+	eventually(t, 5*time.Second, "its end", func() bool { return !f.Process.Alive() })
+	p, code, err := trial.Keepvip{}.Command(f.Worker, "cleanup", "--socket", trial.Socket(f.Worker))
+	require.NoError(t, err)
+	require.Zero(t, code, p.Log())
+	out, err := f.Worker.Run("nft", "list", "tables")
+	require.NoError(t, err)
+	assert.NotContains(t, out, "keepvip")
 }
