@@ -118,17 +118,15 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 // configure begins or changes the spreading, or has it end.
 func (j *joined) configure(cfg *spread.Config, end *spreadEnd, reloaded bool) {
 	s := j.spread.Load()
-	if s != nil && s.Finished() {
-		s = nil
-	}
 	switch {
 	case cfg == nil && s != nil:
 		j.cfg.Ports = nil
-		s.Reconfigure(j.cfg)
+		if !s.Reconfigure(j.cfg) {
+			s = nil
+		}
 	case cfg == nil:
-	case s != nil:
+	case s != nil && s.Reconfigure(*cfg):
 		j.cfg = *cfg
-		s.Reconfigure(*cfg)
 	default:
 		own := *cfg
 		own.Reloaded = reloaded

@@ -147,17 +147,17 @@ func (v *server) finish(now time.Time) {
 	if len(v.lanes) < before {
 		v.show()
 	}
-	v.rest()
 }
 
-// rest ends a service that has nothing to do any more.
+// rest ends a service that has nothing to do any more, and has been told of nothing that it may have to do.
 func (v *server) rest() {
-	if len(v.lanes) == 0 {
-		v.end()
-		v.serveFollowers(nil, netip.Addr{})
-		v.cancel()
-		v.closed = true
+	if v.closed || len(v.lanes) > 0 || !v.out.post.closeEmpty() {
+		return
 	}
+	v.end()
+	v.serveFollowers(nil, netip.Addr{})
+	v.cancel()
+	v.closed = true
 }
 
 // endings are the ports of all lanes, each with its end.

@@ -11,20 +11,42 @@ import (
 type post struct {
 	news chan struct{} // capacity 1
 
-	mu    sync.Mutex // guards calls
-	calls []func(*server)
+	mu     sync.Mutex // guards what follows
+	calls  []func(*server)
+	closed bool // nobody takes anything any more
 }
 
 func newPost() *post { return &post{news: make(chan struct{}, 1)} }
 
-func (p *post) add(call func(*server)) {
+// add tells whether it will be done: nothing is any more once the service has ended.
+func (p *post) add(call func(*server)) bool {
 	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return false
+	}
 	p.calls = append(p.calls, call)
 	p.mu.Unlock()
 	select {
 	case p.news <- struct{}{}:
 	default:
 	}
+	return true
+}
+
+// closeEmpty ends it, unless something is to be done yet.
+func (p *post) closeEmpty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = p.closed || len(p.calls) == 0
+	return p.closed
+}
+
+// close ends it, whatever is left.
+func (p *post) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed, p.calls = true, nil
 }
 
 // take empties it.

@@ -100,7 +100,6 @@ func (v *server) configure(cfg Config) {
 		v.shut(l)
 	}
 	v.show()
-	v.rest()
 }
 
 // begin opens a term. What an earlier run has left goes on until the members are known.
@@ -140,8 +139,9 @@ func (v *server) hush() {
 
 func (v *server) end() {
 	v.hush()
-	v.elector, v.changed, v.voice, v.term = nil, nil, nil, instance.Term{}
+	v.elector, v.changed, v.voice, v.term, v.problem = nil, nil, nil, instance.Term{}, ""
 	v.out.busy.Store(false)
+	v.show()
 }
 
 // settle is how long it takes until all members have heard of each other.

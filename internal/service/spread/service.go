@@ -52,6 +52,7 @@ func New(cfg Config, host Host, log *slog.Logger) *Service {
 // run works until Close.
 func (s *Service) run(v *server) {
 	defer close(s.ended)
+	defer s.post.close()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	for !v.closed {
@@ -65,6 +66,7 @@ func (s *Service) run(v *server) {
 			for _, call := range s.post.take() {
 				call(v)
 			}
+			v.rest()
 			continue
 		case <-due.C:
 		case <-v.changed:
@@ -76,6 +78,7 @@ func (s *Service) run(v *server) {
 			v.reported(time.Now(), n)
 		}
 		v.step(time.Now())
+		v.rest()
 	}
 }
 
@@ -110,8 +113,10 @@ func (s *Service) End() {
 	s.post.add((*server).end)
 }
 
-// Reconfigure takes over another configuration of the same entry.
-func (s *Service) Reconfigure(cfg Config) { s.post.add(func(v *server) { v.configure(cfg) }) }
+// Reconfigure takes over another configuration of the same entry. False: the service has finished, and spreads nothing ever again.
+func (s *Service) Reconfigure(cfg Config) bool {
+	return s.post.add(func(v *server) { v.configure(cfg) })
+}
 
 // Status implements instance.Service.
 func (s *Service) Status() instance.ServiceStatus {
@@ -146,7 +151,7 @@ func (s *Service) Drain(until time.Time) {
 }
 
 // Draining implements instance.Drainer.
-func (s *Service) Draining() (busy bool, reset int) { return s.busy.Load(), 0 }
+func (s *Service) Draining() (busy bool, reset int) { return s.busy.Load() && !s.Finished(), 0 }
 
 // Close implements instance.Service. Where another run is to go on, connections that are served here do so until then.
 func (s *Service) Close() error {
