@@ -114,6 +114,8 @@ type fakeHost struct {
 	dump   chan struct{} // until it is closed, no connections are counted; nil: at once
 	stuck  chan struct{} // until it is closed, nothing that changes the kernel ends; nil: it ends at once
 	still  bool          // it forwards nothing
+
+	uncounted error // what counting connections ends with
 }
 
 func newHost() *fakeHost {
@@ -215,13 +217,13 @@ func (p *fakePlane) Abilities() spreadtables.Abilities {
 
 func (p *fakePlane) Connections() (map[spreadtables.Port]int, error) {
 	p.host.mu.Lock()
-	dump := p.host.dump
+	dump, err := p.host.dump, p.host.uncounted
 	out := map[spreadtables.Port]int{p.cfg.Ports[0]: p.connections}
 	p.host.mu.Unlock()
 	if dump != nil {
 		<-dump
 	}
-	return out, nil
+	return out, err
 }
 func (p *fakePlane) Leave()       { _ = p.change(func() { p.left = true }) }
 func (p *fakePlane) Close() error { return p.change(func() { p.closed = true }) }

@@ -45,6 +45,8 @@ type server struct {
 	problem  string    // why nothing is spread; empty: it is
 	node     string    // this node's name
 	draining time.Time // until when an operator waits for the end of connections
+	// drainsFrom is from when on the others send nothing new here because of that.
+	drainsFrom time.Time
 	waits    bool      // the others have to know this node, if it is the holder, before it sends them anything
 	alone    time.Time // until then it does not
 	closed   bool
@@ -175,6 +177,7 @@ func (v *server) step(now time.Time) {
 	me, err := v.self(list)
 	if err != nil {
 		v.hush() // the others would go by another table
+		v.count(now)
 		v.fail(err)
 		return
 	}
@@ -196,6 +199,7 @@ func (v *server) step(now time.Time) {
 	v.unspread = v.aside(list)
 	v.lookAtWay(now)
 	v.tellFollowers()
+	v.count(now)
 	v.leave(leftOut)
 	if err := errors.Join(errs...); err != nil {
 		v.fail(err)
@@ -358,7 +362,6 @@ func (v *server) tables(l *lane, own []netip.Addr) spreadtables.Config {
 
 // say tells the other members of this node's part, once its kernel is ready for it.
 func (v *server) say(me self, healthy map[string]bool) {
-	v.count(v.last)
 	if next := word(&v.cfg, me, healthy, v.lanes); !reflect.DeepEqual(v.said, next) {
 		v.said = next
 		v.voice.say(next)

@@ -507,7 +507,7 @@ func TestServiceNoticesADeadMemberWhileConnectionsAreCounted(t *testing.T) {
 		busy, _ := b.service.Draining()
 		assert.True(t, busy, "nobody knows yet")
 		close(b.host.dump)
-		synctest.Wait()
+		time.Sleep(countDraining + tick)
 		busy, _ = b.service.Draining()
 		assert.False(t, busy)
 	})

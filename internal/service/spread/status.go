@@ -74,7 +74,7 @@ func (v *server) member(r row) instance.SpreadMember {
 	}
 	if known := v.roster.find(r.Address, false); known != nil {
 		m.Node = known.node
-		if v.cfg.Masquerade {
+		if v.cfg.Masquerade || known.dead {
 			return m
 		}
 		for _, p := range known.spread.Ports {

@@ -63,17 +63,19 @@ func (v *server) count(now time.Time) {
 // tallied takes in what was counted.
 func (v *server) tallied(now time.Time, t tally) {
 	v.counting = false
-	all := 0
+	all, uncounted := 0, false
 	for _, c := range t.lanes {
 		if c.err != nil {
 			v.log.Debug("connections are not counted", "error", c.err)
+			uncounted = true
 			continue
 		}
 		c.lane.count, c.lane.counts, c.lane.counted, c.lane.to = total(c.n), c.n, t.begun, c.to
 		all += c.lane.count
 	}
 	if t.asked == v.asked {
-		v.out.busy.Store(all > 0 && v.elector != nil && now.Before(v.draining))
+		some := all > 0 || uncounted || t.begun.Before(v.settled) || t.begun.Before(v.drainsFrom)
+		v.out.busy.Store(some && v.elector != nil && now.Before(v.draining))
 		return
 	}
 	v.counted = time.Time{}
@@ -87,13 +89,14 @@ func total(of map[spreadtables.Port]int) (n int) {
 	return n
 }
 
-// drain counts connections more often until then.
+// drain counts connections more often until then. Those that are counted before the others know that this node drains are not the last.
 func (v *server) drain(until time.Time) {
-	v.draining, v.counted = until, time.Time{}
+	now := time.Now()
+	v.draining, v.counted, v.drainsFrom = until, time.Time{}, now.Add(leastSettle)
 	v.asked++
 	if v.elector == nil {
 		v.out.busy.Store(false)
 		return
 	}
-	v.count(time.Now())
+	v.count(now)
 }

@@ -1,0 +1,109 @@
+package spread
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+func (b *bench) busy() bool {
+	synctest.Wait()
+	busy, _ := b.service.Draining()
+	return busy
+}
+
+// set changes what the host does.
+func (b *bench) onHost(change func(*fakeHost)) {
+	b.host.mu.Lock()
+	defer b.host.mu.Unlock()
+	change(b.host)
+}
+
+// Until the others have heard of it they go on sending new connections here.
+func TestServiceDrainWaitsUntilTheOthersKnow(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle + time.Second)
+		b.service.Drain(time.Now().Add(time.Minute))
+		assert.True(t, b.busy())
+		time.Sleep(leastSettle - time.Millisecond)
+		assert.True(t, b.busy(), "one may have come in since")
+		b.connected("api", 1)
+		time.Sleep(2 * countDraining)
+		assert.True(t, b.busy(), "one has")
+		b.connected("api", 0)
+		time.Sleep(countDraining + tick)
+		assert.False(t, b.busy())
+	})
+}
+
+// What an earlier run has left has connections before this one knows the members.
+func TestServiceDrainWaitsUntilTheMembersAreKnown(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		b.service.Drain(time.Now().Add(time.Minute))
+		assert.True(t, b.busy())
+		time.Sleep(settle + 2*countDraining)
+		assert.False(t, b.busy())
+	})
+}
+
+// Where the kernel does not say how many there are nobody says that there are none.
+func TestServiceDrainDoesNotTakeUncountedForNone(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		b.onHost(func(h *fakeHost) { h.uncounted = errors.New("no buffer space") })
+		b.service.Drain(time.Now().Add(time.Minute))
+		time.Sleep(5 * time.Second)
+		assert.True(t, b.busy())
+		b.onHost(func(h *fakeHost) { h.uncounted = nil })
+		time.Sleep(countDraining + tick)
+		assert.False(t, b.busy())
+	})
+}
+
+// Connections end also while the kernel refuses a change.
+func TestServiceDrainEndsWhileTheKernelRefuses(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		b.connected("api", 1)
+		b.service.Drain(time.Now().Add(time.Minute))
+		b.onHost(func(h *fakeHost) { h.broken = errors.New("busy") })
+		b.member(12, false)
+		time.Sleep(2 * time.Second)
+		assert.True(t, b.busy())
+		b.connected("api", 0)
+		time.Sleep(countDraining + tick)
+		assert.False(t, b.busy())
+		b.onHost(func(h *fakeHost) { h.broken = nil })
+	})
+}
+
+// The connections of a dead host are nobody's.
+func TestServiceCountsNoConnectionsOfTheDead(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.host.set(addr(12), true)
+		s := said(true)
+		s.Ports[0].Connections = 7
+		b.elector.set(election.Member{Address: addr(12), Spread: s, Fit: true})
+		b.begin()
+		time.Sleep(settle)
+		assert.Equal(t, uint32(7), b.service.Status().Spread.Connections())
+		b.elector.remove(addr(12))
+		time.Sleep(time.Second)
+		assert.Contains(t, b.shares(), "10.77.0.12 keeps")
+		assert.Equal(t, uint32(7), b.service.Status().Spread.Connections(), "its keepvip is silent")
+		b.host.set(addr(12), false)
+		time.Sleep(2 * time.Second)
+		assert.Contains(t, b.shares(), "10.77.0.12 dead")
+		assert.Zero(t, b.service.Status().Spread.Connections())
+	})
+}
