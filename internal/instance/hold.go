@@ -109,7 +109,7 @@ func (a *Set) Drain(ctx context.Context, names []string) error {
 }
 
 // DrainWait is Drain, and waits until the connections to the addresses that came through this node have ended. Those
-// that are left when ctx ends are reset; the error is election.ErrTimeout then.
+// that are left when ctx ends are reset, or go on where the load is spread; the error is election.ErrTimeout then. A node that is held stays so.
 func (a *Set) DrainWait(ctx context.Context, names []string) error {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -121,9 +121,11 @@ func (a *Set) DrainWait(ctx context.Context, names []string) error {
 	}
 	defer done()
 	for _, r := range list {
-		if r.now().desired.Desired != Held {
-			r.want(desiredState{Desired: Drained}, end.Add(-resetReserve))
+		d := r.now().desired
+		if d.Desired != Held {
+			d = desiredState{Desired: Drained}
 		}
+		r.want(d, end.Add(-resetReserve))
 	}
 	defer func() {
 		over := !time.Now().Before(end.Add(-resetReserve))

@@ -189,3 +189,23 @@ func TestDrainWaitOfABackupDrainsNothing(t *testing.T) {
 		assert.ErrorIs(t, b.DrainWait(context.Background(), nil), errNoDeadline)
 	})
 }
+
+// A node that is held keeps the connections that are spread to it, and can be waited for, too.
+func TestDrainWaitOfAHeldNodeWaitsForItsConnections(t *testing.T) {
+	onHold(t, func(b *bench, _ *handingElector, _ *fakeStore) {
+		require.NoError(t, b.Hold(context.Background(), nil, "", false))
+		service := <-b.services
+		var asked time.Time
+		service.set(func(s *fakeService) { s.draining = true })
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { done <- b.DrainWait(ctx, nil) }()
+		time.Sleep(time.Second)
+		service.set(func(s *fakeService) { asked, s.draining = s.until, false })
+		require.NoError(t, <-done)
+		assert.False(t, asked.IsZero(), "the service counts connections when it is asked to")
+		assert.True(t, service.until.IsZero())
+		assert.Equal(t, Held, b.Status()[0].Desired, "it stays out")
+	})
+}

@@ -22,6 +22,9 @@ type drain struct {
 
 // want is what an operator asks for.
 func (r *drain) want(until time.Time) {
+	if r.until.IsZero() && !until.IsZero() {
+		r.shown.set(func(s *shown) { s.resets = 0 }) // of an earlier one
+	}
 	if until != r.until {
 		r.until = until
 		r.tell()

@@ -189,3 +189,20 @@ func TestTakerForwardsWhatTheFormerHolderDrains(t *testing.T) {
 		assert.Equal(t, []string{"forward no more"}, b.host.take())
 	})
 }
+
+// What was reset at the end of an earlier one is none of the next one's.
+func TestDrainWaitForgetsWhatAnEarlierOneReset(t *testing.T) {
+	e := &drainingElector{}
+	run(t, nil, electedBy(&fakeFence{egress: true}, e, &e.fakeElector), func(t *testing.T, b *bench) {
+		synctest.Wait()
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		b.host.set(func(h *fakeHost) { h.open = 3 })
+		wait := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			return b.DrainWait(ctx, nil)
+		}
+		require.ErrorContains(t, wait(), "3 connections were reset")
+		require.NoError(t, wait(), "the address is elsewhere")
+	})
+}
