@@ -13,7 +13,7 @@ func (k vipValidator) candidates() {
 		}
 	}
 	if len(k.v.Candidates) > 0 && k.v.Election == ElectionRaft {
-		k.fail("candidates", "set with election raft, want the members that never hold the addresses in raft.witnesses")
+		k.fail("candidates", "set with election raft, want election vrrp; by Raft nodes that never hold the addresses are raft.witnesses, which serve nothing")
 	}
 }
 

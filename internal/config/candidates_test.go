@@ -13,7 +13,7 @@ func TestLoadRefusesCandidatesThatCannotBe(t *testing.T) {
 		{"a virtual address", "vips: [{addresses: [10.77.0.1], candidates: [10.77.0.1]}]\n", "vips[0].candidates: 10.77.0.1 is a virtual address, want a node's own"},
 		{
 			"Raft", "key: {file: /k}\nraft: {peers: [10.77.0.11]}\nvips: [{addresses: [10.77.0.1], election: raft, candidates: [10.77.0.11]}]\n",
-			"vips[0].candidates: set with election raft, want the members that never hold the addresses in raft.witnesses",
+			"vips[0].candidates: set with election raft, want election vrrp; by Raft nodes that never hold the addresses are raft.witnesses, which serve nothing",
 		},
 		{
 			"others of a group", "vips: [{name: a, addresses: [10.77.0.1], group: g, candidates: [10.77.0.11, 10.77.0.12]}, {name: b, addresses: [10.77.0.2], group: g, candidates: [10.77.0.12]}]\n",

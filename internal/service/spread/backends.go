@@ -68,7 +68,9 @@ func (v *server) watch(b Backend) *backend {
 		one.known, one.health.Good = true, true
 		return one
 	}
-	go b.Watch(ctx, func(h Health) { v.tellOf(ctx, news{about: one, health: &h}) })
+	v.jobs.Go(func() {
+		b.Watch(ctx, func(h Health) { v.tellOf(ctx, news{about: one, health: &h}) })
+	})
 	return one
 }
 
@@ -106,12 +108,12 @@ func (v *server) reach(now time.Time) {
 		}
 		b.asking = true
 		at := netip.AddrPortFrom(b.Addresses[0], port)
-		go func() {
+		v.jobs.Go(func() {
 			ctx, cancel := context.WithTimeout(v.ctx, reachLimit)
 			defer cancel()
 			err := v.host.Reach(ctx, at)
 			v.tellOf(v.ctx, news{about: b, reached: err == nil})
-		}()
+		})
 	}
 }
 

@@ -120,6 +120,8 @@ const (
 	countDraining = 500 * time.Millisecond
 	// showEvery is how often the status follows what changes all the time, such as connections.
 	showEvery = time.Second
+	// mostLines is how many lines of one kind that others can bring about are written in a minute.
+	mostLines = 10
 	// leastSettle is the least time after the start of a term in which members are only listened for.
 	leastSettle = 400 * time.Millisecond
 )

@@ -10,4 +10,6 @@
 //   - One for each question to the host of a member or backend, which ends within 50 or 250 ms.
 //   - One for each backend that is checked, until the backend is no more in the configuration, or the service ends.
 //   - One at a time that counts connections; it ends when the kernel has listed them.
+//
+// The first one waits for all others in the end.
 package spread

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -234,6 +235,7 @@ type bench struct {
 	service *Service
 	elector *fakeElector
 	host    *fakeHost
+	log     *logged
 
 	mu    sync.Mutex
 	ready instance.Readiness
@@ -248,9 +250,9 @@ func config() Config {
 }
 
 func newBench(t *testing.T, cfg Config) *bench {
-	b := &bench{t: t, elector: newElector(), host: newHost(), ready: instance.Readiness{Fit: true, Open: true}, good: map[string]bool{}}
+	b := &bench{t: t, elector: newElector(), host: newHost(), log: &logged{}, ready: instance.Readiness{Fit: true, Open: true}, good: map[string]bool{}}
 	b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1"})
-	b.service = New(cfg, b.host, slog.New(slog.DiscardHandler))
+	b.service = New(cfg, b.host, slog.New(slog.NewTextHandler(b.log, nil)))
 	t.Cleanup(func() { require.NoError(t, b.service.Close()) })
 	return b
 }
@@ -266,6 +268,25 @@ func (b *bench) begin() {
 func (b *bench) member(n byte, healthy bool) {
 	b.host.set(addr(n), true)
 	b.elector.set(election.Member{Address: addr(n), Node: "n" + string('0'+n-10), Spread: said(healthy), Fit: healthy})
+}
+
+// logged is what was written to the log.
+type logged struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// lines are how many say that.
+func (l *logged) lines(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
 }
 
 // shares are the slots of each member of a table, and what is expected of it: "11 fit 40, 12 keeps 0".

@@ -76,3 +76,25 @@ func TestServiceBetweenTermsSaysSo(t *testing.T) {
 		assert.Empty(t, b.service.Status().Spread.Problem)
 	})
 }
+
+func TestServiceCloseWaitsForWhoCounts(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		dump := make(chan struct{})
+		b.onHost(func(h *fakeHost) { h.dump = dump })
+		time.Sleep(countEvery + tick)
+		b.onHost(func(h *fakeHost) { h.dump = nil }) // of the one that Close makes
+		closed := make(chan struct{})
+		go func() { defer close(closed); assert.NoError(t, b.service.Close()) }()
+		synctest.Wait()
+		assert.True(t, b.host.plane("api").closed, "what it leaves it has taken away")
+		select {
+		case <-closed:
+			t.Error("a goroutine without an owner")
+		default:
+		}
+		close(dump)
+		<-closed
+	})
+}

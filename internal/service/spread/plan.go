@@ -44,6 +44,7 @@ type self struct {
 	weight  uint8
 	holder  bool
 	sends   bool // it sends on what it receives, and serves nothing
+	witness bool // it votes, and the others do not spread over it
 }
 
 // row is one member in a table.
@@ -66,7 +67,9 @@ func (r row) same(o row) bool {
 // plan are the members of one part, in the order of the table: that of the list, or of their addresses. healthy is what this node says of
 // its own ports, and why it is not, if it is not. Those behind the last that a table has room for are left out.
 func plan(p part, r *roster, me self, healthy bool, why string) (rows, leftOut []row) {
-	rows = []row{me.row(healthy, p.unhealthy(why))}
+	if !me.witness || slices.Contains(r.listed, me.address) {
+		rows = []row{me.row(healthy, p.unhealthy(why))}
+	}
 	for _, m := range r.all {
 		rows = append(rows, m.row(p))
 	}
@@ -82,11 +85,14 @@ func (s self) row(healthy bool, why string) row {
 		Address: s.address, Self: true, Condition: slots.Fit, Weight: s.weight, holder: s.holder,
 		at: spreadtables.MemberAt{Addresses: s.own, MAC: macOf(s.mac), Self: true},
 	}
-	if !healthy {
+	switch {
+	case s.witness:
+		out.Condition, out.Why = slots.Dead, "it is a witness, and serves nothing"
+	case !healthy:
 		out.Condition, out.Why = slots.Keeps, why
-	} else if s.sends {
+	case s.sends:
 		out.Why = "it only sends on what it receives"
-	} else if s.weight == 0 {
+	case s.weight == 0:
 		out.Why = "its weight is 0"
 	}
 	return out

@@ -28,6 +28,8 @@ const (
 	// forgetDead and forgetSilent are for how long a member that is not heard keeps its place among those that are not listed. Until then
 	// it moves no other member's slots; after that all nodes have the same members again, however long each of them has run.
 	forgetDead, forgetSilent = 30 * time.Second, lifetime + time.Minute
+	// mostKnown bounds how many that are not listed are remembered: without a key anybody on the link can invent members.
+	mostKnown = 64
 )
 
 // member is one that spreads, as this node knows it.
@@ -65,7 +67,7 @@ type roster struct {
 // every is the time between two messages of a member.
 func (r *roster) every(m *member) time.Duration {
 	if m.spread.Every > 0 {
-		return m.spread.Every
+		return max(m.spread.Every, leastEvery)
 	}
 	return max(r.interval, leastEvery)
 }
@@ -90,6 +92,9 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		address := m.Address.WithZone("")
 		if m.Spread != nil && m.Spread.Address.IsValid() {
 			address = m.Spread.Address
+		}
+		if address == r.self {
+			continue // two with one address: this node cannot reach the other one
 		}
 		admitted := r.admits(address, m.Spread)
 		known := r.find(address, admitted && (m.Spread != nil || m.Speaks && !m.Silent && now.Before(r.begun)))
@@ -176,18 +181,40 @@ func (m *member) gone(now time.Time) bool {
 	return m.dead || since >= EndsWithin || since >= leastEnding && !connected
 }
 
-// find is the member of that address; with add a new one if need be, else nil where there is none.
+// find is the member of that address; with add a new one if need be and there is room, else nil where there is none.
 func (r *roster) find(a netip.Addr, add bool) *member {
 	i := slices.IndexFunc(r.all, func(m *member) bool { return m.address == a || m.by == a })
 	if i >= 0 {
 		return r.all[i]
 	}
-	if !add {
+	if !add || !r.room(a) {
 		return nil
 	}
 	m := &member{address: a}
 	r.all = append(r.all, m)
 	return m
+}
+
+// room tells whether there is some for a new member, and makes it in place of the dead one that is silent longest.
+func (r *roster) room(a netip.Addr) bool {
+	if slices.Contains(r.listed, a) {
+		return true
+	}
+	known, oldest := 0, -1
+	for i, m := range r.all {
+		if slices.Contains(r.listed, m.address) {
+			continue
+		}
+		known++
+		if m.dead && (oldest < 0 || m.silent.Before(r.all[oldest].silent)) {
+			oldest = i
+		}
+	}
+	if known >= mostKnown && oldest >= 0 {
+		r.all = slices.Delete(r.all, oldest, oldest+1)
+		known--
+	}
+	return known < mostKnown
 }
 
 func (r *roster) drop(gone *member) {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -25,6 +26,7 @@ type server struct {
 	out    *Service
 	ctx    context.Context // ends with the service
 	cancel context.CancelFunc
+	jobs   sync.WaitGroup // what asks, counts and watches beside the service's goroutine, until ctx ends
 
 	place    instance.Place
 	term     instance.Term // its Elector is nil between terms
@@ -47,13 +49,14 @@ type server struct {
 	draining time.Time // until when an operator waits for the end of connections
 	// drainsFrom is from when on the others send nothing new here because of that.
 	drainsFrom time.Time
-	waits    bool      // the others have to know this node, if it is the holder, before it sends them anything
-	alone    time.Time // until then it does not
-	closed   bool
-	unspread bool // until now the holder has served everything
-	leftOut  []row
-	way      way  // of masquerade
-	holds    bool // this node is the holder
+	waits      bool      // the others have to know this node, if it is the holder, before it sends them anything
+	alone      time.Time // until then it does not
+	closed     bool
+	unspread   bool // until now the holder has served everything
+	leftOut    []row
+	lines      election.Lines // what others can bring about
+	way        way            // of masquerade
+	holds      bool           // this node is the holder
 
 	backends []*backend
 	news     chan news
@@ -225,7 +228,7 @@ func (v *server) ask(now time.Time) {
 	due, limit := v.roster.ask(now)
 	place, ask := v.place, v.asking()
 	for _, a := range due {
-		go func() {
+		v.jobs.Go(func() {
 			ctx, cancel := context.WithTimeout(v.ctx, limit)
 			defer cancel()
 			err := ask(ctx, place, a)
@@ -233,14 +236,19 @@ func (v *server) ask(now time.Time) {
 			case v.answers <- answer{a, err == nil}:
 			case <-v.ctx.Done():
 			}
-		}()
+		})
 	}
 }
 
 // self is this node as a member.
 func (v *server) self(list []election.Member) (self, error) {
 	me := self{address: v.place.Source.WithZone(""), weight: v.cfg.Weight, own: v.host.Own(v.place, v.cfg.Addresses)}
-	if len(v.cfg.Members) > 0 && !slices.Contains(v.cfg.Members, me.address) {
+	for _, m := range list {
+		if m.Self {
+			me.holder, me.witness, v.node = m.State == election.Active, m.Witness, m.Node
+		}
+	}
+	if len(v.cfg.Members) > 0 && !me.witness && !slices.Contains(v.cfg.Members, me.address) {
 		if !slices.Contains(v.cfg.Senders, me.address) {
 			return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", me.address, v.place.Name)
 		}
@@ -248,11 +256,6 @@ func (v *server) self(list []election.Member) (self, error) {
 	}
 	if mac, err := net.ParseMAC(v.place.MAC); err == nil && len(mac) == len(me.mac) {
 		me.mac = [6]byte(mac)
-	}
-	for _, m := range list {
-		if m.Self {
-			me.holder, v.node = m.State == election.Active, m.Node
-		}
 	}
 	return me, nil
 }
@@ -362,6 +365,9 @@ func (v *server) tables(l *lane, own []netip.Addr) spreadtables.Config {
 
 // say tells the other members of this node's part, once its kernel is ready for it.
 func (v *server) say(me self, healthy map[string]bool) {
+	if me.witness {
+		return
+	}
 	if next := word(&v.cfg, me, healthy, v.lanes); !reflect.DeepEqual(v.said, next) {
 		v.said = next
 		v.voice.say(next)
@@ -371,14 +377,18 @@ func (v *server) say(me self, healthy map[string]bool) {
 // leave notes which members there is no room for.
 func (v *server) leave(rows []row) {
 	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Condition == slots.Dead })
-	if len(rows) > len(v.leftOut) {
+	const text = "connections are not spread over all members: some get none"
+	more := len(rows) > len(v.leftOut)
+	if v.leftOut = rows; !more {
+		return
+	}
+	if left, ok := v.lines.May(v.last, text, mostLines); ok {
 		var addresses []string
 		for _, r := range rows {
 			addresses = append(addresses, r.Address.String())
 		}
-		v.log.Warn("connections are not spread over all members: these get none", "members", addresses, "most", slots.Most)
+		v.log.Warn(text, election.LeftOut([]any{"members", addresses, "most", slots.Most}, left)...)
 	}
-	v.leftOut = rows
 }
 
 // fail notes why nothing is spread, or no longer as it should be.

@@ -52,6 +52,7 @@ func New(cfg Config, host Host, log *slog.Logger) *Service {
 // run works until Close.
 func (s *Service) run(v *server) {
 	defer close(s.ended)
+	defer v.jobs.Wait()
 	defer s.post.close()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()

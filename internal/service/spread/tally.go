@@ -45,7 +45,7 @@ func (v *server) count(now time.Time) {
 		return
 	}
 	masquerades := v.cfg.Masquerade
-	go func() {
+	v.jobs.Go(func() {
 		for i := range t.lanes {
 			c := &t.lanes[i]
 			c.n, c.err = c.plane.Connections()
@@ -57,7 +57,7 @@ func (v *server) count(now time.Time) {
 		case v.tallies <- t:
 		case <-v.ctx.Done():
 		}
-	}()
+	})
 }
 
 // tallied takes in what was counted.
