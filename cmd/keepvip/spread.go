@@ -19,7 +19,8 @@ func newSpread() *cobra.Command {
 		Use:   "spread [NAME ...]",
 		Short: "Say how connections to the address are spread over the members",
 		Long: "Says how new connections to the named virtual addresses, or to all that are spread, are divided among the members: the slots and the share\n" +
-			"of each member, its connections as it has counted them last, and why it gets no new ones. docs/spread.md says how it works.",
+			"of each member, its connections as it has counted them last, and why it gets no new ones; and how many followers this node tells who the\n" +
+			"members are (-o json: the address of each, and since when). docs/spread.md says how it works.",
 		Args: arguments("NAME", 0, anyNumber),
 	}
 	socket, output := bindSocket(cmd), bindOutput(cmd)
@@ -156,12 +157,20 @@ func viaText(s *instance.SpreadStatus) string {
 	return s.Via
 }
 
-// connectionsText is "413 connections".
+// connectionsText is "413 connections; 12 followers", of which the latter are those that this node tells who the members are.
 func connectionsText(s *instance.SpreadStatus) string {
-	if n := s.Connections(); n != 1 {
-		return fmt.Sprintf("%d connections", n)
+	text := several(int(s.Connections()), "connection")
+	if n := len(s.Followers); n > 0 {
+		text += "; " + several(n, "follower")
 	}
-	return "1 connection"
+	return text
+}
+
+func several(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // tableText is "4 of 5 members are fit", or until when what is not spread any more goes on.

@@ -73,6 +73,7 @@ var (
 	descConnections = desc("keepvip_spread_connections", "Connections of clients that a member serves, as it has counted them last.", "member")
 	descLeftOut     = desc("keepvip_spread_left_out", "Members that get no connections, because there are more than a table has room for.")
 	descEnding      = desc("keepvip_spread_ending", "Ports that are not spread any more, whose connections go on.")
+	descFollowers   = desc("keepvip_spread_followers", "Followers that this node tells who the members are; each of them asks up to three members.")
 	descChance      = desc("keepvip_spread_second_chance", "1 when a connection outlives that its slot gets another member.")
 	descSpreading   = desc("keepvip_spread_working", "1 while connections are spread as they should be; absent where none are to be spread.")
 )
@@ -90,6 +91,7 @@ func collectSpread(ch chan<- prometheus.Metric, s Status) {
 	}
 	gauge(descLeftOut, float64(len(s.Spread.LeftOut)))
 	gauge(descEnding, float64(s.Spread.Ending()))
+	gauge(descFollowers, float64(len(s.Spread.Followers)))
 	for _, m := range s.Spread.Members {
 		gauge(descConnections, float64(m.Connections), m.Address.String())
 	}

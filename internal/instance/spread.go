@@ -58,6 +58,15 @@ type SpreadStatus struct {
 	SecondChance bool   `json:"secondChance"`
 	WithoutIt    string `json:"secondChanceOff,omitempty"` // why not
 	Ingress      bool   `json:"ingress"`                   // packets are sent on at the link, which costs least
+	// Followers are those that this node tells who the members are. Each of them asks up to three members.
+	Followers []SpreadFollower `json:"followers,omitempty"`
+}
+
+// SpreadFollower is a host that is no member, and goes straight to members.
+type SpreadFollower struct {
+	Address netip.Addr `json:"address"` // that it asks from
+	Node    string     `json:"node,omitempty"`
+	Since   time.Time  `json:"since"`
 }
 
 // SpreadMember is one member that connections are spread over.

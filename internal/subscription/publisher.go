@@ -100,6 +100,7 @@ type subscriber struct {
 	session uint64
 	key     *auth.Key
 	node    string
+	since   time.Time // of the session
 	expires time.Time
 	due     time.Time
 	told    time.Time // zero: not yet
@@ -149,12 +150,34 @@ func (p *Publisher) Wanted(group netip.Addr) bool {
 	return g != nil && len(g.subscribers) > 0
 }
 
-// Subscribers are how many there are of the group.
-func (p *Publisher) Subscribers(group netip.Addr) int {
-	if g := p.find(group); g != nil {
-		return len(g.subscribers)
+// Subscriber is a follower that is told of a group.
+type Subscriber struct {
+	Address netip.Addr
+	Node    string    // "": it does not say
+	Since   time.Time // when it began to ask, and has asked in time ever since
+}
+
+// Subscribers are those of the group, in the order in which they came. Of a host with several sessions it is the one that was renewed last.
+func (p *Publisher) Subscribers(now time.Time, group netip.Addr) (out []Subscriber) {
+	g := p.find(group)
+	if g == nil {
+		return nil
 	}
-	return 0
+	at, newest := map[netip.AddrPort]int{}, map[netip.AddrPort]time.Time{}
+	for _, s := range g.subscribers {
+		one := Subscriber{Address: s.from.Addr(), Node: s.node, Since: s.since}
+		i, known := at[s.from]
+		switch {
+		case !now.Before(s.expires) || known && s.expires.Before(newest[s.from]):
+			continue
+		case known:
+			out[i] = one
+		default:
+			at[s.from], out = len(out), append(out, one)
+		}
+		newest[s.from] = s.expires
+	}
+	return out
 }
 
 // Refused counts what was refused, by reason. It is the Publisher's.
@@ -294,14 +317,14 @@ func (g *published) subscriber(now time.Time, session uint64, from netip.AddrPor
 	}
 	if len(same) >= mostSessions {
 		s := slices.MinFunc(same, func(a, b *subscriber) int { return a.expires.Compare(b.expires) })
-		*s = subscriber{from: from, session: session}
+		*s = subscriber{from: from, session: session, since: now}
 		return s
 	}
 	g.expire(now)
 	if len(g.subscribers) >= mostSubscribers {
 		return nil
 	}
-	s := &subscriber{from: from, session: session}
+	s := &subscriber{from: from, session: session, since: now}
 	g.subscribers = append(g.subscribers, s)
 	return s
 }

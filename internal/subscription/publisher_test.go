@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/auth"
+	"github.com/keepvip/keepvip/internal/slots"
 )
 
 func (l *lan) hear(m Message, from netip.AddrPort, key *auth.Key) []Outgoing {
@@ -110,11 +111,11 @@ func TestPublisherHasRoomForSoMany(t *testing.T) {
 		a := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 0x0a580000+uint32(i))))
 		l.subscribe(netip.AddrPortFrom(a, 40000), uint64(i+1), cfg.Key)
 	}
-	assert.Equal(t, mostSubscribers, pub.Subscribers(group))
+	assert.Len(t, pub.Subscribers(l.now, group), mostSubscribers)
 	assert.Equal(t, uint64(1), pub.Refused()[RejectFull])
 	l.now = l.now.Add(lease)
 	l.subscribe(netip.AddrPortFrom(own(50), 40000), 1, cfg.Key)
-	assert.Equal(t, 1, pub.Subscribers(group))
+	assert.Len(t, pub.Subscribers(l.now, group), 1)
 }
 
 func TestPublisherForgetsWhoUsesAnOldKey(t *testing.T) {
@@ -162,7 +163,8 @@ func TestPublisherTellsEachSessionOfAFollower(t *testing.T) {
 		l.now = l.now.Add(time.Millisecond)
 		l.subscribe(l.from, 100+session, cfg.Key)
 	}
-	assert.Equal(t, mostSessions, pub.Subscribers(group), "but it has not all places")
+	assert.Len(t, pub.find(group).subscribers, mostSessions, "but it has not all places")
+	assert.Equal(t, []Subscriber{{Address: l.from.Addr(), Since: l.now}}, pub.Subscribers(l.now, group), "it is one follower")
 }
 
 func TestPublisherAnswersQuestionsThatAreRepeatedSeldom(t *testing.T) {
@@ -222,4 +224,22 @@ func FuzzPublisher(f *testing.F) {
 		}
 		l.follower.Hear(l.now, b)
 	})
+}
+
+func TestPublisherSaysWhoHasSubscribed(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 3, keys, cfg)
+	l.until(time.Second, slots.Fit, slots.Fit, slots.Fit)
+	pub, begin := l.members[0].pub, l.now
+	l.run(3 * lease)
+	list := pub.Subscribers(l.now, group)
+	require.Len(t, list, 1)
+	assert.Equal(t, []any{l.from.Addr(), "w-1"}, []any{list[0].Address, list[0].Node})
+	assert.WithinDuration(t, begin, list[0].Since, time.Second, "a renewal is no beginning")
+	assert.Empty(t, pub.Subscribers(l.now, own(9)), "of another address")
+	assert.Empty(t, pub.Subscribers(l.now.Add(lease), group), "it has not asked again")
+
+	now := l.now
+	l.subscribe(l.from, 99, cfg.Key)
+	assert.Equal(t, now, pub.Subscribers(now, group)[0].Since, "a follower that was started again")
 }

@@ -117,10 +117,10 @@ func (s *Server) Wanted(group netip.Addr) bool {
 }
 
 // Subscribers is as in Publisher.
-func (s *Server) Subscribers(group netip.Addr) int {
+func (s *Server) Subscribers(group netip.Addr) []Subscriber {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pub.Subscribers(group)
+	return s.pub.Subscribers(time.Now(), group)
 }
 
 // Refused counts what was refused, by reason.

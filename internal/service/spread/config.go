@@ -63,6 +63,8 @@ type Followers interface {
 	Drop(group netip.Addr)
 	// Wanted tells whether there are any. It is cheap.
 	Wanted(group netip.Addr) bool
+	// Subscribers are they.
+	Subscribers(group netip.Addr) []subscription.Subscriber
 	// Tell has them know, and is called once in an interval while there are any; nil: nothing is known.
 	Tell(group netip.Addr, r *subscription.Report)
 }

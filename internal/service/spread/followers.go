@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/subscription"
 )
@@ -29,6 +30,17 @@ func (v *server) tellFollowers() {
 	if f := v.followers; f != nil && f.Wanted(v.served) {
 		f.Tell(v.served, v.report())
 	}
+}
+
+// subscribed are the followers that this node tells, as an operator sees them.
+func (v *server) subscribed() (out []instance.SpreadFollower) {
+	if v.followers == nil {
+		return nil
+	}
+	for _, s := range v.followers.Subscribers(v.served) {
+		out = append(out, instance.SpreadFollower(s))
+	}
+	return out
 }
 
 // hushFollowers has this node tell followers nothing more.

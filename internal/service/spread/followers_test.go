@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/subscription"
 )
@@ -42,6 +43,13 @@ func (f *followers) Wanted(netip.Addr) bool {
 	return f.wanted
 }
 
+func (f *followers) Subscribers(netip.Addr) []subscription.Subscriber {
+	if !f.Wanted(netip.Addr{}) {
+		return nil
+	}
+	return []subscription.Subscriber{{Address: addr(50), Node: "w-1", Since: time.Unix(1, 0)}}
+}
+
 func (f *followers) Tell(_ netip.Addr, r *subscription.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,6 +75,7 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 		served, told, _ := f.look()
 		assert.Equal(t, []netip.Addr{cfg.Addresses[0]}, served)
 		assert.Zero(t, told, "nobody wants to know")
+		assert.Empty(t, b.service.Status().Spread.Followers)
 
 		f.mu.Lock()
 		f.wanted = true
@@ -82,6 +91,8 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 			assert.Positive(t, m.Lifetime)
 			got[m.Node] = m.Ports[0].Condition
 		}
+		time.Sleep(showEvery)
+		assert.Equal(t, []instance.SpreadFollower{{Address: addr(50), Node: "w-1", Since: time.Unix(1, 0)}}, b.service.Status().Spread.Followers)
 		assert.Equal(t, map[string]slots.Condition{"n1": slots.Fit, "n2": slots.Fit, "n3": slots.Keeps}, got)
 
 		b.service.End()

@@ -23,6 +23,7 @@ func (v *server) status() *instance.SpreadStatus {
 	if len(v.cfg.Ports) == 0 {
 		out.Via = instance.SpreadOff
 	}
+	out.Followers = v.subscribed()
 	for _, r := range v.leftOut {
 		out.LeftOut = append(out.LeftOut, v.member(r))
 	}
