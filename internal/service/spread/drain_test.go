@@ -107,3 +107,21 @@ func TestServiceCountsNoConnectionsOfTheDead(t *testing.T) {
 		assert.Zero(t, b.service.Status().Spread.Connections())
 	})
 }
+
+// When the time is over there are still connections. Who waits is told so, and not that they have ended.
+func TestServiceDrainThatIsOverHasConnections(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		b.connected("api", 1)
+		dump := make(chan struct{})
+		b.onHost(func(h *fakeHost) { h.dump = dump })
+		b.service.Drain(time.Now().Add(countDraining))
+		time.Sleep(countDraining + tick)
+		close(dump) // the count takes as long as that
+		assert.True(t, b.busy())
+		b.service.Drain(time.Time{})
+		time.Sleep(countEvery + tick)
+		assert.False(t, b.busy(), "nobody waits")
+	})
+}

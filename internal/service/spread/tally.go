@@ -75,7 +75,7 @@ func (v *server) tallied(now time.Time, t tally) {
 	}
 	if t.asked == v.asked {
 		some := all > 0 || uncounted || t.begun.Before(v.settled) || t.begun.Before(v.drainsFrom)
-		v.out.busy.Store(some && v.elector != nil && now.Before(v.draining))
+		v.out.busy.Store(some && v.elector != nil && !v.draining.IsZero())
 		return
 	}
 	v.counted = time.Time{}
