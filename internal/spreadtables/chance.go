@@ -37,8 +37,8 @@ func (c Config) unknown(f family, a Abilities) []chain {
 	}}
 	errors := chain{name: "unknown-errors", rules: []match{known}}
 	var more []chain
-	if a.Sockets { // one on the address itself, from before it was spread
-		packets.rules = append(packets.rules, and(ownSocket(), accept()))
+	if a.Sockets { // one on the address itself, from before it was spread; without the address none of them hears anything
+		packets.rules = append(packets.rules, and(local(), ownSocket(), accept()))
 	}
 	if c.slots() > 0 {
 		packets.rules = append(packets.rules,

@@ -3,6 +3,7 @@
 package spreadtables
 
 import (
+	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -180,4 +181,26 @@ func (c *conn) vanishes() {
 		require.NoError(c.t, unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_REPAIR, 1))
 	}))
 	require.NoError(c.t, c.Close())
+}
+
+// TestListenerOnTheAddressAlone of a member that does not have the address takes no packet of a connection that another member has.
+func TestListenerOnTheAddressAlone(t *testing.T) {
+	l := newLab(t)
+	other := l.members[1]
+	other.In(func() {
+		other.Sysctl("net/ipv4/ip_nonlocal_bind", "1")
+		other.Sysctl("net/ipv6/ip_nonlocal_bind", "1")
+		for _, vip := range both {
+			listener, err := net.Listen("tcp", netip.AddrPortFrom(vip, front).String())
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = listener.Close() })
+		}
+	})
+	for name, vip := range both {
+		l.owned(2, slots.None)
+		c := l.dial(l.client, vip)
+		l.owned(1, 2)
+		c.goesOn(name)
+		c.ends(l.members[2], name)
+	}
 }

@@ -75,7 +75,7 @@ func (c Config) translated(f family, a Abilities) chain {
 	hook := chain{name: "translate", kind: "nat", hook: unix.NF_INET_PRE_ROUTING, priority: translatePriority}
 	self, _ := f.of(c.Self)
 	if a.Sockets {
-		hook.rules = append(hook.rules, and(f.spread(f.packet, setPorts), protocol(unix.IPPROTO_TCP), begun(), ownSocket(), accept()))
+		hook.rules = append(hook.rules, and(f.spread(f.packet, setPorts), protocol(unix.IPPROTO_TCP), begun(), local(), ownSocket(), accept()))
 	}
 	for _, p := range c.translates() {
 		to := and(p.is(), immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
