@@ -16,6 +16,8 @@ type GreeterConfig struct {
 	// Everywhere: on every address, also those that the node gets later, as an apiserver does. Otherwise on the node's own two alone, so
 	// that only what was translated to them can reach it.
 	Everywhere bool
+	// Quiet is a port where it only takes connections: for a check that leaves an idle one. 0: none.
+	Quiet uint16
 }
 
 // Greeter is a TCP server of one node. It says in a first line who it is and who the client is to it, and then returns what it is sent, at
@@ -24,6 +26,7 @@ type Greeter struct {
 	node    *Node
 	poll    *poller
 	listens map[int]bool
+	quiet   map[int]bool // those of the listeners where nobody is greeted
 	stop    atomic.Bool
 	done    chan struct{}
 	conns   map[int]struct{} // owned by run until done
@@ -33,7 +36,7 @@ type Greeter struct {
 
 // StartGreeter begins to listen. It ends with the lab, or by [Greeter.Close].
 func (n *Node) StartGreeter(cfg GreeterConfig) (*Greeter, error) {
-	g := &Greeter{node: n, listens: map[int]bool{}, conns: map[int]struct{}{}, done: make(chan struct{})}
+	g := &Greeter{node: n, listens: map[int]bool{}, quiet: map[int]bool{}, conns: map[int]struct{}{}, done: make(chan struct{})}
 	var err error
 	if g.poll, err = newPoller(); err != nil {
 		return nil, err
@@ -43,7 +46,11 @@ func (n *Node) StartGreeter(cfg GreeterConfig) (*Greeter, error) {
 		own = []netip.Addr{netip.IPv6Unspecified()}
 	}
 	for _, a := range own {
-		if err := g.listen(netip.AddrPortFrom(a, cfg.Port)); err != nil {
+		err := g.listen(netip.AddrPortFrom(a, cfg.Port), false)
+		if err == nil && cfg.Quiet != 0 {
+			err = g.listen(netip.AddrPortFrom(a, cfg.Quiet), true)
+		}
+		if err != nil {
 			g.release()
 			return nil, fmt.Errorf("lab: greeter on %s: %w", n.Label, err)
 		}
@@ -53,13 +60,13 @@ func (n *Node) StartGreeter(cfg GreeterConfig) (*Greeter, error) {
 	return g, nil
 }
 
-func (g *Greeter) listen(at netip.AddrPort) error {
+func (g *Greeter) listen(at netip.AddrPort, quiet bool) error {
 	return g.node.Do(func() error {
 		fd, err := socketTCP(at)
 		if err != nil {
 			return err
 		}
-		g.listens[fd] = true
+		g.listens[fd], g.quiet[fd] = true, quiet
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 			return err
 		}
@@ -99,7 +106,9 @@ func (g *Greeter) accept(listener int) {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		g.conns[fd] = struct{}{}
 		g.open.Add(1)
-		_, err = unix.Write(fd, fmt.Appendf(nil, "%s %s\n", g.node.Label, endpointOf(from)))
+		if !g.quiet[listener] {
+			_, err = unix.Write(fd, fmt.Appendf(nil, "%s %s\n", g.node.Label, endpointOf(from)))
+		}
 		if err != nil || g.poll.watch(fd, false) != nil {
 			g.drop(fd)
 		}

@@ -22,7 +22,7 @@ type Follower struct {
 // the follower's key is derived from the members'.
 func OpenFollower(host *lab.Host, signed bool) (*Follower, error) {
 	f := &Follower{}
-	product := WithSpread{}
+	product := WithSpread{Watched: true}
 	before := func(*lab.Node) error { return nil }
 	if signed {
 		product.Key = KeyOf
@@ -138,6 +138,9 @@ func (f *Follower) Status() (FollowerStatus, error) {
 	err = json.Unmarshal([]byte(p.Stdout()), &s)
 	return s, err
 }
+
+// EndServer ends the server of a member, as the death of its process would.
+func (f *Follower) EndServer(n *lab.Node) { f.unserve(n) }
 
 // SampleFrom has the worker connect so many times.
 func (f *Follower) SampleFrom(count int) (lab.Sampled, error) {

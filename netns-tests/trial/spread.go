@@ -22,6 +22,7 @@ const (
 	spreadTarget    = 7443
 	DownloadPort    = 9444
 	downloadTarget  = 7444
+	watchedPort     = 7445
 	DownloadSize    = 200_000
 	spreadConnected = 600 // connections that the promises are about
 )
@@ -34,6 +35,7 @@ type WithSpread struct {
 	Weights []int    // by node, none = 1 everywhere
 	Members []string // own addresses in the order of the option; none: those that are heard
 	Checked bool     // a node is healthy unless there is the file of [Unhealthy]
+	Watched bool     // a node is healthy as long as its server takes connections
 	Second  bool     // a second entry, with an address and a port of its own
 	// Backends is how many of the last nodes run no keepvip, and get the connections from the others: with Masquerade.
 	Backends int
@@ -78,6 +80,9 @@ func (s WithSpread) configure(n *lab.Node, set Settings) (string, error) {
 	checks := "  check: none\n"
 	if s.Checked {
 		checks = fmt.Sprintf("  checks: [{name: serving, kind: file, path: %q, absent: true, interval: 100ms, timeout: 50ms}]\n", Unhealthy(n))
+	}
+	if s.Watched {
+		checks = fmt.Sprintf("  check: {url: %q, interval: 300ms}\n", "tcp://"+netip.AddrPortFrom(n.Address, watchedPort).String())
 	}
 	if s.Backends > 0 {
 		checks = "" // one of them at least has to be healthy
@@ -203,6 +208,9 @@ func (s *Spreading) serve(n *lab.Node) error {
 		return nil
 	}
 	at := lab.GreeterConfig{Port: spreadTarget}
+	if s.product.Watched {
+		at.Quiet = watchedPort
+	}
 	if s.product.Off {
 		at = lab.GreeterConfig{Port: SpreadPort, Everywhere: true}
 	}
