@@ -14,7 +14,7 @@ func healthOptions() []Option {
 	return []Option{{
 		Key: "health.address", Flag: "health", Default: off, Reload: Live, shorthand: true,
 		Help: "The listener for /healthz/NAME, at which a balancer such as an F5 or HAProxy asks this node whether to send it connections, such as 0.0.0.0:9647 ([::]:9647 for IPv6, too): " +
-			"200 while its checks are good and nobody drains or holds it, 503 with the reason otherwise. Nobody is answered at a virtual address",
+			"200 while its checks are good and nobody drains or holds it, 503 with the reason otherwise. There is no answer at a virtual address",
 		binding: one(listener(), func(t target) *string { return &t.config.Health.Address }),
 	}}
 }
@@ -22,11 +22,11 @@ func healthOptions() []Option {
 // Port is that of the listener; 0 without one.
 func (h Health) Port() uint16 {
 	_, text, _ := net.SplitHostPort(h.Address)
-	n, _ := strconv.ParseUint(text, 10, 16) // the table has seen to that it is a number
+	n, _ := strconv.ParseUint(text, 10, 16) // the table has checked that it is a number
 	return uint16(n)
 }
 
-// checkHealth refuses what nobody could listen at.
+// checkHealth refuses an address at which no listener can be.
 func (c *Config) checkHealth(ps *problems) {
 	bad := func(format string, args ...any) { ps.add(c.near("health.address"), "health.address", format, args...) }
 	if c.Health.Address == "" {

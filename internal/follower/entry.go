@@ -153,7 +153,7 @@ func (e *entry) apply(now time.Time, targets []Target) {
 		e.log.Info("connections are sent to the members again")
 	}
 	if !same {
-		e.log.Info("connections go to", "members", e.usedText(), "before", countOf(e.targets))
+		e.log.Info("connections go to these members", "members", e.usedText(), "before", countOf(e.targets))
 	}
 	e.targets, e.unsure, e.renewed, e.problem = targets, false, now, ""
 }

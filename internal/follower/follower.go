@@ -67,7 +67,7 @@ func Open(cfg Config, opts Options, before *Follower) (*Follower, error) {
 	f := &Follower{cfg: cfg, opts: opts, log: opts.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
 	var err error
 	if f.known, err = readKnown(cfg.StateDir); err != nil {
-		f.log.Warn("which members the last run knew is not known", "error", err)
+		f.log.Warn("the members that the last run knew cannot be read", "error", err)
 	}
 	if f.client, err = opts.Open(cfg.Port, cfg.Key != nil); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (f *Follower) ask(all []subscription.Ask) {
 	for _, a := range all {
 		err := f.client.Send(a)
 		if err != nil && !f.deaf {
-			f.log.Warn("a member cannot be asked who the members are; it is tried again and again", "member", a.To, "error", err)
+			f.log.Warn("a member cannot be asked who the members are; keepvip goes on trying", "member", a.To, "error", err)
 		}
 		f.deaf = f.deaf || err != nil
 	}
