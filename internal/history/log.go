@@ -171,8 +171,12 @@ func (l *Log) run(k *keeper) {
 		case <-l.wake:
 		case <-timer.C:
 		case <-l.close:
-			k.kept, k.retry = time.Time{}, time.Time{}
-			l.keep(k)
+			for range 2 { // what cannot be added to a file that somebody has taken away is written as a whole
+				k.kept, k.retry = time.Time{}, time.Time{}
+				if l.keep(k); k.failure == nil {
+					break
+				}
+			}
 			return
 		}
 		if due := l.keep(k); !due.IsZero() {
