@@ -16,7 +16,7 @@ import (
 // A drill says what the lab's own client has seen, and leaves the address where it was. It is refused while another node is not well.
 func TestDrillMeasuresWhatAClientSees(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{API: true})
+	g := open(t, trial.Config{API: true, Interval: countedInterval})
 	for _, kind := range []string{"handover", "stop", "check"} {
 		run, err := g.Drill(kind)
 		require.NoError(t, err, g.Logs())
