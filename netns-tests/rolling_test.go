@@ -4,6 +4,7 @@ package netnstests
 
 import (
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,12 +15,21 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
+// handshakes is held by a test whose client opens a hundred connections a second: with TLS they take a good part of a processor, and
+// several such clients at once would measure each other.
+var handshakes sync.Mutex
+
+func oneClient(t *testing.T) {
+	t.Parallel()
+	handshakes.Lock()
+	t.Cleanup(handshakes.Unlock)
+}
+
 // A client opens a hundred connections a second meanwhile.
 func TestRollingRestartFailsNoRequest(t *testing.T) {
-	t.Parallel()
+	oneClient(t)
 	for name, restart := range map[string]trial.Fault{"keepvip": trial.RollingDaemons, "apiserver": trial.RollingAPIServers} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			rolled(t, counted(t, trial.Config{API: true}, restart))
 		})
 	}
@@ -63,7 +73,7 @@ const previous = "KEEPVIP_PREVIOUS"
 // One node after the other gets another version. There is no version yet that spoke otherwise, so another one is today's with
 // changed messages.
 func TestRollingUpgrade(t *testing.T) {
-	t.Parallel()
+	oneClient(t)
 	other, err := trial.BuildVersion(t.TempDir(), "other", trial.MoreFields)
 	require.NoError(t, err)
 	for _, c := range []struct{ name, from, to string }{
@@ -75,7 +85,6 @@ func TestRollingUpgrade(t *testing.T) {
 			continue // nothing was named
 		}
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			g := open(t, trial.Config{API: true, Product: versions(c.from)})
 			upgraded(t, g, c.to)
 		})
@@ -98,7 +107,7 @@ func upgraded(t *testing.T, g *trial.Group, to string) {
 
 // Nodes that speak another format of the messages are plain VRRP to each other: a move between them loses what VRRP loses.
 func TestUpgradeToAnotherFormat(t *testing.T) {
-	t.Parallel()
+	oneClient(t)
 	other, err := trial.BuildVersion(t.TempDir(), "other", trial.AnotherFormat)
 	require.NoError(t, err)
 	// A request that is made again within the gap of such a move is lost like the first.
