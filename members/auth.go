@@ -1,7 +1,6 @@
 package members
 
 import (
-	"crypto/hkdf"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -24,18 +23,11 @@ const (
 // NewKey derives a key from a shared secret of 32 to 64 random bytes. Its id comes from the secret too: two keys can be told
 // apart while one is being replaced by the other.
 func NewKey(secret []byte) (auth.Key, error) {
-	if err := auth.CheckSecret(secret); err != nil {
+	key, err := auth.Derive(secret, labelMAC, labelID, idLen)
+	if err != nil {
 		return auth.Key{}, fmt.Errorf("members: %w", err)
 	}
-	mac, err := hkdf.Key(sha256.New, secret, nil, labelMAC, sha256.Size)
-	if err != nil {
-		return auth.Key{}, fmt.Errorf("members: derive the key: %w", err)
-	}
-	id, err := hkdf.Key(sha256.New, secret, nil, labelID, idLen)
-	if err != nil {
-		return auth.Key{}, fmt.Errorf("members: derive the key's id: %w", err)
-	}
-	return auth.Key{ID: string(id), Secret: mac}, nil
+	return key, nil
 }
 
 // covered is what a code authenticates: a message, where it comes from, which the network could change, and the key's id.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
@@ -48,6 +49,24 @@ func CheckSecret(secret []byte) error {
 		return fmt.Errorf("auth: key of %d bytes, want %d to %d random bytes", n, minSecret, maxSecret)
 	}
 	return nil
+}
+
+// Derive makes the key of one protocol from a shared secret, by HKDF (RFC 5869) with SHA-256. The labels keep what is made with it apart from
+// what the same secret is used for elsewhere. Its id comes from the secret, too: two keys can be told apart while one is being replaced
+// by the other.
+func Derive(secret []byte, labelMAC, labelID string, idLen int) (Key, error) {
+	if err := CheckSecret(secret); err != nil {
+		return Key{}, err
+	}
+	mac, err := hkdf.Key(sha256.New, secret, nil, labelMAC, sha256.Size)
+	if err != nil {
+		return Key{}, fmt.Errorf("auth: derive the key: %w", err)
+	}
+	id, err := hkdf.Key(sha256.New, secret, nil, labelID, idLen)
+	if err != nil {
+		return Key{}, fmt.Errorf("auth: derive the key's id: %w", err)
+	}
+	return Key{ID: string(id), Secret: mac}, nil
 }
 
 // Config is the authentication of one protocol.

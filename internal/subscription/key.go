@@ -1,7 +1,6 @@
 package subscription
 
 import (
-	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
@@ -22,18 +21,11 @@ const (
 
 // NewKey makes the key of the messages of the followers' secret, which is derived from that of the cluster.
 func NewKey(secret []byte) (auth.Key, error) {
-	if err := auth.CheckSecret(secret); err != nil {
+	key, err := auth.Derive(secret, labelMAC, labelID, idLen)
+	if err != nil {
 		return auth.Key{}, fmt.Errorf("subscription: %w", err)
 	}
-	mac, err := hkdf.Key(sha256.New, secret, nil, labelMAC, sha256.Size)
-	if err != nil {
-		return auth.Key{}, fmt.Errorf("subscription: derive the key: %w", err)
-	}
-	id, err := hkdf.Key(sha256.New, secret, nil, labelID, idLen)
-	if err != nil {
-		return auth.Key{}, fmt.Errorf("subscription: derive the key's id: %w", err)
-	}
-	return auth.Key{ID: string(id), Secret: mac}, nil
+	return key, nil
 }
 
 // Append appends the message, with the key's authentication code behind it if there is a key.
