@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/conntrack"
+	"github.com/keepvip/keepvip/internal/nfttables"
 )
 
 // Table are the nftables tables of one entry. The methods may be called from any goroutine.
@@ -96,7 +97,7 @@ func (t *Table) Close() error {
 	defer t.mu.Unlock()
 	applied := t.applied
 	t.applied, t.tables = nil, nil
-	_, err := clean(func(name string) bool { return name == tablePrefix+t.name })
+	_, err := nfttables.Delete(families, func(_ byte, name string) bool { return name == tablePrefix+t.name })
 	t.close()
 	if err == nil && applied != nil {
 		err = applied.endOrphans()
@@ -124,7 +125,7 @@ func (c *Config) endOrphans() error {
 // build replaces all tables of the entry, those of an earlier run, too, in one transaction.
 func (t *Table) build(c Config) error {
 	t.applied, t.tables = nil, nil
-	left, err := listed(func(name string) bool { return name == tablePrefix+t.name })
+	left, err := nfttables.Families(families, func(name string) bool { return name == tablePrefix+t.name })
 	if err != nil {
 		return err
 	}

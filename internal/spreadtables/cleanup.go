@@ -1,78 +1,27 @@
 package spreadtables
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/nfttables"
 )
+
+// families are those that tables are in.
+var families = []byte{unix.NFPROTO_NETDEV, unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}
 
 // Cleanup takes away the tables of every entry that any run has left in this network namespace, but for those to keep, and returns them, as
 // "netdev keepvip-spread-api". Tables of others are not touched. A kernel without nftables has none.
 func Cleanup(keep ...string) ([]string, error) {
-	return clean(func(name string) bool {
+	gone, err := nfttables.Delete(families, func(_ byte, name string) bool {
 		entry, ours := strings.CutPrefix(name, tablePrefix)
 		return ours && entry != "" && !slices.Contains(keep, entry)
 	})
-}
-
-// families are those that tables are in, with nft's names.
-var families = []struct {
-	number byte
-	name   string
-}{
-	{unix.NFPROTO_NETDEV, "netdev"}, {unix.NFPROTO_IPV4, "ip"}, {unix.NFPROTO_IPV6, "ip6"},
-}
-
-func clean(ours func(string) bool) (gone []string, err error) {
-	c, err := nftables.New()
 	if err != nil {
-		return nil, fmt.Errorf("spreadtables: list nftables tables: %w", err)
-	}
-	for _, f := range families {
-		tables, err := inFamily(c, f.number, ours)
-		if err != nil {
-			return gone, err
-		}
-		for _, t := range tables {
-			c.DelTable(t)
-			if err := c.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
-				return gone, fmt.Errorf("spreadtables: delete table %s %s: %w", f.name, t.Name, err)
-			}
-			gone = append(gone, f.name+" "+t.Name)
-		}
+		return gone, fmt.Errorf("spreadtables: %w", err)
 	}
 	return gone, nil
-}
-
-// listed are the families in which there are tables of ours.
-func listed(ours func(string) bool) (in []byte, err error) {
-	c, err := nftables.New()
-	if err != nil {
-		return nil, fmt.Errorf("list nftables tables: %w", err)
-	}
-	for _, f := range families {
-		tables, err := inFamily(c, f.number, ours)
-		if err != nil {
-			return nil, err
-		}
-		if len(tables) > 0 {
-			in = append(in, f.number)
-		}
-	}
-	return in, nil
-}
-
-func inFamily(c *nftables.Conn, family byte, ours func(string) bool) ([]*nftables.Table, error) {
-	tables, err := c.ListTablesOfFamily(nftables.TableFamily(family))
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list nftables tables: %w", err)
-	}
-	return slices.DeleteFunc(tables, func(t *nftables.Table) bool { return t.Family != nftables.TableFamily(family) || !ours(t.Name) }), nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/nfttables"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -124,7 +125,7 @@ func (t *Tables) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applied = nil
-	_, err := clean(func(name string) bool { return name == tablePrefix+t.name })
+	_, err := nfttables.Delete(families, func(_ byte, name string) bool { return name == tablePrefix+t.name })
 	t.close()
 	return t.wrap("remove", err)
 }
@@ -138,7 +139,7 @@ func (t *Tables) build(c Config) error {
 			return ErrGone
 		}
 	}
-	left, err := listed(func(name string) bool { return name == tablePrefix+t.name })
+	left, err := nfttables.Families(families, func(name string) bool { return name == tablePrefix+t.name })
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,72 @@
+package nfttables
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
+)
+
+// names are nft's for the families (NFPROTO_*).
+var names = map[byte]string{
+	unix.NFPROTO_NETDEV: "netdev", unix.NFPROTO_ARP: "arp", unix.NFPROTO_IPV4: "ip", unix.NFPROTO_IPV6: "ip6",
+}
+
+// Families are those of a list (NFPROTO_NETDEV, NFPROTO_ARP, NFPROTO_IPV4, NFPROTO_IPV6) in which there are tables that are ours by their name.
+func Families(list []byte, ours func(name string) bool) (in []byte, err error) {
+	c, err := nftables.New()
+	if err != nil {
+		return nil, fmt.Errorf("list nftables tables: %w", err)
+	}
+	for _, family := range list {
+		tables, err := find(c, family, ours)
+		if err != nil {
+			return nil, err
+		}
+		if len(tables) > 0 {
+			in = append(in, family)
+		}
+	}
+	return in, nil
+}
+
+// Delete takes away the tables in a list of families that are ours by their name, and returns them, as "ip keepvip-spread-api". Tables of others
+// are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN. With an error gone has those before it.
+func Delete(list []byte, ours func(family byte, name string) bool) (gone []string, err error) {
+	c, err := nftables.New()
+	if err != nil {
+		return nil, fmt.Errorf("list nftables tables: %w", err)
+	}
+	for _, family := range list {
+		tables, err := find(c, family, func(name string) bool { return ours(family, name) })
+		if err != nil {
+			return gone, err
+		}
+		for _, t := range tables {
+			c.DelTable(t)
+			if err := c.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
+				return gone, fmt.Errorf("delete table %s %s: %w", names[family], t.Name, err)
+			}
+			gone = append(gone, names[family]+" "+t.Name)
+		}
+	}
+	return gone, nil
+}
+
+func find(c *nftables.Conn, family byte, ours func(string) bool) ([]*nftables.Table, error) {
+	tables, err := c.ListTablesOfFamily(nftables.TableFamily(family))
+	if Unsupported(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list nftables tables: %w", err)
+	}
+	return slices.DeleteFunc(tables, func(t *nftables.Table) bool { return t.Family != nftables.TableFamily(family) || !ours(t.Name) }), nil
+}
+
+// Unsupported tells whether an error means that the kernel does not know nftables or a family.
+func Unsupported(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT)
+}
