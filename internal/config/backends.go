@@ -134,7 +134,7 @@ func backendCheck() kind[string] {
 	})
 }
 
-// target is where the service of a backend listens: behind the first port of TCP, if it has no port of its own.
+// backendPort is where the service of a backend listens: at the target of the first port of TCP, if it has no port of its own; 0: nowhere.
 func (v VIP) backendPort(b Backend) uint16 {
 	if b.Port != 0 {
 		return b.Port
