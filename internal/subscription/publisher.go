@@ -1,9 +1,6 @@
 package subscription
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
 	"net/netip"
 	"slices"
 	"time"
@@ -67,21 +64,6 @@ type Publisher struct {
 	sent    uint64 // the sequence of the newest message
 }
 
-type secret struct {
-	bytes [32]byte
-	since time.Time
-}
-
-// published is one group.
-type published struct {
-	group       netip.Addr
-	report      *Report   // nil: nothing is known
-	told        time.Time // when it was
-	changed     time.Time
-	pending     bool // a change waits for changeGap
-	subscribers []*subscriber
-}
-
 // Report is what this member knows of all of them.
 type Report struct {
 	Every   time.Duration // the time between two words of a member
@@ -92,18 +74,6 @@ type Report struct {
 type Sighting struct {
 	Member
 	Heard time.Time // its newest word; zero: never; of Self it is the report
-}
-
-type subscriber struct {
-	from    netip.AddrPort
-	to      netip.Addr
-	session uint64
-	key     *auth.Key
-	node    string
-	since   time.Time // of the session
-	expires time.Time
-	due     time.Time
-	told    time.Time // zero: not yet
 }
 
 // NewPublisher makes one that nobody has subscribed to. random need not be repeatable.
@@ -148,36 +118,6 @@ func (p *Publisher) find(group netip.Addr) *published {
 func (p *Publisher) Wanted(group netip.Addr) bool {
 	g := p.find(group)
 	return g != nil && len(g.subscribers) > 0
-}
-
-// Subscriber is a follower that is told of a group.
-type Subscriber struct {
-	Address netip.Addr
-	Node    string    // "": it does not say
-	Since   time.Time // when it began to ask, and has asked in time ever since
-}
-
-// Subscribers are those of the group, in the order in which they came. Of a host with several sessions it is the one that was renewed last.
-func (p *Publisher) Subscribers(now time.Time, group netip.Addr) (out []Subscriber) {
-	g := p.find(group)
-	if g == nil {
-		return nil
-	}
-	at, newest := map[netip.AddrPort]int{}, map[netip.AddrPort]time.Time{}
-	for _, s := range g.subscribers {
-		one := Subscriber{Address: s.from.Addr(), Node: s.node, Since: s.since}
-		i, known := at[s.from]
-		switch {
-		case !now.Before(s.expires) || known && s.expires.Before(newest[s.from]):
-			continue
-		case known:
-			out[i] = one
-		default:
-			at[s.from], out = len(out), append(out, one)
-		}
-		newest[s.from] = s.expires
-	}
-	return out
 }
 
 // Refused counts what was refused, by reason. It is the Publisher's.
@@ -250,95 +190,6 @@ func reasonOf(err error) Reason {
 		return e.Reason
 	}
 	return RejectField
-}
-
-// renewSecrets makes cookies old.
-func (p *Publisher) renewSecrets(now time.Time) {
-	if !p.secrets[0].since.IsZero() && now.Sub(p.secrets[0].since) < secretAge {
-		return
-	}
-	next := secret{since: now}
-	for i := 0; i < len(next.bytes); i += 8 {
-		binary.BigEndian.PutUint64(next.bytes[i:], p.random())
-	}
-	p.secrets[1] = p.secrets[0]
-	if now.Sub(p.secrets[1].since) >= 2*secretAge {
-		p.secrets[1] = next
-	}
-	p.secrets[0] = next
-}
-
-// cookie shows that what is sent to an address arrives there.
-func (p *Publisher) cookie(age int, m Message, from netip.AddrPort) (c [cookieLen]byte) {
-	h := hmac.New(sha256.New, p.secrets[age].bytes[:])
-	a := from.Addr().WithZone("").As16()
-	h.Write(a[:])
-	h.Write(binary.BigEndian.AppendUint16(nil, from.Port()))
-	h.Write(binary.BigEndian.AppendUint64(nil, m.Session))
-	g := m.Group.As16()
-	h.Write(g[:])
-	copy(c[:], h.Sum(nil))
-	return c
-}
-
-func (p *Publisher) knows(m Message, from netip.AddrPort) bool {
-	if m.Cookie == ([cookieLen]byte{}) {
-		return false
-	}
-	for age := range p.secrets {
-		if c := p.cookie(age, m, from); hmac.Equal(c[:], m.Cookie[:]) {
-			return true
-		}
-	}
-	return false
-}
-
-// subscribe adds one, or renews its lease; nil: there is no room. Sessions of one host are beside each other: a question that was asked before,
-// and that somebody sends once more, must not end what is told now.
-func (g *published) subscribe(now time.Time, m Message, key *auth.Key, in Packet) *subscriber {
-	s := g.subscriber(now, m.Session, in.From)
-	if s != nil {
-		s.to, s.key, s.node, s.expires = in.To, key, m.Node, now.Add(lease)
-	}
-	return s
-}
-
-// subscriber is the one of that session. A new one of a host that has many takes the place of that which was renewed longest ago.
-func (g *published) subscriber(now time.Time, session uint64, from netip.AddrPort) *subscriber {
-	var same []*subscriber
-	for _, s := range g.subscribers {
-		switch {
-		case s.from != from:
-		case s.session == session:
-			return s
-		default:
-			same = append(same, s)
-		}
-	}
-	if len(same) >= mostSessions {
-		s := slices.MinFunc(same, func(a, b *subscriber) int { return a.expires.Compare(b.expires) })
-		*s = subscriber{from: from, session: session, since: now}
-		return s
-	}
-	g.expire(now)
-	if len(g.subscribers) >= mostSubscribers {
-		return nil
-	}
-	s := &subscriber{from: from, session: session, since: now}
-	g.subscribers = append(g.subscribers, s)
-	return s
-}
-
-func (g *published) expire(now time.Time) {
-	g.drop(func(s *subscriber) bool { return !now.Before(s.expires) })
-}
-
-// drop ends subscriptions. While there is none nothing is known: nobody tells it.
-func (g *published) drop(which func(*subscriber) bool) {
-	g.subscribers = slices.DeleteFunc(g.subscribers, which)
-	if len(g.subscribers) == 0 {
-		g.report = nil
-	}
 }
 
 // every is the time between two regular messages to one subscriber.
