@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -134,19 +135,37 @@ func TestConnDatesWhatHasWaited(t *testing.T) {
 		if tt.unicast {
 			to = []netip.Addr{netip.MustParseAddr(tt.b)}
 		}
-		const wait = 300 * time.Millisecond
-		sent := make([]time.Time, 2)
+		sent, queued := make([]time.Time, 2), make([]time.Time, 2)
 		for i := range sent {
+			before := two.waiting(t)
 			sent[i] = time.Now()
 			require.NoError(t, one.Send([]byte("hello"), to...))
-			<-time.After(wait)
+			require.Eventually(t, func() bool { return two.waiting(t) > before }, netnstest.Patience, time.Millisecond)
+			queued[i] = time.Now()
+			<-time.After(100 * time.Millisecond)
 		}
+		// The age is a difference of the wall clock, which may be slewed.
+		const slewed = 10 * time.Millisecond
 		for i := range sent {
 			got, err := two.Receive(make([]byte, MaxMessage))
 			require.NoError(t, err)
-			assert.WithinDuration(t, sent[i], got.At, wait/2, "%s, message %d", tt.b, i)
+			assert.False(t, got.At.Before(sent[i].Add(-slewed)), "%s, message %d: %v before it was sent", tt.b, i, sent[i].Sub(got.At))
+			assert.False(t, got.At.After(queued[i].Add(slewed)), "%s, message %d: %v after it was seen to wait", tt.b, i, got.At.Sub(queued[i]))
 		}
 	}
+}
+
+// waiting is how much memory the messages take that nobody has read yet, in octets.
+func (c *Conn) waiting(t *testing.T) uint32 {
+	t.Helper()
+	var info [unix.SK_MEMINFO_DROPS + 1]uint32
+	size := uint32(unsafe.Sizeof(info))
+	var errno unix.Errno
+	require.NoError(t, c.recv.raw.Control(func(fd uintptr) {
+		_, _, errno = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO, uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	}))
+	require.Zero(t, errno)
+	return info[unix.SK_MEMINFO_RMEM_ALLOC]
 }
 
 // Whoever does not reach the group cannot reach a Conn at all.
