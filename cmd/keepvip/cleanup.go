@@ -12,22 +12,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/fence"
 	"github.com/keepvip/keepvip/internal/intercept"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/singleton"
 	"github.com/keepvip/keepvip/internal/spreadtables"
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 func newCleanup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove from this host whatever a keepvip that is gone has left",
-		Long: "Removes every address and nftables table that a keepvip has left on this host, and prints each.\n" +
+		Long: "Removes every address and nftables table that a keepvip has left on this host, and the files that it had not finished\n" +
+			"in its state directory, and prints each. Holds, the history and what Raft has stored stay.\n" +
 			"It refuses while a keepvip is running here.",
 		Args: noArguments,
 	}
-	socket, output := bindSocket(cmd), bindOutput(cmd)
+	socket, stateDir, output := bindSocket(cmd), bindStateDir(cmd), bindOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if c, err := net.DialTimeout("unix", *socket, time.Second); err == nil {
 			_ = c.Close()
@@ -43,7 +46,7 @@ func newCleanup() *cobra.Command {
 			return failed(err)
 		}
 		defer links.Close()
-		doc, err := cleanup(links)
+		doc, err := cleanup(links, *stateDir)
 		return cmp.Or(output.print(cmd.OutOrStdout(), kindCleanup, doc, doc.text), failed(err))
 	}
 	return cmd
@@ -53,6 +56,7 @@ func newCleanup() *cobra.Command {
 type cleanupDoc struct {
 	Addresses []removedAddress `json:"addresses"` // never null
 	Tables    []string         `json:"tables"`    // of nftables; never null
+	Files     []string         `json:"files"`     // paths; never null
 }
 
 type removedAddress struct {
@@ -60,8 +64,8 @@ type removedAddress struct {
 	Interface string       `json:"interface"`
 }
 
-func cleanup(links *link.Handle) (cleanupDoc, error) {
-	doc := cleanupDoc{Addresses: []removedAddress{}, Tables: []string{}}
+func cleanup(links *link.Handle, stateDir string) (cleanupDoc, error) {
+	doc := cleanupDoc{Addresses: []removedAddress{}, Tables: []string{}, Files: []string{}}
 	all, err := links.Links()
 	if err != nil {
 		return doc, err
@@ -85,6 +89,10 @@ func cleanup(links *link.Handle) (cleanupDoc, error) {
 		tables, err := clean()
 		doc.Tables, errs = append(doc.Tables, tables...), append(errs, err)
 	}
+	for _, clean := range []func(string) ([]string, error){state.Cleanup, raft.Cleanup} {
+		files, err := clean(stateDir)
+		doc.Files, errs = append(doc.Files, files...), append(errs, err)
+	}
 	return doc, errors.Join(errs...)
 }
 
@@ -96,6 +104,9 @@ func (d cleanupDoc) text() string {
 	}
 	for _, name := range d.Tables {
 		fmt.Fprintf(&b, "removed the nftables table %s\n", name)
+	}
+	for _, path := range d.Files {
+		fmt.Fprintf(&b, "removed %s\n", path)
 	}
 	return b.String()
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 const (
@@ -50,6 +52,9 @@ func openStore(dir string, log hclog.Logger) (*store, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
+	if _, err := Cleanup(filepath.Dir(dir)); err != nil {
+		log.Warn("a file that an earlier run has not finished stays", "error", err)
+	}
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("raft: snapshots in %s: %w", dir, err), db.Close())
@@ -78,7 +83,7 @@ func create(dir, path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "new-*.db")
+	f, err := os.CreateTemp(dir, ".store.db.new-*") // Cleanup finds it
 	if err != nil {
 		return err
 	}
@@ -97,6 +102,24 @@ func create(dir, path string) error {
 		return err
 	}
 	return syncDir(dir)
+}
+
+// Cleanup takes away what runs that were killed have left of a database or a snapshot that they had not finished, in a state directory that no
+// process uses, and returns the paths.
+func Cleanup(dir string) (gone []string, err error) {
+	dir = filepath.Join(dir, "raft")
+	gone, err = state.Cleanup(dir)
+	errs := []error{err}
+	unfinished, _ := fs.Glob(os.DirFS(dir), "snapshots/*.tmp") // the library's name; it has no error for this pattern
+	for _, name := range unfinished {
+		path := filepath.Join(dir, name)
+		if err := os.RemoveAll(path); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		gone = append(gone, path)
+	}
+	return gone, errors.Join(errs...)
 }
 
 // syncDir makes the names in a directory survive the loss of power.

@@ -1,6 +1,8 @@
 package raft
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -51,6 +53,30 @@ func TestStoreIsOneProcesssAlone(t *testing.T) {
 	defer st.close()
 	_, err = openStore(dir, newLibrary(testLog(addr(0))))
 	assert.ErrorContains(t, err, "another process holds it")
+}
+
+func TestStoreTakesAwayWhatAKilledRunHasLeft(t *testing.T) {
+	dir := t.TempDir()
+	st, err := openStore(dir, newLibrary(testLog(addr(0))))
+	require.NoError(t, err)
+	require.NoError(t, st.close())
+	store := filepath.Join(dir, "raft", "store.db")
+	database, snapshot := filepath.Join(dir, "raft", ".store.db.new-123"), filepath.Join(dir, "raft", "snapshots", "2-5-1.tmp")
+	require.NoError(t, os.Link(store, database))
+	require.NoError(t, os.Mkdir(snapshot, 0o700))
+
+	st, err = openStore(dir, newLibrary(testLog(addr(0))))
+	require.NoError(t, err)
+	assert.NoFileExists(t, database)
+	assert.NoDirExists(t, snapshot)
+	require.NoError(t, st.close())
+
+	require.NoError(t, os.Link(store, database))
+	require.NoError(t, os.Mkdir(snapshot, 0o700))
+	gone, err := Cleanup(dir)
+	require.NoError(t, err)
+	assert.Equal(t, []string{database, snapshot}, gone)
+	assert.FileExists(t, store)
 }
 
 func TestRosterSnapshot(t *testing.T) {

@@ -3,13 +3,9 @@ package follower
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -38,16 +34,8 @@ type knownFile struct {
 // readKnown returns nothing when there is no file. An error is none of importance: members are found in other ways, too.
 func readKnown(dir string) (known, error) {
 	path := filepath.Join(dir, knownName)
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return known{}, nil
-	}
-	if err != nil {
-		return known{}, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, mostKnown+1))
-	if err != nil {
+	b, err := state.Load(path, mostKnown)
+	if b == nil || err != nil {
 		return known{}, err
 	}
 	k, err := parseKnown(b)

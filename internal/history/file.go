@@ -61,6 +61,7 @@ func (d *file) load() (text []byte, ours bool, err error) {
 		return text, false, errors.Join(err, f.Close())
 	}
 	d.f = f
+	_ = os.Remove(filepath.Join(d.dir, newName)) // of a run that was killed; where it stays, the next replace says why
 	return text, true, nil
 }
 

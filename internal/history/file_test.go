@@ -160,3 +160,19 @@ func TestLogWhoseFileIsTakenAwayWritesItAgain(t *testing.T) {
 	require.NoError(t, err, said)
 	assert.Len(t, records, 4)
 }
+
+func TestLogTakesAwayWhatAKilledRunHasLeft(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := opened(dir)
+	add(l, 1)
+	l.Close()
+	fresh := filepath.Join(dir, newName)
+	require.NoError(t, os.WriteFile(fresh, []byte("half"), 0o600))
+	_, _, err := Read(dir)
+	require.NoError(t, err)
+	assert.FileExists(t, fresh, "one who only reads takes nothing away")
+	l, said := opened(dir)
+	l.Close()
+	assert.NoFileExists(t, fresh)
+	assert.Empty(t, said.String())
+}

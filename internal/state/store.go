@@ -26,15 +26,12 @@ type Store struct {
 // fileName is in the state directory.
 const fileName = "holds.json"
 
-// probeName is a file that is there while Writable looks.
-const probeName = ".writable"
-
 // Open reads the file in dir. Neither has to be there. The error names the file, and what to do about it.
 func Open(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, fileName)}
-	b, err := read(s.path)
+	b, err := Load(s.path, most)
 	if err != nil {
-		return nil, fmt.Errorf("state: %w", err)
+		return nil, fmt.Errorf("state: %w; it says whether this node may hold the addresses", err)
 	}
 	if s.held, err = parse(b); err != nil {
 		return nil, fmt.Errorf("state: %s: %w", s.path, err)
@@ -61,16 +58,14 @@ func (s *Store) Hold(names []string, h Hold) error {
 
 // Writable tells whether Hold is likely to succeed: the directory takes a new file now.
 func (s *Store) Writable() error {
-	dir := filepath.Dir(s.path)
-	err := os.MkdirAll(dir, dirMode)
-	if err == nil {
-		err = write(filepath.Join(dir, probeName), nil)
-		_ = os.Remove(filepath.Join(dir, probeName))
+	if err := os.MkdirAll(filepath.Dir(s.path), dirMode); err != nil {
+		return unwritable(err)
 	}
+	fresh, err := prepare(s.path, nil)
 	if err != nil {
 		return unwritable(err)
 	}
-	return nil
+	return os.Remove(fresh)
 }
 
 func unwritable(err error) error {
@@ -95,10 +90,7 @@ func (s *Store) change(edit func(map[string]Hold)) error {
 	if maps.Equal(next, s.held) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(s.path), dirMode); err != nil {
-		return unwritable(err)
-	}
-	if err := write(s.path, encode(next)); err != nil {
+	if err := Replace(s.path, encode(next)); err != nil {
 		return unwritable(err)
 	}
 	s.held = next
