@@ -3,6 +3,8 @@ package intercept
 import (
 	"cmp"
 	"slices"
+
+	"github.com/keepvip/keepvip/internal/roundrobin"
 )
 
 // usual are the backends of a target that get new connections, each once, in an order that does not depend on that of the configuration.
@@ -19,34 +21,16 @@ func (t Target) usual() []Backend {
 	return slices.CompactFunc(out, func(a, b Backend) bool { return a.Address == b.Address && a.Port == b.Port })
 }
 
-// turns says who gets one connection after the other: each backend as often as its weight says, and as evenly in between as that allows. The
-// order begins at start, which should be another one at each host: else those that make one connection only would all make it to the first.
+// turns says who gets one connection after the other. The order begins at start, which should be another one at each host.
 func turns(backends []Backend, start uint32) []Backend {
-	total, divisor := 0, 0
+	var weights []uint8
 	for _, b := range backends {
-		total, divisor = total+int(b.Weight), gcd(divisor, int(b.Weight))
+		weights = append(weights, b.Weight)
 	}
-	if total == 0 {
-		return nil
-	}
-	out := make([]Backend, total/divisor)
-	current := make([]int, len(backends))
-	for i := range out {
-		next := 0
-		for j, b := range backends {
-			if current[j] += int(b.Weight); current[j] > current[next] {
-				next = j
-			}
-		}
-		current[next] -= total
+	round := roundrobin.Order(weights)
+	out := make([]Backend, len(round))
+	for i, next := range round {
 		out[(i+int(start%uint32(len(out))))%len(out)] = backends[next]
 	}
 	return out
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

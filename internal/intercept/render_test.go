@@ -32,29 +32,11 @@ func servers(backends []Backend) (out []string) {
 	return out
 }
 
-func TestTurnsAreEven(t *testing.T) {
-	for _, weights := range [][]uint8{{1}, {1, 1, 1}, {2, 2}, {3, 1}, {255, 254, 1}, {5, 1, 1}} {
-		var backends []Backend
-		total := 0
-		for i, w := range weights {
-			backends = append(backends, Backend{netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), 6443, w})
-			total += int(w)
-		}
-		got := turns(backends, 4711)
-		assert.Zero(t, total%len(got), weights)
-		count, last := map[Backend]int{}, map[Backend]int{}
-		for i, b := range slices.Concat(got, got) {
-			if before, ok := last[b]; ok {
-				want := float64(total) / float64(b.Weight)
-				assert.InDelta(t, want, i-before, want/2+1, "%v: from one turn of %d to its next", weights, b.Weight)
-			}
-			count[b]++
-			last[b] = i
-		}
-		for _, b := range backends {
-			assert.Equal(t, int(b.Weight)*2*len(got)/total, count[b], weights)
-		}
-	}
+func TestTurnsAreByWeight(t *testing.T) {
+	backends := three().Targets[0].usual()
+	backends[1].Weight = 2
+	assert.Equal(t, []string{"10.1.0.6", "10.1.0.5", "10.1.0.7", "10.1.0.6"}, servers(turns(backends, 0)))
+	assert.Empty(t, turns(nil, 4711))
 }
 
 func TestTurnsBeginElsewhereOnOtherHosts(t *testing.T) {
