@@ -18,10 +18,7 @@ var families = []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}
 // Cleanup takes away the tables of every entry that any run has left in this network namespace, but for those to keep, and returns them, as
 // "ip keepvip-intercept-api". Tables of others are not touched. A kernel without nftables has none.
 func Cleanup(keep ...string) ([]string, error) {
-	gone, err := nfttables.Delete(families, func(_ byte, name string) bool {
-		entry, ours := strings.CutPrefix(name, tablePrefix)
-		return ours && entry != "" && !slices.Contains(keep, entry)
-	})
+	gone, err := nfttables.DeleteEntries(families, tablePrefix, keep)
 	if err != nil {
 		return gone, fmt.Errorf("intercept: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
@@ -53,6 +54,15 @@ func Delete(list []byte, ours func(family byte, name string) bool) (gone []strin
 		}
 	}
 	return gone, nil
+}
+
+// DeleteEntries is Delete for tables that each belong to an entry of the configuration and are called prefix and the entry's name: all but those of
+// the entries to keep.
+func DeleteEntries(list []byte, prefix string, keep []string) (gone []string, err error) {
+	return Delete(list, func(_ byte, name string) bool {
+		entry, ours := strings.CutPrefix(name, prefix)
+		return ours && entry != "" && !slices.Contains(keep, entry)
+	})
 }
 
 func find(c *nftables.Conn, family byte, ours func(string) bool) ([]*nftables.Table, error) {

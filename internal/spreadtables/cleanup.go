@@ -2,8 +2,6 @@ package spreadtables
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -16,10 +14,7 @@ var families = []byte{unix.NFPROTO_NETDEV, unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}
 // Cleanup takes away the tables of every entry that any run has left in this network namespace, but for those to keep, and returns them, as
 // "netdev keepvip-spread-api". Tables of others are not touched. A kernel without nftables has none.
 func Cleanup(keep ...string) ([]string, error) {
-	gone, err := nfttables.Delete(families, func(_ byte, name string) bool {
-		entry, ours := strings.CutPrefix(name, tablePrefix)
-		return ours && entry != "" && !slices.Contains(keep, entry)
-	})
+	gone, err := nfttables.DeleteEntries(families, tablePrefix, keep)
 	if err != nil {
 		return gone, fmt.Errorf("spreadtables: %w", err)
 	}
