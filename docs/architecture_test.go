@@ -69,15 +69,17 @@ func imports(t *testing.T) map[string][]string {
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		require.NoError(t, err)
-		dir := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(filepath.ToSlash(path), "../")))
+		room := roomOf(filepath.ToSlash(filepath.Dir(strings.TrimPrefix(filepath.ToSlash(path), "../"))))
+		names := found[room] // of a room that imports nothing there are none
 		for _, i := range file.Imports {
 			name, err := strconv.Unquote(i.Path.Value)
 			require.NoError(t, err)
 			if strings.HasPrefix(name, module) {
 				assert.Nil(t, i.Name, "%s: %s under another name: a package that needs one has the wrong name", path, name)
 			}
-			found[roomOf(dir)] = append(found[roomOf(dir)], name)
+			names = append(names, name)
 		}
+		found[room] = names
 		return nil
 	})
 	require.NoError(t, err)
