@@ -39,7 +39,7 @@ func TestQuietGroup(t *testing.T) {
 	} else {
 		notJudged(t, "an ordinary process stood still for %s ms", lab.Milliseconds(r.OrdinaryStall))
 	}
-	light(t, g, 19_000_000)
+	light(t, g, 20_000_000)
 }
 
 func TestTwoCapabilitiesSuffice(t *testing.T) {

@@ -19,6 +19,7 @@ var host *lab.Host // one per process, made before any test runs
 
 func TestMain(m *testing.M) {
 	host = lab.Enter()
+	host.MeasureLess()
 	if err := ready(); err != nil {
 		fmt.Fprintln(os.Stderr, "netns-tests:", err)
 		os.Exit(1)

@@ -15,7 +15,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// handshakes is held by a test whose client opens a hundred connections a second: with TLS they take a good part of a processor, and
+// handshakes is held by a test whose client opens a connection every 20 ms: with TLS they take a good part of a processor, and
 // several such clients at once would measure each other.
 var handshakes sync.Mutex
 
@@ -25,7 +25,7 @@ func oneClient(t *testing.T) {
 	t.Cleanup(handshakes.Unlock)
 }
 
-// A client opens a hundred connections a second meanwhile.
+// A client opens fifty connections a second meanwhile.
 func TestRollingRestartFailsNoRequest(t *testing.T) {
 	oneClient(t)
 	for name, restart := range map[string]trial.Fault{"keepvip": trial.RollingDaemons, "apiserver": trial.RollingAPIServers} {
@@ -53,7 +53,7 @@ func rolled(t *testing.T, res *trial.Result) {
 	assert.LessOrEqual(t, res.FailedTwice, excused, "requests that failed again when they were made once more")
 	assert.LessOrEqual(t, res.Failed, excused, "requests refused or timed out")
 	// Those that are under way.
-	assert.LessOrEqual(t, res.Resets, res.Takeovers*(2+int(requests.Latency(99)/(10*time.Millisecond))), "in %d moves", res.Takeovers)
+	assert.LessOrEqual(t, res.Resets, res.Takeovers*(2+int(requests.Latency(99)/requests.Interval)), "in %d moves", res.Takeovers)
 }
 
 // tooSlow tells that whether a request fails, or how often the address moves, says nothing: a daemon that does not run for three
@@ -63,7 +63,7 @@ func tooSlow(t *testing.T, res *trial.Result) bool {
 	if res.Report.HTTPS[0].Latency(50) < 15*time.Millisecond {
 		return false
 	}
-	notJudged(t, "this machine cannot serve a hundred requests a second")
+	notJudged(t, "this machine cannot serve fifty requests a second")
 	return true
 }
 

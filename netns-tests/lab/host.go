@@ -33,6 +33,7 @@ const (
 // Host is the machine that labs are opened on. It is safe for concurrent use.
 type Host struct {
 	realtime bool
+	times    int // what the usual intervals of a measurement are multiplied by
 	runs     atomic.Int32
 	ending   atomic.Bool // a signal ends this process
 	mu       sync.Mutex
@@ -62,11 +63,15 @@ func Enter() *Host {
 	debug.SetGCPercent(-1) // see collect
 	debug.SetMemoryLimit(memoryLimit)
 	go collect(context.Background()) // as long as this process
-	h := &Host{labs: make(map[*Lab]struct{})}
+	h := &Host{labs: make(map[*Lab]struct{}), times: 1}
 	h.realtime = mayMeasureInRealtime() && monitorInRealtime() == nil
 	go h.closeOnSignal()
 	return h
 }
+
+// MeasureLess has all measurements from now on probe, ask and request half as often as they would: for tests, which run
+// side by side and have wide bounds. What each lab costs is mostly that.
+func (h *Host) MeasureLess() { h.times = 2 }
 
 func (h *Host) closeOnSignal() {
 	signals := make(chan os.Signal, 1)

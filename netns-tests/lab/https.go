@@ -180,7 +180,8 @@ func exchange(fd int, path string, deadline time.Time) (byte, error) {
 		return 0, err
 	}
 	// The stand-in signs its own certificate; who answers is what is measured.
-	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
+	// A hybrid key exchange would double what a request costs on a machine that is client and servers in one.
+	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, CurvePreferences: []tls.CurveID{tls.X25519}})
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", path); err != nil {
 		return 0, err
 	}

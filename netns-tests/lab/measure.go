@@ -13,7 +13,8 @@ import (
 )
 
 // MeasureConfig says what to measure. The zero value probes [VIP4] from the
-// on-link client each millisecond and asks every node directly.
+// on-link client each millisecond and asks every node directly. After
+// [Host.MeasureLess] intervals that are 0 are twice as long.
 type MeasureConfig struct {
 	Name     string
 	Targets  []netip.Addr  // probed addresses; none = VIP4
@@ -36,13 +37,14 @@ type MeasureConfig struct {
 	AskEvery    time.Duration
 }
 
-func (c MeasureConfig) withDefaults() MeasureConfig {
+// withDefaults fills in what is 0, times times for an interval.
+func (c MeasureConfig) withDefaults(times time.Duration) MeasureConfig {
 	if len(c.Targets) == 0 {
 		c.Targets = []netip.Addr{VIP4}
 	}
 	for at, value := range map[*time.Duration]time.Duration{
-		&c.Interval: time.Millisecond, &c.Deadline: 200 * time.Millisecond, &c.HTTPSInterval: 10 * time.Millisecond,
-		&c.DirectEvery: 2 * time.Millisecond, &c.AskEvery: 10 * time.Millisecond,
+		&c.Interval: times * time.Millisecond, &c.Deadline: 200 * time.Millisecond, &c.HTTPSInterval: times * 10 * time.Millisecond,
+		&c.DirectEvery: times * 2 * time.Millisecond, &c.AskEvery: times * 10 * time.Millisecond,
 	} {
 		if *at == 0 {
 			*at = value
@@ -82,7 +84,7 @@ type Mark struct {
 
 // Measure starts measuring. All instants in the report count from [Host.Open].
 func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
-	cfg = cfg.withDefaults()
+	cfg = cfg.withDefaults(time.Duration(l.host.times))
 	m := &Measurement{lab: l, cfg: cfg, began: l.now()}
 	l.mu.Lock()
 	l.measures[m] = struct{}{}
