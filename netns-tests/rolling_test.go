@@ -4,7 +4,6 @@ package netnstests
 
 import (
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,24 +14,26 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// handshakes is held by a test whose client opens a connection every 20 ms: with TLS they take a good part of a processor, and
-// several such clients at once would measure each other.
-var handshakes sync.Mutex
-
-func oneClient(t *testing.T) {
+// TestRolling is one test, whose parts follow each other: a client opens fifty connections a second meanwhile. With TLS they take a good
+// part of a processor, and several such clients at once would measure each other.
+func TestRolling(t *testing.T) {
+	// Compilers keep the processors busy: before the others begin.
+	others := map[string]string{}
+	for name, edits := range map[string][]trial.Edit{"says more": trial.MoreFields, "another format": trial.AnotherFormat} {
+		path, err := trial.BuildVersion(t.TempDir(), "other", edits)
+		require.NoError(t, err)
+		others[name] = path
+	}
 	t.Parallel()
-	handshakes.Lock()
-	t.Cleanup(handshakes.Unlock)
+	t.Run("restart of keepvip fails no request", func(t *testing.T) { rollingRestart(t, trial.RollingDaemons) })
+	t.Run("restart of the apiservers fails no request", func(t *testing.T) { rollingRestart(t, trial.RollingAPIServers) })
+	t.Run("upgrade", func(t *testing.T) { rollingUpgrade(t, others["says more"]) })
+	t.Run("upgrade to another format", func(t *testing.T) { upgradeToAnotherFormat(t, others["another format"]) })
 }
 
-// A client opens fifty connections a second meanwhile.
-func TestRollingRestartFailsNoRequest(t *testing.T) {
-	oneClient(t)
-	for name, restart := range map[string]trial.Fault{"keepvip": trial.RollingDaemons, "apiserver": trial.RollingAPIServers} {
-		t.Run(name, func(t *testing.T) {
-			rolled(t, counted(t, trial.Config{API: true}, restart))
-		})
-	}
+func rollingRestart(t *testing.T, restart trial.Fault) {
+	t.Helper()
+	rolled(t, counted(t, trial.Config{API: true}, restart))
 }
 
 func rolled(t *testing.T, res *trial.Result) {
@@ -45,15 +46,21 @@ func rolled(t *testing.T, res *trial.Result) {
 	}
 	assert.LessOrEqual(t, res.MovesMost, 1+res.Explained, "moves for one node")
 	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers+res.LostMostRoom)
-	excused := 0
-	if res.Stall > countedInterval {
-		excused = res.FailedRoom
-		t.Logf("the machine stood still for %s ms within a second: %d requests around that are excused", lab.Milliseconds(res.Stall), excused)
-	}
+	excused := excused(t, res)
 	assert.LessOrEqual(t, res.FailedTwice, excused, "requests that failed again when they were made once more")
 	assert.LessOrEqual(t, res.Failed, excused, "requests refused or timed out")
 	// Those that are under way.
 	assert.LessOrEqual(t, res.Resets, res.Takeovers*(2+int(requests.Latency(99)/requests.Interval)), "in %d moves", res.Takeovers)
+}
+
+// excused is how many requests may fail because the machine stood still around them.
+func excused(t *testing.T, res *trial.Result) int {
+	t.Helper()
+	if res.Stall <= countedInterval {
+		return 0
+	}
+	t.Logf("the machine stood still for %s ms within a second: %d requests around that are excused", lab.Milliseconds(res.Stall), res.FailedRoom)
+	return res.FailedRoom
 }
 
 // tooSlow tells that whether a request fails, or how often the address moves, says nothing: a daemon that does not run for three
@@ -72,10 +79,8 @@ const previous = "KEEPVIP_PREVIOUS"
 
 // One node after the other gets another version. There is no version yet that spoke otherwise, so another one is today's with
 // changed messages.
-func TestRollingUpgrade(t *testing.T) {
-	oneClient(t)
-	other, err := trial.BuildVersion(t.TempDir(), "other", trial.MoreFields)
-	require.NoError(t, err)
+func rollingUpgrade(t *testing.T, other string) {
+	t.Helper()
 	for _, c := range []struct{ name, from, to string }{
 		{"to one that says more", "", other},
 		{"from one that said more", other, ""},
@@ -106,10 +111,8 @@ func upgraded(t *testing.T, g *trial.Group, to string) {
 }
 
 // Nodes that speak another format of the messages are plain VRRP to each other: a move between them loses what VRRP loses.
-func TestUpgradeToAnotherFormat(t *testing.T) {
-	oneClient(t)
-	other, err := trial.BuildVersion(t.TempDir(), "other", trial.AnotherFormat)
-	require.NoError(t, err)
+func upgradeToAnotherFormat(t *testing.T, other string) {
+	t.Helper()
 	// A request that is made again within the gap of such a move is lost like the first.
 	const gap = 200 * time.Millisecond
 	g := open(t, trial.Config{API: true, Product: versions("")})
@@ -120,9 +123,9 @@ func TestUpgradeToAnotherFormat(t *testing.T) {
 		if tooSlow(t, res) {
 			continue
 		}
-		assert.LessOrEqual(t, res.MovesMost, 1, "moves for one node")
+		assert.LessOrEqual(t, res.MovesMost, 1+res.Explained, "moves for one node")
 		assert.Less(t, res.Outage, gap+res.OutageRoom, "priority 0 and the Skew_Time")
-		assert.Zero(t, res.FailedTwice)
+		assert.LessOrEqual(t, res.FailedTwice, excused(t, res))
 	}
 	counted := 0
 	for _, n := range g.Lab.Nodes {
