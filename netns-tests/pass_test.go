@@ -233,7 +233,7 @@ func command(t *testing.T, n *lab.Node, args ...string) int {
 // Whoever has not the key moves nothing, and is counted.
 func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{Product: trial.Keyed{}})
+	g := open(t, trial.Config{Product: trial.Keyed{}, Interval: countedInterval})
 	for kind, reason := range map[string]string{
 		trial.ForgedRequest: "unsigned", trial.ForgedGrant: "unsigned", trial.ForgedHello: "unsigned",
 		trial.ForeignKey: "key", trial.ReplayedMembers: "replay",

@@ -64,7 +64,9 @@ func TestEqualBackupsTakeOverOnce(t *testing.T) {
 	for range 2 {
 		res := measure(t, g, trial.NodeDeath)
 		assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
-		assert.Equal(t, res.Taker, res.Announcer, "the last announcement on the wire")
+		if res.Explained == 0 {
+			assert.Equal(t, res.Taker, res.Announcer, "the last announcement on the wire")
+		}
 	}
 }
 
