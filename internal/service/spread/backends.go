@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/spreadtables"
 )
@@ -15,74 +14,71 @@ import (
 // reachLimit is for how long an answer of a backend's host is waited for. As those of members, so many in a row are left without one by a dead host.
 const reachLimit = 250 * time.Millisecond
 
-// backend is a server as this node knows it.
+// backend is a server without keepvip as this node knows it.
 type backend struct {
 	Backend
-	health Health
-	known  bool // it was asked once
-	cancel context.CancelFunc
-	asking bool
-	next   time.Time // when its host is asked again
-	missed int       // questions in a row that its host left without an answer
-	dead   bool      // until it is healthy, or answers
+	health  Health
+	known   bool // it was asked once
+	cancel  context.CancelFunc
+	asking  bool
+	askNext time.Time // when its host is asked again
+	missed  int       // questions in a row that its host left without an answer
+	dead    bool      // until it is healthy, or answers
 }
 
-// news is something new about a backend.
-type news struct {
+// backendReport is something new about a backend.
+type backendReport struct {
 	about   *backend
 	health  *Health // nil: its host was asked whether it is there
 	reached bool
 }
 
-// watchBackends goes on with the backends that stay, and begins with those that are new. One that is asked otherwise from now on, or has another
+// backends are the servers of a configuration, and what can be expected of each. It belongs to the service's goroutine; each backend that is checked has
+// one of its own, which ends with the backend, and so has each question to a host.
+type backends struct {
+	host    Host
+	jobs    *jobs
+	reports chan backendReport
+	all     []*backend
+}
+
+// configure goes on with the backends that stay, and begins with those that are new. One that is asked otherwise from now on, or has another
 // weight, is what it was until the first answer.
-func (v *server) watchBackends(list []Backend) {
-	before := v.backends
-	v.backends = nil
+func (s *backends) configure(list []Backend) {
+	before := s.all
+	s.all = nil
 	for _, b := range list {
 		if i := slices.IndexFunc(before, func(o *backend) bool { return o.ID == b.ID }); i >= 0 {
-			v.backends = append(v.backends, before[i])
+			s.all = append(s.all, before[i])
 			before = slices.Delete(before, i, i+1)
 			continue
 		}
-		one := v.watch(b)
+		one := s.watch(b)
 		if i := slices.IndexFunc(before, one.same); i >= 0 && b.Watch != nil {
 			one.known, one.health, one.dead = before[i].known, before[i].health, before[i].dead
 		}
-		v.backends = append(v.backends, one)
+		s.all = append(s.all, one)
 	}
 	for _, gone := range before {
 		gone.cancel()
 	}
 }
 
-// same tells whether two are one server.
-func (b *backend) same(o *backend) bool {
-	return b.Port == o.Port && slices.Equal(b.Addresses, o.Addresses)
-}
-
-func (v *server) watch(b Backend) *backend {
-	ctx, cancel := context.WithCancel(v.ctx)
+func (s *backends) watch(b Backend) *backend {
+	ctx, cancel := context.WithCancel(s.jobs.ctx)
 	one := &backend{Backend: b, cancel: cancel}
 	if b.Watch == nil {
 		one.known, one.health.Good = true, true
 		return one
 	}
-	v.jobs.Go(func() {
-		b.Watch(ctx, func(h Health) { v.tellOf(ctx, news{about: one, health: &h}) })
+	s.jobs.Go(func() {
+		b.Watch(ctx, func(h Health) { send(ctx, s.reports, backendReport{about: one, health: &h}) })
 	})
 	return one
 }
 
-func (v *server) tellOf(ctx context.Context, r news) {
-	select {
-	case v.news <- r:
-	case <-ctx.Done():
-	}
-}
-
-// reported takes in what is new about a backend.
-func (v *server) reported(now time.Time, r news) {
+// take takes in what is new about a backend.
+func (s *backends) take(now time.Time, r backendReport) {
 	b := r.about
 	switch {
 	case r.health != nil:
@@ -91,7 +87,7 @@ func (v *server) reported(now time.Time, r news) {
 			b.missed, b.dead = 0, false
 		}
 	case r.reached:
-		b.asking, b.missed, b.dead, b.next = false, 0, false, now.Add(askLater)
+		b.asking, b.missed, b.dead, b.askNext = false, 0, false, now.Add(askLater)
 	default:
 		b.asking = false
 		b.missed++
@@ -100,21 +96,46 @@ func (v *server) reported(now time.Time, r news) {
 }
 
 // reach asks the hosts of unhealthy backends whether they are there: connections to one that is not are lost.
-func (v *server) reach(now time.Time) {
-	for _, b := range v.backends {
-		port := b.target(v.cfg.Ports)
-		if !b.known || b.health.Good || b.asking || b.dead || port == 0 || now.Before(b.next) {
+func (s *backends) reach(now time.Time, ports []Port) {
+	for _, b := range s.all {
+		port := b.target(ports)
+		if !b.known || b.health.Good || b.asking || b.dead || port == 0 || now.Before(b.askNext) {
 			continue
 		}
 		b.asking = true
 		at := netip.AddrPortFrom(b.Addresses[0], port)
-		v.jobs.Go(func() {
-			ctx, cancel := context.WithTimeout(v.ctx, reachLimit)
+		s.jobs.Go(func() {
+			ctx, cancel := context.WithTimeout(s.jobs.ctx, reachLimit)
 			defer cancel()
-			err := v.host.Reach(ctx, at)
-			v.tellOf(v.ctx, news{about: b, reached: err == nil})
+			err := s.host.Reach(ctx, at)
+			send(s.jobs.ctx, s.reports, backendReport{about: b, reached: err == nil})
 		})
 	}
+}
+
+// rows are the backends that a table has room for.
+func (s *backends) rows() (rows []row) {
+	for _, b := range s.all[:min(len(s.all), slots.Most)] {
+		rows = append(rows, b.row())
+	}
+	return rows
+}
+
+var errNoBackend = errors.New("no backend is healthy")
+
+// none is an error where there is nobody for new connections, and each backend was asked.
+func (s *backends) none(rows []row) error {
+	unknown := slices.ContainsFunc(s.all, func(b *backend) bool { return !b.known })
+	takes := slices.ContainsFunc(rows, func(r row) bool { return r.Condition == slots.Fit && r.Weight > 0 })
+	if takes || unknown {
+		return nil
+	}
+	return errNoBackend
+}
+
+// same tells whether two are one server.
+func (b *backend) same(o *backend) bool {
+	return b.Port == o.Port && slices.Equal(b.Addresses, o.Addresses)
 }
 
 // target is where the service of TCP is; 0: there is none.
@@ -145,43 +166,4 @@ func (b *backend) row() row {
 		out.Why = "its weight is 0"
 	}
 	return out
-}
-
-var errNoBackend = errors.New("no backend is healthy")
-
-// balance has the kernel follow the backends. Each node asks them by itself, so that all have the same table, as far as they find the same.
-func (v *server) balance(now time.Time) {
-	v.reach(now)
-	me := self{address: v.place.Source.WithZone(""), own: v.host.Own(v.place, v.cfg.Addresses)}
-	for _, m := range v.elector.Members() {
-		if m.Self {
-			v.holds, v.node = m.State == election.Active, m.Node
-		}
-	}
-	var rows []row
-	for _, b := range v.backends[:min(len(v.backends), slots.Most)] {
-		rows = append(rows, b.row())
-	}
-	changed := v.problem != "" || v.showed.Before(v.settled)
-	var errs []error
-	for _, l := range v.lanes {
-		changed = changed || !slices.EqualFunc(l.rows, rows, row.same)
-		errs = append(errs, v.serve(now, l, slices.Clone(rows), me.own))
-	}
-	v.lookAtWay(now)
-	v.count(now)
-	unknown := slices.ContainsFunc(v.backends, func(b *backend) bool { return !b.known })
-	takes := slices.ContainsFunc(rows, func(r row) bool { return r.Condition == slots.Fit && r.Weight > 0 })
-	if !takes && !unknown {
-		errs = append(errs, errNoBackend)
-	}
-	if err := errors.Join(errs...); err != nil {
-		v.fail(err)
-		return
-	}
-	v.recover()
-	if changed || now.Sub(v.showed) >= showEvery {
-		v.showed = now
-		v.show()
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/instance"
@@ -131,7 +132,7 @@ const (
 // Tables are the names of the tables.
 func (c *Config) Tables() []string {
 	var out []string
-	for _, p := range partsOf(c) {
+	for _, p := range portSetsOf(c) {
 		out = append(out, p.name)
 	}
 	return out
@@ -142,4 +143,17 @@ func (c *Config) seed() uint32 {
 	h := fnv.New32a()
 	h.Write(c.Addresses[0].AsSlice()) // a hash never returns an error
 	return h.Sum32()
+}
+
+// asking is how the host of a member is asked whether it is there. Where the network answers ARP for everybody, or members are not on the link,
+// their services are: a host that lives takes the connection, or refuses it.
+func (c *Config) asking(host Host) func(ctx context.Context, p instance.Place, member netip.Addr) error {
+	i := slices.IndexFunc(c.Ports, func(p Port) bool { return p.Protocol != udp })
+	if !c.Masquerade || i < 0 {
+		return host.Ask
+	}
+	target := c.Ports[i].Target
+	return func(ctx context.Context, _ instance.Place, member netip.Addr) error {
+		return host.Reach(ctx, netip.AddrPortFrom(member, target))
+	}
 }

@@ -2,7 +2,17 @@
 // keepvip. It joins what the members say of themselves with what is seen of their hosts, makes the table of slots from that (internal/slots),
 // and keeps the table in the kernel (internal/spreadtables).
 //
-// The decisions are pure: [roster] says what can be expected of each member, and [plan] makes the tables from that.
+// A [Service] is told what to do by any goroutine (queue), and does it in one of its own: that of server, which joins the parts. Each part belongs to that
+// goroutine, is called by server, and calls neither server nor another part:
+//
+//   - roster: what can be expected of each member. It is pure.
+//   - backends: the same of servers without keepvip, which it asks.
+//   - plan: the rows of the tables, made of the members. It is pure, and so are the tables of slots (slotTable).
+//   - kernel: the tables in the kernel, and what masquerading wants of this host (forwarding).
+//   - counter: the connections of the tables, for an operator who drains this node.
+//   - followers: what hosts are told that are no members.
+//
+// What this node says to the other members has a lock (spreader): a term ends without waiting for the service's goroutine.
 //
 // # Goroutines
 //
@@ -11,5 +21,5 @@
 //   - One for each backend that is checked, until the backend is no more in the configuration, or the service ends.
 //   - One at a time that counts connections; it ends when the kernel has listed them.
 //
-// The first one waits for all others in the end.
+// The first one waits for all others (jobs) in the end.
 package spread

@@ -31,7 +31,7 @@ func TestServiceThatHasFinishedKeepsNothingOfWhatItIsTold(t *testing.T) {
 		}
 		b.begin()
 		b.service.End()
-		assert.Empty(t, b.service.post.take())
+		assert.Empty(t, b.service.queue.take())
 		assert.False(t, b.service.Reconfigure(config()), "whoever wants to spread again needs another one")
 	})
 }

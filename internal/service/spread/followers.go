@@ -12,72 +12,84 @@ import (
 // group is what followers call the entry.
 func (c *Config) group() netip.Addr { return c.Addresses[0] }
 
-// serveFollowers lets followers ask about the entry as it is from now on; a zero group: about none.
-func (v *server) serveFollowers(f Followers, group netip.Addr) {
-	if v.served == group {
+// followers tell hosts that are no members about an entry. It belongs to the service's goroutine, and does not wait for anybody.
+type followers struct {
+	to    Followers  // nil: nobody is told
+	group netip.Addr // by which they call the entry
+}
+
+// serve lets followers ask about the entry of that group from now on; the zero Addr: about none.
+func (f *followers) serve(to Followers, group netip.Addr) {
+	if f.group == group {
 		return
 	}
-	if v.followers != nil {
-		v.followers.Drop(v.served)
+	if f.to != nil {
+		f.to.Drop(f.group)
 	}
-	if v.followers, v.served = f, group; f != nil {
-		f.Serve(group)
-	}
-}
-
-// tellFollowers lets followers know what can be expected of the members, if there are any.
-func (v *server) tellFollowers() {
-	if f := v.followers; f != nil && f.Wanted(v.served) {
-		f.Tell(v.served, v.report())
+	if f.to, f.group = to, group; to != nil {
+		to.Serve(group)
 	}
 }
 
-// subscribed are the followers that this node tells, as an operator sees them.
-func (v *server) subscribed() (out []instance.SpreadFollower) {
-	if v.followers == nil {
+// tell lets followers know what can be expected of the members, if there are any.
+func (f *followers) tell(report func() *subscription.Report) {
+	if f.to != nil && f.to.Wanted(f.group) {
+		f.to.Tell(f.group, report())
+	}
+}
+
+// withdraw has this node tell followers nothing more.
+func (f *followers) withdraw() {
+	if f.to != nil {
+		f.to.Tell(f.group, nil)
+	}
+}
+
+// list are those that this node tells, as an operator sees them.
+func (f *followers) list() (out []instance.SpreadFollower) {
+	if f.to == nil {
 		return nil
 	}
-	for _, s := range v.followers.Subscribers(v.served) {
+	for _, s := range f.to.Subscribers(f.group) {
 		out = append(out, instance.SpreadFollower(s))
 	}
 	return out
 }
 
-// hushFollowers has this node tell followers nothing more.
-func (v *server) hushFollowers() {
-	if f := v.followers; f != nil {
-		f.Tell(v.served, nil)
+// reportOf joins the rows of all tables: each has other ports of the same members. node is this node's name.
+func reportOf(tables []*table, members *roster, node string) *subscription.Report {
+	r := &subscription.Report{Every: max(members.interval, leastEvery)}
+	known := map[netip.Addr]*member{}
+	for _, m := range members.all {
+		known[m.address] = m
 	}
-}
-
-// report joins the rows of all lanes: each has other ports of the same members.
-func (v *server) report() *subscription.Report {
-	r := &subscription.Report{Every: max(v.cfg.Interval, leastEvery)}
-	nodes := v.nodes()
 	index := map[netip.Addr]int{}
-	for _, l := range v.lanes {
-		for _, row := range l.rows {
-			i, known := index[row.Address]
-			if !known {
+	for _, t := range tables {
+		for _, row := range t.rows {
+			m := known[row.Address]
+			i, seen := index[row.Address]
+			if !seen {
 				i = len(r.Members)
 				index[row.Address] = i
-				r.Members = append(r.Members, v.sighting(row, nodes[row.Address], r.Every))
+				every, name := r.Every, node
+				if m != nil {
+					every, name = members.every(m), m.node
+				}
+				r.Members = append(r.Members, row.sighting(m, name, every))
 			}
-			m := &r.Members[i]
-			for _, p := range l.ports {
-				m.Ports = append(m.Ports, subscription.Port{Protocol: p.Protocol, Port: p.Port, Condition: row.expected(nodes[row.Address])})
+			for _, p := range t.ports {
+				r.Members[i].Ports = append(r.Members[i].Ports, subscription.Port{Protocol: p.Protocol, Port: p.Port, Condition: row.expected(m)})
 			}
 		}
 	}
 	return r
 }
 
-// sighting is a member without its ports; m is nil for this node.
-func (v *server) sighting(r row, m *member, every time.Duration) subscription.Sighting {
+// sighting is a member without its ports, which says something every so often; m is nil for this node.
+func (r row) sighting(m *member, name string, every time.Duration) subscription.Sighting {
 	out := subscription.Sighting{Member: subscription.Member{Address: r.Address, Self: r.Self, Weight: r.Weight}}
-	name := v.node
 	if m != nil {
-		name, every, out.Heard = m.node, v.roster.every(m), m.last
+		out.Heard = m.last
 	}
 	out.Node, out.Lifetime = subscription.NodeName(name), every*silentAfter/10
 	for _, a := range r.at.Addresses {

@@ -16,8 +16,8 @@ import (
 	"github.com/keepvip/keepvip/internal/subscription"
 )
 
-// followers remember what they are told.
-type followers struct {
+// fakeFollowers remember what they are told.
+type fakeFollowers struct {
 	mu     sync.Mutex // guards what follows
 	served []netip.Addr
 	wanted bool
@@ -25,32 +25,32 @@ type followers struct {
 	newest *subscription.Report
 }
 
-func (f *followers) Serve(group netip.Addr) {
+func (f *fakeFollowers) Serve(group netip.Addr) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.served = append(f.served, group)
 }
 
-func (f *followers) Drop(netip.Addr) {
+func (f *fakeFollowers) Drop(netip.Addr) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.served = f.served[1:]
 }
 
-func (f *followers) Wanted(netip.Addr) bool {
+func (f *fakeFollowers) Wanted(netip.Addr) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.wanted
 }
 
-func (f *followers) Subscribers(netip.Addr) []subscription.Subscriber {
+func (f *fakeFollowers) Subscribers(netip.Addr) []subscription.Subscriber {
 	if !f.Wanted(netip.Addr{}) {
 		return nil
 	}
 	return []subscription.Subscriber{{Address: addr(50), Node: "w-1", Since: time.Unix(1, 0)}}
 }
 
-func (f *followers) Tell(_ netip.Addr, r *subscription.Report) {
+func (f *fakeFollowers) Tell(_ netip.Addr, r *subscription.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.newest = r
@@ -58,14 +58,14 @@ func (f *followers) Tell(_ netip.Addr, r *subscription.Report) {
 }
 
 // look shows what is remembered.
-func (f *followers) look() (served []netip.Addr, told int, newest *subscription.Report) {
+func (f *fakeFollowers) look() (served []netip.Addr, told int, newest *subscription.Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.served), f.told, f.newest
 }
 
 func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
-	cfg, f := config(), &followers{}
+	cfg, f := config(), &fakeFollowers{}
 	cfg.Followers = f
 	bubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)

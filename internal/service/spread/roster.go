@@ -1,13 +1,11 @@
 package spread
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/slots"
 )
 
 const (
@@ -21,8 +19,8 @@ const (
 	leastEvery = 100 * time.Millisecond
 	// askAgain is the time between questions to a host that has not answered, and askLater to one that has.
 	askAgain, askLater = 50 * time.Millisecond, time.Second
-	// soon is for how long after the start of this node the others, if they were started with it, may not have said that they spread.
-	soon = 3 * time.Second
+	// startTime is for how long after the start of this node the others, if they were started with it, may not have said that they spread.
+	startTime = 3 * time.Second
 	// unanswered is how many questions in a row a dead host leaves without an answer.
 	unanswered = 3
 	// forgetDead and forgetSilent are for how long a member that is not heard keeps its place among those that are not listed. Until then
@@ -32,36 +30,19 @@ const (
 	mostKnown = 64
 )
 
-// member is one that spreads, as this node knows it.
-type member struct {
-	address netip.Addr // on the link of the virtual addresses
-	by      netip.Addr // by which the election knows it
-	node    string
-	spread  election.Spread
-	heard   bool // ever
-	due     bool // it was never heard, and may have connections of the time before this node began
-	fit     bool // it says so, of the election
-	last    time.Time
-	silent  time.Time // since when it does not say that it spreads; zero: it does
-	mute    time.Time // since when it is heard, and does not say that it spreads; zero: it is not, or does
-
-	asking   bool // a question is on its way
-	next     time.Time
-	missed   int  // questions in a row that were not answered
-	dead     bool // until it is heard again
-	holder   bool
-	leaving  string // what it says of why it is not fit
-	draining bool
-	unlisted time.Time // since when it is not listed any more; zero: it is, or nobody is
-}
-
-// roster is the members beside this node, and what can be expected of each. It is pure.
+// roster is the members beside this node, and what can be expected of each. It is pure: what happens it is told, with the time.
 type roster struct {
 	interval time.Duration
 	self     netip.Addr // which is none of them
 	listed   []netip.Addr
 	begun    time.Time // until then members may still be about to say that they spread
 	all      []*member
+}
+
+// begin opens a term, of a node with that address. The members are known at settled.
+func (r *roster) begin(self netip.Addr, settled time.Time) {
+	r.self, r.begun = self, settled.Add(startTime)
+	r.all = slices.DeleteFunc(r.all, func(m *member) bool { return m.address == self })
 }
 
 // every is the time between two messages of a member.
@@ -83,7 +64,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 			r.find(a, true)
 		}
 	}
-	seen, quiet := map[netip.Addr]bool{}, map[*member]bool{}
+	spreading, others := map[netip.Addr]bool{}, map[*member]bool{}
 	for i := range list {
 		m := &list[i]
 		if m.Self || m.Witness || m.Address.WithZone("") == r.self {
@@ -101,34 +82,40 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		switch {
 		case known == nil:
 			continue
-		case m.Spread != nil && !admitted && known.unlisted.IsZero(): // it has another list
+		case m.Spread != nil && !admitted && known.unlistedSince.IsZero(): // it has another list
 			r.drop(known)
 			continue
 		}
 		known.holder = m.State == election.Active && !m.Silent
 		if m.Spread == nil { // as one that has just been started again, or does not spread any more
 			if !m.Silent {
-				quiet[known] = true
+				others[known] = true
 			}
 			continue
 		}
-		seen[known.address] = true
+		spreading[known.address] = true
 		known.by = m.Address.WithZone("")
-		r.listen(now, known, m)
+		r.update(now, known, m)
 	}
+	r.age(now, spreading, others)
+}
+
+// age notes since when members do not spread, and forgets those that have had their time. spreading are those that say so, by their addresses, and
+// others are heard and do not.
+func (r *roster) age(now time.Time, spreading map[netip.Addr]bool, others map[*member]bool) {
 	for _, m := range slices.Clone(r.all) {
-		m.holder = m.holder && (seen[m.address] || quiet[m])
-		m.due = !m.heard && quiet[m] && now.Before(r.begun)
-		if !seen[m.address] {
-			m.lose(now)
+		m.holder = m.holder && (spreading[m.address] || others[m])
+		m.awaited = !m.heard && others[m] && now.Before(r.begun)
+		if !spreading[m.address] {
+			m.markSilent(now)
 		}
 		switch {
-		case !quiet[m]:
-			m.mute = time.Time{}
-		case m.mute.IsZero():
-			m.mute = now
+		case !others[m]:
+			m.notSpreadingSince = time.Time{}
+		case m.notSpreadingSince.IsZero():
+			m.notSpreadingSince = now
 		}
-		if m.gone(now) || m.unlisted.IsZero() && !slices.Contains(r.listed, m.address) && m.old(now) {
+		if m.gone(now) || m.unlistedSince.IsZero() && !slices.Contains(r.listed, m.address) && m.expired(now) {
 			r.drop(m)
 		}
 	}
@@ -140,8 +127,8 @@ func (r *roster) admits(a netip.Addr, said *election.Spread) bool {
 	return len(r.listed) == 0 || slices.Contains(r.listed, a) || said != nil && said.Weight == 0
 }
 
-// place is where a member comes in the tables. Those that are not listed come last.
-func (r *roster) place(a netip.Addr) int {
+// position is where a member comes in the tables. Those that are not listed come last.
+func (r *roster) position(a netip.Addr) int {
 	i := slices.Index(r.listed, a)
 	if i < 0 {
 		return len(r.listed)
@@ -155,30 +142,12 @@ func (r *roster) list(now time.Time, listed []netip.Addr) {
 	r.all = slices.DeleteFunc(r.all, func(m *member) bool {
 		switch {
 		case r.admits(m.address, m.said()):
-			m.unlisted = time.Time{}
-		case m.unlisted.IsZero():
-			m.unlisted = now
+			m.unlistedSince = time.Time{}
+		case m.unlistedSince.IsZero():
+			m.unlistedSince = now
 		}
-		return !m.unlisted.IsZero() && !m.heard
+		return !m.unlistedSince.IsZero() && !m.heard
 	})
-}
-
-// said is how it spreads; nil: it has not said yet.
-func (m *member) said() *election.Spread {
-	if !m.heard {
-		return nil
-	}
-	return &m.spread
-}
-
-// gone tells that a member that is not listed any more has no connections, or had its time.
-func (m *member) gone(now time.Time) bool {
-	if m.unlisted.IsZero() {
-		return false
-	}
-	connected := slices.ContainsFunc(m.spread.Ports, func(p election.SpreadPort) bool { return p.Connections > 0 })
-	since := now.Sub(m.unlisted)
-	return m.dead || since >= EndsWithin || since >= leastEnding && !connected
 }
 
 // find is the member of that address; with add a new one if need be and there is room, else nil where there is none.
@@ -206,7 +175,7 @@ func (r *roster) room(a netip.Addr) bool {
 			continue
 		}
 		known++
-		if m.dead && (oldest < 0 || m.silent.Before(r.all[oldest].silent)) {
+		if m.dead && (oldest < 0 || m.silentSince.Before(r.all[oldest].silentSince)) {
 			oldest = i
 		}
 	}
@@ -225,46 +194,24 @@ func (r *roster) drop(gone *member) {
 	r.all = slices.DeleteFunc(r.all, func(m *member) bool { return m == gone })
 }
 
-// listen takes in what a member that spreads has said.
-func (r *roster) listen(now time.Time, m *member, e *election.Member) {
-	m.node, m.spread, m.fit, m.leaving, m.draining, m.last = e.Node, *e.Spread, e.Fit, e.Unfit, e.Draining, e.LastHeard
+// update takes in what a member that spreads has said.
+func (r *roster) update(now time.Time, m *member, e *election.Member) {
+	m.node, m.spread, m.leaving, m.last = e.Node, *e.Spread, e.Unfit, e.LastHeard
 	if e.Silent || !now.Before(m.last.Add(r.every(m)*stuckAfter/10)) {
-		m.lose(now)
+		m.markSilent(now)
 		return
 	}
-	m.heard, m.silent, m.dead = true, time.Time{}, false
-}
-
-// lose notes that nothing is heard of it.
-func (m *member) lose(now time.Time) {
-	if m.silent.IsZero() {
-		m.silent = now
-	}
-}
-
-// old tells that its place is given up.
-func (m *member) old(now time.Time) bool {
-	switch {
-	case m.silent.IsZero():
-		return false
-	case !m.heard && !m.mute.IsZero():
-		return !m.due
-	case !m.mute.IsZero(): // it lives, and may be about to spread again
-		return now.Sub(m.mute) > forgetDead
-	case m.dead || !m.heard:
-		return now.Sub(m.silent) > forgetDead
-	}
-	return now.Sub(m.silent) > forgetSilent
+	m.heard, m.silentSince, m.dead = true, time.Time{}, false
 }
 
 // ask are the members whose hosts are to be asked at now, whether they are there, each until limit is over.
 func (r *roster) ask(now time.Time) (due []netip.Addr, limit time.Duration) {
 	for _, m := range r.all {
-		if !r.doubtful(m, now) {
-			m.missed, m.next = 0, time.Time{}
+		if !r.suspected(m, now) {
+			m.missed, m.askNext = 0, time.Time{}
 			continue
 		}
-		if m.asking || m.dead || now.Before(m.next) {
+		if m.asking || m.dead || now.Before(m.askNext) {
 			continue
 		}
 		m.asking = true
@@ -273,17 +220,17 @@ func (r *roster) ask(now time.Time) (due []netip.Addr, limit time.Duration) {
 	return due, askAgain
 }
 
-// doubtful tells that a member is silent, or about to be.
-func (r *roster) doubtful(m *member, now time.Time) bool {
-	return !m.silent.IsZero() || m.heard && !now.Before(m.last.Add(r.suspicion(m)))
+// suspected tells that a member is silent, or about to be.
+func (r *roster) suspected(m *member, now time.Time) bool {
+	return !m.silentSince.IsZero() || m.heard && !now.Before(m.last.Add(r.suspicion(m)))
 }
 
 // next is when something is due after now, at the latest in an interval.
 func (r *roster) next(now time.Time) time.Time {
 	due := now.Add(r.interval)
 	for _, m := range r.all {
-		moments := []time.Time{m.next}
-		if m.heard && m.silent.IsZero() {
+		moments := []time.Time{m.askNext}
+		if m.heard && m.silentSince.IsZero() {
 			moments = append(moments, m.last.Add(r.suspicion(m)), m.last.Add(r.silence(m)))
 		}
 		for _, at := range moments {
@@ -303,78 +250,29 @@ func (r *roster) answered(now time.Time, a netip.Addr, there bool) {
 	}
 	m.asking = false
 	if there {
-		m.missed, m.next = 0, now.Add(askLater)
+		m.missed, m.askNext = 0, now.Add(askLater)
 		return
 	}
 	m.missed++
-	m.next = now
+	m.askNext = now
 }
 
-// settle has silent members whose hosts do not answer counted as dead.
-func (r *roster) settle() {
+// declareDead has silent members whose hosts do not answer counted as dead.
+func (r *roster) declareDead() {
 	for _, m := range r.all {
-		if !m.silent.IsZero() && m.missed >= unanswered {
+		if !m.silentSince.IsZero() && m.missed >= unanswered {
 			m.dead = true
 		}
 	}
 }
 
-// condition is what can be expected of a member for one part of the ports, and why it is not fit.
-func (m *member) condition(p part) (slots.Condition, string) {
-	switch {
-	case m.dead:
-		return slots.Dead, "its host does not answer"
-	case m.due:
-		return slots.Keeps, "it has not said yet that it spreads"
-	case !m.heard:
-		return slots.Dead, "it was never heard"
-	case m.serves(p) == 0:
-		return slots.Dead, "it does not spread the port"
-	case !m.unlisted.IsZero():
-		return slots.Keeps, "it is not listed any more"
-	case !m.mute.IsZero():
-		return slots.Keeps, "it does not spread"
-	case !m.silent.IsZero():
-		return slots.Keeps, "its keepvip is silent"
-	case m.serves(p) < len(p.ports): // as while one node after the other is reloaded
-		return slots.Keeps, "it does not spread all of these ports"
-	case !m.healthy(p):
-		return slots.Keeps, p.unhealthy(m.leaving)
-	case m.spread.Weight == 0:
-		return slots.Fit, "its weight is 0"
-	}
-	return slots.Fit, ""
+// connected tells whether another member has connections to these ports, as far as it says.
+func (r *roster) connected(ports []Port) bool {
+	return slices.ContainsFunc(r.all, func(m *member) bool { return !m.dead && m.connections(ports) > 0 })
 }
 
-// unhealthy is why a member keeps what it has, which says that of itself.
-func (p part) unhealthy(why string) string {
-	switch {
-	case why != "":
-		return why
-	case p.check != "":
-		return fmt.Sprintf("the check %s fails", p.check)
-	}
-	return "it is not fit"
-}
-
-// serves is how many of the ports the member translates.
-func (m *member) serves(p part) (n int) {
-	for _, port := range p.ports {
-		if m.port(port) != nil {
-			n++
-		}
-	}
-	return n
-}
-
-func (m *member) healthy(p part) bool {
-	return (p.check != "" || m.spread.Fit) && !slices.ContainsFunc(p.ports, func(port Port) bool { return !m.port(port).Healthy })
-}
-
-func (m *member) port(p Port) *election.SpreadPort {
-	i := slices.IndexFunc(m.spread.Ports, func(s election.SpreadPort) bool { return s.Protocol == p.Protocol && s.Port == p.Port })
-	if i < 0 {
-		return nil
-	}
-	return &m.spread.Ports[i]
+// holderHasAll tells whether the holder serves everything, as one does that does not spread yet while others do.
+func (r *roster) holderHasAll(list []election.Member) bool {
+	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active && !m.Silent })
+	return i >= 0 && !list[i].Self && r.find(list[i].Address.WithZone(""), false) == nil
 }

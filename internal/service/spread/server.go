@@ -7,123 +7,113 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/slots"
+	"github.com/keepvip/keepvip/internal/subscription"
 )
 
-// server is the state of a Service. Only its goroutine uses it.
+// server joins the parts of a Service: it gives the members or backends to the kernel, and says to members, followers and operators what came of it. It
+// calls the parts, and none of them calls it. Only the service's goroutine uses it, and all of the parts.
 type server struct {
-	cfg    Config
-	host   Host
-	log    *slog.Logger
-	out    *Service
-	ctx    context.Context // ends with the service
-	cancel context.CancelFunc
-	jobs   sync.WaitGroup // what asks, counts and watches beside the service's goroutine, until ctx ends
+	cfg  Config
+	host Host
+	log  *slog.Logger
+	out  *Service
+	jobs *jobs
 
-	place    instance.Place
-	term     instance.Term // its Elector is nil between terms
-	elector  election.Spreader
-	voice    *voice
-	changed  <-chan struct{}
+	roster    roster
+	backends  backends // in place of the members, if there are any
+	kernel    kernel
+	counter   counter
+	followers followers
+
+	term     instance.Term
+	elector  election.Spreader // nil between terms
+	spreader *spreader         // of the term
+	changed  <-chan struct{}   // the elector's members have
 	answers  chan answer
-	tallies  chan tally
-	roster   roster
-	lanes    []*lane
 	settled  time.Time // when the members are known, of this term
-	last     time.Time // of the newest step
-	counted  time.Time
-	counting bool // a goroutine is about it
-	asked    int  // how often Drain was called
-	showed   time.Time
-	said     *election.Spread
-	problem  string    // why nothing is spread; empty: it is
-	node     string    // this node's name
-	draining time.Time // until when an operator waits for the end of connections
-	// drainsFrom is from when on the others send nothing new here because of that.
-	drainsFrom time.Time
-	waits      bool      // the others have to know this node, if it is the holder, before it sends them anything
-	alone      time.Time // until then it does not
-	closed     bool
-	unspread   bool // until now the holder has served everything
-	leftOut    []row
-	lines      election.Lines // what others can bring about
-	way        way            // of masquerade
-	holds      bool           // this node is the holder
+	waits    bool      // the others have to know this node, if it is the holder, before it sends them anything
 
-	backends []*backend
-	news     chan news
-
-	followers Followers  // who is told of the members; nil: nobody
-	served    netip.Addr // by which they call the entry
+	last    time.Time // of the newest step
+	showed  time.Time
+	problem string         // why nothing is spread; empty: it is
+	node    string         // this node's name
+	leftOut []row          // members that the tables have no room for
+	lines   election.Lines // what others can bring about
+	closed  bool
 }
 
-// configure takes over a configuration. Tables of parts that go on are kept.
+func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
+	jobs := newJobs()
+	v := &server{
+		host: host, log: log, out: out, jobs: jobs, answers: make(chan answer),
+		backends: backends{host: host, jobs: jobs, reports: make(chan backendReport)},
+		kernel:   kernel{host: host, log: log},
+		counter:  counter{log: log, jobs: jobs, results: make(chan counts), busy: &out.busy},
+	}
+	v.configure(cfg)
+	return v
+}
+
+// configure takes over a configuration. Tables of ports that go on are kept.
 func (v *server) configure(cfg Config) {
-	v.unspread = v.unspread || cfg.Reloaded && v.lanes == nil
-	v.waits = v.waits || v.unspread
+	now := time.Now()
 	v.cfg = cfg
 	v.out.masquerades.Store(cfg.Masquerade)
-	v.watchBackends(cfg.Backends)
-	v.serveFollowers(cfg.Followers, cfg.group())
-	now := time.Now()
+	v.backends.configure(cfg.Backends)
+	v.followers.serve(cfg.Followers, cfg.group())
 	v.roster.interval = cfg.Interval
 	v.roster.list(now, cfg.Members)
-	gone := v.follow(now)
+	gone := v.kernel.configure(now, cfg, v.elector != nil)
+	v.waits = v.waits || v.kernel.holderHasAll
 	if v.elector != nil {
 		v.step(now)
 	}
-	for _, l := range gone { // not before what ends is there
-		v.shut(l)
+	for _, t := range gone { // not before what takes its place is there
+		v.kernel.shut(t)
 	}
 	v.show()
 }
 
 // begin opens a term. What an earlier run has left goes on until the members are known.
-func (v *server) begin(t instance.Term, w *voice, now time.Time) {
-	v.place, v.term, v.way = t.Place, t, way{}
-	v.roster.self = t.Place.Source.WithZone("")
-	v.roster.all = slices.DeleteFunc(v.roster.all, func(m *member) bool { return m.address == v.roster.self })
+func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
+	v.term = t
+	self := t.Place.Source.WithZone("")
 	v.settled = now.Add(v.settle())
-	v.alone, v.roster.begun = now, v.settled.Add(soon)
+	v.roster.begin(self, v.settled)
+	sendsFrom := now
 	if v.waits {
-		v.alone = v.settled.Add(v.settle())
+		sendsFrom = v.settled.Add(v.settle())
 	}
 	v.waits = false
-	v.said = nil
-	if w == nil {
+	if s == nil {
 		v.fail(errNoSpreader)
 		return
 	}
-	v.voice, v.elector = w, t.Elector.(election.Spreader)
+	v.spreader, v.elector = s, t.Elector.(election.Spreader)
 	v.changed = v.elector.MembersChanged()
-	for _, l := range v.lanes {
-		if l.applied != nil && l.applied.Index != t.Place.Index {
-			v.shut(l)
-		}
-	}
+	v.counter.begin(v.settled)
+	v.kernel.begin(t.Place, sendsFrom)
 	v.show()
 }
 
-// hush has this node say no more that it spreads.
-func (v *server) hush() {
-	v.hushFollowers()
-	if v.elector != nil {
-		v.voice.say(nil)
+// withdraw has this node say no more that it spreads.
+func (v *server) withdraw() {
+	v.followers.withdraw()
+	if v.spreader != nil {
+		v.spreader.say(nil)
 	}
-	v.said = nil
 }
 
 func (v *server) end() {
-	v.hush()
-	v.elector, v.changed, v.voice, v.term, v.problem = nil, nil, nil, instance.Term{}, ""
-	v.out.busy.Store(false)
+	v.withdraw()
+	v.elector, v.changed, v.spreader, v.term, v.problem = nil, nil, nil, instance.Term{}, ""
+	v.counter.end()
 	v.show()
 }
 
@@ -141,86 +131,93 @@ func (v *server) next() time.Time {
 	return v.roster.next(v.last)
 }
 
-// step looks at the members, and has the kernel and the other members follow.
+// step looks at the members or backends, and has the kernel and the other members follow.
 func (v *server) step(now time.Time) {
 	if v.elector == nil || now.Before(v.settled) {
 		return
 	}
 	v.last = now
 	if len(v.cfg.Backends) > 0 {
-		v.balance(now)
+		v.stepBackends(now)
 		return
 	}
+	v.stepMembers(now)
+}
+
+func (v *server) stepMembers(now time.Time) {
 	list := v.elector.Members()
 	v.roster.hear(now, list)
-	v.roster.settle()
+	v.roster.declareDead()
 	v.ask(now)
 	me, err := v.self(list)
 	if err != nil {
-		v.hush() // the others would go by another table
+		v.withdraw() // the others would go by another table
 		v.count(now)
 		v.fail(err)
 		return
 	}
-	v.holds = me.holder
 	healthy, why := v.health()
-	var errs []error
 	var leftOut []row
-	changed := v.problem != "" || v.showed.Before(v.settled)
-	for _, l := range v.lanes {
-		fit, why := healthy[l.check], why
-		if l.ends() {
+	changed, err := v.kernel.serve(now, me, func(t *table) (rows []row) {
+		fit, why := healthy[t.check], why
+		if t.ends() {
 			fit, why = false, takesNone
 		}
-		var rows []row
-		rows, leftOut = plan(l.part, &v.roster, me, fit, why)
-		changed = changed || !slices.EqualFunc(l.rows, rows, row.same)
-		errs = append(errs, v.serve(now, l, rows, me.own))
-	}
-	v.unspread = v.aside(list)
-	v.lookAtWay(now)
-	v.tellFollowers()
+		rows, leftOut = plan(t.portSet, &v.roster, me, fit, why)
+		return rows
+	})
+	v.kernel.holderHasAll = v.roster.holderHasAll(list)
+	v.followers.tell(func() *subscription.Report { return reportOf(v.kernel.tables, &v.roster, v.node) })
 	v.count(now)
-	v.leave(leftOut)
-	if err := errors.Join(errs...); err != nil {
+	v.noteLeftOut(leftOut)
+	if err != nil {
 		v.fail(err)
 		return
 	}
-	v.recover()
 	v.say(me, healthy)
-	if changed || now.Sub(v.showed) >= showEvery {
-		v.showed = now
+	v.succeed(now, changed)
+	if v.kernel.finish(now, v.roster.connected) {
 		v.show()
 	}
-	v.finish(now)
 }
 
-// aside tells whether the holder serves everything, as one does that does not spread yet while others do.
-func (v *server) aside(list []election.Member) bool {
-	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active && !m.Silent })
-	return i >= 0 && !list[i].Self && v.roster.find(list[i].Address.WithZone(""), false) == nil
+// stepBackends is for servers without keepvip. Each node asks them by itself, so that all have the same table, as far as they find the same.
+func (v *server) stepBackends(now time.Time) {
+	v.backends.reach(now, v.cfg.Ports)
+	me := self{place: v.term.Place, address: v.term.Place.Source.WithZone(""), own: v.host.Own(v.term.Place, v.cfg.Addresses)}
+	for _, m := range v.elector.Members() {
+		if m.Self {
+			me.holder, v.node = m.State == election.Active, m.Node
+		}
+	}
+	rows := v.backends.rows()
+	changed, err := v.kernel.serve(now, me, func(*table) []row { return slices.Clone(rows) })
+	v.count(now)
+	if err := errors.Join(err, v.backends.none(rows)); err != nil {
+		v.fail(err)
+		return
+	}
+	v.succeed(now, changed)
 }
 
 // ask asks the hosts of members that are, or may soon be, silent.
 func (v *server) ask(now time.Time) {
 	due, limit := v.roster.ask(now)
-	place, ask := v.place, v.asking()
+	place, ask := v.term.Place, v.cfg.asking(v.host)
 	for _, a := range due {
 		v.jobs.Go(func() {
-			ctx, cancel := context.WithTimeout(v.ctx, limit)
+			ctx, cancel := context.WithTimeout(v.jobs.ctx, limit)
 			defer cancel()
 			err := ask(ctx, place, a)
-			select {
-			case v.answers <- answer{a, err == nil}:
-			case <-v.ctx.Done():
-			}
+			send(v.jobs.ctx, v.answers, answer{a, err == nil})
 		})
 	}
 }
 
 // self is this node as a member.
 func (v *server) self(list []election.Member) (self, error) {
-	me := self{address: v.place.Source.WithZone(""), weight: v.cfg.Weight, own: v.host.Own(v.place, v.cfg.Addresses)}
+	place := v.term.Place
+	me := self{place: place, address: place.Source.WithZone(""), weight: v.cfg.Weight, own: v.host.Own(place, v.cfg.Addresses)}
 	for _, m := range list {
 		if m.Self {
 			me.holder, me.witness, v.node = m.State == election.Active, m.Witness, m.Node
@@ -228,11 +225,11 @@ func (v *server) self(list []election.Member) (self, error) {
 	}
 	if len(v.cfg.Members) > 0 && !me.witness && !slices.Contains(v.cfg.Members, me.address) {
 		if !slices.Contains(v.cfg.Senders, me.address) {
-			return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", me.address, v.place.Name)
+			return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", me.address, place.Name)
 		}
 		me.weight, me.sends = 0, true
 	}
-	if mac, err := net.ParseMAC(v.place.MAC); err == nil && len(mac) == len(me.mac) {
+	if mac, err := net.ParseMAC(place.MAC); err == nil && len(mac) == len(me.mac) {
 		me.mac = [6]byte(mac)
 	}
 	return me, nil
@@ -242,9 +239,9 @@ func (v *server) self(list []election.Member) (self, error) {
 func (v *server) health() (healthy map[string]bool, why string) {
 	ready := v.term.Ready()
 	healthy = map[string]bool{"": ready.Fit}
-	for _, l := range v.lanes {
-		if l.check != "" {
-			healthy[l.check] = ready.Open && v.term.Healthy(l.check)
+	for _, t := range v.kernel.tables {
+		if t.check != "" {
+			healthy[t.check] = ready.Open && v.term.Healthy(t.check)
 		}
 	}
 	return healthy, ready.Reason
@@ -252,17 +249,23 @@ func (v *server) health() (healthy map[string]bool, why string) {
 
 // say tells the other members of this node's part, once its kernel is ready for it.
 func (v *server) say(me self, healthy map[string]bool) {
-	if me.witness {
-		return
-	}
-	if next := word(&v.cfg, me, healthy, v.lanes); !reflect.DeepEqual(v.said, next) {
-		v.said = next
-		v.voice.say(next)
+	if !me.witness {
+		v.spreader.say(ownSpread(v.kernel.tables, me, healthy))
 	}
 }
 
-// leave notes which members there is no room for.
-func (v *server) leave(rows []row) {
+func (v *server) count(now time.Time) { v.counter.count(now, v.kernel.tables, v.cfg.Masquerade) }
+
+// drain counts connections more often until then, for an operator who waits for their end.
+func (v *server) drain(now, until time.Time) {
+	v.counter.drain(now, until)
+	if v.elector != nil {
+		v.count(now)
+	}
+}
+
+// noteLeftOut notes which members there is no room for.
+func (v *server) noteLeftOut(rows []row) {
 	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Condition == slots.Dead })
 	const text = "connections are not spread over all members: some get none"
 	more := len(rows) > len(v.leftOut)
@@ -287,52 +290,43 @@ func (v *server) fail(err error) {
 	v.show()
 }
 
-func (v *server) recover() {
+// succeed notes that it is, and shows what is new.
+func (v *server) succeed(now time.Time, changed bool) {
 	if v.problem != "" {
 		v.log.Info("the load is spread again")
+		v.problem, changed = "", true
 	}
-	v.problem = ""
+	if changed || v.showed.Before(v.settled) || now.Sub(v.showed) >= showEvery {
+		v.showed = now
+		v.show()
+	}
 }
 
 // close ends the service.
 func (v *server) close() error {
+	v.stop()
+	return v.kernel.close(v.cfg.Stays != nil && v.cfg.Stays())
+}
+
+// closeIfDone ends a service that has nothing to do any more, and has been told of nothing that it may have to do.
+func (v *server) closeIfDone() {
+	if !v.closed && len(v.kernel.tables) == 0 && v.out.queue.closeEmpty() {
+		v.stop()
+	}
+}
+
+// stop ends everything but what is in the kernel.
+func (v *server) stop() {
 	v.end()
 	v.closed = true
-	v.serveFollowers(nil, netip.Addr{})
-	v.cancel()
-	stays := v.cfg.Stays != nil && v.cfg.Stays()
-	var errs []error
-	for _, l := range v.lanes {
-		if l.plane == nil {
-			continue
-		}
-		n, err := l.plane.Connections()
-		if stays && !v.cfg.Masquerade && !l.ends() && l.applied != nil && (total(n) > 0 || err != nil) {
-			v.log.Info("connections that are spread go on here for a while, or until keepvip runs again", "table", l.name, "connections", total(n), "for", lifetime)
-			errs = append(errs, l.plane.Renew(lifetime))
-			l.plane.Leave()
-			continue
-		}
-		v.endAll(l)
-		errs = append(errs, l.plane.Close())
-	}
-	return errors.Join(errs...)
+	v.followers.serve(nil, netip.Addr{})
+	v.jobs.stop()
 }
 
 // show publishes the status.
 func (v *server) show() {
-	end := v.until()
-	v.out.until.Store(&end)
-	ending := v.endings()
-	v.out.ending.Store(&ending)
+	until, endings := v.kernel.until(), v.kernel.endings()
+	v.out.until.Store(&until)
+	v.out.ending.Store(&endings)
 	v.out.shown.Store(v.status())
-}
-
-// nodes are the members by their addresses.
-func (v *server) nodes() map[netip.Addr]*member {
-	out := map[netip.Addr]*member{}
-	for _, m := range v.roster.all {
-		out[m.address] = m
-	}
-	return out
 }

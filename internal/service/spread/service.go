@@ -16,13 +16,13 @@ import (
 // Service spreads the addresses of one instance. It implements instance.Service, and never keeps its instance from anything: what it cannot
 // do its status says.
 type Service struct {
-	post   *post
-	ended  chan struct{}
-	voice  atomic.Pointer[voice] // of the present term; nil: there is none
-	shown  atomic.Pointer[instance.SpreadStatus]
-	until  atomic.Pointer[time.Time]
-	ending atomic.Pointer[[]Ending]
-	busy   atomic.Bool
+	queue    *queue
+	ended    chan struct{}
+	spreader atomic.Pointer[spreader] // of the present term; nil: there is none
+	shown    atomic.Pointer[instance.SpreadStatus]
+	until    atomic.Pointer[time.Time]
+	ending   atomic.Pointer[[]Ending]
+	busy     atomic.Bool
 
 	masquerades, serves atomic.Bool // serves: the newest decision is to hold the addresses
 }
@@ -40,12 +40,8 @@ type answer struct {
 
 // New makes a service on host.
 func New(cfg Config, host Host, log *slog.Logger) *Service {
-	s := &Service{post: newPost(), ended: make(chan struct{})}
-	ctx, cancel := context.WithCancel(context.Background())
-	v := &server{cfg: cfg, host: host, log: log, ctx: ctx, cancel: cancel, answers: make(chan answer), tallies: make(chan tally), news: make(chan news), out: s}
-	v.configure(cfg)
-	v.show()
-	go s.run(v)
+	s := &Service{queue: newQueue(), ended: make(chan struct{})}
+	go s.run(newServer(cfg, host, log, s))
 	return s
 }
 
@@ -53,7 +49,7 @@ func New(cfg Config, host Host, log *slog.Logger) *Service {
 func (s *Service) run(v *server) {
 	defer close(s.ended)
 	defer v.jobs.Wait()
-	defer s.post.close()
+	defer s.queue.close()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	for !v.closed {
@@ -63,34 +59,34 @@ func (s *Service) run(v *server) {
 			due.Reset(time.Until(next))
 		}
 		select {
-		case <-s.post.news:
-			for _, call := range s.post.take() {
+		case <-s.queue.ready:
+			for _, call := range s.queue.take() {
 				call(v)
 			}
-			v.rest()
+			v.closeIfDone()
 			continue
 		case <-due.C:
 		case <-v.changed:
 		case a := <-v.answers:
 			v.roster.answered(time.Now(), a.member, a.there)
-		case t := <-v.tallies:
-			v.tallied(time.Now(), t)
-		case n := <-v.news:
-			v.reported(time.Now(), n)
+		case c := <-v.counter.results:
+			v.counter.take(c)
+		case r := <-v.backends.reports:
+			v.backends.take(time.Now(), r)
 		}
 		v.step(time.Now())
-		v.rest()
+		v.closeIfDone()
 	}
 }
 
 // Begin implements instance.Service.
 func (s *Service) Begin(t instance.Term) {
-	var w *voice
+	var next *spreader
 	if e, ok := t.Elector.(election.Spreader); ok {
-		w = &voice{elector: e}
+		next = &spreader{elector: e}
 	}
-	s.voice.Store(w)
-	s.post.add(func(v *server) { v.begin(t, w, time.Now()) })
+	s.spreader.Store(next)
+	s.queue.add(func(v *server) { v.begin(t, next, time.Now()) })
 }
 
 // Apply implements instance.Service. Every member serves its share in every role; a holder that masquerades ends what it has translated when
@@ -103,20 +99,40 @@ func (s *Service) Apply(ctx context.Context, d election.Decision) error {
 	return nil
 }
 
+// releaseLimit is how long a holder that gives the addresses away waits until its clients were told.
+const releaseLimit = 100 * time.Millisecond
+
+// release ends all connections that this node translates, while the addresses are still here. It does not wait for long: what is not
+// told now, clients learn of by what they say next.
+func (s *Service) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	done := make(chan struct{})
+	s.queue.add(func(v *server) {
+		defer close(done)
+		v.kernel.endAll()
+	})
+	select {
+	case <-done:
+	case <-s.ended:
+	case <-ctx.Done():
+	}
+}
+
 // HostChanged implements instance.Service.
-func (s *Service) HostChanged(p instance.Place) { s.post.add(func(v *server) { v.place = p }) }
+func (s *Service) HostChanged(p instance.Place) { s.queue.add(func(v *server) { v.term.Place = p }) }
 
 // End implements instance.Service. What is in the kernel goes on for its lifetime.
 func (s *Service) End() {
-	if w := s.voice.Swap(nil); w != nil {
-		w.end()
+	if of := s.spreader.Swap(nil); of != nil {
+		of.end()
 	}
-	s.post.add((*server).end)
+	s.queue.add((*server).end)
 }
 
 // Reconfigure takes over another configuration of the same entry. False: the service has finished, and spreads nothing ever again.
 func (s *Service) Reconfigure(cfg Config) bool {
-	return s.post.add(func(v *server) { v.configure(cfg) })
+	return s.queue.add(func(v *server) { v.configure(cfg) })
 }
 
 // Status implements instance.Service.
@@ -148,7 +164,7 @@ func (s *Service) Until() time.Time { return *s.until.Load() }
 // Drain implements instance.Drainer: connections that are served here are counted until then. What the node is fit for the elector says.
 func (s *Service) Drain(until time.Time) {
 	s.busy.Store(time.Now().Before(until)) // until they are counted
-	s.post.add(func(v *server) { v.drain(until) })
+	s.queue.add(func(v *server) { v.drain(time.Now(), until) })
 }
 
 // Draining implements instance.Drainer.
@@ -157,7 +173,7 @@ func (s *Service) Draining() (busy bool, reset int) { return s.busy.Load() && !s
 // Close implements instance.Service. Where another run is to go on, connections that are served here do so until then.
 func (s *Service) Close() error {
 	var err error
-	s.post.add(func(v *server) { err = v.close() })
+	s.queue.add(func(v *server) { err = v.close() })
 	<-s.ended
 	return err
 }

@@ -227,7 +227,7 @@ func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
 		for slot, owner := range all.Owner {
 			require.True(t, owner == 0 || table.Second[slot] == owner, "its connections are found")
 		}
-		time.Sleep(soon)
+		time.Sleep(startTime)
 		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120}, b.shares(), "it does not spread")
 	})
 }

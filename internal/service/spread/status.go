@@ -18,12 +18,12 @@ func (v *server) status() *instance.SpreadStatus {
 	out := &instance.SpreadStatus{Via: instance.SpreadDirect, Problem: v.problem, Members: []instance.SpreadMember{}, Tables: []instance.SpreadTable{}}
 	if v.cfg.Masquerade {
 		out.Via = instance.SpreadMasquerade
-		out.Problem = cmp.Or(out.Problem, v.way.problem)
+		out.Problem = cmp.Or(out.Problem, v.kernel.forwarding.problem)
 	}
 	if len(v.cfg.Ports) == 0 {
 		out.Via = instance.SpreadOff
 	}
-	out.Followers = v.subscribed()
+	out.Followers = v.followers.list()
 	for _, r := range v.leftOut {
 		out.LeftOut = append(out.LeftOut, v.member(r))
 	}
@@ -33,14 +33,14 @@ func (v *server) status() *instance.SpreadStatus {
 	if v.elector == nil && out.Problem == "" {
 		out.Problem = "not in the election"
 	}
-	for i, l := range v.lanes {
+	for i, t := range v.kernel.tables {
 		if i == 0 {
-			out.Members = v.members(l.rows)
+			out.Members = v.members(t.rows)
 		}
-		out.Tables = append(out.Tables, l.status())
+		out.Tables = append(out.Tables, t.status())
 	}
-	if len(v.lanes) > 0 && v.lanes[0].applied != nil && !v.cfg.Masquerade {
-		a := v.lanes[0].plane.Abilities()
+	if len(v.kernel.tables) > 0 && v.kernel.tables[0].applied != nil && !v.cfg.Masquerade {
+		a := v.kernel.tables[0].plane.Abilities()
 		out.SecondChance, out.Ingress = a.SecondChance, a.Ingress
 		if !a.SecondChance {
 			out.WithoutIt = noLoose
@@ -61,15 +61,15 @@ func (v *server) members(rows []row) []instance.SpreadMember {
 func (v *server) member(r row) instance.SpreadMember {
 	m := instance.SpreadMember{Address: r.Address, Self: r.Self, Holder: r.holder, Weight: r.Weight}
 	if v.cfg.Masquerade {
-		m.Connections = v.translated(r)
+		m.Connections = v.kernel.translated(r)
 	}
 	if r.Self {
 		m.Node = v.node
 		if v.cfg.Masquerade {
 			return m
 		}
-		for _, l := range v.lanes {
-			m.Connections += uint32(l.count)
+		for _, t := range v.kernel.tables {
+			m.Connections += uint32(t.count)
 		}
 		return m
 	}
@@ -96,9 +96,9 @@ func conditionText(c slots.Condition) string {
 	return "dead"
 }
 
-func (l *lane) status() instance.SpreadTable {
-	out := instance.SpreadTable{Check: l.check, Ends: l.until, Ports: []instance.SpreadPort{}, Shares: []instance.SpreadShare{}}
-	for _, p := range l.ports {
+func (t *table) status() instance.SpreadTable {
+	out := instance.SpreadTable{Check: t.check, Ends: t.until, Ports: []instance.SpreadPort{}, Shares: []instance.SpreadShare{}}
+	for _, p := range t.ports {
 		name := "tcp"
 		if p.Protocol == udp {
 			name = "udp"
@@ -106,11 +106,11 @@ func (l *lane) status() instance.SpreadTable {
 		out.Ports = append(out.Ports, instance.SpreadPort{Protocol: name, Port: p.Port, Target: p.Target})
 	}
 	var owned []int
-	if l.table.slots != nil {
-		out.Slots = len(l.table.slots.Owner)
-		owned, out.Nobody = l.table.slots.Owned(len(l.rows))
+	if t.slots.slots != nil {
+		out.Slots = len(t.slots.slots.Owner)
+		owned, out.Nobody = t.slots.slots.Owned(len(t.rows))
 	}
-	for i, r := range l.rows {
+	for i, r := range t.rows {
 		share := instance.SpreadShare{Address: r.Address, Condition: conditionText(r.Condition), Why: r.Why}
 		if r.Condition == slots.Fit {
 			out.Fit++

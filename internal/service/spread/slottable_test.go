@@ -20,7 +20,7 @@ func rowsOf(conditions map[byte]slots.Condition, holder byte) (rows []row) {
 }
 
 // Members that come one after the other in a moment are one change: the connections are still where they were before.
-func TestTableFollowsThatOfBeforeABurst(t *testing.T) {
+func TestSlotTableFollowsThatOfBeforeABurst(t *testing.T) {
 	began := time.Now()
 	fit := map[byte]slots.Condition{11: slots.Fit}
 	for _, tt := range []struct {
@@ -47,8 +47,8 @@ func TestTableFollowsThatOfBeforeABurst(t *testing.T) {
 	}
 }
 
-func TestTableThatStaysIsTheSame(t *testing.T) {
+func TestSlotTableThatStaysIsTheSame(t *testing.T) {
 	rows := rowsOf(map[byte]slots.Condition{11: slots.Fit, 12: slots.Keeps}, 11)
-	first := table{}.next(time.Now(), rows)
+	first := slotTable{}.next(time.Now(), rows)
 	require.Same(t, first.slots, first.next(time.Now(), rows).slots)
 }

@@ -37,11 +37,11 @@ func TestRosterRemembersSoManyMembers(t *testing.T) {
 		}
 		r.hear(now, list)
 		for _, m := range r.all {
-			if !m.silent.IsZero() && m.address != addr(12) {
+			if !m.silentSince.IsZero() && m.address != addr(12) {
 				m.missed = unanswered
 			}
 		}
-		r.settle()
+		r.declareDead()
 	}
 	hear(spreads(addr(12)))
 	for i := range 1000 {

@@ -1,0 +1,37 @@
+package spread
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// spreader has the elector of one term tell the other members what this node says of itself. The service's goroutine sets that; whoever ends the term
+// does so from another one, and does not wait for what goes on in the kernel.
+type spreader struct {
+	mu      sync.Mutex        // guards what follows
+	elector election.Spreader // nil: the term is over
+	said    *election.Spread  // the newest; nil: this node does not spread
+}
+
+// say changes what is said; nil: this node does not spread. The same again changes nothing, and neither does anything once the term is over.
+func (s *spreader) say(next *election.Spread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.elector == nil || reflect.DeepEqual(s.said, next) {
+		return
+	}
+	s.said = next
+	s.elector.SetSpread(next)
+}
+
+// end says for the last time something: that this node spreads no more.
+func (s *spreader) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.elector != nil && s.said != nil {
+		s.elector.SetSpread(nil)
+	}
+	s.elector = nil
+}
