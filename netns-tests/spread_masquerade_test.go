@@ -22,8 +22,11 @@ func TestSpreadByMasquerade(t *testing.T) {
 	s := spreadStops{t, group}
 	for _, from := range []*lab.Peer{s.Lab.Client, s.Lab.OffLink} {
 		for _, got := range shares(t, s.Spreading, from.Namespace, 600, 3, 30) {
-			holder := settled(t, s.Group).Label
-			assert.Equal(t, got.Served()-got.ByNode[holder], got.Disguised, "but for those of the holder's own, servers see the holder")
+			if got.Room >= trial.Shaken { // the address may have moved meanwhile
+				notJudged(t, "%s: whom servers see: the machine stood still for %v within a second", from.Name, got.Room)
+				continue
+			}
+			assert.Equal(t, got.Served()-got.ByNode[got.Holder], got.Disguised, "but for those of the holder's own, servers see the holder")
 		}
 	}
 	for _, e := range spreadEvents(t, "a member drains and returns", "a member's node dies") {

@@ -14,6 +14,7 @@ type Shared struct {
 	Target netip.AddrPort
 	Count  int           // connections that were begun
 	Room   time.Duration // how long the machine stood still within a second
+	Holder string        // the node that held the address when the last one had ended; "": none, or several
 }
 
 // Share has a client begin so many connections when all that are to serve do so: these nodes, or, with none, all members that run.
@@ -26,6 +27,9 @@ func (s *Spreading) Share(from *lab.Namespace, target netip.AddrPort, count int,
 	r, err := s.Lab.Beside(func() (err error) {
 		if err = ready(); err == nil {
 			got.Sampled, err = s.Lab.Sample(from, target, count)
+		}
+		if holders := s.Holders(); len(holders) == 1 {
+			got.Holder = holders[0].Label
 		}
 		return err
 	})
