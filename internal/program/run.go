@@ -54,9 +54,9 @@ func Run(ctx context.Context, cfg Config) End {
 	go func() { output <- collect(read, func() { cancel(ErrTalks) }) }()
 	status, err := runSandboxed(inner, cfg, input, write)
 	// What the program has left open elsewhere does not hold us up: everything that it wrote itself is in the pipe.
-	_ = read.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
-	end := End{Status: status, Output: <-output, Err: err}
-	if errors.Is(context.Cause(inner), ErrTalks) {
+	_ = read.SetReadDeadline(time.Unix(1, 0))
+	end := End{Status: status, Output: rest(read, <-output), Err: err}
+	if errors.Is(context.Cause(inner), ErrTalks) || len(end.Output) > maxOutput {
 		end.Err = ErrTalks
 	}
 	return end
@@ -87,6 +87,30 @@ func collect(read *os.File, tooMuch func()) []byte {
 	if len(text) > maxOutput {
 		tooMuch()
 	}
+	return text
+}
+
+// rest adds to text what is in the pipe at this moment, and waits for nothing: who was to read it may not have come to it yet.
+func rest(read *os.File, text []byte) []byte {
+	_ = read.SetReadDeadline(time.Time{})
+	raw, err := read.SyscallConn()
+	if err != nil {
+		return text
+	}
+	b := make([]byte, 4<<10)
+	_ = raw.Read(func(fd uintptr) bool {
+		for len(text) <= maxOutput {
+			n, err := unix.Read(int(fd), b)
+			if err == unix.EINTR {
+				continue
+			}
+			if n <= 0 {
+				break
+			}
+			text = append(text, b[:n]...)
+		}
+		return true
+	})
 	return text
 }
 

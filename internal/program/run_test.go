@@ -55,6 +55,22 @@ func TestInput(t *testing.T) {
 	assert.ErrorIs(t, run(t, cfg).Err, ErrNotStarted)
 }
 
+// However late this process comes to read, and whoever has the pipe open still.
+func TestOutputOfAProgramThatHasEndedIsRead(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	defer write.Close()
+	require.NoError(t, read.SetReadDeadline(time.Unix(1, 0)))
+	assert.Equal(t, "begin", string(rest(read, []byte("begin"))))
+	_, err = write.WriteString(", end")
+	require.NoError(t, err)
+	assert.Equal(t, "begin, end", string(rest(read, []byte("begin"))))
+	_, err = write.Write(bytes.Repeat([]byte("x"), 60_000))
+	require.NoError(t, err)
+	assert.Greater(t, len(rest(read, bytes.Repeat([]byte("x"), 8_000))), maxOutput)
+}
+
 func TestRootKeepsTheCapabilities(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Log("not root")
