@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,15 +61,7 @@ func (f *fifo) put(line string) {
 	}
 }
 
-// close writes what waits, and removes a pipe that keepvip made. A file system that hangs is not waited for for long.
-func (f *fifo) close() {
-	close(f.lines)
-	select {
-	case <-f.ended:
-	case <-time.After(yieldTime):
-	}
-}
-
+// work writes lines until there are no more, and then removes a pipe that keepvip made.
 func (f *fifo) work() {
 	defer close(f.ended)
 	fd, err := f.open()

@@ -20,6 +20,7 @@ const (
 // Hooks tells programs of the host what becomes of the entries.
 type Hooks struct {
 	log   *slog.Logger
+	after func(time.Duration, func()) (stop func() bool) // [time.AfterFunc], but in tests
 	slots chan struct{}
 	idle  sync.WaitGroup // of the lanes
 
@@ -38,12 +39,14 @@ type Hooks struct {
 // New makes Hooks that tell nobody yet.
 func New(log *slog.Logger) *Hooks {
 	h := &Hooks{
-		log: log, slots: make(chan struct{}, mostRuns), ledger: newLedger(), lanes: map[string]*lane{}, results: newResults(),
+		log: log, after: realTime, slots: make(chan struct{}, mostRuns), ledger: newLedger(), lanes: map[string]*lane{}, results: newResults(),
 	}
 	h.last, h.kill = context.WithCancel(context.Background())
 	h.running, h.yield = context.WithCancel(h.last)
 	return h
 }
+
+func realTime(d time.Duration, f func()) (stop func() bool) { return time.AfterFunc(d, f).Stop }
 
 // Open opens the FIFO, if there is to be one. Close has to follow.
 func (h *Hooks) Open(c FIFOConfig) {
@@ -139,22 +142,33 @@ func (h *Hooks) Close() {
 	h.mu.Unlock()
 	idle := make(chan struct{})
 	go func() { h.idle.Wait(); close(idle) }()
-	defer time.AfterFunc(lastTime, h.kill).Stop()
+	defer h.after(lastTime, h.kill)()
 	if h.waiting() {
-		defer time.AfterFunc(yieldTime, h.yield).Stop()
+		defer h.after(yieldTime, h.yield)()
 	}
 	select {
 	case <-idle:
 	case <-h.last.Done():
 		// What was killed is gone in a moment, unless it hangs in the kernel.
-		select {
-		case <-idle:
-		case <-time.After(yieldTime):
+		if !h.within(yieldTime, idle) {
 			h.log.Warn("a hook was killed and does not end")
 		}
 	}
 	h.kill()
 	if lines != nil {
-		lines.close()
+		close(lines.lines) // what waits is written, unless a file system hangs
+		h.within(yieldTime, lines.ended)
+	}
+}
+
+// within waits for an end, for as long as that, and tells whether it has come.
+func (h *Hooks) within(d time.Duration, end <-chan struct{}) bool {
+	over := make(chan struct{})
+	defer h.after(d, func() { close(over) })()
+	select {
+	case <-end:
+		return true
+	case <-over:
+		return false
 	}
 }

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -79,8 +80,9 @@ func (h *Hooks) run(p Program, e event) {
 	if p.Arguments {
 		command = append(append([]string{}, command...), e.arguments()...)
 	}
-	ctx, cancel := context.WithTimeout(h.life(e), p.Timeout)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(h.life(e))
+	defer cancel(nil)
+	defer h.after(p.Timeout, func() { cancel(context.DeadlineExceeded) })()
 	if ctx.Err() != nil { // keepvip ends, and it has not begun
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -88,6 +90,9 @@ func (h *Hooks) run(p Program, e event) {
 		return
 	}
 	end := program.Run(ctx, program.Config{Command: command, UID: p.UID, GID: p.GID, Input: e.document()})
+	if errors.Is(end.Err, context.Canceled) {
+		end.Err = context.Cause(ctx) // whether it was its own time, or keepvip's
+	}
 	h.keep(p, e, end, time.Now())
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +23,44 @@ type bench struct {
 	t   *testing.T
 	dir string
 	log *text
+
+	mu     sync.Mutex // guards timers
+	timers []timer
 }
+
+// timer is one that was set and is still to come. It comes when the test says so.
+type timer struct {
+	after time.Duration
+	do    func()
+}
+
+// after is the time of these Hooks, which stands still.
+func (b *bench) after(d time.Duration, do func()) (stop func() bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timers = append(b.timers, timer{d, do})
+	return func() bool { return true }
+}
+
+// comes waits until a timer is set for so long, and lets it come.
+func (b *bench) comes(d time.Duration) {
+	b.t.Helper()
+	due := func() (found bool) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for i, t := range b.timers {
+			if t.after == d {
+				b.timers = slices.Delete(b.timers, i, i+1)
+				go t.do()
+				return true
+			}
+		}
+		return false
+	}
+	require.Eventually(b.t, due, patience, time.Millisecond, "a timer of %v", d)
+}
+
+const patience = 20 * time.Second
 
 // text is a log that several goroutines may write.
 type text struct {
@@ -50,6 +88,7 @@ func newBench(t *testing.T) *bench {
 	require.NoError(t, os.Chmod(dir, 0o777))
 	b := &bench{t: t, dir: dir, log: &text{}}
 	b.Hooks = New(slog.New(slog.NewTextHandler(b.log, nil)))
+	b.Hooks.after = b.after
 	return b
 }
 
@@ -83,7 +122,7 @@ func (b *bench) report(states ...State) {
 // newest waits for so many runs of the only program, and returns the newest.
 func (b *bench) newest(runs uint64) ProgramStatus {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { s := b.Status(); return s != nil && len(s.Programs) == 1 && s.Programs[0].Runs == runs }, 15*time.Second, time.Millisecond)
+	require.Eventually(b.t, func() bool { s := b.Status(); return s != nil && len(s.Programs) == 1 && s.Programs[0].Runs == runs }, patience, time.Millisecond)
 	return b.Status().Programs[0]
 }
 
@@ -139,7 +178,7 @@ func TestHookThatMisbehaves(t *testing.T) {
 		reason       string
 		output       string
 	}{
-		{"hangs", "echo $$ > pids; echo started; sleep 3600", TimedOut, "killed after 1s", "started"},
+		{"hangs", "echo started; echo $$ > pids; sleep 3600", TimedOut, "killed after 1s", "started"},
 		{"hangs in what it has started", "sh -c 'sleep 3600 & echo $! $$ > pids; sleep 3600'", TimedOut, "killed after 1s", ""},
 		{"leaves something behind", "sleep 3600 & echo $! > pids; exit 0", OK, "exit status 0", ""},
 		{"ignores signals", "trap '' TERM INT HUP; echo $$ > pids; while :; do sleep 3600; done", TimedOut, "killed after 1s", ""},
@@ -152,16 +191,17 @@ func TestHookThatMisbehaves(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			p := b.program(tt.script)
-			if p.Timeout = time.Second; tt.want == Talked {
-				p.Timeout = 10 * time.Second
-			}
+			p.Timeout = time.Second
 			b.use(p)
-			start := time.Now()
 			b.report(Master)
-			assert.Less(t, time.Since(start), 500*time.Millisecond, "nobody waits for it")
+			if tt.want == TimedOut {
+				require.Eventually(t, func() bool { return b.file("pids") != "" }, patience, time.Millisecond)
+				assert.Nil(t, b.Status(), "nobody has waited for it")
+				b.comes(p.Timeout)
+			}
 			s := b.newest(1)
 			assert.Equal(t, []any{tt.want, tt.reason, tt.output}, []any{s.Result, s.Reason, s.Output})
-			assert.Eventually(t, func() bool { return b.gone("pids") }, 5*time.Second, time.Millisecond, "nothing of it runs on")
+			assert.Eventually(t, func() bool { return b.gone("pids") }, patience, time.Millisecond, "nothing of it runs on")
 			assert.Equal(t, map[string]map[Result]uint64{"a": {tt.want: 1}}, b.Counts())
 			b.Close()
 			if tt.want == OK {
@@ -190,13 +230,11 @@ func TestHookTheNewestStateWins(t *testing.T) {
 	b := newBench(t)
 	b.use(b.program(`echo "begin $3" >> log; while [ ! -e go ]; do sleep 0.01; done; echo "end $3" >> log`))
 	b.report(Backup)
-	require.Eventually(t, func() bool { return b.file("log") != "" }, 10*time.Second, time.Millisecond)
-	start := time.Now()
+	require.Eventually(t, func() bool { return b.file("log") != "" }, patience, time.Millisecond)
 	for range 10_000 {
 		b.report(Master, Backup)
 	}
-	b.report(Master)
-	assert.Less(t, time.Since(start), 2*time.Second, "20001 changes beside a program that waits")
+	b.report(Master) // the program waits for what comes only now: none of these changes has waited for it
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o644))
 	b.newest(2)
 	b.Close()
@@ -209,7 +247,7 @@ func TestHookStatesDoNotOvertakeEachOther(t *testing.T) {
 	b := newBench(t)
 	b.use(b.program("sleep 0.3; echo started >> log", Master), b.program("echo stopped >> log", Backup))
 	b.report(Master, Backup)
-	require.Eventually(t, func() bool { return strings.Count(b.file("log"), "\n") == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(b.file("log"), "\n") == 2 }, patience, time.Millisecond)
 	b.Close()
 	assert.Equal(t, "started\nstopped\n", b.file("log"))
 }
@@ -218,12 +256,12 @@ func TestHookAtTheEnd(t *testing.T) {
 	tests := []struct {
 		name, master, stop string
 		want               string
-		most               time.Duration
+		comes              []time.Duration // what it waits for
 	}{
-		{"a quick one", "exit 0", "echo stopped >> log", "stopped\n", time.Second},
-		{"behind one that hangs", "sleep 3600", "echo stopped >> log", "stopped\n", 1500 * time.Millisecond},
-		{"it hangs itself", "exit 0", "echo stopping >> log; sleep 3600", "stopping\n", 2500 * time.Millisecond},
-		{"both hang", "sleep 3600", "echo stopping >> log; sleep 3600", "stopping\n", 2500 * time.Millisecond},
+		{"a quick one", "exit 0", "echo stopped >> log", "stopped\n", nil},
+		{"behind one that hangs", "sleep 3600", "echo stopped >> log", "stopped\n", []time.Duration{yieldTime}},
+		{"it hangs itself", "exit 0", "echo stopping >> log; sleep 3600", "stopping\n", []time.Duration{lastTime}},
+		{"both hang", "sleep 3600", "echo stopping >> log; sleep 3600", "stopping\n", []time.Duration{yieldTime, lastTime}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -231,15 +269,34 @@ func TestHookAtTheEnd(t *testing.T) {
 			b := newBench(t)
 			b.use(b.program("echo >> master; "+tt.master, Master), b.program(tt.stop, Stop))
 			b.report(Master)
-			require.Eventually(t, func() bool { return b.file("master") != "" }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return b.file("master") != "" }, patience, time.Millisecond)
 			b.report(Stop)
-			start := time.Now()
-			b.Close()
-			assert.Less(t, time.Since(start), tt.most)
+			closed := b.closes()
+			for _, d := range tt.comes {
+				if d == lastTime {
+					require.Eventually(t, func() bool { return b.file("log") != "" }, patience, time.Millisecond)
+				}
+				b.comes(d)
+			}
+			closed()
 			assert.Equal(t, tt.want, b.file("log"))
 			b.report(Master)
 			assert.Empty(t, b.lanes["INSTANCEa"].next, "nobody is told anything any more")
 		})
+	}
+}
+
+// closes begins to close, and returns what waits for the end.
+func (b *bench) closes() (closed func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); b.Close() }()
+	return func() {
+		b.t.Helper()
+		select {
+		case <-done:
+		case <-time.After(patience):
+			require.Fail(b.t, "Close waits for more")
+		}
 	}
 }
 
@@ -255,9 +312,11 @@ func TestHookAtTheEndBehindThoseOfOthers(t *testing.T) {
 	for _, e := range all[1:] {
 		b.Report(e.Name, Change{State: Master})
 	}
-	require.Eventually(t, func() bool { return len(b.slots) == mostRuns }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.slots) == mostRuns }, patience, time.Millisecond)
 	b.Report("z", Change{State: Stop})
-	b.Close()
+	closed := b.closes()
+	b.comes(yieldTime)
+	closed()
 	assert.Equal(t, "stopped\n", b.file("log"))
 }
 
