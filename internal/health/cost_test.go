@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,12 +98,20 @@ func TestFiftyChecksCostLittle(t *testing.T) {
 				return n
 			}
 			require.Eventually(t, func() bool { return probes() > 200 }, time.Minute, time.Millisecond)
-			fds, used, before := descriptors(t), spent(t), probes()
-			require.Eventually(t, func() bool { return probes() > before+600 }, time.Minute, 50*time.Millisecond)
-			each := (spent(t) - used) / time.Duration(probes()-before)
+			fds := descriptors(t)
+			// A machine whose processors are taken away may count that time as ours: the median of short stretches has none of it.
+			var stretches []time.Duration
+			for range 15 {
+				used, before := spent(t), probes()
+				require.Eventually(t, func() bool { return probes() > before+40 }, time.Minute, time.Millisecond)
+				stretches = append(stretches, (spent(t)-used)/time.Duration(probes()-before))
+			}
+			slices.Sort(stretches)
+			each := stretches[len(stretches)/2]
 			t.Logf("%v a probe: %.1f %% of a core", each, each.Seconds()*500*100)
 			assert.Less(t, each, time.Millisecond)
-			assert.InDelta(t, fds, descriptors(t), 40, "each has one idle connection and one that it asks on, or is about to replace")
+			assert.Eventually(t, func() bool { return descriptors(t) <= fds+40 }, patience, time.Millisecond,
+				"each has one idle connection and one that it asks on, or is about to replace")
 			for _, c := range all {
 				assert.Equal(t, Healthy, c.Verdict().State, c.Verdict().Reason)
 			}

@@ -21,12 +21,10 @@ type ExecConfig struct {
 // execProber runs a program as an unprivileged user, without capabilities and without a way to gain any, in a process group of
 // its own that is killed when it is over: nothing of it is left behind.
 type execProber struct {
-	cfg  ExecConfig
-	call patient[Result]
+	cfg   ExecConfig
+	dying time.Duration // how long a program that was killed may take to be gone
+	call  patient[Result]
 }
-
-// dying is how long a program that was killed may take to be gone.
-const dying = 500 * time.Millisecond
 
 // Exec makes the Prober of a program. The error says what is wrong with cfg.
 func Exec(cfg ExecConfig) (Prober, error) {
@@ -36,7 +34,7 @@ func Exec(cfg ExecConfig) (Prober, error) {
 	case cfg.UID == 0 || cfg.GID == 0:
 		return nil, fmt.Errorf("health: uid %d and gid %d for %s, want those of an unprivileged user", cfg.UID, cfg.GID, cfg.Command[0])
 	}
-	return &execProber{cfg: cfg}, nil
+	return &execProber{cfg: cfg, dying: 500 * time.Millisecond}, nil
 }
 
 // Probe implements [Prober]. A program that cannot even be killed, because it hangs in the kernel, is waited for by no further
@@ -44,7 +42,7 @@ func Exec(cfg ExecConfig) (Prober, error) {
 func (p *execProber) Probe(ctx context.Context) Result {
 	wait, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(dying, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.dying, cancel) })()
 	r, err := p.call.do(wait, func() Result { return p.run(ctx) })
 	if err != nil {
 		return Result{Outcome: Fail, Reason: "an earlier run was killed and does not end"}

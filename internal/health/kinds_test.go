@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -79,6 +80,7 @@ func TestTCPDeathIsAnEvent(t *testing.T) {
 // runs starts a Checker of any Prober.
 func runs(t *testing.T, p Prober, cfg Config) chan Verdict {
 	t.Helper()
+	cfg.Timeout = cmp.Or(cfg.Timeout, patience)
 	c, err := NewChecker(p, cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
