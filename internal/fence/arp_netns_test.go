@@ -47,7 +47,7 @@ func (w *wire) second() (resolves func(netip.Addr) bool) {
 func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	w := newWire(t)
 	asked := w.second()
-	f := w.fence(100*time.Millisecond, 60*time.Second)
+	f := w.fence(long, 2*long)
 	require.True(t, f.OtherLinks())
 	assert.True(t, w.does(asked, vip4), "nobody holds it yet: the fence is inert")
 	require.NoError(t, f.Hold(4, 6))
@@ -55,7 +55,8 @@ func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	assert.False(t, asked(vip4), "the holder answers on its own link alone")
 	assert.False(t, asked(vip6), "as Linux does with IPv6")
 	assert.True(t, w.does(w.resolves, vip4))
-	w.holder.Eventually(func() bool { return !w.answers(vip4) }, "the lease ends")
+	w.lapse(f, 4)
+	assert.False(t, w.answers(vip4), "the lease has ended")
 	assert.False(t, asked(vip4), "dead")
 	assert.True(t, w.does(asked, w.own4), "other addresses")
 
@@ -69,9 +70,10 @@ func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	require.NoError(t, f.Release(4))
 	assert.True(t, w.does(asked, vip4), "released")
 
-	four.Guard = 200 * time.Millisecond
+	require.NoError(t, f.Hold(4))
+	assert.False(t, asked(vip4), "held again")
+	four.Lease, four.Guard = 100*time.Millisecond, 200*time.Millisecond
 	require.NoError(t, f.Set([]Group{four}))
 	require.NoError(t, f.Hold(4))
-	assert.False(t, asked(vip4))
 	w.holder.Eventually(func() bool { return asked(vip4) }, "a guard that nobody tends ends")
 }

@@ -28,32 +28,40 @@ func TestFenceWithoutGuardIsInert(t *testing.T) {
 func TestFenceLeaseFollowsTheAdvertisement(t *testing.T) {
 	w := newWire(t)
 	const lease = 200 * time.Millisecond
-	f := w.fence(lease, 60*time.Second)
+	f := w.fence(long, 2*long)
 	require.True(t, f.Egress())
 	require.NoError(t, f.Hold(4, 6))
 	for round := range 2 {
-		for _, vip := range []netip.Addr{vip4, vip6} {
+		for id, vip := range map[uint32]netip.Addr{4: vip4, 6: vip6} {
 			own := w.own4
 			if vip.Is6() {
 				own = w.own6
 			}
-			for range 6 {
+			w.leases(f, long)
+			for range 3 {
 				w.advertise(own, 51, 100)
 				require.True(t, w.does(w.answers, vip), "%s while advertising", vip)
 				time.Sleep(lease / 4)
+				at, before := time.Now(), w.left(f, id)
+				w.advertise(own, 51, 100)
+				now := w.left(f, id)
+				require.Greater(t, now, before-time.Since(at)+lease/8, "%s: an advertisement renews", vip)
 			}
+			w.leases(f, lease)
 			before := time.Now()
 			w.advertise(own, 51, 100)
 			after := time.Now()
 			last := after
 			for time.Since(after) < lease+lease/2 {
-				if at := time.Now(); w.ping(vip, 2*time.Millisecond) {
+				at := time.Now()
+				if w.ping(vip, 2*time.Millisecond) {
 					last = at
+				} else if w.left(f, id) > 0 {
+					assert.True(t, w.does(w.answers, vip) || w.left(f, id) == 0, "%s: silent while the kernel has a lease", vip)
 				}
 			}
 			t.Logf("round %d, %s: answered until %s after the last advertisement, the lease is %s", round, vip, last.Sub(before), lease)
 			assert.Less(t, last.Sub(after), lease+100*time.Millisecond)
-			assert.Greater(t, last.Sub(before), lease/2)
 		}
 	}
 	w.all(false, "after the lease")
@@ -62,7 +70,7 @@ func TestFenceLeaseFollowsTheAdvertisement(t *testing.T) {
 func TestFenceOnlyOurAdvertisementRenews(t *testing.T) {
 	w := newWire(t)
 	w.holder.Has("eth0", "10.1.0.6/24")
-	f := w.fence(2*time.Second, 60*time.Second)
+	f := w.fence(long, 2*long)
 	require.NoError(t, f.Hold(4, 6))
 	other := netip.MustParseAddr("10.1.0.6")
 	for name, advert := range map[string]func(){
@@ -84,11 +92,19 @@ func TestFenceOnlyOurAdvertisementRenews(t *testing.T) {
 
 func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	w := newWire(t)
-	f := w.fence(50*time.Millisecond, 400*time.Millisecond)
+	f := w.fence(50*time.Millisecond, 2*long)
 	require.NoError(t, f.Hold(4, 6))
-	start := time.Now()
 	require.NoError(t, f.Shut(4, Discovery|In|Out))
+	w.advertise(w.own4, 51, 100)
 	assert.False(t, w.answers(vip4))
+	assert.False(t, w.answers(vip6))
+	groups := sorted(f.groups)
+	for i := range groups {
+		groups[i].Guard = 400 * time.Millisecond
+	}
+	require.NoError(t, f.Set(groups))
+	start := time.Now()
+	require.NoError(t, f.Hold(4, 6))
 	for !w.ping(vip4, 5*time.Millisecond) {
 		require.Less(t, time.Since(start), netnstest.Patience)
 		w.advertise(w.own4, 51, 100) // renews the lease and not the guard: whoever runs VRRP here after us must not be locked out in turns
@@ -135,16 +151,23 @@ func TestFenceShutParts(t *testing.T) {
 
 func TestFenceRenewByTransaction(t *testing.T) {
 	w := newWire(t)
-	f := w.fence(300*time.Millisecond, 60*time.Second)
+	f := w.fence(long, 2*long)
 	require.NoError(t, f.Hold(4))
 	assert.False(t, w.answers(vip4))
-	for range 10 {
-		require.NoError(t, f.Renew(4, time.Now().Add(time.Minute)))
+	for range 3 {
+		require.NoError(t, f.Renew(4, time.Now().Add(2*long)))
 		require.True(t, w.does(w.answers, vip4))
 		time.Sleep(50 * time.Millisecond)
+		at, before := time.Now(), w.left(f, 4)
+		require.NoError(t, f.Renew(4, time.Now().Add(2*long)))
+		now := w.left(f, 4)
+		require.Greater(t, now, before-time.Since(at)+25*time.Millisecond)
 	}
 	start := time.Now()
-	require.NoError(t, f.Renew(4, start.Add(100*time.Millisecond)))
+	if err := f.Renew(4, start.Add(100*time.Millisecond)); err != nil {
+		require.ErrorIs(t, err, ErrLate)
+		require.GreaterOrEqual(t, time.Since(start), 100*time.Millisecond, "only this machine can have been late")
+	}
 	last := start
 	for time.Since(start) < 250*time.Millisecond {
 		if at := time.Now(); w.ping(vip4, 2*time.Millisecond) {
@@ -152,6 +175,7 @@ func TestFenceRenewByTransaction(t *testing.T) {
 		}
 	}
 	assert.Less(t, last.Sub(start), 150*time.Millisecond, "until is the end, and not the whole lease")
+	w.over(f, 4)
 	require.NoError(t, f.Renew(4, time.Now().Add(time.Minute)))
 	assert.True(t, w.does(w.answers, vip4))
 	require.ErrorIs(t, f.Renew(4, time.Now().Add(-time.Second)), ErrLate)

@@ -43,6 +43,12 @@ func (w *wire) frames(during time.Duration, addrs ...netip.Addr) int {
 	return n
 }
 
+// says waits until the client hears a frame with one of the addresses.
+func (w *wire) says(when string, addrs ...netip.Addr) {
+	w.t.Helper()
+	w.holder.Eventually(func() bool { return w.frames(50*time.Millisecond, addrs...) > 0 }, when)
+}
+
 // names reports whether an Ethernet frame has the address where a fenced node must not say it: sender of ARP, source of IP, target of discovery.
 func names(frame []byte, a netip.Addr) bool {
 	return slices.ContainsFunc([]int{14 + 14, 14 + 12, 14 + 8, 14 + 40 + 8}, func(at int) bool {
@@ -55,18 +61,18 @@ func names(frame []byte, a netip.Addr) bool {
 // whatever has become of the daemon.
 func TestFenceFrozenNodeFallsSilent(t *testing.T) {
 	w := newWire(t)
-	const lease = 300 * time.Millisecond
-	f := w.fence(lease, 60*time.Second)
+	f := w.fence(long, 2*long)
 	require.NoError(t, f.Hold(4, 6))
 	w.advertiseBoth()
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		w.stream(vip)
 	}
-	w.advertiseBoth()
 	for _, vip := range []netip.Addr{vip4, vip6} {
-		assert.NotZero(t, w.frames(lease/4, vip), "%s while the lease lasts", vip)
+		w.says("frames while the lease lasts", vip)
 	}
-	time.Sleep(lease)
+	w.leases(f, 300*time.Millisecond)
+	w.advertiseBoth()
+	w.over(f, 4, 6)
 	assert.Zero(t, w.frames(time.Second, vip4, vip6), "frames after the lease")
 	for _, client := range []string{"10.1.0.9", "fd01::9"} {
 		require.NoError(t, w.holder.NeighDel(&netlink.Neigh{LinkIndex: w.index, IP: netip.MustParseAddr(client).AsSlice()}))
@@ -107,8 +113,7 @@ func TestFenceSilencesConnectionsOfAnAddressThatIsGone(t *testing.T) {
 		require.NoError(t, f.Hold(id))
 		w.advertiseBoth()
 		w.stream(vip)
-		w.advertiseBoth()
-		assert.NotZero(t, w.frames(50*time.Millisecond, vip), "%s while the lease lasts", vip)
+		w.says("frames while it is there", vip)
 		require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip, vip.BitLen())))
 		assert.Zero(t, w.frames(2*time.Second, vip), "%s is gone", vip)
 		require.NoError(t, w.h.Add(w.index, []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
@@ -160,7 +165,7 @@ func TestFenceLetsResetsLeave(t *testing.T) {
 // TestFenceStopsAnnouncementsOfALateDaemon sends a gratuitous ARP as a woken daemon would, before it has looked around.
 func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {
 	w := newWire(t)
-	f := w.fence(200*time.Millisecond, 60*time.Second)
+	f := w.fence(long, 2*long)
 	require.NoError(t, f.Hold(4))
 	fd := w.socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0)
 	mac := w.mac
@@ -181,7 +186,7 @@ func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {
 	}
 	w.advertise(w.own4, 51, 100)
 	assert.Equal(t, mac.String(), announce(nil), "with a lease")
-	w.holder.Eventually(func() bool { return !w.answers(vip4) }, "the end of the lease")
+	w.lapse(f, 4)
 	assert.Equal(t, "02:00:00:00:00:09", announce(unix.ENOBUFS), "without, and the sender is told")
 }
 

@@ -4,6 +4,7 @@ package fence
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -31,7 +32,7 @@ func (w *wire) move(from, to *netnstest.Space, at, toLink string) {
 // TestFenceOnStandbySilencesAnAddressFromTheMomentItIsBound: nothing else is done here between the bind and the first question.
 func TestFenceOnStandbySilencesAnAddressFromTheMomentItIsBound(t *testing.T) {
 	w := newWire(t)
-	f := w.fence(2*time.Second, 60*time.Second)
+	f := w.fence(long, 2*long)
 	require.True(t, f.CanStandBy())
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip, vip.BitLen())))
@@ -47,7 +48,7 @@ func TestFenceOnStandbySilencesAnAddressFromTheMomentItIsBound(t *testing.T) {
 	w.advertiseBoth()
 	w.all(true, "held")
 	require.NoError(t, f.Verify())
-	time.Sleep(2 * time.Second)
+	w.lapse(f, 4, 6)
 	w.all(false, "held, and the lease is over")
 	require.NoError(t, f.Standby(4, 6))
 	w.all(false, "on standby again")
@@ -84,7 +85,7 @@ func TestFenceOnStandbyLetsTheNodeUseTheAddressesOfTheHolder(t *testing.T) {
 	}
 	w.holder.Enter()
 	for _, vip := range []netip.Addr{vip4, vip6} {
-		c, err := net.DialTimeout("tcp", netip.AddrPortFrom(vip, 6443).String(), 2*time.Second)
+		c, err := net.DialTimeout("tcp", netip.AddrPortFrom(vip, 6443).String(), netnstest.Patience)
 		if assert.NoError(t, err, "a client on the node") {
 			_ = c.Close()
 		}
@@ -115,7 +116,7 @@ func TestFenceOnStandbyLetsTheNodeUseTheAddressesOfTheHolder(t *testing.T) {
 			}
 		}()
 		source := netip.AddrFrom4([4]byte(p[26:30]))
-		assert.NotZero(t, w.frames(300*time.Millisecond, source), "packet %d is forwarded", i)
+		w.says(fmt.Sprintf("packet %d is forwarded", i), source)
 		close(stop)
 		<-seen
 	}

@@ -168,7 +168,7 @@ func TestCleanupLeavesOthersAlone(t *testing.T) {
 // TestOpenTakesOverFromADeadRun: the address that a killed daemon has left stays silent through the start of the next.
 func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	w := newWire(t)
-	f := w.fence(100*time.Millisecond, 60*time.Second)
+	f := w.fence(long, 2*long)
 	require.NoError(t, f.Hold(4, 6))
 	w.all(false, "the run before, dead")
 	groups := []Group{f.groups[4], f.groups[6]}

@@ -90,6 +90,46 @@ func (w *wire) fence(lease, guard time.Duration) *Fence {
 	return f
 }
 
+// long is a lease, and half of a guard, that no test outlives.
+const long = 60 * time.Second
+
+// lapse lets the kernel end the leases of groups.
+func (w *wire) lapse(f *Fence, ids ...uint32) {
+	w.t.Helper()
+	for _, id := range ids {
+		if err := f.Renew(id, time.Now().Add(20*time.Millisecond)); err != nil {
+			require.ErrorIs(w.t, err, ErrLate, "this machine stood still: it has ended already")
+		}
+	}
+	w.over(f, ids...)
+}
+
+// over waits until the kernel says that the leases of groups are over.
+func (w *wire) over(f *Fence, ids ...uint32) {
+	w.t.Helper()
+	for _, id := range ids {
+		w.holder.Eventually(func() bool { return w.left(f, id) == 0 }, "the end of the lease")
+	}
+}
+
+// left is what the kernel has left of a lease.
+func (w *wire) left(f *Fence, id uint32) time.Duration {
+	w.t.Helper()
+	left, err := f.LeaseLeft(id)
+	require.NoError(w.t, err)
+	return left
+}
+
+// leases gives both groups another lease, from the next renewal on.
+func (w *wire) leases(f *Fence, lease time.Duration) {
+	w.t.Helper()
+	groups := sorted(f.groups)
+	for i := range groups {
+		groups[i].Lease = lease
+	}
+	require.NoError(w.t, f.Set(groups))
+}
+
 // advertise sends what matters of an advertisement from the holder.
 func (w *wire) advertise(source netip.Addr, vrid, priority byte) {
 	w.t.Helper()
