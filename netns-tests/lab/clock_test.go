@@ -27,13 +27,13 @@ func TestProcessWithAClockOfItsOwn(t *testing.T) {
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour, 0} {
 		_, err = f.WriteString("now\n")
 		require.NoError(t, err)
-		settleFor(100 * time.Millisecond)
+		require.Eventually(t, func() bool { return hasRead(t, f, p) }, 20*time.Second, time.Millisecond)
 		require.NoError(t, p.StepClock(ahead))
 	}
 	_, err = f.WriteString("now\n")
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
-	code, err := p.Wait(5 * time.Second)
+	code, err := p.Wait(20 * time.Second)
 	require.NoError(t, err)
 	require.Zero(t, code, p.Log())
 
@@ -44,6 +44,20 @@ func TestProcessWithAClockOfItsOwn(t *testing.T) {
 		ahead = append(ahead, float64(unixTime-began.Unix()))
 	}
 	assert.InDeltaSlice(t, []float64{30, 3600, -3600, 0}, ahead, 10)
+}
+
+// hasRead tells whether a program has taken everything out of a pipe, and waits for more.
+func hasRead(t *testing.T, pipe *os.File, p *Process) bool {
+	t.Helper()
+	left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ)
+	require.NoError(t, err)
+	if left > 0 {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/stat")
+	require.NoError(t, err)
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "S")
 }
 
 func TestClockNeedsOneOfItsOwn(t *testing.T) {

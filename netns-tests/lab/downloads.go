@@ -70,7 +70,7 @@ func (l *Lab) Download(from *Namespace, target netip.AddrPort, times int, limit 
 	for i := range times {
 		var c net.Conn
 		errs[i] = from.Do(func() (err error) {
-			d := net.Dialer{Timeout: time.Second, FallbackDelay: -1}
+			d := net.Dialer{Timeout: limit, FallbackDelay: -1}
 			c, err = d.Dial("tcp", target.String())
 			return err
 		})

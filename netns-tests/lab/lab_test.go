@@ -31,7 +31,22 @@ func open(t *testing.T, cfg Config) *Lab {
 	return l
 }
 
-func settleFor(d time.Duration) { <-time.After(d) }
+// settleFor waits in short steps: a machine that stands still takes one of them away, and not all.
+func settleFor(d time.Duration) {
+	for range d / (10 * time.Millisecond) {
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// lost counts the probes of a stream that were lost, but for those that were on their way while the machine stood still.
+func lost(r *Report, s StreamReport) (n int) {
+	for _, o := range s.Outages {
+		if r.Stood(o.At-100*time.Millisecond, o.End) == 0 {
+			n += o.Lost
+		}
+	}
+	return n
+}
 
 // move gives the address to a node by hand and announces it.
 func move(t *testing.T, n *Node, addr netip.Addr) {
@@ -55,15 +70,19 @@ func TestMeasurementSeesAnAddressMovedByHand(t *testing.T) {
 	settleFor(200 * time.Millisecond)
 	fault := m.Mark("address removed")
 	drop(t, first, VIP4)
+	dropped := l.Now()
 	settleFor(300 * time.Millisecond)
+	moving := l.Now()
 	move(t, second, VIP4)
+	moved := l.Now()
 	settleFor(300 * time.Millisecond)
 	r := m.Stop()
 
 	for _, client := range []string{"c1", "c2"} {
 		s := r.Stream(client, VIP4)
 		require.NotNil(t, s)
-		assert.InDelta(t, 300, milliseconds(s.Longest), 150, "%s: longest outage", client)
+		assert.Greater(t, s.Longest, moving-dropped-150*time.Millisecond, "%s: longest outage", client)
+		assert.Less(t, r.AwayBeyond([]StreamReport{*s}, 0, fault), moved-fault+150*time.Millisecond, "%s: longest outage", client)
 		assert.Equal(t, second.ID, s.Last, "%s: last answer", client)
 		assert.Equal(t, []Change{{At: s.Changes[0].At, From: 1, To: 2}}, s.Changes)
 	}
@@ -87,6 +106,7 @@ func TestMeasurementSeesTwoNodesAnswering(t *testing.T) {
 	m, err := l.Measure(MeasureConfig{Targets: []netip.Addr{VIP4, VIP6}})
 	require.NoError(t, err)
 	settleFor(100 * time.Millisecond)
+	began := l.Now()
 	for _, vip := range []netip.Addr{VIP4, VIP6} {
 		require.NoError(t, l.Nodes[1].AddAddress(netip.PrefixFrom(vip, vip.BitLen())))
 	}
@@ -94,21 +114,26 @@ func TestMeasurementSeesTwoNodesAnswering(t *testing.T) {
 	for _, vip := range []netip.Addr{VIP4, VIP6} {
 		drop(t, l.Nodes[1], vip)
 	}
+	ended := l.Now()
 	settleFor(100 * time.Millisecond)
 	r := m.Stop()
 	for kind, got := range map[string]DirectAnswers{"udp": r.Direct.UDP, "arp": r.Direct.ARP, "ns": r.Direct.NS} {
-		assert.InDelta(t, 300, milliseconds(got.Two), 150, kind)
+		assert.Greater(t, got.Two, 150*time.Millisecond, kind)
+		assert.Less(t, got.Two, ended-began+150*time.Millisecond, kind)
 		assert.Contains(t, got.ByNode, 1, kind)
 		assert.Contains(t, got.ByNode, 2, kind)
 		assert.NotContains(t, got.ByNode, 3, kind)
 	}
-	assert.Zero(t, r.Lost(), "the client's own neighbour cache must stay untouched")
+	for _, s := range r.Streams {
+		assert.Zero(t, lost(r, s), "the client's own neighbour cache must stay untouched")
+	}
 }
 
 func TestNodeFaults(t *testing.T) {
 	l := open(t, Config{Nodes: 2})
 	n := l.Nodes[0]
-	reachable := func() bool { return l.Reaches(l.Client.Namespace, n.Address, 500*time.Millisecond) }
+	reachable := func() bool { return l.Reaches(l.Client.Namespace, n.Address, 10*time.Second) }
+	silent := func() bool { return !l.Reaches(l.Client.Namespace, n.Address, 500*time.Millisecond) }
 	carrier := func() bool {
 		out, err := n.Run("ip", "-br", "link", "show", n.NICs[0].Name)
 		require.NoError(t, err)
@@ -118,7 +143,7 @@ func TestNodeFaults(t *testing.T) {
 
 	_, err := n.CutPort()
 	require.NoError(t, err)
-	assert.False(t, reachable(), "port cut")
+	assert.True(t, silent(), "port cut")
 	assert.True(t, carrier(), "a cut port keeps the carrier")
 	_, err = n.HealPort()
 	require.NoError(t, err)
@@ -128,10 +153,10 @@ func TestNodeFaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, carrier(), "cable pulled")
 	require.NoError(t, n.PlugCable())
-	assert.Eventually(t, reachable, 5*time.Second, 50*time.Millisecond, "cable plugged")
+	assert.True(t, reachable(), "cable plugged")
 
 	require.NoError(t, n.Lose("meta l4proto udp", 100, In))
-	assert.False(t, reachable(), "all UDP lost")
+	assert.True(t, silent(), "all UDP lost")
 	require.NoError(t, n.LoseNothing())
 	assert.True(t, reachable(), "no loss")
 
@@ -143,7 +168,7 @@ func TestNodeFaults(t *testing.T) {
 	assert.False(t, p.Alive(), "killed by the power cut")
 	require.NoError(t, n.PowerOn())
 	assert.False(t, n.Holds(VIP4), "a booted node has its own addresses only")
-	assert.Eventually(t, reachable, 5*time.Second, 50*time.Millisecond, "booted")
+	assert.True(t, reachable(), "booted")
 }
 
 func TestAPIServerModes(t *testing.T) {
@@ -152,14 +177,14 @@ func TestAPIServerModes(t *testing.T) {
 	move(t, n, VIP4)
 	api, err := n.StartAPIServer()
 	require.NoError(t, err)
-	window := func(mode APIMode, arg string) *StreamReport {
+	window := func(mode APIMode, arg string) (*Report, StreamReport) {
 		require.NoError(t, api.Set(mode, arg))
 		m, err := l.Measure(MeasureConfig{HTTPS: true, NoDirect: true})
 		require.NoError(t, err)
 		settleFor(200 * time.Millisecond)
 		r := m.Stop()
 		require.NotZero(t, r.HTTPS[0].Sent)
-		return &r.HTTPS[0]
+		return r, r.HTTPS[0]
 	}
 	for _, c := range []struct {
 		mode APIMode
@@ -177,9 +202,9 @@ func TestAPIServerModes(t *testing.T) {
 		{APIShutdown, "", true},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.mode, c.arg), func(t *testing.T) {
-			got := window(c.mode, c.arg)
+			r, got := window(c.mode, c.arg)
 			if c.want {
-				assert.Zero(t, got.Lost)
+				assert.Zero(t, lost(r, got))
 				assert.Equal(t, 1, got.Last)
 			} else {
 				assert.Equal(t, got.Sent, got.Lost)
@@ -187,7 +212,7 @@ func TestAPIServerModes(t *testing.T) {
 		})
 	}
 	require.NoError(t, api.Kill9())
-	_, err = api.Wait(time.Second)
+	_, err = api.Wait(10 * time.Second)
 	require.NoError(t, err)
 }
 
@@ -195,7 +220,7 @@ func TestProcessRunsWithChosenCapabilitiesAndOrdinaryPolicy(t *testing.T) {
 	l := open(t, Config{Nodes: 1})
 	p, err := l.Nodes[0].StartCommand(Command{Name: "caps", Args: []string{"sh", "-c", "grep CapEff /proc/self/status; chrt -p $$"}, Capabilities: []string{"net_admin", "net_raw"}})
 	require.NoError(t, err)
-	code, err := p.Wait(5 * time.Second)
+	code, err := p.Wait(20 * time.Second)
 	require.NoError(t, err)
 	assert.Zero(t, code)
 	assert.Contains(t, p.Stdout(), "0000000000003000")
@@ -207,7 +232,7 @@ func TestProcessSeesItsOwnDirectoryMounts(t *testing.T) {
 	n := l.Nodes[0]
 	p, err := n.StartCommand(Command{Name: "mounts", Args: []string{"touch", "/mnt/here"}, Mounts: map[string]string{"/mnt": n.Path("mnt")}})
 	require.NoError(t, err)
-	code, err := p.Wait(5 * time.Second)
+	code, err := p.Wait(20 * time.Second)
 	require.NoError(t, err)
 	require.Zero(t, code, p.Log())
 	assert.FileExists(t, n.Path("mnt/here"))
