@@ -43,6 +43,23 @@ func (l *lan) expect(claims <-chan Claim, want Claim) {
 	}
 }
 
+// claims asks until the claim is heard, as the schedule of probes does: a probe is a datagram.
+func (l *lan) claims(c *Conn, claims <-chan Claim, want Claim) {
+	l.t.Helper()
+	for start := time.Now(); ; {
+		require.Less(l.t, time.Since(start), netnstest.Patience, "no claim heard")
+		require.NoError(l.t, c.Probe(want.Addr))
+		select {
+		case got := <-claims:
+			if got.Addr == want.Addr {
+				assert.Equal(l.t, want, got)
+				return
+			}
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
 func (l *lan) silence(claims <-chan Claim) {
 	l.t.Helper()
 	select {
@@ -74,19 +91,19 @@ func TestListenerHearsForeignHosts(t *testing.T) {
 
 	// A silent foreign host gives itself away when asked.
 	them.Has("eth0", "10.9.0.100/32", "fd09::100/128")
+	for _, addr := range []netip.Addr{v4, v6} {
+		for len(claims) > 0 {
+			<-claims
+		}
+		start := time.Now()
+		l.claims(ours, claims, Claim{addr, mac})
+		t.Logf("%s: a silent foreign host is known %s after the first probe", addr, time.Since(start))
+	}
+
+	require.NoError(t, us.LinkSetDown(us.Link("eth0")))
 	for len(claims) > 0 {
 		<-claims
 	}
-	start := time.Now()
-	require.NoError(t, ours.Probe(v4))
-	l.expect(claims, Claim{v4, mac})
-	t.Logf("IPv4: a silent foreign host is known %s after the probe", time.Since(start))
-	start = time.Now()
-	require.NoError(t, ours.Probe(v6))
-	l.expect(claims, Claim{v6, mac})
-	t.Logf("IPv6: a silent foreign host is known %s after the probe", time.Since(start))
-
-	require.NoError(t, us.LinkSetDown(us.Link("eth0")))
 	us.Up("eth0")
 	for start := time.Now(); len(claims) == 0; time.Sleep(10 * time.Millisecond) {
 		require.Less(t, time.Since(start), netnstest.Patience)

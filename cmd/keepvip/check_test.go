@@ -52,18 +52,18 @@ func TestCheckOnceExplainsEveryCheck(t *testing.T) {
 		code int
 		want string
 	}{
-		{"the simple form", vip("check: {url: '" + s.URL + "/readyz'}"), 0, "apiserver: healthy: 200\n"},
-		{"the simple form, unhealthy", vip("check: {url: '" + s.URL + "/livez'}"), 1, "apiserver: unhealthy: 500; failed: etcd\n"},
-		{"a port", vip("check: 'tcp://" + l.Addr().String() + "'"), 0, "apiserver: healthy: connected\n"},
-		{"a port, unhealthy", vip("check: 'tcp://" + closed + "'"), 1, "apiserver: unhealthy: connection refused\n"},
+		{"the simple form", vip("check: {url: '" + s.URL + "/readyz', timeout: 20s}"), 0, "apiserver: healthy: 200\n"},
+		{"the simple form, unhealthy", vip("check: {url: '" + s.URL + "/livez', timeout: 20s}"), 1, "apiserver: unhealthy: 500; failed: etcd\n"},
+		{"a port", vip("check: {url: 'tcp://" + l.Addr().String() + "', timeout: 20s}"), 0, "apiserver: healthy: connected\n"},
+		{"a port, unhealthy", vip("check: {url: 'tcp://" + closed + "', timeout: 20s}"), 1, "apiserver: unhealthy: connection refused\n"},
 		{"a preset whose CA is somebody else's", vip("check: {url: k0s, ca: " + there + "}"), 1, "apiserver: unhealthy: CA file " + there + ": no certificate in it, want PEM; the check cannot run without it\n"},
 		{"none", vip("check: none"), 0, "apiserver: healthy: no check configured\n"},
 		{
-			"several", vip("checks: [{kind: https, url: '" + s.URL + "/readyz', insecure: true}, {kind: file, path: " + there + "}, {kind: tcp, address: '" + closed + "', weight: -20}]"), 0,
+			"several", vip("checks: [{kind: https, url: '" + s.URL + "/readyz', insecure: true, timeout: 20s}, {kind: file, path: " + there + ", timeout: 20s}, {kind: tcp, address: '" + closed + "', weight: -20, timeout: 20s}]"), 0,
 			"apiserver/https: healthy: 200\napiserver/file: healthy: " + there + " is there\napiserver/tcp: unhealthy, costs 20 of the priority: connection refused\n",
 		},
 		{
-			"a condition is bad", vip("checks: [{kind: tcp, address: '" + closed + "'}, {kind: file, path: " + there + "}]"), 1,
+			"a condition is bad", vip("checks: [{kind: tcp, address: '" + closed + "', timeout: 20s}, {kind: file, path: " + there + ", timeout: 20s}]"), 1,
 			"apiserver/tcp: unhealthy: connection refused\napiserver/file: healthy: " + there + " is there\n",
 		},
 		{

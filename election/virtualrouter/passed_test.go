@@ -31,18 +31,20 @@ func TestHubUnicastPassesTheLinkBehindEachAdvertisement(t *testing.T) {
 		{"multicast", nil, nil, nil, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newFakeSocket()
-			s.refused, s.noLink = tt.refused, tt.noLink
-			h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-			cfg := wireConfig()
-			cfg.Peers = tt.peers
-			w, err := h.Join(cfg)
-			require.NoError(t, err)
-			err = w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: slices.Repeat([]netip.Addr{vip}, 250)})
-			assert.Equal(t, tt.err, err != nil)
-			assert.Equal(t, tt.want, s.onLink)
-			assert.LessOrEqual(t, s.longest, 100, "no link's MTU is shorter")
-			require.NoError(t, h.Close())
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeSocket()
+				s.refused, s.noLink = tt.refused, tt.noLink
+				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+				cfg := wireConfig()
+				cfg.Peers = tt.peers
+				w, err := h.Join(cfg)
+				require.NoError(t, err)
+				err = w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: slices.Repeat([]netip.Addr{vip}, 250)})
+				assert.Equal(t, tt.err, err != nil)
+				assert.Equal(t, tt.want, s.onLink)
+				assert.LessOrEqual(t, s.longest, 100, "no link's MTU is shorter")
+				require.NoError(t, h.Close())
+			})
 		})
 	}
 }

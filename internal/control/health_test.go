@@ -56,7 +56,7 @@ func TestHealthListenerAnswersBesideOneWhoHoldsItsPlaces(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 	}
-	c, err := net.DialTimeout("tcp", at, time.Second)
+	c, err := net.Dial("tcp", at)
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))

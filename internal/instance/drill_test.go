@@ -251,7 +251,8 @@ func TestDrillsAndOtherCommandsComeOneAtATime(t *testing.T) {
 }
 
 func TestDrillIsRefused(t *testing.T) {
-	heard := time.Now().Add(-5 * time.Minute)
+	now := time.Now()
+	heard := now.Add(-5 * time.Minute)
 	fit, unfit := true, false
 	good := func() *Status {
 		return &Status{
@@ -306,9 +307,9 @@ func TestDrillIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := good()
 			d := Drill{Kind: tt.kind, Return: !tt.stays}
-			require.NoError(t, s.mayDrill(d, time.Now()))
+			require.NoError(t, s.mayDrill(d, now))
 			tt.change(s)
-			err := s.mayDrill(d, time.Now())
+			err := s.mayDrill(d, now)
 			assert.ErrorContains(t, err, tt.want)
 			if tt.is != nil {
 				assert.ErrorIs(t, err, tt.is)

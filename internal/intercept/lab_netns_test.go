@@ -55,10 +55,26 @@ func newLab(t *testing.T) *lab {
 	}
 	l.host = netnstest.New(t)
 	l.plug(l.host, "host", 9)
+	for i := range l.servers { // a bridge takes a while to see that a port is up, and IPv6 asks for a neighbour for 3 s only
+		for _, net := range []string{"10.1.0.%d", "fd01::%d"} {
+			l.host.Eventually(func() bool { return l.reaches(fmt.Sprintf(net, 5+i)) }, "the bridge")
+		}
+	}
 	var err error
 	l.table, err = Open("api")
 	require.NoError(t, err)
 	return l
+}
+
+// reaches tells whether the host gets a connection to a server itself.
+func (l *lab) reaches(server string) (ok bool) {
+	l.host.In(func() {
+		c, err := (&net.Dialer{Timeout: netnstest.Patience}).Dial("tcp", net.JoinHostPort(server, strconv.Itoa(target)))
+		if ok = err == nil; ok {
+			_ = c.Close()
+		}
+	})
+	return ok
 }
 
 // plug spares the new link the seconds in which it may not ask for neighbours by IPv6.
