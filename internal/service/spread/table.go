@@ -33,9 +33,9 @@ func portSetsOf(c *Config) []portSet {
 	return out
 }
 
-// without are the ports of s that are not among these.
-func (s portSet) without(ports []Port) (out []Port) {
-	for _, have := range s.ports {
+// without are the ports of p that are not among these.
+func (p portSet) without(ports []Port) (out []Port) {
+	for _, have := range p.ports {
 		if !slices.ContainsFunc(ports, have.same) {
 			out = append(out, have)
 		}
