@@ -37,6 +37,7 @@ var (
 	_ instance.Service   = (*joined)(nil)
 	_ instance.Announcer = (*joined)(nil)
 	_ instance.Drainer   = (*joined)(nil)
+	_ instance.Judged    = (*joined)(nil)
 	_ spread.Host        = spreadHost{}
 	_ spread.Plane       = (*spreadtables.Tables)(nil)
 )
@@ -184,6 +185,13 @@ func (j *joined) HostChanged(p instance.Place) {
 	j.term.Place = p
 	if s := j.spread.Load(); s != nil {
 		s.HostChanged(p)
+	}
+}
+
+// Judged implements instance.Judged.
+func (j *joined) Judged() {
+	if s := j.spread.Load(); s != nil {
+		s.Judged()
 	}
 }
 

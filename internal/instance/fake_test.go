@@ -35,12 +35,14 @@ type fakeService struct {
 	until    time.Time
 	status   ServiceStatus
 	draining bool
+	judged   int
 }
 
 var (
 	_ Service   = (*fakeService)(nil)
 	_ Announcer = (*fakeService)(nil)
 	_ Drainer   = (*fakeService)(nil)
+	_ Judged    = (*fakeService)(nil)
 )
 
 func (s *fakeService) note(what string) {
@@ -69,6 +71,8 @@ func (s *fakeService) End()                  { s.note("end") }
 func (s *fakeService) Close() error          { s.note("close"); return nil }
 func (s *fakeService) Announce() error       { s.note("announce"); return nil }
 func (s *fakeService) Drain(until time.Time) { s.set(func(s *fakeService) { s.until = until }) }
+
+func (s *fakeService) Judged() { s.set(func(s *fakeService) { s.judged++ }) }
 
 func (s *fakeService) HostChanged(p Place) {
 	s.note("host changed " + p.Name)

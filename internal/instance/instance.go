@@ -252,6 +252,9 @@ func (i *instance) tell(change func(*view)) {
 			v.elector.SetFitness(v.cfg.Leaving.fitness(v.cfg.Combine(v.desired, v.said(), v.blocked)))
 		}
 	})
+	if s, ok := i.served().(Judged); ok {
+		s.Judged()
+	}
 }
 
 // change changes the view; any goroutine.

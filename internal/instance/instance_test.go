@@ -61,6 +61,19 @@ func TestInstanceTellsTheElectorWhatBlocksTheService(t *testing.T) {
 	})
 }
 
+func TestInstanceTellsTheServiceOfEachVerdict(t *testing.T) {
+	run(t, nil, func(in *Config) { in.Checks = []Check{{Name: "serving"}} }, func(t *testing.T, b *bench) {
+		s := <-b.services
+		judged := func() (n int) { s.set(func(s *fakeService) { n = s.judged }); return n }
+		b.verdicts <- health.Verdict{State: health.Healthy}
+		synctest.Wait()
+		before := judged()
+		b.verdicts <- health.Verdict{State: health.Unhealthy}
+		synctest.Wait()
+		assert.Equal(t, before+1, judged(), "at once")
+	})
+}
+
 func TestInstanceShowsWhatTheServiceShows(t *testing.T) {
 	running(t, func(t *testing.T, b *bench, s *fakeService, e *fakeElector) {
 		require.NoError(t, e.decide(election.Serve, nodeA))

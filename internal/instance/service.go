@@ -45,6 +45,12 @@ type Drainer interface {
 	Draining() (busy bool, reset int)
 }
 
+// Judged is a Service that follows what this node could do for clients: Term.Ready and Term.Healthy.
+type Judged interface {
+	// Judged says that they may say something else now. It does not wait; any goroutine calls it.
+	Judged()
+}
+
 // ErrNotHeld answers a request that only the holder can fulfil.
 var ErrNotHeld = errors.New("this node does not hold the address")
 

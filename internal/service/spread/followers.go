@@ -31,7 +31,8 @@ func (f *followers) serve(to Followers, group netip.Addr) {
 	}
 }
 
-// tell lets followers know what can be expected of the members, if there are any.
+// tell lets followers know what can be expected of the members, if there are any. They reach members by the members' own addresses, and need no
+// table here.
 func (f *followers) tell(report func() *subscription.Report) {
 	if f.to != nil && f.to.Wanted(f.group) {
 		f.to.Tell(f.group, report())
@@ -65,7 +66,7 @@ func reportOf(tables []*table, members *roster, node string) *subscription.Repor
 	}
 	index := map[netip.Addr]int{}
 	for _, t := range tables {
-		for _, row := range t.rows {
+		for _, row := range t.known {
 			m := known[row.Address]
 			i, seen := index[row.Address]
 			if !seen {

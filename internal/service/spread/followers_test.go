@@ -105,3 +105,57 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 		assert.Empty(t, served)
 	})
 }
+
+// A follower that learns late of a server's death has its programs refused until then.
+func TestServiceTellsOfAMemberThatIsNotFitBeforeTheKernelHasItsTable(t *testing.T) {
+	cfg, f := config(), &fakeFollowers{wanted: true}
+	cfg.Followers = f
+	bubble(t, cfg, func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		conditions := func() []slots.Condition {
+			_, _, newest := f.look()
+			require.NotNil(t, newest)
+			var out []slots.Condition
+			for _, m := range newest.Members {
+				out = append(out, m.Ports[0].Condition)
+			}
+			return out
+		}
+		require.Equal(t, []slots.Condition{slots.Fit, slots.Fit}, conditions())
+		stuck := make(chan struct{})
+		b.host.mu.Lock()
+		b.host.stuck = stuck
+		b.host.mu.Unlock()
+		defer close(stuck)
+		b.member(12, false)
+		b.elector.changed <- struct{}{}
+		synctest.Wait()
+		assert.Equal(t, []slots.Condition{slots.Fit, slots.Keeps}, conditions())
+	})
+}
+
+func TestServiceTellsAtOnceThatThisNodeIsNotFit(t *testing.T) {
+	cfg, f := config(), &fakeFollowers{wanted: true}
+	cfg.Followers, cfg.Ports[0].Check = f, "serving"
+	bubble(t, cfg, func(t *testing.T, b *bench) {
+		b.good["serving"] = true
+		b.begin()
+		time.Sleep(settle)
+		require.True(t, b.elector.own().Ports[0].Healthy)
+		stuck := make(chan struct{})
+		b.host.mu.Lock()
+		b.host.stuck = stuck
+		b.host.mu.Unlock()
+		defer close(stuck)
+		b.mu.Lock()
+		b.good["serving"] = false
+		b.mu.Unlock()
+		b.service.Judged()
+		synctest.Wait()
+		_, _, newest := f.look()
+		assert.Equal(t, slots.Keeps, newest.Members[0].Ports[0].Condition, "followers")
+		assert.False(t, b.elector.own().Ports[0].Healthy, "members")
+	})
+}

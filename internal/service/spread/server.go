@@ -158,16 +158,20 @@ func (v *server) stepMembers(now time.Time) {
 	}
 	healthy, why := v.health()
 	var leftOut []row
-	changed, err := v.kernel.serve(now, me, func(t *table) (rows []row) {
+	for _, t := range v.kernel.tables {
 		fit, why := healthy[t.check], why
 		if t.ends() {
 			fit, why = false, takesNone
 		}
-		rows, leftOut = plan(t.portSet, &v.roster, me, fit, why)
-		return rows
-	})
-	v.kernel.holderHasAll = v.roster.holderHasAll(list)
+		t.known, leftOut = plan(t.portSet, &v.roster, me, fit, why)
+	}
+	// What this node and others are not good for any more is said first: the kernel may take long for its tables.
 	v.followers.tell(func() *subscription.Report { return reportOf(v.kernel.tables, &v.roster, v.node) })
+	if !me.witness {
+		v.spreader.sayUnhealthy(ownSpread(v.kernel.tables, me, healthy))
+	}
+	changed, err := v.kernel.serve(now, me, func(t *table) []row { return t.known })
+	v.kernel.holderHasAll = v.roster.holderHasAll(list)
 	v.count(now)
 	v.noteLeftOut(leftOut)
 	if err != nil {

@@ -30,6 +30,7 @@ type Service struct {
 var (
 	_ instance.Service = (*Service)(nil)
 	_ instance.Drainer = (*Service)(nil)
+	_ instance.Judged  = (*Service)(nil)
 )
 
 // answer is what became of a question to a host.
@@ -121,6 +122,9 @@ func (s *Service) release(ctx context.Context) {
 
 // HostChanged implements instance.Service.
 func (s *Service) HostChanged(p instance.Place) { s.queue.add(func(v *server) { v.term.Place = p }) }
+
+// Judged implements instance.Judged.
+func (s *Service) Judged() { s.queue.add(func(v *server) { v.step(time.Now()) }) }
 
 // End implements instance.Service. What is in the kernel goes on for its lifetime.
 func (s *Service) End() {

@@ -2,6 +2,7 @@ package spread
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/keepvip/keepvip/election"
@@ -24,6 +25,27 @@ func (s *spreader) say(next *election.Spread) {
 	}
 	s.said = next
 	s.elector.SetSpread(next)
+}
+
+// sayUnhealthy says of the ports which of them are not healthy any more, as next has it, and nothing else of next.
+func (s *spreader) sayUnhealthy(next *election.Spread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.elector == nil || s.said == nil {
+		return
+	}
+	worse := *s.said
+	worse.Ports = slices.Clone(s.said.Ports)
+	for i := range worse.Ports {
+		p := &worse.Ports[i]
+		p.Healthy = p.Healthy && !slices.ContainsFunc(next.Ports, func(o election.SpreadPort) bool {
+			return o.Protocol == p.Protocol && o.Port == p.Port && !o.Healthy
+		})
+	}
+	if !reflect.DeepEqual(s.said, &worse) {
+		s.said = &worse
+		s.elector.SetSpread(&worse)
+	}
 }
 
 // end says for the last time something: that this node spreads no more.
