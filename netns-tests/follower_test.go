@@ -100,23 +100,10 @@ func TestFollowerLeavesAMemberWhoseServerDies(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, true)
 	ends := f.Members()[1]
-	const each = 400 * time.Microsecond // of the connections, one after the other
-	type sampled struct {
-		lab.Sampled
-		err error
-	}
-	during := make(chan sampled)
-	go func() {
-		got, err := f.SampleFrom(2500)
-		during <- sampled{got, err}
-	}()
-	time.Sleep(300 * time.Millisecond) // some are served before it ends
-	f.EndServer(ends)
-	got := <-during
-	require.NoError(t, got.err)
-	failed := 2500 - got.Served()
-	t.Logf("%d of 2500 connections failed: about %v until they went to the others; %s", failed, time.Duration(failed)*3*each, got)
-	assert.NotZero(t, got.ByNode[ends.Label])
+	d, err := f.EndServer(ends)
+	require.NoError(t, err)
+	t.Logf("noticed after %v, the machine stood still for %v; %s", d.Noticed, d.Room, d)
+	assert.NotZero(t, d.ByNode[ends.Label])
 	require.NoError(t, f.Follows(2))
 	assert.Zero(t, served(t, f, 60).ByNode[ends.Label])
 }

@@ -32,6 +32,7 @@ type Greeter struct {
 	conns   map[int]struct{} // owned by run until done
 	open    atomic.Int64
 	once    sync.Once
+	ended   time.Duration // when it ceased to listen; owned by run until done
 }
 
 // StartGreeter begins to listen. It ends with the lab, or by [Greeter.Close].
@@ -83,6 +84,8 @@ func (g *Greeter) listen(at netip.AddrPort, quiet bool) error {
 func (g *Greeter) run() {
 	defer close(g.done)
 	lockMeasuringThread()
+	// By this thread, which nothing ordinary keeps waiting between one socket and the next: a process dies with all of them.
+	defer g.release()
 	buf := make([]byte, 4096)
 	for !g.stop.Load() {
 		for _, e := range g.poll.wait(100 * time.Millisecond) {
@@ -147,11 +150,14 @@ func (g *Greeter) Close() {
 	g.once.Do(func() {
 		g.stop.Store(true)
 		<-g.done
-		g.release()
 	})
 }
 
+// Ended is when it ceased to listen, once [Greeter.Close] has returned.
+func (g *Greeter) Ended() time.Duration { return g.ended }
+
 func (g *Greeter) release() {
+	g.ended = g.node.lab.now()
 	for fd := range g.listens {
 		unix.Close(fd)
 	}

@@ -2,8 +2,10 @@ package lab
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +16,9 @@ type Sampled struct {
 	ByNode    map[string]int
 	Disguised int            // the server saw another address than the client's own
 	Failures  map[string]int // how connections failed
-	Slowest   time.Duration  // from the beginning of a connection to its first line
+	// FailedAt are the instants at which the connections that failed began, in the order in which they failed.
+	FailedAt []time.Duration
+	Slowest  time.Duration // from the beginning of a connection to its first line
 }
 
 // Served is how many connections some node answered.
@@ -43,6 +47,14 @@ func (s Sampled) Worst(members int) float64 {
 	return worst
 }
 
+// LastFailed is when the last connection began that failed, 0 without any.
+func (s Sampled) LastFailed() (last time.Duration) {
+	for _, at := range s.FailedAt {
+		last = max(last, at)
+	}
+	return last
+}
+
 // String lists the nodes, and what failed.
 func (s Sampled) String() string {
 	text := counts(s.ByNode)
@@ -62,11 +74,53 @@ const (
 // Sample connects so many times from a host to greeters, each time from a new port, and closes each connection when the server has
 // introduced itself. A connection fails after a second: a segment that was lost once would have arrived.
 func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (Sampled, error) {
-	result := make(chan sampler)
+	s, err := l.sample(from, target, count)
+	if err != nil {
+		return Sampled{}, err
+	}
+	<-s.done
+	return s.out, nil
+}
+
+// Sampling are such connections, one after the other until they are stopped.
+type Sampling struct{ s *sampler }
+
+// StartSampling begins them.
+func (l *Lab) StartSampling(from *Namespace, target netip.AddrPort) (*Sampling, error) {
+	s, err := l.sample(from, target, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	l.atEnd(func() { s.stop.Store(true) })
+	return &Sampling{s}, nil
+}
+
+// Stop begins no more of them, waits for the last ones and returns who answered.
+func (s *Sampling) Stop() Sampled {
+	s.s.stop.Store(true)
+	<-s.s.done
+	return s.s.out
+}
+
+type sampler struct {
+	lab    *Lab
+	target netip.AddrPort
+	stop   atomic.Bool
+	done   chan struct{}
+	poll   *poller // what follows is owned by run until done
+	open   map[int]*heldConn
+	out    Sampled
+}
+
+// sample has a thread in the client's namespace make the connections.
+func (l *Lab) sample(from *Namespace, target netip.AddrPort, count int) (*sampler, error) {
+	s := &sampler{
+		lab: l, target: target, done: make(chan struct{}), open: map[int]*heldConn{}, out: Sampled{ByNode: map[string]int{}, Failures: map[string]int{}},
+	}
 	ready := make(chan error)
 	go func() {
+		defer close(s.done)
 		lockMeasuringThread()
-		s := sampler{lab: l, target: target, open: map[int]*heldConn{}, out: Sampled{ByNode: map[string]int{}, Failures: map[string]int{}}}
 		var err error
 		if s.poll, err = newPoller(); err == nil {
 			defer s.poll.close()
@@ -75,28 +129,19 @@ func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (Sampled
 		ready <- err
 		if err == nil {
 			s.run(count)
-			result <- s
 		}
 	}()
 	if err := <-ready; err != nil {
-		return Sampled{}, fmt.Errorf("lab: connections from %s to %s: %w", from.Name, target, err)
+		return nil, fmt.Errorf("lab: connections from %s to %s: %w", from.Name, target, err)
 	}
-	return (<-result).out, nil
-}
-
-type sampler struct {
-	lab    *Lab
-	target netip.AddrPort
-	poll   *poller
-	open   map[int]*heldConn
-	out    Sampled
+	return s, nil
 }
 
 func (s *sampler) run(count int) {
-	began := s.lab.now()
-	for begun := 0; begun < count || len(s.open) > 0; {
+	began, begun := s.lab.now(), 0
+	for begun < count && !s.stop.Load() || len(s.open) > 0 {
 		due := int((s.lab.now()-began)/samplingGap) + 1
-		for ; begun < min(count, due) && len(s.open) < sampling; begun++ {
+		for ; begun < min(count, due) && !s.stop.Load() && len(s.open) < sampling; begun++ {
 			s.begin()
 		}
 		for _, e := range s.poll.wait(time.Millisecond) {
@@ -113,12 +158,13 @@ func (s *sampler) run(count int) {
 }
 
 func (s *sampler) begin() {
+	now := s.lab.now()
 	fd, err := socketTCP(s.target)
 	if err != nil {
-		s.out.Failures[err.Error()]++
+		s.failed(now, err.Error())
 		return
 	}
-	c := &heldConn{HeldConn: HeldConn{Began: s.lab.now()}, fd: fd}
+	c := &heldConn{HeldConn: HeldConn{Began: now}, fd: fd}
 	s.open[fd] = c
 	if err = connectTCP(fd, s.target); err == nil {
 		err = s.poll.watch(fd, false)
@@ -154,8 +200,13 @@ func (s *sampler) greeted(c *heldConn) {
 
 func (s *sampler) end(c *heldConn, failure string) {
 	if failure != "" {
-		s.out.Failures[failure]++
+		s.failed(c.Began, failure)
 	}
 	delete(s.open, c.fd)
 	s.poll.shut(c.fd)
+}
+
+func (s *sampler) failed(at time.Duration, how string) {
+	s.out.Failures[how]++
+	s.out.FailedAt = append(s.out.FailedAt, at)
 }

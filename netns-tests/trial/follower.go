@@ -3,6 +3,7 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"strings"
 	"time"
@@ -139,8 +140,35 @@ func (f *Follower) Status() (FollowerStatus, error) {
 	return s, err
 }
 
-// EndServer ends the server of a member, as the death of its process would.
-func (f *Follower) EndServer(n *lab.Node) { f.unserve(n) }
+// ServerDeath is what a worker saw of the death of a member's server.
+type ServerDeath struct {
+	lab.Sampled
+	At      time.Duration // when it ceased to listen
+	Noticed time.Duration // from then until the last connection began that failed; 0 if none did
+	Room    time.Duration // how long the machine stood still meanwhile
+}
+
+// EndServer ends the server of a member, as the death of its process would, while the worker makes connections.
+func (f *Follower) EndServer(n *lab.Node) (d ServerDeath, err error) {
+	r, err := f.Lab.Beside(func() error {
+		s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target())
+		if err != nil {
+			return err
+		}
+		time.Sleep(300*time.Millisecond + rand.N(f.Settings[0].Interval)) // some are served before
+		f.unserve(n)
+		d.At = f.greeters[n.ID-1].Ended()
+		time.Sleep(time.Second)
+		d.Sampled = s.Stop()
+		return nil
+	})
+	d.Noticed = max(d.LastFailed()-d.At, 0)
+	d.Room = r.Stood(d.At, d.At+d.Noticed)
+	return d, err
+}
+
+// ServeAgain starts the server of a member again.
+func (f *Follower) ServeAgain(n *lab.Node) error { return f.serve(n) }
 
 // SampleFrom has the worker connect so many times.
 func (f *Follower) SampleFrom(count int) (lab.Sampled, error) {
