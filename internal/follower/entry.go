@@ -155,7 +155,27 @@ func (e *entry) apply(now time.Time, targets []Target) {
 	if !same {
 		e.log.Info("connections go to these members", "members", e.usedText(), "before", countOf(e.targets))
 	}
+	if gone := without(e.targets, targets); len(gone) > 0 {
+		if err := e.plane.Forget(gone...); err != nil {
+			e.log.Warn("a new connection may be given to a member that has reset the last one from the same port", "error", err)
+		}
+	}
 	e.targets, e.unsure, e.renewed, e.problem = targets, false, now, ""
+}
+
+// without are the backends that get no connections any more.
+func without(before, after []Target) (gone []netip.AddrPort) {
+	uses := func(all []Target, at netip.AddrPort) bool {
+		return slices.ContainsFunc(all, func(t Target) bool { return slices.ContainsFunc(t.Backends, func(b Backend) bool { return b.At == at }) })
+	}
+	for _, t := range before {
+		for _, b := range t.Backends {
+			if !uses(after, b.At) && !slices.Contains(gone, b.At) {
+				gone = append(gone, b.At)
+			}
+		}
+	}
+	return gone
 }
 
 // due is when the kernel is to be told again, whatever happens.

@@ -120,6 +120,7 @@ type kernel struct {
 	targets []Target
 	renewed time.Time
 	dead    []netip.Addr
+	forgot  []netip.AddrPort
 	closed  bool
 	left    bool
 	fails   error
@@ -182,6 +183,13 @@ func (k *kernel) Destroy(dead ...netip.Addr) (int, error) {
 	}
 	k.dead = append(k.dead, dead...)
 	return 1, nil
+}
+
+func (k *kernel) Forget(gone ...netip.AddrPort) error {
+	k.Lock()
+	defer k.Unlock()
+	k.forgot = append(k.forgot, gone...)
+	return nil
 }
 func (k *kernel) Leave()       { k.Lock(); defer k.Unlock(); k.left = true }
 func (k *kernel) Close() error { k.Lock(); defer k.Unlock(); k.closed = true; return nil }
@@ -309,6 +317,7 @@ func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 		b.members.expects[1] = slots.Keeps
 		b.run(10 * time.Millisecond)
 		assert.Equal(t, []netip.Addr{ownOf(1), ownOf(3)}, b.kernel.used(), "at once")
+		assert.Equal(t, []netip.AddrPort{netip.AddrPortFrom(ownOf(2), 6443)}, b.kernel.forgot, "a port may be used again")
 		assert.Empty(t, b.kernel.dead)
 
 		b.members.expects[2] = slots.Dead

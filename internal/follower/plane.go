@@ -22,6 +22,8 @@ type Plane interface {
 	Renew() error
 	// Destroy ends connections of this host to backends that are dead, and returns how many sockets that were.
 	Destroy(dead ...netip.Addr) (int, error)
+	// Forget has the kernel forget connections that these have reset: it would give the next one from the same port to them, too.
+	Forget(gone ...netip.AddrPort) error
 	// Leave lets go of it: the next run has it, or it ends by itself.
 	Leave()
 	// Close takes it away.

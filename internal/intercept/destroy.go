@@ -36,6 +36,32 @@ func (t *Table) Destroy(servers ...netip.Addr) (Ended, error) {
 	return ended, t.wrap("end connections by", err)
 }
 
+// Forget has the kernel forget connections to these servers that were reset. It knows such a one for ten seconds more, and takes a new one from the
+// same port of this host for it where only the server had ended it: as after the death of a process, which it would translate to that server
+// once again. The targets are those of the last Apply, so it comes after one that takes the servers away, and not the targets.
+func (t *Table) Forget(servers ...netip.AddrPort) error {
+	t.mu.Lock()
+	applied := t.applied
+	t.mu.Unlock()
+	if applied == nil || len(servers) == 0 {
+		return nil
+	}
+	return t.wrap("forget connections by", applied.forget(servers))
+}
+
+func (c *Config) forget(servers []netip.AddrPort) error {
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return err
+	}
+	defer tracking.Close()
+	entries, err := c.translated(tracking, func(e conntrack.Entry) bool { return e.State == conntrack.Closed && slices.Contains(servers, e.Answers) })
+	for _, e := range entries {
+		err = errors.Join(err, tracking.Delete(e))
+	}
+	return err
+}
+
 // end ends some of the connections that were translated, of those that are not at their end.
 func (c *Config) end(which func(conntrack.Entry) bool) (Ended, error) {
 	tracking, err := conntrack.Open()
@@ -43,7 +69,7 @@ func (c *Config) end(which func(conntrack.Entry) bool) (Ended, error) {
 		return Ended{}, err
 	}
 	defer tracking.Close()
-	entries, err := c.translated(tracking, which)
+	entries, err := c.translated(tracking, func(e conntrack.Entry) bool { return e.Alive() && which(e) })
 	if err != nil {
 		return Ended{}, err
 	}
@@ -66,7 +92,7 @@ func (c *Config) translated(tracking *conntrack.Conn, which func(conntrack.Entry
 		}
 		asked[a] = true
 		err := tracking.Each(a.family, a.protocol, a.port, func(e conntrack.Entry) {
-			if c.has(e) && e.Answers != e.Dest && e.Alive() && which(e) {
+			if c.has(e) && e.Answers != e.Dest && which(e) {
 				entries = append(entries, e)
 			}
 		})

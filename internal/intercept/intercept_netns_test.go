@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
@@ -314,6 +315,38 @@ func TestDestroyWakesWhoReads(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, again)
 	})
+}
+
+// TestForgetLetsAPortBeUsedAgain has a server reset a connection, as the death of its process does: the next one from the client's port is a new one.
+func TestForgetLetsAPortBeUsedAgain(t *testing.T) {
+	l := newLab(t)
+	for name, vip := range both {
+		l.only(0)
+		first := l.dial(l.host, vip)
+		require.Zero(t, first.server)
+		own := first.LocalAddr().(*net.TCPAddr).AddrPort()
+		server := netip.AddrPortFrom(map[bool]netip.Addr{true: netip.MustParseAddr("10.1.0.5"), false: netip.MustParseAddr("fd01::5")}[vip.Is4()], target)
+		l.servers[0].In(func() {
+			reset, err := link.DestroyTCP([]link.Connection{{Local: server, Remote: own}})
+			require.NoError(t, err)
+			require.Len(t, reset, 1)
+		})
+		require.ErrorIs(t, <-first.reads(), unix.ECONNRESET)
+		require.NoError(t, first.Close())
+		l.only(1)
+		l.host.In(func() { require.NoError(t, l.table.Forget(server)) })
+		var next net.Conn
+		l.host.In(func() {
+			var err error
+			next, err = (&net.Dialer{Timeout: netnstest.Patience, LocalAddr: net.TCPAddrFromAddrPort(own)}).Dial("tcp", netip.AddrPortFrom(vip, front).String())
+			require.NoError(t, err)
+		})
+		who := -1
+		_, err := fmt.Fscanf(next, "%d", &who)
+		require.NoError(t, err)
+		assert.Equal(t, 1, who, name)
+		require.NoError(t, next.Close())
+	}
 }
 
 // TestDestroyOfWhatIsNotAnswered sends the next SYN elsewhere: the client waits a second, and knows of nothing.

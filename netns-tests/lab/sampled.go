@@ -74,7 +74,7 @@ const (
 // Sample connects so many times from a host to greeters, each time from a new port, and closes each connection when the server has
 // introduced itself. A connection fails after a second: a segment that was lost once would have arrived.
 func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (Sampled, error) {
-	s, err := l.sample(from, target, count)
+	s, err := l.sample(from, target, pace{count, sampling, samplingGap})
 	if err != nil {
 		return Sampled{}, err
 	}
@@ -85,9 +85,9 @@ func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (Sampled
 // Sampling are such connections, one after the other until they are stopped.
 type Sampling struct{ s *sampler }
 
-// StartSampling begins them.
-func (l *Lab) StartSampling(from *Namespace, target netip.AddrPort) (*Sampling, error) {
-	s, err := l.sample(from, target, math.MaxInt)
+// StartSampling begins them, one at each interval, however many are not answered yet.
+func (l *Lab) StartSampling(from *Namespace, target netip.AddrPort, every time.Duration) (*Sampling, error) {
+	s, err := l.sample(from, target, pace{math.MaxInt, math.MaxInt, every})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,15 @@ func (s *Sampling) Stop() Sampled {
 	return s.s.out
 }
 
+// pace is how many connections are made, and when.
+type pace struct {
+	count int // in all
+	side  int // under way at a time
+	gap   time.Duration
+}
+
 type sampler struct {
+	pace
 	lab    *Lab
 	target netip.AddrPort
 	stop   atomic.Bool
@@ -113,9 +121,9 @@ type sampler struct {
 }
 
 // sample has a thread in the client's namespace make the connections.
-func (l *Lab) sample(from *Namespace, target netip.AddrPort, count int) (*sampler, error) {
+func (l *Lab) sample(from *Namespace, target netip.AddrPort, p pace) (*sampler, error) {
 	s := &sampler{
-		lab: l, target: target, done: make(chan struct{}), open: map[int]*heldConn{}, out: Sampled{ByNode: map[string]int{}, Failures: map[string]int{}},
+		pace: p, lab: l, target: target, done: make(chan struct{}), open: map[int]*heldConn{}, out: Sampled{ByNode: map[string]int{}, Failures: map[string]int{}},
 	}
 	ready := make(chan error)
 	go func() {
@@ -128,7 +136,7 @@ func (l *Lab) sample(from *Namespace, target netip.AddrPort, count int) (*sample
 		}
 		ready <- err
 		if err == nil {
-			s.run(count)
+			s.run()
 		}
 	}()
 	if err := <-ready; err != nil {
@@ -137,11 +145,11 @@ func (l *Lab) sample(from *Namespace, target netip.AddrPort, count int) (*sample
 	return s, nil
 }
 
-func (s *sampler) run(count int) {
+func (s *sampler) run() {
 	began, begun := s.lab.now(), 0
-	for begun < count && !s.stop.Load() || len(s.open) > 0 {
-		due := int((s.lab.now()-began)/samplingGap) + 1
-		for ; begun < min(count, due) && !s.stop.Load() && len(s.open) < sampling; begun++ {
+	for begun < s.count && !s.stop.Load() || len(s.open) > 0 {
+		due := int((s.lab.now()-began)/s.gap) + 1
+		for ; begun < min(s.count, due) && !s.stop.Load() && len(s.open) < s.side; begun++ {
 			s.begin()
 		}
 		for _, e := range s.poll.wait(time.Millisecond) {

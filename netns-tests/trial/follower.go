@@ -140,30 +140,56 @@ func (f *Follower) Status() (FollowerStatus, error) {
 	return s, err
 }
 
-// ServerDeath is what a worker saw of the death of a member's server.
-type ServerDeath struct {
+// Death is what a worker saw of the death of a member's server, or of its node.
+type Death struct {
 	lab.Sampled
-	At      time.Duration // when it ceased to listen
+	Kept    Kept          // of the connections that it held
+	At      time.Duration // when it died
 	Noticed time.Duration // from then until the last connection began that failed; 0 if none did
 	Room    time.Duration // how long the machine stood still meanwhile
 }
 
+const (
+	// eachRefused is between two connections to a server that refuses them, and eachLost to one that does not answer: each of those waits for a
+	// second.
+	eachRefused, eachLost = 400 * time.Microsecond, 5 * time.Millisecond
+	// afterDeath is for how long is watched what becomes of connections.
+	afterDeath = 1200 * time.Millisecond
+)
+
 // EndServer ends the server of a member, as the death of its process would, while the worker makes connections.
-func (f *Follower) EndServer(n *lab.Node) (d ServerDeath, err error) {
+func (f *Follower) EndServer(n *lab.Node) (Death, error) {
+	return f.watchDeath(n, eachRefused, 0, func() (time.Duration, error) {
+		f.unserve(n)
+		return f.greeters[n.ID-1].Ended(), nil
+	})
+}
+
+// EndNode ends a member's node, while the worker makes connections, and holds some.
+func (f *Follower) EndNode(n *lab.Node) (Death, error) {
+	return f.watchDeath(n, eachLost, 30, n.PowerOff)
+}
+
+func (f *Follower) watchDeath(n *lab.Node, every time.Duration, hold int, die func() (time.Duration, error)) (d Death, err error) {
+	var held []lab.HeldReport
 	r, err := f.Lab.Beside(func() error {
-		s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target())
+		s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target(), every)
+		if err != nil {
+			return err
+		}
+		h, err := f.HoldFrom(hold)
 		if err != nil {
 			return err
 		}
 		time.Sleep(300*time.Millisecond + rand.N(f.Settings[0].Interval)) // some are served before
-		f.unserve(n)
-		d.At = f.greeters[n.ID-1].Ended()
-		time.Sleep(time.Second)
-		d.Sampled = s.Stop()
-		return nil
+		d.At, err = die()
+		time.Sleep(afterDeath)
+		d.Sampled, held = s.Stop(), append(held, h.Stop())
+		return err
 	})
 	d.Noticed = max(d.LastFailed()-d.At, 0)
 	d.Room = r.Stood(d.At, d.At+d.Noticed)
+	d.Kept = keptOf(held, n, d.At, r)
 	return d, err
 }
 
@@ -178,4 +204,13 @@ func (f *Follower) SampleFrom(count int) (lab.Sampled, error) {
 // HoldFrom has the worker hold so many connections.
 func (f *Follower) HoldFrom(count int) (*lab.Held, error) {
 	return f.Lab.Hold(f.Worker.Namespace, lab.HeldConfig{Target: f.Target(), Count: count})
+}
+
+// fallenThrough waits until nothing on the worker sends connections to members any more.
+func (f *Follower) fallenThrough() error {
+	_, err := until(SettleLimit, "nothing intercepts any more", func() bool {
+		out, err := f.Worker.Run("nft", "list", "ruleset")
+		return err == nil && !strings.Contains(out, "expires")
+	})
+	return err
 }

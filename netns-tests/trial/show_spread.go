@@ -23,6 +23,7 @@ func SpreadShows() []Show {
 		ofCases("spread on a host", spreadHosts()),
 		ofCases("spread keeps watches", keepsWatches()),
 		ofCases("spread, tier", tierConnections()),
+		ofCases("follower", followed()),
 		{Name: "spread: nothing left behind", Run: spreadLeavesNothing},
 		{Name: "spread, masquerade: shares, a drain, a death", Run: masqueraded},
 		{Name: "spread, masquerade: backends without keepvip", Run: backed},

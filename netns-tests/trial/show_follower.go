@@ -1,0 +1,211 @@
+package trial
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// The limits of what a follower notices.
+const (
+	serverDeath = 20 * time.Millisecond
+	nodeDeath   = 500 * time.Millisecond
+)
+
+// followed are what is promised of a worker whose connections go straight to the members, beside the same worker without `keepvip follow`.
+func followed() []Case {
+	return []Case{
+		{Name: "shares", Run: followerShares},
+		{Name: "a member's server dies", Run: followerServerDeath},
+		{Name: "a member's node dies", Run: followerNodeDeath},
+		{Name: "keepvip is killed", Run: followerKilled},
+	}
+}
+
+// follow opens a group with a worker, which follows or does not.
+func follow(host *lab.Host, follows bool, do func(*Follower) error) error {
+	f, err := OpenFollower(host, true)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if follows {
+		err = f.Begin(len(f.Members()))
+	}
+	if err == nil {
+		err = do(f)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, f.Logs())
+	}
+	return nil
+}
+
+// followerShares divides 300 connections.
+func followerShares(host *lab.Host, times int) (out Findings, err error) {
+	const count = 300
+	for _, follows := range []bool{true, false} {
+		err = follow(host, follows, func(f *Follower) error {
+			var most, failed float64
+			room := time.Duration(0)
+			for range times {
+				var got lab.Sampled
+				r, err := f.Lab.Beside(func() (err error) { got, err = f.SampleFrom(count); return err })
+				if err != nil {
+					return err
+				}
+				room = max(room, r.Standstill(r.Began, r.Ended))
+				failed += float64(count - got.Served())
+				for _, n := range f.Members() {
+					most = max(most, math.Abs(float64(got.ByNode[n.Label])-count/3))
+				}
+			}
+			found := Findings{
+				{What: fmt.Sprintf("%d connections over 3 members: most off by", count), Got: most, Limit: 1, Unit: "connections"},
+				{What: "failed", Got: failed, Unit: "connections"},
+			}
+			for i := range found {
+				switch {
+				case !follows:
+					found[i].What, found[i].Limit = "without: "+found[i].What, -1
+				case room >= Shaken:
+					found[i] = found[i].unjudged(stoodStill(room))
+				}
+			}
+			out = append(out, found...)
+			return nil
+		})
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// worst is the one of several figures that is furthest beyond what the machine explains, with a limit that this moves.
+type worst struct{ got, room time.Duration }
+
+func (w *worst) add(got, room time.Duration) {
+	if got-room >= w.got-w.room {
+		w.got, w.room = got, room
+	}
+}
+
+func (w worst) figure(what string, limit time.Duration) Measured {
+	return took(what, w.got, limit+w.room)
+}
+
+// followerServerDeath has the servers of all members die, one after the other: each is back before the next one goes.
+func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
+	var with, without worst
+	refused, deaths := 0, 0
+	for deaths < times {
+		err = follow(host, true, func(f *Follower) error {
+			for _, n := range f.Members() {
+				d, err := f.EndServer(n)
+				if err != nil {
+					return err
+				}
+				with.add(d.Noticed, d.Room)
+				refused, deaths = refused+len(d.FailedAt), deaths+1
+				if err := sequence(func() error { return f.ServeAgain(n) }, func() error { return f.Follows(len(f.Members())) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	err = follow(host, false, func(f *Follower) error {
+		d, err := f.EndServer(f.Members()[0])
+		without.add(d.Noticed, d.Room)
+		return err
+	})
+	return Findings{
+		with.figure("new connections go to the others after", serverDeath),
+		{What: "refused until then", Got: float64(refused) / float64(max(deaths, 1)), Limit: -1, Unit: "connections"},
+		told("without: after", without.got),
+	}, err
+}
+
+// followerNodeDeath has the node of a member die.
+func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
+	var with, rest, without worst
+	var kept Kept
+	for range max(times/4, 1) {
+		err = follow(host, true, func(f *Follower) error {
+			d, err := f.EndNode(f.Members()[0])
+			with.add(d.Noticed, d.Room)
+			rest.add(d.Kept.Told, d.Kept.Told-d.Kept.ToldBeyond)
+			kept.add(d.Kept)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	err = follow(host, false, func(f *Follower) error {
+		d, err := f.EndNode(f.Members()[0])
+		without.add(d.Noticed, d.Room)
+		return err
+	})
+	return Findings{
+		with.figure("new connections go to the others after", nodeDeath), rest.figure("connections to it are ended after", nodeDeath),
+		none("of these never", kept.Silent), none("of the others lost", kept.Lost),
+		none("of the others lost shortly after", kept.Excused).unjudged(stoodStill(kept.Room)), told("without: after", without.got),
+	}, err
+}
+
+// followerKilled kills keepvip on the worker: connections go on, and new ones go to the virtual address when the kernel has forgotten the members.
+func followerKilled(host *lab.Host, times int) (out Findings, err error) {
+	var kept Kept
+	failed, unjudged := 0, 0
+	for range max(times/10, 1) {
+		err = follow(host, true, func(f *Follower) error {
+			var held lab.HeldReport
+			var got lab.Sampled
+			at := time.Duration(0)
+			r, err := f.Lab.Beside(func() error {
+				h, err := f.HoldFrom(30)
+				if err != nil {
+					return err
+				}
+				s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target(), eachLost)
+				if err != nil {
+					return err
+				}
+				at = f.Lab.Now()
+				if err := sequence(f.Process.Kill9, f.fallenThrough); err != nil {
+					return err
+				}
+				time.Sleep(time.Second) // by the wire
+				got, held = s.Stop(), h.Stop()
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			kept.add(keptOf([]lab.HeldReport{held}, nil, at, r))
+			for _, began := range got.FailedAt {
+				if r.Excuses(began+time.Second, Shaken) {
+					unjudged++
+				} else {
+					failed++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return Findings{
+		none("lost", kept.Lost), none("lost shortly after", kept.Excused).unjudged(stoodStill(kept.Room)),
+		none("new connections failed", failed), none("new connections failed shortly after", unjudged).unjudged(stoodStill(kept.Room)),
+		told("longest stall", kept.Stall),
+	}, nil
+}
