@@ -14,9 +14,9 @@ import (
 const (
 	// renewEvery is well within the time for which the kernel goes on alone.
 	renewEvery = 1500 * time.Millisecond
-	// retryAfter is how long is waited after the kernel has refused something, and buryTries how often ending connections is tried.
+	// retryAfter is how long is waited after the kernel has refused something, and endTries how often ending connections is tried.
 	retryAfter = time.Second
-	buryTries  = 3
+	endTries   = 3
 	// firstWait is how long what an earlier run has left goes on, until a member says something.
 	firstWait = 500 * time.Millisecond
 )
@@ -32,19 +32,19 @@ type entry struct {
 	plane   Plane // nil: none yet
 	proxy   Proxy // nil: none
 
-	states  []subscription.State
-	told    bool
-	said    bool // told, as the log has it
-	shares  [][]share
-	targets []Target // as applied; nil: nothing yet
-	unsure  bool
-	renewed time.Time
-	again   time.Time // after a failure: not before
-	proxied []Backend
-	dead    []netip.Addr // connections to them were ended
-	buried  int          // how often ending others has failed
-	bury    time.Time    // the next try
-	problem string
+	states    []subscription.State
+	told      bool
+	said      bool // told, as the log has it
+	shares    [][]share
+	targets   []Target // as applied; nil: nothing yet
+	unsure    bool
+	renewed   time.Time
+	again     time.Time // after a failure: not before
+	proxied   []Backend
+	dead      []netip.Addr // connections to them were ended
+	endFailed int          // how often ending connections has failed
+	endAgain  time.Time    // after a failure: not before
+	problem   string
 }
 
 // group is what members call it.
@@ -166,7 +166,9 @@ func (e *entry) apply(now time.Time, targets []Target) {
 // without are the backends that get no connections any more.
 func without(before, after []Target) (gone []netip.AddrPort) {
 	uses := func(all []Target, at netip.AddrPort) bool {
-		return slices.ContainsFunc(all, func(t Target) bool { return slices.ContainsFunc(t.Backends, func(b Backend) bool { return b.At == at }) })
+		return slices.ContainsFunc(all, func(t Target) bool {
+			return slices.ContainsFunc(t.Backends, func(b Backend) bool { return b.At == at })
+		})
 	}
 	for _, t := range before {
 		for _, b := range t.Backends {
@@ -211,7 +213,7 @@ func (e *entry) end(now time.Time) {
 	dead := died(e.states, e.told)
 	e.dead = slices.DeleteFunc(e.dead, func(a netip.Addr) bool { return !slices.Contains(dead, a) })
 	news := slices.DeleteFunc(dead, func(a netip.Addr) bool { return slices.Contains(e.dead, a) })
-	if len(news) == 0 || now.Before(e.bury) {
+	if len(news) == 0 || now.Before(e.endAgain) {
 		return
 	}
 	n := 0
@@ -219,15 +221,15 @@ func (e *entry) end(now time.Time) {
 		n = e.proxy.Reset(news...)
 	}
 	if e.targets == nil { // until the kernel sends connections somewhere it does not know which those are
-		e.bury = now.Add(retryAfter)
+		e.endAgain = now.Add(retryAfter)
 		return
 	}
 	sockets, err := e.plane.Destroy(news...)
-	if e.buried++; err != nil && e.buried < buryTries {
-		e.bury = now.Add(retryAfter)
+	if e.endFailed++; err != nil && e.endFailed < endTries {
+		e.endAgain = now.Add(retryAfter)
 		return
 	}
-	e.dead, e.buried = append(e.dead, news...), 0
+	e.dead, e.endFailed = append(e.dead, news...), 0
 	if err != nil {
 		e.log.Warn("connections to a member whose host is dead may go on until they time out", "member", news, "error", err)
 		return

@@ -52,10 +52,10 @@ type Follower struct {
 	beaten  atomic.Int64 // when the loop was seen last, in nanoseconds since begun
 	begun   time.Time
 
-	known   known // as it is on the disk
-	written time.Time
-	failed  string // why it could not be written
-	deaf    bool   // asking has failed, and that was said
+	known     known // as it is on the disk
+	written   time.Time
+	failed    string // why it could not be written
+	askFailed bool   // and that was said
 }
 
 // Open opens what it takes, and changes nothing of the host yet. Run has to follow. before is the one that has run and left to this one what is in
@@ -202,10 +202,10 @@ func (f *Follower) hear(now time.Time, in subscription.Packet) {
 func (f *Follower) ask(all []subscription.Ask) {
 	for _, a := range all {
 		err := f.client.Send(a)
-		if err != nil && !f.deaf {
+		if err != nil && !f.askFailed {
 			f.log.Warn("a member cannot be asked who the members are; keepvip goes on trying", "member", a.To, "error", err)
 		}
-		f.deaf = f.deaf || err != nil
+		f.askFailed = f.askFailed || err != nil
 	}
 }
 

@@ -492,7 +492,7 @@ func TestConnectionsToADeadMemberAreEndedWhenTheKernelCan(t *testing.T) {
 		b.kernel.destroys, b.kernel.tries = errors.New("no such thing here"), 0
 		b.members.expects[2] = slots.Dead
 		b.run(10 * retryAfter)
-		assert.Equal(t, buryTries, b.kernel.tries, "it is not tried for ever")
+		assert.Equal(t, endTries, b.kernel.tries, "it is not tried for ever")
 		assert.Equal(t, 1, strings.Count(b.log.String(), "no such thing here"))
 		b.stop()
 	})

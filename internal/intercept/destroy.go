@@ -55,7 +55,9 @@ func (c *Config) forget(servers []netip.AddrPort) error {
 		return err
 	}
 	defer tracking.Close()
-	entries, err := c.translated(tracking, func(e conntrack.Entry) bool { return e.State == conntrack.Closed && slices.Contains(servers, e.Answers) })
+	entries, err := c.translated(tracking, func(e conntrack.Entry) bool {
+		return e.State == conntrack.Closed && slices.Contains(servers, e.Answers)
+	})
 	for _, e := range entries {
 		err = errors.Join(err, tracking.Delete(e))
 	}
