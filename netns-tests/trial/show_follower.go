@@ -84,6 +84,34 @@ func followerShares(host *lab.Host, times int) (out Findings, err error) {
 	return out, nil
 }
 
+// deaths are what several of them came to. Those of a machine that stood still are left out: members are silent to each other then.
+type deaths struct {
+	count, leftOut int
+	room           time.Duration // of those that are left out
+	refused        int
+	noticed, told  worst
+	kept           Kept
+}
+
+func (s *deaths) add(d Death) {
+	s.count++
+	if d.Kept.Room >= Shaken {
+		s.leftOut, s.room = s.leftOut+1, max(s.room, d.Kept.Room)
+		return
+	}
+	s.refused += len(d.FailedAt)
+	s.noticed.add(d.Noticed, d.Room)
+	s.told.add(d.Kept.Told, d.Kept.Told-d.Kept.ToldBeyond)
+	s.kept.add(d.Kept)
+}
+
+func (s *deaths) findings(limit time.Duration) Findings {
+	return Findings{
+		s.noticed.figure("new connections go to the others after", limit),
+		none(fmt.Sprintf("of %d left out", s.count), s.leftOut).unjudged(stoodStill(s.room)),
+	}
+}
+
 // worst is the one of several figures that is furthest beyond what the machine explains, with a limit that this moves.
 type worst struct{ got, room time.Duration }
 
@@ -99,17 +127,15 @@ func (w worst) figure(what string, limit time.Duration) Measured {
 
 // followerServerDeath has the servers of all members die, one after the other: each is back before the next one goes.
 func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
-	var with, without worst
-	refused, deaths := 0, 0
-	for deaths < times {
+	var with, without deaths
+	for with.count < times {
 		err = follow(host, true, func(f *Follower) error {
 			for _, n := range f.Members() {
 				d, err := f.EndServer(n)
 				if err != nil {
 					return err
 				}
-				with.add(d.Noticed, d.Room)
-				refused, deaths = refused+len(d.FailedAt), deaths+1
+				with.add(d)
 				if err := sequence(func() error { return f.ServeAgain(n) }, func() error { return f.Follows(len(f.Members())) }); err != nil {
 					return err
 				}
@@ -122,26 +148,21 @@ func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
 	}
 	err = follow(host, false, func(f *Follower) error {
 		d, err := f.EndServer(f.Members()[0])
-		without.add(d.Noticed, d.Room)
+		without.add(d)
 		return err
 	})
-	return Findings{
-		with.figure("new connections go to the others after", serverDeath),
-		{What: "refused until then", Got: float64(refused) / float64(max(deaths, 1)), Limit: -1, Unit: "connections"},
-		told("without: after", without.got),
-	}, err
+	each := float64(with.refused) / float64(max(with.count-with.leftOut, 1))
+	return append(with.findings(serverDeath),
+		Measured{What: "refused until then, on average", Got: each, Limit: -1, Unit: "connections"}, told("without: after", without.noticed.got)), err
 }
 
 // followerNodeDeath has the node of a member die.
 func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
-	var with, rest, without worst
-	var kept Kept
+	var with, without deaths
 	for range max(times/4, 1) {
 		err = follow(host, true, func(f *Follower) error {
 			d, err := f.EndNode(f.Members()[0])
-			with.add(d.Noticed, d.Room)
-			rest.add(d.Kept.Told, d.Kept.Told-d.Kept.ToldBeyond)
-			kept.add(d.Kept)
+			with.add(d)
 			return err
 		})
 		if err != nil {
@@ -150,14 +171,12 @@ func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
 	}
 	err = follow(host, false, func(f *Follower) error {
 		d, err := f.EndNode(f.Members()[0])
-		without.add(d.Noticed, d.Room)
+		without.add(d)
 		return err
 	})
-	return Findings{
-		with.figure("new connections go to the others after", nodeDeath), rest.figure("connections to it are ended after", nodeDeath),
-		none("of these never", kept.Silent), none("of the others lost", kept.Lost),
-		none("of the others lost shortly after", kept.Excused).unjudged(stoodStill(kept.Room)), told("without: after", without.got),
-	}, err
+	return append(with.findings(nodeDeath), with.told.figure("connections to it are ended after", nodeDeath),
+		none("of these never", with.kept.Silent), none("of the others lost", with.kept.Lost+with.kept.Excused),
+		told("without: after", without.noticed.got)), err
 }
 
 // followerKilled kills keepvip on the worker: connections go on, and new ones go to the virtual address when the kernel has forgotten the members.
