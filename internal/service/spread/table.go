@@ -56,8 +56,8 @@ type table struct {
 	portSet
 	plane   Plane // nil: none yet
 	slots   slotTable
-	known   []row // the members, as known
-	rows    []row // as the kernel is to have them
+	known   []row                // the members, as known
+	rows    []row                // as the kernel is to have them
 	applied *spreadtables.Config // nil: nothing yet
 	unsure  bool                 // something has failed since: nobody knows what the kernel has
 	renewed time.Time
