@@ -77,7 +77,6 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 				c, err := (&net.Dialer{Timeout: netnstest.Patience}).Dial("tcp", net.JoinHostPort(tt.vip, port))
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = c.Close() })
-				require.NoError(t, c.SetDeadline(time.Now().Add(netnstest.Patience)))
 				return c, says(t, c)
 			}
 			bind(before)
@@ -105,6 +104,7 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 			after.Enter()
 			require.NoError(t, s.Keep(50*time.Millisecond))
 			<-time.After(100 * time.Millisecond)
+			require.NoError(t, older.SetDeadline(time.Now().Add(netnstest.Patience)))
 			// What was still on its way, as an acknowledgement, may have brought about the reset already.
 			if _, err = older.Write([]byte("y")); err == nil {
 				_, err = older.Read(make([]byte, 1))
@@ -121,6 +121,7 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 func says(t *testing.T, c net.Conn) byte {
 	t.Helper()
 	b := make([]byte, 1)
+	require.NoError(t, c.SetDeadline(time.Now().Add(netnstest.Patience)))
 	_, err := io.ReadFull(c, b)
 	require.NoError(t, err)
 	return b[0]

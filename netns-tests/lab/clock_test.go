@@ -43,7 +43,7 @@ func TestProcessWithAClockOfItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		ahead = append(ahead, float64(unixTime-began.Unix()))
 	}
-	assert.InDeltaSlice(t, []float64{30, 3600, -3600, 0}, ahead, 10)
+	assert.InDeltaSlice(t, []float64{30, 3600, -3600, 0}, ahead, 14) // less than half of what is between two
 }
 
 // hasRead tells whether a program has taken everything out of a pipe, and waits for more.
