@@ -22,11 +22,11 @@ type fakeSocket struct {
 	mu      sync.Mutex // guards what follows
 	queue   []vrrp.Datagram
 	sent    []netip.Addr
-	refused []netip.Addr  // sending to these fails
-	stalls  time.Duration // for so long, once it has sent to a peer
-	onLink  int           // packets for nobody
-	longest int           // of these, in bytes
-	noLink  error         // of WriteLink
+	refused []netip.Addr    // sending to these fails
+	stalls  []time.Duration // for so long, once it has sent to a peer, the first time and so on
+	onLink  int             // packets for nobody
+	longest int             // of these, in bytes
+	noLink  error           // of WriteLink
 	filter  []uint8
 	peers   []netip.Addr
 	drains  int
@@ -47,7 +47,10 @@ func (s *fakeSocket) Write(_ []byte, dst netip.Addr) error {
 		return errRefused
 	}
 	s.sent = append(s.sent, dst)
-	time.Sleep(s.stalls)
+	if len(s.stalls) > 0 {
+		time.Sleep(s.stalls[0])
+		s.stalls = s.stalls[1:]
+	}
 	return nil
 }
 

@@ -86,21 +86,30 @@ func (w *hubWire) Send(adv vrrp.Advertisement) error {
 	if len(w.cfg.Peers) == 0 {
 		return h.write(adv, h.sock.Group(), w.cfg.Form)
 	}
-	began := time.Now()
-	others, refused := w.sendToPeers(adv)
-	if others > 0 && len(refused) == others {
-		var errs []error
-		for _, r := range refused {
-			errs = append(errs, r.err)
+	for first, tries := time.Now(), 0; ; {
+		began := time.Now()
+		others, refused := w.sendToPeers(adv)
+		if others > 0 && len(refused) == others {
+			var errs []error
+			for _, r := range refused {
+				errs = append(errs, r.err)
+			}
+			return errors.Join(errs...)
 		}
-		return errors.Join(errs...)
+		w.unsent.note(time.Now(), refused)
+		tries++
+		switch {
+		case time.Since(began) <= jiffy: // which the lease is shorter than what the peers wait
+			return h.renewLease(adv, w.cfg.Form)
+		case adv.Priority == 0, tries == mostTries, time.Since(first) >= adv.Interval: // the next advertisement renews it
+			return nil
+		}
 	}
-	w.unsent.note(time.Now(), refused)
-	if time.Since(began) > jiffy { // which the lease is shorter than what the peers wait; the next advertisement renews it
-		return nil
-	}
-	return h.renewLease(adv, w.cfg.Form)
 }
+
+// mostTries is how often an advertisement leaves at once, to peers, that has to renew the kernel's lease and took too long for that: a new holder
+// would be silent until the next one. Within an interval nobody has taken its place.
+const mostTries = 3
 
 // sendToPeers sends to the others on the list, and tells how many they are and which of them the kernel has refused.
 func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []unsentTo) {

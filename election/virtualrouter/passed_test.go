@@ -49,20 +49,37 @@ func TestHubUnicastPassesTheLinkBehindEachAdvertisement(t *testing.T) {
 	}
 }
 
-// What the peers heard before a process stood still may be long over when it goes on: another one may be the holder.
-func TestHubUnicastPassesNothingAfterAStandstill(t *testing.T) {
-	for stalls, want := range map[time.Duration]int{5 * time.Millisecond: 1, 20 * time.Millisecond: 0} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newFakeSocket()
-			s.stalls = stalls
-			h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-			cfg := wireConfig()
-			cfg.Peers = []netip.Addr{nodeB}
-			w, err := h.Join(cfg)
-			require.NoError(t, err)
-			require.NoError(t, w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}))
-			assert.Equal(t, want, s.onLink, stalls)
-			require.NoError(t, h.Close())
+// What the peers heard before a process stood still may be long over when it goes on: another one may be the holder. It is not after less than an
+// interval, and then a new advertisement renews the lease: a new holder must not wait for the next one to be heard.
+func TestHubUnicastAdvertisesAgainAfterAStandstill(t *testing.T) {
+	const short, long = 20 * time.Millisecond, 2 * interval
+	for _, tt := range []struct {
+		name         string
+		stalls       []time.Duration
+		priority     uint8
+		sent, onLink int
+	}{
+		{"none that counts", []time.Duration{jiffy / 2}, 100, 1, 1},
+		{"a short one", []time.Duration{short}, 100, 2, 1},
+		{"a long one", []time.Duration{long}, 100, 1, 0},
+		{"a short one and a long one", []time.Duration{short, long}, 100, 2, 0},
+		{"short ones", []time.Duration{short, short, short, short}, 100, mostTries, 0},
+		{"at the end of the term", []time.Duration{short}, 0, 1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newFakeSocket()
+				s.stalls = tt.stalls
+				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+				cfg := wireConfig()
+				cfg.Peers = []netip.Addr{nodeB}
+				w, err := h.Join(cfg)
+				require.NoError(t, err)
+				require.NoError(t, w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: tt.priority, Interval: interval, Addresses: []netip.Addr{vip}}))
+				assert.Len(t, s.sent, tt.sent)
+				assert.Equal(t, tt.onLink, s.onLink)
+				require.NoError(t, h.Close())
+			})
 		})
 	}
 }
