@@ -98,7 +98,7 @@ func notJudged(t *testing.T, format string, args ...any) {
 
 // countedInterval is for faults whose moves are counted, and do not depend on it: to the others a daemon that does not run for an
 // Active_Down_Interval is a dead one, and this one is longer than a busy machine keeps a process waiting.
-const countedInterval = 300 * time.Millisecond
+const countedInterval = 200 * time.Millisecond
 
 // counted is [measure] with a group of its own, for faults whose moves are counted by [moved].
 func counted(t *testing.T, cfg trial.Config, fault trial.Fault) *trial.Result {

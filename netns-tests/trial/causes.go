@@ -65,7 +65,7 @@ func (p NamedNodes) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 // OpenCauses opens a lab for causes, with named nodes.
 func OpenCauses(host *lab.Host, as *CauseLab) (*Group, error) {
 	// No move is timed, and a daemon that the machine keeps waiting for an Active_Down_Interval is dead to the others.
-	cfg := Config{Product: NamedNodes{}, API: as == nil, Interval: 300 * time.Millisecond}
+	cfg := Config{Product: NamedNodes{}, API: as == nil, Interval: 200 * time.Millisecond}
 	if as != nil {
 		cfg.Priorities, cfg.API = as.Priorities, as.API
 	}
