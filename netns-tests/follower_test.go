@@ -17,9 +17,9 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-func openFollower(t *testing.T, signed bool) *trial.Follower {
+func openFollower(t *testing.T, cfg trial.FollowerConfig) *trial.Follower {
 	t.Helper()
-	f, err := trial.OpenFollower(host, signed)
+	f, err := trial.OpenFollower(host, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { finish(t, f.Group) })
 	require.NoError(t, f.Begin(3))
@@ -39,7 +39,7 @@ func served(t *testing.T, f *trial.Follower, count int) lab.Sampled {
 // it has; a process that ends is noticed; without keepvip connections go on by the wire.
 func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	t.Parallel()
-	f := openFollower(t, true)
+	f := openFollower(t, trial.FollowerConfig{Signed: true})
 	got := served(t, f, 300)
 	t.Logf("300 connections: %s", got)
 	for _, n := range f.Members() {
@@ -56,10 +56,7 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	assert.Zero(t, served(t, f, 60).ByNode[drained.Label])
 
 	require.NoError(t, f.Process.Kill9())
-	eventually(t, 20*time.Second, "nothing intercepts any more", func() bool {
-		out, err := f.Worker.Run("nft", "list", "ruleset")
-		return err == nil && !strings.Contains(out, "expires")
-	})
+	require.NoError(t, f.FallenThrough())
 	served(t, f, 60)
 	assert.Zero(t, held.Stop().Lost(), "connections go on")
 	require.NoError(t, f.Begin(2))
@@ -71,10 +68,47 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	assert.NotContains(t, out, "keepvip", "nothing is left")
 }
 
+// TestFollowerOfBothFamilies: what holds on the link and with IPv4 does with IPv6, and where the members are behind a router.
+func TestFollowerOfBothFamilies(t *testing.T) {
+	t.Parallel()
+	for name, behind := range map[string]bool{"on the link": false, "behind a router": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := openFollower(t, trial.FollowerConfig{Signed: true, Both: true, Behind: behind})
+			each := func(count int, members ...*lab.Node) {
+				t.Helper()
+				for _, target := range f.Targets() {
+					got, err := f.SampleOf(target, count)
+					require.NoError(t, err)
+					require.Equal(t, count, got.Served(), "%s: %s", target, got)
+					for _, n := range members {
+						assert.InDelta(t, count/len(members), got.ByNode[n.Label], 1, "%s: %s", target, n.Label)
+					}
+				}
+			}
+			members := f.Members()
+			require.Len(t, f.Targets(), 2)
+			each(300, members...)
+			died, err := f.EndServer(members[0])
+			require.NoError(t, err)
+			require.NoError(t, f.Follows(2))
+			t.Logf("the others have its connections after %v", died.Noticed)
+			each(60, members[1:]...)
+			_, err = members[1].PowerOff()
+			require.NoError(t, err)
+			require.NoError(t, f.Follows(1))
+			each(30, members[2])
+			require.NoError(t, f.Process.Kill9())
+			require.NoError(t, f.FallenThrough())
+			each(30, members[2])
+		})
+	}
+}
+
 // TestFollowerEndsConnectionsToADeadMember: the worker's programs learn at once that the host of their connection is dead.
 func TestFollowerEndsConnectionsToADeadMember(t *testing.T) {
 	t.Parallel()
-	f := openFollower(t, false)
+	f := openFollower(t, trial.FollowerConfig{})
 	held, err := f.HoldFrom(30)
 	require.NoError(t, err)
 	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
@@ -98,7 +132,7 @@ func TestFollowerEndsConnectionsToADeadMember(t *testing.T) {
 // TestFollowerLeavesAMemberWhoseServerDies: whoever comes to it is refused, and the next ones go to the others.
 func TestFollowerLeavesAMemberWhoseServerDies(t *testing.T) {
 	t.Parallel()
-	f := openFollower(t, true)
+	f := openFollower(t, trial.FollowerConfig{Signed: true})
 	ends := f.Members()[1]
 	d, err := f.EndServer(ends)
 	require.NoError(t, err)
@@ -111,7 +145,7 @@ func TestFollowerLeavesAMemberWhoseServerDies(t *testing.T) {
 // TestFollowerReloads: connections go on over a reload, a configuration that is not good changes nothing, and what kill -9 leaves can be taken away.
 func TestFollowerReloads(t *testing.T) {
 	t.Parallel()
-	f := openFollower(t, false)
+	f := openFollower(t, trial.FollowerConfig{})
 	held, err := f.HoldFrom(30)
 	require.NoError(t, err)
 	path := f.Worker.Path("follow.yaml")

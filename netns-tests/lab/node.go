@@ -74,6 +74,38 @@ func (n *Node) routeOffLink() error {
 	return n.lab.batch(n.Name, "route add 10.97.0.0/24 via "+host4(0, 254).String()+"\nroute add fd97::/64 via "+host6(0, 254).String())
 }
 
+// MoveBehindRouter gives the node other addresses, 10.97.0.x and fd97::x, with which it reaches all others by way of r1 alone, and they it. Each packet
+// loses a hop. Its cable stays in the same switch, so it hears what goes to all. The lab has to have the router.
+func (n *Node) MoveBehindRouter() error {
+	r := n.lab.Router
+	if r == nil {
+		return fmt.Errorf("lab: move %s behind the router: the lab was opened without OffLink", n.Label)
+	}
+	for _, conf := range []string{"all", "eth0"} { // which would tell of a shorter way
+		if err := r.Sysctl("net/ipv4/conf/"+conf+"/send_redirects", "0"); err != nil {
+			return err
+		}
+	}
+	four, six := netip.AddrFrom4([4]byte{10, 97, 0, byte(n.ID + 10)}), netip.MustParseAddr(fmt.Sprintf("fd97::%x", n.ID+10))
+	nic := n.NICs[0].Name
+	if err := n.lab.batch(r.Name, fmt.Sprintf("route add %s/32 dev eth0\nroute add %s/128 dev eth0", four, six)); err != nil {
+		return err
+	}
+	if err := n.lab.batch(n.Name, strings.Join([]string{
+		"addr flush dev " + nic + " scope global",
+		fmt.Sprintf("addr add %s/32 dev %s", four, nic),
+		fmt.Sprintf("addr add %s/128 dev %s nodad", six, nic),
+		fmt.Sprintf("route replace %s/32 dev %s", r.Address, nic),
+		fmt.Sprintf("route replace %s/128 dev %s", r.Addr6, nic),
+		fmt.Sprintf("route replace default via %s src %s", r.Address, four),
+		fmt.Sprintf("route replace default via %s src %s", r.Addr6, six),
+	}, "\n")); err != nil {
+		return err
+	}
+	n.Address, n.Addr6 = four, six
+	return nil
+}
+
 // CutPort silently stops all traffic of the node at the switch: the carrier
 // stays, frames are lost in both directions. It returns when that happened.
 func (n *Node) CutPort() (time.Duration, error) { return n.setPorts(brStateDisabled) }

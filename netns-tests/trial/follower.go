@@ -19,25 +19,36 @@ type Follower struct {
 	key     string       // file of the followers' key; "" without
 }
 
-// OpenFollower opens a group of three members whose load is spread, with one node more that follows them. With a key all that they say is signed, and
-// the follower's key is derived from the members'.
-func OpenFollower(host *lab.Host, signed bool) (*Follower, error) {
+// FollowerConfig says how a worker follows.
+type FollowerConfig struct {
+	Signed bool // all that is said is signed, and the follower's key is derived from the members'
+	Both   bool // an IPv4 and an IPv6 address, else IPv4 alone
+	Behind bool // the worker is behind a router
+}
+
+// OpenFollower opens a group of three members whose load is spread, with one node more that follows them.
+func OpenFollower(host *lab.Host, cfg FollowerConfig) (*Follower, error) {
 	f := &Follower{}
 	product := WithSpread{Watched: true}
 	before := func(*lab.Node) error { return nil }
-	if signed {
+	if cfg.Signed {
 		product.Key = KeyOf
 		before = func(n *lab.Node) error {
 			_, err := n.WriteFile("key", strings.Repeat("6b", 32)+"\n", 0o600)
 			return err
 		}
 	}
-	s, err := openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: true, Product: product}, before)
+	s, err := openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: !cfg.Both, Product: product}, before)
 	if err != nil {
 		return nil, err
 	}
 	f.Spreading, f.Worker = s, s.Lab.Nodes[3]
-	if signed {
+	if cfg.Behind {
+		if err := f.Worker.MoveBehindRouter(); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Signed {
 		f.key = f.Worker.Path("followers.key")
 		p, code, err := s.product.Command(f.Worker, "key", "derive", "--for", "followers", "--out", f.key, KeyOf(f.Worker))
 		if err == nil && code != 0 {
@@ -65,7 +76,7 @@ func (f *Follower) Begin(members int) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: apiserver\n  addresses: [%s]\n  check: none\n%s", f.Addresses[0], f.product.option(f.Worker))
+	text := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: apiserver\n  addresses: [%s]\n  check: none\n%s", quoted(f.Addresses), f.product.option(f.Worker))
 	if f.key != "" { // the members' key is not on this node as far as it knows
 		text += fmt.Sprintf("key: {file: /not/there}\nfollow: {keyFile: %s}\n", f.key)
 	}
@@ -197,8 +208,11 @@ func (f *Follower) watchDeath(n *lab.Node, every time.Duration, hold int, die fu
 func (f *Follower) ServeAgain(n *lab.Node) error { return f.serve(n) }
 
 // SampleFrom has the worker connect so many times.
-func (f *Follower) SampleFrom(count int) (lab.Sampled, error) {
-	return f.Lab.Sample(f.Worker.Namespace, f.Target(), count)
+func (f *Follower) SampleFrom(count int) (lab.Sampled, error) { return f.SampleOf(f.Target(), count) }
+
+// SampleOf is SampleFrom with another one of the targets.
+func (f *Follower) SampleOf(target netip.AddrPort, count int) (lab.Sampled, error) {
+	return f.Lab.Sample(f.Worker.Namespace, target, count)
 }
 
 // HoldFrom has the worker hold so many connections.
@@ -206,8 +220,8 @@ func (f *Follower) HoldFrom(count int) (*lab.Held, error) {
 	return f.Lab.Hold(f.Worker.Namespace, lab.HeldConfig{Target: f.Target(), Count: count})
 }
 
-// fallenThrough waits until nothing on the worker sends connections to members any more.
-func (f *Follower) fallenThrough() error {
+// FallenThrough waits until nothing on the worker sends connections to members any more.
+func (f *Follower) FallenThrough() error {
 	_, err := until(SettleLimit, "nothing intercepts any more", func() bool {
 		out, err := f.Worker.Run("nft", "list", "ruleset")
 		return err == nil && !strings.Contains(out, "expires")

@@ -26,7 +26,7 @@ func followed() []Case {
 
 // follow opens a group with a worker, which follows or does not.
 func follow(host *lab.Host, follows bool, do func(*Follower) error) error {
-	f, err := OpenFollower(host, true)
+	f, err := OpenFollower(host, FollowerConfig{Signed: true})
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func followerKilled(host *lab.Host, times int) (out Findings, err error) {
 					return err
 				}
 				at = f.Lab.Now()
-				if err := sequence(f.Process.Kill9, f.fallenThrough); err != nil {
+				if err := sequence(f.Process.Kill9, f.FallenThrough); err != nil {
 					return err
 				}
 				time.Sleep(time.Second) // by the wire
