@@ -40,7 +40,7 @@ type store struct {
 
 // openStore opens the store in dir/raft, which it makes if need be.
 func openStore(dir string, log hclog.Logger) (*store, error) {
-	dir = filepath.Join(dir, "raft")
+	dir = storeIn(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("raft: state directory: %w", err)
 	}
@@ -52,7 +52,7 @@ func openStore(dir string, log hclog.Logger) (*store, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	if _, err := Cleanup(filepath.Dir(dir)); err != nil {
+	if _, err := removeUnfinished(dir); err != nil {
 		log.Warn("a file that an earlier run has not finished stays", "error", err)
 	}
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, log)
@@ -101,13 +101,17 @@ func create(dir, path string) error {
 	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(dir)
+	return state.SyncDir(dir)
 }
 
 // Cleanup takes away what runs that were killed have left of a database or a snapshot that they had not finished, in a state directory that no
 // process uses, and returns the paths.
-func Cleanup(dir string) (gone []string, err error) {
-	dir = filepath.Join(dir, "raft")
+func Cleanup(dir string) (gone []string, err error) { return removeUnfinished(storeIn(dir)) }
+
+// storeIn is where the store is in a state directory.
+func storeIn(dir string) string { return filepath.Join(dir, "raft") }
+
+func removeUnfinished(dir string) (gone []string, err error) {
 	gone, err = state.Cleanup(dir)
 	errs := []error{err}
 	unfinished, _ := fs.Glob(os.DirFS(dir), "snapshots/*.tmp") // the library's name; it has no error for this pattern
@@ -120,15 +124,6 @@ func Cleanup(dir string) (gone []string, err error) {
 		gone = append(gone, path)
 	}
 	return gone, errors.Join(errs...)
-}
-
-// syncDir makes the names in a directory survive the loss of power.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // used tells whether a node has ever been a member with this store.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/state"
 )
 
 const (
@@ -139,16 +141,7 @@ func (d *file) replace(text []byte) error {
 	}
 	d.close()
 	d.f = f
-	return syncDir(d.dir)
-}
-
-// syncDir puts the new name on the disk.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return state.SyncDir(d.dir)
 }
 
 func (d *file) sync() error { return d.f.Sync() }

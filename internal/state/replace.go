@@ -40,13 +40,13 @@ func Replace(path string, b []byte) error {
 		return err
 	}
 	defer os.Remove(fresh)               // fails once it is renamed
-	if err := syncDir(dir); err != nil { // after the new name there is no way back
+	if err := SyncDir(dir); err != nil { // after the new name there is no way back
 		return err
 	}
 	if err := os.Rename(fresh, path); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return SyncDir(dir)
 }
 
 // Cleanup takes away what runs that were killed have left of files of the state directory that they were about to replace, and returns the
@@ -100,8 +100,8 @@ func remove(dir string, which func(name string) bool) (gone []string, err error)
 	return gone, errors.Join(errs...)
 }
 
-// syncDir puts the new name on the disk.
-func syncDir(dir string) error {
+// SyncDir puts the names in a directory on the disk: one that is new there, or not there any more, is so after a loss of power, too.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
