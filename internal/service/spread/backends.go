@@ -34,7 +34,7 @@ type backendReport struct {
 }
 
 // backends are the servers of a configuration, and what can be expected of each. It belongs to the service's goroutine; each backend that is checked has
-// one of its own, which ends with the backend, and so has each question to a host.
+// a goroutine of its own, which ends with the backend, and so has each question to a host.
 type backends struct {
 	host    Host
 	jobs    *jobs

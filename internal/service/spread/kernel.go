@@ -64,13 +64,13 @@ func (k *kernel) begin(p instance.Place, sendsFrom time.Time) {
 
 // serve has all tables follow the members, and tells whether anything of these is new.
 func (k *kernel) serve(now time.Time, me self, rowsOf func(*table) []row) (changed bool, err error) {
+	k.look(now, me.place)
 	var errs []error
 	for _, t := range k.tables {
 		rows := rowsOf(t)
 		changed = changed || !slices.EqualFunc(t.rows, rows, row.same)
 		errs = append(errs, k.serveTable(now, t, rows, me))
 	}
-	k.look(now, me.place)
 	return changed, errors.Join(errs...)
 }
 
@@ -120,7 +120,6 @@ func (k *kernel) config(now time.Time, t *table, me self) spreadtables.Config {
 	}
 	if k.cfg.Masquerade {
 		cfg.Masquerade = true
-		k.look(now, me.place)
 		k.forwarding.complete(now, cfg.Members, func(member netip.Addr) netip.Addr { return k.host.Toward(me.place, member) })
 	}
 	if !t.ends() && now.Before(k.sendsFrom) && slices.ContainsFunc(t.rows, func(r row) bool { return r.Self && r.holder }) {
