@@ -125,9 +125,19 @@ func (w worst) figure(what string, limit time.Duration) Measured {
 	return took(what, w.got, limit+w.room)
 }
 
+// deathWithout is what a worker sees of a member's death that does not follow.
+func deathWithout(host *lab.Host, die func(*Follower, *lab.Node) (Death, error)) (seen deaths, err error) {
+	err = follow(host, false, func(f *Follower) error {
+		d, err := die(f, f.Members()[0])
+		seen.add(d)
+		return err
+	})
+	return seen, err
+}
+
 // followerServerDeath has the servers of all members die, one after the other: each is back before the next one goes.
 func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
-	var with, without deaths
+	var with deaths
 	for with.count < times {
 		err = follow(host, true, func(f *Follower) error {
 			for _, n := range f.Members() {
@@ -146,11 +156,7 @@ func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
 			return nil, err
 		}
 	}
-	err = follow(host, false, func(f *Follower) error {
-		d, err := f.EndServer(f.Members()[0])
-		without.add(d)
-		return err
-	})
+	without, err := deathWithout(host, (*Follower).EndServer)
 	each := float64(with.refused) / float64(max(with.count-with.leftOut, 1))
 	return append(with.findings(serverDeath),
 		Measured{What: "refused until then, on average", Got: each, Limit: -1, Unit: "connections"}, told("without: after", without.noticed.got)), err
@@ -158,7 +164,7 @@ func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
 
 // followerNodeDeath has the node of a member die.
 func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
-	var with, without deaths
+	var with deaths
 	for range max(times/4, 1) {
 		err = follow(host, true, func(f *Follower) error {
 			d, err := f.EndNode(f.Members()[0])
@@ -169,11 +175,7 @@ func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
 			return nil, err
 		}
 	}
-	err = follow(host, false, func(f *Follower) error {
-		d, err := f.EndNode(f.Members()[0])
-		without.add(d)
-		return err
-	})
+	without, err := deathWithout(host, (*Follower).EndNode)
 	return append(with.findings(nodeDeath), with.told.figure("connections to it are ended after", nodeDeath),
 		none("of these never", with.kept.Silent), none("of the others lost", with.kept.Lost+with.kept.Excused),
 		told("without: after", without.noticed.got)), err
