@@ -203,6 +203,13 @@ func situations() []situation {
 		{"a holder without a fence", one("n1", "keepvip_fenced", of, "0x60"), []fired{{"KeepvipFenceNotInPlace", at("n1", "vip", "apiserver")}}},
 		{"a standby without a fence", one("n2", "keepvip_fenced", of, "0x60"), nil},
 		{"a load is not spread", one("n2", "keepvip_spread_working", of, "0x60"), []fired{{"KeepvipNotSpread", at("n2", "vip", "apiserver")}}},
+		{"a follower's kernel refuses", one("w1", "keepvip_follower_working", of, "0x60"), []fired{{"KeepvipFollowerNotWorking", at("w1", "vip", "apiserver")}}},
+		{
+			"a follower uses no member", one("w1", "keepvip_follower_on_the_wire", of+`,port="6443/tcp"`, "1x60"),
+			[]fired{{"KeepvipFollowerOnTheWire", at("w1", "vip", "apiserver", "port", "6443/tcp")}},
+		},
+		{"no member tells a follower", one("w1", "keepvip_follower_told_by", of, "0x60"), []fired{{"KeepvipFollowerNotTold", at("w1", "vip", "apiserver")}}},
+		{"a follower restarts", one("w1", "keepvip_follower_told_by", of, "2x36 0x2 2x21"), nil},
 		{"a load is spread again", one("n2", "keepvip_spread_working", of, "0x3 1x57"), nil},
 		{"an apiserver is down", one("n2", "keepvip_check_healthy", of+`,check=""`, "0x60"), []fired{{"KeepvipCheckUnhealthy", at("n2", "vip", "apiserver", "check", "")}}},
 		{"an apiserver restarts", one("n2", "keepvip_check_healthy", of+`,check=""`, "1x36 0x1 1x22"), nil},
@@ -371,12 +378,7 @@ var variable = regexp.MustCompile(`\$(\w+)`)
 
 // What scrapes pods finds those that keepvip prints.
 func TestMonitorsFindThePods(t *testing.T) {
-	printed, err := kubeadm.Pod(kubeadm.PodConfig{
-		Image: "keepvip:v1", Args: []string{"--vip=10.0.0.100"}, Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip",
-		Metrics: "127.0.0.1:9645", MetricsPort: 9645,
-	})
-	require.NoError(t, err)
-	var pod struct {
+	type printed struct {
 		Metadata struct {
 			Namespace string            `json:"namespace"`
 			Labels    map[string]string `json:"labels"`
@@ -389,18 +391,31 @@ func TestMonitorsFindThePods(t *testing.T) {
 			} `json:"containers"`
 		} `json:"spec"`
 	}
-	require.NoError(t, yaml.Unmarshal(printed, &pod))
+	podOf := func(follower bool) (pod printed) {
+		text, err := kubeadm.Pod(kubeadm.PodConfig{
+			Image: "keepvip:v1", Args: []string{"--vip=10.0.0.100"}, Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip",
+			Metrics: "127.0.0.1:9645", MetricsPort: 9645, Follower: follower,
+		})
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(text, &pod))
+		return pod
+	}
 	type object struct {
 		Kind     string         `json:"kind"`
 		Metadata map[string]any `json:"metadata"`
 		Spec     map[string]any `json:"spec"`
 	}
-	kinds := map[string]bool{}
+	pods := map[string]printed{"keepvip": podOf(false), "keepvip-follower": podOf(true)}
+	kinds, found := map[string]int{}, map[string]bool{}
 	for _, file := range []string{"podmonitor.yaml", "servicemonitor.yaml"} {
 		for text := range strings.SplitSeq(read(t, pack+file), "\n---\n") {
 			var o object
 			require.NoError(t, yaml.Unmarshal([]byte(text), &o), file)
-			kinds[o.Kind] = true
+			kinds[o.Kind]++
+			name := o.Metadata["name"].(string)
+			pod, known := pods[name]
+			require.True(t, known, name)
+			found[name] = true
 			assert.Equal(t, pod.Metadata.Namespace, o.Metadata["namespace"], o.Kind)
 			selector := o.Spec["selector"].(map[string]any)
 			if labels, ok := selector["matchLabels"].(map[string]any); ok {
@@ -412,8 +427,11 @@ func TestMonitorsFindThePods(t *testing.T) {
 			assert.Regexp(t, `(?m)^ +(- port|targetPort): metrics$`, text, "the port's name")
 		}
 	}
-	assert.Equal(t, map[string]bool{"PodMonitor": true, "Service": true, "ServiceMonitor": true}, kinds)
-	assert.Equal(t, "metrics", pod.Spec.Containers[0].Ports[0].Name)
+	assert.Equal(t, map[string]int{"PodMonitor": 2, "Service": 1, "ServiceMonitor": 1}, kinds)
+	assert.Len(t, found, len(pods))
+	for _, pod := range pods {
+		assert.Equal(t, "metrics", pod.Spec.Containers[0].Ports[0].Name)
+	}
 	files, err := filepath.Glob(pack + "*")
 	require.NoError(t, err)
 	for _, f := range files {

@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -54,6 +55,15 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	require.Zero(t, code, p.Log())
 	require.NoError(t, f.Follows(2))
 	assert.Zero(t, served(t, f, 60).ByNode[drained.Label])
+	metrics, err := f.Metrics()
+	require.NoError(t, err)
+	for _, n := range f.Members() {
+		used := "1"
+		if n == drained {
+			used = "0"
+		}
+		assert.Equal(t, used, metrics[fmt.Sprintf("keepvip_follower_member_used{member=%q,port=\"%d/tcp\",vip=\"apiserver\"}", n.Address, f.Target().Port())])
+	}
 
 	require.NoError(t, f.Process.Kill9())
 	require.NoError(t, f.FallenThrough())

@@ -6,9 +6,11 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/follower"
 )
@@ -74,17 +76,18 @@ func followerOf(raw json.RawMessage) *follower.Status {
 }
 
 // followerText is the status of a follower as a person reads it.
-func followerText(s *follower.Status) string {
+func followerText(s *follower.Status, now time.Time) string {
 	var b strings.Builder
 	key := "without a key"
 	if s.Signed {
 		key = "with the followers' key"
 	}
 	fmt.Fprintf(&b, "%s, keepvip %s, follows %s\n", s.Node, s.Version, key)
+	b.WriteString(configText(s.Config, now))
 	for _, e := range s.Follows {
 		fmt.Fprintf(&b, "\n%s: %s\n", e.Name, addressesText(e.Addresses))
 		if e.Problem != "" {
-			fmt.Fprintf(&b, "  PROBLEM   %s\n", e.Problem)
+			fmt.Fprintf(&b, "  PROBLEM   %s\n", coded(e.Problem, code.NotFollowed))
 		}
 		if len(e.By) > 0 {
 			fmt.Fprintf(&b, "  told by   %s\n", addressesText(e.By))
@@ -112,11 +115,11 @@ func writeFollowed(b *strings.Builder, p follower.PortStatus) {
 	b.WriteString("\n")
 	rows := [][]string{{"    MEMBER", "ADDRESS", "WEIGHT", "CONNECTIONS"}}
 	for _, m := range p.Members {
-		text := "its share"
+		text, at := "its share", addressesText(m.SentTo)
 		if !m.Used {
-			text = "none: " + m.Why
+			text, at = "none: "+m.Why, m.Address.String()
 		}
-		rows = append(rows, []string{"    " + nameOr(m.Node, "-"), m.Address.String(), fmt.Sprint(m.Weight), text})
+		rows = append(rows, []string{"    " + nameOr(m.Node, "-"), at, fmt.Sprint(m.Weight), text})
 	}
 	if len(p.Members) > 0 {
 		alignRows(b, rows)

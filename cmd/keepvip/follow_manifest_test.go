@@ -16,12 +16,18 @@ func TestManifestsOfFollowers(t *testing.T) {
 		has  []string
 		not  []string
 	}{
-		{"pod", spread, []string{"name: keepvip-follower", "- follow", "NET_BIND_SERVICE"}, []string{"livenessProbe", "tier"}},
+		{"pod", spread, []string{"name: keepvip-follower", "- follow", "NET_BIND_SERVICE", "livenessProbe", "path: /readyz", "port: 9645"}, []string{"tier", "name: metrics"}},
 		{"pod", signed, []string{"- follow", "path: /etc/keepvip"}, []string{"NET_BIND_SERVICE"}},
 		{"daemonset", signed, []string{"name: keepvip-follower", "operator: DoesNotExist", "- follow"}, []string{"NET_BIND_SERVICE"}},
 		{"systemd", spread, []string{" follow --", "ExecReload=/bin/kill -HUP $MAINPID", "CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE\n"}, []string{" run "}},
 		{"systemd", signed, []string{" follow --"}, []string{"CAP_NET_BIND_SERVICE"}},
 		{"systemd", own, []string{" follow --"}, []string{"CAP_NET_BIND_SERVICE"}},
+		{"daemonset", append(own, "--metrics", "off"), nil, []string{"livenessProbe"}},
+		{
+			"pod", append(own, "--metrics", "0.0.0.0:9700", "--metrics-token-file", "/etc/m/token", "--metrics-certificate", "/etc/m/tls.pem"),
+			[]string{"name: metrics", "port: 9700", "path: /etc/m/token", "path: /etc/m/tls.pem"},
+			nil,
+		},
 		{"pod", own, []string{"path: /etc/keepvip"}, []string{"NET_BIND_SERVICE"}},
 	} {
 		out, errs := manifest(t, append([]string{tt.kind}, tt.args...)...)

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/follower"
+	"github.com/keepvip/keepvip/internal/reloads"
 )
 
 func TestKeyOfFollowersIsDerived(t *testing.T) {
@@ -50,14 +52,14 @@ func followed() *follower.Status {
 	return &follower.Status{Version: "v1", Node: "w-1", Signed: true, Follows: []follower.EntryStatus{{
 		Name: "apiserver", Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, By: []netip.Addr{netip.MustParseAddr("10.77.0.11")},
 		Ports: []follower.PortStatus{{Protocol: "tcp", Port: 9443, Target: 6443, Members: []follower.MemberStatus{
-			{Address: netip.MustParseAddr("10.77.0.11"), Node: "n1", Weight: 1, Used: true},
+			{Address: netip.MustParseAddr("10.77.0.11"), Node: "n1", Weight: 1, Used: true, SentTo: []netip.Addr{netip.MustParseAddr("10.77.0.11")}},
 			{Address: netip.MustParseAddr("10.77.0.12"), Node: "n2", Weight: 1, Why: "its keepvip is silent"},
 		}}},
 	}}}
 }
 
 func TestFollowerText(t *testing.T) {
-	s := followed()
+	s, now := followed(), time.Now()
 	assert.Equal(t, `w-1, keepvip v1, follows with the followers' key
 
 apiserver: 10.77.0.100
@@ -66,13 +68,15 @@ apiserver: 10.77.0.100
     MEMBER  ADDRESS     WEIGHT  CONNECTIONS
     n1      10.77.0.11  1       its share
     n2      10.77.0.12  1       none: its keepvip is silent
-`, followerText(s))
+`, followerText(s, now))
 	s.Follows[0].By, s.Follows[0].Refused, s.Follows[0].Problem = nil, map[string]uint64{"key": 3}, "no nftables"
 	s.Follows[0].Ports[0].Wire, s.Follows[0].Ports[0].Members = true, nil
-	text := followerText(s)
+	s.Config = &reloads.Status{Loaded: now.Add(-time.Hour), Refused: &reloads.Refused{At: now.Add(-time.Minute), Reasons: []string{"k.yaml:4: no such thing"}}}
+	text := followerText(s, now)
+	assert.Contains(t, text, "\nCONFIG refused 1m0s ago, that of 1h0m0s ago is in force: k.yaml:4: no such thing\n")
 	assert.Contains(t, text, "told by   NOBODY: no member answers")
 	assert.Contains(t, text, "some answers are signed with another key")
-	assert.Contains(t, text, "PROBLEM   no nftables")
+	assert.Contains(t, text, "PROBLEM   no nftables [KV488]")
 	assert.Contains(t, text, "WIRE: no member is used")
 }
 

@@ -74,14 +74,15 @@ func bindFollower(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("follower", false, "for a host that is no member: it runs keepvip follow (docs/followers.md)")
 }
 
-// followerPodOf is podOf for a host that is no member: of what the configuration names it needs its own key alone.
+// followerPodOf is podOf for a host that is no member: of what the configuration names it needs its own key, and what its metrics are served with.
 func followerPodOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
 	if err := followable(cfg); err != nil {
 		return kubeadm.PodConfig{}, err
 	}
 	return kubeadm.PodConfig{
 		Image: image, Args: cfg.Args(), KeyFile: cfg.Follow.KeyFile, Socket: cfg.Socket, StateDir: cfg.StateDir,
-		Follower: true, Unsigned: cfg.Follow.KeyFile == "",
+		Follower: true, Unsigned: cfg.Follow.KeyFile == "", Metrics: cfg.Metrics.Local(), MetricsPort: cfg.Metrics.ExposedPort(),
+		SecretFiles: metricsSecrets(cfg.Metrics), CAFiles: metricsCertificate(cfg.Metrics),
 	}, nil
 }
 
@@ -98,10 +99,14 @@ func followable(cfg *config.Config) error {
 
 // followerNotes says what no manifest carries.
 func followerNotes(cfg *config.Config) []string {
-	if cfg.Follow.KeyFile == "" {
-		return nil
+	var out []string
+	if cfg.Follow.KeyFile != "" {
+		out = append(out, fmt.Sprintf("the manifest does not carry %s: make it by keepvip key derive, and put it onto every worker, for root alone (mode 0600)", cfg.Follow.KeyFile))
 	}
-	return []string{fmt.Sprintf("the manifest does not carry %s: make it by keepvip key derive, and put it onto every worker, for root alone (mode 0600)", cfg.Follow.KeyFile)}
+	for _, f := range metricsSecrets(cfg.Metrics) {
+		out = append(out, fmt.Sprintf("the manifest does not carry %s: put it onto every worker, for root alone (mode 0600)", f))
+	}
+	return out
 }
 
 func bindImage(cmd *cobra.Command) *string {
@@ -126,17 +131,31 @@ func secretFiles(cfg *config.Config) []string {
 	for _, k := range cfg.Key.Accept {
 		out = append(out, k.File)
 	}
-	for _, f := range []string{cmp.Or(cfg.Metrics.PrivateKey, cfg.Metrics.Certificate), cfg.Metrics.TokenFile} {
-		if f != "" {
-			out = append(out, f)
-		}
-	}
+	out = append(out, metricsSecrets(cfg.Metrics)...)
 	for _, v := range cfg.VIPs {
 		if v.VRRP.PasswordFile != "" {
 			out = append(out, v.VRRP.PasswordFile)
 		}
 	}
 	return out
+}
+
+// metricsSecrets are the files with secrets that other hosts are told the metrics with.
+func metricsSecrets(m config.Metrics) (out []string) {
+	for _, f := range []string{cmp.Or(m.PrivateKey, m.Certificate), m.TokenFile} {
+		if f != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// metricsCertificate is the certificate that has its key in another file.
+func metricsCertificate(m config.Metrics) []string {
+	if m.PrivateKey == "" {
+		return nil
+	}
+	return []string{m.Certificate}
 }
 
 // podOf is what the manifest needs of the configuration, but for the configuration itself.
@@ -150,9 +169,7 @@ func podOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
 			pod.SecretFiles = append(pod.SecretFiles, f)
 		}
 	}
-	if cfg.Metrics.PrivateKey != "" {
-		pod.CAFiles = append(pod.CAFiles, cfg.Metrics.Certificate)
-	}
+	pod.CAFiles = metricsCertificate(cfg.Metrics)
 	if cfg.FIFO.Path != "" {
 		return pod, errors.New("notifyFIFO.path, but nobody outside the pod could read a pipe that is made in it; use manifest systemd")
 	}

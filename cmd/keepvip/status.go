@@ -13,6 +13,7 @@ import (
 	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/reloads"
 )
 
 // minInterval keeps --watch from asking without a pause.
@@ -45,7 +46,7 @@ func newStatus() *cobra.Command {
 			return failed(err)
 		}
 		if f := followerOf(raw); f != nil {
-			return output.print(cmd.OutOrStdout(), kindFollower, raw, func() string { return followerText(f) })
+			return output.print(cmd.OutOrStdout(), kindFollower, raw, func() string { return followerText(f, time.Now()) })
 		}
 		err = output.print(cmd.OutOrStdout(), kindStatus, raw, func() string { return statusText(doc, time.Now()) })
 		return cmp.Or(err, finding(doc, time.Now()))
@@ -76,7 +77,7 @@ func statusText(d daemon.Status, now time.Time) string {
 }
 
 // configText says why the file is not what is in force; otherwise there is nothing to say.
-func configText(c *daemon.ConfigStatus, now time.Time) string {
+func configText(c *reloads.Status, now time.Time) string {
 	if c == nil || c.Refused == nil {
 		return ""
 	}

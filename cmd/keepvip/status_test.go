@@ -14,6 +14,7 @@ import (
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/reloads"
 )
 
 func TestStatusSaysSplitAndSilent(t *testing.T) {
@@ -111,9 +112,9 @@ func TestStatusSaysWhatAForeignHostAdvertises(t *testing.T) {
 
 func TestStatusSaysWhyTheFileIsNotInForce(t *testing.T) {
 	now := time.Now()
-	d := daemon.Status{Node: "n1", Version: "v1", Config: &daemon.ConfigStatus{Path: "k.conf", Loaded: now.Add(-time.Hour)}}
+	d := daemon.Status{Node: "n1", Version: "v1", Config: &reloads.Status{Path: "k.conf", Loaded: now.Add(-time.Hour)}}
 	assert.Equal(t, "n1, keepvip v1\n", statusText(d, now))
-	d.Config.Refused = &daemon.ConfigRefused{At: now.Add(-time.Minute), Reasons: []string{"k.conf:4: error unsupported: use_vmac"}}
+	d.Config.Refused = &reloads.Refused{At: now.Add(-time.Minute), Reasons: []string{"k.conf:4: error unsupported: use_vmac"}}
 	assert.Equal(t, "n1, keepvip v1\nCONFIG refused 1m0s ago, that of 1h0m0s ago is in force: k.conf:4: error unsupported: use_vmac\n", statusText(d, now))
 	d.Config.Refused.Reasons = append(d.Config.Refused.Reasons, "k.conf:5: error", "k.conf:6: error")
 	assert.Contains(t, statusText(d, now), "use_vmac (and 2 more)\n")

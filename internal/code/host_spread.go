@@ -9,6 +9,7 @@ const (
 	NotSpread      Code = "KV485"
 	TooManyMembers Code = "KV486"
 	NotForwarding  Code = "KV487"
+	NotFollowed    Code = "KV488"
 )
 
 func hostSpread() []Entry {
@@ -49,6 +50,12 @@ func hostSpread() []Entry {
 			NotForwarding, "not-forwarding", "Connections are spread by `masquerade`, and this host does not forward packets, or may not: as the holder it cannot give them to members.",
 			"Look at `sysctl net.ipv4.ip_forward net.ipv6.conf.all.forwarding`, and at `nft list ruleset` for chains at the hook forward with `policy drop`.",
 			"Set them to 1 at each boot, by a file in /etc/sysctl.d (keepvip changes no sysctl), and let the packet filter pass the members' addresses and ports.",
+		},
+		{
+			NotFollowed, "not-followed",
+			"Connections of a host that runs keepvip follow are not sent straight to the members: they go to the virtual address, or to members known before.",
+			"Look at keepvip status on that host: PROBLEM is what its kernel refuses, WIRE that no member is fit or reached, NOBODY that no member answers.",
+			"Mend what it names. Where nobody answers, let UDP port 9646 pass, and compare the followers' key with the members' (docs/followers.md).",
 		},
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/keepalived/report"
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/metrics"
+	"github.com/keepvip/keepvip/internal/reloads"
 	"github.com/keepvip/keepvip/internal/singleton"
 	"github.com/keepvip/keepvip/internal/state"
 	"github.com/keepvip/keepvip/internal/subscription"
@@ -71,7 +73,7 @@ type Daemon struct {
 	cfg *config.Config
 
 	inForce atomic.Pointer[config.Config] // cfg, for those who only look
-	shown   atomic.Pointer[ConfigStatus]
+	reloads reloads.Record
 	sources sources
 
 	borrowed loan // of the log's level
@@ -138,7 +140,7 @@ func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, 
 		return nil, errors.Join(err, links.Close())
 	}
 	use()
-	d.noteLoaded(cfg)
+	d.reloads.Loaded(reloads.SourceOf(cfg))
 	return d, nil
 }
 
@@ -199,12 +201,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, func() { d.ending.Store(true) })()
 	if d.cfg.Metrics.Address != "" {
-		probes := d.probes()
-		if owners, err := link.OpenOwners(); err == nil { // without, the users of this host are one
-			defer owners.Close()
-			probes.Owner = ownerBy(owners)
-		}
-		listener, err := control.Listen(d.cfg.Metrics.Address, probes)
+		listener, err := metrics.Listen(d.cfg.Metrics, d.told())
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/keepalived/report"
+	"github.com/keepvip/keepvip/internal/reloads"
 )
 
 // gathered is each series of a collector by its name and labels: "name{k=v,...}". A histogram has the count of what it has seen.
@@ -39,14 +38,14 @@ func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 func TestMetricsOfReloads(t *testing.T) {
 	const good = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
 	r := newReloading(t, good)
-	r.noteLoaded(r.cfg)
-	c := configCollector{r.shown.Load}
+	r.reloads.Loaded(reloads.SourceOf(r.cfg))
+	c := reloads.Collector{Record: &r.reloads}
 	first := gathered(t, c)
 	assert.Equal(t, []float64{1, 0, 0}, []float64{
 		first["keepvip_config_last_reload_successful"], first["keepvip_config_reloads_total,result=taken"], first["keepvip_config_reloads_total,result=refused"],
 	})
 	assert.InDelta(t, time.Now().Unix(), first["keepvip_config_loaded_timestamp_seconds"], 60)
-	hash := "keepvip_config_info,hash=" + hashOf(r.cfg)
+	hash := "keepvip_config_info,hash=" + reloads.SourceOf(r.cfg).Hash
 	assert.Contains(t, first, hash)
 
 	r.write(t, "vips: nonsense\n")
@@ -86,24 +85,12 @@ func TestMetricsListenerIsClosedAtVirtualAddresses(t *testing.T) {
 	r := newReloading(t, "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\nmetrics: {address: \"10.77.0.12:9645\"}\n")
 	for address, want := range map[string][2]bool{"10.77.0.100": {true, false}, "10.77.0.11": {false, true}, "10.77.0.12": {false, false}} {
 		a := netip.MustParseAddr(address)
-		assert.Equal(t, want, [2]bool{r.outside(r.cfg.Metrics).Refuse(a), r.host.has(a)}, address)
+		assert.Equal(t, want, [2]bool{r.told().Virtual(a), r.host.has(a)}, address)
 	}
 	var log strings.Builder
 	r.log = slog.New(slog.NewTextHandler(&log, nil))
 	r.lookForAddress("metrics.address", r.cfg.Metrics.Address)
 	assert.Contains(t, log.String(), "metrics.address=10.77.0.12:9645")
-}
-
-// The IPv4 and the IPv6 half of what was one instance may have one name and VRID.
-func TestMetricsOutlastSeriesThatAreToldTwice(t *testing.T) {
-	half := report.Instance{Name: "VI_1", Interface: "eth0", VRID: 51}
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(keepalivedCollector{func() report.Node { return report.Node{Instances: []report.Instance{half, half}} }}, newTimings().aways)
-	w := httptest.NewRecorder()
-	handlerOf(reg).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	assert.Equal(t, http.StatusOK, w.Code)
-	assert.Contains(t, w.Body.String(), "\nkeepalived_advertisements_sent_total{iname=\"VI_1\",intf=\"eth0\",vrid=\"51\"} 0\n")
-	assert.Contains(t, w.Body.String(), "\nkeepvip_address_away_seconds_count 0\n")
 }
 
 func TestKeepalivedNames(t *testing.T) {

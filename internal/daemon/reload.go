@@ -7,6 +7,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/reloads"
 )
 
 // Reloaded says what a reload did.
@@ -25,11 +26,11 @@ func (d *Daemon) Reload() (Reloaded, error) {
 	defer d.mu.Unlock()
 	done, err := d.reload()
 	if err != nil {
-		d.noteRefused(err)
+		d.reloads.Refused(err)
 		d.log.Error("configuration not reloaded; the old one stays in force", "error", err)
 		return Reloaded{}, err
 	}
-	d.noteLoaded(d.cfg)
+	d.reloads.Loaded(reloads.SourceOf(d.cfg))
 	return done, nil
 }
 

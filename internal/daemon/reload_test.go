@@ -175,13 +175,13 @@ func TestStatusSaysWhyAReloadWasRefusedUntilOneIsNot(t *testing.T) {
 	r.write(t, "vips:\n- {name: a, addresses: [10.77.0.100], prio: 3, check: 7}\n")
 	_, err := r.Reload()
 	require.Error(t, err)
-	refused := r.shown.Load().Refused
+	refused := r.reloads.Status().Refused
 	require.NotNil(t, refused)
 	assert.Equal(t, strings.Split(err.Error(), "\n"), refused.Reasons)
 
 	r.write(t, good)
 	_, err = r.Reload()
 	require.NoError(t, err)
-	assert.Nil(t, r.shown.Load().Refused)
-	assert.Equal(t, filepath.Join(r.dir, "keepvip.yaml"), r.shown.Load().Path)
+	assert.Nil(t, r.reloads.Status().Refused)
+	assert.Equal(t, filepath.Join(r.dir, "keepvip.yaml"), r.reloads.Status().Path)
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/keepvip/keepvip/internal/history"
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/reloads"
 )
 
 // Status is what `keepvip status -o json` prints; its names are a contract with scripts.
 type Status struct {
 	Version string            `json:"version"`
 	Node    string            `json:"node"`
-	Config  *ConfigStatus     `json:"config,omitempty"`
+	Config  *reloads.Status   `json:"config,omitempty"`
 	Key     *KeyStatus        `json:"key,omitempty"`     // absent without one
 	Raft    *RaftStatus       `json:"raft,omitempty"`    // absent without an election by raft
 	Hooks   *hook.Status      `json:"hooks,omitempty"`   // absent while none has run, without a notify FIFO
@@ -23,7 +24,7 @@ type Status struct {
 
 func (d *Daemon) status() any {
 	node, _ := os.Hostname() // a node without a name is shown without
-	return Status{Version: d.opts.Version, Node: node, Config: d.shown.Load(), Key: d.keys.status(), Raft: d.build.raft.status(), Hooks: d.hooks.Status(), History: d.past.Status(), VIPs: d.set.Status()}
+	return Status{Version: d.opts.Version, Node: node, Config: d.reloads.Status(), Key: d.keys.status(), Raft: d.build.raft.status(), Hooks: d.hooks.Status(), History: d.past.Status(), VIPs: d.set.Status()}
 }
 
 // RaftStatus is the part of status that is about the Raft cluster.

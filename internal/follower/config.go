@@ -7,6 +7,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/auth"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/reloads"
 	"github.com/keepvip/keepvip/internal/subscription"
 )
 
@@ -18,6 +19,8 @@ type Config struct {
 	Listen   string    // host:port for the first port of the first entry; "": none
 	Socket   string
 	StateDir string
+	Metrics  config.Metrics
+	Source   reloads.Source
 }
 
 // Entry is one virtual address, or several that move together.
@@ -48,7 +51,7 @@ const (
 
 // New is what a configuration, which is the members', says of following.
 func New(c *config.Config) (Config, error) {
-	out := Config{Port: c.Port, Listen: c.Follow.Listen, Socket: c.Socket, StateDir: c.StateDir}
+	out := Config{Port: c.Port, Listen: c.Follow.Listen, Socket: c.Socket, StateDir: c.StateDir, Metrics: c.Metrics, Source: reloads.SourceOf(c)}
 	followed := c.Followed()
 	if len(followed) == 0 {
 		return Config{}, fmt.Errorf("config: no entry under vips is spread over its members, want one with spread: direct: a follower follows those")

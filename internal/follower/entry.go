@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/subscription"
 )
@@ -42,6 +43,7 @@ type entry struct {
 	again     time.Time // after a failure: not before
 	proxied   []Backend
 	dead      []netip.Addr // connections to them were ended
+	ended     int          // how many connections that were
 	endFailed int          // how often ending connections has failed
 	endAgain  time.Time    // after a failure: not before
 	problem   string
@@ -145,7 +147,7 @@ func (e *entry) apply(now time.Time, targets []Target) {
 		e.again, e.unsure = now.Add(retryAfter), true
 		if text := err.Error(); text != e.problem {
 			e.problem = text
-			e.log.Warn("connections are not sent to the members as they should be", "error", err)
+			e.log.Warn("connections are not sent to the members as they should be", "code", string(code.NotFollowed), "error", err)
 		}
 		return
 	}
@@ -219,12 +221,14 @@ func (e *entry) end(now time.Time) {
 	n := 0
 	if e.proxy != nil {
 		n = e.proxy.Reset(news...)
+		e.ended += n
 	}
 	if e.targets == nil { // until the kernel sends connections somewhere it does not know which those are
 		e.endAgain = now.Add(retryAfter)
 		return
 	}
 	sockets, err := e.plane.Destroy(news...)
+	e.ended += sockets
 	if e.endFailed++; err != nil && e.endFailed < endTries {
 		e.endAgain = now.Add(retryAfter)
 		return
@@ -244,7 +248,8 @@ func (e *entry) note(now time.Time) {
 	case e.told:
 		e.log.Info("members say who they are", "by", e.machine.By(now))
 	default:
-		e.log.Warn("no member says anything any more: connections go to those that are reached from here, or else to the virtual address on the wire")
+		e.log.Warn("no member says anything any more: connections go to those that are reached from here, or else to the virtual address on the wire",
+			"code", string(code.NotFollowed))
 	}
 	e.said = e.told
 }

@@ -271,16 +271,12 @@ func (f *Follower) write(now time.Time, last bool) {
 // stuckAfter is how long the loop may take for a step.
 const stuckAfter = 10 * time.Second
 
-// Pulse says in a line how it goes, or that the loop is stuck.
-func (f *Follower) Pulse() (string, error) {
+// stuck is an error when the loop is.
+func (f *Follower) stuck() error {
 	if late := time.Since(f.begun) - time.Duration(f.beaten.Load()); late > stuckAfter {
-		return "", fmt.Errorf("the follower's loop is stuck for %v", late.Round(time.Second))
+		return fmt.Errorf("the follower's loop is stuck for %v", late.Round(time.Second))
 	}
-	s, err := f.Status()
-	if err != nil {
-		return "", err
-	}
-	return s.line(), nil
+	return nil
 }
 
 // Status is how it is now.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/metrics"
 	"github.com/keepvip/keepvip/internal/sdnotify"
 	"github.com/keepvip/keepvip/internal/singleton"
 )
@@ -52,8 +53,8 @@ func (p Process) Run(ctx context.Context) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
 
-	var current atomic.Pointer[Follower]
-	server, err := control.OpenStatus(p.Config.Socket, func() any { return statusOf(&current) })
+	var shown shown
+	server, err := control.OpenStatus(p.Config.Socket, shown.answer)
 	if err != nil {
 		return err
 	}
@@ -63,8 +64,16 @@ func (p Process) Run(ctx context.Context) (err error) {
 	defer end()
 	wg.Go(func() { logged(p.Log, server.Serve(outer)) })
 	wg.Go(func() { logged(p.Log, lock.Serve(outer)) })
-	wg.Go(func() { p.notify(ctx, outer, &current) })
-	return p.follow(ctx, hangups, &current)
+	if p.Config.Metrics.Address != "" {
+		listener, err := metrics.Listen(p.Config.Metrics, p.told(&shown))
+		if err != nil {
+			_, left := p.Host.Cleanup()
+			return errors.Join(err, left)
+		}
+		wg.Go(func() { logged(p.Log, listener.Serve(outer)) })
+	}
+	wg.Go(func() { p.notify(ctx, outer, &shown) })
+	return p.follow(ctx, hangups, &shown)
 }
 
 func logged(log *slog.Logger, err error) {
@@ -74,7 +83,7 @@ func logged(log *slog.Logger, err error) {
 }
 
 // follow runs one Follower after the other, as the configuration changes.
-func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, current *atomic.Pointer[Follower]) error {
+func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, s *shown) error {
 	cfg, former, last := p.Config, (*Config)(nil), (*Follower)(nil)
 	for {
 		f, err := Open(cfg, p.Options, last)
@@ -83,6 +92,7 @@ func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, current *
 			return errors.Join(err, left)
 		}
 		if err != nil {
+			s.reloads.Refused(err)
 			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
 			cfg, former = *former, nil
 			continue
@@ -92,8 +102,11 @@ func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, current *
 			names = append(names, e.Name)
 		}
 		p.Log.Info("following", "version", p.Version, "vips", names, "signed", cfg.Key != nil)
-		current.Store(f)
-		next, err := p.until(ctx, f, hangups)
+		s.current.Store(f)
+		if former != nil || last == nil { // not the old one again
+			s.reloads.Loaded(cfg.Source)
+		}
+		next, err := p.until(ctx, f, hangups, s)
 		if next == nil {
 			p.Log.Info("stopped")
 			return err
@@ -107,7 +120,7 @@ func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, current *
 }
 
 // until runs f until ctx ends, or there is another configuration to go on with.
-func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signal) (next *Config, err error) {
+func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signal, s *shown) (next *Config, err error) {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -120,15 +133,16 @@ func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signa
 		case <-hangups:
 		}
 		cfg, err := p.Load()
-		switch {
-		case err != nil:
+		if err != nil {
+			s.reloads.Refused(err)
 			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
 			continue
-		case reflect.DeepEqual(cfg, f.cfg):
+		}
+		p.keeps(cfg)
+		if sameBut(cfg, f.cfg) {
+			s.reloads.Loaded(cfg.Source)
 			p.Log.Info("configuration read again: nothing has changed that is followed")
 			continue
-		case cfg.Socket != p.Config.Socket:
-			p.Log.Warn("the socket stays where it is until a restart", "socket", p.Config.Socket)
 		}
 		stays.Store(true)
 		cancel()
@@ -139,36 +153,31 @@ func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signa
 	}
 }
 
-// statusOf is the newest status, or why there is none.
-func statusOf(current *atomic.Pointer[Follower]) any {
-	f := current.Load()
-	if f == nil {
-		return Status{Follows: []EntryStatus{}}
+// sameBut tells whether two configurations have the same followed, wherever that is said, and whatever only a new process takes over.
+func sameBut(a, b Config) bool {
+	a.Source, a.Socket, a.Metrics = b.Source, b.Socket, b.Metrics
+	return reflect.DeepEqual(a, b)
+}
+
+// keeps logs what of next only a new process takes over.
+func (p Process) keeps(next Config) {
+	if next.Socket != p.Config.Socket {
+		p.Log.Warn("the socket stays where it is until a restart", "socket", p.Config.Socket)
 	}
-	s, err := f.Status()
-	if err != nil {
-		s = Status{Version: f.opts.Version, Node: f.opts.Node, Follows: []EntryStatus{{Problem: err.Error()}}}
+	if next.Metrics != p.Config.Metrics {
+		p.Log.Warn("the listener for metrics stays as it is until a restart", "metrics.address", p.Config.Metrics.Address)
 	}
-	return s
 }
 
 // notify tells the service manager how this process fares.
-func (p Process) notify(ctx, outer context.Context, current *atomic.Pointer[Follower]) {
+func (p Process) notify(ctx, outer context.Context, s *shown) {
 	n, err := sdnotify.New(os.Getenv, os.Getpid())
 	if err != nil {
 		p.Log.Warn("the service manager is not told anything", "error", err)
 		return
 	}
-	n.Run(ctx, outer, func() (string, error) {
-		f := current.Load()
-		if f == nil {
-			return "", errNotBegun
-		}
-		return f.Pulse()
-	}, p.Log)
+	n.Run(ctx, outer, s.pulse, p.Log)
 }
-
-var errNotBegun = errors.New("the follower has not begun")
 
 // tune sets up the runtime for a process that wakes up for microseconds, some dozens of times a second.
 func tune() {

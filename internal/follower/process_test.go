@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -21,6 +20,7 @@ type reloading struct {
 	hangups chan os.Signal
 	next    Config
 	fails   error
+	shown   shown
 }
 
 func (r *reloading) reload(c Config) {
@@ -32,7 +32,7 @@ func (r *reloading) reload(c Config) {
 	r.run(time.Second)
 }
 
-func reloads(t *testing.T, b *bench, first Config, test func(*reloading)) error {
+func following(t *testing.T, b *bench, first Config, test func(*reloading)) error {
 	t.Helper()
 	b.log = &journal{world: b.world}
 	r := &reloading{bench: b, hangups: make(chan os.Signal, 1), next: first}
@@ -45,9 +45,8 @@ func reloads(t *testing.T, b *bench, first Config, test func(*reloading)) error 
 		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var current atomic.Pointer[Follower]
 	ended := make(chan error, 1)
-	go func() { ended <- p.follow(ctx, r.hangups, &current) }()
+	go func() { ended <- p.follow(ctx, r.hangups, &r.shown) }()
 	r.run(time.Second)
 	test(r)
 	cancel()
@@ -64,7 +63,7 @@ func configOf(t *testing.T, listen string) Config {
 func TestReloadThatFailsLeavesTheOldConfiguration(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
 		b.kernel.taken = "127.0.0.1:7"
-		require.NoError(t, reloads(t, b, configOf(t, "127.0.0.1:9443"), func(r *reloading) {
+		require.NoError(t, following(t, b, configOf(t, "127.0.0.1:9443"), func(r *reloading) {
 			r.reload(configOf(t, "127.0.0.1:7"))
 			assert.Contains(t, b.log.String(), "the old one stays in force")
 			assert.Contains(t, b.kernel.listens, "127.0.0.1:9443")
@@ -84,7 +83,7 @@ func TestReloadThatFailsLeavesTheOldConfiguration(t *testing.T) {
 func TestReloadOfTheSameConfigurationDoesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
 		c := configOf(t, "127.0.0.1:9443")
-		require.NoError(t, reloads(t, b, c, func(r *reloading) {
+		require.NoError(t, following(t, b, c, func(r *reloading) {
 			applied := b.kernel.applied
 			r.reload(c)
 			assert.Equal(t, applied, b.kernel.applied)
@@ -95,7 +94,7 @@ func TestReloadOfTheSameConfigurationDoesNothing(t *testing.T) {
 
 func TestReloadMovesTheListener(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bench) {
-		require.NoError(t, reloads(t, b, configOf(t, "127.0.0.1:9443"), func(r *reloading) {
+		require.NoError(t, following(t, b, configOf(t, "127.0.0.1:9443"), func(r *reloading) {
 			r.reload(configOf(t, "127.0.0.1:9444"))
 			assert.Len(t, b.kernel.listens, 1)
 			assert.Contains(t, b.kernel.listens, "127.0.0.1:9444")

@@ -5,14 +5,17 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/reloads"
 )
 
 // Status is what `keepvip status -o json` prints on a host that follows; its names are a contract with scripts.
 type Status struct {
-	Version string        `json:"version"`
-	Node    string        `json:"node"`
-	Signed  bool          `json:"signed"`  // with the followers' key
-	Follows []EntryStatus `json:"follows"` // never null
+	Version string          `json:"version"`
+	Node    string          `json:"node"`
+	Config  *reloads.Status `json:"config,omitempty"`
+	Signed  bool            `json:"signed"`  // with the followers' key
+	Follows []EntryStatus   `json:"follows"` // never null
 }
 
 // EntryStatus is one entry that is followed.
@@ -22,6 +25,8 @@ type EntryStatus struct {
 	By        []netip.Addr `json:"by"`                // members that say who the members are; empty: none does, and those known last are used as far as they are reached from here
 	Problem   string       `json:"problem,omitempty"` // why connections are not sent to the members
 	Ports     []PortStatus `json:"ports"`
+	// Ended counts connections that were ended because the host of their member had died.
+	Ended int `json:"connectionsEnded,omitempty"`
 	// Refused are messages that were refused, by reason.
 	Refused map[string]uint64 `json:"refused,omitempty"`
 }
@@ -37,11 +42,12 @@ type PortStatus struct {
 
 // MemberStatus is one member.
 type MemberStatus struct {
-	Address netip.Addr `json:"address"`
-	Node    string     `json:"node,omitempty"`
-	Weight  uint8      `json:"weight"`
-	Used    bool       `json:"used"`          // it gets new connections
-	Why     string     `json:"why,omitempty"` // why it gets none
+	Address netip.Addr   `json:"address"`
+	Node    string       `json:"node,omitempty"`
+	Weight  uint8        `json:"weight"`
+	Used    bool         `json:"used"`             // it gets new connections
+	SentTo  []netip.Addr `json:"sentTo,omitempty"` // its own addresses that get them, one of a family
+	Why     string       `json:"why,omitempty"`    // why it gets none
 }
 
 // status is made of all entries.
@@ -54,7 +60,7 @@ func (f *Follower) status(now time.Time) Status {
 }
 
 func (e *entry) status(now time.Time) EntryStatus {
-	out := EntryStatus{Name: e.Name, Addresses: e.Addresses, By: e.machine.By(now), Problem: e.problem, Ports: []PortStatus{}}
+	out := EntryStatus{Name: e.Name, Addresses: e.Addresses, By: e.machine.By(now), Problem: e.problem, Ended: e.ended, Ports: []PortStatus{}}
 	if out.By == nil {
 		out.By = []netip.Addr{}
 	}
@@ -77,7 +83,7 @@ func (e *entry) status(now time.Time) EntryStatus {
 			for _, s := range e.shares[i] {
 				used := len(s.at) > 0
 				port.Wire = port.Wire && !used
-				port.Members = append(port.Members, MemberStatus{Address: s.address, Node: names[s.address], Weight: s.weight, Used: used, Why: s.why})
+				port.Members = append(port.Members, MemberStatus{Address: s.address, Node: names[s.address], Weight: s.weight, Used: used, SentTo: s.at, Why: s.why})
 			}
 		}
 		out.Ports = append(out.Ports, port)

@@ -70,6 +70,21 @@ func (f *Follower) Members() []*lab.Node { return f.Lab.Nodes[:3] }
 // Target is where the worker's programs connect to.
 func (f *Follower) Target() netip.AddrPort { return f.Targets()[0] }
 
+// followerMetrics is where the worker's keepvip tells its metrics.
+const followerMetrics = "127.0.0.1:9645"
+
+// Metrics are those that the worker's keepvip tells, by the name of each series with its labels.
+func (f *Follower) Metrics() (map[string]string, error) {
+	text, err := f.Worker.Run("curl", "-sf", "http://"+followerMetrics+"/metrics")
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		if series, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && series != "#" {
+			out[series] = value
+		}
+	}
+	return out, err
+}
+
 // Begin starts to follow, and waits until so many members get connections.
 func (f *Follower) Begin(members int) error {
 	path, err := f.product.binary()
@@ -84,7 +99,8 @@ func (f *Follower) Begin(members int) error {
 	if err != nil {
 		return err
 	}
-	argv := append([]string{path, "follow", "--config", file}, f.product.Paths(f.Worker)...)
+	listening := Keepvip{Metrics: followerMetrics}
+	argv := append([]string{path, "follow", "--config", file}, listening.Paths(f.Worker)...)
 	if f.Process, err = f.Worker.StartCommand(lab.Command{Name: "keepvip-follow", Args: argv}); err != nil {
 		return err
 	}
@@ -100,7 +116,7 @@ func (f *Follower) Follows(members int) error {
 			last = err.Error()
 			continue
 		}
-		if last = s.text(); s.used() == members && (members == 0 || len(s.Follows[0].By) > 0) {
+		if last = s.text(); s.used(len(f.Addresses)) == members && (members == 0 || len(s.Follows[0].By) > 0) {
 			return nil
 		}
 	}
@@ -114,21 +130,21 @@ type FollowerStatus struct {
 		Ports []struct {
 			Wire    bool `json:"wire"`
 			Members []struct {
-				Address string `json:"address"`
-				Used    bool   `json:"used"`
-				Why     string `json:"why"`
+				Address string   `json:"address"`
+				SentTo  []string `json:"sentTo"`
+				Why     string   `json:"why"`
 			} `json:"members"`
 		} `json:"ports"`
 	} `json:"follows"`
 }
 
-// used are how many members get connections at the first port.
-func (s FollowerStatus) used() (n int) {
+// used are how many members get connections at the first port: those of all families.
+func (s FollowerStatus) used(families int) (n int) {
 	if len(s.Follows) == 0 || len(s.Follows[0].Ports) == 0 {
 		return 0
 	}
 	for _, m := range s.Follows[0].Ports[0].Members {
-		if m.Used {
+		if len(m.SentTo) == families {
 			n++
 		}
 	}

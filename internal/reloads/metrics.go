@@ -1,4 +1,4 @@
-package daemon
+package reloads
 
 import (
 	"time"
@@ -6,17 +6,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// configCollector turns what has become of the configuration into metrics.
-type configCollector struct{ shown func() *ConfigStatus }
+// Collector turns a record into metrics.
+type Collector struct{ *Record }
 
-var _ prometheus.Collector = configCollector{}
+var _ prometheus.Collector = Collector{}
 
 // Describe implements prometheus.Collector.
-func (c configCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func (c Collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
 // Collect implements prometheus.Collector.
-func (c configCollector) Collect(ch chan<- prometheus.Metric) {
-	s := c.shown()
+func (c Collector) Collect(ch chan<- prometheus.Metric) {
+	s := c.Status()
 	if s == nil {
 		return
 	}
