@@ -25,6 +25,34 @@ func (t *Tables) End(members ...netip.Addr) (int, error) {
 	return n, t.wrap("end connections of", err)
 }
 
+// Forget has the kernel forget connections that these members have reset, of those that this node translates. The kernel knows such a one for ten
+// seconds more, and would give the next one from the same port of its client to the same member. Without Masquerade there are none.
+func (t *Tables) Forget(members ...netip.Addr) error {
+	applied := t.newest()
+	if applied == nil || !applied.Masquerade || len(members) == 0 {
+		return nil
+	}
+	return t.wrap("forget connections of", applied.forget(members))
+}
+
+func (c *Config) forget(members []netip.Addr) error {
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return err
+	}
+	defer tracking.Close()
+	var list []conntrack.Entry
+	err = c.each(tracking, func(_ Port, e conntrack.Entry) {
+		if e.State == conntrack.Closed && slices.Contains(members, e.Answers.Addr()) {
+			list = append(list, e)
+		}
+	})
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return tracking.Delete(list...)
+}
+
 func (c *Config) end(members []netip.Addr) (int, error) {
 	tracking, err := conntrack.Open()
 	if err != nil {

@@ -123,7 +123,7 @@ func (l *lab) receives(member int) {
 	}
 }
 
-// serve answers each connection to the target port with the member's index, and then says what it hears, or much if it hears an M. By UDP it
+// serve answers each connection to the target port with the member's index, and then says what it hears, or much if it hears an M; an R has it reset the connection. By UDP it
 // answers with its index and the length of what it got.
 func (n *node) serve(t *testing.T) {
 	t.Helper()
@@ -166,6 +166,10 @@ func (n *node) talk(c net.Conn) {
 	b := make([]byte, 1)
 	for {
 		if _, err := c.Read(b); err != nil {
+			return
+		}
+		if b[0] == 'R' {
+			_ = c.(*net.TCPConn).SetLinger(0)
 			return
 		}
 		if b[0] == 'M' {

@@ -205,6 +205,47 @@ func (t *Tables) begun() (n int, err error) {
 	return n, err
 }
 
+// TestMasqueradedPortIsTranslatedAnewAfterAReset: a server that has died resets what it had, and refuses what comes. Its clients may use the same
+// ports again at once, and get another member.
+func TestMasqueradedPortIsTranslatedAnewAfterAReset(t *testing.T) {
+	l := masquerading(t)
+	holder := l.members[0]
+	for name, vip := range both {
+		to := netip.AddrPortFrom(vip, front)
+		again := func(from net.Addr, what string) {
+			t.Helper()
+			l.owned(2, slots.None)
+			holder.In(func() { require.NoError(t, holder.tables.Forget(l.members[1].cfg.Self...)) })
+			c, err := l.tryFrom(l.client, from, to)
+			require.NoError(t, err, "%s: %s", name, what)
+			assert.Equal(t, 2, c.member, "%s: %s", name, what)
+			require.NoError(t, c.SetLinger(0)) // the other family uses the port, too
+			require.NoError(t, c.Close())
+		}
+		l.owned(1, slots.None)
+		other := l.dial(l.client, vip)
+		from := &net.TCPAddr{Port: 40123}
+		c, err := l.tryFrom(l.client, from, to)
+		require.NoError(t, err, name)
+		require.Equal(t, 1, c.member, name)
+		_, err = c.Write([]byte("R"))
+		require.NoError(t, err, name)
+		_, err = c.Read(make([]byte, 1))
+		require.True(t, refused(err), "%s: %v", name, err)
+		require.NoError(t, c.Close())
+		again(from, "reset")
+		other.goesOn(name)
+
+		from = &net.TCPAddr{Port: 40124}
+		holder.cfg.Members[1].Target = 1 // nobody listens
+		l.owned(1, slots.None)
+		_, err = l.tryFrom(l.client, from, to)
+		require.True(t, refused(err), "%s: %v", name, err)
+		again(from, "refused")
+		holder.cfg.Members[1].Target = 0
+	}
+}
+
 // TestMasqueradeTakesAnotherTarget, as a backend may have a port of its own.
 func TestMasqueradeTakesAnotherTarget(t *testing.T) {
 	l := masquerading(t)

@@ -102,6 +102,8 @@ type Plane interface {
 	Served() (map[netip.Addr]int, error)
 	// End ends those to some members, without members all of them, and tells the clients.
 	End(members ...netip.Addr) (int, error)
+	// Forget has the kernel forget masqueraded connections that these members have reset: it would give the next one from the same port to them, too.
+	Forget(members ...netip.Addr) error
 	// Leave lets go of it: it goes on until its lifetime is over, or the next run has it.
 	Leave()
 	// Close takes it away.

@@ -184,6 +184,7 @@ type fakePlane struct {
 	loose       bool
 	connections int
 	ended       [][]netip.Addr
+	forgotten   []netip.Addr
 }
 
 func (p *fakePlane) change(f func()) error {

@@ -101,10 +101,33 @@ func (k *kernel) apply(now time.Time, t *table, rows []row, me self) error {
 		if err := t.plane.Apply(cfg); err != nil {
 			return err
 		}
+		k.forget(t, cfg)
 		t.applied = &cfg
 		t.renewed = time.Time{}
 	}
 	return errors.Join(k.endDead(t, rows, me.holder), k.keep(now, t))
+}
+
+// forget has the kernel forget what members have reset that get no connections by cfg any more.
+func (k *kernel) forget(t *table, cfg spreadtables.Config) {
+	if !cfg.Masquerade || t.applied == nil {
+		return
+	}
+	owners := ownersOf(cfg)
+	gone := slices.DeleteFunc(ownersOf(*t.applied), func(a netip.Addr) bool { return slices.Contains(owners, a) })
+	if err := t.plane.Forget(gone...); err != nil {
+		k.log.Warn("a new connection may be given to a member that has reset the last one from the same port", "error", err)
+	}
+}
+
+// ownersOf are the addresses of the members that get connections.
+func ownersOf(cfg spreadtables.Config) (out []netip.Addr) {
+	for i, m := range cfg.Members {
+		if cfg.Slots != nil && slices.Contains(cfg.Slots.Owner, uint8(i)) {
+			out = append(out, m.Addresses...)
+		}
+	}
+	return out
 }
 
 // config is what the kernel is to do for a table. A node that is one too many is no member of it, and sends on what it receives.

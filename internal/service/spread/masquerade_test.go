@@ -40,6 +40,10 @@ func (p *fakePlane) End(members ...netip.Addr) (int, error) {
 	return 0, errors.Join(err, keeps)
 }
 
+func (p *fakePlane) Forget(members ...netip.Addr) error {
+	return p.change(func() { p.forgotten = append(p.forgotten, members...) })
+}
+
 // keep has the host end no connection, for that reason; nil: it does.
 func (h *fakeHost) keep(why error) {
 	h.mu.Lock()
@@ -110,6 +114,22 @@ func TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, [][]netip.Addr{{addr(12)}}, b.host.plane("api").ended, "once")
 		assert.Empty(t, b.service.Status().Spread.Problem)
+	})
+}
+
+func TestMasqueradeForgetsWhatAMemberHasResetThatGetsNoConnections(t *testing.T) {
+	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.member(12, true)
+		b.member(13, true)
+		b.begin()
+		time.Sleep(settle)
+		b.member(12, false)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, []netip.Addr{addr(12)}, b.host.plane("api").forgotten, "once")
+		b.member(12, true)
+		time.Sleep(2 * time.Second)
+		assert.Len(t, b.host.plane("api").forgotten, 1, "nobody has lost all slots")
 	})
 }
 
