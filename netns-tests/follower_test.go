@@ -65,6 +65,10 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 		assert.Equal(t, used, metrics[fmt.Sprintf("keepvip_follower_member_used{member=%q,port=\"%d/tcp\",vip=\"apiserver\"}", n.Address, f.Target().Port())])
 	}
 
+	memory, err := f.Process.RSS()
+	require.NoError(t, err)
+	assert.Less(t, memory, int64(20_000_000))
+
 	require.NoError(t, f.Process.Kill9())
 	require.NoError(t, f.FallenThrough())
 	served(t, f, 60)

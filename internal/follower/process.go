@@ -19,10 +19,14 @@ import (
 	"github.com/keepvip/keepvip/internal/metrics"
 	"github.com/keepvip/keepvip/internal/sdnotify"
 	"github.com/keepvip/keepvip/internal/singleton"
+	"github.com/keepvip/keepvip/internal/startpages"
 )
 
 // endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
 const endTime = 3 * time.Second
+
+// startTime is how long a start takes, at most, on an ordinary machine.
+const startTime = 2 * time.Second
 
 // gcPercent trades processor time, of which there is hardly any, for memory, which every node gives up.
 const gcPercent = 40
@@ -73,7 +77,15 @@ func (p Process) Run(ctx context.Context) (err error) {
 		wg.Go(func() { logged(p.Log, listener.Serve(outer)) })
 	}
 	wg.Go(func() { p.notify(ctx, outer, &shown) })
+	defer time.AfterFunc(startTime, p.afterStart).Stop()
 	return p.follow(ctx, hangups, &shown)
+}
+
+// afterStart has the memory given back that only the start needed.
+func (p Process) afterStart() {
+	if err := startpages.Release(); err != nil {
+		p.Log.Debug("memory of the start is kept", "error", err)
+	}
 }
 
 func logged(log *slog.Logger, err error) {

@@ -1,4 +1,4 @@
-package daemon
+package startpages
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func TestProgramPagesAreThoseThatNothingWrote(t *testing.T) {
 
 func TestReleasedStartPagesAreNotResident(t *testing.T) {
 	before := residentOfFiles(t)
-	require.NoError(t, releaseStartPages())
+	require.NoError(t, Release())
 	assert.Less(t, residentOfFiles(t), before)
 }
 

@@ -1,47 +1,22 @@
-package daemon
+package startpages
 
 import (
 	"bufio"
 	"io"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// startTime is how long a daemon's start takes, at most, on an ordinary machine, and entryTime what each entry adds to it.
-	startTime = 2 * time.Second
-	entryTime = 40 * time.Millisecond
-)
-
-// afterStart has the memory given back that only the start needed. Whoever asked for realtime wants no page fault that can be avoided, so
-// there it all stays.
-func (d *Daemon) afterStart() *time.Timer {
-	realtime, crowd := d.cfg.Realtime, unhurried(d.cfg) && len(d.cfg.VIPs) >= crowdTicks
-	return time.AfterFunc(startTime+time.Duration(len(d.cfg.VIPs))*entryTime, func() {
-		if realtime {
-			return
-		}
-		if crowd { // the tables and messages of hundreds of entries; of one they are small, and an election each 10 ms would notice
-			debug.FreeOSMemory()
-		}
-		if err := releaseStartPages(); err != nil {
-			d.log.Debug("memory of the start is kept", "error", err)
-		}
-	})
-}
-
 // pages is a range of this process's memory.
 type pages struct{ start, end uintptr }
 
-// releaseStartPages gives back the pages of the program that are mapped. A start reads through most of the program, and a page fault maps its
+// Release gives back the pages of the program that are mapped. A start reads through most of the program, and a page fault maps its
 // neighbours as well, while a running daemon needs a third of it. Nothing is lost: the pages are those of the file, unchanged, and one that
 // is needed is mapped again from the kernel's page cache.
-func releaseStartPages() error {
+func Release() error {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return err
