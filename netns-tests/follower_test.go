@@ -82,6 +82,32 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	assert.NotContains(t, out, "keepvip", "nothing is left")
 }
 
+// TestDrainWaitsForTheConnectionsOfFollowers: they come to the member's own address, where nobody can tell them from those of others.
+func TestDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
+	t.Parallel()
+	f := openFollower(t, trial.FollowerConfig{Signed: true})
+	held, err := f.HoldFrom(30)
+	require.NoError(t, err)
+	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
+	drained := f.Members()[1]
+	drain, err := trial.Keepvip{}.BeginCommand(drained, "drain", "--wait", "--timeout", "60s", "--socket", trial.Socket(drained))
+	require.NoError(t, err)
+	require.NoError(t, f.Follows(2))
+	select {
+	case <-drain.Done():
+		require.Fail(t, "it has not waited", "%s", drain.Log())
+	case <-time.After(3 * time.Second):
+	}
+	shown, code, err := trial.Keepvip{}.Command(drained, "spread", "--socket", trial.Socket(drained))
+	require.NoError(t, err)
+	require.Zero(t, code, shown.Log())
+	assert.Contains(t, shown.Stdout(), "1 follower with 10 connections of their own here")
+	assert.Zero(t, held.Stop().Lost())
+	code, err = drain.Wait(20 * time.Second)
+	require.NoError(t, err, "the connections have ended")
+	assert.Zero(t, code, drain.Log())
+}
+
 // TestFollowerOfBothFamilies: what holds on the link and with IPv4 does with IPv6, and where the members are behind a router.
 func TestFollowerOfBothFamilies(t *testing.T) {
 	t.Parallel()

@@ -162,8 +162,21 @@ func connectionsText(s *instance.SpreadStatus) string {
 	text := several(int(s.Connections()), "connection")
 	if n := len(s.Followers); n > 0 {
 		text += "; " + several(n, "follower")
+		if left, known := followersConnections(s); known {
+			text += " with " + several(left, "connection") + " of their own here"
+		}
 	}
 	return text
+}
+
+// followersConnections are those of the followers to this node, as far as they say.
+func followersConnections(s *instance.SpreadStatus) (n int, known bool) {
+	for _, f := range s.Followers {
+		if f.Connections != nil {
+			n, known = n+int(*f.Connections), true
+		}
+	}
+	return n, known
 }
 
 func several(n int, of string) string {

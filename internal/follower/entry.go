@@ -42,6 +42,7 @@ type entry struct {
 	renewed   time.Time
 	again     time.Time // after a failure: not before
 	proxied   []Backend
+	leaving   leaving
 	dead      []netip.Addr // connections to them were ended
 	ended     int          // how many connections that were
 	endFailed int          // how often ending connections has failed
@@ -100,6 +101,7 @@ func (e *entry) step(now time.Time, probe func(netip.AddrPort) verdict) {
 		e.apply(now, targets)
 	}
 	e.end(now)
+	e.countLeaving(now)
 }
 
 // waits tells whether it is too early to go by nothing but probes: those that an earlier run has found go on getting connections.

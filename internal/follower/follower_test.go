@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -134,6 +135,10 @@ type kernel struct {
 	// destroys is what ending connections ends with; tries is how often it was asked for.
 	destroys error
 	tries    int
+	// open are the connections to members; uncounted is why nobody knows.
+	open      map[netip.Addr]int
+	uncounted error
+	counts    int // how often it was asked
 }
 
 func (k *kernel) Open(string) (Plane, error) { return k, nil }
@@ -185,6 +190,17 @@ func (k *kernel) Destroy(dead ...netip.Addr) (int, error) {
 	return 1, nil
 }
 
+func (k *kernel) Connections() (map[netip.Addr]int, error) {
+	k.Lock()
+	defer k.Unlock()
+	k.counts++
+	out := maps.Clone(k.open)
+	if out == nil {
+		out = map[netip.Addr]int{}
+	}
+	return out, k.uncounted
+}
+
 func (k *kernel) Forget(gone ...netip.AddrPort) error {
 	k.Lock()
 	defer k.Unlock()
@@ -201,6 +217,10 @@ type proxy struct {
 
 func (p proxy) SetBackends(b []Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
 func (p proxy) Reset(...netip.Addr) int { return 1 }
+func (p proxy) Connections() map[netip.Addr]int {
+	return map[netip.Addr]int{ownOf(1): 1}
+}
+
 func (p proxy) SetFallback(all []netip.AddrPort) {
 	p.k.listening.Lock()
 	defer p.k.listening.Unlock()

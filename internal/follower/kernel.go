@@ -94,6 +94,15 @@ func (p localProxy) SetBackends(all []Backend) {
 	p.Proxy.SetBackends(out)
 }
 
+// Connections implements Proxy.
+func (p localProxy) Connections() map[netip.Addr]int {
+	out := map[netip.Addr]int{}
+	for at, n := range p.Stats().ByBackend {
+		out[at.Addr()] += n
+	}
+	return out
+}
+
 // Close implements Proxy. Connections end with it: its process does.
 func (p localProxy) Close() error {
 	ended, cancel := context.WithCancel(context.Background())

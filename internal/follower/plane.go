@@ -24,6 +24,8 @@ type Plane interface {
 	Destroy(dead ...netip.Addr) (int, error)
 	// Forget has the kernel forget connections that these have reset: it would give the next one from the same port to them, too.
 	Forget(gone ...netip.AddrPort) error
+	// Connections counts those of this host, by the backend's address.
+	Connections() (map[netip.Addr]int, error)
 	// Leave lets go of it: the next run has it, or it ends by itself.
 	Leave()
 	// Close takes it away.
@@ -35,6 +37,8 @@ type Proxy interface {
 	SetBackends([]Backend)
 	// SetFallback says where connections go for which there is no backend.
 	SetFallback([]netip.AddrPort)
+	// Connections counts those that are open, by the backend's address.
+	Connections() map[netip.Addr]int
 	// Reset ends connections to backends that are dead, and returns how many.
 	Reset(dead ...netip.Addr) int
 	Close() error

@@ -67,6 +67,8 @@ type SpreadFollower struct {
 	Address netip.Addr `json:"address"` // that it asks from
 	Node    string     `json:"node,omitempty"`
 	Since   time.Time  `json:"since"`
+	// Connections are those that it has to this node, which it says while this node is to get no new ones.
+	Connections *uint32 `json:"connections,omitempty"`
 }
 
 // SpreadMember is one member that connections are spread over.

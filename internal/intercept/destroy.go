@@ -49,6 +49,29 @@ func (t *Table) Forget(servers ...netip.AddrPort) error {
 	return t.wrap("forget connections by", applied.forget(servers))
 }
 
+// Connections counts those that were translated, by the server that each goes to: of TCP those that are open, of UDP the flows. The targets are those
+// of the last Apply.
+func (t *Table) Connections() (map[netip.Addr]int, error) {
+	t.mu.Lock()
+	applied := t.applied
+	t.mu.Unlock()
+	out := map[netip.Addr]int{}
+	if applied == nil {
+		return out, nil
+	}
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return nil, t.wrap("count connections by", err)
+	}
+	defer tracking.Close()
+	err = applied.each(tracking, func(e conntrack.Entry) {
+		if e.Protocol != unix.IPPROTO_TCP || e.Open() {
+			out[e.Answers.Addr()]++
+		}
+	})
+	return out, t.wrap("count connections by", err)
+}
+
 func (c *Config) forget(servers []netip.AddrPort) error {
 	tracking, err := conntrack.Open()
 	if err != nil {
@@ -79,6 +102,16 @@ func (c *Config) end(which func(conntrack.Entry) bool) (Ended, error) {
 }
 
 func (c *Config) translated(tracking *conntrack.Conn, which func(conntrack.Entry) bool) (entries []conntrack.Entry, err error) {
+	err = c.each(tracking, func(e conntrack.Entry) {
+		if which(e) {
+			entries = append(entries, e)
+		}
+	})
+	return entries, err
+}
+
+// each goes through the connections that were translated.
+func (c *Config) each(tracking *conntrack.Conn, do func(conntrack.Entry)) error {
 	type ask struct {
 		family, protocol uint8
 		port             uint16
@@ -94,15 +127,15 @@ func (c *Config) translated(tracking *conntrack.Conn, which func(conntrack.Entry
 		}
 		asked[a] = true
 		err := tracking.Each(a.family, a.protocol, a.port, func(e conntrack.Entry) {
-			if c.has(e) && e.Answers != e.Dest && which(e) {
-				entries = append(entries, e)
+			if c.has(e) && e.Answers != e.Dest {
+				do(e)
 			}
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return entries, nil
+	return nil
 }
 
 func (c *Config) has(e conntrack.Entry) bool {

@@ -50,6 +50,7 @@ type Machine struct {
 	peers   []*peer
 	refused map[Reason]uint64
 	sent    uint64
+	counts  map[netip.Addr]uint32 // see Count
 }
 
 // peer is somebody who may be a member.
@@ -113,6 +114,29 @@ func (m *Machine) meet(now time.Time, a netip.Addr) *peer {
 	return p
 }
 
+// Count takes in how many connections this host has to the members that are to get no new ones, by their own addresses of [State]. Those members
+// are told, at once when it has changed: an operator may wait for the end of these connections.
+func (m *Machine) Count(now time.Time, counts map[netip.Addr]uint32) {
+	before := m.counts
+	m.counts = counts
+	for _, p := range m.wanted(now) {
+		n, counted := counts[p.member()]
+		if was, known := before[p.member()]; counted && (!known || n != was) && p.cookie != [cookieLen]byte{} {
+			p.next = now
+		}
+	}
+}
+
+// member is the own address of the one that answers there.
+func (p *peer) member() netip.Addr {
+	for _, o := range p.list.Members {
+		if o.Self {
+			return o.Address
+		}
+	}
+	return p.address
+}
+
 // Refused counts what was refused, by reason. It is the Machine's.
 func (m *Machine) Refused() map[Reason]uint64 { return m.refused }
 
@@ -173,9 +197,11 @@ func (m *Machine) showCookie(now time.Time, p *peer, in Message) []Ask {
 // ask makes a SUBSCRIBE, and sets when the next one is due.
 func (m *Machine) ask(now time.Time, p *peer) []Ask {
 	m.sent++
-	b, err := Message{
-		Type: Subscribe, Session: p.session, Sequence: m.sent, Group: m.cfg.Group, Cookie: p.cookie, Node: NodeName(m.cfg.Node),
-	}.Append(nil, m.cfg.Key)
+	question := Message{Type: Subscribe, Session: p.session, Sequence: m.sent, Group: m.cfg.Group, Cookie: p.cookie, Node: NodeName(m.cfg.Node)}
+	if n, counted := m.counts[p.member()]; counted {
+		question.Connections = &n
+	}
+	b, err := question.Append(nil, m.cfg.Key)
 	if err != nil {
 		return nil
 	}
@@ -211,9 +237,20 @@ func (m *Machine) direct(now time.Time) []*peer {
 	return own
 }
 
-// wanted are those that this host wants to be told by: those that tell, and as many others as are missing. Those come first that were asked
-// seldom in vain, and among these each host has an order of its own, so that no member has all followers.
+// wanted are those that this host asks: those that it wants to be told by, and those that are told how many connections they still have.
 func (m *Machine) wanted(now time.Time) []*peer {
+	out := slices.Clone(m.informants(now))
+	for _, p := range m.peers {
+		if m.counts[p.member()] > 0 && !p.virtual && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// informants are those that this host wants to be told by: those that tell, and as many others as are missing. Those come first that were asked
+// seldom in vain, and among these each host has an order of its own, so that no member has all followers.
+func (m *Machine) informants(now time.Time) []*peer {
 	telling := m.direct(now)
 	if len(telling) == 0 {
 		return m.peers

@@ -43,7 +43,9 @@ type Message struct {
 	// Cookie, of SUBSCRIBE and COOKIE, is made by the member; zero: none yet.
 	Cookie [cookieLen]byte
 	Node   string // of a SUBSCRIBE: the follower's name, for an operator
-	List   List   // of MEMBERS
+	// Connections, of a SUBSCRIBE, are those of the follower that this member serves, which is to get no new ones; nil: it has not counted them.
+	Connections *uint32
+	List        List // of MEMBERS
 }
 
 // List is what one member knows of all of them.

@@ -42,6 +42,7 @@ func TestMessageIsReadAsItWasWritten(t *testing.T) {
 	for name, m := range map[string]Message{
 		"first SUBSCRIBE":        {Type: Subscribe, Session: 7, Sequence: 1, Group: group},
 		"SUBSCRIBE with a cooky": {Type: Subscribe, Session: 7, Sequence: 2, Group: netip.MustParseAddr("fd77::100"), Cookie: [cookieLen]byte{1, 2}, Node: "w-1"},
+		"SUBSCRIBE with a count": {Type: Subscribe, Session: 7, Sequence: 2, Group: group, Connections: &[]uint32{70000}[0]},
 		"COOKIE":                 {Type: Cookie, Session: 7, Sequence: 1, Group: group, Cookie: [cookieLen]byte{3}},
 		"MEMBERS":                aList(),
 	} {
@@ -120,24 +121,31 @@ func TestParseRefuses(t *testing.T) {
 		b[at] = v
 		return b
 	}
+	count := func(b []byte, value ...byte) []byte {
+		b = appendField(append([]byte{}, b...), fieldCount, value)
+		b[7] += uint8(2 + len(value))
+		return b
+	}
 	for name, tt := range map[string]struct {
 		give []byte
 		want Reason
 	}{
-		"nothing":             {nil, RejectLength},
-		"short":               {plain[:headerLen-1], RejectLength},
-		"cut":                 {plain[:len(plain)-1], RejectLength},
-		"long":                {make([]byte, MaxMessage+1), RejectLength},
-		"magic":               {change(plain, 0, 'x'), RejectMagic},
-		"version":             {change(plain, 4, 2), RejectVersion},
-		"HELLO":               {change(plain, 5, 1), RejectType},
-		"unknown type":        {change(plain, 5, 7), RejectType},
-		"other key":           {change(genuine, len(genuine)-trailerLen, 0xff), RejectKey},
-		"changed":             {change(genuine, headerLen+9, 0xff), RejectMAC},
-		"no code of ours":     {change(genuine, len(genuine)-1, genuine[len(genuine)-1]+1), RejectMAC},
-		"no cookie":           {change(plain, headerLen+6, 99), RejectField},
-		"field beyond end":    {change(plain, headerLen+7, 200), RejectLength},
-		"group of a bad size": {change(change(plain, headerLen+1, 3), headerLen+5, 99), RejectField},
+		"nothing":               {nil, RejectLength},
+		"short":                 {plain[:headerLen-1], RejectLength},
+		"cut":                   {plain[:len(plain)-1], RejectLength},
+		"long":                  {make([]byte, MaxMessage+1), RejectLength},
+		"magic":                 {change(plain, 0, 'x'), RejectMagic},
+		"version":               {change(plain, 4, 2), RejectVersion},
+		"HELLO":                 {change(plain, 5, 1), RejectType},
+		"unknown type":          {change(plain, 5, 7), RejectType},
+		"other key":             {change(genuine, len(genuine)-trailerLen, 0xff), RejectKey},
+		"changed":               {change(genuine, headerLen+9, 0xff), RejectMAC},
+		"no code of ours":       {change(genuine, len(genuine)-1, genuine[len(genuine)-1]+1), RejectMAC},
+		"no cookie":             {change(plain, headerLen+6, 99), RejectField},
+		"field beyond end":      {change(plain, headerLen+7, 200), RejectLength},
+		"a cookie with a count": {count(plain, 0, 0, 0, 1), RejectField},
+		"count of a bad size":   {change(count(plain, 0, 1), 5, uint8(Subscribe)), RejectField},
+		"group of a bad size":   {change(change(plain, headerLen+1, 3), headerLen+5, 99), RejectField},
 	} {
 		_, _, err := Parse(tt.give, []auth.Key{*aKey(t, 'a')})
 		var packet *PacketError
@@ -170,7 +178,7 @@ func TestKeyOfFollowersIsNoOther(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, m := range []Message{{Type: Subscribe, Group: group, Node: "w"}, {Type: Cookie, Group: group}, aList()} {
+	for _, m := range []Message{{Type: Subscribe, Group: group, Node: "w", Connections: &[]uint32{1}[0]}, {Type: Cookie, Group: group}, aList()} {
 		for _, key := range []*auth.Key{nil, aKey(f, 'a')} {
 			b, err := m.Append(nil, key)
 			require.NoError(f, err)

@@ -48,7 +48,7 @@ func parse(b []byte) (Message, error) {
 func badField(f field) error { return &PacketError{Reason: RejectField, Field: f.String()} }
 
 func (m *Message) parseFields(b []byte) error {
-	var group, cookie, node, terms bool
+	var group, cookie, node, terms, count bool
 	for len(b) > 0 {
 		if len(b) < 2 || len(b)-2 < int(b[1]) {
 			return refused(RejectLength)
@@ -72,6 +72,12 @@ func (m *Message) parseFields(b []byte) error {
 			ok = m.List.parseTerms(value)
 		case fieldMember:
 			ok = m.List.parseMember(value)
+		case fieldCount:
+			seen = &count
+			if ok = len(value) == 4; ok {
+				n := binary.BigEndian.Uint32(value)
+				m.Connections = &n
+			}
 		}
 		if !ok || seen != nil && *seen {
 			return badField(f)
@@ -93,6 +99,8 @@ func (m *Message) parseFields(b []byte) error {
 		return badField(fieldCookie)
 	case m.Type != Subscribe && node:
 		return badField(fieldNode)
+	case m.Type != Subscribe && count:
+		return badField(fieldCount)
 	}
 	return nil
 }

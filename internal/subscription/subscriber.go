@@ -28,6 +28,10 @@ type subscriber struct {
 	expires time.Time
 	due     time.Time
 	told    time.Time // zero: not yet
+
+	connections *uint32   // as it has said last
+	counted     time.Time // when it has
+	sequence    uint64    // of its newest question: one that somebody repeats says nothing about connections
 }
 
 // Subscriber is a follower that is told of a group.
@@ -35,6 +39,9 @@ type Subscriber struct {
 	Address netip.Addr
 	Node    string    // "": it does not say
 	Since   time.Time // when it began to ask, and has asked in time ever since
+	// Connections are those that it has here while this member is to get no new ones, as it has said at Counted; nil: it does not say.
+	Connections *uint32
+	Counted     time.Time
 }
 
 // Subscribers are those of the group, in the order in which they came. Of a host with several sessions it is the one that was renewed last.
@@ -45,17 +52,22 @@ func (p *Publisher) Subscribers(now time.Time, group netip.Addr) (out []Subscrib
 	}
 	at, newest := map[netip.AddrPort]int{}, map[netip.AddrPort]time.Time{}
 	for _, s := range g.subscribers {
-		one := Subscriber{Address: s.from.Addr(), Node: s.node, Since: s.since}
-		i, known := at[s.from]
-		switch {
-		case !now.Before(s.expires) || known && s.expires.Before(newest[s.from]):
+		if !now.Before(s.expires) {
 			continue
-		case known:
-			out[i] = one
-		default:
-			at[s.from], out = len(out), append(out, one)
 		}
-		newest[s.from] = s.expires
+		i, known := at[s.from]
+		if !known {
+			i = len(out)
+			at[s.from], out = i, append(out, Subscriber{Address: s.from.Addr()})
+		}
+		one := &out[i]
+		if !known || !s.expires.Before(newest[s.from]) {
+			one.Node, one.Since, newest[s.from] = s.node, s.since, s.expires
+		}
+		// It does not know of each way to this member that it is one, so each session may say it.
+		if s.connections != nil && !s.counted.Before(one.Counted) {
+			one.Connections, one.Counted = s.connections, s.counted
+		}
 	}
 	return out
 }
@@ -66,6 +78,9 @@ func (g *published) subscribe(now time.Time, m Message, key *auth.Key, in Packet
 	s := g.subscriber(now, m.Session, in.From)
 	if s != nil {
 		s.to, s.key, s.node, s.expires = in.To, key, m.Node, now.Add(lease)
+		if m.Sequence > s.sequence {
+			s.sequence, s.connections, s.counted = m.Sequence, m.Connections, now
+		}
 	}
 	return s
 }

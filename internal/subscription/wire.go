@@ -38,6 +38,7 @@ const (
 	fieldCookie field = 16 // cookieLen bytes
 	fieldTerms  field = 17 // lease in milliseconds (4)  time between two messages in milliseconds (2)
 	fieldMember field = 18 // of each member, see appendMember
+	fieldCount  field = 19 // connections (4)
 )
 
 func (f field) String() string {
@@ -52,6 +53,8 @@ func (f field) String() string {
 		return "terms"
 	case fieldMember:
 		return "member"
+	case fieldCount:
+		return "connections"
 	}
 	return fmt.Sprint(uint8(f))
 }
@@ -86,6 +89,9 @@ func (m Message) append(b []byte) ([]byte, error) {
 	}
 	if m.Type == Subscribe && m.Node != "" {
 		b = appendField(b, fieldNode, []byte(m.Node))
+	}
+	if m.Type == Subscribe && m.Connections != nil {
+		b = appendField(b, fieldCount, binary.BigEndian.AppendUint32(nil, *m.Connections))
 	}
 	if m.Type == Members {
 		terms := binary.BigEndian.AppendUint32(nil, uint32(m.List.Lease/time.Millisecond))

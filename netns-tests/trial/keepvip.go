@@ -72,16 +72,21 @@ func Socket(n *lab.Node) string { return n.Path("run/keepvip.sock") }
 // Command runs a keepvip command to its end, for example `version`, and returns
 // the process with its outputs and its exit status.
 func (k Keepvip) Command(n *lab.Node, args ...string) (*lab.Process, int, error) {
-	path, err := k.binary()
-	if err != nil {
-		return nil, 0, err
-	}
-	p, err := n.Start("keepvip-command", append([]string{path}, args...)...)
+	p, err := k.BeginCommand(n, args...)
 	if err != nil {
 		return nil, 0, err
 	}
 	code, err := p.Wait(10 * time.Second)
 	return p, code, err
+}
+
+// BeginCommand starts a keepvip command in n, and does not wait for its end.
+func (k Keepvip) BeginCommand(n *lab.Node, args ...string) (*lab.Process, error) {
+	path, err := k.binary()
+	if err != nil {
+		return nil, err
+	}
+	return n.Start("keepvip-command", append([]string{path}, args...)...)
 }
 
 // Status is what the lab reads of `keepvip status -o json`.

@@ -17,6 +17,8 @@ type counter struct {
 	jobs    *jobs
 	results chan counts
 	busy    *atomic.Bool // the operator has to wait; Drain sets it from another goroutine
+	// followed tells whether a follower has connections to this node that no table has, or has not counted them since.
+	followed func(since time.Time) bool
 
 	last    time.Time // when it was last begun
 	running bool
@@ -24,6 +26,7 @@ type counter struct {
 	settled time.Time // when the members are known, of this term
 
 	drains   int       // how often an operator has asked
+	asked    time.Time // when that was last
 	draining time.Time // until when the operator waits
 	// drainsFrom is from when on the others send nothing new here because of that.
 	drainsFrom time.Time
@@ -106,13 +109,13 @@ func (c *counter) take(result counts) {
 		c.last = time.Time{}
 		return
 	}
-	some := all > 0 || uncounted || result.begun.Before(c.settled) || result.begun.Before(c.drainsFrom)
-	c.busy.Store(some && c.begun && !c.draining.IsZero())
+	waits := c.begun && !c.draining.IsZero()
+	c.busy.Store(waits && (all > 0 || uncounted || result.begun.Before(c.settled) || result.begun.Before(c.drainsFrom) || c.followed(c.asked)))
 }
 
 // drain counts more often until then, and at once. Those that are counted before the others know that this node drains are not the last.
 func (c *counter) drain(now, until time.Time) {
-	c.draining, c.last, c.drainsFrom = until, time.Time{}, now.Add(leastSettle)
+	c.asked, c.draining, c.last, c.drainsFrom = now, until, time.Time{}, now.Add(leastSettle)
 	c.drains++
 	if !c.begun {
 		c.busy.Store(false)

@@ -22,6 +22,7 @@ func TestCounterHasAnOperatorWaitForTheLastConnection(t *testing.T) {
 		n     map[spreadtables.Port]int
 		err   error
 		older bool // it was begun before the operator asked
+		apart bool // a follower has one
 		want  bool
 	}{
 		"there is one":                   {at: asked.Add(leastSettle), n: one, want: true},
@@ -29,10 +30,11 @@ func TestCounterHasAnOperatorWaitForTheLastConnection(t *testing.T) {
 		"the others may not know yet":    {at: asked, want: true},
 		"the kernel does not say":        {at: asked.Add(leastSettle), err: errors.New("interrupted"), want: true},
 		"it was counted before he asked": {at: asked.Add(leastSettle), older: true, want: true},
+		"a follower has one":             {at: asked.Add(leastSettle), apart: true, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var busy atomic.Bool
-			c := counter{log: slog.New(slog.DiscardHandler), busy: &busy}
+			c := counter{log: slog.New(slog.DiscardHandler), busy: &busy, followed: func(since time.Time) bool { return tt.apart && since.Equal(asked) }}
 			c.begin(settled)
 			busy.Store(true)
 			c.drain(asked, asked.Add(time.Minute))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 )
@@ -39,6 +40,29 @@ func TestServiceDrainWaitsUntilTheOthersKnow(t *testing.T) {
 		b.connected("api", 0)
 		time.Sleep(countDraining + tick)
 		assert.False(t, b.busy())
+	})
+}
+
+// A follower's connections come to the member's own address: only the follower knows them.
+func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
+	f := &fakeFollowers{}
+	cfg := config()
+	cfg.Followers = f
+	bubble(t, cfg, func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		f.say(0)
+		time.Sleep(time.Second)
+		b.service.Drain(time.Now().Add(time.Minute))
+		time.Sleep(leastSettle + 2*countDraining)
+		assert.True(t, b.busy(), "it has not counted since")
+		f.say(30)
+		time.Sleep(2 * countDraining)
+		assert.True(t, b.busy())
+		f.say(0)
+		time.Sleep(countDraining + tick)
+		assert.False(t, b.busy())
+		require.NoError(t, b.service.Close())
 	})
 }
 

@@ -2,6 +2,7 @@ package spread
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/instance"
@@ -52,9 +53,16 @@ func (f *followers) list() (out []instance.SpreadFollower) {
 		return nil
 	}
 	for _, s := range f.to.Subscribers(f.group) {
-		out = append(out, instance.SpreadFollower(s))
+		out = append(out, instance.SpreadFollower{Address: s.Address, Node: s.Node, Since: s.Since, Connections: s.Connections})
 	}
 	return out
+}
+
+// left tells whether a follower has connections here, or has not counted them since.
+func (f *followers) left(since time.Time) bool {
+	return f.to != nil && slices.ContainsFunc(f.to.Subscribers(f.group), func(s subscription.Subscriber) bool {
+		return s.Connections == nil || *s.Connections > 0 || s.Counted.Before(since)
+	})
 }
 
 // reportOf joins the rows of all tables: each has other ports of the same members. node is this node's name.

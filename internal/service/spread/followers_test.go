@@ -23,6 +23,15 @@ type fakeFollowers struct {
 	wanted bool
 	told   int
 	newest *subscription.Report
+	has    *uint32 // connections, as the follower says
+	said   time.Time
+}
+
+// say is what the follower says of its connections.
+func (f *fakeFollowers) say(n uint32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wanted, f.has, f.said = true, &n, time.Now()
 }
 
 func (f *fakeFollowers) Serve(group netip.Addr) {
@@ -47,7 +56,9 @@ func (f *fakeFollowers) Subscribers(netip.Addr) []subscription.Subscriber {
 	if !f.Wanted(netip.Addr{}) {
 		return nil
 	}
-	return []subscription.Subscriber{{Address: addr(50), Node: "w-1", Since: time.Unix(1, 0)}}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return []subscription.Subscriber{{Address: addr(50), Node: "w-1", Since: time.Unix(1, 0), Connections: f.has, Counted: f.said}}
 }
 
 func (f *fakeFollowers) Tell(_ netip.Addr, r *subscription.Report) {

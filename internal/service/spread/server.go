@@ -56,6 +56,7 @@ func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
 		kernel:   kernel{host: host, log: log},
 		counter:  counter{log: log, jobs: jobs, results: make(chan counts), busy: &out.busy},
 	}
+	v.counter.followed = v.followers.left
 	v.configure(cfg)
 	return v
 }
