@@ -279,6 +279,19 @@ func TestDestroyWakesWhoReads(t *testing.T) {
 			all = append(all, waiting{c, c.reads()})
 		}
 	}
+	counted := func() (counts map[netip.Addr]int) {
+		l.host.In(func() {
+			var err error
+			counts, err = l.table.Connections()
+			require.NoError(t, err)
+		})
+		return counts
+	}
+	two := map[netip.Addr]int{}
+	for _, a := range []string{"10.1.0.5", "fd01::5", "10.1.0.6", "fd01::6"} {
+		two[netip.MustParseAddr(a)] = 2
+	}
+	assert.Equal(t, two, counted())
 	l.dies(0)
 	l.only(1, 2)
 	began := time.Now()
