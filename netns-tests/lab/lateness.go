@@ -24,23 +24,27 @@ type Stall struct {
 
 // latenessWatch measures what the machine itself does: on every CPU a
 // real-time thread that only sleeps and wakes (its lateness stops everything
-// on that CPU), and one ordinary thread (what programs under test live with).
+// on that CPU), and one ordinary thread (what programs under test live with);
+// and what a hypervisor takes of the CPUs.
 type latenessWatch struct {
 	stop atomic.Bool
+	done chan struct{} // closed with stop
 	wait sync.WaitGroup
 
 	mu       sync.Mutex
 	stalls   []Stall
 	ordinary time.Duration
 	starved  []Stall
+	stolen   []Stall
 }
 
 func startLatenessWatch(l *Lab) *latenessWatch {
-	w := &latenessWatch{}
+	w := &latenessWatch{done: make(chan struct{})}
 	for cpu := range runtime.NumCPU() {
 		w.wait.Go(func() { w.watchCPU(l, cpu) })
 	}
 	w.wait.Go(func() { w.watchOrdinary(l) })
+	w.wait.Go(func() { w.stolen = watchStolen(l, w.done) })
 	return w
 }
 
@@ -92,14 +96,17 @@ func (l *Lab) Beside(do func() error) (*Report, error) {
 	r := &Report{Began: l.now(), Realtime: l.host.realtime}
 	w := startLatenessWatch(l)
 	defer func() { // also where do ends the goroutine, as a test does that fails
-		r.Stalls, r.OrdinaryStall = w.finish()
-		r.Starved, r.Ended = w.starved, l.now()
+		w.finish(r)
+		r.Ended = l.now()
 	}()
 	return r, do()
 }
 
-func (w *latenessWatch) finish() ([]Stall, time.Duration) {
+// finish reports what was measured.
+func (w *latenessWatch) finish(r *Report) {
 	w.stop.Store(true)
+	close(w.done)
 	w.wait.Wait()
-	return w.stalls, w.ordinary
+	r.Stalls, r.OrdinaryStall = append(r.Stalls, w.stalls...), w.ordinary
+	r.Starved, r.Stolen = w.starved, w.stolen
 }

@@ -208,8 +208,7 @@ func (m *Measurement) finish() *Report {
 		r.Binds = append(r.Binds, w.finish()...)
 	}
 	slices.SortFunc(r.Binds, func(a, b Bind) int { return int(a.At - b.At) })
-	stalls, ordinary := m.lateness.finish()
-	r.Stalls, r.OrdinaryStall, r.Starved = append(r.Stalls, stalls...), ordinary, m.lateness.starved
+	m.lateness.finish(r)
 	slices.SortFunc(r.Stalls, func(a, b Stall) int { return int(a.At - b.At) })
 	r.Ended = m.lab.now()
 	m.mu.Lock()

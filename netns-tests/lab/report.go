@@ -22,11 +22,12 @@ type Report struct {
 	Announcements []Announcement              `json:"announcements,omitempty"`
 	Adverts       []Advert                    `json:"adverts,omitempty"`
 	Binds         []Bind                      `json:"binds,omitempty"`
-	Realtime      bool                        `json:"realtime"`      // the probers ran with SCHED_RR
-	Stalls        []Stall                     `json:"stalls"`        // lateness of the probers above 5 ms
-	OrdinaryStall time.Duration               `json:"ordinaryStall"` // longest lateness of an ordinary process
-	Starved       []Stall                     `json:"starved"`       // lateness of an ordinary process above 10 ms
-	Load          float64                     `json:"load"`          // load average of the machine at the end
+	Realtime      bool                        `json:"realtime"`         // the probers ran with SCHED_RR
+	Stalls        []Stall                     `json:"stalls"`           // lateness of the probers above 5 ms
+	OrdinaryStall time.Duration               `json:"ordinaryStall"`    // longest lateness of an ordinary process
+	Starved       []Stall                     `json:"starved"`          // lateness of an ordinary process above 10 ms
+	Stolen        []Stall                     `json:"stolen,omitempty"` // what a hypervisor took for others, above 20 ms of 100
+	Load          float64                     `json:"load"`             // load average of the machine at the end
 
 	nodes map[netip.Addr]int
 }
@@ -119,9 +120,18 @@ func (r *Report) Stood(from, to time.Duration) (sum time.Duration) {
 	return sum
 }
 
-// spells are the times in the span [from, to] in which something stood still, in order; where two overlap they are one.
+// Taken is the part of the span [from, to] for which a hypervisor took a processor away for others: from 0 to 1.
+func (r *Report) Taken(from, to time.Duration) float64 {
+	var sum time.Duration
+	for _, s := range r.Stolen {
+		sum += max(min(s.At+s.Length, to)-max(s.At, from), 0)
+	}
+	return sum.Seconds() / (to - from).Seconds()
+}
+
+// spells are the times in the span [from, to] in which something stood still, or was taken away, in order; where two overlap they are one.
 func (r *Report) spells(from, to time.Duration) []Stall {
-	all := slices.Concat(r.Stalls, r.Starved)
+	all := slices.Concat(r.Stalls, r.Starved, r.Stolen)
 	slices.SortFunc(all, func(a, b Stall) int { return cmp.Compare(a.At, b.At) })
 	var joined []Stall
 	for _, s := range all {
