@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,30 @@ func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 		notJudged(t, "%s: %s", res.Fault, res.Note)
 	}
 	return res
+}
+
+// stays does something after which the node that it returns is still the holder, at advertisements each 100 ms.
+func stays(t *testing.T, g *trial.Group, do func() (holder *lab.Node)) {
+	t.Helper()
+	var holder *lab.Node
+	r, err := g.Lab.Beside(func() error {
+		holder = do()
+		return nil
+	})
+	require.NoError(t, err)
+	now := g.Holders()
+	if stood := r.Standstill(r.Began, r.Ended); !slices.Equal(now, []*lab.Node{holder}) && stood > 200*time.Millisecond {
+		notJudged(t, "the machine stood still for %s ms within a second: %s held the address, and now %s does", lab.Milliseconds(stood), holder.Label, labels(now))
+		return
+	}
+	assert.Equal(t, []string{holder.Label}, labels(now), "the holder")
+}
+
+func labels(nodes []*lab.Node) (out []string) {
+	for _, n := range nodes {
+		out = append(out, n.Label)
+	}
+	return out
 }
 
 // notJudged says that something has no verdict because the machine stood still. It is no failure, and must not look like a pass:

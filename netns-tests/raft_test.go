@@ -78,14 +78,16 @@ func TestRaftPartitions(t *testing.T) {
 func TestRaftRefusesCallersWithoutKey(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.RaftConfig(trial.Raft{}))
-	holder := settled(t, g)
-	p, err := g.Lab.Nodes[0].Start("caller", "bash", "-c",
-		"for i in $(seq 20); do exec 3<>/dev/tcp/"+holder.Address.String()+"/9646 && echo junk >&3; exec 3>&-; done")
-	require.NoError(t, err)
-	_, err = p.Wait(10 * time.Second)
-	require.NoError(t, err)
-	settleFor(time.Second)
-	assert.Equal(t, []*lab.Node{holder}, g.Holders())
+	stays(t, g, func() *lab.Node {
+		holder := settled(t, g)
+		p, err := g.Lab.Nodes[0].Start("caller", "bash", "-c",
+			"for i in $(seq 20); do exec 3<>/dev/tcp/"+holder.Address.String()+"/9646 && echo junk >&3; exec 3>&-; done")
+		require.NoError(t, err)
+		_, err = p.Wait(10 * time.Second)
+		require.NoError(t, err)
+		settleFor(time.Second)
+		return holder
+	})
 	light(t, g, 35<<20)
 }
 
