@@ -15,7 +15,7 @@ import (
 
 // Trace stops the process for a while as a debugger does: every thread of it
 // stands still, and no signal is seen.
-func (p *Process) Trace(length time.Duration) error {
+func (p *Process) Trace(length time.Duration, stands func()) error {
 	runtime.LockOSThread() // the kernel takes orders only from the thread that attached
 	defer runtime.UnlockOSThread()
 	tasks, err := threads(p.PID())
@@ -40,8 +40,60 @@ func (p *Process) Trace(length time.Duration) error {
 			return fmt.Errorf("lab: trace %s: %w", p.Name, err)
 		}
 	}
+	stands()
 	time.Sleep(length)
 	return nil
+}
+
+// Pause stops the process by SIGSTOP, and has it go on after a while. It calls stands once all threads of the process stand still.
+func (p *Process) Pause(length time.Duration, stands func()) error {
+	if err := p.Stop(); err != nil {
+		return err
+	}
+	if err := p.eventually(p.stopped); err != nil {
+		return errors.Join(err, p.Cont())
+	}
+	stands()
+	time.Sleep(length)
+	return p.Cont()
+}
+
+// stopped tells whether all threads are.
+func (p *Process) stopped() (bool, error) {
+	all, err := threads(p.PID())
+	if err != nil {
+		return false, err
+	}
+	for _, tid := range all {
+		if state, err := p.state(tid); err != nil || state != "T" {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// state is what a thread does (proc_pid_stat(5)): T stopped, t stopped by a debugger.
+func (p *Process) state(tid int) (string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID(), tid))
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	state, _, _ := strings.Cut(rest, " ")
+	return state, nil
+}
+
+// standLimit is how long a process may take to stand still.
+const standLimit = 5 * time.Second
+
+// eventually waits until the process stands still.
+func (p *Process) eventually(still func() (bool, error)) error {
+	for end := time.Now().Add(standLimit); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if done, err := still(); done || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("lab: %s does not stand still within %v", p.Name, standLimit)
 }
 
 // stands waits until a traced thread stands still. Whoever else in this program waits for the process may be told of it instead, once,
@@ -52,12 +104,8 @@ func (p *Process) stands(tid int) error {
 		if got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG, nil); err != nil || got == tid {
 			return err
 		}
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID(), tid))
-		if err != nil {
+		if state, err := p.state(tid); err != nil || state == "t" {
 			return err
-		}
-		if _, state, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(state, "t") {
-			return nil
 		}
 	}
 	return fmt.Errorf("thread %d did not stop within a second", tid)
@@ -81,13 +129,16 @@ func threads(pid int) ([]int, error) {
 var ErrNoFreezer = errors.New("lab: no cgroup freezer on this machine")
 
 // freezer is one of the kernel's two interfaces.
-type freezer struct{ root, file, frozen, thawed string }
+type freezer struct {
+	root, file, frozen, thawed string
+	shows, done                string // the file that has this text once all stands still
+}
 
 func freezers() []freezer {
 	return []freezer{
-		{root: "/sys/fs/cgroup/freezer", file: "freezer.state", frozen: "FROZEN", thawed: "THAWED"},
-		{root: "/sys/fs/cgroup/unified", file: "cgroup.freeze", frozen: "1", thawed: "0"},
-		{root: "/sys/fs/cgroup", file: "cgroup.freeze", frozen: "1", thawed: "0"},
+		{root: "/sys/fs/cgroup/freezer", file: "freezer.state", frozen: "FROZEN", thawed: "THAWED", shows: "freezer.state", done: "FROZEN"},
+		{root: "/sys/fs/cgroup/unified", file: "cgroup.freeze", frozen: "1", thawed: "0", shows: "cgroup.events", done: "frozen 1"},
+		{root: "/sys/fs/cgroup", file: "cgroup.freeze", frozen: "1", thawed: "0", shows: "cgroup.events", done: "frozen 1"},
 	}
 }
 
@@ -116,20 +167,21 @@ func HasFreezer() bool {
 }
 
 // Freeze stops the process for a while by the cgroup freezer, as `docker pause`
-// does. The error is ErrNoFreezer where there is none.
-func (p *Process) Freeze(length time.Duration) error {
+// does. It calls stands once all threads of the process stand still. The error is ErrNoFreezer where there is none.
+func (p *Process) Freeze(length time.Duration, stands func()) error {
 	for _, f := range freezers() {
 		dir, err := f.group()
 		if err != nil {
 			continue
 		}
 		defer func() { _ = os.Remove(dir) }()
-		return f.freeze(dir, strconv.Itoa(p.PID()), length)
+		return p.freeze(f, dir, length, stands)
 	}
 	return ErrNoFreezer
 }
 
-func (f freezer) freeze(dir, pid string, length time.Duration) error {
+func (p *Process) freeze(f freezer, dir string, length time.Duration, stands func()) error {
+	pid := strconv.Itoa(p.PID())
 	if err := write(filepath.Join(dir, "cgroup.procs"), pid); err != nil {
 		return fmt.Errorf("lab: freeze: %w", err)
 	}
@@ -137,6 +189,11 @@ func (f freezer) freeze(dir, pid string, length time.Duration) error {
 	if err := write(filepath.Join(dir, f.file), f.frozen); err != nil {
 		return fmt.Errorf("lab: freeze: %w", err)
 	}
+	still := func() (bool, error) { return strings.Contains(readFile(filepath.Join(dir, f.shows)), f.done), nil }
+	if err := p.eventually(still); err != nil {
+		return errors.Join(err, write(filepath.Join(dir, f.file), f.thawed))
+	}
+	stands()
 	time.Sleep(length)
 	if err := write(filepath.Join(dir, f.file), f.thawed); err != nil {
 		return fmt.Errorf("lab: thaw: %w", err)
