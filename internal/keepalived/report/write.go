@@ -16,7 +16,7 @@ import (
 // user has put there is not replaced but an error.
 func Write(directory, name string, text []byte) error {
 	return in(directory, name, func(root *os.Root) error {
-		fresh := "." + name + ".new"
+		fresh := unfinished(name)
 		if err := errors.Join(ours(root, name), remove(root, fresh)); err != nil {
 			return err
 		}
@@ -35,9 +35,14 @@ func Write(directory, name string, text []byte) error {
 	})
 }
 
-// Remove takes away what Write has written. It is no error when there is nothing.
+// unfinished is what a file is called until it is whole.
+func unfinished(name string) string { return "." + name + ".new" }
+
+// Remove takes away what Write has written, and what it has begun if it was killed. It is no error when there is nothing.
 func Remove(directory, name string) error {
-	return in(directory, name, func(root *os.Root) error { return remove(root, name) })
+	return in(directory, name, func(root *os.Root) error {
+		return errors.Join(remove(root, name), remove(root, unfinished(name)))
+	})
 }
 
 func in(directory, name string, do func(*os.Root) error) error {

@@ -30,6 +30,14 @@ func TestWriteReplacesWhatIsItsOwn(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(dir, "keepalived.data"))
 }
 
+func TestRemoveTakesWhatAKilledRunHasBegun(t *testing.T) {
+	dir := t.TempDir()
+	begun := filepath.Join(dir, ".keepalived.data.new")
+	require.NoError(t, os.WriteFile(begun, []byte("half"), 0o600))
+	require.NoError(t, Remove(dir, "keepalived.data"))
+	assert.NoFileExists(t, begun)
+}
+
 // Everybody may write to /tmp.
 func TestWriteRefusesWhatOthersHavePutThere(t *testing.T) {
 	for name, tt := range map[string]struct {
