@@ -199,7 +199,18 @@ func TestUpgradeToExternal(t *testing.T) {
 
 func TestInternalToExternalToInternalUnderLoad(t *testing.T) {
 	t.Parallel()
+	for name, raft := range map[string]bool{"VRRP": false, "Raft": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			thereAndBack(t, raft)
+		})
+	}
+}
+
+func thereAndBack(t *testing.T, raft bool) {
+	t.Helper()
 	b := openBalanced(t)
+	b.Raft = raft
 	require.NoError(t, b.Install("internal", grace))
 	held(t, b)
 	require.NoError(t, b.Balance(false))

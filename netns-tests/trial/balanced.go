@@ -17,6 +17,7 @@ type Balanced struct {
 	Members  []*lab.Node
 	Proxy    *lab.Process // nil until Balance
 	Same     bool         // the balancer has the virtual address
+	Raft     bool         // the nodes elect by Raft
 }
 
 // The ports of a Balanced.
@@ -87,6 +88,14 @@ func (b *Balanced) Configure(n *lab.Node, mode string, grace time.Duration) (pat
 	text := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: apiserver\n  addresses: [%s]\n", lab.VIP4)
 	if mode != "" {
 		text += fmt.Sprintf("  mode: %s\n  externalAddress: %s\n  externalGrace: %s\nhealth: 0.0.0.0:%d\n", mode, b.External(), grace, healthPort)
+	}
+	if b.Raft {
+		key, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
+		if err != nil {
+			return "", err
+		}
+		text = strings.Replace(text, "- name: apiserver\n", "- name: apiserver\n  election: raft\n", 1)
+		text += fmt.Sprintf("key: {file: %s}\nraft: {peers: [%s]}\n", key, addressesOf(len(b.Members)))
 	}
 	return n.WriteFile("keepvip.yaml", text, 0o644)
 }
