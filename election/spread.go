@@ -26,6 +26,32 @@ type Spread struct {
 	Other netip.Addr `json:"other,omitzero"`
 	// Ports are those of the address that it serves, at most MostSpreadPorts.
 	Ports []SpreadPort `json:"ports,omitempty"`
+	// Translates tells that this node, as the holder, translates connections to the other members and knows how many each has. It says so of
+	// those in Left.
+	Translates bool `json:"translates,omitempty"`
+	// Left are members that get no new connections any more, each once it was counted since, at most MostLeft. They cannot count these themselves.
+	Left []Left `json:"left,omitempty"`
+	// Clients are those of the connections of TCP that a node serves, for whoever holds the address when that node has died. SetSpread takes at most
+	// MostClients. Members say them by turns, so of another node they are those that were due when it was heard last.
+	Clients []Client `json:"clients,omitempty"`
+}
+
+// MostClients bounds the memory for the clients of a member.
+const MostClients = 4096
+
+// Client is at one end of a connection to the address.
+type Client struct {
+	At   netip.AddrPort `json:"at"`
+	Port uint16         `json:"port"` // of the address
+}
+
+// MostLeft is how many members a message has room for in Left.
+const MostLeft = 4
+
+// Left is how many connections a member still has of those that the holder translates.
+type Left struct {
+	Member      netip.Addr `json:"member"` // its address by the election
+	Connections uint32     `json:"connections"`
 }
 
 // MostSpreadPorts is how many ports of an address can be spread.
@@ -39,12 +65,12 @@ type SpreadPort struct {
 	Connections uint32 `json:"connections"` // how many this member has, as it counted last
 }
 
-// Alike tells whether two say the same but for the Connections, which change all the time. nil is like nil alone.
+// Alike tells whether two say the same but for the Connections, Left and Clients, which change all the time. nil is like nil alone.
 func (s *Spread) Alike(o *Spread) bool {
 	if s == nil || o == nil {
 		return s == o
 	}
-	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Address == o.Address && s.Other == o.Other &&
+	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Address == o.Address && s.Other == o.Other && s.Translates == o.Translates &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
 			a.Connections, b.Connections = 0, 0
 			return a == b
@@ -56,7 +82,7 @@ func (s *Spread) Alike(o *Spread) bool {
 type Spreader interface {
 	// SetSpread says how this node takes part; nil: not at all, and nothing more is said of it than that. It is a level: the newest
 	// counts, and it may be set before Run. The elector keeps s, which is not changed any more. Members hear at once of whatever
-	// differs but the Connections, which they hear of within an advertisement interval.
+	// differs but the Connections and Left, which they hear of within an advertisement interval, and the Clients.
 	// They hear as soon of a node that is not fit any more, without a SetSpread.
 	SetSpread(s *Spread)
 
@@ -64,7 +90,7 @@ type Spreader interface {
 	Members() []Member
 
 	// MembersChanged receives when what is to be known of members that spread may have changed: who they are, whether they are silent,
-	// fit, or drain, and their Spread but for the Connections. It is the same channel every time, and has room for one. Nothing is
+	// fit, or drain, and their Spread but for the Connections, Left and Clients. It is the same channel every time, and has room for one. Nothing is
 	// sent to it as long as this node does not spread.
 	MembersChanged() <-chan struct{}
 }

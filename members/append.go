@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/vrrp"
@@ -48,6 +49,9 @@ func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 		b = appendField(b, fieldTo, m.Transfer.To.AsSlice())
 		b = appendField(b, fieldTransfer, appendTransfer(nil, m.Transfer))
 	}
+	if list := appendClients(nil, f.Clients, min(maxClients, start+maxMessage-trailerLen-len(b)-2)); len(list) > 0 {
+		b = appendField(b, fieldClients, list)
+	}
 	binary.BigEndian.PutUint16(b[start+6:], uint16(len(b)-start-headerLen))
 	return b, nil
 }
@@ -83,6 +87,8 @@ func (m Message) validate() error {
 		return fmt.Errorf("members: %d members are heard, want at most %d", len(f.Hears), maxHears)
 	case f.Spread != nil && !f.Spread.valid():
 		return fmt.Errorf("members: spread %+v, want at most %d ports, none twice, and the addresses of one host", *f.Spread, MostSpreadPorts)
+	case slices.ContainsFunc(f.Clients, func(c Client) bool { return !c.valid() }):
+		return fmt.Errorf("members: clients %v, want addresses of one host, and ports", f.Clients)
 	case !plain(f.Group):
 		return fmt.Errorf("members: group %v, want an address without a zone", f.Group)
 	case m.Type != Hello && !plain(m.Transfer.To):

@@ -48,7 +48,9 @@ const (
 	// flags, weight (1 each), MAC (6), length of an address (1), address, number of ports (1); each: protocol, flags (1 each), port (2), connections (4)
 	fieldSpread field = 12
 
-	fields = 13 // one more than the last
+	fieldClients field = 13 // of each client: length of its address (1), address, its port (2), port of the virtual address (2)
+
+	fields = 14 // one more than the last
 )
 
 const (
@@ -65,15 +67,18 @@ const (
 	spreadLen     = 9 // up to the length of the address
 	spreadPortLen = 8
 
+	maxClients = 255 // bytes
+
 	flagFit      = 1 << 0
 	flagProven   = 1 << 1
 	flagDraining = 1 << 2
 	flagClaims   = 1 << 3
 	flagMember   = 1 << 4 // no candidate
 
-	flagMissing = 1 << 0 // of fieldHears
-	flagTakes   = 1 << 0 // of fieldSpread
-	flagHealthy = 1 << 0 // of a port there
+	flagMissing    = 1 << 0 // of fieldHears
+	flagTakes      = 1 << 0 // of fieldSpread
+	flagTranslates = 1 << 1 // of fieldSpread
+	flagHealthy    = 1 << 0 // of a port there
 
 	maxNode     = 253
 	maxSoftware = 64
@@ -82,7 +87,7 @@ const (
 
 // String is the name in errors.
 func (f field) String() string {
-	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code", "spread"}[f]
+	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code", "spread", "clients"}[f]
 }
 
 // text tells whether s may be shown to an operator as it is.

@@ -69,7 +69,9 @@ func (m *Machine) sayHello(now time.Time) {
 	if m.hello.due.IsZero() || now.Before(m.hello.due) {
 		return
 	}
-	m.act(Send{m.message(Hello, Transfer{})})
+	msg := m.message(Hello, Transfer{})
+	msg.Peer.Clients = m.clientsDue(now)
+	m.act(Send{msg})
 	m.hello.sent(now, m.nextHello(now))
 }
 

@@ -79,6 +79,9 @@ type PeerState struct {
 	Router Router  // its Virtual Router; the zero Router if it does not say
 	Hears  []Heard // the members whose messages it hears, at most 28
 	Spread *Spread // its part in spreading the load of the address; nil: none
+	// Clients are some of those that the node serves, whose load is spread: those whose turn it is in this HELLO. A message has as many of them as
+	// there is room for.
+	Clients []Client
 
 	// Lifetime is for how long this counts if nothing more is heard, in milliseconds on the wire; 0 when the sender
 	// leaves.

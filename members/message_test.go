@@ -32,7 +32,7 @@ func full() Message {
 			State: vrrp.Backup, Epoch: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", Code: code.CheckRefused, For: nodeB,
 			Lifetime: 3500 * time.Millisecond,
 			Claims:   true, Router: Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}, Hears: []Heard{{Session: 0xdd, Missing: true}},
-			Spread: spread(),
+			Spread: spread(), Clients: []Client{{At: netip.MustParseAddrPort("192.0.2.7:40000"), Port: 6443}},
 		},
 		Transfer: Transfer{To: nodeC, Session: 0xaa, Epoch: 0xbb, Nonce: 0xcc},
 	}
@@ -49,7 +49,7 @@ func wires() map[string]struct {
 		bytes   string
 	}{
 		"REQUEST with every field": {full(), `
-			6b707670 01 02 0093 0102030405060708 000000000000002a
+			6b707670 01 02 00a8 0102030405060708 000000000000002a
 			01 04 0a4d0064
 			02 0f 01 64 01 0a 01 0dac 0000000000000007
 			03 04 63702d31
@@ -59,9 +59,10 @@ func wires() map[string]struct {
 			06 04 0a4d000c
 			09 06 03 33 00000064
 			0a 09 01 00000000000000dd
-			0c 2a 01 c8 02aabbccddee 10 fd770000000000000000000000000011 02 06 01 20fb 000004d2 11 00 0035 00000000
+			0c 34 03 c8 02aabbccddee 10 fd770000000000000000000000000011 02 06 01 20fb 000004d2 11 00 0035 00000000 01 04 0a4d000c 00000005
 			07 04 0a4d000d
-			08 18 00000000000000aa 00000000000000bb 00000000000000cc`},
+			08 18 00000000000000aa 00000000000000bb 00000000000000cc
+			0d 09 04 c0000207 9c40 192b`},
 		"HELLO over IPv6, the shortest": {six, `
 			6b707670 01 01 0023 0000000000000000 000000000000002a
 			01 10 fd770000000000000000000000000100
@@ -223,10 +224,13 @@ func TestLongestMessageFits(t *testing.T) {
 	m.Peer.Group, m.Peer.For, m.Transfer.To = six, six, six
 	m.Peer.Node, m.Peer.Software = strings.Repeat("n", maxNode), strings.Repeat("s", maxSoftware)
 	m.Peer.Reason, m.Peer.Hears = strings.Repeat("r", maxReason), make([]Heard, maxHears)
-	m.Peer.Spread.Ports = mostPorts()
+	m.Peer.Spread.Ports, m.Peer.Spread.Left, m.Peer.Clients = mostPorts(), mostLeft(), someClients(50)
 	b, err := m.Append(nil, 1)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(b)+trailerLen, maxMessage)
+	got, _, err := Parse(b)
+	require.NoError(t, err)
+	assert.Equal(t, m.Peer.Clients[:len(got.Peer.Clients)], got.Peer.Clients, "as many as there is room for")
 }
 
 func TestTypesHaveNames(t *testing.T) {

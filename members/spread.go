@@ -15,6 +15,21 @@ type Spread struct {
 	MAC    [6]byte    // of its interface; zero: it does not say
 	Other  netip.Addr // own address of the family that does not carry the election; the zero Addr: it has none
 	Ports  []SpreadPort
+
+	Translates bool   // it translates connections to the other members, and knows how many each has
+	Left       []Left // of members that get no new ones
+
+	// Clients are those of the connections that this node serves. A Machine says them by turns, in its HELLOs: see PeerState. No message has them all.
+	Clients []Client
+}
+
+// MostLeft is how many members a message has room for.
+const MostLeft = 4
+
+// Left is how many connections a member still has that the sender translates.
+type Left struct {
+	Member      netip.Addr
+	Connections uint32
 }
 
 // MostSpreadPorts is how many ports a message has room for.
@@ -31,12 +46,12 @@ type SpreadPort struct {
 // number is what a message must not say twice.
 func (p SpreadPort) number() [2]uint16 { return [2]uint16{uint16(p.Protocol), p.Port} }
 
-// Alike tells whether two say the same but for the Connections, which change all the time.
+// Alike tells whether two say the same but for the Connections, Left and Clients, which change all the time.
 func (s *Spread) Alike(o *Spread) bool {
 	if s == nil || o == nil {
 		return s == o
 	}
-	return s.Fit == o.Fit && s.Weight == o.Weight && s.MAC == o.MAC && s.Other == o.Other &&
+	return s.Fit == o.Fit && s.Weight == o.Weight && s.MAC == o.MAC && s.Other == o.Other && s.Translates == o.Translates &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
 			return a.number() == b.number() && a.Healthy == b.Healthy
 		})
@@ -52,18 +67,30 @@ func (s *Spread) valid() bool {
 			return false
 		}
 	}
+	if len(s.Left) > MostLeft || !s.Translates && len(s.Left) > 0 {
+		return false
+	}
+	for i, l := range s.Left {
+		if !hostAddress(l.Member) || slices.ContainsFunc(s.Left[:i], func(o Left) bool { return o.Member == l.Member }) {
+			return false
+		}
+	}
 	return true
 }
 
-func (s *Spread) otherValid() bool {
-	return plain(s.Other) && !s.Other.IsMulticast() && !s.Other.IsLoopback()
-}
+func (s *Spread) otherValid() bool { return hostAddress(s.Other) }
+
+// hostAddress tells whether a can be the address of one host.
+func hostAddress(a netip.Addr) bool { return plain(a) && !a.IsMulticast() && !a.IsLoopback() }
 
 // appendSpread is the value of fieldSpread.
 func appendSpread(b []byte, s *Spread) []byte {
 	var flags uint8
 	if s.Fit {
 		flags |= flagTakes
+	}
+	if s.Translates {
+		flags |= flagTranslates
 	}
 	other := s.Other.AsSlice()
 	b = append(b, flags, s.Weight)
@@ -78,6 +105,15 @@ func appendSpread(b []byte, s *Spread) []byte {
 		b = append(b, p.Protocol, flags)
 		b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, p.Port), p.Connections)
 	}
+	if !s.Translates {
+		return b
+	}
+	b = append(b, uint8(len(s.Left)))
+	for _, l := range s.Left {
+		member := l.Member.AsSlice()
+		b = append(append(b, uint8(len(member))), member...)
+		b = binary.BigEndian.AppendUint32(b, l.Connections)
+	}
 	return b
 }
 
@@ -86,7 +122,7 @@ func parseSpread(b []byte) (*Spread, bool) {
 	if len(b) < spreadLen {
 		return nil, false
 	}
-	s := &Spread{Fit: b[0]&flagTakes != 0, Weight: b[1], MAC: [6]byte(b[2:])}
+	s := &Spread{Fit: b[0]&flagTakes != 0, Translates: b[0]&flagTranslates != 0, Weight: b[1], MAC: [6]byte(b[2:])}
 	n := int(b[spreadLen-1])
 	if b = b[spreadLen:]; len(b) < n+1 {
 		return nil, false
@@ -106,7 +142,31 @@ func parseSpread(b []byte) (*Spread, bool) {
 			Protocol: b[0], Healthy: b[1]&flagHealthy != 0, Port: binary.BigEndian.Uint16(b[2:]), Connections: binary.BigEndian.Uint32(b[4:]),
 		})
 	}
+	if s.Translates && !s.parseLeft(b) {
+		return nil, false
+	}
 	return s, s.valid()
+}
+
+// parseLeft takes in what is behind the ports, and tells whether it is whole.
+func (s *Spread) parseLeft(b []byte) bool {
+	if len(b) == 0 || b[0] > MostLeft {
+		return false
+	}
+	left := int(b[0])
+	for b = b[1:]; left > 0; left-- {
+		if len(b) == 0 || len(b) < 1+int(b[0])+4 {
+			return false
+		}
+		n := int(b[0])
+		member, ok := netip.AddrFromSlice(b[1 : 1+n])
+		if !ok {
+			return false
+		}
+		s.Left = append(s.Left, Left{Member: member, Connections: binary.BigEndian.Uint32(b[1+n:])})
+		b = b[1+n+4:]
+	}
+	return true
 }
 
 // alike tells whether two say the same but for the connections that are spread: how many there are waits for the next message.

@@ -1,6 +1,7 @@
 package members
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -18,12 +19,22 @@ func spread() *Spread {
 	return &Spread{
 		Fit: true, Weight: 200, MAC: [6]byte{0x02, 0xaa, 0xbb, 0xcc, 0xdd, 0xee}, Other: netip.MustParseAddr("fd77::11"),
 		Ports: []SpreadPort{{Protocol: 6, Port: 8443, Healthy: true, Connections: 1234}, {Protocol: 17, Port: 53}},
+
+		Translates: true,
+		Left:       []Left{{Member: netip.MustParseAddr("10.77.0.12"), Connections: 5}},
 	}
 }
 
 func mostPorts() (list []SpreadPort) {
 	for i := range MostSpreadPorts {
 		list = append(list, SpreadPort{Protocol: 6, Port: uint16(6443 + i), Healthy: true, Connections: 1 << 31})
+	}
+	return list
+}
+
+func mostLeft() (list []Left) {
+	for i := range MostLeft {
+		list = append(list, Left{Member: netip.MustParseAddr(fmt.Sprintf("fd77::%d", 11+i)), Connections: 1 << 31})
 	}
 	return list
 }
@@ -35,6 +46,9 @@ func TestSpreadIsAlike(t *testing.T) {
 	}{
 		"nothing":         {func(*Spread) {}, true},
 		"connections":     {func(s *Spread) { s.Ports[0].Connections++ }, true},
+		"what is left":    {func(s *Spread) { s.Left[0].Connections++ }, true},
+		"no more left":    {func(s *Spread) { s.Left = nil }, true},
+		"not translated":  {func(s *Spread) { s.Translates, s.Left = false, nil }, false},
 		"fit":             {func(s *Spread) { s.Fit = false }, false},
 		"weight":          {func(s *Spread) { s.Weight = 0 }, false},
 		"MAC":             {func(s *Spread) { s.MAC[5]++ }, false},
@@ -180,6 +194,10 @@ func TestMachineLeavesOutASpreadThatCannotBeSaid(t *testing.T) {
 	for name, spoil := range map[string]func(*Spread){
 		"too many ports":         func(s *Spread) { s.Ports = append(mostPorts(), SpreadPort{Protocol: 17, Port: 53}) },
 		"port 0":                 func(s *Spread) { s.Ports[0].Port = 0 },
+		"too many left":          func(s *Spread) { s.Left = append(mostLeft(), s.Left...) },
+		"left twice":             func(s *Spread) { s.Left = append(s.Left, s.Left...) },
+		"left of nobody":         func(s *Spread) { s.Left[0].Member = netip.Addr{} },
+		"left, not translated":   func(s *Spread) { s.Translates = false },
 		"an address with a zone": func(s *Spread) { s.Other = netip.MustParseAddr("fe80::1%eth0") },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,6 +35,7 @@ func TestSpreadByMasquerade(t *testing.T) {
 		}
 	}
 	s.moves()
+	s.leaves()
 	for _, n := range s.Lab.Nodes {
 		assert.NotContains(t, s.stopped(n), "keepvip", "%s", n.Label)
 	}
@@ -54,6 +55,20 @@ func (s spreadStops) moves() {
 	assert.Equal(s.t, k.Count, k.Lost+k.Excused)
 	assert.NotContains(s.t, k.How, lab.NoAnswer, "all are told")
 	assert.False(s.t, slices.Contains(s.Holders(), before))
+}
+
+// leaves drains a node that does not hold the address. Only the holder can tell how many connections it still has.
+func (s spreadStops) leaves() {
+	s.t.Helper()
+	require.NoError(s.t, s.Ready())
+	require.NoError(s.t, s.Hold(30))
+	holder := s.Holders()[0]
+	leaving := s.Lab.Nodes[slices.IndexFunc(s.Lab.Nodes, func(n *lab.Node) bool { return n != holder })]
+	assert.Equal(s.t, 4, s.verb(leaving, "drain", "--wait", "--timeout", "4s"), "it has connections")
+	assert.Equal(s.t, []*lab.Node{holder}, s.Holders())
+	s.Release()
+	assert.Zero(s.t, s.verb(leaving, "drain", "--wait", "--timeout", "20s"), "the last has ended")
+	s.resumed(leaving)
 }
 
 // TestSpreadByMasqueradeAndDirectByReload: what the holder translates goes on by way of it when the load is spread directly. The other way round

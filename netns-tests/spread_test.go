@@ -35,12 +35,23 @@ func TestSpreadSharesConnectionsEvenly(t *testing.T) {
 func TestSpreadKeepsConnectionsOverMoves(t *testing.T) {
 	t.Parallel()
 	s := openSpread(t, trial.SpreadConfig{})
-	for _, e := range spreadEvents(t, "a member drains, the holder hands over, both return", "the holder's node dies") {
+	for _, e := range spreadEvents(t, "a member drains, the holder hands over, both return", "the holder's node dies", "the holder's node dies, right after clients have connected") {
 		k, judged := keeps(t, s, e, 120)
 		if !judged {
 			return
 		}
 		assert.Zero(t, k.Disguised, "servers see the client's own address")
+	}
+}
+
+// TestSpreadTellsClientsThatSayNothing: they would learn of the death of their server when they say something, which may be minutes later.
+func TestSpreadTellsClientsThatSayNothing(t *testing.T) {
+	t.Parallel()
+	s := openSpread(t, trial.SpreadConfig{})
+	for _, e := range spreadEvents(t, "the holder's node dies, and clients say nothing", "a member's node dies, and clients say nothing") {
+		if _, judged := keeps(t, s, e, 120); !judged {
+			return
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/roundrobin"
 )
 
 // maxSpread is of how many virtual addresses a node says how it spreads them; with the most ports each, they fit into maxFrame.
@@ -27,11 +28,25 @@ func validateSpread(list []spread) error {
 	}
 	for i, s := range list {
 		twice := slices.ContainsFunc(list[:i], func(o spread) bool { return o.Group == s.Group })
-		if twice || !oneHost(s.Group) || !sayable(&s.Spread) {
+		if twice || !oneHost(s.Group) || !sayable(&s.Spread) || slices.ContainsFunc(s.Clients, func(c election.Client) bool { return !reachable(c) }) {
 			return errSpread
 		}
 	}
 	return nil
+}
+
+// clientsAtOnce is how many clients of all virtual addresses a message says at most.
+const clientsAtOnce = 96
+
+// due are the clients whose turn it is at now, where a message says so much of each virtual address. All messages of a round have the same ones.
+func due(all []election.Client, now time.Time, pace time.Duration, most int) []election.Client {
+	list := roundrobin.Window(all, most, now.UnixNano()/int64(pace))
+	return slices.DeleteFunc(slices.Clone(list), func(c election.Client) bool { return !reachable(c) })
+}
+
+// reachable tells whether a packet can be sent to c.
+func reachable(c election.Client) bool {
+	return oneHost(c.At.Addr()) && c.At.Port() != 0 && c.Port != 0
 }
 
 // sayable tells whether another node can use it.
@@ -47,6 +62,14 @@ func sayable(s *election.Spread) bool {
 	for i, p := range s.Ports {
 		same := func(o election.SpreadPort) bool { return o.Protocol == p.Protocol && o.Port == p.Port }
 		if p.Port == 0 || slices.ContainsFunc(s.Ports[:i], same) {
+			return false
+		}
+	}
+	if len(s.Left) > election.MostLeft || !s.Translates && len(s.Left) > 0 {
+		return false
+	}
+	for i, l := range s.Left {
+		if !oneHost(l.Member) || slices.ContainsFunc(s.Left[:i], func(o election.Left) bool { return o.Member == l.Member }) {
 			return false
 		}
 	}
@@ -134,14 +157,19 @@ func (m Member) spreading(group netip.Addr, own *election.Spread, now time.Time)
 }
 
 // spreads are what this node says of all addresses that it spreads.
-func (a *addresses) spreads() (list []spread) {
+func (a *addresses) spreads(now time.Time) (list []spread) {
 	for _, e := range a.electors() {
 		if s := e.said(); s != nil {
 			list = append(list, spread{e.cfg.Group, *s})
 		}
 	}
 	slices.SortFunc(list, func(a, b spread) int { return a.Group.Compare(b.Group) })
-	return list[:min(len(list), maxSpread)]
+	list = list[:min(len(list), maxSpread)]
+	for i := range list {
+		s := &list[i]
+		s.Clients = due(s.Clients, now, s.Every, clientsAtOnce/len(list))
+	}
+	return list
 }
 
 // spreading tells whether this node spreads any address.

@@ -20,6 +20,9 @@ func spreadHere() *election.Spread {
 	return &election.Spread{
 		Weight: 100, MAC: [6]byte{2, 0, 0, 0, 0, 1}, Address: netip.MustParseAddr("10.78.0.11"), Other: netip.MustParseAddr("fd77::11"),
 		Ports: []election.SpreadPort{{Protocol: 6, Port: 8443, Healthy: true, Connections: 7}},
+
+		Translates: true,
+		Left:       []election.Left{{Member: addr(1), Connections: 3}},
 	}
 }
 
@@ -172,6 +175,12 @@ func TestMessageRefusesASpreadThatNobodyCan(t *testing.T) {
 		"an address of nobody":  func(m *message) { m.Spread[0].Address = netip.IPv4Unspecified() },
 		"an address with zone":  func(m *message) { m.Spread[0].Other = netip.MustParseAddr("fe80::1%eth0") },
 		"a MAC of many":         func(m *message) { m.Spread[0].MAC[0] = 1 },
+		"too many left":         func(m *message) { m.Spread[0].Left = mostLeft(election.MostLeft + 1) },
+		"left twice":            func(m *message) { m.Spread[0].Left = append(m.Spread[0].Left, m.Spread[0].Left...) },
+		"left of nobody":        func(m *message) { m.Spread[0].Left = []election.Left{{}} },
+		"a client of nobody":    func(m *message) { m.Spread[0].Clients = []election.Client{{Port: 6443}} },
+		"a client of no port":   func(m *message) { m.Spread[0].Clients = []election.Client{{At: someClients(1)[0].At}} },
+		"left, not translated":  func(m *message) { m.Spread[0].Translates = false },
 		"in the past each time": func(m *message) { m.Spread[0].Every = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,10 +199,26 @@ func ports(n int) (list []election.SpreadPort) {
 	return list
 }
 
+func someClients(n int) (list []election.Client) {
+	for i := range n {
+		at := netip.MustParseAddr(fmt.Sprintf("2001:db8:aaaa:bbbb:cccc:dddd:eeee:%x", 0xd000+i))
+		list = append(list, election.Client{At: netip.AddrPortFrom(at, 65535), Port: 65535})
+	}
+	return list
+}
+
+func mostLeft(n int) (list []election.Left) {
+	for i := range n {
+		list = append(list, election.Left{Member: netip.MustParseAddr(fmt.Sprintf("2001:db8:aaaa:bbbb:cccc:dddd:eeee:%x", 0xe000+i)), Connections: 1<<32 - 1})
+	}
+	return list
+}
+
 func groups(n int) (list []spread) {
 	for i := range n {
 		s := *spreadHere()
 		s.MAC, s.Ports, s.Every = [6]byte{254, 255, 255, 255, 255, 255}, ports(election.MostSpreadPorts), time.Second
+		s.Left, s.Clients = mostLeft(election.MostLeft), someClients(clientsAtOnce/n)
 		s.Address, s.Other = netip.MustParseAddr("2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff"), netip.MustParseAddr("255.255.255.254")
 		list = append(list, spread{netip.MustParseAddr(fmt.Sprintf("2001:db8:aaaa:bbbb:cccc:dddd:eeee:%x", 0xf000+i)), s})
 	}
@@ -211,4 +236,40 @@ func TestMessageHasRoomForTheMostThatIsSpread(t *testing.T) {
 	wire.Reset()
 	require.NoError(t, writeMessage(&wire, message{Kind: askHello, From: addr(0)}))
 	assert.NotContains(t, wire.String(), "spread", "not a byte of it where nothing is spread")
+}
+
+// A message has room for some of them, and all are said by turns.
+func TestClientsAreSaidByTurns(t *testing.T) {
+	all := append(someClients(200), election.Client{Port: 6443})
+	const pace, most = 100 * time.Millisecond, 30
+	began, heard := time.Now(), map[election.Client]int{}
+	for round := range 7 {
+		list := due(all, began.Add(time.Duration(round)*pace), pace, most)
+		assert.LessOrEqual(t, len(list), most)
+		for _, c := range list {
+			heard[c]++
+		}
+	}
+	assert.Len(t, heard, 200, "what nobody can send to is left out")
+	for c, times := range heard {
+		assert.Equal(t, 1, times, "%v", c)
+	}
+}
+
+func TestClientsOfAMemberAreHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, hosts := spreading(t)
+		defer l.stopAll()
+		one, heard := hosts[0], map[election.Client]bool{}
+		s := spreadHere()
+		s.Clients = someClients(200)
+		one.elector.SetSpread(s)
+		for range 50 {
+			time.Sleep(50 * time.Millisecond)
+			for _, c := range hosts[1].seen(one).Spread.Clients {
+				heard[c] = true
+			}
+		}
+		assert.Len(t, heard, 200)
+	})
 }

@@ -53,9 +53,16 @@ func (o *ownSpread) say(fit bool) *members.Spread {
 	if o.set == nil || o.said != nil && o.said.Fit == fit {
 		return o.said
 	}
-	s := &members.Spread{Fit: fit, Weight: o.set.Weight, MAC: o.set.MAC, Other: o.set.Other}
+	s := &members.Spread{Fit: fit, Weight: o.set.Weight, MAC: o.set.MAC, Other: o.set.Other, Translates: o.set.Translates}
 	for _, p := range o.set.Ports {
 		s.Ports = append(s.Ports, members.SpreadPort(p))
+	}
+	for _, l := range o.set.Left {
+		s.Left = append(s.Left, members.Left(l))
+	}
+	s.Clients = make([]members.Client, len(o.set.Clients))
+	for i, c := range o.set.Clients {
+		s.Clients[i] = members.Client(c)
 	}
 	o.said = s
 	return s
@@ -75,9 +82,15 @@ func spreadOf(m *members.Member) *election.Spread {
 	if f == nil {
 		return nil
 	}
-	s := &election.Spread{Fit: f.Fit, Every: members.Every(m.Peer.Lifetime), Weight: f.Weight, MAC: f.MAC, Other: f.Other}
+	s := &election.Spread{Fit: f.Fit, Every: members.Every(m.Peer.Lifetime), Weight: f.Weight, MAC: f.MAC, Other: f.Other, Translates: f.Translates}
 	for _, p := range f.Ports {
 		s.Ports = append(s.Ports, election.SpreadPort(p))
+	}
+	for _, l := range f.Left {
+		s.Left = append(s.Left, election.Left(l))
+	}
+	for _, c := range m.Peer.Clients {
+		s.Clients = append(s.Clients, election.Client(c))
 	}
 	return s
 }

@@ -18,6 +18,9 @@ func spreadHere() *election.Spread {
 	return &election.Spread{
 		Weight: 100, MAC: [6]byte{2, 0, 0, 0, 0, 1}, Other: netip.MustParseAddr("fd77::11"),
 		Ports: []election.SpreadPort{{Protocol: 6, Port: 8443, Healthy: true, Connections: 7}},
+
+		Translates: true,
+		Left:       []election.Left{{Member: netip.MustParseAddr("10.77.0.19"), Connections: 3}},
 	}
 }
 

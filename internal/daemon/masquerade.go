@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
 // Toward implements spread.Host.
@@ -43,6 +44,9 @@ func (spreadHost) Forwards(p instance.Place, ipv4 bool) (key string, does bool) 
 	text, err := os.ReadFile(path)
 	return key, err == nil && strings.TrimSpace(string(text)) != "0"
 }
+
+// Poke implements spread.Host.
+func (spreadHost) Poke(list []spreadtables.Client) error { return spreadtables.Poke(list) }
 
 // Reach implements spread.Host.
 func (spreadHost) Reach(ctx context.Context, at netip.AddrPort) error {

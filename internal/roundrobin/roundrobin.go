@@ -1,4 +1,5 @@
-// Package roundrobin is weighted round-robin: it says which server gets one connection after the other.
+// Package roundrobin says whose turn it is: which server gets the next connection, by weighted round-robin, and which part of a list is said in a
+// round.
 //
 // It is pure. There are no goroutines.
 package roundrobin

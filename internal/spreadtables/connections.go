@@ -10,33 +10,51 @@ import (
 	"github.com/keepvip/keepvip/internal/conntrack"
 )
 
-// Connections is how many connections to each port that is spread this node serves, by its connection tracking: those of TCP that are open
-// at one end at least, and the flows of UDP. The kernel goes through all that it tracks for it, which may take long.
-func (t *Tables) Connections() (map[Port]int, error) {
-	applied := t.newest()
-	if applied == nil {
-		return nil, t.wrap("count connections of", errors.New("nothing was applied yet"))
-	}
-	out := make(map[Port]int, len(applied.Ports))
-	for _, p := range applied.Ports {
-		out[p] = 0
-	}
-	err := applied.count(func(p Port, _ netip.Addr) { out[p]++ })
-	if err != nil {
-		return nil, t.wrap("count connections of", err)
-	}
-	return out, nil
+// Census is what this node serves, or with Masquerade translates, by its connection tracking: connections of TCP that are open at one end at
+// least, and flows of UDP.
+type Census struct {
+	Ports   map[Port]int       // how many to each port that is spread
+	To      map[netip.Addr]int // with Masquerade: how many go to each member
+	Clients []Client           // of TCP; at most as many as were asked for
 }
 
-// Served are the connections that this node translates, by the member that each goes to. Without Masquerade there are none.
-func (t *Tables) Served() (map[netip.Addr]int, error) {
-	out := map[netip.Addr]int{}
+// Client is at one end of a connection of TCP to an address that is spread.
+type Client struct{ At, To netip.AddrPort }
+
+// Count counts the connections. The kernel goes through all that it tracks for it, which may take long.
+func (t *Tables) Count(clients int) (Census, error) {
 	applied := t.newest()
-	if applied == nil || !applied.Masquerade {
-		return out, nil
+	if applied == nil {
+		return Census{}, t.wrap("count connections of", errors.New("nothing was applied yet"))
 	}
-	err := applied.count(func(_ Port, by netip.Addr) { out[by]++ })
-	return out, t.wrap("count connections of", err)
+	out := Census{Ports: make(map[Port]int, len(applied.Ports))}
+	if applied.Masquerade {
+		out.To = map[netip.Addr]int{}
+	}
+	for _, p := range applied.Ports {
+		out.Ports[p] = 0
+	}
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return Census{}, t.wrap("count connections of", err)
+	}
+	defer tracking.Close()
+	err = applied.each(tracking, func(p Port, e conntrack.Entry) {
+		if e.Protocol == unix.IPPROTO_TCP && !e.Open() {
+			return
+		}
+		out.Ports[p]++
+		if out.To != nil {
+			out.To[e.Answers.Addr()]++
+		}
+		if e.Protocol == unix.IPPROTO_TCP && len(out.Clients) < clients {
+			out.Clients = append(out.Clients, Client{At: e.Source, To: e.Dest})
+		}
+	})
+	if err != nil {
+		return Census{}, t.wrap("count connections of", err)
+	}
+	return out, nil
 }
 
 // newest is what was applied last; nil: nothing yet.
@@ -44,20 +62,6 @@ func (t *Tables) newest() *Config {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.applied
-}
-
-// count calls one for each connection that is open, with who serves it.
-func (c *Config) count(one func(p Port, by netip.Addr)) error {
-	tracking, err := conntrack.Open()
-	if err != nil {
-		return err
-	}
-	defer tracking.Close()
-	return c.each(tracking, func(p Port, e conntrack.Entry) {
-		if e.Protocol != unix.IPPROTO_TCP || e.Open() {
-			one(p, e.Answers.Addr())
-		}
-	})
 }
 
 // each goes through the connections to all ports that are served here, in the families of the addresses. However many there are, few of them are

@@ -68,7 +68,7 @@ func (c *Config) end(members []netip.Addr) (int, error) {
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	return len(list), errors.Join(tracking.Delete(list...), poke(list))
+	return len(list), errors.Join(tracking.Delete(list...), Poke(clientsOf(list)))
 }
 
 // ends tells whether a connection is one that ends with these members; without any, each does.

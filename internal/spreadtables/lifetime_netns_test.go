@@ -227,11 +227,16 @@ func TestConnectionsAreCounted(t *testing.T) {
 	l.owned(1, slots.None)
 	counted := func(member int) (n int) {
 		l.members[member].In(func() {
-			ports, err := l.members[member].tables.Connections()
+			served, err := l.members[member].tables.Count(100)
 			require.NoError(t, err)
-			n = ports[Port{unix.IPPROTO_TCP, front, target}]
-			assert.Len(t, ports, 2)
-			assert.Zero(t, ports[Port{unix.IPPROTO_UDP, dns, 5353}])
+			n = served.Ports[Port{unix.IPPROTO_TCP, front, target}]
+			assert.Len(t, served.Ports, 2)
+			assert.Zero(t, served.Ports[Port{unix.IPPROTO_UDP, dns, 5353}])
+			assert.Len(t, served.Clients, n)
+			for _, c := range served.Clients {
+				assert.Contains(t, []netip.Addr{both["IPv4"], both["IPv6"]}, c.To.Addr())
+				assert.Equal(t, uint16(front), c.To.Port())
+			}
 		})
 		return n
 	}

@@ -43,11 +43,16 @@ func (c Config) masquerade(f family) table {
 				rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
 			},
 			c.disguise(f),
-			{
-				name: "pokes", kind: "filter", hook: unix.NF_INET_LOCAL_OUT, priority: untrackedPriority,
-				rules: []match{and(f.marked(markLast), f.source.to(register), in(setAddresses), run(&expr.Notrack{}))},
-			},
+			pokes(f),
 		},
+	}
+}
+
+// pokes has connection tracking look away from what Poke sends.
+func pokes(f family) chain {
+	return chain{
+		name: "pokes", kind: "filter", hook: unix.NF_INET_LOCAL_OUT, priority: untrackedPriority,
+		rules: []match{and(f.marked(markLast), f.source.to(register), in(setAddresses), run(&expr.Notrack{}))},
 	}
 }
 

@@ -88,17 +88,16 @@ func TestMasqueradedConnectionsAreSpread(t *testing.T) {
 		assert.Greater(t, slices.Min(served), 10, name)
 	}
 	l.members[0].In(func() {
-		served, err := l.members[0].tables.Served()
+		served, err := l.members[0].tables.Count(100)
 		require.NoError(t, err)
 		sum := 0
-		for _, n := range served {
+		for _, n := range served.To {
 			sum += n
 		}
 		assert.Equal(t, 180, sum)
-		assert.Len(t, served, 6)
-		n, err := l.members[0].tables.Connections()
-		require.NoError(t, err)
-		assert.Equal(t, 180, n[Port{unix.IPPROTO_TCP, front, target}])
+		assert.Len(t, served.To, 6)
+		assert.Equal(t, 180, served.Ports[Port{unix.IPPROTO_TCP, front, target}])
+		assert.Len(t, served.Clients, 100)
 	})
 }
 

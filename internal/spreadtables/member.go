@@ -22,7 +22,7 @@ func (c Config) member(f family, a Abilities) table {
 		t.chains = append(t.chains, c.unknown(f, a)...)
 		t.chains = append(t.chains, c.translated(f, a))
 	}
-	t.chains = append(t.chains, c.ask(f), c.source(f))
+	t.chains = append(t.chains, c.ask(f), c.source(f), pokes(f))
 	return t
 }
 

@@ -11,9 +11,20 @@ import (
 	"github.com/keepvip/keepvip/internal/conntrack"
 )
 
-// poke sends the client of each open connection of TCP an acknowledgment out of its window, in the name of the address. What connection tracking makes of it would be
-// a connection that nobody has begun, so it carries a mark by which that looks away (the chain pokes).
-func poke(list []conntrack.Entry) error {
+// clientsOf are those of the connections of TCP that are open.
+func clientsOf(list []conntrack.Entry) (out []Client) {
+	for _, c := range list {
+		if c.Open() {
+			out = append(out, Client{At: c.Source, To: c.Dest})
+		}
+	}
+	return out
+}
+
+// Poke sends each client an acknowledgment out of its window, in the name of the address: a client that has such a connection says where it is, and is
+// answered by a reset if no member knows the connection. What connection tracking makes of it would be a connection that nobody has begun, so it
+// carries a mark by which that looks away (the chain pokes).
+func Poke(clients []Client) error {
 	var errs []error
 	sockets := map[int]int{} // by family
 	defer func() {
@@ -21,11 +32,8 @@ func poke(list []conntrack.Entry) error {
 			_ = unix.Close(fd)
 		}
 	}()
-	for _, c := range list {
-		if !c.Open() {
-			continue
-		}
-		client := c.Source.Addr()
+	for _, c := range clients {
+		client := c.At.Addr()
 		family, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: client.As16()})
 		if client.Is4() {
 			family, to = unix.AF_INET, &unix.SockaddrInet4{Addr: client.As4()}
@@ -40,7 +48,7 @@ func poke(list []conntrack.Entry) error {
 			sockets[family] = fd
 		}
 		// A client that cannot be reached learns of it by what it says next.
-		if err := unix.Sendto(fd, outOfWindow(c.Dest, c.Source, rand.Uint32()), 0, to); err != nil && len(errs) == 0 {
+		if err := unix.Sendto(fd, outOfWindow(c.To, c.At, rand.Uint32()), 0, to); err != nil && len(errs) == 0 {
 			errs = append(errs, err)
 		}
 	}

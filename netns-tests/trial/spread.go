@@ -44,6 +44,7 @@ type Spreading struct {
 	both     bool
 	greeters []*lab.Greeter // by node
 	held     []*lab.Held
+	every    time.Duration // of the pings on connections, 0 = 50 ms
 }
 
 // OpenSpread opens a lab with clients on the link and behind a router, and waits until each member that runs serves.
@@ -259,7 +260,7 @@ func by(s lab.Sampled, want []*lab.Node) bool {
 func (s *Spreading) Hold(count int) error {
 	for _, from := range s.clients() {
 		for _, target := range s.Targets() {
-			h, err := s.Lab.Hold(from, lab.HeldConfig{Target: target, Count: count / 2 / len(s.Targets())})
+			h, err := s.Lab.Hold(from, lab.HeldConfig{Target: target, Count: count / 2 / len(s.Targets()), Every: s.every})
 			if err != nil {
 				return err
 			}

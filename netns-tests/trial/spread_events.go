@@ -101,21 +101,30 @@ func nodeEvents(name string, who func(*SpreadMove) *lab.Node) []SpreadEvent {
 			x.mark("SIGCONT")
 			return nil, sequence(x.Daemon(n).Cont, x.settledAgain, x.watched)
 		}},
-		{Name: name + "'s node dies", Stall: 900 * time.Millisecond, Do: func(x *SpreadMove) (*lab.Node, error) {
-			n := who(x)
-			x.mark("%s dies", n.Label)
-			_, err := n.PowerOff()
-			x.unserve(n)
-			time.Sleep(2 * time.Second)
-			return n, err
-		}, Undo: func(x *SpreadMove) error {
-			n := who(x)
-			if err := n.PowerOn(); err != nil {
-				return err
-			}
-			return sequence(func() error { return x.serve(n) }, x.started(n))
-		}},
+		died(SpreadEvent{Name: name + "'s node dies", Stall: 900 * time.Millisecond, Long: true}, who),
+		died(SpreadEvent{Name: name + "'s node dies, right after clients have connected", Stall: 900 * time.Millisecond}, who),
+		died(SpreadEvent{Name: name + "'s node dies, and clients say nothing", Stall: 900 * time.Millisecond, Long: true, Silent: true, Told: silentToldLimit}, who),
 	}
+}
+
+// died is an event in which a node dies.
+func died(e SpreadEvent, who func(*SpreadMove) *lab.Node) SpreadEvent {
+	e.Do = func(x *SpreadMove) (*lab.Node, error) {
+		n := who(x)
+		x.mark("%s dies", n.Label)
+		_, err := n.PowerOff()
+		x.unserve(n)
+		time.Sleep(2 * time.Second)
+		return n, err
+	}
+	e.Undo = func(x *SpreadMove) error {
+		n := who(x)
+		if err := n.PowerOn(); err != nil {
+			return err
+		}
+		return sequence(func() error { return x.serve(n) }, x.started(n))
+	}
+	return e
 }
 
 // verb runs a command of keepvip on the node.

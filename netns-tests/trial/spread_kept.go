@@ -26,6 +26,10 @@ type SpreadEvent struct {
 	Told time.Duration
 	// Ends tells that connections end by it.
 	Ends bool
+	// Long has the connections live for so long before it that the members know each other's clients.
+	Long bool
+	// Silent has nothing be said on the connections.
+	Silent bool
 	// Running is how many of the nodes run before, 0 = all.
 	Running int
 }
@@ -65,9 +69,11 @@ type Kept struct {
 	NotJudged string
 }
 
-// toldLimit is when a client has been told that the server of its connection is dead. It is TCP that asks: the client retransmits 200 ms
-// after a ping that was not answered, when nobody knows yet of the death, and 400 ms later, when the member in its place answers by a reset.
-const toldLimit = 750 * time.Millisecond
+// toldLimit is when a client has been told that the server of its connection is dead. Of a connection that no other member knows it is TCP
+// that asks: the client retransmits 200 ms after a ping that was not answered, when nobody knows yet of the death, and 400 ms later, when the
+// member in its place answers by a reset. silentToldLimit is the same of clients that say nothing: the holder asks them when it has seen the death
+// for 50 ms, and those once more 600 ms later whose answer went to the dead, as another member had not seen the death yet.
+const toldLimit, silentToldLimit = 750 * time.Millisecond, 1100 * time.Millisecond
 
 // Shaken is for how long within a second the machine must have stood still to be why a member is taken for dead, or an address moves. A
 // member is silent to the others after three and a half of its messages, and three questions to its host, of 50 ms each, are to be lost.
@@ -110,7 +116,14 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 		return Kept{}, err
 	}
 	var dead *lab.Node
-	if err = s.Hold(count); err == nil {
+	s.every = 0
+	if e.Silent {
+		s.every = time.Hour
+	}
+	if err = s.Hold(count); err == nil && e.Long && !s.product.Off {
+		err = s.clientsAreKnown(count)
+	}
+	if err == nil {
 		time.Sleep(200*time.Millisecond + rand.N(x.Settings[0].Interval))
 		dead, err = e.Do(x)
 	}

@@ -82,6 +82,8 @@ type Host interface {
 	Reach(ctx context.Context, at netip.AddrPort) error
 	// Toward is the own address at p that connections to a member come from; the zero Addr: there is no way to it.
 	Toward(p instance.Place, member netip.Addr) netip.Addr
+	// Poke has clients say where their connections are. The answer of a member that knows one is nothing, and if none does it is a reset.
+	Poke([]spreadtables.Client) error
 	// Forwards tells whether the kernel forwards what comes in at p, of IPv4 or of IPv6, and the name of the setting that says so.
 	Forwards(p instance.Place, ipv4 bool) (setting string, does bool)
 }
@@ -96,10 +98,9 @@ type Plane interface {
 	Mend() (mended bool, err error)
 	// Abilities are those of the kernel, once Apply has succeeded.
 	Abilities() spreadtables.Abilities
-	// Connections counts those of clients that are served here, by port. It may take long, and goes on beside all others.
-	Connections() (map[spreadtables.Port]int, error)
-	// Served are the connections that are masqueraded here, by the member that each goes to.
-	Served() (map[netip.Addr]int, error)
+	// Count counts the connections that are served or masqueraded here, and says of so many which clients these are. It may take long, and goes on
+	// beside all others.
+	Count(clients int) (spreadtables.Census, error)
 	// End ends those to some members, without members all of them, and tells the clients.
 	End(members ...netip.Addr) (int, error)
 	// Forget has the kernel forget masqueraded connections that these members have reset: it would give the next one from the same port to them, too.

@@ -2,10 +2,10 @@ package spread
 
 import (
 	"log/slog"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
@@ -17,13 +17,14 @@ type counter struct {
 	jobs    *jobs
 	results chan counts
 	busy    *atomic.Bool // the operator has to wait; Drain sets it from another goroutine
-	// followed tells whether a follower has connections to this node that no table has, or has not counted them since.
-	followed func(since time.Time) bool
+	// elsewhere tells whether somebody else has connections to this node that no table here has, or has not counted them since.
+	elsewhere func(since time.Time) bool
 
 	last    time.Time // when it was last begun
 	running bool
-	begun   bool      // there is a term
-	settled time.Time // when the members are known, of this term
+	clients []election.Client // of all tables
+	begun   bool              // there is a term
+	settled time.Time         // when the members are known, of this term
 
 	drains   int       // how often an operator has asked
 	asked    time.Time // when that was last
@@ -43,9 +44,8 @@ type counts struct {
 type tableCount struct {
 	table *table
 	plane Plane
-	ports map[spreadtables.Port]int
-	to    map[netip.Addr]int // of masquerade: by member
-	err   error
+	spreadtables.Census
+	err error
 }
 
 // begin opens a term. What is counted before settled is not the last.
@@ -57,9 +57,12 @@ func (c *counter) end() {
 	c.busy.Store(false)
 }
 
-// count begins to count if it is time.
-func (c *counter) count(now time.Time, tables []*table, masquerades bool) {
+// count begins to count if it is time. A member may want to know soon with often.
+func (c *counter) count(now time.Time, tables []*table, often bool) {
 	every := countEvery
+	if often {
+		every = countRemaining
+	}
 	if now.Before(c.draining) {
 		every = countDraining
 	}
@@ -79,38 +82,38 @@ func (c *counter) count(now time.Time, tables []*table, masquerades bool) {
 	}
 	c.jobs.Go(func() {
 		for i := range next.tables {
-			next.tables[i].count(masquerades)
+			next.tables[i].count()
 		}
 		send(c.jobs.ctx, c.results, next)
 	})
 }
 
-func (c *tableCount) count(masquerades bool) {
-	c.ports, c.err = c.plane.Connections()
-	if c.err == nil && masquerades {
-		c.to, c.err = c.plane.Served()
-	}
-}
+func (c *tableCount) count() { c.Census, c.err = c.plane.Count(election.MostClients) }
 
 // take takes in what was counted.
 func (c *counter) take(result counts) {
 	c.running = false
 	all, uncounted := 0, false
+	var clients []election.Client
 	for _, n := range result.tables {
 		if n.err != nil {
 			c.log.Debug("connections are not counted", "error", n.err)
 			uncounted = true
+			clients = append(clients, n.table.clients...)
 			continue
 		}
-		n.table.count, n.table.counts, n.table.counted, n.table.to = total(n.ports), n.ports, result.begun, n.to
+		n.table.count, n.table.counts, n.table.counted, n.table.to = total(n.Ports), n.Ports, result.begun, n.To
+		n.table.clients = reachable(n.Clients)
+		clients = append(clients, n.table.clients...)
 		all += n.table.count
 	}
+	c.clients = clients[:min(len(clients), election.MostClients)]
 	if result.drains != c.drains { // it is too old for an operator who has asked since
 		c.last = time.Time{}
 		return
 	}
 	waits := c.begun && !c.draining.IsZero()
-	c.busy.Store(waits && (all > 0 || uncounted || result.begun.Before(c.settled) || result.begun.Before(c.drainsFrom) || c.followed(c.asked)))
+	c.busy.Store(waits && (all > 0 || uncounted || result.begun.Before(c.settled) || result.begun.Before(c.drainsFrom) || c.elsewhere(c.asked)))
 }
 
 // drain counts more often until then, and at once. Those that are counted before the others know that this node drains are not the last.

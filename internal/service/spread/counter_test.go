@@ -34,11 +34,11 @@ func TestCounterHasAnOperatorWaitForTheLastConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var busy atomic.Bool
-			c := counter{log: slog.New(slog.DiscardHandler), busy: &busy, followed: func(since time.Time) bool { return tt.apart && since.Equal(asked) }}
+			c := counter{log: slog.New(slog.DiscardHandler), busy: &busy, elsewhere: func(since time.Time) bool { return tt.apart && since.Equal(asked) }}
 			c.begin(settled)
 			busy.Store(true)
 			c.drain(asked, asked.Add(time.Minute))
-			result := counts{begun: tt.at, drains: 1, tables: []tableCount{{table: &table{}, ports: tt.n, err: tt.err}}}
+			result := counts{begun: tt.at, drains: 1, tables: []tableCount{{table: &table{}, Census: spreadtables.Census{Ports: tt.n}, err: tt.err}}}
 			if tt.older {
 				result.drains = 0
 			}

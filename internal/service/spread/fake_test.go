@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -117,6 +118,10 @@ type fakeHost struct {
 	still  bool          // it forwards nothing
 
 	uncounted error // what counting connections ends with
+
+	served  map[netip.Addr]int // of masquerade: connections by member
+	clients []spreadtables.Client
+	poked   []spreadtables.Client
 }
 
 func newHost() *fakeHost {
@@ -143,6 +148,13 @@ func (h *fakeHost) Ask(ctx context.Context, _ instance.Place, member netip.Addr)
 	}
 	<-ctx.Done()
 	return errors.New("no answer")
+}
+
+func (h *fakeHost) Poke(list []spreadtables.Client) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.poked = append(h.poked, list...)
+	return nil
 }
 
 func (h *fakeHost) questions() int {
@@ -217,10 +229,14 @@ func (p *fakePlane) Abilities() spreadtables.Abilities {
 	return spreadtables.Abilities{Ingress: true, SecondChance: p.loose}
 }
 
-func (p *fakePlane) Connections() (map[spreadtables.Port]int, error) {
+func (p *fakePlane) Count(clients int) (spreadtables.Census, error) {
 	p.host.mu.Lock()
 	dump, err := p.host.dump, p.host.uncounted
-	out := map[spreadtables.Port]int{p.cfg.Ports[0]: p.connections}
+	out := spreadtables.Census{Ports: map[spreadtables.Port]int{p.cfg.Ports[0]: p.connections}, Clients: slices.Clone(p.host.clients)}
+	out.Clients = out.Clients[:min(len(out.Clients), clients)]
+	if p.cfg.Masquerade {
+		out.To = maps.Clone(p.host.served)
+	}
 	p.host.mu.Unlock()
 	if dump != nil {
 		<-dump

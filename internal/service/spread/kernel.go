@@ -255,9 +255,9 @@ func (k *kernel) close(stays bool) error {
 		if t.plane == nil {
 			continue
 		}
-		n, err := t.plane.Connections()
-		if stays && !k.cfg.Masquerade && !t.ends() && t.applied != nil && (total(n) > 0 || err != nil) {
-			k.log.Info("connections that are spread go on here for a while, or until keepvip runs again", "table", t.name, "connections", total(n), "for", lifetime)
+		n, err := t.plane.Count(0)
+		if stays && !k.cfg.Masquerade && !t.ends() && t.applied != nil && (total(n.Ports) > 0 || err != nil) {
+			k.log.Info("connections that are spread go on here for a while, or until keepvip runs again", "table", t.name, "connections", total(n.Ports), "for", lifetime)
 			errs = append(errs, t.plane.Renew(lifetime))
 			t.plane.Leave()
 			continue

@@ -26,8 +26,9 @@ func (h *fakeHost) Forwards(_ instance.Place, ipv4 bool) (string, bool) {
 	return map[bool]string{true: "four", false: "six"}[ipv4], !h.still
 }
 
-func (p *fakePlane) Served() (map[netip.Addr]int, error) {
-	return map[netip.Addr]int{addr(12): 5}, nil
+// serve has the host translate so many connections to member 12.
+func (b *bench) serve(n int) {
+	b.onHost(func(h *fakeHost) { h.served = map[netip.Addr]int{addr(12): n} })
 }
 
 func (p *fakePlane) End(members ...netip.Addr) (int, error) {
@@ -59,6 +60,7 @@ func masquerading() Config {
 
 func TestMasqueradeHasTheHolderForward(t *testing.T) {
 	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.serve(5)
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle + 6*time.Second)

@@ -30,6 +30,7 @@ type member struct {
 	dead          bool // until it is heard again
 	holder        bool
 	leaving       string    // what it says of why it is not fit
+	clients       clients   // of its connections, as far as it has said
 	unlistedSince time.Time // since when it is not listed any more; zero: it is, or nobody is
 }
 

@@ -202,6 +202,7 @@ func (r *roster) update(now time.Time, m *member, e *election.Member) {
 		return
 	}
 	m.heard, m.silentSince, m.dead = true, time.Time{}, false
+	m.clients.hear(m.last, e.Spread.Clients)
 }
 
 // ask are the members whose hosts are to be asked at now, whether they are there, each until limit is over.
@@ -266,9 +267,32 @@ func (r *roster) declareDead() {
 	}
 }
 
+// orphans are the clients of members that have died, each once, and these members. What a holder has masqueraded is lost as soon as another has the
+// address.
+func (r *roster) orphans(masquerades bool) (all []election.Client, of []netip.Addr) {
+	for _, m := range r.all {
+		if lost := m.dead || masquerades && !m.silentSince.IsZero(); !lost || len(m.clients.seen) == 0 {
+			continue
+		}
+		all, of = append(all, m.clients.take()...), append(of, m.address)
+	}
+	return all, of
+}
+
 // connected tells whether another member has connections to these ports, as far as it says.
 func (r *roster) connected(ports []Port) bool {
 	return slices.ContainsFunc(r.all, func(m *member) bool { return !m.dead && m.connections(ports) > 0 })
+}
+
+// translated tells whether the holder still translates connections to this node, or has not counted them since it translates no new ones.
+func (r *roster) translated() bool {
+	i := slices.IndexFunc(r.all, func(m *member) bool { return m.holder && m.spread.Translates })
+	if i < 0 {
+		return false
+	}
+	left := r.all[i].spread.Left
+	own := slices.IndexFunc(left, func(l election.Left) bool { return l.Member == r.self })
+	return own < 0 || left[own].Connections > 0
 }
 
 // holderHasAll tells whether the holder serves everything, as one does that does not spread yet while others do.

@@ -30,6 +30,7 @@ type server struct {
 	kernel    kernel
 	counter   counter
 	followers followers
+	remaining remaining
 
 	term     instance.Term
 	elector  election.Spreader // nil between terms
@@ -56,7 +57,7 @@ func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
 		kernel:   kernel{host: host, log: log},
 		counter:  counter{log: log, jobs: jobs, results: make(chan counts), busy: &out.busy},
 	}
-	v.counter.followed = v.followers.left
+	v.counter.elsewhere = func(since time.Time) bool { return v.followers.left(since) || v.roster.translated() }
 	v.configure(cfg)
 	return v
 }
@@ -172,7 +173,11 @@ func (v *server) stepMembers(now time.Time) {
 		v.spreader.sayUnhealthy(ownSpread(v.kernel.tables, me, healthy))
 	}
 	changed, err := v.kernel.serve(now, me, func(t *table) []row { return t.known })
+	if err == nil && me.holder {
+		v.askClients()
+	}
 	v.kernel.holderHasAll = v.roster.holderHasAll(list)
+	v.remaining = v.remaining.next(now, v.kernel.tables, v.cfg.Masquerade && me.holder)
 	v.count(now)
 	v.noteLeftOut(leftOut)
 	if err != nil {
@@ -188,6 +193,7 @@ func (v *server) stepMembers(now time.Time) {
 
 // stepBackends is for servers without keepvip. Each node asks them by itself, so that all have the same table, as far as they find the same.
 func (v *server) stepBackends(now time.Time) {
+	v.remaining = remaining{} // backends do not ask
 	v.backends.reach(now, v.cfg.Ports)
 	me := self{place: v.term.Place, address: v.term.Place.Source.WithZone(""), own: v.host.Own(v.term.Place, v.cfg.Addresses)}
 	for _, m := range v.elector.Members() {
@@ -217,6 +223,28 @@ func (v *server) ask(now time.Time) {
 			send(v.jobs.ctx, v.answers, answer{a, err == nil})
 		})
 	}
+}
+
+// askClients has the clients of members that have died learn of it now, and not by what they say next: some say nothing for minutes.
+func (v *server) askClients() {
+	orphans, of := v.roster.orphans(v.cfg.Masquerade)
+	if len(orphans) == 0 {
+		return
+	}
+	v.log.Info("clients of members that have died are told", "members", of, "clients", len(orphans))
+	list := clientsAt(v.cfg.Addresses, orphans)
+	v.jobs.Go(func() {
+		for _, wait := range []time.Duration{askClientsAfter, askClientsAgain} {
+			select {
+			case <-v.jobs.ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+			if err := v.host.Poke(list); err != nil {
+				v.log.Debug("clients of members that have died are not told", "error", err)
+			}
+		}
+	})
 }
 
 // self is this node as a member.
@@ -254,12 +282,20 @@ func (v *server) health() (healthy map[string]bool, why string) {
 
 // say tells the other members of this node's part, once its kernel is ready for it.
 func (v *server) say(me self, healthy map[string]bool) {
-	if !me.witness {
-		v.spreader.say(ownSpread(v.kernel.tables, me, healthy))
+	if me.witness {
+		return
 	}
+	said := ownSpread(v.kernel.tables, me, healthy)
+	said.Clients = v.counter.clients
+	if said.Translates = v.cfg.Masquerade && me.holder; said.Translates {
+		said.Left = v.remaining.list(&v.kernel)
+	}
+	v.spreader.say(said)
 }
 
-func (v *server) count(now time.Time) { v.counter.count(now, v.kernel.tables, v.cfg.Masquerade) }
+func (v *server) count(now time.Time) {
+	v.counter.count(now, v.kernel.tables, v.remaining.often(now))
+}
 
 // drain counts connections more often until then, for an operator who waits for their end.
 func (v *server) drain(now, until time.Time) {

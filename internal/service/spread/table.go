@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/spreadtables"
 )
@@ -69,6 +70,7 @@ type table struct {
 	counts  map[spreadtables.Port]int // the same by port
 	counted time.Time                 // when that was
 	to      map[netip.Addr]int        // of masquerade: connections by member
+	clients []election.Client         // of connections here
 	swept   bool                      // of masquerade: what an earlier run has left was looked at
 	ended   []netip.Addr              // of masquerade: members to which connections were ended
 

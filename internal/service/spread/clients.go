@@ -1,0 +1,80 @@
+package spread
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/spreadtables"
+)
+
+// clientTime is for how long a client counts that its member says no more. Members say all of theirs in less.
+const clientTime = 2 * time.Minute
+
+const (
+	// askClientsAfter is when clients are asked: until then the other members have mostly seen the death, too, and none gives the answer of a client
+	// to the dead.
+	askClientsAfter = 50 * time.Millisecond
+	// askClientsAgain is how much later they are asked for the second and last time. Linux answers such a question once in half a second.
+	askClientsAgain = 600 * time.Millisecond
+)
+
+// clients are those of another member, as far as it has said, so that somebody knows them when it has died.
+type clients struct {
+	seen  map[election.Client]time.Time // when the member said so last
+	heard time.Time                     // when that was
+}
+
+// hear takes in what a member has said at that time.
+func (c *clients) hear(at time.Time, list []election.Client) {
+	if !at.After(c.heard) || len(list) == 0 {
+		return
+	}
+	c.heard = at
+	if c.seen == nil {
+		c.seen = map[election.Client]time.Time{}
+	}
+	if len(c.seen)+len(list) > election.MostClients {
+		maps.DeleteFunc(c.seen, func(_ election.Client, seen time.Time) bool { return at.Sub(seen) >= clientTime })
+	}
+	for _, one := range list {
+		if _, known := c.seen[one]; known || len(c.seen) < election.MostClients {
+			c.seen[one] = at
+		}
+	}
+}
+
+// take takes them out.
+func (c *clients) take() (out []election.Client) {
+	for one, seen := range c.seen {
+		if c.heard.Sub(seen) < clientTime {
+			out = append(out, one)
+		}
+	}
+	*c = clients{heard: c.heard}
+	return out
+}
+
+// reachable are the clients that others can send something to: this host's own have connections of another kind.
+func reachable(list []spreadtables.Client) []election.Client {
+	list = slices.DeleteFunc(list, func(c spreadtables.Client) bool { return c.At.Addr() == c.To.Addr() || c.At.Addr().IsLoopback() })
+	out := make([]election.Client, len(list))
+	for i, c := range list {
+		out[i] = election.Client{At: c.At, Port: c.To.Port()}
+	}
+	return out
+}
+
+// clientsAt are the connections of clients that these may be: a client has one to one of the addresses of its family.
+func clientsAt(addresses []netip.Addr, list []election.Client) (out []spreadtables.Client) {
+	for _, c := range list {
+		for _, a := range addresses {
+			if a.Is4() == c.At.Addr().Is4() {
+				out = append(out, spreadtables.Client{At: c.At, To: netip.AddrPortFrom(a, c.Port)})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package spread
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/spreadtables"
+)
+
+// client is one with the port of the address.
+func client(n int) election.Client {
+	return election.Client{At: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, byte(2 + n>>8), byte(n)}), 40000), Port: 9443}
+}
+
+// connection is that client's to the address.
+func connection(n int) spreadtables.Client {
+	return spreadtables.Client{At: client(n).At, To: netip.AddrPortFrom(addr(100), 9443)}
+}
+
+// says has a member say these clients.
+func (b *bench) says(n byte, list ...election.Client) {
+	b.host.set(addr(n), true)
+	s := said(true)
+	s.Clients = list
+	b.elector.set(election.Member{Address: addr(n), Spread: s, Fit: true})
+}
+
+// dies has a member's host be gone.
+func (b *bench) dies(n byte) {
+	b.host.set(addr(n), false)
+	b.elector.silence(addr(n))
+}
+
+func (b *bench) hold() {
+	b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+}
+
+func (b *bench) poked() []spreadtables.Client {
+	b.host.mu.Lock()
+	defer b.host.mu.Unlock()
+	return slices.Clone(b.host.poked)
+}
+
+// A client that says nothing would not learn of it until it does.
+func TestHolderTellsTheClientsOfAMemberThatDies(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.hold()
+		b.says(12, client(1))
+		b.says(13, client(3))
+		b.begin()
+		time.Sleep(settle + 3*tick)
+		b.says(12, client(2))
+		time.Sleep(3 * tick)
+		assert.Empty(t, b.poked())
+
+		began := time.Now()
+		b.dies(12)
+		for len(b.poked()) == 0 && time.Since(began) < 5*time.Second {
+			time.Sleep(10 * time.Millisecond)
+		}
+		assert.ElementsMatch(t, []spreadtables.Client{connection(1), connection(2)}, b.poked())
+		assert.LessOrEqual(t, time.Since(began), 450*time.Millisecond)
+		assert.Contains(t, b.shares(), "10.77.0.12 dead")
+		time.Sleep(10 * time.Second)
+		assert.Len(t, b.poked(), 4, "each of them twice")
+	})
+}
+
+func TestBackupTellsNobodyUntilItHoldsTheAddress(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.says(12, client(1))
+		b.begin()
+		time.Sleep(settle + 3*tick)
+		b.dies(12)
+		time.Sleep(2 * time.Second)
+		assert.Empty(t, b.poked())
+		b.hold()
+		time.Sleep(2*tick + askClientsAfter)
+		assert.Equal(t, []spreadtables.Client{connection(1)}, b.poked())
+		time.Sleep(askClientsAgain)
+		assert.Equal(t, []spreadtables.Client{connection(1), connection(1)}, b.poked())
+	})
+}
+
+// Its connections go on, where keepvip alone has died. A holder that masquerades has had all traffic go by way of it.
+func TestHolderTellsClientsOfASilentMemberIfThatHasMasqueraded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cfg  Config
+		want []spreadtables.Client
+	}{"direct": {config(), nil}, "masquerade": {masquerading(), []spreadtables.Client{connection(1), connection(1)}}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, tt.cfg, func(t *testing.T, b *bench) {
+				b.hold()
+				b.says(12, client(1))
+				b.begin()
+				time.Sleep(settle + 3*tick)
+				b.elector.silence(addr(12))
+				time.Sleep(2 * time.Second)
+				assert.Equal(t, tt.want, b.poked())
+			})
+		})
+	}
+}
+
+func TestServiceSaysTheClientsOfItsConnections(t *testing.T) {
+	own := spreadtables.Client{At: netip.AddrPortFrom(addr(100), 50000), To: netip.AddrPortFrom(addr(100), 9443)}
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.onHost(func(h *fakeHost) { h.clients = []spreadtables.Client{connection(1), own, connection(2)} })
+		b.begin()
+		time.Sleep(settle + countEvery)
+		assert.Equal(t, []election.Client{client(1), client(2)}, b.elector.own().Clients)
+		times := b.elector.times()
+		time.Sleep(countEvery - 2*tick)
+		assert.Equal(t, times, b.elector.times(), "what is the same is not said again")
+		b.onHost(func(h *fakeHost) { h.clients, h.uncounted = nil, assert.AnError })
+		time.Sleep(countEvery)
+		assert.Len(t, b.elector.own().Clients, 2, "the kernel has not said that they are gone")
+		b.onHost(func(h *fakeHost) { h.uncounted = nil })
+		time.Sleep(countEvery)
+		assert.Empty(t, b.elector.own().Clients)
+	})
+}
+
+func TestClientsThatAMemberSaysNoMoreAreForgotten(t *testing.T) {
+	var c clients
+	at := time.Now()
+	c.hear(at, []election.Client{client(1)})
+	c.hear(at.Add(clientTime-time.Second), []election.Client{client(2)})
+	c.hear(at.Add(clientTime), []election.Client{client(3)})
+	c.hear(at.Add(clientTime), []election.Client{client(4)}) // heard before
+	assert.ElementsMatch(t, []election.Client{client(2), client(3)}, c.take())
+	assert.Empty(t, c.take())
+}
+
+func TestClientsAreBounded(t *testing.T) {
+	var c clients
+	at := time.Now()
+	for i := range election.MostClients + 100 {
+		c.hear(at.Add(time.Duration(i)*time.Millisecond), []election.Client{client(i)})
+	}
+	require.Len(t, c.seen, election.MostClients)
+	c.hear(at.Add(2*clientTime), []election.Client{client(1 << 14)})
+	assert.Len(t, c.seen, 1, "the old ones make room")
+}
+
+func TestClientsAreAskedForTheAddressesOfTheirFamily(t *testing.T) {
+	six := netip.MustParseAddr("fd77::100")
+	got := clientsAt([]netip.Addr{addr(100), six, addr(101)}, []election.Client{client(1), {At: netip.MustParseAddrPort("[2001:db8::7]:40000"), Port: 9443}})
+	assert.Equal(t, []netip.AddrPort{
+		netip.AddrPortFrom(addr(100), 9443), netip.AddrPortFrom(addr(101), 9443), netip.AddrPortFrom(six, 9443),
+	}, []netip.AddrPort{got[0].To, got[1].To, got[2].To})
+}

@@ -1,0 +1,69 @@
+package members
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/roundrobin"
+)
+
+// Client is at one end of a connection of TCP to an address that is spread.
+type Client struct {
+	At   netip.AddrPort
+	Port uint16 // of the address
+}
+
+// clientLen is that of one on the wire, beside its address.
+const clientLen = 5
+
+// clientsAtOnce is how many of all fit into a field, whichever.
+func clientsAtOnce(all []Client) int {
+	if slices.ContainsFunc(all, func(c Client) bool { return c.At.Addr().Is6() }) {
+		return maxClients / (clientLen + 16)
+	}
+	return maxClients / (clientLen + 4)
+}
+
+func (c Client) valid() bool { return hostAddress(c.At.Addr()) && c.At.Port() != 0 && c.Port != 0 }
+
+// clientsDue are those whose turn it is at now. A HELLO that says a change again has the same ones.
+func (m *Machine) clientsDue(now time.Time) []Client {
+	if m.self.Spread == nil {
+		return nil
+	}
+	all := m.self.Spread.Clients
+	due := roundrobin.Window(all, clientsAtOnce(all), now.UnixNano()/int64(m.Every()))
+	return slices.DeleteFunc(slices.Clone(due), func(c Client) bool { return !c.valid() })
+}
+
+// appendClients is the value of fieldClients, with as many as fit into room bytes.
+func appendClients(b []byte, list []Client, room int) []byte {
+	for _, c := range list {
+		address := c.At.Addr().AsSlice()
+		if room -= clientLen + len(address); room < 0 {
+			break
+		}
+		b = append(append(b, uint8(len(address))), address...)
+		b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, c.At.Port()), c.Port)
+	}
+	return b
+}
+
+func parseClients(b []byte) (list []Client, ok bool) {
+	for len(b) > 0 {
+		n := int(b[0])
+		if len(b) < clientLen+n {
+			return nil, false
+		}
+		address, _ := netip.AddrFromSlice(b[1 : 1+n])
+		c := Client{netip.AddrPortFrom(address, binary.BigEndian.Uint16(b[1+n:])), binary.BigEndian.Uint16(b[3+n:])}
+		if !c.valid() {
+			return nil, false
+		}
+		list = append(list, c)
+		b = b[clientLen+n:]
+	}
+	return list, true
+}

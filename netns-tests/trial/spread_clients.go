@@ -1,0 +1,66 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// saidWithin is for how long members need to say who their clients are, each once, when they have counted them.
+const saidWithin = 3 * time.Second
+
+// clientsAreKnown waits until the members know of so many connections, and have told each other whose they are.
+func (s *Spreading) clientsAreKnown(count int) error {
+	nodes := s.Running()
+	if s.product.Masquerade {
+		nodes = s.Holders() // who alone counts them
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		known := true
+		for _, n := range nodes {
+			got, err := s.connections(n)
+			if err != nil {
+				return err
+			}
+			known = known && got >= count
+		}
+		if known {
+			time.Sleep(saidWithin)
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("trial: the members do not know of %d connections\n%s", count, s.Tables())
+		}
+	}
+}
+
+// connections is how many there are, as a node knows them.
+func (s *Spreading) connections(n *lab.Node) (sum int, err error) {
+	p, code, err := s.product.Command(n, "spread", "-o", "json", "--socket", Socket(n))
+	if err != nil {
+		return 0, err
+	}
+	if code != 0 {
+		return 0, fmt.Errorf("trial: keepvip spread on %s: exit code %d: %s", n.Label, code, p.Log())
+	}
+	var doc struct {
+		VIPs []struct {
+			Spread struct {
+				Members []struct {
+					Connections int `json:"connections"`
+				} `json:"members"`
+			} `json:"spread"`
+		} `json:"vips"`
+	}
+	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
+		return 0, fmt.Errorf("trial: keepvip spread on %s: %w", n.Label, err)
+	}
+	for _, v := range doc.VIPs {
+		for _, m := range v.Spread.Members {
+			sum += m.Connections
+		}
+	}
+	return sum, nil
+}
