@@ -28,11 +28,13 @@ type Entry struct {
 
 // States of TCP (linux/netfilter/nf_conntrack_tcp.h). In between are those of a connection that is open at one end at least.
 const (
-	SynSent  = 1 // nobody has answered yet
-	SynRecv  = 2
-	LastACK  = 6
-	TimeWait = 7
-	Closed   = 8
+	SynSent = 1 // nobody has answered yet
+	SynRecv = 2
+	// Established is that of one that has begun, and that neither end has ended.
+	Established = 3
+	LastACK     = 6
+	TimeWait    = 7
+	Closed      = 8
 )
 
 // Open tells whether a connection of TCP has been answered, and has not ended at both ends.

@@ -15,7 +15,7 @@ import (
 type Census struct {
 	Ports   map[Port]int       // how many to each port that is spread
 	To      map[netip.Addr]int // with Masquerade: how many go to each member
-	Clients []Client           // of TCP; at most as many as were asked for
+	Clients []Client           // of TCP, both ends of which are open; at most as many as were asked for
 }
 
 // Client is at one end of a connection of TCP to an address that is spread.
@@ -47,7 +47,7 @@ func (t *Tables) Count(clients int) (Census, error) {
 		if out.To != nil {
 			out.To[e.Answers.Addr()]++
 		}
-		if e.Protocol == unix.IPPROTO_TCP && len(out.Clients) < clients {
+		if e.Protocol == unix.IPPROTO_TCP && e.State == conntrack.Established && len(out.Clients) < clients {
 			out.Clients = append(out.Clients, Client{At: e.Source, To: e.Dest})
 		}
 	})

@@ -18,8 +18,6 @@ func tracked(to, answers string, state uint8) conntrack.Entry {
 	}
 }
 
-const established = 3
-
 func TestConnectionThatIsServedHere(t *testing.T) {
 	for name, tt := range map[string]struct {
 		to, answers  string
@@ -32,16 +30,16 @@ func TestConnectionThatIsServedHere(t *testing.T) {
 		"to this node by itself": {"10.1.0.5", "10.1.0.5", false, false},
 	} {
 		c := three(2)
-		assert.Equal(t, tt.direct, c.serves(tracked(tt.to, tt.answers, established)), name)
+		assert.Equal(t, tt.direct, c.serves(tracked(tt.to, tt.answers, conntrack.Established)), name)
 		c.Masquerade = true
-		assert.Equal(t, tt.masq, c.serves(tracked(tt.to, tt.answers, established)), name)
+		assert.Equal(t, tt.masq, c.serves(tracked(tt.to, tt.answers, conntrack.Established)), name)
 	}
 }
 
 // TestConnectionThatEndsWithItsMember: also one that the member has not answered yet, all of whose SYNs would go to it.
 func TestConnectionThatEndsWithItsMember(t *testing.T) {
 	dead := []netip.Addr{netip.MustParseAddr("10.1.0.6")}
-	for state, want := range map[uint8]bool{conntrack.SynSent: true, conntrack.SynRecv: true, established: true, conntrack.TimeWait: false} {
+	for state, want := range map[uint8]bool{conntrack.SynSent: true, conntrack.SynRecv: true, conntrack.Established: true, conntrack.TimeWait: false} {
 		assert.Equal(t, want, ends(tracked("10.1.0.100", "10.1.0.6", state), dead), state)
 		assert.Equal(t, want, ends(tracked("10.1.0.100", "10.1.0.6", state), nil), state)
 		assert.False(t, ends(tracked("10.1.0.100", "10.1.0.7", state), dead), state)

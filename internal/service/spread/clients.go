@@ -10,8 +10,12 @@ import (
 	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
-// clientTime is for how long a client counts that its member says no more. Members say all of theirs in less.
-const clientTime = 2 * time.Minute
+const (
+	// clientTime is for how long a client counts that its member says no more. Members say all of theirs in less.
+	clientTime = 2 * time.Minute
+	// mostClients bounds how many of all members are remembered: without a key anybody on the link can invent members with clients.
+	mostClients = 2 * election.MostClients
+)
 
 const (
 	// askClientsAfter is when clients are asked: until then the other members have mostly seen the death, too, and none gives the answer of a client
@@ -27,8 +31,8 @@ type clients struct {
 	heard time.Time                     // when that was
 }
 
-// hear takes in what a member has said at that time.
-func (c *clients) hear(at time.Time, list []election.Client) {
+// hear takes in what a member has said at that time. No more than most are remembered.
+func (c *clients) hear(at time.Time, list []election.Client, most int) {
 	if !at.After(c.heard) || len(list) == 0 {
 		return
 	}
@@ -36,11 +40,11 @@ func (c *clients) hear(at time.Time, list []election.Client) {
 	if c.seen == nil {
 		c.seen = map[election.Client]time.Time{}
 	}
-	if len(c.seen)+len(list) > election.MostClients {
+	if len(c.seen)+len(list) > most {
 		maps.DeleteFunc(c.seen, func(_ election.Client, seen time.Time) bool { return at.Sub(seen) >= clientTime })
 	}
 	for _, one := range list {
-		if _, known := c.seen[one]; known || len(c.seen) < election.MostClients {
+		if _, known := c.seen[one]; known || len(c.seen) < most {
 			c.seen[one] = at
 		}
 	}

@@ -130,10 +130,10 @@ func TestServiceSaysTheClientsOfItsConnections(t *testing.T) {
 func TestClientsThatAMemberSaysNoMoreAreForgotten(t *testing.T) {
 	var c clients
 	at := time.Now()
-	c.hear(at, []election.Client{client(1)})
-	c.hear(at.Add(clientTime-time.Second), []election.Client{client(2)})
-	c.hear(at.Add(clientTime), []election.Client{client(3)})
-	c.hear(at.Add(clientTime), []election.Client{client(4)}) // heard before
+	c.hear(at, []election.Client{client(1)}, 10)
+	c.hear(at.Add(clientTime-time.Second), []election.Client{client(2)}, 10)
+	c.hear(at.Add(clientTime), []election.Client{client(3)}, 10)
+	c.hear(at.Add(clientTime), []election.Client{client(4)}, 10) // heard before
 	assert.ElementsMatch(t, []election.Client{client(2), client(3)}, c.take())
 	assert.Empty(t, c.take())
 }
@@ -141,12 +141,30 @@ func TestClientsThatAMemberSaysNoMoreAreForgotten(t *testing.T) {
 func TestClientsAreBounded(t *testing.T) {
 	var c clients
 	at := time.Now()
-	for i := range election.MostClients + 100 {
-		c.hear(at.Add(time.Duration(i)*time.Millisecond), []election.Client{client(i)})
+	for i := range 200 {
+		c.hear(at.Add(time.Duration(i)*time.Millisecond), []election.Client{client(i)}, 100)
 	}
-	require.Len(t, c.seen, election.MostClients)
-	c.hear(at.Add(2*clientTime), []election.Client{client(1 << 14)})
+	require.Len(t, c.seen, 100)
+	c.hear(at.Add(2*clientTime), []election.Client{client(1 << 14)}, 100)
 	assert.Len(t, c.seen, 1, "the old ones make room")
+	c.hear(at.Add(3*clientTime), []election.Client{client(0)}, -1)
+	assert.Empty(t, c.seen, "others have taken all the room")
+}
+
+// Without a key anybody on the link can invent members.
+func TestClientsOfAllMembersTogetherAreBounded(t *testing.T) {
+	var r roster
+	now := time.Now()
+	for i := range byte(5) {
+		m := r.find(addr(20+i), true)
+		for round := range election.MostClients {
+			now = now.Add(time.Millisecond)
+			s := said(true)
+			s.Clients = []election.Client{client(int(i)*election.MostClients + round)}
+			r.update(now, m, &election.Member{Spread: s, LastHeard: now})
+		}
+	}
+	assert.Equal(t, mostClients, r.remembered())
 }
 
 func TestClientsAreAskedForTheAddressesOfTheirFamily(t *testing.T) {

@@ -202,7 +202,7 @@ func (r *roster) update(now time.Time, m *member, e *election.Member) {
 		return
 	}
 	m.heard, m.silentSince, m.dead = true, time.Time{}, false
-	m.clients.hear(m.last, e.Spread.Clients)
+	m.clients.hear(m.last, e.Spread.Clients, min(election.MostClients, mostClients-r.remembered()+len(m.clients.seen)))
 }
 
 // ask are the members whose hosts are to be asked at now, whether they are there, each until limit is over.
@@ -265,6 +265,14 @@ func (r *roster) declareDead() {
 			m.dead = true
 		}
 	}
+}
+
+// remembered is how many clients of all members are.
+func (r *roster) remembered() (n int) {
+	for _, m := range r.all {
+		n += len(m.clients.seen)
+	}
+	return n
 }
 
 // orphans are the clients of members that have died, each once, and these members. What a holder has masqueraded is lost as soon as another has the
