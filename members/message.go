@@ -14,7 +14,7 @@ import (
 const Version = 1
 
 // Revision is what this software can do within Version. It grows with every addition.
-const Revision = 5
+const Revision = 6
 
 // Type is a message's type.
 type Type uint8

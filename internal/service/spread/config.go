@@ -82,7 +82,7 @@ type Host interface {
 	Reach(ctx context.Context, at netip.AddrPort) error
 	// Toward is the own address at p that connections to a member come from; the zero Addr: there is no way to it.
 	Toward(p instance.Place, member netip.Addr) netip.Addr
-	// Poke has clients say where their connections are. The answer of a member that knows one is nothing, and if none does it is a reset.
+	// Poke has clients say where their connections are. A client whose connection no member knows any more is told so by a reset.
 	Poke([]spreadtables.Client) error
 	// Forwards tells whether the kernel forwards what comes in at p, of IPv4 or of IPv6, and the name of the setting that says so.
 	Forwards(p instance.Place, ipv4 bool) (setting string, does bool)

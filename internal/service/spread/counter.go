@@ -2,6 +2,7 @@ package spread
 
 import (
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -107,7 +108,10 @@ func (c *counter) take(result counts) {
 		clients = append(clients, n.table.clients...)
 		all += n.table.count
 	}
-	c.clients = clients[:min(len(clients), election.MostClients)]
+	clients = clients[:min(len(clients), election.MostClients)]
+	if !slices.Equal(clients, c.clients) { // the same list is compared at once wherever it is said
+		c.clients = clients
+	}
 	if result.drains != c.drains { // it is too old for an operator who has asked since
 		c.last = time.Time{}
 		return

@@ -231,7 +231,7 @@ func (v *server) askClients() {
 	if len(orphans) == 0 {
 		return
 	}
-	v.log.Info("clients of members that have died are told", "members", of, "clients", len(orphans))
+	v.log.Info("clients are told that the members that served them do so no more", "members", of, "clients", len(orphans))
 	list := clientsAt(v.cfg.Addresses, orphans)
 	v.jobs.Go(func() {
 		for _, wait := range []time.Duration{askClientsAfter, askClientsAgain} {
@@ -241,7 +241,7 @@ func (v *server) askClients() {
 			case <-time.After(wait):
 			}
 			if err := v.host.Poke(list); err != nil {
-				v.log.Debug("clients of members that have died are not told", "error", err)
+				v.log.Debug("some clients are not told", "error", err)
 			}
 		}
 	})
