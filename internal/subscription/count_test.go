@@ -95,3 +95,19 @@ func TestRepeatedQuestionSaysNothingAboutConnections(t *testing.T) {
 	l.run(10 * time.Millisecond)
 	assert.True(t, l.says(0, 7))
 }
+
+// A member's word that comes in before the question is sent does not put it off.
+func TestFollowerTellsOfItsConnectionsThoughAMemberSpeaksMeanwhile(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	l.until(time.Second, slots.Fit)
+	l.run(hello)
+	said := l.members[0].pub.Expire(l.now.Add(hello))
+	require.NotEmpty(t, said)
+	l.follower.Count(l.now, map[netip.Addr]uint32{own(1): 30})
+	for _, o := range said {
+		l.follower.Hear(l.now, o.Data)
+	}
+	l.run(10 * time.Millisecond)
+	assert.True(t, l.says(0, 30))
+}

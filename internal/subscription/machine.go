@@ -65,6 +65,7 @@ type peer struct {
 	asked   time.Time // the newest SUBSCRIBE
 	next    time.Time // of the next one
 	tries   int       // unanswered
+	owed    bool      // a count that was not said yet: the next SUBSCRIBE is due, whatever comes in before it
 	shown   time.Time // when a cookie was shown at once
 	last    uint64    // the sequence of the newest MEMBERS
 
@@ -122,7 +123,7 @@ func (m *Machine) Count(now time.Time, counts map[netip.Addr]uint32) {
 	for _, p := range m.wanted(now) {
 		n, counted := counts[p.member()]
 		if was, known := before[p.member()]; counted && (!known || n != was) && p.cookie != [cookieLen]byte{} {
-			p.next = now
+			p.next, p.owed = now, true
 		}
 	}
 }
@@ -181,7 +182,9 @@ func (m *Machine) Hear(now time.Time, b []byte) []Ask {
 			m.meet(now, o.Other)
 		}
 	}
-	p.next = p.asked.Add(max(in.List.Lease/3, leastRenewal))
+	if !p.owed {
+		p.next = p.asked.Add(max(in.List.Lease/3, leastRenewal))
+	}
 	return nil
 }
 
@@ -205,6 +208,7 @@ func (m *Machine) ask(now time.Time, p *peer) []Ask {
 	if err != nil {
 		return nil
 	}
+	p.owed = false
 	p.asked, p.next = now, now.Add(min(askAgain<<min(p.tries, 10), askSeldom))
 	p.tries++
 	return []Ask{{To: p.address, Data: b}}
