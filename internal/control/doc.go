@@ -8,5 +8,6 @@
 //
 // # Goroutines
 //
+//   - the sockets of a Listener at one address of the loopback interface: one each, until the Listener is closed.
 //   - Server.Serve and Listener.Serve: net/http's, one per connection, of which the number is bounded, until Serve returns.
 package control

@@ -26,7 +26,7 @@ type Health struct {
 // ListenHealth opens the listener for balancers at a "host:port".
 func ListenHealth(addr string, h Health) (*Listener, error) {
 	l := &Listener{http: &http.Server{Handler: h.handler(), ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}}
-	lns, err := listenAll([]string{addr})
+	lns, err := listenAll([]string{addr}, 1)
 	if err != nil {
 		return nil, fmt.Errorf("control: health listener: %w; choose another --health, or \"off\"", err)
 	}

@@ -66,7 +66,7 @@ func freeBind(network, _ string, c syscall.RawConn) error {
 }
 
 // sharePort has the sockets of one listener share its port: that of all addresses, and those of the loopback interface, which the kernel
-// prefers there. It lets others of the same user in, too.
+// prefers there, and of which each address may have several. It lets others of the same user in, too.
 func sharePort(network, address string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
@@ -81,20 +81,23 @@ func networkOf(at string) string {
 	return "tcp"
 }
 
-// listenAll listens at all of them. Somebody else at the first of them is an error.
-func listenAll(where []string) (lns []net.Listener, err error) {
-	// No connection lasts long enough to be kept alive.
-	lc := net.ListenConfig{KeepAlive: -1, Control: freeBind}
-	if a, err := netip.ParseAddrPort(where[0]); err == nil && a.Addr().IsUnspecified() && len(where) > 1 {
-		alone, err := lc.Listen(context.Background(), networkOf(where[0]), where[0])
-		if err != nil {
-			return nil, err
+// listenAll listens at all of them, with so many sockets at an address of the loopback interface. Somebody else at one of them is an error.
+func listenAll(where []string, local int) (lns []net.Listener, err error) {
+	first, _ := netip.ParseAddrPort(where[0])
+	overlap := len(where) > 1 && first.Addr().IsUnspecified() // the others are among these
+	for i, at := range where {
+		sockets := 1
+		if a, err := netip.ParseAddrPort(at); err == nil && a.Addr().IsLoopback() {
+			sockets = local
 		}
-		_ = alone.Close()
-		lc.Control = sharePort
-	}
-	for _, at := range where {
-		ln, err := lc.Listen(context.Background(), networkOf(at), at)
+		alone := !overlap && sockets == 1
+		if !alone && (i == 0 || !overlap) {
+			err = isFree(at)
+		}
+		var ln net.Listener
+		if err == nil {
+			ln, err = listenAt(at, sockets, alone)
+		}
 		if err != nil {
 			closeAll(lns)
 			return nil, err
@@ -102,6 +105,27 @@ func listenAll(where []string) (lns []net.Listener, err error) {
 		lns = append(lns, ln)
 	}
 	return lns, nil
+}
+
+// isFree is an error where somebody listens already. Sockets that share an address would not notice one of the same user.
+func isFree(at string) error {
+	ln, err := listenAt(at, 1, true)
+	if err != nil {
+		return err
+	}
+	return ln.Close()
+}
+
+// listenAt listens with so many sockets. Only one is alone.
+func listenAt(at string, sockets int, alone bool) (net.Listener, error) {
+	lc := net.ListenConfig{KeepAlive: -1, Control: sharePort} // no connection lasts long enough to be kept alive
+	if alone {
+		lc.Control = freeBind
+	}
+	if sockets > 1 {
+		return listenQueues(lc, networkOf(at), at, sockets)
+	}
+	return lc.Listen(context.Background(), networkOf(at), at)
 }
 
 func closeAll(lns []net.Listener) {

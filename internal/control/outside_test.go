@@ -103,15 +103,14 @@ func TestLoopbackHasAQueueOfItsOwn(t *testing.T) {
 	}
 	for host, want := range hosts {
 		l := listenAtAFreePort(t, host)
+		defer l.Close()
 		require.Len(t, l.lns, len(want), host)
 		_, port, err := net.SplitHostPort(l.lns[0].Addr().String())
 		require.NoError(t, err)
 		for i, to := range want {
 			c, err := net.Dial("tcp", net.JoinHostPort(to, port))
 			require.NoError(t, err)
-			ln := l.lns[i].(*places).Listener.(*net.TCPListener)
-			require.NoError(t, ln.SetDeadline(time.Now().Add(10*time.Second)))
-			got, err := ln.Accept()
+			got, err := l.lns[i].(*places).Listener.Accept() // it would wait for ever at another one
 			require.NoError(t, err, "%s, %s", host, to)
 			require.NoError(t, errors.Join(c.Close(), got.Close()))
 		}

@@ -49,7 +49,7 @@ func Listen(addr string, p Probes) (*Listener, error) {
 		return nil, err
 	}
 	l := &Listener{http: &http.Server{Handler: p.handler(), ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}}
-	lns, err := listenAll(where)
+	lns, err := listenAll(where, localQueues)
 	if err != nil {
 		return nil, fmt.Errorf("control: metrics listener: %w; choose another --metrics, or \"off\"", err)
 	}
