@@ -108,10 +108,18 @@ func TestForgeriesWorkWithoutAKey(t *testing.T) {
 func TestInventedRoutersFillNeitherLogNorLink(t *testing.T) {
 	t.Parallel()
 	g := openMixed(t, trial.Config{})
-	got, err := trial.FloodInvented(g, 3*time.Second)
+	var got trial.Invented
+	r, err := g.Lab.Beside(func() (err error) {
+		got, err = trial.FloodInvented(g, 3*time.Second)
+		return err
+	})
 	require.NoError(t, err)
 	t.Logf("%+v", got)
-	assert.Greater(t, got.Sent, 1000)
+	if taken := r.Taken(r.Began, r.Ended); got.Sent <= 1000 && taken > 0.1 {
+		notJudged(t, "%.0f %% of a processor were taken away from the machine: %d advertisements were sent", taken*100, got.Sent)
+	} else {
+		assert.Greater(t, got.Sent, 1000)
+	}
 	assert.Less(t, got.Lines, 60)
 	assert.Less(t, got.ARP, 150, "30 in a second, and what a takeover announces")
 	_, err = g.Settle()

@@ -73,6 +73,7 @@ func (h *Host) Open(cfg Config) (*Lab, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("lab: needs root to make network namespaces: run it with sudo")
 	}
+	h.calm.wait()
 	cfg = cfg.withDefaults()
 	l := &Lab{host: h, epoch: time.Now(), lans: cfg.lans(), measures: map[*Measurement]struct{}{}, run: fmt.Sprintf("%s%d.%d", runPrefix, os.Getpid(), h.runs.Add(1))}
 	h.mu.Lock()

@@ -1,0 +1,41 @@
+package lab
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestLabsWaitForProcessorsThatAreTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, began, done := &calm{}, time.Now(), make(chan struct{})
+		defer close(done)
+		c.budget.Store(int64(calmBudget))
+		const lasts = 5 * time.Second // a half of the second processor is taken
+		go c.watch(done, func() []time.Duration { return []time.Duration{time.Second, min(time.Since(began), lasts) / 2} })
+		time.Sleep(calmSpan)
+		c.wait()
+		assert.InDelta(t, lasts.Seconds(), time.Since(began).Seconds(), 1)
+		assert.InDelta(t, (calmBudget - lasts + calmSpan).Seconds(), time.Duration(c.budget.Load()).Seconds(), 1)
+		again := time.Now()
+		c.wait()
+		assert.Equal(t, again, time.Now(), "now it has them")
+	})
+}
+
+func TestLabsDoNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, began := &calm{}, time.Now()
+		c.taken.Store(int64(calmSpan))
+		c.budget.Store(int64(time.Minute))
+		c.wait()
+		assert.Equal(t, calmLimit, time.Since(began))
+		c.budget.Store(0)
+		c.wait()
+		assert.Equal(t, calmLimit, time.Since(began), "all of them have waited for long enough")
+		var none *calm
+		none.wait()
+	})
+}
