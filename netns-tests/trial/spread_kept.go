@@ -149,7 +149,7 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 func (s *Spreading) move(e SpreadEvent) (*SpreadMove, error) {
 	holders := s.Holders()
 	if len(holders) != 1 {
-		return nil, fmt.Errorf("trial: %s: %d nodes hold the address", e.Name, len(holders))
+		return nil, fmt.Errorf("trial: %s: %d nodes hold the address: %s", e.Name, len(holders), s.describe())
 	}
 	x := &SpreadMove{Spreading: s, Holder: holders[0]}
 	for _, n := range s.Running() {

@@ -20,7 +20,7 @@ const (
 const (
 	// askClientsAfter is when clients are asked: until then the other members have mostly seen the death, too, and none gives the answer of a client
 	// to the dead.
-	askClientsAfter = 50 * time.Millisecond
+	askClientsAfter = 20 * time.Millisecond
 	// askClientsAgain is how much later they are asked for the second and last time. Linux answers such a question once in half a second.
 	askClientsAgain = 600 * time.Millisecond
 )

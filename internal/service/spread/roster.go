@@ -10,15 +10,16 @@ import (
 
 const (
 	// suspectAfter and silentAfter are how many of its messages may be missed of a member, in tenths: before its host is asked,
-	// and until the election says that it is silent.
-	suspectAfter, silentAfter = 22, 35
+	// and until the election says that it is silent. By then a host that is dead has left as many questions unanswered as it takes to say so, so that
+	// all members, which have heard its last message at one moment, say so at one moment.
+	suspectAfter, silentAfter = 20, 35
 	// stuckAfter is until when, in tenths, the election is to have said so. After a standstill of this process it does not: it first reads
 	// what has come in meanwhile.
 	stuckAfter = 200
 	// leastEvery is the least time between two messages of a member that does not say it.
 	leastEvery = 100 * time.Millisecond
 	// askAgain is the time between questions to a host that has not answered, and askLater to one that has.
-	askAgain, askLater = 50 * time.Millisecond, time.Second
+	askAgain, askLater = 45 * time.Millisecond, time.Second
 	// startTime is for how long after the start of this node the others, if they were started with it, may not have said that they spread.
 	startTime = 3 * time.Second
 	// unanswered is how many questions in a row a dead host leaves without an answer.

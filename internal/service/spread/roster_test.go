@@ -81,6 +81,32 @@ func TestRosterLooksNoMoreOftenThanMembersSpeak(t *testing.T) {
 	assert.GreaterOrEqual(t, r.next(now).Sub(now), 100*time.Millisecond)
 }
 
+// Members that said so at different moments would send packets of the dead one's connections to each other meanwhile.
+func TestRosterKnowsOfADeadHostWhenItsMemberIsSilent(t *testing.T) {
+	now := time.Now()
+	r := roster{interval: interval, self: addr(11)}
+	m := spreads(addr(12))
+	m.Spread.Every, m.LastHeard = interval, now
+	r.hear(now, []election.Member{m})
+	silent, answer := now.Add(interval*silentAfter/10), time.Time{}
+	for ; now.Before(silent); now = now.Add(time.Millisecond) {
+		if !answer.IsZero() && !now.Before(answer) {
+			r.answered(now, addr(12), false)
+			answer = time.Time{}
+		}
+		due, limit := r.ask(now)
+		if len(due) > 0 {
+			answer = now.Add(limit + time.Millisecond)
+		}
+		r.declareDead()
+		require.False(t, r.all[0].dead)
+	}
+	m.Silent = true
+	r.hear(now, []election.Member{m})
+	r.declareDead()
+	assert.True(t, r.all[0].dead)
+}
+
 // A witness of Raft votes, and serves nothing: the others have no place for it.
 func TestServiceOfAWitnessHasTheTableOfTheOthers(t *testing.T) {
 	bubble(t, config(), func(t *testing.T, b *bench) {
