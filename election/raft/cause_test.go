@@ -34,7 +34,11 @@ func TestEveryNodeNamesTheCauseOfAMove(t *testing.T) {
 			h.fit(election.Fitness{Less: 255, Reason: "drained by an operator", Code: code.Drained})
 		}, code.Drained, ": vip: drained by an operator", true},
 		"stopped": {func(_ *lan, h *host) { h.stop() }, code.Stopping, ": stopping", false},
-		"dead":    {func(_ *lan, h *host) { h.crash() }, code.HolderSilent, ": silent", false},
+		"stopped, and its node later": {func(_ *lan, h *host) {
+			h.lag = 2 * time.Second
+			h.stop()
+		}, code.Stopping, ": stopping", false},
+		"dead": {func(_ *lan, h *host) { h.crash() }, code.HolderSilent, ": silent", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

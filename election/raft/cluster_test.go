@@ -54,6 +54,7 @@ type host struct {
 	elector *Elector
 	cancel  context.CancelFunc
 	stopped chan struct{}
+	lag     time.Duration // how much later than its elector the node ends
 
 	mu        sync.Mutex // guards what follows
 	fitness   election.Fitness
@@ -165,6 +166,8 @@ func (l *lan) isolate(a netip.Addr, cut bool) {
 // boot starts the node of a host.
 func (h *host) boot() {
 	_, h.inmem = raft.NewInmemTransportWithTimeout(raft.ServerAddress(h.self.String()), h.lan.heartbeat)
+	ctx, cancel := context.WithCancel(context.Background())
+	h.cfg.Stopping = func() bool { return ctx.Err() != nil }
 	n, p, inmem, disk := newNode(h.cfg), &process{}, h.inmem, h.disk
 	n.wire, n.store = &lossy{InmemTransport: inmem, host: h, proc: p}, disk.store
 	n.ask = n.unlessStill(func(ctx context.Context, to netip.Addr, m message) (message, error) { return h.ask(ctx, p, to, m) })
@@ -173,7 +176,6 @@ func (h *host) boot() {
 	h.node, h.proc = n, p
 	h.lan.mu.Unlock()
 	n.Expect([]string{"vip"})
-	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel, h.stopped = cancel, make(chan struct{})
 	h.elector = n.NewElector(ElectorConfig{Name: "vip", Group: group, Priority: 100, Log: h.cfg.Log})
 	h.elector.SetFitness(h.fitness)
@@ -184,6 +186,7 @@ func (h *host) boot() {
 		done := make(chan struct{})
 		go func() { defer close(done); n.Run(nodeCtx) }()
 		_ = elector.Run(ctx, func(d election.Decision) error { return h.follow(p, d) })
+		time.Sleep(h.lag)
 		stopNode()
 		<-done
 	})

@@ -37,6 +37,9 @@ type Config struct {
 	RemoveDead time.Duration
 	// Node and Software are this node's name and the version of its program, as the other members show them; either may be empty.
 	Node, Software string
+	// Stopping tells that this node's electors end because its program does: the others are to read that, and not that an address is not in its
+	// election. Nil: never. It is asked from any goroutine.
+	Stopping func() bool
 	// Dir is where the store lies.
 	Dir string
 	// Identity is set by UseKeys or UseFiles.

@@ -76,12 +76,16 @@ func (t *transfer) consider(ctx context.Context) {
 	if !ok || !t.tryBegin() {
 		return
 	}
+	why := word{own.code, own.reason}
+	if t.cfg.Stopping != nil && t.cfg.Stopping() {
+		why = stopping
+	}
 	t.tasks.Go(func() {
-		if err := t.handOver(ctx, to, word{own.code, own.reason}); err != nil {
+		if err := t.handOver(ctx, to, why); err != nil {
 			t.log.Warn("leadership not passed on", "to", to.address.String(), "error", err)
 			return
 		}
-		t.log.Info("leadership passed on", "to", to.address.String(), "reason", own.reason)
+		t.log.Info("leadership passed on", "to", to.address.String(), "reason", why.text)
 	})
 }
 
@@ -165,6 +169,9 @@ func (t *transfer) tell(ctx context.Context, s raft.Server, said message) bool {
 	return err == nil
 }
 
+// stopping is why a node passes leadership on whose program ends, whichever of its parts ends first.
+var stopping = word{code.Stopping, "stopping"}
+
 // beforeLeaving passes leadership on to whoever is best, so that nobody has to find out that this node is gone.
 func (t *transfer) beforeLeaving(ctx context.Context) {
 	for t.cluster.leading() != nil && ctx.Err() == nil {
@@ -174,7 +181,7 @@ func (t *transfer) beforeLeaving(ctx context.Context) {
 		}
 		ended, ok := t.begin()
 		if ok {
-			if err := t.handOver(ctx, to, word{code.Stopping, "stopping"}); err != nil {
+			if err := t.handOver(ctx, to, stopping); err != nil {
 				t.log.Debug("leadership not passed on", "error", err)
 			}
 			return

@@ -249,6 +249,7 @@ func (d *Daemon) addInstances() error {
 
 // runInstances runs the instances until ctx ends.
 func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
+	d.build.raft.stopping = func() bool { return ctx.Err() != nil }
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
 	wg.Go(func() { d.keepalivedFiles(outer) })

@@ -27,6 +27,8 @@ type raftNode struct {
 	host    *host
 	version string // of this program
 	log     *slog.Logger
+	// stopping tells that the instances end because the daemon does. It is set before they begin.
+	stopping func() bool
 
 	mu       sync.Mutex // guards what follows
 	cfg      *config.Config
@@ -133,7 +135,7 @@ func (r *raftNode) open() (*raft.Node, error) {
 	n, err := raft.Open(raft.Config{
 		Node: name, Software: r.version,
 		Self: self, Port: r.cfg.Port, Peers: c.Peers, Witnesses: c.Witnesses, Heartbeat: c.HeartbeatTimeout,
-		RemoveDead: c.RemoveDeadAfter, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
+		RemoveDead: c.RemoveDeadAfter, Stopping: r.stopping, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
 	})
 	if err != nil {
 		return nil, err
