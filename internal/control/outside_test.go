@@ -120,12 +120,12 @@ func TestLoopbackHasAQueueOfItsOwn(t *testing.T) {
 	}
 }
 
-// listenAtAFreePort listens at a port that nobody else takes first.
+// listenAtAFreePort listens at a port that nobody else takes first, at any address.
 func listenAtAFreePort(t *testing.T, host string) *Listener {
 	t.Helper()
 	var failed error
 	for range 10 {
-		free, err := net.Listen("tcp", "127.0.0.1:0")
+		free, err := net.Listen("tcp", "0.0.0.0:0")
 		require.NoError(t, err)
 		_, port, err := net.SplitHostPort(free.Addr().String())
 		require.NoError(t, errors.Join(err, free.Close()))

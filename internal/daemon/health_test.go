@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -28,13 +29,22 @@ func TestAnswerToBalancersStaysWhileAnInstanceBeginsAnew(t *testing.T) {
 	require.ErrorIs(t, a.next("a", nil, false, now.Add(sameFor)), bad)
 }
 
-// freePort is one of TCP on the loopback interface.
-func freePort(t *testing.T) string {
+// loopback is an address of the loopback interface at which no other process of these tests listens: which of 1 to 3.
+func loopback(which int) string {
+	pid := os.Getpid() // of 22 bits at most
+	return net.IPv4(127, byte(which<<6|pid>>16), byte(pid>>8), byte(pid)).String()
+}
+
+// freePorts are two of TCP there.
+func freePorts(t *testing.T, at string) (one, two string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	first, err := net.Listen("tcp", at+":0")
 	require.NoError(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
+	defer first.Close()
+	second, err := net.Listen("tcp", at+":0") // while the first one is taken
+	require.NoError(t, err)
+	defer second.Close()
+	return first.Addr().String(), second.Addr().String()
 }
 
 func TestReloadMovesTheListenerForBalancers(t *testing.T) {
@@ -46,10 +56,11 @@ func TestReloadMovesTheListenerForBalancers(t *testing.T) {
 	defer cancel()
 	require.NoError(t, r.openHealth(ctx, &wg))
 
-	one, two := freePort(t), freePort(t)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	here, there := loopback(1), loopback(2)
+	taken, err := net.Listen("tcp", here+":0")
 	require.NoError(t, err)
 	defer taken.Close()
+	one, two := freePorts(t, here)
 	ask := func(at string) string {
 		c := http.Client{Timeout: 10 * time.Second}
 		answer, err := c.Get("http://" + at + "/healthz/a")
@@ -60,28 +71,28 @@ func TestReloadMovesTheListenerForBalancers(t *testing.T) {
 		body, _ := io.ReadAll(answer.Body)
 		return string(body)
 	}
-	const there = "no result of the checks yet\n" // no instance runs
+	const told = "no result of the checks yet\n" // no instance runs
 	reload := func(at string) error {
 		r.write(t, vips+"health: "+at+"\n")
 		_, err := r.Reload()
 		return err
 	}
 	require.NoError(t, reload(one))
-	assert.Equal(t, there, ask(one))
+	assert.Equal(t, told, ask(one))
 	require.NoError(t, reload(two))
-	assert.Equal(t, there, ask(two))
+	assert.Equal(t, told, ask(two))
 	assert.Empty(t, ask(one))
 	require.ErrorContains(t, reload(taken.Addr().String()), "--health")
-	assert.Equal(t, there, ask(two), "the old one stays in force")
+	assert.Equal(t, told, ask(two), "the old one stays in force")
 	_, port, err := net.SplitHostPort(two)
 	require.NoError(t, err)
-	require.NoError(t, reload("127.0.0.2:"+port), "of the same port")
-	assert.Equal(t, there, ask("127.0.0.2:"+port))
+	require.NoError(t, reload(there+":"+port), "of the same port")
+	assert.Equal(t, told, ask(there+":"+port))
 	assert.Empty(t, ask(two))
 	r.ending.Store(true)
-	assert.Equal(t, "keepvip is stopping\n", ask("127.0.0.2:"+port))
+	assert.Equal(t, "keepvip is stopping\n", ask(there+":"+port))
 	require.NoError(t, reload("off"))
-	assert.Empty(t, ask("127.0.0.2:"+port))
+	assert.Empty(t, ask(there+":"+port))
 }
 
 // The kernel lets a listener have an address that the host does not have, also one that is a slip of the pen.
@@ -96,7 +107,8 @@ func TestListenerAtAnAddressThatIsNotHereIsSaid(t *testing.T) {
 	require.NoError(t, r.openHealth(ctx, &wg))
 	for at, want := range map[string]bool{"10.77.0.11": false, "10.77.0.12": true, "127.0.0.1": false, "0.0.0.0": false} {
 		log.Reset()
-		_, port, err := net.SplitHostPort(freePort(t))
+		free, _ := freePorts(t, "0.0.0.0")
+		_, port, err := net.SplitHostPort(free)
 		require.NoError(t, err)
 		r.write(t, "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\nhealth: "+at+":"+port+"\n")
 		_, err = r.Reload()

@@ -50,12 +50,16 @@ func (t *Transfer) connect(target netip.AddrPort) error {
 			return err
 		}
 	}
-	if err := unix.Connect(t.fd, sockaddr(target)); err != nil {
+	err := error(unix.EINTR)
+	for err == unix.EINTR { // a signal to this thread; the next call goes on with the same connection
+		err = unix.Connect(t.fd, sockaddr(target))
+	}
+	if err != nil {
 		return err
 	}
 	_ = unix.SetsockoptInt(t.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	name := make([]byte, transferName)
-	err := receiveAll(t.fd, name)
+	err = receiveAll(t.fd, name)
 	t.Node = string(bytes.TrimRight(name, "\x00"))
 	return err
 }
