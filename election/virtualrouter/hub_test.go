@@ -295,7 +295,7 @@ func TestHubWiresWithDifferentPeersShareASocket(t *testing.T) {
 			s.arrive(t, from, nil)
 			s.arrive(t, from, func(a *vrrp.Advertisement) { a.VRID = 52 })
 		}
-		synctest.Wait()
+		time.Sleep(2 * junkPause) // the reader may have found one alone that is for nobody
 		for w, want := range map[Wire]netip.Addr{first: nodeB, second: nodeC} {
 			got := w.Take(nil)
 			require.Len(t, got, 1)
