@@ -26,8 +26,8 @@ type Spread struct {
 	Other netip.Addr `json:"other,omitzero"`
 	// Ports are those of the address that it serves, at most MostSpreadPorts.
 	Ports []SpreadPort `json:"ports,omitempty"`
-	// Translates tells that this node, as the holder, translates connections to the other members and knows how many each has. It says so of
-	// those in Left.
+	// Translates tells that this node translates connections to the other members and knows how many each has: those of its own programs, or, where
+	// the holder masquerades, all. It says so of those in Left.
 	Translates bool `json:"translates,omitempty"`
 	// Left are members that get no new connections any more, each once it was counted since, at most MostLeft. They cannot count these themselves.
 	Left []Left `json:"left,omitempty"`
@@ -48,7 +48,7 @@ type Client struct {
 // MostLeft is how many members a message has room for in Left.
 const MostLeft = 4
 
-// Left is how many connections a member still has of those that the holder translates.
+// Left is how many connections a member still has of those that another one translates.
 type Left struct {
 	Member      netip.Addr `json:"member"` // its address by the election
 	Connections uint32     `json:"connections"`

@@ -84,3 +84,16 @@ func TestSpreadNodesThatStop(t *testing.T) {
 		assert.NotContains(t, s.stopped(n), "keepvip", "%s", n.Label)
 	}
 }
+
+// TestSpreadDrainWaitsForTheProgramsOfOtherMembers: what these connect to goes straight to the drained node, which cannot tell it from what others ask it.
+func TestSpreadDrainWaitsForTheProgramsOfOtherMembers(t *testing.T) {
+	t.Parallel()
+	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true})}
+	drained, other := s.Lab.Nodes[0], s.Lab.Nodes[2]
+	held, err := s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: s.Targets()[0], Count: 30})
+	require.NoError(t, err)
+	assert.Equal(t, 4, s.verb(drained, "drain", "--wait", "--timeout", "4s"), "it has connections")
+	assert.Zero(t, held.Stop().Lost(), "they go on")
+	assert.Zero(t, s.verb(drained, "drain", "--wait", "--timeout", "20s"), "the last has ended")
+	s.resumed(drained)
+}

@@ -44,11 +44,13 @@ func TestSpreadKeepsConnectionsOverMoves(t *testing.T) {
 	}
 }
 
-// TestSpreadTellsClientsThatSayNothing: they would learn of the death of their server when they say something, which may be minutes later.
+// TestSpreadTellsClientsThatSayNothing: they would learn of the death of their server when they say something, which may be minutes later. Of what a
+// member itself is a client of, no other node knows.
 func TestSpreadTellsClientsThatSayNothing(t *testing.T) {
 	t.Parallel()
 	s := openSpread(t, trial.SpreadConfig{})
-	for _, e := range spreadEvents(t, "the holder's node dies, and clients say nothing", "a member's node dies, and clients say nothing") {
+	for _, e := range spreadEvents(t, "the holder's node dies, and clients say nothing", "a member's node dies, and clients say nothing",
+		"the holder's node dies, and the other members are clients", "a member's node dies, and the other members are clients") {
 		if _, judged := keeps(t, s, e, 120); !judged {
 			return
 		}

@@ -8,29 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/conntrack"
-	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/localconn"
 )
-
-// Ended is what Destroy did.
-type Ended struct {
-	// Sockets were closed: the program that has one gets ECONNABORTED at once.
-	Sockets int
-	// Entries of connection tracking were deleted instead: of a connection that was not answered yet, whose next SYN goes to another
-	// backend; of one whose program is in another network namespace, as a pod's, or on a kernel that cannot close a socket: what it
-	// sends next goes to the virtual address, and is answered by a reset; and of flows of UDP.
-	Entries int
-}
 
 // Destroy ends the connections that were translated to these servers, of which nothing will be heard any more: a client that only reads would
 // wait for as long as its own timeouts say. Those that have arrived at a server by the network are not known here. The targets
 // are those of the last Apply, so it comes before one that takes them away, and it comes after one that takes the servers away, as
 // else a next connection could be made to them.
-func (t *Table) Destroy(servers ...netip.Addr) (Ended, error) {
+func (t *Table) Destroy(servers ...netip.Addr) (localconn.Ended, error) {
 	t.mu.Lock()
 	applied := t.applied
 	t.mu.Unlock()
 	if applied == nil || len(servers) == 0 {
-		return Ended{}, nil
+		return localconn.Ended{}, nil
 	}
 	ended, err := applied.end(func(e conntrack.Entry) bool { return slices.Contains(servers, e.Answers.Addr()) })
 	return ended, t.wrap("end connections by", err)
@@ -88,17 +78,17 @@ func (c *Config) forget(servers []netip.AddrPort) error {
 }
 
 // end ends some of the connections that were translated, of those that are not at their end.
-func (c *Config) end(which func(conntrack.Entry) bool) (Ended, error) {
+func (c *Config) end(which func(conntrack.Entry) bool) (localconn.Ended, error) {
 	tracking, err := conntrack.Open()
 	if err != nil {
-		return Ended{}, err
+		return localconn.Ended{}, err
 	}
 	defer tracking.Close()
 	entries, err := c.translated(tracking, func(e conntrack.Entry) bool { return e.Alive() && which(e) })
 	if err != nil {
-		return Ended{}, err
+		return localconn.Ended{}, err
 	}
-	return end(tracking, entries)
+	return localconn.End(tracking, entries)
 }
 
 func (c *Config) translated(tracking *conntrack.Conn, which func(conntrack.Entry) bool) (entries []conntrack.Entry, err error) {
@@ -142,39 +132,4 @@ func (c *Config) has(e conntrack.Entry) bool {
 	return slices.ContainsFunc(c.Targets, func(t Target) bool {
 		return t.Protocol == e.Protocol && netip.AddrPortFrom(t.Address, t.Port) == e.Dest
 	})
-}
-
-func end(tracking *conntrack.Conn, entries []conntrack.Entry) (ended Ended, err error) {
-	var open []link.Connection
-	for _, e := range entries {
-		if e.Open() {
-			open = append(open, socketOf(e))
-		}
-	}
-	closed := map[link.Connection]bool{}
-	if len(open) > 0 {
-		var done []link.Connection
-		if done, err = link.DestroyTCP(open); errors.Is(err, link.ErrNoDestroy) {
-			err = nil
-		}
-		for _, c := range done {
-			closed[c] = true
-		}
-	}
-	ended.Sockets = len(closed)
-	for _, e := range entries {
-		if e.Open() && closed[socketOf(e)] {
-			continue
-		}
-		if deleteErr := tracking.Delete(e); deleteErr != nil {
-			err = errors.Join(err, deleteErr)
-			continue
-		}
-		ended.Entries++
-	}
-	return ended, err
-}
-
-func socketOf(e conntrack.Entry) link.Connection {
-	return link.Connection{Local: e.Source, Remote: e.Dest}
 }

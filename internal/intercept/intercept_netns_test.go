@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/link"
+	"github.com/keepvip/keepvip/internal/localconn"
 	"github.com/keepvip/keepvip/internal/netnstest"
 )
 
@@ -212,7 +213,7 @@ func TestPods(t *testing.T) {
 		open = append(open, c.reads())
 		l.cfg.Targets[0].Backends, l.cfg.Targets[1].Backends = nil, nil
 		l.apply()
-		var ended Ended
+		var ended localconn.Ended
 		l.host.In(func() {
 			var err error
 			ended, err = l.table.Destroy(netip.MustParseAddr("10.1.0.6"), netip.MustParseAddr("fd01::6"))
@@ -261,7 +262,7 @@ func TestDatagrams(t *testing.T) {
 	assert.Equal(t, map[byte]int{'0': 20, '1': 20, '2': 20}, got)
 	ended, err := l.table.Destroy(netip.MustParseAddr("10.1.0.5"))
 	require.NoError(t, err)
-	assert.Equal(t, Ended{Entries: 10}, ended)
+	assert.Equal(t, localconn.Ended{Entries: 10}, ended)
 }
 
 // TestDestroyWakesWhoReads has a server die silently, with clients that wait for it.
@@ -295,13 +296,13 @@ func TestDestroyWakesWhoReads(t *testing.T) {
 	l.dies(0)
 	l.only(1, 2)
 	began := time.Now()
-	var ended Ended
+	var ended localconn.Ended
 	l.host.In(func() {
 		var err error
 		ended, err = l.table.Destroy(netip.MustParseAddr("10.1.0.5"), netip.MustParseAddr("fd01::5"))
 		require.NoError(t, err)
 	})
-	assert.Equal(t, Ended{Sockets: 4}, ended)
+	assert.Equal(t, localconn.Ended{Sockets: 4}, ended)
 	var last time.Duration
 	for _, c := range all {
 		if c.server != 0 {

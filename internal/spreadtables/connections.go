@@ -14,7 +14,7 @@ import (
 // least, and flows of UDP.
 type Census struct {
 	Ports   map[Port]int       // how many to each port that is spread
-	To      map[netip.Addr]int // with Masquerade: how many go to each member
+	To      map[netip.Addr]int // how many go to each member: with Masquerade all of them, else those of this host's own programs, which are in no other count
 	Clients []Client           // of TCP, both ends of which are open; at most as many as were asked for
 }
 
@@ -27,10 +27,7 @@ func (t *Tables) Count(clients int) (Census, error) {
 	if applied == nil {
 		return Census{}, t.wrap("count connections of", errors.New("nothing was applied yet"))
 	}
-	out := Census{Ports: make(map[Port]int, len(applied.Ports))}
-	if applied.Masquerade {
-		out.To = map[netip.Addr]int{}
-	}
+	out := Census{Ports: make(map[Port]int, len(applied.Ports)), To: map[netip.Addr]int{}}
 	for _, p := range applied.Ports {
 		out.Ports[p] = 0
 	}
@@ -39,14 +36,18 @@ func (t *Tables) Count(clients int) (Census, error) {
 		return Census{}, t.wrap("count connections of", err)
 	}
 	defer tracking.Close()
-	err = applied.each(tracking, func(p Port, e conntrack.Entry) {
+	err = applied.eachTo(tracking, func(p Port, e conntrack.Entry) {
+		serves := applied.serves(e)
 		if e.Protocol == unix.IPPROTO_TCP && !e.Open() {
 			return
 		}
-		out.Ports[p]++
-		if out.To != nil {
+		if applied.Masquerade || !serves {
 			out.To[e.Answers.Addr()]++
 		}
+		if !serves {
+			return
+		}
+		out.Ports[p]++
 		if e.Protocol == unix.IPPROTO_TCP && e.State == conntrack.Established && len(out.Clients) < clients {
 			out.Clients = append(out.Clients, Client{At: e.Source, To: e.Dest})
 		}
@@ -64,16 +65,24 @@ func (t *Tables) newest() *Config {
 	return t.applied
 }
 
-// each goes through the connections to all ports that are served here, in the families of the addresses. However many there are, few of them are
-// in memory.
+// each goes through the connections to all ports that are served here, in the families of the addresses.
 func (c *Config) each(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
+	return c.eachTo(tracking, func(p Port, e conntrack.Entry) {
+		if c.serves(e) {
+			do(p, e)
+		}
+	})
+}
+
+// eachTo goes through the connections to the addresses at all ports, whoever serves them. However many there are, few of them are in memory.
+func (c *Config) eachTo(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
 	for _, f := range []family{ipv4(), ipv6()} {
 		if len(f.all(c.Addresses)) == 0 {
 			continue
 		}
 		for _, p := range c.Ports {
 			err := tracking.Each(f.number, p.Protocol, p.Port, func(e conntrack.Entry) {
-				if c.serves(e) {
+				if c.spreads(e) {
 					do(p, e)
 				}
 			})
@@ -87,5 +96,8 @@ func (c *Config) each(tracking *conntrack.Conn, do func(p Port, e conntrack.Entr
 
 // serves tells whether a connection to a port that is spread is to an address that is, and is served by this node, or with Masquerade by way of it.
 func (c *Config) serves(e conntrack.Entry) bool {
-	return slices.Contains(c.Addresses, e.Dest.Addr()) && (c.Masquerade || slices.Contains(c.Self, e.Answers.Addr()))
+	return c.spreads(e) && (c.Masquerade || slices.Contains(c.Self, e.Answers.Addr()))
 }
+
+// spreads tells whether a connection to a port that is spread is to an address that is.
+func (c *Config) spreads(e conntrack.Entry) bool { return slices.Contains(c.Addresses, e.Dest.Addr()) }

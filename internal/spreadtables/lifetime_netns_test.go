@@ -243,6 +243,11 @@ func TestConnectionsAreCounted(t *testing.T) {
 	a, b := l.dial(l.client, both["IPv4"]), l.dial(l.client, both["IPv6"])
 	l.dial(l.members[0].Space, both["IPv4"])
 	assert.Equal(t, []int{0, 2, 0}, []int{counted(0), counted(1), counted(2)}, "what a member asks another is not a connection to the address there")
+	l.members[0].In(func() {
+		own, err := l.members[0].tables.Count(0)
+		require.NoError(t, err)
+		assert.Equal(t, map[netip.Addr]int{l.members[1].cfg.Self[0]: 1}, own.To, "who asks counts it")
+	})
 	a.ends(l.members[1], "the end")
 	b.goesOn("the other")
 	l.client.Eventually(func() bool { return counted(1) == 1 }, "one has ended")
@@ -259,4 +264,47 @@ func TestTablesWithoutALink(t *testing.T) {
 	gone = n.cfg
 	gone.Link = "eth9"
 	assert.ErrorIs(t, n.tables.Apply(gone), ErrGone)
+}
+
+// TestOwnConnectionsToADeadMemberAreEnded: a program of the host learns of it at once, whether the host has the address or not. What goes to other
+// members, and what other hosts have here, goes on.
+func TestOwnConnectionsToADeadMemberAreEnded(t *testing.T) {
+	l := newLab(t)
+	l.bound(1)
+	l.receives(1)
+	for _, n := range l.members {
+		for _, vip := range both {
+			if n.index != 1 {
+				require.NoError(t, n.NeighSet(neighbour(n.Space, vip, l.members[1].Space)))
+			}
+		}
+	}
+	var dead, alive []*conn
+	for _, vip := range both {
+		for _, n := range l.members[:2] {
+			l.owned(2, slots.None)
+			dead = append(dead, l.dial(n.Space, vip))
+			l.owned(1, slots.None)
+			alive = append(alive, l.dial(n.Space, vip))
+		}
+		alive = append(alive, l.dial(l.client, vip))
+	}
+	l.members[2].In(func() { l.members[2].IP("link set eth0 down") })
+	for _, n := range l.members[:2] {
+		n.In(func() {
+			ended, err := n.tables.EndOwn(n.cfg.Members[2].Addresses...)
+			require.NoError(t, err)
+			assert.Equal(t, len(both), ended, "of member %d", n.index)
+			ended, err = n.tables.EndOwn(n.cfg.Members[2].Addresses...)
+			require.NoError(t, err)
+			assert.Zero(t, ended, "once")
+		})
+	}
+	for _, c := range dead {
+		_, err := c.Read(make([]byte, 1))
+		assert.ErrorIs(t, err, unix.ECONNABORTED)
+	}
+	for _, c := range alive {
+		c.goesOn("its member lives")
+	}
 }

@@ -44,7 +44,8 @@ type Spreading struct {
 	both     bool
 	greeters []*lab.Greeter // by node
 	held     []*lab.Held
-	every    time.Duration // of the pings on connections, 0 = 50 ms
+	every    time.Duration    // of the pings on connections, 0 = 50 ms
+	from     []*lab.Namespace // who holds connections; nil: the clients
 }
 
 // OpenSpread opens a lab with clients on the link and behind a router, and waits until each member that runs serves.
@@ -258,9 +259,13 @@ func by(s lab.Sampled, want []*lab.Node) bool {
 
 // Hold has the clients hold so many connections more, the same number of each client in each family.
 func (s *Spreading) Hold(count int) error {
-	for _, from := range s.clients() {
+	clients := s.from
+	if clients == nil {
+		clients = s.clients()
+	}
+	for _, from := range clients {
 		for _, target := range s.Targets() {
-			h, err := s.Lab.Hold(from, lab.HeldConfig{Target: target, Count: count / 2 / len(s.Targets()), Every: s.every})
+			h, err := s.Lab.Hold(from, lab.HeldConfig{Target: target, Count: count / len(clients) / len(s.Targets()), Every: s.every})
 			if err != nil {
 				return err
 			}

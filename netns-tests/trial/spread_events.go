@@ -104,6 +104,19 @@ func nodeEvents(name string, who func(*SpreadMove) *lab.Node) []SpreadEvent {
 		died(SpreadEvent{Name: name + "'s node dies", Stall: 900 * time.Millisecond, Long: true}, who),
 		died(SpreadEvent{Name: name + "'s node dies, right after clients have connected", Stall: 900 * time.Millisecond}, who),
 		died(SpreadEvent{Name: name + "'s node dies, and clients say nothing", Stall: 900 * time.Millisecond, Long: true, Silent: true, Told: silentToldLimit}, who),
+		died(SpreadEvent{Name: name + "'s node dies, and the other members are clients", Stall: 900 * time.Millisecond, Silent: true, From: membersBut(who)}, who),
+	}
+}
+
+// membersBut are the members but for one.
+func membersBut(who func(*SpreadMove) *lab.Node) func(*SpreadMove) []*lab.Namespace {
+	return func(x *SpreadMove) (out []*lab.Namespace) {
+		for _, n := range x.Lab.Nodes {
+			if n != who(x) {
+				out = append(out, n.Namespace)
+			}
+		}
+		return out
 	}
 }
 

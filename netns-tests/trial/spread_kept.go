@@ -32,6 +32,8 @@ type SpreadEvent struct {
 	Silent bool
 	// Running is how many of the nodes run before, 0 = all.
 	Running int
+	// From are the hosts that hold connections. Nil: the clients on the link and behind the router.
+	From func(x *SpreadMove) []*lab.Namespace
 }
 
 // SpreadMove is an event that happens to a group.
@@ -116,9 +118,12 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 		return Kept{}, err
 	}
 	var dead *lab.Node
-	s.every = 0
+	s.every, s.from = 0, nil
 	if e.Silent {
 		s.every = time.Hour
+	}
+	if e.From != nil {
+		s.from = e.From(x)
 	}
 	if err = s.Hold(count); err == nil && e.Long && !s.product.Off {
 		err = s.clientsAreKnown(count)
@@ -229,7 +234,10 @@ func (k Kept) Findings(e SpreadEvent) Findings {
 	if k.NotJudged != "" {
 		out = append(out, none("runs that are left out", 1).unjudged(k.NotJudged))
 	}
-	out = append(out, took("longest stall", k.Stall, stall+k.Stall-k.StallBeyond), none("under another address", k.Disguised))
+	out = append(out, took("longest stall", k.Stall, stall+k.Stall-k.StallBeyond))
+	if e.From == nil { // a member that holds the address has more than one of its own
+		out = append(out, none("under another address", k.Disguised))
+	}
 	if k.Dead > 0 {
 		out = append(out, took("the rest is told after", k.Told, cmp.Or(e.Told, toldLimit)+k.Told-k.ToldBeyond), none("of the rest never told", k.Silent))
 	}

@@ -103,6 +103,9 @@ type Plane interface {
 	Count(clients int) (spreadtables.Census, error)
 	// End ends those to some members, without members all of them, and tells the clients.
 	End(members ...netip.Addr) (int, error)
+	// EndOwn ends those that programs of this host have to these members, which are dead, and returns how many. It may take long, and goes on beside
+	// all others.
+	EndOwn(members ...netip.Addr) (int, error)
 	// Forget has the kernel forget masqueraded connections that these members have reset: it would give the next one from the same port to them, too.
 	Forget(members ...netip.Addr) error
 	// Leave lets go of it: it goes on until its lifetime is over, or the next run has it.
@@ -120,6 +123,8 @@ const (
 	lookEvery = 500 * time.Millisecond
 	// retryAfter is how long is waited after the kernel has refused something.
 	retryAfter = time.Second
+	// endTries is how often ending connections of this host is tried.
+	endTries = 3
 	// countEvery is how often connections are counted: the kernel goes through all that it tracks.
 	countEvery = 5 * time.Second
 	// countDraining is the same while an operator waits for their end.

@@ -18,7 +18,8 @@ type counter struct {
 	jobs    *jobs
 	results chan counts
 	busy    *atomic.Bool // the operator has to wait; Drain sets it from another goroutine
-	// elsewhere tells whether somebody else has connections to this node that no table here has, or has not counted them since.
+	// elsewhere tells whether somebody else, a follower or another member, has connections to this node that no table here has, or has not counted
+	// them since.
 	elsewhere func(since time.Time) bool
 
 	last    time.Time // when it was last begun

@@ -119,7 +119,7 @@ type fakeHost struct {
 
 	uncounted error // what counting connections ends with
 
-	served  map[netip.Addr]int // of masquerade: connections by member
+	served  map[netip.Addr]int // connections by member that this host translates
 	clients []spreadtables.Client
 	poked   []spreadtables.Client
 }
@@ -197,6 +197,8 @@ type fakePlane struct {
 	connections int
 	ended       [][]netip.Addr
 	forgotten   []netip.Addr
+	endedOwn    [][]netip.Addr
+	ownersThen  []netip.Addr // who got connections when these were ended
 }
 
 func (p *fakePlane) change(f func()) error {
@@ -234,9 +236,7 @@ func (p *fakePlane) Count(clients int) (spreadtables.Census, error) {
 	dump, err := p.host.dump, p.host.uncounted
 	out := spreadtables.Census{Ports: map[spreadtables.Port]int{p.cfg.Ports[0]: p.connections}, Clients: slices.Clone(p.host.clients)}
 	out.Clients = out.Clients[:min(len(out.Clients), clients)]
-	if p.cfg.Masquerade {
-		out.To = maps.Clone(p.host.served)
-	}
+	out.To = maps.Clone(p.host.served)
 	p.host.mu.Unlock()
 	if dump != nil {
 		<-dump

@@ -284,7 +284,7 @@ func (k *kernel) until() (out time.Time) {
 	return out
 }
 
-// translated is how many connections this node translates to a member.
+// translated is how many connections this node translates to a member, as they were counted last.
 func (k *kernel) translated(r row) (n uint32) {
 	for _, t := range k.tables {
 		for _, a := range r.at.Addresses {

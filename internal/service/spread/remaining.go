@@ -16,8 +16,8 @@ const (
 	countRemainingFor = 2 * time.Minute
 )
 
-// remaining are the members to which the holder that masquerades still translates connections, and no new ones. These members cannot count them: all come
-// from the holder's own address, as its own connections do.
+// remaining are the members to which this node still translates connections, and no new ones. These members cannot count them: all come from this
+// node's own address, to theirs.
 type remaining struct {
 	members []remainder // the newest first
 }

@@ -126,3 +126,63 @@ func TestServiceDrainDoesNotWaitForAHolderThatTranslatesNothing(t *testing.T) {
 		assert.False(t, b.busy(), "as one of an older version")
 	})
 }
+
+// TestMemberSaysHowManyConnectionsItsOwnProgramsHave, on whichever node holds the address: who is drained cannot tell them from others.
+func TestMemberSaysHowManyConnectionsItsOwnProgramsHave(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.member(13, true)
+		b.serve(5)
+		b.begin()
+		time.Sleep(settle + countEvery)
+		assert.True(t, b.elector.own().Translates)
+		_, said := b.left()
+		assert.False(t, said, "it gets new ones")
+		b.member(12, false)
+		time.Sleep(countRemaining + 2*tick)
+		n, said := b.left()
+		assert.True(t, said)
+		assert.Equal(t, uint32(5), n)
+		assert.Zero(t, b.service.Status().Spread.Members[0].Connections, "they are no connections of this node's")
+	})
+}
+
+// translator has member 12 say how many connections its own programs have to other members.
+func (b *bench) translator(left ...election.Left) {
+	b.host.set(addr(12), true)
+	s := said(true)
+	s.Translates, s.Left = true, left
+	b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: s, Fit: true})
+}
+
+func TestServiceDrainWaitsForTheConnectionsOfOtherMembersPrograms(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.translator()
+		b.member(13, true) // of an older version
+		b.begin()
+		time.Sleep(settle)
+		b.service.Drain(time.Now().Add(time.Minute))
+		time.Sleep(5 * time.Second)
+		assert.True(t, b.busy(), "it has not counted since")
+		b.translator(election.Left{Member: addr(11), Connections: 1})
+		time.Sleep(2 * countDraining)
+		assert.True(t, b.busy())
+		b.translator(election.Left{Member: addr(11)})
+		time.Sleep(countDraining + tick)
+		assert.False(t, b.busy())
+	})
+}
+
+// TestServiceDrainDoesNotWaitForASilentMember: it says nothing more, however many connections it has.
+func TestServiceDrainDoesNotWaitForASilentMember(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.translator(election.Left{Member: addr(11), Connections: 3})
+		b.begin()
+		time.Sleep(settle)
+		b.elector.silence(addr(12))
+		time.Sleep(time.Second)
+		b.service.Drain(time.Now().Add(time.Minute))
+		time.Sleep(leastSettle + 2*countDraining)
+		assert.False(t, b.busy())
+	})
+}

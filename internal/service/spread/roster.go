@@ -293,15 +293,15 @@ func (r *roster) connected(ports []Port) bool {
 	return slices.ContainsFunc(r.all, func(m *member) bool { return !m.dead && m.connections(ports) > 0 })
 }
 
-// translated tells whether the holder still translates connections to this node, or has not counted them since it translates no new ones.
+// translated tells whether a member that is heard still translates connections to this node, or has not counted them since it translates no new ones.
 func (r *roster) translated() bool {
-	i := slices.IndexFunc(r.all, func(m *member) bool { return m.holder && m.spread.Translates })
-	if i < 0 {
-		return false
-	}
-	left := r.all[i].spread.Left
-	own := slices.IndexFunc(left, func(l election.Left) bool { return l.Member == r.self })
-	return own < 0 || left[own].Connections > 0
+	return slices.ContainsFunc(r.all, func(m *member) bool {
+		if !m.spread.Translates || !m.heard || !m.silentSince.IsZero() {
+			return false
+		}
+		own := slices.IndexFunc(m.spread.Left, func(l election.Left) bool { return l.Member == r.self })
+		return own < 0 || m.spread.Left[own].Connections > 0
+	})
 }
 
 // holderHasAll tells whether the holder serves everything, as one does that does not spread yet while others do.

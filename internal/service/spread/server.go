@@ -176,8 +176,11 @@ func (v *server) stepMembers(now time.Time) {
 	if err == nil && me.holder {
 		v.askClients()
 	}
+	if err == nil {
+		v.endOwn()
+	}
 	v.kernel.holderHasAll = v.roster.holderHasAll(list)
-	v.remaining = v.remaining.next(now, v.kernel.tables, v.cfg.Masquerade && me.holder)
+	v.remaining = v.remaining.next(now, v.kernel.tables, v.translates(me))
 	v.count(now)
 	v.noteLeftOut(leftOut)
 	if err != nil {
@@ -287,11 +290,15 @@ func (v *server) say(me self, healthy map[string]bool) {
 	}
 	said := ownSpread(v.kernel.tables, me, healthy)
 	said.Clients = v.counter.clients
-	if said.Translates = v.cfg.Masquerade && me.holder; said.Translates {
+	if said.Translates = v.translates(me); said.Translates {
 		said.Left = v.remaining.list(&v.kernel)
 	}
 	v.spreader.say(said)
 }
+
+// translates tells whether this node translates connections to the other members: with masquerade the holder all of them, else each node those of
+// its own programs.
+func (v *server) translates(me self) bool { return !v.cfg.Masquerade || me.holder }
 
 func (v *server) count(now time.Time) {
 	v.counter.count(now, v.kernel.tables, v.remaining.often(now))

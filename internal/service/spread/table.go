@@ -69,10 +69,10 @@ type table struct {
 	count   int                       // of connections here
 	counts  map[spreadtables.Port]int // the same by port
 	counted time.Time                 // when that was
-	to      map[netip.Addr]int        // of masquerade: connections by member
+	to      map[netip.Addr]int        // connections by member: of masquerade all, else those of this host's own programs
 	clients []election.Client         // of connections here
 	swept   bool                      // of masquerade: what an earlier run has left was looked at
-	ended   []netip.Addr              // of masquerade: members to which connections were ended
+	ended   []netip.Addr              // members that are dead, to which connections were ended
 
 	ending
 }
