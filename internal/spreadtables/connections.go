@@ -41,7 +41,7 @@ func (t *Tables) Count(clients int) (Census, error) {
 		if e.Protocol == unix.IPPROTO_TCP && !e.Open() {
 			return
 		}
-		if applied.Masquerade || !serves {
+		if translated(e) && serves == applied.Masquerade {
 			out.To[e.Answers.Addr()]++
 		}
 		if !serves {
@@ -94,10 +94,17 @@ func (c *Config) eachTo(tracking *conntrack.Conn, do func(p Port, e conntrack.En
 	return nil
 }
 
-// serves tells whether a connection to a port that is spread is to an address that is, and is served by this node, or with Masquerade by way of it.
+// serves tells whether a connection to a port that is spread is to an address that is, and is served by this node, or with Masquerade is translated by
+// it. What programs and pods of this node connect to while another one holds the address goes there as it is: the address itself answers.
 func (c *Config) serves(e conntrack.Entry) bool {
-	return c.spreads(e) && (c.Masquerade || slices.Contains(c.Self, e.Answers.Addr()))
+	if c.Masquerade {
+		return c.spreads(e) && translated(e)
+	}
+	return c.spreads(e) && slices.Contains(c.Self, e.Answers.Addr())
 }
 
 // spreads tells whether a connection to a port that is spread is to an address that is.
 func (c *Config) spreads(e conntrack.Entry) bool { return slices.Contains(c.Addresses, e.Dest.Addr()) }
+
+// translated tells whether another one than the address itself answers.
+func translated(e conntrack.Entry) bool { return e.Answers.Addr() != e.Dest.Addr() }

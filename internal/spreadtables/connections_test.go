@@ -28,6 +28,7 @@ func TestConnectionThatIsServedHere(t *testing.T) {
 		"served by another":      {"10.1.0.100", "10.1.0.6", false, true},
 		"another address":        {"10.1.0.101", "10.1.0.5", false, false},
 		"to this node by itself": {"10.1.0.5", "10.1.0.5", false, false},
+		"of this node's own":     {"10.1.0.100", "10.1.0.100", false, false}, // the holder is another one
 	} {
 		c := three(2)
 		assert.Equal(t, tt.direct, c.serves(tracked(tt.to, tt.answers, conntrack.Established)), name)

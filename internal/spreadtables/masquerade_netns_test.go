@@ -101,6 +101,40 @@ func TestMasqueradedConnectionsAreSpread(t *testing.T) {
 	})
 }
 
+// TestOwnConnectionsToTheHolderAreNoneThatIsMasqueraded: a drained node would wait for its own kubelet, which stays connected to the address.
+func TestOwnConnectionsToTheHolderAreNoneThatIsMasqueraded(t *testing.T) {
+	l := masquerading(t)
+	l.owned(2, slots.None)
+	n := l.members[1]
+	for name, vip := range both {
+		require.NoError(t, n.NeighSet(neighbour(n.Space, vip, l.members[0].Space)))
+		c := l.dial(n.Space, vip)
+		n.In(func() {
+			tracking, err := conntrack.Open()
+			require.NoError(t, err)
+			defer tracking.Close()
+			known := 0
+			for _, f := range []uint8{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6} {
+				require.NoError(t, tracking.Each(f, unix.IPPROTO_TCP, front, func(e conntrack.Entry) {
+					if e.Dest.Addr() == vip && e.Open() {
+						known++
+					}
+				}))
+			}
+			require.Equal(t, 1, known, "%s: its kernel tracks it", name)
+			served, err := n.tables.Count(100)
+			require.NoError(t, err)
+			assert.Zero(t, served.Ports[Port{unix.IPPROTO_TCP, front, target}], name)
+			assert.Empty(t, served.To, name)
+			assert.Empty(t, served.Clients, name)
+			ended, err := n.tables.End()
+			require.NoError(t, err)
+			assert.Zero(t, ended, name)
+		})
+		c.goesOn(name)
+	}
+}
+
 // TestMasqueradedConnectionOutlivesAChangeOfOwner: connection tracking knows it. The same of the end of the elements: only what is new is not
 // translated any more.
 func TestMasqueradedConnectionOutlivesAChangeOfOwner(t *testing.T) {
