@@ -15,6 +15,8 @@ const (
 	clientTime = 2 * time.Minute
 	// mostClients bounds how many of all members are remembered: without a key anybody on the link can invent members with clients.
 	mostClients = 2 * election.MostClients
+	// forgetEvery is how often is looked who was not said for so long.
+	forgetEvery = 5 * time.Second
 )
 
 const (
@@ -33,21 +35,23 @@ type clients struct {
 
 // hear takes in what a member has said at that time. No more than most are remembered.
 func (c *clients) hear(at time.Time, list []election.Client, most int) {
-	if !at.After(c.heard) || len(list) == 0 {
+	if !at.After(c.heard) {
 		return
 	}
 	c.heard = at
-	if c.seen == nil {
+	if c.seen == nil && len(list) > 0 {
 		c.seen = map[election.Client]time.Time{}
-	}
-	if len(c.seen)+len(list) > most {
-		maps.DeleteFunc(c.seen, func(_ election.Client, seen time.Time) bool { return at.Sub(seen) >= clientTime })
 	}
 	for _, one := range list {
 		if _, known := c.seen[one]; known || len(c.seen) < most {
 			c.seen[one] = at
 		}
 	}
+}
+
+// forget makes room for others, in place of those that the member says no more.
+func (c *clients) forget(now time.Time) {
+	maps.DeleteFunc(c.seen, func(_ election.Client, seen time.Time) bool { return now.Sub(seen) >= clientTime })
 }
 
 // take takes them out.

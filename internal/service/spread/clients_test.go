@@ -145,10 +145,13 @@ func TestClientsAreBounded(t *testing.T) {
 		c.hear(at.Add(time.Duration(i)*time.Millisecond), []election.Client{client(i)}, 100)
 	}
 	require.Len(t, c.seen, 100)
+	c.hear(at.Add(clientTime), []election.Client{client(200)}, 100)
+	require.NotContains(t, c.seen, client(200))
+	c.forget(at.Add(2 * clientTime))
 	c.hear(at.Add(2*clientTime), []election.Client{client(1 << 14)}, 100)
 	assert.Len(t, c.seen, 1, "the old ones make room")
-	c.hear(at.Add(3*clientTime), []election.Client{client(0)}, -1)
-	assert.Empty(t, c.seen, "others have taken all the room")
+	c.hear(at.Add(3*clientTime), []election.Client{client(0)}, 0)
+	assert.Len(t, c.seen, 1, "others have taken all the room")
 }
 
 // Without a key anybody on the link can invent members.
@@ -165,6 +168,52 @@ func TestClientsOfAllMembersTogetherAreBounded(t *testing.T) {
 		}
 	}
 	assert.Equal(t, mostClients, r.remembered())
+}
+
+// speaks has a member of a roster say these clients at that time.
+func speaks(n byte, at time.Time, every time.Duration, list ...election.Client) election.Member {
+	m := spreads(addr(n))
+	m.Spread.Every, m.Spread.Clients, m.LastHeard = every, list, at
+	return m
+}
+
+func many(from, n int) (list []election.Client) {
+	for i := range n {
+		list = append(list, client(from+i))
+	}
+	return list
+}
+
+// Short connections, as of kubectl, leave clients behind that are none any more.
+func TestClientsThatAreNoneAnyMoreTakeNoRoomFromThoseOfAnotherMember(t *testing.T) {
+	now := time.Now()
+	r := roster{interval: interval, self: addr(11)}
+	n := mostClients/2 - 10
+	r.hear(now, []election.Member{speaks(12, now, interval, many(0, n)...), speaks(13, now, interval, many(n, n)...)})
+	for range int(clientTime/time.Second) + 10 {
+		now = now.Add(time.Second)
+		r.hear(now, []election.Member{speaks(12, now, interval, client(0)), speaks(13, now, interval, client(n)), speaks(14, now, interval)})
+	}
+	now = now.Add(interval)
+	r.hear(now, []election.Member{speaks(12, now, interval, client(0)), speaks(13, now, interval), speaks(14, now, interval, many(2*n, 300)...)})
+	r.find(addr(14), false).dead = true
+	all, _ := r.orphans(false)
+	assert.ElementsMatch(t, many(2*n, 300), all)
+}
+
+// It had clients, and hours later it dies: nobody is told, and the log does not say so.
+func TestMemberThatSaysNoClientsAnyMoreHasNone(t *testing.T) {
+	now := time.Now()
+	r := roster{interval: interval, self: addr(11)}
+	r.hear(now, []election.Member{speaks(12, now, interval, client(1), client(2))})
+	for range int(clientTime/time.Second) + 10 {
+		now = now.Add(time.Second)
+		r.hear(now, []election.Member{speaks(12, now, interval)})
+	}
+	r.find(addr(12), false).dead = true
+	all, of := r.orphans(false)
+	assert.Empty(t, all)
+	assert.Empty(t, of)
 }
 
 func TestClientsAreAskedForTheAddressesOfTheirFamily(t *testing.T) {

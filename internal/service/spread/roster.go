@@ -38,6 +38,7 @@ type roster struct {
 	listed   []netip.Addr
 	begun    time.Time // until then members may still be about to say that they spread
 	all      []*member
+	forgot   time.Time // when clients were forgotten last that nobody says any more
 }
 
 // begin opens a term, of a node with that address. The members are known at settled.
@@ -60,6 +61,7 @@ func (r *roster) suspicion(m *member) time.Duration { return r.every(m) * suspec
 
 // hear takes in what the election knows of the members at now.
 func (r *roster) hear(now time.Time, list []election.Member) {
+	r.forgetClients(now)
 	for _, a := range r.listed {
 		if a != r.self {
 			r.find(a, true)
@@ -265,6 +267,17 @@ func (r *roster) declareDead() {
 		if !m.silentSince.IsZero() && m.missed >= unanswered {
 			m.dead = true
 		}
+	}
+}
+
+// forgetClients forgets those that no member has said for long: what they leave behind, of all members, is the room of those that there are.
+func (r *roster) forgetClients(now time.Time) {
+	if now.Sub(r.forgot) < forgetEvery {
+		return
+	}
+	r.forgot = now
+	for _, m := range r.all {
+		m.clients.forget(now)
 	}
 }
 
