@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// clientTime is for how long a client counts that its member says no more. Members say all of theirs in less.
-	clientTime = 2 * time.Minute
+	// clientTime is for how long a client counts that its member says no more, and clientTurns how many of the member's messages at least: with fewer of
+	// them it may not have said all of its clients. A HELLO has room for a dozen of IPv6.
+	clientTime, clientTurns = 2 * time.Minute, 400
 	// mostClients bounds how many of all members are remembered: without a key anybody on the link can invent members with clients.
 	mostClients = 2 * election.MostClients
 	// forgetEvery is how often is looked who was not said for so long.
@@ -50,14 +51,14 @@ func (c *clients) hear(at time.Time, list []election.Client, most int) {
 }
 
 // forget makes room for others, in place of those that the member says no more.
-func (c *clients) forget(now time.Time) {
-	maps.DeleteFunc(c.seen, func(_ election.Client, seen time.Time) bool { return now.Sub(seen) >= clientTime })
+func (c *clients) forget(now time.Time, after time.Duration) {
+	maps.DeleteFunc(c.seen, func(_ election.Client, seen time.Time) bool { return now.Sub(seen) >= after })
 }
 
-// take takes them out.
-func (c *clients) take() (out []election.Client) {
+// take takes out those that the member has said not longer ago than that, when it was heard last.
+func (c *clients) take(within time.Duration) (out []election.Client) {
 	for one, seen := range c.seen {
-		if c.heard.Sub(seen) < clientTime {
+		if c.heard.Sub(seen) < within {
 			out = append(out, one)
 		}
 	}

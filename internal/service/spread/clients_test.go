@@ -134,8 +134,8 @@ func TestClientsThatAMemberSaysNoMoreAreForgotten(t *testing.T) {
 	c.hear(at.Add(clientTime-time.Second), []election.Client{client(2)}, 10)
 	c.hear(at.Add(clientTime), []election.Client{client(3)}, 10)
 	c.hear(at.Add(clientTime), []election.Client{client(4)}, 10) // heard before
-	assert.ElementsMatch(t, []election.Client{client(2), client(3)}, c.take())
-	assert.Empty(t, c.take())
+	assert.ElementsMatch(t, []election.Client{client(2), client(3)}, c.take(clientTime))
+	assert.Empty(t, c.take(clientTime))
 }
 
 func TestClientsAreBounded(t *testing.T) {
@@ -147,7 +147,7 @@ func TestClientsAreBounded(t *testing.T) {
 	require.Len(t, c.seen, 100)
 	c.hear(at.Add(clientTime), []election.Client{client(200)}, 100)
 	require.NotContains(t, c.seen, client(200))
-	c.forget(at.Add(2 * clientTime))
+	c.forget(at.Add(2*clientTime), clientTime)
 	c.hear(at.Add(2*clientTime), []election.Client{client(1 << 14)}, 100)
 	assert.Len(t, c.seen, 1, "the old ones make room")
 	c.hear(at.Add(3*clientTime), []election.Client{client(0)}, 0)
@@ -214,6 +214,24 @@ func TestMemberThatSaysNoClientsAnyMoreHasNone(t *testing.T) {
 	all, of := r.orphans(false)
 	assert.Empty(t, all)
 	assert.Empty(t, of)
+}
+
+// A HELLO has room for 28 clients of IPv4, and for 12 of IPv6.
+func TestClientsAreKnownUntilTheirTurnComesAgain(t *testing.T) {
+	for _, every := range []time.Duration{interval, time.Second, 10 * time.Second} {
+		now := time.Now()
+		r := roster{interval: every, self: addr(11)}
+		all := many(0, election.MostClients)
+		for range 2 {
+			for part := range slices.Chunk(all, 12) {
+				now = now.Add(every)
+				r.hear(now, []election.Member{speaks(12, now, every, part...)})
+			}
+		}
+		r.find(addr(12), false).dead = true
+		known, _ := r.orphans(false)
+		assert.Equal(t, len(all), len(known), every)
+	}
 }
 
 func TestClientsAreAskedForTheAddressesOfTheirFamily(t *testing.T) {

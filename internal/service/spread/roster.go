@@ -270,6 +270,9 @@ func (r *roster) declareDead() {
 	}
 }
 
+// clientTime is for how long a client of that member counts that it says no more.
+func (r *roster) clientTime(m *member) time.Duration { return max(clientTime, clientTurns*r.every(m)) }
+
 // forgetClients forgets those that no member has said for long: what they leave behind, of all members, is the room of those that there are.
 func (r *roster) forgetClients(now time.Time) {
 	if now.Sub(r.forgot) < forgetEvery {
@@ -277,7 +280,7 @@ func (r *roster) forgetClients(now time.Time) {
 	}
 	r.forgot = now
 	for _, m := range r.all {
-		m.clients.forget(now)
+		m.clients.forget(now, r.clientTime(m))
 	}
 }
 
@@ -296,7 +299,7 @@ func (r *roster) orphans(masquerades bool) (all []election.Client, of []netip.Ad
 		if lost := m.dead || masquerades && !m.silentSince.IsZero(); !lost || len(m.clients.seen) == 0 {
 			continue
 		}
-		all, of = append(all, m.clients.take()...), append(of, m.address)
+		all, of = append(all, m.clients.take(r.clientTime(m))...), append(of, m.address)
 	}
 	return all, of
 }
