@@ -218,7 +218,7 @@ func (r *roster) ask(now time.Time) (due []netip.Addr, limit time.Duration) {
 		if m.asking || m.dead || now.Before(m.askNext) {
 			continue
 		}
-		m.asking = true
+		m.asking, m.askNext = true, now.Add(askAgain) // also where the question fails at once, as on a link that is down
 		due = append(due, m.address)
 	}
 	return due, askAgain
@@ -258,7 +258,6 @@ func (r *roster) answered(now time.Time, a netip.Addr, there bool) {
 		return
 	}
 	m.missed++
-	m.askNext = now
 }
 
 // declareDead has silent members whose hosts do not answer counted as dead.

@@ -107,6 +107,25 @@ func TestRosterKnowsOfADeadHostWhenItsMemberIsSilent(t *testing.T) {
 	assert.True(t, r.all[0].dead)
 }
 
+// A link that is down refuses each question at once.
+func TestRosterAsksNoFasterWhereQuestionsFailAtOnce(t *testing.T) {
+	now := time.Now()
+	r := roster{interval: time.Second, self: addr(11)}
+	m := spreads(addr(12))
+	m.Spread.Every, m.LastHeard = time.Second, now
+	r.hear(now, []election.Member{m})
+	asked := 0
+	for end := now.Add(3 * time.Second); now.Before(end); now = now.Add(time.Millisecond) {
+		due, _ := r.ask(now)
+		for _, a := range due {
+			asked++
+			r.answered(now, a, false)
+		}
+	}
+	assert.InDelta(t, int(time.Second/askAgain), asked, 1, "from suspicion on")
+	assert.LessOrEqual(t, r.next(now).Sub(now), askAgain)
+}
+
 // A witness of Raft votes, and serves nothing: the others have no place for it.
 func TestServiceOfAWitnessHasTheTableOfTheOthers(t *testing.T) {
 	bubble(t, config(), func(t *testing.T, b *bench) {
