@@ -102,7 +102,7 @@ func (s *backends) reach(now time.Time, ports []Port) {
 		if !b.known || b.health.Good || b.asking || b.dead || port == 0 || now.Before(b.askNext) {
 			continue
 		}
-		b.asking = true
+		b.asking, b.askNext = true, now.Add(reachLimit) // also where the question fails at once, as on a link that is down
 		at := netip.AddrPortFrom(b.Addresses[0], port)
 		s.jobs.Go(func() {
 			ctx, cancel := context.WithTimeout(s.jobs.ctx, reachLimit)

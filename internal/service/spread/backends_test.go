@@ -74,6 +74,31 @@ func TestBackendsAreServedByTheirHealth(t *testing.T) {
 	})
 }
 
+// On a link that is down for a moment each question fails at once. The connections to a backend are ended when its host has not answered for longer.
+func TestBackendIsNotDeadBecauseQuestionsFailAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := asked{}
+		cfg := masquerading()
+		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1)}
+		b := newBench(t, cfg)
+		b.begin()
+		time.Sleep(settle)
+		b.host.set(addr(22), true)
+		a[21] <- Health{Good: true}
+		b.onHost(func(h *fakeHost) { h.down = assert.AnError })
+		a[22] <- Health{Why: "timeout"}
+		time.Sleep(2*reachLimit - tick)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 keeps": 0}, b.shares())
+		assert.LessOrEqual(t, b.host.questions(), 2)
+		b.onHost(func(h *fakeHost) { h.down = nil })
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 keeps": 0}, b.shares())
+		b.onHost(func(h *fakeHost) { h.down = assert.AnError })
+		time.Sleep(askLater + 4*reachLimit)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 dead": 0}, b.shares())
+	})
+}
+
 func TestBackendsThatStayGoOnOverAReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := asked{}

@@ -110,6 +110,7 @@ type fakeHost struct {
 	planes map[string]*fakePlane
 	there  map[netip.Addr]bool
 	asked  int
+	down   error // what questions to hosts fail with at once; nil: they are asked
 	broken error
 	keeps  error         // why connections are not ended
 	refuse int           // how often that was said
@@ -140,9 +141,12 @@ func (h *fakeHost) Own(instance.Place, []netip.Addr) []netip.Addr { return []net
 
 func (h *fakeHost) Ask(ctx context.Context, _ instance.Place, member netip.Addr) error {
 	h.mu.Lock()
-	there := h.there[member]
+	there, down := h.there[member], h.down
 	h.asked++
 	h.mu.Unlock()
+	if down != nil {
+		return down
+	}
 	if there {
 		return nil
 	}
