@@ -68,7 +68,11 @@ func (c *Config) end(members []netip.Addr) (int, error) {
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	return len(list), errors.Join(tracking.Delete(list...), Poke(clientsOf(list)))
+	err = tracking.Delete(list...)
+	if poke := Poke(clientsOf(list)); !errors.Is(poke, errNotSent) { // the connections are ended all the same
+		err = errors.Join(err, poke)
+	}
+	return len(list), err
 }
 
 // ends tells whether a connection is one that ends with these members; without any, each does.

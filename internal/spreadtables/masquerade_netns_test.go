@@ -180,6 +180,26 @@ func TestMasqueradedConnectionThatIsEndedIsReset(t *testing.T) {
 	}
 }
 
+// TestMasqueradedConnectionOfAClientThatIsGoneIsEnded: that there is no way to one client is no reason to say that connections are not ended.
+func TestMasqueradedConnectionOfAClientThatIsGoneIsEnded(t *testing.T) {
+	l := masquerading(t)
+	holder := l.members[0]
+	for name, client := range map[string]netip.Addr{"IPv4": netip.MustParseAddr("10.1.0.9"), "IPv6": netip.MustParseAddr("fd01::9")} {
+		l.owned(1, slots.None)
+		l.dial(l.client, both[name])
+		holder.In(func() {
+			holder.IP("route add unreachable " + client.String())
+			n, err := holder.tables.End(l.members[1].cfg.Self...)
+			require.NoError(t, err, name)
+			assert.Equal(t, 1, n, name)
+			n, err = holder.tables.End(l.members[1].cfg.Self...)
+			require.NoError(t, err, name)
+			assert.Zero(t, n, name)
+			assert.ErrorIs(t, Poke([]Client{{At: netip.AddrPortFrom(client, 40000), To: netip.AddrPortFrom(both[name], front)}}), unix.EHOSTUNREACH)
+		})
+	}
+}
+
 // TestMasqueradedConnectionThatBeginsWithADeadMember goes on with another one, by its next SYN.
 func TestMasqueradedConnectionThatBeginsWithADeadMember(t *testing.T) {
 	l := masquerading(t)

@@ -3,6 +3,7 @@ package spreadtables
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 
@@ -21,11 +22,14 @@ func clientsOf(list []conntrack.Entry) (out []Client) {
 	return out
 }
 
+// errNotSent is for a client that nothing could be sent to.
+var errNotSent = errors.New("a client is not told")
+
 // Poke sends each client an acknowledgment out of its window, in the name of the address: a client that has such a connection says where it is, and is
 // answered by a reset if no member knows the connection. What connection tracking makes of it would be a connection that nobody has begun, so it
 // carries a mark by which that looks away (the chain pokes).
 func Poke(clients []Client) error {
-	var errs []error
+	var failure error
 	sockets := map[int]int{} // by family
 	defer func() {
 		for _, fd := range sockets {
@@ -48,11 +52,11 @@ func Poke(clients []Client) error {
 			sockets[family] = fd
 		}
 		// A client that cannot be reached learns of it by what it says next.
-		if err := unix.Sendto(fd, outOfWindow(c.To, c.At, rand.Uint32()), 0, to); err != nil && len(errs) == 0 {
-			errs = append(errs, err)
+		if err := unix.Sendto(fd, outOfWindow(c.To, c.At, rand.Uint32()), 0, to); err != nil && failure == nil {
+			failure = fmt.Errorf("%w: %s: %w", errNotSent, client, err)
 		}
 	}
-	return errors.Join(errs...)
+	return failure
 }
 
 // outOfWindow is a packet with an acknowledgment and nothing else. Its number is in the client's window by a chance of one in thousands.
