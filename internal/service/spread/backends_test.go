@@ -74,6 +74,25 @@ func TestBackendsAreServedByTheirHealth(t *testing.T) {
 	})
 }
 
+// What a node has said of itself as a member would stay with the others as it was: that it is fit, and who its clients are.
+func TestNodeWhoseReloadHasBackendsSpreadsNoMore(t *testing.T) {
+	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		assert.NotNil(t, b.elector.own())
+		next := masquerading()
+		next.Backends = []Backend{{ID: "21", Addresses: []netip.Addr{addr(21)}, Weight: 1}}
+		b.service.Reconfigure(next)
+		time.Sleep(tick)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120}, b.shares())
+		assert.Nil(t, b.elector.own())
+		b.service.Reconfigure(masquerading())
+		time.Sleep(tick)
+		assert.NotNil(t, b.elector.own())
+	})
+}
+
 // On a link that is down for a moment each question fails at once. The connections to a backend are ended when its host has not answered for longer.
 func TestBackendIsNotDeadBecauseQuestionsFailAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

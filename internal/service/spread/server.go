@@ -73,6 +73,9 @@ func (v *server) configure(cfg Config) {
 	v.roster.list(now, cfg.Members)
 	gone := v.kernel.configure(now, cfg, v.elector != nil)
 	v.waits = v.waits || v.kernel.holderHasAll
+	if len(cfg.Backends) > 0 { // it is no member any more
+		v.withdraw()
+	}
 	if v.elector != nil {
 		v.step(now)
 	}
