@@ -88,6 +88,26 @@ func TestBackupTellsNobodyUntilItHoldsTheAddress(t *testing.T) {
 	})
 }
 
+// Without a key anybody on the link can invent members that die.
+func TestServiceWritesSoManyLinesAboutClientsOfTheDead(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.hold()
+		b.begin()
+		time.Sleep(settle)
+		for range 3 * mostLines {
+			b.elector.mu.Lock()
+			b.elector.frozen = map[netip.Addr]bool{}
+			b.elector.mu.Unlock()
+			b.says(12, client(1))
+			time.Sleep(3 * tick)
+			b.dies(12)
+			time.Sleep(time.Second)
+		}
+		assert.Equal(t, mostLines, b.log.lines("clients are told"))
+		assert.Len(t, b.poked(), 2*3*mostLines)
+	})
+}
+
 // Its connections go on, where keepvip alone has died. A holder that masquerades has had all traffic go by way of it.
 func TestHolderTellsClientsOfASilentMemberIfThatHasMasqueraded(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -237,7 +237,10 @@ func (v *server) askClients() {
 	if len(orphans) == 0 {
 		return
 	}
-	v.log.Info("clients are told that the members that served them do so no more", "members", of, "clients", len(orphans))
+	const text = "clients are told that the members that served them do so no more"
+	if left, ok := v.lines.May(v.last, text, mostLines); ok {
+		v.log.Info(text, election.LeftOut([]any{"members", of, "clients", len(orphans)}, left)...)
+	}
 	list := clientsAt(v.cfg.Addresses, orphans)
 	v.jobs.Go(func() {
 		for _, wait := range []time.Duration{askClientsAfter, askClientsAgain} {
