@@ -50,14 +50,16 @@ func (t *Table) Among(can func(member uint8) bool) *Table {
 		}
 	}
 	out := &Table{Owner: make([]uint8, len(t.Owner)), Second: make([]uint8, len(t.Second)), Next: make([]uint8, len(t.Next))}
-	turn := 0
+	turn, row := -1, -1
 	for slot, owner := range t.Owner {
 		second := t.Second[slot]
 		if owner != None && !owning[owner] {
 			owner = None
+			if at := slot * Count(len(t.Next)) / len(t.Owner); at != row { // a longer table has a row of slots for each of a shorter one
+				turn, row = turn+1, at
+			}
 			if len(others) > 0 {
 				owner = others[turn%len(others)]
-				turn++
 			}
 		}
 		if second == owner || second != None && !can(second) {

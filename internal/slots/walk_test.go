@@ -239,6 +239,20 @@ func TestNextComesToAllThatAreNotDead(t *testing.T) {
 	}
 }
 
+// A node that has known more members has a longer table than one that has just started. Both are about the same packets.
+func TestAmongOwnersDoNotDependOnThePast(t *testing.T) {
+	const lacks = 1
+	for n := 3; n <= Most; n++ {
+		can := func(m uint8) bool { return m != lacks }
+		fresh := Make(group(n), nil, nil).Among(can)
+		long := Make(group(n), Make(group(Most), nil, nil), group(Most)).Among(can)
+		require.Len(t, long.Owner, Count(Most))
+		for slot, owner := range long.Owner {
+			require.Equal(t, fresh.Owner[slot*len(fresh.Owner)/len(long.Owner)], owner, "%d members, slot %d", n, slot)
+		}
+	}
+}
+
 func TestAmongGivesSlotsOfOthersToThoseThatCan(t *testing.T) {
 	members := with(group(4), map[int]Condition{3: Keeps})
 	table := Make(members, nil, nil)
