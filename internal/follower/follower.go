@@ -182,13 +182,16 @@ func (f *Follower) loop(ctx context.Context) {
 	}
 }
 
-// hear takes in a message, and all that wait behind it.
+// hear takes in a message, and those that wait behind it, so many at a time.
 func (f *Follower) hear(now time.Time, in subscription.Packet) {
-	for range 64 {
+	for left := 64; ; left-- {
 		for _, e := range f.entries {
 			if e.machine.Asked(in.Data) {
 				f.ask(e.machine.Hear(now, in.Data))
 			}
+		}
+		if left == 0 {
+			return
 		}
 		select {
 		case in = <-f.client.Packets():

@@ -666,3 +666,19 @@ func TestPacketsThatNobodyAskedForAreNotLookedInto(t *testing.T) {
 	assert.True(t, m.Asked(b))
 	assert.True(t, slices.Equal(m.By(time.Now()), nil))
 }
+
+func TestFollowerHearsEachMessageThatWaits(t *testing.T) {
+	const session, waiting = 7, 150
+	machine := subscription.NewMachine(subscription.MachineConfig{Group: vip, Listed: []netip.Addr{ownOf(1)}, Random: func() uint64 { return session }})
+	in := make(chan subscription.Packet, waiting)
+	f := &Follower{client: &members{in: in}, entries: []*entry{{machine: machine}}}
+	message := make([]byte, 24)
+	binary.BigEndian.PutUint64(message[8:], session)
+	for range waiting {
+		in <- subscription.Packet{Data: message}
+	}
+	for len(in) > 0 {
+		f.hear(time.Now(), <-in)
+	}
+	assert.Equal(t, map[subscription.Reason]uint64{subscription.RejectMagic: waiting}, machine.Refused())
+}
