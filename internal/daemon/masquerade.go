@@ -38,7 +38,7 @@ func (spreadHost) Forwards(p instance.Place, ipv4 bool) (key string, does bool) 
 	key = "net.ipv6.conf.all.forwarding"
 	path := "/proc/sys/net/ipv6/conf/all/forwarding"
 	if ipv4 {
-		key = "net.ipv4.conf." + p.Name + ".forwarding"
+		key = "net.ipv4.conf." + strings.ReplaceAll(p.Name, ".", "/") + ".forwarding" // as sysctl takes eth0.100
 		path = "/proc/sys/net/ipv4/conf/" + p.Name + "/forwarding"
 	}
 	text, err := os.ReadFile(path)

@@ -136,3 +136,10 @@ func TestReloadRefusesMembersWithoutThisNode(t *testing.T) {
 	assert.Equal(t, []string{"apiserver"}, done.Changed)
 	assert.True(t, r.build.spreading.has("apiserver"))
 }
+
+// sysctl takes a dot in an interface's name for the end of it.
+func TestForwardingOfAnInterfaceOfAVLANIsNamedAsSysctlTakesIt(t *testing.T) {
+	key, does := spreadHost{}.Forwards(instance.Place{Name: "nothere.100"}, true)
+	assert.Equal(t, "net.ipv4.conf.nothere/100.forwarding", key)
+	assert.False(t, does)
+}

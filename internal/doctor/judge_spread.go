@@ -72,6 +72,9 @@ func judgeSpread(out *findings, f Facts, v config.VIP, l link.Link) {
 	}
 }
 
+// sysctlName makes of a path the name by which sysctl takes it: a dot in an interface's name, as that of a VLAN, is a slash there.
+func sysctlName(path string) string { return strings.NewReplacer("/", ".", ".", "/").Replace(path) }
+
 // judgeForwarding looks at what the kernel does with packets that a holder translates for other hosts.
 func judgeForwarding(out *findings, f Facts, v config.VIP, l link.Link) {
 	if v.Spread.Via != config.ViaMasquerade {
@@ -86,7 +89,7 @@ func judgeForwarding(out *findings, f Facts, v config.VIP, l link.Link) {
 	}{{true, "net/ipv4/conf/" + l.Name + "/forwarding"}, {false, "net/ipv6/conf/all/forwarding"}} {
 		has := slices.ContainsFunc(v.Addresses, func(a netip.Prefix) bool { return a.Addr().Is4() == family.ipv4 })
 		if n, known := f.Sysctls[family.path]; has && known && n == 0 {
-			say(Error, "%s is 0: as the holder this node serves all connections by itself", strings.ReplaceAll(family.path, "/", "."))
+			say(Error, "%s is 0: as the holder this node serves all connections by itself", sysctlName(family.path))
 		}
 	}
 	for _, chain := range f.ForwardDrops {

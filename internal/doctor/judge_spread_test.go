@@ -7,6 +7,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/link"
 )
 
 func TestDoctorJudgesWhatSpreadingWants(t *testing.T) {
@@ -72,5 +73,17 @@ func TestDoctorJudgesWhatMasqueradingWants(t *testing.T) {
 				assert.Equal(t, []any{tt.want, tt.how}, []any{found[0].Code, found[0].Severity})
 			}
 		})
+	}
+}
+
+// sysctl takes a dot in an interface's name for the end of it.
+func TestDoctorNamesTheForwardingOfAnInterfaceOfAVLANAsSysctlTakesIt(t *testing.T) {
+	f := good(t)
+	f.VIPs[0].Spread = config.Spread{Via: config.ViaMasquerade, Ports: []config.SpreadPort{{Port: 6443}}}
+	f.Sysctls["net/ipv4/conf/eth0.100/forwarding"] = 0
+	var out findings
+	judgeForwarding(&out, f, f.VIPs[0], link.Link{Name: "eth0.100"})
+	if assert.Len(t, out.list, 1) {
+		assert.Contains(t, out.list[0].What, "net.ipv4.conf.eth0/100.forwarding is 0")
 	}
 }
