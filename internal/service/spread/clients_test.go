@@ -236,6 +236,21 @@ func TestMemberThatSaysNoClientsAnyMoreHasNone(t *testing.T) {
 	assert.Empty(t, of)
 }
 
+// Members say HELLO each second, however seldom they advertise. What one of them has said is gone with the next one.
+func TestEachMessageOfAMemberIsLookedAt(t *testing.T) {
+	now := time.Now()
+	r := roster{interval: 10 * time.Second, self: addr(11)}
+	began := now
+	for now.Sub(began) < time.Minute {
+		n := int(now.Sub(began) / time.Second)
+		r.hear(now, []election.Member{speaks(12, began.Add(time.Duration(n)*time.Second), time.Second, client(n%10))})
+		now = r.next(now)
+	}
+	r.find(addr(12), false).dead = true
+	known, _ := r.orphans(false)
+	assert.ElementsMatch(t, many(0, 10), known)
+}
+
 // A HELLO has room for 28 clients of IPv4, and for 12 of IPv6.
 func TestClientsAreKnownUntilTheirTurnComesAgain(t *testing.T) {
 	for _, every := range []time.Duration{interval, time.Second, 10 * time.Second} {

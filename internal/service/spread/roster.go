@@ -229,13 +229,14 @@ func (r *roster) suspected(m *member, now time.Time) bool {
 	return !m.silentSince.IsZero() || m.heard && !now.Before(m.last.Add(r.suspicion(m)))
 }
 
-// next is when something is due after now, at the latest in an interval.
+// next is when something is due after now, at the latest in an interval, and when a member is to have said something more: see
+// [election.Spread.Clients].
 func (r *roster) next(now time.Time) time.Time {
 	due := now.Add(r.interval)
 	for _, m := range r.all {
 		moments := []time.Time{m.askNext}
 		if m.heard && m.silentSince.IsZero() {
-			moments = append(moments, m.last.Add(r.suspicion(m)), m.last.Add(r.silence(m)))
+			moments = append(moments, now.Add(r.every(m)), m.last.Add(r.suspicion(m)), m.last.Add(r.silence(m)))
 		}
 		for _, at := range moments {
 			if at.After(now) && at.Before(due) {
