@@ -47,10 +47,11 @@ func (g *gossip) now() {
 }
 
 // round asks everybody how they are, all at once, but nobody twice at a time; when there is news, and regularly. A question says
-// as much as its answer: where everybody is in the cluster and well known it is enough that one of two asks the other, half as often.
+// as much as its answer: where everybody is in the cluster and well known it is enough that one of two asks the other, and, while no load is
+// spread, half as often.
 func (g *gossip) round(ctx context.Context) {
 	now, news, settled, every := time.Now(), g.news.Swap(false), g.settled(), g.pace()
-	if settled && every == g.cfg.pace() {
+	if settled && !g.addresses.spreading() {
 		every *= 2
 	}
 	if !news && !g.last.Before(whole(now, every)) {

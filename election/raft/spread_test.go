@@ -256,6 +256,38 @@ func TestClientsAreSaidByTurns(t *testing.T) {
 	}
 }
 
+// Members that are well known need to speak half as often, but not where they spread.
+func TestMembersThatSpreadSpeakAtTheirPaceHoweverLongTheHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		l.heartbeat = MostHeartbeat
+		for _, h := range l.hosts {
+			h.cfg.Heartbeat = l.heartbeat
+		}
+		l.bootAll()
+		defer l.stopAll()
+		l.await(time.Minute)
+		time.Sleep(time.Minute)
+		one, other, heard := l.hosts[addr(0)], l.hosts[addr(1)], map[election.Client]bool{}
+		s := spreadHere()
+		s.Clients = someClients(2 * clientsAtOnce)
+		for _, h := range l.hosts {
+			h.elector.SetSpread(s)
+		}
+		time.Sleep(10 * time.Second)
+		for range 200 {
+			time.Sleep(50 * time.Millisecond)
+			m := other.seen(one)
+			require.NotNil(t, m.Spread)
+			require.LessOrEqual(t, time.Since(m.LastHeard), m.Spread.Every+20*time.Millisecond)
+			for _, c := range m.Spread.Clients {
+				heard[c] = true
+			}
+		}
+		assert.Len(t, heard, 2*clientsAtOnce)
+	})
+}
+
 func TestClientsOfAMemberAreHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, hosts := spreading(t)
