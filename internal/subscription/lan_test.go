@@ -447,3 +447,17 @@ func TestFollowerForgetsWhatWasSaidLongAgo(t *testing.T) {
 	require.Len(t, all, 1)
 	assert.Equal(t, []netip.Addr{all[0].Address}, l.follower.Known())
 }
+
+// An int of 32 bits, as on ARMv7, has no room for two seconds.
+func TestFollowerBelievesTheNewestWordHoweverOldTheOtherOneIs(t *testing.T) {
+	m := NewMachine(MachineConfig{Group: own(100)})
+	now := time.Now()
+	said := func(weight uint8, age time.Duration) line {
+		return line{Member{Address: own(1), Weight: weight, Age: age}, &peer{heard: now}}
+	}
+	for _, apart := range []time.Duration{time.Second, 3 * time.Second, 5 * time.Second, time.Minute} {
+		s, ok := m.state(now, []line{said(2, time.Second+apart), said(1, time.Second)}, false)
+		require.True(t, ok)
+		assert.Equal(t, uint8(1), s.Weight, apart)
+	}
+}

@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -70,7 +71,7 @@ func (m *Machine) Picture(now time.Time) (all []State, told bool) {
 
 // state is one member, of what all say of it. A member of whom nobody speaks any more who tells this host is none.
 func (m *Machine) state(now time.Time, lines []line, told bool) (State, bool) {
-	newest := func(a, b line) int { return int(a.age(now) - b.age(now)) }
+	newest := func(a, b line) int { return cmp.Compare(a.age(now), b.age(now)) }
 	var fresh, current []line
 	for _, l := range lines {
 		if l.fresh(now) {
