@@ -161,7 +161,10 @@ func (c *Config) asking(host Host) func(ctx context.Context, p instance.Place, m
 		return host.Ask
 	}
 	target := c.Ports[i].Target
-	return func(ctx context.Context, _ instance.Place, member netip.Addr) error {
+	return func(ctx context.Context, p instance.Place, member netip.Addr) error {
+		if member.Is6() && member.IsLinkLocalUnicast() {
+			member = member.WithZone(p.Name)
+		}
 		return host.Reach(ctx, netip.AddrPortFrom(member, target))
 	}
 }

@@ -160,3 +160,24 @@ func TestMasqueradeEndsAllWhenTheAddressLeaves(t *testing.T) {
 		close(stuck)
 	})
 }
+
+// reaching is a Host that notes where it is to connect to.
+type reaching struct {
+	Host
+	at netip.AddrPort
+}
+
+func (h *reaching) Reach(_ context.Context, at netip.AddrPort) error {
+	h.at = at
+	return nil
+}
+
+// Where the election goes by IPv6 alone a member's address is that of its link. Without a link nobody can connect to it, and a member whose keepvip
+// was killed would be dead.
+func TestMasqueradeAsksAMemberOnItsLink(t *testing.T) {
+	for member, want := range map[string]string{"fe80::12": "[fe80::12%eth0]:6443", "fd77::12": "[fd77::12]:6443", "10.77.0.12": "10.77.0.12:6443"} {
+		cfg, host := masquerading(), &reaching{}
+		require.NoError(t, cfg.asking(host)(t.Context(), instance.Place{Name: "eth0", Index: 2}, netip.MustParseAddr(member)))
+		assert.Equal(t, want, host.at.String())
+	}
+}
