@@ -14,6 +14,7 @@ import (
 // least, and flows of UDP.
 type Census struct {
 	Ports   map[Port]int       // how many to each port that is spread
+	Own     int                // how many of all these programs of this node have made
 	To      map[netip.Addr]int // how many go to each member: with Masquerade all of them, else those of this host's own programs, which are in no other count
 	Clients []Client           // of TCP, both ends of which are open; at most as many as were asked for
 }
@@ -48,6 +49,9 @@ func (t *Tables) Count(clients int) (Census, error) {
 			return
 		}
 		out.Ports[p]++
+		if applied.own(e) {
+			out.Own++
+		}
 		if e.Protocol == unix.IPPROTO_TCP && e.State == conntrack.Established && len(out.Clients) < clients {
 			out.Clients = append(out.Clients, Client{At: e.Source, To: e.Dest})
 		}
@@ -108,3 +112,9 @@ func (c *Config) spreads(e conntrack.Entry) bool { return slices.Contains(c.Addr
 
 // translated tells whether another one than the address itself answers.
 func translated(e conntrack.Entry) bool { return e.Answers.Addr() != e.Dest.Addr() }
+
+// own tells whether a connection was made by a program of this node: where the address is, the kernel gives it the address itself as its source.
+func (c *Config) own(e conntrack.Entry) bool {
+	source := e.Source.Addr()
+	return source == e.Dest.Addr() || source.IsLoopback() || slices.Contains(c.Self, source)
+}

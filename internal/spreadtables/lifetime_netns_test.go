@@ -253,6 +253,25 @@ func TestConnectionsAreCounted(t *testing.T) {
 	l.client.Eventually(func() bool { return counted(1) == 1 }, "one has ended")
 }
 
+// TestOwnConnectionsAreToldFromThoseOfClients: an operator who drains a node does not wait for what its own programs are connected to there.
+func TestOwnConnectionsAreToldFromThoseOfClients(t *testing.T) {
+	l := newLab(t)
+	l.bound(0)
+	for member, n := range l.members[:2] { // with the address, and without
+		l.owned(uint8(member), slots.None)
+		for name, vip := range both {
+			l.dial(l.client, vip)
+			require.Equal(t, member, l.dial(n.Space, vip).member, name)
+		}
+		n.In(func() {
+			served, err := n.tables.Count(100)
+			require.NoError(t, err)
+			assert.Equal(t, 4, served.Ports[Port{unix.IPPROTO_TCP, front, target}], member)
+			assert.Equal(t, 2, served.Own, member)
+		})
+	}
+}
+
 // TestTablesWithoutALink: it is told from every other error.
 func TestTablesWithoutALink(t *testing.T) {
 	l := newLab(t)

@@ -107,7 +107,7 @@ func (c *counter) take(result counts) {
 		n.table.count, n.table.counts, n.table.counted, n.table.to = total(n.Ports), n.Ports, result.begun, n.To
 		n.table.clients = reachable(n.Clients)
 		clients = append(clients, n.table.clients...)
-		all += n.table.count
+		all += n.table.count - n.Own // which go on here: nobody waits for them
 	}
 	clients = clients[:min(len(clients), election.MostClients)]
 	if !slices.Equal(clients, c.clients) { // the same list is compared at once wherever it is said

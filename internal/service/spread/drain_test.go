@@ -43,6 +43,23 @@ func TestServiceDrainWaitsUntilTheOthersKnow(t *testing.T) {
 	})
 }
 
+// The kubelet of a control plane stays connected to the address, and that may be to this node.
+func TestServiceDrainDoesNotWaitForConnectionsOfThisNodeItself(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		b.connected("api", 3)
+		b.onHost(func(h *fakeHost) { h.planes["api"].own = 2 })
+		b.service.Drain(time.Now().Add(time.Minute))
+		time.Sleep(leastSettle + 2*countDraining)
+		assert.True(t, b.busy())
+		b.connected("api", 2)
+		time.Sleep(2 * countDraining)
+		assert.False(t, b.busy())
+		assert.Equal(t, uint32(2), b.service.Status().Spread.Members[0].Connections, "they are there all the same")
+	})
+}
+
 // A follower's connections come to the member's own address: only the follower knows them.
 func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 	f := &fakeFollowers{}

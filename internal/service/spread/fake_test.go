@@ -199,6 +199,7 @@ type fakePlane struct {
 	closed      bool
 	loose       bool
 	connections int
+	own         int // of connections
 	ended       [][]netip.Addr
 	forgotten   []netip.Addr
 	endedOwn    [][]netip.Addr
@@ -238,7 +239,7 @@ func (p *fakePlane) Abilities() spreadtables.Abilities {
 func (p *fakePlane) Count(clients int) (spreadtables.Census, error) {
 	p.host.mu.Lock()
 	dump, err := p.host.dump, p.host.uncounted
-	out := spreadtables.Census{Ports: map[spreadtables.Port]int{p.cfg.Ports[0]: p.connections}, Clients: slices.Clone(p.host.clients)}
+	out := spreadtables.Census{Ports: map[spreadtables.Port]int{p.cfg.Ports[0]: p.connections}, Own: p.own, Clients: slices.Clone(p.host.clients)}
 	out.Clients = out.Clients[:min(len(out.Clients), clients)]
 	out.To = maps.Clone(p.host.served)
 	p.host.mu.Unlock()
