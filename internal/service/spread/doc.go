@@ -18,6 +18,7 @@
 //
 //   - A Service has one, which owns its state, and for which Close waits.
 //   - One for each question to the host of a member or backend, which ends within 50 or 250 ms.
+//   - One for the clients of members that have died at one moment, who are asked twice, within a second.
 //   - One for each backend that is checked, until the backend is no more in the configuration, or the service ends.
 //   - One at a time that counts connections; it ends when the kernel has listed them.
 //
