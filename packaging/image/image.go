@@ -72,6 +72,7 @@ func build(cfg Config, p Platform) (v1.Image, error) {
 	file.Config = v1.Config{
 		// A capability in the file would not survive no-new-privileges: root, with what the pod grants.
 		User: "0:0", Entrypoint: []string{"/" + Binary}, Cmd: []string{"run"}, WorkingDir: "/",
+		Env:    []string{"PATH=/"}, // so that the program is found by its name alone, as in kubectl exec POD -- keepvip status
 		Labels: cfg.Labels, StopSignal: "SIGTERM",
 	}
 	if img, err = mutate.ConfigFile(img, file); err != nil {

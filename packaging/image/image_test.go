@@ -45,6 +45,7 @@ func TestIndexIsValid(t *testing.T) {
 	file, err := img.ConfigFile()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"/keepvip"}, file.Config.Entrypoint)
+	assert.Equal(t, []string{"PATH=/"}, file.Config.Env, "kubectl exec and crictl exec look for a program in the container's PATH alone")
 	assert.Equal(t, "0:0", file.Config.User)
 	assert.Equal(t, "arm", file.Architecture)
 	assert.Equal(t, "keepvip", file.Config.Labels["org.opencontainers.image.title"])
