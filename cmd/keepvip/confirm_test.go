@@ -32,7 +32,7 @@ func TestVerbsConfirmWhoHoldsNow(t *testing.T) {
 	code, out, errs := keepvip(t, "drain", "--socket", t.TempDir()+"/none")
 	assert.Equal(t, exitFailure, code)
 	assert.Empty(t, out)
-	assert.Contains(t, errs, "is it running")
+	assert.Contains(t, errs, "/none: there is no such socket; start keepvip")
 }
 
 func TestConfirmationWithoutAHolderWaitsNoLongerThanItMust(t *testing.T) {

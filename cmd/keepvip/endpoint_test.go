@@ -34,7 +34,7 @@ func TestEndpointIsPrintedForScripts(t *testing.T) {
 		{"--running --socket " + socket, exitOK, "lb:6443\n", ""},
 		{"a --running --socket " + socket, exitOK, "lb:6443\n", ""},
 		{"--running --vip 10.77.0.100", exitUsage, "", "--running and --vip are given, want one of the two"},
-		{"--running --socket /none", exitFailure, "", "is it running, and is this its --socket?"},
+		{"--running --socket /none", exitFailure, "", "no keepvip answers at /none: there is no such socket; start keepvip, or name its socket by --socket"},
 	} {
 		code, out, errs := keepvip(t, append([]string{"endpoint"}, strings.Fields(tt.args)...)...)
 		assert.Equal(t, tt.code, code, tt.args)

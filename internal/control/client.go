@@ -117,7 +117,7 @@ func (c *Client) ask(ctx context.Context, method, path string, q url.Values, int
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the keepvip at %s: %w; is it running, and is this its --socket?", c.path, dialCause(err))
+		return c.unanswered(err, limit)
 	}
 	defer res.Body.Close()
 	body := io.LimitReader(res.Body, maxAnswer)
@@ -138,13 +138,4 @@ func (c *Client) ask(ctx context.Context, method, path string, q url.Values, int
 		return fmt.Errorf("answer of the keepvip at %s: %w", c.path, err)
 	}
 	return nil
-}
-
-// dialCause drops the invented URL from an error, which would only confuse.
-func dialCause(err error) error {
-	var ue *url.Error
-	if errors.As(err, &ue) {
-		return ue.Err
-	}
-	return err
 }

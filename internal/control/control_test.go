@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -200,11 +201,49 @@ func TestOpenReplacesASocketThatNobodyServes(t *testing.T) {
 }
 
 func TestClientSaysWhatToDoWhenNobodyAnswers(t *testing.T) {
-	path := socketPath(t)
-	err := NewClient(path).Status(t.Context(), nil)
-	require.Error(t, err)
-	assert.Contains(t, err.Error(), "is it running, and is this its --socket?")
-	assert.NotContains(t, err.Error(), "http://")
+	missing, dead, mute := socketPath(t), socketPath(t), socketPath(t)
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"})
+	require.NoError(t, err)
+	left.SetUnlinkOnClose(false)
+	require.NoError(t, left.Close())
+	silent, err := net.Listen("unix", mute)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	over, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context
+		path string
+		want string
+		is   error
+	}{
+		{"no socket", t.Context(), missing, "no keepvip answers at " + missing + ": there is no such socket; start keepvip, or name its socket by --socket", fs.ErrNotExist},
+		{"nobody listens", t.Context(), dead, "no keepvip answers at " + dead + ": no process listens there any more; start keepvip, or name its socket by --socket", unix.ECONNREFUSED},
+		{"no answer in time", over, mute, "the keepvip at " + mute + " has not answered for 10s: its process stands still, or this host is overloaded; look at its log", context.DeadlineExceeded},
+		{"interrupted", stopped, mute, "interrupted before the keepvip at " + mute + " answered", context.Canceled},
+		{"no path", t.Context(), "", `no keepvip answers at "": missing address; name its socket by --socket`, nil},
+		{"a path that is too long", t.Context(), "/" + strings.Repeat("x", 200), "invalid argument; name its socket by --socket", unix.EINVAL},
+	} {
+		err := NewClient(tt.path).Status(tt.ctx, nil)
+		require.Error(t, err, tt.name)
+		assert.Contains(t, err.Error(), tt.want, tt.name)
+		assert.NotContains(t, err.Error(), "http://", tt.name)
+		if tt.is != nil {
+			assert.ErrorIs(t, err, tt.is, tt.name)
+		}
+	}
+}
+
+// A user who may not open the socket is told so, and not to start keepvip.
+func TestClientSaysWhoMayAsk(t *testing.T) {
+	c := NewClient("/run/keepvip/keepvip.sock")
+	err := c.unanswered(&url.Error{Op: "Get", URL: "http://keepvip/status", Err: &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", unix.EACCES)}}, askTime)
+	assert.EqualError(t, err, "no permission for the socket /run/keepvip/keepvip.sock; run the command as root")
+	err = c.unanswered(&url.Error{Op: "Get", URL: "http://keepvip/status", Err: io.EOF}, askTime)
+	assert.EqualError(t, err, "the keepvip at /run/keepvip/keepvip.sock ended before it answered; look at its log")
 }
 
 func TestListenerAnswersProbesAndMetrics(t *testing.T) {
