@@ -85,6 +85,7 @@ func TestChecksRefused(t *testing.T) {
 		{"no kind", listing("{address: 'a:1'}"), at + ".kind: missing, want one of " + joined(checkKinds, ", ")},
 		{"another kind", listing("{kind: udp}"), at + ".kind: udp, want " + joined(checkKinds, " or ")},
 		{"a key of another kind", listing("{kind: tcp, address: '127.0.0.1:1', url: 'http://a/'}"), at + ".url: not of kind tcp, which has address, watch"},
+		{"kind as a key", listing("{name: a, exec: /bin/true}"), at + ".exec: unknown key, want kind: exec"},
 		{"unknown key", listing("{kind: tcp, adress: '127.0.0.1:1'}"), at + ".adress: unknown key, did you mean address?"},
 		{"nothing to look at", listing("{kind: tcp}"), at + ".address: missing, kind tcp wants one"},
 		{"a program without a user", listing("{kind: exec, command: [/bin/true]}"), at + ".user: missing, kind exec wants one"},

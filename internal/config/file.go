@@ -135,7 +135,7 @@ func (r *fileReader) mapping(n *yaml.Node, s *section, prefix string) {
 		}
 		child := s.lookup(name.Value)
 		if child == nil {
-			r.add(r.at(name.Line), key, "unknown key, %s", instead(name.Value, s.names()))
+			r.add(r.at(name.Line), key, "unknown key, %s", keyInstead(name.Value, s))
 			continue
 		}
 		r.value(value, child, key)
