@@ -23,7 +23,7 @@ func followOptions() []Option {
 		{
 			Key: "follow.listen", Flag: "follow-listen", Default: off, Reload: Live,
 			Help:    "A listener of a follower on its loopback interface, such as 127.0.0.1:9443, that passes connections on to the members, for the first port of the first entry that is spread",
-			binding: one(listener(), func(t target) *string { return &t.config.Follow.Listen }),
+			binding: one(listener("127.0.0.1:9443"), func(t target) *string { return &t.config.Follow.Listen }),
 		},
 		{
 			Key: "follow.keyFile", Flag: "follow-key-file", Reload: Live,

@@ -111,8 +111,8 @@ func parseAddr(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// listener reads host:port, or off, which is kept as "".
-func listener() kind[string] {
+// listener reads host:port, or off, which is kept as "". The example is one that the option may have.
+func listener(example string) kind[string] {
 	return kind[string]{
 		name: "host:port|off", tags: []string{tagString}, schema: map[string]any{"type": "string"},
 		parse: func(s string) (string, error) {
@@ -121,10 +121,10 @@ func listener() kind[string] {
 			}
 			host, port, err := net.SplitHostPort(s)
 			if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
-				return "", fmt.Errorf("%s, want host:port such as 127.0.0.1:9645, or %s", show(s), off)
+				return "", fmt.Errorf("%s, want host:port such as %s, or %s", show(s), example, off)
 			}
 			if _, err := netip.ParseAddr(host); err != nil && host != "localhost" {
-				return "", fmt.Errorf("%s, want an address in place of the name, such as 127.0.0.1:9645 or 0.0.0.0:9645", show(s))
+				return "", fmt.Errorf("%s, want an address in place of the name, such as %s", show(s), example)
 			}
 			return s, nil
 		},
@@ -143,6 +143,8 @@ func checkURL() kind[string] {
 		switch {
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 			return fmt.Errorf("%s, want an http or https URL such as https://127.0.0.1:6443/readyz", show(s))
+		case u.Port() != "" && !isPort(u.Port()):
+			return fmt.Errorf("%s, want a port from 1 to 65535", show(s))
 		case u.User != nil:
 			return errors.New("a URL with a user name or password, want one without: it shows in status and logs")
 		case u.Fragment != "":
@@ -150,6 +152,11 @@ func checkURL() kind[string] {
 		}
 		return nil
 	})
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // pattern compiles the expression when it is first asked for: those of all options together would take a megabyte of each process.

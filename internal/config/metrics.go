@@ -19,13 +19,16 @@ type Metrics struct {
 	KeepalivedNames bool
 }
 
+// metricsExample is the default of metrics.address.
+const metricsExample = "127.0.0.1:9645"
+
 func metricsOptions() []Option {
 	return []Option{
 		{
-			Key: "metrics.address", Flag: "metrics", Default: "127.0.0.1:9645", Reload: Restart, shorthand: true,
+			Key: "metrics.address", Flag: "metrics", Default: metricsExample, Reload: Restart, shorthand: true,
 			Help: "The listener for /metrics, /livez and /readyz. With an address of the node, or 0.0.0.0:9645 for all of them, other hosts can read /metrics and nothing else, " +
 				"and nobody at a virtual address; the loopback interface still serves all three",
-			binding: one(listener(), func(t target) *string { return &t.config.Metrics.Address }),
+			binding: one(listener(metricsExample), func(t target) *string { return &t.config.Metrics.Address }),
 		},
 		{
 			Key: "metrics.certificate", Flag: "metrics-certificate", Reload: Restart,
@@ -88,7 +91,7 @@ func (c *Config) checkMetrics(ps *problems) {
 	}
 	for _, set := range [][2]string{{"metrics.certificate", m.Certificate}, {"metrics.privateKey", m.PrivateKey}, {"metrics.tokenFile", m.TokenFile}} {
 		if set[1] != "" && !m.Exposed() {
-			bad(set[0], "set while metrics.address is %s, which no other host reaches, want an address of the node there, or 0.0.0.0:9645", listener().format(m.Address))
+			bad(set[0], "set while metrics.address is %s, which no other host reaches, want an address of the node there, or 0.0.0.0:9645", listener(metricsExample).format(m.Address))
 			return
 		}
 	}
