@@ -30,6 +30,8 @@ func (c *conversion) addresses() {
 			}
 		case strings.Contains(text, "/"):
 			c.refuse(s.line, "%s: want the address alone, and its prefix length in vip_subnet", s.what())
+		case looksLikeAddress(text):
+			c.refuse(s.line, "%s: %s is no IPv4 or IPv6 address, want one", s.what(), show(text))
 		default:
 			c.refuse(s.line, "%s: %s is a name or a variable; kube-vip resolves names, keepvip does not: want the address", s.what(), show(text))
 		}
@@ -37,6 +39,11 @@ func (c *conversion) addresses() {
 	c.option("vip", s, given...)
 	c.tell(s, Carried, "--vip=%s", cmp.Or(c.variable, strings.Join(given, ",")))
 	c.tellPrefixes()
+}
+
+// looksLikeAddress tells a misspelt address from a name and from a variable.
+func looksLikeAddress(text string) bool {
+	return strings.Trim(text, "0123456789.") == "" || strings.Contains(text, ":") && !strings.Contains(text, "$")
 }
 
 // filled is the address, or what stands for it.
