@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // group makes a command that only holds others: alone it prints its help, and what is none of them is an error.
@@ -116,14 +118,49 @@ func arguments(name string, least, most int) cobra.PositionalArgs {
 // anyNumber is for arguments that may be repeated without end.
 const anyNumber = math.MaxInt
 
-// flagError explains a flag of several letters with one dash.
+// flagError says what is wrong with a flag, and what to write instead: the words of the parser are Go's.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "=")
-		if cmd.Flags().Lookup(name) != nil {
-			return fmt.Errorf("-%s has one dash, want --%s", name, name)
+		return unknownFlag(cmd, unknown)
+	}
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	f := invalid.GetFlag()
+	want, ok := map[string]string{
+		"bool": "true or false", "duration": "a duration with its unit, such as 100ms or 2s", "uint16": "a number from 0 to 65535",
+	}[f.Value.Type()]
+	if !ok {
+		return err // a value of keepvip's own, which says what it wants
+	}
+	return fmt.Errorf("--%s %q, want %s", f.Name, invalid.GetValue(), want)
+}
+
+func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
+	name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "=")
+	if cmd.Flags().Lookup(name) != nil {
+		return fmt.Errorf("-%s has one dash, want --%s", name, name)
+	}
+	var have []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { have = append(have, f.Name) })
+	if like := config.Nearest(unknown.GetSpecifiedName(), have); like != "" {
+		return fmt.Errorf("%w, did you mean --%s?", unknown, like)
+	}
+	return fmt.Errorf("%w; %s --help has all of them", unknown, cmd.CommandPath())
+}
+
+// oneOf refuses flags that exclude each other.
+func oneOf(cmd *cobra.Command, flags ...string) error {
+	var given []string
+	for _, f := range flags {
+		if cmd.Flags().Changed(f) {
+			given = append(given, "--"+f)
 		}
 	}
-	return err
+	if len(given) < 2 {
+		return nil
+	}
+	return fmt.Errorf("%s are given, want one of them", strings.Join(given, " and "))
 }

@@ -38,6 +38,16 @@ func TestArgumentsThatAreNotTakenAreExplained(t *testing.T) {
 		{"help config fix", `unknown command "fix" for "keepvip config", want one of schema, show, validate`},
 		{"run -config a.yaml", "-config has one dash, want --config"},
 		{"run -vip=10.0.0.1", "-vip has one dash, want --vip"},
+		{"status --sockte /s", "unknown flag: --sockte, did you mean --socket?"},
+		{"status --yaml", "unknown flag: --yaml; keepvip status --help has all of them"},
+		{"status -x", "unknown shorthand flag: 'x' in -x; keepvip status --help has all of them"},
+		{"status --interval 5", `--interval "5", want a duration with its unit, such as 100ms or 2s`},
+		{"handover --timeout soon", `--timeout "soon", want a duration with its unit, such as 100ms or 2s`},
+		{"hold --force=maybe", `--force "maybe", want true or false`},
+		{"status -w=maybe", `--watch "maybe", want true or false`},
+		{"drill --port 66443 apiserver", `--port "66443", want a number from 0 to 65535`},
+		{"drill --stop --check apiserver", "--stop and --check are given, want one of them"},
+		{"drill --everywhere --watch 5s apiserver", "--watch and --everywhere are given, want one of them"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.line, func(t *testing.T) {

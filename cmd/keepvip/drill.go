@@ -57,6 +57,9 @@ func newDrill() *cobra.Command {
 	fs.DurationVar(&f.within, "within", 0, "how long the address may be missed; without it as documented for these settings")
 	socket, output := bindSocket(cmd), bindOutput(cmd)
 	cmd.ValidArgsFunction = names(socket, vipNames)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { // before cobra says the same in words of its own
+		return cmp.Or(oneOf(cmd, "handover", "stop", "check"), oneOf(cmd, "watch", "everywhere"))
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.valid(cmd.Flags().Changed); err != nil {
 			return err

@@ -44,7 +44,7 @@ func TestKeepalivedWrongCommandLines(t *testing.T) {
 		"virtual servers":     {"-n -C", "keepvip: --check: keepvip has no virtual servers: keep keepalived for them, beside keepvip\n"},
 		"namespace":           {"-n --namespace x", "keepvip: --namespace: keepvip stays in the network namespace that it is started in: ip netns exec NAME, or NetworkNamespacePath= of the unit\n"},
 		"a file alone":        {"-n k.conf", "keepvip: keepvip keepalived takes no argument, but \"k.conf\" is given, want --use-file k.conf if that is the configuration\n"},
-		"no such option":      {"-n --bogus", "keepvip: unknown flag: --bogus\n"},
+		"no such option":      {"-n --bogus", "keepvip: unknown flag: --bogus; keepvip keepalived --help has all of them\n"},
 		"a missing value":     {"-n -p", "keepvip: flag needs an argument: 'p' in -p\n"},
 		"no such signal":      {"--signum TDATA", "keepvip: --signum \"TDATA\", want STOP, RELOAD, DATA, STATS, STATS_CLEAR or JSON: keepvip has no other signals\n"},
 		"a place for the pid": {"-n -f GOOD -p /none/pid", "keepvip: open /none/pid: no such file or directory\n"},
