@@ -18,7 +18,7 @@ import (
 func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options, asObject bool) error {
 	doc, err := syntax.Read(path, syntax.Options{ID: cmp.Or(id, hostID()), Files: syntax.Disk{}})
 	if err != nil {
-		return unreadable(path, err)
+		return unreadable(path, err, aKeepalivedConf+", or of a kube-vip manifest")
 	}
 	r := convert.Convert(doc, onThisHost(o))
 	if asObject {

@@ -61,7 +61,7 @@ func (k *keepalivedConf) test() (lines string, code int) {
 		if k.all {
 			code = testNoFile
 		}
-		return unreadable(path, err).Error() + "\n", code
+		return unreadable(path, err, aKeepalivedConf).Error() + "\n", code
 	}
 	model := keepalived.Model(doc)
 	findings := lint.Lint(model)

@@ -24,7 +24,7 @@ type keepalivedConf struct {
 func (k *keepalivedConf) read(path string) (config.Converted, error) {
 	doc, err := syntax.Read(path, syntax.Options{ID: cmp.Or(k.id, hostID()), Files: syntax.Disk{}})
 	if err != nil {
-		return config.Converted{}, unreadable(path, err)
+		return config.Converted{}, unreadable(path, err, aKeepalivedConf)
 	}
 	r := convert.Convert(doc, onThisHost(k.options))
 	missing := func(f keepalived.Finding) bool { return k.all && f.Code == syntax.CodeInclude }

@@ -41,9 +41,12 @@ func newLint() *cobra.Command {
 		if *id == "" {
 			*id = hostID()
 		}
+		if _, ok := kubeVIPText(args[0]); ok {
+			return fmt.Errorf("%s: YAML, want a keepalived.conf: keepvip config validate checks a configuration of keepvip, and keepvip convert reads a kube-vip", args[0])
+		}
 		cfg, err := keepalived.Read(args[0], syntax.Options{ID: *id, Files: syntax.Disk{}})
 		if err != nil {
-			return unreadable(args[0], err)
+			return unreadable(args[0], err, aKeepalivedConf)
 		}
 		doc := lintDoc{File: args[0], Findings: lint.Lint(cfg)}
 		doc.Count = lint.Tally(doc.Findings)
@@ -63,12 +66,18 @@ func hostID() string {
 	return first
 }
 
-func unreadable(path string, err error) error {
+const aKeepalivedConf = "a keepalived.conf"
+
+// unreadable says of a file that cannot be read what its path was to be.
+func unreadable(path string, err error, what string) error {
 	var wrong *fs.PathError
 	if errors.As(err, &wrong) {
 		err = wrong.Err
 	}
-	return fmt.Errorf("%s: %w: want the path of a keepalived.conf", path, err)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%s: %w: run the command as a user who may read the file", path, err)
+	}
+	return fmt.Errorf("%s: %w: want the path of %s", path, err, what)
 }
 
 func lintText(doc lintDoc) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,31 @@ func TestLintNamesFileAndLine(t *testing.T) {
 	assert.Contains(t, out, lintSamples+"kubeadm.conf:9: warning slow-check: check_apiserver acts after 10 failures")
 	_, out, _ = keepvip(t, "lint", lintSamples+"clean.conf")
 	assert.Equal(t, lintSamples+"clean.conf: no traps\n", out)
+}
+
+// A file of another kind is one error, and not one for each of its lines.
+func TestLintSaysThatAFileIsOfAnotherKind(t *testing.T) {
+	for name, text := range map[string]string{
+		"keepvip.yaml": "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [10.0.0.1]\n",
+		"kube-vip":     "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - {name: kube-vip, image: ghcr.io/kube-vip/kube-vip:v1.0.0, args: [manager]}\n",
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		code, out, errs := keepvip(t, "lint", path)
+		assert.Equal(t, exitUsage, code, name)
+		assert.Empty(t, out, name)
+		assert.Equal(t, "keepvip: "+path+": YAML, want a keepalived.conf: keepvip config validate checks a configuration of keepvip, and keepvip convert reads a kube-vip\n", errs)
+	}
+}
+
+// What to do about a file that cannot be read depends on why, and on what the command reads.
+func TestFilesThatCannotBeReadAreExplained(t *testing.T) {
+	_, _, errs := keepvip(t, "lint", "/none/k.conf")
+	assert.Equal(t, "keepvip: /none/k.conf: no such file or directory: want the path of a keepalived.conf\n", errs)
+	_, _, errs = keepvip(t, "convert", "/none/kube-vip.yaml")
+	assert.Equal(t, "keepvip: /none/kube-vip.yaml: no such file or directory: want the path of a keepalived.conf, or of a kube-vip manifest\n", errs)
+	err := unreadable("/k.conf", &fs.PathError{Op: "open", Path: "/k.conf", Err: fs.ErrPermission}, aKeepalivedConf)
+	assert.EqualError(t, err, "/k.conf: permission denied: run the command as a user who may read the file")
 }
 
 // The lines in the document are those that the program prints.
