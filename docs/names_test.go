@@ -1,6 +1,9 @@
 package docs
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,6 +60,67 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 	}
 	assert.Greater(t, files, 50)
 	assert.Greater(t, made, 10)
+}
+
+var (
+	optionKey = regexp.MustCompile("(?m)^\\| `([A-Za-z.\\[\\]]+)` \\|")
+	// What a text calls an option by its section. Other words with a dot are names of files, of Go and of JSON.
+	optionNamed = regexp.MustCompile(`(?:^|[^\w./\]-])((?:vrrp|raft|check|spread|announce|metrics|follow|health|log|key|notifyFIFO)\.[a-zA-Z]+(?:\.[a-zA-Z]+)*)`)
+)
+
+// An option that an error, a remedy or a page for operators names is one of the reference: who reads it at night looks for it there.
+func TestOptionsThatTextsNameAreThere(t *testing.T) {
+	options := map[string]bool{}
+	for _, m := range optionKey.FindAllStringSubmatch(read(t, "configuration.md"), -1) {
+		parts := strings.Split(strings.ReplaceAll(m[1], "[]", ""), ".")
+		for i := range parts {
+			for j := i + 1; j <= len(parts); j++ {
+				options[strings.Join(parts[i:j], ".")] = true
+			}
+		}
+	}
+	require.Greater(t, len(options), 100)
+	var found int
+	check := func(where, text string) {
+		for _, m := range optionNamed.FindAllStringSubmatch(text, -1) {
+			found++
+			assert.True(t, options[m[1]], "%s: %s", where, m[1])
+		}
+	}
+	for page, text := range pages(t) {
+		switch page {
+		case "architecture.md", "development.md", "raft.md": // they name packages and keys of the status, too
+			continue
+		}
+		for _, m := range regexp.MustCompile("`[^`\n]+`").FindAllString(text, -1) {
+			check(page, m)
+		}
+	}
+	for _, path := range sources(t) {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
+				check(path, text.Value)
+			}
+			return true
+		})
+	}
+	assert.Greater(t, found, 300)
+}
+
+// sources are the files of the program, without its tests.
+func sources(t *testing.T) (out []string) {
+	t.Helper()
+	for _, top := range []string{"../arp", "../cmd", "../election", "../internal", "../kubeadm", "../members", "../vrrp"} {
+		require.NoError(t, filepath.WalkDir(top, func(path string, _ os.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				out = append(out, path)
+			}
+			return err
+		}))
+	}
+	return out
 }
 
 // A link between pages leads to a page and to a heading that it has.

@@ -24,7 +24,7 @@ type credentials struct {
 
 var (
 	// ErrNoKey: members are told from others by the shared key alone.
-	ErrNoKey = errors.New("raft: no shared key and no certificates, want key.file (make one by: keepvip key generate) or raft.tls")
+	ErrNoKey = errors.New("raft: no shared key and no certificates, want key.file (make one by: keepvip key generate) or raft.certificate, raft.privateKey and raft.ca")
 	// errUntrusted is a certificate that none of the trusted authorities has signed.
 	errUntrusted = errors.New("certificate of another key")
 )

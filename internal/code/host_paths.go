@@ -96,7 +96,7 @@ func hostPaths() []Entry {
 		{
 			RaftRefused, "raft-refused", "Nothing listens for Raft at another voter.",
 			"Look at whether keepvip runs there.",
-			"Start it, or correct `raft.members`.",
+			"Start it, or correct `raft.peers`.",
 		},
 		{
 			OtherMTU, "other-mtu", "The interfaces of two nodes have different MTUs: what one sends the other may drop, whichever holds the address.",

@@ -69,7 +69,7 @@ func transition() []Entry {
 		},
 		{
 			AddressOwner, "address-owner", "This node has the priority 255 of an address owner, so it holds the address whenever it runs.",
-			"Look at vrrp.priority.", "Set a priority below 255 where the address should not come back by itself.",
+			"Look at vrrp.owner.", "Leave vrrp.owner out, and set a priority, where the address should not come back by itself.",
 		},
 		{
 			Group, "group", "Another address of the same group is not held by this node, and the addresses of a group stay together.",
