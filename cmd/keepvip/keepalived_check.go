@@ -47,9 +47,24 @@ func (k keepalivedLine) test(cmd *cobra.Command) error {
 		return failed(err)
 	}
 	if code != testGood {
-		return codedError{error: errors.New("the configuration has errors"), code: code}
+		return codedError{error: errors.New(verdictOfTest(code)), code: code}
 	}
 	return nil
+}
+
+// verdictOfTest says what an exit code is about. With some of them no line is an error.
+func verdictOfTest(code int) string {
+	switch code {
+	case testNoValue:
+		return "a keyword has no value: keepalived does not start"
+	case testRefused:
+		return "keepvip does not run this file"
+	case testNoFile:
+		return "there is no file"
+	case testSecurity: // testMissing is the same
+		return "scripts run without enable_script_security, or with --all-config an included file is missing: keepalived -t fails, too"
+	}
+	return "the configuration has errors"
 }
 
 // test is what there is to say of the file, one line each, and keepalived's exit code for it.

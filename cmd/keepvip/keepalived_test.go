@@ -111,6 +111,10 @@ func TestKeepalivedConfigTest(t *testing.T) {
 			assert.Empty(t, out)
 			assert.Contains(t, errs, strings.ReplaceAll(tt.want, "FILE", file))
 			assert.Equal(t, tt.want == "", errs == "")
+			if tt.code != testGood {
+				assert.True(t, strings.HasSuffix(errs, "keepvip: "+verdictOfTest(tt.code)+"\n"), errs)
+				assert.Equal(t, tt.code == testErrors, strings.Contains(errs, "the configuration has errors"), errs)
+			}
 
 			args[1] = "--config-test=" + log
 			again, _, errs := keepvip(t, args...)
