@@ -35,8 +35,17 @@ func (m *manifestFlags) readKubeadm(in *config.Input) (*kubeadmConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := netip.ParseAddr(c.Endpoint().Host); err == nil && !namesAddress(*in) {
-		in.Flags["vip"] = []string{c.Endpoint().Host}
+	host := c.Endpoint().Host
+	_, err = netip.ParseAddr(host)
+	switch {
+	case namesAddress(*in):
+	case err == nil:
+		in.Flags["vip"] = []string{host}
+	case name == "" || in.Flags["external-address"] != nil, hasVariable(*in, "KEEPVIP_EXTERNAL_ADDRESS"): // the configuration is to say what it lacks
+	case host == "":
+		return nil, fmt.Errorf("--kubeadm-config: %s has no controlPlaneEndpoint to take the address from, want --vip ADDRESS", name)
+	default:
+		return nil, fmt.Errorf("--kubeadm-config: the controlPlaneEndpoint %s of %s is a name, want --vip ADDRESS", host, name)
 	}
 	return &kubeadmConfig{c}, nil
 }
@@ -46,9 +55,13 @@ func namesAddress(in config.Input) bool {
 	if in.Flags["vip"] != nil || in.File != "" || in.Conf != "" {
 		return true
 	}
+	return hasVariable(in, "KEEPVIP_VIP", config.EnvFile, config.EnvConf, config.EnvInline)
+}
+
+func hasVariable(in config.Input, names ...string) bool {
 	return slices.ContainsFunc(in.Env, func(e string) bool {
 		name, value, _ := strings.Cut(e, "=")
-		return value != "" && slices.Contains([]string{"KEEPVIP_VIP", config.EnvFile, config.EnvConf, config.EnvInline}, name)
+		return value != "" && slices.Contains(names, name)
 	})
 }
 

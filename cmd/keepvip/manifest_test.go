@@ -41,6 +41,7 @@ func TestEveryManifestRefusesInOneLineAndPrintsNothing(t *testing.T) {
 	key := writeAs(t, "key", strings.Repeat("0f", 32)+"\n")
 	cluster := writeAs(t, "k.yaml", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.0.0.9:6443\n")
 	port := writeAs(t, "p.yaml", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nlocalAPIEndpoint: {bindPort: 8443}\n")
+	named := writeAs(t, "n.yaml", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: api.example.org:6443\n")
 	tests := []struct {
 		name string
 		args []string
@@ -60,6 +61,8 @@ func TestEveryManifestRefusesInOneLineAndPrintsNothing(t *testing.T) {
 		{"a Secret without a key", []string{"kubeadmcontrolplane", "--vip", "10.0.0.1", "--key-secret", "s"}, "--key-file"},
 		{"kubeadm's address is another", []string{"pod", "--vip", "10.0.0.1", "--kubeadm-config", cluster}, "k.yaml:3: controlPlaneEndpoint 10.0.0.9:6443, want the virtual address 10.0.0.1"},
 		{"also when it is to be printed", []string{"pod", "--vip", "10.0.0.1", "--kubeadm-config", cluster, "--print-kubeadm"}, "k.yaml:3: "},
+		{"kubeadm has no endpoint", []string{"pod", "--kubeadm-config", port}, "p.yaml has no controlPlaneEndpoint to take the address from, want --vip ADDRESS"},
+		{"kubeadm's endpoint is a name", []string{"pod", "--kubeadm-config", named}, "the controlPlaneEndpoint api.example.org of " + named + " is a name, want --vip ADDRESS"},
 		{"kubeadm's file is missing", []string{"pod", "--kubeadm-config", cluster + "x"}, "no such file"},
 		{"Cluster API writes it", []string{"kubeadmcontrolplane", "--vip", "10.0.0.1", "--kubeadm-config", cluster}, "--kubeadm-config"},
 		{"a load that cannot be spread", []string{"pod", "--vip", "10.0.0.1", "--spread", "direct", "--port", "0"}, "--spread: direct with port 0"},
