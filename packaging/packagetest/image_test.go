@@ -38,6 +38,7 @@ func TestImageImports(t *testing.T) {
 	// Without shares: on a host with both versions of control groups the machine's has no cpu controller.
 	run := ctr("run", "--rm", "--snapshotter=native", "--read-only", "--cpu-shares=0", name)
 	assert.Contains(t, m.must(append(slices.Clone(run), "one", "/keepvip", "version")...), "keepvip v0.1.0 linux/")
+	assert.Contains(t, m.must(append(slices.Clone(run), "three", "keepvip", "version")...), "keepvip v0.1.0 linux/", "by its name, as kubectl exec and crictl exec look for it")
 	out, err := m.try(append(slices.Clone(run), "two")...)
 	assert.Error(t, err)
 	assert.Contains(t, out, "--vip", "the entrypoint runs the daemon, which asks for an address")
