@@ -117,6 +117,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"only witnesses", flags("raft-peer", "10.77.0.11", "raft-witness", "10.77.0.11"), "--raft-witness: all of raft.peers, want at least one that can hold the addresses"},
 		{"a certificate alone", flags("raft-certificate", "/c"), "--raft-certificate: 1 of 3 files set, want all three of raft.certificate, raft.privateKey and raft.ca, or none"},
 		{"election", flags("election", "paxos"), "--election: paxos, want " + joined(Elections(), " or ")},
+		{"priority of an address owner", flags("owner", "true", "priority", "100"), "--priority: 100 with vrrp.owner, whose priority is 255, want one of the two"},
 		{"delay without preemption", flags("preempt", "false", "preempt-delay", "1s"), "--preempt-delay: 1s without preemption, want vrrp.preempt true or no delay"},
 		{"an address elsewhere that is none", flags("interface", "eth0", "elsewhere", "10.77.0.9=eth1"), "--elsewhere: 10.77.0.9 is not among the addresses, want one of them"},
 		{"an address elsewhere twice", flags("interface", "eth0", "elsewhere", "10.77.0.100=eth1,10.77.0.100=eth2"), "--elsewhere: 10.77.0.100 twice, want one interface for each address"},

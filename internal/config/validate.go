@@ -123,6 +123,9 @@ func (k vipValidator) vrrp() {
 	if silence := time.Duration(r.DownTimerAdverts) * r.AdvertisementInterval; silence < minSilence {
 		k.fail("vrrp.downTimerAdverts", "%d of %v, want at least %v in all", r.DownTimerAdverts, r.AdvertisementInterval, minSilence)
 	}
+	if k.c.Origin(fmt.Sprintf("%s[%d].priority", vipsKey, k.i)).Source != Default && r.Owner {
+		k.fail("priority", "%d with vrrp.owner, whose priority is 255, want one of the two", k.v.Priority)
+	}
 	if r.PreemptDelay > 0 && !r.Preempt {
 		k.fail("vrrp.preemptDelay", "%v without preemption, want vrrp.preempt true or no delay", r.PreemptDelay)
 	}
