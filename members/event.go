@@ -130,12 +130,20 @@ type Claim struct {
 	Lasts time.Duration
 }
 
+// sendTransfer has a REQUEST or a GRANT sent. It is for a Machine alone, which makes a Send of it: that says who and how this node is.
+type sendTransfer struct {
+	kind     Type
+	transfer Transfer
+}
+
 func (Claim) action()   {}
 func (Send) action()    {}
 func (Confirm) action() {}
 func (Pass) action()    {}
 func (Release) action() {}
 func (Take) action()    {}
+
+func (sendTransfer) action() {}
 
 // Config describes this node's part in a group.
 type Config struct {

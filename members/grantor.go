@@ -63,11 +63,11 @@ func (h *grantor) follow(s vrrp.State) {
 	}
 }
 
-// within is how long after a REQUEST its GRANT may be taken, and after the first GRANT another be given: two thirds of
+// grantWithin is how long after a REQUEST its GRANT may be taken, and after the first GRANT another be given: two thirds of
 // the lease in all. Before the lease is over nobody else answers: neither the one that has passed the address on, nor a
 // third that may have heard its last advertisement a whole interval, a third of the lease, earlier. So two never answer,
 // however late a message comes.
-func (m *Machine) within() time.Duration { return m.cfg.Lease / 3 }
+func grantWithin(lease time.Duration) time.Duration { return lease / 3 }
 
 func (m *Machine) requested(now time.Time, r Received) {
 	d := r.Message.Transfer
@@ -90,14 +90,14 @@ func (m *Machine) requested(now time.Time, r Received) {
 		h.asked = slices.DeleteFunc(h.asked, func(o ask) bool { return o.from == lowest })
 	}
 	if h.decide.IsZero() {
-		h.decide = now.Add(min(collectTime, m.within()/4))
+		h.decide = now.Add(min(collectTime, grantWithin(m.cfg.Lease)/4))
 	}
 }
 
 // repeat gives the same node the GRANT again, which it has not heard.
 func (m *Machine) repeat(now time.Time, a ask) {
 	p := m.grantor.passed
-	if a.from == p.to && a.session == p.session && now.Sub(p.at) < m.within() {
+	if a.from == p.to && a.session == p.session && now.Sub(p.at) < grantWithin(m.cfg.Lease) {
 		m.act(Send{m.message(Grant, Transfer{To: a.from, Session: a.session, Epoch: p.epoch, Nonce: a.nonce})})
 	}
 }

@@ -21,7 +21,6 @@ type Machine struct {
 
 	proven bool // was fit before
 	epoch  uint64
-	serial uint64 // of nonces and Confirms
 
 	table       table
 	hello       hello
@@ -77,7 +76,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	case Contested:
 		m.reassert(now)
 	case Confirmed:
-		m.confirmed(now, ev)
+		m.requester.confirmed(now, ev)
 	case Passed:
 		m.grant(now)
 	case Reconfigure:
@@ -103,7 +102,7 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	}
 	next := sooner(m.hello.deadline(), m.expireAt())
 	next = sooner(next, m.grantor.deadline())
-	next = sooner(next, m.requesterDeadline())
+	next = sooner(next, m.requester.deadline())
 	next = sooner(next, m.claimsDeadline())
 	return next, !next.IsZero()
 }
@@ -120,6 +119,18 @@ func (m *Machine) Successors(now time.Time) bool {
 	return !m.cfg.Passive && slices.ContainsFunc(m.table.list, func(o Member) bool {
 		return o.Peer.Fit && o.Peer.State == vrrp.Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
 	})
+}
+
+// Defers tells whether an advertisement of lower priority from source, which would let this node take over, is to be
+// followed instead: its sender is a member, and passing the address on is under way. Each reason ends by itself, and
+// one that sends no advertisements is never deferred to.
+func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
+	m.expire(now)
+	h := m.table.find(source.WithZone(""))
+	if h == nil || h.Peer.State != vrrp.Active || m.left || m.cfg.Passive {
+		return false
+	}
+	return m.recovering(now) || m.requester.defers(now, h.Address)
 }
 
 func (m *Machine) setSelf(now time.Time, s Self) {
@@ -185,6 +196,25 @@ func (m *Machine) received(now time.Time, r Received) {
 	}
 }
 
+// granted has the requester take the address, if that was asked for, or wait for the node that has been given it.
+func (m *Machine) granted(now time.Time, r Received) {
+	switch d := r.Message.Transfer; {
+	case d.To != m.cfg.Address:
+		m.requester.grantedAnother(r.arrived(now))
+	case d.Session == m.cfg.Session:
+		m.act(m.requester.granted(now, r, grantWithin(m.cfg.Lease)))
+	}
+}
+
+// seek does what is due towards having the address.
+func (m *Machine) seek(now time.Time) {
+	m.act(m.requester.seek(now, situation{
+		address: m.cfg.Address, priority: m.self.Priority, ready: m.self.State == vrrp.Backup && m.self.Fit, passive: m.cfg.Passive,
+		preempt: m.cfg.Preempt, preemptDelay: m.cfg.PreemptDelay, recovered: m.recoverAt(),
+		holder: m.holder(now), asked: m.table.find(m.requester.from),
+	}))
+}
+
 func (m *Machine) peerState() PeerState {
 	s := m.self
 	if s.Router != (Router{}) {
@@ -204,11 +234,14 @@ func (m *Machine) message(t Type, d Transfer) Message {
 	return Message{Type: t, Session: m.cfg.Session, Peer: f, Transfer: d}
 }
 
-func (m *Machine) act(a Action) { m.actions = append(m.actions, a) }
-
-func (m *Machine) next() uint64 {
-	m.serial++
-	return m.serial
+// act has an action carried out; nil: none.
+func (m *Machine) act(a Action) {
+	if t, ok := a.(sendTransfer); ok {
+		a = Send{m.message(t.kind, t.transfer)}
+	}
+	if a != nil {
+		m.actions = append(m.actions, a)
+	}
 }
 
 func (m *Machine) leave(why Leave) {

@@ -207,6 +207,17 @@ func TestMachineRequesterAsksAnUnfitHolder(t *testing.T) {
 	assert.Empty(t, r.wait(10*time.Second))
 }
 
+// A GRANT of what was asked for before the node was Active must not be taken for one of what it asks for now.
+func TestMachineRequesterUsesNoNumberTwice(t *testing.T) {
+	r := newRig(t, nil)
+	for first := 1; first < 9; first += 2 {
+		list := append(r.self(vrrp.Backup, true), r.hello(nodeB, other(vrrp.Active, false))...)
+		list = append(list, r.step(Confirmed{ID: uint64(first), Fit: true})...)
+		assert.Equal(t, []string{fmt.Sprint("confirm ", first), fmt.Sprint("REQUEST to 10.77.0.12 nonce ", first+1)}, without(list, "HELLO"))
+		r.self(vrrp.Active, true)
+	}
+}
+
 // The holder has said that it is Backup now, but its GRANT was lost.
 func TestMachineRequesterGoesOnAskingOneThatHasGranted(t *testing.T) {
 	r := newRig(t, nil)

@@ -35,8 +35,11 @@ const (
 	gaveUp           // the holder does not answer
 )
 
-// requester is what a node knows that may want the address.
+// requester is what a node knows that may want the address, and how far it is with asking for it. It is told of the holder, and knows no other
+// member. What it returns, the Machine does.
 type requester struct {
+	serial uint64 // of Confirms and nonces: none is used twice in a session
+
 	phase phase
 	until time.Time // the phase ends by itself
 	id    uint64    // of the Confirm
@@ -61,49 +64,75 @@ type request struct {
 	at    time.Time
 }
 
+// situation is what a requester has to know of its node and of the others.
+type situation struct {
+	address  netip.Addr // own
+	priority uint8      // own
+	ready    bool       // this node is Backup, and fit
+	passive  bool
+
+	preempt      bool          // a fit holder of lower priority is asked, too
+	preemptDelay time.Duration // for how long it has to have been one
+	recovered    time.Time     // nobody asks before: there was an outage; zero: there was none
+
+	holder *Member // nil: none is known
+	asked  *Member // the one that the requester is about, if it is known any more
+}
+
+// follow forgets what another state has made void; serial goes on.
 func (t *requester) follow(s vrrp.State) {
 	if s != vrrp.Backup {
-		*t = requester{}
+		*t = requester{serial: t.serial}
 	}
 }
 
-// seek does what is due towards having the address.
-func (m *Machine) seek(now time.Time) {
-	t := &m.requester
-	h := m.wanted(now)
+func (t *requester) next() uint64 {
+	t.serial++
+	return t.serial
+}
+
+// seek does what is due towards having the address: it returns a Confirm, a REQUEST, or nil.
+func (t *requester) seek(now time.Time, s situation) Action {
+	h := t.wanted(now, s)
 	if h == nil {
 		t.phase, t.until = idle, time.Time{}
-		return
+		return nil
 	}
-	if t.from != h.Address || t.session != h.Session || t.epoch != h.Peer.Epoch {
+	if !t.about(h) {
 		t.from, t.session, t.epoch, t.asked = h.Address, h.Session, h.Peer.Epoch, nil
 		t.phase = idle
 	}
 	switch due := !now.Before(t.until); {
 	case t.phase == idle, due && (t.phase == pausing || t.phase == gaveUp):
-		m.confirm(now)
+		return t.confirm(now)
 	case due && t.phase == confirming:
-		m.pause(now)
+		t.pause(now)
 	case due && t.phase == asking:
-		m.ask(now)
+		return t.ask(now)
 	}
+	return nil
+}
+
+// about tells whether o is the one that is asked, and has not become Active once more.
+func (t *requester) about(o *Member) bool {
+	return t.from == o.Address && t.session == o.Session && t.epoch == o.Peer.Epoch
 }
 
 // wanted is the holder that this node should ask now; nil if there is none.
-func (m *Machine) wanted(now time.Time) *Member {
-	t, h := &m.requester, m.holder(now)
+func (t *requester) wanted(now time.Time, s situation) *Member {
 	t.wake = time.Time{}
-	m.watchHolder(now, h)
-	if m.self.State != vrrp.Backup || !m.self.Fit || m.cfg.Passive {
+	t.watchHolder(now, s)
+	h := s.holder
+	if !s.ready || s.passive {
 		return nil
 	}
 	if h == nil {
-		return m.granting(now)
+		return t.granting(now, s.asked)
 	}
-	wait := later(m.recoverAt(), t.other)
+	wait := later(s.recovered, t.other)
 	switch {
 	case !t.outranking.IsZero():
-		wait = later(wait, t.outranking.Add(m.cfg.PreemptDelay))
+		wait = later(wait, t.outranking.Add(s.preemptDelay))
 	case !h.gives(), !t.reserved.IsZero():
 		return nil
 	}
@@ -115,21 +144,18 @@ func (m *Machine) wanted(now time.Time) *Member {
 }
 
 // granting is the holder that was asked, when it holds the address no more and nobody else does: its GRANT may be lost.
-func (m *Machine) granting(now time.Time) *Member {
-	t := &m.requester
-	o := m.table.find(t.from)
-	if t.phase != asking || now.Before(t.other) || o == nil || o.Session != t.session || o.Peer.Epoch != t.epoch {
+func (t *requester) granting(now time.Time, asked *Member) *Member {
+	if t.phase != asking || now.Before(t.other) || asked == nil || !t.about(asked) {
 		return nil
 	}
-	return o
+	return asked
 }
 
 // watchHolder notes since when the holder is one that this node outranks, or one that waits for another.
-func (m *Machine) watchHolder(now time.Time, h *Member) {
-	t := &m.requester
-	since(&t.outranking, now, h != nil && h.Peer.Fit && h.Peer.Priority < m.self.Priority &&
-		m.cfg.Preempt && m.self.Fit && m.self.State == vrrp.Backup)
-	since(&t.reserved, now, h != nil && h.gives() && h.Peer.For.IsValid() && h.Peer.For != m.cfg.Address)
+func (t *requester) watchHolder(now time.Time, s situation) {
+	h := s.holder
+	since(&t.outranking, now, h != nil && h.Peer.Fit && h.Peer.Priority < s.priority && s.preempt && s.ready)
+	since(&t.reserved, now, h != nil && h.gives() && h.Peer.For.IsValid() && h.Peer.For != s.address)
 }
 
 // since keeps the time from which on something is so; zero when it is not.
@@ -142,36 +168,28 @@ func since(t *time.Time, now time.Time, so bool) {
 	}
 }
 
-// Defers tells whether an advertisement of lower priority from source, which would let this node take over, is to be
-// followed instead: its sender is a member, and passing the address on is under way. Each reason ends by itself, and
-// one that sends no advertisements is never deferred to.
-func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
-	m.expire(now)
-	t, h := &m.requester, m.table.find(source.WithZone(""))
-	if h == nil || h.Peer.State != vrrp.Active || m.left || m.cfg.Passive {
-		return false
-	}
+// defers tells whether that holder, of lower priority, is followed for now: somebody is about to be given the address.
+func (t *requester) defers(now time.Time, holder netip.Addr) bool {
 	switch {
-	case m.recovering(now), now.Before(t.other):
+	case now.Before(t.other):
 		return true
 	case !t.reserved.IsZero():
 		return now.Sub(t.reserved) < otherTime
 	}
-	return t.from == h.Address && (t.phase == confirming || t.phase == pausing || t.phase == asking)
+	return t.from == holder && (t.phase == confirming || t.phase == pausing || t.phase == asking)
 }
 
-// requesterDeadline is when seek has something to do by itself.
-func (m *Machine) requesterDeadline() time.Time {
-	if m.requester.phase != idle {
-		return m.requester.until
+// deadline is when seek has something to do by itself.
+func (t *requester) deadline() time.Time {
+	if t.phase != idle {
+		return t.until
 	}
-	return m.requester.wake
+	return t.wake
 }
 
 // confirm has one look at a time made, however often the holder changes: an attacker can invent one with each packet. A look is about
 // this node, so that the one that is under way answers for the next holder, too.
-func (m *Machine) confirm(now time.Time) {
-	t := &m.requester
+func (t *requester) confirm(now time.Time) Action {
 	over, again := t.looked.Add(confirmTime), t.looked.Add(retryConfirm)
 	switch {
 	case t.looking && now.Before(over):
@@ -179,18 +197,18 @@ func (m *Machine) confirm(now time.Time) {
 	case now.Before(again):
 		t.phase, t.until = pausing, again
 	default:
-		t.phase, t.until, t.id = confirming, now.Add(confirmTime), m.next()
+		t.phase, t.until, t.id = confirming, now.Add(confirmTime), t.next()
 		t.looked, t.looking = now, true
-		m.act(Confirm{ID: t.id})
+		return Confirm{ID: t.id}
 	}
+	return nil
 }
 
-func (m *Machine) pause(now time.Time) {
-	m.requester.phase, m.requester.until = pausing, now.Add(retryConfirm)
+func (t *requester) pause(now time.Time) {
+	t.phase, t.until = pausing, now.Add(retryConfirm)
 }
 
-func (m *Machine) confirmed(now time.Time, c Confirmed) {
-	t := &m.requester
+func (t *requester) confirmed(now time.Time, c Confirmed) {
 	if c.ID != t.id {
 		return
 	}
@@ -199,45 +217,43 @@ func (m *Machine) confirmed(now time.Time, c Confirmed) {
 		return
 	}
 	if !c.Fit {
-		m.pause(now)
+		t.pause(now)
 		return
 	}
 	t.phase, t.until, t.asked = asking, now, nil
 }
 
 // ask sends a REQUEST, or gives up.
-func (m *Machine) ask(now time.Time) {
-	t := &m.requester
+func (t *requester) ask(now time.Time) Action {
 	if len(t.asked) == len(retries) {
 		t.phase, t.until, t.asked = gaveUp, now.Add(giveUpFor), nil
-		return
+		return nil
 	}
-	r := request{nonce: m.next(), at: now}
+	r := request{nonce: t.next(), at: now}
 	t.until = now.Add(retries[len(t.asked)])
 	t.asked = append(t.asked, r)
-	m.act(Send{m.message(Request, Transfer{To: t.from, Session: t.session, Epoch: t.epoch, Nonce: r.nonce})})
+	return sendTransfer{Request, Transfer{To: t.from, Session: t.session, Epoch: t.epoch, Nonce: r.nonce}}
 }
 
-// granted takes what was asked for, if it was asked for just now: an older GRANT may have been taken back.
-func (m *Machine) granted(now time.Time, r Received) {
-	t, d := &m.requester, r.Message.Transfer
-	if d.To != m.cfg.Address {
-		t.other = r.arrived(now).Add(otherTime)
-		return
-	}
-	mine := t.phase == asking && r.Source == t.from && r.Message.Session == t.session &&
-		d.Session == m.cfg.Session && d.Epoch == t.epoch
+// granted takes what was asked for, if it was asked for just now: an older GRANT may have been taken back. The message is for this run of
+// this node; within is for how long after its REQUEST a GRANT may be taken.
+func (t *requester) granted(now time.Time, r Received, within time.Duration) Action {
+	d := r.Message.Transfer
+	mine := t.phase == asking && r.Source == t.from && r.Message.Session == t.session && d.Epoch == t.epoch
 	i := slices.IndexFunc(t.asked, func(q request) bool { return q.nonce == d.Nonce })
 	if !mine || i < 0 {
-		return
+		return nil
 	}
-	until := t.asked[i].at.Add(m.within())
+	until := t.asked[i].at.Add(within)
 	if !now.Before(until) {
-		return
+		return nil
 	}
 	t.phase, t.asked = idle, nil
-	m.act(Take{From: r.Source, Until: until})
+	return Take{From: r.Source, Until: until}
 }
+
+// grantedAnother waits for the one that was given the address at that time.
+func (t *requester) grantedAnother(at time.Time) { t.other = at.Add(otherTime) }
 
 // later is the later of two times.
 func later(a, b time.Time) time.Time {
