@@ -15,7 +15,8 @@ const (
 	forwardTime = 300 * time.Millisecond
 )
 
-// grantor is what a node knows that holds the address, or has passed it on.
+// grantor is what a node knows that holds the address, or has passed it on: who asks for it, and who was granted it. What it returns, the
+// Machine does.
 type grantor struct {
 	asked  []ask
 	decide time.Time // when to choose; zero when nobody has asked
@@ -46,8 +47,26 @@ type passed struct {
 	released bool
 }
 
+// offer is the terms on which this node passes the address on.
+type offer struct {
+	active   bool // it is the holder
+	passive  bool // it takes in no new REQUEST
+	fit      bool // it gives the address to none but those of higher priority
+	priority uint8
+	only     netip.Addr    // unfit, it gives the address to none but this one; the zero Addr: to any
+	within   time.Duration // see grantWithin
+}
+
+// suits tells whether one that asks, or could, may have the address: from a holder that wants to give it away, or has the lower priority.
+func (o offer) suits(a netip.Addr, priority uint8) bool {
+	if !o.fit {
+		return !o.only.IsValid() || o.only == a
+	}
+	return priority > o.priority
+}
+
 func (h *grantor) deadline() time.Time {
-	if h.passed != nil && !h.passed.released {
+	if h.holdsOn() {
 		return h.passed.at.Add(forwardTime)
 	}
 	return h.decide
@@ -69,58 +88,52 @@ func (h *grantor) follow(s vrrp.State) {
 // however late a message comes.
 func grantWithin(lease time.Duration) time.Duration { return lease / 3 }
 
-func (m *Machine) requested(now time.Time, r Received) {
-	d := r.Message.Transfer
-	if d.To != m.cfg.Address || d.Session != m.cfg.Session || d.Epoch != m.epoch {
-		return
+// requested takes in a REQUEST that is for this run and epoch of this node. It returns the GRANT once more where the sender has it already, and
+// has not heard it; else nil.
+func (h *grantor) requested(now time.Time, r Received, o offer) Action {
+	p := &r.Message.Peer
+	a := ask{from: r.Source, session: r.Message.Session, priority: p.Priority, nonce: r.Message.Transfer.Nonce}
+	if h.passed != nil {
+		return h.repeat(now, a, o.within)
 	}
-	a := ask{from: r.Source, session: r.Message.Session, priority: r.Message.Peer.Priority, nonce: d.Nonce}
-	if p := m.grantor.passed; p != nil {
-		m.repeat(now, a)
-		return
+	if !o.active || o.passive || !p.Fit || p.State != vrrp.Backup || !o.suits(a.from, a.priority) {
+		return nil
 	}
-	if m.self.State != vrrp.Active || m.cfg.Passive || !r.Message.Peer.Fit || r.Message.Peer.State != vrrp.Backup || !m.mayHave(a) {
-		return
-	}
-	h := &m.grantor
-	h.asked = slices.DeleteFunc(h.asked, func(o ask) bool { return o.from == a.from })
+	h.asked = slices.DeleteFunc(h.asked, func(b ask) bool { return b.from == a.from })
 	h.asked = append(h.asked, a)
 	if len(h.asked) > maxMembers { // the one that ranks lowest would not be chosen
 		lowest := slices.MinFunc(h.asked, rank).from
-		h.asked = slices.DeleteFunc(h.asked, func(o ask) bool { return o.from == lowest })
+		h.asked = slices.DeleteFunc(h.asked, func(b ask) bool { return b.from == lowest })
 	}
 	if h.decide.IsZero() {
-		h.decide = now.Add(min(collectTime, grantWithin(m.cfg.Lease)/4))
+		h.decide = now.Add(min(collectTime, o.within/4))
 	}
+	return nil
 }
 
-// repeat gives the same node the GRANT again, which it has not heard.
-func (m *Machine) repeat(now time.Time, a ask) {
-	p := m.grantor.passed
-	if a.from == p.to && a.session == p.session && now.Sub(p.at) < grantWithin(m.cfg.Lease) {
-		m.act(Send{m.message(Grant, Transfer{To: a.from, Session: a.session, Epoch: p.epoch, Nonce: a.nonce})})
+// repeat gives the same node the GRANT again.
+func (h *grantor) repeat(now time.Time, a ask, within time.Duration) Action {
+	p := h.passed
+	if a.from == p.to && a.session == p.session && now.Sub(p.at) < within {
+		return sendTransfer{Grant, Transfer{To: a.from, Session: a.session, Epoch: p.epoch, Nonce: a.nonce}}
 	}
+	return nil
 }
 
-// grantWhenDue passes the address on when it is time, and lets go when the requester had time enough. It tells whether it passes it on.
-func (m *Machine) grantWhenDue(now time.Time) bool {
-	h := &m.grantor
-	if p := h.passed; p != nil && !p.released && now.Sub(p.at) >= forwardTime {
-		m.release(false)
-	}
-	if m.self.State != vrrp.Active || h.decide.IsZero() || now.Before(h.decide) && !m.allAsked() {
-		return false
+// grantWhenDue chooses one of those that have asked when it is time, and returns the Pass, or nil.
+func (h *grantor) grantWhenDue(now time.Time, o offer, others []Member) Action {
+	if !o.active || h.decide.IsZero() || now.Before(h.decide) && !h.allAsked(o, others) {
+		return nil
 	}
 	h.decide, h.chosen = time.Time{}, nil
-	asked := slices.DeleteFunc(h.asked, func(a ask) bool { return !m.mayHave(a) })
+	asked := slices.DeleteFunc(h.asked, func(a ask) bool { return !o.suits(a.from, a.priority) })
 	h.asked = nil
 	if len(asked) == 0 {
-		return false
+		return nil
 	}
 	a := slices.MaxFunc(asked, rank)
 	h.chosen = &chosen{a, now}
-	m.act(Pass{To: a.from})
-	return true
+	return Pass{To: a.from}
 }
 
 // rank puts the one that is to have the address last.
@@ -131,46 +144,46 @@ func rank(a, b ask) int {
 	return -1
 }
 
-// mayHave tells whether one that asks may have the address: from a holder that wants to give it away, or has the lower
-// priority.
-func (m *Machine) mayHave(a ask) bool {
-	if !m.self.Fit {
-		return !m.self.For.IsValid() || m.self.For == a.from
-	}
-	return a.priority > m.self.Priority
-}
-
-// allAsked tells that nobody else is known that could ask.
-func (m *Machine) allAsked() bool {
-	return !slices.ContainsFunc(m.table.list, func(o Member) bool {
-		candidate := o.Peer.Fit && o.Peer.State == vrrp.Backup &&
-			m.mayHave(ask{from: o.Address, priority: o.Peer.Priority})
-		return candidate && !slices.ContainsFunc(m.grantor.asked, func(a ask) bool { return a.from == o.Address })
+// allAsked tells that none of the others could ask that has not.
+func (h *grantor) allAsked(o offer, others []Member) bool {
+	return !slices.ContainsFunc(others, func(m Member) bool {
+		candidate := m.Peer.Fit && m.Peer.State == vrrp.Backup && o.suits(m.Address, m.Peer.Priority)
+		return candidate && !slices.ContainsFunc(h.asked, func(a ask) bool { return a.from == m.Address })
 	})
 }
 
-// grant ends the time for which this node holds the address. The time of the choice counts, since when no advertisement has left.
-func (m *Machine) grant(now time.Time) {
-	c := m.grantor.chosen
-	if c == nil || m.self.State != vrrp.Active {
-		return
+// grant gives the address to the one that was chosen, at the end of that epoch, and returns the GRANT; nil: nobody was. The time of the choice
+// counts, since when no advertisement has left.
+func (h *grantor) grant(epoch uint64) Action {
+	c := h.chosen
+	if c == nil {
+		return nil
 	}
-	m.grantor.chosen = nil
-	m.grantor.passed = &passed{to: c.from, session: c.session, epoch: m.epoch, at: c.at}
-	m.self.State, m.self.Claims = vrrp.Backup, false
-	m.hello.changed(now)
-	m.act(Send{m.message(Grant, Transfer{To: c.from, Session: c.session, Epoch: m.epoch, Nonce: c.nonce})})
+	h.chosen = nil
+	h.passed = &passed{to: c.from, session: c.session, epoch: epoch, at: c.at}
+	return sendTransfer{Grant, Transfer{To: c.from, Session: c.session, Epoch: epoch, Nonce: c.nonce}}
 }
 
 // heardRequester lets go when the requester says that it is Active: by then it has announced.
-func (m *Machine) heardRequester(r Received) {
-	p := m.grantor.passed
-	if p != nil && !p.released && r.Source == p.to && r.Message.Peer.State == vrrp.Active {
-		m.release(true)
+func (h *grantor) heardRequester(source netip.Addr, s vrrp.State) Action {
+	if h.holdsOn() && source == h.passed.to && s == vrrp.Active {
+		return h.release(true)
 	}
+	return nil
 }
 
-func (m *Machine) release(heard bool) {
-	m.grantor.passed.released = true
-	m.act(Release{To: m.grantor.passed.to, Heard: heard})
+// releaseWhenDue lets go when the requester had time enough.
+func (h *grantor) releaseWhenDue(now time.Time) Action {
+	if h.holdsOn() && now.Sub(h.passed.at) >= forwardTime {
+		return h.release(false)
+	}
+	return nil
+}
+
+// holdsOn tells that the address was passed on, and not let go of yet.
+func (h *grantor) holdsOn() bool { return h.passed != nil && !h.passed.released }
+
+func (h *grantor) release(heard bool) Action {
+	h.passed.released = true
+	return Release{To: h.passed.to, Heard: heard}
 }

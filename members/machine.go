@@ -86,7 +86,9 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		return m.actions
 	}
 	m.watchOutage(now)
-	if m.grantWhenDue(now) {
+	m.act(m.grantor.releaseWhenDue(now))
+	if pass := m.grantor.grantWhenDue(now, m.offer(), m.table.list); pass != nil {
+		m.act(pass)
 		return m.actions
 	}
 	m.seek(now)
@@ -188,12 +190,40 @@ func (m *Machine) received(now time.Time, r Received) {
 	m.heardClaim(now, r)
 	switch r.Message.Type {
 	case Hello:
-		m.heardRequester(r)
+		m.act(m.grantor.heardRequester(r.Source, r.Message.Peer.State))
 	case Request:
 		m.requested(now, r)
 	case Grant:
 		m.granted(now, r)
 	}
+}
+
+// requested has the grantor take in a REQUEST, if it is for this run and epoch of this node.
+func (m *Machine) requested(now time.Time, r Received) {
+	if d := r.Message.Transfer; d.To == m.cfg.Address && d.Session == m.cfg.Session && d.Epoch == m.epoch {
+		m.act(m.grantor.requested(now, r, m.offer()))
+	}
+}
+
+func (m *Machine) offer() offer {
+	return offer{
+		active: m.self.State == vrrp.Active, passive: m.cfg.Passive, fit: m.self.Fit, priority: m.self.Priority, only: m.self.For,
+		within: grantWithin(m.cfg.Lease),
+	}
+}
+
+// grant ends the time for which this node holds the address.
+func (m *Machine) grant(now time.Time) {
+	if m.self.State != vrrp.Active {
+		return
+	}
+	grant := m.grantor.grant(m.epoch)
+	if grant == nil {
+		return
+	}
+	m.self.State, m.self.Claims = vrrp.Backup, false
+	m.hello.changed(now)
+	m.act(grant)
 }
 
 // granted has the requester take the address, if that was asked for, or wait for the node that has been given it.
