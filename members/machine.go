@@ -22,14 +22,13 @@ type Machine struct {
 	proven bool // was fit before
 	epoch  uint64
 
-	table       table
-	hello       hello
-	outage      outage
-	standstill  standstill
-	grantor     grantor
-	requester   requester
-	lastAdverts lastAdverts
-	asked       []netip.Addr // the claimants that were told that their advertisements do not arrive
+	table      table
+	claimants  claimants
+	hello      hello
+	outage     outage
+	standstill standstill
+	grantor    grantor
+	requester  requester
 
 	stepped time.Time // the last Step
 	actions []Action
@@ -92,7 +91,9 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		return m.actions
 	}
 	m.seek(now)
-	m.askClaimants(now)
+	if m.claimants.noteMissing(now, m.table.list) {
+		m.hello.missing(now)
+	}
 	m.sayHello(now)
 	return m.actions
 }
@@ -105,7 +106,7 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	next := sooner(m.hello.deadline(), m.expireAt())
 	next = sooner(next, m.grantor.deadline())
 	next = sooner(next, m.requester.deadline())
-	next = sooner(next, m.claimsDeadline())
+	next = sooner(next, m.claimants.deadline(m.stepped, m.table.list, m.bounds()))
 	return next, !next.IsZero()
 }
 
@@ -121,6 +122,31 @@ func (m *Machine) Successors(now time.Time) bool {
 	return !m.cfg.Passive && slices.ContainsFunc(m.table.list, func(o Member) bool {
 		return o.Peer.Fit && o.Peer.State == vrrp.Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
 	})
+}
+
+// Hear notes that an advertisement of source came in at that time.
+func (m *Machine) Hear(source netip.Addr, at time.Time) {
+	m.claimants.hear(source.WithZone(""), at, func(a netip.Addr) bool { return m.table.find(a) != nil })
+}
+
+// Unheard tells whether what the member said at that time came where an advertisement of it should have come before.
+func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
+	o := m.table.find(source.WithZone(""))
+	return o != nil && m.claimants.unheard(o, at)
+}
+
+// Claimants lists the members that claim the address and of which no advertisement arrives, the one that ranks highest first.
+func (m *Machine) Claimants(now time.Time) []Claimant {
+	return m.claimants.all(now, m.table.list, m.bounds())
+}
+
+// holder is the other node that holds the address, as far as is known; nil if there is none.
+func (m *Machine) holder(now time.Time) *Member {
+	return m.claimants.holder(now, m.table.list, m.bounds())
+}
+
+func (m *Machine) bounds() bounds {
+	return bounds{adverts: m.cfg.Adverts, every: m.cfg.Every, interval: m.self.Router.Interval}
 }
 
 // Defers tells whether an advertisement of lower priority from source, which would let this node take over, is to be
@@ -198,6 +224,39 @@ func (m *Machine) received(now time.Time, r Received) {
 	}
 }
 
+// heardClaim keeps what a message says about holding the address, and passes it on to the election if it is news.
+func (m *Machine) heardClaim(now time.Time, r Received) {
+	o := m.table.find(r.Source)
+	if o == nil {
+		return
+	}
+	own, hears := o.says(m.cfg.Session)
+	claim := m.claimants.heardClaim(o, r.arrived(now), hears, m.bounds())
+	if own.Missing || claim != nil {
+		m.reassert(now)
+	}
+	m.act(claim)
+}
+
+// reassert lets one know that this node holds the address whose messages are refused, or who advertises, too: it may believe what it
+// hears.
+func (m *Machine) reassert(now time.Time) {
+	if m.self.Claims {
+		m.hello.answer(now)
+	}
+}
+
+// accompany says with an advertisement what it says, if somebody does not hear the advertisements of this node.
+func (m *Machine) accompany(now time.Time) {
+	needed := slices.ContainsFunc(m.table.list, func(o Member) bool {
+		return slices.Contains(o.Peer.Hears, Heard{Session: m.cfg.Session, Missing: true})
+	})
+	if needed && m.self.Claims && now.After(m.hello.last) {
+		m.hello.due = now
+		m.sayHello(now)
+	}
+}
+
 // requested has the grantor take in a REQUEST, if it is for this run and epoch of this node.
 func (m *Machine) requested(now time.Time, r Received) {
 	if d := r.Message.Transfer; d.To == m.cfg.Address && d.Session == m.cfg.Session && d.Epoch == m.epoch {
@@ -260,7 +319,7 @@ func (m *Machine) peerState() PeerState {
 
 func (m *Machine) message(t Type, d Transfer) Message {
 	f := m.peerState()
-	f.Hears = m.hears()
+	f.Hears = m.claimants.hears(m.table.list)
 	return Message{Type: t, Session: m.cfg.Session, Peer: f, Transfer: d}
 }
 
