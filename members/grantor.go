@@ -147,7 +147,7 @@ func rank(a, b ask) int {
 // allAsked tells that none of the others could ask that has not.
 func (h *grantor) allAsked(o offer, others []Member) bool {
 	return !slices.ContainsFunc(others, func(m Member) bool {
-		candidate := m.Peer.Fit && m.Peer.State == vrrp.Backup && o.suits(m.Address, m.Peer.Priority)
+		candidate := m.ready() && o.suits(m.Address, m.Peer.Priority)
 		return candidate && !slices.ContainsFunc(h.asked, func(a ask) bool { return a.from == m.Address })
 	})
 }

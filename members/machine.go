@@ -22,13 +22,12 @@ type Machine struct {
 	proven bool // was fit before
 	epoch  uint64
 
-	table      table
-	claimants  claimants
-	hello      hello
-	outage     outage
-	standstill standstill
-	grantor    grantor
-	requester  requester
+	table     table
+	claimants claimants
+	hello     hello
+	outage    outage
+	grantor   grantor
+	requester requester
 
 	stepped time.Time // the last Step
 	actions []Action
@@ -103,7 +102,7 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	if m.left {
 		return time.Time{}, false
 	}
-	next := sooner(m.hello.deadline(), m.expireAt())
+	next := sooner(m.hello.deadline(), m.table.deadline())
 	next = sooner(next, m.grantor.deadline())
 	next = sooner(next, m.requester.deadline())
 	next = sooner(next, m.claimants.deadline(m.stepped, m.table.list, m.bounds()))
@@ -119,9 +118,7 @@ func (m *Machine) Members(now time.Time) []Member {
 // Successors tells whether another node is known that could take the address now.
 func (m *Machine) Successors(now time.Time) bool {
 	m.expire(now)
-	return !m.cfg.Passive && slices.ContainsFunc(m.table.list, func(o Member) bool {
-		return o.Peer.Fit && o.Peer.State == vrrp.Backup && (!m.self.For.IsValid() || m.self.For == o.Address)
-	})
+	return !m.cfg.Passive && m.table.anyReady(m.self.For)
 }
 
 // Hear notes that an advertisement of source came in at that time.
@@ -145,6 +142,25 @@ func (m *Machine) holder(now time.Time) *Member {
 	return m.claimants.holder(now, m.table.list, m.bounds())
 }
 
+// expire forgets the members that were silent for too long. Whoever asks first after a standstill, and about what, is not known.
+func (m *Machine) expire(now time.Time) {
+	due, _ := m.Deadline()
+	m.table.expire(now, due)
+}
+
+// watchOutage counts only what is known: with no holder in sight there is nothing to wait for. And where nobody was fit
+// before, nothing recovers: the first that is fit is waited for, as by kubeadm init.
+func (m *Machine) watchOutage(now time.Time) {
+	h := m.holder(now)
+	if h == nil || m.self.Fit || m.table.anyFit() || !m.proven && !m.table.anyProven() {
+		return
+	}
+	m.outage.notice(now)
+}
+
+// recovered is until when nobody asks; zero when there was no outage.
+func (m *Machine) recovered() time.Time { return m.outage.recovered(m.cfg.RecoverHold) }
+
 func (m *Machine) bounds() bounds {
 	return bounds{adverts: m.cfg.Adverts, every: m.cfg.Every, interval: m.self.Router.Interval}
 }
@@ -158,7 +174,7 @@ func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	if h == nil || h.Peer.State != vrrp.Active || m.left || m.cfg.Passive {
 		return false
 	}
-	return m.recovering(now) || m.requester.defers(now, h.Address)
+	return now.Before(m.recovered()) || m.requester.defers(now, h.Address)
 }
 
 func (m *Machine) setSelf(now time.Time, s Self) {
@@ -190,7 +206,7 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 	}
 	if cfg.Group != old.Group {
 		m.goodbye()
-		m.table = table{}
+		m.table.clear()
 		m.hello.changed(now)
 	}
 	m.configure(cfg)
@@ -209,11 +225,13 @@ func (m *Machine) received(now time.Time, r Received) {
 		m.hello.met(now)
 	}
 	m.table.hear(r.arrived(now), r)
-	m.forget(now) // it may have waited here for longer than it counts
-	if m.outdated(now, r) {
-		return
+	m.table.forget(now) // it may have waited here for longer than it counts
+	if o := m.table.find(r.Source); o != nil {
+		if o.outdated(now) { // after a standstill it shows that the member was there, and no more
+			return
+		}
+		m.heardClaim(now, o, r.arrived(now))
 	}
-	m.heardClaim(now, r)
 	switch r.Message.Type {
 	case Hello:
 		m.act(m.grantor.heardRequester(r.Source, r.Message.Peer.State))
@@ -225,13 +243,9 @@ func (m *Machine) received(now time.Time, r Received) {
 }
 
 // heardClaim keeps what a message says about holding the address, and passes it on to the election if it is news.
-func (m *Machine) heardClaim(now time.Time, r Received) {
-	o := m.table.find(r.Source)
-	if o == nil {
-		return
-	}
+func (m *Machine) heardClaim(now time.Time, o *Member, arrived time.Time) {
 	own, hears := o.says(m.cfg.Session)
-	claim := m.claimants.heardClaim(o, r.arrived(now), hears, m.bounds())
+	claim := m.claimants.heardClaim(o, arrived, hears, m.bounds())
 	if own.Missing || claim != nil {
 		m.reassert(now)
 	}
@@ -248,10 +262,7 @@ func (m *Machine) reassert(now time.Time) {
 
 // accompany says with an advertisement what it says, if somebody does not hear the advertisements of this node.
 func (m *Machine) accompany(now time.Time) {
-	needed := slices.ContainsFunc(m.table.list, func(o Member) bool {
-		return slices.Contains(o.Peer.Hears, Heard{Session: m.cfg.Session, Missing: true})
-	})
-	if needed && m.self.Claims && now.After(m.hello.last) {
+	if m.self.Claims && now.After(m.hello.last) && m.table.anyMisses(m.cfg.Session) {
 		m.hello.due = now
 		m.sayHello(now)
 	}
@@ -299,7 +310,7 @@ func (m *Machine) granted(now time.Time, r Received) {
 func (m *Machine) seek(now time.Time) {
 	m.act(m.requester.seek(now, situation{
 		address: m.cfg.Address, priority: m.self.Priority, ready: m.self.State == vrrp.Backup && m.self.Fit, passive: m.cfg.Passive,
-		preempt: m.cfg.Preempt, preemptDelay: m.cfg.PreemptDelay, recovered: m.recoverAt(),
+		preempt: m.cfg.Preempt, preemptDelay: m.cfg.PreemptDelay, recovered: m.recovered(),
 		holder: m.holder(now), asked: m.table.find(m.requester.from),
 	}))
 }

@@ -8,22 +8,13 @@ type outage struct {
 	last time.Time // when nobody was fit for the last time
 }
 
-// watchOutage counts only what is known: with no holder in sight there is nothing to wait for. And where nobody was fit
-// before, nothing recovers: the first that is fit is waited for, as by kubeadm init.
-func (m *Machine) watchOutage(now time.Time) {
-	h := m.holder(now)
-	if h == nil || m.self.Fit || m.table.anyFit() || !m.proven && !m.table.anyProven() {
-		return
-	}
-	m.outage.last = now
-}
+// notice is called while nobody is fit.
+func (o *outage) notice(now time.Time) { o.last = now }
 
-// recoverAt is until when nobody asks; zero when there was no such outage.
-func (m *Machine) recoverAt() time.Time {
-	if m.outage.last.IsZero() {
+// recovered is until when nobody asks, which is hold after the outage; zero when there was none.
+func (o *outage) recovered(hold time.Duration) time.Time {
+	if o.last.IsZero() {
 		return time.Time{}
 	}
-	return m.outage.last.Add(m.cfg.RecoverHold)
+	return o.last.Add(hold)
 }
-
-func (m *Machine) recovering(now time.Time) bool { return now.Before(m.recoverAt()) }

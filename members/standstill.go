@@ -29,32 +29,3 @@ func (s *standstill) ends() time.Time {
 	}
 	return s.noticed.Add(readTime)
 }
-
-// expire forgets the members that were silent for too long. Whoever asks first after a standstill, and about what, is not known.
-func (m *Machine) expire(now time.Time) {
-	due, _ := m.Deadline()
-	m.standstill.notice(now, due)
-	m.forget(now)
-}
-
-// forget does so within a Step, whose time has been looked at.
-func (m *Machine) forget(now time.Time) {
-	if !now.Before(m.standstill.ends()) {
-		m.table.expire(now)
-	}
-}
-
-// expireAt is when expire has something to do next; zero for never.
-func (m *Machine) expireAt() time.Time {
-	next := m.table.next()
-	if next.IsZero() {
-		return next
-	}
-	return later(next, m.standstill.ends())
-}
-
-// outdated tells that what a member has said waited for longer than it counts. It only shows, after a standstill, that the member was there.
-func (m *Machine) outdated(now time.Time, r Received) bool {
-	o := m.table.find(r.Source)
-	return o != nil && !now.Before(o.expires())
-}

@@ -28,12 +28,19 @@ type Member struct {
 // expires is when the member is forgotten if nothing more is heard.
 func (m *Member) expires() time.Time { return m.Heard.Add(m.Peer.Lifetime) }
 
+// outdated tells that what the member has said last is older than it counts.
+func (m *Member) outdated(now time.Time) bool { return !now.Before(m.expires()) }
+
 // gives tells that the member holds the address and wants to give it away.
 func (m *Member) gives() bool { return m.Peer.State == vrrp.Active && !m.Peer.Fit }
 
-// table is who was heard, by address.
+// ready tells that the member could take the address.
+func (m *Member) ready() bool { return m.Peer.Fit && m.Peer.State == vrrp.Backup }
+
+// table is who was heard, by address, and when each is forgotten.
 type table struct {
-	list []Member
+	list       []Member
+	standstill standstill
 }
 
 func (t *table) find(a netip.Addr) *Member {
@@ -89,19 +96,34 @@ func Least(list []Member) int {
 // span is for how long it was heard; zero for one that spoke once.
 func (m *Member) span() time.Duration { return m.Heard.Sub(m.first) }
 
-// expire forgets those that were silent for too long.
-func (t *table) expire(now time.Time) {
-	t.drop(func(m Member) bool { return !now.Before(m.expires()) })
+// expire forgets those that were silent for too long, but looks first whether the process stood still: due is when it had something to do next.
+func (t *table) expire(now, due time.Time) {
+	t.standstill.notice(now, due)
+	t.forget(now)
 }
+
+// forget does so within a Step, whose time has been looked at.
+func (t *table) forget(now time.Time) {
+	if !now.Before(t.standstill.ends()) {
+		t.drop(func(m Member) bool { return m.outdated(now) })
+	}
+}
+
+// clear forgets everybody.
+func (t *table) clear() { t.list = nil }
 
 func (t *table) drop(which func(Member) bool) { t.list = slices.DeleteFunc(t.list, which) }
 
-// next is when the first will be forgotten; zero when there is nobody.
-func (t *table) next() (first time.Time) {
+// deadline is when the first will be forgotten; zero when there is nobody.
+func (t *table) deadline() time.Time {
+	var first time.Time
 	for i := range t.list {
 		first = sooner(first, t.list[i].expires())
 	}
-	return first
+	if first.IsZero() {
+		return first
+	}
+	return later(first, t.standstill.ends())
 }
 
 // anyFit tells whether somebody could hold the address.
@@ -112,6 +134,16 @@ func (t *table) anyFit() bool {
 // anyProven tells whether somebody was fit before.
 func (t *table) anyProven() bool {
 	return slices.ContainsFunc(t.list, func(m Member) bool { return m.Peer.Proven })
+}
+
+// anyReady tells whether somebody could take the address now; if only is valid, whether that one could.
+func (t *table) anyReady(only netip.Addr) bool {
+	return slices.ContainsFunc(t.list, func(m Member) bool { return m.ready() && (!only.IsValid() || only == m.Address) })
+}
+
+// anyMisses tells whether somebody says that no advertisement of the node of that session arrives.
+func (t *table) anyMisses(session uint64) bool {
+	return slices.ContainsFunc(t.list, func(m Member) bool { return slices.Contains(m.Peer.Hears, Heard{Session: session, Missing: true}) })
 }
 
 // sooner is the earlier of two times, where zero means never.
