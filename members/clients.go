@@ -29,12 +29,12 @@ func clientsAtOnce(all []Client) int {
 func (c Client) valid() bool { return hostAddress(c.At.Addr()) && c.At.Port() != 0 && c.Port != 0 }
 
 // clientsDue are those whose turn it is at now. A HELLO that says a change again has the same ones.
-func (m *Machine) clientsDue(now time.Time) []Client {
-	if m.self.Spread == nil {
+func (o *own) clientsDue(now time.Time) []Client {
+	if o.self.Spread == nil {
 		return nil
 	}
-	all := m.self.Spread.Clients
-	due := roundrobin.Window(all, clientsAtOnce(all), now.UnixNano()/int64(m.Every()))
+	all := o.self.Spread.Clients
+	due := roundrobin.Window(all, clientsAtOnce(all), now.UnixNano()/int64(o.every()))
 	return slices.DeleteFunc(slices.Clone(due), func(c Client) bool { return !c.valid() })
 }
 

@@ -63,7 +63,7 @@ func TestMachineSaysClientsInHelloAlone(t *testing.T) {
 	s.Clients = someClients(3)
 	m.Step(now, with(m, s))
 	assert.Empty(t, m.message(Request, Transfer{}).Peer.Clients)
-	assert.Empty(t, m.clientsDue(now.Add(-time.Hour))[3:])
+	assert.Empty(t, m.own.clientsDue(now.Add(-time.Hour))[3:])
 }
 
 func TestParseRefusesClientsThatAreNone(t *testing.T) {

@@ -12,6 +12,17 @@
 //   - the socket: [Conn], for one interface and one address family;
 //   - [Hub], which shares a socket among the groups of a node.
 //
+// A Machine joins parts that are as pure. Each owns its state, is called by the Machine and calls neither it nor another part. What a part has to
+// know of the others it is given each time, and what is to be done it returns:
+//
+//   - own: this node, as it is configured and was told, and what it says of itself;
+//   - table: who was heard, and when each is forgotten; after a standstill what came in meanwhile is read first;
+//   - claimants: who claims the address, whose advertisements are missing, and who does not hear this node;
+//   - outage: when nobody was fit;
+//   - grantor: who asks this node for the address, and who was granted it;
+//   - requester: whom this node asks for the address, and how far it is with that;
+//   - hello: when to speak.
+//
 // Left out: who becomes the holder when the holder is gone. That is the election's; the machine is told about it, and
 // what it asks for, the election carries out.
 //

@@ -31,6 +31,18 @@ const answerGap = 10 * time.Millisecond
 // missingGap is the least time between two HELLOs that say that others are missing than before.
 const missingGap = 20 * time.Millisecond
 
+// isDue tells whether a HELLO is to be said now.
+func (h *hello) isDue(now time.Time) bool { return !h.due.IsZero() && !now.Before(h.due) }
+
+// along makes a HELLO due now, unless one was said at this time already: it tells whether it is.
+func (h *hello) along(now time.Time) bool {
+	if !now.After(h.last) {
+		return false
+	}
+	h.due = now
+	return true
+}
+
 // answer makes the next HELLO due as soon as the last one is that long ago.
 func (h *hello) answer(now time.Time) { h.due = sooner(h.due, later(now, h.last.Add(answerGap))) }
 
@@ -62,24 +74,6 @@ func (h *hello) sent(now, regular time.Time) {
 		h.due = h.change.Add(repeats[h.said])
 		h.said++
 	}
-}
-
-// sayHello sends a HELLO if one is due. REQUEST and GRANT say the same, but not to one that has lost them.
-func (m *Machine) sayHello(now time.Time) {
-	if m.hello.due.IsZero() || now.Before(m.hello.due) {
-		return
-	}
-	msg := m.message(Hello, Transfer{})
-	msg.Peer.Clients = m.clientsDue(now)
-	m.act(Send{msg})
-	m.hello.sent(now, m.nextHello(now))
-}
-
-func (m *Machine) nextHello(now time.Time) time.Time {
-	if m.self.Spread != nil {
-		return nextSpreadHello(now, m.Every(), m.cfg.Group)
-	}
-	return nextHello(now, m.cfg.Every, m.cfg.Group)
 }
 
 // nextHello is when a group that has said HELLO now says it again: at most every later. Groups that speak seldom, because there

@@ -180,14 +180,6 @@ func (s Self) alike(o Self) bool {
 // sending it new packets for three and a half times as long after it has died.
 const LeastSpreadEvery = 100 * time.Millisecond
 
-// Every is the time between two HELLOs that nothing else calls for.
-func (m *Machine) Every() time.Duration {
-	if m.self.Spread == nil {
-		return m.cfg.Every
-	}
-	return min(m.cfg.Every, max(m.self.Router.Interval, m.cfg.SpreadEvery, LeastSpreadEvery))
-}
-
 // nextSpreadHello is when a group of a node that spreads says HELLO again: at whole multiples of every on the clock, at which all
 // nodes speak, so that each wakes up once for all of them. Groups that speak more seldom, because there are many, share out the tenths of
 // a second, for the others' buffers.

@@ -97,7 +97,7 @@ func spreading(t *testing.T, cfg Config, interval time.Duration) (m *Machine, no
 
 // with is the machine's Self with another Spread.
 func with(m *Machine, s *Spread) SetSelf {
-	self := m.self
+	self := m.own.self
 	self.Spread = s
 	return SetSelf{self}
 }
@@ -153,11 +153,11 @@ func TestMachineThatDoesNotSpreadSaysHelloEachSecond(t *testing.T) {
 	n, gap := hellos(m, now, 20*time.Second)
 	assert.InDelta(t, 20+len(repeats), n, 1)
 	assert.Equal(t, time.Second, gap)
-	assert.Equal(t, 3500*ms, m.peerState().Lifetime)
+	assert.Equal(t, 3500*ms, m.own.peerState().Lifetime)
 	b, err := m.message(Hello, Transfer{}).Append(nil, 1)
 	require.NoError(t, err)
 	before := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	before.Step(now, SetSelf{m.self})
+	before.Step(now, SetSelf{m.own.self})
 	want, err := before.message(Hello, Transfer{}).Append(nil, 1)
 	require.NoError(t, err)
 	assert.Equal(t, want, b, "byte for byte as one that never did")

@@ -1,0 +1,61 @@
+package members
+
+import "time"
+
+func (m *Machine) received(now time.Time, r Received) {
+	r.Source = r.Source.WithZone("")
+	if r.Refused != "" {
+		m.reassert(now)
+		return
+	}
+	if r.Source == m.own.cfg.Address || r.Message.Peer.Group != m.own.cfg.Group {
+		return
+	}
+	if o := m.table.find(r.Source); o == nil || o.Session != r.Message.Session { // a node that was restarted knows nobody
+		m.hello.met(now)
+	}
+	m.table.hear(r.arrived(now), r)
+	m.table.forget(now) // it may have waited here for longer than it counts
+	o := m.table.find(r.Source)
+	if o != nil && o.outdated(now) { // after a standstill it shows that the member was there, and no more
+		return
+	}
+	if o != nil { // it has not said good-bye
+		m.heardClaim(now, o, r.arrived(now))
+	}
+	switch r.Message.Type {
+	case Hello:
+		m.act(m.grantor.heardRequester(r.Source, r.Message.Peer.State))
+	case Request:
+		m.requested(now, r)
+	case Grant:
+		m.granted(now, r)
+	}
+}
+
+// heardClaim keeps what a message says about holding the address, and passes it on to the election if it is news.
+func (m *Machine) heardClaim(now time.Time, o *Member, arrived time.Time) {
+	us, hears := o.says(m.own.cfg.Session)
+	claim := m.claimants.heardClaim(o, arrived, hears, m.own.bounds())
+	if us.Missing || claim != nil {
+		m.reassert(now)
+	}
+	m.act(claim)
+}
+
+// requested has the grantor take in a REQUEST, if that is for this run and epoch of this node.
+func (m *Machine) requested(now time.Time, r Received) {
+	if d := r.Message.Transfer; m.own.meant(d) && d.Epoch == m.own.epoch {
+		m.act(m.grantor.requested(now, r, m.own.offer()))
+	}
+}
+
+// granted has the requester take the address, if that was asked for, or wait for the node that has been given it.
+func (m *Machine) granted(now time.Time, r Received) {
+	switch d := r.Message.Transfer; {
+	case d.To != m.own.cfg.Address:
+		m.requester.grantedAnother(r.arrived(now))
+	case m.own.meant(d):
+		m.act(m.requester.granted(now, r, m.own.within()))
+	}
+}
