@@ -12,7 +12,7 @@ func (e *Elector) SetCandidate(candidate bool) { newest(e.candidates, candidate)
 func (m *machine) setCandidate(on bool) {
 	waited := m.waiting()
 	m.cfg.NoCandidate = !on
-	m.first(m.fit, m.onceAwake(waited))
+	m.agenda.first(m.fit, m.onceAwake(waited))
 }
 
 // candidacy is the fitness f of a node that is no candidate: it comes last, for this reason if there is no other. As a Backup it waits for as long

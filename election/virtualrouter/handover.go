@@ -75,7 +75,7 @@ func (x *handoverProtocol) want(h *handover) {
 		err = x.resolve(h)
 	}
 	if err != nil {
-		x.m.act(answer{h, err})
+		x.agenda.act(answer{h, err})
 		return
 	}
 	if h.end.IsZero() {
@@ -106,7 +106,7 @@ func (x *handoverProtocol) resolve(h *handover) error {
 func (x *handoverProtocol) begin(h *handover) {
 	x.leaving = h
 	m := x.m
-	m.first(m.fit, m.tell, func() {
+	m.agenda.first(m.fit, m.tell, func() {
 		h.taker = x.members.Successors(m.now)
 		if !h.taker {
 			// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
@@ -161,9 +161,9 @@ func (x *handoverProtocol) finish(err error) {
 		return
 	}
 	x.leaving = nil
-	x.m.act(answer{h, err})
+	x.agenda.act(answer{h, err})
 	if x.until.IsZero() {
-		x.m.first(x.m.fit)
+		x.agenda.first(x.m.fit)
 	}
 }
 

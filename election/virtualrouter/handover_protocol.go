@@ -18,6 +18,7 @@ const departTime = time.Second
 // that is plain VRRP.
 type handoverProtocol struct {
 	m       *machine
+	agenda  *agenda // the machine's
 	members *members.Machine
 	cfg     members.Config
 	self    members.Self
@@ -40,7 +41,7 @@ type handoverProtocol struct {
 }
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
-	x := &handoverProtocol{m: m, cfg: cfg, spreadEvery: cfg.SpreadEvery}
+	x := &handoverProtocol{m: m, agenda: &m.agenda, cfg: cfg, spreadEvery: cfg.SpreadEvery}
 	x.cfg = x.config()
 	x.members = members.NewMachine(x.cfg)
 	return x
@@ -86,7 +87,7 @@ func (x *handoverProtocol) step(ev members.Event) func() {
 		if !same {
 			work = append(work, x.note)
 		}
-		x.m.first(work...)
+		x.agenda.first(work...)
 	}
 }
 
@@ -103,9 +104,9 @@ func (x *handoverProtocol) sameAfter(ev members.Event) bool {
 func (x *handoverProtocol) follow(a members.Action) {
 	switch a := a.(type) {
 	case members.Send:
-		x.m.act(message{a.Message})
+		x.agenda.act(message{a.Message})
 	case members.Confirm:
-		x.m.act(probe{a.ID})
+		x.agenda.act(probe{a.ID})
 	case members.Claim:
 		x.m.drain(false, func() { x.claimed(a) })
 	case members.Pass:
@@ -139,7 +140,7 @@ func (x *handoverProtocol) expire() {
 		return
 	}
 	if at, ok := x.members.Deadline(); ok && !x.m.now.Before(at) {
-		x.m.first(x.step(members.Expired{}), x.conclude)
+		x.agenda.first(x.step(members.Expired{}), x.conclude)
 		return
 	}
 	x.conclude()
@@ -152,7 +153,7 @@ func (m *machine) tell() {
 	if x == nil {
 		return
 	}
-	m.first(x.tellConfig, x.tellSelf, x.conclude)
+	m.agenda.first(x.tellConfig, x.tellSelf, x.conclude)
 }
 
 func (x *handoverProtocol) tellConfig() {
@@ -161,11 +162,11 @@ func (x *handoverProtocol) tellConfig() {
 		return
 	}
 	if c.Group != x.cfg.Group { // nobody is missed any more: who is in the group of the other name will say so
-		x.m.act(rename{c.Group})
+		x.agenda.act(rename{c.Group})
 		x.list, x.silent = nil, nil
 	}
 	x.cfg = c
-	x.m.first(x.step(members.Reconfigure{Config: c}))
+	x.agenda.first(x.step(members.Reconfigure{Config: c}))
 }
 
 func (x *handoverProtocol) tellSelf() {
@@ -182,7 +183,7 @@ func (x *handoverProtocol) tellSelf() {
 func (x *handoverProtocol) setSelf(s members.Self) {
 	if s != x.self {
 		x.self = s
-		x.m.first(x.step(members.SetSelf{Self: s}))
+		x.agenda.first(x.step(members.SetSelf{Self: s}))
 	}
 }
 
@@ -194,14 +195,14 @@ func (x *handoverProtocol) advertised() {
 	}
 	s := x.self // what comes with being Active is said when the address is announced
 	s.Claims, s.Router = true, x.router()
-	x.m.first(x.step(members.Advertised{}))
+	x.agenda.first(x.step(members.Advertised{}))
 	x.setSelf(s)
 }
 
 // contested lets a rival know that does not yield to the advertisements of this node, because it does not hear them.
 func (x *handoverProtocol) contested() {
 	if x != nil {
-		x.m.first(x.step(members.Contested{}))
+		x.agenda.first(x.step(members.Contested{}))
 	}
 }
 
@@ -221,19 +222,19 @@ func (x *handoverProtocol) passOn(to netip.Addr) {
 	w := m.giving(vrrp.ReasonPassedOn)
 	w.from, w.to = m.self(), m.node(to)
 	quiet := w.decide(election.Decision{Role: election.Quiet, Reason: string(vrrp.ReasonPassedOn), Holder: m.heardHolder(), At: m.now})
-	m.ask(apply{quiet, true}, func(r response) {
+	m.agenda.ask(apply{quiet, true}, func(r response) {
 		if r.err != nil {
-			m.act(line{slog.LevelDebug, "the address is not passed on now", []any{"error", r.err}})
+			m.agenda.act(line{slog.LevelDebug, "the address is not passed on now", []any{"error", r.err}})
 			return
 		}
-		m.first(m.routerStep(vrrp.PassOn{}), x.granted)
+		m.agenda.first(m.routerStep(vrrp.PassOn{}), x.granted)
 	})
 }
 
 func (x *handoverProtocol) granted() {
 	if x.passing {
 		x.m.counters.PassedOn++
-		x.m.first(x.step(members.Passed{}))
+		x.agenda.first(x.step(members.Passed{}))
 	}
 }
 
@@ -256,8 +257,8 @@ func (x *handoverProtocol) release(r members.Release) {
 	if !r.Heard {
 		reason = "the next node was given time enough"
 	}
-	x.m.act(apply{Decision: election.Decision{Role: election.Standby, Reason: reason, Holder: r.To, At: x.m.now}})
-	x.m.first(x.m.noteHolder)
+	x.agenda.act(apply{Decision: election.Decision{Role: election.Standby, Reason: reason, Holder: r.To, At: x.m.now}})
+	x.agenda.first(x.m.noteHolder)
 }
 
 // quiet tells whether the host has begun to pass the address on, and not let go of it.
@@ -268,11 +269,11 @@ func (x *handoverProtocol) quiet() bool { return x != nil && x.passing }
 func (x *handoverProtocol) take(t members.Take) {
 	m := x.m
 	if !m.now.Before(t.Until) {
-		m.act(line{slog.LevelDebug, "what was granted is not taken: it may have been taken back", []any{"late", m.now.Sub(t.Until)}})
+		m.agenda.act(line{slog.LevelDebug, "what was granted is not taken: it may have been taken back", []any{"late", m.now.Sub(t.Until)}})
 		return
 	}
 	before := m.state
-	m.first(m.routerStep(vrrp.Granted{}), func() {
+	m.agenda.first(m.routerStep(vrrp.Granted{}), func() {
 		if before == election.Backup && m.state == election.Active {
 			m.counters.Granted++
 		}
@@ -284,7 +285,7 @@ func (x *handoverProtocol) claimed(c members.Claim) {
 	if !x.members.Unheard(c.From, c.At) {
 		return
 	}
-	x.m.first(x.m.routerStep(vrrp.Claimed{
+	x.agenda.first(x.m.routerStep(vrrp.Claimed{
 		Source: c.From, Priority: c.Priority, Interval: c.Interval, Age: x.m.now.Sub(c.At), Deaf: c.Deaf, Lasts: c.Lasts,
 	}), x.m.noteHolder)
 }
@@ -317,7 +318,7 @@ func (x *handoverProtocol) note() {
 		x.known = known
 		work = append(work, x.m.tieBreak)
 	}
-	x.m.first(append(x.noteClaims(now), work...)...)
+	x.agenda.first(append(x.noteClaims(now), work...)...)
 }
 
 // addresses are those of the other members, for the rank among them.
@@ -336,7 +337,7 @@ func (x *handoverProtocol) wantBack(on bool) {
 	if x.back != on {
 		x.back, x.rise = on, 0
 	}
-	x.m.first(x.m.fit)
+	x.agenda.first(x.m.fit)
 }
 
 func (x *handoverProtocol) setDraining(on bool) {
@@ -350,5 +351,5 @@ func (x *handoverProtocol) leave() {
 	if x == nil {
 		return
 	}
-	x.m.first(func() { x.finish(errStopped) }, x.step(members.Leave{Reason: x.m.stop.Reason, Code: x.m.stop.Code}))
+	x.agenda.first(func() { x.finish(errStopped) }, x.step(members.Leave{Reason: x.m.stop.Reason, Code: x.m.stop.Code}))
 }

@@ -12,11 +12,8 @@ import (
 )
 
 // machine is one node's part in the election of a Virtual Router, pure: it has no clock, does no I/O and logs nothing. It joins
-// the router, which speaks VRRP, to the members' protocol, which passes the address on. Only a Group, if there is one, is shared with
-// other machines.
-//
-// A step of one may ask for a step of the other. What is still to be done of a step is a list, so nothing is begun in the midst of
-// something else; where the outcome of an action decides how to go on, the rest of the list waits for the answer.
+// the router, which speaks VRRP, to the members' protocol, which passes the address on: a step of one may ask for a step of the other.
+// Only a Group, if there is one, is shared with other machines.
 type machine struct {
 	cfg    Config
 	source netip.Addr // own address; never changes
@@ -50,11 +47,7 @@ type machine struct {
 
 	now       time.Time
 	contested bool // a rival was heard in this step
-
-	todo    []func()       // what is still to be done of this step, in order
-	answer  func(response) // goes on when the last action has been answered; nil: nothing waits
-	late    []func()       // what the router wanted while it was waited for
-	actions []action
+	agenda    agenda
 }
 
 // newMachine makes a machine that has not begun. The error is vrrp's.
@@ -74,29 +67,19 @@ func newMachine(cfg Config) (*machine, error) {
 // Step handles one event at time now and returns the actions to carry out, in order. If the last one is an ask, Step comes next with
 // its response, and until then only with meanwhile. now must not run backwards.
 func (m *machine) Step(now time.Time, ev event) []action {
-	m.now, m.actions = now, nil
+	m.now = now
+	m.agenda.begin()
 	switch ev := ev.(type) {
 	case response:
-		m.respond(ev)
+		m.agenda.respond(ev)
 	case meanwhile:
 		m.advertiseMeanwhile()
-		return m.actions
+		return m.agenda.actions
 	default:
 		m.contested = false
-		m.todo = append(m.todo, m.handle(ev), m.consult, m.tell, m.end)
+		m.agenda.last(m.handle(ev), m.consult, m.tell, m.end)
 	}
-	for len(m.todo) > 0 && m.answer == nil {
-		next := m.todo[0]
-		m.todo = m.todo[1:]
-		next()
-	}
-	return m.actions
-}
-
-func (m *machine) respond(r response) {
-	answer, late := m.answer, m.late
-	m.answer, m.late = nil, nil
-	m.first(append(late, func() { answer(r) })...)
+	return m.agenda.run()
 }
 
 func (m *machine) handle(ev event) func() {
@@ -107,7 +90,7 @@ func (m *machine) handle(ev event) func() {
 		case arrived:
 			m.take(ev)
 		case expired:
-			m.first(m.takes(ev.arrived), m.expire)
+			m.agenda.first(m.takes(ev.arrived), m.expire)
 		case refit:
 			m.refit(ev.Fitness)
 		case reconfigure:
@@ -122,7 +105,7 @@ func (m *machine) handle(ev event) func() {
 		case takeBack:
 			m.x.wantBack(ev.On)
 		case confirmed:
-			m.first(m.x.step(ev.Confirmed))
+			m.agenda.first(m.x.step(ev.Confirmed))
 		case want:
 			m.x.want(ev.handover)
 		case abandon:
@@ -134,27 +117,16 @@ func (m *machine) handle(ev event) func() {
 	}
 }
 
-// first puts work before everything that is still to be done.
-func (m *machine) first(work ...func()) { m.todo = append(work, m.todo...) }
-
-func (m *machine) act(a action) { m.actions = append(m.actions, a) }
-
 // say logs what others can bring about.
 func (m *machine) say(level slog.Level, text string, args ...any) {
 	if left, ok := m.lines.May(m.now, text, election.MostLines); ok {
-		m.act(line{level, text, election.LeftOut(args, left)})
+		m.agenda.act(line{level, text, election.LeftOut(args, left)})
 	}
-}
-
-// ask is an action whose outcome decides how to go on.
-func (m *machine) ask(a action, then func(response)) {
-	m.act(a)
-	m.answer = then
 }
 
 // drain goes on when everything that has arrived has been taken in, of messages too if they are wanted: this process may be late.
 func (m *machine) drain(messages bool, then func()) {
-	m.ask(drain{Messages: messages}, func(r response) { m.first(m.takes(r.arrived), then) })
+	m.agenda.ask(drain{Messages: messages}, func(r response) { m.agenda.first(m.takes(r.arrived), then) })
 }
 
 // takes takes in what has arrived. Messages come first: an Active tells the members that it wants to pass the address on before it
@@ -172,7 +144,7 @@ func (m *machine) take(a arrived) {
 	if len(a.Adverts) > 0 {
 		work = append(work, m.noteHolder, m.x.conclude)
 	}
-	m.first(work...)
+	m.agenda.first(work...)
 }
 
 // end is the last thing in each step.
@@ -181,7 +153,7 @@ func (m *machine) end() {
 		return
 	}
 	m.ended = true
-	m.first(m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(m.stop.Reason)}), m.x.leave)
+	m.agenda.first(m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(m.stop.Reason)}), m.x.leave)
 }
 
 // Deadline is when expired is due.

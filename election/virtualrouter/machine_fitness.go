@@ -14,10 +14,10 @@ const ownerPriority = 255
 
 func (m *machine) begin(f election.Fitness) {
 	m.fitness = f
-	m.first(m.tieBreak, m.fit, func() {
+	m.agenda.first(m.tieBreak, m.fit, func() {
 		if m.out {
 			m.reason, m.code = m.effective.Reason, m.effective.Code
-			m.act(apply{Decision: election.Decision{Role: election.Off, Reason: m.reason, Code: m.code, At: m.now}})
+			m.agenda.act(apply{Decision: election.Decision{Role: election.Off, Reason: m.reason, Code: m.code, At: m.now}})
 		}
 	})
 }
@@ -25,7 +25,7 @@ func (m *machine) begin(f election.Fitness) {
 // refit takes over a new fitness. A wait that is over may have outlasted the timer.
 func (m *machine) refit(f election.Fitness) {
 	m.fitness = f
-	m.first(m.fit, m.onceAwake(m.waiting()))
+	m.agenda.first(m.fit, m.onceAwake(m.waiting()))
 }
 
 // onceAwake looks, after a change, at what was left alone while this node waited.
@@ -50,7 +50,7 @@ func (m *machine) fit() {
 		m.stepRouter(vrrp.Shutdown{Reason: vrrp.Reason(f.Reason)})
 		return
 	}
-	m.first(
+	m.agenda.first(
 		m.routerStep(vrrp.SetPriority{Priority: effective(m.cfg.Router.Priority, f)}),
 		m.routerStep(vrrp.Startup{}), // counts only for a router that is not started
 	)
@@ -92,7 +92,7 @@ func (m *machine) consult() {
 		return
 	}
 	if reason := g.mustYield(2 * m.router.Snapshot().ActiveDownInterval); reason != "" {
-		m.first(m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(reason)}), m.routerStep(vrrp.Startup{}))
+		m.agenda.first(m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(reason)}), m.routerStep(vrrp.Startup{}))
 	}
 }
 

@@ -19,7 +19,7 @@ func (m *machine) stepRouter(ev vrrp.Event) {
 	for _, a := range slices.Clone(m.router.Step(m.now, ev)) {
 		work = append(work, func() { m.follow(a) })
 	}
-	m.first(append(work, m.tellGroup)...)
+	m.agenda.first(append(work, m.tellGroup)...)
 }
 
 func (m *machine) follow(a vrrp.Action) {
@@ -34,11 +34,11 @@ func (m *machine) follow(a vrrp.Action) {
 			return // the host announces once after all that have arrived together
 		}
 		m.contested = true
-		m.act(apply{Decision: election.Decision{
+		m.agenda.act(apply{Decision: election.Decision{
 			Role: election.Serve, At: m.now, Holder: m.source,
 			Reason: "a rival was heard: " + a.Rival.String(), Code: code.Rival, Rival: true, Again: m.cfg.Router.Interval,
 		}})
-		m.first(m.x.contested)
+		m.agenda.first(m.x.contested)
 	}
 }
 
@@ -48,13 +48,13 @@ func (m *machine) send(adv vrrp.Advertisement) {
 		m.counters.Resigned++
 	}
 	if adv.Priority == 0 || m.router.Snapshot().State != vrrp.Active {
-		m.act(advertise{Advertisement: adv})
+		m.agenda.act(advertise{Advertisement: adv})
 		return
 	}
 	lease := Lease(m.cfg.Router)
 	m.leaseEnd = m.now.Add(lease)
-	m.act(advertise{adv, lease})
-	m.first(m.x.advertised)
+	m.agenda.act(advertise{adv, lease})
+	m.agenda.first(m.x.advertised)
 }
 
 // unsent takes back that an advertisement has left.
@@ -70,21 +70,13 @@ func (m *machine) unsent(adv vrrp.Advertisement, end time.Time) {
 // advertiseMeanwhile goes on with advertising while a decision is being carried out. What else the router wants comes after it: this
 // process stood still, and the host follows one decision at a time.
 func (m *machine) advertiseMeanwhile() {
-	before := m.todo
 	for _, a := range slices.Clone(m.router.Step(m.now, vrrp.Expired{})) {
-		if s, ok := a.(vrrp.Send); ok && len(m.late) == 0 {
-			m.todo = nil
-			m.send(s.Advertisement)
-			for len(m.todo) > 0 {
-				next := m.todo[0]
-				m.todo = m.todo[1:]
-				next()
-			}
+		if s, ok := a.(vrrp.Send); ok && len(m.agenda.late) == 0 {
+			m.agenda.beside(func() { m.send(s.Advertisement) })
 			continue
 		}
-		m.late = append(m.late, func() { m.follow(a) })
+		m.agenda.putOff(func() { m.follow(a) })
 	}
-	m.todo = before
 }
 
 // change has the decision carried out before anything else happens.
@@ -98,7 +90,7 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 		m.counters.Takeovers++
 	} else {
 		m.leaseEnd = time.Time{}
-		m.act(endLease{})
+		m.agenda.act(endLease{})
 	}
 	if m.x.changed(reason) {
 		return // it is Quiet already
@@ -107,10 +99,10 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 		Role: election.RoleOf(to), Reason: string(reason), Holder: m.holder, At: m.now, Granted: reason == vrrp.ReasonGranted,
 	})
 	if to != election.Active {
-		m.act(apply{Decision: d})
+		m.agenda.act(apply{Decision: d})
 		return
 	}
-	m.ask(apply{d, true}, func(r response) {
+	m.agenda.ask(apply{d, true}, func(r response) {
 		if r.err != nil {
 			m.giveUp(r.err)
 			return
@@ -122,8 +114,8 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 // giveUp resigns after the host could not bind the address.
 func (m *machine) giveUp(err error) {
 	m.backoff.Begin(m.now, err, m.router.Snapshot().ActiveDownInterval)
-	m.act(line{slog.LevelWarn, "resigned: the address could not be bound", []any{"error", err, "comes last for", m.backoff.Wait()}})
-	m.first(m.fit)
+	m.agenda.act(line{slog.LevelWarn, "resigned: the address could not be bound", []any{"error", err, "comes last for", m.backoff.Wait()}})
+	m.agenda.first(m.fit)
 }
 
 // hear takes an advertisement into account.
@@ -140,7 +132,7 @@ func (m *machine) hear(a Arrival) {
 		m.stepRouter(vrrp.Received{Source: a.Source, Advertisement: adv, Age: m.now.Sub(a.At), Deferred: m.x.defers(a.Source)})
 	}
 	if len(m.heard.list) != before {
-		m.first(m.tieBreak, received)
+		m.agenda.first(m.tieBreak, received)
 		return
 	}
 	received()
@@ -152,7 +144,7 @@ func (m *machine) expire() {
 	if m.backoff.Due(m.now) {
 		work = append(work, m.fit)
 	}
-	m.first(append(work, func() {
+	m.agenda.first(append(work, func() {
 		if !m.waiting() {
 			m.stepRouter(vrrp.Expired{})
 		}
@@ -183,7 +175,7 @@ func (m *machine) others() []netip.Addr {
 func (m *machine) reconfigure(cfg vrrp.Config) {
 	cfg.Grouped = m.cfg.GroupMember != nil
 	m.cfg.Router = cfg
-	m.first(m.routerStep(vrrp.Reconfigure{Config: cfg}), m.tieBreak, m.fit)
+	m.agenda.first(m.routerStep(vrrp.Reconfigure{Config: cfg}), m.tieBreak, m.fit)
 }
 
 // holderIn is the Active as seen from the given state of our own.
@@ -231,7 +223,7 @@ func (m *machine) noteHolder() {
 		reason = "another node is heard as the Active"
 	}
 	w := m.following(before, holder)
-	m.act(apply{Decision: w.decide(election.Decision{Role: election.RoleOf(m.state), Reason: reason, Holder: holder, At: m.now})})
+	m.agenda.act(apply{Decision: w.decide(election.Decision{Role: election.RoleOf(m.state), Reason: reason, Holder: holder, At: m.now})})
 }
 
 func stateOf(s vrrp.State) election.State {

@@ -40,7 +40,7 @@ func (e *Elector) follow(d election.Decision) error {
 func (e *Elector) advertiseMeanwhile() bool {
 	e.mu.Lock()
 	actions := e.machine.Step(time.Now(), meanwhile{})
-	over := len(e.machine.late) > 0
+	over := len(e.machine.agenda.late) > 0
 	e.mu.Unlock()
 	for _, a := range actions {
 		e.carryOut(nil, a)

@@ -58,7 +58,7 @@ func (x *handoverProtocol) noteSplits(claims []members.Claimant) {
 	x.splits = now
 	for _, s := range notIn(before, now) {
 		if left, ok := x.m.lines.May(x.m.now, "split", election.MostLines); ok {
-			x.m.act(split{s, left})
+			x.agenda.act(split{s, left})
 		}
 	}
 	for _, s := range notIn(now, before) {

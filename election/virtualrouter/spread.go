@@ -36,7 +36,7 @@ func (x *handoverProtocol) setSpread(s *election.Spread) {
 		return
 	}
 	if x.spread.set == nil && s != nil {
-		x.m.act(membersChanged{}) // nothing was said of changes until now
+		x.agenda.act(membersChanged{}) // nothing was said of changes until now
 	}
 	x.spread = ownSpread{set: s}
 }
@@ -98,14 +98,14 @@ func spreadOf(m *members.Member) *election.Spread {
 // noteChanged wakes who spreads when the list of those that are heard has become another one.
 func (x *handoverProtocol) noteChanged(list []members.Member) {
 	if x.spread.set != nil && !slices.EqualFunc(x.list, list, alike) {
-		x.m.act(membersChanged{})
+		x.agenda.act(membersChanged{})
 	}
 }
 
 // noteGone does so for one that has said good-bye.
 func (x *handoverProtocol) noteGone(a netip.Addr) {
 	if x.spread.set != nil && (has(x.list, a) || has(x.silent, a)) {
-		x.m.act(membersChanged{})
+		x.agenda.act(membersChanged{})
 	}
 }
 
