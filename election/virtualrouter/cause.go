@@ -154,7 +154,7 @@ func (m *machine) lost(holder, next netip.Addr) why {
 	case last.from.Address == next && next != m.source:
 		return why{code: code.HolderHeard, from: last.from, away: m.now.Sub(last.at)}
 	}
-	if _, said := m.x.wordOf(last.from.Address); said { // its last word may have come after its last advertisement
+	if _, said := m.roster.wordOf(last.from.Address, m.now, m.cfg.Router.Interval); said { // its last word may have come after its last advertisement
 		if w := m.lostBy(last.from.Address, next); w.code != code.HolderSilent {
 			last.why = w
 		}
@@ -165,7 +165,7 @@ func (m *machine) lost(holder, next netip.Addr) why {
 
 func (m *machine) lostBy(holder, next netip.Addr) why {
 	w, h := why{from: m.node(holder)}, m.heard.find(holder)
-	word, said := m.x.wordOf(holder)
+	word, said := m.roster.wordOf(holder, m.now, m.cfg.Router.Interval)
 	silent := time.Duration(0)
 	if h != nil {
 		silent = max(m.began(next).Sub(h.at), 0)
@@ -222,7 +222,7 @@ func (m *machine) priorityOf(a netip.Addr) (priority uint8, known bool) {
 	if h := m.heard.find(a); h != nil {
 		return h.priority, true
 	}
-	return m.x.priorityOf(a)
+	return m.roster.priorityOf(a)
 }
 
 func (m *machine) self() election.Node { return m.node(m.source) }
@@ -237,6 +237,6 @@ func (m *machine) node(a netip.Addr) election.Node {
 		n.Name = m.x.cfg.Node
 		return n
 	}
-	n.Name = m.x.nameOf(n.Address)
+	n.Name = m.roster.nameOf(n.Address)
 	return n
 }

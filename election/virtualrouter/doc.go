@@ -1,7 +1,7 @@
 // Package virtualrouter is the elector by VRRP (RFC 9568, RFC 3768), which passes the address on without loss among nodes that speak
 // the members' protocol, too.
 //
-//   - machine*.go, handover*.go, split.go, silent.go: one pure machine, which joins vrrp.Machine to members.Machine; agenda.go has the
+//   - machine*.go, handover*.go, split.go, roster.go: one pure machine, which joins vrrp.Machine to members.Machine; agenda.go has the
 //     order in which it does things;
 //   - elector.go, slow_bind.go, probes.go: the loop around it;
 //   - hub*.go, mailbox.go, wire.go: several Virtual Routers share one socket per interface, family and source address, a [Hub];

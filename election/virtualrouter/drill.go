@@ -106,8 +106,8 @@ func (x *handoverProtocol) above(f election.Fitness) election.Fitness {
 		return f
 	}
 	base := x.m.cfg.Router.Priority
-	for i := range x.list {
-		if o := &x.list[i]; x.m.state == election.Backup && stateOf(o.Peer.State) == election.Active && o.Peer.Priority >= base {
+	for i := range x.m.roster.list {
+		if o := &x.m.roster.list[i]; x.m.state == election.Backup && stateOf(o.Peer.State) == election.Active && o.Peer.Priority >= base {
 			x.rise = int(o.Peer.Priority) + 1
 		}
 	}

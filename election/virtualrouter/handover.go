@@ -89,8 +89,8 @@ func (x *handoverProtocol) resolve(h *handover) error {
 	if h.to == "" {
 		return nil
 	}
-	for i := range x.list {
-		m := &x.list[i]
+	for i := range x.m.roster.list {
+		m := &x.m.roster.list[i]
 		if m.Peer.Node != h.to && m.Address.String() != h.to {
 			continue
 		}

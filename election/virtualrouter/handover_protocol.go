@@ -23,10 +23,6 @@ type handoverProtocol struct {
 	cfg     members.Config
 	self    members.Self
 
-	known       []netip.Addr // the other members, by address
-	list        []members.Member
-	silent      []members.Member // that were heard, and have not said good-bye
-	gone        []members.Member // that have said good-bye lately, or that they are not fit, with their last word
 	claims      []members.Claimant
 	splits      []election.Split
 	spread      ownSpread
@@ -124,11 +120,10 @@ func (x *handoverProtocol) receive(r members.Received) func() {
 		p := &r.Message.Peer
 		ours := r.Refused == "" && p.Group == x.cfg.Group
 		if ours && (p.Lifetime <= 0 || !p.Fit && p.Reason != "") {
-			x.keepWord(r)
+			x.m.roster.keepWord(x.m.now, r)
 		}
 		if source := r.Source.WithZone(""); ours && p.Lifetime <= 0 {
-			x.noteGone(source)
-			x.list, x.silent = without(x.list, source), without(x.silent, source)
+			x.wake(x.m.roster.forget(source))
 			x.m.heard.forget(source)
 		}
 		x.step(r)()
@@ -163,7 +158,7 @@ func (x *handoverProtocol) tellConfig() {
 	}
 	if c.Group != x.cfg.Group { // nobody is missed any more: who is in the group of the other name will say so
 		x.agenda.act(rename{c.Group})
-		x.list, x.silent = nil, nil
+		x.m.roster.clear()
 	}
 	x.cfg = c
 	x.agenda.first(x.step(members.Reconfigure{Config: c}))
@@ -308,25 +303,27 @@ func (x *handoverProtocol) note() {
 	now := x.m.now
 	x.unnoted = false
 	list := x.members.Members(now)
-	known := make([]netip.Addr, len(list))
-	for i, o := range list {
-		known[i] = o.Address
-	}
-	x.noteSilent(now, list)
-	var work []func()
-	if !slices.Equal(known, x.known) {
-		x.known = known
+	n := x.m.roster.update(now, list)
+	x.report(n)
+	work := x.noteClaims(now)
+	if n.others {
 		work = append(work, x.m.tieBreak)
 	}
-	x.agenda.first(append(x.noteClaims(now), work...)...)
+	x.agenda.first(work...)
 }
 
-// addresses are those of the other members, for the rank among them.
-func (x *handoverProtocol) addresses() []netip.Addr {
-	if x == nil {
-		return nil
+// report says of a member that it is lost, and that it is back, and wakes who spreads.
+func (x *handoverProtocol) report(n news) {
+	for i := range n.lost {
+		o := &n.lost[i]
+		x.m.say(slog.LevelWarn, "a member is silent", "member", o.Address.String(), "node", o.Peer.Node, "was", o.Peer.State.String())
 	}
-	return x.known
+	x.wake(n.changed)
+	for i := range n.back {
+		o := &n.back[i]
+		after := x.m.now.Sub(o.Heard).Round(time.Millisecond)
+		x.m.say(slog.LevelInfo, "a member is heard again", "member", o.Address.String(), "node", o.Peer.Node, "after", after)
+	}
 }
 
 // wantBack begins or ends the wish to have the address back. The holder may be another one each time.

@@ -19,6 +19,7 @@ type machine struct {
 	source netip.Addr // own address; never changes
 	router *vrrp.Machine
 	heard  senders
+	roster roster
 	x      *handoverProtocol // nil: plain VRRP alone
 
 	fitness   election.Fitness // as it was told

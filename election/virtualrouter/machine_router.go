@@ -163,7 +163,7 @@ func (m *machine) tieBreak() {
 
 func (m *machine) others() []netip.Addr {
 	var out []netip.Addr
-	for _, p := range slices.Concat(m.cfg.Peers, m.x.addresses()) {
+	for _, p := range slices.Concat(m.cfg.Peers, m.roster.known) {
 		if p != m.source && !slices.Contains(out, p) {
 			out = append(out, p)
 		}

@@ -27,5 +27,5 @@ func (m *machine) members(now time.Time) []election.Member {
 		Address: m.source, Self: true, Priority: priority, State: m.state,
 		Fit: good(f, priority), Unfit: f.Reason, Code: f.Code, NoCandidate: m.cfg.NoCandidate,
 	})
-	return append([]election.Member{self}, m.x.merge(now, m.heard.report(nil, now))...)
+	return append([]election.Member{self}, m.roster.merge(now, m.cfg.Router.DownTimerAdverts, m.heard.report(nil, now))...)
 }

@@ -7,13 +7,12 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
-// merge adds what the members say about themselves to what was heard of them in advertisements.
-func (x *handoverProtocol) merge(now time.Time, list []election.Member) []election.Member {
-	if x == nil {
-		return list
-	}
+// merge adds what the members say about themselves to what was heard of them in advertisements, of which so many may be missing before an
+// Active is down.
+func (r *roster) merge(now time.Time, adverts int, list []election.Member) []election.Member {
 	entry := func(a netip.Addr) *election.Member {
 		at := slices.IndexFunc(list, func(o election.Member) bool { return o.Address.WithZone("") == a })
 		if at < 0 {
@@ -22,20 +21,20 @@ func (x *handoverProtocol) merge(now time.Time, list []election.Member) []electi
 		}
 		return &list[at]
 	}
-	for i := range x.list {
-		m := &x.list[i]
+	for i := range r.list {
+		m := &r.list[i]
 		o := entry(m.Address)
-		silent := x.silentNow(m, o.State == election.Active, now)
+		silent := o.State != election.Active && silentNow(m, adverts, now)
 		fill(o, m)
 		o.Silent = silent
 	}
-	for i := range x.silent {
-		o := entry(x.silent[i].Address)
-		o.Spread = spreadOf(&x.silent[i])
+	for i := range r.silent {
+		o := entry(r.silent[i].Address)
+		o.Spread = spreadOf(&r.silent[i])
 		if o.State == election.Active {
 			continue // it advertises
 		}
-		fill(o, &x.silent[i])
+		fill(o, &r.silent[i])
 		o.Silent, o.Draining = true, false
 	}
 	slices.SortFunc(list, func(a, b election.Member) int { return a.Address.Compare(b.Address) })
@@ -50,6 +49,16 @@ func fill(o *election.Member, m *members.Member) {
 	if m.Heard.After(o.LastHeard) {
 		o.LastHeard = m.Heard
 	}
+}
+
+// silentNow tells of a member that does not advertise whether it was the holder, and is not believed any more: its claim does not last.
+func silentNow(o *members.Member, adverts int, now time.Time) bool {
+	f := o.Peer
+	if adverts == 0 {
+		adverts = 3
+	}
+	return f.State == vrrp.Active && f.Claims &&
+		now.Sub(o.Heard) > time.Duration(adverts+1)*f.Router.Interval
 }
 
 // withStatus adds what this node tells the others about itself.

@@ -22,7 +22,7 @@ func TestHandoverOwnAdvertisementsLookAtNoMember(t *testing.T) {
 	s := l.nodes[0]
 	require.Equal(t, election.Active, s.m.state)
 	x := s.m.x
-	require.Len(t, x.list, 1)
+	require.Len(t, s.m.roster.list, 1)
 	next := func() time.Time {
 		for { // not at a time at which something is due about the members
 			at, _ := s.m.router.Deadline()
@@ -32,15 +32,15 @@ func TestHandoverOwnAdvertisementsLookAtNoMember(t *testing.T) {
 			l.run(linkInterval)
 		}
 	}
-	at, noted := next(), &x.list[0]
+	at, noted := next(), &s.m.roster.list[0]
 	sent := s.m.counters.Sent
 	s.m.Step(at, expired{})
 	assert.Equal(t, sent+1, s.m.counters.Sent)
-	assert.Same(t, noted, &x.list[0], "nothing new")
+	assert.Same(t, noted, &s.m.roster.list[0], "nothing new")
 
 	at = next()
 	rival := vrrp.Advertisement{Version: 3, VRID: 51, Priority: 150, Interval: linkInterval, Addresses: s.m.cfg.Router.Addresses}
 	x.hear(Arrival{Source: l.nodes[1].self, Advertisement: rival, At: at})
 	s.m.Step(at, expired{})
-	assert.NotSame(t, noted, &x.list[0], "an advertisement was heard")
+	assert.NotSame(t, noted, &s.m.roster.list[0], "an advertisement was heard")
 }

@@ -1,8 +1,6 @@
 package virtualrouter
 
 import (
-	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -95,16 +93,9 @@ func spreadOf(m *members.Member) *election.Spread {
 	return s
 }
 
-// noteChanged wakes who spreads when the list of those that are heard has become another one.
-func (x *handoverProtocol) noteChanged(list []members.Member) {
-	if x.spread.set != nil && !slices.EqualFunc(x.list, list, alike) {
-		x.agenda.act(membersChanged{})
-	}
-}
-
-// noteGone does so for one that has said good-bye.
-func (x *handoverProtocol) noteGone(a netip.Addr) {
-	if x.spread.set != nil && (has(x.list, a) || has(x.silent, a)) {
+// wake wakes who spreads when a member is another one.
+func (x *handoverProtocol) wake(another bool) {
+	if another && x.spread.set != nil {
 		x.agenda.act(membersChanged{})
 	}
 }

@@ -23,15 +23,15 @@ type word struct {
 	leaves bool // it gives the address away, whatever comes
 }
 
-// wordOf is the newest word of a member, and whether there is one.
-func (x *handoverProtocol) wordOf(a netip.Addr) (word, bool) {
-	if x == nil || !a.IsValid() {
+// wordOf is the newest word of a member, and whether there is one. Advertisements come once in an interval.
+func (r *roster) wordOf(a netip.Addr, now time.Time, interval time.Duration) (word, bool) {
+	if !a.IsValid() {
 		return word{}, false
 	}
-	o := find(x.list, a)
+	o := find(r.list, a)
 	if o == nil || o.Peer.Fit || o.Peer.Reason == "" {
-		back := o != nil || find(x.silent, a) != nil
-		if o = find(x.gone, a); o == nil || x.m.now.Sub(o.Heard) > x.wordLasts(&o.Peer, back) {
+		back := o != nil || find(r.silent, a) != nil
+		if o = find(r.gone, a); o == nil || now.Sub(o.Heard) > wordLasts(&o.Peer, back, interval) {
 			return word{}, false
 		}
 	}
@@ -42,33 +42,25 @@ func (x *handoverProtocol) wordOf(a netip.Addr) (word, bool) {
 }
 
 // wordLasts is for how long a last word explains what follows; back tells that its sender was heard since.
-func (x *handoverProtocol) wordLasts(p *members.PeerState, back bool) time.Duration {
+func wordLasts(p *members.PeerState, back bool, interval time.Duration) time.Duration {
 	if back || p.Lifetime > 0 {
-		return wordIntervals * x.m.cfg.Router.Interval
+		return wordIntervals * interval
 	}
 	return wordTime
 }
 
-// find is the member of that address; nil for none.
-func find(list []members.Member, a netip.Addr) *members.Member {
-	if i := slices.IndexFunc(list, func(o members.Member) bool { return o.Address == a.WithZone("") }); i >= 0 {
-		return &list[i]
-	}
-	return nil
-}
-
 // keepWord keeps the last word of a member that says good-bye, or that it should not have the address.
-func (x *handoverProtocol) keepWord(r members.Received) {
-	source, now := r.Source.WithZone(""), x.m.now
-	x.gone = slices.DeleteFunc(x.gone, func(o members.Member) bool { return o.Address == source || now.Sub(o.Heard) > wordTime })
-	if len(x.gone) < maxMembers {
-		x.gone = append(x.gone, members.Member{Address: source, Peer: r.Message.Peer, Heard: now})
+func (r *roster) keepWord(now time.Time, said members.Received) {
+	source := said.Source.WithZone("")
+	r.gone = slices.DeleteFunc(r.gone, func(o members.Member) bool { return o.Address == source || now.Sub(o.Heard) > wordTime })
+	if len(r.gone) < maxMembers {
+		r.gone = append(r.gone, members.Member{Address: source, Peer: said.Message.Peer, Heard: now})
 	}
 }
 
 // nameOf is what a member calls itself, or has called itself; empty if it never said so.
-func (x *handoverProtocol) nameOf(a netip.Addr) string {
-	for _, list := range [][]members.Member{x.list, x.silent, x.gone} {
+func (r *roster) nameOf(a netip.Addr) string {
+	for _, list := range [][]members.Member{r.list, r.silent, r.gone} {
 		if o := find(list, a); o != nil {
 			return o.Peer.Node
 		}
@@ -77,11 +69,8 @@ func (x *handoverProtocol) nameOf(a netip.Addr) string {
 }
 
 // priorityOf is what a member says that it advertises, or would.
-func (x *handoverProtocol) priorityOf(a netip.Addr) (priority uint8, known bool) {
-	if x == nil {
-		return 0, false
-	}
-	o := find(x.list, a)
+func (r *roster) priorityOf(a netip.Addr) (priority uint8, known bool) {
+	o := find(r.list, a)
 	if o == nil {
 		return 0, false
 	}

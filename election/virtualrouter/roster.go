@@ -1,0 +1,84 @@
+package virtualrouter
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/members"
+)
+
+// rememberFor is for how long a member is shown of which nothing is heard.
+const rememberFor = 24 * time.Hour
+
+// roster is what the members have said of themselves, as far as it is remembered. In plain VRRP it stays empty.
+type roster struct {
+	list   []members.Member // that are heard, by address
+	silent []members.Member // that were heard, and have not said good-bye
+	gone   []members.Member // that have said good-bye lately, or that they are not fit, with their last word
+	known  []netip.Addr     // of those in list when it was updated last
+}
+
+// news is what an update of the roster has changed.
+type news struct {
+	lost    []members.Member // that are silent now
+	back    []members.Member // that were silent, as they were heard last
+	changed bool             // one is another to those that spread
+	others  bool             // there are others than before
+}
+
+// update takes over who is heard now, and keeps who was.
+func (r *roster) update(now time.Time, list []members.Member) news {
+	n := news{changed: !slices.EqualFunc(r.list, list, alike)}
+	for i := range r.list {
+		if o := &r.list[i]; !has(list, o.Address) {
+			n.lost = append(n.lost, *o)
+		}
+	}
+	r.list, r.silent = list, append(r.silent, n.lost...)
+	r.silent = slices.DeleteFunc(r.silent, func(o members.Member) bool {
+		back := has(list, o.Address)
+		if back {
+			n.back = append(n.back, o)
+		}
+		return back || now.Sub(o.Heard) > rememberFor
+	})
+	for len(r.silent) > maxMembers {
+		i := members.Least(r.silent)
+		r.silent = slices.Delete(r.silent, i, i+1)
+	}
+	known := make([]netip.Addr, len(list))
+	for i, o := range list {
+		known[i] = o.Address
+	}
+	if n.others = !slices.Equal(known, r.known); n.others {
+		r.known = known
+	}
+	return n
+}
+
+// forget drops a member that has said good-bye, and tells whether it was shown: nobody misses it.
+func (r *roster) forget(a netip.Addr) bool {
+	shown := has(r.list, a) || has(r.silent, a)
+	r.list, r.silent = without(r.list, a), without(r.silent, a)
+	return shown
+}
+
+// clear drops all, of whom nobody is missed. Their last words stay.
+func (r *roster) clear() { r.list, r.silent = nil, nil }
+
+// find is the member of that address; nil for none.
+func find(list []members.Member, a netip.Addr) *members.Member {
+	if i := slices.IndexFunc(list, func(o members.Member) bool { return o.Address == a.WithZone("") }); i >= 0 {
+		return &list[i]
+	}
+	return nil
+}
+
+func without(list []members.Member, a netip.Addr) []members.Member {
+	return slices.DeleteFunc(slices.Clone(list), func(m members.Member) bool { return m.Address == a })
+}
+
+func has(list []members.Member, a netip.Addr) bool {
+	return slices.ContainsFunc(list, func(m members.Member) bool { return m.Address == a })
+}
