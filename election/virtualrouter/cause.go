@@ -18,10 +18,31 @@ type why struct {
 	away     time.Duration
 }
 
+// facts is what a node knows when the holder changes, or is about to.
+type facts struct {
+	now            time.Time
+	source         netip.Addr // own address
+	name           string     // of this node; empty in plain VRRP, where nodes have none
+	priority       uint8      // of this node
+	interval       time.Duration
+	activeInterval time.Duration // of the Active
+	fitness        election.Fitness
+	stop           *stop // nil: this node does not stop
+	heard          *senders
+	roster         *roster
+}
+
 // former is who had the address last while nobody is known to have it, why it has lost it, and when it was there for certain.
 type former struct {
 	why
 	at time.Time
+}
+
+// turn is a change of this node's state.
+type turn struct {
+	from, to      election.State
+	reason        vrrp.Reason
+	before, after netip.Addr // who is known as the holder, until now and from now on
 }
 
 // decide fills in what is told of a decision.
@@ -49,64 +70,64 @@ func named(n election.Node) string {
 	return n.Address.String()
 }
 
-// why is that of a change of state. before is who was known as the holder until now.
-func (m *machine) why(from, to election.State, reason vrrp.Reason, before netip.Addr) why {
+// explain is why this node's state changes.
+func (f *former) explain(k facts, t turn) why {
 	switch {
-	case to == election.Active:
-		return m.taking(reason, before)
-	case from == election.Active:
-		w := m.giving(reason)
-		w.from, w.to = m.self(), m.node(m.holderIn(to))
+	case t.to == election.Active:
+		return f.taking(k, t.reason, t.before)
+	case t.from == election.Active:
+		w := k.giving(t.reason)
+		w.from, w.to = k.self(), k.node(t.after)
 		if !w.to.Address.IsValid() {
-			m.former = former{w, m.now}
+			*f = former{w, k.now}
 		}
 		return w
 	}
 	w := why{code: code.Started}
-	if reason != vrrp.ReasonStarted {
-		w = m.giving(reason)
+	if t.reason != vrrp.ReasonStarted {
+		w = k.giving(t.reason)
 	}
-	w.from = m.node(m.holderIn(to))
+	w.from = k.node(t.after)
 	w.to = w.from
 	return w
 }
 
 // giving is why this node gives the address, or its part in the election, up.
-func (m *machine) giving(reason vrrp.Reason) why {
+func (k facts) giving(reason vrrp.Reason) why {
 	switch reason {
 	case vrrp.ReasonFrozen:
 		return why{code: code.StoodStill}
 	case vrrp.ReasonSplit:
 		return why{code: code.Split}
 	case vrrp.ReasonHigherAddress:
-		return m.own(code.HigherAddress)
+		return k.own(code.HigherAddress)
 	case vrrp.ReasonHigherPriority, vrrp.ReasonPassedOn:
-		return m.own(code.HigherPriority)
+		return k.own(code.HigherPriority)
 	}
-	if m.stopping {
-		return why{code: m.stop.Code, cause: named(m.self()) + ": " + m.stop.Reason}
+	if k.stop != nil {
+		return why{code: k.stop.Code, cause: named(k.self()) + ": " + k.stop.Reason}
 	}
-	if m.out {
-		return m.own(code.BindRefused)
+	if k.fitness.Out {
+		return k.own(code.BindRefused)
 	}
-	return m.own(code.Group)
+	return k.own(code.Group)
 }
 
 // own is what this node says of itself, or else that code.
-func (m *machine) own(otherwise code.Code) why {
-	if m.effective.Reason == "" {
+func (k facts) own(otherwise code.Code) why {
+	if k.fitness.Reason == "" {
 		return why{code: otherwise}
 	}
-	c := m.effective.Code
+	c := k.fitness.Code
 	if c == "" || c == code.CheckWeight {
 		c = otherwise
 	}
-	return why{code: c, cause: named(m.self()) + ": " + m.effective.Reason}
+	return why{code: c, cause: named(k.self()) + ": " + k.fitness.Reason}
 }
 
 // taking is why this node becomes the holder.
-func (m *machine) taking(reason vrrp.Reason, before netip.Addr) why {
-	w := m.lost(before, m.source)
+func (f *former) taking(k facts, reason vrrp.Reason, before netip.Addr) why {
+	w := f.lost(k, before, k.source)
 	switch reason {
 	case vrrp.ReasonOwner:
 		w.code, w.cause, w.away = code.AddressOwner, "", 0
@@ -120,63 +141,63 @@ func (m *machine) taking(reason vrrp.Reason, before netip.Addr) why {
 			w.code, w.cause = code.HolderSilent, "" // nothing but its messages was heard
 		}
 	}
-	w.to = m.self()
+	w.to = k.self()
 	return w
 }
 
 // following is why another node, or nobody, is the holder for this one, which holds nothing.
-func (m *machine) following(before, holder netip.Addr) why {
-	w := m.lost(before, holder)
+func (f *former) following(k facts, before, holder netip.Addr) why {
+	w := f.lost(k, before, holder)
 	if w.code == code.NobodyHeld {
 		w.code = code.HolderHeard
 	}
-	w.to = m.node(holder)
+	w.to = k.node(holder)
 	if !holder.IsValid() {
-		at := m.now
-		if h := m.heard.find(before); h != nil {
+		at := k.now
+		if h := k.heard.find(before); h != nil {
 			at = h.at
 		}
-		m.former = former{w, at}
+		*f = former{w, at}
 		w.away = 0
 	}
 	return w
 }
 
 // lost is why the holder has lost the address to next, which may be nobody, as it said itself or as it looks from here.
-func (m *machine) lost(holder, next netip.Addr) why {
-	if holder.IsValid() && holder != m.source {
-		return m.lostBy(holder, next)
+func (f *former) lost(k facts, holder, next netip.Addr) why {
+	if holder.IsValid() && holder != k.source {
+		return k.lostBy(holder, next)
 	}
-	last := m.former
+	last := *f
 	switch {
 	case last.from.Address == (netip.Addr{}):
 		return why{code: code.NobodyHeld}
-	case last.from.Address == next && next != m.source:
-		return why{code: code.HolderHeard, from: last.from, away: m.now.Sub(last.at)}
+	case last.from.Address == next && next != k.source:
+		return why{code: code.HolderHeard, from: last.from, away: k.now.Sub(last.at)}
 	}
-	if _, said := m.roster.wordOf(last.from.Address, m.now, m.cfg.Router.Interval); said { // its last word may have come after its last advertisement
-		if w := m.lostBy(last.from.Address, next); w.code != code.HolderSilent {
+	if _, said := k.wordOf(last.from.Address); said { // its last word may have come after its last advertisement
+		if w := k.lostBy(last.from.Address, next); w.code != code.HolderSilent {
 			last.why = w
 		}
 	}
-	last.away = m.now.Sub(last.at)
+	last.away = k.now.Sub(last.at)
 	return last.why
 }
 
-func (m *machine) lostBy(holder, next netip.Addr) why {
-	w, h := why{from: m.node(holder)}, m.heard.find(holder)
-	word, said := m.roster.wordOf(holder, m.now, m.cfg.Router.Interval)
+func (k facts) lostBy(holder, next netip.Addr) why {
+	w, h := why{from: k.node(holder)}, k.heard.find(holder)
+	word, said := k.wordOf(holder)
 	silent := time.Duration(0)
 	if h != nil {
-		silent = max(m.began(next).Sub(h.at), 0)
+		silent = max(k.began(next).Sub(h.at), 0)
 	}
-	missed := h != nil && !h.resigned && silent > m.missed()
+	missed := h != nil && !h.resigned && silent > k.missed()
 	if missed || h != nil && h.resigned {
 		w.away = silent
 	}
 	name := named(w.from)
-	priority, known := m.priorityOf(holder)
-	better, _ := m.priorityOf(next)
+	priority, known := k.priorityOf(holder)
+	better, _ := k.priorityOf(next)
 	switch {
 	case said && (word.leaves || !missed):
 		w.code, w.cause = word.code, name+": "+word.text
@@ -200,43 +221,41 @@ func (m *machine) lostBy(holder, next netip.Addr) why {
 	return w
 }
 
+func (k facts) wordOf(a netip.Addr) (word, bool) { return k.roster.wordOf(a, k.now, k.interval) }
+
 // began is since when next is there: another one was heard first then.
-func (m *machine) began(next netip.Addr) time.Time {
-	if h := m.heard.find(next); h != nil && next != m.source {
+func (k facts) began(next netip.Addr) time.Time {
+	if h := k.heard.find(next); h != nil && next != k.source {
 		return h.since
 	}
-	return m.now
+	return k.now
 }
 
 // missed is a silence in which an advertisement of the Active has not come, and not only is late.
-func (m *machine) missed() time.Duration {
-	interval := m.router.Snapshot().ActiveAdverInterval
-	return interval + interval/2
-}
+func (k facts) missed() time.Duration { return k.activeInterval + k.activeInterval/2 }
 
 // priorityOf is what a node advertises, or would, as far as that is known.
-func (m *machine) priorityOf(a netip.Addr) (priority uint8, known bool) {
-	if a == m.source {
-		return m.router.Snapshot().Priority, true
+func (k facts) priorityOf(a netip.Addr) (priority uint8, known bool) {
+	if a == k.source {
+		return k.priority, true
 	}
-	if h := m.heard.find(a); h != nil {
+	if h := k.heard.find(a); h != nil {
 		return h.priority, true
 	}
-	return m.roster.priorityOf(a)
+	return k.roster.priorityOf(a)
 }
 
-func (m *machine) self() election.Node { return m.node(m.source) }
+func (k facts) self() election.Node { return k.node(k.source) }
 
 // node is the node of that address, with its name where it has said it.
-func (m *machine) node(a netip.Addr) election.Node {
+func (k facts) node(a netip.Addr) election.Node {
 	n := election.Node{Address: a.WithZone("")}
-	if m.x == nil || !a.IsValid() {
-		return n
+	switch {
+	case !a.IsValid():
+	case a == k.source:
+		n.Name = k.name
+	default:
+		n.Name = k.roster.nameOf(n.Address)
 	}
-	if a == m.source {
-		n.Name = m.x.cfg.Node
-		return n
-	}
-	n.Name = m.roster.nameOf(n.Address)
 	return n
 }

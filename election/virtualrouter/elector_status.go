@@ -88,7 +88,7 @@ func (e *Elector) blame(d election.Decision) election.Decision {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	d.Code, d.From = r.Code, e.machine.node(r.Source)
+	d.Code, d.From = r.Code, e.machine.facts().node(r.Source)
 	d.Cause = named(d.From) + ": its advertisements are refused: " + r.Text
 	e.machine.code = d.Code
 	return d

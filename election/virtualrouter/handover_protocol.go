@@ -214,8 +214,9 @@ func (x *handoverProtocol) passOn(to netip.Addr) {
 	if m.router.Snapshot().State != vrrp.Active {
 		return
 	}
-	w := m.giving(vrrp.ReasonPassedOn)
-	w.from, w.to = m.self(), m.node(to)
+	k := m.facts()
+	w := k.giving(vrrp.ReasonPassedOn)
+	w.from, w.to = k.self(), k.node(to)
 	quiet := w.decide(election.Decision{Role: election.Quiet, Reason: string(vrrp.ReasonPassedOn), Holder: m.heardHolder(), At: m.now})
 	m.agenda.ask(apply{quiet, true}, func(r response) {
 		if r.err != nil {

@@ -42,9 +42,8 @@ type machine struct {
 
 	former former // counts while no holder is known
 
-	stopping bool
-	stop     stop // why
-	ended    bool
+	stop  *stop // why this node stops; nil: it does not
+	ended bool
 
 	now       time.Time
 	contested bool // a rival was heard in this step
@@ -112,7 +111,7 @@ func (m *machine) handle(ev event) func() {
 		case abandon:
 			m.x.abandon(ev.handover)
 		case stop:
-			m.stopping, m.stop = true, ev
+			m.stop = &ev
 			m.x.depart(ev)
 		}
 	}
@@ -150,7 +149,7 @@ func (m *machine) take(a arrived) {
 
 // end is the last thing in each step.
 func (m *machine) end() {
-	if !m.stopping || m.ended || !m.x.departed() {
+	if m.stop == nil || m.ended || !m.x.departed() {
 		return
 	}
 	m.ended = true

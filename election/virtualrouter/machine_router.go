@@ -81,8 +81,9 @@ func (m *machine) advertiseMeanwhile() {
 
 // change has the decision carried out before anything else happens.
 func (m *machine) change(from, to election.State, reason vrrp.Reason) {
-	w := m.why(from, to, reason, m.holder)
-	m.holder = m.holderIn(to)
+	t := turn{from: from, to: to, reason: reason, before: m.holder, after: m.holderIn(to)}
+	w := m.former.explain(m.facts(), t)
+	m.holder = t.after
 	m.state, m.since, m.reason, m.code = to, m.now, string(reason), w.code
 	m.contested = false // what came before this change says nothing about what comes after it
 	m.counters.Transitions++
@@ -222,7 +223,7 @@ func (m *machine) noteHolder() {
 	if holder.IsValid() {
 		reason = "another node is heard as the Active"
 	}
-	w := m.following(before, holder)
+	w := m.former.following(m.facts(), before, holder)
 	m.agenda.act(apply{Decision: w.decide(election.Decision{Role: election.RoleOf(m.state), Reason: reason, Holder: holder, At: m.now})})
 }
 

@@ -7,6 +7,19 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
+// facts is what the machine knows in this step.
+func (m *machine) facts() facts {
+	s := m.router.Snapshot()
+	k := facts{
+		now: m.now, source: m.source, priority: s.Priority, interval: m.cfg.Router.Interval, activeInterval: s.ActiveAdverInterval,
+		fitness: m.effective, stop: m.stop, heard: &m.heard, roster: &m.roster,
+	}
+	if m.x != nil {
+		k.name = m.x.cfg.Node
+	}
+	return k
+}
+
 // status is what the machine knows, as of now.
 func (m *machine) status(now time.Time) election.Status {
 	s := election.Status{

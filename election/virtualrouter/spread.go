@@ -71,7 +71,7 @@ func (o *ownSpread) say(fit bool) *members.Spread {
 func (x *handoverProtocol) takes() bool {
 	f := x.m.fitness
 	f.Wait = false
-	return !x.m.stopping && good(f, effective(x.m.cfg.Router.Priority, f))
+	return x.m.stop == nil && good(f, effective(x.m.cfg.Router.Priority, f))
 }
 
 // spreadOf is what a member has said; nil if it does not spread.
