@@ -9,19 +9,13 @@ import (
 // not fit, and goes on while no other node takes them. The newest counts. Safe from any goroutine.
 func (e *Elector) SetCandidate(candidate bool) { newest(e.candidates, candidate) }
 
-func (m *machine) setCandidate(on bool) {
-	waited := m.waiting()
-	m.cfg.NoCandidate = !on
-	m.agenda.first(m.fit, m.onceAwake(waited))
-}
-
 // candidacy is the fitness f of a node that is no candidate: it comes last, for this reason if there is no other. As a Backup it waits for as long
 // as it is none.
-func (m *machine) candidacy(f election.Fitness) election.Fitness {
-	if !m.cfg.NoCandidate || f.Out {
+func (o *ownFitness) candidacy(f election.Fitness, base uint8) election.Fitness {
+	if !o.noCandidate || f.Out {
 		return f
 	}
-	if f.Wait || good(f, effective(m.cfg.Router.Priority, f)) {
+	if f.Wait || good(f, effective(base, f)) {
 		f.Reason, f.Code = election.NoCandidate, code.NoCandidate
 	}
 	f.Less = 255

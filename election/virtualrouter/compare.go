@@ -2,25 +2,14 @@ package virtualrouter
 
 import (
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// compare shows what is odd about an advertisement that counts nevertheless.
-func (m *machine) compare(a Arrival) {
-	note := m.odd(a.Advertisement)
-	if !m.heard.remark(a.Source, note, a.At) {
-		return
-	}
-	m.say(slog.LevelWarn, "an advertisement is not as expected", "from", a.Source.String(), "it", note)
-}
-
-// odd is what is odd about an advertisement, or empty. While lists of addresses are being changed one node at a time they
+// odd is what is odd about an advertisement that counts nevertheless, or empty. While lists of addresses are being changed one node at a time they
 // differ for a while; if that stays, the nodes hold different addresses.
-func (m *machine) odd(adv vrrp.Advertisement) string {
-	r := m.cfg.Router
+func odd(r vrrp.Config, adv vrrp.Advertisement) string {
 	longest := r.LongestInterval()
 	switch {
 	case !sameAddresses(adv.Addresses, r.Addresses):
@@ -32,11 +21,11 @@ func (m *machine) odd(adv vrrp.Advertisement) string {
 	return ""
 }
 
-// silence is after how long without an advertisement its sender is not taken for Active any more. What the machine has not
+// silence is after how long without an advertisement its sender is not taken for Active any more. What the router has not
 // adopted does not count here either.
-func (m *machine) silence(a Arrival) time.Duration {
-	r, interval := m.cfg.Router, a.Advertisement.Interval
-	if s := m.router.Snapshot(); s.Followed != a.Source || s.ActiveAdverInterval < interval {
+func silence(r vrrp.Config, s vrrp.Snapshot, a Arrival) time.Duration {
+	interval := a.Advertisement.Interval
+	if s.Followed != a.Source || s.ActiveAdverInterval < interval {
 		interval = min(interval, r.LongestInterval())
 	}
 	n := r.DownTimerAdverts

@@ -295,7 +295,7 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 		return response{arrived: arrived{Adverts: e.adverts()}}
 	case probe:
 		e.mu.Lock()
-		fn, told := e.probe, e.machine.effective
+		fn, told := e.probe, e.machine.fitness.effective
 		e.mu.Unlock()
 		probes.start(a.ID, fn, told)
 	case rename:

@@ -165,12 +165,12 @@ func (x *handoverProtocol) tellConfig() {
 }
 
 func (x *handoverProtocol) tellSelf() {
-	s, f := x.m.router.Snapshot(), x.m.effective
+	s, own := x.m.router.Snapshot(), &x.m.fitness
 	base := x.m.cfg.Router.Priority
 	x.setSelf(members.Self{
 		State: s.State, Base: base, Priority: s.Priority,
-		Fit: good(f, effective(base, f)), Reason: f.Reason, Code: f.Code, Draining: x.draining, For: x.leaving.wanted(),
-		NoCandidate: x.m.cfg.NoCandidate,
+		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code, Draining: x.draining, For: x.leaving.wanted(),
+		NoCandidate: own.noCandidate,
 		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(), Spread: x.spread.say(x.takes()),
 	})
 }

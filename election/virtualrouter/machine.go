@@ -22,12 +22,8 @@ type machine struct {
 	roster roster
 	x      *handoverProtocol // nil: plain VRRP alone
 
-	fitness   election.Fitness // as it was told
-	effective election.Fitness
-	out       bool
-	waits     bool
-	backoff   election.BindBackoff
-	lines     election.Lines
+	fitness ownFitness
+	lines   election.Lines
 
 	state    election.State
 	since    time.Time
@@ -36,10 +32,7 @@ type machine struct {
 	counters election.Counters
 	leaseEnd time.Time // at the latest; the exact time is known to whoever sends
 
-	holder netip.Addr
-	told   time.Time // when the last change of the holder alone was decided
-	untold time.Time // when the next one is due; zero for none
-
+	holder knownHolder
 	former former // counts while no holder is known
 
 	stop  *stop // why this node stops; nil: it does not
@@ -57,7 +50,7 @@ func newMachine(cfg Config) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{cfg: cfg, source: cfg.Router.Source, router: r, reason: "not started"}
+	m := &machine{cfg: cfg, source: cfg.Router.Source, router: r, reason: "not started", fitness: ownFitness{noCandidate: cfg.NoCandidate}}
 	if cfg.Members != nil {
 		m.x = newHandoverProtocol(m, cfg.Members.Machine)
 	}
@@ -92,12 +85,12 @@ func (m *machine) handle(ev event) func() {
 		case expired:
 			m.agenda.first(m.takes(ev.arrived), m.expire)
 		case refit:
-			m.refit(ev.Fitness)
+			m.refit(func(o *ownFitness) { o.told = ev.Fitness })
 		case reconfigure:
 			m.x.setSpreadEvery(ev.spreadEvery)
 			m.reconfigure(ev.Config)
 		case setCandidate:
-			m.setCandidate(ev.On)
+			m.refit(func(o *ownFitness) { o.noCandidate = !ev.On })
 		case setDraining:
 			m.x.setDraining(ev.On)
 		case setSpread:
@@ -160,22 +153,14 @@ func (m *machine) end() {
 func (m *machine) Deadline(now time.Time) time.Time {
 	next, ok := m.router.Deadline()
 	if !ok || m.waiting() {
-		next = m.idleUntil(now)
+		next = m.heard.idleUntil(now, m.holder.address)
 	}
-	for _, at := range []time.Time{m.backoff.Next(), m.x.deadline(), m.untold} {
+	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
 	}
 	return next
-}
-
-// idleUntil is when a node that takes no part has to look again whether the holder is still heard.
-func (m *machine) idleUntil(now time.Time) time.Time {
-	if at, ok := m.heard.silentAt(m.holder); ok && at.After(now) {
-		return at
-	}
-	return now.Add(time.Hour)
 }
 
 // event is something that has happened. The set is closed.

@@ -81,9 +81,9 @@ func (m *machine) advertiseMeanwhile() {
 
 // change has the decision carried out before anything else happens.
 func (m *machine) change(from, to election.State, reason vrrp.Reason) {
-	t := turn{from: from, to: to, reason: reason, before: m.holder, after: m.holderIn(to)}
+	t := turn{from: from, to: to, reason: reason, before: m.holder.address, after: m.holderIn(to)}
 	w := m.former.explain(m.facts(), t)
-	m.holder = t.after
+	m.holder.set(t.after)
 	m.state, m.since, m.reason, m.code = to, m.now, string(reason), w.code
 	m.contested = false // what came before this change says nothing about what comes after it
 	m.counters.Transitions++
@@ -97,7 +97,7 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 		return // it is Quiet already
 	}
 	d := w.decide(election.Decision{
-		Role: election.RoleOf(to), Reason: string(reason), Holder: m.holder, At: m.now, Granted: reason == vrrp.ReasonGranted,
+		Role: election.RoleOf(to), Reason: string(reason), Holder: t.after, At: m.now, Granted: reason == vrrp.ReasonGranted,
 	})
 	if to != election.Active {
 		m.agenda.act(apply{Decision: d})
@@ -108,14 +108,15 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 			m.giveUp(r.err)
 			return
 		}
-		m.backoff = election.BindBackoff{}
+		m.fitness.backoff = election.BindBackoff{}
 	})
 }
 
 // giveUp resigns after the host could not bind the address.
 func (m *machine) giveUp(err error) {
-	m.backoff.Begin(m.now, err, m.router.Snapshot().ActiveDownInterval)
-	m.agenda.act(line{slog.LevelWarn, "resigned: the address could not be bound", []any{"error", err, "comes last for", m.backoff.Wait()}})
+	backoff := &m.fitness.backoff
+	backoff.Begin(m.now, err, m.router.Snapshot().ActiveDownInterval)
+	m.agenda.act(line{slog.LevelWarn, "resigned: the address could not be bound", []any{"error", err, "comes last for", backoff.Wait()}})
 	m.agenda.first(m.fit)
 }
 
@@ -123,8 +124,10 @@ func (m *machine) giveUp(err error) {
 func (m *machine) hear(a Arrival) {
 	adv, before := a.Advertisement, len(m.heard.list)
 	m.x.hear(a)
-	m.heard.hear(a.Source, adv.Priority, m.silence(a), a.At)
-	m.compare(a)
+	m.heard.hear(a.Source, adv.Priority, silence(m.cfg.Router, m.router.Snapshot(), a), a.At)
+	if note := odd(m.cfg.Router, adv); m.heard.remark(a.Source, note, a.At) {
+		m.say(slog.LevelWarn, "an advertisement is not as expected", "from", a.Source.String(), "it", note)
+	}
 	m.counters.Received++
 	if adv.Priority == 0 {
 		m.counters.Resignations++
@@ -142,7 +145,7 @@ func (m *machine) hear(a Arrival) {
 // expire comes after everything that has arrived: a starved process must not take its own lag for the other node's death.
 func (m *machine) expire() {
 	var work []func()
-	if m.backoff.Due(m.now) {
+	if m.fitness.backoff.Due(m.now) {
 		work = append(work, m.fit)
 	}
 	m.agenda.first(append(work, func() {
@@ -155,21 +158,11 @@ func (m *machine) expire() {
 // tieBreak tells the router how ties are broken, now that more is known about the others.
 func (m *machine) tieBreak() {
 	r := m.cfg.Router
-	offset := TieBreakDelay(m.source, m.others(), r.Interval)
+	offset := TieBreakDelay(m.source, others(m.source, m.cfg.Peers, m.roster.known), r.Interval)
 	if !equals(r.Priority, m.heard.report(nil, m.now)) {
 		offset /= amongOthers
 	}
 	m.stepRouter(vrrp.SetTieBreakDelay{Offset: offset})
-}
-
-func (m *machine) others() []netip.Addr {
-	var out []netip.Addr
-	for _, p := range slices.Concat(m.cfg.Peers, m.roster.known) {
-		if p != m.source && !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // reconfigure takes over what can change without a new election.
@@ -195,28 +188,16 @@ func (m *machine) heardHolder() netip.Addr {
 	return m.x.claimant()
 }
 
-// holderGap bounds how often the host has to follow what is only heard: a forger can name another holder with each packet.
-const holderGap = 100 * time.Millisecond
-
 // noteHolder decides anew when another node than before is heard as the Active. A host that is passing the address on hears of it
 // when it has let go: it has nothing else to do until then, and is to be quick.
 func (m *machine) noteHolder() {
-	m.untold = time.Time{}
 	if m.x.quiet() {
+		m.holder.keep()
 		return
 	}
-	holder := m.holderIn(m.state)
-	if holder == m.holder {
-		return
-	}
-	if at := m.told.Add(holderGap); m.now.Before(at) && m.state != election.Active {
-		m.untold = at
-		return
-	}
-	m.told = m.now
-	before := m.holder
-	m.holder = holder
-	if m.state == election.Active {
+	holder, active := m.holderIn(m.state), m.state == election.Active
+	before, another := m.holder.note(m.now, holder, active)
+	if !another || active {
 		return
 	}
 	reason := "no Active is heard"

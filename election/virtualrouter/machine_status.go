@@ -12,7 +12,7 @@ func (m *machine) facts() facts {
 	s := m.router.Snapshot()
 	k := facts{
 		now: m.now, source: m.source, priority: s.Priority, interval: m.cfg.Router.Interval, activeInterval: s.ActiveAdverInterval,
-		fitness: m.effective, stop: m.stop, heard: &m.heard, roster: &m.roster,
+		fitness: m.fitness.effective, stop: m.stop, heard: &m.heard, roster: &m.roster,
 	}
 	if m.x != nil {
 		k.name = m.x.cfg.Node
@@ -23,8 +23,8 @@ func (m *machine) facts() facts {
 // status is what the machine knows, as of now.
 func (m *machine) status(now time.Time) election.Status {
 	s := election.Status{
-		State: m.state, Since: m.since, Reason: m.reason, Code: m.code, Holder: m.holder,
-		Priority: m.router.Snapshot().Priority, Fitness: m.effective, Counters: m.counters,
+		State: m.state, Since: m.since, Reason: m.reason, Code: m.code, Holder: m.holder.address,
+		Priority: m.router.Snapshot().Priority, Fitness: m.fitness.effective, Counters: m.counters,
 	}
 	s.Members = m.members(now)
 	if m.x != nil {
@@ -35,10 +35,10 @@ func (m *machine) status(now time.Time) election.Status {
 
 // members are this node, and then the others, by address.
 func (m *machine) members(now time.Time) []election.Member {
-	priority, f := m.router.Snapshot().Priority, m.effective
+	priority, f := m.router.Snapshot().Priority, m.fitness.effective
 	self := m.x.withStatus(election.Member{
 		Address: m.source, Self: true, Priority: priority, State: m.state,
-		Fit: good(f, priority), Unfit: f.Reason, Code: f.Code, NoCandidate: m.cfg.NoCandidate,
+		Fit: good(f, priority), Unfit: f.Reason, Code: f.Code, NoCandidate: m.fitness.noCandidate,
 	})
 	return append([]election.Member{self}, m.roster.merge(now, m.cfg.Router.DownTimerAdverts, m.heard.report(nil, now))...)
 }

@@ -121,6 +121,14 @@ func (m *senders) silentAt(a netip.Addr) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// idleUntil is when a node that takes no part has to look again whether the holder is still heard.
+func (m *senders) idleUntil(now time.Time, holder netip.Addr) time.Time {
+	if at, ok := m.silentAt(holder); ok && at.After(now) {
+		return at
+	}
+	return now.Add(time.Hour)
+}
+
 func (h *heard) active(now time.Time) bool {
 	return !h.resigned && now.Sub(h.at) < h.down
 }

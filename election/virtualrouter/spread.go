@@ -66,12 +66,9 @@ func (o *ownSpread) say(fit bool) *members.Spread {
 	return s
 }
 
-// takes tells whether this node takes new connections: as fit as it was told, also while it passes the address on, or cannot bind it. That
-// changes nothing for the service, and may be over in a moment. One that is about to stop takes none.
+// takes tells whether this node takes new connections. One that is about to stop takes none.
 func (x *handoverProtocol) takes() bool {
-	f := x.m.fitness
-	f.Wait = false
-	return x.m.stop == nil && good(f, effective(x.m.cfg.Router.Priority, f))
+	return x.m.stop == nil && x.m.fitness.takes(x.m.cfg.Router.Priority)
 }
 
 // spreadOf is what a member has said; nil if it does not spread.

@@ -40,6 +40,17 @@ func TieBreakDelay(self netip.Addr, others []netip.Addr, interval time.Duration)
 	return time.Duration(hi)
 }
 
+// others are the nodes in the lists that are not self, each once.
+func others(self netip.Addr, lists ...[]netip.Addr) []netip.Addr {
+	var out []netip.Addr
+	for _, p := range slices.Concat(lists...) {
+		if p != self && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 func lowBits(a netip.Addr) uint64 {
 	b := a.As16()
 	return binary.BigEndian.Uint64(b[8:])
