@@ -99,18 +99,3 @@ func (e *Elector) wantBack(ctx context.Context, on bool) error {
 		return errStopped
 	}
 }
-
-// above is the fitness f of a node that wants the address back: one step better than the holder's, also when it has it.
-func (x *handoverProtocol) above(f election.Fitness) election.Fitness {
-	if x == nil || !x.back || f.Out || f.Wait || f.Less > 0 {
-		return f
-	}
-	base := x.m.cfg.Router.Priority
-	for i := range x.m.roster.list {
-		if o := &x.m.roster.list[i]; x.m.state == election.Backup && stateOf(o.Peer.State) == election.Active && o.Peer.Priority >= base {
-			x.rise = int(o.Peer.Priority) + 1
-		}
-	}
-	f.Less = min(int(base)-x.rise, 0)
-	return f
-}

@@ -29,11 +29,11 @@ func (o *ownFitness) waits() bool { return o.effective.Wait || o.noCandidate }
 func (o *ownFitness) good(base uint8) bool { return good(o.effective, effective(base, o.effective)) }
 
 // takes tells whether the node takes new connections: as fit as it was told, also while it passes the address on, or cannot bind it. That
-// changes nothing for the service, and may be over in a moment.
-func (o *ownFitness) takes(base uint8) bool {
+// changes nothing for the service, and may be over in a moment. One that is about to stop takes none.
+func (o *ownFitness) takes(base uint8, stops bool) bool {
 	f := o.told
 	f.Wait = false
-	return good(f, effective(base, f))
+	return !stops && good(f, effective(base, f))
 }
 
 // effective is the priority that a node of this fitness advertises: less than base, or more of one that wants the address back. 255 is

@@ -38,9 +38,10 @@ func TestOwnFitnessIsMadeWorse(t *testing.T) {
 // What passes soon, and does not concern the service, keeps no new connections away.
 func TestOwnFitnessTakesConnectionsAsItWasTold(t *testing.T) {
 	waits := ownFitness{told: election.Fitness{Wait: true}, effective: unfit}
-	assert.True(t, waits.takes(100))
+	assert.True(t, waits.takes(100, false))
+	assert.False(t, waits.takes(100, true), "it is about to stop")
 	assert.False(t, waits.good(100))
 	ill := ownFitness{told: unfit}
-	assert.False(t, ill.takes(100))
+	assert.False(t, ill.takes(100, false))
 	assert.True(t, ill.good(100), "nothing of it has taken effect yet")
 }

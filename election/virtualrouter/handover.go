@@ -9,6 +9,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -63,34 +64,13 @@ func (h *handover) wanted() netip.Addr {
 	return h.address
 }
 
-// want begins a handover. A node that is on its way out gives the address away already.
-func (x *handoverProtocol) want(h *handover) {
-	err := error(nil)
-	switch {
-	case x.m.state != election.Active:
-		err = election.ErrNotActive
-	case x.leaving != nil:
-		err = errors.New("the address is being handed over already")
-	default:
-		err = x.resolve(h)
-	}
-	if err != nil {
-		x.agenda.act(answer{h, err})
-		return
-	}
-	if h.end.IsZero() {
-		h.end = x.m.now.Add(time.Minute)
-	}
-	x.begin(h)
-}
-
-// resolve finds the node that is meant.
-func (x *handoverProtocol) resolve(h *handover) error {
+// resolve finds the node that is meant among the members.
+func (h *handover) resolve(list []members.Member) error {
 	if h.to == "" {
 		return nil
 	}
-	for i := range x.m.roster.list {
-		m := &x.m.roster.list[i]
+	for i := range list {
+		m := &list[i]
 		if m.Peer.Node != h.to && m.Address.String() != h.to {
 			continue
 		}
@@ -103,83 +83,19 @@ func (x *handoverProtocol) resolve(h *handover) error {
 	return fmt.Errorf("%w: %s is not known as a member", election.ErrNoTaker, h.to)
 }
 
-func (x *handoverProtocol) begin(h *handover) {
-	x.leaving = h
-	m := x.m
-	m.agenda.first(m.fit, m.tell, func() {
-		h.taker = x.members.Successors(m.now)
-		if !h.taker {
-			// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
-			h.end = earlier(h.end, m.now.Add(2*m.router.Snapshot().ActiveDownInterval+departTime))
-		}
-	})
-}
-
-// abandon ends a handover, if it has not ended, as if its time were over.
-func (x *handoverProtocol) abandon(h *handover) {
-	if x != nil && x.leaving == h {
-		h.end = x.m.now
-		x.conclude()
-	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// conclude ends a handover that has come to its end: another node is heard as the Active.
-func (x *handoverProtocol) conclude() {
-	if x == nil || x.leaving == nil {
-		return
-	}
-	h, m := x.leaving, x.m
-	active := m.router.Snapshot().State == vrrp.Active
-	switch taken := !active && !x.passing && m.heardHolder().IsValid(); {
+// note keeps since when another node is heard as the Active.
+func (h *handover) note(now time.Time, taken bool) {
+	switch {
 	case !taken:
 		h.heard = time.Time{}
 	case h.heard.IsZero():
-		h.heard = m.now
-	}
-	switch {
-	case !h.heard.IsZero() && m.now.Sub(h.heard) >= settleTime:
-		x.finish(nil)
-	case m.now.Before(h.end):
-	case !active || h.taker || x.members.Successors(m.now):
-		x.finish(election.ErrTimeout)
-	default:
-		x.finish(election.ErrNoTaker)
+		h.heard = now
 	}
 }
 
-// finish answers, and makes the node as fit as it is.
-func (x *handoverProtocol) finish(err error) {
-	h := x.leaving
-	if h == nil {
-		return
-	}
-	x.leaving = nil
-	x.agenda.act(answer{h, err})
-	if x.until.IsZero() {
-		x.agenda.first(x.m.fit)
-	}
-}
-
-// worsen is the fitness f while the address is to be given away.
-func (x *handoverProtocol) worsen(f election.Fitness) election.Fitness {
-	switch {
-	case x == nil || f.Out:
-		return f
-	case x.leaving != nil && f.Less > 0 && f.Reason != "":
-		return x.leaving.with(f)
-	case x.leaving != nil:
-		return election.Fitness{Wait: f.Wait, Less: 255, Reason: x.leaving.reason, Code: x.leaving.code}
-	case !x.until.IsZero():
-		return election.Fitness{Wait: f.Wait, Less: 255, Reason: x.m.stop.Reason, Code: x.m.stop.Code}
-	}
-	return f
+// settled tells that the other node has been heard for long enough.
+func (h *handover) settled(now time.Time) bool {
+	return !h.heard.IsZero() && now.Sub(h.heard) >= settleTime
 }
 
 // with is the fitness f while the address is given away. An operator who drains or holds the node is who has asked.
@@ -191,26 +107,93 @@ func (h *handover) with(f election.Fitness) election.Fitness {
 	return out
 }
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// want begins a handover. A node that is on its way out gives the address away already.
+func (x *handoverProtocol) want(h *handover) {
+	err := error(nil)
+	switch {
+	case x.m.state != election.Active:
+		err = election.ErrNotActive
+	case x.leaving.handover != nil:
+		err = errors.New("the address is being handed over already")
+	default:
+		err = h.resolve(x.m.roster.list)
+	}
+	if err != nil {
+		x.agenda.act(answer{h, err})
+		return
+	}
+	if h.end.IsZero() {
+		h.end = x.m.now.Add(time.Minute)
+	}
+	x.begin(h)
+}
+
+func (x *handoverProtocol) begin(h *handover) {
+	x.leaving.begin(h)
+	m := x.m
+	m.agenda.first(m.fit, x.tell, func() {
+		h.taker = x.members.Successors(m.now)
+		if !h.taker {
+			// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
+			h.end = earlier(h.end, m.now.Add(2*m.router.Snapshot().ActiveDownInterval+departTime))
+		}
+	})
+}
+
+// conclude ends a handover that has come to its end: another node is heard as the Active.
+func (x *handoverProtocol) conclude() {
+	if x == nil || x.leaving.handover == nil {
+		return
+	}
+	h, m := x.leaving.handover, x.m
+	active := m.router.Snapshot().State == vrrp.Active
+	h.note(m.now, !active && !m.quiet && m.heardHolder().IsValid())
+	switch {
+	case h.settled(m.now):
+		x.finish(nil)
+	case m.now.Before(h.end):
+	case !active || h.taker || x.members.Successors(m.now):
+		x.finish(election.ErrTimeout)
+	default:
+		x.finish(election.ErrNoTaker)
+	}
+}
+
+// finish answers, and makes the node as fit as it is.
+func (x *handoverProtocol) finish(err error) {
+	h := x.leaving.finish()
+	if h == nil {
+		return
+	}
+	x.agenda.act(answer{h, err})
+	if !x.leaving.departs() {
+		x.agenda.first(x.m.fit)
+	}
+}
+
 // depart begins the end: a holder first passes the address on, if somebody could take it, and one that is doing so goes on until the
 // next node has it. One whose link is gone reaches nobody, and must not be Active when the link comes back.
 func (x *handoverProtocol) depart(why stop) {
-	if x == nil {
-		return
-	}
 	now := x.m.now
-	x.until = now
-	if why.CutOff || !x.passing && (x.m.state != election.Active || !x.members.Successors(now)) {
+	x.leaving.depart(now, why)
+	if why.CutOff || !x.m.quiet && (x.m.state != election.Active || !x.members.Successors(now)) {
 		return
 	}
-	x.until = now.Add(departTime)
-	if x.leaving == nil {
-		x.begin(&handover{reason: why.Reason, code: why.Code, done: make(chan error, 1), end: x.until})
+	if h := x.leaving.linger(now); h != nil {
+		x.begin(h)
 	}
 }
 
 // departed tells that nothing keeps the node any longer.
 func (x *handoverProtocol) departed() bool {
-	return x == nil || !x.m.now.Before(x.until) || !x.passing && x.m.router.Snapshot().State != vrrp.Active
+	return x == nil || !x.m.now.Before(x.leaving.until) || !x.m.quiet && x.m.router.Snapshot().State != vrrp.Active
 }
 
 // stopOf is why the context of Run has ended.

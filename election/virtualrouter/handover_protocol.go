@@ -11,9 +11,6 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// departTime is how long a node that stops tries to pass the address on first.
-const departTime = time.Second
-
 // handoverProtocol is the part of a machine that knows the members and passes the address on. The methods of a nil one do nothing:
 // that is plain VRRP.
 type handoverProtocol struct {
@@ -23,21 +20,16 @@ type handoverProtocol struct {
 	cfg     members.Config
 	self    members.Self
 
-	claims      []members.Claimant
-	splits      []election.Split
-	spread      ownSpread
-	spreadEvery time.Duration // as in members.Config
-	unnoted     bool          // an advertisement was heard since note
-	leaving     *handover     // the address is being given away because somebody wants it
-	until       time.Time     // of the departure; zero before it
-	passing     bool          // this node is Quiet
-	draining    bool
-	back        bool // an operator wants the address back here
-	rise        int  // the priority above the holder's, of one that wants it back; 0: it is above already
+	claims   claims
+	spread   ownSpread
+	leaving  leaving
+	recall   recall
+	draining bool
+	unnoted  bool // an advertisement was heard since note
 }
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
-	x := &handoverProtocol{m: m, agenda: &m.agenda, cfg: cfg, spreadEvery: cfg.SpreadEvery}
+	x := &handoverProtocol{m: m, agenda: &m.agenda, cfg: cfg, spread: ownSpread{every: cfg.SpreadEvery}}
 	x.cfg = x.config()
 	x.members = members.NewMachine(x.cfg)
 	return x
@@ -48,14 +40,46 @@ func (x *handoverProtocol) config() members.Config {
 	c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
 	c.Addresses = members.DigestOf(r.Addresses)
 	c.Address, c.Preempt, c.PreemptDelay = x.m.source.WithZone(""), r.Preempt, r.PreemptDelay
-	if x.back {
+	if x.recall.on {
 		c.Preempt, c.PreemptDelay = true, 0
 	}
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.m.router.Snapshot().ActiveAdverInterval)
-	c.Lease, c.Adverts, c.SpreadEvery = Lease(r), r.DownTimerAdverts, x.spreadEvery
+	c.Lease, c.Adverts, c.SpreadEvery = Lease(r), r.DownTimerAdverts, x.spread.every
 	c.Passive = x.m.cfg.GroupMember != nil // instances of a group move together, by plain VRRP
 	return c
+}
+
+// handle does what an operator, or the configuration, wants of this node among the members. It comes into effect with tell, or by what is
+// put on the agenda.
+func (x *handoverProtocol) handle(ev event) {
+	if x == nil {
+		return
+	}
+	switch ev := ev.(type) {
+	case reconfigure:
+		x.spread.every = ev.spreadEvery
+	case setDraining:
+		x.draining = ev.On
+	case setSpread:
+		if x.spread.become(ev.Spread) {
+			x.agenda.act(membersChanged{}) // nothing was said of changes until now
+		}
+	case takeBack:
+		if x.recall.want(ev.On) {
+			x.agenda.first(x.m.fit)
+		}
+	case confirmed:
+		x.agenda.first(x.step(ev.Confirmed))
+	case want:
+		x.want(ev.handover)
+	case abandon:
+		if x.leaving.abandon(x.m.now, ev.handover) {
+			x.conclude()
+		}
+	case stop:
+		x.depart(ev)
+	}
 }
 
 func (x *handoverProtocol) deadline() time.Time {
@@ -63,7 +87,7 @@ func (x *handoverProtocol) deadline() time.Time {
 		return time.Time{}
 	}
 	next, _ := x.members.Deadline()
-	for _, at := range []time.Time{x.until, x.leaving.deadline()} {
+	for _, at := range []time.Time{x.leaving.until, x.leaving.handover.deadline()} {
 		if next.IsZero() || !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -143,12 +167,11 @@ func (x *handoverProtocol) expire() {
 
 // tell lets the members' machine know how this node is. It comes after everything else in a step, so that an Active has
 // announced before it says so.
-func (m *machine) tell() {
-	x := m.x
+func (x *handoverProtocol) tell() {
 	if x == nil {
 		return
 	}
-	m.agenda.first(x.tellConfig, x.tellSelf, x.conclude)
+	x.agenda.first(x.tellConfig, x.tellSelf, x.conclude)
 }
 
 func (x *handoverProtocol) tellConfig() {
@@ -165,13 +188,13 @@ func (x *handoverProtocol) tellConfig() {
 }
 
 func (x *handoverProtocol) tellSelf() {
-	s, own := x.m.router.Snapshot(), &x.m.fitness
+	s, own, stops := x.m.router.Snapshot(), &x.m.fitness, x.m.stop != nil
 	base := x.m.cfg.Router.Priority
 	x.setSelf(members.Self{
 		State: s.State, Base: base, Priority: s.Priority,
-		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code, Draining: x.draining, For: x.leaving.wanted(),
+		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code, Draining: x.draining, For: x.leaving.handover.wanted(),
 		NoCandidate: own.noCandidate,
-		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: x.router(), Spread: x.spread.say(x.takes()),
+		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: routerOf(x.m.cfg.Router), Spread: x.spread.say(own.takes(base, stops)),
 	})
 }
 
@@ -189,7 +212,7 @@ func (x *handoverProtocol) advertised() {
 		return
 	}
 	s := x.self // what comes with being Active is said when the address is announced
-	s.Claims, s.Router = true, x.router()
+	s.Claims, s.Router = true, routerOf(x.m.cfg.Router)
 	x.agenda.first(x.step(members.Advertised{}))
 	x.setSelf(s)
 }
@@ -201,8 +224,7 @@ func (x *handoverProtocol) contested() {
 	}
 }
 
-func (x *handoverProtocol) router() members.Router {
-	r := x.m.cfg.Router
+func routerOf(r vrrp.Config) members.Router {
 	return members.Router{Version: r.Version, VRID: r.VRID, Interval: r.Interval}
 }
 
@@ -228,27 +250,18 @@ func (x *handoverProtocol) passOn(to netip.Addr) {
 }
 
 func (x *handoverProtocol) granted() {
-	if x.passing {
+	if x.m.quiet {
 		x.m.counters.PassedOn++
 		x.agenda.first(x.step(members.Passed{}))
 	}
 }
 
-// changed follows a change of the router's state, and tells whether pass has had it carried out already.
-func (x *handoverProtocol) changed(reason vrrp.Reason) bool {
-	if x == nil {
-		return false
-	}
-	x.passing = reason == vrrp.ReasonPassedOn
-	return x.passing
-}
-
 // release ends what pass has begun, unless another change of state has done so.
 func (x *handoverProtocol) release(r members.Release) {
-	if !x.passing {
+	if !x.m.quiet {
 		return
 	}
-	x.passing = false
+	x.m.quiet = false
 	reason := "the next node has announced the address"
 	if !r.Heard {
 		reason = "the next node was given time enough"
@@ -256,9 +269,6 @@ func (x *handoverProtocol) release(r members.Release) {
 	x.agenda.act(apply{Decision: election.Decision{Role: election.Standby, Reason: reason, Holder: r.To, At: x.m.now}})
 	x.agenda.first(x.m.noteHolder)
 }
-
-// quiet tells whether the host has begun to pass the address on, and not let go of it.
-func (x *handoverProtocol) quiet() bool { return x != nil && x.passing }
 
 // take comes after what the former Active has sent before it granted: its last advertisement must not look like a
 // rival's. This process may stand still over that: the clock has the last word.
@@ -327,21 +337,16 @@ func (x *handoverProtocol) report(n news) {
 	}
 }
 
-// wantBack begins or ends the wish to have the address back. The holder may be another one each time.
-func (x *handoverProtocol) wantBack(on bool) {
-	if x == nil || !on && !x.back {
-		return
+// fitness is the fitness f while the address is to be given away, or wanted back.
+func (x *handoverProtocol) fitness(f election.Fitness) election.Fitness {
+	if x == nil {
+		return f
 	}
-	if x.back != on {
-		x.back, x.rise = on, 0
+	var holders []members.Member
+	if x.m.state == election.Backup {
+		holders = x.m.roster.list
 	}
-	x.agenda.first(x.m.fit)
-}
-
-func (x *handoverProtocol) setDraining(on bool) {
-	if x != nil {
-		x.draining = on
-	}
+	return x.recall.above(x.leaving.worsen(f), x.m.cfg.Router.Priority, holders)
 }
 
 // leave answers who still waits, and says good-bye.

@@ -34,6 +34,7 @@ type machine struct {
 
 	holder knownHolder
 	former former // counts while no holder is known
+	quiet  bool   // the host passes the address on, and has not let go of it
 
 	stop  *stop // why this node stops; nil: it does not
 	ended bool
@@ -70,7 +71,7 @@ func (m *machine) Step(now time.Time, ev event) []action {
 		return m.agenda.actions
 	default:
 		m.contested = false
-		m.agenda.last(m.handle(ev), m.consult, m.tell, m.end)
+		m.agenda.last(m.handle(ev), m.consult, m.x.tell, m.end)
 	}
 	return m.agenda.run()
 }
@@ -81,31 +82,21 @@ func (m *machine) handle(ev event) func() {
 		case begin:
 			m.begin(ev.Fitness)
 		case arrived:
-			m.take(ev)
+			m.agenda.first(m.take(ev))
 		case expired:
-			m.agenda.first(m.takes(ev.arrived), m.expire)
+			m.agenda.first(m.take(ev.arrived), m.expire)
 		case refit:
 			m.refit(func(o *ownFitness) { o.told = ev.Fitness })
 		case reconfigure:
-			m.x.setSpreadEvery(ev.spreadEvery)
+			m.x.handle(ev)
 			m.reconfigure(ev.Config)
 		case setCandidate:
 			m.refit(func(o *ownFitness) { o.noCandidate = !ev.On })
-		case setDraining:
-			m.x.setDraining(ev.On)
-		case setSpread:
-			m.x.setSpread(ev.Spread)
-		case takeBack:
-			m.x.wantBack(ev.On)
-		case confirmed:
-			m.agenda.first(m.x.step(ev.Confirmed))
-		case want:
-			m.x.want(ev.handover)
-		case abandon:
-			m.x.abandon(ev.handover)
 		case stop:
 			m.stop = &ev
-			m.x.depart(ev)
+			m.x.handle(ev)
+		default:
+			m.x.handle(ev)
 		}
 	}
 }
@@ -119,25 +110,25 @@ func (m *machine) say(level slog.Level, text string, args ...any) {
 
 // drain goes on when everything that has arrived has been taken in, of messages too if they are wanted: this process may be late.
 func (m *machine) drain(messages bool, then func()) {
-	m.agenda.ask(drain{Messages: messages}, func(r response) { m.agenda.first(m.takes(r.arrived), then) })
+	m.agenda.ask(drain{Messages: messages}, func(r response) { m.agenda.first(m.take(r.arrived), then) })
 }
 
-// takes takes in what has arrived. Messages come first: an Active tells the members that it wants to pass the address on before it
+// take takes in what has arrived. Messages come first: an Active tells the members that it wants to pass the address on before it
 // advertises a lower priority.
-func (m *machine) takes(a arrived) func() { return func() { m.take(a) } }
-
-func (m *machine) take(a arrived) {
-	var work []func()
-	for _, r := range a.Messages {
-		work = append(work, m.x.receive(r))
+func (m *machine) take(a arrived) func() {
+	return func() {
+		var work []func()
+		for _, r := range a.Messages {
+			work = append(work, m.x.receive(r))
+		}
+		for _, adv := range a.Adverts {
+			work = append(work, func() { m.hear(adv) })
+		}
+		if len(a.Adverts) > 0 {
+			work = append(work, m.noteHolder, m.x.conclude)
+		}
+		m.agenda.first(work...)
 	}
-	for _, adv := range a.Adverts {
-		work = append(work, func() { m.hear(adv) })
-	}
-	if len(a.Adverts) > 0 {
-		work = append(work, m.noteHolder, m.x.conclude)
-	}
-	m.agenda.first(work...)
 }
 
 // end is the last thing in each step.

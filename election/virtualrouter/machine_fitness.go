@@ -31,7 +31,7 @@ func (m *machine) refit(change func(*ownFitness)) {
 
 // fit moves the router to the newest fitness.
 func (m *machine) fit() {
-	f := m.x.above(m.x.worsen(m.fitness.alone(m.cfg.Router.Priority, m.cannotWait())))
+	f := m.x.fitness(m.fitness.alone(m.cfg.Router.Priority, m.cannotWait()))
 	if m.cfg.GroupMember != nil {
 		f = m.cfg.GroupMember.fit(f)
 	}

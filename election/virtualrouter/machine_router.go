@@ -93,8 +93,9 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 		m.leaseEnd = time.Time{}
 		m.agenda.act(endLease{})
 	}
-	if m.x.changed(reason) {
-		return // it is Quiet already
+	m.quiet = reason == vrrp.ReasonPassedOn
+	if m.quiet {
+		return // that was carried out before
 	}
 	d := w.decide(election.Decision{
 		Role: election.RoleOf(to), Reason: string(reason), Holder: t.after, At: m.now, Granted: reason == vrrp.ReasonGranted,
@@ -191,7 +192,7 @@ func (m *machine) heardHolder() netip.Addr {
 // noteHolder decides anew when another node than before is heard as the Active. A host that is passing the address on hears of it
 // when it has let go: it has nothing else to do until then, and is to be quick.
 func (m *machine) noteHolder() {
-	if m.x.quiet() {
+	if m.quiet {
 		m.holder.keep()
 		return
 	}

@@ -28,7 +28,7 @@ func (m *machine) status(now time.Time) election.Status {
 	}
 	s.Members = m.members(now)
 	if m.x != nil {
-		s.Splits = slices.Clone(m.x.splits)
+		s.Splits = slices.Clone(m.x.claims.splits)
 	}
 	return s
 }

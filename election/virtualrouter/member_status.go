@@ -68,7 +68,7 @@ func (x *handoverProtocol) withStatus(self election.Member) election.Member {
 	}
 	if own := x.spread.set; own != nil {
 		own := *own
-		own.Fit, own.Every = x.takes(), x.members.Every()
+		own.Fit, own.Every = x.m.fitness.takes(x.m.cfg.Router.Priority, x.m.stop != nil), x.members.Every()
 		self.Spread = &own
 	}
 	self.Speaks, self.Node, self.Software = true, x.cfg.Node, x.cfg.Software

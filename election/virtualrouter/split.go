@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -37,55 +36,31 @@ func (x *handoverProtocol) claimant() netip.Addr {
 // be done about those who do not claim it any more.
 func (x *handoverProtocol) noteClaims(now time.Time) (work []func()) {
 	claims := x.members.Claimants(now)
-	for _, o := range x.claims {
-		if !slices.ContainsFunc(claims, func(c members.Claimant) bool { return c.Address == o.Address }) {
-			work = append(work, x.m.routerStep(vrrp.Disclaimed{Source: o.Address}))
-		}
+	disclaimed, begun, over := x.claims.update(claims, routerOf(x.m.cfg.Router), x.m.state == election.Active)
+	for _, a := range disclaimed {
+		work = append(work, x.m.routerStep(vrrp.Disclaimed{Source: a}))
 	}
-	x.claims = claims
-	x.noteSplits(claims)
-	return work
-}
-
-func (x *handoverProtocol) noteSplits(claims []members.Claimant) {
-	var now []election.Split
-	for i := range claims {
-		if claims[i].Split {
-			now = append(now, x.split(&claims[i]))
-		}
-	}
-	before := x.splits
-	x.splits = now
-	for _, s := range notIn(before, now) {
+	for _, s := range begun {
 		if left, ok := x.m.lines.May(x.m.now, "split", election.MostLines); ok {
 			x.agenda.act(split{s, left})
 		}
 	}
-	for _, s := range notIn(now, before) {
+	for _, s := range over {
 		x.m.say(slog.LevelInfo, "the split is over", "member", s.Address.String(), "node", s.Node)
 	}
+	return work
 }
 
-// notIn are those of list that are not in the other.
-func notIn(other, list []election.Split) (out []election.Split) {
-	for _, s := range list {
-		if !slices.ContainsFunc(other, func(o election.Split) bool { return o.Address == s.Address }) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-func (x *handoverProtocol) split(c *members.Claimant) election.Split {
-	s := election.Split{Address: c.Address, Node: c.Peer.Node, Since: c.Since, Both: x.m.state == election.Active}
+func splitWith(c *members.Claimant, own members.Router, active bool) election.Split {
+	s := election.Split{Address: c.Address, Node: c.Peer.Node, Since: c.Since, Both: active}
 	s.Code = code.Split
-	s.Cause, s.Remedy = x.why(c)
+	s.Cause, s.Remedy = whyUnheard(c, own)
 	return s
 }
 
-// why is why nothing of a member's advertisements arrives, as far as is known, and what to do.
-func (x *handoverProtocol) why(c *members.Claimant) (cause, remedy string) {
-	own, other := x.router(), c.Peer.Router
+// whyUnheard is why nothing of a member's advertisements arrives, as far as is known, and what to do.
+func whyUnheard(c *members.Claimant, own members.Router) (cause, remedy string) {
+	other := c.Peer.Router
 	switch {
 	case own.Version != other.Version:
 		return fmt.Sprintf("VRRP version %d there, %d here", other.Version, own.Version), "set vrrp.version to the same on all nodes"

@@ -24,26 +24,16 @@ func (e *Elector) MembersChanged() <-chan struct{} { return e.stirred }
 
 // ownSpread is how this node spreads.
 type ownSpread struct {
-	set  *election.Spread // nil: it does not
-	said *members.Spread  // what the members hear of set; nil: not made yet
+	every time.Duration    // as in members.Config
+	set   *election.Spread // nil: it does not
+	said  *members.Spread  // what the members hear of set; nil: not made yet
 }
 
-// setSpread is what this node tells the others from now on.
-func (x *handoverProtocol) setSpread(s *election.Spread) {
-	if x == nil {
-		return
-	}
-	if x.spread.set == nil && s != nil {
-		x.agenda.act(membersChanged{}) // nothing was said of changes until now
-	}
-	x.spread = ownSpread{set: s}
-}
-
-// setSpreadEvery has effect with tellConfig.
-func (x *handoverProtocol) setSpreadEvery(d time.Duration) {
-	if x != nil {
-		x.spreadEvery = d
-	}
+// become says how it spreads from now on, and tells whether that begins.
+func (o *ownSpread) become(s *election.Spread) (begins bool) {
+	begins = o.set == nil && s != nil
+	o.set, o.said = s, nil
+	return begins
 }
 
 // say is the same one as long as nothing changes.
@@ -64,11 +54,6 @@ func (o *ownSpread) say(fit bool) *members.Spread {
 	}
 	o.said = s
 	return s
-}
-
-// takes tells whether this node takes new connections. One that is about to stop takes none.
-func (x *handoverProtocol) takes() bool {
-	return x.m.stop == nil && x.m.fitness.takes(x.m.cfg.Router.Priority)
 }
 
 // spreadOf is what a member has said; nil if it does not spread.
