@@ -2,8 +2,6 @@ package fence
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -29,41 +27,63 @@ const arpInput = 0
 // arpRequest is the operation as the sets have it (RFC 826).
 var arpRequest = []byte{0, 1}
 
-// putARP makes the table anew, with what is left of the guards. A kernel without it is left alone.
-func (f *Fence) putARP(c *nftables.Conn, groups map[uint32]Group, guards map[uint32]time.Duration) error {
-	if !f.arp {
+// arpTable is the table of the arp family of one fence as it is to be in the kernel. As with linkTable, its methods are parts of a transaction.
+type arpTable struct {
+	table *nftables.Table // of the same name as that of the link
+	link  []byte          // which alone answers, as rules have it
+	able  bool            // the kernel has tables of that family; without, nothing is put
+}
+
+func (t *arpTable) chain(name string) *nftables.Chain {
+	ch := &nftables.Chain{Name: name, Table: t.table}
+	if name == chainInput {
+		ch.Type, ch.Hooknum, ch.Priority = nftables.ChainTypeFilter, nftables.ChainHookRef(arpInput), nftables.ChainPriorityFilter
+	}
+	return ch
+}
+
+func (t *arpTable) addresses() *nftables.Set {
+	return &nftables.Set{Table: t.table, Name: mapAddresses4, KeyType: nftables.TypeIPAddr, DataType: nftables.TypeVerdict, IsMap: true}
+}
+
+func (t *arpTable) guard(id uint32) *nftables.Set {
+	return &nftables.Set{Table: t.table, Name: guardOf(id), KeyType: nftables.TypeARPOp, HasTimeout: true, Dynamic: true}
+}
+
+// put makes the table anew, with what is left of the guards. A kernel without it is left alone.
+func (t *arpTable) put(c *nftables.Conn, groups map[uint32]Group, guards map[uint32]time.Duration) error {
+	if !t.able {
 		return nil
 	}
-	t := f.arpTable()
-	clearTable(c, t)
-	c.AddTable(t)
-	if err := c.AddSet(f.arpAddresses(), nil); err != nil {
+	clearTable(c, t.table)
+	c.AddTable(t.table)
+	if err := c.AddSet(t.addresses(), nil); err != nil {
 		return err
 	}
-	c.AddChain(f.arpChain(chainInput))
-	addRules(c, f.arpChain(chainInput), arpInputRules(f.key()))
+	c.AddChain(t.chain(chainInput))
+	addRules(c, t.chain(chainInput), arpInputRules(t.link))
 	var errs []error
 	for _, g := range sorted(groups) {
-		errs = append(errs, c.AddSet(f.arpGuard(g.ID), nil))
-		addRules(c, c.AddChain(f.arpChain(chainOf(g.ID))), arpVerdicts(g.ID))
-		errs = append(errs, f.putARPGuard(c, g.ID, guards[g.ID]))
+		errs = append(errs, c.AddSet(t.guard(g.ID), nil))
+		addRules(c, c.AddChain(t.chain(chainOf(g.ID))), arpVerdicts(g.ID))
+		errs = append(errs, t.putGuard(c, g.ID, guards[g.ID]))
 	}
 	for part := range slices.Chunk(addressElements(groups)[mapAddresses4], elementsPerMessage) {
-		errs = append(errs, c.SetAddElements(f.arpAddresses(), part))
+		errs = append(errs, c.SetAddElements(t.addresses(), part))
 	}
 	return errors.Join(errs...)
 }
 
-// putARPGuard starts a group's guard, or with no time stops it.
-func (f *Fence) putARPGuard(c *nftables.Conn, id uint32, left time.Duration) error {
-	if !f.arp {
+// putGuard starts a group's guard, or with no time stops it.
+func (t *arpTable) putGuard(c *nftables.Conn, id uint32, left time.Duration) error {
+	if !t.able {
 		return nil
 	}
-	c.FlushSet(f.arpGuard(id))
+	c.FlushSet(t.guard(id))
 	if left <= 0 {
 		return nil
 	}
-	return c.SetAddElements(f.arpGuard(id), []nftables.SetElement{{Key: arpRequest, Timeout: left}})
+	return c.SetAddElements(t.guard(id), []nftables.SetElement{{Key: arpRequest, Timeout: left}})
 }
 
 // arpInputRules pick the requests for an address that come in on another link than that of that index.
@@ -76,35 +96,4 @@ func arpInputRules(index []byte) []match {
 
 func arpVerdicts(id uint32) []match {
 	return []match{and(arpOperation.load(), match{&expr.Lookup{SourceRegister: register, SetName: guardOf(id)}}, drop())}
-}
-
-// inspectARP compares all of the table with what it should be.
-func (f *Fence) inspectARP(c *nftables.Conn) error {
-	if !f.arp {
-		return nil
-	}
-	if err := inspectChain(c, f.arpChain(chainInput), 1); err != nil {
-		return err
-	}
-	for id := range f.groups {
-		if err := inspectChain(c, f.arpChain(chainOf(id)), 1); err != nil {
-			return err
-		}
-	}
-	if err := inspectAddresses(c, f.arpAddresses(), addressElements(f.groups)[mapAddresses4]); err != nil {
-		return err
-	}
-	for id := range maps.Keys(f.held) {
-		if got, err := c.GetSetElements(f.arpGuard(id)); err != nil || len(got) == 0 {
-			return errors.Join(fmt.Errorf("table arp: set %s: the guard is missing", guardOf(id)), err)
-		}
-	}
-	return nil
-}
-
-// OtherLinks reports whether the fence keeps the node's other links from answering ARP for the addresses.
-func (f *Fence) OtherLinks() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.arp
 }

@@ -60,9 +60,9 @@ func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	assert.False(t, asked(vip4), "dead")
 	assert.True(t, w.does(asked, w.own4), "other addresses")
 
-	four := f.groups[4]
+	four := f.want.groups[4]
 	four.Addresses = append(four.Addresses, netip.MustParseAddr("10.1.0.101"))
-	require.NoError(t, f.Set([]Group{four, f.groups[6]}))
+	require.NoError(t, f.Set([]Group{four, f.want.groups[6]}))
 	require.NoError(t, f.Verify())
 	assert.False(t, asked(vip4), "the groups were changed")
 	require.NoError(t, f.Rebuild(nil))

@@ -16,5 +16,8 @@
 //
 // A Forwarding is another table: while connections to the former holder of an address live on, it forwards their packets there.
 //
+// A Fence has the lock and the sockets. What it is to be is a wanted, which knows no kernel; how that is said in nftables are tables, a linkTable
+// and an arpTable; an inspector compares both with what the kernel has, and generations spare it most of that.
+//
 // The package keeps no goroutine of its own: each request runs on one that its caller waits for. A Fence may be used from several.
 package fence

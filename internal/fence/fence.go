@@ -3,7 +3,6 @@ package fence
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -43,67 +42,49 @@ const (
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
 // caller that must be fast has it on standby, calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
 type Fence struct {
-	mu sync.Mutex // guards what follows
-	layout
-	abilities
-	socket sockets
-	groups map[uint32]Group     // by ID
-	held   map[uint32]Part      // IDs with a guard, and what is shut of them
-	guards map[uint32]time.Time // until when, at least, if nobody else takes them away
-	// standby is until when, at least, groups are on standby.
-	standby map[uint32]time.Time
-	sound   uint32 // generation of nftables at which all was as it should be
-	own     uint32 // how many renewals of ours there have been since: each is one generation
-	// orphans is when the time of the set of that name began.
-	orphans time.Time
+	mu          sync.Mutex // guards what follows
+	tables      tables
+	want        wanted
+	socket      sockets
+	generations generations
 }
 
 // Open puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
 // without a lease. It needs CAP_NET_ADMIN. The error wraps ErrNoNftables or ErrGone where that is the cause.
 func Open(cfg Config) (*Fence, error) {
-	f := &Fence{
-		layout:    layout{cfg.Index, cfg.Name, &nftables.Table{Name: tableName(cfg.Index), Family: nftables.TableFamilyNetdev}},
-		abilities: allAbilities[0],
-		groups:    byID(cfg.Groups),
-		held:      map[uint32]Part{},
-		guards:    map[uint32]time.Time{}, standby: map[uint32]time.Time{},
+	f := &Fence{tables: tablesFor(cfg.Index, cfg.Name)}
+	err := validate(cfg.Groups)
+	if err == nil {
+		f.want, err = wantedOf(cfg.Groups, cfg.Bound)
 	}
-	if err := validate(cfg.Groups); err != nil {
-		return nil, f.wrap("open", err)
+	if err == nil {
+		err = f.build(nil)
 	}
-	for _, id := range cfg.Bound {
-		if _, ok := f.groups[id]; !ok {
-			return nil, f.wrap("open", fmt.Errorf("bound group %d is not among the groups", id))
-		}
-		f.held[id] = 0
-	}
-	if err := f.build(nil); err != nil {
+	if err != nil {
 		return nil, f.wrap("open", err)
 	}
 	return f, nil
-}
-
-func byID(groups []Group) map[uint32]Group {
-	m := make(map[uint32]Group, len(groups))
-	for _, g := range groups {
-		g.Addresses, g.Spread.Ports = slices.Clone(g.Addresses), slices.Clone(g.Spread.Ports)
-		m[g.ID] = g
-	}
-	return m
 }
 
 // Egress reports whether the kernel lets the fence see what leaves. If it does not, nothing is dropped on its way out, and only Renew renews.
 func (f *Fence) Egress() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.egress
+	return f.tables.link.egress
+}
+
+// OtherLinks reports whether the fence keeps the node's other links from answering ARP for the addresses.
+func (f *Fence) OtherLinks() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tables.arp.able
 }
 
 // Groups is how many groups the fence is for.
 func (f *Fence) Groups() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.groups)
+	return len(f.want.groups)
 }
 
 // Set makes the fence one for exactly these groups, in one step. Groups that stay and are held go on to be, with a new lease from the next
@@ -115,98 +96,13 @@ func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next := byID(groups)
-	for id, g := range next {
-		if old := f.groups[id].Spread; old.Until.After(g.Spread.Until) {
-			g.Spread.Until = old.Until
-			next[id] = g
-		}
-	}
-	bound = slices.DeleteFunc(slices.Clone(bound), func(id uint32) bool {
-		_, stays := f.groups[id]
-		_, wanted := next[id]
-		return stays || !wanted
-	})
+	next, begin := f.want.successors(groups, bound)
 	began := time.Now()
-	if err := f.commit(func(c *nftables.Conn) error { return f.exchange(c, next, bound) }); err != nil {
+	if err := f.commit(func(c *nftables.Conn) error { return f.tables.exchange(c, &f.want, next, begin) }); err != nil {
 		return f.wrap("set groups", err)
 	}
-	for _, id := range bound {
-		f.held[id] = 0
-		f.guards[id] = began.Add(next[id].Guard)
-	}
-	for id := range f.standby {
-		if g, stays := next[id]; !stays {
-			delete(f.standby, id)
-		} else if changed(f.groups[id], g) {
-			f.standby[id] = began.Add(standbyFor(max(f.groups[id].Guard, g.Guard)))
-		}
-	}
-	for id := range f.held {
-		if g, stays := next[id]; !stays {
-			f.forget(id)
-		} else if changed(f.groups[id], g) {
-			f.guards[id] = began.Add(max(f.groups[id].Guard, g.Guard))
-		}
-	}
-	f.groups = next
+	f.want.replace(next, begin, began)
 	return nil
-}
-
-// changed tells whether a group that stays is not what it was.
-func changed(before, after Group) bool {
-	return before.Lease != after.Lease || before.Guard != after.Guard || !slices.Equal(before.Addresses, after.Addresses)
-}
-
-func (f *Fence) forget(id uint32) {
-	delete(f.standby, id)
-	delete(f.held, id)
-	delete(f.guards, id)
-}
-
-// exchange replaces groups by others, and touches nothing of those that stay but their addresses and their renewal.
-func (f *Fence) exchange(c *nftables.Conn, next map[uint32]Group, bound []uint32) error {
-	errs := f.addLeases(c, slices.DeleteFunc(sorted(next), func(g Group) bool { _, stays := f.groups[g.ID]; return stays }))
-	guards := map[uint32]time.Duration{}
-	f.putBase(c, next)
-	c.FlushSet(f.addresses(mapAddresses4))
-	c.FlushSet(f.addresses(mapAddresses6))
-	if f.egress {
-		c.FlushChain(f.chain(chainAdverts))
-	}
-	for id, g := range f.groups {
-		if _, stays := next[id]; !stays {
-			errs = append(errs, f.deleteGroup(c, g))
-		}
-	}
-	for _, g := range sorted(next) {
-		old, stays := f.groups[g.ID]
-		if !stays {
-			errs = append(errs, f.addGroup(c, g))
-			continue
-		}
-		f.addRenewal(c, g)
-		errs = append(errs, f.changeSpread(c, old, g))
-		if _, standing := f.standby[g.ID]; standing && changed(old, g) {
-			errs = append(errs, f.putStandby(c, Group{ID: g.ID, Guard: max(old.Guard, g.Guard)}))
-		}
-		shut, held := f.held[g.ID]
-		switch {
-		case held && changed(old, g):
-			g.Guard = max(old.Guard, g.Guard) // addresses that stay live on for as long as they were given before
-			guards[g.ID] = g.Guard
-			errs = append(errs, f.putTimers(c, g, shut, shut))
-		case held:
-			guards[g.ID] = time.Until(f.guards[g.ID])
-		}
-	}
-	errs = append(errs, f.putAddresses(c, next))
-	for _, id := range bound {
-		guards[id] = next[id].Guard
-		errs = append(errs, f.putTimers(c, next[id], 0, 0))
-	}
-	errs = append(errs, f.putARP(c, next, guards))
-	return errors.Join(errs...)
 }
 
 // Hold begins to hold groups, or goes on with it: their guards run from now. Call it when the node becomes Active, and again well within
@@ -230,23 +126,21 @@ func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range ids {
-		if _, ok := f.groups[id]; !ok {
-			return f.wrap(step, fmt.Errorf("group %d is not set", id))
+		if _, err := f.want.group(id); err != nil {
+			return f.wrap(step, err)
 		}
 	}
 	began := time.Now()
 	err := f.commit(func(c *nftables.Conn) error {
 		var errs []error
 		for _, id := range ids {
-			errs = append(errs, f.endStandby(c, id), f.putHeld(c, f.groups[id], f.held[id], edit(f.held[id])))
+			errs = append(errs, f.tables.hold(c, &f.want, f.want.groups[id], edit(f.want.held[id])))
 		}
 		return errors.Join(errs...)
 	})
 	if err == nil {
 		for _, id := range ids {
-			delete(f.standby, id)
-			f.held[id] = edit(f.held[id])
-			f.guards[id] = began.Add(f.groups[id].Guard)
+			f.want.hold(id, edit(f.want.held[id]), began)
 		}
 	}
 	return f.wrap(step, err)
@@ -257,14 +151,14 @@ func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
 func (f *Fence) Release(id uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g, ok := f.groups[id]
-	if !ok {
-		return f.wrap("release", fmt.Errorf("group %d is not set", id))
+	g, err := f.want.group(id)
+	if err != nil {
+		return f.wrap("release", err)
 	}
 	g.Guard = 0
-	err := f.commit(func(c *nftables.Conn) error { return errors.Join(f.endStandby(c, id), f.putHeld(c, g, f.held[id], 0)) })
+	err = f.commit(func(c *nftables.Conn) error { return f.tables.hold(c, &f.want, g, 0) })
 	if err == nil {
-		f.forget(id)
+		f.want.forget(id)
 	}
 	return f.wrap("release", err)
 }
@@ -275,35 +169,26 @@ func (f *Fence) Release(id uint32) error {
 func (f *Fence) Renew(id uint32, until time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g, ok := f.groups[id]
-	if !ok {
-		return f.wrap("renew", fmt.Errorf("group %d is not set", id))
-	}
-	put := func(left time.Duration) func(*nftables.Conn) error {
-		return func(c *nftables.Conn) error { return f.putTime(c, leaseOf(id), left) }
+	g, err := f.want.group(id)
+	if err != nil {
+		return f.wrap("renew", err)
 	}
 	left := min(time.Until(until), g.Lease)
 	if left < time.Millisecond {
-		return f.wrap("renew", errors.Join(ErrLate, f.commit(put(0))))
+		return f.wrap("renew", errors.Join(ErrLate, f.cut([]uint32{id})))
 	}
-	err := f.socket.renew(f.table.Name, leaseOf(id), f.key(), left)
+	err = f.socket.renew(f.tables.link.table.Name, leaseOf(id), f.tables.link.key(), left)
 	if err == nil {
-		f.own++
+		f.generations.renewed()
 	} else {
-		f.orphans = time.Time{}
+		f.tables.failed()
 		f.socket.close()
 	}
 	// The kernel began to count somewhere in between: the end it has in mind is no later than now + left.
 	if over := time.Now().Add(left).Sub(until); err == nil && over > max(g.Lease/8, lateness) {
-		err = errors.Join(ErrLate, f.commit(put(0)))
+		err = errors.Join(ErrLate, f.cut([]uint32{id}))
 	}
 	return f.wrap("renew", err)
-}
-
-// clearTable takes a table away. To add it first makes that succeed whether or not it is there.
-func clearTable(c *nftables.Conn, t *nftables.Table) {
-	c.AddTable(t)
-	c.DelTable(t)
 }
 
 // lateness is what a transaction may take without making a renewal void: the kernel waits that long for itself, after an earlier one.
@@ -314,10 +199,7 @@ func (f *Fence) Remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.commit(func(c *nftables.Conn) error {
-		clearTable(c, f.table)
-		if f.arp {
-			clearTable(c, f.arpTable())
-		}
+		f.tables.remove(c)
 		return nil
 	})
 	f.socket.close()
@@ -332,17 +214,16 @@ func (f *Fence) wrap(step string, err error) error {
 		// Everything that a transaction names, build has put there.
 		err = fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	return fmt.Errorf("fence: %s on %s: %w", step, f.device, err)
+	return fmt.Errorf("fence: %s on %s: %w", step, f.tables.link.device, err)
 }
 
-// commit carries out a transaction, and notes that all is well if it was and nobody else has changed anything since. One that
-// changes nothing is no generation, so that they cannot be counted.
+// commit carries out a transaction, and notes that all is well if it was and nobody else has changed anything since.
 func (f *Fence) commit(build func(*nftables.Conn) error) error {
 	if err := f.transact(build); err != nil {
 		return err
 	}
-	if now, err := f.socket.generation(); err == nil && now == f.sound+f.own+1 {
-		f.sound, f.own = now, 0
+	if now, err := f.socket.generation(); err == nil {
+		f.generations.committed(now)
 	}
 	return nil
 }
@@ -358,7 +239,7 @@ func (f *Fence) transact(build func(*nftables.Conn) error) error {
 		return err
 	}
 	if err := c.Flush(); err != nil {
-		f.orphans = time.Time{}
+		f.tables.failed()
 		f.socket.close() // with the answers that are still to come
 		return err
 	}

@@ -98,7 +98,7 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	w.advertise(w.own4, 51, 100)
 	assert.False(t, w.answers(vip4))
 	assert.False(t, w.answers(vip6))
-	groups := sorted(f.groups)
+	groups := sorted(f.want.groups)
 	for i := range groups {
 		groups[i].Guard = 400 * time.Millisecond
 	}

@@ -3,11 +3,24 @@ package fence
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/google/nftables"
 )
 
-// layout says how the parts of a fence are called and made, of which there are two tables: that of the link, and that of the arp family.
+const tablePrefix = "keepvip-"
+
+// tableName is one per link, by index, which unlike the name never changes.
+func tableName(index int) string { return tablePrefix + strconv.Itoa(index) }
+
+// linkOf is the link whose fence has that name.
+func linkOf(name string) (index int, ours bool) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(name, tablePrefix), 10, 31)
+	return int(n), err == nil && strings.HasPrefix(name, tablePrefix)
+}
+
+// layout says how the parts of the table of a link are called and made.
 type layout struct {
 	index  int    // of the link
 	device string // its name, which may change
@@ -30,7 +43,7 @@ func (l layout) chain(name string) *nftables.Chain {
 	return ch
 }
 
-// addresses and timer describe the two kinds of sets.
+// addresses, timer, toggle and spread describe the kinds of sets.
 func (l layout) addresses(name string) *nftables.Set {
 	s := &nftables.Set{Table: l.table, Name: name, KeyType: nftables.TypeIPAddr, DataType: nftables.TypeVerdict, IsMap: true}
 	if name == mapAddresses6 {
@@ -48,28 +61,11 @@ func (l layout) toggle(name string) *nftables.Set {
 	return &nftables.Set{Table: l.table, Name: name, KeyType: nftables.TypeIFIndex}
 }
 
+// spread describes the set of a group's spread ports: link, protocol and port.
+func (l layout) spread(id uint32) (*nftables.Set, error) {
+	key, err := nftables.ConcatSetType(nftables.TypeIFIndex, nftables.TypeInetProto, nftables.TypeInetService)
+	return &nftables.Set{Table: l.table, Name: spreadOf(id), KeyType: key, Concatenation: true, HasTimeout: true}, err
+}
+
 // key is the link, as the sets have it.
 func (l layout) key() []byte { return binary.NativeEndian.AppendUint32(nil, uint32(l.index)) }
-
-// arpTable is its table. It has the name of the other one.
-func (l layout) arpTable() *nftables.Table {
-	return &nftables.Table{Name: l.table.Name, Family: nftables.TableFamilyARP}
-}
-
-func (l layout) arpChain(name string) *nftables.Chain {
-	ch := &nftables.Chain{Name: name, Table: l.arpTable()}
-	if name == chainInput {
-		ch.Type, ch.Hooknum, ch.Priority = nftables.ChainTypeFilter, nftables.ChainHookRef(arpInput), nftables.ChainPriorityFilter
-	}
-	return ch
-}
-
-func (l layout) arpAddresses() *nftables.Set {
-	s := l.addresses(mapAddresses4)
-	s.Table = l.arpTable()
-	return s
-}
-
-func (l layout) arpGuard(id uint32) *nftables.Set {
-	return &nftables.Set{Table: l.arpTable(), Name: guardOf(id), KeyType: nftables.TypeARPOp, HasTimeout: true, Dynamic: true}
-}

@@ -15,7 +15,7 @@ import (
 func (f *Fence) LeaseLeft(id uint32) (time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	left, err := f.socket.left(f.table.Name, leaseOf(id), f.key())
+	left, err := f.socket.left(f.tables.link.table.Name, leaseOf(id), f.tables.link.key())
 	if err != nil {
 		f.socket.close() // an answer may be half read
 		return 0, f.wrap("look for the lease", err)

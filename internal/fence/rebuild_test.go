@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filled are the sets that a fence which is built anew gives an element, in memory.
-func filled(t *testing.T, f *Fence, leaseEnds map[uint32]time.Time) []string {
+// filled are the sets to which tables that are made anew give an element, in memory.
+func filled(t *testing.T, w *wanted, leaseEnds map[uint32]time.Time) []string {
 	t.Helper()
 	var names []string
 	c, err := nftables.New(nftables.WithTestDial(func(batch []netlink.Message) ([]netlink.Message, error) {
@@ -30,22 +30,23 @@ func filled(t *testing.T, f *Fence, leaseEnds map[uint32]time.Time) []string {
 		return nil, unix.EOPNOTSUPP // nobody waits for the answers
 	}))
 	require.NoError(t, err)
-	require.NoError(t, f.fill(c, leaseEnds))
+	tables := tablesFor(5, "eth0")
+	tables.use(abilities{})
+	require.NoError(t, tables.fill(c, w, leaseEnds))
 	require.ErrorIs(t, c.Flush(), unix.EOPNOTSUPP)
 	return names
 }
 
 // The last renewal is lost with the old table. A silent group may be the neighbour of the one that has the fence built anew.
 func TestRebuildGivesALeaseOnlyToThoseThatHadOne(t *testing.T) {
-	f := &Fence{
-		layout: layout{5, "eth0", &nftables.Table{Name: tableName(5), Family: nftables.TableFamilyNetdev}},
+	w := &wanted{
 		groups: byID([]Group{
 			grouped(2, netip.MustParseAddr("10.0.0.1")), grouped(3, netip.MustParseAddr("10.0.0.2")), grouped(4, netip.MustParseAddr("10.0.0.3")),
 		}),
 		held: map[uint32]Part{2: 0, 3: 0, 4: 0},
 	}
 	now := time.Now()
-	sets := filled(t, f, map[uint32]time.Time{2: now.Add(time.Minute), 3: now.Add(-time.Millisecond)})
+	sets := filled(t, w, map[uint32]time.Time{2: now.Add(time.Minute), 3: now.Add(-time.Millisecond)})
 	for _, id := range []uint32{2, 3, 4} {
 		assert.Contains(t, sets, guardOf(id))
 	}
@@ -58,7 +59,7 @@ func TestRebuildGivesALeaseOnlyToThoseThatHadOne(t *testing.T) {
 func TestRebuildThatTookLongEndsTheLeasesThatItMadeTooLong(t *testing.T) {
 	began := time.Unix(1000, 0)
 	const lease = 290 * time.Millisecond
-	f := &Fence{groups: map[uint32]Group{2: {ID: 2, Lease: lease}}, held: map[uint32]Part{2: 0}}
+	w := &wanted{groups: map[uint32]Group{2: {ID: 2, Lease: lease}}, held: map[uint32]Part{2: 0}}
 	for _, tt := range []struct {
 		name       string
 		left, took time.Duration
@@ -72,10 +73,10 @@ func TestRebuildThatTookLongEndsTheLeasesThatItMadeTooLong(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ends := map[uint32]time.Time{2: began.Add(tt.left)}
-			assert.Equal(t, tt.want, f.outlasting(ends, began, began.Add(tt.took)))
+			assert.Equal(t, tt.want, w.outlasting(ends, began, began.Add(tt.took)))
 		})
 	}
-	assert.Empty(t, f.outlasting(nil, began, began.Add(time.Second)), "none is known")
+	assert.Empty(t, w.outlasting(nil, began, began.Add(time.Second)), "none is known")
 }
 
 func TestLeaseEndsAreAskedWhenTheyAreNeeded(t *testing.T) {

@@ -23,11 +23,11 @@ func TestRenewalBatchIsTheLibrarys(t *testing.T) {
 		return []netlink.Message{{Header: netlink.Header{Type: netlink.Error}, Data: make([]byte, 20)}}, nil
 	}))
 	require.NoError(t, err)
-	f := Fence{layout: layout{7, "eth0", &nftables.Table{Name: "keepvip-7", Family: nftables.TableFamilyNetdev}}}
-	require.NoError(t, f.putTime(c, leaseOf(3), 440*time.Millisecond))
+	table := linkTable{layout: layout{7, "eth0", &nftables.Table{Name: "keepvip-7", Family: nftables.TableFamilyNetdev}}}
+	require.NoError(t, table.putTime(c, leaseOf(3), 440*time.Millisecond))
 	require.NoError(t, c.Flush())
 
-	got, err := syscall.ParseNetlinkMessage(renewalBatch(10, f.table.Name, leaseOf(3), f.key(), 440*time.Millisecond))
+	got, err := syscall.ParseNetlinkMessage(renewalBatch(10, table.table.Name, leaseOf(3), table.key(), 440*time.Millisecond))
 	require.NoError(t, err)
 	require.Len(t, got, 4)
 	require.Len(t, want, 4)

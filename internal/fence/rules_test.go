@@ -77,10 +77,10 @@ func TestFenceLooksOnlyAtFamiliesThatAreThere(t *testing.T) {
 
 // TestFenceAsksForSpreadPortsOnlyWhereThereAreSome: without them a group is what it always was.
 func TestFenceAsksForSpreadPortsOnlyWhereThereAreSome(t *testing.T) {
-	f := &Fence{abilities: allAbilities[0]}
-	plain := f.rules(Group{ID: 7})
+	table := linkTable{egress: true, routes: true}
+	plain := table.rules(Group{ID: 7})
 	assert.Equal(t, verdicts(7, true, true), plain)
-	spread := f.rules(Group{ID: 7, Spread: Spread{Ports: []Port{{Protocol: 6, Number: 6443}}}})
+	spread := table.rules(Group{ID: 7, Spread: Spread{Ports: []Port{{Protocol: 6, Number: 6443}}}})
 	assert.Equal(t, plain, spread[2:], "all else is as without")
 	for _, r := range spread[:2] {
 		assert.Equal(t, []string{spreadOf(7)}, sets(r))

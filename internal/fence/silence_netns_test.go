@@ -197,7 +197,7 @@ func TestFenceEachDirectionSuffices(t *testing.T) {
 		f := w.fence(200*time.Millisecond, 60*time.Second)
 		c, err := nftables.New()
 		require.NoError(t, err)
-		c.FlushChain(f.chain(without))
+		c.FlushChain(f.tables.link.chain(without))
 		require.NoError(t, c.Flush())
 		require.NoError(t, f.Hold(4))
 		require.NoError(t, f.Hold(6))

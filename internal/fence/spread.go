@@ -44,12 +44,6 @@ func (s Spread) validate() error {
 
 func spreadOf(id uint32) string { return fmt.Sprintf("spread%d", id) }
 
-// spread describes the set: link, protocol and port.
-func (l layout) spread(id uint32) (*nftables.Set, error) {
-	key, err := nftables.ConcatSetType(nftables.TypeIFIndex, nftables.TypeInetProto, nftables.TypeInetService)
-	return &nftables.Set{Table: l.table, Name: spreadOf(id), KeyType: key, Concatenation: true, HasTimeout: true}, err
-}
-
 // The parts of a key lie in 4 bytes each.
 const (
 	registerProtocol = unix.NFT_REG32_01
@@ -70,8 +64,8 @@ func spreadRules(id uint32) []match {
 }
 
 // rules is the chain of a group.
-func (f *Fence) rules(g Group) []match {
-	rules := verdicts(g.ID, f.canStandBy(), f.routes)
+func (t *linkTable) rules(g Group) []match {
+	rules := verdicts(g.ID, t.canStandBy(), t.routes)
 	if len(g.Spread.Ports) > 0 {
 		return append(spreadRules(g.ID), rules...)
 	}
@@ -79,27 +73,27 @@ func (f *Fence) rules(g Group) []match {
 }
 
 // putSpread makes the set of a group that has one what it should be.
-func (f *Fence) putSpread(c *nftables.Conn, g Group) error {
-	set, err := f.spread(g.ID)
+func (t *linkTable) putSpread(c *nftables.Conn, g Group) error {
+	set, err := t.spread(g.ID)
 	if err != nil {
 		return err
 	}
 	c.FlushSet(set) // before Linux 6.12 adding an element again does not start its time again
-	if elements := f.spreadElements(g, time.Now()); len(elements) > 0 {
+	if elements := t.spreadElements(g, time.Now()); len(elements) > 0 {
 		return c.SetAddElements(set, elements)
 	}
 	return nil
 }
 
 // spreadElements are those whose time is not over.
-func (f *Fence) spreadElements(g Group, now time.Time) []nftables.SetElement {
+func (t *linkTable) spreadElements(g Group, now time.Time) []nftables.SetElement {
 	var out []nftables.SetElement
 	for _, p := range g.Spread.Ports {
 		left := g.Spread.until(p).Sub(now)
 		if left < time.Millisecond { // 0 would be for ever
 			continue
 		}
-		key := append(slices.Clone(f.key()), p.Protocol, 0, 0, 0)
+		key := append(slices.Clone(t.key()), p.Protocol, 0, 0, 0)
 		out = append(out, nftables.SetElement{Key: append(binary.BigEndian.AppendUint16(key, p.Number), 0, 0), Timeout: left})
 	}
 	return out
@@ -114,38 +108,38 @@ func (s Spread) until(p Port) time.Time {
 }
 
 // addSpread adds the set of a group.
-func (f *Fence) addSpread(c *nftables.Conn, g Group) error {
+func (t *linkTable) addSpread(c *nftables.Conn, g Group) error {
 	if len(g.Spread.Ports) == 0 {
 		return nil
 	}
-	set, err := f.spread(g.ID)
+	set, err := t.spread(g.ID)
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.AddSet(set, nil), f.putSpread(c, g))
+	return errors.Join(c.AddSet(set, nil), t.putSpread(c, g))
 }
 
 // changeSpread changes the ports of a group that stays. Those that stay go on to pass for as long as they did.
-func (f *Fence) changeSpread(c *nftables.Conn, old, g Group) error {
+func (t *linkTable) changeSpread(c *nftables.Conn, old, g Group) error {
 	switch before, after := len(old.Spread.Ports) > 0, len(g.Spread.Ports) > 0; {
 	case before && after:
-		return f.putSpread(c, g)
+		return t.putSpread(c, g)
 	case !before && !after:
 		return nil
 	}
-	chain := f.chain(chainOf(g.ID))
+	chain := t.chain(chainOf(g.ID))
 	c.FlushChain(chain)
-	err := f.addSpread(c, g)
-	addRules(c, chain, f.rules(g))
-	return errors.Join(err, f.deleteSpread(c, old))
+	err := t.addSpread(c, g)
+	addRules(c, chain, t.rules(g))
+	return errors.Join(err, t.deleteSpread(c, old))
 }
 
 // deleteSpread takes away the set of a group, after the rules that ask it.
-func (f *Fence) deleteSpread(c *nftables.Conn, g Group) error {
+func (t *linkTable) deleteSpread(c *nftables.Conn, g Group) error {
 	if len(g.Spread.Ports) == 0 {
 		return nil
 	}
-	set, err := f.spread(g.ID)
+	set, err := t.spread(g.ID)
 	c.DelSet(set)
 	return err
 }
@@ -155,35 +149,17 @@ func (f *Fence) deleteSpread(c *nftables.Conn, g Group) error {
 func (f *Fence) SpreadUntil(id uint32, until time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g, ok := f.groups[id]
-	if !ok {
-		return f.wrap("spread", fmt.Errorf("group %d is not set", id))
+	g, err := f.want.group(id)
+	if err != nil {
+		return f.wrap("spread", err)
 	}
 	if len(g.Spread.Ports) == 0 {
 		return nil
 	}
 	g.Spread.Until = until
-	if err := f.commit(func(c *nftables.Conn) error { return f.putSpread(c, g) }); err != nil {
+	if err := f.commit(func(c *nftables.Conn) error { return f.tables.link.putSpread(c, g) }); err != nil {
 		return f.wrap("spread", err)
 	}
-	f.groups[id] = g
-	return nil
-}
-
-// inspectSpread looks for the ports of each group. Those whose time may be over need not be there.
-func (f *Fence) inspectSpread(c *nftables.Conn) error {
-	for _, g := range f.groups {
-		if len(g.Spread.Ports) == 0 {
-			continue
-		}
-		set, err := f.spread(g.ID)
-		if err != nil {
-			return err
-		}
-		got, err := c.GetSetElements(set)
-		if want := len(f.spreadElements(g, time.Now())); err != nil || len(got) < want {
-			return errors.Join(fmt.Errorf("set %s: %d ports, want %d", set.Name, len(got), want), err)
-		}
-	}
+	f.want.spreadUntil(id, until)
 	return nil
 }

@@ -27,7 +27,7 @@ const (
 func (w *wire) spreading(lease, guard time.Duration) *Fence {
 	w.t.Helper()
 	f := w.fence(lease, guard)
-	groups := sorted(f.groups)
+	groups := sorted(f.want.groups)
 	for i := range groups {
 		groups[i].Spread = Spread{Ports: []Port{{Protocol: unix.IPPROTO_TCP, Number: spreadPort}}, Until: time.Now().Add(time.Minute)}
 	}
@@ -92,7 +92,7 @@ func TestFenceLetsSpreadPortsPassAndNothingElse(t *testing.T) {
 	require.NoError(t, f.Verify())
 	w.spreads(true, "built anew")
 
-	groups := sorted(f.groups)
+	groups := sorted(f.want.groups)
 	without := slices.Clone(groups)
 	for i := range without {
 		without[i].Spread = Spread{}
@@ -125,7 +125,7 @@ func TestFenceOfSpreadPortsClosesByItself(t *testing.T) {
 	require.NoError(t, f.SpreadUntil(6, time.Time{}))
 	w.spreads(false, "ended")
 
-	groups := sorted(f.groups)
+	groups := sorted(f.want.groups)
 	for i := range groups {
 		groups[i].Spread.Ports[0].Ends = time.Now().Add(time.Minute)
 	}

@@ -28,17 +28,17 @@ func standbyOf(id uint32) string { return fmt.Sprintf("standby%d", id) }
 func (f *Fence) guardTime(id uint32) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.groups[id].Guard
+	return f.want.groups[id].Guard
 }
 
 // CanStandBy reports whether the kernel can do Standby: it has the egress hook, and tells there which addresses are its own.
 func (f *Fence) CanStandBy() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.canStandBy()
+	return f.tables.link.canStandBy()
 }
 
-func (f *Fence) canStandBy() bool { return f.egress && f.routes }
+func (t *linkTable) canStandBy() bool { return t.egress && t.routes }
 
 // errCannot: the caller has to ask CanStandBy.
 var errCannot = errors.New("this kernel cannot tell in an egress hook which addresses are its own")
@@ -48,22 +48,19 @@ var errCannot = errors.New("this kernel cannot tell in an egress hook which addr
 func (f *Fence) Standby(ids ...uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.canStandBy() {
+	if !f.tables.link.canStandBy() {
 		return f.wrap("stand by", errCannot)
 	}
 	for _, id := range ids {
-		if _, ok := f.groups[id]; !ok {
-			return f.wrap("stand by", fmt.Errorf("group %d is not set", id))
+		if _, err := f.want.group(id); err != nil {
+			return f.wrap("stand by", err)
 		}
 	}
 	began := time.Now()
 	err := f.commit(func(c *nftables.Conn) error {
 		var errs []error
 		for _, id := range ids {
-			if shut, held := f.held[id]; held {
-				errs = append(errs, f.putHeld(c, Group{ID: id}, shut, 0))
-			}
-			errs = append(errs, f.putStandby(c, f.groups[id]))
+			errs = append(errs, f.tables.standBy(c, &f.want, id))
 		}
 		return errors.Join(errs...)
 	})
@@ -71,22 +68,17 @@ func (f *Fence) Standby(ids ...uint32) error {
 		return f.wrap("stand by", err)
 	}
 	for _, id := range ids {
-		f.forget(id)
-		f.standby[id] = began.Add(standbyFor(f.groups[id].Guard))
+		f.want.standBy(id, began)
 	}
 	return nil
 }
 
-func (f *Fence) putStandby(c *nftables.Conn, g Group) error {
-	return f.putTime(c, standbyOf(g.ID), standbyFor(g.Guard))
+func (t *linkTable) putStandby(c *nftables.Conn, g Group) error {
+	return t.putTime(c, standbyOf(g.ID), standbyFor(g.Guard))
 }
 
-// endStandby is a part of a transaction.
-func (f *Fence) endStandby(c *nftables.Conn, id uint32) error {
-	if _, standing := f.standby[id]; !standing {
-		return nil
-	}
-	return f.putTime(c, standbyOf(id), 0)
+func (t *linkTable) endStandby(c *nftables.Conn, id uint32) error {
+	return t.putTime(c, standbyOf(id), 0)
 }
 
 // standbyRules are the rules of a group on standby. On the way out ARP and neighbour advertisements in the name of the address are never

@@ -25,14 +25,14 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	require.NoError(t, f.Verify())
 	damage := map[string]func(c *nftables.Conn){
 		"ruleset flushed": func(c *nftables.Conn) { c.FlushRuleset() },
-		"table deleted":   func(c *nftables.Conn) { c.DelTable(f.table) },
-		"rules flushed":   func(c *nftables.Conn) { c.FlushChain(f.chain(chainIngress)) },
-		"group flushed":   func(c *nftables.Conn) { c.FlushChain(f.chain(chainOf(6))) },
-		"adverts flushed": func(c *nftables.Conn) { c.FlushChain(f.chain(chainAdverts)) },
-		"guard flushed":   func(c *nftables.Conn) { c.FlushSet(f.timer(guardOf(4))) },
-		"addresses gone":  func(c *nftables.Conn) { c.FlushSet(f.addresses(mapAddresses6)) },
-		"ARP deleted":     func(c *nftables.Conn) { c.DelTable(f.arpTable()) },
-		"ARP guard gone":  func(c *nftables.Conn) { c.FlushSet(f.arpGuard(4)) },
+		"table deleted":   func(c *nftables.Conn) { c.DelTable(f.tables.link.table) },
+		"rules flushed":   func(c *nftables.Conn) { c.FlushChain(f.tables.link.chain(chainIngress)) },
+		"group flushed":   func(c *nftables.Conn) { c.FlushChain(f.tables.link.chain(chainOf(6))) },
+		"adverts flushed": func(c *nftables.Conn) { c.FlushChain(f.tables.link.chain(chainAdverts)) },
+		"guard flushed":   func(c *nftables.Conn) { c.FlushSet(f.tables.link.timer(guardOf(4))) },
+		"addresses gone":  func(c *nftables.Conn) { c.FlushSet(f.tables.link.addresses(mapAddresses6)) },
+		"ARP deleted":     func(c *nftables.Conn) { c.DelTable(f.tables.arp.table) },
+		"ARP guard gone":  func(c *nftables.Conn) { c.FlushSet(f.tables.arp.guard(4)) },
 	}
 	for name, do := range damage {
 		c, err := nftables.New()
@@ -82,15 +82,15 @@ func TestFenceCountsItsOwnRenewals(t *testing.T) {
 		}
 	}
 	change()
-	require.Equal(t, uint32(3), f.own)
+	require.Equal(t, uint32(3), f.generations.own)
 	now, err := f.socket.generation()
 	require.NoError(t, err)
-	assert.Equal(t, now, f.sound+f.own, "each is one")
+	assert.Equal(t, now, f.generations.sound+f.generations.own, "each is one")
 	require.NoError(t, f.Verify())
 
 	c, err := nftables.New()
 	require.NoError(t, err)
-	c.FlushChain(f.chain(chainAdverts))
+	c.FlushChain(f.tables.link.chain(chainAdverts))
 	require.NoError(t, c.Flush())
 	change()
 	require.ErrorIs(t, f.Verify(), ErrBroken, "between two of its own")
@@ -171,7 +171,7 @@ func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	f := w.fence(long, 2*long)
 	require.NoError(t, f.Hold(4, 6))
 	w.all(false, "the run before, dead")
-	groups := []Group{f.groups[4], f.groups[6]}
+	groups := []Group{f.want.groups[4], f.want.groups[6]}
 	done, heard := make(chan struct{}), make(chan bool, 1)
 	go func() {
 		defer close(heard)
@@ -210,8 +210,8 @@ func TestFenceSetKeepsTenures(t *testing.T) {
 	w.advertise(w.own4, 51, 100)
 	assert.True(t, w.does(w.answers, vip4))
 	other := Group{ID: 9, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.101")}, Lease: time.Second, Guard: time.Minute}
-	four := f.groups[4]
-	for name, groups := range map[string][]Group{"another beside it": {four, f.groups[6], other}, "less beside it": {four}, "alone with more addresses": {func() Group {
+	four := f.want.groups[4]
+	for name, groups := range map[string][]Group{"another beside it": {four, f.want.groups[6], other}, "less beside it": {four}, "alone with more addresses": {func() Group {
 		g := four
 		g.Addresses = append(slices.Clone(g.Addresses), netip.MustParseAddr("10.1.0.102"))
 		return g
@@ -243,12 +243,12 @@ func TestFenceSetKeepsTheGuard(t *testing.T) {
 	left := func() time.Duration {
 		c, err := f.socket.tables()
 		require.NoError(t, err)
-		got, err := c.GetSetElements(f.timer(guardOf(4)))
+		got, err := c.GetSetElements(f.tables.link.timer(guardOf(4)))
 		require.NoError(t, err)
 		require.Len(t, got, 1, "the guard")
 		return got[0].Expires
 	}
-	four := f.groups[4]
+	four := f.want.groups[4]
 	set := func(change func(*Group)) {
 		change(&four)
 		require.NoError(t, f.Set([]Group{four}))
@@ -275,7 +275,7 @@ func TestFenceSetKeepsTheGuard(t *testing.T) {
 
 	require.NoError(t, f.Release(4))
 	require.ErrorIs(t, f.Guarded(4), ErrBroken)
-	f.guards[4] = time.Now()
+	f.want.guards[4] = time.Now()
 	require.ErrorIs(t, f.Guarded(4), ErrBroken, "it has ended")
 }
 
@@ -299,7 +299,7 @@ func TestFenceOfManyAddresses(t *testing.T) {
 	timed("Hold again", func() error { return f.Hold(4) })
 	timed("Renew", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
 	timed("Renew again", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
-	timed("Check, all of it", func() error { f.sound = 0; return f.Verify() })
+	timed("Check, all of it", func() error { f.generations.sound = 0; return f.Verify() })
 	timed("Check, nothing changed", f.Verify)
 	timed("Rebuild", func() error { return f.Rebuild(nil) })
 	timed("Release", func() error { return f.Release(4) })
@@ -328,7 +328,7 @@ func TestFenceOfManyGroups(t *testing.T) {
 func TestFenceLeasesComeBeforeTheOtherSets(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(time.Second, time.Minute)
-	groups := sorted(f.groups)
+	groups := sorted(f.want.groups)
 	ours := func(names []string) (leases int) {
 		for _, n := range names {
 			if !strings.HasPrefix(n, "lease") {
@@ -341,7 +341,7 @@ func TestFenceLeasesComeBeforeTheOtherSets(t *testing.T) {
 	names := func() (names []string) {
 		c, err := nftables.New()
 		require.NoError(t, err)
-		sets, err := c.GetSets(f.table)
+		sets, err := c.GetSets(f.tables.link.table)
 		require.NoError(t, err)
 		for _, s := range sets {
 			names = append(names, s.Name)

@@ -123,7 +123,7 @@ func (w *wire) left(f *Fence, id uint32) time.Duration {
 // leases gives both groups another lease, from the next renewal on.
 func (w *wire) leases(f *Fence, lease time.Duration) {
 	w.t.Helper()
-	groups := sorted(f.groups)
+	groups := sorted(f.want.groups)
 	for i := range groups {
 		groups[i].Lease = lease
 	}
