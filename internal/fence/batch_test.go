@@ -2,6 +2,7 @@ package fence
 
 import (
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,4 +120,17 @@ func TestRefusedChangeOfOneThatLeavesIsForgotten(t *testing.T) {
 	l.forgetOlder(batch)
 	next, _ := l.groupsWith(append(l.possible(batch), batch...))
 	assert.Equal(t, []Group{grouped(2, y)}, next, "has what the other gives up by leaving")
+}
+
+// The link may be given another name meanwhile, which the one that makes the fence anew finds out. The race detector judges.
+func TestRefusedGroupsAreSaidWithTheNameThatTheLinkHas(t *testing.T) {
+	f := &Fence{tables: tablesFor(5, "eth0")}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.tables.link.device = "lan0"
+	})
+	assert.ErrorContains(t, f.Set([]Group{{}}), "fence: set groups on ")
+	wg.Wait()
 }

@@ -91,11 +91,11 @@ func (f *Fence) Groups() int {
 // renewal on, and with a guard that begins anew, as the addresses may live longer than they did; what is shut stays shut. Other groups are
 // released. New groups whose IDs are in bound are held from the start, and without a lease, as those in Config.Bound.
 func (f *Fence) Set(groups []Group, bound ...uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err := validate(groups); err != nil {
 		return f.wrap("set groups", err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	next, begin := f.want.successors(groups, bound)
 	began := time.Now()
 	if err := f.commit(func(c *nftables.Conn) error { return f.tables.exchange(c, &f.want, next, begin) }); err != nil {
@@ -206,6 +206,7 @@ func (f *Fence) Remove() error {
 	return f.wrap("remove", err)
 }
 
+// wrap says where a step failed. It needs the lock: the link may be given another name.
 func (f *Fence) wrap(step string, err error) error {
 	switch {
 	case err == nil:
