@@ -13,26 +13,26 @@ import (
 )
 
 // candidate tells whether this node may hold the addresses of v: one without a list may, wherever it runs.
-func (h *host) candidate(v config.VIP) bool {
+func (s *seen) candidate(v config.VIP) bool {
 	if len(v.Candidates) == 0 {
 		return true
 	}
-	_, own := h.among(v.Candidates)
+	_, own := s.among(v.Candidates)
 	return own
 }
 
 // sendsOnly tells whether this node sends on what it receives for v, and serves nothing: it is a candidate, and not among the members that
 // serve. known is false as long as that cannot be told, as of a node that has no address yet.
-func (h *host) sendsOnly(v config.VIP) (yes, known bool) {
+func (s *seen) sendsOnly(v config.VIP) (yes, known bool) {
 	if v.Spread.Via == config.ViaOff || len(v.Candidates) == 0 || len(v.Spread.Members) == 0 {
 		return false, true
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, serves := h.find(v.Spread.Members); serves {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, serves := s.find(v.Spread.Members); serves {
 		return false, true
 	}
-	_, yes = h.find(v.Candidates)
+	_, yes = s.find(v.Candidates)
 	return yes, yes
 }
 
@@ -42,8 +42,8 @@ func namesSenders(cfg *config.Config) bool {
 }
 
 // asked are those of the checks of v that this node is asked.
-func (h *host) asked(v config.VIP, list []NamedCheck) []NamedCheck {
-	if yes, _ := h.sendsOnly(v); !yes {
+func (s *seen) asked(v config.VIP, list []NamedCheck) []NamedCheck {
+	if yes, _ := s.sendsOnly(v); !yes {
 		return list
 	}
 	return slices.DeleteFunc(list, asksService)
@@ -55,15 +55,15 @@ func asksService(c NamedCheck) bool {
 }
 
 // whereServed is a check of v that only nodes are asked that serve something.
-func (h *host) whereServed(v config.VIP, c NamedCheck, check instance.Check) instance.Check {
+func (s *seen) whereServed(v config.VIP, c NamedCheck, check instance.Check) instance.Check {
 	if len(v.Candidates) == 0 || len(v.Spread.Members) == 0 || !asksService(c) {
 		return check
 	}
-	if yes, _ := h.sendsOnly(v); yes {
+	if yes, _ := s.sendsOnly(v); yes {
 		check.ID += " is not asked" // another one when this node begins to serve
 	}
-	s := &spared{check: check, sendsOnly: func() (bool, bool) { return h.sendsOnly(v) }}
-	check.Run, check.Verdict, check.Fresh = s.run, s.verdict, s.fresh
+	one := &spared{check: check, sendsOnly: func() (bool, bool) { return s.sendsOnly(v) }}
+	check.Run, check.Verdict, check.Fresh = one.run, one.verdict, one.fresh
 	return check
 }
 

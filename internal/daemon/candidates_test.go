@@ -20,12 +20,12 @@ import (
 func hostOf(t *testing.T, own ...string) *host {
 	t.Helper()
 	h := newHost(nil, slog.New(slog.DiscardHandler))
-	h.setVirtual([]netip.Addr{netip.MustParseAddr("10.77.0.100")})
+	h.seen.setVirtual([]netip.Addr{netip.MustParseAddr("10.77.0.100")})
 	l := link.Link{Index: 7, Name: "eth7", Up: true}
 	for _, a := range own {
 		l.Addresses = append(l.Addresses, link.Address{Prefix: netip.MustParsePrefix(a)})
 	}
-	require.True(t, h.keep([]link.Link{l}, 0))
+	require.True(t, h.seen.keep([]link.Link{l}, 0))
 	return h
 }
 
@@ -51,15 +51,15 @@ func TestCandidatesKnowThemselvesByTheirOwnAddresses(t *testing.T) {
 		"it has no address yet":           {unknown: true},
 	} {
 		h := hostOf(t, tt.own...)
-		sends, known := h.sendsOnly(tier())
-		assert.Equal(t, tt.candidate, h.candidate(tier()), name)
+		sends, known := h.seen.sendsOnly(tier())
+		assert.Equal(t, tt.candidate, h.seen.candidate(tier()), name)
 		assert.Equal(t, tt.sends, sends, name)
 		assert.Equal(t, !tt.unknown, known, name)
 	}
 	plain := tier()
 	plain.Candidates = nil
-	assert.True(t, hostOf(t).candidate(plain), "without a list every node may")
-	sends, known := hostOf(t).sendsOnly(plain)
+	assert.True(t, hostOf(t).seen.candidate(plain), "without a list every node may")
+	sends, known := hostOf(t).seen.sendsOnly(plain)
 	assert.False(t, sends)
 	assert.True(t, known)
 }
@@ -73,15 +73,15 @@ func TestChecksAreNotAskedWhereNothingIsServed(t *testing.T) {
 	service, router := NamedCheck{kind: config.CheckTCP}, NamedCheck{kind: config.CheckGateway}
 	synctest.Test(t, func(t *testing.T) {
 		h := hostOf(t)
-		c := h.whereServed(tier(), service, made)
-		assert.Equal(t, made.ID, h.whereServed(tier(), router, made).ID)
+		c := h.seen.whereServed(tier(), service, made)
+		assert.Equal(t, made.ID, h.seen.whereServed(tier(), router, made).ID)
 		var got []health.Verdict
 		ctx, cancel := context.WithCancel(t.Context())
 		go c.Run(ctx, func(v health.Verdict) { got = append(got, v) })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.Empty(t, got, "nobody knows yet who this node is")
-		require.True(t, h.keep([]link.Link{{Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}}}, 0))
+		require.True(t, h.seen.keep([]link.Link{{Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}}}, 0))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		require.Len(t, got, 1)
@@ -90,13 +90,13 @@ func TestChecksAreNotAskedWhereNothingIsServed(t *testing.T) {
 		assert.Equal(t, got[0], c.Fresh(ctx))
 		cancel()
 	})
-	serving := hostOf(t, "10.77.0.13/24").whereServed(tier(), service, made)
+	serving := hostOf(t, "10.77.0.13/24").seen.whereServed(tier(), service, made)
 	assert.Equal(t, made.ID, serving.ID)
 	assert.Equal(t, bad, serving.Verdict())
-	assert.NotEqual(t, made.ID, hostOf(t, "10.77.0.11/24").whereServed(tier(), service, made).ID, "it is another one when the node begins to serve")
+	assert.NotEqual(t, made.ID, hostOf(t, "10.77.0.11/24").seen.whereServed(tier(), service, made).ID, "it is another one when the node begins to serve")
 	list := []NamedCheck{service, router}
-	assert.Len(t, hostOf(t, "10.77.0.13/24").asked(tier(), list), 2)
-	assert.Equal(t, []NamedCheck{router}, hostOf(t, "10.77.0.11/24").asked(tier(), []NamedCheck{service, router}))
+	assert.Len(t, hostOf(t, "10.77.0.13/24").seen.asked(tier(), list), 2)
+	assert.Equal(t, []NamedCheck{router}, hostOf(t, "10.77.0.11/24").seen.asked(tier(), []NamedCheck{service, router}))
 }
 
 func TestReloadRefusesListsWithoutThisNode(t *testing.T) {

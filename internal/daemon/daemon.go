@@ -149,14 +149,14 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	keys := newKeys()
 	log := opts.Log
 	keys.followers = subscription.NewServer(cfg.Port, log)
-	fences := fence.NewLinks(h.leftovers)
+	fences := fence.NewLinks(h.seen.leftovers)
 	fences.Expect(len(cfg.Internal()))
 	hooks, past := hook.New(log), history.New(log)
 	d := &Daemon{
 		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: instance.New(log),
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
-			host: h, hooks: hooks, past: past, raft: newRaftNode(h, opts.Version, log), timings: newTimings(),
+			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
 		},
 		sources: sources{busy: make(chan struct{}, 1)},
 	}

@@ -26,8 +26,8 @@ func decidingOf(v config.VIP) []netip.Prefix {
 }
 
 // places finds the place of v, and that of what is elsewhere: without one of them there is no election.
-func (h *host) places(v config.VIP) (instance.Place, error) {
-	p, err := h.place(whereOf(v))
+func (s *seen) places(v config.VIP) (instance.Place, error) {
+	p, err := s.place(whereOf(v))
 	if err != nil || len(v.Elsewhere) == 0 {
 		return p, err
 	}
@@ -35,7 +35,7 @@ func (h *host) places(v config.VIP) (instance.Place, error) {
 		if l.Interface == "" {
 			continue
 		}
-		other, err := h.placeOn(l)
+		other, err := s.placeOn(l)
 		if err != nil {
 			return instance.Place{}, err
 		}
@@ -45,14 +45,14 @@ func (h *host) places(v config.VIP) (instance.Place, error) {
 }
 
 // linksOf are the links on which addresses belong, by their indexes, as far as they can be found now.
-func (h *host) linksOf(vips []config.VIP) map[int]bool {
+func (s *seen) linksOf(vips []config.VIP) map[int]bool {
 	used := map[int]bool{}
 	add := func(p instance.Place, err error) { used[p.Index] = used[p.Index] || err == nil }
 	for _, v := range vips {
-		add(h.place(whereOf(v)))
+		add(s.place(whereOf(v)))
 		for _, l := range v.Links() {
 			if l.Interface != "" {
-				add(h.placeOn(l))
+				add(s.placeOn(l))
 			}
 		}
 	}
@@ -60,11 +60,11 @@ func (h *host) linksOf(vips []config.VIP) map[int]bool {
 }
 
 // placeOn is the place of addresses on an interface without an election.
-func (h *host) placeOn(on config.OnLink) (instance.Place, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (s *seen) placeOn(on config.OnLink) (instance.Place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	first := on.Addresses[0].Addr()
-	l, err := link.Choose(h.own, first, on.Interface)
+	l, err := link.Choose(s.own, first, on.Interface)
 	switch {
 	case err != nil:
 		return instance.Place{}, code.With(code.InterfaceMissing, err)
@@ -88,7 +88,7 @@ func (b *builder) partsOf(links []config.OnLink, in *instance.Config, kept kerne
 		part := address.Part{}
 		if l.Interface != "" {
 			by = kernelLease{paced: kept.paced}
-			part.Place = func() (instance.Place, error) { return b.host.placeOn(l) }
+			part.Place = func() (instance.Place, error) { return b.host.seen.placeOn(l) }
 		}
 		part.Config = b.addressConfig(in, by, there, whole, nil)
 		out = append(out, part)

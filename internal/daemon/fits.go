@@ -15,33 +15,33 @@ import (
 
 // fits refuses an address that belongs to none of this node's networks, or that something else has in them. While the node has
 // no address at all it is still booting, and a named interface may appear later: that is waited for.
-func (h *host) fits(cfg *config.Config) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (s *seen) fits(cfg *config.Config) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var errs []error
 	for _, v := range cfg.Internal() {
-		if v.Election == config.ElectionRaft && h.witness(cfg.Raft) {
+		if v.Election == config.ElectionRaft && s.witness(cfg.Raft) {
 			continue // votes from any network
 		}
 		first := v.Addresses[0].Addr()
-		_, err := link.Choose(h.snapshot, first, v.Interface)
-		if own := unsuitable(h.snapshot, v, virtualAddresses(cfg)); own != nil {
+		_, err := link.Choose(s.snapshot, first, v.Interface)
+		if own := unsuitable(s.snapshot, v, virtualAddresses(cfg)); own != nil {
 			errs = append(errs, own)
-		} else if unlisted := h.unlisted(v); unlisted != nil {
+		} else if unlisted := s.unlisted(v); unlisted != nil {
 			errs = append(errs, unlisted)
-		} else if errors.Is(err, link.ErrNoSubnet) && link.Addressed(h.snapshot, first) {
+		} else if errors.Is(err, link.ErrNoSubnet) && link.Addressed(s.snapshot, first) {
 			errs = append(errs, fmt.Errorf("vips[%s]: %w with --interface or the key \"interface\"", v.Name, err))
 		}
 	}
-	return errors.Join(append(errs, distinct(h.snapshot, cfg))...)
+	return errors.Join(append(errs, distinct(s.snapshot, cfg))...)
 }
 
 // unlisted refuses a list of members without this node: it could not say to the others where it is in their tables. The caller holds the lock.
-func (h *host) unlisted(v config.VIP) error {
+func (s *seen) unlisted(v config.VIP) error {
 	if v.Spread.Via == config.ViaOff || len(v.Spread.Members) == 0 {
 		return nil
 	}
-	l, err := link.Choose(h.own, v.Addresses[0].Addr(), v.Interface)
+	l, err := link.Choose(s.own, v.Addresses[0].Addr(), v.Interface)
 	if err != nil {
 		return nil // it is waited for
 	}
@@ -115,11 +115,11 @@ func HostNotes(cfg *config.Config) []string {
 	}
 	defer links.Close()
 	h := newHost(links, log)
-	h.setVirtual(virtualAddresses(cfg))
+	h.seen.setVirtual(virtualAddresses(cfg))
 	if _, err := h.refresh(); err != nil {
 		return nil
 	}
-	if err := h.fits(cfg); err != nil {
+	if err := h.seen.fits(cfg); err != nil {
 		return strings.Split("on this host: "+strings.ReplaceAll(err.Error(), "\n", "\non this host: "), "\n")
 	}
 	return nil

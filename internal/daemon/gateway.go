@@ -79,7 +79,7 @@ func (g *gateway) Close() error {
 
 // look makes sure that the asker is the right one: interface, own address and router may all have changed.
 func (g *gateway) look() error {
-	l, err := g.host.linkOf(g.where)
+	l, err := g.host.seen.linkOf(g.where)
 	if err != nil {
 		return err
 	}
@@ -123,10 +123,10 @@ func (g *gateway) next(l link.Link) (netip.Addr, error) {
 }
 
 // linkOf is the interface that an address belongs on, without the virtual addresses.
-func (h *host) linkOf(w where) (link.Link, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l, err := link.Choose(h.own, w.addresses[0].Addr(), w.link)
+func (s *seen) linkOf(w where) (link.Link, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := link.Choose(s.own, w.addresses[0].Addr(), w.link)
 	switch {
 	case err != nil:
 		return l, err
@@ -148,7 +148,7 @@ func surroundings(cfg *config.Config) (here *host, near neighbours, done func(),
 		return nil, nil, nil, err
 	}
 	h := newHost(links, log)
-	h.setVirtual(virtualAddresses(cfg))
+	h.seen.setVirtual(virtualAddresses(cfg))
 	if _, err := h.refresh(); err != nil {
 		_ = links.Close() // nothing was changed
 		return nil, nil, nil, err

@@ -71,7 +71,7 @@ func (b *answers) next(name string, why error, known bool, now time.Time) error 
 
 // health is what the listener of this process answers.
 func (d *Daemon) health() control.Health {
-	return control.Health{Names: func() []string { return namesOf(d.inForce.Load().VIPs) }, Fit: d.fit, Refuse: d.host.isVirtual}
+	return control.Health{Names: func() []string { return namesOf(d.inForce.Load().VIPs) }, Fit: d.fit, Refuse: d.host.seen.isVirtual}
 }
 
 // openHealth opens the listener of the configuration, and has it serve until ctx ends.

@@ -41,7 +41,7 @@ func TestLinkThatHasChangedIsAnother(t *testing.T) {
 // What is missing where addresses are elsewhere has the code that it has where the election runs.
 func TestPlaceElsewhereHasCodes(t *testing.T) {
 	h := newHost(nil, slog.New(slog.DiscardHandler))
-	h.keep([]link.Link{
+	h.seen.keep([]link.Link{
 		{Index: 2, Name: "eth0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}},
 		{Index: 3, Name: "eth1"},
 	}, 0)
@@ -49,19 +49,19 @@ func TestPlaceElsewhereHasCodes(t *testing.T) {
 		Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32"), netip.MustParsePrefix("10.78.0.100/32")}, Interface: "eth0",
 		Elsewhere: []config.Elsewhere{{Address: netip.MustParseAddr("10.78.0.100"), Interface: "eth1"}},
 	}
-	_, err := h.places(v)
+	_, err := h.seen.places(v)
 	assert.Equal(t, code.LinkDown, code.Of(err), err)
 	v.Elsewhere[0].Interface = "eth2"
-	_, err = h.places(v)
+	_, err = h.seen.places(v)
 	assert.Equal(t, code.InterfaceMissing, code.Of(err), err)
 }
 
 func TestPlaceWithoutItsSourceHasACode(t *testing.T) {
 	h := newHost(nil, slog.New(slog.DiscardHandler))
-	h.keep([]link.Link{{Index: 2, Name: "eth0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}}}, 0)
+	h.seen.keep([]link.Link{{Index: 2, Name: "eth0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}}}, 0)
 	v := config.VIP{Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Election: config.ElectionVRRP}
 	v.VRRP.Source = netip.MustParseAddr("10.77.0.12")
-	_, err := h.places(v)
+	_, err := h.seen.places(v)
 	assert.EqualError(t, err, "eth0 does not have 10.77.0.12 yet, which vrrp.source wants")
 	assert.Equal(t, code.NoOwnAddress, code.Of(err))
 }

@@ -41,7 +41,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	in := instance.Config{
 		Name: v.Name, Addresses: v.Addresses, Group: v.Group, Priority: v.Priority, Port: portOf(v),
 		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
-		Place:                func() (instance.Place, error) { return b.host.places(v) },
+		Place:                func() (instance.Place, error) { return b.host.seen.places(v) },
 		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
 		Moved:                b.past.Add,
 		TookOver:             b.timings.takeover,
@@ -56,7 +56,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
 		c.Observe(b.timings.probe)
-		in.Checks = append(in.Checks, b.host.whereServed(v, c, checkOf(c)))
+		in.Checks = append(in.Checks, b.host.seen.whereServed(v, c, checkOf(c)))
 	}
 	return in, err
 }
@@ -148,7 +148,7 @@ func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.C
 	in.Adjust = func(e election.Elector, p instance.Place) {
 		if r, ok := e.(*virtualrouter.Elector); ok {
 			r.Reconfigure(ticking(routerOf(v, p), crowd), len(v.Addresses), pause)
-			r.SetCandidate(b.host.candidate(v))
+			r.SetCandidate(b.host.seen.candidate(v))
 		}
 	}
 	in.Lease = virtualrouter.Lease(routerOf(v, instance.Place{}))
@@ -204,7 +204,7 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int, pause t
 	giveBack := func() { quit(); leave() }
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
-		NoCandidate: !b.host.candidate(v),
+		NoCandidate: !b.host.seen.candidate(v),
 	}, wire, log)
 	if err != nil {
 		giveBack()

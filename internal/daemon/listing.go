@@ -9,7 +9,7 @@ import (
 
 // know tells which addresses are virtual, and how they are listed.
 func (h *host) know(cfg *config.Config) {
-	h.setVirtual(virtualAddresses(cfg))
+	h.seen.setVirtual(virtualAddresses(cfg))
 	if h.links != nil {
 		h.links.ListAs(listings(cfg))
 	}

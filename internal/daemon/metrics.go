@@ -29,13 +29,13 @@ func (d *Daemon) told() metrics.Process {
 			return keepalivedReport(cfg, d.set.Status())
 		}})
 	}
-	return metrics.Process{Version: d.opts.Version, Live: d.set.Live, Ready: d.set.Ready, Collectors: all, Virtual: d.host.isVirtual, Log: d.log}
+	return metrics.Process{Version: d.opts.Version, Live: d.set.Live, Ready: d.set.Ready, Collectors: all, Virtual: d.host.seen.isVirtual, Log: d.log}
 }
 
 // lookForAddress says when nobody will reach the listener of an option. The address may come later.
 func (d *Daemon) lookForAddress(option, address string) {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || at.Addr().IsLoopback() || at.Addr().IsUnspecified() || d.host.has(at.Addr()) {
+	if err != nil || at.Addr().IsLoopback() || at.Addr().IsUnspecified() || d.host.seen.has(at.Addr()) {
 		return
 	}
 	d.log.Warn("this node does not have the address of a listener now: no other host reaches it until it has", option, address)

@@ -24,7 +24,7 @@ var ErrNoRaft = errors.New("no virtual address here is elected by raft")
 // raftNode is this process's part in a Raft cluster. It joins as soon as one of raft.peers is an address of this machine, and
 // stays until close.
 type raftNode struct {
-	host    *host
+	seen    *seen
 	version string // of this program
 	log     *slog.Logger
 	// stopping tells that the instances end because the daemon does. It is set before they begin.
@@ -39,8 +39,8 @@ type raftNode struct {
 	ended    chan struct{}
 }
 
-func newRaftNode(h *host, version string, log *slog.Logger) *raftNode {
-	return &raftNode{host: h, version: version, log: log}
+func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
+	return &raftNode{seen: s, version: version, log: log}
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
@@ -127,7 +127,7 @@ func (r *raftNode) open() (*raft.Node, error) {
 		return nil, ErrNoRaft
 	}
 	c := r.cfg.Raft
-	self, ok := r.host.among(c.Peers)
+	self, ok := r.seen.among(c.Peers)
 	if !ok {
 		return nil, fmt.Errorf("none of raft.peers (%s) is an address of this node", list(c.Peers))
 	}
@@ -211,21 +211,21 @@ func list(addrs []netip.Addr) string {
 }
 
 // among is the own address of this machine that is on a list.
-func (h *host) among(addrs []netip.Addr) (netip.Addr, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.find(addrs)
+func (s *seen) among(addrs []netip.Addr) (netip.Addr, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.find(addrs)
 }
 
 // witness tells whether this machine is one. The caller holds the lock.
-func (h *host) witness(r config.Raft) bool {
-	_, yes := h.find(r.Witnesses)
+func (s *seen) witness(r config.Raft) bool {
+	_, yes := s.find(r.Witnesses)
 	return yes
 }
 
 // find is among for a caller that holds the lock.
-func (h *host) find(addrs []netip.Addr) (netip.Addr, bool) {
-	for _, l := range h.own {
+func (s *seen) find(addrs []netip.Addr) (netip.Addr, bool) {
+	for _, l := range s.own {
 		for _, a := range l.Addresses {
 			if !a.Tentative && slices.Contains(addrs, a.Prefix.Addr()) {
 				return a.Prefix.Addr(), true

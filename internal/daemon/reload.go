@@ -84,7 +84,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 // prepare looks at everything besides the instances that a configuration needs of this host and of its files, and changes
 // nothing. What it returns takes the configuration over, and cannot fail.
 func (d *Daemon) prepare(cfg *config.Config) (use func(), err error) {
-	if err := errors.Join(d.host.fits(cfg), checkUsers(cfg)); err != nil {
+	if err := errors.Join(d.host.seen.fits(cfg), checkUsers(cfg)); err != nil {
 		return nil, err
 	}
 	secrets, err := loadKeys(cfg.Key) // the files may have new contents under their old names

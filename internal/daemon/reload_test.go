@@ -40,8 +40,8 @@ func newReloading(t *testing.T, text string) reloading {
 	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
 	h := newHost(nil, log)
-	h.setVirtual(virtualAddresses(cfg))
-	require.True(t, h.keep([]link.Link{{
+	h.seen.setVirtual(virtualAddresses(cfg))
+	require.True(t, h.seen.keep([]link.Link{{
 		Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
 	}}, 0))
 	r.Daemon = compose(cfg, h, Options{Load: load, Version: "v1", Log: log})
@@ -72,7 +72,7 @@ type inForce struct {
 
 func (r reloading) inForce() inForce {
 	f := inForce{
-		cfg: r.cfg, raft: r.build.raft.cfg, identity: slices.Clone(r.build.raft.secrets), virtual: slices.Clone(r.host.virtual),
+		cfg: r.cfg, raft: r.build.raft.cfg, identity: slices.Clone(r.build.raft.secrets), virtual: slices.Clone(r.host.seen.virtual),
 		groups: len(r.build.groups.byName),
 	}
 	if k := r.keys.status(); k != nil {

@@ -300,15 +300,20 @@ func (spreadHost) Open(name string) (spread.Plane, error) { return spreadtables.
 
 // Own implements spread.Host.
 func (h spreadHost) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	return h.seen.toward(p, addresses)
+}
+
+// toward are the own addresses at p that suit addresses best, one of each family.
+func (s *seen) toward(p instance.Place, addresses []netip.Addr) []netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var out []netip.Addr
-	i := slices.IndexFunc(h.own, func(l link.Link) bool { return l.Index == p.Index })
+	i := slices.IndexFunc(s.own, func(l link.Link) bool { return l.Index == p.Index })
 	for _, a := range addresses {
 		if i < 0 || slices.ContainsFunc(out, func(o netip.Addr) bool { return o.Is4() == a.Is4() }) {
 			continue
 		}
-		if own, ok := link.SourceToward(h.own[i], a); p.Source.Is4() && a.Is4() {
+		if own, ok := link.SourceToward(s.own[i], a); p.Source.Is4() && a.Is4() {
 			out = append(out, p.Source)
 		} else if ok {
 			out = append(out, own.WithZone(""))
