@@ -19,7 +19,6 @@ import (
 	"github.com/keepvip/keepvip/internal/history"
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
-	"github.com/keepvip/keepvip/internal/keepalived/report"
 	"github.com/keepvip/keepvip/internal/link"
 	"github.com/keepvip/keepvip/internal/metrics"
 	"github.com/keepvip/keepvip/internal/reloads"
@@ -66,8 +65,7 @@ type Daemon struct {
 	past  *history.Log
 	lock  *singleton.Lock
 
-	drills  drills
-	cleared map[string]report.Stats // of keepalivedFiles, which alone uses it
+	drills drills
 
 	mu  sync.Mutex // guards cfg: one reload at a time
 	cfg *config.Config
@@ -216,6 +214,13 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return nil
 }
 
+// settled is the configuration in force, when a reload that is being carried out has ended.
+func (d *Daemon) settled() *config.Config {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cfg
+}
+
 // serve runs one listener until ctx ends.
 func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context.Context) error) {
 	wg.Go(func() {
@@ -252,7 +257,8 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
 	d.build.raft.stopping = func() bool { return ctx.Err() != nil }
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
-	wg.Go(func() { d.keepalivedFiles(outer) })
+	files := &keepalivedFiles{log: d.log, config: d.settled, status: d.set.Status}
+	wg.Go(func() { files.run(outer) })
 	wg.Go(func() { d.notify(ctx, outer) })
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
 	defer d.afterStart().Stop()

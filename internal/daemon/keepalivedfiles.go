@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -48,13 +49,21 @@ func keepalivedFileFor(s os.Signal) keepalivedFile {
 // place is a file by its directory and name.
 type place struct{ directory, name string }
 
-// keepalivedFiles writes at each signal what keepalived would, until ctx ends, and takes it away then: a state that is nobody's any more
+// keepalivedFiles are the files that keepalived writes at its signals. They belong to one goroutine.
+type keepalivedFiles struct {
+	log     *slog.Logger
+	config  func() *config.Config // in force
+	status  func() []instance.Status
+	cleared map[string]report.Stats // where the counters have begun anew, by the name of the instance
+}
+
+// run writes at each signal what keepalived would, until ctx ends, and takes it away then: a state that is nobody's any more
 // misleads. What a run that was killed has left goes at the start.
-func (d *Daemon) keepalivedFiles(ctx context.Context) {
+func (k *keepalivedFiles) run(ctx context.Context) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, keepalivedSignals...)
 	defer signal.Stop(signals)
-	d.removeKeepalivedFiles()
+	k.removeOld()
 	written, failed := map[place]bool{}, map[string]string{}
 	for {
 		select {
@@ -62,29 +71,28 @@ func (d *Daemon) keepalivedFiles(ctx context.Context) {
 			delete(written, place{}) // without the option
 			for p := range written {
 				if err := report.Remove(p.directory, p.name); err != nil {
-					d.log.Warn("a file in keepalived's words stays", "error", err)
+					k.log.Warn("a file in keepalived's words stays", "error", err)
 				}
 			}
 			return
 		case s := <-signals:
 			f := keepalivedFileFor(s)
-			p, err := d.writeKeepalivedFile(f)
+			p, err := k.write(f)
 			switch {
 			case err == nil:
 				delete(failed, f.name)
 				written[p] = true
 			case failed[f.name] != err.Error(): // an exporter asks for ever
 				failed[f.name] = err.Error()
-				d.log.Warn("a file in keepalived's words is not written", "error", err)
+				k.log.Warn("a file in keepalived's words is not written", "error", err)
 			}
 		}
 	}
 }
 
-func (d *Daemon) removeKeepalivedFiles() {
-	d.mu.Lock()
-	directory := d.cfg.KeepalivedFiles
-	d.mu.Unlock()
+// removeOld takes away what an earlier run has left.
+func (k *keepalivedFiles) removeOld() {
+	directory := k.config().KeepalivedFiles
 	if directory == "" {
 		return
 	}
@@ -94,21 +102,19 @@ func (d *Daemon) removeKeepalivedFiles() {
 			continue // it is that of another signal
 		}
 		if err := report.Remove(directory, f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.log.Warn("a file in keepalived's words of an earlier run stays", "error", err)
+			k.log.Warn("a file in keepalived's words of an earlier run stays", "error", err)
 		}
 	}
 }
 
-// writeKeepalivedFile does nothing without the option, and returns the zero place.
-func (d *Daemon) writeKeepalivedFile(f keepalivedFile) (place, error) {
-	d.mu.Lock()
-	cfg := d.cfg
-	d.mu.Unlock()
+// write does nothing without the option, and returns the zero place.
+func (k *keepalivedFiles) write(f keepalivedFile) (place, error) {
+	cfg := k.config()
 	if cfg.KeepalivedFiles == "" {
 		return place{}, nil
 	}
-	n := keepalivedReport(cfg, d.set.Status())
-	now := d.countedSince(&n)
+	n := keepalivedReport(cfg, k.status())
+	now := k.countedSince(&n)
 	text, err := f.text(n)
 	if err != nil {
 		return place{}, err
@@ -117,18 +123,18 @@ func (d *Daemon) writeKeepalivedFile(f keepalivedFile) (place, error) {
 		return place{cfg.KeepalivedFiles, f.name}, err
 	}
 	if f.last {
-		d.cleared = now
+		k.cleared = now
 	}
 	return place{cfg.KeepalivedFiles, f.name}, nil
 }
 
 // countedSince has the counters of n begin where they were cleared, and returns what they come to without that, by the name of the instance.
-func (d *Daemon) countedSince(n *report.Node) map[string]report.Stats {
+func (k *keepalivedFiles) countedSince(n *report.Node) map[string]report.Stats {
 	now := make(map[string]report.Stats, len(n.Instances))
 	for i := range n.Instances {
 		in := &n.Instances[i]
 		now[in.Name] = in.Stats
-		in.Stats = in.Stats.Since(d.cleared[in.Name])
+		in.Stats = in.Stats.Since(k.cleared[in.Name])
 	}
 	return now
 }

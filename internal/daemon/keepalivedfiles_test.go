@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -101,20 +102,23 @@ func (l *lockedText) text() string {
 	return l.b.String()
 }
 
+// nobody is the status without instances.
+func nobody() []instance.Status { return nil }
+
 func TestKeepalivedFilesAreWrittenOnSignals(t *testing.T) {
 	dir := t.TempDir()
 	var log lockedText
-	d := &Daemon{cfg: &config.Config{}, log: slog.New(slog.NewTextHandler(&log, nil)), set: instance.New(slog.New(slog.DiscardHandler))}
+	var cfg atomic.Pointer[config.Config]
+	cfg.Store(&config.Config{})
+	k := &keepalivedFiles{log: slog.New(slog.NewTextHandler(&log, nil)), config: cfg.Load, status: nobody}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		d.keepalivedFiles(ctx)
+		k.run(ctx)
 	}()
 	files := map[string]syscall.Signal{"keepalived.data": unix.SIGUSR1, "keepalived.stats": unix.SIGUSR2, "keepalived.json": SignalJSON}
-	d.mu.Lock()
-	d.cfg = &config.Config{KeepalivedFiles: dir}
-	d.mu.Unlock()
+	cfg.Store(&config.Config{KeepalivedFiles: dir})
 	for range 2 {
 		require.NoError(t, unix.Kill(os.Getpid(), SignalStatsClear))
 	}
@@ -127,9 +131,7 @@ func TestKeepalivedFilesAreWrittenOnSignals(t *testing.T) {
 	}
 	blocked := filepath.Join(dir, "not-there")
 	refused := filepath.Join(blocked, "keepalived.data")
-	d.mu.Lock()
-	d.cfg = &config.Config{KeepalivedFiles: blocked}
-	d.mu.Unlock()
+	cfg.Store(&config.Config{KeepalivedFiles: blocked})
 	for range 3 { // an earlier signal for another file may be pending
 		require.NoError(t, unix.Kill(os.Getpid(), unix.SIGUSR1))
 		assert.Eventually(t, func() bool { return strings.Contains(log.text(), refused) }, 5*time.Second, time.Millisecond)
@@ -150,10 +152,11 @@ func TestKeepalivedFilesOfAKilledRunAreRemovedAtTheStart(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "keepalived.stats")))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "keepalived.stats"), 0o755))
 	var log lockedText
-	d := &Daemon{cfg: &config.Config{KeepalivedFiles: dir}, log: slog.New(slog.NewTextHandler(&log, nil)), set: instance.New(slog.New(slog.DiscardHandler))}
+	cfg := &config.Config{KeepalivedFiles: dir}
+	k := &keepalivedFiles{log: slog.New(slog.NewTextHandler(&log, nil)), config: func() *config.Config { return cfg }, status: nobody}
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	d.keepalivedFiles(ctx)
+	k.run(ctx)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	var left []string
@@ -163,23 +166,23 @@ func TestKeepalivedFilesOfAKilledRunAreRemovedAtTheStart(t *testing.T) {
 	assert.Equal(t, []string{"keepalived.stats", "other"}, left, "what is no file of keepvip's stays")
 	assert.Equal(t, 1, strings.Count(log.text(), "level=WARN"), log.text())
 
-	d.cfg.KeepalivedFiles = filepath.Join(dir, "none")
-	d.keepalivedFiles(ctx)
+	cfg.KeepalivedFiles = filepath.Join(dir, "none")
+	k.run(ctx)
 	assert.Equal(t, 1, strings.Count(log.text(), "level=WARN"), "a directory that is not there has nothing in it")
 }
 
 // A backup that holds the address when the counters are cleared releases it once afterwards, and has not become the holder since.
 func TestKeepalivedCountersAreCleared(t *testing.T) {
 	cfg := &config.Config{VIPs: []config.VIP{kubeadmVIP()}}
-	d := &Daemon{}
+	k := &keepalivedFiles{}
 	counted := func(state string, takeovers, sent uint64) (report.Stats, map[string]report.Stats) {
 		n := keepalivedReport(cfg, []instance.Status{{Name: "vi-1", State: state, Counters: instance.Counters{Counters: election.Counters{Takeovers: takeovers, Sent: sent}}}})
-		now := d.countedSince(&n)
+		now := k.countedSince(&n)
 		return n.Instances[0].Stats, now
 	}
 	got, now := counted("active", 2, 10)
 	assert.Equal(t, report.Stats{BecameMaster: 2, ReleasedMaster: 1, Sent: 10}, got)
-	d.cleared = now
+	k.cleared = now
 	got, _ = counted("active", 2, 10)
 	assert.Equal(t, report.Stats{}, got)
 	got, _ = counted("backup", 2, 13)
@@ -190,13 +193,14 @@ func TestKeepalivedCountersAreCleared(t *testing.T) {
 }
 
 func TestKeepalivedFilesNeedTheOption(t *testing.T) {
-	d := &Daemon{cfg: &config.Config{}, set: instance.New(slog.New(slog.DiscardHandler))}
+	cfg := &config.Config{}
+	k := &keepalivedFiles{config: func() *config.Config { return cfg }, status: nobody}
 	for _, s := range []syscall.Signal{unix.SIGUSR1, unix.SIGUSR2, SignalJSON} {
-		p, err := d.writeKeepalivedFile(keepalivedFileFor(s))
+		p, err := k.write(keepalivedFileFor(s))
 		require.NoError(t, err)
 		assert.Zero(t, p)
 	}
-	d.cfg.KeepalivedFiles = filepath.Join(t.TempDir(), "none")
-	_, err := d.writeKeepalivedFile(keepalivedFileFor(unix.SIGUSR1))
+	cfg.KeepalivedFiles = filepath.Join(t.TempDir(), "none")
+	_, err := k.write(keepalivedFileFor(unix.SIGUSR1))
 	assert.ErrorContains(t, err, "none/keepalived.data: ")
 }

@@ -22,12 +22,7 @@ func (d *Daemon) told() metrics.Process {
 		d.build.timings.takeovers, d.build.timings.aways, d.build.timings.probes,
 	}
 	if d.cfg.Metrics.KeepalivedNames {
-		all = append(all, keepalivedCollector{func() report.Node {
-			d.mu.Lock()
-			cfg := d.cfg
-			d.mu.Unlock()
-			return keepalivedReport(cfg, d.set.Status())
-		}})
+		all = append(all, keepalivedCollector{func() report.Node { return keepalivedReport(d.settled(), d.set.Status()) }})
 	}
 	return metrics.Process{Version: d.opts.Version, Live: d.set.Live, Ready: d.set.Ready, Collectors: all, Virtual: d.host.seen.isVirtual, Log: d.log}
 }
