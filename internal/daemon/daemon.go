@@ -149,9 +149,9 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	keys.followers = subscription.NewServer(cfg.Port, log)
 	fences := fence.NewLinks(h.seen.leftovers)
 	fences.Expect(len(cfg.Internal()))
-	hooks, past := hook.New(log), history.New(log)
+	hooks, past, set := hook.New(log), history.New(log), instance.New(log)
 	d := &Daemon{
-		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: instance.New(log),
+		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: set, drills: drills{set: set},
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
 			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
@@ -171,10 +171,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.host.arp.keep(func(int) bool { return false })
 	d.past.Open(d.cfg.StateDir)
 	defer d.past.Close()
+	asked := verbs{d.set}
 	server, err := control.Open(d.cfg.Socket, control.Backend{
-		Status: d.status, Config: d.running, History: d.history, Announce: d.announce, Reload: func() (any, error) { return d.Reload() },
-		Handover: d.handover, Drain: d.drain, Hold: d.holdBack, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
-		Drill: d.drill, DrillSeen: d.drillSeen, DrillPlan: d.drillPlan,
+		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func() (any, error) { return d.Reload() },
+		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
+		Drill: d.drills.run, DrillSeen: d.drills.seen, DrillPlan: d.drills.plan,
 	})
 	if err != nil {
 		return err

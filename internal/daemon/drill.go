@@ -22,10 +22,12 @@ const (
 	DrillInterrupted = "interrupted" // whoever asked has gone, or something else came that ends a drill
 )
 
-// drills are the newest results, by the names of the virtual addresses. Safe for concurrent use; the zero value is ready.
+// drills carries out drills, and keeps what the newest have come to. Safe for concurrent use.
 type drills struct {
-	mu   sync.Mutex // guards last
-	last map[string]drillResult
+	set *instance.Set
+
+	mu   sync.Mutex             // guards last
+	last map[string]drillResult // by the names of the virtual addresses
 }
 
 type drillResult struct {
@@ -44,20 +46,20 @@ func (d *drills) note(vip string, r drillResult) {
 	d.last[vip] = r
 }
 
-// drill carries out a drill. It goes on when whoever asked has gone, and ends sooner then.
-func (d *Daemon) drill(ctx context.Context, vip, kind string, lasts time.Duration, back bool) (any, error) {
-	if err := d.knowsDrill(vip, kind); err != nil {
+// run carries out a drill. It goes on when whoever asked has gone, and ends sooner then.
+func (d *drills) run(ctx context.Context, vip, kind string, lasts time.Duration, back bool) (any, error) {
+	if err := d.knows(vip, kind); err != nil {
 		return nil, err
 	}
 	out, err := d.set.Drill(context.WithoutCancel(ctx), vip, instance.Drill{Kind: instance.DrillKind(kind), Lasts: lasts, Return: back, Gone: ctx.Done()})
 	if !errors.Is(err, instance.ErrNoInstance) { // a reload may have removed it
-		d.drills.note(vip, drillResult{kind: kind, result: drillResultOf(ctx, out, err), at: time.Now()})
+		d.note(vip, drillResult{kind: kind, result: drillResultOf(ctx, out, err), at: time.Now()})
 	}
 	return out, kindOf(err)
 }
 
-// knowsDrill is an error for what must not become a label of a metric.
-func (d *Daemon) knowsDrill(vip, kind string) error {
+// knows is an error for what must not become a label of a metric.
+func (d *drills) knows(vip, kind string) error {
 	switch instance.DrillKind(kind) {
 	case instance.DrillHandover, instance.DrillStop, instance.DrillCheck:
 	default:
@@ -79,19 +81,19 @@ func drillResultOf(ctx context.Context, out instance.Drilled, err error) string 
 	return DrillRefused
 }
 
-// drillSeen keeps what was measured.
-func (d *Daemon) drillSeen(vip string, s control.DrillSeen) error {
-	if err := d.knowsDrill(vip, s.Kind); err != nil {
+// seen keeps what was measured.
+func (d *drills) seen(vip string, s control.DrillSeen) error {
+	if err := d.knows(vip, s.Kind); err != nil {
 		return err
 	}
 	if s.Result != DrillOK && s.Result != DrillOver {
 		return fmt.Errorf("result %q, want %s or %s", s.Result, DrillOK, DrillOver)
 	}
-	d.drills.note(vip, drillResult{kind: s.Kind, result: s.Result, outage: s.Outage, measured: true, at: time.Now()})
+	d.note(vip, drillResult{kind: s.Kind, result: s.Result, outage: s.Outage, measured: true, at: time.Now()})
 	return nil
 }
 
-func (d *Daemon) drillPlan(vip string) (any, error) { return d.set.DrillPlan(vip) }
+func (d *drills) plan(vip string) (any, error) { return d.set.DrillPlan(vip) }
 
 const (
 	// drillSlack is what binding, announcing and measuring take on a machine that is not idle.

@@ -46,11 +46,11 @@ func TestResultOfADrillThatNobodyHasMeasured(t *testing.T) {
 
 // A metric's label that is no text ends the process.
 func TestDrillsOfUnknownNamesAndKindsAreNoMetrics(t *testing.T) {
-	d := &Daemon{set: instance.New(slog.New(slog.DiscardHandler))}
-	_, err := d.drill(t.Context(), "\xff", "stop", 0, true)
+	d := &drills{set: instance.New(slog.New(slog.DiscardHandler))}
+	_, err := d.run(t.Context(), "\xff", "stop", 0, true)
 	require.ErrorIs(t, err, instance.ErrNoInstance)
-	require.ErrorContains(t, d.drillSeen("a", control.DrillSeen{Kind: "\xff", Result: DrillOK}), `drill "\xff"`)
-	assert.Empty(t, gathered(t, drillCollector{&d.drills}))
+	require.ErrorContains(t, d.seen("a", control.DrillSeen{Kind: "\xff", Result: DrillOK}), `drill "\xff"`)
+	assert.Empty(t, gathered(t, drillCollector{d}))
 }
 
 // What is documented for the default settings.

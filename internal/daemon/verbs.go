@@ -6,6 +6,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // asked logs what operators ask for: who did it must not be a riddle afterwards.
@@ -21,21 +22,24 @@ func (d *Daemon) asked(a control.Asked, err error) {
 	log.Info("a command was carried out")
 }
 
-func (d *Daemon) announce(names []string) error { return d.set.Announce(names...) }
+// verbs are what operators ask of instances.
+type verbs struct{ set *instance.Set }
 
-func (d *Daemon) handover(ctx context.Context, names []string, to string) error {
-	return kindOf(d.set.Handover(ctx, names, to))
+func (v verbs) announce(names []string) error { return v.set.Announce(names...) }
+
+func (v verbs) handover(ctx context.Context, names []string, to string) error {
+	return kindOf(v.set.Handover(ctx, names, to))
 }
 
-func (d *Daemon) drain(ctx context.Context, names []string, wait bool) error {
+func (v verbs) drain(ctx context.Context, names []string, wait bool) error {
 	if wait {
-		return kindOf(d.set.DrainWait(ctx, names))
+		return kindOf(v.set.DrainWait(ctx, names))
 	}
-	return kindOf(d.set.Drain(ctx, names))
+	return kindOf(v.set.Drain(ctx, names))
 }
 
-func (d *Daemon) holdBack(ctx context.Context, names []string, reason string, force bool) error {
-	return kindOf(d.set.Hold(ctx, names, reason, force))
+func (v verbs) hold(ctx context.Context, names []string, reason string, force bool) error {
+	return kindOf(v.set.Hold(ctx, names, reason, force))
 }
 
 // kindOf tells the client what to make of an error of the election.
