@@ -77,6 +77,7 @@ type Daemon struct {
 	borrowed loan // of the log's level
 
 	balancers balancers
+	answers   answers     // to them
 	ending    atomic.Bool // the process has been told to end
 
 	departures map[string]*departure // guarded by mu; by the names of entries
@@ -159,6 +160,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		sources: sources{busy: make(chan struct{}, 1)},
 	}
 	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
+	d.balancers = balancers{health: d.health(), opened: func(at string) { d.lookForAddress("health.address", at) }, log: log}
 	d.inForce.Store(cfg)
 	return d
 }
@@ -195,7 +197,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 		}
 	})
 	defer answer() // also after a start that fails: to end takes the socket off the host
-	if err := d.openHealth(outer, &wg); err != nil {
+	err = d.balancers.open(outer, d.cfg.Health, func(ctx context.Context, run func(context.Context) error) { d.serve(ctx, &wg, run) })
+	if err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { d.ending.Store(true) })()

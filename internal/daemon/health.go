@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -10,14 +11,16 @@ import (
 	"github.com/keepvip/keepvip/internal/control"
 )
 
-// balancers are told whether this node should get connections. The zero value tells nobody.
+// balancers are told whether this node should get connections, by one listener at a time.
 type balancers struct {
-	answers answers
+	health control.Health       // what the listener answers
+	opened func(address string) // is told of each new one
+	log    *slog.Logger
 
 	mu      sync.Mutex                           // guards what follows
 	address string                               // "": nobody is told
 	stop    func()                               // ends the listener, and waits; nil without one
-	serve   func(*control.Listener) (end func()) // nil before Run
+	serve   func(*control.Listener) (end func()) // nil before open
 }
 
 // answers are what balancers were told, by the names of virtual addresses.
@@ -46,7 +49,7 @@ func (d *Daemon) fit(name string) error {
 		return errEnding
 	}
 	why, known := d.set.Fit(name)
-	return d.balancers.answers.next(name, why, known, time.Now())
+	return d.answers.next(name, why, known, time.Now())
 }
 
 // next is pure but for what it remembers.
@@ -74,31 +77,29 @@ func (d *Daemon) health() control.Health {
 	return control.Health{Names: func() []string { return namesOf(d.inForce.Load().VIPs) }, Fit: d.fit, Refuse: d.host.seen.isVirtual}
 }
 
-// openHealth opens the listener of the configuration, and has it serve until ctx ends.
-func (d *Daemon) openHealth(ctx context.Context, wg *sync.WaitGroup) error {
-	b := &d.balancers
+// open opens the listener of h. This one and those that come later are given to serve, each with a context within ctx.
+func (b *balancers) open(ctx context.Context, h config.Health, serve func(ctx context.Context, run func(context.Context) error)) error {
 	b.mu.Lock()
 	b.serve = func(l *control.Listener) func() {
 		ctx, cancel := context.WithCancel(ctx)
 		ended := make(chan struct{})
-		d.serve(ctx, wg, func(ctx context.Context) error {
+		serve(ctx, func(ctx context.Context) error {
 			defer close(ended)
 			return l.Serve(ctx)
 		})
 		return func() { cancel(); <-ended }
 	}
 	b.mu.Unlock()
-	use, err := d.prepareHealth(d.cfg.Health)
+	use, err := b.prepare(h)
 	if err == nil {
 		use()
 	}
 	return err
 }
 
-// prepareHealth opens the listener of h beside the one that serves, where that has another port. What it returns has the new one serve, and
+// prepare opens the listener of h beside the one that serves, where that has another port. What it returns has the new one serve, and
 // the old one end. It is the last that can fail of a change of the configuration.
-func (d *Daemon) prepareHealth(h config.Health) (use func(), err error) {
-	b := &d.balancers
+func (b *balancers) prepare(h config.Health) (use func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.serve == nil || b.address == h.Address {
@@ -107,7 +108,7 @@ func (d *Daemon) prepareHealth(h config.Health) (use func(), err error) {
 	var next *control.Listener
 	samePort := h.Port() == config.Health{Address: b.address}.Port()
 	if h.Address != "" && !samePort {
-		if next, err = control.ListenHealth(h.Address, d.health()); err != nil {
+		if next, err = control.ListenHealth(h.Address, b.health); err != nil {
 			return nil, err
 		}
 	}
@@ -120,14 +121,14 @@ func (d *Daemon) prepareHealth(h config.Health) (use func(), err error) {
 		}
 		b.address = h.Address
 		if samePort {
-			if next, err = control.ListenHealth(h.Address, d.health()); err != nil {
+			if next, err = control.ListenHealth(h.Address, b.health); err != nil {
 				b.address = ""
-				d.log.Error("balancers are not told how this node is", "error", err)
+				b.log.Error("balancers are not told how this node is", "error", err)
 			}
 		}
 		if next != nil {
 			b.stop = b.serve(next)
-			d.lookForAddress("health.address", b.address)
+			b.opened(b.address)
 		}
 	}, nil
 }

@@ -54,7 +54,7 @@ func TestReloadMovesTheListenerForBalancers(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	require.NoError(t, r.openHealth(ctx, &wg))
+	require.NoError(t, r.balancers.open(ctx, r.cfg.Health, func(ctx context.Context, run func(context.Context) error) { r.serve(ctx, &wg, run) }))
 
 	here, there := loopback(1), loopback(2)
 	taken, err := net.Listen("tcp", here+":0")
@@ -104,7 +104,7 @@ func TestListenerAtAnAddressThatIsNotHereIsSaid(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	require.NoError(t, r.openHealth(ctx, &wg))
+	require.NoError(t, r.balancers.open(ctx, r.cfg.Health, func(ctx context.Context, run func(context.Context) error) { r.serve(ctx, &wg, run) }))
 	for at, want := range map[string]bool{"10.77.0.11": false, "10.77.0.12": true, "127.0.0.1": false, "0.0.0.0": false} {
 		log.Reset()
 		free, _ := freePorts(t, "0.0.0.0")

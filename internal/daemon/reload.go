@@ -53,7 +53,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	if err != nil {
 		return Reloaded{}, err
 	}
-	useHealth, err := d.prepareHealth(next.Health) // the last of what can fail
+	useHealth, err := d.balancers.prepare(next.Health) // the last of what can fail
 	if err != nil {
 		return Reloaded{}, err
 	}
