@@ -67,8 +67,9 @@ type Daemon struct {
 
 	drills drills
 
-	mu  sync.Mutex // guards cfg: one reload at a time
-	cfg *config.Config
+	mu         sync.Mutex // guards what follows: one reload at a time
+	cfg        *config.Config
+	departures departures
 
 	inForce atomic.Pointer[config.Config] // cfg, for those who only look
 	reloads reloads.Record
@@ -79,8 +80,6 @@ type Daemon struct {
 	balancers balancers
 	answers   answers     // to them
 	ending    atomic.Bool // the process has been told to end
-
-	departures map[string]*departure // guarded by mu; by the names of entries
 }
 
 // endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
@@ -157,7 +156,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
 			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
 		},
-		sources: sources{busy: make(chan struct{}, 1)},
+		sources: sources{busy: make(chan struct{}, 1)}, departures: departures{},
 	}
 	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
 	d.balancers = balancers{health: d.health(), opened: func(at string) { d.lookForAddress("health.address", at) }, log: log}

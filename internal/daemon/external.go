@@ -27,10 +27,13 @@ type departure struct {
 // lastLeaves is for how long a node that holds the addresses stays longer than the others: none of them is to take what it gives up.
 const lastLeaves = time.Second
 
+// departures are those that are under way, by the names of the entries.
+type departures map[string]*departure
+
 // serving is what the instances make of a configuration: of entries that are about to become external they serve what they did before.
-func (d *Daemon) serving(cfg *config.Config) *config.Config {
+func (d departures) serving(cfg *config.Config) *config.Config {
 	var served []config.VIP
-	for _, at := range d.departures {
+	for _, at := range d {
 		served = append(served, at.served)
 	}
 	return inPlace(cfg, served)
@@ -83,12 +86,12 @@ type moves struct {
 	back    []config.VIP
 }
 
-// moves compares what is served with next. The caller holds mu.
-func (d *Daemon) moves(next *config.Config, now time.Time) (before *config.Config, m moves) {
-	before = d.serving(d.cfg)
-	for name, at := range d.departures {
+// moves compares what is served of the configuration in force with next.
+func (d departures) moves(inForce, next *config.Config, now time.Time) (before *config.Config, m moves) {
+	before = d.serving(inForce)
+	for name, at := range d {
 		v, there := next.VIP(name)
-		old, _ := d.cfg.VIP(name)
+		old, _ := inForce.VIP(name)
 		switch {
 		case !there:
 			m.end = append(m.end, name)
@@ -100,7 +103,7 @@ func (d *Daemon) moves(next *config.Config, now time.Time) (before *config.Confi
 	}
 	var served []config.VIP
 	for _, old := range departing(before, next) {
-		if d.departures[old.Name] == nil {
+		if d[old.Name] == nil {
 			v, _ := next.VIP(old.Name)
 			m.begin, served = append(m.begin, &departure{served: old, began: now, until: now.Add(v.ExternalGrace)}), append(served, old)
 		}
@@ -167,25 +170,29 @@ func note(list *[]string, name string) {
 	}
 }
 
-// carryOut keeps the departures, once the instances have theirs. The caller holds mu.
-func (d *Daemon) carryOut(m moves) {
+// follow begins, changes and ends departures, once the instances have theirs. depart is called when the time of one is over.
+func (d departures) follow(m moves, depart func(*departure)) {
 	for _, name := range m.end {
-		d.departures[name].timer.Stop()
-		delete(d.departures, name)
+		d[name].timer.Stop()
+		delete(d, name)
 	}
 	for _, at := range m.begin {
-		if d.departures == nil {
-			d.departures = map[string]*departure{}
-		}
-		d.departures[at.served.Name] = at
-		at.timer = time.AfterFunc(time.Until(at.until), func() { d.depart(at) })
-		d.log.Info("the addresses become external; this node goes on as one that comes last", "vip", at.served.Name, "until", at.until)
+		d[at.served.Name] = at
+		at.timer = time.AfterFunc(time.Until(at.until), func() { depart(at) })
 	}
 	for _, next := range m.onward {
-		at := d.departures[next.served.Name]
+		at := d[next.served.Name]
 		at.until, at.asked = next.until, false
 		at.timer.Reset(time.Until(at.until))
 	}
+}
+
+// stop ends them all.
+func (d departures) stop() {
+	for _, at := range d {
+		at.timer.Stop()
+	}
+	clear(d)
 }
 
 // serveNow has the host know what is served from now on.
@@ -219,7 +226,7 @@ func (d *Daemon) depart(at *departure) {
 		return
 	}
 	delete(d.departures, name)
-	serving := d.serving(d.cfg)
+	serving := d.departures.serving(d.cfg)
 	d.serveNow(serving)
 	d.build.raft.use(serving, func() {})
 	d.set.Apply(instance.Delta{Remove: []string{name}, Add: []instance.Config{in}})
@@ -230,8 +237,5 @@ func (d *Daemon) depart(at *departure) {
 func (d *Daemon) stopDepartures() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, at := range d.departures {
-		at.timer.Stop()
-	}
-	d.departures = nil
+	d.departures.stop()
 }

@@ -26,7 +26,7 @@ func TestMovesOfAnEntryThatBecomesExternal(t *testing.T) {
 		r.write(t, text)
 		next, err := r.opts.Load()
 		require.NoError(t, err)
-		_, m := r.moves(next, now)
+		_, m := r.departures.moves(r.cfg, next, now)
 		var delta instance.Delta
 		done := Reloaded{}
 		require.NoError(t, r.adjustFor(m, next, &delta, &done))
@@ -53,7 +53,7 @@ func TestMovesOfAnEntryThatBecomesExternal(t *testing.T) {
 	cfg, err := r.opts.Load()
 	require.NoError(t, err)
 	r.cfg = cfg
-	r.carryOut(next)
+	r.departures.follow(next, r.depart)
 	defer r.stopDepartures()
 	m, delta, done = read(externalEntry)
 	assert.Empty(t, m.begin)

@@ -39,7 +39,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	if err != nil {
 		return Reloaded{}, err
 	}
-	served, m := d.moves(next, time.Now())
+	served, m := d.departures.moves(d.cfg, next, time.Now())
 	changes := config.Diff(served, m.serving)
 	m.serving, next = m.running(d.cfg, next)
 	delta, done, err := d.delta(changes, m.serving)
@@ -70,7 +70,10 @@ func (d *Daemon) reload() (Reloaded, error) {
 	d.hooks.Use(hookEntries(next), leaving(done))
 	d.set.Apply(delta)
 	d.build.raft.closeIdle()
-	d.carryOut(m)
+	d.departures.follow(m, d.depart)
+	for _, at := range m.begin {
+		d.log.Info("the addresses become external; this node goes on as one that comes last", "vip", at.served.Name, "until", at.until)
+	}
 	d.cfg = next
 	d.inForce.Store(next)
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
