@@ -237,7 +237,7 @@ func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context
 func (d *Daemon) addInstances() error {
 	d.build.groups.set(d.cfg.Internal())
 	d.build.spreading.set(d.cfg.VIPs)
-	instances, err := d.instances(d.cfg.VIPs, d.cfg)
+	instances, err := d.build.instances(d.cfg.VIPs, d.cfg)
 	if err != nil {
 		return err
 	}
@@ -270,19 +270,6 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
 	d.build.raft.close()
 	d.hooks.Close()
 	d.log.Info("stopped")
-}
-
-// instances makes some of the virtual addresses of whole.
-func (d *Daemon) instances(vips []config.VIP, whole *config.Config) ([]instance.Config, error) {
-	out := make([]instance.Config, len(vips))
-	for i, v := range vips {
-		in, err := d.build.instance(v, whole)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = in
-	}
-	return out, nil
 }
 
 // introduced says what a process takes part in: "apiserver 10.0.0.100/32 on eth0, VRID 51".

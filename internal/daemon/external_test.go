@@ -82,7 +82,7 @@ func TestMovesOfAnEntryThatBecomesExternal(t *testing.T) {
 
 func TestReloadToExternalAndBack(t *testing.T) {
 	r := newReloading(t, strings.Replace(externalEntry, "1h", "0s", 1))
-	add, err := r.instances(r.cfg.VIPs, r.cfg)
+	add, err := r.build.instances(r.cfg.VIPs, r.cfg)
 	require.NoError(t, err)
 	r.set.Apply(instance.Delta{Add: add})
 	s := r.set.Status()[0]

@@ -61,6 +61,19 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	return in, err
 }
 
+// instances makes some of the virtual addresses of whole.
+func (b *builder) instances(vips []config.VIP, whole *config.Config) ([]instance.Config, error) {
+	out := make([]instance.Config, len(vips))
+	for i, v := range vips {
+		in, err := b.instance(v, whole)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = in
+	}
+	return out, nil
+}
+
 // holdAddresses has an instance take part in an election, and serve what is elected.
 func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config.Config) error {
 	elect, known := electors[v.Election]

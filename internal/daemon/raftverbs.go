@@ -23,7 +23,7 @@ func (d *Daemon) recover() error {
 		return err
 	}
 	vips := d.cfg.ByRaft()
-	again, err := d.instances(vips, d.cfg)
+	again, err := d.build.instances(vips, d.cfg)
 	if err != nil {
 		return err
 	}

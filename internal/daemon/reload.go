@@ -42,7 +42,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	served, m := d.departures.moves(d.cfg, next, time.Now())
 	changes := config.Diff(served, m.serving)
 	m.serving, next = m.running(d.cfg, next)
-	delta, done, err := d.delta(changes, m.serving)
+	delta, done, err := d.build.delta(changes, m.serving)
 	if err != nil {
 		return Reloaded{}, err
 	}
@@ -106,7 +106,7 @@ func (d *Daemon) prepare(cfg *config.Config) (use func(), err error) {
 }
 
 // delta turns what differs from the configuration in force into what the instances have to do for next.
-func (d *Daemon) delta(c config.Changes, next *config.Config) (instance.Delta, Reloaded, error) {
+func (b *builder) delta(c config.Changes, next *config.Config) (instance.Delta, Reloaded, error) {
 	done := Reloaded{
 		Added: []string{}, Removed: []string{}, Changed: []string{}, Recreated: []string{},
 		Live: append([]string{}, c.Live...), Restart: append([]string{}, c.Restart...),
@@ -131,9 +131,9 @@ func (d *Daemon) delta(c config.Changes, next *config.Config) (instance.Delta, R
 	var delta instance.Delta
 	var err error
 	delta.Remove = slices.Concat(done.Removed, done.Recreated)
-	if delta.Add, err = d.instances(add, next); err != nil {
+	if delta.Add, err = b.instances(add, next); err != nil {
 		return instance.Delta{}, Reloaded{}, err
 	}
-	delta.Adjust, err = d.instances(adjust, next)
+	delta.Adjust, err = b.instances(adjust, next)
 	return delta, done, err
 }
