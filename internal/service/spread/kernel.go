@@ -186,7 +186,7 @@ func (k *kernel) endDead(t *table, rows []row, holder bool) error {
 		k.end(t)
 	}
 	t.swept = true
-	fresh, dead := t.newDead(rows)
+	fresh, dead := t.newDead(rows, true)
 	t.ended = slices.DeleteFunc(slices.Clone(dead), func(a netip.Addr) bool { return slices.Contains(fresh, a) })
 	if len(fresh) == 0 {
 		return nil

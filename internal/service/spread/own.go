@@ -12,7 +12,7 @@ func (v *server) endOwn() {
 		return
 	}
 	for _, t := range v.kernel.tables {
-		fresh, dead := t.newDead(t.rows)
+		fresh, dead := t.newDead(t.rows, false)
 		t.ended = dead
 		if len(fresh) == 0 || t.plane == nil {
 			continue

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/election"
 )
 
 func (p *fakePlane) EndOwn(members ...netip.Addr) (int, error) {
@@ -55,6 +57,21 @@ func TestServiceLeavesOwnConnectionsToTheSilent(t *testing.T) {
 		time.Sleep(settle)
 		b.elector.silence(addr(12))
 		time.Sleep(2 * time.Second)
+		assert.Empty(t, b.host.plane("api").endedOwn)
+	})
+}
+
+// TestServiceLeavesOwnConnectionsToAMemberThatSpreadsNothingMore: its host lives, and serves them.
+func TestServiceLeavesOwnConnectionsToAMemberThatSpreadsNothingMore(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		other := said(true)
+		other.Ports[0].Port = 5000
+		b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: other, Fit: true})
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 dead": 0}, b.shares())
 		assert.Empty(t, b.host.plane("api").endedOwn)
 	})
 }

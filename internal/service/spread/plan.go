@@ -33,6 +33,7 @@ type row struct {
 	Weight    uint8
 
 	holder bool
+	lost   bool // its host is dead, and so are connections to it
 	at     spreadtables.MemberAt
 }
 
@@ -76,7 +77,7 @@ func (s self) row(healthy bool, why string) row {
 }
 
 func (m *member) row(p portSet) row {
-	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder}
+	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder, lost: m.dead}
 	out.Condition, out.Why = m.condition(p)
 	out.at = spreadtables.MemberAt{Addresses: []netip.Addr{m.address}, MAC: macOf(m.spread.MAC)}
 	if m.spread.Other.IsValid() {

@@ -102,10 +102,11 @@ func (t *table) goesOn(now time.Time) time.Duration {
 	return lifetime
 }
 
-// newDead are the members that have died since connections to members were ended last, and all that are dead.
-func (t *table) newDead(rows []row) (fresh, all []netip.Addr) {
+// newDead are the members that have died since connections to members were ended last, and all that are dead. Those that this node masquerades are
+// lost with a member that only does not spread the port, too.
+func (t *table) newDead(rows []row, masquerades bool) (fresh, all []netip.Addr) {
 	for _, r := range rows {
-		if r.Condition == slots.Dead {
+		if r.lost || masquerades && r.Condition == slots.Dead {
 			all = append(all, r.at.Addresses...)
 		}
 	}
