@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// collectTime is how long the holder waits for others that ask too, so that it can choose.
+	// collectTime is how long the holder waits for others that ask too, so that it can choose. For one of higher priority it waits longer, a quarter of
+	// grantWithin: that one would take the address from whoever has it, and so move it a second time.
 	collectTime = 10 * time.Millisecond
 	// forwardTime is how long a node that has passed the address on goes on forwarding at most.
 	forwardTime = 300 * time.Millisecond
@@ -20,6 +21,8 @@ const (
 type grantor struct {
 	asked  []ask
 	decide time.Time // when to choose; zero when nobody has asked
+	latest time.Time // the same while one of higher priority has not asked
+	look   time.Time // when to look next: one of these two
 	chosen *chosen
 	passed *passed
 }
@@ -69,7 +72,10 @@ func (h *grantor) deadline() time.Time {
 	if h.holdsOn() {
 		return h.passed.at.Add(forwardTime)
 	}
-	return h.decide
+	if h.decide.IsZero() {
+		return time.Time{}
+	}
+	return h.look
 }
 
 // follow forgets what another state has made void. A Backup that has passed the address on remembers it.
@@ -106,7 +112,8 @@ func (h *grantor) requested(now time.Time, r Received, o offer) Action {
 		h.asked = slices.DeleteFunc(h.asked, func(b ask) bool { return b.from == lowest })
 	}
 	if h.decide.IsZero() {
-		h.decide = now.Add(min(collectTime, o.within/4))
+		h.decide, h.latest = now.Add(min(collectTime, o.within/4)), now.Add(o.within/4)
+		h.look = h.decide
 	}
 	return nil
 }
@@ -122,7 +129,7 @@ func (h *grantor) repeat(now time.Time, a ask, within time.Duration) Action {
 
 // grantWhenDue chooses one of those that have asked when it is time, and returns the Pass, or nil.
 func (h *grantor) grantWhenDue(now time.Time, o offer, others []Member) Action {
-	if !o.active || h.decide.IsZero() || now.Before(h.decide) && !h.allAsked(o, others) {
+	if !o.active || h.decide.IsZero() || !h.due(now, o, others) {
 		return nil
 	}
 	h.decide, h.chosen = time.Time{}, nil
@@ -136,6 +143,18 @@ func (h *grantor) grantWhenDue(now time.Time, o offer, others []Member) Action {
 	return Pass{To: a.from}
 }
 
+// due tells whether to choose now: when all have asked that could, or it is time.
+func (h *grantor) due(now time.Time, o offer, others []Member) bool {
+	if now.Before(h.decide) {
+		return h.allAsked(o, others)
+	}
+	h.look = h.latest
+	highest := func(m Member) bool {
+		return !slices.ContainsFunc(h.asked, func(a ask) bool { return a.priority >= m.Peer.Priority })
+	}
+	return !now.Before(h.latest) || !h.awaits(o, others, highest)
+}
+
 // rank puts the one that is to have the address last.
 func rank(a, b ask) int {
 	if outranks(a.priority, a.from, b.priority, b.from) {
@@ -146,8 +165,13 @@ func rank(a, b ask) int {
 
 // allAsked tells that none of the others could ask that has not.
 func (h *grantor) allAsked(o offer, others []Member) bool {
-	return !slices.ContainsFunc(others, func(m Member) bool {
-		candidate := m.ready() && o.suits(m.Address, m.Peer.Priority)
+	return !h.awaits(o, others, func(Member) bool { return true })
+}
+
+// awaits tells whether one of these others could ask, and has not.
+func (h *grantor) awaits(o offer, others []Member, which func(Member) bool) bool {
+	return slices.ContainsFunc(others, func(m Member) bool {
+		candidate := m.ready() && o.suits(m.Address, m.Peer.Priority) && which(m)
 		return candidate && !slices.ContainsFunc(h.asked, func(a ask) bool { return a.from == m.Address })
 	})
 }

@@ -407,6 +407,29 @@ func TestMachineHolderChooses(t *testing.T) {
 	assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 6"}, r.request(nodeB, high, 6), "all have asked")
 }
 
+// One of higher priority would take the address from whoever has it, as soon as it may preempt.
+func TestMachineHolderWaitsLongerForAHigherPriority(t *testing.T) {
+	low, high := other(vrrp.Backup, true), other(vrrp.Backup, true)
+	high.Base, high.Priority = 150, 150
+	asked := func(t *testing.T) *rig {
+		r := newRig(t, nil)
+		r.self(vrrp.Active, false)
+		r.hello(nodeB, high)
+		r.hello(nodeC, low)
+		r.hello(netip.MustParseAddr("10.77.0.14"), low)
+		assert.Empty(t, r.request(nodeC, low, 5))
+		assert.Empty(t, r.wait(collectTime+ms), "B may ask too")
+		return r
+	}
+	t.Run("it asks", func(t *testing.T) {
+		assert.Equal(t, []string{"GRANT to 10.77.0.12 nonce 6"}, asked(t).request(nodeB, high, 6), "the third has lower priority")
+	})
+	t.Run("it does not ask", func(t *testing.T) {
+		r := asked(t)
+		assert.Equal(t, []string{"GRANT to 10.77.0.13 nonce 5"}, r.wait(grantWithin(290*ms)/4-collectTime))
+	})
+}
+
 func TestMachineHolderChoosesTheHigherAddressAmongEquals(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(vrrp.Active, false)
