@@ -153,9 +153,15 @@ func (r *Report) Takeovers(addr netip.Addr, after time.Duration) int {
 	return len(r.bindsOf(addr, after))
 }
 
-// Taker is the node that bound the address last, 0 if none did.
+// Taker is the node that bound the address after the instant and has it at the end, of several the one that bound it last; where none has, the one
+// that bound it last, 0 if none did. Two may bind it at one moment, and the one that was first keep it.
 func (r *Report) Taker(addr netip.Addr, after time.Duration) int {
 	binds := r.bindsOf(addr, after)
+	for _, b := range slices.Backward(binds) {
+		if _, lost := r.Unbound(b.Node, addr, b.At); !lost {
+			return b.Node
+		}
+	}
 	if len(binds) == 0 {
 		return 0
 	}

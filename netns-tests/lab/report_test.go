@@ -35,3 +35,21 @@ func TestStoodIsTheWholeOfIt(t *testing.T) {
 	assert.Equal(t, 120*ms, r.Stood(0, 10*time.Second))
 	assert.Equal(t, 30*ms, r.Stood(150*ms, time.Second))
 }
+
+func TestTakerIsWhoHasTheAddressAtTheEnd(t *testing.T) {
+	added := func(node int, at time.Duration) Bind { return Bind{At: at, Node: node, Address: VIP4, Added: true} }
+	removed := func(node int, at time.Duration) Bind { return Bind{At: at, Node: node, Address: VIP4} }
+	for name, tt := range map[string]struct {
+		give []Bind
+		want int
+	}{
+		"one":                             {[]Bind{added(1, 1), removed(1, 5), added(2, 6)}, 2},
+		"two at once, the first keeps it": {[]Bind{added(1, 1), added(3, 6), added(2, 7), removed(2, 8)}, 3},
+		"two at once, the last keeps it":  {[]Bind{added(3, 6), added(2, 7), removed(3, 8)}, 2},
+		"one that lost it and has it":     {[]Bind{added(2, 6), removed(2, 7), added(3, 8), added(2, 9), removed(3, 9)}, 2},
+		"nobody at the end":               {[]Bind{added(3, 6), removed(3, 7), added(2, 8), removed(2, 9)}, 2},
+		"before":                          {[]Bind{added(1, 1)}, 0},
+	} {
+		assert.Equal(t, tt.want, (&Report{Binds: tt.give}).Taker(VIP4, 5), name)
+	}
+}
