@@ -14,7 +14,7 @@ import (
 // least, and flows of UDP.
 type Census struct {
 	Ports   map[Port]int       // how many to each port that is spread
-	Own     int                // how many of all these programs of this node have made
+	Own     int                // how many of all these were made by programs of this node
 	To      map[netip.Addr]int // how many go to each member: with Masquerade all of them, else those of this host's own programs, which are in no other count
 	Clients []Client           // of TCP, both ends of which are open; at most as many as were asked for
 }
