@@ -89,7 +89,7 @@ func unhealthy(host *lab.Host, _ int) (Findings, error) {
 			}
 			others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(o *lab.Node) bool { return o == n })
 			return nil, sequence(
-				func() error { return s.served(s.Targets(), others) }, func() error { return s.Hold(spreadConnected / 4) },
+				func() error { return s.ServedBy(others...) }, func() error { return s.Hold(spreadConnected / 4) },
 				func() error { return os.Remove(Unhealthy(n)) }, x.settledAgain, x.watched)
 		}}, spreadConnected)
 		if err != nil {

@@ -42,7 +42,7 @@ func spreadHosts() []Case {
 			return nil, err
 		}
 		defer s.Close()
-		if err := s.served([]netip.AddrPort{netip.AddrPortFrom(SecondVIP, SecondPort)}, s.Lab.Nodes); err != nil {
+		if err := s.served([]netip.AddrPort{netip.AddrPortFrom(SecondVIP, SecondPort)}, func() []*lab.Node { return s.Lab.Nodes }); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, s.Logs())
 		}
 		// A port is spread with its own address alone.

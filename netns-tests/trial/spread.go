@@ -172,7 +172,7 @@ func (s *Spreading) ServedByHolder() error {
 	if _, err := s.SettleAny(); err != nil {
 		return err
 	}
-	return s.served(s.Targets(), s.Holders())
+	return s.served(s.Targets(), s.Holders)
 }
 
 // unserve ends them.
@@ -213,10 +213,10 @@ func (s *Spreading) Ready() error {
 		return nil
 	}
 	if s.product.Backends > 0 {
-		return s.served(s.Targets(), s.backends())
+		return s.served(s.Targets(), s.backends)
 	}
 	for _, target := range s.Targets() {
-		if err := s.served([]netip.AddrPort{target}, s.servers(target)); err != nil {
+		if err := s.served([]netip.AddrPort{target}, func() []*lab.Node { return s.servers(target) }); err != nil {
 			return err
 		}
 	}
@@ -229,13 +229,18 @@ func (s *Spreading) servers(target netip.AddrPort) []*lab.Node {
 }
 
 // ServedBy waits until these nodes, and only they, serve new connections.
-func (s *Spreading) ServedBy(nodes ...*lab.Node) error { return s.served(s.Targets(), nodes) }
+func (s *Spreading) ServedBy(nodes ...*lab.Node) error {
+	return s.served(s.Targets(), func() []*lab.Node { return nodes })
+}
 
-// served waits until these nodes, and only they, serve new connections to each target.
-func (s *Spreading) served(targets []netip.AddrPort, want []*lab.Node) error {
+// served waits until the nodes that are to serve, and only they, serve new connections to each target. Who is to may change meanwhile: the
+// address moves where the machine stands still.
+func (s *Spreading) served(targets []netip.AddrPort, who func() []*lab.Node) error {
 	var last lab.Sampled
+	var want []*lab.Node
 	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		all := true
+		want = who()
 		for _, target := range targets {
 			var err error
 			if last, err = s.Lab.Sample(s.Lab.Client.Namespace, target, 40*len(want)); err != nil {
@@ -249,7 +254,15 @@ func (s *Spreading) served(targets []netip.AddrPort, want []*lab.Node) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("trial: want %d members to serve within %v, and nothing to fail: %s", len(want), SettleLimit, last)
+	return fmt.Errorf("trial: want %s to serve within %v, and nothing to fail: %s", labels(want), SettleLimit, last)
+}
+
+func labels(nodes []*lab.Node) string {
+	var all []string
+	for _, n := range nodes {
+		all = append(all, n.Label)
+	}
+	return strings.Join(all, ", ")
 }
 
 // by reports whether these nodes answered, and no others.

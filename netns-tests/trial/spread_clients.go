@@ -13,13 +13,14 @@ const saidWithin = 3 * time.Second
 
 // clientsAreKnown waits until the members know of so many connections, and have told each other whose they are.
 func (s *Spreading) clientsAreKnown(count int) error {
-	nodes := s.Running()
+	nodes := s.Running
 	if s.product.Masquerade {
-		nodes = s.Holders() // who alone counts them
+		nodes = s.Holders // who alone counts them
 	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		known := true
-		for _, n := range nodes {
+		counting := nodes()
+		known := len(counting) > 0
+		for _, n := range counting {
 			got, err := s.connections(n)
 			if err != nil {
 				return err
