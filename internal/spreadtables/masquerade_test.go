@@ -45,6 +45,7 @@ func TestOutOfWindowIsAWholePacket(t *testing.T) {
 		at := len(p) - 20
 		segment := p[at:]
 		assert.Equal(t, []byte{0x24, 0xe3, 0x9c, 0x41, 1, 2, 3, 4}, segment[:8])
+		assert.Equal(t, byte(0x11), segment[13], "FIN and ACK")
 		sum := uint32(unix.IPPROTO_TCP + 20)
 		for i := at - 2*len(from.Addr().AsSlice()); i < len(p); i += 2 {
 			sum += uint32(binary.BigEndian.Uint16(p[i:]))

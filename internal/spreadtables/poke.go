@@ -25,9 +25,10 @@ func clientsOf(list []conntrack.Entry) (out []Client) {
 // errNotSent is for a client that nothing could be sent to.
 var errNotSent = errors.New("a client is not told")
 
-// Poke sends each client an acknowledgment out of its window, in the name of the address: a client that has such a connection says where it is, and is
-// answered by a reset if no member knows the connection. What connection tracking makes of it would be a connection that nobody has begun, so it
-// carries a mark by which that looks away (the chain pokes).
+// Poke sends each client a segment out of its window, in the name of the address: a client that has such a connection says where it is, and is
+// answered by a reset if no member knows the connection. The segment says that it is the last one: Linux answers each such, and of mere
+// acknowledgments one in half a second (tcp_oow_rate_limited), so that a client whose first answer was lost would say no more. What connection tracking makes
+// of it would be a connection that nobody has begun, so it carries a mark by which that looks away (the chain pokes).
 func Poke(clients []Client) error {
 	var failure error
 	sockets := map[int]int{} // by family
@@ -59,13 +60,14 @@ func Poke(clients []Client) error {
 	return failure
 }
 
-// outOfWindow is a packet with an acknowledgment and nothing else. Its number is in the client's window by a chance of one in thousands.
+// outOfWindow is a packet that ends and acknowledges, and has no data. Its number is in the client's window by a chance of one in thousands, and what
+// it ends then has lost its server.
 func outOfWindow(from, to netip.AddrPort, number uint32) []byte {
 	segment := make([]byte, 20)
 	binary.BigEndian.PutUint16(segment, from.Port())
 	binary.BigEndian.PutUint16(segment[2:], to.Port())
 	binary.BigEndian.PutUint32(segment[4:], number)
-	segment[12], segment[13] = 5<<4, ack
+	segment[12], segment[13] = 5<<4, fin|ack
 	source, dest := from.Addr().AsSlice(), to.Addr().AsSlice()
 	var sum uint32
 	add := func(b []byte) {

@@ -20,13 +20,11 @@ const (
 	forgetEvery = 5 * time.Second
 )
 
-const (
-	// askClientsAfter is when clients are asked: until then the other members have mostly seen the death, too, and none gives the answer of a client
-	// to the dead.
-	askClientsAfter = 20 * time.Millisecond
-	// askClientsAgain is how much later they are asked for the second and last time. Linux answers such a question once in half a second.
-	askClientsAgain = 600 * time.Millisecond
-)
+// askClientsAfter is when clients are asked, one time after the other: at first the other members have mostly seen the death, too, and none gives the
+// answer of a client to the dead. Later times are for members that see it later, and for what is lost.
+var askClientsAfter = [...]time.Duration{
+	20 * time.Millisecond, 30 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond,
+}
 
 // clients are those of another member, as far as it has said, so that somebody knows them when it has died.
 type clients struct {

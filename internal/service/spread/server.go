@@ -243,7 +243,7 @@ func (v *server) askClients() {
 	}
 	list := clientsAt(v.cfg.Addresses, orphans)
 	v.jobs.Go(func() {
-		for _, wait := range []time.Duration{askClientsAfter, askClientsAgain} {
+		for _, wait := range askClientsAfter {
 			select {
 			case <-v.jobs.ctx.Done():
 				return
