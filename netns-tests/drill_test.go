@@ -16,7 +16,7 @@ import (
 // A drill says what the lab's own client has seen, and leaves the address where it was. It is refused while another node is not well.
 func TestDrillMeasuresWhatAClientSees(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{API: true, Interval: countedInterval})
+	g := open(t, trial.Config{API: true})
 	for _, kind := range []string{"handover", "stop", "check"} {
 		run, err := g.Drill(kind)
 		require.NoError(t, err, g.Logs())
@@ -37,7 +37,7 @@ func TestDrillMeasuresWhatAClientSees(t *testing.T) {
 // Whatever breaks a drill, one node holds the address afterwards, and two never answered.
 func TestBrokenDrillLeavesAWorkingCluster(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{API: true})
+	g := open(t, trial.Config{API: true, Interval: promptly})
 	for how, after := range map[trial.DrillBreak]time.Duration{
 		trial.BreakCommand: 600 * time.Millisecond, trial.BreakDaemon: 800 * time.Millisecond,
 	} {

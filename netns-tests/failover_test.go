@@ -29,6 +29,7 @@ func TestNodeDeath(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			c.give.Interval = promptly
 			g := open(t, c.give)
 			for range c.runs {
 				res := measure(t, g, trial.NodeDeath)
@@ -72,7 +73,7 @@ func TestDualStackAddressesAreNeverApart(t *testing.T) {
 
 func TestCablePulled(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{})
+	g := open(t, trial.Config{Interval: promptly})
 	res := measure(t, g, trial.CablePulled)
 	assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
 	assert.NotEqual(t, res.Victim, res.Taker)
@@ -140,12 +141,16 @@ func TestKilledDaemonRestarts(t *testing.T) {
 	}{{"equal priorities", nil}, {"priorities 200/150/100", []int{200, 150, 100}}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			g := open(t, trial.Config{Priorities: c.priorities})
+			g := open(t, trial.Config{Interval: promptly, Priorities: c.priorities})
 			res := measure(t, g, trial.DaemonRestarted)
 			assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
 			outages := 0
 			for _, o := range res.Report.Streams[0].Outages {
-				if o.Length > 50*time.Millisecond {
+				switch stood := res.Report.Standstill(o.At-time.Second, o.At+o.Length); {
+				case o.Length <= 50*time.Millisecond:
+				case o.At > res.FaultAt+time.Second && stood > trial.Shaken:
+					notJudged(t, "an outage of %v when the machine stood still for %s ms within a second", o.Length, lab.Milliseconds(stood))
+				default:
 					outages++
 				}
 			}

@@ -37,6 +37,10 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 					return
 				}
 				res := measure(t, g, fault)
+				if res.NotJudged != "" {
+					notJudged(t, "%s: %s", res.Fault, res.NotJudged)
+					return
+				}
 				require.NotNil(t, res.Silence)
 				t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone)
 				assert.Zero(t, res.Report.Direct.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
@@ -104,5 +108,8 @@ func show(t *testing.T, s trial.Show) {
 	found, err := s.Run(host, false)
 	require.NoError(t, err)
 	t.Log(found)
+	for _, left := range found.NotJudged() {
+		notJudged(t, "%s", left)
+	}
 	assert.Empty(t, found.Over(busy))
 }

@@ -26,7 +26,7 @@ func TestBinarySize(t *testing.T) {
 }
 
 func TestQuietGroup(t *testing.T) {
-	g := open(t, trial.Config{API: true})
+	g := open(t, trial.Config{Interval: promptly, API: true})
 	m, err := g.Lab.Measure(lab.MeasureConfig{HTTPS: true})
 	require.NoError(t, err)
 	at := m.Mark("nothing happens")
@@ -44,7 +44,7 @@ func TestQuietGroup(t *testing.T) {
 
 func TestTwoCapabilitiesSuffice(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{Product: trial.Keepvip{Capabilities: []string{"net_admin", "net_raw"}}, Addresses: dualStack()})
+	g := open(t, trial.Config{Interval: promptly, Product: trial.Keepvip{Capabilities: []string{"net_admin", "net_raw"}}, Addresses: dualStack()})
 	for _, n := range g.Lab.Nodes {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.Daemon(n).PID()))
 		require.NoError(t, err)

@@ -27,12 +27,12 @@ const (
 
 func open(t *testing.T, cfg trial.Config) *trial.Group {
 	t.Helper()
-	return opened(t, trial.Open, cfg)
+	return opened(t, trial.Open, calm(cfg))
 }
 
 func prepare(t *testing.T, cfg trial.Config) *trial.Group {
 	t.Helper()
-	return opened(t, trial.Prepare, cfg)
+	return opened(t, trial.Prepare, calm(cfg))
 }
 
 // started is a group whose daemons have just been started: a fault waits until they have settled, and need not do so twice.
@@ -121,16 +121,21 @@ func notJudged(t *testing.T, format string, args ...any) {
 	require.NoError(t, err)
 }
 
-// countedInterval is for faults whose moves are counted, and do not depend on it: to the others a daemon that does not run for an
-// Active_Down_Interval is a dead one, and this one is longer than a busy machine keeps a process waiting.
-const countedInterval = 200 * time.Millisecond
+// calmInterval is for what does not depend on the interval: to the others a daemon that does not run for an Active_Down_Interval is a dead
+// one, and this one is longer than a busy machine keeps a process waiting. promptly is for what is timed.
+const calmInterval, promptly = 250 * time.Millisecond, 100 * time.Millisecond
+
+// calm has what is not timed take its time.
+func calm(cfg trial.Config) trial.Config {
+	if cfg.Interval == 0 {
+		cfg.Interval = calmInterval
+	}
+	return cfg
+}
 
 // counted is [measure] with a group of its own, for faults whose moves are counted by [moved].
 func counted(t *testing.T, cfg trial.Config, fault trial.Fault) *trial.Result {
 	t.Helper()
-	if cfg.Interval == 0 {
-		cfg.Interval = countedInterval
-	}
 	return measure(t, started(t, cfg), fault)
 }
 

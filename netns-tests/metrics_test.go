@@ -124,7 +124,7 @@ func TestMetricsForOtherHosts(t *testing.T) {
 // kubelet's probes do not notice.
 func TestMetricsListenerWithstandsAnotherHost(t *testing.T) {
 	const interval = 10 * time.Millisecond
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
+	g := prepare(t, trial.Config{Interval: promptly, Lab: lab.Config{Nodes: 2}})
 	n1, n2 := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	pair, err := n1.WriteFile("pair.pem", certificateOf(t, n1, "n1"), 0o600)
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ func convertedPod(t *testing.T, n *lab.Node, fixture string) []string {
 // The steps of docs/migrate-kube-vip.md, with a client that asks all the time.
 func TestKubeVIPIsReplacedByTheDocumentedProcedure(t *testing.T) {
 	t.Parallel()
-	g := prepare(t, trial.Config{API: true})
+	g := prepare(t, trial.Config{Interval: promptly, API: true})
 	nodes := g.Lab.Nodes
 	args := make([][]string, len(nodes))
 	running := make([]*trial.KubeVIP, len(nodes))

@@ -22,7 +22,7 @@ const recoverBound = 373*time.Millisecond + 100*time.Millisecond
 // and never two.
 func TestMishapsWhileTheAddressIsPassedOn(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	g := open(t, trial.Config{Interval: promptly, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	short := []string{
 		"the taker is killed at the unfit HELLO", "the taker is killed at the REQUEST", "the taker is killed at the GRANT",
 		"the taker is killed at the first advertisement", "the taker is killed at the announcement", "the taker is killed at the active HELLO",

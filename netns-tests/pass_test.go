@@ -82,7 +82,7 @@ func TestHandoverSaysWhyItFails(t *testing.T) {
 // What others do to a node's rule sets makes the fence slow. Then the address is passed on a little later, or not at all; it is
 // never let go of before another node can take it.
 func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
-	g := open(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	g := open(t, trial.Config{Interval: promptly, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	var elements strings.Builder
 	for i := range 40000 {
 		fmt.Fprintf(&elements, "%s10.%d.%d.1", map[bool]string{true: "", false: ", "}[i == 0], i/250, i%250)
@@ -233,7 +233,7 @@ func command(t *testing.T, n *lab.Node, args ...string) int {
 // Whoever has not the key moves nothing, and is counted.
 func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{Product: trial.Keyed{}, Interval: countedInterval})
+	g := open(t, trial.Config{Product: trial.Keyed{}})
 	for kind, reason := range map[string]string{
 		trial.ForgedRequest: "unsigned", trial.ForgedGrant: "unsigned", trial.ForgedHello: "unsigned",
 		trial.ForeignKey: "key", trial.ReplayedMembers: "replay",
@@ -268,7 +268,9 @@ func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 	moved(t, 0, res)
 	assert.NotZero(t, refused)
 	res = counted(t, trial.Config{}, trial.AttackMembers(trial.ForgedRequest, time.Second))
-	assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
+	if res.LeftOut == 0 {
+		assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
+	}
 }
 
 // A client's open connection stays at the node that is drained, new ones begin at the next. The command returns when the

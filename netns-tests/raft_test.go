@@ -150,7 +150,7 @@ func TestElectionIsChangedNodeByNode(t *testing.T) {
 	for _, unicast := range []bool{false, true} {
 		t.Run(map[bool]string{false: "multicast", true: "unicast"}[unicast], func(t *testing.T) {
 			t.Parallel()
-			g := open(t, trial.Config{Product: trial.AllVRRP(unicast)})
+			g := open(t, trial.Config{Interval: promptly, Product: trial.AllVRRP(unicast)})
 			for range 2 { // there, and back
 				res := measure(t, g, trial.ChangeElection)
 				assert.Zero(t, res.Two, res.Fault)

@@ -15,6 +15,9 @@ import (
 
 func openSpread(t *testing.T, cfg trial.SpreadConfig) *trial.Spreading {
 	t.Helper()
+	if cfg.Interval == 0 {
+		cfg.Interval = calmInterval
+	}
 	s, err := trial.OpenSpread(host, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {

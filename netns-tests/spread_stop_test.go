@@ -90,10 +90,17 @@ func TestSpreadDrainWaitsForTheProgramsOfOtherMembers(t *testing.T) {
 	t.Parallel()
 	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true})}
 	drained, other := s.Lab.Nodes[0], s.Lab.Nodes[2]
-	held, err := s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: s.Targets()[0], Count: 30})
+	var report lab.HeldReport
+	machine, err := s.Lab.Beside(func() error {
+		held, err := s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: s.Targets()[0], Count: 30})
+		if err == nil {
+			assert.Equal(t, 4, s.verb(drained, "drain", "--wait", "--timeout", "4s"), "it has connections")
+			report = held.Stop()
+		}
+		return err
+	})
 	require.NoError(t, err)
-	assert.Equal(t, 4, s.verb(drained, "drain", "--wait", "--timeout", "4s"), "it has connections")
-	assert.Zero(t, held.Stop().Lost(), "they go on")
-	assert.Zero(t, s.verb(drained, "drain", "--wait", "--timeout", "20s"), "the last has ended")
+	unharmedBut(t, machine, report)
+	assert.Zero(t, s.verb(drained, "drain", "--wait", "--timeout", "8s"), "the last has ended")
 	s.resumed(drained)
 }

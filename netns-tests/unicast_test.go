@@ -246,7 +246,7 @@ func TestUnicastNodeAloneOnItsListServes(t *testing.T) {
 // the peer answers ARP at last.
 func TestUnicastAdvertisementsThatLeaveLaterRenewNothing(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
-	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--peer", "10.77.0.11,10.77.0.12,10.77.0.13"}}})
+	g := open(t, trial.Config{Interval: promptly, Product: trial.Keepvip{Args: []string{"--peer", "10.77.0.11,10.77.0.12,10.77.0.13"}}})
 	holder := settled(t, g)
 	dead := g.Lab.Nodes[holder.ID%3]
 	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})

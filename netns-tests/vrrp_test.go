@@ -31,7 +31,7 @@ func TestPartitionHeals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			g := open(t, trial.Config{Priorities: c.priorities, Lab: lab.Config{OffLink: true}})
+			g := open(t, trial.Config{Interval: promptly, Priorities: c.priorities, Lab: lab.Config{OffLink: true}})
 			for _, id := range c.from {
 				res := measure(t, g, trial.Heal(2*time.Second, id))
 				assert.Less(t, res.Outage, 150*time.Millisecond+res.OutageRoom, "lost after the heal")
@@ -51,7 +51,7 @@ func TestPartitionHeals(t *testing.T) {
 
 func TestLossOfAdvertisements(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{})
+	g := open(t, trial.Config{Interval: promptly})
 	for percent, bound := range map[int]time.Duration{20: 300 * time.Millisecond, 40: 600 * time.Millisecond} {
 		res := measure(t, g, trial.Lossy(percent, 4*time.Second))
 		assert.Less(t, res.Outage, bound+res.OutageRoom, "%d %%", percent)
@@ -60,7 +60,7 @@ func TestLossOfAdvertisements(t *testing.T) {
 
 func TestEqualBackupsTakeOverOnce(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{})
+	g := open(t, trial.Config{Interval: promptly})
 	for range 2 {
 		res := measure(t, g, trial.NodeDeath)
 		assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
@@ -71,7 +71,7 @@ func TestEqualBackupsTakeOverOnce(t *testing.T) {
 }
 
 func TestJunkMovesNothing(t *testing.T) {
-	g := prepare(t, trial.Config{})
+	g := prepare(t, trial.Config{Interval: promptly})
 	for i, n := range g.Lab.Nodes {
 		g.Settings[i].VRID = 51
 		require.NoError(t, g.Start(n))

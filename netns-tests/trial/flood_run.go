@@ -70,7 +70,7 @@ func (f *Flooded) judge(res *Result, realtime bool, s Settings, cost time.Durati
 	if realtime {
 		r.Starved, f.Machine = nil, r.MaxStall()
 	}
-	f.Room = r.Standstill(res.FaultAt, r.Ended)
+	f.Room = r.Standstill(res.FaultAt-time.Second, r.Ended)
 	f.Judged = f.Room < s.Interval
 	f.SilentRoom = res.silentRoom(s, cost, !f.Judged)
 	res.twoRooms(s, math.MaxInt64)

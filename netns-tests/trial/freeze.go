@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -114,15 +113,15 @@ func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (s
 	var f standstill
 	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, h *lab.Node) (time.Duration, error) {
 		if h != holder {
-			return 0, errors.New("the holder has changed")
+			return 0, errMoved
 		}
 		var err error
 		f, err = fault(m, h)
 		return f.began, err
 	})
 	frames := watch.Stop()
-	if err != nil {
-		return nil, err
+	if err != nil || res.NotJudged != "" {
+		return res, err
 	}
 	return res, g.judge(res, holder, frames, f.began, f.stood, f.woken)
 }

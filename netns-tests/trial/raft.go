@@ -23,7 +23,7 @@ type Raft struct {
 
 // RaftConfig is a group that elects by Raft.
 func RaftConfig(r Raft) Config {
-	return Config{Product: r, Lab: lab.Config{Nodes: max(r.Peers, 3)}}
+	return Config{Product: r, Interval: 100 * time.Millisecond, Lab: lab.Config{Nodes: max(r.Peers, 3)}}
 }
 
 // RaftOwnClocks are three nodes whose daemons have wall clocks of their own.

@@ -32,7 +32,8 @@ type SpreadConfig struct {
 	Running int // the first so many run at the beginning, 0 = all
 	Product WithSpread
 	// V4 has one IPv4 address alone, where both families would be the same twice.
-	V4 bool
+	V4       bool
+	Interval time.Duration // 0 = 100 ms
 	// Both has servers on the address, too, as the holder serves by itself what is not spread.
 	Both bool
 }
@@ -64,7 +65,7 @@ func openSpread(host *lab.Host, cfg SpreadConfig, before func(*lab.Node) error) 
 	if cfg.V4 {
 		addresses = addresses[:1]
 	}
-	g, err := Prepare(host, Config{Product: cfg.Product, Addresses: addresses, Lab: lab.Config{Nodes: cfg.Nodes, OffLink: true}})
+	g, err := Prepare(host, Config{Product: cfg.Product, Addresses: addresses, Interval: cfg.Interval, Lab: lab.Config{Nodes: cfg.Nodes, OffLink: true}})
 	if err != nil {
 		return nil, err
 	}

@@ -102,8 +102,8 @@ func nodeEvents(name string, who func(*SpreadMove) *lab.Node) []SpreadEvent {
 			return nil, sequence(x.Daemon(n).Cont, x.settledAgain, x.watched)
 		}},
 		died(SpreadEvent{Name: name + "'s node dies", Stall: 900 * time.Millisecond, Long: true}, who),
-		died(SpreadEvent{Name: name + "'s node dies, right after clients have connected", Stall: 900 * time.Millisecond}, who),
-		died(SpreadEvent{Name: name + "'s node dies, and clients say nothing", Stall: 900 * time.Millisecond, Long: true, Silent: true, Told: silentToldLimit}, who),
+		died(SpreadEvent{Name: name + "'s node dies, right after clients have connected", Stall: 900 * time.Millisecond, Told: unknownToldLimit}, who),
+		died(SpreadEvent{Name: name + "'s node dies, and clients say nothing", Stall: 900 * time.Millisecond, Long: true, Silent: true}, who),
 		died(SpreadEvent{Name: name + "'s node dies, and the other members are clients", Stall: 900 * time.Millisecond, Silent: true, From: membersBut(who)}, who),
 	}
 }
@@ -144,10 +144,9 @@ func died(e SpreadEvent, who func(*SpreadMove) *lab.Node) SpreadEvent {
 func (x *SpreadMove) verb(n *lab.Node, args ...string) func() error {
 	return func() error {
 		x.mark("keepvip %v on %s", args, n.Label)
-		at := x.Lab.Now()
 		p, code, err := x.product.Command(n, append(args, "--socket", Socket(n))...)
 		if err == nil && code != 0 {
-			err = &refusedError{at, fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())}
+			err = &movedError{fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())}
 		}
 		return err
 	}

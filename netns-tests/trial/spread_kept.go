@@ -71,11 +71,10 @@ type Kept struct {
 	NotJudged string
 }
 
-// toldLimit is when a client has been told that the server of its connection is dead. Of a connection that no other member knows it is TCP
-// that asks: the client retransmits 200 ms after a ping that was not answered, when nobody knows yet of the death, and 400 ms later, when the
-// member in its place answers by a reset. silentToldLimit is the same of clients that say nothing: the holder asks them when it has seen the death
-// for 50 ms, and those once more 600 ms later whose answer went to the dead, as another member had not seen the death yet.
-const toldLimit, silentToldLimit = 750 * time.Millisecond, 1100 * time.Millisecond
+// toldLimit is when a client has been told at the latest that the server of its connection is dead: the others have decided so 350 ms after they heard it
+// last, and the holder asks the clients that they know from 20 ms later on. Of a connection that no other member knows it is TCP that asks:
+// the client retransmits 200 ms after a ping that was not answered, when nobody knows yet of the death, and 400 ms later.
+const toldLimit, unknownToldLimit = 450 * time.Millisecond, 750 * time.Millisecond
 
 // Shaken is for how long within a second the machine must have stood still to be why a member is taken for dead, or an address moves. A
 // member is silent to the others after three and a half of its messages, and three questions to its host, of 50 ms each, are to be lost.
@@ -86,22 +85,20 @@ func stoodStill(room time.Duration) string {
 	return fmt.Sprintf("the machine stood still for %s ms within a second", lab.Milliseconds(room))
 }
 
-// refusedError is a command of keepvip that failed.
-type refusedError struct {
-	at  time.Duration // when it was given
-	err error
-}
+// movedError is an error that has a cause where the address has moved meanwhile: of a command that is for its holder, or of waiting for
+// connections that are by way of the holder.
+type movedError struct{ err error }
 
-func (e *refusedError) Error() string { return e.err.Error() }
+func (e *movedError) Error() string { return e.err.Error() }
 
-// excused says why an error tells nothing of keepvip: it is of a command, such as a handover by who does not hold the address any more, and
-// the machine stood still shortly before or meanwhile. "" if it does.
+// excused says why an error tells nothing of keepvip: it is what comes of a move, and the machine stood still before or meanwhile. "" if it
+// does.
 func excused(err error, r *lab.Report) string {
-	var refused *refusedError
-	if !errors.As(err, &refused) {
+	var moved *movedError
+	if !errors.As(err, &moved) {
 		return ""
 	}
-	room := r.Standstill(refused.at-time.Second, r.Ended)
+	room := r.Standstill(r.Began, r.Ended)
 	if room < Shaken {
 		return ""
 	}
@@ -152,17 +149,16 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 }
 
 func (s *Spreading) move(e SpreadEvent) (*SpreadMove, error) {
-	holders := s.Holders()
-	if len(holders) != 1 {
-		return nil, fmt.Errorf("trial: %s: %d nodes hold the address: %s", e.Name, len(holders), s.describe())
+	holder, err := s.SettleAny()
+	if err != nil {
+		return nil, err
 	}
-	x := &SpreadMove{Spreading: s, Holder: holders[0]}
+	x := &SpreadMove{Spreading: s, Holder: holder}
 	for _, n := range s.Running() {
 		if n != x.Holder {
 			x.Member = n
 		}
 	}
-	var err error
 	x.Measurement, err = s.watch(e.Name, lab.MeasureConfig{NoDirect: true})
 	return x, err
 }
