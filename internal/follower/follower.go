@@ -59,7 +59,7 @@ type Follower struct {
 }
 
 // Open opens what it takes, and changes nothing of the host yet. Run has to follow. before is the one that has run and left to this one what is in
-// the kernel; its listener goes on, too, if it is the same. nil: there was none.
+// the kernel; its listener goes on, too. nil: there was none.
 func Open(cfg Config, opts Options, before *Follower) (*Follower, error) {
 	if opts.Open == nil {
 		opts.Open = func(port uint16, signed bool) (Client, error) { return subscription.OpenClient(port, signed) }
@@ -92,7 +92,7 @@ func Open(cfg Config, opts Options, before *Follower) (*Follower, error) {
 	return f, nil
 }
 
-// listen opens the listener, or takes over that of the run before.
+// listen opens the listener, or takes over that of the run before, which may have to listen somewhere else.
 func (f *Follower) listen(before *Follower) (err error) {
 	var old Proxy
 	if before != nil {
@@ -100,20 +100,21 @@ func (f *Follower) listen(before *Follower) (err error) {
 	}
 	wanted := f.cfg.Listen != "" && len(f.cfg.Entries) > 0
 	switch {
-	case wanted && old != nil && before.cfg.Listen == f.cfg.Listen:
+	case wanted && old != nil:
+		if before.cfg.Listen != f.cfg.Listen {
+			if err := old.Move(f.cfg.Listen); err != nil {
+				return err
+			}
+		}
 		f.proxy, before.proxy = old, nil
 		f.proxy.SetFallback(fallback(f.cfg.Entries[0]))
-		return nil
 	case wanted:
-		if f.proxy, err = f.opts.Host.Listen(f.cfg.Listen, fallback(f.cfg.Entries[0])); err != nil {
-			return err
-		}
-	}
-	if old != nil {
+		f.proxy, err = f.opts.Host.Listen(f.cfg.Listen, fallback(f.cfg.Entries[0]))
+	case old != nil:
 		before.proxy = nil
 		f.shut(old)
 	}
-	return nil
+	return err
 }
 
 // fallback is the virtual address, with the first TCP port.

@@ -152,7 +152,7 @@ func (k *kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
 		k.listens = map[string][]netip.AddrPort{}
 	}
 	k.listens[at] = fallback
-	return proxy{k, at}, nil
+	return &proxy{k, at}, nil
 }
 
 func (k *kernel) Cleanup(keep ...string) ([]string, error) {
@@ -215,19 +215,31 @@ type proxy struct {
 	at string
 }
 
-func (p proxy) SetBackends(b []Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
-func (p proxy) Reset(...netip.Addr) int { return 1 }
-func (p proxy) Connections() map[netip.Addr]int {
+func (p *proxy) SetBackends(b []Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
+func (p *proxy) Reset(...netip.Addr) int { return 1 }
+func (p *proxy) Connections() map[netip.Addr]int {
 	return map[netip.Addr]int{ownOf(1): 1}
 }
 
-func (p proxy) SetFallback(all []netip.AddrPort) {
+func (p *proxy) SetFallback(all []netip.AddrPort) {
 	p.k.listening.Lock()
 	defer p.k.listening.Unlock()
 	p.k.listens[p.at] = all
 }
 
-func (p proxy) Close() error {
+func (p *proxy) Move(at string) error {
+	p.k.listening.Lock()
+	defer p.k.listening.Unlock()
+	if at == p.k.taken {
+		return syscall.EADDRINUSE
+	}
+	p.k.listens[at] = p.k.listens[p.at]
+	delete(p.k.listens, p.at)
+	p.at = at
+	return nil
+}
+
+func (p *proxy) Close() error {
 	p.k.listening.Lock()
 	defer p.k.listening.Unlock()
 	delete(p.k.listens, p.at)

@@ -3,9 +3,7 @@ package follower
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/intercept"
@@ -30,25 +28,11 @@ func (Kernel) Open(name string) (Plane, error) {
 // Cleanup implements Host.
 func (Kernel) Cleanup(keep ...string) ([]string, error) { return intercept.Cleanup(keep...) }
 
-// Listen implements Host. localhost is both families.
+// Listen implements Host.
 func (Kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
-	host, text, err := net.SplitHostPort(at)
+	listen, err := localproxy.Addresses(at)
 	if err != nil {
 		return nil, err
-	}
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return nil, err
-	}
-	var listen []netip.AddrPort
-	for _, name := range []string{"127.0.0.1", "::1"} {
-		a := netip.MustParseAddr(name)
-		if host == "localhost" || host == name {
-			listen = append(listen, netip.AddrPortFrom(a, uint16(port)))
-		}
-	}
-	if a, err := netip.ParseAddr(host); err == nil && len(listen) == 0 {
-		listen = []netip.AddrPort{netip.AddrPortFrom(a, uint16(port))}
 	}
 	p, err := localproxy.Listen(localproxy.Config{Listen: listen, Fallback: fallback})
 	if err != nil {
@@ -84,6 +68,18 @@ func (t table) Destroy(dead ...netip.Addr) (int, error) {
 
 // localProxy is a Proxy by a listener of this process.
 type localProxy struct{ *localproxy.Proxy }
+
+// Move implements Proxy.
+func (p localProxy) Move(at string) error {
+	listen, err := localproxy.Addresses(at)
+	if err != nil {
+		return err
+	}
+	if err := p.Proxy.Move(listen); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return nil
+}
 
 // SetBackends implements Proxy.
 func (p localProxy) SetBackends(all []Backend) {

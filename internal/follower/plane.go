@@ -41,6 +41,8 @@ type Proxy interface {
 	Connections() map[netip.Addr]int
 	// Reset ends connections to backends that are dead, and returns how many.
 	Reset(dead ...netip.Addr) int
+	// Move has it listen somewhere else; connections go on. With an error nothing has changed.
+	Move(at string) error
 	Close() error
 }
 

@@ -2,19 +2,16 @@ package localproxy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 )
 
 // Config is where a proxy listens, and what bounds it.
 type Config struct {
-	// Listen are addresses of loopback with a port. An IPv6 one is left out on a host without IPv6, if there is another.
+	// Listen are where it listens at first; see Move.
 	Listen []netip.AddrPort
 	// Connections is how many there may be at once; what comes then is reset. 0: DefaultConnections.
 	Connections int
@@ -46,19 +43,19 @@ type Stats struct {
 
 // Proxy is one that runs. Its methods may be called from any goroutine.
 type Proxy struct {
-	cfg       Config
-	listeners []*net.TCPListener
-	dialer    net.Dialer
-	dialing   context.Context // until the proxy is closed
-	stop      context.CancelFunc
-	running   sync.WaitGroup
+	cfg     Config
+	dialer  net.Dialer
+	dialing context.Context // until the proxy is closed
+	stop    context.CancelFunc
+	running sync.WaitGroup
 
-	mu       sync.Mutex
-	turns    turns
-	admitted int // connections, those included that have no server yet
-	open     map[*pair]struct{}
-	stats    Stats
-	ended    bool // what is open now has no time left
+	mu        sync.Mutex // guards what follows, and cfg.Fallback
+	listeners []*net.TCPListener
+	turns     turns
+	admitted  int // connections, those included that have no server yet
+	open      map[*pair]struct{}
+	stats     Stats
+	ended     bool // what is open now has no time left
 }
 
 // Listen opens a proxy that has no backends yet.
@@ -67,17 +64,10 @@ func Listen(c Config) (*Proxy, error) {
 	p := &Proxy{cfg: c, open: map[*pair]struct{}{}}
 	// A server that is silent for half a minute is gone, where nobody else has said so.
 	p.dialer = net.Dialer{Timeout: c.DialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	for _, a := range c.Listen {
-		if err := p.listen(a); err != nil {
-			return nil, errors.Join(err, p.unlisten())
-		}
-	}
-	if len(p.listeners) == 0 {
-		return nil, fmt.Errorf("localproxy: nothing to listen on in %s", c.Listen)
-	}
 	p.dialing, p.stop = context.WithCancel(context.Background())
-	for _, l := range p.listeners {
-		p.running.Go(func() { p.accept(l) })
+	if err := p.Move(c.Listen); err != nil {
+		p.stop()
+		return nil, err
 	}
 	return p, nil
 }
@@ -87,29 +77,6 @@ func orDefault[T int | time.Duration](v, otherwise T) T {
 		return otherwise
 	}
 	return v
-}
-
-func (p *Proxy) listen(a netip.AddrPort) error {
-	if !a.Addr().IsLoopback() {
-		return fmt.Errorf("localproxy: listen on %s: want an address of loopback", a)
-	}
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(a))
-	if a.Addr().Is6() && len(p.cfg.Listen) > 1 && (errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT)) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("localproxy: %w", err)
-	}
-	p.listeners = append(p.listeners, l)
-	return nil
-}
-
-// Addresses are those on which it listens.
-func (p *Proxy) Addresses() (out []netip.AddrPort) {
-	for _, l := range p.listeners {
-		out = append(out, l.Addr().(*net.TCPAddr).AddrPort())
-	}
-	return out
 }
 
 // SetBackends says who is healthy. Connections to one that is no more in the list go on.
@@ -157,8 +124,8 @@ func (p *Proxy) Stats() Stats {
 
 // Close listens no more, and waits for connections to end until the context is over. It ends the rest then.
 func (p *Proxy) Close(ctx context.Context) error {
-	err := p.unlisten()
 	p.stop()
+	err := p.unlisten()
 	ended := make(chan struct{})
 	go func() {
 		p.running.Wait()
@@ -174,14 +141,4 @@ func (p *Proxy) Close(ctx context.Context) error {
 		<-ended
 	}
 	return err
-}
-
-func (p *Proxy) unlisten() error {
-	var errs []error
-	for _, l := range p.listeners {
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -284,3 +284,56 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 	t.Logf("%d bytes for each, with its client and server", used/n)
 	assert.Less(t, used/n, int64(80<<10))
 }
+
+// TestMove leaves the connections, and also a listener that was there before.
+func TestMove(t *testing.T) {
+	p := open(t, Config{}, server(t, 0))
+	first := p.Addresses()[0]
+	other := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), first.Port())
+	stays, _ := dial(t, p)
+	listens := func(at netip.AddrPort) bool {
+		c, err := net.Dial("tcp", at.String())
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	}
+	require.NoError(t, p.Move([]netip.AddrPort{first, other}))
+	assert.Equal(t, []netip.AddrPort{first, other}, p.Addresses())
+	assert.True(t, listens(first) && listens(other))
+
+	taken := server(t, 0)
+	require.ErrorIs(t, p.Move([]netip.AddrPort{other, taken}), syscall.EADDRINUSE)
+	require.Error(t, p.Move(nil))
+	require.Error(t, p.Move([]netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:0")}))
+	assert.Equal(t, []netip.AddrPort{first, other}, p.Addresses(), "nothing has changed")
+	assert.True(t, listens(first) && listens(other))
+
+	require.NoError(t, p.Move([]netip.AddrPort{other}))
+	assert.False(t, listens(first))
+	assert.True(t, listens(other))
+	_, err := stays.Write([]byte("x"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(stays, make([]byte, 1))
+	require.NoError(t, err, "it goes on")
+
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.NoError(t, p.Close(over))
+	require.ErrorIs(t, p.Move([]netip.AddrPort{first}), net.ErrClosed)
+	assert.False(t, listens(first) || listens(other))
+}
+
+func TestAddressesOfAnOption(t *testing.T) {
+	for at, want := range map[string]string{
+		"127.0.0.1:9443":          "[127.0.0.1:9443]",
+		"localhost:9443":          "[127.0.0.1:9443 [::1]:9443]",
+		"[::1]:9443":              "[[::1]:9443]",
+		"[::ffff:127.0.0.1]:9443": "[127.0.0.1:9443]",
+		"9443":                    "[]", "127.0.0.1:x": "[]", "name:9443": "[]",
+	} {
+		got, err := Addresses(at)
+		assert.Equal(t, want, fmt.Sprint(got), at)
+		assert.Equal(t, want == "[]", err != nil, at)
+	}
+}
