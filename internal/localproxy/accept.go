@@ -72,7 +72,11 @@ func (p *Proxy) connect(ctx context.Context) (server *net.TCPConn, to netip.Addr
 	err = errors.New("no server")
 	for _, to = range candidates {
 		var c net.Conn
-		if c, err = p.dialer.DialContext(ctx, "tcp", to.String()); err == nil {
+		d := p.dialer
+		if from := p.from(to.Addr()); from.IsValid() {
+			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
+		}
+		if c, err = d.DialContext(ctx, "tcp", to.String()); err == nil {
 			return c.(*net.TCPConn), to, nil
 		}
 		if ctx.Err() != nil {
@@ -80,6 +84,13 @@ func (p *Proxy) connect(ctx context.Context) (server *net.TCPConn, to netip.Addr
 		}
 	}
 	return nil, netip.AddrPort{}, err
+}
+
+func (p *Proxy) from(server netip.Addr) netip.Addr {
+	if p.cfg.From == nil {
+		return netip.Addr{}
+	}
+	return p.cfg.From(server)
 }
 
 // pump runs until one direction has ended, and lets go of the pair when both have.

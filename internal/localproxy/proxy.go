@@ -19,6 +19,8 @@ type Config struct {
 	DialTimeout time.Duration
 	// Fallback are tried in this order when there is no healthy server, or none that can be connected to: the virtual address.
 	Fallback []netip.AddrPort
+	// From is the own address from which a server is connected to. nil, and no address: the kernel chooses.
+	From func(server netip.Addr) netip.Addr
 }
 
 const (

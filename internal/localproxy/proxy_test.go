@@ -148,6 +148,26 @@ func TestNoServer(t *testing.T) {
 	assert.Equal(t, uint64(1), p.Stats().Failed)
 }
 
+func TestConnectsFromTheAddressThatIsAsked(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	at := l.Addr().(*net.TCPAddr).AddrPort()
+	own := netip.MustParseAddr("127.0.0.7")
+	for _, from := range []netip.Addr{own, {}} {
+		p := open(t, Config{From: func(server netip.Addr) netip.Addr {
+			assert.Equal(t, at.Addr(), server)
+			return from
+		}}, at)
+		c, err := net.Dial("tcp", p.Addresses()[0].String())
+		require.NoError(t, err)
+		s, err := l.Accept()
+		require.NoError(t, err)
+		assert.Equal(t, from == own, s.RemoteAddr().(*net.TCPAddr).AddrPort().Addr() == own)
+		_, _ = c.Close(), s.Close()
+	}
+}
+
 // TestEndOfOneDirection is passed on, while the other goes on.
 func TestEndOfOneDirection(t *testing.T) {
 	p := open(t, Config{}, server(t, 0))
