@@ -4,26 +4,33 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 )
 
 // Follow is for hosts that are no members and send their connections to these: `keepvip follow`.
 type Follow struct {
-	Members []netip.Addr // own addresses of members to ask; those of the entries are asked, too
-	Listen  string       // host:port of this host for programs that cannot use the virtual address, or ""
-	KeyFile string       // of the followers' key; "": it is derived from key.file
+	Members   []netip.Addr // own addresses of members to ask; those of the entries are asked, too
+	Listen    string       // host:port of this host for programs that cannot use the virtual address, or ""
+	OnMembers bool         // members listen there, too
+	KeyFile   string       // of the followers' key; "": it is derived from key.file
 }
 
 func followOptions() []Option {
 	return []Option{
 		{
 			Key: "follow.members", Flag: "follow-member", Reload: Live,
-			Help:    "Own addresses of members that a follower asks who the members are. It also asks the virtual addresses, the members that other options name, and the members that it has heard of. Only keepvip follow uses the options of follow",
+			Help:    "Own addresses of members that a follower asks who the members are. It also asks the virtual addresses, the members that other options name, and the members that it has heard of. Only keepvip follow uses the options of follow, but for follow.onMembers",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Follow.Members }),
 		},
 		{
 			Key: "follow.listen", Flag: "follow-listen", Default: off, Reload: Live,
 			Help:    "A listener of a follower on its loopback interface, such as 127.0.0.1:9443, that passes connections on to the members, for the first port of the first entry that is spread",
 			binding: one(listener("127.0.0.1:9443"), func(t target) *string { return &t.config.Follow.Listen }),
+		},
+		{
+			Key: "follow.onMembers", Flag: "follow-on-members", Default: "false", Reload: Live,
+			Help:    "Members listen at follow.listen, too, and pass connections on to the virtual address, so the same address serves the programs of every node",
+			binding: one(boolean(), func(t target) *bool { return &t.config.Follow.OnMembers }),
 		},
 		{
 			Key: "follow.keyFile", Flag: "follow-key-file", Reload: Live,
@@ -43,6 +50,32 @@ func (c *Config) checkFollow(ps *problems) {
 	if host, _, err := net.SplitHostPort(c.Follow.Listen); err == nil && host != "localhost" {
 		if a, err := netip.ParseAddr(host); err == nil && !a.IsLoopback() {
 			ps.add(c.near("follow.listen"), "follow.listen", "%s is not on the loopback interface, want an address such as 127.0.0.1:9443: other hosts use the virtual address", c.Follow.Listen)
+		}
+	}
+	if c.Follow.OnMembers {
+		c.checkFollowOnMembers(ps)
+	}
+}
+
+// checkFollowOnMembers refuses a listener of members that would have nothing to do, or be in the way of what they serve.
+func (c *Config) checkFollowOnMembers(ps *problems) {
+	const key = "follow.onMembers"
+	if c.Follow.Listen == "" {
+		ps.add(c.near(key), key, "set without follow.listen, want both, such as follow.listen: 127.0.0.1:9443")
+		return
+	}
+	external := func(v VIP) bool { return v.External() }
+	if followed := c.Followed(); len(c.FollowTargets()) == 0 && (len(followed) == 0 || !slices.ContainsFunc(followed, external)) {
+		ps.add(c.near(key), key, "there is nothing to pass connections on to, want the first entry that is spread over its members to have a TCP port")
+	}
+	_, port, _ := net.SplitHostPort(c.Follow.Listen)
+	for _, v := range c.VIPs {
+		for _, p := range v.spreadPorts() {
+			if p.Protocol == ProtocolTCP && len(v.Spread.Backends) == 0 && port == strconv.Itoa(int(p.Target)) {
+				ps.add(c.near("follow.listen"), "follow.listen",
+					"%s has the port at which the members serve %s, want another one with follow.onMembers, such as 127.0.0.1:9443: the service could not listen there", c.Follow.Listen, v.Name)
+				return
+			}
 		}
 	}
 }
@@ -66,6 +99,24 @@ func (c *Config) FollowKey() ([]byte, error) {
 // until somebody changes its mode.
 func (c *Config) Followed() []VIP {
 	return slices.DeleteFunc(slices.Clone(c.VIPs), func(v VIP) bool { return v.Spread.Via == ViaOff || len(v.Spread.Backends) > 0 })
+}
+
+// FollowTargets are where follow.listen leads to: the addresses of the first entry that is followed and not external, with its first TCP port.
+func (c *Config) FollowTargets() (out []netip.AddrPort) {
+	for _, v := range c.Followed() {
+		ports := v.SpreadPorts()
+		if len(ports) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(ports, func(p SpreadPort) bool { return p.Protocol == ProtocolTCP })
+		for _, a := range v.Addresses {
+			if i >= 0 {
+				out = append(out, netip.AddrPortFrom(a.Addr(), ports[i].Port))
+			}
+		}
+		return out
+	}
+	return nil
 }
 
 // FollowServers are those that serve v as far as the configuration says so: follow.members are of no entry if there are several.
