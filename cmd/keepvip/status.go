@@ -65,6 +65,7 @@ func statusText(d daemon.Status, now time.Time) string {
 	b.WriteString(raftText(d.Raft, now))
 	b.WriteString(fifoText(d.Hooks))
 	b.WriteString(pastText(d.History, now))
+	b.WriteString(listenerText(d.Listener))
 	if len(d.VIPs) >= tableFrom {
 		writeTable(&b, d.VIPs, now)
 		return b.String()
@@ -87,6 +88,21 @@ func configText(c *reloads.Status, now time.Time) string {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
 	return text + "\n"
+}
+
+// listenerText is a line about follow.listen on a member.
+func listenerText(l *daemon.ListenerStatus) string {
+	switch {
+	case l == nil:
+		return ""
+	case l.Problem != "":
+		return "NO LISTENER " + coded(l.Problem, l.Code) + "\n"
+	}
+	to := make([]string, len(l.To))
+	for i, a := range l.To {
+		to[i] = a.String()
+	}
+	return fmt.Sprintf("listens at %s for %s, %d connections\n", l.Address, strings.Join(to, " "), l.Connections)
 }
 
 func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/daemon"
 	"github.com/keepvip/keepvip/internal/hook"
 	"github.com/keepvip/keepvip/internal/instance"
@@ -118,6 +119,17 @@ func TestStatusSaysWhyTheFileIsNotInForce(t *testing.T) {
 	assert.Equal(t, "n1, keepvip v1\nCONFIG refused 1m0s ago, that of 1h0m0s ago is in force: k.conf:4: error unsupported: use_vmac\n", statusText(d, now))
 	d.Config.Refused.Reasons = append(d.Config.Refused.Reasons, "k.conf:5: error", "k.conf:6: error")
 	assert.Contains(t, statusText(d, now), "use_vmac (and 2 more)\n")
+}
+
+func TestStatusSaysWhetherAMemberListens(t *testing.T) {
+	d := daemon.Status{VIPs: []instance.Status{}}
+	assert.NotContains(t, statusText(d, time.Now()), "listen")
+	d.Listener = &daemon.ListenerStatus{
+		Address: "127.0.0.1:9443", To: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.100:443"), netip.MustParseAddrPort("[fd77::1]:443")}, Connections: 3,
+	}
+	assert.Contains(t, statusText(d, time.Now()), "\nlistens at 127.0.0.1:9443 for 10.0.0.100:443 [fd77::1]:443, 3 connections\n")
+	d.Listener.Problem, d.Listener.Code = "listen tcp 127.0.0.1:9443: bind: address already in use", code.NotListening
+	assert.Contains(t, statusText(d, time.Now()), "\nNO LISTENER listen tcp 127.0.0.1:9443: bind: address already in use [KV489]\n")
 }
 
 func TestStatusSaysWhichHookFailed(t *testing.T) {

@@ -10,6 +10,7 @@ const (
 	TooManyMembers Code = "KV486"
 	NotForwarding  Code = "KV487"
 	NotFollowed    Code = "KV488"
+	NotListening   Code = "KV489"
 )
 
 func hostSpread() []Entry {
@@ -56,6 +57,12 @@ func hostSpread() []Entry {
 			"Connections of a host that runs keepvip follow are not sent straight to the members: they go to the virtual address, or to members known before.",
 			"Look at keepvip status on that host: PROBLEM is what its kernel refuses, WIRE that no member is fit or reached, NOBODY that no member answers.",
 			"Mend what it names. Where nobody answers, let UDP port 9646 pass, and compare the followers' key with the members' (docs/followers.md).",
+		},
+		{
+			NotListening, "not-listening",
+			"This member does not listen at `follow.listen`, most often because another program has the port: programs of this host cannot connect there.",
+			"Look at `ss -ltnp` on this host, which names the program that has the port.",
+			"End or move that program, and keepvip listens within 5 s. Or set `follow.listen` to another port on all nodes, or `follow.onMembers: false`.",
 		},
 	}
 }

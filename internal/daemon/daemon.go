@@ -78,7 +78,8 @@ type Daemon struct {
 	borrowed loan // of the log's level
 
 	balancers balancers
-	answers   answers     // to them
+	answers   answers // to them
+	listening *listening
 	ending    atomic.Bool // the process has been told to end
 }
 
@@ -160,6 +161,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	}
 	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
 	d.balancers = balancers{health: d.health(), opened: func(at string) { d.lookForAddress("health.address", at) }, log: log}
+	d.listening = newListening(log, d.ownToward)
 	d.inForce.Store(cfg)
 	return d
 }
@@ -251,6 +253,7 @@ func (d *Daemon) addInstances() error {
 	d.hooks.Open(hook.FIFOConfig{Path: d.cfg.FIFO.Path, UID: d.cfg.FIFO.UID, GID: d.cfg.FIFO.GID})
 	d.hooks.Use(hookEntries(d.cfg), nil)
 	d.set.Apply(instance.Delta{Add: instances})
+	d.listening.use(d.cfg)
 	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", introduced(instances))
 	return nil
 }
@@ -264,6 +267,7 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { files.run(outer) })
 	wg.Go(func() { d.notify(ctx, outer) })
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
+	wg.Go(func() { d.listening.run(outer) })
 	defer d.afterStart().Stop()
 	d.set.Run(ctx)
 	d.stopDepartures()

@@ -9,6 +9,7 @@
 //   - one for each listener: the control socket, the lock of the network namespace, metrics and probes, balancers that ask for the health;
 //   - one that follows the host's links and addresses, one that reloads at each SIGHUP, one that writes
 //     keepalived's files at its signals, one for the service manager;
+//   - one that listens at follow.listen, if members do, and there those of internal/localproxy;
 //   - one that joins the Raft cluster, if there is one, and one that takes part in it.
 //
 // And one for each foreign host that is overheard, 16 at most; it ends by itself after 45 s.

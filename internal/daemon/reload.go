@@ -74,6 +74,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	for _, at := range m.begin {
 		d.log.Info("the addresses become external; this node goes on as one that comes last", "vip", at.served.Name, "until", at.until)
 	}
+	d.listening.use(next)
 	d.cfg = next
 	d.inForce.Store(next)
 	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
