@@ -24,6 +24,9 @@ type Spread struct {
 	// Other is its own address of the family that does not carry the election, for the virtual addresses of that family, without a
 	// zone; the zero Addr: it has none.
 	Other netip.Addr `json:"other,omitzero"`
+	// Serves is its own address of the family that carries the election, for the virtual addresses of that family, where that is not the address by
+	// which members are known: by IPv6 these are link-local, so a host on another link reaches none, and a server need not listen there. The zero Addr: it is.
+	Serves netip.Addr `json:"serves,omitzero"`
 	// Ports are those of the address that it serves, at most MostSpreadPorts.
 	Ports []SpreadPort `json:"ports,omitempty"`
 	// Translates tells that this node translates connections to the other members and knows how many each has: those of its own programs, or, where
@@ -70,7 +73,8 @@ func (s *Spread) Alike(o *Spread) bool {
 	if s == nil || o == nil {
 		return s == o
 	}
-	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Address == o.Address && s.Other == o.Other && s.Translates == o.Translates &&
+	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Address == o.Address && s.Other == o.Other &&
+		s.Serves == o.Serves && s.Translates == o.Translates &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
 			a.Connections, b.Connections = 0, 0
 			return a == b

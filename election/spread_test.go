@@ -27,6 +27,7 @@ func TestSpreadIsAlike(t *testing.T) {
 		"weight":        {func(s *Spread) { s.Weight = 0 }, false},
 		"MAC":           {func(s *Spread) { s.MAC[5]++ }, false},
 		"other address": {func(s *Spread) { s.Other = netip.Addr{} }, false},
+		"serving":       {func(s *Spread) { s.Serves = netip.MustParseAddr("fd77::12") }, false},
 		"health":        {func(s *Spread) { s.Ports[0].Healthy = false }, false},
 		"a port more":   {func(s *Spread) { s.Ports = append(slices.Clone(s.Ports), SpreadPort{Protocol: 17, Port: 53}) }, false},
 	} {

@@ -66,6 +66,7 @@ const (
 
 	spreadLen     = 9 // up to the length of the address
 	spreadPortLen = 8
+	servesLen     = 16
 
 	maxClients = 255 // bytes
 
@@ -78,6 +79,7 @@ const (
 	flagMissing    = 1 << 0 // of fieldHears
 	flagTakes      = 1 << 0 // of fieldSpread
 	flagTranslates = 1 << 1 // of fieldSpread
+	flagServes     = 1 << 2 // of fieldSpread
 	flagHealthy    = 1 << 0 // of a port there
 
 	maxNode     = 253

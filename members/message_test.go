@@ -248,6 +248,10 @@ func FuzzParse(f *testing.F) {
 	b, err := long.Append(nil, 1)
 	require.NoError(f, err)
 	f.Add(b)
+	long.Peer.Spread = spreadByIPv6()
+	b, err = long.Append(nil, 1)
+	require.NoError(f, err)
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, sequence, err := Parse(b)
 		if err != nil {

@@ -14,6 +14,9 @@ type Spread struct {
 	Weight uint8      // its share of them; 0: none
 	MAC    [6]byte    // of its interface; zero: it does not say
 	Other  netip.Addr // own address of the family that does not carry the election; the zero Addr: it has none
+	// Serves is where it serves the addresses of the family that carries the election, if not where it speaks from: an IPv6 address that is not
+	// link-local. The zero Addr: where it speaks from.
+	Serves netip.Addr
 	Ports  []SpreadPort
 
 	Translates bool   // it translates connections to the other members, and knows how many each has
@@ -51,7 +54,7 @@ func (s *Spread) Alike(o *Spread) bool {
 	if s == nil || o == nil {
 		return s == o
 	}
-	return s.Fit == o.Fit && s.Weight == o.Weight && s.MAC == o.MAC && s.Other == o.Other && s.Translates == o.Translates &&
+	return s.Fit == o.Fit && s.Weight == o.Weight && s.MAC == o.MAC && s.Other == o.Other && s.Serves == o.Serves && s.Translates == o.Translates &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
 			return a.number() == b.number() && a.Healthy == b.Healthy
 		})
@@ -59,7 +62,7 @@ func (s *Spread) Alike(o *Spread) bool {
 
 // valid tells whether the wire can carry it, and another node can use it.
 func (s *Spread) valid() bool {
-	if s.Other != (netip.Addr{}) && !s.otherValid() || s.MAC[0]&1 != 0 || len(s.Ports) > MostSpreadPorts {
+	if s.Other != (netip.Addr{}) && !s.otherValid() || s.Serves != (netip.Addr{}) && !s.servesValid() || s.MAC[0]&1 != 0 || len(s.Ports) > MostSpreadPorts {
 		return false
 	}
 	for i, p := range s.Ports {
@@ -80,6 +83,11 @@ func (s *Spread) valid() bool {
 
 func (s *Spread) otherValid() bool { return hostAddress(s.Other) }
 
+// servesValid wants another family than that of Other: a member has one address of each.
+func (s *Spread) servesValid() bool {
+	return hostAddress(s.Serves) && s.Serves.Is6() && !s.Serves.IsLinkLocalUnicast() && !s.Other.Is6()
+}
+
 // hostAddress tells whether a can be the address of one host.
 func hostAddress(a netip.Addr) bool { return plain(a) && !a.IsMulticast() && !a.IsLoopback() }
 
@@ -91,6 +99,9 @@ func appendSpread(b []byte, s *Spread) []byte {
 	}
 	if s.Translates {
 		flags |= flagTranslates
+	}
+	if s.Serves.IsValid() {
+		flags |= flagServes
 	}
 	other := s.Other.AsSlice()
 	b = append(b, flags, s.Weight)
@@ -105,16 +116,15 @@ func appendSpread(b []byte, s *Spread) []byte {
 		b = append(b, p.Protocol, flags)
 		b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, p.Port), p.Connections)
 	}
-	if !s.Translates {
-		return b
+	if s.Translates {
+		b = append(b, uint8(len(s.Left)))
+		for _, l := range s.Left {
+			member := l.Member.AsSlice()
+			b = append(append(b, uint8(len(member))), member...)
+			b = binary.BigEndian.AppendUint32(b, l.Connections)
+		}
 	}
-	b = append(b, uint8(len(s.Left)))
-	for _, l := range s.Left {
-		member := l.Member.AsSlice()
-		b = append(append(b, uint8(len(member))), member...)
-		b = binary.BigEndian.AppendUint32(b, l.Connections)
-	}
-	return b
+	return append(b, s.Serves.AsSlice()...)
 }
 
 // parseSpread takes what it knows; a later version may have more behind it.
@@ -123,6 +133,7 @@ func parseSpread(b []byte) (*Spread, bool) {
 		return nil, false
 	}
 	s := &Spread{Fit: b[0]&flagTakes != 0, Translates: b[0]&flagTranslates != 0, Weight: b[1], MAC: [6]byte(b[2:])}
+	serves := b[0]&flagServes != 0
 	n := int(b[spreadLen-1])
 	if b = b[spreadLen:]; len(b) < n+1 {
 		return nil, false
@@ -142,31 +153,40 @@ func parseSpread(b []byte) (*Spread, bool) {
 			Protocol: b[0], Healthy: b[1]&flagHealthy != 0, Port: binary.BigEndian.Uint16(b[2:]), Connections: binary.BigEndian.Uint32(b[4:]),
 		})
 	}
-	if s.Translates && !s.parseLeft(b) {
-		return nil, false
+	if s.Translates {
+		var ok bool
+		if b, ok = s.parseLeft(b); !ok {
+			return nil, false
+		}
+	}
+	if serves {
+		if len(b) < servesLen {
+			return nil, false
+		}
+		s.Serves = netip.AddrFrom16([servesLen]byte(b))
 	}
 	return s, s.valid()
 }
 
-// parseLeft takes in what is behind the ports, and tells whether it is whole.
-func (s *Spread) parseLeft(b []byte) bool {
+// parseLeft takes in what is behind the ports, and returns the rest, and whether it is whole.
+func (s *Spread) parseLeft(b []byte) (rest []byte, ok bool) {
 	if len(b) == 0 || b[0] > MostLeft {
-		return false
+		return nil, false
 	}
 	left := int(b[0])
 	for b = b[1:]; left > 0; left-- {
 		if len(b) == 0 || len(b) < 1+int(b[0])+4 {
-			return false
+			return nil, false
 		}
 		n := int(b[0])
 		member, ok := netip.AddrFromSlice(b[1 : 1+n])
 		if !ok {
-			return false
+			return nil, false
 		}
 		s.Left = append(s.Left, Left{Member: member, Connections: binary.BigEndian.Uint32(b[1+n:])})
 		b = b[1+n+4:]
 	}
-	return true
+	return b, true
 }
 
 // alike tells whether two say the same but for the connections that are spread: how many there are waits for the next message.

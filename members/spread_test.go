@@ -25,6 +25,13 @@ func spread() *Spread {
 	}
 }
 
+// spreadByIPv6 is of a member that speaks from a link-local address, with a value in each place.
+func spreadByIPv6() *Spread {
+	s := spread()
+	s.Other, s.Serves = netip.MustParseAddr("10.77.0.11"), netip.MustParseAddr("fd77::11")
+	return s
+}
+
 func mostPorts() (list []SpreadPort) {
 	for i := range MostSpreadPorts {
 		list = append(list, SpreadPort{Protocol: 6, Port: uint16(6443 + i), Healthy: true, Connections: 1 << 31})
@@ -53,6 +60,7 @@ func TestSpreadIsAlike(t *testing.T) {
 		"weight":          {func(s *Spread) { s.Weight = 0 }, false},
 		"MAC":             {func(s *Spread) { s.MAC[5]++ }, false},
 		"other address":   {func(s *Spread) { s.Other = netip.Addr{} }, false},
+		"where it serves": {func(s *Spread) { s.Other, s.Serves = netip.Addr{}, s.Other }, false},
 		"health":          {func(s *Spread) { s.Ports[0].Healthy = false }, false},
 		"a port less":     {func(s *Spread) { s.Ports = s.Ports[:1] }, false},
 		"another port":    {func(s *Spread) { s.Ports[1].Port = 54 }, false},
@@ -199,6 +207,10 @@ func TestMachineLeavesOutASpreadThatCannotBeSaid(t *testing.T) {
 		"left of nobody":         func(s *Spread) { s.Left[0].Member = netip.Addr{} },
 		"left, not translated":   func(s *Spread) { s.Translates = false },
 		"an address with a zone": func(s *Spread) { s.Other = netip.MustParseAddr("fe80::1%eth0") },
+		"serves, with a zone":    func(s *Spread) { s.Other, s.Serves = netip.Addr{}, netip.MustParseAddr("fd77::11%eth0") },
+		"serves, link-local":     func(s *Spread) { s.Other, s.Serves = netip.Addr{}, netip.MustParseAddr("fe80::11") },
+		"serves by IPv4":         func(s *Spread) { s.Serves = netip.MustParseAddr("10.77.0.11") },
+		"serves at two by IPv6":  func(s *Spread) { s.Serves = netip.MustParseAddr("fd77::12") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, now := spreading(t, Config{}, 100*ms)
@@ -309,4 +321,46 @@ func TestSpreadExampleOfTheDocs(t *testing.T) {
 	example, _, _ := strings.Cut(after, "\n")
 	value := appendSpread(nil, spread())
 	assert.Equal(t, append([]byte{byte(fieldSpread), byte(len(value))}, value...), unhex(t, "0c"+example))
+}
+
+// Where a member serves is behind all that an earlier version knows, which skips it as it skips the flag.
+func TestSpreadSaysWhereTheMemberServes(t *testing.T) {
+	for name, without := range map[string]func(*Spread){
+		"all of it":            func(*Spread) {},
+		"nothing of the other": func(s *Spread) { s.Other = netip.Addr{} },
+		"nothing translated":   func(s *Spread) { s.Translates, s.Left = false, nil },
+		"the most of all":      func(s *Spread) { s.Ports, s.Left = mostPorts(), mostLeft() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := spreadByIPv6()
+			without(want)
+			value := appendSpread(nil, want)
+			require.LessOrEqual(t, len(value), 255, "a field has no room for more")
+			got, ok := parseSpread(append(value, 0xff))
+			require.True(t, ok)
+			assert.Equal(t, want, got)
+			for cut := 1; cut <= servesLen; cut++ {
+				_, ok := parseSpread(value[:len(value)-cut])
+				assert.False(t, ok, "%d bytes less", cut)
+			}
+			value[0] &^= flagServes
+			want.Serves = netip.Addr{}
+			got, ok = parseSpread(value)
+			require.True(t, ok)
+			assert.Equal(t, want, got, "what is behind the known part is skipped")
+		})
+	}
+}
+
+func TestSpreadRefusesToServeWhereNobodyCan(t *testing.T) {
+	for _, bad := range []string{"::", "::1", "ff02::12", "fe80::11", "::ffff:10.77.0.11"} {
+		s := spreadByIPv6()
+		s.Serves = netip.MustParseAddr(bad)
+		_, ok := parseSpread(appendSpread(nil, s))
+		assert.False(t, ok, bad)
+	}
+	s := spreadByIPv6()
+	s.Other = netip.MustParseAddr("fd77::12")
+	_, ok := parseSpread(appendSpread(nil, s))
+	assert.False(t, ok, "two of one family")
 }

@@ -51,7 +51,7 @@ func reachable(c election.Client) bool {
 
 // sayable tells whether another node can use it.
 func sayable(s *election.Spread) bool {
-	for _, a := range []netip.Addr{s.Address, s.Other} {
+	for _, a := range []netip.Addr{s.Address, s.Other, s.Serves} {
 		if a != (netip.Addr{}) && !oneHost(a) {
 			return false
 		}
@@ -135,6 +135,9 @@ func (e *Elector) said() *election.Spread {
 		return nil
 	}
 	s, f := *e.spread, e.fitness
+	if s.Serves == s.Address {
+		s.Serves = netip.Addr{} // members know it by that
+	}
 	s.Every = e.node.cfg.spreadPace()
 	s.Fit = !f.Out && (f.Less <= 0 || effective(e.base, f) > unfitPriority) && !e.node.cluster.leaving.Load()
 	return &s

@@ -19,7 +19,8 @@ var group = netip.MustParseAddr("10.77.0.100")
 func spreadHere() *election.Spread {
 	return &election.Spread{
 		Weight: 100, MAC: [6]byte{2, 0, 0, 0, 0, 1}, Address: netip.MustParseAddr("10.78.0.11"), Other: netip.MustParseAddr("fd77::11"),
-		Ports: []election.SpreadPort{{Protocol: 6, Port: 8443, Healthy: true, Connections: 7}},
+		Serves: netip.MustParseAddr("10.78.0.12"),
+		Ports:  []election.SpreadPort{{Protocol: 6, Port: 8443, Healthy: true, Connections: 7}},
 
 		Translates: true,
 		Left:       []election.Left{{Member: addr(1), Connections: 3}},
@@ -174,6 +175,7 @@ func TestMessageRefusesASpreadThatNobodyCan(t *testing.T) {
 		"an address of many":    func(m *message) { m.Spread[0].Other = netip.MustParseAddr("ff02::12") },
 		"an address of nobody":  func(m *message) { m.Spread[0].Address = netip.IPv4Unspecified() },
 		"an address with zone":  func(m *message) { m.Spread[0].Other = netip.MustParseAddr("fe80::1%eth0") },
+		"served by many":        func(m *message) { m.Spread[0].Serves = netip.MustParseAddr("ff02::12") },
 		"a MAC of many":         func(m *message) { m.Spread[0].MAC[0] = 1 },
 		"too many left":         func(m *message) { m.Spread[0].Left = mostLeft(election.MostLeft + 1) },
 		"left twice":            func(m *message) { m.Spread[0].Left = append(m.Spread[0].Left, m.Spread[0].Left...) },
@@ -219,7 +221,8 @@ func groups(n int) (list []spread) {
 		s := *spreadHere()
 		s.MAC, s.Ports, s.Every = [6]byte{254, 255, 255, 255, 255, 255}, ports(election.MostSpreadPorts), time.Second
 		s.Left, s.Clients = mostLeft(election.MostLeft), someClients(clientsAtOnce/n)
-		s.Address, s.Other = netip.MustParseAddr("2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff"), netip.MustParseAddr("255.255.255.254")
+		s.Address, s.Other = netip.MustParseAddr("fe80::aaaa:bbbb:cccc:dddd"), netip.MustParseAddr("255.255.255.254")
+		s.Serves = netip.MustParseAddr("2001:db8:aaaa:bbbb:cccc:dddd:ffff:ffff")
 		list = append(list, spread{netip.MustParseAddr(fmt.Sprintf("2001:db8:aaaa:bbbb:cccc:dddd:eeee:%x", 0xf000+i)), s})
 	}
 	return list

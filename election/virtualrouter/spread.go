@@ -41,7 +41,7 @@ func (o *ownSpread) say(fit bool) *members.Spread {
 	if o.set == nil || o.said != nil && o.said.Fit == fit {
 		return o.said
 	}
-	s := &members.Spread{Fit: fit, Weight: o.set.Weight, MAC: o.set.MAC, Other: o.set.Other, Translates: o.set.Translates}
+	s := &members.Spread{Fit: fit, Weight: o.set.Weight, MAC: o.set.MAC, Other: o.set.Other, Serves: o.set.Serves, Translates: o.set.Translates}
 	for _, p := range o.set.Ports {
 		s.Ports = append(s.Ports, members.SpreadPort(p))
 	}
@@ -62,7 +62,10 @@ func spreadOf(m *members.Member) *election.Spread {
 	if f == nil {
 		return nil
 	}
-	s := &election.Spread{Fit: f.Fit, Every: members.Every(m.Peer.Lifetime), Weight: f.Weight, MAC: f.MAC, Other: f.Other, Translates: f.Translates}
+	s := &election.Spread{
+		Fit: f.Fit, Every: members.Every(m.Peer.Lifetime), Weight: f.Weight, MAC: f.MAC, Other: f.Other, Serves: f.Serves,
+		Translates: f.Translates,
+	}
 	for _, p := range f.Ports {
 		s.Ports = append(s.Ports, election.SpreadPort(p))
 	}

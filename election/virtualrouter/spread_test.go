@@ -16,7 +16,7 @@ import (
 
 func spreadHere() *election.Spread {
 	return &election.Spread{
-		Weight: 100, MAC: [6]byte{2, 0, 0, 0, 0, 1}, Other: netip.MustParseAddr("fd77::11"),
+		Weight: 100, MAC: [6]byte{2, 0, 0, 0, 0, 1}, Other: netip.MustParseAddr("10.77.0.11"), Serves: netip.MustParseAddr("fd77::11"),
 		Ports: []election.SpreadPort{{Protocol: 6, Port: 8443, Healthy: true, Connections: 7}},
 
 		Translates: true,
