@@ -117,6 +117,7 @@ type fakeHost struct {
 	dump   chan struct{} // until it is closed, no connections are counted; nil: at once
 	stuck  chan struct{} // until it is closed, nothing that changes the kernel ends; nil: it ends at once
 	still  bool          // it forwards nothing
+	own    []netip.Addr  // nil: that of node 11
 
 	uncounted error // what counting connections ends with
 
@@ -137,7 +138,14 @@ func (h *fakeHost) Open(name string) (Plane, error) {
 	return p, nil
 }
 
-func (h *fakeHost) Own(instance.Place, []netip.Addr) []netip.Addr { return []netip.Addr{addr(11)} }
+func (h *fakeHost) Own(instance.Place, []netip.Addr) []netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.own != nil {
+		return h.own
+	}
+	return []netip.Addr{addr(11)}
+}
 
 func (h *fakeHost) Ask(ctx context.Context, _ instance.Place, member netip.Addr) error {
 	h.mu.Lock()
@@ -279,9 +287,12 @@ func newBench(t *testing.T, cfg Config) *bench {
 	return b
 }
 
-func (b *bench) begin() {
+func (b *bench) begin() { b.beginAt(addr(11)) }
+
+// beginAt begins a term of a node that speaks from there.
+func (b *bench) beginAt(source netip.Addr) {
 	b.service.Begin(instance.Term{
-		Place: instance.Place{Index: 2, Name: "eth0", Source: addr(11), MAC: "02:00:00:00:00:0b"}, Elector: b.elector,
+		Place: instance.Place{Index: 2, Name: "eth0", Source: source, MAC: "02:00:00:00:00:0b"}, Elector: b.elector,
 		Ready:   func() instance.Readiness { b.mu.Lock(); defer b.mu.Unlock(); return b.ready },
 		Healthy: func(check string) bool { b.mu.Lock(); defer b.mu.Unlock(); return b.good[check] },
 	})

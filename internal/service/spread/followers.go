@@ -65,21 +65,35 @@ func (f *followers) left(since time.Time) bool {
 	})
 }
 
-// reportOf joins the rows of all tables: each has other ports of the same members. node is this node's name.
+// reportOf joins the rows of all tables: each has other ports of the same members. node is this node's name. Of two members that serve at one address
+// the first one counts, or this node: no list has an address twice.
 func reportOf(tables []*table, members *roster, node string) *subscription.Report {
 	r := &subscription.Report{Every: max(members.interval, leastEvery)}
 	known := map[netip.Addr]*member{}
 	for _, m := range members.all {
 		known[m.address] = m
 	}
-	index := map[netip.Addr]int{}
+	index := map[netip.Addr]int{} // by where members serve
+	by := map[netip.Addr]netip.Addr{}
+	for _, t := range tables {
+		for _, row := range t.known {
+			if row.Self {
+				by[row.serves()] = row.Address
+			}
+		}
+	}
 	for _, t := range tables {
 		for _, row := range t.known {
 			m := known[row.Address]
-			i, seen := index[row.Address]
+			at := row.serves()
+			if first, taken := by[at]; taken && first != row.Address {
+				continue
+			}
+			by[at] = row.Address
+			i, seen := index[at]
 			if !seen {
 				i = len(r.Members)
-				index[row.Address] = i
+				index[at] = i
 				every, name := r.Every, node
 				if m != nil {
 					every, name = members.every(m), m.node
@@ -96,7 +110,7 @@ func reportOf(tables []*table, members *roster, node string) *subscription.Repor
 
 // sighting is a member without its ports, which says something every so often; m is nil for this node.
 func (r row) sighting(m *member, name string, every time.Duration) subscription.Sighting {
-	out := subscription.Sighting{Member: subscription.Member{Address: r.Address, Self: r.Self, Weight: r.Weight}}
+	out := subscription.Sighting{Member: subscription.Member{Address: r.serves(), Self: r.Self, Weight: r.Weight}}
 	if m != nil {
 		out.Heard = m.last
 	}
@@ -107,6 +121,15 @@ func (r row) sighting(m *member, name string, every time.Duration) subscription.
 		}
 	}
 	return out
+}
+
+// serves is where a member serves the addresses of the family that carries the election. A link-local address, by which members may know it, is none
+// that another host can use.
+func (r row) serves() netip.Addr {
+	if i := slices.IndexFunc(r.at.Addresses, func(a netip.Addr) bool { return a.Is4() == r.Address.Is4() }); i >= 0 {
+		return r.at.Addresses[i]
+	}
+	return r.Address
 }
 
 // expected is what followers are told. Connections to a member that only does not spread a port are not lost.

@@ -24,6 +24,14 @@ type self struct {
 	witness bool // it votes, and the others do not spread over it
 }
 
+// serves is where this node serves the addresses of the family that carries the election.
+func (s self) serves() netip.Addr {
+	if i := slices.IndexFunc(s.own, func(a netip.Addr) bool { return a.Is4() == s.address.Is4() }); i >= 0 {
+		return s.own[i]
+	}
+	return s.address
+}
+
 // row is one member in a table.
 type row struct {
 	Address   netip.Addr
@@ -80,6 +88,9 @@ func (m *member) row(p portSet) row {
 	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder, lost: m.dead}
 	out.Condition, out.Why = m.condition(p)
 	out.at = spreadtables.MemberAt{Addresses: []netip.Addr{m.address}, MAC: macOf(m.spread.MAC)}
+	if m.spread.Serves.IsValid() {
+		out.at.Addresses[0] = m.spread.Serves
+	}
 	if m.spread.Other.IsValid() {
 		out.at.Addresses = append(out.at.Addresses, m.spread.Other)
 	}
@@ -97,8 +108,11 @@ func macOf(b [6]byte) net.HardwareAddr {
 func ownSpread(tables []*table, me self, healthy map[string]bool) *election.Spread {
 	out := &election.Spread{Weight: me.weight, MAC: me.mac, Address: me.address}
 	for _, a := range me.own {
-		if a.Is4() != me.address.Is4() {
+		switch {
+		case a.Is4() != me.address.Is4():
 			out.Other = a
+		case a.Is6() && a != me.place.Source.WithZone(""):
+			out.Serves = a
 		}
 	}
 	for _, t := range tables {

@@ -43,8 +43,23 @@ type roster struct {
 
 // begin opens a term, of a node with that address. The members are known at settled.
 func (r *roster) begin(self netip.Addr, settled time.Time) {
-	r.self, r.begun = self, settled.Add(startTime)
+	r.begun = settled.Add(startTime)
+	r.become(self)
+}
+
+// become has this node be known by that address.
+func (r *roster) become(self netip.Addr) {
+	r.self = self
 	r.all = slices.DeleteFunc(r.all, func(m *member) bool { return m.address == self })
+}
+
+// named is the address by which the tables know a member: that by which the election does, or the one at which it serves where that is listed. A list
+// has addresses that a host on another link can use, and by IPv6 the election has none.
+func (r *roster) named(address, serves netip.Addr) netip.Addr {
+	if !slices.Contains(r.listed, address) && slices.Contains(r.listed, serves) {
+		return serves
+	}
+	return address
 }
 
 // every is the time between two messages of a member.
@@ -76,6 +91,9 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		address := m.Address.WithZone("")
 		if m.Spread != nil && m.Spread.Address.IsValid() {
 			address = m.Spread.Address
+		}
+		if m.Spread != nil {
+			address = r.named(address, m.Spread.Serves)
 		}
 		if address == r.self {
 			continue // two with one address: this node cannot reach the other one

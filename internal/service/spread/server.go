@@ -151,10 +151,11 @@ func (v *server) step(now time.Time) {
 
 func (v *server) stepMembers(now time.Time) {
 	list := v.elector.Members()
+	me, err := v.self(list)
+	v.roster.become(me.address)
 	v.roster.hear(now, list)
 	v.roster.declareDead()
 	v.ask(now)
-	me, err := v.self(list)
 	if err != nil {
 		v.withdraw() // the others would go by another table
 		v.count(now)
@@ -265,9 +266,11 @@ func (v *server) self(list []election.Member) (self, error) {
 			me.holder, me.witness, v.node = m.State == election.Active, m.Witness, m.Node
 		}
 	}
+	serves := me.serves()
+	me.address = v.roster.named(me.address, serves)
 	if len(v.cfg.Members) > 0 && !me.witness && !slices.Contains(v.cfg.Members, me.address) {
-		if !slices.Contains(v.cfg.Senders, me.address) {
-			return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", me.address, place.Name)
+		if !slices.Contains(v.cfg.Senders, me.address) && !slices.Contains(v.cfg.Senders, serves) {
+			return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", serves, place.Name)
 		}
 		me.weight, me.sends = 0, true
 	}
