@@ -25,10 +25,13 @@ type share struct {
 	why            string       // why it gets none
 }
 
-// own are the member's own addresses of the families of virtual addresses: connections to one go to none of another family.
+// own are the member's own addresses of the families of virtual addresses: connections to one go to none of another family. A link-local IPv6 address is
+// one on each link, so no connection can be sent to it.
 func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
 	for _, v := range virtual {
-		i := slices.IndexFunc(addresses, func(a netip.Addr) bool { return a.IsValid() && a.Is4() == v.Is4() })
+		i := slices.IndexFunc(addresses, func(a netip.Addr) bool {
+			return a.IsValid() && a.Is4() == v.Is4() && !(a.Is6() && a.IsLinkLocalUnicast())
+		})
 		if i >= 0 && !slices.Contains(out, addresses[i]) {
 			out = append(out, addresses[i])
 		}
@@ -38,7 +41,7 @@ func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
 
 // use gives the member connections at those of its addresses of which a probe says nothing against it.
 func (s *share) use(e Entry, p Port, good func(netip.AddrPort) bool, otherwise string) {
-	s.why = "it has no address of the virtual one's family"
+	s.why = "it has no address of the virtual one's family, but for link-local ones"
 	for _, a := range own(e.Addresses, s.address, s.other) {
 		if s.why = otherwise; good(netip.AddrPortFrom(a, p.Target)) {
 			s.at = append(s.at, a)

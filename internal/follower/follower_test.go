@@ -485,7 +485,7 @@ func TestFollowerSaysThatMembersLackTheFamily(t *testing.T) {
 		p := b.status(t).Follows[0].Ports[0]
 		assert.True(t, p.Wire)
 		require.Len(t, p.Members, 3)
-		assert.Equal(t, "it has no address of the virtual one's family", p.Members[0].Why)
+		assert.Equal(t, "it has no address of the virtual one's family, but for link-local ones", p.Members[0].Why)
 		b.stop()
 	})
 }
@@ -626,6 +626,26 @@ func TestChooseByFamily(t *testing.T) {
 	only := share{weight: 1, at: []netip.Addr{ownOf(2)}}
 	assert.Equal(t, []Backend{{At: netip.MustParseAddrPort("[fd77::11]:443"), Weight: 3}}, backends([]share{s, only}, netip.MustParseAddr("fd77::100"), 443))
 	assert.Len(t, backends([]share{s, only}, vip, 443), 2)
+}
+
+// A link-local IPv6 address does not say on which link, so a connection that is translated to one goes nowhere.
+func TestChooseSendsNothingToLinkLocalAddresses(t *testing.T) {
+	e := entryOf()
+	e.Addresses = []netip.Addr{netip.MustParseAddr("fd77::100")}
+	p := e.Ports[0]
+	on := []subscription.Port{{Protocol: p.Protocol, Port: p.Port, Condition: slots.Fit}}
+	all := []subscription.State{
+		{Address: netip.MustParseAddr("fd77::11"), Weight: 1, Ports: on},
+		{Address: netip.MustParseAddr("fe80::12"), Weight: 1, Ports: on},
+	}
+	for _, told := range []bool{true, false} {
+		got := e.choose(p, all, told, []netip.Addr{netip.MustParseAddr("fe80::13")}, func(netip.AddrPort) verdict { return reached })
+		assert.Equal(t, []netip.Addr{all[0].Address}, got[0].at)
+		for _, s := range got[1:] {
+			assert.Empty(t, s.at)
+			assert.Equal(t, "it has no address of the virtual one's family, but for link-local ones", s.why)
+		}
+	}
 }
 
 func TestKnownIsWhatWasWritten(t *testing.T) {

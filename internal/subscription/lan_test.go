@@ -461,3 +461,16 @@ func TestFollowerBelievesTheNewestWordHoweverOldTheOtherOneIs(t *testing.T) {
 		assert.Equal(t, uint8(1), s.Weight, apart)
 	}
 }
+
+// A link-local address does not say on which link.
+func TestFollowerAsksNobodyAtALinkLocalAddress(t *testing.T) {
+	local := netip.MustParseAddr("fe80::12")
+	m := NewMachine(MachineConfig{Group: own(100), Virtual: []netip.Addr{own(100)}, Listed: []netip.Addr{local}, Random: func() uint64 { return 1 }})
+	now := time.Now()
+	m.Hint(now, local)
+	var to []netip.Addr
+	for _, a := range m.Expire(now) {
+		to = append(to, a.To)
+	}
+	assert.Equal(t, []netip.Addr{own(100)}, to)
+}

@@ -98,7 +98,7 @@ func NewMachine(cfg MachineConfig) *Machine {
 // Hint says that somebody may be a member. It is only asked.
 func (m *Machine) Hint(now time.Time, a netip.Addr) { m.meet(now, a) }
 
-// meet is the peer of that address, nil where there is no room for one more.
+// meet is the peer of that address, nil where there is no room for one more, or the address is link-local: it does not say on which link.
 func (m *Machine) meet(now time.Time, a netip.Addr) *peer {
 	a = a.WithZone("")
 	if i := slices.IndexFunc(m.peers, func(p *peer) bool { return p.address == a }); i >= 0 {
@@ -107,7 +107,7 @@ func (m *Machine) meet(now time.Time, a netip.Addr) *peer {
 		}
 		return m.peers[i]
 	}
-	if !host(a) || len(m.peers) >= mostPeers {
+	if !host(a) || a.Is6() && a.IsLinkLocalUnicast() || len(m.peers) >= mostPeers {
 		return nil
 	}
 	p := &peer{address: a, met: now, session: m.cfg.Random()}
