@@ -32,6 +32,35 @@ func TestSpreadSharesConnectionsEvenly(t *testing.T) {
 	}
 }
 
+// TestSpreadByIPv6Alone: members know each other by link-local addresses, and serve at others. What a member itself is a client of goes there, too: its
+// servers need not listen on link-local addresses, and connections of its own to a member that dies are ended. A list has either address.
+func TestSpreadByIPv6Alone(t *testing.T) {
+	t.Parallel()
+	for name, product := range map[string]trial.WithSpread{
+		"direct":        {},
+		"listed":        {Members: []string{"fd77::13", "fd77::11", "fd77::12"}},
+		"by masquerade": {Masquerade: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openSpread(t, trial.SpreadConfig{V6: true, Product: product})
+			for _, from := range []*lab.Peer{s.Lab.Client, s.Lab.OffLink} {
+				for _, got := range shares(t, s, from.Namespace, 600, 3, 30) {
+					assert.True(t, product.Masquerade || got.Disguised == 0, "servers see the client's own address")
+				}
+			}
+			for _, n := range s.Lab.Nodes {
+				shares(t, s, n.Namespace, 600, 3, 30)
+			}
+			for _, e := range spreadEvents(t, "a member drains and returns", "a member's node dies", "a member's node dies, and the other members are clients") {
+				if _, judged := keeps(t, s, e, 60); !judged {
+					return
+				}
+			}
+		})
+	}
+}
+
 func TestSpreadKeepsConnectionsOverMoves(t *testing.T) {
 	t.Parallel()
 	s := openSpread(t, trial.SpreadConfig{})

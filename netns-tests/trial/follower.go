@@ -23,6 +23,7 @@ type Follower struct {
 type FollowerConfig struct {
 	Signed bool // all that is said is signed, and the follower's key is derived from the members'
 	Both   bool // an IPv4 and an IPv6 address, else IPv4 alone
+	V6     bool // IPv6 alone, which carries the election
 	Behind bool // the worker is behind a router
 }
 
@@ -38,7 +39,7 @@ func OpenFollower(host *lab.Host, cfg FollowerConfig) (*Follower, error) {
 			return err
 		}
 	}
-	s, err := openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: !cfg.Both, Product: product}, before)
+	s, err := openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: !cfg.Both && !cfg.V6, V6: cfg.V6, Product: product}, before)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,9 @@ type SpreadConfig struct {
 	Running int // the first so many run at the beginning, 0 = all
 	Product WithSpread
 	// V4 has one IPv4 address alone, where both families would be the same twice.
-	V4       bool
+	V4 bool
+	// V6 has one IPv6 address alone: the election is carried by IPv6, where members know each other by link-local addresses.
+	V6       bool
 	Interval time.Duration // 0 = 100 ms
 	// Both has servers on the address, too, as the holder serves by itself what is not spread.
 	Both bool
@@ -62,8 +64,11 @@ func OpenSpread(host *lab.Host, cfg SpreadConfig) (*Spreading, error) {
 // openSpread is [OpenSpread] of nodes that are changed before.
 func openSpread(host *lab.Host, cfg SpreadConfig, before func(*lab.Node) error) (*Spreading, error) {
 	addresses := []netip.Addr{lab.VIP4, lab.VIP6}
-	if cfg.V4 {
+	switch {
+	case cfg.V4:
 		addresses = addresses[:1]
+	case cfg.V6:
+		addresses = addresses[1:]
 	}
 	g, err := Prepare(host, Config{Product: cfg.Product, Addresses: addresses, Interval: cfg.Interval, Lab: lab.Config{Nodes: cfg.Nodes, OffLink: true}})
 	if err != nil {
