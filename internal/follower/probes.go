@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -108,6 +109,7 @@ func (p *probes) note(now time.Time, r result) bool {
 	switch {
 	case r.err == nil:
 		o.verdict, o.lost, o.next = reached, 0, now.Add(probeEvery)
+	case ownLack(r.err): // the verdict is what it was
 	case errors.Is(r.err, syscall.ECONNREFUSED):
 		o.verdict, o.lost = failed, lostProbes
 	default:
@@ -116,6 +118,12 @@ func (p *probes) note(now time.Time, r result) bool {
 		}
 	}
 	return o.verdict != before
+}
+
+// ownLack tells that this host had no file descriptor or no memory for a probe, which says nothing of a member. That there is no way to a member is
+// another thing: then it is not reached from here.
+func ownLack(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}, func(one error) bool { return errors.Is(err, one) })
 }
 
 // deadline is when start has something to do; zero: never.
