@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -49,13 +50,24 @@ func (spreadHost) Forwards(p instance.Place, ipv4 bool) (key string, does bool) 
 func (spreadHost) Poke(list []spreadtables.Client) error { return spreadtables.Poke(list) }
 
 // Reach implements spread.Host.
-func (spreadHost) Reach(ctx context.Context, at netip.AddrPort) error {
+func (h spreadHost) Reach(ctx context.Context, p instance.Place, at netip.AddrPort) error {
 	conn, err := (&net.Dialer{KeepAlive: -1}).DialContext(ctx, "tcp", at.String())
-	if errors.Is(err, unix.ECONNREFUSED) {
-		return nil
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		_ = conn.Close()
+		return nil
+	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ECONNRESET):
+		return nil
+	case unanswered(err):
+		return h.silent(p, err)
 	}
 	return err
+}
+
+// unanswered tells a connection that the other host has not answered, by the time or as the network says, from one that this host could not begin: for
+// want of a route, a port, a file descriptor or memory.
+func unanswered(err error) bool {
+	return slices.ContainsFunc([]error{context.DeadlineExceeded, unix.ETIMEDOUT, unix.EHOSTUNREACH, unix.EHOSTDOWN}, func(one error) bool {
+		return errors.Is(err, one)
+	})
 }

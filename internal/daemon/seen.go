@@ -98,6 +98,13 @@ type where struct {
 	source    netip.Addr     // the own address; zero: the one that suits
 }
 
+// up tells whether the link at p works, and did all the time since it became p.
+func (s *seen) up(p instance.Place) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.snapshot, func(l link.Link) bool { return l.Index == p.Index && l.Up && l.Carriers == p.Stay })
+}
+
 // place finds the interface and the own address there. The error says what is missing.
 func (s *seen) place(w where) (instance.Place, error) {
 	s.mu.Lock()

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -325,12 +327,23 @@ func (s *seen) toward(p instance.Place, addresses []netip.Addr) []netip.Addr {
 }
 
 // Ask implements spread.Host.
-func (spreadHost) Ask(ctx context.Context, p instance.Place, member netip.Addr) error {
+func (h spreadHost) Ask(ctx context.Context, p instance.Place, member netip.Addr) error {
 	asker, err := arp.OpenAsker(&net.Interface{Index: p.Index, Name: p.Name}, p.Source, member.WithZone(""))
 	if err != nil {
 		return err
 	}
 	defer asker.Close()
 	_, err = asker.Ask(ctx)
+	if errors.Is(err, arp.ErrSilent) {
+		return h.silent(p, err)
+	}
 	return err
+}
+
+// silent is the error for a host that has not answered by the link at p. The kernel drops what is sent without a carrier, and says nothing of it.
+func (h spreadHost) silent(p instance.Place, err error) error {
+	if !h.seen.up(p) {
+		return fmt.Errorf("%s is down", p.Name)
+	}
+	return fmt.Errorf("%w: %w", spread.ErrSilent, err)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/spreadtables"
 )
@@ -28,9 +29,9 @@ type backend struct {
 
 // backendReport is something new about a backend.
 type backendReport struct {
-	about   *backend
-	health  *Health // nil: its host was asked whether it is there
-	reached bool
+	about  *backend
+	health *Health // nil: its host was asked whether it is there
+	err    error   // as that of Host.Reach
 }
 
 // backends are the servers of a configuration, and what can be expected of each. It belongs to the service's goroutine; each backend that is checked has
@@ -86,8 +87,10 @@ func (s *backends) take(now time.Time, r backendReport) {
 		if b.health.Good {
 			b.missed, b.dead = 0, false
 		}
-	case r.reached:
+	case r.err == nil:
 		b.asking, b.missed, b.dead, b.askNext = false, 0, false, now.Add(askLater)
+	case !errors.Is(r.err, ErrSilent):
+		b.asking = false
 	default:
 		b.asking = false
 		b.missed++
@@ -96,7 +99,7 @@ func (s *backends) take(now time.Time, r backendReport) {
 }
 
 // reach asks the hosts of unhealthy backends whether they are there: connections to one that is not are lost.
-func (s *backends) reach(now time.Time, ports []Port) {
+func (s *backends) reach(now time.Time, p instance.Place, ports []Port) {
 	for _, b := range s.all {
 		port := b.target(ports)
 		if !b.known || b.health.Good || b.asking || b.dead || port == 0 || now.Before(b.askNext) {
@@ -107,8 +110,7 @@ func (s *backends) reach(now time.Time, ports []Port) {
 		s.jobs.Go(func() {
 			ctx, cancel := context.WithTimeout(s.jobs.ctx, reachLimit)
 			defer cancel()
-			err := s.host.Reach(ctx, at)
-			send(s.jobs.ctx, s.reports, backendReport{about: b, reached: err == nil})
+			send(s.jobs.ctx, s.reports, backendReport{about: b, err: s.host.Reach(ctx, p, at)})
 		})
 	}
 }

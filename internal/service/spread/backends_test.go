@@ -93,8 +93,9 @@ func TestNodeWhoseReloadHasBackendsSpreadsNoMore(t *testing.T) {
 	})
 }
 
-// On a link that is down for a moment each question fails at once. The connections to a backend are ended when its host has not answered for longer.
-func TestBackendIsNotDeadBecauseQuestionsFailAtOnce(t *testing.T) {
+// What this host lacks, as a link or file descriptors, says nothing of a backend. The connections to it are ended when its host was asked, and has not
+// answered.
+func TestBackendIsNotDeadWhileThisHostCannotAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
@@ -114,6 +115,9 @@ func TestBackendIsNotDeadBecauseQuestionsFailAtOnce(t *testing.T) {
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 keeps": 0}, b.shares())
 		b.onHost(func(h *fakeHost) { h.down = assert.AnError })
 		time.Sleep(askLater + 4*reachLimit)
+		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 keeps": 0}, b.shares())
+		b.onHost(func(h *fakeHost) { h.down, h.there[addr(22)] = nil, false })
+		time.Sleep(4 * reachLimit)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 dead": 0}, b.shares())
 	})
 }

@@ -2,6 +2,7 @@ package spread
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"net/netip"
 	"slices"
@@ -70,16 +71,21 @@ type Followers interface {
 	Tell(group netip.Addr, r *subscription.Report)
 }
 
+// ErrSilent is for a host that was asked, and has not answered.
+var ErrSilent = errors.New("no answer")
+
 // Host is this machine. Its methods are called from several goroutines.
 type Host interface {
 	// Open takes charge of the tables of that name.
 	Open(name string) (Plane, error)
 	// Own are the own addresses at p, of each family of the virtual addresses one at most, that the services there listen on.
 	Own(p instance.Place, addresses []netip.Addr) []netip.Addr
-	// Ask asks the host of a member, at p, whether it is there: nil when its kernel has answered before ctx ended.
+	// Ask asks the host of a member, at p, whether it is there: nil when its kernel has answered before ctx ended. The error wraps ErrSilent when
+	// the host was asked and has not answered; any other says why nobody could be asked, and nothing of the member.
 	Ask(ctx context.Context, p instance.Place, member netip.Addr) error
-	// Reach connects to a service: nil when its host has answered before ctx ended, if only to refuse.
-	Reach(ctx context.Context, at netip.AddrPort) error
+	// Reach connects to a service, while the link at p works: nil when its host has answered before ctx ended, if only to refuse. Its errors are as
+	// those of Ask.
+	Reach(ctx context.Context, p instance.Place, at netip.AddrPort) error
 	// Toward is the own address at p that connections to a member come from; the zero Addr: there is no way to it.
 	Toward(p instance.Place, member netip.Addr) netip.Addr
 	// Poke has clients say where their connections are. A client whose connection no member knows any more is told so by a reset.
@@ -165,6 +171,6 @@ func (c *Config) asking(host Host) func(ctx context.Context, p instance.Place, m
 		if member.Is6() && member.IsLinkLocalUnicast() {
 			member = member.WithZone(p.Name)
 		}
-		return host.Reach(ctx, netip.AddrPortFrom(member, target))
+		return host.Reach(ctx, p, netip.AddrPortFrom(member, target))
 	}
 }

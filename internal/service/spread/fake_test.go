@@ -2,7 +2,6 @@ package spread
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -110,7 +109,7 @@ type fakeHost struct {
 	planes map[string]*fakePlane
 	there  map[netip.Addr]bool
 	asked  int
-	down   error // what questions to hosts fail with at once; nil: they are asked
+	down   error // why this host cannot ask others; nil: it can
 	broken error
 	keeps  error         // why connections are not ended
 	refuse int           // how often that was said
@@ -159,7 +158,7 @@ func (h *fakeHost) Ask(ctx context.Context, _ instance.Place, member netip.Addr)
 		return nil
 	}
 	<-ctx.Done()
-	return errors.New("no answer")
+	return ErrSilent
 }
 
 func (h *fakeHost) Poke(list []spreadtables.Client) error {

@@ -132,9 +132,10 @@ func (r row) serves() netip.Addr {
 	return r.Address
 }
 
-// expected is what followers are told. Connections to a member that only does not spread a port are not lost.
+// expected is what followers are told. Connections to a member that only does not spread a port are not lost, and those to one that may live are not,
+// either.
 func (r row) expected(m *member) slots.Condition {
-	if r.Condition == slots.Dead && m != nil && m.heard && !m.dead {
+	if r.Condition == slots.Dead && m != nil && m.heard && !r.lost {
 		return slots.Keeps
 	}
 	return r.Condition

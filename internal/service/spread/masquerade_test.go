@@ -16,8 +16,8 @@ import (
 
 func (h *fakeHost) Toward(instance.Place, netip.Addr) netip.Addr { return addr(11) }
 
-func (h *fakeHost) Reach(ctx context.Context, at netip.AddrPort) error {
-	return h.Ask(ctx, instance.Place{}, at.Addr())
+func (h *fakeHost) Reach(ctx context.Context, p instance.Place, at netip.AddrPort) error {
+	return h.Ask(ctx, p, at.Addr())
 }
 
 func (h *fakeHost) Forwards(_ instance.Place, ipv4 bool) (string, bool) {
@@ -167,7 +167,7 @@ type reaching struct {
 	at netip.AddrPort
 }
 
-func (h *reaching) Reach(_ context.Context, at netip.AddrPort) error {
+func (h *reaching) Reach(_ context.Context, _ instance.Place, at netip.AddrPort) error {
 	h.at = at
 	return nil
 }

@@ -41,7 +41,7 @@ type row struct {
 	Weight    uint8
 
 	holder bool
-	lost   bool // its host is dead, and so are connections to it
+	lost   bool // its host is dead for sure, and so are connections to it
 	at     spreadtables.MemberAt
 }
 
@@ -57,7 +57,9 @@ func plan(p portSet, r *roster, me self, healthy bool, why string) (rows, leftOu
 		rows = []row{me.row(healthy, p.unhealthy(why))}
 	}
 	for _, m := range r.all {
-		rows = append(rows, m.row(p))
+		next := m.row(p)
+		next.lost = m.dead && r.sure(m)
+		rows = append(rows, next)
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(r.position(a.Address)-r.position(b.Address), a.Address.Compare(b.Address))
@@ -85,7 +87,7 @@ func (s self) row(healthy bool, why string) row {
 }
 
 func (m *member) row(p portSet) row {
-	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder, lost: m.dead}
+	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder}
 	out.Condition, out.Why = m.condition(p)
 	out.at = spreadtables.MemberAt{Addresses: []netip.Addr{m.address}, MAC: macOf(m.spread.MAC)}
 	if m.spread.Serves.IsValid() {

@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -39,6 +40,7 @@ type roster struct {
 	begun    time.Time // until then members may still be about to say that they spread
 	all      []*member
 	forgot   time.Time // when clients were forgotten last that nobody says any more
+	hearing
 }
 
 // begin opens a term, of a node with that address. The members are known at settled.
@@ -77,6 +79,7 @@ func (r *roster) suspicion(m *member) time.Duration { return r.every(m) * suspec
 // hear takes in what the election knows of the members at now.
 func (r *roster) hear(now time.Time, list []election.Member) {
 	r.forgetClients(now)
+	r.listen(list)
 	for _, a := range r.listed {
 		if a != r.self {
 			r.find(a, true)
@@ -266,17 +269,18 @@ func (r *roster) next(now time.Time) time.Time {
 }
 
 // answered takes in what became of a question.
-func (r *roster) answered(now time.Time, a netip.Addr, there bool) {
+func (r *roster) answered(now time.Time, a netip.Addr, err error) {
 	m := r.find(a, false)
 	if m == nil {
 		return
 	}
 	m.asking = false
-	if there {
+	switch {
+	case err == nil:
 		m.missed, m.askNext = 0, now.Add(askLater)
-		return
+	case errors.Is(err, ErrSilent):
+		m.missed++
 	}
-	m.missed++
 }
 
 // declareDead has silent members whose hosts do not answer counted as dead.

@@ -91,7 +91,7 @@ func TestRosterKnowsOfADeadHostWhenItsMemberIsSilent(t *testing.T) {
 	silent, answer := now.Add(interval*silentAfter/10), time.Time{}
 	for ; now.Before(silent); now = now.Add(time.Millisecond) {
 		if !answer.IsZero() && !now.Before(answer) {
-			r.answered(now, addr(12), false)
+			r.answered(now, addr(12), ErrSilent)
 			answer = time.Time{}
 		}
 		due, limit := r.ask(now)
@@ -119,11 +119,15 @@ func TestRosterAsksNoFasterWhereQuestionsFailAtOnce(t *testing.T) {
 		due, _ := r.ask(now)
 		for _, a := range due {
 			asked++
-			r.answered(now, a, false)
+			r.answered(now, a, assert.AnError)
 		}
 	}
 	assert.InDelta(t, int(time.Second/askAgain), asked, 1, "from suspicion on")
 	assert.LessOrEqual(t, r.next(now).Sub(now), askAgain)
+	m.Silent = true
+	r.hear(now, []election.Member{m})
+	r.declareDead()
+	assert.False(t, r.all[0].dead, "it was not asked")
 }
 
 // A witness of Raft votes, and serves nothing: the others have no place for it.

@@ -90,6 +90,7 @@ func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
 	v.term = t
 	self := t.Place.Source.WithZone("")
 	v.settled = now.Add(v.settle())
+	v.move(now, t.Place)
 	v.roster.begin(self, v.settled)
 	sendsFrom := now
 	if v.waits {
@@ -105,6 +106,12 @@ func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
 	v.counter.begin(v.settled)
 	v.kernel.begin(t.Place, sendsFrom)
 	v.show()
+}
+
+// move follows what has changed of the place.
+func (v *server) move(now time.Time, p instance.Place) {
+	v.term.Place = p
+	v.roster.attach(now, attachment{p.Index, p.Stay})
 }
 
 // withdraw has this node say no more that it spreads.
@@ -201,7 +208,7 @@ func (v *server) stepMembers(now time.Time) {
 // stepBackends is for servers without keepvip. Each node asks them by itself, so that all have the same table, as far as they find the same.
 func (v *server) stepBackends(now time.Time) {
 	v.remaining = remaining{} // backends do not ask
-	v.backends.reach(now, v.cfg.Ports)
+	v.backends.reach(now, v.term.Place, v.cfg.Ports)
 	me := self{place: v.term.Place, address: v.term.Place.Source.WithZone(""), own: v.host.Own(v.term.Place, v.cfg.Addresses)}
 	for _, m := range v.elector.Members() {
 		if m.Self {
@@ -226,9 +233,24 @@ func (v *server) ask(now time.Time) {
 		v.jobs.Go(func() {
 			ctx, cancel := context.WithTimeout(v.jobs.ctx, limit)
 			defer cancel()
-			err := ask(ctx, place, a)
-			send(v.jobs.ctx, v.answers, answer{a, err == nil})
+			send(v.jobs.ctx, v.answers, answer{a, ask(ctx, place, a)})
 		})
+	}
+}
+
+// answered takes in what became of a question.
+func (v *server) answered(now time.Time, a answer) {
+	v.roster.answered(now, a.member, a.err)
+	if a.err != nil && !errors.Is(a.err, ErrSilent) {
+		v.noteUnasked(now, a.member, a.err)
+	}
+}
+
+// noteUnasked notes that this node could not ask a host whether it is there.
+func (v *server) noteUnasked(now time.Time, of netip.Addr, err error) {
+	const text = "the host of a silent member cannot be asked whether it is there: it counts as alive"
+	if left, ok := v.lines.May(now, text, mostLines); ok {
+		v.log.Warn(text, election.LeftOut([]any{"member", of, "error", err}, left)...)
 	}
 }
 

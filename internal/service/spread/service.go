@@ -36,7 +36,7 @@ var (
 // answer is what became of a question to a host.
 type answer struct {
 	member netip.Addr
-	there  bool
+	err    error // as that of Host.Ask
 }
 
 // New makes a service on host.
@@ -69,7 +69,7 @@ func (s *Service) run(v *server) {
 		case <-due.C:
 		case <-v.changed:
 		case a := <-v.answers:
-			v.roster.answered(time.Now(), a.member, a.there)
+			v.answered(time.Now(), a)
 		case c := <-v.counter.results:
 			v.counter.take(c)
 		case r := <-v.backends.reports:
@@ -121,7 +121,9 @@ func (s *Service) release(ctx context.Context) {
 }
 
 // HostChanged implements instance.Service.
-func (s *Service) HostChanged(p instance.Place) { s.queue.add(func(v *server) { v.term.Place = p }) }
+func (s *Service) HostChanged(p instance.Place) {
+	s.queue.add(func(v *server) { v.move(time.Now(), p) })
+}
 
 // Judged implements instance.Judged.
 func (s *Service) Judged() { s.queue.add(func(v *server) { v.step(time.Now()) }) }
