@@ -16,7 +16,7 @@ type Census struct {
 	Ports   map[Port]int       // how many to each port that is spread
 	Own     int                // how many of all these were made by programs of this node
 	To      map[netip.Addr]int // how many go to each member: with Masquerade all of them, else those of this host's own programs, which are in no other count
-	Clients []Client           // of TCP, both ends of which are open; at most as many as were asked for
+	Clients []Client           // of TCP, both ends of which are open, of all that other hosts have by this node; at most as many as were asked for
 }
 
 // Client is at one end of a connection of TCP to an address that is spread.
@@ -45,14 +45,13 @@ func (t *Tables) Count(clients int) (Census, error) {
 		if translated(e) && serves == applied.Masquerade {
 			out.To[e.Answers.Addr()]++
 		}
-		if !serves {
-			return
+		if serves {
+			out.Ports[p]++
+			if applied.own(e) {
+				out.Own++
+			}
 		}
-		out.Ports[p]++
-		if applied.own(e) {
-			out.Own++
-		}
-		if e.Protocol == unix.IPPROTO_TCP && e.State == conntrack.Established && len(out.Clients) < clients {
+		if applied.known(e) && len(out.Clients) < clients {
 			out.Clients = append(out.Clients, Client{At: e.Source, To: e.Dest})
 		}
 	})
@@ -105,6 +104,14 @@ func (c *Config) serves(e conntrack.Entry) bool {
 		return c.spreads(e) && translated(e)
 	}
 	return c.spreads(e) && slices.Contains(c.Self, e.Answers.Addr())
+}
+
+// known tells whether this node alone knows the client of a connection: what it serves, and what it masquerades, or has masqueraded before.
+func (c *Config) known(e conntrack.Entry) bool {
+	if e.Protocol != unix.IPPROTO_TCP || e.State != conntrack.Established {
+		return false
+	}
+	return c.serves(e) || translated(e) && !c.own(e)
 }
 
 // spreads tells whether a connection to a port that is spread is to an address that is.

@@ -311,10 +311,11 @@ func TestOwnConnectionsToADeadMemberAreEnded(t *testing.T) {
 	l.members[2].In(func() { l.members[2].IP("link set eth0 down") })
 	for _, n := range l.members[:2] {
 		n.In(func() {
-			ended, err := n.tables.EndOwn(n.cfg.Members[2].Addresses...)
+			ended, clients, err := n.tables.EndOwn(n.cfg.Members[2].Addresses...)
 			require.NoError(t, err)
 			assert.Equal(t, len(both), ended, "of member %d", n.index)
-			ended, err = n.tables.EndOwn(n.cfg.Members[2].Addresses...)
+			assert.Empty(t, clients, "they are programs of this host")
+			ended, _, err = n.tables.EndOwn(n.cfg.Members[2].Addresses...)
 			require.NoError(t, err)
 			assert.Zero(t, ended, "once")
 		})

@@ -313,3 +313,41 @@ func TestMasqueradeTakesAnotherTarget(t *testing.T) {
 	}
 	l.members[0].In(func() { require.NoError(t, l.members[0].tables.Close()) })
 }
+
+// TestMasqueradedConnectionIsEndedOnceTheLoadIsSpreadDirectly: it goes on by way of this node, which alone knows its client. The other members are told
+// who that is, for the death of this one.
+func TestMasqueradedConnectionIsEndedOnceTheLoadIsSpreadDirectly(t *testing.T) {
+	l := masquerading(t)
+	l.owned(2, slots.None)
+	silent, at := map[string]*conn{}, []Client{}
+	for name, vip := range both {
+		silent[name] = l.dial(l.client, vip)
+		at = append(at, Client{At: silent[name].LocalAddr().(*net.TCPAddr).AddrPort(), To: netip.AddrPortFrom(vip, front)})
+	}
+	for _, n := range l.members {
+		n.cfg.Masquerade = false
+	}
+	l.owned(1, slots.None)
+	holder := l.members[0]
+	holder.In(func() {
+		served, err := holder.tables.Count(100)
+		require.NoError(t, err)
+		assert.ElementsMatch(t, at, served.Clients)
+		assert.Zero(t, served.Ports[Port{unix.IPPROTO_TCP, front, target}], "it is no connection of this node's service")
+	})
+	l.members[2].In(func() { l.members[2].IP("link set eth0 down") })
+	table := ownedBy(1, 0)
+	table.Next = []uint8{1, 0, 0} // the third is dead
+	l.spread(table)
+	holder.In(func() {
+		n, clients, err := holder.tables.EndOwn(holder.cfg.Members[2].Addresses...)
+		require.NoError(t, err)
+		assert.Equal(t, len(both), n)
+		assert.ElementsMatch(t, at, clients)
+		require.NoError(t, Poke(clients))
+	})
+	for name, c := range silent {
+		_, err := c.Read(make([]byte, 1))
+		assert.True(t, refused(err), "%s: %v", name, err)
+	}
+}

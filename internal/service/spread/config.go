@@ -109,9 +109,9 @@ type Plane interface {
 	Count(clients int) (spreadtables.Census, error)
 	// End ends those to some members, without members all of them, and tells the clients.
 	End(members ...netip.Addr) (int, error)
-	// EndOwn ends those that programs of this host have to these members, which are dead, and returns how many. It may take long, and goes on beside
-	// all others.
-	EndOwn(members ...netip.Addr) (int, error)
+	// EndOwn ends those that programs of this host have to these members, which are dead, and those that this node has masqueraded to them before the
+	// load was spread directly. It returns how many there were, and the clients of the latter. It may take long, and goes on beside all others.
+	EndOwn(members ...netip.Addr) (int, []spreadtables.Client, error)
 	// Forget has the kernel forget masqueraded connections that these members have reset: it would give the next one from the same port to them, too.
 	Forget(members ...netip.Addr) error
 	// Leave lets go of it: it goes on until its lifetime is over, or the next run has it.

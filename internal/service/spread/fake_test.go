@@ -123,6 +123,8 @@ type fakeHost struct {
 	served  map[netip.Addr]int // connections by member that this host translates
 	clients []spreadtables.Client
 	poked   []spreadtables.Client
+
+	masqueraded []spreadtables.Client // before the load was spread directly, to members that have died since
 }
 
 func newHost() *fakeHost {

@@ -6,7 +6,8 @@ import (
 )
 
 // endOwn ends the connections that this host's own programs, such as its kubelet, have to members that have died since. These go straight to
-// the members, so no other node knows of them, and nobody would answer what the programs say. With masquerade the kernel's part does it.
+// the members, so no other node knows of them, and nobody would answer what the programs say. So it is with connections of clients that this node has
+// masqueraded before the load was spread directly. With masquerade the kernel's part does it.
 func (v *server) endOwn() {
 	if v.cfg.Masquerade {
 		return
@@ -24,7 +25,8 @@ func (v *server) endOwn() {
 
 func (v *server) endOwnTo(plane Plane, dead []netip.Addr) {
 	for try := 1; ; try++ {
-		n, err := plane.EndOwn(dead...)
+		n, clients, err := plane.EndOwn(dead...)
+		v.tell(clients)
 		switch {
 		case err == nil && n > 0:
 			v.log.Info("connections of this host to a member that is dead are ended", "members", dead, "connections", n)

@@ -9,18 +9,19 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
-func (p *fakePlane) EndOwn(members ...netip.Addr) (int, error) {
+func (p *fakePlane) EndOwn(members ...netip.Addr) (int, []spreadtables.Client, error) {
 	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
 	if p.host.keeps != nil {
 		p.host.refuse++
-		return 0, p.host.keeps
+		return 0, nil, p.host.keeps
 	}
 	p.endedOwn = append(p.endedOwn, members)
 	p.ownersThen = ownersOf(p.cfg)
-	return len(members), nil
+	return len(members), p.host.masqueraded, nil
 }
 
 // TestServiceEndsOwnConnectionsToTheDead each time that the member dies, and on a node that does not hold the address, too.
@@ -73,6 +74,23 @@ func TestServiceLeavesOwnConnectionsToAMemberThatSpreadsNothingMore(t *testing.T
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 dead": 0}, b.shares())
 		assert.Empty(t, b.host.plane("api").endedOwn)
+	})
+}
+
+// TestServiceTellsClientsThatItHasMasqueraded: a holder that was reloaded from masquerade to direct alone knows them, also once it holds nothing any more.
+func TestServiceTellsClientsThatItHasMasqueraded(t *testing.T) {
+	client := spreadtables.Client{At: netip.MustParseAddrPort("192.0.2.7:40000"), To: netip.AddrPortFrom(addr(100), 9443)}
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.onHost(func(h *fakeHost) { h.masqueraded = []spreadtables.Client{client} })
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		b.host.set(addr(12), false)
+		b.elector.silence(addr(12))
+		time.Sleep(500 * time.Millisecond)
+		b.onHost(func(h *fakeHost) { assert.Equal(t, []spreadtables.Client{client}, h.poked) })
+		time.Sleep(askClientsAgain)
+		b.onHost(func(h *fakeHost) { assert.Len(t, h.poked, 2, "another member may have seen the death later") })
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/slots"
+	"github.com/keepvip/keepvip/internal/spreadtables"
 	"github.com/keepvip/keepvip/internal/subscription"
 )
 
@@ -264,7 +265,14 @@ func (v *server) askClients() {
 	if left, ok := v.lines.May(v.last, text, mostLines); ok {
 		v.log.Info(text, election.LeftOut([]any{"members", of, "clients", len(orphans)}, left)...)
 	}
-	list := clientsAt(v.cfg.Addresses, orphans)
+	v.tell(clientsAt(v.cfg.Addresses, orphans))
+}
+
+// tell has clients learn that nobody has their connections any more.
+func (v *server) tell(list []spreadtables.Client) {
+	if len(list) == 0 {
+		return
+	}
 	v.jobs.Go(func() {
 		for _, wait := range askClientsAfter {
 			select {
