@@ -49,7 +49,7 @@ func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 		b = appendField(b, fieldTo, m.Transfer.To.AsSlice())
 		b = appendField(b, fieldTransfer, appendTransfer(nil, m.Transfer))
 	}
-	if list := appendClients(nil, f.Clients, min(maxClients, start+maxMessage-trailerLen-len(b)-2)); len(list) > 0 {
+	if list := appendClients(nil, f.Clients, roomForClients(len(b)-start)); len(list) > 0 {
 		b = appendField(b, fieldClients, list)
 	}
 	binary.BigEndian.PutUint16(b[start+6:], uint16(len(b)-start-headerLen))

@@ -18,23 +18,31 @@ type Client struct {
 // clientLen is that of one on the wire, beside its address.
 const clientLen = 5
 
-// clientsAtOnce is how many of all fit into a field, whichever.
-func clientsAtOnce(all []Client) int {
+// clientsAtOnce is how many of all fit into so many bytes, whichever.
+func clientsAtOnce(all []Client, room int) int {
 	if slices.ContainsFunc(all, func(c Client) bool { return c.At.Addr().Is6() }) {
-		return maxClients / (clientLen + 16)
+		return room / (clientLen + 16)
 	}
-	return maxClients / (clientLen + 4)
+	return room / (clientLen + 4)
 }
+
+// roomForClients is how many bytes of clients a message has room for that is so long without them. Of IPv6 these are two clients at least.
+func roomForClients(length int) int { return min(maxClients, maxMessage-trailerLen-length-2) }
 
 func (c Client) valid() bool { return hostAddress(c.At.Addr()) && c.At.Port() != 0 && c.Port != 0 }
 
-// clientsDue are those whose turn it is at now. A HELLO that says a change again has the same ones.
-func (o *own) clientsDue(now time.Time) []Client {
-	if o.self.Spread == nil {
+// clientsDue are those whose turn it is at now, in a HELLO that says this beside them. One that says a change again has the same ones. No more are due
+// than it has room for: of those that it left out some would be so each time.
+func (o *own) clientsDue(now time.Time, hello Message) []Client {
+	if o.self.Spread == nil || len(o.self.Spread.Clients) == 0 {
 		return nil
 	}
+	b, err := hello.Append(nil, 0)
+	if err != nil {
+		return nil // it is not said
+	}
 	all := o.self.Spread.Clients
-	due := roundrobin.Window(all, clientsAtOnce(all), now.UnixNano()/int64(o.every()))
+	due := roundrobin.Window(all, clientsAtOnce(all, roomForClients(len(b))), now.UnixNano()/int64(o.every()))
 	return slices.DeleteFunc(slices.Clone(due), func(c Client) bool { return !c.valid() })
 }
 

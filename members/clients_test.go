@@ -2,6 +2,7 @@ package members
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,13 +58,55 @@ func TestMachineSaysAllClientsByTurns(t *testing.T) {
 	}
 }
 
+// A HELLO that says much else has room for fewer clients. Those that it leaves out are due in the next one, and not always the same ones left out.
+func TestMachineSaysAllClientsByTurnsInLongHellos(t *testing.T) {
+	six := netip.MustParseAddr("2001:db8::7")
+	for name, list := range map[string][]Client{
+		"of IPv4": someClients(100),
+		"of both": append(someClients(30), Client{At: netip.AddrPortFrom(six, 40000), Port: 6443}, Client{At: netip.AddrPortFrom(six, 40001), Port: 6443}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, now := spreading(t, Config{Node: strings.Repeat("n", maxNode), Software: strings.Repeat("s", maxSoftware)}, 100*ms)
+			s := spread()
+			s.Ports, s.Left, s.Clients = mostPorts(), mostLeft(), list
+			self := with(m, s)
+			self.Self.Reason, self.Self.For = strings.Repeat("r", maxReason), six
+			m.Step(now, self)
+			heard := map[Client]bool{}
+			for round := range 100 {
+				for i := range maxHears {
+					msg := claimant()
+					msg.Session = uint64(i + 1)
+					m.Step(now, Received{Source: invented(i), Message: msg})
+				}
+				now, _ = m.Deadline()
+				for _, peer := range said(m.Step(now, Expired{})) {
+					b, err := Message{Type: Hello, Peer: peer}.Append(nil, 1)
+					require.NoError(t, err)
+					assert.LessOrEqual(t, len(b)+trailerLen, maxMessage)
+					got, _, err := Parse(b)
+					require.NoError(t, err)
+					require.Equal(t, peer.Clients, got.Peer.Clients, "all that are due")
+					if round > 0 {
+						assert.Len(t, got.Peer.Hears, maxHears)
+					}
+					for _, c := range got.Peer.Clients {
+						heard[c] = true
+					}
+				}
+			}
+			assert.Len(t, heard, len(list))
+		})
+	}
+}
+
 func TestMachineSaysClientsInHelloAlone(t *testing.T) {
 	m, now := spreading(t, Config{}, 100*ms)
 	s := spread()
 	s.Clients = someClients(3)
 	m.Step(now, with(m, s))
 	assert.Empty(t, m.message(Request, Transfer{}).Peer.Clients)
-	assert.Empty(t, m.own.clientsDue(now.Add(-time.Hour))[3:])
+	assert.Empty(t, m.own.clientsDue(now.Add(-time.Hour), m.message(Hello, Transfer{}))[3:])
 }
 
 func TestParseRefusesClientsThatAreNone(t *testing.T) {

@@ -18,7 +18,7 @@ func (m *Machine) sayHello(now time.Time) {
 		return
 	}
 	msg := m.message(Hello, Transfer{})
-	msg.Peer.Clients = m.own.clientsDue(now)
+	msg.Peer.Clients = m.own.clientsDue(now, msg)
 	m.act(Send{msg})
 	m.hello.sent(now, m.own.nextHello(now))
 }
