@@ -37,7 +37,7 @@ func raft() []Entry {
 		},
 		{
 			Forming, "forming", "The Raft cluster is not formed yet, or this node has not joined it.",
-			"Look at the reason: it says whom this node waits for.", "Start the other members, and let TCP and UDP port 9646 pass between the nodes.",
+			"Look at the reason: it says whom this node waits for.", "Start the other members, and let TCP port 9646 (`port`) pass between the nodes.",
 		},
 		{
 			NotAMember, "not-a-member", "The cluster does not have this node for a member.",
