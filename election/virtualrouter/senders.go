@@ -11,7 +11,7 @@ import (
 // maxMembers bounds what a flood of invented sources can make this node remember.
 const maxMembers = 64
 
-// members remembers the senders of advertisements. It belongs to one goroutine.
+// senders remembers the senders of advertisements. It belongs to one goroutine.
 type senders struct {
 	list []heard
 }
