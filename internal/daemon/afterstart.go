@@ -16,8 +16,9 @@ const (
 // afterStart has the memory given back that only the start needed. Whoever asked for realtime wants no page fault that can be avoided, so
 // there it all stays.
 func (d *Daemon) afterStart() *time.Timer {
-	realtime, crowd := d.cfg.Realtime, unhurried(d.cfg) && len(d.cfg.VIPs) >= crowdTicks
-	return time.AfterFunc(startTime+time.Duration(len(d.cfg.VIPs))*entryTime, func() {
+	cfg := d.settled()
+	realtime, crowd := cfg.Realtime, unhurried(cfg) && len(cfg.VIPs) >= crowdTicks
+	return time.AfterFunc(startTime+time.Duration(len(cfg.VIPs))*entryTime, func() {
 		if realtime {
 			return
 		}

@@ -214,6 +214,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err := d.addInstances(); err != nil {
 		return err
 	}
+	d.build.raft.stopping = func() bool { return ctx.Err() != nil }
+	defer d.afterStart().Stop()
 	answer() // before this there would be no instance in it; who asked meanwhile waits
 	d.runInstances(ctx, outer, &wg)
 	return nil
@@ -260,7 +262,6 @@ func (d *Daemon) addInstances() error {
 
 // runInstances runs the instances until ctx ends.
 func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
-	d.build.raft.stopping = func() bool { return ctx.Err() != nil }
 	wg.Go(func() { d.watch(outer) })
 	wg.Go(func() { d.hangups(outer) })
 	files := &keepalivedFiles{log: d.log, config: d.settled, status: d.set.Status}
@@ -268,7 +269,6 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { d.notify(ctx, outer) })
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
 	wg.Go(func() { d.listening.run(outer) })
-	defer d.afterStart().Stop()
 	d.set.Run(ctx)
 	d.stopDepartures()
 	d.build.raft.close()
