@@ -117,6 +117,7 @@ type fakeHost struct {
 	stuck  chan struct{} // until it is closed, nothing that changes the kernel ends; nil: it ends at once
 	still  bool          // it forwards nothing
 	own    []netip.Addr  // nil: that of node 11
+	toward netip.Addr    // from where it reaches the members
 
 	uncounted error // what counting connections ends with
 
@@ -128,7 +129,7 @@ type fakeHost struct {
 }
 
 func newHost() *fakeHost {
-	return &fakeHost{planes: map[string]*fakePlane{}, there: map[netip.Addr]bool{}}
+	return &fakeHost{planes: map[string]*fakePlane{}, there: map[netip.Addr]bool{}, toward: addr(11)}
 }
 
 func (h *fakeHost) Open(name string) (Plane, error) {

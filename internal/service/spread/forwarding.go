@@ -16,7 +16,7 @@ type forwarding struct {
 	looked       time.Time
 	ipv4, ipv6   bool                      // it forwards
 	problem      string                    // empty: it does all that is wanted
-	sources      map[netip.Addr]netip.Addr // by the member's address
+	sources      map[netip.Addr]netip.Addr // by the member's address; nil: something of this host may have changed since
 	sourcesSince time.Time
 }
 

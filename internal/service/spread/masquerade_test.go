@@ -14,7 +14,11 @@ import (
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
-func (h *fakeHost) Toward(instance.Place, netip.Addr) netip.Addr { return addr(11) }
+func (h *fakeHost) Toward(instance.Place, netip.Addr) netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.toward
+}
 
 func (h *fakeHost) Reach(ctx context.Context, p instance.Place, at netip.AddrPort) error {
 	return h.Ask(ctx, p, at.Addr())
@@ -83,6 +87,21 @@ func TestMasqueradeHasTheHolderForward(t *testing.T) {
 		assert.Empty(t, b.host.plane("api").cfg.Members[1].Sources)
 		assert.Contains(t, b.service.Status().Spread.Problem, "does not forward (four is 0)")
 		assert.NotNil(t, b.elector.own(), "it serves its share all the same")
+	})
+}
+
+// TestMasqueradeFollowsOwnAddressesAndRoutes: what this host gave another address as its source would not be answered to it.
+func TestMasqueradeFollowsOwnAddressesAndRoutes(t *testing.T) {
+	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		sources := func() []netip.Addr { return b.host.plane("api").cfg.Members[1].Sources }
+		assert.Equal(t, []netip.Addr{addr(11)}, sources())
+		b.onHost(func(h *fakeHost) { h.toward = addr(10) })
+		b.service.HostChanged(instance.Place{Index: 2, Name: "eth0", Source: addr(11), MAC: "02:00:00:00:00:0b"})
+		time.Sleep(2 * interval)
+		assert.Equal(t, []netip.Addr{addr(10)}, sources())
 	})
 }
 

@@ -109,9 +109,10 @@ func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
 	v.show()
 }
 
-// move follows what has changed of the place.
+// move follows what has, or may have, changed of the place.
 func (v *server) move(now time.Time, p instance.Place) {
 	v.term.Place = p
+	v.kernel.forwarding.sources = nil
 	v.roster.attach(now, attachment{p.Index, p.Stay})
 }
 
