@@ -242,7 +242,7 @@ func TestExternalStartRemovesWhatAKilledRunHeld(t *testing.T) {
 	before, err := n.State()
 	require.NoError(t, err)
 	require.NoError(t, b.Install("internal", grace))
-	n = held(t, b)
+	held(t, b)
 	for _, m := range b.Members {
 		require.NoError(t, b.Daemon(m).Kill9())
 	}
