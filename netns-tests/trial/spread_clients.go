@@ -3,6 +3,7 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -14,8 +15,11 @@ const saidWithin = 3 * time.Second
 // clientsAreKnown waits until the members know of so many connections, and have told each other whose they are.
 func (s *Spreading) clientsAreKnown(count int) error {
 	nodes := s.Running
-	if s.product.Masquerade {
+	switch {
+	case s.product.Masquerade:
 		nodes = s.Holders // who alone counts them
+	case s.product.Tier != nil:
+		nodes = s.balancers // a member knows those of its own cluster
 	}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		counting := nodes()
@@ -64,4 +68,9 @@ func (s *Spreading) connections(n *lab.Node) (sum int, err error) {
 		}
 	}
 	return sum, nil
+}
+
+// balancers are the nodes of a tier before all clusters whose daemon runs.
+func (s *Spreading) balancers() []*lab.Node {
+	return slices.DeleteFunc(s.Running(), func(n *lab.Node) bool { return !s.product.Tier.balances(n) })
 }

@@ -86,6 +86,22 @@ func TestBackupTellsNobodyUntilItHoldsTheAddress(t *testing.T) {
 	})
 }
 
+func TestHolderTellsClientsOfTheDeadAsSoonAsItHoldsTheAddress(t *testing.T) {
+	bubble(t, config(), func(t *testing.T, b *bench) {
+		b.says(12, client(1))
+		b.begin()
+		time.Sleep(settle + 3*tick)
+		b.dies(12)
+		time.Sleep(2*time.Second + tick/2)
+		b.elector.mu.Lock()
+		b.elector.members[addr(11)] = election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active}
+		b.elector.mu.Unlock()
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Serve}))
+		time.Sleep(askClientsAfter[0] + time.Millisecond)
+		assert.Len(t, b.poked(), 1)
+	})
+}
+
 // Without a key anybody on the link can invent members that die.
 func TestServiceWritesSoManyLinesAboutClientsOfTheDead(t *testing.T) {
 	bubble(t, config(), func(t *testing.T, b *bench) {

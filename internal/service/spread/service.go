@@ -90,11 +90,14 @@ func (s *Service) Begin(t instance.Term) {
 	s.queue.add(func(v *server) { v.begin(t, next, time.Now()) })
 }
 
-// Apply implements instance.Service. Every member serves its share in every role; a holder that masquerades ends what it has translated when
-// it gives the addresses away.
+// Apply implements instance.Service. Every member serves its share in every role. Who begins to hold the addresses has something to do at once, as to tell
+// the clients of the holder before, if that is dead. A holder that masquerades ends what it has translated when it gives the addresses away.
 func (s *Service) Apply(ctx context.Context, d election.Decision) error {
 	serves := d.Role == election.Serve || d.Role == election.Quiet
-	if s.serves.Swap(serves) && !serves && s.masquerades.Load() {
+	switch served := s.serves.Swap(serves); {
+	case serves && !served:
+		s.queue.add(func(v *server) { v.step(time.Now()) })
+	case served && !serves && s.masquerades.Load():
 		s.release(ctx)
 	}
 	return nil
