@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,11 +134,16 @@ func TierEvents() []SpreadEvent {
 			return x.Member, sequence(func() error { return err }, x.watched, x.watched)
 		}, Undo: func(x *SpreadMove) error { return x.healthy(x.Member) }},
 	}
-	balancer := nodeEvents("the balancer that holds the address", holder)
-	dies := len(balancer) - 1
-	events = append(append(events, balancer[dies]), balancer[:dies]...)
-	other := nodeEvents("the other balancer", func(x *SpreadMove) *lab.Node { return x.Lab.Nodes[balancers-x.Holder.ID] })
-	return append(append(events, other[0], other[dies]), nodeEvents("a member", member)...)
+	balancer := tierNodeEvents("the balancer that holds the address", holder)
+	dies := slices.IndexFunc(balancer, func(e SpreadEvent) bool { return strings.HasSuffix(e.Name, "node dies") })
+	events = append(append(append(events, balancer[dies]), balancer[:dies]...), balancer[dies+1:]...)
+	other := tierNodeEvents("the other balancer", func(x *SpreadMove) *lab.Node { return x.Lab.Nodes[balancers-x.Holder.ID] })
+	return append(append(events, other[0], other[dies]), tierNodeEvents("a member", member)...)
+}
+
+// tierNodeEvents are those of a node, without its neighbours as clients: to the members of one cluster those of another are hosts like any.
+func tierNodeEvents(name string, who func(*SpreadMove) *lab.Node) []SpreadEvent {
+	return slices.DeleteFunc(nodeEvents(name, who), func(e SpreadEvent) bool { return e.From != nil })
 }
 
 // healthy starts the server of a node again.
