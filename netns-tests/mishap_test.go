@@ -50,7 +50,12 @@ func recovers(t *testing.T, g *trial.Group, fault trial.Fault) {
 		return
 	}
 	t.Logf("one holder again after %v, two answering ARP or ND for %v, after the heal for %v", res.Recovered, res.Finders, res.Healing)
-	assert.Less(t, res.Recovered, recoverBound+res.RecoveredRoom, res.Fault)
+	// A machine that stood still for an interval may have ended a lease, and had an election begin anew.
+	if stood := res.Report.Standstill(res.FaultAt-time.Second, res.FaultAt+res.Recovered); res.Recovered >= recoverBound+res.RecoveredRoom && stood > promptly {
+		notJudged(t, "%s: one holder again after %v: the machine stood still for %s ms within a second", res.Fault, res.Recovered, lab.Milliseconds(stood))
+	} else {
+		assert.Less(t, res.Recovered, recoverBound+res.RecoveredRoom, res.Fault)
+	}
 	assert.LessOrEqual(t, res.Finders, twoBound+res.FindersRoom, res.Fault)
 	assert.LessOrEqual(t, res.Healing, 150*time.Millisecond+res.HealingRoom, res.Fault)
 }

@@ -45,7 +45,8 @@ func keeps(t *testing.T, s *trial.Spreading, e trial.SpreadEvent, count int) (tr
 	}
 	if !e.Ends {
 		assert.Zero(t, k.Lost, "%s: %s", e.Name, k.How)
-		assert.LessOrEqual(t, k.StallBeyond, 2*time.Second, "%s: a connection that lives goes on", e.Name)
+		// TCP asks again 0.2, 0.6, 1.4 and 3 s after what was not answered.
+		assert.LessOrEqual(t, k.StallBeyond, 4*time.Second, "%s: a connection that lives goes on", e.Name)
 	}
 	assert.Zero(t, k.Silent, "%s: clients of the dead are told", e.Name)
 	assert.LessOrEqual(t, k.ToldBeyond, 5*time.Second, "%s: soon", e.Name)
