@@ -194,15 +194,7 @@ func TestFollowerEndsConnectionsToADeadMember(t *testing.T) {
 	require.NoError(t, f.Follows(2))
 	served(t, f, 60)
 	r := held.Stop()
-	died := r.Of(dead)
-	require.NotEmpty(t, died.Conns)
-	assert.Zero(t, r.Without(dead).Lost(), "%s", r.Without(dead).Failures())
-	for _, c := range died.Conns {
-		require.NotZero(t, c.Lost)
-		assert.NotEqual(t, lab.NoAnswer, c.How, "a connection to the dead node was ended")
-		assert.Less(t, c.Lost-at, 3*time.Second)
-	}
-	t.Logf("%d connections to the dead node ended %v after its death: %s", len(died.Conns), died.Conns[0].Lost-at, died.Conns[0].How)
+	endedWith(t, r, dead, at)
 }
 
 // TestFollowerLeavesAMemberWhoseServerDies: whoever comes to it is refused, and the next ones go to the others.

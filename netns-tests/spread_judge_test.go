@@ -45,8 +45,11 @@ func keeps(t *testing.T, s *trial.Spreading, e trial.SpreadEvent, count int) (tr
 	}
 	if !e.Ends {
 		assert.Zero(t, k.Lost, "%s: %s", e.Name, k.How)
-		// TCP asks again 0.2, 0.6, 1.4 and 3 s after what was not answered.
-		assert.LessOrEqual(t, k.StallBeyond, 4*time.Second, "%s: a connection that lives goes on", e.Name)
+		limit := 2 * time.Second
+		if k.Room >= trial.Shaken { // TCP asks again 0.2, 0.6, 1.4 and 3 s after what was not answered
+			limit = 4 * time.Second
+		}
+		assert.LessOrEqual(t, k.StallBeyond, limit, "%s: a connection that lives goes on", e.Name)
 	}
 	assert.Zero(t, k.Silent, "%s: clients of the dead are told", e.Name)
 	assert.LessOrEqual(t, k.ToldBeyond, 5*time.Second, "%s: soon", e.Name)
@@ -78,4 +81,18 @@ func shares(t *testing.T, s *trial.Spreading, from *lab.Namespace, count, member
 		all = append(all, got)
 	}
 	return all
+}
+
+// endedWith asserts that connections to a node that died at that time were ended soon, and no others.
+func endedWith(t *testing.T, r lab.HeldReport, dead *lab.Node, at time.Duration) {
+	t.Helper()
+	died := r.Of(dead)
+	require.NotEmpty(t, died.Conns)
+	assert.Zero(t, r.Without(dead).Lost(), "%s", r.Without(dead).Failures())
+	for _, c := range died.Conns {
+		require.NotZero(t, c.Lost)
+		assert.NotEqual(t, lab.NoAnswer, c.How, "a connection to the dead node was ended")
+		assert.Less(t, c.Lost-at, 3*time.Second)
+	}
+	t.Logf("%d connections to the dead node ended %v after its death: %s", len(died.Conns), died.Conns[0].Lost-at, died.Conns[0].How)
 }

@@ -41,7 +41,7 @@ func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
 
 // use gives the member connections at those of its addresses of which a probe says nothing against it.
 func (s *share) use(e Entry, p Port, good func(netip.AddrPort) bool, otherwise string) {
-	s.why = "it has no address of the virtual one's family, but for link-local ones"
+	s.why = "it has no address of the virtual address's family; link-local addresses do not count"
 	for _, a := range own(e.Addresses, s.address, s.other) {
 		if s.why = otherwise; good(netip.AddrPortFrom(a, p.Target)) {
 			s.at = append(s.at, a)

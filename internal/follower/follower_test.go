@@ -485,7 +485,7 @@ func TestFollowerSaysThatMembersLackTheFamily(t *testing.T) {
 		p := b.status(t).Follows[0].Ports[0]
 		assert.True(t, p.Wire)
 		require.Len(t, p.Members, 3)
-		assert.Equal(t, "it has no address of the virtual one's family, but for link-local ones", p.Members[0].Why)
+		assert.Equal(t, "it has no address of the virtual address's family; link-local addresses do not count", p.Members[0].Why)
 		b.stop()
 	})
 }
@@ -643,7 +643,7 @@ func TestChooseSendsNothingToLinkLocalAddresses(t *testing.T) {
 		assert.Equal(t, []netip.Addr{all[0].Address}, got[0].at)
 		for _, s := range got[1:] {
 			assert.Empty(t, s.at)
-			assert.Equal(t, "it has no address of the virtual one's family, but for link-local ones", s.why)
+			assert.Equal(t, "it has no address of the virtual address's family; link-local addresses do not count", s.why)
 		}
 	}
 }

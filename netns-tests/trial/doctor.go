@@ -129,9 +129,23 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 	}
 	defer l.Close()
 	d := &doctoring{lab: l, ways: ways}
+	machine, err := l.Beside(func() error { return d.examine(faults, meetings, own) })
+	if err != nil {
+		return nil, err
+	}
+	late := none("daemons of which doctor says that they stood still", d.late)
+	if room := machine.Standstill(machine.Began, machine.Ended); room >= Shaken {
+		late = late.unjudged(stoodStill(room))
+	}
+	return append(d.found, late, told("the slowest took", d.slowest)), nil
+}
+
+// examine plants the faults, and looks for all of them.
+func (d *doctoring) examine(faults []misconfiguration, meetings []pairing, own int) error {
+	l, ways := d.lab, d.ways
 	pairs, patients := l.Nodes[3:3+2*len(ways)], l.Nodes[3+2*len(ways):]
 	if err := d.startGroups(l.Nodes[:2], pairs); err != nil {
-		return nil, err
+		return err
 	}
 	for _, n := range l.Nodes[:3] {
 		d.look(n, "good host "+n.Label, "", misconfiguration{})
@@ -145,7 +159,7 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 			n := pairs[2*i+j]
 			flags, err := w.flags(i, j, n)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			d.look(n, w.name+", at the "+[]string{"holder", "other"}[j], want, misconfiguration{flags: flags})
 		}
@@ -153,7 +167,7 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 	for i, w := range meetings {
 		n := 3 + 2*len(ways) + own + 2*i
 		if err := d.meet(len(ways)+i, w, l.Nodes[n:n+2]); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, m := range faults {
@@ -162,14 +176,14 @@ func doctors(host *lab.Host, full bool) (Findings, error) {
 			n, patients = patients[0], patients[1:]
 			more, err := m.plant(n)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", m.name, err)
+				return fmt.Errorf("%s: %w", m.name, err)
 			}
 			m.flags = append(slices.Clone(m.flags), more...)
 		}
 		d.look(n, m.name, m.want, m)
 	}
 	d.wg.Wait()
-	return append(d.found, told("the slowest took", d.slowest)), errors.Join(d.errs...)
+	return errors.Join(d.errs...)
 }
 
 // doctoring runs doctors side by side.
@@ -180,6 +194,7 @@ type doctoring struct {
 
 	mu      sync.Mutex // guards what follows
 	found   Findings
+	late    int // how often doctor has said that a daemon stood still
 	slowest time.Duration
 	errs    []error
 }
@@ -212,7 +227,9 @@ func (d *doctoring) look(n *lab.Node, name, want string, m misconfiguration) {
 			return
 		}
 		missing := count(want != "" && !slices.Contains(codes, want))
-		// That a daemon could not run for a while is true of a machine that stood still, and is nothing that was planted.
+		if want != stoodStillCode && slices.Contains(codes, stoodStillCode) {
+			d.late++ // which is true where the machine did
+		}
 		others := slices.DeleteFunc(slices.Clone(codes), func(c string) bool { return c == want || c == stoodStillCode })
 		what := name + ": without " + want
 		if len(others) > 0 {
