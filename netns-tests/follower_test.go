@@ -21,9 +21,15 @@ import (
 
 func openFollower(t *testing.T, cfg trial.FollowerConfig) *trial.Follower {
 	t.Helper()
+	cfg.Interval = calmInterval
 	f, err := trial.OpenFollower(host, cfg)
 	require.NoError(t, err)
-	t.Cleanup(func() { finish(t, f.Group) })
+	t.Cleanup(func() {
+		if t.Failed() && f.Process != nil {
+			t.Logf("--- keepvip on the worker\n%s", f.Process.Log())
+		}
+		finish(t, f.Group)
+	})
 	require.NoError(t, f.Begin(3))
 	return f
 }

@@ -25,6 +25,8 @@ type FollowerConfig struct {
 	Both   bool // an IPv4 and an IPv6 address, else IPv4 alone
 	V6     bool // IPv6 alone, which carries the election
 	Behind bool // the worker is behind a router
+
+	Interval time.Duration // 0: 100 ms
 }
 
 // OpenFollower opens a group of three members whose load is spread, with one node more that follows them.
@@ -39,7 +41,7 @@ func OpenFollower(host *lab.Host, cfg FollowerConfig) (*Follower, error) {
 			return err
 		}
 	}
-	s, err := openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: !cfg.Both && !cfg.V6, V6: cfg.V6, Product: product}, before)
+	s, err := openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: !cfg.Both && !cfg.V6, V6: cfg.V6, Interval: cfg.Interval, Product: product}, before)
 	if err != nil {
 		return nil, err
 	}
