@@ -22,7 +22,7 @@ const grace = 3 * time.Second
 
 func openBalanced(t *testing.T) *trial.Balanced {
 	t.Helper()
-	b, err := trial.OpenBalanced(host)
+	b, err := trial.OpenBalanced(host, calmInterval)
 	require.NoError(t, err)
 	t.Cleanup(func() { finish(t, b.Group) })
 	return b

@@ -27,8 +27,8 @@ const (
 )
 
 // OpenBalanced opens one. No keepvip and no balancer runs.
-func OpenBalanced(host *lab.Host) (*Balanced, error) {
-	g, err := Prepare(host, Config{Lab: lab.Config{Nodes: 4}})
+func OpenBalanced(host *lab.Host, interval time.Duration) (*Balanced, error) {
+	g, err := Prepare(host, Config{Interval: interval, Lab: lab.Config{Nodes: 4}})
 	if err != nil {
 		return nil, err
 	}
