@@ -95,6 +95,10 @@ func bindsAfter(res *trial.Result, node int) time.Duration {
 	return res.Report.Binds[i].At - adverts[0].At
 }
 
+// equalsApart is how far apart two Backups of priority 100 are beside the 101 of kubeadm's guide: if the first one is later than that, both take
+// the address for a moment.
+const equalsApart = 1500 * time.Microsecond
+
 // A group of keepalived with the files of kubeadm's guide becomes one of keepvip and back, by the steps of docs/migrate-keepalived.md.
 func TestKeepalivedGroupMovesByTheDocumentedProcedureAndBack(t *testing.T) {
 	t.Parallel()
@@ -134,7 +138,12 @@ func TestKeepalivedGroupMovesByTheDocumentedProcedureAndBack(t *testing.T) {
 					return
 				}
 				// One when it leaves, and one when the best is back.
-				moved(t, 2, res)
+				moves := 2
+				if res.Takeovers > moves && res.Stall > equalsApart {
+					notJudged(t, "%d moves, %d in turn: the machine stood still for %s ms within a second", res.Takeovers, moves, lab.Milliseconds(res.Stall))
+					moves++
+				}
+				moved(t, moves, res)
 				assert.Less(t, res.Outage, time.Second+res.OutageRoom)
 				assert.LessOrEqual(t, lostBesideKeepalived(res, id, to.Name), res.LostRoom, "probes lost where keepvip gives to keepvip")
 			})
