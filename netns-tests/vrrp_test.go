@@ -143,7 +143,7 @@ func TestClocksThatDisagreeElectOneHolderWithAKey(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{Product: trial.Keyed{Ahead: []time.Duration{0, -8 * time.Second, -4 * time.Second}}}, trial.BootTogether)
 	moved(t, 0, res)
-	assert.Less(t, res.Two, bothBound+res.TwoRoom)
+	assert.Less(t, res.Two, twoBound+res.TwoRoom)
 }
 
 func TestSteppedClockMovesNothingWithAKey(t *testing.T) {
