@@ -23,9 +23,6 @@ import (
 const (
 	takeoverBound = 800 * time.Millisecond
 	twoBound      = 50 * time.Millisecond
-	// bothBound is how long the old holder and the new one may both answer while the address is passed on: a daemon of five labs is kept
-	// waiting at each of its steps, for longer than the machine's watchers see. The figure belongs to the bench.
-	bothBound = 250 * time.Millisecond
 )
 
 func open(t *testing.T, cfg trial.Config) *trial.Group {
