@@ -25,7 +25,8 @@ type Stall struct {
 // latenessWatch measures what the machine itself does: on every CPU a
 // real-time thread that only sleeps and wakes (its lateness stops everything
 // on that CPU), and one ordinary thread (what programs under test live with);
-// and what a hypervisor takes of the CPUs.
+// what a hypervisor takes of the CPUs; how long the threads of programs under
+// test wait for one; and how long the kernel lets nobody change an address.
 type latenessWatch struct {
 	stop atomic.Bool
 	done chan struct{} // closed with stop
@@ -36,6 +37,8 @@ type latenessWatch struct {
 	ordinary time.Duration
 	starved  []Stall
 	stolen   []Stall
+	waited   []Stall
+	locked   []Stall
 }
 
 func startLatenessWatch(l *Lab) *latenessWatch {
@@ -45,6 +48,8 @@ func startLatenessWatch(l *Lab) *latenessWatch {
 	}
 	w.wait.Go(func() { w.watchOrdinary(l) })
 	w.wait.Go(func() { w.stolen = watchStolen(l, w.done) })
+	w.wait.Go(func() { w.waited = watchWaits(l, &w.stop) })
+	w.wait.Go(func() { w.locked = watchLock(l, &w.stop) })
 	return w
 }
 
@@ -108,5 +113,5 @@ func (w *latenessWatch) finish(r *Report) {
 	close(w.done)
 	w.wait.Wait()
 	r.Stalls, r.OrdinaryStall = append(r.Stalls, w.stalls...), w.ordinary
-	r.Starved, r.Stolen = w.starved, w.stolen
+	r.Starved, r.Stolen, r.Waited, r.Locked = w.starved, w.stolen, w.waited, w.locked
 }

@@ -27,6 +27,8 @@ type Report struct {
 	OrdinaryStall time.Duration               `json:"ordinaryStall"`    // longest lateness of an ordinary process
 	Starved       []Stall                     `json:"starved"`          // lateness of an ordinary process above 10 ms
 	Stolen        []Stall                     `json:"stolen,omitempty"` // what a hypervisor took for others, above 20 ms of 100
+	Waited        []Stall                     `json:"waited,omitempty"` // a thread under test waited for a processor, above 10 ms
+	Locked        []Stall                     `json:"locked,omitempty"` // the kernel let nobody change an address, above 10 ms
 	Load          float64                     `json:"load"`             // load average of the machine at the end
 
 	nodes map[netip.Addr]int
@@ -112,9 +114,10 @@ func (r *Report) Standstill(from, to time.Duration) time.Duration {
 	return most
 }
 
-// Stood is how long the machine, or an ordinary process on it, stood still in the span [from, to] in all.
+// Stood is how long the machine, or an ordinary process on it, stood still in the span [from, to] in all, or a program under test waited
+// for it: for a processor, or until addresses may be changed.
 func (r *Report) Stood(from, to time.Duration) (sum time.Duration) {
-	for _, s := range r.spells(from, to) {
+	for _, s := range joined(from, to, r.Stalls, r.Starved, r.Stolen, r.Waited, r.Locked) {
 		sum += s.Length
 	}
 	return sum
@@ -129,23 +132,28 @@ func (r *Report) Taken(from, to time.Duration) float64 {
 	return sum.Seconds() / (to - from).Seconds()
 }
 
-// spells are the times in the span [from, to] in which something stood still, or was taken away, in order; where two overlap they are one.
+// spells are the times in the span [from, to] in which something stood still, or was taken away.
 func (r *Report) spells(from, to time.Duration) []Stall {
-	all := slices.Concat(r.Stalls, r.Starved, r.Stolen)
+	return joined(from, to, r.Stalls, r.Starved, r.Stolen)
+}
+
+// joined are those of the span [from, to] in order; where two overlap they are one.
+func joined(from, to time.Duration, lists ...[]Stall) []Stall {
+	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b Stall) int { return cmp.Compare(a.At, b.At) })
-	var joined []Stall
+	var out []Stall
 	for _, s := range all {
 		at, end := max(s.At, from), min(s.At+s.Length, to)
 		if at >= end {
 			continue
 		}
-		if n := len(joined); n > 0 && at <= joined[n-1].At+joined[n-1].Length {
-			joined[n-1].Length = max(joined[n-1].Length, end-joined[n-1].At)
+		if n := len(out); n > 0 && at <= out[n-1].At+out[n-1].Length {
+			out[n-1].Length = max(out[n-1].Length, end-out[n-1].At)
 			continue
 		}
-		joined = append(joined, Stall{At: at, Length: end - at, CPU: -1})
+		out = append(out, Stall{At: at, Length: end - at, CPU: -1})
 	}
-	return joined
+	return out
 }
 
 // Takeovers counts how often a node bound the address after the instant.

@@ -56,6 +56,8 @@ type Lab struct {
 
 	mu       sync.Mutex
 	measures map[*Measurement]struct{} // not stopped yet
+	watched  []*Process                // programs under test
+	pressed  bool                      // see Press
 	closers  []func()                  // of what else has sockets in the namespaces
 }
 

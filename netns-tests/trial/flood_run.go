@@ -66,6 +66,7 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
 // real-time daemon only that counts that a real-time thread saw, too.
 func (f *Flooded) judge(res *Result, realtime bool, s Settings, cost time.Duration) {
 	r := res.Report
+	r.Waited = nil // a flood takes processors: that the nodes wait for them is what it does
 	f.Machine = max(r.MaxStall(), r.OrdinaryStall)
 	if realtime {
 		r.Starved, f.Machine = nil, r.MaxStall()
