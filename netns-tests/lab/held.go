@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,9 @@ type Held struct {
 	conns   []*heldConn // owned by run until done
 	byFD    map[int]*heldConn
 	late    []Stall
+
+	mu    sync.Mutex
+	alive map[string]int // how many connections of each node are not lost
 }
 
 // HeldConn is what one connection went through. Instants count from [Host.Open].
@@ -78,7 +82,7 @@ func (l *Lab) Hold(from *Namespace, cfg HeldConfig) (*Held, error) {
 	if cfg.Every == 0 {
 		cfg.Every = heldEvery
 	}
-	h := &Held{lab: l, name: from.Name[strings.LastIndex(from.Name, "-")+1:], cfg: cfg, done: make(chan struct{}), byFD: map[int]*heldConn{}}
+	h := &Held{lab: l, name: from.Name[strings.LastIndex(from.Name, "-")+1:], cfg: cfg, done: make(chan struct{}), byFD: map[int]*heldConn{}, alive: map[string]int{}}
 	var err error
 	if h.poll, err = newPoller(); err != nil {
 		return nil, err
@@ -101,6 +105,19 @@ func (l *Lab) Hold(from *Namespace, cfg HeldConfig) (*Held, error) {
 
 // Greeted is how many connections a server has said something on.
 func (h *Held) Greeted() int { return int(h.greeted.Load()) }
+
+// Alive is how many connections a node has served that are not lost yet.
+func (h *Held) Alive(node string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.alive[node]
+}
+
+func (h *Held) count(node string, more int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.alive[node] += more
+}
 
 // run owns a thread inside the client's namespace, and everything but the counter.
 func (h *Held) run(space *Namespace, ready chan<- error) {
@@ -212,6 +229,7 @@ func (h *Held) take(c *heldConn, data []byte) {
 			c.Own = endpointOf(own)
 		}
 		c.open, c.rest = true, rest
+		h.count(c.Node, 1)
 		h.greeted.Add(1)
 	}
 	now := h.lab.now()
@@ -261,6 +279,9 @@ func (h *Held) lose(c *heldConn, err error) {
 	}
 	if len(c.waiting) > 0 {
 		c.Since = c.waiting[0]
+	}
+	if c.open {
+		h.count(c.Node, -1)
 	}
 	c.open, c.waiting = false, nil
 	c.Lost, c.How = h.lab.now(), err.Error()

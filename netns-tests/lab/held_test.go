@@ -44,6 +44,8 @@ func TestHeldConnectionsAreAliveOrLost(t *testing.T) {
 	greeters[1].Close()
 	settleFor(healed - cut + 100*time.Millisecond) // TCP sends again after no longer than it has waited so far
 	for i, h := range held {
+		assert.Equal(t, map[bool]int{true: 25}[i < 4], h.Alive("n1"))
+		assert.Zero(t, h.Alive("n2"), "what is lost is alive no more")
 		r := h.Stop()
 		assert.Zero(t, r.Disguised())
 		if i < 4 {

@@ -294,6 +294,14 @@ func (s *Spreading) Hold(count int) error {
 	return nil
 }
 
+// alive is how many connections a node serves that are held and not lost.
+func (s *Spreading) alive(n *lab.Node) (count int) {
+	for _, h := range s.held {
+		count += h.Alive(n.Label)
+	}
+	return count
+}
+
 // Release ends the connections and says what became of them.
 func (s *Spreading) Release() []lab.HeldReport {
 	reports := make([]lab.HeldReport, len(s.held))
