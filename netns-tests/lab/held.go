@@ -119,7 +119,7 @@ func (h *Held) count(node string, more int) {
 	h.alive[node] += more
 }
 
-// run owns a thread inside the client's namespace, and everything but the counter.
+// run owns a thread inside the client's namespace, and everything but the counters.
 func (h *Held) run(space *Namespace, ready chan<- error) {
 	defer close(h.done)
 	defer h.poll.close()

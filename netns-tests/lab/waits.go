@@ -49,7 +49,7 @@ type waitingThread struct {
 	waited time.Duration
 }
 
-// follow watches these processes and no others.
+// follow watches these processes. Where there are none, what was watched explains nothing any more.
 func (w *waits) follow(pids []int) {
 	if len(pids) == 0 {
 		w.close()
