@@ -265,6 +265,38 @@ func TestEachMessageOfAMemberIsLookedAt(t *testing.T) {
 	assert.ElementsMatch(t, many(0, 10), known)
 }
 
+// A node wakes a little late each time, so with the pace of the other one its look falls behind, and by and by from before a message to after the next.
+func TestEachMessageOfAMemberIsLookedAtThoughANodeWakesLate(t *testing.T) {
+	for _, late := range []time.Duration{time.Millisecond, interval / 20, interval / 5, interval / 3} {
+		for _, base := range []time.Duration{interval, 10 * interval} {
+			began := time.Now()
+			now, n := began, 0
+			r := roster{interval: base, self: addr(11)}
+			for n < 300 {
+				n = int(now.Sub(began) / interval)
+				r.hear(now, []election.Member{speaks(12, began.Add(time.Duration(n)*interval), interval, client(n))})
+				now = r.next(now).Add(late)
+			}
+			r.find(addr(12), false).dead = true
+			known, _ := r.orphans(false)
+			assert.Equal(t, n+1, len(known), "late by %v each time, interval %v", late, base)
+		}
+	}
+}
+
+// A message that is late or lost has a node look again, but no more than twice in the time between two.
+func TestMessageThatIsLateIsLookedForTwiceAsOften(t *testing.T) {
+	now := time.Now()
+	r := roster{interval: interval, self: addr(11)}
+	r.hear(now, []election.Member{speaks(12, now, interval)})
+	for last := now; now.Sub(last) < r.suspicion(r.find(addr(12), false)); {
+		next := r.next(now)
+		assert.GreaterOrEqual(t, next.Sub(now), min(interval/2, last.Add(r.suspicion(r.find(addr(12), false))).Sub(now)))
+		now = next
+		r.hear(now, []election.Member{speaks(12, last, interval)})
+	}
+}
+
 // A HELLO has room for 28 clients of IPv4, and for 12 of IPv6.
 func TestClientsAreKnownUntilTheirTurnComesAgain(t *testing.T) {
 	for _, every := range []time.Duration{interval, time.Second, 10 * time.Second} {

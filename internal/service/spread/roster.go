@@ -257,7 +257,7 @@ func (r *roster) next(now time.Time) time.Time {
 	for _, m := range r.all {
 		moments := []time.Time{m.askNext}
 		if m.heard && m.silentSince.IsZero() {
-			moments = append(moments, now.Add(r.every(m)), m.last.Add(r.suspicion(m)), m.last.Add(r.silence(m)))
+			moments = append(moments, r.look(now, m), m.last.Add(r.suspicion(m)), m.last.Add(r.silence(m)))
 		}
 		for _, at := range moments {
 			if at.After(now) && at.Before(due) {
@@ -266,6 +266,17 @@ func (r *roster) next(now time.Time) time.Time {
 		}
 	}
 	return due
+}
+
+// look is when to look at what that member says next: half-way between the message that is expected and the one after it. A look at the pace of the
+// messages, which is a little late each time, would miss one now and then. While the message does not come, it is looked for twice as often.
+func (r *roster) look(now time.Time, m *member) time.Time {
+	every := r.every(m)
+	at, soonest := m.last.Add(every+every/2), now.Add(every/2)
+	if at.Before(soonest) {
+		return soonest
+	}
+	return at
 }
 
 // answered takes in what became of a question.
