@@ -146,9 +146,16 @@ func (x *handoverProtocol) receive(r members.Received) func() {
 		if ours && (p.Lifetime <= 0 || !p.Fit && p.Reason != "") {
 			x.m.roster.keepWord(x.m.now, r)
 		}
-		if source := r.Source.WithZone(""); ours && p.Lifetime <= 0 {
+		switch source := r.Source.WithZone(""); {
+		case ours && p.Lifetime <= 0:
 			x.wake(x.m.roster.forget(source))
 			x.m.heard.forget(source)
+		case ours && p.State != vrrp.Active && !p.Claims:
+			at := r.At
+			if at.IsZero() {
+				at = x.m.now
+			}
+			x.m.heard.disclaim(source, at)
 		}
 		x.step(r)()
 	}

@@ -412,3 +412,43 @@ func TestMachinesOneAnswersAtMost(t *testing.T) {
 		}
 	}
 }
+
+// Who has passed the address on is not the holder again because the one that took it comes last now: what the former holder advertised
+// before outranks that, and is no word of this moment.
+func TestMachinesFormerHolderIsNotTakenForTheHolder(t *testing.T) {
+	for seed := range uint64(20) {
+		l := newLink(t, seed, 100, 100, 100)
+		l.calm = true
+		for _, s := range l.nodes {
+			s.start()
+		}
+		l.run(3 * time.Second)
+		former := l.holder()
+		require.NotNil(t, former, "seed %d", seed)
+		former.inject(refit{unfit})
+		l.run(30 * time.Millisecond)
+		taker := l.holder()
+		require.NotNil(t, taker, "seed %d", seed)
+		require.NotEqual(t, former, taker, "seed %d", seed)
+		for _, s := range l.nodes {
+			s.inject(refit{unfit})
+		}
+		for range 200 {
+			l.run(5 * time.Millisecond)
+			for _, s := range l.nodes {
+				require.Equal(t, taker.self, s.m.holder.address, "seed %d, in the eyes of %s\n%s", seed, s.self,
+					strings.Join(l.trace[max(0, len(l.trace)-30):], "\n"))
+			}
+		}
+	}
+}
+
+// holder is the node that is Active; nil if there is none.
+func (l *link) holder() *station {
+	for _, s := range l.nodes {
+		if s.m != nil && s.m.state == election.Active {
+			return s
+		}
+	}
+	return nil
+}

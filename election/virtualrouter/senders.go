@@ -19,7 +19,7 @@ type senders struct {
 type heard struct {
 	source   netip.Addr
 	priority uint8         // the last one that was not 0
-	resigned bool          // the last advertisement had priority 0
+	resigned bool          // it is not Active: its last advertisement had priority 0, or it has said so since
 	down     time.Duration // after this silence the sender is not Active any more
 	at       time.Time
 	since    time.Time // when the stretch of advertisements began that is heard now
@@ -63,6 +63,17 @@ func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at
 	if priority != 0 {
 		h.priority = priority
 	}
+}
+
+// disclaim notes what a member has said at a time: that it does not hold the address. That counts if another node has advertised since its own
+// last advertisement: of what a starting Active says before that and after it, either may be read first.
+func (m *senders) disclaim(source netip.Addr, at time.Time) {
+	i := slices.IndexFunc(m.list, func(h heard) bool { return h.source.WithZone("") == source })
+	if i < 0 || !m.list[i].active(at) || at.Before(m.list[i].at) {
+		return
+	}
+	h := &m.list[i]
+	h.resigned = slices.ContainsFunc(m.list, func(o heard) bool { return o.active(at) && o.at.After(h.at) })
 }
 
 // find is what was heard of a; nil if nothing was.
