@@ -96,7 +96,7 @@ func long() []string { return []string{"raft: reloaded", "raft: members killed a
 
 // alone are the shows that keep the processors busy, or measure what they do.
 func alone() []string {
-	return []string{"a thousand IPv6 addresses", "hostile servers"}
+	return []string{"a thousand IPv6 addresses", "hostile servers", "raft: idle"}
 }
 
 // benched are the shows that the bench alone has: of a thousand addresses those of IPv6 take the kernel three times as long.
