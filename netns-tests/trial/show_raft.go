@@ -262,7 +262,10 @@ func idleFindings(res *Result, interval time.Duration) Findings {
 		moved, cpu = moved.unjudged(stoodStill(room)), cpu.unjudged("the address moved, because "+stoodStill(room))
 	}
 	return Findings{
-		cpu, {What: "RSS", Got: float64(res.RSS) / (1 << 20), Limit: 35, Unit: "MiB"}, moved,
-		{What: "taken by the hypervisor", Got: taken * 100, Limit: -1, Unit: "%"}, told("still in a second", room),
+		cpu,
+		{What: "RSS", Got: float64(res.RSS) / (1 << 20), Limit: 35, Unit: "MiB"},
+		moved,
+		{What: "taken by the hypervisor", Got: taken * 100, Limit: -1, Unit: "%"},
+		told("still in a second", room),
 	}
 }
