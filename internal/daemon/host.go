@@ -89,6 +89,12 @@ func (h *host) Forward(p instance.Place, addresses []netip.Addr, spread []addres
 	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Addresses: addresses, To: to, Except: tcpPorts(spread)}, first)
 }
 
+// ForgetEnded implements address.Host.
+func (h *host) ForgetEnded(addresses []netip.Addr) error {
+	_, err := link.ForgetEnded(addresses...)
+	return err
+}
+
 // Unbind implements address.Host.
 func (h *host) Unbind(index int, addresses []netip.Prefix) error {
 	err := h.links.Remove(index, addresses...)

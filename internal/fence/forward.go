@@ -26,7 +26,8 @@ type ForwardConfig struct {
 // connection and belong to none that is known here. The other node answers the clients by itself.
 //
 // What is known here is found out by looking for the socket, as the kernel would; of a server that listens on the address itself, instead of
-// on all addresses, nothing is forwarded. A Forwarding that is not kept up by Keep ends by itself.
+// on all addresses, nothing is forwarded, and neither is what comes from the port of a connection that has ended here within the last minute
+// (TIME_WAIT): link.ForgetEnded ends that. A Forwarding that is not kept up by Keep ends by itself.
 type Forwarding struct {
 	cfg    ForwardConfig
 	table  *nftables.Table

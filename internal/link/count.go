@@ -19,7 +19,7 @@ func CountTCP(addrs []netip.Addr, own []netip.Addr) (n int, err error) {
 	defer s.Close()
 	d := newDiag(s)
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		ids, err := d.list(family, localIs(addrs))
+		ids, err := d.list(family, connections, localIs(addrs))
 		if err != nil {
 			return n, fmt.Errorf("link: count the connections of %s: %w", addrs[0], err)
 		}

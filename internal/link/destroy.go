@@ -14,10 +14,10 @@ type Connection struct{ Local, Remote netip.AddrPort }
 // DestroyTCP ends connections at this end: the program that has one gets ECONNABORTED at once, whether it reads, writes or waits for an answer
 // to its SYN. It returns those that it has ended; the others are of no program in this network namespace. It needs CAP_NET_ADMIN. The
 // error wraps ErrNoDestroy where that is the cause.
-func DestroyTCP(connections []Connection) (ended []Connection, err error) {
-	wanted := make(map[Connection]bool, len(connections))
+func DestroyTCP(open []Connection) (ended []Connection, err error) {
+	wanted := make(map[Connection]bool, len(open))
 	remotes := make(map[netip.AddrPort]bool)
-	for _, c := range connections {
+	for _, c := range open {
 		wanted[c], remotes[c.Remote] = true, true
 	}
 	s, err := nl.Subscribe(unix.NETLINK_INET_DIAG)
@@ -40,12 +40,12 @@ func DestroyTCP(connections []Connection) (ended []Connection, err error) {
 			}
 		}
 	}
-	return ended, nil
+	return ended, d.able(len(ended))
 }
 
 // destroyTo goes by what the kernel lists, with the cookie of each socket: so it meets no other one, that has the same ports by now.
 func (d *diag) destroyTo(family byte, remote netip.AddrPort, wanted map[Connection]bool) (ended []Connection, err error) {
-	ids, err := d.list(family, hostIs(destCondition, remote.Addr(), int32(remote.Port())))
+	ids, err := d.list(family, connections, hostIs(destCondition, remote.Addr(), int32(remote.Port())))
 	if err != nil {
 		return nil, err
 	}

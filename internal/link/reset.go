@@ -23,7 +23,45 @@ func ResetTCP(addrs ...netip.Addr) (n int, err error) {
 		return 0, fmt.Errorf("link: open socket diagnostics: %w", err)
 	}
 	defer s.Close()
-	d := newDiag(s)
+	if n, err = newDiag(s).destroyAt(addrs, connections); err != nil {
+		return n, fmt.Errorf("link: reset the connections of %s: %w", addrs[0], err)
+	}
+	return n, nil
+}
+
+// ForgetEnded destroys the sockets of connections that have ended, and whose local address is one of addrs: the kernel remembers them for a
+// minute (TIME_WAIT, RFC 9293 section 3.6.1), and takes what comes from the same port of the same client for theirs. It returns how many
+// there were. It needs CAP_NET_ADMIN. The error wraps ErrNoDestroy where the kernel cannot do it, which older kernels cannot.
+func ForgetEnded(addrs ...netip.Addr) (n int, err error) {
+	s, err := nl.Subscribe(unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return 0, fmt.Errorf("link: open socket diagnostics: %w", err)
+	}
+	defer s.Close()
+	if n, err = newDiag(s).destroyAt(addrs, 1<<timeWait); err != nil {
+		return n, fmt.Errorf("link: forget the ended connections of %s: %w", addrs[0], err)
+	}
+	return n, nil
+}
+
+// diag is a connection to the kernel's socket diagnostics.
+type diag struct {
+	handle  *nl.SocketHandle
+	refused bool // the kernel could not destroy a socket
+}
+
+func newDiag(s *nl.NetlinkSocket) *diag { return &diag{handle: &nl.SocketHandle{Socket: s}} }
+
+func (d *diag) execute(kind, flags int, data message) ([][]byte, error) {
+	r := nl.NewNetlinkRequest(kind, flags)
+	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_INET_DIAG: d.handle}
+	r.AddData(data)
+	return execute(r, unix.NETLINK_INET_DIAG, 0)
+}
+
+// destroyAt destroys the sockets in those states whose local address is one of addrs. The error is ErrNoDestroy only if the kernel could
+// destroy none: an older one refuses those that no program has any more, and only those.
+func (d *diag) destroyAt(addrs []netip.Addr, states uint32) (n int, err error) {
 	// A server that listens on both families at once has its IPv4 connections on IPv6 sockets.
 	families := []byte{unix.AF_INET6}
 	if slices.ContainsFunc(addrs, netip.Addr.Is4) {
@@ -34,72 +72,67 @@ func ResetTCP(addrs ...netip.Addr) (n int, err error) {
 		wanted[a] = true
 	}
 	for _, family := range families {
-		done, err := d.reset(family, addrs, wanted)
-		n += done
-		if err != nil {
-			return n, fmt.Errorf("link: reset the connections of %s: %w", addrs[0], err)
-		}
-	}
-	return n, nil
-}
-
-// diag is a connection to the kernel's socket diagnostics.
-type diag struct{ handle *nl.SocketHandle }
-
-func newDiag(s *nl.NetlinkSocket) *diag { return &diag{&nl.SocketHandle{Socket: s}} }
-
-func (d *diag) execute(kind, flags int, data message) ([][]byte, error) {
-	r := nl.NewNetlinkRequest(kind, flags)
-	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_INET_DIAG: d.handle}
-	r.AddData(data)
-	return execute(r, unix.NETLINK_INET_DIAG, 0)
-}
-
-func (d *diag) reset(family byte, addrs []netip.Addr, wanted map[netip.Addr]bool) (n int, err error) {
-	ids, err := d.list(family, localIs(addrs))
-	if err != nil {
-		return 0, err
-	}
-	for _, id := range ids {
-		if !wanted[localOf(family, id).Addr()] {
-			continue
-		}
-		done, err := d.destroy(family, id)
+		ids, err := d.list(family, states, localIs(addrs))
 		if err != nil {
 			return n, err
 		}
-		if done {
-			n++
+		for _, id := range ids {
+			if !wanted[localOf(family, id).Addr()] {
+				continue
+			}
+			done, err := d.destroy(family, id)
+			if err != nil {
+				return n, err
+			}
+			if done {
+				n++
+			}
 		}
 	}
-	return n, nil
+	return n, d.able(n)
 }
 
-// destroy destroys a socket. It is false of one that has ended by itself meanwhile.
+// destroy destroys a socket. It is false of one that has ended by itself meanwhile, and of one that the kernel refuses to destroy.
 func (d *diag) destroy(family byte, id []byte) (bool, error) {
 	_, err := d.execute(nl.SOCK_DESTROY, unix.NLM_F_ACK, diagRequest(family, 0, id))
 	switch {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return false, ErrNoDestroy
+		d.refused = true
+		return false, nil
 	case errors.Is(err, unix.ENOENT):
 		return false, nil
 	}
 	return false, err
 }
 
+// able is ErrNoDestroy if sockets were to be destroyed and none was, because the kernel refuses.
+func (d *diag) able(destroyed int) error {
+	if destroyed == 0 && d.refused {
+		return ErrNoDestroy
+	}
+	return nil
+}
+
 // requestBytecode is INET_DIAG_REQ_BYTECODE of linux/inet_diag.h.
 const requestBytecode = 1
 
-// connections are the states in which there is a peer to tell, as bits of 1 << TCP_x: not TIME_WAIT (6), CLOSE (7) and LISTEN (10).
-const connections = 0xffe &^ (1<<6 | 1<<7 | 1<<10)
+// The states of a socket, TCP_x of linux/tcp_states.h.
+const (
+	timeWait = 6
+	closed   = 7
+	listen   = 10
+)
 
-// list returns the identities of the family's sockets that a program picks; without one, of all.
-func (d *diag) list(family byte, program []byte) ([][]byte, error) {
+// connections are the states in which there is a peer to tell, as bits of 1 << TCP_x.
+const connections = 0xffe &^ (1<<timeWait | 1<<closed | 1<<listen)
+
+// list returns the identities of the family's sockets in those states that a program picks; without one, of all.
+func (d *diag) list(family byte, states uint32, program []byte) ([][]byte, error) {
 	var ids [][]byte
 	for try := 1; ; try++ {
-		ask := diagRequest(family, connections, make([]byte, sizeofSocketID))
+		ask := diagRequest(family, states, make([]byte, sizeofSocketID))
 		if program != nil {
 			ask = attribute(ask, requestBytecode, program)
 		}

@@ -181,6 +181,9 @@ func TestTakerForwardsWhatTheFormerHolderDrains(t *testing.T) {
 		assert.Equal(t, []string{
 			"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "forward 2 to 10.77.0.12", "announce 2",
 		}, b.host.take())
+		b.host.set(func(h *fakeHost) {
+			assert.Len(t, h.forgotten, 2, "a client uses the port of a connection that has ended here for one that is drained")
+		})
 		time.Sleep(500 * time.Millisecond)
 		assert.Empty(t, b.host.take())
 		drains(false)

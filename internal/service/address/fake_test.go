@@ -44,6 +44,8 @@ type fakeHost struct {
 	owners map[netip.Addr]string // MACs of others that answer probes
 	probed []netip.Addr
 
+	forgotten []netip.Addr // of ForgetEnded
+
 	routers map[string]instance.Router // what foreign hosts say by VRRP, by MAC
 }
 
@@ -140,6 +142,13 @@ func (h *fakeHost) Forward(_ instance.Place, addresses []netip.Addr, spread []Po
 	}
 	h.did = append(h.did, did)
 	return fakeForwarding{h}, nil
+}
+
+func (h *fakeHost) ForgetEnded(addresses []netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.forgotten = append(h.forgotten, addresses...)
+	return nil
 }
 
 type fakeForwarding struct{ host *fakeHost }

@@ -15,7 +15,7 @@ const (
 	forwardFor = 3 * time.Second
 	// forwardEvery is how often it looks whether the other node still drains.
 	forwardEvery = 100 * time.Millisecond
-	// forwardTime is how long a takeover waits until packets are forwarded. The other node has the address meanwhile.
+	// forwardTime is how long a takeover waits until all packets are forwarded. The other node has the address meanwhile.
 	forwardTime = 100 * time.Millisecond
 )
 
@@ -63,12 +63,18 @@ type forwarded struct {
 // forward forwards until ctx ends.
 func (f *forwarding) forward(ctx context.Context, what forwarded, to netip.Addr, begun chan<- struct{}) {
 	s, err := f.host.Forward(what.place, what.addresses, what.spread, to, forwardFor)
-	close(begun)
 	if err != nil {
+		close(begun)
 		f.log.Warn("older connections are not forwarded", "to", to.String(), "error", err)
 		return
 	}
 	f.log.Info("older connections are forwarded", "to", to.String())
+	f.tasks.Go(func() {
+		defer close(begun)
+		if err := f.host.ForgetEnded(what.addresses); err != nil {
+			f.log.Debug("a client that uses a port again may lose its connection", "error", err)
+		}
+	})
 	keep := time.NewTicker(forwardFor / 3)
 	defer keep.Stop()
 	for ctx.Err() == nil {

@@ -29,6 +29,9 @@ type Host interface {
 	// Forward begins to send on to the node of that own address, for the time given, what clients say on connections to the
 	// addresses that are not known here. Addresses of the other family than to's are left out, and so is what goes to a port that is spread.
 	Forward(p instance.Place, addresses []netip.Addr, spread []Port, to netip.Addr, first time.Duration) (Forwarding, error)
+	// ForgetEnded makes the kernel forget the connections to the addresses that have ended here: a client may use the port of one for a
+	// connection to another node, which is to be forwarded.
+	ForgetEnded(addresses []netip.Addr) error
 	// Unbind removes addresses; no error for those that are not there, or when the interface is gone.
 	Unbind(index int, addresses []netip.Prefix) error
 	// Announce sends one announcement for each address.
