@@ -12,7 +12,8 @@
 //
 //   - one per Service, from New until Close: all of its state belongs to it;
 //   - one per term for the fence, owned by the service, which waits for it;
-//   - one while a holder forwards older connections; owned by the service, which waits for it;
+//   - one while a holder forwards older connections, and one at its beginning for what the kernel is to forget; owned by the service, which
+//     waits for both;
 //   - one per conflict, until the foreign host has advertised, the term ends, or the Host gives up: it ends by itself;
 //   - one per release for the reset of connections; it ends by itself, at the latest with its system call.
 package address
