@@ -72,6 +72,7 @@ var (
 	ip6Dest        = field{expr.PayloadBaseNetworkHeader, 24, 16}
 	icmp6Type      = field{expr.PayloadBaseTransportHeader, 0, 1}
 	ndTarget       = field{expr.PayloadBaseTransportHeader, 8, 16}
+	tcpFlags       = field{expr.PayloadBaseTransportHeader, 13, 1}
 	advertVRID     = field{expr.PayloadBaseTransportHeader, 1, 1}
 	advertPriority = field{expr.PayloadBaseTransportHeader, 2, 1}
 )
@@ -126,6 +127,15 @@ func destLocal() match {
 }
 
 func icmp6(kind byte) match { return and(l4proto(icmpv6), icmp6Type.is(expr.CmpOpEq, kind)) }
+
+// tcpReset ends the rule unless the packet says that a connection has ended (RFC 9293 section 3.1: RST).
+func tcpReset() match {
+	const rst = 0x04
+	return and(l4proto(unix.IPPROTO_TCP), tcpFlags.load(), match{
+		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{rst}, Xor: []byte{0}},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{rst}},
+	})
+}
 
 func verdict(kind expr.VerdictKind, chain string) match {
 	return match{&expr.Verdict{Kind: kind, Chain: chain}}

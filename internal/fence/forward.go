@@ -127,7 +127,6 @@ func (s *Forwarding) rule() match {
 	if s.cfg.To.Is4() {
 		destination = field{expr.PayloadBaseNetworkHeader, 16, 4}
 	}
-	flags := field{expr.PayloadBaseTransportHeader, 13, 1}
 	const syn = 0x02
 	return and(
 		match{
@@ -138,7 +137,7 @@ func (s *Forwarding) rule() match {
 		match{&expr.Lookup{SourceRegister: register, SetName: setForwarded}},
 		l4proto(unix.IPPROTO_TCP),
 		s.others(),
-		flags.load(),
+		tcpFlags.load(),
 		match{
 			&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{syn}, Xor: []byte{0}},
 			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{0}},

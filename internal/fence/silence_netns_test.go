@@ -141,24 +141,35 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestFenceLetsResetsLeave: what comes in is shut first, so that the client cannot go on, and what goes out last, so that it is told.
+// TestFenceLetsResetsLeave: what comes in is shut first, so that the client cannot go on. It is told, however late the reset comes.
 func TestFenceLetsResetsLeave(t *testing.T) {
-	w := newWire(t)
-	f := w.fence(60*time.Second, 120*time.Second)
-	for id, vip := range map[uint32]netip.Addr{4: vip4, 6: vip6} {
-		require.NoError(t, f.Hold(id))
-		w.advertiseBoth()
-		ended := w.stream(vip)
-		require.NoError(t, f.Shut(id, In))
-		n, err := link.ResetTCP(vip)
-		require.NoError(t, err)
-		assert.Equal(t, 1, n)
-		select {
-		case err := <-ended:
-			assert.ErrorIs(t, err, unix.ECONNRESET)
-		case <-time.After(netnstest.Patience):
-			assert.Fail(t, "the client was not told", "%s", vip)
-		}
+	for name, late := range map[string]func(w *wire, f *Fence, id uint32){
+		"at once": func(*wire, *Fence, uint32) {},
+		"after all else is shut, too": func(w *wire, f *Fence, id uint32) {
+			require.NoError(t, f.Shut(id, Out))
+		},
+		"after the lease": func(w *wire, f *Fence, id uint32) { w.lapse(f, id) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t)
+			f := w.fence(long, 2*long)
+			for id, vip := range map[uint32]netip.Addr{4: vip4, 6: vip6} {
+				require.NoError(t, f.Hold(id))
+				w.advertiseBoth()
+				ended := w.stream(vip)
+				require.NoError(t, f.Shut(id, In))
+				late(w, f, id)
+				n, err := link.ResetTCP(vip)
+				require.NoError(t, err)
+				assert.Equal(t, 1, n)
+				select {
+				case err := <-ended:
+					assert.ErrorIs(t, err, unix.ECONNRESET)
+				case <-time.After(netnstest.Patience):
+					assert.Fail(t, "the client was not told", "%s", vip)
+				}
+			}
+		})
 	}
 }
 

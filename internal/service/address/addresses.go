@@ -80,34 +80,40 @@ func (a *addresses) freed(again bool) {
 	}
 }
 
-// letGo takes the addresses off in the order that clients notice at once: nothing comes in any more,
-// the resets of their connections leave, then nothing leaves, then the addresses go.
+// letGo takes the addresses off in the order that clients notice at once: nothing comes in any more, the resets of their connections leave,
+// then nothing else leaves, then the addresses go. A reset that comes later than that does not leave, and a client that only listens learns
+// of its end by nothing else. So where nothing comes in any more for sure, and this node answers nobody, the addresses stay for the resets.
 func (a *addresses) letGo() error {
 	a.renewal = time.Time{}
 	a.forwarding.end()
 	a.drain.countUndrained()
-	a.fence.do((*fencer).shutIn)
-	a.reset(a.cfg.hosts())
+	silent := a.fence.fencer != nil && a.fence.fencer.shutIn()
+	reset := a.reset(a.cfg.hosts())
+	await(reset, patience)
 	a.fence.do((*fencer).shutOut)
+	if silent {
+		await(reset, resetTime)
+	}
 	err := a.unbind()
 	a.unfence(err)
 	a.serving = false
 	return err
 }
 
-// reset ends what clients have open. It does not let a kernel with very many sockets hold up the release.
-func (a *addresses) reset(addresses []netip.Addr) {
+// reset begins to end what clients have open; done is closed when that is over.
+func (a *addresses) reset(addresses []netip.Addr) (done <-chan struct{}) {
+	over := make(chan struct{})
 	if a.cfg.Reset == nil || len(addresses) == 0 {
-		return
+		close(over)
+		return over
 	}
-	done := make(chan struct{})
 	go func(reset func([]netip.Addr) error) {
-		defer close(done)
+		defer close(over)
 		if err := reset(addresses); err != nil {
 			a.log.Debug("connections not reset", "error", err)
 		}
 	}(a.cfg.Reset)
-	await(done, patience)
+	return over
 }
 
 // startDraining begins to drain connections, and tells whether there is anything to drain.
@@ -116,7 +122,7 @@ func (a *addresses) startDraining(d election.Decision) bool {
 	if d.Role != election.Standby || a.fence.fencer == nil || !now.Before(a.drain.until) {
 		return false
 	}
-	a.reset(a.drain.start(now))
+	await(a.reset(a.drain.start(now)), patience)
 	a.log.Info("address passed on; its connections are drained", "to", d.Holder.String())
 	a.drainDue(now)
 	return true

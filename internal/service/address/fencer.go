@@ -3,6 +3,7 @@ package address
 import (
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/instance"
@@ -12,6 +13,9 @@ const (
 	// patience is how long a release waits for the fence. Changing it can take seconds on a node whose rule
 	// sets others are changing, and another node may be waiting for the address.
 	patience = 30 * time.Millisecond
+	// resetTime is how much longer a release waits for the resets of connections: a node without a free processor, or with some ten thousand
+	// connections, takes that long.
+	resetTime = 300 * time.Millisecond
 	// checkEvery is how often a fence that is held is looked at.
 	checkEvery = 500 * time.Millisecond
 	// lookAge is how old an outcome may be that status shows: with many instances on one link it asks for many.
@@ -113,8 +117,17 @@ func await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// shutIn and shutOut wait a little, release does not.
-func (f *fencer) shutIn()  { f.ask(fenceJob{do: Fence.ShutIn}, patience) }
+// shutIn and shutOut wait a little, release does not. shutIn tells whether the kernel has done it.
+func (f *fencer) shutIn() bool {
+	var shut atomic.Bool
+	f.ask(fenceJob{do: func(fence Fence) error {
+		err := fence.ShutIn()
+		shut.Store(err == nil)
+		return err
+	}}, patience)
+	return shut.Load()
+}
+
 func (f *fencer) shutOut() { f.ask(fenceJob{do: Fence.ShutOut}, patience) }
 func (f *fencer) release() { f.ask(fenceJob{do: f.worker.end, tell: true}, 0) }
 

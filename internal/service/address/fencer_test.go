@@ -20,6 +20,7 @@ import (
 type fakeFence struct {
 	egress bool
 	fail   error // of Renew
+	open   error // of ShutIn
 
 	mu        sync.Mutex // guards what follows
 	did       []string
@@ -67,7 +68,7 @@ func (f *fakeFence) note(what string, change func()) error {
 }
 
 func (f *fakeFence) Reopen() error  { return f.note("reopen", func() {}) }
-func (f *fakeFence) ShutIn() error  { return f.note("shut in", func() {}) }
+func (f *fakeFence) ShutIn() error  { return errors.Join(f.open, f.note("shut in", func() {})) }
 func (f *fakeFence) ShutOut() error { return f.note("shut out", func() {}) }
 func (f *fakeFence) Release() error { return f.note("release", func() { f.guard = false }) }
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }

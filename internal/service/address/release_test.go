@@ -1,0 +1,58 @@
+package address
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+)
+
+// A reset that comes when the address is gone does not leave, and a client that only listens does not learn of its end. So a node that is
+// silent for sure keeps the address for it. A node that may answer does not, because another one may answer soon.
+func TestReleaseWaitsForResetsWhileTheNodeIsSilent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kernel      *fakeFence
+		takes, want time.Duration
+	}{
+		"a slow kernel":          {&fakeFence{egress: true}, 200 * time.Millisecond, 200 * time.Millisecond},
+		"a kernel that is stuck": {&fakeFence{egress: true}, time.Minute, patience + resetTime},
+		"the fence refuses":      {&fakeFence{egress: true, open: errors.New("refused")}, 200 * time.Millisecond, patience},
+		"there is no fence":      {nil, 200 * time.Millisecond, patience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reset := []netip.Addr{}
+			change := func(in *entry) {
+				if tt.kernel != nil {
+					fenced(tt.kernel)(in)
+				}
+				in.Reset = func(addresses []netip.Addr) error {
+					reset = addresses
+					time.Sleep(tt.takes)
+					return nil
+				}
+			}
+			run(t, nil, change, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				require.NoError(t, e.decide(election.Serve, nodeA))
+				b.host.take()
+				began := time.Now()
+				done := make(chan error, 1)
+				go func() { done <- e.decide(election.Off, netip.Addr{}) }()
+				time.Sleep(tt.want - time.Millisecond)
+				synctest.Wait()
+				assert.Empty(t, b.host.take())
+				require.NoError(t, <-done)
+				assert.Equal(t, tt.want, time.Since(began))
+				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+				assert.Len(t, reset, 2)
+				time.Sleep(tt.takes)
+			})
+		})
+	}
+}
