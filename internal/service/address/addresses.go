@@ -87,11 +87,12 @@ func (a *addresses) letGo() error {
 	a.renewal = time.Time{}
 	a.forwarding.end()
 	a.drain.countUndrained()
-	silent := a.fence.fencer != nil && a.fence.fencer.shutIn()
-	reset := a.reset(a.cfg.hosts())
+	var in *shut
+	a.fence.do(func(f *fencer) { in = f.shutIn() })
+	reset := a.reset(a.cfg.hosts(), in)
 	await(reset, patience)
 	a.fence.do((*fencer).shutOut)
-	if silent {
+	if in.isDone() {
 		await(reset, resetTime)
 	}
 	err := a.unbind()
@@ -100,8 +101,9 @@ func (a *addresses) letGo() error {
 	return err
 }
 
-// reset begins to end what clients have open; done is closed when that is over.
-func (a *addresses) reset(addresses []netip.Addr) (done <-chan struct{}) {
+// reset begins to end what clients have open, and once more when nothing comes in any more, if that is to be and is not so yet: there may be
+// others by then. What is returned is closed when that is over.
+func (a *addresses) reset(addresses []netip.Addr, in *shut) <-chan struct{} {
 	over := make(chan struct{})
 	if a.cfg.Reset == nil || len(addresses) == 0 {
 		close(over)
@@ -109,7 +111,15 @@ func (a *addresses) reset(addresses []netip.Addr) (done <-chan struct{}) {
 	}
 	go func(reset func([]netip.Addr) error) {
 		defer close(over)
-		if err := reset(addresses); err != nil {
+		last := in == nil || in.isDone()
+		err := reset(addresses)
+		if !last {
+			await(in.over, resetTime)
+			if in.isDone() {
+				err = errors.Join(err, reset(addresses))
+			}
+		}
+		if err != nil {
 			a.log.Debug("connections not reset", "error", err)
 		}
 	}(a.cfg.Reset)
@@ -122,7 +132,7 @@ func (a *addresses) startDraining(d election.Decision) bool {
 	if d.Role != election.Standby || a.fence.fencer == nil || !now.Before(a.drain.until) {
 		return false
 	}
-	await(a.reset(a.drain.start(now)), patience)
+	await(a.reset(a.drain.start(now), nil), patience)
 	a.log.Info("address passed on; its connections are drained", "to", d.Holder.String())
 	a.drainDue(now)
 	return true

@@ -117,16 +117,26 @@ func await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// shutIn and shutOut wait a little, release does not. shutIn tells whether the kernel has done it.
-func (f *fencer) shutIn() bool {
-	var shut atomic.Bool
+// shutIn and shutOut wait a little, release does not. What shutIn returns tells later what has become of it.
+func (f *fencer) shutIn() *shut {
+	s := &shut{over: make(chan struct{})}
 	f.ask(fenceJob{do: func(fence Fence) error {
+		defer close(s.over)
 		err := fence.ShutIn()
-		shut.Store(err == nil)
+		s.done.Store(err == nil)
 		return err
 	}}, patience)
-	return shut.Load()
+	return s
 }
+
+// shut is what was asked for of the kernel. Of nil, which is no fence's, nothing is done.
+type shut struct {
+	done atomic.Bool
+	over chan struct{} // closed when the kernel has answered; a queue that is full never asks it
+}
+
+// isDone is false of no fence.
+func (s *shut) isDone() bool { return s != nil && s.done.Load() }
 
 func (f *fencer) shutOut() { f.ask(fenceJob{do: Fence.ShutOut}, patience) }
 func (f *fencer) release() { f.ask(fenceJob{do: f.worker.end, tell: true}, 0) }

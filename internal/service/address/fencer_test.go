@@ -22,6 +22,8 @@ type fakeFence struct {
 	fail   error // of Renew
 	open   error // of ShutIn
 
+	delayIn time.Duration // of ShutIn
+
 	mu        sync.Mutex // guards what follows
 	did       []string
 	renews    []time.Time
@@ -68,7 +70,10 @@ func (f *fakeFence) note(what string, change func()) error {
 }
 
 func (f *fakeFence) Reopen() error  { return f.note("reopen", func() {}) }
-func (f *fakeFence) ShutIn() error  { return errors.Join(f.open, f.note("shut in", func() {})) }
+func (f *fakeFence) ShutIn() error {
+	time.Sleep(f.delayIn)
+	return errors.Join(f.open, f.note("shut in", func() {}))
+}
 func (f *fakeFence) ShutOut() error { return f.note("shut out", func() {}) }
 func (f *fakeFence) Release() error { return f.note("release", func() { f.guard = false }) }
 func (f *fakeFence) Close() error   { return f.note("close", func() {}) }

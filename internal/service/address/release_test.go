@@ -26,13 +26,13 @@ func TestReleaseWaitsForResetsWhileTheNodeIsSilent(t *testing.T) {
 		"there is no fence":      {nil, 200 * time.Millisecond, patience},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reset := []netip.Addr{}
+			var reset [][]netip.Addr
 			change := func(in *entry) {
 				if tt.kernel != nil {
 					fenced(tt.kernel)(in)
 				}
 				in.Reset = func(addresses []netip.Addr) error {
-					reset = addresses
+					reset = append(reset, addresses)
 					time.Sleep(tt.takes)
 					return nil
 				}
@@ -50,9 +50,33 @@ func TestReleaseWaitsForResetsWhileTheNodeIsSilent(t *testing.T) {
 				require.NoError(t, <-done)
 				assert.Equal(t, tt.want, time.Since(began))
 				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
-				assert.Len(t, reset, 2)
+				require.Len(t, reset, 1)
+				assert.Len(t, reset[0], 2)
 				time.Sleep(tt.takes)
 			})
 		})
 	}
+}
+
+// Until nothing comes in any more, clients connect: those that did so during the first reset are told as well.
+func TestReleaseResetsAgainWhatCameInDuringTheReset(t *testing.T) {
+	kernel := &fakeFence{egress: true, delayIn: 50 * time.Millisecond}
+	var resets []time.Duration
+	var began time.Time
+	change := func(in *entry) {
+		fenced(kernel)(in)
+		in.Reset = func([]netip.Addr) error {
+			resets = append(resets, time.Since(began))
+			time.Sleep(40 * time.Millisecond)
+			return nil
+		}
+	}
+	run(t, nil, change, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		began = time.Now()
+		require.NoError(t, e.decide(election.Off, netip.Addr{}))
+		assert.Equal(t, []time.Duration{patience, patience + 40*time.Millisecond}, resets)
+		assert.Equal(t, patience+80*time.Millisecond, time.Since(began))
+	})
 }
