@@ -69,7 +69,7 @@ func (f *fakeFence) note(what string, change func()) error {
 	return nil
 }
 
-func (f *fakeFence) Reopen() error  { return f.note("reopen", func() {}) }
+func (f *fakeFence) Reopen() error { return f.note("reopen", func() {}) }
 func (f *fakeFence) ShutIn() error {
 	time.Sleep(f.delayIn)
 	return errors.Join(f.open, f.note("shut in", func() {}))
