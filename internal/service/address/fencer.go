@@ -117,10 +117,10 @@ func await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// shutIn and shutOut wait a little, release does not. What shutIn returns tells later what has become of it.
+// shutIn and shutOut wait a little, release does not: only that ends the hold, and lets the node stand by. What shutIn returns tells later what has become of it.
 func (f *fencer) shutIn() *shut {
 	s := &shut{over: make(chan struct{})}
-	f.ask(fenceJob{do: func(fence Fence) error {
+	f.ask(fenceJob{keep: true, do: func(fence Fence) error {
 		defer close(s.over)
 		err := fence.ShutIn()
 		s.done.Store(err == nil)
@@ -138,7 +138,7 @@ type shut struct {
 // isDone is false of no fence.
 func (s *shut) isDone() bool { return s != nil && s.done.Load() }
 
-func (f *fencer) shutOut() { f.ask(fenceJob{do: Fence.ShutOut}, patience) }
+func (f *fencer) shutOut() { f.ask(fenceJob{keep: true, do: Fence.ShutOut}, patience) }
 func (f *fencer) release() { f.ask(fenceJob{do: f.worker.end, tell: true}, 0) }
 
 // ask queues a job and waits for it, but not longer than wait. A queue that is full means that the

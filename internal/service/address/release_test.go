@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/instance"
 )
 
 // A reset that comes when the address is gone does not leave, and a client that only listens does not learn of its end. So a node that is
@@ -78,5 +79,28 @@ func TestReleaseResetsAgainWhatCameInDuringTheReset(t *testing.T) {
 		require.NoError(t, e.decide(election.Off, netip.Addr{}))
 		assert.Equal(t, []time.Duration{patience, patience + 40*time.Millisecond}, resets)
 		assert.Equal(t, patience+80*time.Millisecond, time.Since(began))
+	})
+}
+
+// A fence is looked at every half second, and on standby its guard is renewed then, which opens what is shut. A release that takes longer
+// than until that moment is no standby yet.
+func TestReleaseStaysShutWhenTheFenceIsLookedAt(t *testing.T) {
+	kernel := &fakeFence{egress: true, standby: 20 * time.Second}
+	change := func(in *entry) {
+		fenced(kernel)(in)
+		in.Reset = func([]netip.Addr) error {
+			time.Sleep(200 * time.Millisecond)
+			return nil
+		}
+	}
+	run(t, nil, change, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		now := time.Now()
+		time.Sleep(instance.NextMultiple(now, checkEvery).Sub(now) - 100*time.Millisecond)
+		kernel.take()
+		require.NoError(t, e.decide(election.Standby, nodeB))
+		synctest.Wait()
+		assert.Equal(t, []string{"shut in", "shut out", "standby"}, kernel.take())
 	})
 }
