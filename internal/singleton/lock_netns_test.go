@@ -122,6 +122,22 @@ func TestLockDoesWithoutAGroupThatAnotherProgramHas(t *testing.T) {
 	assert.ErrorContains(t, err, "another keepvip runs")
 }
 
+// Two processes that pick the same protocol would be members of one group otherwise.
+func TestLockGroupHasOneMember(t *testing.T) {
+	netnstest.New(t)
+	const one, other = 0xf383, 0x8393
+	fd, err := joinGroup(one)
+	require.NoError(t, err)
+	for _, protocol := range []int{one, other} {
+		_, err = joinGroup(protocol)
+		assert.ErrorIs(t, err, errGroupTaken)
+	}
+	require.NoError(t, unix.Close(fd))
+	fd, err = joinGroup(other)
+	require.NoError(t, err, "it is free again")
+	require.NoError(t, unix.Close(fd))
+}
+
 func TestServeIsNotHeldUpByWhoDoesNotRead(t *testing.T) {
 	netnstest.New(t)
 	l := take(t, "/run/one.sock")
