@@ -15,7 +15,7 @@ const (
 	patience = 30 * time.Millisecond
 	// resetTime is how much longer a release waits for the resets of connections: a node without a free processor, or with some ten thousand
 	// connections, takes that long.
-	resetTime = 300 * time.Millisecond
+	resetTime = 100 * time.Millisecond
 	// checkEvery is how often a fence that is held is looked at.
 	checkEvery = 500 * time.Millisecond
 	// lookAge is how old an outcome may be that status shows: with many instances on one link it asks for many.

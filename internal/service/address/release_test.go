@@ -21,10 +21,10 @@ func TestReleaseWaitsForResetsWhileTheNodeIsSilent(t *testing.T) {
 		kernel      *fakeFence
 		takes, want time.Duration
 	}{
-		"a slow kernel":          {&fakeFence{egress: true}, 200 * time.Millisecond, 200 * time.Millisecond},
+		"a slow kernel":          {&fakeFence{egress: true}, 100 * time.Millisecond, 100 * time.Millisecond},
 		"a kernel that is stuck": {&fakeFence{egress: true}, time.Minute, patience + resetTime},
-		"the fence refuses":      {&fakeFence{egress: true, open: errors.New("refused")}, 200 * time.Millisecond, patience},
-		"there is no fence":      {nil, 200 * time.Millisecond, patience},
+		"the fence refuses":      {&fakeFence{egress: true, open: errors.New("refused")}, 100 * time.Millisecond, patience},
+		"there is no fence":      {nil, 100 * time.Millisecond, patience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var reset [][]netip.Addr
@@ -89,7 +89,7 @@ func TestReleaseStaysShutWhenTheFenceIsLookedAt(t *testing.T) {
 	change := func(in *entry) {
 		fenced(kernel)(in)
 		in.Reset = func([]netip.Addr) error {
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
 			return nil
 		}
 	}
@@ -97,7 +97,7 @@ func TestReleaseStaysShutWhenTheFenceIsLookedAt(t *testing.T) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Serve, nodeA))
 		now := time.Now()
-		time.Sleep(instance.NextMultiple(now, checkEvery).Sub(now) - 100*time.Millisecond)
+		time.Sleep(instance.NextMultiple(now, checkEvery).Sub(now) - 50*time.Millisecond)
 		kernel.take()
 		require.NoError(t, e.decide(election.Standby, nodeB))
 		synctest.Wait()
