@@ -4,7 +4,6 @@ package link
 
 import (
 	"io"
-	"log/slog"
 	"net"
 	"net/netip"
 	"testing"
@@ -19,25 +18,10 @@ import (
 // TestForgetEndedForgetsWhatHasEnded has connections that the server closed first, and which its kernel remembers for that; those that are
 // open, and those of other addresses, stay.
 func TestForgetEndedForgetsWhatHasEnded(t *testing.T) {
-	for _, tt := range []struct{ name, network, listen, vip, own string }{
-		{"IPv4", "tcp4", "0.0.0.0:0", "10.1.0.100", "10.1.0.5"},
-		{"IPv4 on a socket for both", "tcp", "[::]:0", "10.1.0.100", "10.1.0.5"},
-		{"IPv6", "tcp6", "[::]:0", "fd01::100", "fd01::5"},
-	} {
+	for _, tt := range listening {
 		t.Run(tt.name, func(t *testing.T) {
-			client := netnstest.New(t)
-			s := netnstest.New(t)
-			s.Pair("eth0", client, "cl0")
-			s.Has("eth0", "10.1.0.5/24", "fd01::5/64")
-			client.Has("cl0", "10.1.0.9/24", "fd01::9/64")
-			h := handle(t, slog.Default())
 			vip, own := netip.MustParseAddr(tt.vip), netip.MustParseAddr(tt.own)
-			require.NoError(t, h.Add(s.Index("eth0"), []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
-			l, err := net.Listen(tt.network, tt.listen)
-			require.NoError(t, err)
-			defer func() { _ = l.Close() }()
-			_, port, err := net.SplitHostPort(l.Addr().String())
-			require.NoError(t, err)
+			client, s, l, port := serverAt(t, vip, tt.network, tt.listen)
 			// connect returns both ends of a connection.
 			connect := func(to string) (c, served net.Conn) {
 				client.Enter()
