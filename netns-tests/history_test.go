@@ -33,8 +33,10 @@ func TestHistoryIsTheSameOnAllNodesAndSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{})
 	first := settled(t, g)
-	require.Equal(t, 0, command(t, first, "handover"))
+	res := measure(t, g, trial.Verb("handover"))
 	second := settled(t, g)
+	// A node that only hears of it, and stood still meanwhile, heard of it that much later.
+	limit := 100*time.Millisecond + res.Stall
 	for _, n := range g.Lab.Nodes {
 		eventually(t, 5*time.Second, n.Label+" has the handover", func() bool {
 			_, r := historyOf(t, n)
@@ -43,7 +45,7 @@ func TestHistoryIsTheSameOnAllNodesAndSurvivesAKill(t *testing.T) {
 		_, r := historyOf(t, n)
 		assert.Equal(t, first.Address, r.OldHolder.Address, n.Label)
 		assert.NotEmpty(t, r.OldHolder.Name, n.Label)
-		assert.Less(t, r.AwaySeconds, 0.1, "%s: passed on", n.Label)
+		assert.Less(t, r.AwaySeconds, limit.Seconds(), "%s: passed on", n.Label)
 	}
 
 	before, _ := historyOf(t, second)
