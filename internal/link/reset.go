@@ -11,35 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoDestroy: this kernel was built without CONFIG_INET_DIAG_DESTROY.
-var ErrNoDestroy = errors.New("the kernel cannot destroy sockets (CONFIG_INET_DIAG_DESTROY)")
+// ErrNoDestroy: this kernel was built without CONFIG_INET_DIAG_DESTROY, or is too old to destroy sockets in that state.
+var ErrNoDestroy = errors.New("the kernel cannot destroy these sockets: it was built without CONFIG_INET_DIAG_DESTROY, or is too old")
 
 // ResetTCP ends every TCP connection whose local address is one of addrs, and returns how many there were. Each peer gets a reset, as long as
 // the address is still bound and frames from it still leave: so this comes before either is taken away. Listening sockets stay. It needs
 // CAP_NET_ADMIN. The error wraps ErrNoDestroy where that is the cause.
-func ResetTCP(addrs ...netip.Addr) (n int, err error) {
-	s, err := nl.Subscribe(unix.NETLINK_INET_DIAG)
-	if err != nil {
-		return 0, fmt.Errorf("link: open socket diagnostics: %w", err)
-	}
-	defer s.Close()
-	if n, err = newDiag(s).destroyAt(addrs, connections); err != nil {
-		return n, fmt.Errorf("link: reset the connections of %s: %w", addrs[0], err)
-	}
-	return n, nil
+func ResetTCP(addrs ...netip.Addr) (int, error) {
+	return destroy("reset the connections", addrs, connections)
 }
 
 // ForgetEnded destroys the sockets of connections that have ended, and whose local address is one of addrs: the kernel remembers them for a
 // minute (TIME_WAIT, RFC 9293 section 3.6.1), and takes what comes from the same port of the same client for theirs. It returns how many
 // there were. It needs CAP_NET_ADMIN. The error wraps ErrNoDestroy where the kernel cannot do it, which older kernels cannot.
-func ForgetEnded(addrs ...netip.Addr) (n int, err error) {
+func ForgetEnded(addrs ...netip.Addr) (int, error) {
+	return destroy("forget the ended connections", addrs, 1<<timeWait)
+}
+
+// destroy destroys the sockets in those states whose local address is one of addrs; purpose is for the error.
+func destroy(purpose string, addrs []netip.Addr, states uint32) (n int, err error) {
 	s, err := nl.Subscribe(unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return 0, fmt.Errorf("link: open socket diagnostics: %w", err)
 	}
 	defer s.Close()
-	if n, err = newDiag(s).destroyAt(addrs, 1<<timeWait); err != nil {
-		return n, fmt.Errorf("link: forget the ended connections of %s: %w", addrs[0], err)
+	if n, err = newDiag(s).destroyAt(addrs, states); err != nil {
+		return n, fmt.Errorf("link: %s of %s: %w", purpose, addrs[0], err)
 	}
 	return n, nil
 }

@@ -117,7 +117,8 @@ func await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// shutIn and shutOut wait a little, release does not: only that ends the hold, and lets the node stand by. What shutIn returns tells later what has become of it.
+// shutIn and shutOut wait a little, release does not: only that ends the hold, and lets the node stand by. What shutIn returns tells later
+// what has become of it.
 func (f *fencer) shutIn() *shut {
 	s := &shut{over: make(chan struct{})}
 	f.ask(fenceJob{keep: true, do: func(fence Fence) error {

@@ -72,7 +72,7 @@ func (f *forwarding) forward(ctx context.Context, what forwarded, to netip.Addr,
 	f.tasks.Go(func() {
 		defer close(begun)
 		if err := f.host.ForgetEnded(what.addresses); err != nil {
-			f.log.Debug("a client that uses a port again may lose its connection", "error", err)
+			f.log.Debug("the kernel still remembers ended connections; a client that uses the port of one again may lose its drained connection", "error", err)
 		}
 	})
 	keep := time.NewTicker(forwardFor / 3)
