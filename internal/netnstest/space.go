@@ -3,6 +3,7 @@
 package netnstest
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -118,7 +119,14 @@ func (s *Space) Has(name string, prefixes ...string) {
 		require.NoError(s.t, err)
 		a.Flags = unix.IFA_F_NODAD
 		require.NoError(s.t, s.AddrReplace(s.Link(name), a))
+		s.Eventually(func() bool { return s.takes(a.IP) }, p+" is taken")
 	}
+}
+
+// takes tells whether packets to an address stay here.
+func (s *Space) takes(ip net.IP) bool {
+	routes, err := s.RouteGet(ip)
+	return err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL
 }
 
 // IP runs ip(8), for what the library has no word for, in the namespace that the calling test is in.
