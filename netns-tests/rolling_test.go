@@ -125,7 +125,8 @@ func upgradeToAnotherFormat(t *testing.T, other string) {
 		}
 		assert.LessOrEqual(t, res.MovesMost, 1+res.Explained, "moves for one node")
 		assert.Less(t, res.Outage, gap+res.OutageRoom, "priority 0 and the Skew_Time")
-		assert.LessOrEqual(t, res.FailedTwice, excused(t, res))
+		// Each standstill counts: the gap is hardly longer than what such a move takes.
+		assert.LessOrEqual(t, res.FailedTwice, res.FailedRoom)
 	}
 	counted := 0
 	for _, n := range g.Lab.Nodes {
