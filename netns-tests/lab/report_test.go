@@ -63,14 +63,14 @@ func TestAnnouncementDelayIsThatOfEachBind(t *testing.T) {
 		says  []time.Duration // when node 1 announces, in milliseconds
 		want  []time.Duration
 	}{
-		"it announces later":                      {[]Bind{bind(10, 1, true)}, []time.Duration{13, 20}, []time.Duration{3}},
-		"the bind is seen late":                   {[]Bind{bind(10, 1, true)}, []time.Duration{7, 20}, []time.Duration{0}},
-		"it never announces":                      {[]Bind{bind(10, 1, true)}, nil, nil},
-		"what another one binds is none of it":    {[]Bind{bind(10, 2, true)}, []time.Duration{13}, nil},
-		"what it announced before it was without": {[]Bind{bind(6, 1, false), bind(10, 1, true)}, []time.Duration{5, 14}, []time.Duration{4}},
-		"what it announced before the fault":      {[]Bind{bind(10, 1, true)}, []time.Duration{4}, nil},
-		"it binds twice":                          {[]Bind{bind(10, 1, true), bind(20, 1, false), bind(30, 1, true)}, []time.Duration{11, 32}, []time.Duration{1, 2}},
-		"the second bind is without":              {[]Bind{bind(10, 1, true), bind(20, 1, false), bind(30, 1, true)}, []time.Duration{11}, []time.Duration{1}},
+		"it announces later":                          {[]Bind{bind(10, 1, true)}, []time.Duration{13, 20}, []time.Duration{3}},
+		"the bind is seen late":                       {[]Bind{bind(10, 1, true)}, []time.Duration{7, 20}, []time.Duration{0}},
+		"it never announces":                          {[]Bind{bind(10, 1, true)}, nil, nil},
+		"what another one binds is none of it":        {[]Bind{bind(10, 2, true)}, []time.Duration{13}, nil},
+		"what it announced long before is none of it": {[]Bind{bind(40, 1, true)}, []time.Duration{7, 44}, []time.Duration{4}},
+		"what it announced before the fault":          {[]Bind{bind(10, 1, true)}, []time.Duration{4}, nil},
+		"it binds twice":                              {[]Bind{bind(10, 1, true), bind(20, 1, false), bind(40, 1, true)}, []time.Duration{11, 42}, []time.Duration{1, 2}},
+		"the second bind is without":                  {[]Bind{bind(10, 1, true), bind(20, 1, false), bind(40, 1, true)}, []time.Duration{11}, []time.Duration{1}},
 	} {
 		r := &Report{Binds: tt.binds}
 		for _, at := range tt.says {
