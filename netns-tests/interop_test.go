@@ -68,8 +68,7 @@ func TestInterop(t *testing.T) {
 		// Here from the same keepalived.conf, as it is, which says the whole matrix in keepalived's words.
 		{"keepvip above keepalived", trial.RunKeepalived, trial.RunKeepalivedConf, 2, true, true, 1500 * time.Millisecond},
 		{"keepalived above keepvip", trial.RunKeepvip, trial.RunKeepalived, 1, true, true, 1500 * time.Millisecond},
-		// FRR takes most of a second to start, and its first IPv6 advertisement is
-		// lost: the macvlan is not up yet.
+		// FRR's first IPv6 advertisement is lost: the macvlan is not up yet.
 		{"keepvip above FRR", trial.RunFRR, trial.RunKeepvip, 2, false, false, 2 * time.Second},
 		{"FRR above keepvip", trial.RunKeepvip, trial.RunFRR, 1, false, false, 2 * time.Second},
 	} {
