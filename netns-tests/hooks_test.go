@@ -53,11 +53,12 @@ func TestHooksCannotMoveTheElection(t *testing.T) {
 	at := m.Mark("hooks hang")
 	settleFor(2 * time.Second)
 	r := m.Stop()
-	t.Logf("stall of an ordinary process %s ms, longest outage %s ms", lab.Milliseconds(r.OrdinaryStall), lab.Milliseconds(r.Longest()))
-	if r.OrdinaryStall < 20*time.Millisecond {
-		assert.Zero(t, r.Takeovers(lab.VIP4, at), "a takeover without a fault")
+	moves, stood := r.Takeovers(lab.VIP4, at), r.Stood(at, r.Ended)
+	t.Logf("%d takeovers, longest outage %s ms, the machine stood still or keepvip waited for a processor for %s ms in all", moves, lab.Milliseconds(r.Longest()), lab.Milliseconds(stood))
+	if moves > 0 && stood >= 20*time.Millisecond {
+		notJudged(t, "%d takeovers: the machine stood still or keepvip waited for %s ms", moves, lab.Milliseconds(stood))
 	} else {
-		notJudged(t, "an ordinary process stood still for %s ms", lab.Milliseconds(r.OrdinaryStall))
+		assert.Zero(t, moves, "a takeover without a fault")
 	}
 	status := func(args ...string) string {
 		p, _, err := trial.Keepvip{}.Command(holder, append([]string{"status", "--socket", trial.Socket(holder)}, args...)...)
