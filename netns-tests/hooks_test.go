@@ -53,12 +53,17 @@ func TestHooksCannotMoveTheElection(t *testing.T) {
 	at := m.Mark("hooks hang")
 	settleFor(2 * time.Second)
 	r := m.Stop()
-	moves, stood := r.Takeovers(lab.VIP4, at), r.Stood(at, r.Ended)
-	t.Logf("%d takeovers, longest outage %s ms, the machine stood still or keepvip waited for a processor for %s ms in all", moves, lab.Milliseconds(r.Longest()), lab.Milliseconds(stood))
-	if moves > 0 && stood >= 20*time.Millisecond {
-		notJudged(t, "%d takeovers: the machine stood still or keepvip waited for %s ms", moves, lab.Milliseconds(stood))
-	} else {
-		assert.Zero(t, moves, "a takeover without a fault")
+	t.Logf("longest outage %s ms", lab.Milliseconds(r.Longest()))
+	for _, b := range r.Binds {
+		if !b.Added || b.Address != lab.VIP4 || b.At < at {
+			continue
+		}
+		// From when the holder may have begun to be late: the Active_Down_Interval is 36 ms.
+		if stood := r.Stood(b.At-100*time.Millisecond, b.At); stood >= 20*time.Millisecond {
+			notJudged(t, "a takeover: the machine stood still or keepvip waited for a processor for %s ms of the 100 before", lab.Milliseconds(stood))
+		} else {
+			assert.Fail(t, "a takeover without a fault", "%s ms after the start, in the 100 ms before it nothing ran for %s ms", lab.Milliseconds(b.At-at), lab.Milliseconds(stood))
+		}
 	}
 	status := func(args ...string) string {
 		p, _, err := trial.Keepvip{}.Command(holder, append([]string{"status", "--socket", trial.Socket(holder)}, args...)...)

@@ -17,7 +17,7 @@ type Exchange struct {
 	Margin    time.Duration // what a busy machine may add to each step
 }
 
-// startLimit is for a daemon on a busy machine.
+// startLimit is how long a daemon may take to begin.
 const startLimit = 20 * time.Second
 
 // The priorities of an exchange.
@@ -30,7 +30,7 @@ const (
 // within which time of the protocol.
 type Step struct {
 	Name   string
-	At     time.Duration // when it happened; of a start, when the daemon runs
+	At     time.Duration // when it happened; of a start, when each router has begun as a Backup
 	End    time.Duration
 	Holder func(r Router) int // node that advertises at End
 	// Within is the protocol's time from At to the first advertisement of a

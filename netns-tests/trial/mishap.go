@@ -115,7 +115,7 @@ func (m Mishap) Fault(g *Group) (*Result, error) {
 	if x.healed > 0 {
 		end = x.healed
 	}
-	res.Recovered = res.recovered(end)
+	res.Recovered = res.recovered(end, m.Plain)
 	res.RecoveredRoom = res.StoodFor(res.Recovered)
 	res.Finders = res.Report.Direct.DiscoveryTwoIn(res.FaultAt, end)
 	res.Healing = res.Report.Direct.DiscoveryTwoIn(end, res.Report.Ended)
@@ -127,9 +127,13 @@ func (m Mishap) Fault(g *Group) (*Result, error) {
 
 // recovered is how long it took until the clients were answered for good, as far as they asked before the end. A short outage is that
 // of a node which takes the address from one that lives; it is only logged. It is longer by what the machine stood still in it.
-func (r *Result) recovered(end time.Duration) time.Duration {
-	// The holder hears, the taker binds and announces, the clients learn: none of the four is reported below 10 ms.
-	const short, before = 40 * time.Millisecond, 20 * time.Millisecond
+func (r *Result) recovered(end time.Duration, plain bool) time.Duration {
+	const before = 20 * time.Millisecond
+	short := 20 * time.Millisecond
+	if plain {
+		// The holder hears, the taker binds and announces, the clients learn: none of the four is reported below 10 ms.
+		short = 40 * time.Millisecond
+	}
 	var last time.Duration
 	for _, s := range r.Report.Streams {
 		for _, o := range s.Outages {
