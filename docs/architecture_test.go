@@ -156,3 +156,18 @@ func TestTheTableHasNoCycle(t *testing.T) {
 		visit(name, nil)
 	}
 }
+
+// Under the race detector a bubble that another package makes ends the process now and then.
+func TestBubblesAreMadeByTheirPackage(t *testing.T) {
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		if !strings.HasSuffix(path, ".go") || filepath.Base(filepath.Dir(path)) == "bubble" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "synctest"+".Test(", "%s: bubble.Test is used instead", path)
+		return nil
+	})
+	require.NoError(t, err)
+}

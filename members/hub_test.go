@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/auth"
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // wireSocket is a Socket whose other end is the test.
@@ -51,7 +52,7 @@ func (s *wireSocket) Receive(b []byte) (Arrival, error) {
 }
 
 func TestHubDeliversToItsGroup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		key := testKey(t, 1)
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now(), key)}, s)
@@ -93,7 +94,7 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 
 // A message that is taken while a key is being introduced says what enforce would not have liked.
 func TestHubPassesDoubtsOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, a := newWireSocket(), newAuth(t, time.Now())
 		require.NoError(t, a.Set(auth.Config{Keys: []auth.Key{testKey(t, 1)}, Mode: auth.Permissive, Window: window}))
 		h := NewHub(HubConfig{Source: nodeB, Auth: a}, s)
@@ -110,7 +111,7 @@ func TestHubPassesDoubtsOn(t *testing.T) {
 
 // Refused messages of one group, or of none that is here, keep no other group from being told of its own.
 func TestHubTellsEachGroupThatAMessageWasRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now(), testKey(t, 1))}, s)
 		other := netip.MustParseAddr("10.77.0.200")
@@ -153,7 +154,7 @@ func TestHubTellsFewGroupsOfAMessageWithoutOne(t *testing.T) {
 		"a few, in a turn": {4, 21},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newWireSocket()
 				h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
 				var wires []*Wire
@@ -187,7 +188,7 @@ func TestHubTellsFewGroupsOfAMessageWithoutOne(t *testing.T) {
 
 // What has waited in the kernel while this process stood still is as old as it is.
 func TestHubDatesMessagesByTheKernel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
 		w := h.Join(WireConfig{Group: group})
@@ -202,7 +203,7 @@ func TestHubDatesMessagesByTheKernel(t *testing.T) {
 
 // Groups with different peers share a socket: each hears its own, and its messages go to them.
 func TestHubWiresWithDifferentPeers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
 		other := full()
@@ -238,7 +239,7 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 
 // Two entries whose addresses are exchanged by a reload are renamed one after the other.
 func TestWiresExchangeTheirGroups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
 		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
 		other := netip.MustParseAddr("10.77.0.200")

@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestLateOpensWhenItCan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		taken := errors.New("address already in use")
 		s, tries := newWireSocket(), 0
 		late := NewLate(func() (Socket, error) {
@@ -37,7 +39,7 @@ func TestLateOpensWhenItCan(t *testing.T) {
 }
 
 func TestLateClosedBeforeItIsOpen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		late := NewLate(func() (Socket, error) { return nil, errors.New("address already in use") })
 		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, late)
 		time.Sleep(2500 * time.Millisecond)

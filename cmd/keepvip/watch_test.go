@@ -10,13 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/daemon"
 )
 
@@ -110,7 +110,7 @@ func TestStatusWatchOnATerminal(t *testing.T) {
 }
 
 func TestStatusWatchElsewherePrintsChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		doc, asked := sampleStatus(time.Now()), 0
 		ctx, stop := context.WithCancel(t.Context())
 		w := &watch{interval: time.Second, output: outputJSON, ask: func(context.Context) (json.RawMessage, error) {
@@ -139,7 +139,7 @@ func TestStatusWatchElsewherePrintsChanges(t *testing.T) {
 }
 
 func TestStatusWatchOfADaemonThatHangsSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := &watch{ask: func(ctx context.Context) (json.RawMessage, error) { <-ctx.Done(); return nil, ctx.Err() }}
 		w.doc, w.at = sampleStatus(time.Now()), time.Now()
 		require.NoError(t, w.look(t.Context()))

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 )
 
@@ -41,7 +41,7 @@ func TestEveryNodeNamesTheCauseOfAMove(t *testing.T) {
 		"dead": {func(_ *lan, h *host) { h.crash() }, code.HolderSilent, ": silent", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l := newLan(t, 3)
 				defer l.stopAll()
 				for i := range 3 {

@@ -3,18 +3,18 @@ package raft
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // A leader that stands still is replaced, two never answer, it follows when it goes on, and leads again when it asks.
 func TestNodeThatStandsStillIsReplacedAndTakesTheAddressBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
@@ -46,7 +46,7 @@ func TestNodeThatStandsStillIsReplacedAndTakesTheAddressBack(t *testing.T) {
 }
 
 func TestTakeBackFailsForANodeThatIsNotFit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()

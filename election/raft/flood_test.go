@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // port is a listener in memory: whoever calls it says from which address.
@@ -91,7 +93,7 @@ func (p *port) admitted(t *testing.T, a string, limit time.Duration) error {
 func TestListenerAdmitsMembersDuringFlood(t *testing.T) {
 	for _, addresses := range []int{1, 4, 250} {
 		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				p, refused := listenInMemory(t)
 				for range 20 {
 					for i := range 200 {
@@ -111,7 +113,7 @@ func TestListenerAdmitsMembersDuringFlood(t *testing.T) {
 
 // What else runs on a member's machine has its address, and no key.
 func TestListenerAdmitsMemberBesideSilentCallersOfItsAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p, refused := listenInMemory(t)
 		for range 100 {
 			for range maxFromMember + 3 {
@@ -125,7 +127,7 @@ func TestListenerAdmitsMemberBesideSilentCallersOfItsAddress(t *testing.T) {
 
 // A member that crashes and comes back leaves connections that nobody ends; the newest count.
 func TestListenerKeepsTheNewestConnectionsOfMember(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p, _ := listenInMemory(t)
 		for range 4 * maxOpen {
 			require.NoError(t, p.admitted(t, addr(0).String(), 100*time.Millisecond))
@@ -136,7 +138,7 @@ func TestListenerKeepsTheNewestConnectionsOfMember(t *testing.T) {
 
 // Who has the key, but is no member yet, gets in, too: in a bounded number of connections, which take nothing from members.
 func TestListenerAdmitsHoldersOfTheKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p, refused := listenInMemory(t)
 		for i := range maxOpen {
 			require.NoError(t, p.admitted(t, fmt.Sprintf("10.77.1.%d", i), 100*time.Millisecond))
@@ -179,7 +181,7 @@ func TestUnknownCallersTakePlaces(t *testing.T) {
 }
 
 func TestNodeKnowsItsMembers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()

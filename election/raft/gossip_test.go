@@ -2,15 +2,16 @@ package raft
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestGossipNotesWhetherTheLeaderKnowsThisNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := &newNode(Config{Self: addr(0), Heartbeat: 500 * time.Millisecond}).gossip
 		excluded := message{From: addr(1), ID: "b", State: raft.Leader.String(), Excluded: true}
 		question, follower, known := excluded, excluded, excluded

@@ -4,18 +4,19 @@ import (
 	"io/fs"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // A lease is renewed many times a second, for years: it must cost the disk nothing. The whole million of rounds is driven by
 // make test-raft-sim.
 func TestIdleClusterWritesNothing(t *testing.T) {
 	want := int64(simulationSeeds(5)) * 1000
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		var disks []*platter

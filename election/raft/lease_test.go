@@ -2,11 +2,12 @@ package raft
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestAcksQuorum(t *testing.T) {
@@ -65,7 +66,7 @@ func TestLeaseEndsBeforeTheVoteLock(t *testing.T) {
 
 // Who is letting go of the addresses must not have one bound meanwhile.
 func TestLeaseNobodyTakesAfterItIsGiven(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()

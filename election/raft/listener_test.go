@@ -22,6 +22,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // refusals counts what a listener has refused.
@@ -147,7 +149,7 @@ func TestListenerRefuses(t *testing.T) {
 }
 
 func TestListenerBoundsSilentCallers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p, refused := listenInMemory(t)
 		for range maxFromMember + 3 {
 			p.from(t, addr(0).String())

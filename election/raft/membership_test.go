@@ -6,13 +6,13 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // crowd is a cluster whose members come and go.
@@ -171,7 +171,7 @@ func (c *crowd) differs(want []netip.Addr) string {
 // The leader that gives a node its vote is the first to count it, and may be the only one to know. When it loses the new voter
 // in that moment, it needs that one's vote to lead again.
 func TestNodeVotesBeforeItKnowsThatItMay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 1)
 		defer l.stopAll()
 		founder := l.hosts[addr(0)]
@@ -196,7 +196,7 @@ func TestNodeVotesBeforeItKnowsThatItMay(t *testing.T) {
 }
 
 func TestNodeForgetsJoinRequestsOfAnotherTerm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()

@@ -6,16 +6,17 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // Members tell each other their names, and one that is silent keeps its own; that is logged once, as is its return.
 func TestSilentMemberKeepsItsNameAndIsLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		var log lines

@@ -6,20 +6,20 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 )
 
 func TestNodeThreeElectAHolderInAnyOrder(t *testing.T) {
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}, {0, 1}, {1, 2}, {2, 0}}
 	for _, order := range orders {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			l := newLan(t, 3)
 			defer l.stopAll()
 			for n, i := range order {
@@ -44,7 +44,7 @@ func TestNodeThreeElectAHolderInAnyOrder(t *testing.T) {
 
 func TestNodeSuccessorOfADeadHolder(t *testing.T) {
 	for range 10 {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			l := newLan(t, 3)
 			defer l.stopAll()
 			l.bootAll()
@@ -65,7 +65,7 @@ func TestNodeSuccessorOfADeadHolder(t *testing.T) {
 }
 
 func TestNodeShutdownPassesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
@@ -79,7 +79,7 @@ func TestNodeShutdownPassesOn(t *testing.T) {
 }
 
 func TestNodeUnfitHolderPassesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
@@ -101,7 +101,7 @@ func TestNodeUnfitHolderPassesOn(t *testing.T) {
 }
 
 func TestNodeHandoverSaysOnEveryNodeWhoAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
@@ -130,7 +130,7 @@ func TestNodeHandoverSaysOnEveryNodeWhoAsked(t *testing.T) {
 }
 
 func TestNodeThatLeadsAndIsOutIsNoHolder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.bootAll()
@@ -165,7 +165,7 @@ func TestNodeThatLeadsAndIsOutIsNoHolder(t *testing.T) {
 }
 
 func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()
@@ -186,7 +186,7 @@ func TestNodeWipedDisksOneAfterTheOther(t *testing.T) {
 // A node without its old store is sent the configuration that has its older self in it. It has to ask the leader then, whatever
 // their addresses are, to be told that it is none of them.
 func TestNodeThatIsNoMemberIsNotSettled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()
@@ -203,7 +203,7 @@ func TestNodeThatIsNoMemberIsNotSettled(t *testing.T) {
 }
 
 func TestNodeMembersComeAndGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 1)
 		defer l.stopAll()
 		l.hosts[addr(0)].boot()
@@ -240,7 +240,7 @@ func TestNodeMembersComeAndGo(t *testing.T) {
 }
 
 func TestNodeWitnessNeverHolds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		for i := range 3 {
@@ -260,7 +260,7 @@ func TestNodeWitnessNeverHolds(t *testing.T) {
 }
 
 func TestNodeThatCannotBindLeavesItToAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.hosts[addr(0)].bindErr = errors.New("no permission")
@@ -273,7 +273,7 @@ func TestNodeThatCannotBindLeavesItToAnother(t *testing.T) {
 
 // The old holder's word is not why the new one cannot bind the address.
 func TestNodeThatCannotBindAfterAHandoverSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()
@@ -301,7 +301,7 @@ func TestNodeThatCannotBindAfterAHandoverSaysSo(t *testing.T) {
 }
 
 func TestNodeRecoversWithoutAMajority(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()
@@ -352,7 +352,7 @@ func TestChoose(t *testing.T) {
 
 // The first of all has itself alone in its list. When its disk is lost the list is not where it belongs to.
 func TestNodeFounderWithoutItsDiskFoundsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 1)
 		defer l.stopAll()
 		founder := l.hosts[addr(0)]
@@ -378,7 +378,7 @@ func TestNodeFounderWithoutItsDiskFoundsNothing(t *testing.T) {
 // it for long, asks for votes all the time: nobody may win before the holder's lease is over.
 func TestNodeRestartedFollowerKeepsItsVoteLock(t *testing.T) {
 	for round := range 12 {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			l := newLan(t, 3)
 			defer l.stopAll()
 			l.bootAll()

@@ -3,16 +3,17 @@ package raft
 import (
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestTransportSpacesHeartbeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tr := newSlow(0)
 		every := beat(500 * time.Millisecond)
 		began := time.Now()
@@ -42,7 +43,7 @@ func TestTransportSpacesHeartbeats(t *testing.T) {
 
 // Where packets are lost every heartbeat counts.
 func TestTransportDoesNotSpaceHeartbeatsOnARoughLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tr := newSlow(60 * time.Millisecond)
 		beats := func(n int) time.Duration {
 			began := time.Now()
@@ -62,7 +63,7 @@ func TestTransportDoesNotSpaceHeartbeatsOnARoughLine(t *testing.T) {
 
 // The next heartbeats are asked for while these are under way, but only where they are going to wait.
 func TestTransportAsksForTheNextHeartbeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tr, asked := newSlow(0), 0
 		tr.again = func() { asked++ }
 		for range 3 {

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestNodeAloneOfThreeHasNoQuorum(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		var log lines
@@ -64,7 +64,7 @@ func TestNodeAloneOfThreeHasNoQuorum(t *testing.T) {
 
 // Voters that are heard by questions, but do not follow each other: nobody leads, and that is said, too.
 func TestNodeSaysThatNobodyLeads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()
@@ -78,7 +78,7 @@ func TestNodeSaysThatNobodyLeads(t *testing.T) {
 
 // What is shown beside the holder is how the election stands now, and not how it was when this node began.
 func TestElectorReasonFollowsTheLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()
@@ -112,7 +112,7 @@ func (l *lines) String() string {
 
 // The third of three starts when the others have begun: nothing is lost, and nobody says so.
 func TestFirstStartAfterTheOthersLosesNoStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		var log lines

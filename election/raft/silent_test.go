@@ -2,13 +2,13 @@ package raft
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // seen is how a host shows another member.
@@ -25,7 +25,7 @@ func (h *host) seen(other *host) election.Member {
 func TestSilentMemberIsShownAsSilent(t *testing.T) {
 	for name, holds := range map[string]bool{"the holder": true, "another": false} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l := newLan(t, 3)
 				defer l.stopAll()
 				l.settle()
@@ -77,7 +77,7 @@ func TestSilentMemberIsShownAsSilent(t *testing.T) {
 
 // Who passes the address on in order is alive, and is shown so throughout.
 func TestMemberThatLetsGoIsNotShownAsSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
 		l.settle()

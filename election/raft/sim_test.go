@@ -7,12 +7,12 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // simulationSeeds is how many seeds a simulation has: RAFT_SEEDS, or what is enough for every day.
@@ -32,7 +32,7 @@ func simulations(t *testing.T, everyDay int, run func(t *testing.T, seed int)) {
 	}
 	for seed := first; seed < first+seeds; seed++ {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { run(t, seed) })
+			bubble.Test(t, func(t *testing.T) { run(t, seed) })
 		})
 	}
 }

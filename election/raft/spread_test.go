@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 var group = netip.MustParseAddr("10.77.0.100")
@@ -62,7 +63,7 @@ func (h *host) changed() bool {
 }
 
 func TestSpreadIsHeardByAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, hosts := spreading(t)
 		defer l.stopAll()
 		for range 100 {
@@ -80,7 +81,7 @@ func TestSpreadIsHeardByAll(t *testing.T) {
 
 // What changes is heard at once; how many connections there are, within a round.
 func TestSpreadChangesAreHeardAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, hosts := spreading(t)
 		defer l.stopAll()
 		one := hosts[1]
@@ -116,7 +117,7 @@ func TestSpreadChangesAreHeardAtOnce(t *testing.T) {
 
 // One that dies is silent for those that spread before it is for others, and what it said is kept.
 func TestSpreadOfASilentMemberIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, hosts := spreading(t)
 		defer l.stopAll()
 		dead := hosts[1]
@@ -141,7 +142,7 @@ func TestSpreadOfASilentMemberIsKept(t *testing.T) {
 
 // A member that does not spread is one that says nothing of it, and is silent as late as ever.
 func TestSpreadBesideAMemberThatDoesNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, hosts := spreading(t)
 		defer l.stopAll()
 		old := hosts[1]
@@ -261,7 +262,7 @@ func TestClientsAreSaidByTurns(t *testing.T) {
 
 // Members that are well known need to speak half as often, but not where they spread.
 func TestMembersThatSpreadSpeakAtTheirPaceHoweverLongTheHeartbeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		l.heartbeat = MostHeartbeat
 		for _, h := range l.hosts {
@@ -292,7 +293,7 @@ func TestMembersThatSpreadSpeakAtTheirPaceHoweverLongTheHeartbeat(t *testing.T) 
 }
 
 func TestClientsOfAMemberAreHeard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, hosts := spreading(t)
 		defer l.stopAll()
 		one, heard := hosts[0], map[election.Client]bool{}

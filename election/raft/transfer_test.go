@@ -2,15 +2,16 @@ package raft
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestTransferOneAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tr := &newNode(Config{Self: addr(0), Heartbeat: 500 * time.Millisecond}).transfer
 		require.True(t, tr.tryBegin())
 		assert.True(t, tr.underway())

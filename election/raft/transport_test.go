@@ -3,12 +3,13 @@ package raft
 import (
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // slow is a wire on which calls take their time.
@@ -33,7 +34,7 @@ func newSlow(takes time.Duration) *transport {
 }
 
 func TestTransportLeaseBeginsWithTheCallNotItsAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tr := newSlow(3 * time.Second)
 		began := time.Now()
 		require.NoError(t, tr.AppendEntries("b", "b", &raft.AppendEntriesRequest{Term: 4}, &raft.AppendEntriesResponse{}))
@@ -55,7 +56,7 @@ func TestTransportMutedTermIsSilent(t *testing.T) {
 
 // The library lets a request to stand, and the votes that follow from it, pass whatever leader there is by now.
 func TestTransportTransferNeedsTheWordOfTheLeaderFollowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tr := newSlow(0)
 		follow := func(term uint64, leader string) {
 			require.NoError(t, tr.screen(&raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ID: []byte(leader)}, Term: term}))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/auth"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -61,7 +62,7 @@ func TestHubAuthenticates(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				clock := auth.NewClock(time.Now(), nil)
 				s := newFakeSocket()
 				h := NewHub(HubConfig{Source: nodeA, Log: quiet, Auth: newAuth(t, tt.mode, clock, tt.mine...)}, s)
@@ -83,7 +84,7 @@ func TestHubAuthenticates(t *testing.T) {
 }
 
 func TestHubRefusesReplays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		clock := auth.NewClock(time.Now(), nil)
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet, Auth: newAuth(t, auth.Enforce, clock, key(1, 1))}, s)
@@ -103,7 +104,7 @@ func TestHubRefusesReplays(t *testing.T) {
 
 // Keys are changed on running nodes one at a time; nobody is refused at any moment.
 func TestAuthRollingChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		one, two := key(1, 1), key(2, 2)
 		steps := []auth.Config{
 			{},

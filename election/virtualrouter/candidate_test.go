@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
@@ -34,7 +34,7 @@ func TestNoCandidateNeverHoldsTheAddress(t *testing.T) {
 	for name, talk := range map[string]bool{"members' protocol": true, "plain VRRP": false} {
 		for _, priority := range []uint8{100, 254, ownerPriority} {
 			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					l := newLAN()
 					l.talk = talk
 					none := l.noCandidate(t, priority)
@@ -64,7 +64,7 @@ func TestNoCandidateNeverHoldsTheAddress(t *testing.T) {
 }
 
 func TestNoCandidateIsGivenNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
 		a, none := l.start(t, nodeA, nil), l.noCandidate(t, 254)
@@ -101,7 +101,7 @@ func TestNoCandidateIsGivenNothing(t *testing.T) {
 
 // A list of candidates changes by a reload, on one node after the other.
 func TestNoCandidateIsWhatANodeBecomesAndIsNoMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		all := append([]*member{h}, others...)
 		h.Elector.(*Elector).SetCandidate(false)

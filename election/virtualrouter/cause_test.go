@@ -4,13 +4,13 @@ import (
 	"context"
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -73,7 +73,7 @@ func TestEveryNodeNamesTheCause(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l, h, others := talking(t)
 				name := "node-" + h.self.String()
 				tt.does(t, l, h, others[0])
@@ -111,7 +111,7 @@ func TestEveryNodeNamesTheCause(t *testing.T) {
 
 // A node that was stopped, has come back and dies later has not been stopped again.
 func TestLastWordIsForgottenOnceItsSenderIsBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
 		first := func(c *vrrp.Config) { c.Priority = 200 }
@@ -134,7 +134,7 @@ func TestLastWordIsForgottenOnceItsSenderIsBack(t *testing.T) {
 
 // The first holder has taken the address from nobody.
 func TestFirstHolderNamesItsStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		h.mu.Lock()
 		first, then := h.decisions[0], h.decisions[1]
@@ -152,7 +152,7 @@ func TestFirstHolderNamesItsStart(t *testing.T) {
 
 // A node that refuses what the holder sends takes the address, too, and says why it heard nothing.
 func TestTakerNamesWhatItHasRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		time.Sleep(time.Second)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,7 +29,7 @@ func memberOf(m *member, address netip.Addr) election.Member {
 }
 
 func TestVRRPOneForgedAdvertisementSilencesForSecondsAtMost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		all := append(others, h)
@@ -52,7 +52,7 @@ func TestVRRPOneForgedAdvertisementSilencesForSecondsAtMost(t *testing.T) {
 func TestVRRPSlowActiveIsNotDoubled(t *testing.T) {
 	for _, slow := range []time.Duration{time.Second, 5 * time.Second, 40 * time.Second} {
 		t.Run(slow.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l := newLAN()
 				h, others := three(t, l)
 				own := append(others, h)
@@ -72,7 +72,7 @@ func TestVRRPSlowActiveIsNotDoubled(t *testing.T) {
 
 // Forged advertisements of ever new routers, 500 in a second: the node follows, says little, and asks its host for little.
 func TestVRRPFloodOfInventedRoutersIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		l := newLAN()
 		a := l.startLogging(t, nodeA, slog.New(slog.NewTextHandler(&log, nil)))

@@ -4,13 +4,13 @@ import (
 	"context"
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -30,7 +30,7 @@ func elector(m *member) *Elector { return m.Elector.(*Elector) }
 
 // A holder that stands still sends nothing, not even a farewell. Another node takes over after its lease, and it follows that one later.
 func TestElectorThatStandsStillIsReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		before := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -51,7 +51,7 @@ func TestElectorThatStandsStillIsReplaced(t *testing.T) {
 }
 
 func TestElectorThatStandsStillStopsWhenItIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -67,7 +67,7 @@ func TestElectorThatStandsStillStopsWhenItIsTold(t *testing.T) {
 
 // One that stands still for a moment is still the holder.
 func TestElectorThatStandsStillWithinItsLeaseGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		ctx, cancel := context.WithTimeout(t.Context(), interval/2)
 		defer cancel()
@@ -89,7 +89,7 @@ func TestElectorTakesTheAddressBack(t *testing.T) {
 		"preempts after some time": {preempt: true, delay: 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l := newLAN()
 				l.talk = true
 				var all []*member
@@ -131,7 +131,7 @@ func TestElectorTakesTheAddressBack(t *testing.T) {
 }
 
 func TestTakeBackEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		others[0].SetFitness(unfit)
 		time.Sleep(100 * time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,7 +30,7 @@ func three(t *testing.T, l *lan) (h *member, others []*member) {
 }
 
 func TestVRRPEqualsElectOneWithoutASecondTakeover(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		time.Sleep(10 * time.Second)
@@ -44,7 +45,7 @@ func TestVRRPEqualsElectOneWithoutASecondTakeover(t *testing.T) {
 }
 
 func TestVRRPShutdownReleasesBeforePriorityZero(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		require.NoError(t, h.stop())
@@ -62,7 +63,7 @@ func TestVRRPShutdownReleasesBeforePriorityZero(t *testing.T) {
 }
 
 func TestVRRPDeadHolderIsReplacedWithinActiveDownInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		l.isolate(h.self, true)
@@ -76,7 +77,7 @@ func TestVRRPDeadHolderIsReplacedWithinActiveDownInterval(t *testing.T) {
 }
 
 func TestVRRPUnfitHolderYieldsToAFitNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		h.SetFitness(election.Fitness{Less: 255, Reason: "unhealthy"})
@@ -91,7 +92,7 @@ func TestVRRPUnfitHolderYieldsToAFitNode(t *testing.T) {
 }
 
 func TestVRRPNobodyMovesWhenAllAreIll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		for _, m := range append(slices.Clone(others), h) {
@@ -105,7 +106,7 @@ func TestVRRPNobodyMovesWhenAllAreIll(t *testing.T) {
 }
 
 func TestVRRPUnfitNodesElectOneAndTheFirstFitOneGetsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		unfit := election.Fitness{Less: 255, Reason: "unhealthy"}
 		a, b := l.start(t, nodeA, nil), l.start(t, nodeB, nil)
@@ -123,7 +124,7 @@ func TestVRRPUnfitNodesElectOneAndTheFirstFitOneGetsIt(t *testing.T) {
 }
 
 func TestVRRPNodeThatIsOutNeverHolds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		a := l.start(t, nodeA, nil)
 		a.SetFitness(election.Fitness{Out: true, Reason: "held back"})
@@ -141,7 +142,7 @@ func TestVRRPNodeThatIsOutNeverHolds(t *testing.T) {
 }
 
 func TestVRRPNodeThatWaitsHoldsSoonAfterTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		a := l.start(t, nodeA, nil)
 		a.SetFitness(election.Fitness{Wait: true, Reason: "a claim is looked at"})
@@ -160,7 +161,7 @@ func TestVRRPNodeThatWaitsHoldsSoonAfterTheWait(t *testing.T) {
 }
 
 func TestVRRPNodeThatWaitsLosesNoTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		began := time.Now()
 		a := l.start(t, nodeA, nil)
@@ -174,7 +175,7 @@ func TestVRRPNodeThatWaitsLosesNoTime(t *testing.T) {
 }
 
 func TestVRRPOwnerCannotWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		a := l.start(t, nodeA, func(c *vrrp.Config) { c.Priority = ownerPriority })
 		holder(t, time.Second, a)
@@ -191,7 +192,7 @@ func TestVRRPOwnerCannotWait(t *testing.T) {
 }
 
 func TestVRRPPartitionHealsToOneHolderThatAnnouncesLast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		all := append(slices.Clone(others), h)
@@ -215,7 +216,7 @@ func TestVRRPPartitionHealsToOneHolderThatAnnouncesLast(t *testing.T) {
 }
 
 func TestVRRPFrozenHolderDoesNotGoOnAfterItWakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		h, others := three(t, l)
 		thaw := h.wire.freeze()
@@ -239,7 +240,7 @@ func (w sleepyWire) Send(adv vrrp.Advertisement) error {
 
 // The lease of the kernel began when the advertisement left, not when the process that sent it went on.
 func TestVRRPLeaseCountsFromBeforeTheAdvertisement(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		cfg := vrrp.Config{Version: 3, VRID: 51, Priority: ownerPriority, Interval: interval, Preempt: true, Source: nodeA, Addresses: []netip.Addr{vip}}
 		e, err := New(Config{Router: cfg}, sleepyWire{newLAN().join(nodeA)}, quiet)
 		require.NoError(t, err)
@@ -251,7 +252,7 @@ func TestVRRPLeaseCountsFromBeforeTheAdvertisement(t *testing.T) {
 }
 
 func TestVRRPResignsWhenTheHostCannotBindAndTriesAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		a := l.start(t, nodeA, func(c *vrrp.Config) { c.Priority = 200 })
 		a.setRefuse(true)
@@ -268,7 +269,7 @@ func TestVRRPResignsWhenTheHostCannotBindAndTriesAgain(t *testing.T) {
 }
 
 func TestVRRPReconfigureKeepsTheAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		a, b := l.start(t, nodeA, nil), l.start(t, nodeB, nil)
 		h := holder(t, time.Second, a, b)
@@ -283,7 +284,7 @@ func TestVRRPReconfigureKeepsTheAddress(t *testing.T) {
 }
 
 func TestVRRPReportsTheHolderItHears(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		a := l.start(t, nodeA, nil)
 		holder(t, time.Second, a)
@@ -301,7 +302,7 @@ func TestVRRPReportsTheHolderItHears(t *testing.T) {
 }
 
 func TestVRRPShowsAnotherListOfAddresses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		other := netip.MustParseAddr("10.77.0.101")
 		l := newLAN()
 		a := l.start(t, nodeA, nil)
@@ -323,7 +324,7 @@ func TestVRRPShowsAnotherListOfAddresses(t *testing.T) {
 
 // With version 2 another interval is a reason to drop (RFC 3768, section 7.1), and an operator has to know.
 func TestVRRPRejectsAnotherIntervalOfVersion2(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		v2 := func(interval time.Duration) func(*vrrp.Config) {
 			return func(c *vrrp.Config) { c.Version, c.Interval = 2, interval }

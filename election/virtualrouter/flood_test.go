@@ -6,13 +6,13 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -48,7 +48,7 @@ func TestMachineManyRivalsAtOnceAreOneAnnouncement(t *testing.T) {
 
 // HELLOs of invented members, as anybody on the link can send them where there is no key.
 func TestInventedMembersAreFewLines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
 		var out bytes.Buffer

@@ -3,10 +3,10 @@ package virtualrouter
 import (
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -52,7 +52,7 @@ var both, neither = [2]bool{true, true}, [2]bool{}
 // twoNodes starts a with the higher priority and b, and lets a become Active.
 func twoNodes(t *testing.T, test func(t *testing.T, b2 bench2, a, b *pair)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b2 := bench2{newLAN(), newLAN()}
 		a, b := b2.start(t, nodeA, 200), b2.start(t, nodeB, 100)
 		time.Sleep(2 * time.Second)
@@ -147,7 +147,7 @@ func TestGroupHealsAsOne(t *testing.T) {
 
 // Two nodes hold one address each: neither can have both, so both let go, and one gets them.
 func TestGroupThatWasSplitComesTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b2 := bench2{newLAN(), newLAN()}
 		a := b2.left.start(t, nodeA, nil) // they are put into their groups later, as by a reload
 		b := b2.rite.start(t, nodeB, nil)
@@ -187,7 +187,7 @@ func TestGroupDoesNotKeepHalf(t *testing.T) {
 }
 
 func TestGroupWaitsAMomentForANewMember(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		g := NewGroup("g")
 		g.Set([]string{"one"})

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -117,7 +117,7 @@ func talking(t *testing.T) (l *lan, h *member, others []*member) {
 // The group is named by its first address, so a reload that changes the first address changes the name: as for a node that is
 // restarted with the new file.
 func TestHandoverFollowsTheFirstAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		speaking := func(m *member) (n int) {
 			for _, o := range m.Status().Members {
@@ -148,7 +148,7 @@ func TestHandoverFollowsTheFirstAddress(t *testing.T) {
 }
 
 func TestHandoverKnowsTheMembers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		others[0].SetFitness(unfit)
 		time.Sleep(10 * time.Millisecond)
@@ -174,7 +174,7 @@ func TestHandoverKnowsTheMembers(t *testing.T) {
 
 // The whole order: the holder shuts discovery before it grants, the taker binds and is heard, the holder lets go.
 func TestHandoverUnfitHolderPassesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		at := time.Now()
 		h.SetFitness(unfit)
@@ -194,7 +194,7 @@ func TestHandoverUnfitHolderPassesOn(t *testing.T) {
 }
 
 func TestHandoverProbesFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		var passes atomic.Bool
 		var probes atomic.Int32
@@ -224,7 +224,7 @@ func TestHandoverProbesFirst(t *testing.T) {
 func TestHandoverThatFailsIsLeftToVRRP(t *testing.T) {
 	for _, lost := range []members.Type{members.Request, members.Grant} {
 		t.Run(lost.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l, h, others := talking(t)
 				l.deafen(lost)
 				h.SetFitness(unfit)
@@ -241,7 +241,7 @@ func TestHandoverThatFailsIsLeftToVRRP(t *testing.T) {
 func TestHandoverRequesterFrozenBeforeItUsesTheGrant(t *testing.T) {
 	for _, frozen := range []time.Duration{0, 50 * time.Millisecond, 90 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 420 * time.Millisecond, time.Second} {
 		t.Run(frozen.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l, h, others := talking(t)
 				var stood atomic.Bool
 				for _, o := range others {
@@ -282,7 +282,7 @@ func TestHandoverRequesterFrozenBeforeItUsesTheGrant(t *testing.T) {
 func TestHandoverUnfitHolderThatDiesIsWaitedFor(t *testing.T) {
 	for lasted := time.Duration(0); lasted < interval; lasted += 5*time.Millisecond + time.Millisecond/2 {
 		for _, dies := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 105 * time.Millisecond} {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l, h, others := talking(t)
 				l.deafen(members.Request) // a handover that lasts
 				l.delay(time.Millisecond)
@@ -328,7 +328,7 @@ func (l *lan) await(node netip.Addr) {
 }
 
 func TestHandoverHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
 		low := l.start(t, nodeB, nil)
@@ -342,7 +342,7 @@ func TestHandoverHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
 }
 
 func TestHandoverAllUnfitNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		all := append(others[:2:2], h)
 		for _, m := range []*member{others[0], others[1], h} {
@@ -358,7 +358,7 @@ func TestHandoverAllUnfitNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T)
 }
 
 func TestHandoverGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
 		a, b := l.start(t, nodeA, nil), l.start(t, nodeB, nil)
@@ -375,7 +375,7 @@ func TestHandoverGrantThatLeadsToNothingIsTakenBack(t *testing.T) {
 
 // Nothing is granted that could only come too late: the holder goes on, and is asked again.
 func TestHandoverHostThatIsBusyIsAskedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		h.mu.Lock()
 		h.busy = 2
@@ -391,7 +391,7 @@ func TestHandoverHostThatIsBusyIsAskedAgain(t *testing.T) {
 }
 
 func TestHandoverStopPassesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		at := time.Now()
 		require.NoError(t, h.stop())
@@ -418,7 +418,7 @@ func TestHandoverStopPassesOn(t *testing.T) {
 
 // A node that is told to stop after its GRANT serves until the next node has the address: it is not left to nobody.
 func TestHandoverStopAfterTheGrantWaitsForTheTaker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		l.slow.Store(int64(50 * time.Millisecond)) // what the next node takes to bind
 		h.SetFitness(unfit)
@@ -441,7 +441,7 @@ func TestHandoverStopAfterTheGrantWaitsForTheTaker(t *testing.T) {
 
 // What nobody takes keeps nobody from stopping.
 func TestHandoverStopAfterAGrantThatLeadsToNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		for _, o := range others {
 			o.setRefuse(true)
@@ -461,7 +461,7 @@ func TestHandoverStopAfterAGrantThatLeadsToNothing(t *testing.T) {
 // A holder whose link is gone has nobody to pass the address on to. If it waited, it would be Active when the link comes back,
 // beside the node that has taken over.
 func TestHandoverStopWithoutLinkGivesTheAddressUpAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		l.isolate(h.self, true)
 		at := time.Now()
@@ -475,7 +475,7 @@ func TestHandoverStopWithoutLinkGivesTheAddressUpAtOnce(t *testing.T) {
 }
 
 func TestHandover(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		all := append(others[:2:2], h)
 		vrrpOf := func(m *member) *Elector { return m.Elector.(*Elector) }
@@ -520,7 +520,7 @@ func causes(m *member) []string {
 }
 
 func TestHandoverSaysOnEveryNodeWhoAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		all := append(others[:2:2], h)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -536,7 +536,7 @@ func TestHandoverSaysOnEveryNodeWhoAsked(t *testing.T) {
 }
 
 func TestHandoverThatNobodyAnswersTimesOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		for _, o := range others {
 			o.SetProbe(func(context.Context) election.Fitness { return unfit })
@@ -553,7 +553,7 @@ func TestHandoverThatNobodyAnswersTimesOut(t *testing.T) {
 
 // A later command for the same address waits for the end of one that is abandoned.
 func TestHandoverThatIsAbandonedEndsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		for _, o := range others {
 			o.SetProbe(func(context.Context) election.Fitness { return unfit })
@@ -577,7 +577,7 @@ func TestHandoverThatIsAbandonedEndsAtOnce(t *testing.T) {
 
 // What nobody takes is not handed over.
 func TestHandoverThatLeadsToNothingIsNoSuccess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)
 		for _, o := range others {
 			o.setRefuse(true)
@@ -594,7 +594,7 @@ func TestHandoverThatLeadsToNothingIsNoSuccess(t *testing.T) {
 }
 
 func TestHandoverWithoutMembers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		m := l.start(t, nodeA, nil)
 		holder(t, time.Second, m)
@@ -605,7 +605,7 @@ func TestHandoverWithoutMembers(t *testing.T) {
 
 // Between the GRANT and the taker's HELLO the former holder has one thing to do: to wait for it.
 func TestHandoverFormerHolderIsNotDisturbed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		l.delay(5 * time.Millisecond) // the advertisement comes long before the HELLO
 		h.SetFitness(unfit)

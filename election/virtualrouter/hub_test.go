@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -150,7 +151,7 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
 				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 				mine, err := h.Join(wireConfig())
@@ -173,7 +174,7 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 }
 
 func TestHubCountsJunkByReason(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
@@ -187,7 +188,7 @@ func TestHubCountsJunkByReason(t *testing.T) {
 }
 
 func TestHubKeepsTheNewestOfEachSender(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
@@ -238,7 +239,7 @@ func TestMailboxKeepsTheHighestPriorityWhenFull(t *testing.T) {
 }
 
 func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		cfg := wireConfig()
@@ -257,7 +258,7 @@ func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) 
 }
 
 func TestHubFilterFollowsItsWires(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		a, err := h.Join(wireConfig())
@@ -279,7 +280,7 @@ func TestHubFilterFollowsItsWires(t *testing.T) {
 
 // Groups with different peers share a socket, so the kernel lets in whatever any of them wants, and each wire decides again.
 func TestHubWiresWithDifferentPeersShareASocket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		join := func(vrid uint8, peers ...netip.Addr) Wire {
@@ -315,7 +316,7 @@ func TestHubWiresWithDifferentPeersShareASocket(t *testing.T) {
 }
 
 func TestHubAgeIsTheArrivalsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
@@ -334,7 +335,7 @@ func TestHubAgeIsTheArrivalsTime(t *testing.T) {
 
 // A flood of junk neither delays what is sent nor hides what is meant for us, and does not wake the reader for each packet.
 func TestHubUnderAFloodOfJunk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
@@ -360,7 +361,7 @@ func TestHubUnderAFloodOfJunk(t *testing.T) {
 
 // The elector that looks before it takes over sees everything at once, whatever the reader is waiting for.
 func TestHubDrainDoesNotWaitForTheReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())
@@ -376,7 +377,7 @@ func TestHubDrainDoesNotWaitForTheReader(t *testing.T) {
 
 // Hundreds of Virtual Routers are due at the same moment.
 func TestHubDrainServesThoseThatAreDueTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
 		w, err := h.Join(wireConfig())

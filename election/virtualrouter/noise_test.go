@@ -8,10 +8,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 
 	"github.com/stretchr/testify/assert"
 
@@ -97,7 +97,7 @@ func (c *checked) failures() int {
 // movesIn lets three equal nodes live through the weather for a while, and counts how often the address moves.
 func movesIn(t *testing.T, seed uint64, sky weather, length time.Duration) (moves int) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
 		all := []*member{l.start(t, nodeA, nil), l.start(t, nodeB, nil), l.start(t, nodeC, nil)}

@@ -4,12 +4,12 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -31,7 +31,7 @@ func TestHubUnicastPassesTheLinkBehindEachAdvertisement(t *testing.T) {
 		{"multicast", nil, nil, nil, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
 				s.refused, s.noLink = tt.refused, tt.noLink
 				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
@@ -67,7 +67,7 @@ func TestHubUnicastAdvertisesAgainAfterAStandstill(t *testing.T) {
 		{"at the end of the term", []time.Duration{short}, 0, 1, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
 				s.stalls = tt.stalls
 				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)

@@ -6,10 +6,10 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/members"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +19,7 @@ import (
 )
 
 func TestRejectionsLogOncePerReasonAndPeerInAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		r := newRejections(slog.New(slog.NewTextHandler(&out, nil)))
 		lines := func() int { n := strings.Count(out.String(), "\n"); out.Reset(); return n }
@@ -48,7 +48,7 @@ func TestRejectionsLogOncePerReasonAndPeerInAMinute(t *testing.T) {
 
 // A flood from invented sources costs neither memory nor a line for each packet, and silences no other reason.
 func TestRejectionsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		r := newRejections(slog.New(slog.NewTextHandler(&out, nil)))
 		from := netip.MustParseAddr("10.0.0.0")
@@ -65,7 +65,7 @@ func TestRejectionsAreBounded(t *testing.T) {
 
 // While a key is being introduced, an operator sees by what members still send who has to get it.
 func TestElectorCountsMessagesThatEnforceWouldRefuse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		for _, w := range l.mail {
 			if w.self == others[0].self {

@@ -3,10 +3,10 @@ package virtualrouter
 import (
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 
@@ -16,7 +16,7 @@ import (
 
 // A holder that is killed is not shown as the Active for longer than it is followed as one, and keeps its name.
 func TestSilentMemberIsShownAsSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		l.isolate(h.self, true)
 		next := holder(t, 450*time.Millisecond, others...)
@@ -53,7 +53,7 @@ func TestSilentMemberIsShownAsSilent(t *testing.T) {
 
 // Invented members that fall silent do not displace one that was there for longer.
 func TestSilentMemberIsShownAfterAFlood(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		l.isolate(h.self, true)
 		holder(t, 450*time.Millisecond, others...)

@@ -3,12 +3,12 @@ package virtualrouter
 import (
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -32,7 +32,7 @@ func TestVRRPAdvertisesWhileManyAddressesAreBound(t *testing.T) {
 		{"one of this family, the others of the other one", 1, 1000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				l := newLAN()
 				l.bound = tt.bound
 				l.slow.Store(int64(450 * time.Millisecond)) // past the others' Active_Down_Interval
@@ -58,7 +58,7 @@ func TestVRRPAdvertisesWhileManyAddressesAreBound(t *testing.T) {
 
 // A reload may bring addresses that no advertisement has room for.
 func TestVRRPAdvertisesWhileAddressesOfAReloadAreBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		all := []*member{l.start(t, nodeA, manyOf(90)), l.start(t, nodeB, manyOf(90))}
 		h := holder(t, 2*time.Second, all...)
@@ -83,7 +83,7 @@ func TestVRRPAdvertisesWhileAddressesOfAReloadAreBound(t *testing.T) {
 
 // A host that takes longer than the addresses are worth is not waited for.
 func TestVRRPSlowHostLetsOthersTry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.slow.Store(int64(3 * time.Second))
 		slow := l.start(t, nodeC, func(c *vrrp.Config) { manyOf(200)(c); c.Priority = 200 })

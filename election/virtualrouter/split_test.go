@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -64,7 +64,7 @@ func TestSplitIsSettled(t *testing.T) {
 		for _, apart := range []time.Duration{0, 5 * time.Second} {
 			for _, every := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
 				t.Run(strings.Join([]string{name, apart.String(), every.String()}, ", "), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
+					bubble.Test(t, func(t *testing.T) {
 						l := newLAN()
 						l.talk = true
 						l.filter(ways...)
@@ -121,7 +121,7 @@ func TestSplitBeginsWhileTheNodesRun(t *testing.T) {
 		for _, ways := range [][][2]netip.Addr{allWays, {{nodeA, nodeB}, {nodeA, nodeC}}, {{nodeB, nodeA}, {nodeC, nodeA}}, {{nodeC, nodeA}, {nodeC, nodeB}}} {
 			for _, after := range []time.Duration{0, 300 * time.Microsecond, time.Millisecond, 2 * time.Millisecond, 50 * time.Millisecond} {
 				t.Run(name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
+					bubble.Test(t, func(t *testing.T) {
 						l, h, others := talking(t)
 						list := append(others, h)
 						if move {
@@ -148,7 +148,7 @@ func TestSplitBeginsWhileTheNodesRun(t *testing.T) {
 // After a partition one of two holders hears nothing of the other but messages.
 func TestSplitThatAPartitionLeavesIsSettledWithTheNextAdvertisement(t *testing.T) {
 	for after := 300 * time.Millisecond; after < 1500*time.Millisecond; after += 70 * time.Millisecond {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			l, h, others := talking(t)
 			top := others[0]
 			for _, o := range others {
@@ -174,7 +174,7 @@ func TestSplitThatAPartitionLeavesIsSettledWithTheNextAdvertisement(t *testing.T
 // A takeover from a holder that was heard is not slower because of what it said.
 func TestSplitDoesNotSlowATakeover(t *testing.T) {
 	for dies := time.Duration(0); dies < 1100*time.Millisecond; dies += 23*time.Millisecond + 100*time.Microsecond {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			l, h, others := talking(t)
 			time.Sleep(interval + dies)
 			l.mu.Lock()
@@ -206,7 +206,7 @@ func TestSplitWithANodeThatIsDeaf(t *testing.T) {
 			for _, order := range [][]netip.Addr{{nodeA, nodeB}, {nodeB, nodeA}} {
 				for _, every := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
 					t.Run(deaf.String()+" "+apart.String()+" "+every.String(), func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) {
+						bubble.Test(t, func(t *testing.T) {
 							l := newLAN()
 							l.talk = true
 							l.filter(allWays...)
@@ -244,7 +244,7 @@ func TestSplitWithANodeThatIsDeaf(t *testing.T) {
 
 // Messages say who is about to hold the address before that node binds it, however long that takes: nobody binds it, too.
 func TestSplitIsSaidBeforeTheAddressIsBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		l.talk = true
 		l.slow.Store(int64(300 * time.Millisecond))

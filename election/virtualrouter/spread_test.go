@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/members"
 )
 
@@ -73,7 +74,7 @@ func TestSpreadLimitsAreTheProtocols(t *testing.T) {
 }
 
 func TestSpreadIsHeardByAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := spreading(t)
 		all := append(others, h)
 		for _, m := range all {
@@ -133,7 +134,7 @@ func TestSpreadChangesAreHeardAtOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				_, h, others := spreading(t)
 				one, other := others[0], others[1]
 				for i, do := range []func(*member){tt.do, tt.undo} {
@@ -160,7 +161,7 @@ func TestSpreadChangesAreHeardAtOnce(t *testing.T) {
 
 // How many connections there are is heard within an interval, and wakes nobody.
 func TestSpreadConnectionsAreHeardWithinAnInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := spreading(t)
 		s := spreadHere()
 		s.Ports[0].Connections = 99
@@ -176,7 +177,7 @@ func TestSpreadConnectionsAreHeardWithinAnInterval(t *testing.T) {
 
 // Where keepvip alone has died the host goes on with its connections: they are kept for as long as it is remembered.
 func TestSpreadOfASilentMemberIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := spreading(t)
 		one, other := others[0], others[1]
 		l.isolate(one.self, true)
@@ -207,7 +208,7 @@ func TestSpreadOfASilentMemberIsKept(t *testing.T) {
 
 // The holder that dies is silent within 0.4 s for those that spread, whoever takes the address.
 func TestSpreadOfADeadHolderIsSilentSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := spreading(t)
 		l.isolate(h.self, true)
 		time.Sleep(400 * time.Millisecond)
@@ -222,7 +223,7 @@ func TestSpreadOfADeadHolderIsSilentSoon(t *testing.T) {
 
 // An address that moves on purpose changes nothing for whom new connections go to, at no moment.
 func TestSpreadIsFitWhileTheAddressMoves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, h, others := spreading(t)
 		done := make(chan error, 1)
 		go func() { done <- h.Elector.(*Elector).Handover(context.Background(), "") }()
@@ -241,7 +242,7 @@ func TestSpreadIsFitWhileTheAddressMoves(t *testing.T) {
 
 // A member of an older version, or one that is not to spread, is a member that does not spread; nobody is disturbed by it.
 func TestSpreadBesideAMemberThatDoesNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, h, others := talking(t)
 		old := others[0]
 		for _, m := range []*member{h, others[1]} {
@@ -266,7 +267,7 @@ func TestSpreadBesideAMemberThatDoesNot(t *testing.T) {
 
 // An elector without the members' protocol has nobody to tell.
 func TestSpreadWithoutTheMembersProtocol(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()
 		m := l.start(t, nodeA, nil)
 		m.spreader().SetSpread(spreadHere())

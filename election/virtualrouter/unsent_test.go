@@ -8,13 +8,13 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -38,7 +38,7 @@ func TestHubUnicastGoesOnWhileTheKernelRefusesAPeer(t *testing.T) {
 		{"both", []netip.Addr{nodeB, nodeC}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
 				s.refuse(tt.refuse...)
 				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
@@ -73,7 +73,7 @@ func TestHubUnicastGoesOnWhileTheKernelRefusesAPeer(t *testing.T) {
 }
 
 func TestHubUnicastSaysWhichPeersTheKernelRefuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := newFakeSocket()
 		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)

@@ -25,11 +25,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // at answers a request that has arrived at an address of this host.
@@ -254,7 +255,7 @@ func (k slowKey) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
 func TestHandshakesSignOneAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pair.pem")
 	pairAt(t, path, 1)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := newCertificate(path, path, slog.New(slog.DiscardHandler))
 		pair, err := c.get(&tls.ClientHelloInfo{})
 		require.NoError(t, err)

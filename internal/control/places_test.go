@@ -10,11 +10,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestPlacesAreTakenFromWhoHasTheMost(t *testing.T) {
@@ -104,7 +105,7 @@ func TestPlacesTakeAFewConnectionsInATurn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				p := &places{
 					Listener: endless{after: tt.after}, most: 64, breath: 8, turn: tt.turn, budget: tt.budget,
 					owner: func(net.Conn) string { return "user 1000" },

@@ -4,11 +4,11 @@ import (
 	"context"
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/health"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -46,7 +46,7 @@ func TestAnyBackendIsGoodWhileOneIs(t *testing.T) {
 
 // What is healthy by spread.backendCheck, however slow, makes the load balancer fit.
 func TestAnyBackendHasTheWholeTimeOfAProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		takes := []time.Duration{time.Hour, 500 * time.Millisecond}
 		under := make([]int, 2)
 		p := &anyBackend{}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/health"
 	"github.com/keepvip/keepvip/internal/instance"
@@ -71,7 +72,7 @@ func TestChecksAreNotAskedWhereNothingIsServed(t *testing.T) {
 		Run: func(ctx context.Context, report func(health.Verdict)) { report(bad); <-ctx.Done() },
 	}
 	service, router := NamedCheck{kind: config.CheckTCP}, NamedCheck{kind: config.CheckGateway}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := hostOf(t)
 		c := h.seen.whereServed(tier(), service, made)
 		assert.Equal(t, made.ID, h.seen.whereServed(tier(), router, made).ID)

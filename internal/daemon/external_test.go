@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -125,7 +126,7 @@ func TestReloadWhileAnEntryBecomesExternalChangesItsTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		return reload, leaves
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		reload, leaves := begin(t)
 		reload("2m")
 		assert.True(t, leaves())
@@ -137,7 +138,7 @@ func TestReloadWhileAnEntryBecomesExternalChangesItsTime(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		assert.False(t, leaves())
 	})
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		reload, leaves := begin(t)
 		reload("0s")
 		assert.False(t, leaves(), "at once")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/localproxy"
@@ -64,7 +65,7 @@ func (p *ports) Close(ctx context.Context) error {
 // listens runs test with a listener of members in virtual time, and looks afterwards whether it has ended.
 func listens(t *testing.T, test func(t *testing.T, l *listening, p *ports, log *strings.Builder)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		log := &strings.Builder{}
 		p := &ports{}
 		l := newListening(slog.New(slog.NewTextHandler(log, nil)), nil)

@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
 func TestLogLevelGoesBackByItself(t *testing.T) {
 	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\nlog: {level: warn}\n")
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var level atomic.Value
 		r.opts.LogLevel = func(l config.LogLevel) { level.Store(l) }
 		now := func() any { synctest.Wait(); return level.Load() }

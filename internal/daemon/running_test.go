@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -118,7 +119,7 @@ func TestReloadWaitsForNobodyWhoLooksAtTheConfiguration(t *testing.T) {
 }
 
 func TestSourcesThatHangAreReadOnceAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, hangs := sources{busy: make(chan struct{}, 1)}, make(chan struct{})
 		var begun atomic.Int32
 		hanging := func() (*config.Config, error) { begun.Add(1); <-hangs; return &config.Config{}, nil }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/service/address"
@@ -41,7 +42,7 @@ func (plainHost) Own(instance.Place, []netip.Addr) []netip.Addr         { return
 func (plainHost) Ask(context.Context, instance.Place, netip.Addr) error { return nil }
 
 func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
-	synctest.Test(t, turnedOnAndOff)
+	bubble.Test(t, turnedOnAndOff)
 }
 
 func turnedOnAndOff(t *testing.T) {
@@ -102,7 +103,7 @@ func (h busyHost) Open(string) (spread.Plane, error) {
 
 // The probes of a kubelet ask for the status of all instances, and end a process that does not answer in a second.
 func TestJoinedServiceTellsItsStatusWhileTheKernelIsBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		host := busyHost{free: make(chan struct{})}
 		j := &joined{Service: &plainService{}, host: host, log: slog.New(slog.DiscardHandler)}
 		j.configure(&spread.Config{

@@ -5,17 +5,18 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // probing runs a prober for a second against an address that behaves as connect says, by the time since the beginning.
 func probing(t *testing.T, connect func(ctx context.Context, at time.Duration) error, test func(*Prober)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		began := time.Now()
 		p := NewProber(netip.MustParseAddrPort("10.0.0.100:6443"))
 		p.connect = func(ctx context.Context, _ netip.AddrPort) error { return connect(ctx, time.Since(began)) }

@@ -2,14 +2,15 @@ package fence
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestLinksCollectManyFirstGroups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		all := NewLinks(nil)
 		all.Expect(collectFrom - 1)
 		assert.Nil(t, all.on(3).changes.Collect, "few")

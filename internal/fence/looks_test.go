@@ -3,16 +3,17 @@ package fence
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 const checkAge = 900 * time.Millisecond
 
 func TestLookServesAllGroups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var l looks
 		made, repairs, broken := 0, 0, error(nil)
 		look := func() error { made++; return broken }
@@ -46,7 +47,7 @@ func TestLookServesAllGroups(t *testing.T) {
 }
 
 func TestLooksRepairAgainAfterARepairThatFailed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var l looks
 		at, _ := l.verify(checkAge, func() error { return errors.New("gone") })
 		fails := func() error { return errors.New("no") }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/subscription"
 )
@@ -322,9 +323,9 @@ func (b *bench) status(t *testing.T) (s Status) {
 	return s
 }
 
-func bubble(t *testing.T, test func(*testing.T, *bench)) {
+func inBubble(t *testing.T, test func(*testing.T, *bench)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var seed uint64
 		random := func() uint64 { seed += 0x9e3779b97f4a7c15; return seed }
 		w := &world{}
@@ -339,7 +340,7 @@ func bubble(t *testing.T, test func(*testing.T, *bench)) {
 func all() []netip.Addr { return []netip.Addr{ownOf(1), ownOf(2), ownOf(3)} }
 
 func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.start(t.TempDir(), entryOf(), false)
 		b.run(time.Second)
 		assert.Equal(t, all(), b.kernel.used())
@@ -379,7 +380,7 @@ func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 }
 
 func TestFollowersProbesVeto(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.start(t.TempDir(), entryOf(), false)
 		b.refuses[ownOf(2)] = syscall.ECONNREFUSED
 		b.run(time.Second)
@@ -397,7 +398,7 @@ func TestFollowersProbesVeto(t *testing.T) {
 }
 
 func TestFollowerGoesOnWhileNoMemberSaysAnything(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		dir := t.TempDir()
 		b.start(dir, entryOf(), true)
 		b.run(2 * probeEvery)
@@ -423,7 +424,7 @@ func TestFollowerGoesOnWhileNoMemberSaysAnything(t *testing.T) {
 }
 
 func TestFollowerUsesTheListWhereNobodyAnswers(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.members.mute = true
 		e := entryOf()
 		e.Members = []netip.Addr{ownOf(7), ownOf(8)}
@@ -437,7 +438,7 @@ func TestFollowerUsesTheListWhereNobodyAnswers(t *testing.T) {
 }
 
 func TestFollowerTriesAgainWhatTheKernelHasRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.kernel.fails = errors.New("no nftables")
 		b.start(t.TempDir(), entryOf(), false)
 		b.run(3 * time.Second)
@@ -453,7 +454,7 @@ func TestFollowerTriesAgainWhatTheKernelHasRefused(t *testing.T) {
 
 // A host that has no IPv4 of its own follows members that elect by IPv4.
 func TestFollowerUsesTheAddressThatItReaches(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.members.other = true
 		e := entryOf()
 		e.Addresses = append(e.Addresses, netip.MustParseAddr("fd77::100"))
@@ -474,7 +475,7 @@ func TestFollowerUsesTheAddressThatItReaches(t *testing.T) {
 }
 
 func TestFollowerSaysThatMembersLackTheFamily(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		e := entryOf()
 		e.Addresses = []netip.Addr{netip.MustParseAddr("fd77::100")}
 		b.members.pub.Serve(e.Addresses[0])
@@ -492,7 +493,7 @@ func TestFollowerSaysThatMembersLackTheFamily(t *testing.T) {
 
 // The listener is for hosts where nothing may be put into the kernel's tables.
 func TestListenerDoesWithoutTheKernel(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.kernel.fails = errors.New("no nftables")
 		b.start(t.TempDir(), entryOf(), false)
 		b.run(time.Second)
@@ -505,7 +506,7 @@ func TestListenerDoesWithoutTheKernel(t *testing.T) {
 }
 
 func TestConnectionsToADeadMemberAreEndedWhenTheKernelCan(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.kernel.fails = errors.New("busy")
 		b.start(t.TempDir(), entryOf(), false)
 		b.run(time.Second)
@@ -532,7 +533,7 @@ func TestConnectionsToADeadMemberAreEndedWhenTheKernelCan(t *testing.T) {
 
 // What the run before has found goes on until this one knows something.
 func TestFollowerBeginsWithWhatItWasLeft(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.start(t.TempDir(), entryOf(), true)
 		b.run(time.Second)
 		b.stop()
@@ -549,7 +550,7 @@ func TestFollowerBeginsWithWhatItWasLeft(t *testing.T) {
 }
 
 func TestListenerOutlastsAReload(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.start(t.TempDir(), entryOf(), true)
 		b.run(time.Second)
 		b.stop()
@@ -566,7 +567,7 @@ func TestListenerOutlastsAReload(t *testing.T) {
 
 // Its operator has said that it gets nothing.
 func TestWeightZeroCountsWhileNoMemberSaysAnything(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.members.weights = []uint8{1, 0, 2}
 		b.start(t.TempDir(), entryOf(), false)
 		b.run(2 * probeEvery)
@@ -579,7 +580,7 @@ func TestWeightZeroCountsWhileNoMemberSaysAnything(t *testing.T) {
 
 // Members that have gone since then may be anybody.
 func TestFollowerForgetsTheLastRunWhenItIsTold(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		dir := t.TempDir()
 		require.NoError(t, known{vip: {ownOf(1), ownOf(9)}}.write(dir))
 		b.start(dir, entryOf(), false)
@@ -592,7 +593,7 @@ func TestFollowerForgetsTheLastRunWhenItIsTold(t *testing.T) {
 }
 
 func TestStatusIsThereWhileOneRunFollowsTheOther(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.start(t.TempDir(), entryOf(), true)
 		b.run(time.Second)
 		b.stop()
@@ -606,7 +607,7 @@ func TestStatusIsThereWhileOneRunFollowsTheOther(t *testing.T) {
 }
 
 func TestKnownIsWrittenOnceThereIsRoom(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		dir := filepath.Join(t.TempDir(), "state")
 		require.NoError(t, os.WriteFile(dir, nil, 0o600), "no directory can be made there")
 		b.start(dir, entryOf(), false)

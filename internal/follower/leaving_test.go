@@ -21,7 +21,7 @@ func (b *bench) counted() *uint32 {
 }
 
 func TestFollowerCountsTheConnectionsToAMemberThatGetsNoNewOnes(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.kernel.open = map[netip.Addr]int{ownOf(1): 30, ownOf(2): 7}
 		b.start(t.TempDir(), entryOf(), false)
 		b.run(3 * time.Second)

@@ -45,7 +45,7 @@ func (r *reloading) ready() (err error) {
 }
 
 func TestMetricsOfAFollower(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		require.NoError(t, following(t, b, configOf(t, ""), func(r *reloading) {
 			const wire, used = "keepvip_follower_on_the_wire,port=6443/tcp,vip=apiserver", "keepvip_follower_member_used,member=10.77.0.11,port=6443/tcp,vip=apiserver"
 			seen := r.series(t)
@@ -74,7 +74,7 @@ func TestMetricsOfAFollower(t *testing.T) {
 }
 
 func TestFollowerIsNotReadyWhileTheKernelRefuses(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.kernel.fails = errors.New("no nftables")
 		require.NoError(t, following(t, b, configOf(t, ""), func(r *reloading) {
 			assert.Zero(t, r.series(t)["keepvip_follower_working,vip=apiserver"])
@@ -92,7 +92,7 @@ func TestFollowerThatHasNotBegunIsLiveAndNotReady(t *testing.T) {
 }
 
 func TestReloadsOfAFollowerAreCounted(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		c := configOf(t, "127.0.0.1:9443")
 		b.kernel.taken = "127.0.0.1:7"
 		require.NoError(t, following(t, b, c, func(r *reloading) {

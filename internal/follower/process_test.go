@@ -61,7 +61,7 @@ func configOf(t *testing.T, listen string) Config {
 }
 
 func TestReloadThatFailsLeavesTheOldConfiguration(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		b.kernel.taken = "127.0.0.1:7"
 		require.NoError(t, following(t, b, configOf(t, "127.0.0.1:9443"), func(r *reloading) {
 			r.reload(configOf(t, "127.0.0.1:7"))
@@ -81,7 +81,7 @@ func TestReloadThatFailsLeavesTheOldConfiguration(t *testing.T) {
 }
 
 func TestReloadOfTheSameConfigurationDoesNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		c := configOf(t, "127.0.0.1:9443")
 		require.NoError(t, following(t, b, c, func(r *reloading) {
 			applied := b.kernel.applied
@@ -93,7 +93,7 @@ func TestReloadOfTheSameConfigurationDoesNothing(t *testing.T) {
 }
 
 func TestReloadMovesTheListener(t *testing.T) {
-	bubble(t, func(t *testing.T, b *bench) {
+	inBubble(t, func(t *testing.T, b *bench) {
 		require.NoError(t, following(t, b, configOf(t, "127.0.0.1:9443"), func(r *reloading) {
 			r.reload(configOf(t, "127.0.0.1:9444"))
 			assert.Len(t, b.kernel.listens, 1)

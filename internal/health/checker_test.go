@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 )
 
@@ -82,7 +83,7 @@ func run(t *testing.T, s *script, cfg Config, d time.Duration, during func(*Chec
 }
 
 func TestCheckerReportsFirstVerdictAndChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{fail, pass, fail, fail, fail, fail, pass, pass, pass}}
 		reports, _ := run(t, s, Config{}, 5*time.Second, nil)
 		var states []State
@@ -100,7 +101,7 @@ func TestCheckerReportsFirstVerdictAndChanges(t *testing.T) {
 }
 
 func TestCheckerSeesRefusedWithinAnInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, pass, down}}
 		reports, at := run(t, s, Config{}, 2*time.Second, nil)
 		require.Len(t, reports, 2)
@@ -110,7 +111,7 @@ func TestCheckerSeesRefusedWithinAnInterval(t *testing.T) {
 }
 
 func TestCheckerHangCostsFallTimeouts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, hang}}
 		reports, at := run(t, s, Config{}, 4*time.Second, nil)
 		require.Len(t, reports, 2)
@@ -120,7 +121,7 @@ func TestCheckerHangCostsFallTimeouts(t *testing.T) {
 }
 
 func TestCheckerKeepsTheIntervalWithJitter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass}}
 		run(t, s, Config{Interval: time.Second}, 5*time.Minute, nil)
 		starts, distinct := s.begun(), map[time.Duration]bool{}
@@ -135,7 +136,7 @@ func TestCheckerKeepsTheIntervalWithJitter(t *testing.T) {
 }
 
 func TestCheckerKickProbesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, down}}
 		reports, at := run(t, s, Config{Interval: time.Minute}, 50*time.Second, func(c *Checker) {
 			time.Sleep(10 * time.Second)
@@ -147,7 +148,7 @@ func TestCheckerKickProbesAtOnce(t *testing.T) {
 }
 
 func TestCheckerKickDuringProbeIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{{Result: pass.Result, takes: 500 * time.Millisecond}, down}}
 		_, at := run(t, s, Config{Interval: time.Minute}, 50*time.Second, func(c *Checker) {
 			time.Sleep(100 * time.Millisecond)
@@ -161,7 +162,7 @@ func TestCheckerKickDuringProbeIsKept(t *testing.T) {
 }
 
 func TestCheckerLooksAgainAfterABrokenConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, broken, down}}
 		reports, at := run(t, s, Config{}, 500*time.Millisecond, nil)
 		require.Len(t, reports, 2)
@@ -171,7 +172,7 @@ func TestCheckerLooksAgainAfterABrokenConnection(t *testing.T) {
 }
 
 func TestCheckerDoesNotHammerAServerThatCutsEverything(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, broken}}
 		run(t, s, Config{Interval: time.Second}, time.Minute, nil)
 		assert.LessOrEqual(t, len(s.begun()), 70)
@@ -179,7 +180,7 @@ func TestCheckerDoesNotHammerAServerThatCutsEverything(t *testing.T) {
 }
 
 func TestCheckerEndOfContextIsNoFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, hang}}
 		reports, _ := run(t, s, Config{Timeout: time.Hour, Fall: 1}, time.Second, nil)
 		assert.Len(t, reports, 1, "the probe that the shutdown cut is not reported")
@@ -187,7 +188,7 @@ func TestCheckerEndOfContextIsNoFailure(t *testing.T) {
 }
 
 func TestAlwaysIsHealthyOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		c := Always()
@@ -218,7 +219,7 @@ func TestPause(t *testing.T) {
 }
 
 func TestFastCheckKeepsTheIntervalWithJitter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass}}
 		run(t, s, Config{Interval: 100 * time.Millisecond}, time.Minute, nil)
 		starts, distinct := s.begun(), map[time.Duration]bool{}
@@ -264,7 +265,7 @@ func TestNewCheckerRefuses(t *testing.T) {
 }
 
 func TestCheckerTellsHowLongEachProbeTook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := Always()
 		var took []time.Duration
 		c.Observe(func(d time.Duration) { took = append(took, d) })

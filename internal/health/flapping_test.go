@@ -3,11 +3,12 @@ package health
 import (
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestOnceDoesNotCount(t *testing.T) {
@@ -18,7 +19,7 @@ func TestOnceDoesNotCount(t *testing.T) {
 }
 
 func TestFirstRefusalIsLookedAtTwiceAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{down}}
 		reports, at := run(t, s, Config{Interval: time.Minute}, time.Second, nil)
 		require.Len(t, reports, 2)
@@ -28,7 +29,7 @@ func TestFirstRefusalIsLookedAtTwiceAtOnce(t *testing.T) {
 }
 
 func TestFlappingIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, down, pass, pass, down, pass}}
 		reports, at := run(t, s, Config{Interval: 100 * time.Millisecond}, 10*time.Second, nil)
 		require.Len(t, reports, 5)

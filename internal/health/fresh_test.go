@@ -4,15 +4,16 @@ import (
 	"context"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestCheckerFreshIsNotTheProbeThatRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		slow := step{Result: Result{Outcome: Pass, Reason: "before"}, takes: 100 * time.Millisecond}
 		s := &script{steps: []step{slow, fail, pass}}
 		run(t, s, Config{Interval: time.Second}, 3*time.Second, func(c *Checker) {
@@ -31,7 +32,7 @@ func TestCheckerFreshIsNotTheProbeThatRuns(t *testing.T) {
 }
 
 func TestCheckerFreshEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c, err := NewChecker(&script{steps: []step{pass}}, Config{}, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

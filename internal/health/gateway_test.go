@@ -7,11 +7,12 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // neighbour is a Neighbour that answers while present, and counts.
@@ -58,7 +59,7 @@ func TestGatewayOnce(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				c, err := NewChecker(Gateway(tt.give, Config{}), Config{}, slog.New(slog.DiscardHandler))
 				require.NoError(t, err)
 				assert.Equal(t, tt.want, c.Once(t.Context()))
@@ -69,7 +70,7 @@ func TestGatewayOnce(t *testing.T) {
 }
 
 func TestGatewayIsCountedAndComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := &neighbour{}
 		c, err := NewChecker(Gateway(n, Config{}), Config{}, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)

@@ -11,12 +11,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 )
 
@@ -207,7 +207,7 @@ func runLined(t *testing.T, d time.Duration, answer func(*lined) Result) (looks,
 }
 
 func TestIdleWatchThatIsCutAtOnceKeepsNobodyBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		looks, lines := runLined(t, 10*time.Minute, func(p *lined) Result {
 			if far := p.lay(); far != nil {
 				far.Close()
@@ -221,7 +221,7 @@ func TestIdleWatchThatIsCutAtOnceKeepsNobodyBusy(t *testing.T) {
 }
 
 func TestIdleWatchThatIsCutNowAndThenIsReplacedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, lines := runLined(t, 10*time.Minute+time.Second, func(p *lined) Result {
 			if far := p.lay(); far != nil {
 				time.AfterFunc(90*time.Second, func() { far.Close() })
@@ -233,7 +233,7 @@ func TestIdleWatchThatIsCutNowAndThenIsReplacedAtOnce(t *testing.T) {
 }
 
 func TestIdleWatchInTheWayOfTheServerIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		failed := 0
 		runLined(t, 10*time.Minute, func(p *lined) Result {
 			if p.lay() != nil || p.wanted(time.Now()) {

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -119,7 +120,7 @@ func read(t *testing.T, l *Log) (out []Record) {
 
 // Whenever a kill comes, the next run has the transitions up to some moment, without a gap; and no more than the one that came with it is lost.
 func TestLogIsKilledAtAnyMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := &crashDisk{}
 		l, _ := running(d)
 		const all = maxLines + MaxRecords + 50
@@ -160,7 +161,7 @@ func TestLogIsKilledAtAnyMoment(t *testing.T) {
 }
 
 func TestLogSyncsOnceASecondAtMost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := &crashDisk{}
 		l, _ := running(d)
 		for i := range 1500 { // of which each fourth hundred is a replacement
@@ -182,7 +183,7 @@ func TestLogSyncsOnceASecondAtMost(t *testing.T) {
 }
 
 func TestLogOfAnIdleHistoryDoesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := &crashDisk{}
 		l, said := running(d)
 		time.Sleep(time.Hour)
@@ -196,7 +197,7 @@ func TestLogOfAnIdleHistoryDoesNothing(t *testing.T) {
 }
 
 func TestLogOfADiskThatIsFullGoesOnInMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := &crashDisk{}
 		l, said := running(d)
 		for i := range 10 {
@@ -242,7 +243,7 @@ type hungDisk struct {
 func (d *hungDisk) replace([]byte) error { <-d.hang; return io.ErrClosedPipe }
 
 func TestLogOfADiskThatHangsDelaysNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		d := &hungDisk{hang: make(chan struct{})}
 		l, said := running(d)
 		began := time.Now()
@@ -270,7 +271,7 @@ func (r *slowReader) Write(b []byte) (int, error) {
 }
 
 func TestLogOfSlowReadersDelaysNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, _ := running(&crashDisk{})
 		for i := range MaxRecords {
 			l.Add(transition(i))
@@ -300,7 +301,7 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("gone") }
 
 func TestLogOfAReaderThatHasGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, _ := running(&crashDisk{})
 		l.Add(transition(0))
 		_, err := l.WriteTo(brokenWriter{})

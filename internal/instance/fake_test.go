@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/health"
 )
 
@@ -247,7 +248,7 @@ func (b *bench) check(ctx context.Context, report func(health.Verdict)) {
 // run starts a set in a bubble and stops it when the test ends.
 func run(t *testing.T, prepare func(*fakePlace), change func(*Config), test func(t *testing.T, b *bench)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := &bench{
 			place: &fakePlace{place: Place{Index: eth0, Name: "eth0", Source: nodeA}}, services: make(chan *fakeService, 100),
 			electors: make(chan *fakeElector, 10), verdicts: make(chan health.Verdict), done: make(chan struct{}),

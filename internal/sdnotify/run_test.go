@@ -7,10 +7,11 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // recorded runs a notifier for a while and returns what the manager heard, and the log.
@@ -34,14 +35,14 @@ func recorded(watchdog, life time.Duration, pulse Pulse, broken func() error) (m
 }
 
 func TestRunFeedsTheWatchdogThreeTimesInItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		got, _ := recorded(6*time.Second, 5*time.Second, func() (string, error) { return "a backup", nil }, nil)
 		assert.Equal(t, []string{"READY=1\nWATCHDOG=1\nSTATUS=a backup", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"}, got)
 	})
 }
 
 func TestRunStarvesTheWatchdogWhileALoopIsStuck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		got, log := recorded(6*time.Second, 9*time.Second, func() (string, error) {
 			if age := time.Since(begin); age > time.Second && age < 7*time.Second {
@@ -55,7 +56,7 @@ func TestRunStarvesTheWatchdogWhileALoopIsStuck(t *testing.T) {
 }
 
 func TestRunWithoutWatchdogTellsTheStatusOnlyWhenItIsNew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		got, _ := recorded(0, 16*time.Second, func() (string, error) {
 			if time.Since(begin) > 7*time.Second {
@@ -68,7 +69,7 @@ func TestRunWithoutWatchdogTellsTheStatusOnlyWhenItIsNew(t *testing.T) {
 }
 
 func TestRunGoesOnWhenTheManagerIsAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		got, log := recorded(6*time.Second, 9*time.Second, func() (string, error) { return "a", nil }, func() error {
 			if time.Since(begin) < 3*time.Second {

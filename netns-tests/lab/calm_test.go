@@ -2,14 +2,15 @@ package lab
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestLabsWaitForProcessorsThatAreTakenAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c, began, done := &calm{}, time.Now(), make(chan struct{})
 		defer close(done)
 		c.budget.Store(int64(calmBudget))
@@ -27,7 +28,7 @@ func TestLabsWaitForProcessorsThatAreTakenAway(t *testing.T) {
 }
 
 func TestLabsDoNotWaitForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c, began := &calm{}, time.Now()
 		c.taken.Store(int64(calmSpan))
 		c.budget.Store(int64(time.Minute))

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/doctor"
 )
@@ -54,7 +54,7 @@ func TestServicesAreAskedAtTheSameTime(t *testing.T) {
 	for i := range services {
 		cfg.VIPs[0].Checks = append(cfg.VIPs[0].Checks, config.ListedCheck{Kind: config.CheckHTTPS, URL: fmt.Sprintf("https://s%d.example.org", i)})
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var certs, names sync.WaitGroup // nobody is answered before all have asked
 		certs.Add(services)
 		names.Add(services)

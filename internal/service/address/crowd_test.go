@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // What hundreds of instances do for a fence that all of them see is most of what an idle process does.
@@ -25,7 +27,7 @@ func TestFencerOfManyLooksInTurns(t *testing.T) {
 		"many, and one missed a lease": {sharing: 255, missed: time.Second, leastLooks: 20, looks: 60, leastAsked: 15, asked: 40, longestUnseen: rarely * checkEvery},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				kernel, elector := &fakeFence{egress: true, sharing: tt.sharing}, &advertiser{}
 				elector.advertise(time.Hour)
 				f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)
@@ -54,7 +56,7 @@ func TestFencerOfManyLooksInTurns(t *testing.T) {
 // A lapse that one of many has begun to see is looked at as often as with a few.
 func TestFencerOfManyTellsOfALostLease(t *testing.T) {
 	for range 8 { // whose turn it is, is random
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			kernel, elector := &fakeFence{egress: true, sharing: 255}, &advertiser{}
 			elector.advertise(time.Hour)
 			f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)
@@ -74,7 +76,7 @@ func TestFencerOfManyTellsOfALostLease(t *testing.T) {
 
 func TestBackupAmongManyKeepsItsGuardInPlace(t *testing.T) {
 	for good, times := range map[time.Duration]float64{4 * time.Second: 22, 20 * time.Second: 4} {
-		synctest.Test(t, func(t *testing.T) { keepsGuardAmongMany(t, good, times) })
+		bubble.Test(t, func(t *testing.T) { keepsGuardAmongMany(t, good, times) })
 	}
 }
 

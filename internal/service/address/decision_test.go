@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -94,7 +95,7 @@ func TestServiceGoesFromEachRoleToEach(t *testing.T) {
 	for _, from := range []election.Role{election.Off, election.Standby, election.Quiet, election.Serve} {
 		for _, to := range []election.Role{election.Off, election.Standby, election.Quiet, election.Serve} {
 			t.Run(fmt.Sprintf("%s to %s", roleNames[from], roleNames[to]), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					a := newAlone()
 					a.begin()
 					a.become(t, from)
@@ -117,7 +118,7 @@ func TestServiceThatIsClosedLeavesNothingBehind(t *testing.T) {
 	for _, role := range []election.Role{election.Off, election.Standby, election.Quiet, election.Serve} {
 		for _, ended := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, term ended %v", roleNames[role], ended), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					a := newAlone()
 					a.host.bound = []Binding{{eth0, vip4}, {3, vip6}} // of an earlier run
 					a.begin()
@@ -136,7 +137,7 @@ func TestServiceThatIsClosedLeavesNothingBehind(t *testing.T) {
 }
 
 func TestServiceThatNeverBeganLeavesNothingBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newAlone()
 		a.host.bound = []Binding{{eth0, vip4}}
 		require.ErrorIs(t, a.apply(t, election.Serve), errNoTerm)
@@ -147,7 +148,7 @@ func TestServiceThatNeverBeganLeavesNothingBehind(t *testing.T) {
 
 // What has failed is not remembered as done.
 func TestServiceServesWhatFailedBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newAlone()
 		a.begin()
 		a.host.set(func(h *fakeHost) { h.fail = errors.New("no space left") })
@@ -163,7 +164,7 @@ func TestServiceServesWhatFailedBefore(t *testing.T) {
 
 // A service keeps from term to term what it has learned: it may adopt what an earlier run has left as long as nobody was heard.
 func TestServiceAdoptsInALaterTerm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newAlone()
 		a.host.bound = []Binding{{eth0, vip4}}
 		a.begin()
@@ -179,7 +180,7 @@ func TestServiceAdoptsInALaterTerm(t *testing.T) {
 }
 
 func TestServiceSaysWhatBlocksIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := newAlone()
 		a.Reconfigure(Config{Addresses: vips, Schedule: &fakeSchedule{}, Lease: time.Second, Yield: true})
 		a.begin()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -371,7 +372,7 @@ func (b *bench) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&b.l
 // run starts a set in a bubble and stops it when the test ends.
 func run(t *testing.T, prepare func(*fakeHost), change func(*entry), test func(t *testing.T, b *bench)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := &bench{host: newFakeHost(), electors: make(chan *fakeElector, 10), done: make(chan struct{})}
 		if prepare != nil {
 			prepare(b.host)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/code"
 	"github.com/keepvip/keepvip/internal/instance"
 )
@@ -214,7 +215,7 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 	for _, interval := range []time.Duration{100, 110, 130, 150, 200, 250, 330, 1000} {
 		interval *= time.Millisecond
 		t.Run(interval.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				kernel, elector, lease := &fakeFence{}, &advertiser{}, leaseOf(interval)
 				elector.advertise(lease)
 				f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: lease}, false)
@@ -250,7 +251,7 @@ func TestFencerRenewsByTransactionWhereTheKernelDoesNot(t *testing.T) {
 
 // A guard is held again every second or so, which renews the lease in passing: that must not bring the others out of step.
 func TestFencerRenewsWithTheNewsAlsoAfterAHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{}, &advertiser{}
 		const every, lease = 200 * time.Millisecond, 440 * time.Millisecond
 		news := make(chan struct{}, 1)
@@ -283,7 +284,7 @@ func TestFencerRenewsWhenItIsTold(t *testing.T) {
 	for _, every := range []time.Duration{40, 120, 180, 199, 200, 201, 240, 300, 400} {
 		every *= time.Millisecond
 		t.Run(every.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				kernel, elector, lease := &fakeFence{}, &advertiser{}, every+240*time.Millisecond
 				var asked atomic.Int64
 				news := make(chan struct{}, 1)
@@ -329,7 +330,7 @@ func TestFencerRenewsWhenItIsTold(t *testing.T) {
 }
 
 func TestFencerLeavesTheRenewalToTheKernel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{egress: true}, &advertiser{}
 		elector.advertise(time.Hour)
 		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: leaseOf(10 * time.Millisecond)}, false)
@@ -342,7 +343,7 @@ func TestFencerLeavesTheRenewalToTheKernel(t *testing.T) {
 }
 
 func TestFencerDoesNotGuardWhatItCannotRenew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{guard: true}, &advertiser{}
 		elector.advertise(time.Hour)
 		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: leaseOf(90 * time.Millisecond)}, true)
@@ -361,7 +362,7 @@ func TestFencerDoesNotGuardWhatItCannotRenew(t *testing.T) {
 }
 
 func TestFencerWithoutARenewalDoesNotGuard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{fail: errors.New("the lease is over already")}, &advertiser{}
 		elector.advertise(time.Hour)
 		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: leaseOf(time.Second)}, false)
@@ -375,7 +376,7 @@ func TestFencerWithoutARenewalDoesNotGuard(t *testing.T) {
 }
 
 func TestFencerMendsWhileEntitledAndNoLongerThanThat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		kernel, elector := &fakeFence{egress: true}, &advertiser{}
 		elector.advertise(time.Hour)
 		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 func TestLapseLastsOnceSeenForItsGrace(t *testing.T) {
@@ -65,7 +67,7 @@ func TestFencerTellsOfALeaseThatOnlyTheKernelHasLost(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				elector := &advertiser{}
 				elector.advertise(time.Hour)
 				f := newFencer(tt.kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/instance"
 )
 
@@ -29,7 +29,7 @@ func (h halfHost) Bind(index int, addresses []netip.Prefix, valid time.Duration)
 // several serves vip4 where the election runs and vip6 on eth1, in a bubble.
 func several(t *testing.T, wrap func(*fakeHost) Host, place func() (instance.Place, error), test func(t *testing.T, s *Several, h *fakeHost)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := newFakeHost()
 		b := &bench{host: h}
 		if place == nil {
@@ -105,7 +105,7 @@ func TestSeveralPassOn(t *testing.T) {
 // socket, and the kernel of eth0 then ends the lease that the elector still has.
 func severalFenced(t *testing.T, first, second *fakeFence, test func(t *testing.T, s *Several, h *fakeHost)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := newFakeHost()
 		b := &bench{host: h}
 		part := func(vip netip.Prefix, f *fakeFence) Config {

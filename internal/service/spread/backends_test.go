@@ -5,10 +5,11 @@ import (
 	"net/netip"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/bubble"
 )
 
 // asked are backends whose health a test says.
@@ -32,7 +33,7 @@ func (a asked) backend(n byte, weight uint8) Backend {
 }
 
 func TestBackendsAreServedByTheirHealth(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
 		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 0)}
@@ -76,7 +77,7 @@ func TestBackendsAreServedByTheirHealth(t *testing.T) {
 
 // What a node has said of itself as a member would stay with the others as it was: that it is fit, and who its clients are.
 func TestNodeWhoseReloadHasBackendsSpreadsNoMore(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -96,7 +97,7 @@ func TestNodeWhoseReloadHasBackendsSpreadsNoMore(t *testing.T) {
 // What this host lacks, as a link or file descriptors, says nothing of a backend. The connections to it are ended when its host was asked, and has not
 // answered.
 func TestBackendIsNotDeadWhileThisHostCannotAsk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
 		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1)}
@@ -123,7 +124,7 @@ func TestBackendIsNotDeadWhileThisHostCannotAsk(t *testing.T) {
 }
 
 func TestBackendsThatStayGoOnOverAReload(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
 		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1)}
@@ -142,7 +143,7 @@ func TestBackendsThatStayGoOnOverAReload(t *testing.T) {
 
 // Another check, or another weight, of a backend that stays is no reason to give it no connections until it has been asked again.
 func TestBackendsThatAreAskedOtherwiseStayWhatTheyAre(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
 		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 1)}

@@ -27,7 +27,7 @@ func (b *bench) onHost(change func(*fakeHost)) {
 
 // Until the others have heard of it they go on sending new connections here.
 func TestServiceDrainWaitsUntilTheOthersKnow(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle + time.Second)
 		b.service.Drain(time.Now().Add(time.Minute))
@@ -45,7 +45,7 @@ func TestServiceDrainWaitsUntilTheOthersKnow(t *testing.T) {
 
 // The kubelet of a control plane stays connected to the address, and that may be to this node.
 func TestServiceDrainDoesNotWaitForConnectionsOfThisNodeItself(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		b.connected("api", 3)
@@ -65,7 +65,7 @@ func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 	f := &fakeFollowers{}
 	cfg := config()
 	cfg.Followers = f
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		f.say(0)
@@ -85,7 +85,7 @@ func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 
 // What an earlier run has left has connections before this one knows the members.
 func TestServiceDrainWaitsUntilTheMembersAreKnown(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
 		b.service.Drain(time.Now().Add(time.Minute))
 		assert.True(t, b.busy())
@@ -96,7 +96,7 @@ func TestServiceDrainWaitsUntilTheMembersAreKnown(t *testing.T) {
 
 // Where the kernel does not say how many there are nobody says that there are none.
 func TestServiceDrainDoesNotTakeUncountedForNone(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		b.onHost(func(h *fakeHost) { h.uncounted = errors.New("no buffer space") })
@@ -111,7 +111,7 @@ func TestServiceDrainDoesNotTakeUncountedForNone(t *testing.T) {
 
 // Connections end also while the kernel refuses a change.
 func TestServiceDrainEndsWhileTheKernelRefuses(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -130,7 +130,7 @@ func TestServiceDrainEndsWhileTheKernelRefuses(t *testing.T) {
 
 // The connections of a dead host are nobody's.
 func TestServiceCountsNoConnectionsOfTheDead(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.host.set(addr(12), true)
 		s := said(true)
 		s.Ports[0].Connections = 7
@@ -151,7 +151,7 @@ func TestServiceCountsNoConnectionsOfTheDead(t *testing.T) {
 
 // When the time is over there are still connections. Who waits is told so, and not that they have ended.
 func TestServiceDrainThatIsOverHasConnections(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		b.connected("api", 1)

@@ -43,7 +43,7 @@ func (b *bench) off() {
 
 // A reload to off ends no connection: new ones are the holder's, and known ones stay where they are.
 func TestServiceTurnedOff(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
 		b.holds(11)
@@ -88,7 +88,7 @@ func TestServiceTurnedOffEnds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, config(), func(t *testing.T, b *bench) {
+			inBubble(t, config(), func(t *testing.T, b *bench) {
 				b.member(12, true)
 				s := said(true)
 				s.Ports[0].Connections = uint32(tt.there)
@@ -112,7 +112,7 @@ func TestServiceTurnedOffEnds(t *testing.T) {
 }
 
 func TestServiceTurnedOnAgainWhileItEnds(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.holds(11)
 		b.begin()
@@ -135,7 +135,7 @@ func TestServiceTurnedOnAgainWhileItEnds(t *testing.T) {
 func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
 	cfg := config()
 	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001})
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		m := election.Member{Address: addr(12), Spread: said(true), Fit: true}
 		m.Spread.Ports = append(m.Spread.Ports, election.SpreadPort{Protocol: 6, Port: 5000, Healthy: true, Connections: 3})
 		b.elector.set(m)
@@ -171,7 +171,7 @@ func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
 func TestServiceMemberThatIsNotListedAnyMore(t *testing.T) {
 	cfg := config()
 	cfg.Members = []netip.Addr{addr(12), addr(11), addr(13)}
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(13, true)
 		m := election.Member{Address: addr(12), Spread: said(true), Fit: true}
 		m.Spread.Ports[0].Connections = 1

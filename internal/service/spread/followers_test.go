@@ -78,7 +78,7 @@ func (f *fakeFollowers) look() (served []netip.Addr, told int, newest *subscript
 func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 	cfg, f := config(), &fakeFollowers{}
 	cfg.Followers = f
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, false)
 		b.begin()
@@ -121,7 +121,7 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 func TestServiceTellsOfAMemberThatIsNotFitBeforeTheKernelHasItsTable(t *testing.T) {
 	cfg, f := config(), &fakeFollowers{wanted: true}
 	cfg.Followers = f
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -150,7 +150,7 @@ func TestServiceTellsOfAMemberThatIsNotFitBeforeTheKernelHasItsTable(t *testing.
 func TestServiceTellsAtOnceThatThisNodeIsNotFit(t *testing.T) {
 	cfg, f := config(), &fakeFollowers{wanted: true}
 	cfg.Followers, cfg.Ports[0].Check = f, "serving"
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.good["serving"] = true
 		b.begin()
 		time.Sleep(settle)

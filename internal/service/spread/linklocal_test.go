@@ -47,7 +47,7 @@ func addressesOf(cfg spreadtables.Config) (out [][]netip.Addr) {
 func TestServiceSendsConnectionsToWhereMembersServe(t *testing.T) {
 	cfg, f := config(), &fakeFollowers{wanted: true}
 	cfg.Addresses, cfg.Followers = []netip.Addr{global(100)}, f
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		byIPv6(b, global(11))
 		time.Sleep(settle + tick)
 		assert.Equal(t, [][]netip.Addr{{global(11)}, {global(12)}, {linkLocal(13)}}, addressesOf(b.host.plane("api").cfg))
@@ -71,7 +71,7 @@ func TestServiceSendsConnectionsToWhereMembersServe(t *testing.T) {
 func TestServiceWithALinkLocalAddressAloneServesThere(t *testing.T) {
 	cfg := config()
 	cfg.Addresses = []netip.Addr{global(100)}
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		byIPv6(b, linkLocal(11))
 		time.Sleep(settle + tick)
 		assert.Zero(t, b.elector.own().Serves)
@@ -83,7 +83,7 @@ func TestServiceWithALinkLocalAddressAloneServesThere(t *testing.T) {
 func TestServiceKnowsMembersByTheListedAddress(t *testing.T) {
 	cfg := config()
 	cfg.Addresses, cfg.Members = []netip.Addr{global(100)}, []netip.Addr{global(12), global(11), linkLocal(13)}
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		byIPv6(b, global(11))
 		time.Sleep(settle + tick)
 		assert.Empty(t, b.service.Status().Spread.Problem)
@@ -96,7 +96,7 @@ func TestServiceKnowsMembersByTheListedAddress(t *testing.T) {
 func TestServiceNamesTheAddressThatTheListLacks(t *testing.T) {
 	cfg := config()
 	cfg.Addresses, cfg.Members = []netip.Addr{global(100)}, []netip.Addr{global(12)}
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		byIPv6(b, global(11))
 		time.Sleep(settle + tick)
 		assert.Equal(t, "fd77::11, the own address on eth0, is not among spread.members: add it there, on all nodes", b.service.Status().Spread.Problem)
@@ -109,7 +109,7 @@ func TestReportHasEachAddressOnce(t *testing.T) {
 	cfg.Addresses, cfg.Followers = []netip.Addr{global(100)}, f
 	for name, taken := range map[string]byte{"of this node": 11, "of another member": 12} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, cfg, func(t *testing.T, b *bench) {
+			inBubble(t, cfg, func(t *testing.T, b *bench) {
 				byIPv6(b, global(11))
 				s := said(true)
 				s.Serves = global(taken)

@@ -63,7 +63,7 @@ func masquerading() Config {
 }
 
 func TestMasqueradeHasTheHolderForward(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.serve(5)
 		b.member(12, true)
 		b.begin()
@@ -92,7 +92,7 @@ func TestMasqueradeHasTheHolderForward(t *testing.T) {
 
 // TestMasqueradeFollowsOwnAddressesAndRoutes: what this host gave another address as its source would not be answered to it.
 func TestMasqueradeFollowsOwnAddressesAndRoutes(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -106,7 +106,7 @@ func TestMasqueradeFollowsOwnAddressesAndRoutes(t *testing.T) {
 }
 
 func TestMasqueradeEndsTheConnectionsToTheDead(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
 		b.member(12, true)
 		b.begin()
@@ -121,7 +121,7 @@ func TestMasqueradeEndsTheConnectionsToTheDead(t *testing.T) {
 
 // TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes: until then the status says that it does not.
 func TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
 		b.member(12, true)
 		b.begin()
@@ -139,7 +139,7 @@ func TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes(t *testing.T) {
 }
 
 func TestMasqueradeForgetsWhatAMemberHasResetThatGetsNoConnections(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
 		b.member(12, true)
 		b.member(13, true)
@@ -155,7 +155,7 @@ func TestMasqueradeForgetsWhatAMemberHasResetThatGetsNoConnections(t *testing.T)
 }
 
 func TestMasqueradeEndsAllWhenTheAddressLeaves(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
 		b.begin()
 		time.Sleep(settle)

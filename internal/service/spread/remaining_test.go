@@ -23,7 +23,7 @@ func (b *bench) left() (n uint32, said bool) {
 }
 
 func TestHolderThatMasqueradesSaysHowManyAreLeftOfAMemberThatGetsNone(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
 		b.member(12, true)
 		b.member(13, true)
@@ -60,7 +60,7 @@ func TestHolderThatMasqueradesSaysHowManyAreLeftOfAMemberThatGetsNone(t *testing
 }
 
 func TestHolderSaysNothingOfConnectionsOfWhichTheKernelSaysNothing(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
 		b.member(12, true)
 		b.begin()
@@ -82,7 +82,7 @@ func TestHolderSaysNothingOfConnectionsOfWhichTheKernelSaysNothing(t *testing.T)
 }
 
 func TestBackupThatMasqueradesSaysNothingOfConnections(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.member(12, false)
 		b.begin()
 		time.Sleep(settle + countEvery)
@@ -100,7 +100,7 @@ func (b *bench) holder(translates bool, left ...election.Left) {
 }
 
 func TestServiceDrainWaitsForWhatTheHolderTranslates(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.holder(true)
 		b.begin()
 		time.Sleep(settle)
@@ -117,7 +117,7 @@ func TestServiceDrainWaitsForWhatTheHolderTranslates(t *testing.T) {
 }
 
 func TestServiceDrainDoesNotWaitForAHolderThatTranslatesNothing(t *testing.T) {
-	bubble(t, masquerading(), func(t *testing.T, b *bench) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
 		b.holder(false)
 		b.begin()
 		time.Sleep(settle)
@@ -129,7 +129,7 @@ func TestServiceDrainDoesNotWaitForAHolderThatTranslatesNothing(t *testing.T) {
 
 // TestMemberSaysHowManyConnectionsItsOwnProgramsHave, on whichever node holds the address: who is drained cannot tell them from others.
 func TestMemberSaysHowManyConnectionsItsOwnProgramsHave(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
 		b.serve(5)
@@ -156,7 +156,7 @@ func (b *bench) translator(left ...election.Left) {
 }
 
 func TestServiceDrainWaitsForTheConnectionsOfOtherMembersPrograms(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.translator()
 		b.member(13, true) // of an older version
 		b.begin()
@@ -175,7 +175,7 @@ func TestServiceDrainWaitsForTheConnectionsOfOtherMembersPrograms(t *testing.T) 
 
 // TestServiceDrainDoesNotWaitForASilentMember: it says nothing more, however many connections it has.
 func TestServiceDrainDoesNotWaitForASilentMember(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.translator(election.Left{Member: addr(11), Connections: 3})
 		b.begin()
 		time.Sleep(settle)

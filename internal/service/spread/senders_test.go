@@ -24,7 +24,7 @@ func (b *bench) sender(n byte) {
 func TestServiceSendersOwnNothing(t *testing.T) {
 	cfg := config()
 	cfg.Members, cfg.Senders = []netip.Addr{addr(13), addr(11)}, []netip.Addr{addr(2), addr(3)}
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.sender(2)
 		b.member(13, true)
 		b.member(14, true) // one that is in neither list
@@ -52,7 +52,7 @@ func TestServiceSendersOwnNothing(t *testing.T) {
 func TestServiceOfSendersServesUnfitRatherThanNotAtAll(t *testing.T) {
 	cfg := config()
 	cfg.Members, cfg.Senders = []netip.Addr{addr(11), addr(12), addr(13)}, []netip.Addr{addr(2)}
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, false)
 		b.member(13, false)
 		b.ready = instance.Readiness{Open: true, Reason: "it fails"}
@@ -71,7 +71,7 @@ func TestServiceOfSendersServesUnfitRatherThanNotAtAll(t *testing.T) {
 func TestServiceOfASenderSaysSo(t *testing.T) {
 	cfg := config()
 	cfg.Members, cfg.Senders = []netip.Addr{addr(12), addr(13)}, []netip.Addr{addr(11)}
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
 		b.begin()

@@ -12,15 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/bubble"
 	"github.com/keepvip/keepvip/internal/instance"
 	"github.com/keepvip/keepvip/internal/slots"
 	"github.com/keepvip/keepvip/internal/spreadtables"
 )
 
 // bubble runs a test in virtual time.
-func bubble(t *testing.T, cfg Config, test func(*testing.T, *bench)) {
+func inBubble(t *testing.T, cfg Config, test func(*testing.T, *bench)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, newBench(t, cfg)) })
+	bubble.Test(t, func(t *testing.T) { test(t, newBench(t, cfg)) })
 }
 
 // settle is when the members are known, and tick when a change has been seen.
@@ -31,7 +32,7 @@ const (
 
 // What is asked before the first term is as the schema says: no list is missing, and it says why nothing is spread.
 func TestServiceBeforeItsFirstTermSaysSo(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		got := b.service.Status().Spread
 		assert.NotEmpty(t, got.Problem)
 		assert.NotNil(t, got.Members)
@@ -44,7 +45,7 @@ func TestServiceBeforeItsFirstTermSaysSo(t *testing.T) {
 }
 
 func TestServiceSpreadsOverThoseThatAreHeard(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
 		b.begin()
@@ -73,7 +74,7 @@ func TestServiceSpreadsOverThoseThatAreHeard(t *testing.T) {
 }
 
 func TestServiceMendsTablesThatSomebodyDeletes(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		b.host.delete("api")
@@ -84,7 +85,7 @@ func TestServiceMendsTablesThatSomebodyDeletes(t *testing.T) {
 
 // TestServiceTriesAgainWhatTheKernelRefused: nobody knows what it has then, also where the same is wanted as before.
 func TestServiceTriesAgainWhatTheKernelRefused(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		breaks := func(err error) {
 			b.host.mu.Lock()
 			defer b.host.mu.Unlock()
@@ -105,7 +106,7 @@ func TestServiceTriesAgainWhatTheKernelRefused(t *testing.T) {
 
 // TestServiceNodeThatIsOneTooMany sends on what it receives, for as many members as there can be.
 func TestServiceNodeThatIsOneTooMany(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		for n := byte(1); n <= slots.Most; n++ {
 			b.member(n, true)
 		}
@@ -121,7 +122,7 @@ func TestServiceNodeThatIsOneTooMany(t *testing.T) {
 }
 
 func TestServiceMemberThatIsNotFitKeeps(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -138,7 +139,7 @@ func TestServiceMemberThatIsNotFitKeeps(t *testing.T) {
 }
 
 func TestServiceNodeThatIsNotFitSaysSo(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -167,7 +168,7 @@ func TestServiceSilentMember(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, config(), func(t *testing.T, b *bench) {
+			inBubble(t, config(), func(t *testing.T, b *bench) {
 				b.member(12, true)
 				b.begin()
 				time.Sleep(settle)
@@ -194,7 +195,7 @@ func TestServiceSilentMember(t *testing.T) {
 
 // A member that is restarted says good-bye, and then for a while not that it spreads. Its connections are its own throughout.
 func TestServiceMemberThatIsRestartedKeeps(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -215,7 +216,7 @@ func TestServiceMemberThatIsRestartedKeeps(t *testing.T) {
 
 // Where all nodes are restarted at once, none has said yet that it spreads when the first one makes its table.
 func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.host.set(addr(12), true)
 		b.elector.set(election.Member{Address: addr(12), Speaks: true})
 		b.elector.set(election.Member{Address: addr(13)}) // by VRRP alone
@@ -239,7 +240,7 @@ func TestServiceDeadMemberIsForgotten(t *testing.T) {
 			cfg.Members = []netip.Addr{addr(12), addr(11)}
 			want["10.77.0.12 dead"] = 0
 		}
-		bubble(t, cfg, func(t *testing.T, b *bench) {
+		inBubble(t, cfg, func(t *testing.T, b *bench) {
 			b.member(12, true)
 			b.begin()
 			time.Sleep(settle)
@@ -256,7 +257,7 @@ func TestServiceDeadMemberIsForgotten(t *testing.T) {
 func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 	cfg := config()
 	cfg.Members = []netip.Addr{addr(13), addr(12), addr(11)}
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(14, true) // not listed
 		b.begin()
@@ -277,7 +278,7 @@ func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 func TestServiceMemberThatSpreadsSomeOfThePortsKeeps(t *testing.T) {
 	cfg := config()
 	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001})
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
 		m := election.Member{Address: addr(13), Spread: &election.Spread{Fit: true, Weight: 1, Ports: []election.SpreadPort{{Protocol: 6, Port: 1, Healthy: true}}}}
@@ -291,7 +292,7 @@ func TestServiceMemberThatSpreadsSomeOfThePortsKeeps(t *testing.T) {
 func TestServicePortsWithChecksOfTheirOwn(t *testing.T) {
 	cfg := config()
 	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001, Check: "registry"})
-	bubble(t, cfg, func(t *testing.T, b *bench) {
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		m := election.Member{Address: addr(12), Spread: said(true)}
 		m.Spread.Ports = append(m.Spread.Ports, election.SpreadPort{Protocol: 6, Port: 5000, Healthy: true})
@@ -314,7 +315,7 @@ func TestServicePortsWithChecksOfTheirOwn(t *testing.T) {
 }
 
 func TestServiceReconfigure(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -341,7 +342,7 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 	for _, self := range []bool{true, false} {
 		cfg := config()
 		cfg.Reloaded = true
-		bubble(t, cfg, func(t *testing.T, b *bench) {
+		inBubble(t, cfg, func(t *testing.T, b *bench) {
 			b.member(12, true)
 			m := election.Member{Address: addr(12), Node: "n2", Spread: said(true), Fit: true, State: election.Backup}
 			if !self {
@@ -374,7 +375,7 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 
 // As while one node after the other is reloaded, the holder last.
 func TestServiceHolderThatSpreadsLaterHasItsConnections(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(13, true)
 		b.elector.set(election.Member{Address: addr(12), State: election.Active})
 		b.begin()
@@ -406,7 +407,7 @@ func TestServiceEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := config()
 			cfg.Stays = func() bool { return tt.stays }
-			bubble(t, cfg, func(t *testing.T, b *bench) {
+			inBubble(t, cfg, func(t *testing.T, b *bench) {
 				b.begin()
 				time.Sleep(settle)
 				b.host.mu.Lock()
@@ -423,7 +424,7 @@ func TestServiceEnd(t *testing.T) {
 }
 
 func TestServiceWithoutTheKernelsHelp(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.host.broken = errors.New("no nftables")
 		b.begin()
@@ -443,7 +444,7 @@ func TestServiceWithoutTheKernelsHelp(t *testing.T) {
 
 // A change of nftables can take seconds where others change theirs. Whoever tells of a change of the host also hears of checks that fail.
 func TestServiceHostChangesWhileTheKernelIsBusy(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.host.stuck = make(chan struct{})
 		b.begin()
 		time.Sleep(settle)
@@ -460,7 +461,7 @@ func TestServiceHostChangesWhileTheKernelIsBusy(t *testing.T) {
 
 // Whoever calls these decides about the address.
 func TestServiceCallsDoNotWaitForTheKernel(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		require.NotNil(t, b.elector.own())
@@ -494,7 +495,7 @@ func TestServiceCallsDoNotWaitForTheKernel(t *testing.T) {
 
 // The kernel may take seconds to go through all that it tracks.
 func TestServiceNoticesADeadMemberWhileConnectionsAreCounted(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.host.dump = make(chan struct{})
 		b.member(12, true)
 		b.begin()
@@ -514,7 +515,7 @@ func TestServiceNoticesADeadMemberWhileConnectionsAreCounted(t *testing.T) {
 }
 
 func TestServiceDrainWaitsForConnections(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		set := func(n int) {
@@ -534,7 +535,7 @@ func TestServiceDrainWaitsForConnections(t *testing.T) {
 }
 
 func TestServiceElectorThatKnowsNoMembers(t *testing.T) {
-	bubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.service.Begin(instance.Term{Elector: struct{ instance.Elector }{}})
 		synctest.Wait()
 		assert.Equal(t, errNoSpreader.Error(), b.service.Status().Spread.Problem)
