@@ -17,7 +17,7 @@ const (
 // there it all stays.
 func (d *Daemon) afterStart() *time.Timer {
 	cfg := d.settled()
-	realtime, crowd := cfg.Realtime, unhurried(cfg) && len(cfg.VIPs) >= crowdTicks
+	realtime, crowd := cfg.Realtime, isCrowd(cfg)
 	return time.AfterFunc(startTime+time.Duration(len(cfg.VIPs))*entryTime, func() {
 		if realtime {
 			return

@@ -62,6 +62,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	}
 	use()
 	useHealth()
+	limitGarbage(next)
 	limitGOMAXPROCS(next)
 	if d.opts.LogLevel != nil {
 		d.borrowed.over(func() { d.opts.LogLevel(next.Log.Level) })

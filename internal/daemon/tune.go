@@ -37,14 +37,31 @@ func unhurried(cfg *config.Config) bool {
 	})
 }
 
-// gcPercent trades processor time, of which the daemon hardly uses any on garbage, for memory, which every node gives up.
-const gcPercent = 40
+// isCrowd tells whether there are that many entries that their memory counts, and none of them has to be quick.
+func isCrowd(cfg *config.Config) bool { return len(cfg.VIPs) >= crowdTicks && unhurried(cfg) }
+
+const (
+	// gcPercent trades processor time, of which the daemon hardly uses any on garbage, for memory, which every node gives up.
+	gcPercent = 40
+	// crowdGCPercent is that of a crowd: what 255 entries have in use, with their stacks, is 20 MiB, and the garbage grows with it.
+	crowdGCPercent = 20
+)
+
+// limitGarbage has the garbage collected as soon as there is a part of what is in use, unless the environment says which part.
+func limitGarbage(cfg *config.Config) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	if isCrowd(cfg) {
+		debug.SetGCPercent(crowdGCPercent)
+	} else {
+		debug.SetGCPercent(gcPercent)
+	}
+}
 
 // tune sets up the runtime for this process.
 func (d *Daemon) tune() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	limitGarbage(d.cfg)
 	limitGOMAXPROCS(d.cfg)
 	if d.cfg.Realtime {
 		goRealtime(d.log)
