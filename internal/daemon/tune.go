@@ -37,7 +37,7 @@ func unhurried(cfg *config.Config) bool {
 	})
 }
 
-// isCrowd tells whether there are that many entries that their memory counts, and none of them has to be quick.
+// isCrowd tells whether there are so many entries that their memory counts, and none of them has to be quick.
 func isCrowd(cfg *config.Config) bool { return len(cfg.VIPs) >= crowdTicks && unhurried(cfg) }
 
 const (
