@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/netnstest"
+	"github.com/keepvip/keepvip/internal/base/netnstest"
 )
 
 // lan is a client whose bridge two nodes are plugged into, each in a network namespace of its own.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/netnstest"
+	"github.com/keepvip/keepvip/internal/base/netnstest"
 )
 
 func (l *lan) asker(n *node, from, to netip.Addr) *Asker {

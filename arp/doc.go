@@ -4,7 +4,7 @@
 // A Conn sends one announcement (gratuitous ARP, or an unsolicited neighbour advertisement), or asks whether an address is taken; a Schedule,
 // which is pure, says when to announce again. An Asker asks one neighbour, as a router, whether it is there. A Listener hears who else on the link claims an address.
 //
-// Left out on purpose: adding the address to the interface (package internal/link), and deciding who may announce it (package election).
+// Left out on purpose: adding the address to the interface (package internal/kernel/link), and deciding who may announce it (package election).
 // Links other than Ethernet have no neighbours to tell, and Open refuses them.
 //
 // A Listener runs a goroutine for each address family that is watched, and Close waits for them; nothing else starts any. The package needs CAP_NET_RAW.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/netnstest"
+	"github.com/keepvip/keepvip/internal/base/netnstest"
 )
 
 // newListener makes a Listener on a node. Its sockets are opened by the first watcher, on the test's thread.

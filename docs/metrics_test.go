@@ -42,7 +42,7 @@ func metricsInCode(t *testing.T) map[string]bool {
 		})
 		return nil
 	}
-	for _, room := range []string{"../internal/instance", "../internal/daemon", "../internal/metrics", "../internal/reloads", "../internal/follower"} {
+	for _, room := range []string{"../internal/serve/instance", "../internal/node/daemon", "../internal/node/metrics", "../internal/node/reloads", "../internal/node/follower"} {
 		require.NoError(t, filepath.WalkDir(room, collect))
 	}
 	return out

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // Elector decides whether this node is Active for one virtual address, or for several that move together.

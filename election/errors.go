@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // What a handover may return.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 const (

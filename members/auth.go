@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/auth"
+	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
 // The labels of HKDF (RFC 5869) keep what is made with this key apart from what the same secret is used for elsewhere.

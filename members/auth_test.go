@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/auth"
+	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
 func testKey(t testing.TB, seed byte) auth.Key {

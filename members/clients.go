@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/roundrobin"
+	"github.com/keepvip/keepvip/internal/base/roundrobin"
 )
 
 // Client is at one end of a connection of TCP to an address that is spread.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/netnstest"
+	"github.com/keepvip/keepvip/internal/base/netnstest"
 )
 
 // space is one end of a veth pair, in a network namespace of its own.

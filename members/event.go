@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 

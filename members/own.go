@@ -3,7 +3,7 @@ package members
 import (
 	"time"
 
-	"github.com/keepvip/keepvip/internal/printable"
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/vrrp"
 )
 

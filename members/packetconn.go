@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/arrival"
+	"github.com/keepvip/keepvip/internal/base/arrival"
 )
 
 // packetConn is a UDP socket of either family that receives.

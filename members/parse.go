@@ -3,7 +3,7 @@ package members
 import (
 	"encoding/binary"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // Parse reads a message and its sequence, and does not look at an authentication code behind it. The error is always a

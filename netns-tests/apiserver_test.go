@@ -14,7 +14,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// One of each kind of failure: which answers count as one is what the tests of internal/health say, and the bench has all of them.
+// One of each kind of failure: which answers count as one is what the tests of internal/check/health say, and the bench has all of them.
 func TestUnhealthyAPIServerMovesTheAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/history"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )

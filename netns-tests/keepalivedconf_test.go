@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/keepalived"
-	"github.com/keepvip/keepvip/internal/keepalived/dump"
-	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/dump"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -26,7 +26,7 @@ func keepalivedFiles(t *testing.T) []string {
 	require.NoError(t, err)
 	var out []string
 	for _, pattern := range []string{
-		filepath.Join(root, "internal/keepalived/*/testdata/*.conf"), filepath.Join(root, "internal/keepalived/*/testdata/global/*.conf"),
+		filepath.Join(root, "internal/tools/keepalived/*/testdata/*.conf"), filepath.Join(root, "internal/tools/keepalived/*/testdata/global/*.conf"),
 		"/usr/share/doc/keepalived/samples/keepalived.conf.*", os.Getenv("KEEPALIVED_FILES"),
 	} {
 		found, err := filepath.Glob(pattern)

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/keepalived"
-	"github.com/keepvip/keepvip/internal/keepalived/lint"
-	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/lint"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )

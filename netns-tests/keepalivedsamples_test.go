@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/keepalived"
-	"github.com/keepvip/keepvip/internal/keepalived/convert"
-	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/convert"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -75,7 +75,7 @@ func runnable(t *testing.T) []string {
 	root, err := trial.Root()
 	require.NoError(t, err)
 	for _, name := range ownSamples {
-		out = append(out, filepath.Join(root, "internal/keepalived/convert/testdata", name))
+		out = append(out, filepath.Join(root, "internal/tools/keepalived/convert/testdata", name))
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func convertedPod(t *testing.T, n *lab.Node, fixture string) []string {
 	t.Helper()
 	root, err := trial.Root()
 	require.NoError(t, err)
-	manifest, err := os.ReadFile(filepath.Join(root, "internal/kubevip/testdata", fixture))
+	manifest, err := os.ReadFile(filepath.Join(root, "internal/tools/kubevip/testdata", fixture))
 	require.NoError(t, err)
 	path, err := n.WriteFile("kube-vip.yaml", string(manifest), 0o600)
 	require.NoError(t, err)

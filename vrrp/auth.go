@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/auth"
+	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
 // The trailer of draft-cassen-vrrp-auth-hmac, which follows the VRRP message:

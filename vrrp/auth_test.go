@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/auth"
+	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
 // draftKey is the key of the draft's test vectors: 00 01 02 .. 1f.

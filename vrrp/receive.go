@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/arrival"
+	"github.com/keepvip/keepvip/internal/base/arrival"
 )
 
 // maxDrain bounds one Drain in packets, so that a sender faster than we are cannot hold it for ever.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/node/control"
 )
 
 func newAnnounce() *cobra.Command {

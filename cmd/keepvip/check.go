@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/health"
+	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 // errIll is the exit status of a node that is not fit. The lines above it say why.

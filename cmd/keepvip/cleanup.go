@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/election/raft"
-	"github.com/keepvip/keepvip/internal/fence"
-	"github.com/keepvip/keepvip/internal/intercept"
-	"github.com/keepvip/keepvip/internal/link"
-	"github.com/keepvip/keepvip/internal/singleton"
-	"github.com/keepvip/keepvip/internal/spreadtables"
-	"github.com/keepvip/keepvip/internal/state"
+	"github.com/keepvip/keepvip/internal/base/state"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
+	"github.com/keepvip/keepvip/internal/node/singleton"
 )
 
 func newCleanup() *cobra.Command {

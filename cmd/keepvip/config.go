@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/control"
-	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 func newConfig() *cobra.Command {

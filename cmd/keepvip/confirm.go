@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/control"
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // confirmationDoc is what a verb that has changed something prints as JSON.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/keepalived/convert"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/convert"
 )
 
 func newConvert() *cobra.Command {

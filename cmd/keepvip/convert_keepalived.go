@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/keepalived/convert"
-	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/convert"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // convertKeepalived prints what a keepalived.conf comes to, and the findings on standard error; or both as an object.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/kubevip"
+	"github.com/keepvip/keepvip/internal/tools/kubevip"
 	"github.com/keepvip/keepvip/kubeadm"
 )
 

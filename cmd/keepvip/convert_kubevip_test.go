@@ -13,7 +13,7 @@ import (
 
 // fixture is a manifest of kube-vip.
 func fixture(name string) string {
-	return filepath.Join("..", "..", "internal", "kubevip", "testdata", name)
+	return filepath.Join("..", "..", "internal", "tools", "kubevip", "testdata", name)
 }
 
 // The manifest is the one that `manifest pod` prints with the same options.

@@ -3,10 +3,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/keepalived"
-	"github.com/keepvip/keepvip/internal/keepalived/lint"
-	"github.com/keepvip/keepvip/internal/keepalived/syntax"
-	"github.com/keepvip/keepvip/internal/kubevip"
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/lint"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/tools/kubevip"
 )
 
 // conversionDoc is what convert prints as JSON.

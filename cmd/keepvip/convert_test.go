@@ -13,7 +13,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 )
 
-const convertSamples = "../../internal/keepalived/convert/testdata/"
+const convertSamples = "../../internal/tools/keepalived/convert/testdata/"
 
 func TestConvertPrintsTheFileAndSaysTheRest(t *testing.T) {
 	code, out, errs := keepvip(t, "convert", convertSamples+"kubeadm-master.conf")

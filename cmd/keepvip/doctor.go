@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/doctor"
-	"github.com/keepvip/keepvip/internal/doctor/gather"
-	"github.com/keepvip/keepvip/internal/keepalived/lint"
+	"github.com/keepvip/keepvip/internal/tools/doctor"
+	"github.com/keepvip/keepvip/internal/tools/doctor/gather"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/lint"
 )
 
 const (

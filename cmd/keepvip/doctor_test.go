@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/doctor"
+	"github.com/keepvip/keepvip/internal/tools/doctor"
 )
 
 func sampleFacts() doctor.Facts {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/code"
-	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 // drillDoc is what a drill has come to.

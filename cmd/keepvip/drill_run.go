@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/code"
-	"github.com/keepvip/keepvip/internal/control"
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/drill"
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/tools/drill"
 )
 
 // drillRun is one run of the command.

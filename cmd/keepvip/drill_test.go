@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/control"
-	"github.com/keepvip/keepvip/internal/drill"
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/tools/drill"
 )
 
 func TestDrillText(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/explain"
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/tools/explain"
 )
 
 func newExplain() *cobra.Command {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/follower"
+	"github.com/keepvip/keepvip/internal/node/follower"
 )
 
 func newFollow() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/follower"
-	"github.com/keepvip/keepvip/internal/reloads"
+	"github.com/keepvip/keepvip/internal/node/follower"
+	"github.com/keepvip/keepvip/internal/node/reloads"
 )
 
 func TestKeyOfFollowersIsDerived(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/node/control"
 )
 
 const exitCodes = "\n\nExit codes: 0 done, 3 no other node could take it, 4 it was not taken in time (the address stays here then)."

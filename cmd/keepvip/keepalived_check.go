@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/keepalived"
-	"github.com/keepvip/keepvip/internal/keepalived/convert"
-	"github.com/keepvip/keepvip/internal/keepalived/lint"
-	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/convert"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/lint"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // Exit codes of `keepalived --config-test`, as version 2.2.7 has them. Its manual page counts otherwise.

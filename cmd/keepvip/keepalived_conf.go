@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/keepalived"
-	"github.com/keepvip/keepvip/internal/keepalived/convert"
-	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/convert"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // keepalivedConf is a keepalived.conf in place of a file of keepvip.

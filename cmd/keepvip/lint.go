@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/keepvip/keepvip/internal/keepalived"
-	"github.com/keepvip/keepvip/internal/keepalived/lint"
-	"github.com/keepvip/keepvip/internal/keepalived/syntax"
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/lint"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // lintDoc is what lint prints as JSON.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const lintSamples = "../../internal/keepalived/lint/testdata/"
+const lintSamples = "../../internal/tools/keepalived/lint/testdata/"
 
 func TestLintExitStatusIsThatOfTheWorst(t *testing.T) {
 	for file, want := range map[string]struct {

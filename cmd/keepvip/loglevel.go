@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/control"
+	"github.com/keepvip/keepvip/internal/node/control"
 )
 
 func newLogLevel() *cobra.Command {

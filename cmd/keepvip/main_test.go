@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/instance"
-	"github.com/keepvip/keepvip/internal/state"
+	"github.com/keepvip/keepvip/internal/base/state"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // keepvip runs one command line.

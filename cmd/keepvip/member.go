@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/election/raft"
-	"github.com/keepvip/keepvip/internal/code"
-	"github.com/keepvip/keepvip/internal/control"
-	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 // raftText is how the election stands in one line, below a loud one when the majority is lost; empty before this node is in the cluster.

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election/raft"
-	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 func TestObjectsHaveAnAPIVersionAndAKind(t *testing.T) {

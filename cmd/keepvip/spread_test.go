@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // spreadExample is an address over three members, one of which is drained.

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/code"
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/instance"
-	"github.com/keepvip/keepvip/internal/reloads"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/node/reloads"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // minInterval keeps --watch from asking without a pause.

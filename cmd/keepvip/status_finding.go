@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // mostNamed is how many addresses a finding names that is the same of many, as without a majority it is of all.

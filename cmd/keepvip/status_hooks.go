@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/hook"
+	"github.com/keepvip/keepvip/internal/node/hook"
 )
 
 // writeHooks has a line for each hook of an entry whose newest run failed.

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/keepvip/keepvip/internal/code"
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // takersText is the line about what happens if the holder dies now, with its label. It is loud when other nodes are known and none could

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 func TestStatusSaysWhoCouldTakeOver(t *testing.T) {

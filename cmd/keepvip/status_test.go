@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/code"
-	"github.com/keepvip/keepvip/internal/daemon"
-	"github.com/keepvip/keepvip/internal/hook"
-	"github.com/keepvip/keepvip/internal/instance"
-	"github.com/keepvip/keepvip/internal/reloads"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/node/hook"
+	"github.com/keepvip/keepvip/internal/node/reloads"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 func TestStatusSaysSplitAndSilent(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/keepvip/keepvip/internal/control"
-	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 // askStatus asks for the status of the named virtual addresses, or of all: as it came, and as this program understands it.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/control"
-	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 // socketPath is where a socket may be: t.TempDir names the test, and a path of a socket has 107 octets at most.

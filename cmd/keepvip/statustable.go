@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/instance"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // tableFrom is from how many virtual addresses on each is one line.

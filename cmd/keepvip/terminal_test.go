@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/keepvip/keepvip/internal/state"
+	"github.com/keepvip/keepvip/internal/base/state"
 )
 
 // What others have said gives no orders to the terminal, whichever command shows it.

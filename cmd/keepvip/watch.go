@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/control"
-	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 // watch shows the status again and again until it is interrupted.

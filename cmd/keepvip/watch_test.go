@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/bubble"
-	"github.com/keepvip/keepvip/internal/daemon"
+	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 )
 
 // terminal opens a terminal of so many columns: the screen, and what is read of it.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // ElectorConfig describes what one virtual address wants of the cluster.

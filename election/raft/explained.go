@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // explained is a decision with what every node tells of a move: who had the address and who has it, why the old holder has lost it, who asked

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/bubble"
+	"github.com/keepvip/keepvip/internal/base/bubble"
 )
 
 // port is a listener in memory: whoever calls it says from which address.

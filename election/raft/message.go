@@ -10,8 +10,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/code"
-	"github.com/keepvip/keepvip/internal/printable"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/printable"
 )
 
 // What members ask each other beside raft, one at a time on a connection: a length of four bytes, big endian, and JSON.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/bubble"
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 func TestNodeThreeElectAHolderInAnyOrder(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // leaderlessFor is for how many heartbeat timeouts a majority that is heard may be without a leader. Elections take one or two.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/bubble"
+	"github.com/keepvip/keepvip/internal/base/bubble"
 )
 
 // simulationSeeds is how many seeds a simulation has: RAFT_SEEDS, or what is enough for every day.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/roundrobin"
+	"github.com/keepvip/keepvip/internal/base/roundrobin"
 )
 
 // maxSpread is of how many virtual addresses a node says how it spreads them; with the most ports each, they fit into maxFrame.

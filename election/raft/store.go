@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/keepvip/keepvip/internal/state"
+	"github.com/keepvip/keepvip/internal/base/state"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/bubble"
+	"github.com/keepvip/keepvip/internal/base/bubble"
 )
 
 // slow is a wire on which calls take their time.

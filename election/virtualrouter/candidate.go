@@ -2,7 +2,7 @@ package virtualrouter
 
 import (
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // SetCandidate says whether this node may hold the addresses from now on. A holder that may not any more gives them away like one that is

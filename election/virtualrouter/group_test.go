@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/bubble"
+	"github.com/keepvip/keepvip/internal/base/bubble"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

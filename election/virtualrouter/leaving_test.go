@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 func TestLeavingMakesTheNodeUnfit(t *testing.T) {

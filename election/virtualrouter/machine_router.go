@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/code"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 

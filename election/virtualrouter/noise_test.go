@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/bubble"
+	"github.com/keepvip/keepvip/internal/base/bubble"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/keepvip/keepvip/internal/health"
+	"github.com/keepvip/keepvip/internal/check/health"
 )
 
 var noiseSeeds = flag.Int("noise-seeds", 8, "how many runs each simulation of noise has; 1000 show what is promised")

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/bubble"
+	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/vrrp"
 )
 

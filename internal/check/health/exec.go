@@ -1,0 +1,68 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/program"
+)
+
+// ExecConfig describes a program that tells by its exit status, 0 for healthy.
+type ExecConfig struct {
+	Command  []string // absolute path, and arguments; there is no shell
+	UID, GID uint32   // of an unprivileged user
+	Timeout  time.Duration
+}
+
+// execProber runs a program as an unprivileged user, without capabilities and without a way to gain any, in a process group of
+// its own that is killed when it is over: nothing of it is left behind.
+type execProber struct {
+	cfg   ExecConfig
+	dying time.Duration // how long a program that was killed may take to be gone
+	call  patient[Result]
+}
+
+// Exec makes the Prober of a program. The error says what is wrong with cfg.
+func Exec(cfg ExecConfig) (Prober, error) {
+	switch {
+	case len(cfg.Command) == 0 || !filepath.IsAbs(cfg.Command[0]):
+		return nil, fmt.Errorf("health: command %q, want an absolute path with arguments", cfg.Command)
+	case cfg.UID == 0 || cfg.GID == 0:
+		return nil, fmt.Errorf("health: uid %d and gid %d for %s, want those of an unprivileged user", cfg.UID, cfg.GID, cfg.Command[0])
+	}
+	return &execProber{cfg: cfg, dying: 500 * time.Millisecond}, nil
+}
+
+// Probe implements [Prober]. A program that cannot even be killed, because it hangs in the kernel, is waited for by no further
+// one: until it ends the check fails.
+func (p *execProber) Probe(ctx context.Context) Result {
+	wait, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.dying, cancel) })()
+	r, err := p.call.do(wait, func() Result { return p.run(ctx) })
+	if err != nil {
+		return Result{Outcome: Fail, Reason: "an earlier run was killed and does not end"}
+	}
+	return r
+}
+
+func (p *execProber) run(ctx context.Context) Result {
+	end := program.Run(ctx, program.Config{Command: p.cfg.Command, UID: p.cfg.UID, GID: p.cfg.GID})
+	r := Result{Outcome: Fail, Reason: end.Reason()}
+	switch {
+	case errors.Is(end.Err, program.ErrTalks):
+	case errors.Is(end.Err, program.ErrNotStarted):
+		r.Hint = "the check cannot run"
+	case end.Err != nil && ctx.Err() != nil:
+		r.Code, r.Reason = code.CheckTimeout, fmt.Sprintf("timeout after %v", p.cfg.Timeout)
+	case end.OK():
+		r.Outcome = Pass
+	case end.Err == nil && end.Status.Exited():
+		r.Hint = end.FirstLine()
+	}
+	return r
+}

@@ -1,0 +1,190 @@
+package health
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+)
+
+// httpProber asks by GET, on a new connection each time: what is to be known is whether a client that comes now is served. Only
+// a fast one asks most of its questions on a connection that it has: see reuse. Anonymous apiservers grant only GET, not HEAD. There is no proxy and no redirect, whose health would be another's.
+type httpProber struct {
+	request     *http.Request // never changed
+	codes       []int         // healthy ones; none: see judge
+	address     string        // host:port
+	tls         *tls.Config   // nil: plain http
+	credentials *credentials
+	now         presented // in the present probe
+	idle        *idleWatch
+	reuse       reuse
+	asked       asked
+	in          *bufio.Reader
+	dialer      net.Dialer
+	timeout     time.Duration // for the reason only; the context ends the probe
+}
+
+var _ Watcher = (*httpProber)(nil)
+
+// HTTP makes the Prober of an HTTP or HTTPS endpoint. The error names the field of cfg that cannot be.
+func HTTP(cfg Config) (Prober, error) { return newHTTPProber(cfg.withDefaults()) }
+
+func newHTTPProber(cfg Config) (*httpProber, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, fmt.Errorf("health: URL %q, want an absolute http or https URL", cfg.URL)
+	}
+	req, err := http.NewRequest(http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("health: URL %q: %w", cfg.URL, err)
+	}
+	req.Header.Set("User-Agent", "keepvip")
+	c, err := newCredentials(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "http" && !c.none() {
+		return nil, errors.New("health: a CA, client certificate or token for http, want an https URL")
+	}
+	p := &httpProber{request: req, codes: cfg.Codes, credentials: c, timeout: cfg.Timeout, idle: newIdleWatch(!cfg.NoIdle)}
+	p.dialer.KeepAlive, p.in = -1, bufio.NewReader(nil)
+	p.address = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+	if u.Scheme == "https" {
+		p.secure(cfg, u.Hostname())
+	}
+	p.reuse.fast = fast(cfg)
+	return p, nil
+}
+
+// secure prepares TLS. Without a CA there is nothing to verify against: the certificate that kubeadm makes for an apiserver has
+// no public issuer, and 127.0.0.1 is not among its names.
+func (p *httpProber) secure(cfg Config, host string) {
+	name := cfg.ServerName
+	switch {
+	case name == "" && cfg.CAFile != "":
+		name = apiserverName
+	case name == "" && net.ParseIP(host) == nil:
+		name = host
+	}
+	p.tls = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ServerName: name}
+	if fast(cfg) {
+		p.tls.CurvePreferences = curves()
+	}
+	if cfg.CAFile != "" {
+		p.tls.VerifyConnection = func(cs tls.ConnectionState) error { return p.now.verify(cs, name) }
+	}
+	if cfg.CertFile != "" {
+		p.tls.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return p.now.pair, nil }
+	}
+}
+
+// fast tells a check whose own cost matters.
+func fast(cfg Config) bool { return cfg.Interval > 0 && cfg.Interval < fastInterval }
+
+// curves leaves out the key exchanges that withstand quantum computers, the dearest part of a handshake. There is nothing in a probe to keep
+// secret for so long: a token is worth no more than its lifetime.
+func curves() []tls.CurveID {
+	return []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
+}
+
+// Watch implements [Watcher]: it notices the end of an idle connection.
+func (p *httpProber) Watch(ctx context.Context, changed func()) (wait func()) {
+	p.reuse.allowed = true
+	end := p.idle.watch(ctx, changed)
+	return func() {
+		p.reuse.drop()
+		end()
+	}
+}
+
+// Probe asks once and waits for the complete answer: one that never ends is none.
+func (p *httpProber) Probe(ctx context.Context) Result {
+	var err error
+	if p.now, err = p.credentials.present(ctx); err != nil {
+		return Result{Outcome: Fail, Reason: brief(err), Hint: "the check cannot run without it"}
+	}
+	now := time.Now()
+	if conn := p.reuse.take(now); conn != nil {
+		x := exchange{prober: p, keep: true}
+		if r := x.result(ctx, conn); !r.Broken || ctx.Err() != nil { // a server may close what is idle whenever it likes
+			if r.Outcome == Pass {
+				p.reuse.put(x.kept)
+			}
+			return p.settle(&x, r)
+		}
+	}
+	idle := p.idle.wanted(now)
+	x := exchange{prober: p, keep: idle || p.reuse.wanted()}
+	r := x.result(ctx, nil)
+	switch {
+	case r.Outcome == Pass && idle && x.kept != nil:
+		p.idle.adopt(x.kept, now)
+	case r.Outcome == Pass:
+		p.reuse.begin(x.kept, now)
+	}
+	return p.settle(&x, r)
+}
+
+// settle gives up what a bad probe has left, and the idle connection where it is no good any more.
+func (p *httpProber) settle(x *exchange, r Result) Result {
+	if r.Outcome != Pass && x.kept != nil {
+		_ = x.kept.Close() // only asked whether it would be good
+	}
+	switch {
+	case r.Outcome == Down:
+		p.idle.drop(false)
+	case x.timedOut:
+		p.idle.drop(true)
+	}
+	return r
+}
+
+// judge is the verdict on a complete answer.
+func (p *httpProber) judge(a answer) Result {
+	r := Result{Outcome: Fail, Reason: strconv.Itoa(a.status)}
+	if len(p.codes) > 0 {
+		if slices.Contains(p.codes, a.status) {
+			r.Outcome = Pass
+		}
+		return explain(r, a)
+	}
+	switch {
+	case a.status == http.StatusOK:
+		r.Outcome = Pass
+	case a.status == http.StatusUnauthorized && p.credentials.anonymous():
+		r.Outcome = Pass
+		r.Hint = "the server lives but does not answer anonymously: allow anonymous users this path, or its real state stays unseen"
+	case a.status == http.StatusUnauthorized:
+		r.Hint = "the server does not accept the check's certificate or token"
+	case a.status == http.StatusForbidden:
+		r.Hint = "normal for some seconds while an apiserver starts; later it means that anonymous users may not get this path"
+	}
+	return explain(r, a)
+}
+
+// explain adds what a bad status means.
+func explain(r Result, a answer) Result {
+	if r.Outcome != Pass {
+		r.Code = code.CheckStatus
+	}
+	switch {
+	case r.Outcome == Pass || r.Hint != "":
+	case a.status == http.StatusBadRequest:
+		r.Hint = "a port that wants https answers http like this"
+	case a.status >= 300 && a.status < 400:
+		r.Hint = "redirects are not followed: check the place that it leads to"
+	case a.status == http.StatusInternalServerError:
+		return explainParts(r, a.body)
+	}
+	return r
+}

@@ -1,0 +1,23 @@
+// Package fence is the nftables lease: the kernel silences an address when its holder is gone. Beside it only internal/kernel/spreadtables and
+// internal/kernel/intercept speak nftables.
+//
+// A Fence makes sure that the kernel stops answering for an address when this node's lease is over, even if nobody is left to take it off.
+// In the order of a life:
+//
+//	start     Open with the groups, Bound for what an earlier run left; then remove addresses, or Hold if they are adopted
+//	Active    the first advertisement leaves and renews the lease; add the addresses; announce; Hold, which need not be waited for
+//	every third of the addresses' lifetime   add them again, Hold again; every second Verify, and Rebuild if it says so
+//	resigning Shut In; reset TCP connections; Shut Out; remove the addresses; Release
+//	passing on   Shut Discovery; the taker announces; then as resigning
+//	exit      Remove; after a crash Cleanup
+//
+// Links keeps one Fence for each link. Each holder of addresses joins its link with one group, and has its Share of the Fence; changes that
+// several ask for at the same moment are made as one.
+//
+// A Forwarding is another table: while connections to the former holder of an address live on, it forwards their packets there.
+//
+// A Fence has the lock and the sockets. What it is to be is a wanted, which knows no kernel; how that is said in nftables are tables, a linkTable
+// and an arpTable; an inspector compares both with what the kernel has, and generations spare it most of that.
+//
+// The package keeps no goroutine of its own: each request runs on one that its caller waits for. A Fence may be used from several.
+package fence

@@ -1,0 +1,127 @@
+package spreadtables
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/conntrack"
+)
+
+// Census is what this node serves, or with Masquerade translates, by its connection tracking: connections of TCP that are open at one end at
+// least, and flows of UDP.
+type Census struct {
+	Ports   map[Port]int       // how many to each port that is spread
+	Own     int                // how many of all these were made by programs of this node
+	To      map[netip.Addr]int // how many go to each member: with Masquerade all of them, else those of this host's own programs, which are in no other count
+	Clients []Client           // of TCP, both ends of which are open, of all that other hosts have by this node; at most as many as were asked for
+}
+
+// Client is at one end of a connection of TCP to an address that is spread.
+type Client struct{ At, To netip.AddrPort }
+
+// Count counts the connections. The kernel goes through all that it tracks for it, which may take long.
+func (t *Tables) Count(clients int) (Census, error) {
+	applied := t.newest()
+	if applied == nil {
+		return Census{}, t.wrap("count connections of", errors.New("nothing was applied yet"))
+	}
+	out := Census{Ports: make(map[Port]int, len(applied.Ports)), To: map[netip.Addr]int{}}
+	for _, p := range applied.Ports {
+		out.Ports[p] = 0
+	}
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return Census{}, t.wrap("count connections of", err)
+	}
+	defer tracking.Close()
+	err = applied.eachTo(tracking, func(p Port, e conntrack.Entry) {
+		serves := applied.serves(e)
+		if e.Protocol == unix.IPPROTO_TCP && !e.Open() {
+			return
+		}
+		if translated(e) && serves == applied.Masquerade {
+			out.To[e.Answers.Addr()]++
+		}
+		if serves {
+			out.Ports[p]++
+			if applied.own(e) {
+				out.Own++
+			}
+		}
+		if applied.known(e) && len(out.Clients) < clients {
+			out.Clients = append(out.Clients, Client{At: e.Source, To: e.Dest})
+		}
+	})
+	if err != nil {
+		return Census{}, t.wrap("count connections of", err)
+	}
+	return out, nil
+}
+
+// newest is what was applied last; nil: nothing yet.
+func (t *Tables) newest() *Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.applied
+}
+
+// each goes through the connections to all ports that are served here, in the families of the addresses.
+func (c *Config) each(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
+	return c.eachTo(tracking, func(p Port, e conntrack.Entry) {
+		if c.serves(e) {
+			do(p, e)
+		}
+	})
+}
+
+// eachTo goes through the connections to the addresses at all ports, whoever serves them. However many there are, few of them are in memory.
+func (c *Config) eachTo(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
+	for _, f := range []family{ipv4(), ipv6()} {
+		if len(f.all(c.Addresses)) == 0 {
+			continue
+		}
+		for _, p := range c.Ports {
+			err := tracking.Each(f.number, p.Protocol, p.Port, func(e conntrack.Entry) {
+				if c.spreads(e) {
+					do(p, e)
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// serves tells whether a connection to a port that is spread is to an address that is, and is served by this node, or with Masquerade is translated by
+// it. What programs and pods of this node connect to while another one holds the address goes there as it is: the address itself answers.
+func (c *Config) serves(e conntrack.Entry) bool {
+	if c.Masquerade {
+		return c.spreads(e) && translated(e)
+	}
+	return c.spreads(e) && slices.Contains(c.Self, e.Answers.Addr())
+}
+
+// known tells whether this node alone knows the client of a connection: what it serves, and what it masquerades, or has masqueraded before.
+func (c *Config) known(e conntrack.Entry) bool {
+	if e.Protocol != unix.IPPROTO_TCP || e.State != conntrack.Established {
+		return false
+	}
+	return c.serves(e) || translated(e) && !c.own(e)
+}
+
+// spreads tells whether a connection to a port that is spread is to an address that is.
+func (c *Config) spreads(e conntrack.Entry) bool { return slices.Contains(c.Addresses, e.Dest.Addr()) }
+
+// translated tells whether another one than the address itself answers.
+func translated(e conntrack.Entry) bool { return e.Answers.Addr() != e.Dest.Addr() }
+
+// own tells whether a connection was made by a program of this node: where the address is, the kernel gives it the address itself as its source.
+func (c *Config) own(e conntrack.Entry) bool {
+	source := e.Source.Addr()
+	return source == e.Dest.Addr() || source.IsLoopback() || slices.Contains(c.Self, source)
+}

@@ -1,0 +1,151 @@
+package spreadtables
+
+import (
+	"net/netip"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/members/slots"
+)
+
+// With Masquerade there is no receiver at the link and no second chance: whoever has the address translates new connections to the member
+// that owns their slot, and the client's address into its own, so that the answers come back to it. Connection tracking does the rest.
+//
+//	set ports    as with the others; timed
+//	map owners   slot -> address of its owner, this node's own included
+//	map targets  address of a member . protocol . port -> the port that the service listens on there
+//	map sources  address of another member -> this node's own toward it
+//
+// The rules are the same on each node, and do something where the address is.
+const (
+	mapTargets = "targets"
+	mapSources = "sources"
+)
+
+var typePort = kind{13, 2}
+
+// untrackedPriority is before connection tracking.
+const untrackedPriority = -300
+
+// masquerade is the table of a family.
+func (c Config) masquerade(f family) table {
+	return table{
+		family: f.number, sets: []set{c.ports(f), c.addresses(f), c.takers(f), c.targets(f), c.sources(f)},
+		chains: []chain{
+			c.choose(f),
+			{
+				name: "translate", kind: "nat", hook: unix.NF_INET_PRE_ROUTING, priority: translatePriority,
+				rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
+			},
+			{
+				name: "ask", kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: translatePriority,
+				rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
+			},
+			c.disguise(f),
+			pokes(f),
+		},
+	}
+}
+
+// pokes has connection tracking look away from what Poke sends.
+func pokes(f family) chain {
+	return chain{
+		name: "pokes", kind: "filter", hook: unix.NF_INET_LOCAL_OUT, priority: untrackedPriority,
+		rules: []match{and(f.marked(markLast), f.source.to(register), in(setAddresses), run(&expr.Notrack{}))},
+	}
+}
+
+// taker is where a member gets its connections: at its address, from an address of this node; from is the zero Addr for this node itself.
+func (c Config) taker(f family, member uint8) (to, from netip.Addr, ok bool) {
+	if int(member) >= len(c.Members) {
+		return to, from, false
+	}
+	m := c.Members[member]
+	if m.Self {
+		to, ok = f.of(c.Self)
+		return to, from, ok
+	}
+	to, ok = f.of(m.Addresses)
+	from, reached := f.of(m.Sources)
+	return to, from, ok && reached
+}
+
+func (c Config) takers(f family) set {
+	s := set{name: mapOwners, key: typeMark, data: f.address, size: c.slots()}
+	s.bySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
+		to, _, ok := c.taker(f, member)
+		return to, ok
+	})
+	return s
+}
+
+func (c Config) targets(f family) set {
+	s := set{name: mapTargets, key: f.key, data: typePort}
+	for i, m := range c.Members {
+		to, _, ok := c.taker(f, uint8(i))
+		for _, p := range c.Ports {
+			if !ok {
+				break
+			}
+			target := p.Target
+			if m.Target != 0 {
+				target = m.Target
+			}
+			s.elements = append(s.elements, element{key: p.key(to), data: string(big(target))})
+		}
+	}
+	return s
+}
+
+// key is an address with protocol and port, as in sets.
+func (p Port) key(a netip.Addr) string {
+	return string(append(append(append(a.AsSlice(), p.Protocol, 0, 0, 0), big(p.Port)...), 0, 0))
+}
+
+func (c Config) sources(f family) set {
+	s := set{name: mapSources, key: f.address, data: f.address}
+	for i := range c.Members {
+		if to, from, ok := c.taker(f, uint8(i)); ok && from.IsValid() {
+			s.elements = append(s.elements, element{key: string(to.AsSlice()), data: string(from.AsSlice())})
+		}
+	}
+	return s
+}
+
+// choose translates a connection that begins. What of TCP begins none belongs to none that is known: it is left to this host, which answers by a
+// reset, or has a socket for it from a time when nothing was spread. A slot without an owner is this node's, if it is a member.
+func (c Config) choose(f family) chain {
+	if c.Ending {
+		return chain{name: "choose"}
+	}
+	out := chain{name: "choose", rules: []match{
+		and(protocol(unix.IPPROTO_TCP), tcpFlags.has(expr.CmpOpNeq, []byte{fin | syn | rst | ack}, []byte{syn}), accept()),
+	}}
+	if c.slots() > 0 {
+		address, service := uint32(addressRegister), addressRegister+f.words()
+		out.rules = append(out.rules, and(
+			f.slot(f.packet, c.slots(), c.Seed), owner(mapOwners),
+			meta(expr.MetaKeyL4PROTO, service), f.packet.port.to(service+1),
+			run(&expr.Lookup{SourceRegister: address, DestRegister: register, IsDestRegSet: true, SetName: mapTargets}),
+			run(&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(f.number), RegAddrMin: address, RegProtoMin: register, Specified: true}),
+		))
+	}
+	if own, ok := f.of(c.Self); ok && c.self() != slots.None {
+		for _, p := range c.Ports {
+			out.rules = append(out.rules, and(p.is(), immediate(addressRegister, own.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+		}
+	}
+	return out
+}
+
+// disguise gives connections to other members this node's address as their source, and those that this node itself makes to the address, too.
+func (c Config) disguise(f family) chain {
+	out := c.source(f)
+	out.rules = append([]match{and(
+		f.wasSpread(), f.dest.to(register),
+		run(&expr.Lookup{SourceRegister: register, DestRegister: addressRegister, IsDestRegSet: true, SetName: mapSources}),
+		translate(expr.NATTypeSourceNAT, f.number, 0),
+	)}, out.rules...)
+	return out
+}

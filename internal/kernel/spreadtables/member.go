@@ -1,0 +1,145 @@
+package spreadtables
+
+import (
+	"slices"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/members/slots"
+)
+
+// member is the table of a family behind the link: what a member does with the packets that it gets, and with its own to the address.
+// Without an own address of the family it sends on.
+func (c Config) member(f family, a Abilities) table {
+	c = c.among(f)
+	t := table{family: f.number, sets: []set{c.macs(), c.ports(f), c.owners(f, false)}, chains: c.receive(f)}
+	if _, ok := f.of(c.Self); !ok {
+		return t
+	}
+	t.sets = append(t.sets, c.addresses(f), c.seconds(f), c.next(f))
+	if c.self() != slots.None {
+		t.chains = append(t.chains, c.unknown(f, a)...)
+		t.chains = append(t.chains, c.translated(f, a))
+	}
+	t.chains = append(t.chains, c.ask(f), c.source(f), pokes(f))
+	return t
+}
+
+// self is this node's index; None: it is no member.
+func (c Config) self() uint8 {
+	i := slices.IndexFunc(c.Members, func(m MemberAt) bool { return m.Self })
+	if i < 0 {
+		return slots.None
+	}
+	return uint8(i)
+}
+
+func (c Config) addresses(f family) set {
+	s := set{name: setAddresses, key: f.address}
+	for _, a := range f.all(c.Addresses) {
+		s.elements = append(s.elements, element{key: string(a.AsSlice())})
+	}
+	return s
+}
+
+// knows tells whether frames of a member are known by their source.
+func (c Config) knows(member uint8) bool { return len(c.Members[member].MAC) == int(typeEther.length) }
+
+// receive does for the receiver what its table at the link leaves: ICMP errors, what was in fragments, what goes to a member whose MAC is not
+// known, and all of it where the kernel cannot do it there. A mark says then that a member has sent it on. It comes before connection
+// tracking, which has nothing to know of it.
+func (c Config) receive(f family) []chain {
+	link := comesIn(expr.CmpOpEq, c.Index)
+	hook := chain{
+		name: "receive", kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: receivePriority,
+		rules: []match{
+			and(link, f.spread(f.packet, setPorts), forUs(), goTo("packets")),
+			and(link, f.isError, f.spread(f.inError, setPorts), forUs(), goTo("errors")),
+		},
+	}
+	sendOn := func(name string, w flow) chain {
+		rules := []match{and(fromMember(), accept()), and(f.markedAtAll(expr.CmpOpEq), accept())}
+		if c.slots() > 0 {
+			rules = append(rules, and(f.slot(w, c.slots(), c.Seed), owner(mapOwners), f.hopsLeft(), f.mark(markSpread), copyTo(c.Index), drop()))
+		}
+		return chain{name: name, rules: rules}
+	}
+	return []chain{sendOn("packets", f.packet), sendOn("errors", f.inError), hook}
+}
+
+// translated gives new connections this node's own address and the target port. On other links, as those of pods, only while this node has
+// the address, for they are routed on otherwise. What is new to connection tracking alone, and belongs to a socket on the address, stays as it is:
+// it was there before the address was spread.
+func (c Config) translated(f family, a Abilities) chain {
+	hook := chain{name: "translate", kind: "nat", hook: unix.NF_INET_PRE_ROUTING, priority: translatePriority}
+	self, _ := f.of(c.Self)
+	if a.Sockets {
+		hook.rules = append(hook.rules, and(f.spread(f.packet, setPorts), protocol(unix.IPPROTO_TCP), begun(), local(), ownSocket(), accept()))
+	}
+	for _, p := range c.translates() {
+		to := and(p.is(), immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
+		if c.Ending {
+			to = and(begun(), to)
+		}
+		hook.rules = append(hook.rules,
+			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), to),
+			and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts), local(), to))
+	}
+	return hook
+}
+
+// translates are the ports of which packets that connection tracking does not know are translated. Of one that ends that is none but TCP's, so
+// that a client learns of a connection that nobody has.
+func (c Config) translates() []Port {
+	if !c.Ending {
+		return c.Ports
+	}
+	return slices.DeleteFunc(slices.Clone(c.Ports), func(p Port) bool { return p.Protocol != unix.IPPROTO_TCP })
+}
+
+// begun ends the rule when a packet of TCP begins a connection.
+func begun() match { return tcpFlags.has(expr.CmpOpEq, []byte{syn}, []byte{0}) }
+
+// is ends the rule unless the packet is to the port. Its address and protocol were looked at before.
+func (p Port) is() match { return and(protocol(p.Protocol), transport(2, 2).is(big(p.Port)...)) }
+
+// ask is for connections from this node itself to the address, which never come in at the link: they go straight to the member that
+// owns their slot.
+func (c Config) ask(f family) chain {
+	hook := chain{name: "ask", kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: translatePriority}
+	if c.Ending {
+		return hook
+	}
+	self, _ := f.of(c.Self)
+	for _, p := range c.Ports {
+		asked := and(f.spread(f.packet, setPorts), p.is())
+		if c.slots() > 0 {
+			hook.rules = append(hook.rules, and(asked, f.slot(f.packet, c.slots(), c.Seed), owner(mapOwners), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+		}
+		if c.self() != slots.None {
+			hook.rules = append(hook.rules, and(asked, immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+		}
+	}
+	return hook
+}
+
+// source is for the same connections: on the holder the kernel gives them the address itself as their source, to which no other member
+// could answer.
+func (c Config) source(f family) chain {
+	self, _ := f.of(c.Self)
+	return chain{
+		name: "source", kind: "nat", hook: unix.NF_INET_POST_ROUTING, priority: sourcePriority,
+		rules: []match{and(
+			f.wasSpread(),
+			f.source.to(register), in(setAddresses),
+			immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeSourceNAT, f.number, 0),
+		)},
+	}
+}
+
+// wasSpread ends the rule unless the first packet of the connection was to an address and port that are spread.
+func (f family) wasSpread() match {
+	return and(match{original{f.original, register}}, meta(expr.MetaKeyL4PROTO, register+f.words()),
+		match{original{unix.NFT_CT_PROTO_DST, register + f.words() + 1}}, in(setPorts))
+}

@@ -1,0 +1,183 @@
+package spreadtables
+
+import (
+	"net/netip"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/members/slots"
+)
+
+// The sets and maps. Those of the netdev table, which both families share, have 4 or 6 behind their names.
+//
+//	set ports       address . protocol . port that is spread; timed: without it no rule does anything
+//	set members     MACs of the other members
+//	map owners      slot -> address of its owner; without those of this node
+//	map seconds     slot -> chain of the member that may know a connection which this node does not
+//	map next        link -> address of the member that is asked after this one, of any slot
+//	set addresses   those that are spread
+const (
+	setPorts     = "ports"
+	setMembers   = "members"
+	setAddresses = "addresses"
+	mapOwners    = "owners"
+	mapSeconds   = "seconds"
+	mapNext      = "next"
+)
+
+// Priorities. At the link the fence comes first, at -500. Behind it what was in fragments is put together at -400, connections are known from
+// -200 on, and kube-proxy translates at -100.
+const (
+	ingressPriority   = -450
+	receivePriority   = -310
+	unknownPriority   = -150
+	translatePriority = -110
+	sourcePriority    = 90
+)
+
+// render makes the tables of a configuration: that of the receiver where the kernel can do it, and one of each family for members. With
+// Masquerade there are the latter alone.
+func (c Config) render(a Abilities) []table {
+	var families []family
+	for _, f := range []family{ipv4(), ipv6()} {
+		_, own := f.of(c.Self)
+		if len(f.all(c.Addresses)) > 0 && (own || !c.Masquerade) {
+			families = append(families, f)
+		}
+	}
+	if len(families) == 0 || len(c.Self) == 0 {
+		return nil
+	}
+	var tables []table
+	if c.Masquerade {
+		for _, f := range families {
+			tables = append(tables, c.masquerade(f))
+		}
+		return tables
+	}
+	if a.Ingress {
+		tables = append(tables, c.receiver(families))
+	}
+	for _, f := range families {
+		tables = append(tables, c.member(f, a))
+	}
+	return tables
+}
+
+// receiver is the table at the link. What it sends on has been seen by nothing else of this node but XDP, tc and the fence.
+//
+// It leaves alone: frames for other hosts, which a link in promiscuous mode gets, too, and for everybody; fragments, of which only the first
+// has ports; what comes from a member, which has decided where it belongs; what goes to a member whose MAC is not known, as that could send it
+// back; what has no hop left; and ICMP errors, which are rare. What of these belongs to another member goes on behind the link. Frames of a VLAN
+// pass here, too, on their way to a link of their own: what comes in there is not spread.
+func (c Config) receiver(families []family) table {
+	t := table{family: unix.NFPROTO_NETDEV, sets: []set{c.macs()}}
+	ingress := chain{
+		name: "ingress", kind: "filter", hook: unix.NF_NETDEV_INGRESS, device: c.Link, priority: ingressPriority,
+	}
+	for _, f := range families {
+		packets, ports, owners := "packets"+f.suffix, c.ports(f), c.among(f).owners(f, true)
+		ports.name, owners.name = ports.name+f.suffix, owners.name+f.suffix
+		t.sets = append(t.sets, ports, owners)
+		ingress.rules = append(ingress.rules, and(forUs(), f.is(), f.spread(f.packet, ports.name), goTo(packets)))
+		t.chains = append(t.chains, chain{name: packets, rules: c.sendOn(f, owners.name)})
+	}
+	t.chains = append(t.chains, ingress)
+	return t
+}
+
+func (c Config) sendOn(f family, owners string) []match {
+	rules := []match{
+		and(f.ofVLAN(), accept()),
+		and(f.is(), f.fragment, accept()),
+		and(fromMember(), accept()),
+		and(f.is(), f.markedAtAll(expr.CmpOpEq), accept()),
+	}
+	if c.slots() > 0 {
+		rules = append(rules, and(f.is(), f.slot(f.packet, c.slots(), c.Seed), owner(owners), f.hopsLeft(), forwardTo(f.number, c.Index)))
+	}
+	return rules
+}
+
+// among is the configuration for one family: members without an address of it have no part in it.
+func (c Config) among(f family) Config {
+	if c.Slots != nil {
+		c.Slots = c.Slots.Among(func(m uint8) bool {
+			if int(m) >= len(c.Members) {
+				return false
+			}
+			_, ok := f.of(c.Members[m].Addresses)
+			return ok
+		})
+	}
+	return c
+}
+
+func (c Config) slots() uint32 {
+	if c.Slots == nil {
+		return 0
+	}
+	return uint32(len(c.Slots.Owner))
+}
+
+// ports is what is spread.
+func (c Config) ports(f family) set {
+	s := set{name: setPorts, key: f.key, timed: true}
+	for _, a := range f.all(c.Addresses) {
+		for _, p := range c.Ports {
+			key := append(a.AsSlice(), p.Protocol, 0, 0, 0)
+			s.elements = append(s.elements, element{key: string(append(append(key, big(p.Port)...), 0, 0))})
+		}
+	}
+	return s
+}
+
+// macs are those of the other members.
+func (c Config) macs() set {
+	s := set{name: setMembers, key: typeEther}
+	seen := map[string]bool{}
+	for i, m := range c.Members {
+		if mac := string(m.MAC); !m.Self && c.knows(uint8(i)) && !seen[mac] {
+			seen[mac] = true
+			s.elements = append(s.elements, element{key: mac})
+		}
+	}
+	return s
+}
+
+// owners are the other members that own slots. Where frames go on as they are, only those whose frames are known when they come back.
+func (c Config) owners(f family, knownMAC bool) set {
+	s := set{name: mapOwners, key: typeMark, data: f.address, size: c.slots()}
+	s.bySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
+		to, ok := c.other(f, member)
+		return to, ok && (!knownMAC || c.knows(member))
+	})
+	return s
+}
+
+// byOwner has the address of its owner for each slot, of the owners that have one.
+func (c Config) byOwner(at func(member uint8) (netip.Addr, bool)) bySlot {
+	out := bySlot{value: make([]uint8, c.slots()), values: make([]element, len(c.Members))}
+	for i := range c.Members {
+		if to, ok := at(uint8(i)); ok {
+			out.values[i].data = string(to.AsSlice())
+		}
+	}
+	for slot := range out.value {
+		owner := c.Slots.Owner[slot]
+		if int(owner) >= len(out.values) || out.values[owner].data == "" {
+			owner = slots.None
+		}
+		out.value[slot] = owner
+	}
+	return out
+}
+
+// other is the address of another member; none of a member that is this node, or has no address of the family.
+func (c Config) other(f family, member uint8) (netip.Addr, bool) {
+	if member == slots.None || int(member) >= len(c.Members) || c.Members[member].Self {
+		return netip.Addr{}, false
+	}
+	return f.of(c.Members[member].Addresses)
+}

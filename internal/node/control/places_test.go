@@ -1,0 +1,212 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/base/bubble"
+)
+
+func TestPlacesAreTakenFromWhoHasTheMost(t *testing.T) {
+	p := &places{most: 4}
+	closed := map[string]bool{}
+	admit := func(name string) *placedConn {
+		owner, _, _ := strings.Cut(name, "-")
+		return p.admit(&placedConn{Conn: named{name: name, closed: closed}, of: p, owner: owner}, time.Now())
+	}
+	admit("kubelet-1")
+	for _, name := range []string{"a-1", "a-2", "a-3", "a-4"} {
+		require.NotNil(t, admit(name))
+	}
+	assert.Equal(t, map[string]bool{"a-1": true}, closed)
+	require.NotNil(t, admit("kubelet-2"))
+	assert.Equal(t, map[string]bool{"a-1": true, "a-2": true}, closed)
+	for _, c := range p.taken {
+		c.busy = c.owner == "a"
+	}
+	require.NotNil(t, admit("b-1"))
+	assert.True(t, closed["kubelet-1"], "who works is left alone")
+	for _, c := range p.taken {
+		c.busy = true
+	}
+	assert.Nil(t, admit("kubelet-3"))
+	last := p.taken[3]
+	require.NoError(t, last.Close())
+	require.NoError(t, last.Close())
+	assert.Len(t, p.taken, 3)
+	assert.NotNil(t, admit("kubelet-3"))
+}
+
+// named is a connection that tells when it is closed.
+type named struct {
+	net.Conn
+	name   string
+	closed map[string]bool
+}
+
+func (c named) Close() error { c.closed[c.name] = true; return nil }
+
+func TestPlacesGiveEachOwnerABudget(t *testing.T) {
+	p := &places{most: 10_000, budget: 3}
+	now := time.Now()
+	admitted := func(owner string, n int, at time.Time) (got int) {
+		for range n {
+			if p.admit(&placedConn{of: p, owner: owner}, at) != nil {
+				got++
+			}
+		}
+		return got
+	}
+	assert.Equal(t, 3, admitted("a", 100, now))
+	assert.Equal(t, 3, admitted("b", 100, now))
+	assert.Zero(t, admitted("", 100, now), "gone")
+	assert.Equal(t, 3, admitted("a", 100, now.Add(time.Second)))
+	for i := range 5000 {
+		admitted(fmt.Sprint(i), 1, now.Add(time.Second))
+	}
+	assert.LessOrEqual(t, len(p.spent), maxOwners+1)
+	assert.Empty(t, p.spentOut)
+}
+
+// endless is a listener that always has another connection, after a while.
+type endless struct {
+	net.Listener
+	after time.Duration
+}
+
+func (e endless) Accept() (net.Conn, error) {
+	time.Sleep(e.after)
+	return named{closed: map[string]bool{}}, nil
+}
+
+// However fast they come, and whether they are taken or refused.
+func TestPlacesTakeAFewConnectionsInATurn(t *testing.T) {
+	tests := []struct {
+		name               string
+		after, turn, batch time.Duration // batch: of eight connections, with the pause
+		budget             int
+	}{
+		{name: "taken", batch: time.Millisecond},
+		{name: "refused", budget: 50, batch: time.Millisecond},
+		{name: "at once, in a turn", turn: 2500 * time.Microsecond, batch: 2500 * time.Microsecond},
+		{name: "some time, in a turn", after: 100 * time.Microsecond, turn: 2500 * time.Microsecond, batch: 2500 * time.Microsecond},
+		{name: "longer than a turn", after: time.Millisecond, turn: 2500 * time.Microsecond, batch: 9 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				p := &places{
+					Listener: endless{after: tt.after}, most: 64, breath: 8, turn: tt.turn, budget: tt.budget,
+					owner: func(net.Conn) string { return "user 1000" },
+				}
+				p.paused = time.Now()
+				began := time.Now()
+				for range 96 {
+					_, err := p.Accept()
+					require.NoError(t, err)
+				}
+				want := time.Duration(p.seen/p.breath)*tt.batch + time.Duration(p.seen%p.breath)*tt.after
+				assert.Equal(t, want, time.Since(began))
+				assert.GreaterOrEqual(t, p.seen, 96)
+			})
+		})
+	}
+}
+
+func TestMetricsAreMadeOnceInAWhile(t *testing.T) {
+	var made atomic.Int32
+	l, err := Listen("127.0.0.1:0", Probes{
+		Live: func() error { return nil }, Ready: func() error { return nil },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			assert.Empty(t, r.Header)
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+			_, _ = fmt.Fprintln(w, "made", made.Add(1))
+		}),
+	})
+	require.NoError(t, err)
+	defer listening(t, l)()
+	for range 10 {
+		got := ask(t, l, "/metrics")
+		assert.Regexp(t, `^200 made \d+\n$`, got)
+	}
+	assert.LessOrEqual(t, made.Load(), int32(5))
+}
+
+func listening(t *testing.T, l *Listener) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Serve(ctx) }()
+	return func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+// Idle connections of one user, slow ones, and more than there are places for keep nobody else out.
+func TestProbesAreAnsweredWhileAnotherUserHoldsAllPlaces(t *testing.T) {
+	l, err := Listen("127.0.0.1:0", Probes{
+		Live: func() error { return nil }, Ready: func() error { return nil }, Metrics: http.NotFoundHandler(),
+		Owner: func(from, _ netip.AddrPort) (string, error) { return "user at " + from.Addr().String(), nil },
+	})
+	require.NoError(t, err)
+	defer listening(t, l)()
+	for i := range 3 * probePlaces {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%4))}}
+		c, err := d.Dial("tcp", l.lns[0].Addr().String())
+		require.NoError(t, err)
+		defer c.Close()
+		if i%2 == 0 {
+			_, _ = io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost:")
+		}
+	}
+	for range 10 {
+		assert.Equal(t, "200 ok\n", ask(t, l, "/livez"))
+	}
+	p := l.lns[0].(*places)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	assert.LessOrEqual(t, len(p.taken), probePlaces)
+}
+
+func TestControlSocketAnswersBesideIdleConnections(t *testing.T) {
+	path := socketPath(t)
+	b := backend()
+	release, entered := make(chan struct{}), make(chan struct{})
+	b.Reload = func() (any, error) { close(entered); <-release; return "done", nil }
+	stop := serveAt(t, path, b)
+	defer stop()
+	c := NewClient(path)
+	var done string
+	reloaded := make(chan error, 1)
+	go func() { reloaded <- c.Reload(t.Context(), &done) }()
+	select {
+	case <-entered:
+	case err := <-reloaded:
+		t.Log("not root:", err)
+		reloaded <- nil
+		done = "done"
+	}
+	for range 3 * controlPlaces {
+		idle, err := net.Dial("unix", path)
+		require.NoError(t, err)
+		defer idle.Close()
+	}
+	for range 10 {
+		require.NoError(t, c.Status(t.Context(), nil))
+	}
+	close(release)
+	require.NoError(t, <-reloaded)
+	assert.Equal(t, "done", done, "what is being carried out keeps its place")
+}

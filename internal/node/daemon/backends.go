@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/serve/service/spread"
+)
+
+// backends are the servers that connections to v go to in place of members; none: it has members.
+func (b *builder) backends(v config.VIP) []spread.Backend {
+	var out []spread.Backend
+	for _, server := range v.Spread.Backends {
+		h, asked := v.BackendCheck(server)
+		one := spread.Backend{ID: fmt.Sprintf("%+v %+v", server, h), Addresses: server.Addresses, Port: server.Port, Weight: server.Weight}
+		if asked {
+			log := b.log.With("vip", v.Name, "backend", server.Addresses[0])
+			one.Watch = func(ctx context.Context, report func(spread.Health)) {
+				c, err := checkerOf(v, h, nil, log)
+				if err != nil {
+					report(spread.Health{Why: err.Error()})
+					return
+				}
+				c.Run(ctx, func(verdict health.Verdict) {
+					if verdict.State != health.Unknown {
+						report(healthOf(verdict))
+					}
+				})
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func healthOf(v health.Verdict) spread.Health {
+	return spread.Health{Good: v.State == health.Healthy, Why: v.Reason}
+}
+
+// anyBackend takes a look at backends until one is good: at the one that was good last, and at all others, too, when that one has had half of the
+// time, or is not good. After a look at which none was, it looks at all of them at once.
+type anyBackend struct {
+	probers []health.Prober
+	last    int
+	bad     bool // none was good
+}
+
+func proberOfBackends(v config.VIP, near neighbours) (health.Prober, error) {
+	p := &anyBackend{}
+	for _, b := range v.Spread.Backends {
+		h, asked := v.BackendCheck(b)
+		if !asked {
+			return health.Func(func(context.Context) health.Result { return health.Result{Reason: "UDP alone is not asked"} }), nil
+		}
+		h.Watch = false
+		one, err := proberOf(v, h, healthConfig(h), near)
+		if err != nil {
+			return nil, err
+		}
+		p.probers = append(p.probers, one)
+	}
+	return p, nil
+}
+
+// look is what a look at one of them has found.
+type look struct {
+	at     int
+	result health.Result
+}
+
+// Probe implements health.Prober.
+func (p *anyBackend) Probe(ctx context.Context) health.Result {
+	ctx, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	defer looking.Wait() // a prober takes one look at a time
+	defer cancel()
+	found := make(chan look, len(p.probers))
+	begin := func(i int) { looking.Go(func() { found <- look{i, p.probers[i].Probe(ctx)} }) }
+	begin(p.last)
+	others := func() {
+		for i := range p.probers {
+			if i != p.last {
+				begin(i)
+			}
+		}
+	}
+	half := time.NewTimer(time.Hour)
+	defer half.Stop()
+	if end, limited := ctx.Deadline(); limited {
+		half.Reset(time.Until(end) / 2)
+	}
+	alone := !p.bad
+	if !alone {
+		others()
+	}
+	var failed health.Result
+	for seen := 0; seen < len(p.probers); {
+		select {
+		case l := <-found:
+			seen++
+			if l.result.Outcome == health.Pass {
+				p.last, p.bad = l.at, false
+				return l.result
+			}
+			if l.at == p.last {
+				failed = l.result
+			}
+		case <-half.C:
+		}
+		if alone {
+			alone = false
+			others()
+		}
+	}
+	p.bad = true
+	failed.Reason = "no backend is healthy: " + failed.Reason
+	return failed
+}

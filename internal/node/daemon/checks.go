@@ -1,0 +1,192 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+
+	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// NamedCheck is one configured health check, made.
+type NamedCheck struct {
+	*health.Checker
+	VIP    string // the name of the virtual address that it is for
+	Name   string // "" for the only one
+	Weight int    // what it moves the priority by; 0: a condition
+	// Numbered says by its verdicts what it moves the priority by, and is a condition, too.
+	Numbered bool
+	id       string // what it does
+	kind     config.CheckKind
+}
+
+// Label names the check among all: "apiserver", or "apiserver/db".
+func (c NamedCheck) Label() string {
+	if c.Name == "" {
+		return c.VIP
+	}
+	return c.VIP + "/" + c.Name
+}
+
+// OpenChecks makes all configured checks for a look beside a daemon that may run; an address without any has one that always
+// passes. done is to be called after them.
+func OpenChecks(cfg *config.Config) (all []NamedCheck, done func(), err error) {
+	here, near, done, err := surroundings(cfg)
+	if err != nil {
+		return nil, nil, onHost(err)
+	}
+	for _, v := range cfg.VIPs {
+		list, err := checkersOf(v, near, slog.New(slog.DiscardHandler))
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		if here != nil {
+			list = here.seen.asked(v, list)
+		}
+		if len(list) == 0 {
+			list = []NamedCheck{{Checker: health.Always(), VIP: v.Name}}
+		}
+		all = append(all, list...)
+	}
+	return all, done, nil
+}
+
+// checkersOf makes the health checks of v, in the order of the configuration.
+func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]NamedCheck, error) {
+	var out []NamedCheck
+	for _, h := range v.AllChecks() {
+		c, err := checkerOf(v, h, near, log)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Label(), err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (NamedCheck, error) {
+	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight, Numbered: h.Number, kind: h.Kind}
+	cfg := healthConfig(h)
+	p, err := proberOf(v, h, cfg, near)
+	if err != nil {
+		return c, err
+	}
+	if h.Reverse && !h.Number {
+		p = health.Reversed(p)
+	}
+	if h.Name != "" {
+		log = log.With("check", h.Name)
+	}
+	c.Checker, err = health.NewChecker(p, cfg, log)
+	if !h.Number {
+		h.Weight = 0 // what the instance makes of the verdict is no part of the check
+	}
+	c.id = fmt.Sprintf("%+v", h)
+	if h.Kind == config.CheckBackends {
+		c.id += fmt.Sprintf("%+v", v.Spread) // whom it asks, and what
+	}
+	if h.Kind == config.CheckGateway {
+		c.id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
+	}
+	return c, err
+}
+
+func healthConfig(h config.ListedCheck) health.Config {
+	return health.Config{
+		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
+		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
+		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall, InitFail: h.InitFail, Plain: h.Counts == config.CountsPlain,
+	}
+}
+
+func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighbours) (health.Prober, error) {
+	switch h.Kind {
+	case config.CheckHTTPS, config.CheckHTTP:
+		return health.HTTP(cfg)
+	case config.CheckTCP:
+		return health.TCP(h.Address, cfg)
+	case config.CheckExec:
+		return health.Exec(health.ExecConfig{Command: h.Command, UID: h.UID, GID: h.GID, Timeout: h.Timeout})
+	case config.CheckFile:
+		if h.Number {
+			return health.Number(health.NumberConfig{Path: h.Path, Weight: h.Weight, Reverse: h.Reverse, Initial: h.Initial}), nil
+		}
+		return health.File(health.FileConfig{Path: h.Path, Absent: h.Absent, MaxAge: h.MaxAge}), nil
+	case config.CheckProcess:
+		if counts := processes(h); counts != nil {
+			return counts, nil
+		}
+		return health.Process(h.Process, h.Watch), nil
+	case config.CheckInterface:
+		return health.Interface(h.Interface)
+	case config.CheckBackends:
+		return proberOfBackends(v, near)
+	case config.CheckGateway:
+		return health.Gateway(near(v, h.Router), cfg), nil
+	}
+	return nil, fmt.Errorf("no check of kind %q", h.Kind)
+}
+
+// processes is the prober of processes that are counted; nil where one is looked for, whose end is seen at once.
+func processes(h config.ListedCheck) health.Prober {
+	if h.Quorum == 0 && h.QuorumMax == config.MostProcesses && h.Arguments == nil {
+		return nil
+	}
+	cfg := health.ProcessesConfig{Name: h.Process, Least: h.Quorum, Most: h.QuorumMax, Arguments: h.Arguments}
+	if cfg.Most > 0 {
+		cfg.Least = max(cfg.Least, 1)
+	}
+	if h.Arguments != nil {
+		cfg.Match = health.ArgumentsMatch(h.Match)
+	}
+	return health.Processes(cfg)
+}
+
+// serverName is what the reference says: the URL's host, where that is a name.
+func serverName(h config.ListedCheck) string {
+	if h.ServerName != "" || h.Kind != config.CheckHTTPS {
+		return h.ServerName
+	}
+	u, err := url.Parse(h.URL)
+	if err != nil || net.ParseIP(u.Hostname()) != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// checkOf is a checker as an instance sees it.
+func checkOf(c NamedCheck) instance.Check {
+	return instance.Check{
+		Name: c.Name, ID: c.id, Weight: c.Weight, Numbered: c.Numbered, Run: c.Run, Verdict: c.Verdict,
+		Fresh: func(ctx context.Context) health.Verdict { return freshVerdict(ctx, c) },
+	}
+}
+
+// freshVerdict is good only when both are: the look that begins now, and what the looks before it have added up to.
+func freshVerdict(ctx context.Context, c NamedCheck) health.Verdict {
+	r, err := c.Fresh(ctx)
+	v := c.Verdict()
+	switch {
+	case err != nil:
+		v.State, v.Reason = health.Unhealthy, "no result in time"
+	case r.Outcome != health.Pass:
+		v.State, v.Reason = health.Unhealthy, r.Reason
+	case v.State == health.Unknown:
+		v.State = health.Unhealthy
+	}
+	return v
+}
+
+// topPriority is the priority of a node whose checks are all good.
+func topPriority(v config.VIP) uint8 {
+	var weights []int
+	for _, h := range v.Checks {
+		weights = append(weights, instance.MostOf(h.Weight, h.Number))
+	}
+	return instance.TopPriority(v.Priority, weights...)
+}

@@ -1,0 +1,303 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/state"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/history"
+	"github.com/keepvip/keepvip/internal/node/hook"
+	"github.com/keepvip/keepvip/internal/node/metrics"
+	"github.com/keepvip/keepvip/internal/node/reloads"
+	"github.com/keepvip/keepvip/internal/node/singleton"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members/subscription"
+)
+
+// Options are what a Daemon needs beside the configuration.
+type Options struct {
+	Load    func() (*config.Config, error) // reads the configuration again, for a reload
+	Version string                         // of the program, as status, metrics and the other members show it
+	Log     *slog.Logger
+	// LogLevel changes the least severe level that Log writes, after a reload; nil: it stays.
+	LogLevel func(config.LogLevel)
+}
+
+// HostError says that this host, and not the configuration, keeps keepvip from running.
+type HostError struct{ Err error }
+
+// Error implements error.
+func (e *HostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *HostError) Unwrap() error { return e.Err }
+
+func onHost(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &HostError{Err: err}
+}
+
+// Daemon is one running keepvip.
+type Daemon struct {
+	opts  Options
+	log   *slog.Logger
+	links *link.Handle
+	host  *host
+	set   *instance.Set
+	build *builder
+	keys  *keys
+	hooks *hook.Hooks
+	past  *history.Log
+	lock  *singleton.Lock
+
+	drills drills
+
+	mu         sync.Mutex // guards what follows: one reload at a time
+	cfg        *config.Config
+	departures departures
+
+	inForce atomic.Pointer[config.Config] // cfg, for those who only look
+	reloads reloads.Record
+	sources sources
+
+	borrowed loan // of the log's level
+
+	balancers balancers
+	answers   answers // to them
+	listening *listening
+	ending    atomic.Bool // the process has been told to end
+}
+
+// endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
+const endTime = 3 * time.Second
+
+// alone makes this process the only keepvip of its network namespace.
+func alone(ctx context.Context, socket string, log *slog.Logger) (*singleton.Lock, error) {
+	lock, err := singleton.Wait(ctx, socket, endTime, func(r *singleton.RunningError) {
+		log.Info("another keepvip runs here; its end is waited for", "pid", r.PID, "socket", r.Socket, "limit", endTime)
+	})
+	if err == nil && lock.Doubt != "" {
+		log.Warn("what keeps a second keepvip from running here is only half held", "reason", lock.Doubt)
+	}
+	return lock, err
+}
+
+// Open checks everything that can be checked without changing the host. The error is the configuration's, or a *HostError: a
+// privilege that is missing, or another keepvip. Run has to follow.
+func Open(ctx context.Context, cfg *config.Config, opts Options) (*Daemon, error) {
+	if err := checkCapabilities(); err != nil {
+		return nil, onHost(err)
+	}
+	holds, err := state.Open(cfg.StateDir)
+	if err != nil {
+		return nil, onHost(err)
+	}
+	lock, err := alone(ctx, cfg.Socket, opts.Log) // before the host is looked at, which another one may be changing
+	if err != nil {
+		return nil, onHost(err)
+	}
+	d, err := assemble(cfg, holds, opts)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	d.lock = lock
+	return d, nil
+}
+
+// assemble joins the parts of a daemon, and looks at the host for the first time.
+func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, error) {
+	log := opts.Log
+	links, err := link.Open(log)
+	if err != nil {
+		return nil, onHost(err)
+	}
+	h := newHost(links, log)
+	h.know(cfg)
+	if _, err := h.refresh(); err != nil {
+		return nil, onHost(errors.Join(err, links.Close()))
+	}
+	d := compose(cfg, h, opts)
+	d.set.Keep(holds)
+	d.links = links
+	use, err := d.prepare(cfg)
+	if err != nil {
+		return nil, errors.Join(err, links.Close())
+	}
+	use()
+	d.reloads.Loaded(reloads.SourceOf(cfg))
+	return d, nil
+}
+
+// compose makes a daemon of its parts. It has no keys and no instances yet.
+func compose(cfg *config.Config, h *host, opts Options) *Daemon {
+	keys := newKeys()
+	log := opts.Log
+	keys.followers = subscription.NewServer(cfg.Port, log)
+	fences := fence.NewLinks(h.seen.leftovers)
+	fences.Expect(len(cfg.Internal()))
+	hooks, past, set := hook.New(log), history.New(log), instance.New(log)
+	d := &Daemon{
+		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: set, drills: drills{set: set},
+		build: &builder{
+			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
+			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
+		},
+		sources: sources{busy: make(chan struct{}, 1)}, departures: departures{},
+	}
+	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
+	d.balancers = balancers{health: d.health(), opened: func(at string) { d.lookForAddress("health.address", at) }, log: log}
+	d.listening = newListening(log, d.ownToward)
+	d.inForce.Store(cfg)
+	return d
+}
+
+// Run takes part until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.
+func (d *Daemon) Run(ctx context.Context) error {
+	d.tune()
+	defer d.lock.Close()
+	defer d.links.Close()
+	defer d.host.arp.keep(func(int) bool { return false })
+	d.past.Open(d.cfg.StateDir)
+	defer d.past.Close()
+	asked := verbs{d.set}
+	server, err := control.Open(d.cfg.Socket, control.Backend{
+		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func() (any, error) { return d.Reload() },
+		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
+		Drill: d.drills.run, DrillSeen: d.drills.seen, DrillPlan: d.drills.plan,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	// The listeners go on until the election has ended, so that its end can be watched.
+	outer, close := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close()
+	d.serve(outer, &wg, d.lock.Serve)
+	listeners := []func(context.Context) error{server.Serve}
+	answer := sync.OnceFunc(func() {
+		for _, run := range listeners {
+			d.serve(outer, &wg, run)
+		}
+	})
+	defer answer() // also after a start that fails: to end takes the socket off the host
+	err = d.balancers.open(outer, d.cfg.Health, func(ctx context.Context, run func(context.Context) error) { d.serve(ctx, &wg, run) })
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { d.ending.Store(true) })()
+	if d.cfg.Metrics.Address != "" {
+		listener, err := metrics.Listen(d.cfg.Metrics, d.told())
+		if err != nil {
+			return err
+		}
+		listeners = append(listeners, listener.Serve)
+		d.lookForAddress("metrics.address", d.cfg.Metrics.Address)
+	}
+	if err := d.addInstances(); err != nil {
+		return err
+	}
+	d.build.raft.stopping = func() bool { return ctx.Err() != nil }
+	defer d.afterStart().Stop()
+	answer() // before this there would be no instance in it; who asked meanwhile waits
+	d.runInstances(ctx, outer, &wg)
+	return nil
+}
+
+// settled is the configuration in force, when a reload that is being carried out has ended.
+func (d *Daemon) settled() *config.Config {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cfg
+}
+
+// serve runs one listener until ctx ends.
+func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context.Context) error) {
+	wg.Go(func() {
+		if err := run(ctx); err != nil {
+			d.log.Error("a listener ended", "error", err)
+		}
+	})
+}
+
+// addInstances makes the instances of the configuration. None of them runs yet.
+func (d *Daemon) addInstances() error {
+	d.build.groups.set(d.cfg.Internal())
+	d.build.spreading.set(d.cfg.VIPs)
+	instances, err := d.build.instances(d.cfg.VIPs, d.cfg)
+	if err != nil {
+		return err
+	}
+	if err := d.host.removeStrays(); err != nil {
+		d.log.Warn("an address of an earlier run stays", "error", err)
+	}
+	d.removeOldFences()
+	if err := d.build.removeSpread(d.cfg.VIPs); err != nil {
+		d.log.Warn("tables of what an earlier run has spread stay", "error", err)
+	}
+	d.hooks.Open(hook.FIFOConfig{Path: d.cfg.FIFO.Path, UID: d.cfg.FIFO.UID, GID: d.cfg.FIFO.GID})
+	d.hooks.Use(hookEntries(d.cfg), nil)
+	d.set.Apply(instance.Delta{Add: instances})
+	d.listening.use(d.cfg)
+	d.log.Info("started", "version", d.opts.Version, "config", d.cfg.Path, "vips", introduced(instances))
+	return nil
+}
+
+// runInstances runs the instances until ctx ends.
+func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
+	wg.Go(func() { d.watch(outer) })
+	wg.Go(func() { d.hangups(outer) })
+	files := &keepalivedFiles{log: d.log, config: d.settled, status: d.set.Status}
+	wg.Go(func() { files.run(outer) })
+	wg.Go(func() { d.notify(ctx, outer) })
+	wg.Go(func() { d.build.raft.keepTrying(ctx) })
+	wg.Go(func() { d.listening.run(outer) })
+	d.set.Run(ctx)
+	d.stopDepartures()
+	d.build.raft.close()
+	d.hooks.Close()
+	d.log.Info("stopped")
+}
+
+// introduced says what a process takes part in: "apiserver 10.0.0.100/32 on eth0, VRID 51".
+func introduced(all []instance.Config) []string {
+	out := make([]string, len(all))
+	for i, in := range all {
+		var of []string
+		for _, a := range in.Addresses[:min(len(in.Addresses), 3)] {
+			of = append(of, a.String())
+		}
+		if more := len(in.Addresses) - len(of); more > 0 {
+			of = append(of, fmt.Sprintf("%d more", more))
+		}
+		out[i] = in.Name + " " + strings.Join(of, " ")
+		if p, err := in.Place(); err != nil {
+			out[i] += ", " + err.Error()
+		} else if in.Mode == instance.ModeExternal {
+			out[i] += " external"
+		} else {
+			out[i] += " on " + p.Name
+		}
+		if in.VRID != 0 {
+			out[i] += fmt.Sprintf(", VRID %d", in.VRID)
+		}
+	}
+	return out
+}

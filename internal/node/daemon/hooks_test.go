@@ -1,0 +1,79 @@
+package daemon
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/node/hook"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+func TestHookEntries(t *testing.T) {
+	cfg := &config.Config{VIPs: []config.VIP{
+		{Name: "a", KeepalivedName: "VI_1", Group: "g", KeepalivedGroupName: "VG_1", Hooks: []config.Hook{
+			{Command: []string{"/a", "b"}, UID: 1, GID: 2, States: []config.HookState{config.HookMaster, config.HookDeleted}, Type: config.HookGroup, Arguments: true, Timeout: time.Second},
+		}},
+		{Name: "b"},
+	}}
+	assert.Equal(t, []hook.Entry{
+		{Name: "a", Told: "VI_1", Group: "g", GroupTold: "VG_1", Programs: []hook.Program{
+			{Command: []string{"/a", "b"}, UID: 1, GID: 2, States: []hook.State{hook.Master, hook.Deleted}, Type: hook.Group, Arguments: true, Timeout: time.Second},
+		}},
+		{Name: "b"},
+	}, hookEntries(cfg))
+}
+
+// The words of the configuration, of the programs and of an instance are the same.
+func TestHookWords(t *testing.T) {
+	for _, pair := range [][2]string{
+		{string(config.HookMaster), string(hook.Master)},
+		{string(config.HookBackup), string(hook.Backup)},
+		{string(config.HookFault), string(hook.Fault)},
+		{string(config.HookStop), string(hook.Stop)},
+		{string(config.HookDeleted), string(hook.Deleted)},
+		{string(config.HookInstance), string(hook.Instance)},
+		{string(config.HookGroup), string(hook.Group)},
+	} {
+		assert.Equal(t, pair[0], pair[1])
+	}
+	for standing, want := range map[instance.Standing]hook.State{
+		0: "", instance.Holding: hook.Master, instance.Ready: hook.Backup, instance.Unable: hook.Fault, instance.Stopped: hook.Stop,
+	} {
+		r := instance.Report{Standing: standing, Priority: 98, Reason: "r", Holder: netip.MustParseAddr("10.77.0.11"), Since: time.Unix(1, 0)}
+		want := hook.Change{State: want, Priority: 98, Reason: "r", Holder: r.Holder, Since: r.Since}
+		assert.Equal(t, want, changeOf(config.VIP{}, r))
+	}
+	assert.Equal(t, uint8(255), changeOf(config.VIP{VRRP: config.VRRP{Owner: true}}, instance.Report{}).Priority)
+}
+
+func TestHooksOverAReload(t *testing.T) {
+	const vip = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
+	r := newReloading(t, "notifyFIFO: {path: DIR/notify}\n"+vip+"- {name: b, addresses: [10.77.0.101], check: none, vrrp: {id: 9}}\n")
+	assert.Nil(t, r.hooks.Status())
+	r.hooks.Open(hook.FIFOConfig{Path: r.cfg.FIFO.Path, UID: r.cfg.FIFO.UID, GID: r.cfg.FIFO.GID})
+	defer r.hooks.Close()
+	r.hooks.Use(hookEntries(r.cfg), nil)
+	for _, name := range []string{"a", "b"} {
+		r.hooks.Report(name, hook.Change{State: hook.Master})
+	}
+	r.write(t, "notifyFIFO: {path: DIR/other}\n"+vip)
+	done, err := r.Reload()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"notifyFIFO.path"}, done.Restart)
+	r.hooks.Report("b", hook.Change{State: hook.Stop})
+	assert.Eventually(t, func() bool { return r.hooks.Status().FIFO.Written == 3 }, 5*time.Second, time.Millisecond, "MASTER, MASTER, DELETED")
+	assert.Equal(t, map[string]hook.State{"x": hook.Deleted, "y": ""}, leaving(Reloaded{Removed: []string{"x"}, Recreated: []string{"y"}}))
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(hookCollector{r.hooks})
+	families, err := reg.Gather()
+	require.NoError(t, err)
+	require.Len(t, families, 1)
+	assert.Equal(t, "keepvip_notify_fifo_lines_total", families[0].GetName())
+	assert.Len(t, families[0].GetMetric(), 2, "written, and dropped")
+}

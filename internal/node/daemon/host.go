@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/serve/service/address"
+)
+
+// host is what this process does on this machine for its instances, by the kernel and by sockets, and what was last seen there.
+type host struct {
+	links *link.Handle
+	log   *slog.Logger
+	arp   *arpSockets
+	binds binds
+
+	foreign overhearing
+	seen    seen
+}
+
+var _ address.Host = (*host)(nil)
+
+func newHost(links *link.Handle, log *slog.Logger) *host {
+	return &host{links: links, log: log, arp: newARPSockets(log)}
+}
+
+// refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an
+// event too, and with many addresses a frequent one.
+func (h *host) refresh() (changed bool, err error) {
+	for {
+		before, old := h.seen.last()
+		links, err := h.links.Links()
+		if err != nil {
+			return false, err
+		}
+		if h.seen.keep(links, before) {
+			h.arp.keep(func(index int) bool {
+				return slices.ContainsFunc(links, func(l link.Link) bool { return l.Index == index })
+			})
+			return !slices.EqualFunc(old, links, sameLink), nil
+		}
+	}
+}
+
+// Bound implements address.Host.
+func (h *host) Bound(addresses []netip.Prefix) []address.Binding { return h.seen.bound(addresses) }
+
+// Bind implements address.Host.
+func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
+	err := h.binds.do(bind{index: index, addresses: addresses, valid: valid}, h.links.Add)
+	h.seen.note(index, addresses, err == nil)
+	return err
+}
+
+// Usable implements address.Host.
+func (h *host) Usable(addresses []netip.Addr, limit time.Duration) {
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for _, a := range addresses {
+		for {
+			if usable, err := h.links.HasLocalRoute(a); usable || err != nil {
+				break
+			}
+			select {
+			case <-end.C:
+				return
+			case <-look.C:
+			}
+		}
+	}
+}
+
+// Connections implements address.Host.
+func (h *host) Connections(addresses []netip.Addr) (int, error) {
+	return link.CountTCP(addresses, h.seen.ownAddresses())
+}
+
+// Forward implements address.Host.
+func (h *host) Forward(p instance.Place, addresses []netip.Addr, spread []address.Port, to netip.Addr, first time.Duration) (address.Forwarding, error) {
+	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Addresses: addresses, To: to, Except: tcpPorts(spread)}, first)
+}
+
+// ForgetEnded implements address.Host.
+func (h *host) ForgetEnded(addresses []netip.Addr) error {
+	_, err := link.ForgetEnded(addresses...)
+	return err
+}
+
+// Unbind implements address.Host.
+func (h *host) Unbind(index int, addresses []netip.Prefix) error {
+	err := h.links.Remove(index, addresses...)
+	if err == nil {
+		h.seen.note(index, addresses, false)
+	}
+	return err
+}
+
+// Announce implements address.Host.
+func (h *host) Announce(p instance.Place, addresses []netip.Addr) error {
+	return h.arp.say(p, func(c *arp.Conn) error { return c.Announce(addresses...) })
+}
+
+// Listen implements address.Host.
+func (h *host) Listen(p instance.Place, addresses []netip.Addr, report func(address.Claim)) func() {
+	return h.arp.listener(p).Watch(addresses, func(c arp.Claim) {
+		if h.seen.ownMAC(c.MAC) {
+			return
+		}
+		vrid, _ := c.VRID()
+		report(address.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid})
+	})
+}
+
+// Probe implements address.Host.
+func (h *host) Probe(p instance.Place, addresses []netip.Addr) error {
+	return h.arp.say(p, func(c *arp.Conn) error { return c.Probe(addresses...) })
+}
+
+// removeStrays takes the addresses away that an earlier run has bound and that the configuration does not know.
+func (h *host) removeStrays() error {
+	var errs []error
+	for _, b := range h.seen.strays() {
+		h.log.Info("address of an earlier run removed", "address", b.Prefix.String(), "interface", b.Index)
+		errs = append(errs, h.Unbind(b.Index, []netip.Prefix{b.Prefix}))
+	}
+	return errors.Join(errs...)
+}

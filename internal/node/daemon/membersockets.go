@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"math"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/subscription"
+)
+
+// memberSockets shares one socket to the other members among the instances at the same place, whatever their peers.
+type memberSockets struct {
+	auth    *members.Auth
+	port    uint16 // 0: there is none
+	node    string
+	version string // of this program
+	log     *slog.Logger
+	hubs    pool[socketKey, *members.Hub]
+	// followers ask at the port, too; nil: nobody does.
+	followers *subscription.Server
+}
+
+func newMemberSockets(auth *members.Auth, port uint16, version string, log *slog.Logger) *memberSockets {
+	node, _ := os.Hostname() // a node without a name is known by its address
+	return &memberSockets{auth: auth, port: port, node: node, version: version, log: log}
+}
+
+// helloShare is the time between two HELLOs of all instances together: with many, each speaks less often.
+const helloShare = 40 * time.Millisecond
+
+// spreadShare is the same for the instances that spread, where these are many.
+const spreadShare = 10 * time.Millisecond
+
+// spreadEvery is the least time between two HELLOs of each instance that spreads.
+func spreadEvery(whole *config.Config) (every time.Duration) {
+	for _, v := range whole.VIPs {
+		if v.Spread.Via != config.ViaOff {
+			every += spreadShare
+		}
+	}
+	return every
+}
+
+// join lets v, one of so many, know the other members at p. The returned function gives that back.
+func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEvery time.Duration) (*virtualrouter.MembersConfig, func(), error) {
+	if s.port == 0 {
+		return nil, func() {}, nil
+	}
+	key := socketKey{index: p.Index, source: p.Source, unicast: len(v.VRRP.Peers) > 0}
+	hub, release, err := s.hubs.get(key, func() (*members.Hub, error) { return s.open(key, p.Name) })
+	if err != nil {
+		return nil, nil, err
+	}
+	group := v.Addresses[0].Addr()
+	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers})
+	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
+		Group: group, Node: s.node, Software: s.version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
+		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), SpreadEvery: spreadEvery, MTU: mtuOf(p.Index),
+	}}, func() { wire.Close(); release() }, nil
+}
+
+// mtuOf is 0 for an interface that is gone, and for one like loopback whose MTU no other host can have.
+func mtuOf(index int) uint16 {
+	ifi, err := net.InterfaceByIndex(index)
+	if err != nil || ifi.MTU > math.MaxUint16 {
+		return 0
+	}
+	return uint16(ifi.MTU)
+}
+
+func (s *memberSockets) open(key socketKey, name string) (*members.Hub, error) {
+	sock, err := s.openSocket(members.ConnConfig{
+		Interface: net.Interface{Index: key.index, Name: name}, Source: key.source, Port: s.port, Unicast: key.unicast,
+		Other: s.asked(key),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return members.NewHub(members.HubConfig{Source: key.source, Link: strconv.Itoa(key.index), Auth: s.auth}, sock), nil
+}
+
+// asked takes what followers ask by way of the socket of an own address, which hides the port from their own.
+func (s *memberSockets) asked(key socketKey) func(b []byte, from netip.AddrPort, ttl int) bool {
+	if !key.unicast || s.followers == nil {
+		return nil
+	}
+	return func(b []byte, from netip.AddrPort, ttl int) bool {
+		if !subscription.Is(b) {
+			return false
+		}
+		s.followers.Hear(subscription.Packet{Data: b, From: from, To: key.source, TTL: ttl})
+		return true
+	}
+}
+
+// openSocket waits for a port that another process has: any user's may have taken it first.
+func (s *memberSockets) openSocket(cfg members.ConnConfig) (members.Socket, error) {
+	conn, err := members.Open(cfg)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return conn, err
+	}
+	s.log.Warn("another process has the members' port (ss -ulpn tells which): plain VRRP alone until it is free", "error", err)
+	return members.NewLate(func() (members.Socket, error) {
+		conn, err := members.Open(cfg)
+		if err == nil {
+			s.log.Info("the members' port is free now", "interface", cfg.Interface.Name)
+		}
+		return conn, err
+	}), nil
+}
+
+func newSession() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}

@@ -1,0 +1,256 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// ErrNoRaft answers whoever asks for a cluster where there is none.
+var ErrNoRaft = errors.New("no virtual address here is elected by raft")
+
+// raftNode is this process's part in a Raft cluster. It joins as soon as one of raft.peers is an address of this machine, and
+// stays until close.
+type raftNode struct {
+	seen    *seen
+	version string // of this program
+	log     *slog.Logger
+	// stopping tells that the instances end because the daemon does. It is set before they begin.
+	stopping func() bool
+
+	mu       sync.Mutex // guards what follows
+	cfg      *config.Config
+	identity raft.Identity
+	secrets  [][]byte
+	node     *raft.Node
+	cancel   context.CancelFunc
+	ended    chan struct{}
+}
+
+func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
+	return &raftNode{seen: s, version: version, log: log}
+}
+
+// prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
+func (r *raftNode) prepare(cfg *config.Config, secrets []config.Secret) (use func(), err error) {
+	identify := func() {}
+	if len(cfg.ByRaft()) > 0 {
+		if identify, err = r.prepareIdentity(cfg, secrets); err != nil {
+			return nil, err
+		}
+	}
+	return func() { r.use(cfg, identify) }, nil
+}
+
+func (r *raftNode) use(cfg *config.Config, identify func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	identify()
+	old := r.cfg
+	r.cfg = cfg
+	if r.node != nil {
+		r.node.Expect(namesOf(cfg.ByRaft()))
+		r.follow(r.node, old.Raft.Peers, cfg.Raft.Peers)
+	}
+}
+
+// prepareIdentity makes what the other members are shown, the newest key or the certificate files. The lock is held when
+// what it returns is called.
+func (r *raftNode) prepareIdentity(cfg *config.Config, keys []config.Secret) (use func(), err error) {
+	var next raft.Identity
+	var secrets [][]byte
+	if c := cfg.Raft; c.OwnCertificates() {
+		err = next.UseFiles(raft.Files{Cert: c.Certificate, Key: c.PrivateKey, CA: c.CA})
+	} else {
+		for _, s := range keys {
+			secrets = append(secrets, s.Bytes)
+		}
+		err = next.UseKeys(secrets...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if secrets != nil && slices.EqualFunc(secrets, r.secrets, slices.Equal) {
+			return // a new certificate of the same key would close every connection
+		}
+		r.identity.Become(&next)
+		r.secrets = secrets
+		if r.node != nil {
+			r.node.IdentityChanged()
+		}
+	}, nil
+}
+
+// follow makes the cluster's members what a reload has made of the list: what is on it now and was not before comes in,
+// and the reverse. The caller holds the lock.
+func (r *raftNode) follow(n *raft.Node, before, after []netip.Addr) {
+	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
+	defer cancel()
+	change := func(op string, list, in []netip.Addr) {
+		for _, a := range list {
+			if slices.Contains(in, a) {
+				continue
+			}
+			if err := n.Change(ctx, op, a); err != nil {
+				r.log.Warn("the raft membership does not follow the list", "step", op, "member", a.String(), "error", err)
+			}
+		}
+	}
+	change(raft.OpAdd, after, before)
+	change(raft.OpRemove, before, after)
+}
+
+// memberTime bounds a change of the membership.
+const memberTime = 8 * time.Second
+
+// open joins the cluster, if this node has not yet.
+func (r *raftNode) open() (*raft.Node, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.node != nil:
+		return r.node, nil
+	case r.cfg == nil || len(r.cfg.ByRaft()) == 0:
+		return nil, ErrNoRaft
+	}
+	c := r.cfg.Raft
+	self, ok := r.seen.among(c.Peers)
+	if !ok {
+		return nil, fmt.Errorf("none of raft.peers (%s) is an address of this node", list(c.Peers))
+	}
+	name, _ := os.Hostname() // a node without a name is known by its address
+	n, err := raft.Open(raft.Config{
+		Node: name, Software: r.version,
+		Self: self, Port: r.cfg.Port, Peers: c.Peers, Witnesses: c.Witnesses, Heartbeat: c.HeartbeatTimeout,
+		RemoveDead: c.RemoveDeadAfter, Stopping: r.stopping, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.Expect(namesOf(r.cfg.ByRaft()))
+	ctx, cancel := context.WithCancel(context.Background())
+	r.node, r.cancel, r.ended = n, cancel, make(chan struct{})
+	go func(ended chan struct{}) {
+		defer close(ended)
+		n.Run(ctx)
+	}(r.ended)
+	return n, nil
+}
+
+// keepTrying joins also where no virtual address can be held, as on a witness in another network.
+func (r *raftNode) keepTrying(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if n, _ := r.open(); n != nil { // why not is shown by the instances
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// close leaves the cluster in order. Its electors have to be done.
+func (r *raftNode) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.node == nil {
+		return
+	}
+	r.cancel()
+	<-r.ended
+	r.node = nil
+}
+
+// closeIdle leaves when nothing is elected by raft any more.
+func (r *raftNode) closeIdle() {
+	r.mu.Lock()
+	idle := len(r.cfg.ByRaft()) == 0
+	r.mu.Unlock()
+	if idle {
+		r.close()
+	}
+}
+
+func (r *raftNode) current() *raft.Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.node
+}
+
+func namesOf(vips []config.VIP) []string {
+	var out []string
+	for _, v := range vips {
+		out = append(out, v.Name)
+	}
+	return out
+}
+
+func list(addrs []netip.Addr) string {
+	out := make([]string, len(addrs))
+	for i, a := range addrs {
+		out[i] = a.String()
+	}
+	return strings.Join(out, ", ")
+}
+
+// among is the own address of this machine that is on a list.
+func (s *seen) among(addrs []netip.Addr) (netip.Addr, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.find(addrs)
+}
+
+// witness tells whether this machine is one. The caller holds the lock.
+func (s *seen) witness(r config.Raft) bool {
+	_, yes := s.find(r.Witnesses)
+	return yes
+}
+
+// find is among for a caller that holds the lock.
+func (s *seen) find(addrs []netip.Addr) (netip.Addr, bool) {
+	for _, l := range s.own {
+		for _, a := range l.Addresses {
+			if !a.Tentative && slices.Contains(addrs, a.Prefix.Addr()) {
+				return a.Prefix.Addr(), true
+			}
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// electByRaft has the holder elected by the cluster.
+func (b *builder) electByRaft(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
+	in.Cluster = true
+	in.Elect = func(instance.Place) (election.Elector, func(), error) {
+		n, err := b.raft.open()
+		if err != nil {
+			return nil, nil, err
+		}
+		return n.NewElector(raft.ElectorConfig{Name: v.Name, Group: v.Addresses[0].Addr(), Priority: topPriority(v), Log: b.log.With("vip", v.Name)}), func() {}, nil
+	}
+	in.Adjust = func(e election.Elector, _ instance.Place) {
+		if r, ok := e.(*raft.Elector); ok {
+			r.SetPriority(topPriority(v))
+		}
+	}
+	in.Lease = raft.LeaseLength(whole.Raft.HeartbeatTimeout)
+	in.Outages = outagesByRaft(whole.Raft.HeartbeatTimeout, in.Lease)
+	return kernelLease{}
+}

@@ -1,0 +1,141 @@
+package daemon
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/node/reloads"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// Reloaded says what a reload did.
+type Reloaded struct {
+	Added     []string `json:"added"`
+	Removed   []string `json:"removed"`
+	Changed   []string `json:"changed"`   // in place
+	Recreated []string `json:"recreated"` // with a new election
+	Live      []string `json:"live"`      // keys of the process that it has taken over
+	Restart   []string `json:"restart"`   // keys that only a new process takes over
+}
+
+// Reload reads the configuration again. It is all or nothing: with an error nothing has changed.
+func (d *Daemon) Reload() (Reloaded, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	done, err := d.reload()
+	if err != nil {
+		d.reloads.Refused(err)
+		d.log.Error("configuration not reloaded; the old one stays in force", "error", err)
+		return Reloaded{}, err
+	}
+	d.reloads.Loaded(reloads.SourceOf(d.cfg))
+	return done, nil
+}
+
+func (d *Daemon) reload() (Reloaded, error) {
+	next, err := d.opts.Load()
+	if err != nil {
+		return Reloaded{}, err
+	}
+	served, m := d.departures.moves(d.cfg, next, time.Now())
+	changes := config.Diff(served, m.serving)
+	m.serving, next = m.running(d.cfg, next)
+	delta, done, err := d.build.delta(changes, m.serving)
+	if err != nil {
+		return Reloaded{}, err
+	}
+	if err := d.adjustFor(m, next, &delta, &done); err != nil {
+		return Reloaded{}, err
+	}
+	use, err := d.prepare(m.serving)
+	if err != nil {
+		return Reloaded{}, err
+	}
+	useHealth, err := d.balancers.prepare(next.Health) // the last of what can fail
+	if err != nil {
+		return Reloaded{}, err
+	}
+	for _, w := range next.Warnings {
+		d.log.Warn(w)
+	}
+	use()
+	useHealth()
+	limitGarbage(next)
+	limitGOMAXPROCS(next)
+	if d.opts.LogLevel != nil {
+		d.borrowed.over(func() { d.opts.LogLevel(next.Log.Level) })
+	}
+	d.serveNow(m.serving)
+	d.hooks.Use(hookEntries(next), leaving(done))
+	d.set.Apply(delta)
+	d.build.raft.closeIdle()
+	d.departures.follow(m, d.depart)
+	for _, at := range m.begin {
+		d.log.Info("the addresses become external; this node goes on as one that comes last", "vip", at.served.Name, "until", at.until)
+	}
+	d.listening.use(next)
+	d.cfg = next
+	d.inForce.Store(next)
+	d.log.Info("configuration reloaded", "added", done.Added, "removed", done.Removed,
+		"changed", done.Changed, "recreated", done.Recreated, "live", done.Live, "restart", done.Restart)
+	if len(done.Restart) > 0 {
+		d.log.Warn("new values wait for a restart", "keys", done.Restart)
+	}
+	return done, nil
+}
+
+// prepare looks at everything besides the instances that a configuration needs of this host and of its files, and changes
+// nothing. What it returns takes the configuration over, and cannot fail.
+func (d *Daemon) prepare(cfg *config.Config) (use func(), err error) {
+	if err := errors.Join(d.host.seen.fits(cfg), checkUsers(cfg)); err != nil {
+		return nil, err
+	}
+	secrets, err := loadKeys(cfg.Key) // the files may have new contents under their old names
+	if err != nil {
+		return nil, err
+	}
+	useKeys, err := d.keys.prepare(cfg.Key, secrets)
+	if err != nil {
+		return nil, err
+	}
+	useRaft, err := d.build.raft.prepare(cfg, secrets)
+	if err != nil {
+		return nil, err
+	}
+	return func() { useKeys(); useRaft() }, nil
+}
+
+// delta turns what differs from the configuration in force into what the instances have to do for next.
+func (b *builder) delta(c config.Changes, next *config.Config) (instance.Delta, Reloaded, error) {
+	done := Reloaded{
+		Added: []string{}, Removed: []string{}, Changed: []string{}, Recreated: []string{},
+		Live: append([]string{}, c.Live...), Restart: append([]string{}, c.Restart...),
+	}
+	var add, adjust []config.VIP
+	for _, v := range c.Removed {
+		done.Removed = append(done.Removed, v.Name)
+	}
+	for _, v := range c.Added {
+		add = append(add, v)
+		done.Added = append(done.Added, v.Name)
+	}
+	for _, v := range c.Changed {
+		if v.Recreate {
+			add = append(add, v.New)
+			done.Recreated = append(done.Recreated, v.New.Name)
+		} else {
+			adjust = append(adjust, v.New)
+			done.Changed = append(done.Changed, v.New.Name)
+		}
+	}
+	var delta instance.Delta
+	var err error
+	delta.Remove = slices.Concat(done.Removed, done.Recreated)
+	if delta.Add, err = b.instances(add, next); err != nil {
+		return instance.Delta{}, Reloaded{}, err
+	}
+	delta.Adjust, err = b.instances(adjust, next)
+	return delta, done, err
+}

@@ -1,0 +1,187 @@
+package daemon
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+)
+
+// reloading is a daemon that has one network, 10.77.0.0/24, and is not running. DIR in a configuration is its directory.
+type reloading struct {
+	*Daemon
+	dir string
+}
+
+func newReloading(t *testing.T, text string) reloading {
+	t.Helper()
+	r := reloading{dir: t.TempDir()}
+	for name, data := range map[string]string{
+		"key1": strings.Repeat("01", 32), "key2": strings.Repeat("02", 32), "short": "02", "open": strings.Repeat("02", 32), "text": "text",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name), []byte(data), 0o600))
+	}
+	require.NoError(t, os.Chmod(filepath.Join(r.dir, "open"), 0o644))
+	r.write(t, text)
+	load := func() (*config.Config, error) {
+		return config.Load(config.Input{File: filepath.Join(r.dir, "keepvip.yaml")})
+	}
+	cfg, err := load()
+	require.NoError(t, err)
+	log := slog.New(slog.DiscardHandler)
+	h := newHost(nil, log)
+	h.seen.setVirtual(virtualAddresses(cfg))
+	require.True(t, h.seen.keep([]link.Link{{
+		Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
+	}}, 0))
+	r.Daemon = compose(cfg, h, Options{Load: load, Version: "v1", Log: log})
+	use, err := r.prepare(cfg)
+	require.NoError(t, err)
+	use()
+	r.build.groups.set(cfg.VIPs)
+	return r
+}
+
+func (r reloading) write(t *testing.T, text string) {
+	t.Helper()
+	text = fileHead + strings.ReplaceAll(text, "DIR", r.dir)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "keepvip.yaml"), []byte(text), 0o600))
+}
+
+const fileHead = "apiVersion: keepvip/v1\nkind: Config\n"
+
+// inForce is all that a reload could have changed.
+type inForce struct {
+	cfg, raft *config.Config
+	keys      KeyStatus
+	identity  [][]byte
+	virtual   []netip.Addr
+	names     []string
+	groups    int
+}
+
+func (r reloading) inForce() inForce {
+	f := inForce{
+		cfg: r.cfg, raft: r.build.raft.cfg, identity: slices.Clone(r.build.raft.secrets), virtual: slices.Clone(r.host.seen.virtual),
+		groups: len(r.build.groups.byName),
+	}
+	if k := r.keys.status(); k != nil {
+		f.keys = *k
+	}
+	for _, s := range r.set.Status() {
+		f.names = append(f.names, s.Name)
+	}
+	return f
+}
+
+func TestFailedReloadChangesNothing(t *testing.T) {
+	const (
+		vip    = "vips:\n- {name: a, addresses: [10.77.0.100], check: none, group: g"
+		key1   = "key: {id: 1, file: DIR/key1}\n"
+		key2   = "key: {id: 2, file: DIR/key2, accept: [1=DIR/key1]}\n"
+		raft   = "raft: {peers: [10.77.0.11, 10.77.0.12, 10.77.0.13]}\n"
+		byRaft = "vips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft"
+		more   = "- {name: b, addresses: [10.77.0.101], check: none, vrrp: {id: 9}}\n"
+	)
+	tests := []struct{ name, before, after, want string }{
+		{"syntax", key1 + vip + "}\n", key2 + vip + "]\n", "keepvip.yaml"},
+		{"unknown key", key1 + vip + "}\n", key2 + vip + ", prio: 3}\n", "prio"},
+		{"no key file", key1 + vip + "}\n", "key: {id: 2, file: DIR/none}\n" + vip + "}\n" + more, "DIR/none"},
+		{"short key", key1 + vip + "}\n", "key: {id: 2, file: DIR/short}\n" + vip + "}\n" + more, "DIR/short"},
+		{"open key file", key1 + vip + "}\n", "key: {id: 2, file: DIR/open}\n" + vip + "}\n" + more, "DIR/open"},
+		{"second key", key1 + vip + "}\n", "key: {id: 2, file: DIR/key2, accept: [1=DIR/none]}\n" + vip + "}\n" + more, "DIR/none"},
+		{"address of no network", key1 + vip + "}\n", key2 + vip + "}\n- {name: b, addresses: [192.0.2.1], check: none, vrrp: {id: 9}}\n", "192.0.2.1"},
+		{"no such user", key1 + vip + "}\n", key2 + "vips:\n- {name: a, addresses: [10.77.0.100], checks: [{name: x, kind: exec, command: [/bin/sh], user: none-such}]}\n", "none-such"},
+		{"missing program", key1 + vip + "}\n", key2 + "vips:\n- {name: a, addresses: [10.77.0.100], checks: [{name: x, kind: exec, command: [/none/x], user: '65534'}]}\n", "/none/x"},
+		{
+			"raft without certificates", key1 + vip + "}\n",
+			key2 + "raft: {peers: [10.77.0.11], certificate: DIR/none, privateKey: DIR/none, ca: DIR/none}\n" + byRaft + "}\n", "DIR/none",
+		},
+		{
+			"raft with files that are none", key1 + vip + "}\n",
+			key2 + "raft: {peers: [10.77.0.11], certificate: DIR/text, privateKey: DIR/text, ca: DIR/text}\n" + byRaft + "}\n", "DIR/text",
+		},
+		{
+			"raft: certificates instead of keys", key1 + raft + byRaft + "}\n",
+			key2 + "raft: {peers: [10.77.0.11, 10.77.0.12, 10.77.0.13], certificate: DIR/none, privateKey: DIR/none, ca: DIR/none}\n" + byRaft + "}\n", "DIR/none",
+		},
+		{"raft: address of no network", key1 + raft + byRaft + "}\n", key2 + raft + byRaft + "}\n- {name: b, addresses: [192.0.2.1], check: none, election: raft}\n", "192.0.2.1"},
+		{"raft: no keys any more", key1 + raft + byRaft + "}\n", raft + byRaft + "}\n", "key"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReloading(t, tt.before)
+			before := r.inForce()
+			r.write(t, tt.after)
+			_, err := r.Reload()
+			require.ErrorContains(t, err, strings.ReplaceAll(tt.want, "DIR", r.dir))
+			assert.Equal(t, before, r.inForce())
+		})
+	}
+}
+
+// A file that is replaced between two looks must not leave half of the process with another key.
+func TestReloadTakesTheKeysOver(t *testing.T) {
+	r := newReloading(t, "key: {id: 1, file: DIR/key1}\nraft: {peers: [10.77.0.11]}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft}\n")
+	before := r.inForce()
+	r.write(t, "key: {id: 2, file: DIR/key2}\nraft: {peers: [10.77.0.11]}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft}\n")
+	_, err := r.Reload()
+	require.NoError(t, err)
+	after := r.inForce()
+	assert.Equal(t, uint8(2), after.keys.Signs.ID)
+	assert.NotEqual(t, before.identity, after.identity)
+	assert.Same(t, r.cfg, after.raft)
+}
+
+// What makes a configuration of another file fails before anything of it is looked at, and a secret in memory is taken over like a file's.
+func TestReloadOfAKeepalivedConf(t *testing.T) {
+	const text = "key: {file: auth_hmac key 1}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
+	r := newReloading(t, "key: {file: DIR/key1}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none}\n")
+	key, refusal := strings.Repeat("03", 32), error(nil)
+	r.opts.Load = func() (*config.Config, error) {
+		return config.Load(config.Input{Conf: "k.conf", Convert: func(string) (config.Converted, error) {
+			return config.Converted{Text: []byte(fileHead + text), Secrets: map[string][]byte{"auth_hmac key 1": []byte(key)}}, refusal
+		}})
+	}
+	_, err := r.Reload()
+	require.NoError(t, err)
+	before := r.inForce()
+	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x03", 32))), before.keys.Signs.Fingerprint)
+
+	key, refusal = strings.Repeat("04", 32), errors.New("k.conf:4: error unsupported: use_vmac")
+	_, err = r.Reload()
+	require.ErrorIs(t, err, refusal)
+	assert.Equal(t, before, r.inForce())
+
+	refusal = nil
+	_, err = r.Reload()
+	require.NoError(t, err)
+	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x04", 32))), r.inForce().keys.Signs.Fingerprint)
+}
+
+func TestStatusSaysWhyAReloadWasRefusedUntilOneIsNot(t *testing.T) {
+	const good = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
+	r := newReloading(t, good)
+	r.write(t, "vips:\n- {name: a, addresses: [10.77.0.100], prio: 3, check: 7}\n")
+	_, err := r.Reload()
+	require.Error(t, err)
+	refused := r.reloads.Status().Refused
+	require.NotNil(t, refused)
+	assert.Equal(t, strings.Split(err.Error(), "\n"), refused.Reasons)
+
+	r.write(t, good)
+	_, err = r.Reload()
+	require.NoError(t, err)
+	assert.Nil(t, r.reloads.Status().Refused)
+	assert.Equal(t, filepath.Join(r.dir, "keepvip.yaml"), r.reloads.Status().Path)
+}

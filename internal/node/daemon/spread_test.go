@@ -1,0 +1,146 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/serve/service/address"
+	"github.com/keepvip/keepvip/internal/serve/service/spread"
+)
+
+// plainService is a service of addresses that does nothing.
+type plainService struct {
+	instance.Service
+	drained time.Time
+}
+
+func (*plainService) Begin(instance.Term)              {}
+func (*plainService) HostChanged(instance.Place)       {}
+func (*plainService) End()                             {}
+func (*plainService) Close() error                     { return errors.New("something stays") }
+func (*plainService) Announce() error                  { return nil }
+func (s *plainService) Drain(until time.Time)          { s.drained = until }
+func (*plainService) Draining() (busy bool, reset int) { return true, 3 }
+func (*plainService) Status() instance.ServiceStatus   { return instance.ServiceStatus{Announcements: 7} }
+
+type plainHost struct{ spread.Host }
+
+func (plainHost) Open(string) (spread.Plane, error)                     { return nil, errors.New("no kernel") }
+func (plainHost) Own(instance.Place, []netip.Addr) []netip.Addr         { return nil }
+func (plainHost) Ask(context.Context, instance.Place, netip.Addr) error { return nil }
+
+func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
+	bubble.Test(t, turnedOnAndOff)
+}
+
+func turnedOnAndOff(t *testing.T) {
+	plain := &plainService{}
+	j := &joined{Service: plain, host: plainHost{}, log: slog.New(slog.DiscardHandler)}
+	j.configure(nil, nil, false)
+	j.Begin(instance.Term{Elector: struct{ instance.Elector }{}})
+	assert.Equal(t, instance.ServiceStatus{Announcements: 7}, j.Status(), "nothing of it while it is off")
+	v := config.VIP{Spread: config.Spread{Via: config.ViaDirect, Ports: []config.SpreadPort{{Port: 1, Protocol: config.ProtocolUDP}}}}
+	of, end := spreadOf(v)
+	assert.Equal(t, uint8(17), of.Ports[0].Protocol)
+	assert.Zero(t, of.Until())
+	cfg := &spread.Config{Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 17, Port: 1, Target: 1}}}
+	j.configure(cfg, end, true)
+	synctest.Wait()
+	status := j.Status()
+	require.NotNil(t, status.Spread)
+	assert.Equal(t, uint64(7), status.Announcements)
+	assert.Contains(t, status.Spread.Problem, "does not tell the members of each other", "the term goes on")
+	first := j.spread.Load()
+	j.configure(cfg, end, true)
+	assert.Same(t, first, j.spread.Load(), "it goes on over a reload")
+	at := time.Now()
+	j.Drain(at)
+	busy, reset := j.Draining()
+	assert.Equal(t, []any{at, true, 3}, []any{plain.drained, busy, reset})
+	require.NoError(t, j.Announce())
+	udp := address.Ending{Port: address.Port{Protocol: 17, Number: 1}, Until: at.Add(spread.EndsWithin)}
+	assert.Equal(t, []address.Ending{udp}, j.ending(nil, at))
+	assert.Empty(t, j.ending(cfg, at))
+	j.configure(nil, nil, true)
+	synctest.Wait()
+	assert.Empty(t, j.ending(nil, at))
+	assert.Nil(t, j.Status().Spread)
+	j.configure(cfg, end, true)
+	j.End()
+	require.EqualError(t, j.Close(), "something stays")
+	assert.Nil(t, j.spread.Load())
+}
+
+// spreader is an elector that knows nobody.
+type spreader struct{ instance.Elector }
+
+func (spreader) SetSpread(*election.Spread)      {}
+func (spreader) Members() []election.Member      { return nil }
+func (spreader) MembersChanged() <-chan struct{} { return nil }
+
+// busyHost has a kernel that takes its time.
+type busyHost struct {
+	plainHost
+	free chan struct{}
+}
+
+func (h busyHost) Open(string) (spread.Plane, error) {
+	<-h.free
+	return nil, errors.New("no kernel")
+}
+
+// The probes of a kubelet ask for the status of all instances, and end a process that does not answer in a second.
+func TestJoinedServiceTellsItsStatusWhileTheKernelIsBusy(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		host := busyHost{free: make(chan struct{})}
+		j := &joined{Service: &plainService{}, host: host, log: slog.New(slog.DiscardHandler)}
+		j.configure(&spread.Config{
+			Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 6, Port: 1, Target: 1}}, Interval: 100 * time.Millisecond,
+		}, nil, false)
+		j.Begin(instance.Term{
+			Elector: spreader{}, Ready: func() instance.Readiness { return instance.Readiness{Fit: true} },
+			Healthy: func(string) bool { return true },
+		})
+		time.Sleep(time.Second)
+		j.HostChanged(instance.Place{})
+		ended := make(chan struct{})
+		go func() { defer close(ended); j.End() }()
+		synctest.Wait()
+		assert.NotNil(t, j.Status().Spread)
+		close(host.free)
+		<-ended
+		require.Error(t, j.Close())
+	})
+}
+
+func TestReloadRefusesMembersWithoutThisNode(t *testing.T) {
+	const entry = "vips: [{addresses: [10.77.0.100], check: none, spread: {via: direct, ports: [{port: 1}], members: [10.77.0.12"
+	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\n")
+	r.write(t, entry+"]}}]\n")
+	_, err := r.Reload()
+	require.EqualError(t, err, "vips[apiserver].spread.members: none of them is this node's on eth7 (10.77.0.11), want it there, the same list on all nodes")
+	r.write(t, entry+", 10.77.0.11]}}]\n")
+	done, err := r.Reload()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"apiserver"}, done.Changed)
+	assert.True(t, r.build.spreading.has("apiserver"))
+}
+
+// sysctl takes a dot in an interface's name for the end of it.
+func TestForwardingOfAnInterfaceOfAVLANIsNamedAsSysctlTakesIt(t *testing.T) {
+	key, does := spreadHost{}.Forwards(instance.Place{Name: "nothere.100"}, true)
+	assert.Equal(t, "net.ipv4.conf.nothere/100.forwarding", key)
+	assert.False(t, does)
+}

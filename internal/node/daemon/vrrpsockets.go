@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+
+	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// vrrpSockets shares one VRRP socket among the instances at the same place, whatever their peers.
+type vrrpSockets struct {
+	auth *vrrp.Auth
+	log  *slog.Logger
+	hubs pool[socketKey, *virtualrouter.Hub]
+
+	mu      sync.Mutex // guards routers
+	routers map[router]bool
+}
+
+// router is a Virtual Router on the wire. There can be only one of it on this node.
+type router struct {
+	index int // of the interface
+	ipv4  bool
+	id    uint8
+}
+
+// socketKey is what tells sockets of one protocol apart.
+type socketKey struct {
+	index   int
+	source  netip.Addr
+	unicast bool
+	minTTL  uint8
+	group   netip.Addr
+}
+
+func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
+	return &vrrpSockets{auth: auth, log: log, routers: map[router]bool{}}
+}
+
+// join returns a wire at p, and what gives it back: the socket goes with its last wire.
+func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, set config.VRRP) (virtualrouter.Wire, func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.VRID}
+	if s.routers[r] { // the link was not there when the configuration was checked
+		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
+	}
+	key := socketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0, minTTL: set.MinTTL, group: set.MulticastGroup}
+	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, set) })
+	if err != nil {
+		return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
+	}
+	wire, err := hub.Join(cfg)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	s.routers[r] = true
+	return wire, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.routers, r)
+		_ = wire.Close() // only the filter of a socket that may be closed next
+		release()
+	}, nil
+}
+
+func (s *vrrpSockets) open(p instance.Place, set config.VRRP) (*virtualrouter.Hub, error) {
+	conn, err := vrrp.Open(vrrp.ConnConfig{
+		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: set.Peers, MinTTL: set.MinTTL, Group: set.MulticastGroup,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return virtualrouter.NewHub(virtualrouter.HubConfig{
+		Source: p.Source, Link: strconv.Itoa(p.Index), Auth: s.auth, Log: s.log.With("interface", p.Name),
+	}, conn), nil
+}

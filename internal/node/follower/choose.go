@@ -1,0 +1,109 @@
+package follower
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/keepvip/keepvip/members/slots"
+	"github.com/keepvip/keepvip/members/subscription"
+)
+
+// verdict is what probes have seen of a service from here.
+type verdict uint8
+
+const (
+	unknown verdict = iota
+	reached
+	failed
+)
+
+// share is one member's part of one port.
+type share struct {
+	address, other netip.Addr
+	weight         uint8
+	at             []netip.Addr // its own addresses that get connections, one of a family; none: it gets none
+	why            string       // why it gets none
+}
+
+// own are the member's own addresses of the families of virtual addresses: connections to one go to none of another family. A link-local IPv6 address is
+// one on each link, so no connection can be sent to it.
+func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
+	for _, v := range virtual {
+		i := slices.IndexFunc(addresses, func(a netip.Addr) bool {
+			return a.IsValid() && a.Is4() == v.Is4() && !(a.Is6() && a.IsLinkLocalUnicast())
+		})
+		if i >= 0 && !slices.Contains(out, addresses[i]) {
+			out = append(out, addresses[i])
+		}
+	}
+	return out
+}
+
+// use gives the member connections at those of its addresses of which a probe says nothing against it.
+func (s *share) use(e Entry, p Port, good func(netip.AddrPort) bool, otherwise string) {
+	s.why = "it has no address of the virtual address's family; link-local addresses do not count"
+	for _, a := range own(e.Addresses, s.address, s.other) {
+		if s.why = otherwise; good(netip.AddrPortFrom(a, p.Target)) {
+			s.at = append(s.at, a)
+		}
+	}
+	if len(s.at) > 0 {
+		s.why = ""
+	}
+}
+
+// choose says which members get connections to a port. What members say decides; a probe that has failed keeps one from getting any. While no
+// member says anything those get connections that a probe has reached: those known last, and those in known.
+func (e Entry) choose(p Port, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []share) {
+	reachedOnly := func(at netip.AddrPort) bool { return probe(at) == reached }
+	notFailed := func(at netip.AddrPort) bool { return probe(at) != failed }
+	const unreached, alone = "it is not reached from here", "no member says anything, and it is not reached from here"
+	for _, s := range all {
+		c := share{address: s.Address, other: s.Other, weight: s.Weight}
+		switch {
+		case s.Weight == 0:
+			c.why = "its weight is 0"
+		case !told:
+			c.use(e, p, reachedOnly, alone)
+		case s.Silent && s.On(p.Protocol, p.Port) == slots.Dead:
+			c.why = "its host is dead"
+		case s.Silent:
+			c.why = "its keepvip is silent"
+		case s.On(p.Protocol, p.Port) != slots.Fit:
+			c.why = "it is not fit for new connections"
+		default:
+			c.use(e, p, notFailed, unreached)
+		}
+		out = append(out, c)
+	}
+	if told {
+		return out
+	}
+	for _, a := range known {
+		if slices.ContainsFunc(out, func(s share) bool { return s.address == a || s.other == a }) {
+			continue
+		}
+		c := share{address: a, weight: 1}
+		c.use(e, p, reachedOnly, alone)
+		out = append(out, c)
+	}
+	return out
+}
+
+// died are the own addresses of the members whose hosts are dead.
+func died(all []subscription.State, told bool) (out []netip.Addr) {
+	if !told {
+		return nil
+	}
+	for _, s := range all {
+		alive := slices.ContainsFunc(s.Ports, func(p subscription.Port) bool { return p.Condition != slots.Dead })
+		if alive || len(s.Ports) == 0 {
+			continue
+		}
+		out = append(out, s.Address)
+		if s.Other.IsValid() {
+			out = append(out, s.Other)
+		}
+	}
+	return out
+}

@@ -1,0 +1,299 @@
+package follower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/keepvip/keepvip/members/subscription"
+)
+
+// Options are what a Follower needs beside its configuration.
+type Options struct {
+	Version string
+	Node    string
+	Host    Host
+	Log     *slog.Logger
+	// Open opens the way to members; nil: a socket.
+	Open func(port uint16, signed bool) (Client, error)
+}
+
+// Client is the way to members. [subscription.Client] is one.
+type Client interface {
+	Send(subscription.Ask) error
+	Packets() <-chan subscription.Packet
+	Close() error
+}
+
+// writeAfter is how long new members are known before they are written down: of several in a row all at once.
+const writeAfter = 2 * time.Second
+
+// longest is the longest time between two looks.
+const longest = time.Second
+
+// Follower follows the entries of one configuration.
+type Follower struct {
+	cfg     Config
+	opts    Options
+	log     *slog.Logger
+	client  Client
+	proxy   Proxy // nil: none
+	entries []*entry
+	probes  *probes
+	asked   chan chan Status
+	ended   chan struct{} // closed when the loop has ended; last is the status then
+	last    Status
+	beaten  atomic.Int64 // when the loop was seen last, in nanoseconds since begun
+	begun   time.Time
+
+	known     known // as it is on the disk
+	written   time.Time
+	failed    string // why it could not be written
+	askFailed bool   // and that was said
+}
+
+// Open opens what it takes, and changes nothing of the host yet. Run has to follow. before is the one that has run and left to this one what is in
+// the kernel; its listener goes on, too. nil: there was none.
+func Open(cfg Config, opts Options, before *Follower) (*Follower, error) {
+	if opts.Open == nil {
+		opts.Open = func(port uint16, signed bool) (Client, error) { return subscription.OpenClient(port, signed) }
+	}
+	f := &Follower{cfg: cfg, opts: opts, log: opts.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
+	var err error
+	if f.known, err = readKnown(cfg.StateDir); err != nil {
+		f.log.Warn("the members that the last run knew cannot be read", "error", err)
+	}
+	if f.client, err = opts.Open(cfg.Port, cfg.Key != nil); err != nil {
+		return nil, err
+	}
+	if err := f.listen(before); err != nil {
+		return nil, errors.Join(fmt.Errorf("follow.listen: %w", err), f.client.Close())
+	}
+	now := time.Now()
+	for i, e := range cfg.Entries {
+		m := subscription.NewMachine(subscription.MachineConfig{
+			Group: e.Addresses[0], Node: opts.Node, Virtual: e.Addresses, Listed: e.Members, Key: cfg.Key, Random: rand.Uint64,
+		})
+		own := &entry{Entry: e, machine: m, log: opts.Log.With("vip", e.Name), host: opts.Host, known: f.known[e.Addresses[0]], begun: now}
+		for _, a := range own.known {
+			m.Hint(now, a)
+		}
+		if i == 0 {
+			own.proxy = f.proxy
+		}
+		f.entries = append(f.entries, own)
+	}
+	return f, nil
+}
+
+// listen opens the listener, or takes over that of the run before, which may have to listen somewhere else.
+func (f *Follower) listen(before *Follower) (err error) {
+	var old Proxy
+	if before != nil {
+		old = before.proxy
+	}
+	wanted := f.cfg.Listen != "" && len(f.cfg.Entries) > 0
+	switch {
+	case wanted && old != nil:
+		if before.cfg.Listen != f.cfg.Listen {
+			if err := old.Move(f.cfg.Listen); err != nil {
+				return err
+			}
+		}
+		f.proxy, before.proxy = old, nil
+		f.proxy.SetFallback(fallback(f.cfg.Entries[0]))
+	case wanted:
+		f.proxy, err = f.opts.Host.Listen(f.cfg.Listen, fallback(f.cfg.Entries[0]))
+	case old != nil:
+		before.proxy = nil
+		f.shut(old)
+	}
+	return err
+}
+
+// fallback is the virtual address, with the first TCP port.
+func fallback(e Entry) (out []netip.AddrPort) {
+	for _, a := range e.Addresses {
+		out = append(out, netip.AddrPortFrom(a, e.Ports[e.firstTCP()].Port))
+	}
+	return out
+}
+
+func (f *Follower) shut(p Proxy) {
+	if err := p.Close(); err != nil {
+		f.log.Warn("the listener has not ended as it should", "error", err)
+	}
+}
+
+// Run follows until ctx ends. Then what is in the kernel is taken away, but not if stays says that another run is about to go on.
+func (f *Follower) Run(ctx context.Context, stays func() bool) error {
+	names := make([]string, 0, len(f.entries))
+	for _, e := range f.entries {
+		names = append(names, e.Name)
+	}
+	if gone, err := f.opts.Host.Cleanup(names...); err != nil {
+		f.log.Warn("tables of an earlier run stay", "error", err)
+	} else if len(gone) > 0 {
+		f.log.Info("tables of an earlier run removed", "tables", gone)
+	}
+	f.loop(ctx)
+	f.last = f.status(time.Now())
+	close(f.ended)
+	var errs []error
+	left := stays()
+	if f.proxy != nil && !left {
+		f.shut(f.proxy)
+	}
+	for _, e := range f.entries {
+		errs = append(errs, e.close(left))
+	}
+	if !left { // also what the run before has left for this one
+		_, err := f.opts.Host.Cleanup()
+		errs = append(errs, err)
+	}
+	f.write(time.Now(), true)
+	return errors.Join(append(errs, f.client.Close())...)
+}
+
+func (f *Follower) loop(ctx context.Context) {
+	due := time.NewTimer(0)
+	defer due.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due.C:
+		case in := <-f.client.Packets():
+			f.hear(time.Now(), in)
+		case r := <-f.probes.results:
+			f.probes.note(time.Now(), r)
+		case answer := <-f.asked:
+			answer <- f.status(time.Now())
+			continue
+		}
+		now := time.Now()
+		f.step(ctx, now)
+		due.Reset(time.Until(f.next(now)))
+	}
+}
+
+// hear takes in a message, and those that wait behind it, so many at a time.
+func (f *Follower) hear(now time.Time, in subscription.Packet) {
+	for left := 64; ; left-- {
+		for _, e := range f.entries {
+			if e.machine.Asked(in.Data) {
+				f.ask(e.machine.Hear(now, in.Data))
+			}
+		}
+		if left == 0 {
+			return
+		}
+		select {
+		case in = <-f.client.Packets():
+		default:
+			return
+		}
+	}
+}
+
+// ask asks members. That one cannot be reached from here is nothing new each time.
+func (f *Follower) ask(all []subscription.Ask) {
+	for _, a := range all {
+		err := f.client.Send(a)
+		if err != nil && !f.askFailed {
+			f.log.Warn("a member cannot be asked who the members are; keepvip goes on trying", "member", a.To, "error", err)
+		}
+		f.askFailed = f.askFailed || err != nil
+	}
+}
+
+// step does what there is to do at now.
+func (f *Follower) step(ctx context.Context, now time.Time) {
+	var services []netip.AddrPort
+	for _, e := range f.entries {
+		f.ask(e.machine.Expire(now))
+		e.step(now, f.probes.verdict)
+		services = append(services, e.services()...)
+	}
+	f.probes.want(services)
+	f.probes.start(ctx, now)
+	f.write(now, false)
+	f.beaten.Store(int64(now.Sub(f.begun)))
+}
+
+// next is when something is due.
+func (f *Follower) next(now time.Time) time.Time {
+	next := now.Add(longest)
+	for _, e := range f.entries {
+		for _, at := range []time.Time{e.machine.Deadline(now), e.due(now)} {
+			if !at.IsZero() && at.Before(next) {
+				next = at
+			}
+		}
+	}
+	if at := f.probes.deadline(); !at.IsZero() && at.Before(next) {
+		next = at
+	}
+	return next
+}
+
+// write keeps who the members are for the next run.
+func (f *Follower) write(now time.Time, last bool) {
+	if !last && now.Sub(f.written) < writeAfter {
+		return
+	}
+	all := known{}
+	for _, e := range f.entries {
+		list := e.machine.Known()
+		if len(list) == 0 {
+			list = f.known[e.group()]
+		}
+		if len(list) > 0 {
+			all[e.group()] = list[:min(len(list), mostPeers)]
+		}
+	}
+	if all.equal(f.known) {
+		return
+	}
+	f.written = now
+	if err := all.write(f.cfg.StateDir); err != nil {
+		if text := err.Error(); text != f.failed {
+			f.failed = text
+			f.log.Warn("who the members are is not kept for the next start, until this works; is --state-dir on a disk that can be written?", "error", err)
+		}
+		return
+	}
+	f.known, f.failed = all, ""
+}
+
+// stuckAfter is how long the loop may take for a step.
+const stuckAfter = 10 * time.Second
+
+// stuck is an error when the loop is.
+func (f *Follower) stuck() error {
+	if late := time.Since(f.begun) - time.Duration(f.beaten.Load()); late > stuckAfter {
+		return fmt.Errorf("the follower's loop is stuck for %v", late.Round(time.Second))
+	}
+	return nil
+}
+
+// Status is how it is now.
+func (f *Follower) Status() (Status, error) {
+	answer := make(chan Status, 1)
+	limit := time.NewTimer(stuckAfter)
+	defer limit.Stop()
+	select {
+	case f.asked <- answer:
+		return <-answer, nil
+	case <-f.ended: // another run goes on in a moment
+		return f.last, nil
+	case <-limit.C:
+		return Status{}, fmt.Errorf("the follower's loop does not answer: %w", os.ErrDeadlineExceeded)
+	}
+}

@@ -1,0 +1,107 @@
+package follower
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/serve/localproxy"
+)
+
+// lifetime is how long the kernel goes on alone. After that connections go to the virtual address on the wire.
+const lifetime = 6 * time.Second
+
+// Kernel is the host by its kernel.
+type Kernel struct{}
+
+// Open implements Host.
+func (Kernel) Open(name string) (Plane, error) {
+	t, err := intercept.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return table{t}, nil
+}
+
+// Cleanup implements Host.
+func (Kernel) Cleanup(keep ...string) ([]string, error) { return intercept.Cleanup(keep...) }
+
+// Listen implements Host.
+func (Kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
+	listen, err := localproxy.Addresses(at)
+	if err != nil {
+		return nil, err
+	}
+	p, err := localproxy.Listen(localproxy.Config{Listen: listen, Fallback: fallback})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	return localProxy{p}, nil
+}
+
+// table is a Plane by nftables.
+type table struct{ *intercept.Table }
+
+// Apply implements Plane.
+func (t table) Apply(all []Target) error {
+	cfg := intercept.Config{Lifetime: lifetime}
+	for _, o := range all {
+		to := intercept.Target{Address: o.Address, Protocol: o.Protocol, Port: o.Port}
+		for _, b := range o.Backends {
+			to.Backends = append(to.Backends, intercept.Backend{Address: b.At.Addr(), Port: b.At.Port(), Weight: b.Weight})
+		}
+		cfg.Targets = append(cfg.Targets, to)
+	}
+	return t.Table.Apply(cfg)
+}
+
+// Renew implements Plane.
+func (t table) Renew() error { return t.Table.Renew(lifetime) }
+
+// Destroy implements Plane.
+func (t table) Destroy(dead ...netip.Addr) (int, error) {
+	ended, err := t.Table.Destroy(dead...)
+	return ended.Sockets, err
+}
+
+// localProxy is a Proxy by a listener of this process.
+type localProxy struct{ *localproxy.Proxy }
+
+// Move implements Proxy.
+func (p localProxy) Move(at string) error {
+	listen, err := localproxy.Addresses(at)
+	if err != nil {
+		return err
+	}
+	if err := p.Proxy.Move(listen); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return nil
+}
+
+// SetBackends implements Proxy.
+func (p localProxy) SetBackends(all []Backend) {
+	var out []localproxy.Backend
+	for _, b := range all {
+		out = append(out, localproxy.Backend{Address: b.At, Weight: b.Weight})
+	}
+	p.Proxy.SetBackends(out)
+}
+
+// Connections implements Proxy.
+func (p localProxy) Connections() map[netip.Addr]int {
+	out := map[netip.Addr]int{}
+	for at, n := range p.Stats().ByBackend {
+		out[at.Addr()] += n
+	}
+	return out
+}
+
+// Close implements Proxy. Connections end with it: its process does.
+func (p localProxy) Close() error {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	return p.Proxy.Close(ended)
+}

@@ -1,0 +1,202 @@
+package follower
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/sdnotify"
+	"github.com/keepvip/keepvip/internal/base/startpages"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/metrics"
+	"github.com/keepvip/keepvip/internal/node/singleton"
+)
+
+// endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
+const endTime = 3 * time.Second
+
+// startTime is how long a start takes, at most, on an ordinary machine.
+const startTime = 2 * time.Second
+
+// gcPercent trades processor time, of which there is hardly any, for memory, which every node gives up.
+const gcPercent = 40
+
+// Process is a follower as a process of its own, the only keepvip of its network namespace.
+type Process struct {
+	Config Config
+	Load   func() (Config, error) // reads the configuration again, on SIGHUP
+	Options
+}
+
+// Run follows until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.
+func (p Process) Run(ctx context.Context) (err error) {
+	tune()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, unix.SIGHUP) // from the beginning: it would end a process that does not wait for it
+	defer signal.Stop(hangups)
+	lock, err := singleton.Wait(ctx, p.Config.Socket, endTime, func(r *singleton.RunningError) {
+		p.Log.Info("another keepvip runs here; its end is waited for", "pid", r.PID, "socket", r.Socket, "limit", endTime)
+	})
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if lock.Doubt != "" {
+		p.Log.Warn("what keeps a second keepvip from running here is only half held", "reason", lock.Doubt)
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
+	defer stop()
+
+	var shown shown
+	server, err := control.OpenStatus(p.Config.Socket, shown.answer)
+	if err != nil {
+		return err
+	}
+	outer, end := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer end()
+	wg.Go(func() { logged(p.Log, server.Serve(outer)) })
+	wg.Go(func() { logged(p.Log, lock.Serve(outer)) })
+	if p.Config.Metrics.Address != "" {
+		listener, err := metrics.Listen(p.Config.Metrics, p.told(&shown))
+		if err != nil {
+			_, left := p.Host.Cleanup()
+			return errors.Join(err, left)
+		}
+		wg.Go(func() { logged(p.Log, listener.Serve(outer)) })
+	}
+	wg.Go(func() { p.notify(ctx, outer, &shown) })
+	defer time.AfterFunc(startTime, p.afterStart).Stop()
+	return p.follow(ctx, hangups, &shown)
+}
+
+// afterStart has the memory given back that only the start needed.
+func (p Process) afterStart() {
+	if err := startpages.Release(); err != nil {
+		p.Log.Debug("memory of the start is kept", "error", err)
+	}
+}
+
+func logged(log *slog.Logger, err error) {
+	if err != nil {
+		log.Error("a listener ended", "error", err)
+	}
+}
+
+// follow runs one Follower after the other, as the configuration changes.
+func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, s *shown) error {
+	cfg, former, last := p.Config, (*Config)(nil), (*Follower)(nil)
+	for {
+		f, err := Open(cfg, p.Options, last)
+		if err != nil && former == nil {
+			_, left := p.Host.Cleanup()
+			return errors.Join(err, left)
+		}
+		if err != nil {
+			s.reloads.Refused(err)
+			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
+			cfg, former = *former, nil
+			continue
+		}
+		names := []string{}
+		for _, e := range cfg.Entries {
+			names = append(names, e.Name)
+		}
+		p.Log.Info("following", "version", p.Version, "vips", names, "signed", cfg.Key != nil)
+		s.current.Store(f)
+		if former != nil || last == nil { // not the old one again
+			s.reloads.Loaded(cfg.Source)
+		}
+		next, err := p.until(ctx, f, hangups, s)
+		if next == nil {
+			p.Log.Info("stopped")
+			return err
+		}
+		if err != nil {
+			p.Log.Warn("something of the old configuration stays", "error", err)
+		}
+		before := cfg
+		cfg, former, last = *next, &before, f
+	}
+}
+
+// until runs f until ctx ends, or there is another configuration to go on with.
+func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signal, s *shown) (next *Config, err error) {
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	var stays atomic.Bool
+	go func() { ended <- f.Run(run, func() bool { return stays.Load() && ctx.Err() == nil }) }()
+	for {
+		select {
+		case err := <-ended:
+			return nil, err
+		case <-hangups:
+		}
+		cfg, err := p.Load()
+		if err != nil {
+			s.reloads.Refused(err)
+			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
+			continue
+		}
+		p.keeps(cfg)
+		if sameBut(cfg, f.cfg) {
+			s.reloads.Loaded(cfg.Source)
+			p.Log.Info("configuration read again: nothing has changed that is followed")
+			continue
+		}
+		stays.Store(true)
+		cancel()
+		if err = <-ended; ctx.Err() != nil {
+			return nil, err
+		}
+		return &cfg, err
+	}
+}
+
+// sameBut tells whether two configurations have the same followed, wherever that is said, and whatever only a new process takes over.
+func sameBut(a, b Config) bool {
+	a.Source, a.Socket, a.Metrics = b.Source, b.Socket, b.Metrics
+	return reflect.DeepEqual(a, b)
+}
+
+// keeps logs what of next only a new process takes over.
+func (p Process) keeps(next Config) {
+	if next.Socket != p.Config.Socket {
+		p.Log.Warn("the socket stays where it is until a restart", "socket", p.Config.Socket)
+	}
+	if next.Metrics != p.Config.Metrics {
+		p.Log.Warn("the listener for metrics stays as it is until a restart", "metrics.address", p.Config.Metrics.Address)
+	}
+}
+
+// notify tells the service manager how this process fares.
+func (p Process) notify(ctx, outer context.Context, s *shown) {
+	n, err := sdnotify.New(os.Getenv, os.Getpid())
+	if err != nil {
+		p.Log.Warn("the service manager is not told anything", "error", err)
+		return
+	}
+	n.Run(ctx, outer, s.pulse, p.Log)
+}
+
+// tune sets up the runtime for a process that wakes up for microseconds, some dozens of times a second.
+func tune() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
+}

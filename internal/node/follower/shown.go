@@ -1,0 +1,78 @@
+package follower
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/keepvip/keepvip/internal/node/reloads"
+)
+
+// shown is what others see of a process. Any goroutine may ask.
+type shown struct {
+	current atomic.Pointer[Follower] // nil: none yet
+	reloads reloads.Record
+}
+
+var errNotBegun = errors.New("the follower has not begun")
+
+// status is the newest one, or why there is none.
+func (s *shown) status() (Status, error) {
+	f := s.current.Load()
+	if f == nil {
+		return Status{}, errNotBegun
+	}
+	out, err := f.Status()
+	out.Config = s.reloads.Status()
+	return out, err
+}
+
+// answer is what `keepvip status` is answered.
+func (s *shown) answer() any {
+	out, err := s.status()
+	switch {
+	case errors.Is(err, errNotBegun):
+		return Status{Follows: []EntryStatus{}}
+	case err != nil:
+		f := s.current.Load()
+		return Status{Version: f.opts.Version, Node: f.opts.Node, Config: s.reloads.Status(), Follows: []EntryStatus{{Problem: err.Error()}}}
+	}
+	return out
+}
+
+// live is an error when the loop is stuck: only a new process could help.
+func (s *shown) live() error {
+	if f := s.current.Load(); f != nil {
+		return f.stuck()
+	}
+	return nil
+}
+
+// ready is an error while connections do not go where the members say: then no other host should be given the same configuration yet.
+func (s *shown) ready() error {
+	out, err := s.status()
+	if err != nil {
+		return err
+	}
+	for _, e := range out.Follows {
+		switch {
+		case e.Problem != "":
+			return fmt.Errorf("%s: %s", e.Name, e.Problem)
+		case len(e.By) == 0:
+			return fmt.Errorf("%s: no member says who the members are", e.Name)
+		}
+	}
+	return nil
+}
+
+// pulse says in a line how it goes, or that the loop is stuck.
+func (s *shown) pulse() (string, error) {
+	if err := s.live(); err != nil {
+		return "", err
+	}
+	out, err := s.status()
+	if err != nil {
+		return "", err
+	}
+	return out.line(), nil
+}

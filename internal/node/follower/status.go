@@ -1,0 +1,114 @@
+package follower
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/node/reloads"
+)
+
+// Status is what `keepvip status -o json` prints on a host that follows; its names are a contract with scripts.
+type Status struct {
+	Version string          `json:"version"`
+	Node    string          `json:"node"`
+	Config  *reloads.Status `json:"config,omitempty"`
+	Signed  bool            `json:"signed"`  // with the followers' key
+	Follows []EntryStatus   `json:"follows"` // never null
+}
+
+// EntryStatus is one entry that is followed.
+type EntryStatus struct {
+	Name      string       `json:"name"`
+	Addresses []netip.Addr `json:"addresses"`
+	By        []netip.Addr `json:"by"`                // members that say who the members are; empty: none does, and those known last are used as far as they are reached from here
+	Problem   string       `json:"problem,omitempty"` // why connections are not sent to the members
+	Ports     []PortStatus `json:"ports"`
+	// Ended counts connections that were ended because the host of their member had died.
+	Ended int `json:"connectionsEnded,omitempty"`
+	// Refused are messages that were refused, by reason.
+	Refused map[string]uint64 `json:"refused,omitempty"`
+}
+
+// PortStatus is one port of the address.
+type PortStatus struct {
+	Protocol string         `json:"protocol"`
+	Port     uint16         `json:"port"`
+	Target   uint16         `json:"target"` // of each member's own address
+	Wire     bool           `json:"wire"`   // no member is used: connections go to the virtual address, as on a host that does not follow
+	Members  []MemberStatus `json:"members"`
+}
+
+// MemberStatus is one member.
+type MemberStatus struct {
+	Address netip.Addr   `json:"address"`
+	Node    string       `json:"node,omitempty"`
+	Weight  uint8        `json:"weight"`
+	Used    bool         `json:"used"`             // it gets new connections
+	SentTo  []netip.Addr `json:"sentTo,omitempty"` // its own addresses that get them, one of a family
+	Why     string       `json:"why,omitempty"`    // why it gets none
+}
+
+// status is made of all entries.
+func (f *Follower) status(now time.Time) Status {
+	out := Status{Version: f.opts.Version, Node: f.opts.Node, Signed: f.cfg.Key != nil, Follows: []EntryStatus{}}
+	for _, e := range f.entries {
+		out.Follows = append(out.Follows, e.status(now))
+	}
+	return out
+}
+
+func (e *entry) status(now time.Time) EntryStatus {
+	out := EntryStatus{Name: e.Name, Addresses: e.Addresses, By: e.machine.By(now), Problem: e.problem, Ended: e.ended, Ports: []PortStatus{}}
+	if out.By == nil {
+		out.By = []netip.Addr{}
+	}
+	for reason, n := range e.machine.Refused() {
+		if out.Refused == nil {
+			out.Refused = map[string]uint64{}
+		}
+		out.Refused[string(reason)] = n
+	}
+	names := map[netip.Addr]string{}
+	for _, s := range e.states {
+		names[s.Address] = s.Node
+	}
+	for i, p := range e.Ports {
+		port := PortStatus{Protocol: "tcp", Port: p.Port, Target: p.Target, Wire: true, Members: []MemberStatus{}}
+		if p.Protocol == udp {
+			port.Protocol = "udp"
+		}
+		if i < len(e.shares) {
+			for _, s := range e.shares[i] {
+				used := len(s.at) > 0
+				port.Wire = port.Wire && !used
+				port.Members = append(port.Members, MemberStatus{Address: s.address, Node: names[s.address], Weight: s.weight, Used: used, SentTo: s.at, Why: s.why})
+			}
+		}
+		out.Ports = append(out.Ports, port)
+	}
+	return out
+}
+
+// line is "apiserver over 2 of 3 members".
+func (s Status) line() string {
+	var out []string
+	for _, e := range s.Follows {
+		if len(e.Ports) == 0 {
+			continue
+		}
+		used := 0
+		for _, m := range e.Ports[0].Members {
+			if m.Used {
+				used++
+			}
+		}
+		text := fmt.Sprintf("%s over %d of %d members", e.Name, used, len(e.Ports[0].Members))
+		if used == 0 {
+			text = e.Name + " on the wire"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,142 @@
+package hook
+
+import (
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/program"
+)
+
+// State is what this node is to an entry or a group, in keepalived's words.
+type State string
+
+// The states. The zero State is one that is not known yet.
+const (
+	Master  State = "MASTER"  // it holds the addresses: they are bound and announced
+	Backup  State = "BACKUP"  // it would take them
+	Fault   State = "FAULT"   // it is not fit to take them, or takes no part
+	Stop    State = "STOP"    // keepvip ends
+	Deleted State = "DELETED" // a reload has taken the entry away
+)
+
+// Type is whose state it is.
+type Type string
+
+// The types.
+const (
+	Instance Type = "INSTANCE"
+	Group    Type = "GROUP"
+)
+
+// Change is what an entry has come to.
+type Change struct {
+	State    State
+	Priority uint8      // with the weights of its checks
+	Reason   string     // a short clause that an operator reads
+	Holder   netip.Addr // of the addresses, as far as known
+	Since    time.Time
+}
+
+// event is one thing to tell.
+type event struct {
+	Change
+	kind  Type
+	told  string // the name that programs know
+	entry string // of the configuration; of a group, one of its entries
+	group string
+	old   State
+}
+
+// priority is what keepalived gives: 0 for a group.
+func (e event) priority() string {
+	if e.kind == Group {
+		return "0"
+	}
+	return strconv.Itoa(int(e.Priority))
+}
+
+// arguments follow those of a program.
+func (e event) arguments() []string {
+	return []string{string(e.kind), e.told, string(e.State), e.priority()}
+}
+
+// line is what the FIFO gets.
+func (e event) line() string {
+	return string(e.kind) + ` "` + e.told + `" ` + string(e.State) + " " + e.priority() + "\n"
+}
+
+// document is what a program can read on standard input. Its names are a contract with programs.
+type document struct {
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Type       Type       `json:"type"`
+	Name       string     `json:"name"`            // as the arguments have it
+	VIP        string     `json:"vip"`             // the entry's name in the configuration
+	Group      string     `json:"group,omitempty"` // of the entry
+	State      State      `json:"state"`
+	OldState   State      `json:"oldState,omitempty"` // that programs were told before; absent the first time
+	Priority   uint8      `json:"priority"`
+	Reason     string     `json:"reason"`
+	Holder     string     `json:"holder,omitempty"` // the own address of the node that holds the addresses, as far as known
+	Since      *time.Time `json:"since,omitempty"`
+}
+
+// mostReason keeps the document far below what a program can be given.
+const mostReason = 300
+
+func (e event) document() []byte {
+	d := document{
+		APIVersion: "keepvip/v1", Kind: "StateChange", Type: e.kind, Name: e.told, VIP: e.entry, Group: e.group,
+		State: e.State, OldState: e.old, Priority: e.Priority, Reason: e.Reason[:min(len(e.Reason), mostReason)],
+	}
+	if e.Holder.IsValid() {
+		d.Holder = e.Holder.String()
+	}
+	if !e.Since.IsZero() {
+		d.Since = &e.Since
+	}
+	text, err := json.Marshal(d)
+	if err != nil || len(text) >= program.MaxInput {
+		return []byte("{}\n") // text alone fits, and is never an error
+	}
+	return append(text, '\n')
+}
+
+// Entry is one entry of vips, and whom to tell about it.
+type Entry struct {
+	Name  string // in the configuration
+	Told  string // what programs are told; "": Name
+	Group string // that it is in; "": none
+	// GroupTold is what programs are told of the group; "": Group.
+	GroupTold string
+	Programs  []Program
+}
+
+func (e Entry) told() string { return or(e.Told, e.Name) }
+
+func or(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// Program is one program to run.
+type Program struct {
+	Command   []string
+	UID, GID  uint32
+	States    []State // none: all of them
+	Type      Type
+	Arguments bool // those of the event follow
+	Timeout   time.Duration
+
+	entry string // that has it in the configuration
+}
+
+// wants tells whether the program is run for an event.
+func (p Program) wants(e event) bool {
+	return p.Type == e.kind && (len(p.States) == 0 || slices.Contains(p.States, e.State))
+}

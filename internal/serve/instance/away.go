@@ -1,0 +1,62 @@
+package instance
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+)
+
+// errMoved ends a term whose place is another one now.
+var errMoved = code.With(code.PlaceChanged, errors.New("the interface or the node's own address is another one"))
+
+// stay has the service follow what has changed of the host, and tells why the term has to end: another interface, another own
+// address, or none; nil if it goes on.
+func (i *instance) stay(now time.Time) error {
+	v := i.now()
+	p, err := v.cfg.Place()
+	switch {
+	case err != nil:
+		return i.cutOff(now, &v, err)
+	case p.Index != v.place.Index || p.Source != v.place.Source || p.Elsewhere != v.place.Elsewhere:
+		return errMoved
+	}
+	i.back()
+	i.change(func(v *view) { v.place = p })
+	v.service.HostChanged(p)
+	return nil
+}
+
+// cutOff tells whether a node without a link has to leave the election now. What a holder sends does not leave, whatever the
+// election believes, so the lease that counts is the one at the moment when the link went. Within half of it a holder may come
+// back: its next advertisement then still leaves before another node's Active_Down_Timer expires, even if the last one had not.
+// The service is left alone meanwhile.
+func (i *instance) cutOff(now time.Time, v *view, why error) error {
+	i.cut = linkGone(why)
+	if i.away.IsZero() {
+		end := v.elector.LeaseEnd()
+		if v.state != election.Active || !now.Before(end) {
+			return i.cut
+		}
+		i.away = end.Add(-v.cfg.Lease / 2)
+		i.waits.Reset(time.Until(i.away))
+	}
+	if now.Before(i.away) {
+		return nil
+	}
+	return i.cut
+}
+
+// back ends the waiting for a link.
+func (i *instance) back() {
+	i.away = time.Time{}
+	i.waits.Stop()
+}
+
+// linkGone is ErrCutOff with what is missing, and its code.
+func linkGone(why error) error {
+	return code.With(cmp.Or(code.Of(why), code.LinkDown), fmt.Errorf("%w: %w", election.ErrCutOff, why))
+}

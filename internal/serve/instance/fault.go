@@ -1,0 +1,103 @@
+package instance
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+)
+
+// Faults that Moved is told of, beside the moves. Their texts are part of what commands print.
+const (
+	FaultOut     = "out"     // this node is in no election
+	FaultSilent  = "silent"  // it is Active without a lease, so it does not answer
+	FaultBlocked = "blocked" // no node can hold the address, as without a majority
+)
+
+// fault is what keeps this node, or every node, from serving, and is no move of the address; the zero fault for nothing.
+type fault struct {
+	kind   string
+	code   code.Code
+	reason string
+	since  time.Time
+}
+
+// fault looks at the service and the elector, which takes its time.
+func (v *view) fault(now time.Time) fault {
+	switch {
+	case v.elector == nil && v.apart:
+		return fault{FaultOut, v.code, v.reason, now}
+	case v.elector == nil:
+		return fault{}
+	}
+	if v.state == election.Active {
+		over, dropped := v.unrenewed(now, v.service.Status())
+		if over == 0 {
+			return fault{}
+		}
+		why, more := unrenewedBy(v.elector.Status().Counters.SendErrors, dropped)
+		return fault{FaultSilent, why, "the lease is over, so the kernel keeps this node from answering" + more, now.Add(-over)}
+	}
+	if v.cfg.Cluster {
+		if e := v.elector.Status(); e.Blocked != "" {
+			return fault{FaultBlocked, e.BlockedCode, e.Blocked, now}
+		}
+	}
+	return fault{}
+}
+
+// faults is what Moved was told of faults.
+type faults struct {
+	looks sync.Mutex // held by the one look that goes on; guards told
+	told  fault      // the newest; zero: there is none now
+}
+
+// watchFault tells of a fault when it begins, and when it is over where no move says so. It does not wait for a kernel that takes its time.
+func (i *instance) watchFault(now time.Time) {
+	if !i.faults.looks.TryLock() {
+		return
+	}
+	v := i.now()
+	if may := v.elector == nil || v.state == election.Active || v.cfg.Cluster; !may && i.faults.told.kind == "" {
+		i.faults.looks.Unlock()
+		return
+	}
+	go func() {
+		defer i.faults.looks.Unlock()
+		i.tellFault(&v, now)
+	}()
+}
+
+func (i *instance) tellFault(v *view, now time.Time) {
+	if v.removed || v.ending != nil && v.ending() {
+		return // which ends no fault
+	}
+	before, f := i.faults.told, v.fault(now)
+	if before.kind == f.kind {
+		return
+	}
+	i.faults.told = f
+	moved := v.last != nil && v.last.At.After(before.since)
+	if before.kind != "" && before.kind != FaultOut && !moved {
+		t := v.still(now, before)
+		t.Over, t.Reason = true, fmt.Sprintf("it is over, after %s", now.Sub(before.since).Round(time.Second))
+		v.cfg.moved(t)
+	}
+	said := f.kind == FaultOut && v.last != nil && v.last.To == v.state.String() // by the move out of the election
+	if f.kind != "" && !said {
+		v.cfg.moved(v.still(f.since, f))
+	}
+}
+
+// still is a Transition that is no move.
+func (v *view) still(at time.Time, f fault) Transition {
+	t := Transition{At: at, Name: v.cfg.Name, From: v.state.String(), To: v.state.String(), Code: f.code, Reason: f.reason, Fault: f.kind}
+	t.OldHolder.Address = v.holder
+	if v.last != nil && v.last.NewHolder.Address == v.holder {
+		t.OldHolder = v.last.NewHolder
+	}
+	t.NewHolder = t.OldHolder
+	return t
+}

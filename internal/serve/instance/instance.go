@@ -1,0 +1,287 @@
+package instance
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/check/health"
+)
+
+const (
+	// retryAfter is how long an instance waits before it tries again what went wrong, if no event comes first.
+	retryAfter = time.Second
+	// beatEvery makes an idle instance show that it lives.
+	beatEvery = 5 * time.Second
+)
+
+// instance joins one election to one service. Its fields belong to the goroutine of run, but for those marked otherwise.
+type instance struct {
+	name   string // never changes
+	log    *slog.Logger
+	cancel context.CancelCauseFunc // the Set's: ends run; nil until it has begun
+
+	changed chan struct{}       // capacity 1: the host has changed
+	adjusts chan *adjustment    // a new configuration that needs no new election
+	desires chan *desiredChange // an operator wants something else of this node
+	stopped chan struct{}       // closed when run has returned
+
+	checks checkRunner
+	beats  *time.Timer
+	waits  *time.Timer
+	cut    error        // what ends the term when that is over
+	away   time.Time    // the link is gone: until when a holder waits for it; zero while it is there
+	beat   atomic.Int64 // any goroutine: when the instance was last alive, in Unix nanoseconds
+
+	faults faults
+	lines  election.Lines // the elector's goroutine: what others can bring about
+
+	mu   sync.Mutex // guards view
+	view view
+}
+
+func newInstance(cfg Config, log *slog.Logger) *instance {
+	i := &instance{
+		name: cfg.Name, log: log.With("vip", cfg.Name), checks: newCheckRunner(),
+		changed: make(chan struct{}, 1), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
+		view: view{cfg: cfg, since: time.Now(), reason: "starting", code: code.Started},
+	}
+	i.beat.Store(time.Now().UnixNano())
+	return i
+}
+
+// run keeps the instance until ctx ends, then leaves nothing of its service behind.
+func (i *instance) run(ctx context.Context) {
+	defer close(i.stopped)
+	i.beats, i.waits = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+	defer i.beats.Stop()
+	i.alive()
+	i.back()
+	i.begin(ctx)
+	defer i.checks.stop()
+	for ctx.Err() == nil {
+		if err := i.term(ctx); err != nil && ctx.Err() == nil {
+			i.wait(ctx, err)
+		}
+	}
+	i.end(ctx)
+}
+
+// begin makes the service, and starts the checks.
+func (i *instance) begin(ctx context.Context) {
+	cfg := i.now().cfg
+	service := cfg.Serve(i.block)
+	i.change(func(v *view) { v.service, v.ending = service, func() bool { return ctx.Err() != nil } })
+	i.checks.begin(ctx, cfg.Checks)
+}
+
+// end leaves nothing of the service behind.
+func (i *instance) end(ctx context.Context) {
+	if err := i.served().Close(); err != nil {
+		i.log.Warn("the service has left something behind", "error", err)
+	}
+	ended, reason := election.Ended(context.Cause(ctx))
+	if ended == code.Stopping {
+		reason = "stopped"
+	}
+	i.change(func(v *view) { v.note(election.Initialize, reason, ended); v.removed = true })
+}
+
+// wait shows why there is no election, and returns when it is worth another try.
+func (i *instance) wait(ctx context.Context, why error) {
+	if err := i.served().Apply(context.Background(), election.Decision{Role: election.Off, Reason: why.Error(), Code: code.Of(why), At: time.Now()}); err != nil {
+		i.log.Warn("the service has left something behind", "error", err)
+	}
+	fresh := false
+	i.change(func(v *view) { fresh, v.apart = v.note(election.Initialize, why.Error(), code.Of(why)), true })
+	if fresh {
+		i.log.Warn("not in the election", "reason", why.Error())
+	}
+	i.watchFault(time.Now())
+	retry := time.NewTimer(retryAfter)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-i.changed:
+			return
+		case <-retry.C:
+			return
+		case a := <-i.adjusts:
+			i.adjust(a.cfg)
+			close(a.done)
+		case r := <-i.checks.results:
+			i.judge(r)
+		case c := <-i.desires:
+			i.applyDesired(c)
+		case <-i.beats.C:
+			i.alive()
+		}
+	}
+}
+
+// enter finds the place, and begins a term there: that of a new elector, and of the service.
+func (i *instance) enter() (elector election.Elector, giveBack func(), err error) {
+	cfg := i.now().cfg
+	place, err := cfg.Place()
+	if err != nil {
+		return nil, nil, err
+	}
+	if elector, giveBack, err = cfg.Elect(place); err != nil {
+		return nil, nil, err
+	}
+	i.tell(func(v *view) { v.begin(place, elector) })
+	if cfg.apart() {
+		s := elector.Status()
+		i.change(func(v *view) { v.note(election.Initialize, s.Reason, s.Code) })
+		i.log.Info("the addresses are external", "reason", s.Reason)
+	}
+	elector.SetProbe(cfg.Fresh)
+	i.served().Begin(Term{Place: place, Elector: elector, Ready: i.ready, Healthy: i.healthy})
+	return elector, giveBack, nil
+}
+
+// term takes part in one election at one place, until ctx ends or the place is not what it was. Hundreds of instances wait here for as long
+// as the process lives: run and term keep no copy of a configuration on their stack, of which the runtime gives back what is hardly used.
+func (i *instance) term(ctx context.Context) error {
+	elector, giveBack, err := i.enter()
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	defer i.change(func(v *view) { v.elector = nil })
+	service := i.served()
+	defer service.End()
+	defer i.back()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- elector.Run(ctx, i.apply) }()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-i.changed:
+			if why := i.stay(time.Now()); why != nil {
+				cancel(why)
+			}
+		case <-i.waits.C:
+			cancel(i.cut)
+		case a := <-i.adjusts:
+			i.adjust(a.cfg)
+			close(a.done)
+		case r := <-i.checks.results:
+			i.judge(r)
+		case c := <-i.desires:
+			i.applyDesired(c)
+		case <-i.beats.C:
+			i.beatHere(service)
+		}
+	}
+}
+
+// beatHere does what is done with each beat of a term.
+func (i *instance) beatHere(service Service) {
+	i.alive()
+	i.watchFault(time.Now())
+	if i.away.IsZero() {
+		service.HostChanged(i.placed()) // what failed before is tried again
+	}
+}
+
+// alive follows each beat, and asks for the next.
+func (i *instance) alive() {
+	now := time.Now()
+	i.beats.Reset(time.Until(NextMultiple(now, beatEvery)))
+	i.beat.Store(now.UnixNano())
+}
+
+// judge passes a check's verdict on as part of the fitness.
+func (i *instance) judge(r *result) {
+	before, news := i.checks.take(r)
+	if !news {
+		return
+	}
+	if r.State != health.Unknown && (before.State != r.State || before.Points != r.Points) {
+		r.log(i.log)
+	}
+	verdicts := i.checks.newest()
+	i.tell(func(v *view) { v.verdicts = verdicts })
+}
+
+// adjust takes over a configuration that needs no new election. What has not changed is not touched. The service comes first: an
+// advertisement of a new interval makes the others wait no longer than it says.
+func (i *instance) adjust(next Config) {
+	next.Checks = i.checks.change(next.Checks)
+	v := i.now()
+	if next.Interim == "" && next.Mode == v.cfg.Mode {
+		next.Interim = v.cfg.Interim
+	}
+	next.Leaving.drain(v.cfg.Leaving, v.service)
+	if next.Reconfigure != nil {
+		next.Reconfigure(v.service)
+	}
+	if v.elector != nil {
+		v.elector.SetProbe(next.Fresh)
+		if next.Adjust != nil {
+			next.Adjust(v.elector, v.place)
+		}
+	}
+	verdicts := i.checks.newest()
+	i.tell(func(v *view) {
+		if v.cfg.Mode != next.Mode {
+			v.known = v.state == election.Active || v.holder.IsValid()
+		}
+		v.cfg, v.verdicts = next, verdicts
+	})
+}
+
+// block is what the service says; any goroutine.
+func (i *instance) block(b Blocked) { i.tell(func(v *view) { v.blocked = b }) }
+
+// tell changes what the fitness comes from, and has the elector know. The lock keeps an older fitness from coming last.
+func (i *instance) tell(change func(*view)) {
+	i.change(func(v *view) {
+		change(v)
+		if v.elector != nil {
+			v.elector.SetFitness(v.cfg.Leaving.fitness(v.cfg.Combine(v.desired, v.said(), v.blocked)))
+		}
+	})
+	if s, ok := i.served().(Judged); ok {
+		s.Judged()
+	}
+}
+
+// change changes the view; any goroutine.
+func (i *instance) change(change func(*view)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change(&i.view)
+	i.view.report()
+}
+
+// now is a copy of the view; any goroutine.
+func (i *instance) now() view {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.view
+}
+
+// served is the service; any goroutine.
+func (i *instance) served() Service {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.view.service
+}
+
+// placed is where the election takes place; any goroutine.
+func (i *instance) placed() Place {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.view.place
+}

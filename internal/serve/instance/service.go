@@ -1,0 +1,139 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+)
+
+// Service makes the host do what an election has decided. One is made for the life of an instance; it serves one term after the
+// other, and keeps between them what it has learned. All methods are called by the instance; Apply and Status may come while
+// another one runs.
+type Service interface {
+	// Begin opens a term: decisions follow. The host is as it was.
+	Begin(t Term)
+	// Apply makes this node what d says. It is desired state: the same again changes nothing. With an error of Serve nothing is
+	// served; with one of Quiet nothing has changed. Quiet after anything but Serve changes nothing. Between terms there is only
+	// Off, by which nothing of the service is left on the host. An end of ctx ends the wait for what goes on before.
+	Apply(ctx context.Context, d election.Decision) error
+	// HostChanged says that something on this host is, or may be, not as it was. p is the term's place, with what is new of it.
+	HostChanged(p Place)
+	// End closes the term, after its last decision.
+	End()
+	// Status is safe from any goroutine.
+	Status() ServiceStatus
+	// Close ends the service, whatever the newest decision was, and leaves nothing of it on the host. It is the last call.
+	Close() error
+}
+
+// Announcer is a Service that tells others where the address is.
+type Announcer interface {
+	// Announce does so at once, for an operator; safe from any goroutine. The error is ErrNotHeld where there is nothing to tell.
+	Announce() error
+}
+
+// Drainer is a Service that can go on with the connections it has after it has passed the address on.
+type Drainer interface {
+	// Drain asks for that, until then at the latest; with the zero Time it ends, or will not begin. Others know when it returns.
+	Drain(until time.Time)
+	// Draining tells whether it does so, or may do so as soon as the next node serves, and how many connections were reset in the end.
+	Draining() (busy bool, reset int)
+}
+
+// Judged is a Service that follows what this node could do for clients: Term.Ready and Term.Healthy.
+type Judged interface {
+	// Judged says that they may say something else now. It does not wait; any goroutine calls it.
+	Judged()
+}
+
+// ErrNotHeld answers a request that only the holder can fulfil.
+var ErrNotHeld = errors.New("this node does not hold the address")
+
+// Place is where an instance belongs on this host.
+type Place struct {
+	Index  int        // of the interface
+	Name   string     // of the interface
+	Source netip.Addr // own address there, of the family that carries the election
+	MAC    string     // of the interface
+	Stay   uint32     // another one after the carrier was gone for a moment
+
+	Elsewhere string // other interfaces that addresses are on, such as "eth1=3"; "": none
+}
+
+// Term is one run of an elector at one place, as its service sees it.
+type Term struct {
+	Place   Place
+	Elector Elector // it may be an election.Extender, or an election.Spreader, too
+	// Ready says what this node could do for clients now, and Healthy whether a check of that name is good; any goroutine may ask.
+	Ready   func() Readiness
+	Healthy func(check string) bool
+}
+
+// Elector is what a service may ask its elector, from any goroutine.
+type Elector interface {
+	LeaseEnd() time.Time
+	Status() election.Status
+}
+
+// Blocked says why a service cannot serve, or not yet. The zero Blocked is one that can.
+type Blocked struct {
+	Out    bool // it must not become the holder, nor stay it: election.Fitness.Out
+	Wait   bool // it must not become the holder at this moment: election.Fitness.Wait
+	Reason string
+	Code   code.Code // why, for machines
+}
+
+// ServiceStatus is a service's part of Status. What it does not have is zero.
+type ServiceStatus struct {
+	Passing           bool // another node is taking the address, or has taken it while connections are drained here
+	Fence             FenceStatus
+	Lapsed            time.Time // since when the kernel has silenced a holder whose elector has a lease; zero: it does not
+	Conflicts         []Conflict
+	Announcements     uint64
+	AnnouncementFails uint64
+	Restored          uint64
+	Spread            *SpreadStatus // nil: the holder serves everything
+}
+
+// FenceStatus says whether the kernel would silence the address without a lease.
+type FenceStatus struct {
+	Standing bool      `json:"standing"`
+	Reason   string    `json:"reason,omitempty"`  // why not
+	Code     code.Code `json:"code,omitempty"`    // of Reason, or else of Uncovered, or for a day of a repair
+	Repairs  uint64    `json:"repairs"`           // how often it was not in place, and was built anew
+	Repaired time.Time `json:"repaired,omitzero"` // the last time
+	// Uncovered is what may go on answering although the fence is in place.
+	Uncovered string `json:"uncovered,omitempty"`
+	// Renewals are those of the lease by transaction, RenewalErrors those of them that the kernel refused, and Lapses the times it had no
+	// lease although the elector had one. They are for metrics.
+	Renewals, RenewalErrors, Lapses uint64 `json:"-"`
+}
+
+// Conflict is a host outside the election that speaks as the owner of a virtual address (RFC 5227
+// section 2.4, RFC 4862 section 5.4).
+type Conflict struct {
+	Address  netip.Addr `json:"address"`
+	MAC      string     `json:"mac"`
+	Since    time.Time  `json:"since"`
+	LastSeen time.Time  `json:"lastSeen"`
+	Code     code.Code  `json:"code,omitempty"`
+	VRRP     *Router    `json:"vrrp,omitempty"` // what it advertises by VRRP, if that was heard
+}
+
+// Router is what a host says of itself in an advertisement that is none of this election.
+type Router struct {
+	Source   netip.Addr `json:"from"`
+	Version  uint8      `json:"version"`
+	VRID     uint8      `json:"vrid"`
+	Priority uint8      `json:"priority"`
+}
+
+// String is a clause about the host: whatever speaks VRRP and is no keepvip of this group is most often keepalived.
+func (r Router) String() string {
+	return fmt.Sprintf("that host sends VRRP from %s with version %d, VRID %d, priority %d (keepalived?)", r.Source, r.Version, r.VRID, r.Priority)
+}

@@ -1,0 +1,127 @@
+package instance
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/check/health"
+)
+
+// Readiness is what this node could do for clients at this moment.
+type Readiness struct {
+	Fit    bool   // it would be a good holder
+	Open   bool   // no operator holds or drains it, and it can serve
+	Reason string // why it is not fit; empty when it is
+}
+
+// readiness is that of a fitness.
+func readiness(f election.Fitness) Readiness {
+	fit := f.Less < lastPlace && !f.Out
+	out := Readiness{Fit: fit, Open: fit || f.Code != code.Held && f.Code != code.Drained}
+	if !fit {
+		out.Reason = f.Reason
+	}
+	return out
+}
+
+// ready is what a Term's service may ask.
+func (i *instance) ready() Readiness {
+	v := i.now()
+	return readiness(v.cfg.Combine(v.desired, v.said(), v.blocked))
+}
+
+// healthy tells whether the check of that name is good.
+func (i *instance) healthy(check string) bool {
+	v := i.now()
+	return v.said()[check].State == health.Healthy
+}
+
+// The ways by which connections come to a member.
+const (
+	SpreadDirect = "direct" // each member answers clients by itself
+	// SpreadMasquerade: each member answers by way of the holder.
+	SpreadMasquerade = "masquerade"
+	SpreadOff        = "off" // none that is new does: what was spread is about to end
+)
+
+// SpreadStatus says how connections to the address are spread over the members.
+type SpreadStatus struct {
+	Via     string         `json:"via"`
+	Problem string         `json:"problem,omitempty"` // why nothing is spread, or not as it should be
+	Members []SpreadMember `json:"members"`           // in the order of the tables
+	Tables  []SpreadTable  `json:"tables"`            // one for the ports of each check
+	LeftOut []SpreadMember `json:"leftOut,omitempty"` // members that get no connections, because there are too many
+	// SecondChance tells whether a packet of a connection that this node does not know is sent on to the member that may know it. Of
+	// masquerade it is false, and nothing is missing: connections end with a move.
+	SecondChance bool   `json:"secondChance"`
+	WithoutIt    string `json:"secondChanceOff,omitempty"` // why not
+	Ingress      bool   `json:"ingress"`                   // packets are sent on at the link, which costs least
+	// Followers are those that this node tells who the members are. Each of them asks up to three members.
+	Followers []SpreadFollower `json:"followers,omitempty"`
+}
+
+// SpreadFollower is a host that is no member, and goes straight to members.
+type SpreadFollower struct {
+	Address netip.Addr `json:"address"` // that it asks from
+	Node    string     `json:"node,omitempty"`
+	Since   time.Time  `json:"since"`
+	// Connections are those that it has to this node, which it says while this node is to get no new ones.
+	Connections *uint32 `json:"connections,omitempty"`
+}
+
+// SpreadMember is one member that connections are spread over.
+type SpreadMember struct {
+	Address     netip.Addr `json:"address"`
+	Node        string     `json:"node,omitempty"`
+	Self        bool       `json:"self"`
+	Holder      bool       `json:"holder"` // of the address
+	Weight      uint8      `json:"weight"`
+	Connections uint32     `json:"connections"` // of clients, as it counted last
+}
+
+// SpreadTable is how the slots of some ports are divided.
+type SpreadTable struct {
+	Ports  []SpreadPort  `json:"ports"`
+	Check  string        `json:"check,omitempty"` // what decides whether they are healthy; absent: the node's fitness
+	Ends   time.Time     `json:"ends,omitzero"`   // it is not spread any more: the holder gets all that is new, and its connections go on until then at most
+	Fit    int           `json:"fit"`             // how many members are
+	Slots  int           `json:"slots"`           // 0: there is no table yet
+	Nobody int           `json:"nobody"`          // slots that no member has: whoever receives a packet serves it
+	Shares []SpreadShare `json:"shares"`          // in the order of the members
+}
+
+// Ending is how many ports are not spread any more while their connections go on.
+func (s *SpreadStatus) Ending() (n int) {
+	for _, t := range s.Tables {
+		if !t.Ends.IsZero() {
+			n += len(t.Ports)
+		}
+	}
+	return n
+}
+
+// Connections are those of all members, as each of them has counted last.
+func (s *SpreadStatus) Connections() (n uint32) {
+	for _, m := range s.Members {
+		n += m.Connections
+	}
+	return n
+}
+
+// SpreadPort is one port that is spread.
+type SpreadPort struct {
+	Protocol string `json:"protocol"`
+	Port     uint16 `json:"port"`
+	Target   uint16 `json:"target"`
+}
+
+// SpreadShare is what one member has of a table.
+type SpreadShare struct {
+	Address   netip.Addr `json:"address"`
+	Condition string     `json:"condition"`     // fit: it gets new connections; keeps: it goes on with those that it has; dead: it gets no packets
+	Why       string     `json:"why,omitempty"` // it gets no new ones
+	Slots     int        `json:"slots"`
+	Share     float64    `json:"share"` // of the new connections, 0 to 1
+}

@@ -1,0 +1,251 @@
+package instance
+
+import (
+	"cmp"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/state"
+	"github.com/keepvip/keepvip/internal/check/health"
+)
+
+// Status is one instance as an operator sees it. Its JSON form is part of the command line's contract.
+type Status struct {
+	Name      string               `json:"name"`
+	Group     string               `json:"group,omitempty"` // of instances that move together
+	Addresses []netip.Prefix       `json:"addresses"`
+	Mode      Mode                 `json:"mode"`               // whose the addresses are: internal, or external: somebody else's, and this node holds none, or not for long
+	Endpoint  string               `json:"endpoint,omitempty"` // where clients connect, as host:port; absent where no port is known
+	Interface string               `json:"interface"`
+	State     string               `json:"state"`          // initialize, backup or active
+	Desired   Desired              `json:"desired"`        // what an operator wants
+	Observed  Observed             `json:"observed"`       // what this node is at this moment; Reason, Unfit and Held say why
+	Held      *state.Hold          `json:"held,omitempty"` // since when and why, if it is held or drained
+	Holder    string               `json:"holder"`         // the Active's own address; empty while none is heard
+	Since     time.Time            `json:"since"`
+	Reason    string               `json:"reason"`
+	Code      code.Code            `json:"code"`              // of Reason: the first cause, as far as it is known
+	Why       *Why                 `json:"why,omitempty"`     // why Observed is what it is, where Reason does not say it
+	Eligible  bool                 `json:"eligible"`          // would this node be a good holder
+	Unfit     string               `json:"unfit,omitempty"`   // why it would not
+	Silent    bool                 `json:"silent,omitempty"`  // it is Active without a lease, so it does not answer; Reason says why
+	Blocked   string               `json:"blocked,omitempty"` // why no node can take the address, as without a majority
+	Priority  uint8                `json:"priority"`          // as advertised now
+	Preempt   bool                 `json:"preempt"`           // a higher priority takes the address from a lower one
+	VRID      uint8                `json:"vrid,omitempty"`    // of the Virtual Router
+	Check     *CheckStatus         `json:"check,omitempty"`   // the one that decides; absent when nothing is checked
+	Checks    []CheckStatus        `json:"checks,omitempty"`  // all of them
+	Fence     FenceStatus          `json:"fence"`
+	Spread    *SpreadStatus        `json:"spread,omitempty"`         // how connections are spread over the members; absent: the holder serves all of them
+	Members   []MemberStatus       `json:"members"`                  // this node and those it has heard
+	Takers    Takers               `json:"takers"`                   // who could take the address over
+	Last      *Transition          `json:"lastTransition,omitempty"` // the newest change of this node's role, or of the holder, in this run
+	Lateness  float64              `json:"latenessSeconds"`          // the worst of the last one to two minutes: how late timers are served here
+	Rejected  []election.Rejection `json:"rejected,omitempty"`       // what was not taken into account, the newest first
+	Conflicts []Conflict           `json:"conflicts"`                // hosts outside the election that claim an address
+	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
+	Counters  Counters             `json:"counters"`
+
+	NoCandidate bool `json:"noCandidate,omitempty"` // this node is a member, and never holds the address
+
+	lease   time.Duration     // for how long the kernel lets a holder answer that is not heard of
+	changes map[string]uint64 // of state, by the names of their causes, since the instance was added
+	unfit   code.Code         // of Unfit
+	blocked code.Code         // of Blocked
+}
+
+// CheckStatus is the newest verdict of a health check.
+type CheckStatus struct {
+	Name      string    `json:"name,omitempty"`   // absent for the only one, which has none
+	Weight    int       `json:"weight,omitempty"` // absent for a condition
+	State     string    `json:"state"`            // unknown, healthy or unhealthy
+	Reason    string    `json:"reason"`
+	Hint      string    `json:"hint,omitempty"`
+	Code      code.Code `json:"code,omitempty"` // why it is not healthy
+	Since     time.Time `json:"since"`
+	LastProbe time.Time `json:"lastProbe"`
+	Latency   float64   `json:"latencySeconds"` // of the last probe
+	Probes    uint64    `json:"probes"`
+	Failures  uint64    `json:"failures"`
+	Streak    int       `json:"streak,omitempty"` // last probes in a row that speak against the state
+	Changes   uint64    `json:"changes"`
+	Falls     int       `json:"falls,omitempty"` // how often it became unhealthy lately: it flaps
+	Rise      int       `json:"rise,omitempty"`  // good probes in a row that it takes to become healthy
+
+	numbered bool // a condition, whatever its weight
+}
+
+// MemberStatus is one node of the group, as election.Member, in the shape that status shows.
+type MemberStatus struct {
+	Address   netip.Addr `json:"address"`
+	Self      bool       `json:"self"`
+	Priority  uint8      `json:"priority"`
+	State     string     `json:"state"`               // initialize, backup, active, or silent: nothing is heard of it since LastHeard
+	Was       string     `json:"was,omitempty"`       // the state of one that is silent, when it was heard last
+	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node, and for one that was never heard
+	Note      string     `json:"note,omitempty"`      // what is odd about it
+	Witness   bool       `json:"witness,omitempty"`   // it votes and never holds the address
+
+	// What it says itself, if it speaks more than VRRP.
+	Node    string    `json:"node,omitempty"`
+	Version string    `json:"version,omitempty"` // of its software
+	Fit     *bool     `json:"fit,omitempty"`
+	Unfit   string    `json:"unfit,omitempty"` // why it is not fit
+	Code    code.Code `json:"code,omitempty"`  // of Unfit
+
+	NoCandidate bool `json:"noCandidate,omitempty"` // it never holds the address, and takes part in everything else
+}
+
+// Counters count since the instance was added; those of the election since its newest term began.
+type Counters struct {
+	election.Counters
+	Announcements     uint64 `json:"announcements"`
+	AnnouncementFails uint64 `json:"announcementErrors"`
+	Restored          uint64 `json:"addressesRestored"`
+	Terms             uint64 `json:"terms"`
+}
+
+// Status lists the instances in the order of the configuration.
+func (a *Set) Status() []Status {
+	all := a.all()
+	out := make([]Status, len(all))
+	for i, r := range all {
+		v := r.now()
+		out[i] = v.status()
+	}
+	return out
+}
+
+// status is without a lock: to look at a fence, and at an election, takes its time.
+func (v *view) status() Status {
+	s := Status{
+		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group, Preempt: v.cfg.Preempt, Last: v.last,
+		Mode: cmp.Or(v.cfg.Mode, ModeInternal), Endpoint: v.endpoint(),
+		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
+		lease: v.cfg.Lease, changes: v.changes,
+	}
+	var part ServiceStatus
+	if v.service != nil {
+		part = v.service.Status()
+	}
+	s.Spread = part.Spread
+	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
+	if !v.cfg.apart() {
+		s.name()
+	}
+	s.Counters = Counters{Announcements: part.Announcements, AnnouncementFails: part.AnnouncementFails, Restored: part.Restored, Terms: v.terms}
+	for _, c := range v.cfg.Checks {
+		s.Checks = append(s.Checks, v.checkStatus(c))
+	}
+	s.Check = decisive(s.Checks)
+	s.Desired = v.desired.Desired
+	if !v.desired.Since.IsZero() {
+		s.Held = &v.desired.Hold
+	}
+	if v.elector == nil {
+		s.Unfit = v.reason
+	} else {
+		s.add(v.elector.Status())
+	}
+	if over, dropped := v.unrenewed(time.Now(), part); over > 0 {
+		s.silence(over, dropped)
+	}
+	s.Observed = v.observed(&s, part.Passing)
+	s.Takers = s.takers()
+	s.Why = v.why(&s)
+	return s
+}
+
+func (s *Status) add(e election.Status) {
+	s.Priority, s.Lateness = e.Priority, e.TimerLag.Seconds()
+	s.Eligible, s.Unfit, s.unfit = e.Fitness.Less < lastPlace && !e.Fitness.Out, e.Fitness.Reason, e.Fitness.Code
+	if e.Holder.IsValid() {
+		s.Holder = e.Holder.String()
+	}
+	if e.Present != "" && s.State == e.State.String() {
+		s.Reason, s.Code = e.Present, e.Code
+	}
+	s.Blocked, s.blocked, s.Takers.Reason = e.Blocked, e.BlockedCode, e.NoSpare
+	for _, m := range e.Members {
+		s.NoCandidate = s.NoCandidate || m.Self && m.NoCandidate
+		s.Members = append(s.Members, memberStatus(m))
+	}
+	s.Splits, s.Rejected = append(s.Splits, e.Splits...), e.Rejected
+	s.Counters.Counters = e.Counters
+}
+
+// Unwell tells of a member that it is not fit, though it should be: one that never holds the address is not fit for that reason alone.
+func (m *MemberStatus) Unwell() bool {
+	return m.Fit != nil && !*m.Fit && !m.Witness && m.Code != code.NoCandidate
+}
+
+// stateSilent is the state of a member of which nothing is heard any more.
+const stateSilent = "silent"
+
+func memberStatus(m election.Member) MemberStatus {
+	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note, Witness: m.Witness, NoCandidate: m.NoCandidate}
+	if m.Silent {
+		out.State, out.Was = stateSilent, out.State
+	}
+	if at := m.LastHeard; !at.IsZero() {
+		out.LastHeard = &at
+	}
+	if m.Speaks {
+		fit := m.Fit
+		out.Node, out.Version, out.Fit, out.Unfit, out.Code = m.Node, m.Software, &fit, m.Unfit, m.Code
+	}
+	return out
+}
+
+func (v *view) checkStatus(c Check) CheckStatus {
+	said := c.Verdict()
+	if v.failing != "" {
+		said.State, said.Reason, said.Hint, said.Code = health.Unhealthy, v.failing, "", code.DrillCheck
+	}
+	return CheckStatus{
+		Name: c.Name, Weight: c.Weight, State: said.State.String(), Reason: said.Reason, Hint: said.Hint, Code: said.Code, Since: said.Since, LastProbe: said.LastProbe,
+		Latency: said.LastLatency.Seconds(), Probes: said.Probes, Failures: said.Failures,
+		Streak: said.Streak, Changes: said.Changes, Falls: said.Falls, Rise: said.Rise,
+		numbered: c.Numbered,
+	}
+}
+
+// decisive is the check that an operator wants to see first: a condition that is unhealthy, else one without a result, else the first.
+func decisive(checks []CheckStatus) *CheckStatus {
+	for _, state := range []string{"unhealthy", "unknown", "healthy"} {
+		for i := range checks {
+			if (checks[i].Weight == 0 || checks[i].numbered) && checks[i].State == state {
+				return &checks[i]
+			}
+		}
+	}
+	if len(checks) == 0 {
+		return nil
+	}
+	return &checks[0]
+}
+
+// lately is for how long a fence that was built anew is news.
+const lately = 24 * time.Hour
+
+// RepairedLately tells whether something has taken the fence away within a day. It was built anew, and may go again.
+func (f FenceStatus) RepairedLately(now time.Time) bool {
+	return !f.Repaired.IsZero() && now.Sub(f.Repaired) < lately
+}
+
+// name gives what the service says its codes.
+func (s *Status) name() {
+	switch f := &s.Fence; {
+	case !f.Standing:
+		f.Code = code.FenceLost
+	case f.Uncovered != "":
+		f.Code = code.FenceUncovered
+	case f.RepairedLately(time.Now()):
+		f.Code = code.FenceLost
+	}
+	for i := range s.Conflicts {
+		s.Conflicts[i].Code = code.DuplicateAddress
+	}
+}

@@ -1,0 +1,89 @@
+package address
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// Config describes the addresses of one instance.
+type Config struct {
+	Addresses []netip.Prefix
+	VRID      uint8 // of the Virtual Router; 0: none
+	// Fence makes the fence for a term at p, with the leases that the elector keeps; nil: no fence. With
+	// bound an earlier run has left addresses there: they stay silent until the first renewal.
+	Fence func(p instance.Place, bound bool) (Fence, error)
+	// Refence makes a fence that Fence has made, for an instance of the same name, that of this one, with the given lease, in one step:
+	// its guard, its lease and what is shut are in place throughout. With an error nothing has changed.
+	Refence func(f Fence, p instance.Place, lease time.Duration) error
+	// Lease is how long the addresses answer after an advertisement, by the fence that Fence makes.
+	Lease time.Duration
+	// Paced is for how long after a change to a longer Lease the shorter one has to be kept: the others may
+	// not know yet that they have to wait longer.
+	Paced time.Duration
+	// Reset ends the connections to an address that is about to go, so that clients know at once; nil: no.
+	Reset func(addresses []netip.Addr) error
+	// Spread are ports that another service spreads over the members: each of them serves these, whoever holds the addresses; nil: the
+	// holder serves all.
+	Spread *Spread
+	// Crowd is how many addresses this process keeps in all; no less than this instance's own.
+	Crowd int
+	// ProbeFirst keeps this node from being the first to bind the addresses while a host outside the
+	// election claims one of them. It never counts once a holder was heard.
+	ProbeFirst bool
+	// Yield gives the addresses up as long as a host outside the election claims one of them. Otherwise they
+	// are defended.
+	Yield bool
+	// Schedule says when to announce.
+	Schedule Schedule
+}
+
+// hosts are the addresses without their prefix lengths.
+func (c *Config) hosts() []netip.Addr {
+	out := make([]netip.Addr, len(c.Addresses))
+	for i, p := range c.Addresses {
+		out[i] = p.Addr()
+	}
+	return out
+}
+
+// title names the addresses in an error.
+func (c *Config) title() string {
+	if n := len(c.Addresses); n > 1 {
+		return fmt.Sprintf("%s and %d more", c.Addresses[0], n-1)
+	}
+	return c.Addresses[0].String()
+}
+
+const (
+	// validLeast is the shortest lifetime of an address. The kernel counts in seconds and is up to one late.
+	validLeast = 4 * time.Second
+	validMost  = time.Minute
+	// perValid is how many addresses are renewed at the pace of validLeast.
+	perValid = 16
+	// validSquare is for each pair of IPv6 addresses: the kernel looks at all of them whenever it renews one,
+	// which takes it 0.3 ms with a thousand.
+	validSquare = 350 * time.Microsecond
+)
+
+// Valid is how long the kernel keeps an address that is not renewed: longer for many addresses, because
+// each renewal is a call and an event for everybody who watches the host.
+func (c *Config) Valid() time.Duration {
+	n6 := time.Duration(0)
+	for _, p := range c.Addresses {
+		if p.Addr().Is6() {
+			n6++
+		}
+	}
+	rounds := (max(len(c.Addresses), c.Crowd) + perValid - 1) / perValid
+	valid := max(min(validLeast*time.Duration(rounds), validMost), n6*n6*validSquare)
+	return valid.Truncate(time.Second)
+}
+
+// renewAfter is when the addresses are renewed next: a third of their life later at most, and for all instances at
+// the same moment, so that one look at the host serves them all.
+func (c *Config) renewAfter(now time.Time) time.Time {
+	return instance.NextMultiple(now, c.Valid()/3)
+}

@@ -1,0 +1,167 @@
+package address
+
+import (
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// fenceWorker does what is asked of a fence, and renews its lease. It is one goroutine, to which its fields belong.
+type fenceWorker struct {
+	*fenceState
+	fence          Fence
+	log            *slog.Logger
+	leaseEnd       func() time.Time // until when this node may answer; safe from any goroutine
+	news           <-chan struct{}  // the lease has just been extended; nil: look for oneself
+	first          func() time.Time // see leasing
+	pace           pace
+	lapse          lapse
+	spreadUntil    time.Time // as the fence has it
+	asked          time.Time // when the kernel was asked for the lease
+	tick, renewals *time.Timer
+	jobs           <-chan fenceJob
+	looks          <-chan chan instance.FenceStatus // look at the fence now, and tell
+	ended          chan struct{}
+}
+
+type fenceJob struct {
+	do   func(Fence) error
+	held bool // as it is after the job
+	keep bool // held is as it was
+	tell bool // its outcome says whether the fence is in place
+	done chan struct{}
+}
+
+// run works until jobs is closed, then gives the fence back.
+func (w *fenceWorker) run() {
+	defer close(w.ended)
+	defer w.tick.Stop()
+	defer w.renewals.Stop()
+	for {
+		w.arm()
+		select {
+		case j, ok := <-w.jobs:
+			if !ok {
+				w.debug(w.fence.Close())
+				return
+			}
+			w.work(j)
+		case <-w.tick.C:
+			w.catchUp()
+			w.keepSpread()
+			w.mend(w.verify(checkEvery / 2))
+			w.keepStandby()
+			w.tick.Reset(w.untilLook(time.Now())) // by what was seen just now
+		case seen := <-w.looks:
+			w.catchUp()
+			err := w.verify(lookAge)
+			seen <- w.seen() // what is broken, before it is mended
+			w.mend(err)
+		case <-w.renewals.C:
+			w.renew()
+		case <-w.news:
+			w.renew()
+		}
+	}
+}
+
+const (
+	// crowd is how many instances that share a fence look at it in turns, and each of them only now and then. Of fewer there is not always
+	// one that does.
+	crowd = 24
+	// rarely is how many times checkEvery one of a crowd leaves between two looks at most.
+	rarely = 6
+)
+
+// untilLook is how long it is until the fence is looked at: checkEvery, and longer where others look at it meanwhile, and mend it for all. All
+// do so at the same moments of the clock, so that the process wakes up once for them.
+func (w *fenceWorker) untilLook(now time.Time) time.Duration {
+	next := instance.NextMultiple(now, checkEvery)
+	if w.fence.Sharing() < crowd || !w.lapse.since.IsZero() {
+		return next.Sub(now)
+	}
+	turn := next.Add(rand.N(time.Duration(rarely)) * checkEvery)
+	if due, ok := w.standbyDue(); ok && due.Before(turn) {
+		turn = later(next, instance.NextMultiple(due, checkEvery))
+	}
+	return turn.Sub(now)
+}
+
+// catchUp does what was asked for before a look: what is only on its way is not missing.
+func (w *fenceWorker) catchUp() {
+	for range len(w.jobs) {
+		if j, ok := <-w.jobs; ok {
+			w.work(j)
+		}
+	}
+}
+
+func (w *fenceWorker) work(j fenceJob) {
+	defer close(j.done)
+	err := j.do(w.fence)
+	if j.tell {
+		w.note(err)
+	} else {
+		w.debug(err)
+	}
+	if !j.keep && !errors.Is(err, errNoLease) {
+		w.setHeld(j.held)
+	}
+}
+
+// debug is for what no operator has to act on: the address goes, or its lifetime ends.
+func (w *fenceWorker) debug(err error) {
+	if err != nil {
+		w.log.Debug("the fence did not follow", "error", err)
+	}
+}
+
+// entitled is until when the address may be here, be it with discovery shut; safe from any goroutine.
+func (w *fenceWorker) entitled() time.Time {
+	end := w.leaseEnd()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first != nil && w.allowed.Before(end) {
+		end = w.allowed
+	}
+	return later(end, w.drainEnd)
+}
+
+// verify looks at the fence, but not at one that is to silence the address because the lease is over: that one must not be built anew.
+func (w *fenceWorker) verify(within time.Duration) error {
+	held := w.isHeld()
+	if w.mode() == tooFast || held && !time.Now().Before(w.entitled()) {
+		w.watch(false)
+		return nil
+	}
+	err := w.fence.Verify(within, held)
+	w.note(err)
+	w.watch(err == nil)
+	return err
+}
+
+// mend builds a broken fence anew.
+func (w *fenceWorker) mend(err error) {
+	if err == nil {
+		return
+	}
+	w.log.Warn("the fence is broken; building it anew", "code", string(code.FenceLost), "error", err)
+	if err := w.fence.Mend(); err != nil {
+		w.note(err)
+		return
+	}
+	if w.isHeld() {
+		// The kernel may have taken its time, and counts from then on.
+		w.debug(w.fence.Renew(w.entitled()))
+		w.setUnguarded(nil)
+	}
+	w.note(nil)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Repairs++
+	w.state.Repaired = time.Now()
+}

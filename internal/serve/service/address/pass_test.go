@@ -1,0 +1,167 @@
+package address
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// quiet begins to pass the address on.
+var quiet = election.Decision{Role: election.Quiet, Reason: "passed on"}
+
+// fenced gives an instance a fence.
+func fenced(kernel *fakeFence) func(*entry) {
+	return func(in *entry) {
+		in.Lease = 290 * time.Millisecond
+		in.Fence = func(instance.Place, bool) (Fence, error) { return kernel, nil }
+	}
+}
+
+// passing runs an instance with a fence up to the moment when it has begun to pass the addresses on.
+func passing(t *testing.T, kernel *fakeFence, fn func(t *testing.T, b *bench, e *fakeElector)) {
+	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		b.host.take()
+		kernel.take()
+		require.NoError(t, e.tell(quiet))
+		fn(t, b, e)
+	})
+}
+
+func TestPassKeepsTheAddressUntilTheNextNodeHasIt(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		assert.Equal(t, []string{"shut discovery"}, kernel.take())
+		require.NoError(t, e.decide(election.Quiet, nodeB))
+		b.HostChanged()
+		time.Sleep(200 * time.Millisecond)
+		assert.Empty(t, b.host.take(), "neither removed nor announced")
+		require.NoError(t, e.tell(election.Decision{Role: election.Standby, Holder: nodeB}))
+		synctest.Wait()
+		assert.Equal(t, []string{"shut in", "shut out", "release"}, kernel.take())
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		require.NoError(t, e.tell(election.Decision{Role: election.Standby, Holder: nodeB}))
+		assert.Empty(t, b.host.take(), "again")
+	})
+}
+
+func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		synctest.Wait()
+		assert.Equal(t, []string{"shut discovery", "hold", "reopen"}, kernel.take())
+		assert.Contains(t, b.host.take(), "announce 2")
+	})
+}
+
+func TestGrantedAddressIsAnnouncedWhenItWorks(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.tell(election.Decision{Role: election.Serve, Granted: true}))
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "usable", "announce 2"}, b.host.take())
+	})
+}
+
+// A process that is killed while it takes the address must not leave it answering without a lease.
+func TestGrantedAddressIsGuardedBeforeItIsBound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		slow, want time.Duration
+	}{"soon": {10 * time.Millisecond, 10 * time.Millisecond}, "too late to wait for": {time.Second, patience}} {
+		t.Run(name, func(t *testing.T) {
+			kernel := &fakeFence{egress: true}
+			run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
+				e := <-b.electors
+				kernel.slow(tt.slow)
+				began := time.Now()
+				done := make(chan error, 1)
+				go func() {
+					done <- e.tell(election.Decision{Role: election.Serve, Granted: true})
+				}()
+				time.Sleep(tt.want - time.Millisecond)
+				assert.Empty(t, b.host.take())
+				require.NoError(t, <-done)
+				assert.Equal(t, tt.want, time.Since(began))
+				assert.Contains(t, b.host.take(), "add 10.77.0.100/32 2")
+			})
+		})
+	}
+}
+
+func TestAddressThatCannotBeBoundLeavesNoGuard(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
+		e := <-b.electors
+		b.host.set(func(h *fakeHost) { h.fail = errors.New("refused") })
+		require.Error(t, e.decide(election.Serve, nodeA))
+		synctest.Wait()
+		assert.Equal(t, []string{"hold", "release"}, kernel.take())
+	})
+}
+
+func TestPassEndsWithTheElection(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		require.NoError(t, e.decide(election.Off, netip.Addr{}))
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+	})
+}
+
+// What the kernel cannot shut in part goes as a whole, before another node may answer.
+func TestPassWithoutAFenceReleasesAtOnce(t *testing.T) {
+	for name, kernel := range map[string]*fakeFence{
+		"the kernel refuses":             {egress: true, fail: errors.New("refused")},
+		"there is no fence":              nil,
+		"the lease is renewed by nobody": {egress: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			perhaps := func(in *entry) {
+				in.Lease = 20 * time.Millisecond
+				if kernel != nil {
+					in.Fence = func(instance.Place, bool) (Fence, error) { return kernel, nil }
+				}
+			}
+			run(t, nil, perhaps, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				require.NoError(t, e.decide(election.Serve, nodeA))
+				b.host.take()
+				require.NoError(t, e.tell(quiet))
+				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+			})
+		})
+	}
+}
+
+// A kernel that is only slow would let the grant come too late.
+func TestPassWaitsForAnotherTimeWhenTheKernelIsSlow(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		time.Sleep(5 * time.Second)
+		b.host.take()
+		kernel.take()
+		kernel.slow(80 * time.Millisecond)
+		at := time.Now()
+		require.ErrorIs(t, e.tell(quiet), errNotNow)
+		assert.Less(t, time.Since(at), 50*time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
+		assert.Equal(t, []string{"shut discovery", "reopen"}, kernel.take()[:2])
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		kernel.slow(0)
+		require.NoError(t, e.tell(quiet))
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		assert.Contains(t, kernel.take(), "shut discovery")
+	})
+}

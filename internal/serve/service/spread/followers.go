@@ -1,0 +1,142 @@
+package spread
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members/slots"
+	"github.com/keepvip/keepvip/members/subscription"
+)
+
+// group is what followers call the entry.
+func (c *Config) group() netip.Addr { return c.Addresses[0] }
+
+// followers tell hosts that are no members about an entry. It belongs to the service's goroutine, and does not wait for anybody.
+type followers struct {
+	to    Followers  // nil: nobody is told
+	group netip.Addr // by which they call the entry
+}
+
+// serve lets followers ask about the entry of that group from now on; the zero Addr: about none.
+func (f *followers) serve(to Followers, group netip.Addr) {
+	if f.group == group {
+		return
+	}
+	if f.to != nil {
+		f.to.Drop(f.group)
+	}
+	if f.to, f.group = to, group; to != nil {
+		to.Serve(group)
+	}
+}
+
+// tell lets followers know what can be expected of the members, if there are any. They reach members by the members' own addresses, and need no
+// table here.
+func (f *followers) tell(report func() *subscription.Report) {
+	if f.to != nil && f.to.Wanted(f.group) {
+		f.to.Tell(f.group, report())
+	}
+}
+
+// withdraw has this node tell followers nothing more.
+func (f *followers) withdraw() {
+	if f.to != nil {
+		f.to.Tell(f.group, nil)
+	}
+}
+
+// list are those that this node tells, as an operator sees them.
+func (f *followers) list() (out []instance.SpreadFollower) {
+	if f.to == nil {
+		return nil
+	}
+	for _, s := range f.to.Subscribers(f.group) {
+		out = append(out, instance.SpreadFollower{Address: s.Address, Node: s.Node, Since: s.Since, Connections: s.Connections})
+	}
+	return out
+}
+
+// left tells whether a follower has connections here, or has not counted them since.
+func (f *followers) left(since time.Time) bool {
+	return f.to != nil && slices.ContainsFunc(f.to.Subscribers(f.group), func(s subscription.Subscriber) bool {
+		return s.Connections == nil || *s.Connections > 0 || s.Counted.Before(since)
+	})
+}
+
+// reportOf joins the rows of all tables: each has other ports of the same members. node is this node's name. Of two members that serve at one address
+// the first one counts, or this node: no list has an address twice.
+func reportOf(tables []*table, members *roster, node string) *subscription.Report {
+	r := &subscription.Report{Every: max(members.interval, leastEvery)}
+	known := map[netip.Addr]*member{}
+	for _, m := range members.all {
+		known[m.address] = m
+	}
+	index := map[netip.Addr]int{} // by where members serve
+	by := map[netip.Addr]netip.Addr{}
+	for _, t := range tables {
+		for _, row := range t.known {
+			if row.Self {
+				by[row.serves()] = row.Address
+			}
+		}
+	}
+	for _, t := range tables {
+		for _, row := range t.known {
+			m := known[row.Address]
+			at := row.serves()
+			if first, taken := by[at]; taken && first != row.Address {
+				continue
+			}
+			by[at] = row.Address
+			i, seen := index[at]
+			if !seen {
+				i = len(r.Members)
+				index[at] = i
+				every, name := r.Every, node
+				if m != nil {
+					every, name = members.every(m), m.node
+				}
+				r.Members = append(r.Members, row.sighting(m, name, every))
+			}
+			for _, p := range t.ports {
+				r.Members[i].Ports = append(r.Members[i].Ports, subscription.Port{Protocol: p.Protocol, Port: p.Port, Condition: row.expected(m)})
+			}
+		}
+	}
+	return r
+}
+
+// sighting is a member without its ports, which says something every so often; m is nil for this node.
+func (r row) sighting(m *member, name string, every time.Duration) subscription.Sighting {
+	out := subscription.Sighting{Member: subscription.Member{Address: r.serves(), Self: r.Self, Weight: r.Weight}}
+	if m != nil {
+		out.Heard = m.last
+	}
+	out.Node, out.Lifetime = subscription.NodeName(name), every*silentAfter/10
+	for _, a := range r.at.Addresses {
+		if a.Is4() != r.Address.Is4() {
+			out.Other = a
+		}
+	}
+	return out
+}
+
+// serves is where a member serves the addresses of the family that carries the election. A link-local address, by which members may know it, is none
+// that another host can use.
+func (r row) serves() netip.Addr {
+	if i := slices.IndexFunc(r.at.Addresses, func(a netip.Addr) bool { return a.Is4() == r.Address.Is4() }); i >= 0 {
+		return r.at.Addresses[i]
+	}
+	return r.Address
+}
+
+// expected is what followers are told. Connections to a member that only does not spread a port are not lost, and those to one that may live are not,
+// either.
+func (r row) expected(m *member) slots.Condition {
+	if r.Condition == slots.Dead && m != nil && m.heard && !r.lost {
+		return slots.Keeps
+	}
+	return r.Condition
+}

@@ -1,0 +1,202 @@
+package spread
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+func (h *fakeHost) Toward(instance.Place, netip.Addr) netip.Addr {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.toward
+}
+
+func (h *fakeHost) Reach(ctx context.Context, p instance.Place, at netip.AddrPort) error {
+	return h.Ask(ctx, p, at.Addr())
+}
+
+func (h *fakeHost) Forwards(_ instance.Place, ipv4 bool) (string, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return map[bool]string{true: "four", false: "six"}[ipv4], !h.still
+}
+
+// serve has the host translate so many connections to member 12.
+func (b *bench) serve(n int) {
+	b.onHost(func(h *fakeHost) { h.served = map[netip.Addr]int{addr(12): n} })
+}
+
+func (p *fakePlane) End(members ...netip.Addr) (int, error) {
+	var keeps error
+	err := p.change(func() {
+		if keeps = p.host.keeps; keeps == nil {
+			p.ended = append(p.ended, members)
+		}
+	})
+	return 0, errors.Join(err, keeps)
+}
+
+func (p *fakePlane) Forget(members ...netip.Addr) error {
+	return p.change(func() { p.forgotten = append(p.forgotten, members...) })
+}
+
+// keep has the host end no connection, for that reason; nil: it does.
+func (h *fakeHost) keep(why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.keeps = why
+}
+
+func masquerading() Config {
+	cfg := config()
+	cfg.Masquerade = true
+	return cfg
+}
+
+func TestMasqueradeHasTheHolderForward(t *testing.T) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.serve(5)
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle + 6*time.Second)
+		p := b.host.plane("api")
+		assert.True(t, p.cfg.Masquerade)
+		require.Len(t, p.cfg.Members, 2)
+		assert.Empty(t, p.cfg.Members[0].Sources, "this node itself")
+		assert.Equal(t, []netip.Addr{addr(11)}, p.cfg.Members[1].Sources)
+		assert.Equal(t, [][]netip.Addr{nil}, p.ended, "what an earlier run has left")
+		s := b.service.Status().Spread
+		assert.Equal(t, "masquerade", s.Via)
+		assert.Empty(t, s.Problem)
+		assert.Empty(t, s.WithoutIt)
+		assert.Equal(t, []uint32{0, 5}, []uint32{s.Members[0].Connections, s.Members[1].Connections})
+
+		b.host.mu.Lock()
+		b.host.still = true
+		b.host.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		assert.Empty(t, b.host.plane("api").cfg.Members[1].Sources)
+		assert.Contains(t, b.service.Status().Spread.Problem, "does not forward (four is 0)")
+		assert.NotNil(t, b.elector.own(), "it serves its share all the same")
+	})
+}
+
+// TestMasqueradeFollowsOwnAddressesAndRoutes: what this host gave another address as its source would not be answered to it.
+func TestMasqueradeFollowsOwnAddressesAndRoutes(t *testing.T) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		sources := func() []netip.Addr { return b.host.plane("api").cfg.Members[1].Sources }
+		assert.Equal(t, []netip.Addr{addr(11)}, sources())
+		b.onHost(func(h *fakeHost) { h.toward = addr(10) })
+		b.service.HostChanged(instance.Place{Index: 2, Name: "eth0", Source: addr(11), MAC: "02:00:00:00:00:0b"})
+		time.Sleep(2 * interval)
+		assert.Equal(t, []netip.Addr{addr(10)}, sources())
+	})
+}
+
+func TestMasqueradeEndsTheConnectionsToTheDead(t *testing.T) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		assert.Empty(t, b.host.plane("api").ended)
+		b.host.set(addr(12), false)
+		b.elector.remove(addr(12))
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, [][]netip.Addr{{addr(12)}}, b.host.plane("api").ended, "once")
+	})
+}
+
+// TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes: until then the status says that it does not.
+func TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes(t *testing.T) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.member(12, true)
+		b.begin()
+		time.Sleep(settle)
+		b.host.keep(errors.New("the table is full"))
+		b.host.set(addr(12), false)
+		b.elector.remove(addr(12))
+		time.Sleep(2 * time.Second)
+		assert.Contains(t, b.service.Status().Spread.Problem, "the table is full")
+		b.host.keep(nil)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, [][]netip.Addr{{addr(12)}}, b.host.plane("api").ended, "once")
+		assert.Empty(t, b.service.Status().Spread.Problem)
+	})
+}
+
+func TestMasqueradeForgetsWhatAMemberHasResetThatGetsNoConnections(t *testing.T) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.member(12, true)
+		b.member(13, true)
+		b.begin()
+		time.Sleep(settle)
+		b.member(12, false)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, []netip.Addr{addr(12)}, b.host.plane("api").forgotten, "once")
+		b.member(12, true)
+		time.Sleep(2 * time.Second)
+		assert.Len(t, b.host.plane("api").forgotten, 1, "nobody has lost all slots")
+	})
+}
+
+func TestMasqueradeEndsAllWhenTheAddressLeaves(t *testing.T) {
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.begin()
+		time.Sleep(settle)
+		for _, role := range []election.Role{election.Standby, election.Serve, election.Serve, election.Quiet} {
+			require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: role}))
+			assert.Empty(t, b.host.plane("api").ended, "%v", role)
+		}
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Standby}))
+		assert.Equal(t, [][]netip.Addr{nil}, b.host.plane("api").ended)
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Off}))
+		assert.Len(t, b.host.plane("api").ended, 1)
+
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Serve}))
+		stuck := make(chan struct{})
+		b.host.mu.Lock()
+		b.host.stuck = stuck
+		b.host.mu.Unlock()
+		began := time.Now()
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Standby}))
+		assert.Equal(t, releaseLimit, time.Since(began), "the election does not wait for a busy kernel")
+		close(stuck)
+	})
+}
+
+// reaching is a Host that notes where it is to connect to.
+type reaching struct {
+	Host
+	at netip.AddrPort
+}
+
+func (h *reaching) Reach(_ context.Context, _ instance.Place, at netip.AddrPort) error {
+	h.at = at
+	return nil
+}
+
+// Where the election goes by IPv6 alone a member's address is that of its link. Without a link nobody can connect to it, and a member whose keepvip
+// was killed would be dead.
+func TestMasqueradeAsksAMemberOnItsLink(t *testing.T) {
+	for member, want := range map[string]string{"fe80::12": "[fe80::12%eth0]:6443", "fd77::12": "[fd77::12]:6443", "10.77.0.12": "10.77.0.12:6443"} {
+		cfg, host := masquerading(), &reaching{}
+		require.NoError(t, cfg.asking(host)(t.Context(), instance.Place{Name: "eth0", Index: 2}, netip.MustParseAddr(member)))
+		assert.Equal(t, want, host.at.String())
+	}
+}

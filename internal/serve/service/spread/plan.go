@@ -1,0 +1,128 @@
+package spread
+
+import (
+	"cmp"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members/slots"
+)
+
+// self is this node as a member.
+type self struct {
+	place   instance.Place
+	address netip.Addr // of the family that carries the election
+	own     []netip.Addr
+	mac     [6]byte
+	weight  uint8
+	holder  bool
+	sends   bool // it sends on what it receives, and serves nothing
+	witness bool // it votes, and the others do not spread over it
+}
+
+// serves is where this node serves the addresses of the family that carries the election.
+func (s self) serves() netip.Addr {
+	if i := slices.IndexFunc(s.own, func(a netip.Addr) bool { return a.Is4() == s.address.Is4() }); i >= 0 {
+		return s.own[i]
+	}
+	return s.address
+}
+
+// row is one member in a table.
+type row struct {
+	Address   netip.Addr
+	Self      bool
+	Condition slots.Condition
+	Why       string
+	Weight    uint8
+
+	holder bool
+	lost   bool // its host is dead for sure, and so are connections to it
+	at     spreadtables.MemberAt
+}
+
+// same tells whether two rows are shown alike, and make the same table.
+func (r row) same(o row) bool {
+	return r.Address == o.Address && r.Self == o.Self && r.Condition == o.Condition && r.Why == o.Why && r.Weight == o.Weight
+}
+
+// plan are the members of one table, in the order of the table: that of the list, or of their addresses. healthy is what this node says of
+// its own ports, and why it is not, if it is not. Those behind the last that a table has room for are left out.
+func plan(p portSet, r *roster, me self, healthy bool, why string) (rows, leftOut []row) {
+	if !me.witness || slices.Contains(r.listed, me.address) {
+		rows = []row{me.row(healthy, p.unhealthy(why))}
+	}
+	for _, m := range r.all {
+		next := m.row(p)
+		next.lost = m.dead && r.sure(m)
+		rows = append(rows, next)
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		return cmp.Or(r.position(a.Address)-r.position(b.Address), a.Address.Compare(b.Address))
+	})
+	most := min(len(rows), slots.Most)
+	return rows[:most], rows[most:]
+}
+
+func (s self) row(healthy bool, why string) row {
+	out := row{
+		Address: s.address, Self: true, Condition: slots.Fit, Weight: s.weight, holder: s.holder,
+		at: spreadtables.MemberAt{Addresses: s.own, MAC: macOf(s.mac), Self: true},
+	}
+	switch {
+	case s.witness:
+		out.Condition, out.Why = slots.Dead, "it is a witness, and serves nothing"
+	case !healthy:
+		out.Condition, out.Why = slots.Keeps, why
+	case s.sends:
+		out.Why = "it only sends on what it receives"
+	case s.weight == 0:
+		out.Why = "its weight is 0"
+	}
+	return out
+}
+
+func (m *member) row(p portSet) row {
+	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder}
+	out.Condition, out.Why = m.condition(p)
+	out.at = spreadtables.MemberAt{Addresses: []netip.Addr{m.address}, MAC: macOf(m.spread.MAC)}
+	if m.spread.Serves.IsValid() {
+		out.at.Addresses[0] = m.spread.Serves
+	}
+	if m.spread.Other.IsValid() {
+		out.at.Addresses = append(out.at.Addresses, m.spread.Other)
+	}
+	return out
+}
+
+func macOf(b [6]byte) net.HardwareAddr {
+	if b == ([6]byte{}) {
+		return nil
+	}
+	return b[:]
+}
+
+// ownSpread is what this node tells the others about itself.
+func ownSpread(tables []*table, me self, healthy map[string]bool) *election.Spread {
+	out := &election.Spread{Weight: me.weight, MAC: me.mac, Address: me.address}
+	for _, a := range me.own {
+		switch {
+		case a.Is4() != me.address.Is4():
+			out.Other = a
+		case a.Is6() && a != me.place.Source.WithZone(""):
+			out.Serves = a
+		}
+	}
+	for _, t := range tables {
+		for _, p := range t.ports[:min(len(t.ports), election.MostSpreadPorts-len(out.Ports))] {
+			out.Ports = append(out.Ports, election.SpreadPort{
+				Protocol: p.Protocol, Port: p.Port, Healthy: healthy[t.check] && !t.ends(), Connections: uint32(t.counts[p.inKernel()]),
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,357 @@
+package spread
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members/slots"
+	"github.com/keepvip/keepvip/members/subscription"
+)
+
+// server joins the parts of a Service: it gives the members or backends to the kernel, and says to members, followers and operators what came of it. It
+// calls the parts, and none of them calls it. Only the service's goroutine uses it, and all of the parts.
+type server struct {
+	cfg  Config
+	host Host
+	log  *slog.Logger
+	out  *Service
+	jobs *jobs
+
+	roster    roster
+	backends  backends // in place of the members, if there are any
+	kernel    kernel
+	counter   counter
+	followers followers
+	remaining remaining
+
+	term     instance.Term
+	elector  election.Spreader // nil between terms
+	spreader *spreader         // of the term
+	changed  <-chan struct{}   // the elector's members have
+	answers  chan answer
+	settled  time.Time // when the members are known, of this term
+	waits    bool      // the others have to know this node, if it is the holder, before it sends them anything
+
+	last    time.Time // of the newest step
+	showed  time.Time
+	problem string         // why nothing is spread; empty: it is
+	node    string         // this node's name
+	leftOut []row          // members that the tables have no room for
+	lines   election.Lines // what others can bring about
+	closed  bool
+}
+
+func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
+	jobs := newJobs()
+	v := &server{
+		host: host, log: log, out: out, jobs: jobs, answers: make(chan answer),
+		backends: backends{host: host, jobs: jobs, reports: make(chan backendReport)},
+		kernel:   kernel{host: host, log: log},
+		counter:  counter{log: log, jobs: jobs, results: make(chan counts), busy: &out.busy},
+	}
+	v.counter.elsewhere = func(since time.Time) bool { return v.followers.left(since) || v.roster.translated() }
+	v.configure(cfg)
+	return v
+}
+
+// configure takes over a configuration. Tables of ports that go on are kept.
+func (v *server) configure(cfg Config) {
+	now := time.Now()
+	v.cfg = cfg
+	v.out.masquerades.Store(cfg.Masquerade)
+	v.backends.configure(cfg.Backends)
+	v.followers.serve(cfg.Followers, cfg.group())
+	v.roster.interval = cfg.Interval
+	v.roster.list(now, cfg.Members)
+	gone := v.kernel.configure(now, cfg, v.elector != nil)
+	v.waits = v.waits || v.kernel.holderHasAll
+	if len(cfg.Backends) > 0 { // it is no member any more
+		v.withdraw()
+	}
+	if v.elector != nil {
+		v.step(now)
+	}
+	for _, t := range gone { // not before what takes its place is there
+		v.kernel.shut(t)
+	}
+	v.show()
+}
+
+// begin opens a term. What an earlier run has left goes on until the members are known.
+func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
+	v.term = t
+	self := t.Place.Source.WithZone("")
+	v.settled = now.Add(v.settle())
+	v.move(now, t.Place)
+	v.roster.begin(self, v.settled)
+	sendsFrom := now
+	if v.waits {
+		sendsFrom = v.settled.Add(v.settle())
+	}
+	v.waits = false
+	if s == nil {
+		v.fail(errNoSpreader)
+		return
+	}
+	v.spreader, v.elector = s, t.Elector.(election.Spreader)
+	v.changed = v.elector.MembersChanged()
+	v.counter.begin(v.settled)
+	v.kernel.begin(t.Place, sendsFrom)
+	v.show()
+}
+
+// move follows what has, or may have, changed of the place.
+func (v *server) move(now time.Time, p instance.Place) {
+	v.term.Place = p
+	v.kernel.forwarding.sources = nil
+	v.roster.attach(now, attachment{p.Index, p.Stay})
+}
+
+// withdraw has this node say no more that it spreads.
+func (v *server) withdraw() {
+	v.followers.withdraw()
+	if v.spreader != nil {
+		v.spreader.say(nil)
+	}
+}
+
+func (v *server) end() {
+	v.withdraw()
+	v.elector, v.changed, v.spreader, v.term, v.problem = nil, nil, nil, instance.Term{}, ""
+	v.counter.end()
+	v.show()
+}
+
+// settle is how long it takes until all members have heard of each other.
+func (v *server) settle() time.Duration { return max(4*v.cfg.Interval, leastSettle) }
+
+// next is when something is due; the zero Time: never.
+func (v *server) next() time.Time {
+	switch {
+	case v.elector == nil:
+		return time.Time{}
+	case v.last.Before(v.settled):
+		return v.settled
+	}
+	return v.roster.next(v.last)
+}
+
+// step looks at the members or backends, and has the kernel and the other members follow.
+func (v *server) step(now time.Time) {
+	if v.elector == nil || now.Before(v.settled) {
+		return
+	}
+	v.last = now
+	if len(v.cfg.Backends) > 0 {
+		v.stepBackends(now)
+		return
+	}
+	v.stepMembers(now)
+}
+
+func (v *server) stepMembers(now time.Time) {
+	list := v.elector.Members()
+	me, err := v.self(list)
+	v.roster.become(me.address)
+	v.roster.hear(now, list)
+	v.roster.declareDead()
+	v.ask(now)
+	if err != nil {
+		v.withdraw() // the others would go by another table
+		v.count(now)
+		v.fail(err)
+		return
+	}
+	healthy, why := v.health()
+	var leftOut []row
+	for _, t := range v.kernel.tables {
+		fit, why := healthy[t.check], why
+		if t.ends() {
+			fit, why = false, takesNone
+		}
+		t.known, leftOut = plan(t.portSet, &v.roster, me, fit, why)
+	}
+	// What this node and others are not good for any more is said first: the kernel may take long for its tables.
+	v.followers.tell(func() *subscription.Report { return reportOf(v.kernel.tables, &v.roster, v.node) })
+	if !me.witness {
+		v.spreader.sayUnhealthy(ownSpread(v.kernel.tables, me, healthy))
+	}
+	changed, err := v.kernel.serve(now, me, func(t *table) []row { return t.known })
+	if err == nil && me.holder {
+		v.askClients()
+	}
+	if err == nil {
+		v.endOwn()
+	}
+	v.kernel.holderHasAll = v.roster.holderHasAll(list)
+	v.remaining = v.remaining.next(now, v.kernel.tables, v.translates(me))
+	v.count(now)
+	v.noteLeftOut(leftOut)
+	if err != nil {
+		v.fail(err)
+		return
+	}
+	v.say(me, healthy)
+	v.succeed(now, changed)
+	if v.kernel.finish(now, v.roster.connected) {
+		v.show()
+	}
+}
+
+// stepBackends is for servers without keepvip. Each node asks them by itself, so that all have the same table, as far as they find the same.
+func (v *server) stepBackends(now time.Time) {
+	v.remaining = remaining{} // backends do not ask
+	v.backends.reach(now, v.term.Place, v.cfg.Ports)
+	me := self{place: v.term.Place, address: v.term.Place.Source.WithZone(""), own: v.host.Own(v.term.Place, v.cfg.Addresses)}
+	for _, m := range v.elector.Members() {
+		if m.Self {
+			me.holder, v.node = m.State == election.Active, m.Node
+		}
+	}
+	rows := v.backends.rows()
+	changed, err := v.kernel.serve(now, me, func(*table) []row { return slices.Clone(rows) })
+	v.count(now)
+	if err := errors.Join(err, v.backends.none(rows)); err != nil {
+		v.fail(err)
+		return
+	}
+	v.succeed(now, changed)
+}
+
+// self is this node as a member.
+func (v *server) self(list []election.Member) (self, error) {
+	place := v.term.Place
+	me := self{place: place, address: place.Source.WithZone(""), weight: v.cfg.Weight, own: v.host.Own(place, v.cfg.Addresses)}
+	for _, m := range list {
+		if m.Self {
+			me.holder, me.witness, v.node = m.State == election.Active, m.Witness, m.Node
+		}
+	}
+	serves := me.serves()
+	me.address = v.roster.named(me.address, serves)
+	if len(v.cfg.Members) > 0 && !me.witness && !slices.Contains(v.cfg.Members, me.address) {
+		if !slices.Contains(v.cfg.Senders, me.address) && !slices.Contains(v.cfg.Senders, serves) {
+			return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", serves, place.Name)
+		}
+		me.weight, me.sends = 0, true
+	}
+	if mac, err := net.ParseMAC(place.MAC); err == nil && len(mac) == len(me.mac) {
+		me.mac = [6]byte(mac)
+	}
+	return me, nil
+}
+
+// health is what this node says of its ports, by their checks, and why it is not fit.
+func (v *server) health() (healthy map[string]bool, why string) {
+	ready := v.term.Ready()
+	healthy = map[string]bool{"": ready.Fit}
+	for _, t := range v.kernel.tables {
+		if t.check != "" {
+			healthy[t.check] = ready.Open && v.term.Healthy(t.check)
+		}
+	}
+	return healthy, ready.Reason
+}
+
+// say tells the other members of this node's part, once its kernel is ready for it.
+func (v *server) say(me self, healthy map[string]bool) {
+	if me.witness {
+		return
+	}
+	said := ownSpread(v.kernel.tables, me, healthy)
+	said.Clients = v.counter.clients
+	if said.Translates = v.translates(me); said.Translates {
+		said.Left = v.remaining.list(&v.kernel)
+	}
+	v.spreader.say(said)
+}
+
+// translates tells whether this node translates connections to the other members: with masquerade the holder all of them, else each node those of
+// its own programs.
+func (v *server) translates(me self) bool { return !v.cfg.Masquerade || me.holder }
+
+func (v *server) count(now time.Time) {
+	v.counter.count(now, v.kernel.tables, v.remaining.often(now))
+}
+
+// drain counts connections more often until then, for an operator who waits for their end.
+func (v *server) drain(now, until time.Time) {
+	v.counter.drain(now, until)
+	if v.elector != nil {
+		v.count(now)
+	}
+}
+
+// noteLeftOut notes which members there is no room for.
+func (v *server) noteLeftOut(rows []row) {
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Condition == slots.Dead })
+	const text = "connections are not spread over all members: some get none"
+	more := len(rows) > len(v.leftOut)
+	if v.leftOut = rows; !more {
+		return
+	}
+	if left, ok := v.lines.May(v.last, text, mostLines); ok {
+		var addresses []string
+		for _, r := range rows {
+			addresses = append(addresses, r.Address.String())
+		}
+		v.log.Warn(text, election.LeftOut([]any{"members", addresses, "most", slots.Most}, left)...)
+	}
+}
+
+// fail notes why nothing is spread, or no longer as it should be.
+func (v *server) fail(err error) {
+	if text := err.Error(); text != v.problem {
+		v.problem = text
+		v.log.Warn("the load is not spread as it should be", "error", err)
+	}
+	v.show()
+}
+
+// succeed notes that it is, and shows what is new.
+func (v *server) succeed(now time.Time, changed bool) {
+	if v.problem != "" {
+		v.log.Info("the load is spread again")
+		v.problem, changed = "", true
+	}
+	if changed || v.showed.Before(v.settled) || now.Sub(v.showed) >= showEvery {
+		v.showed = now
+		v.show()
+	}
+}
+
+// close ends the service.
+func (v *server) close() error {
+	v.stop()
+	return v.kernel.close(v.cfg.Stays != nil && v.cfg.Stays())
+}
+
+// closeIfDone ends a service that has nothing to do any more, and has been told of nothing that it may have to do.
+func (v *server) closeIfDone() {
+	if !v.closed && len(v.kernel.tables) == 0 && v.out.queue.closeEmpty() {
+		v.stop()
+	}
+}
+
+// stop ends everything but what is in the kernel.
+func (v *server) stop() {
+	v.end()
+	v.closed = true
+	v.followers.serve(nil, netip.Addr{})
+	v.jobs.stop()
+}
+
+// show publishes the status.
+func (v *server) show() {
+	until, endings := v.kernel.until(), v.kernel.endings()
+	v.out.until.Store(&until)
+	v.out.ending.Store(&endings)
+	v.out.shown.Store(v.status())
+}

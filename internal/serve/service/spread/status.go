@@ -1,0 +1,124 @@
+package spread
+
+import (
+	"cmp"
+
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members/slots"
+)
+
+// udp is the protocol's number; the other one is that of TCP.
+const udp = 17
+
+// noLoose is why the second chance is not all that it should be.
+const noLoose = "net.netfilter.nf_conntrack_tcp_loose is 0: set it to 1, or clients of a member that dies are not told"
+
+// status is what an operator sees.
+func (v *server) status() *instance.SpreadStatus {
+	out := &instance.SpreadStatus{Via: instance.SpreadDirect, Problem: v.problem, Members: []instance.SpreadMember{}, Tables: []instance.SpreadTable{}}
+	if v.cfg.Masquerade {
+		out.Via = instance.SpreadMasquerade
+		out.Problem = cmp.Or(out.Problem, v.kernel.forwarding.problem)
+	}
+	if len(v.cfg.Ports) == 0 {
+		out.Via = instance.SpreadOff
+	}
+	out.Followers = v.followers.list()
+	for _, r := range v.leftOut {
+		out.LeftOut = append(out.LeftOut, v.member(r))
+	}
+	if out.Problem == "" && v.elector != nil && v.last.Before(v.settled) {
+		out.Problem = "the members are not known yet"
+	}
+	if v.elector == nil && out.Problem == "" {
+		out.Problem = "not in the election"
+	}
+	for i, t := range v.kernel.tables {
+		if i == 0 {
+			out.Members = v.members(t.rows)
+		}
+		out.Tables = append(out.Tables, t.status())
+	}
+	if len(v.kernel.tables) > 0 && v.kernel.tables[0].applied != nil && !v.cfg.Masquerade {
+		a := v.kernel.tables[0].plane.Abilities()
+		out.SecondChance, out.Ingress = a.SecondChance, a.Ingress
+		if !a.SecondChance {
+			out.WithoutIt = noLoose
+		}
+	}
+	return out
+}
+
+// members are those of the rows.
+func (v *server) members(rows []row) []instance.SpreadMember {
+	out := []instance.SpreadMember{}
+	for _, r := range rows {
+		out = append(out, v.member(r))
+	}
+	return out
+}
+
+func (v *server) member(r row) instance.SpreadMember {
+	m := instance.SpreadMember{Address: r.Address, Self: r.Self, Holder: r.holder, Weight: r.Weight}
+	if v.cfg.Masquerade {
+		m.Connections = v.kernel.translated(r)
+	}
+	if r.Self {
+		m.Node = v.node
+		if v.cfg.Masquerade {
+			return m
+		}
+		for _, t := range v.kernel.tables {
+			m.Connections += uint32(t.count)
+		}
+		return m
+	}
+	if known := v.roster.find(r.Address, false); known != nil {
+		m.Node = known.node
+		if v.cfg.Masquerade || known.dead {
+			return m
+		}
+		for _, p := range known.spread.Ports {
+			m.Connections += p.Connections
+		}
+	}
+	return m
+}
+
+// conditionText are the words of the status.
+func conditionText(c slots.Condition) string {
+	switch c {
+	case slots.Fit:
+		return "fit"
+	case slots.Keeps:
+		return "keeps"
+	}
+	return "dead"
+}
+
+func (t *table) status() instance.SpreadTable {
+	out := instance.SpreadTable{Check: t.check, Ends: t.until, Ports: []instance.SpreadPort{}, Shares: []instance.SpreadShare{}}
+	for _, p := range t.ports {
+		name := "tcp"
+		if p.Protocol == udp {
+			name = "udp"
+		}
+		out.Ports = append(out.Ports, instance.SpreadPort{Protocol: name, Port: p.Port, Target: p.Target})
+	}
+	var owned []int
+	if t.slots.slots != nil {
+		out.Slots = len(t.slots.slots.Owner)
+		owned, out.Nobody = t.slots.slots.Owned(len(t.rows))
+	}
+	for i, r := range t.rows {
+		share := instance.SpreadShare{Address: r.Address, Condition: conditionText(r.Condition), Why: r.Why}
+		if r.Condition == slots.Fit {
+			out.Fit++
+		}
+		if owned != nil {
+			share.Slots, share.Share = owned[i], float64(owned[i])/float64(out.Slots)
+		}
+		out.Shares = append(out.Shares, share)
+	}
+	return out
+}

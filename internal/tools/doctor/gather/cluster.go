@@ -1,0 +1,236 @@
+package gather
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/tools/doctor"
+)
+
+// apiserverName is in the certificate of every apiserver.
+const apiserverName = "kubernetes"
+
+// certificates reads the names in the certificates of the apiservers that are checked, by read and of all at the same time. One that does not answer is none.
+func certificates(ctx context.Context, cfg *config.Config, read func(context.Context, *url.URL, *doctor.Serving) error) []doctor.Serving {
+	var out []*doctor.Serving
+	var wg sync.WaitGroup
+	for _, v := range cfg.VIPs {
+		for _, c := range v.AllChecks() {
+			u, err := url.Parse(c.URL)
+			if c.Kind != config.CheckHTTPS || err != nil {
+				continue
+			}
+			s := &doctor.Serving{VIP: v.Name, URL: u.Scheme + "://" + u.Host}
+			out = append(out, s)
+			wg.Go(func() { _ = read(ctx, u, s) })
+		}
+	}
+	wg.Wait()
+	var served []doctor.Serving
+	for _, s := range out {
+		if slices.Contains(s.DNS, apiserverName) {
+			served = append(served, *s)
+		}
+	}
+	return served
+}
+
+// readCertificate looks at the names alone: whether the certificate is to be believed is the health check's question.
+func readCertificate(ctx context.Context, u *url.URL, s *doctor.Serving) error {
+	ctx, cancel := context.WithTimeout(ctx, quick)
+	defer cancel()
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	d := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ServerName: u.Hostname()}}
+	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	secure, ok := conn.(*tls.Conn)
+	if !ok || len(secure.ConnectionState().PeerCertificates) == 0 {
+		return errors.New("no certificate")
+	}
+	leaf := secure.ConnectionState().PeerCertificates[0]
+	s.DNS = leaf.DNSNames
+	for _, ip := range leaf.IPAddresses {
+		if a, ok := netip.AddrFromSlice(ip); ok {
+			s.Addresses = append(s.Addresses, a.Unmap())
+		}
+	}
+	return nil
+}
+
+// adminFile is the kubeconfig that kubeadm writes for clients of the whole cluster: those of the node's own components may name the node.
+const adminFile = "/etc/kubernetes/admin.conf"
+
+// endpoints reads where the files of the cluster say that the apiserver is. A file that is not there, or that this user may not read, says nothing.
+func endpoints(ctx context.Context, o Options) (out []doctor.Endpoint) {
+	ctx, cancel := context.WithTimeout(ctx, 2*quick) // for all names
+	defer cancel()
+	var admin struct {
+		Clusters []struct {
+			Cluster struct {
+				Server string `json:"server"`
+			} `json:"cluster"`
+		} `json:"clusters"`
+	}
+	if text, err := readSome(filepath.Join(o.Root, adminFile)); err == nil && yaml.Unmarshal(text, &admin) == nil {
+		for _, c := range admin.Clusters {
+			if u, err := url.Parse(c.Cluster.Server); err == nil && u.Hostname() != "" {
+				out = append(out, endpoint(ctx, adminFile, "server", u.Hostname()))
+			}
+		}
+	}
+	if o.Kubeadm == "" {
+		return out
+	}
+	text, err := readSome(o.Kubeadm)
+	if err != nil {
+		return out
+	}
+	const key = "controlPlaneEndpoint"
+	named := false
+	for doc := range bytes.SplitSeq(text, []byte("\n---")) {
+		var cluster struct {
+			ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
+		}
+		if yaml.Unmarshal(doc, &cluster) == nil && cluster.ControlPlaneEndpoint != "" {
+			named, out = true, append(out, endpoint(ctx, o.Kubeadm, key, hostPart(cluster.ControlPlaneEndpoint)))
+		}
+	}
+	if !named {
+		out = append(out, doctor.Endpoint{File: o.Kubeadm, Key: key})
+	}
+	return out
+}
+
+// hostPart takes a port off.
+func hostPart(s string) string {
+	if host, port, err := net.SplitHostPort(s); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err == nil {
+			return host
+		}
+	}
+	return strings.Trim(s, "[]")
+}
+
+func endpoint(ctx context.Context, file, key, host string) doctor.Endpoint {
+	e := doctor.Endpoint{File: file, Key: key, Host: host}
+	if a, err := netip.ParseAddr(host); err == nil {
+		e.Address = a.Unmap()
+		return e
+	}
+	e.Resolves = resolve(ctx, host)
+	return e
+}
+
+func resolve(ctx context.Context, host string) (out []netip.Addr) {
+	ctx, cancel := context.WithTimeout(ctx, quick)
+	defer cancel()
+	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for _, a := range found {
+		out = append(out, a.Unmap())
+	}
+	return out
+}
+
+// checkNames resolves the names that checks ask, all at the same time.
+func checkNames(ctx context.Context, cfg *config.Config, resolve func(context.Context, string) []netip.Addr) map[string][]netip.Addr {
+	var hosts []string
+	for _, v := range cfg.VIPs {
+		for _, c := range v.AllChecks() {
+			host := doctor.HostOf(c)
+			if _, err := netip.ParseAddr(host); host != "" && err != nil && !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	found := make([][]netip.Addr, len(hosts))
+	var wg sync.WaitGroup
+	for i, host := range hosts {
+		wg.Go(func() { found[i] = resolve(ctx, host) })
+	}
+	wg.Wait()
+	out := map[string][]netip.Addr{}
+	for i, host := range hosts {
+		out[host] = found[i]
+	}
+	return out
+}
+
+// mostText bounds what is read of a file.
+const mostText = 1 << 20
+
+// readSome never blocks on a pipe or device.
+func readSome(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, mostText))
+}
+
+// connectFor has room for a second SYN, which the kernel sends after a second.
+const connectFor = 2 * quick
+
+// connections tries the TCP port of each other voter of Raft.
+func connections(ctx context.Context, cfg *config.Config, links []link.Link) []doctor.Connect {
+	if len(cfg.ByRaft()) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectFor)
+	defer cancel()
+	var out []doctor.Connect
+	for _, a := range cfg.Raft.Peers {
+		if !ownAddress(links, a) {
+			out = append(out, doctor.Connect{To: netip.AddrPortFrom(a, cfg.Port)})
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range out {
+		wg.Go(func() {
+			var d net.Dialer
+			conn, err := d.DialContext(ctx, "tcp", out[i].To.String())
+			if err == nil {
+				_ = conn.Close()
+			}
+			out[i].Err, out[i].Refused = err, errors.Is(err, syscall.ECONNREFUSED)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func ownAddress(links []link.Link, a netip.Addr) bool {
+	return slices.ContainsFunc(links, func(l link.Link) bool {
+		return slices.ContainsFunc(l.Addresses, func(o link.Address) bool { return o.Prefix.Addr() == a })
+	})
+}

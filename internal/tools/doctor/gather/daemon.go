@@ -1,0 +1,45 @@
+package gather
+
+import (
+	"context"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/tools/doctor"
+)
+
+// daemon is the status of the keepvip that runs here.
+type daemon struct {
+	Version string            `json:"version"`
+	VIPs    []instance.Status `json:"vips"`
+}
+
+// askDaemon returns nil when none answers.
+func askDaemon(ctx context.Context, cfg *config.Config) *daemon {
+	ctx, cancel := context.WithTimeout(ctx, quick)
+	defer cancel()
+	d := &daemon{}
+	if err := control.NewClient(cfg.Socket).Status(ctx, d); err != nil {
+		return nil
+	}
+	return d
+}
+
+func (d *daemon) facts() *doctor.Daemon {
+	if d == nil {
+		return nil
+	}
+	out := &doctor.Daemon{Version: d.Version, Fenced: map[string]string{}, Silent: map[string]string{}}
+	for _, v := range d.VIPs {
+		out.Lateness = max(out.Lateness, time.Duration(v.Lateness*float64(time.Second)))
+		if !v.Fence.Standing && v.State != "initialize" {
+			out.Fenced[v.Name] = v.Fence.Reason
+		}
+		if v.Silent {
+			out.Silent[v.Name] = v.Reason
+		}
+	}
+	return out
+}

@@ -1,0 +1,29 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+)
+
+// judgeCandidates looks for a node that may hold the address. heard tells whether anything is heard of that address.
+func judgeCandidates(out *findings, f Facts, v config.VIP, w Wire, heard func(netip.Addr) bool) {
+	if len(v.Candidates) == 0 || slices.ContainsFunc(v.Candidates, func(a netip.Addr) bool { return f.own(a) || heard(a) }) {
+		return
+	}
+	out.add(Finding{
+		Code: code.NoCandidates, Severity: Error, VIP: v.Name,
+		What: fmt.Sprintf("none of the candidates (%s) is this host, and none is heard on %s: nobody can hold %s", list(v.Candidates), w.Interface, first(v)),
+	})
+}
+
+// own tells whether this host has the address.
+func (f Facts) own(a netip.Addr) bool {
+	return slices.ContainsFunc(f.Links, func(l link.Link) bool {
+		return slices.ContainsFunc(l.Addresses, func(o link.Address) bool { return o.Prefix.Addr() == a })
+	})
+}

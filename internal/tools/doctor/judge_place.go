@@ -1,0 +1,98 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+)
+
+// judgePlace finds the interface; ok is false without one.
+func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
+	if f.Links == nil {
+		return l, false
+	}
+	a := first(v)
+	l, err := link.Choose(f.Links, a, v.Interface)
+	switch {
+	case errors.Is(err, link.ErrNoInterface):
+		out.add(Finding{Code: code.InterfaceMissing, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface is called %s", v.Interface)})
+		return l, false
+	case err != nil:
+		out.add(Finding{Code: code.NoSubnet, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface has a subnet that contains %s", a)})
+		return l, false
+	}
+	if v.Interface != "" && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
+		out.add(Finding{Code: code.NoSubnet, Severity: Warning, VIP: v.Name, What: fmt.Sprintf("no subnet of %s contains %s", l.Name, a)})
+	}
+	if _, has := link.Source(l, a); !has {
+		out.add(Finding{
+			Code: code.NoOwnAddress, Severity: Error, VIP: v.Name,
+			What: fmt.Sprintf("%s has no address of its own to take part in the election of %s with", l.Name, a),
+		})
+	}
+	return l, true
+}
+
+// judgeAddresses looks at what the addresses are on this host beside virtual.
+func judgeAddresses(out *findings, f Facts, v config.VIP) {
+	for _, p := range v.Addresses {
+		if link.NotOwn(f.Links, p.Addr(), f.virtual()) != nil {
+			out.add(Finding{Code: code.OwnAddress, Severity: Error, VIP: v.Name, What: fmt.Sprintf("%s is this host's own address", p.Addr())})
+			continue
+		}
+		for _, l := range f.Links {
+			for _, a := range l.Addresses {
+				if a.Prefix.Addr() == p.Addr() && !a.Ours && f.Daemon == nil {
+					out.add(Finding{
+						Code: code.BoundByOther, Severity: Warning, VIP: v.Name,
+						What: fmt.Sprintf("%s is on %s already, and keepvip has not put it there", p.Addr(), l.Name),
+					})
+				}
+			}
+		}
+	}
+}
+
+func judgeLink(out *findings, f Facts, v config.VIP, l link.Link) {
+	if !l.Up {
+		out.add(Finding{Code: code.LinkDown, Severity: Error, VIP: v.Name, What: l.Name + " is down, or has no carrier"})
+	}
+	for _, p := range v.Addresses {
+		if link.Suitable(l, p) != nil {
+			out.add(Finding{
+				Code: code.NetworkAddress, Severity: Error, VIP: v.Name,
+				What: fmt.Sprintf("%s is the network or broadcast address (IPv6: the routers' anycast address) of a subnet of %s", p.Addr(), l.Name),
+			})
+		}
+	}
+	if mtu := f.MTU[l.Name]; mtu > 0 && mtu < leastMTU {
+		out.add(Finding{
+			Code: code.SmallMTU, Severity: Warning, VIP: v.Name,
+			What: fmt.Sprintf("%s has an MTU of %d bytes, want %d: the members' messages are cut into fragments", l.Name, mtu, leastMTU),
+		})
+	}
+	judgeTwin(out, f, v, l)
+}
+
+// leastMTU is what IPv6 demands of every link (RFC 8200, section 5), and room for the longest message.
+const leastMTU = 1280
+
+// judgeTwin looks for a second interface in the subnet of the address.
+func judgeTwin(out *findings, f Facts, v config.VIP, l link.Link) {
+	a := first(v)
+	if !a.Is4() {
+		return
+	}
+	for _, o := range f.Links {
+		if o.Index == l.Index || o.Loopback || o.Name == ipvsLink || !f.inSubnet(o, a) || f.effective("ipv4", "arp_announce", o.Name) >= 2 {
+			continue
+		}
+		out.add(Finding{
+			Code: code.SecondLink, Severity: Warning, VIP: v.Name,
+			What: fmt.Sprintf("%s has an address in the subnet of %s, too, and arp_announce less than 2: it asks in the name of the address", o.Name, a),
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package explain
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+)
+
+// host is what this host does for the address: the fence, and the link as far as there is an election on it. A node that is in none needs no
+// fence.
+func (c *chain) host() {
+	f := c.Fence
+	switch {
+	case c.State == initialize:
+		return
+	case f.Standing && f.RepairedLately(c.now):
+		c.say(code.FenceLost, f.Repaired, fmt.Sprintf("something on this host has taken the fence away, and keepvip has built it anew: %s since it started", times(f.Repairs)))
+	case f.Standing:
+		c.fine(time.Time{}, "the fence is in place: the kernel silences the address if keepvip dies")
+	case f.Reason != "":
+		c.say(code.FenceLost, time.Time{}, "the fence is not in place: "+f.Reason)
+	}
+	if f.Uncovered != "" {
+		c.say(code.FenceUncovered, time.Time{}, "the fence does not cover "+f.Uncovered)
+	}
+	c.spread()
+	for i := range c.Members {
+		if m := &c.Members[i]; m.Self && c.Interface != "" {
+			c.fine(time.Time{}, fmt.Sprintf("%s is up, with this node's own address %s", c.Interface, m.Address))
+		}
+	}
+}
+
+// spread is what is wrong where connections are to be spread over the members.
+func (c *chain) spread() {
+	s := c.Spread
+	if s == nil {
+		return
+	}
+	if s.Problem != "" {
+		c.say(code.NotSpread, time.Time{}, "connections are not spread over the members as they should be: "+s.Problem)
+	}
+	if n := len(s.LeftOut); n > 0 {
+		c.say(code.TooManyMembers, time.Time{}, fmt.Sprintf("%d members get no connections: there are %d, and room for %d", n, len(s.Members)+n, len(s.Members)))
+	}
+	if s.WithoutIt != "" {
+		c.say(code.NoSecondChance, time.Time{}, "a connection hangs when its member dies: "+s.WithoutIt)
+	}
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// takers is whether the next fault takes the address away.
+func (c *chain) takers() {
+	t := c.Takers
+	text := fmt.Sprintf("%d of %d nodes could take over", t.Count, t.Nodes)
+	switch {
+	case t.Nodes == 0:
+		c.say(code.NoCandidates, time.Time{}, t.Reason+", so nobody holds the address")
+	case t.Nodes <= 1:
+		return // that nobody is heard has been said
+	case t.Unknown > 0:
+		c.fine(time.Time{}, fmt.Sprintf("%s; of %d that speak VRRP alone nothing is known while they are Backup", text, t.Unknown))
+	case t.Count > 0:
+		c.fine(time.Time{}, text)
+	case c.Blocked != "":
+		c.say(code.NoTaker, time.Time{}, text)
+	default:
+		if t.Reason != "" {
+			text += ": " + t.Reason
+		}
+		c.say(code.NoTaker, time.Time{}, text)
+	}
+}

@@ -1,0 +1,260 @@
+package convert
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// check is one check as keepvip writes it.
+type check struct {
+	kind, name string
+	at         syntax.Origin // of the line that tracks it
+	nameAt     syntax.Origin // of the block that it is defined by, or that line
+	lines      []checkLine
+	weight     int
+	weightAt   source
+	rise, fall counted
+	reversed   bool
+	numbered   bool // a number in a file is multiplied by the weight
+}
+
+// counted is how many results in a row count; 0: keepvip's default, because what keepalived acts on at once is definite.
+type counted struct {
+	n    int
+	from source
+}
+
+type checkLine struct {
+	text string
+	from source
+}
+
+func (k *check) add(from source, format string, args ...any) {
+	k.lines = append(k.lines, checkLine{fmt.Sprintf(format, args...), from})
+}
+
+// reverse turns a check round: what a reversed weight adds while the check is bad is added while one that is turned round is good, and what it
+// takes off while the check is good is taken off while that is bad.
+func (k *check) reverse() {
+	k.add(source{k.weightAt.at, "a reversed weight"}, "reverse: true")
+	if k.numbered {
+		return // which multiplies by the opposite of the weight
+	}
+	k.weight, k.reversed = -k.weight, true
+	if k.rise.n == 0 {
+		k.rise, k.fall = counted{1, atOnce}, counted{1, atOnce}
+	}
+	k.rise, k.fall = k.fall, k.rise
+}
+
+// atOnce is why one result is enough.
+var atOnce = source{why: "keepalived acts at once"}
+
+// counts are rise and fall, where they are not keepvip's defaults. The end of a process is definite, unless it is what is good.
+func (k *check) counts() []checkLine {
+	if k.rise.n != 0 && k.rise.n != 2 {
+		k.add(k.rise.from, "rise: %d", k.rise.n)
+	}
+	if k.fall.n != 0 && k.fall.n != 3 {
+		k.add(k.fall.from, "fall: %d", k.fall.n)
+	}
+	return k.lines
+}
+
+// checks writes what an instance tracks, itself and by its group.
+func (c *converter) checks(i *keepalived.Instance) {
+	all, lost := c.tracked(i)
+	if len(all) == 0 {
+		why := "nothing is tracked"
+		if lost {
+			why = "nothing that keepvip can check is tracked"
+		}
+		c.out.line(1, "check: none", source{why: why})
+		return
+	}
+	for _, k := range all {
+		if k.weight == 0 || k.numbered {
+			why, when := "weight 0", "it fails"
+			if k.weight != 0 {
+				why, when = "a number", "it comes to -254"
+			}
+			c.out.line(1, "check: {whenAllUnhealthy: release}", source{k.at, fmt.Sprintf("%s: nobody holds the addresses while %s everywhere", why, when)})
+			c.say(keepalived.Note, CodeChanged, k.at, fmt.Sprintf("%s has %s: while %s on all nodes nobody holds the addresses, as with keepalived", k.name, why, when),
+				"remove whenAllUnhealthy: release, and the last holder keeps them instead")
+			break
+		}
+	}
+	c.out.line(1, "checks:", nowhere)
+	names := map[string]bool{}
+	for _, k := range all {
+		c.out.line(1, "- kind: "+k.kind, placed(k.at))
+		c.out.line(2, "name: "+scalar(unique(slug(k.name), names)), placed(k.nameAt))
+		for _, l := range k.counts() {
+			c.out.line(2, l.text, l.from)
+		}
+		c.out.line(2, "counts: plain", source{why: "as keepalived counts: rise and fall, without damping"})
+		if k.weight != 0 {
+			c.out.line(2, fmt.Sprintf("weight: %d", k.weight), k.weightAt)
+		}
+	}
+}
+
+// tracked are the checks of an instance. lost says that some could not be made.
+func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
+	seen := map[string]bool{}
+	each := func(kind string, list []keepalived.Tracked, of func(keepalived.Tracked) *check) {
+		for _, t := range list {
+			if seen[kind+t.Name] || kind == "interface " && t.Name == i.Interface {
+				continue
+			}
+			seen[kind+t.Name] = true
+			c.used[kind+t.Name] = true
+			k := of(t)
+			if k == nil {
+				lost = true
+				continue
+			}
+			k.at, k.weight = t.At, t.Weight.Value
+			if k.nameAt.File == "" {
+				k.nameAt = t.At
+			}
+			if t.Own {
+				k.weightAt = placed(t.At)
+			}
+			if t.Weight.Reverse {
+				k.reverse()
+			}
+			all = append(all, k)
+		}
+	}
+	tracks := []keepalived.Tracking{i.Track}
+	if g := c.groups[i.SyncGroup]; g != nil {
+		tracks = append(tracks, g.Track)
+	}
+	for _, t := range tracks {
+		each("interface ", t.Interfaces, func(t keepalived.Tracked) *check {
+			k := &check{kind: "interface", name: t.Name}
+			k.add(placed(t.At), "interface: %s", scalar(t.Name))
+			return k
+		})
+		each("vrrp_script ", t.Scripts, c.script)
+		each("vrrp_track_process ", t.Processes, c.process)
+		each("track_file ", t.Files, c.file)
+	}
+	return all, lost
+}
+
+// file makes a check of a track_file.
+func (c *converter) file(t keepalived.Tracked) *check {
+	for _, f := range c.cfg.Files {
+		if f.Name != t.Name {
+			continue
+		}
+		at := f.Where("file")
+		switch {
+		case !filepath.IsAbs(f.Path) || !utf8.ValidString(f.Path):
+			c.refuse(at, fmt.Sprintf("the file of %s has no whole path", f.Name), "write its path from / on")
+			return nil
+		case f.Overwrite:
+			c.refuse(f.Where("init_file"), fmt.Sprintf("init_file overwrite of %s: keepvip writes no files, and would go by what is in it", f.Name), "have something else write it before keepvip starts (tmpfiles.d: F PATH 0644 root root - NUMBER), and remove overwrite")
+			return nil
+		}
+		k := &check{kind: "file", name: f.Name, nameAt: f.At, weightAt: given(&f.Block, "weight"), numbered: true}
+		k.add(placed(at), "path: %s", scalar(f.Path))
+		k.add(placed(f.At), "number: true")
+		if f.Init != nil {
+			c.changed(f.Where("init_file"), fmt.Sprintf("init_file of %s: keepvip writes no files; until the file is there it counts for %d", f.Name, *f.Init), "")
+			if *f.Init != 0 {
+				k.add(placed(f.Where("init_file")), "initial: %d", min(max(*f.Init, -mostNumber), mostNumber))
+			}
+		}
+		k.rise = counted{1, atOnce}
+		return k
+	}
+	return nil
+}
+
+// process makes a check of a vrrp_track_process that only asks whether a program runs.
+func (c *converter) process(t keepalived.Tracked) *check {
+	for _, p := range c.cfg.Processes {
+		if p.Name != t.Name {
+			continue
+		}
+		if slices.ContainsFunc(p.Command, func(w string) bool { return !utf8.ValidString(w) }) {
+			c.refuse(p.Where("process"), fmt.Sprintf("the process of %s has bytes that are no text", p.Name), "track it by a script")
+			return nil
+		}
+		k := &check{kind: "process", name: p.Name, nameAt: p.At, weightAt: given(&p.Block, "weight")}
+		k.add(placed(p.Where("process")), "process: %s", scalar(base(p.Command[0])))
+		if p.FullCommand && strings.Contains(p.Command[0], "/") {
+			c.changed(p.Where("process"), fmt.Sprintf("%s: keepvip goes by the program's name, %s, in whatever directory it is", p.Name, base(p.Command[0])), "")
+		}
+		c.counted(k, p)
+		return k
+	}
+	return nil
+}
+
+// counted writes how many processes keepalived wants, with which parameters, and for how long the number has to last.
+func (c *converter) counted(k *check, p *keepalived.TrackProcess) {
+	at := func(keyword string) source { return given(&p.Block, keyword) }
+	if p.ParamMatch != "" {
+		k.add(placed(p.Where("process")), "arguments: %s", words(p.Command[1:]))
+		if how := map[string]string{"partial": "first", "initial": "begin"}[p.ParamMatch]; how != "" {
+			k.add(at("param_match"), "match: %s", how)
+		}
+	}
+	delayed := p.ForkDelay > 0 || p.TerminateDelay > 0
+	if p.Quorum > 1 || p.Quorum == 1 && delayed {
+		k.add(at("quorum"), "quorum: %d", p.Quorum)
+	}
+	if p.QuorumMax != nil {
+		k.add(at("quorum_max"), "quorumMax: %d", *p.QuorumMax)
+	}
+	if !delayed && p.Quorum == 1 && p.QuorumMax == nil && p.ParamMatch == "" {
+		return // its end is seen at once
+	}
+	const often = 300 * time.Millisecond
+	interval := max(often, (max(p.ForkDelay, p.TerminateDelay)/(mostResults-1)).Round(time.Millisecond)+time.Millisecond)
+	probes := func(d time.Duration) int { return int(min(1+(d+interval-1)/interval, mostResults, latest/interval)) }
+	if interval > often {
+		k.add(placed(p.At), "interval: %s", duration(interval))
+	}
+	by := func(d time.Duration, keyword string) counted {
+		if d == 0 {
+			return counted{1, atOnce}
+		}
+		if !p.Has(keyword) {
+			keyword = "delay"
+		}
+		return counted{probes(d), placed(p.Where(keyword))}
+	}
+	k.rise, k.fall = by(p.ForkDelay, "fork_delay"), by(p.TerminateDelay, "terminate_delay")
+}
+
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// unused says which scripts and processes nothing tracks.
+func (c *converter) unused() {
+	say := func(kind string, b keepalived.Block) {
+		if !c.used[kind+b.Name] {
+			c.note(b.At, fmt.Sprintf("nothing tracks the %s%s", kind, b.Name))
+		}
+	}
+	for _, s := range c.cfg.Scripts {
+		say("vrrp_script ", s.Block)
+	}
+	for _, p := range c.cfg.Processes {
+		say("vrrp_track_process ", p.Block)
+	}
+	for _, f := range c.cfg.Files {
+		say("track_file ", f.Block)
+	}
+}

@@ -1,0 +1,156 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// Options say how to convert.
+type Options struct {
+	Partial bool   // write what can be carried over, although something that matters cannot
+	User    string // whom check scripts run as that keepalived runs as root, or as its default; "": [DefaultUser]
+	// Find is where this host has a program, by its bare name; empty: nowhere. nil: nobody knows.
+	Find    func(name string) string
+	Notify  string // whom notify scripts run as that are given no user: keepalived_script where there is one; "": root
+	Secrets string // the directory of files that an operator has to make; "": [DefaultSecrets]
+	// InMemory is for a process that runs the text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
+	// names of instances for keepalived's files.
+	InMemory bool
+	// ReadSecret reads a file with a key, for InMemory; nil: none is read.
+	ReadSecret func(path string) ([]byte, error)
+}
+
+// The defaults of [Options].
+const (
+	DefaultUser    = "65534:65534" // nobody on every distribution, whatever it is called
+	DefaultSecrets = "/etc/keepvip"
+)
+
+// Result is what a conversion comes to.
+type Result struct {
+	Text     []byte               // the configuration of keepvip; nil when it is refused
+	Findings []keepalived.Finding // in the order of their places
+	Refused  int                  // how many of them are of severity Fault
+	Valid    bool                 // there is a text, or there would be with [Options.Partial]
+	Lines    []syntax.Origin      // where each line of the text comes from; without a file where it is the same in every text
+	Secrets  map[string][]byte    // with [Options.InMemory]: what the files hold that the text names
+}
+
+// Codes of findings, beside those of package keepalived.
+const (
+	CodeChanged = "changed"     // it is carried over, and behaves in another way
+	CodeSecret  = "secret"      // a file that has to be made
+	CodeLeft    = "not-carried" // a keyword that this package does not know
+	CodeInvalid = "invalid"     // keepvip does not take the value
+)
+
+// Convert makes the configuration. It never panics, whatever the document says.
+func Convert(doc *syntax.Document, o Options) Result {
+	c := &converter{
+		opt: o, cfg: keepalived.Model(doc), names: map[string]bool{}, slugs: map[string]string{}, groups: map[string]*keepalived.SyncGroup{},
+		nodes: map[syntax.Origin][]*syntax.Node{}, said: map[keepalived.Finding]bool{}, used: map[string]bool{}, secrets: map[string][]byte{},
+	}
+	if c.opt.User == "" {
+		c.opt.User = DefaultUser
+	}
+	if c.opt.Secrets == "" {
+		c.opt.Secrets = DefaultSecrets
+	}
+	return c.convert(doc)
+}
+
+type converter struct {
+	opt      Options
+	cfg      *keepalived.Config
+	out      page
+	findings []keepalived.Finding
+	said     map[keepalived.Finding]bool
+	names    map[string]bool   // of entries, that are taken
+	slugs    map[string]string // the name of each group
+	groups   map[string]*keepalived.SyncGroup
+	used     map[string]bool // scripts and processes that became checks, or were refused; files, and the notify scripts of groups
+	nodes    map[syntax.Origin][]*syntax.Node
+	roots    []*syntax.Node
+	secrets  map[string][]byte
+}
+
+func (c *converter) convert(doc *syntax.Document) Result {
+	c.roots = doc.Nodes
+	c.index(doc.Nodes)
+	c.regrade()
+	c.keywords(doc.Nodes)
+	for _, g := range c.cfg.Groups {
+		c.groups[g.Name] = g
+	}
+	c.head(doc)
+	entries := 0
+	for _, i := range c.cfg.Instances {
+		if c.instance(i) {
+			entries++
+		}
+	}
+	c.unused()
+	c.left(doc.Nodes)
+	valid := c.valid(entries, doc)
+	c.cfg.Sort(c.findings)
+	r := Result{Findings: c.findings, Valid: valid}
+	for _, f := range c.findings {
+		if f.Severity == keepalived.Fault {
+			r.Refused++
+		}
+	}
+	if valid && (r.Refused == 0 || c.opt.Partial) {
+		r.Text, r.Lines, r.Secrets = c.out.text(), c.out.at, c.secrets
+	}
+	return r
+}
+
+func (c *converter) head(doc *syntax.Document) {
+	c.out.short = shortened(doc.Sources)
+	from := "a keepalived.conf"
+	if len(doc.Sources) > 0 {
+		from = plain(doc.Sources[0])
+	}
+	c.out.remark(fmt.Sprintf("Converted from %s. Behind each line is the line that it comes from.", from))
+	c.out.line(0, "apiVersion: keepvip/v1", nowhere)
+	c.out.line(0, "kind: Config", nowhere)
+	if c.cfg.Global.RTPriority > 0 {
+		c.out.line(0, "realtime: true", placed(c.cfg.Global.Where("vrrp_rt_priority")))
+	}
+	c.key(doc)
+	notifications{c}.fifo()
+	c.out.line(0, "vips:", nowhere)
+}
+
+// say adds a finding, once.
+func (c *converter) say(s keepalived.Severity, code string, at syntax.Origin, text, remedy string) {
+	f := keepalived.Finding{Severity: s, Code: code, Origin: at, Text: plain(text), Remedy: plain(remedy)}
+	if !c.said[f] {
+		c.said[f] = true
+		c.findings = append(c.findings, f)
+	}
+}
+
+func (c *converter) refuse(at syntax.Origin, text, remedy string) {
+	c.say(keepalived.Fault, keepalived.CodeUnsupported, at, text, remedy)
+}
+
+func (c *converter) changed(at syntax.Origin, text, remedy string) {
+	c.say(keepalived.Warning, CodeChanged, at, text, remedy)
+}
+
+// index notes which keywords are on which line.
+func (c *converter) index(nodes []*syntax.Node) {
+	for _, n := range nodes {
+		c.nodes[n.At] = append(c.nodes[n.At], n)
+		c.index(n.Children)
+	}
+}
+
+// found says whether a line has a finding.
+func (c *converter) found(at syntax.Origin) bool {
+	return slices.ContainsFunc(c.findings, func(f keepalived.Finding) bool { return f.Origin == at })
+}

@@ -1,0 +1,242 @@
+package convert
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// instance writes one entry of vips, and says whether it could.
+func (c *converter) instance(i *keepalived.Instance) bool {
+	if i.Interface == "" || i.VRID == 0 || len(i.Addresses) == 0 {
+		return false // the model has said so
+	}
+	c.election(i)
+	list := c.addresses(i)
+	if len(list) == 0 {
+		return false
+	}
+	name := c.name(i.Name)
+	c.out.line(0, "- name: "+name, source{i.At, "vrrp_instance " + i.Name})
+	c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
+	for _, a := range list {
+		c.out.line(1, "- "+scalar(a.text), placed(a.at))
+	}
+	c.listing(list)
+	c.out.line(1, "interface: "+scalar(i.Interface), placed(i.Where("interface")))
+	c.elsewhere(list)
+	g := c.group(i)
+	if g != nil {
+		c.out.line(1, "group: "+c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})
+	}
+	notifications{c}.told(i, g, name)
+	if i.Priority != 255 && i.Priority != 100 {
+		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
+	}
+	c.vrrp(i, list)
+	c.announce(i)
+	c.checks(i)
+	notifications{c}.hooks(i, g)
+	return true
+}
+
+// of is the line that gives a value: of the instance, or of global_defs; without either it is keepalived's default.
+func (c *converter) of(i *keepalived.Instance, keyword, global string) source {
+	switch {
+	case i.Has(keyword):
+		return placed(i.Where(keyword))
+	case global != "" && c.cfg.Global.Has(global):
+		return placed(c.cfg.Global.Where(global))
+	}
+	return byDefault
+}
+
+// slug makes a name that keepvip takes of one that it may not.
+func slug(s string) string {
+	s = strings.Trim(notName().ReplaceAllString(strings.ToLower(s), "-"), "-")
+	s = strings.Trim(s[:min(len(s), 50)], "-")
+	if s == "" {
+		return "vip"
+	}
+	return s
+}
+
+// reportable tells whether keepvip takes a name for keepalived's files.
+func reportable(name string) bool {
+	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= 255 && !unreportable().MatchString(name)
+}
+
+var unreportable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\s=:,"]`) })
+
+var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
+
+// name is a name for an entry that no other has.
+func (c *converter) name(s string) string { return unique(slug(s), c.names) }
+
+func unique(s string, taken map[string]bool) string {
+	out := s
+	for n := 2; taken[out]; n++ {
+		out = fmt.Sprintf("%s-%d", s, n)
+	}
+	taken[out] = true
+	return out
+}
+
+// longest is the longest Advertisement_Interval that keepvip has.
+const longest = 40950 * time.Millisecond
+
+// vrrp writes what only the election by VRRP needs.
+func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
+	c.out.line(1, "vrrp:", nowhere)
+	line := func(text string, s source) { c.out.line(2, text, s) }
+	line(fmt.Sprintf("id: %d", i.VRID), placed(i.Where("virtual_router_id")))
+	if i.Version == 2 {
+		line("version: 2", c.of(i, "version", "vrrp_version"))
+	}
+	line("advertisementInterval: "+duration(min(i.AdvertInterval, longest/time.Second*time.Second)), c.of(i, "advert_int", ""))
+	if !i.Preempt {
+		line("preempt: false", c.of(i, "nopreempt", ""))
+	}
+	if i.PreemptDelay > 0 {
+		line("preemptDelay: "+duration(i.PreemptDelay.Round(time.Millisecond)), placed(i.Where("preempt_delay")))
+	}
+	if i.DownTimer != 3 {
+		line(fmt.Sprintf("downTimerAdverts: %d", i.DownTimer), c.of(i, "down_timer_adverts", "vrrp_down_timer_adverts"))
+	}
+	if d := c.cfg.Global.StartupDelay; d > 0 {
+		line("startupDelay: "+duration(min(d, 1000*time.Second).Round(time.Millisecond)), placed(c.cfg.Global.Where("vrrp_startup_delay")))
+	}
+	if d, at := c.bootDelay(); d > 0 {
+		line("bootDelay: "+duration(d), placed(at))
+	}
+	if i.Priority == 255 {
+		from := source{i.Where("priority"), "priority 255"}
+		if !i.Has("priority") {
+			from = source{i.Where("state"), "state MASTER without priority is priority 255"}
+		}
+		line("owner: true", from)
+	}
+	c.checksum(i, line)
+	c.password(i, line)
+	excluded(i, list, line)
+	c.peers(i, line)
+	if least, at := c.leastTTL(i); !i.Multicast() && least < mostTTL {
+		line(fmt.Sprintf("minTTL: %d", least), placed(at))
+	}
+	if group, at := c.multicastGroup(i); group.IsValid() {
+		line("multicastGroup: "+scalar(group.String()), at)
+	}
+	if i.Multicast() && i.Source.IsValid() && spokenFrom(i) {
+		line("source: "+scalar(i.Source.String()), placed(sourceAt(i)))
+	}
+}
+
+// excluded writes the addresses that advertisements leave out.
+func excluded(i *keepalived.Instance, list []entry, line func(string, source)) {
+	first := true
+	for _, e := range list {
+		if !e.excluded.IsValid() {
+			continue
+		}
+		if first {
+			line("excluded:", placed(i.Where("virtual_ipaddress_excluded")))
+		}
+		first = false
+		line("- "+scalar(e.excluded.String()), placed(e.at))
+	}
+}
+
+func (c *converter) peers(i *keepalived.Instance, line func(string, source)) {
+	if i.Multicast() {
+		return
+	}
+	line("peers:", placed(i.Where("unicast_peer")))
+	var seen []string
+	if i.Source.IsValid() {
+		at := c.of(i, "unicast_src_ip", "")
+		if at == byDefault {
+			at = placed(i.Where("mcast_src_ip"))
+		}
+		seen = append(seen, i.Source.String())
+		line("- "+scalar(i.Source.String()), source{at.at, "this node's own, which keepvip finds in the list"})
+	}
+	for _, p := range i.Unicast {
+		if text := p.Address.String(); !slices.Contains(seen, text) {
+			seen = append(seen, text)
+			line("- "+scalar(text), placed(p.At))
+		}
+	}
+}
+
+// password names the file that the password has to be written to.
+func (c *converter) password(i *keepalived.Instance, line func(string, source)) {
+	if i.Auth.Type != keepalived.AuthPass {
+		return
+	}
+	at := i.Where("auth_pass")
+	if slices.ContainsFunc(i.Auth.Pass, func(b byte) bool { return b <= ' ' || b > '~' }) {
+		c.refuse(at, "the password has characters that are not printable ASCII, and keepvip takes no others", "change it on all nodes first: keepalived without it, and with it, do not hear each other")
+		return
+	}
+	if c.opt.InMemory {
+		line("passwordFile: "+scalar(c.hold("auth_pass of "+plain(i.Name), i.Auth.Pass)), placed(at))
+		return
+	}
+	path := strings.TrimSuffix(c.opt.Secrets, "/") + "/" + unique(slug(i.Name)+".password", c.used)
+	line("passwordFile: "+scalar(path), placed(at))
+	c.say(keepalived.Warning, CodeSecret, at, fmt.Sprintf("the password is not written here: keepvip reads it from %s", path),
+		fmt.Sprintf("write %s of auth_pass into that file, alone, with mode 0600 and owner root, on each node", firstOf(len(i.Auth.Pass))))
+}
+
+func firstOf(n int) string {
+	if n == 1 {
+		return "the first character"
+	}
+	return fmt.Sprintf("the first %d characters", n)
+}
+
+// announce writes when and how often the holder announces.
+func (c *converter) announce(i *keepalived.Instance) {
+	const longestRefresh, longestDelay, most, ownRefresh, ownRepeat = 24 * time.Hour, time.Hour, 100, time.Minute, 6 // of keepvip
+	const theirs = 5                                                                                                 // at once, of which keepvip's six are more
+	g := i.Garp
+	if g.Refresh > longestRefresh || g.Delay > longestDelay || g.Repeat > most || g.RefreshRepeat > most {
+		c.changed(c.where(i, "garp_master_refresh", "vrrp_garp_master_refresh"), "keepvip announces at least each 24 hours or never, a second time after an hour at most, and 100 times at most", "")
+	}
+	c.out.line(1, "announce:", nowhere)
+	line := func(keyword, text, otherwise string) {
+		at := c.of(i, "garp_"+keyword, "vrrp_garp_"+keyword)
+		if at == byDefault && c.cfg.Global.Has("vrrp_min_garp") {
+			at = placed(c.cfg.Global.Where("vrrp_min_garp"))
+		} else if at == byDefault {
+			at.why += otherwise
+		}
+		c.out.line(2, text, at)
+	}
+	if d := min(g.Refresh, longestRefresh); d != ownRefresh {
+		line("master_refresh", "refresh: "+duration(d), ": never again after these; leave the line out for keepvip's, each minute")
+	}
+	if g.RefreshRepeat > 1 {
+		line("master_refresh_repeat", fmt.Sprintf("refreshRepeat: %d", min(g.RefreshRepeat, most)), "")
+	}
+	if n := min(max(g.Repeat, 1), most); n != theirs && n != ownRepeat {
+		line("master_repeat", fmt.Sprintf("repeat: %d", n), "")
+	}
+	if d := min(g.Delay, longestDelay); d > 0 {
+		line("master_delay", "delay: "+duration(d), "")
+	}
+}
+
+func (c *converter) where(i *keepalived.Instance, keyword, global string) syntax.Origin {
+	if s := c.of(i, keyword, global); s.at.File != "" {
+		return s.at
+	}
+	return i.At
+}

@@ -1,0 +1,193 @@
+package convert
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// notifications writes who is told what an instance does: hooks, and the readers of the FIFO.
+type notifications struct{ *converter }
+
+// told writes the names that notify scripts, readers of the FIFO and of keepalived's files know, where they are not those of keepvip.
+func (c notifications) told(i *keepalived.Instance, g *keepalived.SyncGroup, name string) {
+	tells := c.tells(i, g)
+	write := func(key, name, now string, at syntax.Origin) {
+		switch {
+		case reportable(name):
+			c.out.line(1, key+": "+scalar(name), placed(at))
+		case tells:
+			c.changed(at, fmt.Sprintf("scripts are told the name %s: keepvip tells no names with blanks, quotes, =, : and commas", now), "")
+		}
+	}
+	if c.opt.InMemory || tells && i.Name != name {
+		write("keepalivedName", i.Name, name, i.At)
+	}
+	if g != nil && tells && g.Name != c.slugs[g.Name] {
+		write("keepalivedGroupName", g.Name, c.slugs[g.Name], g.At)
+	}
+}
+
+// tells says whether anybody is told of an instance.
+func (c notifications) tells(i *keepalived.Instance, g *keepalived.SyncGroup) bool {
+	return c.cfg.Global.NotifyFIFO.Path != "" || c.cfg.Global.VRRPFIFO.Path != "" ||
+		i.Notify != (keepalived.Notify{}) || g != nil && g.Notify != (keepalived.Notify{})
+}
+
+// hook is one notify keyword: what keepvip makes of it.
+type hook struct {
+	command   *keepalived.Command
+	keyword   string
+	states    string
+	arguments bool
+}
+
+func hooksOf(n keepalived.Notify, kind string) []hook {
+	fault := "[FAULT, DELETED]" // keepalived calls it so when a reload takes an instance away
+	if n.SayDeleted || kind != "" {
+		fault = "[FAULT]"
+	}
+	all := []hook{
+		{n.Master, "notify_master", "[MASTER]", false},
+		{n.Backup, "notify_backup", "[BACKUP]", false},
+		{n.Fault, "notify_fault", fault, false},
+		{n.Stop, "notify_stop", "[STOP]", false},
+		{n.Deleted, "notify_deleted", "[DELETED]", false},
+		{n.Any, "notify", "", true},
+	}
+	return slices.DeleteFunc(all, func(h hook) bool { return h.command == nil })
+}
+
+// group is the type of a hook that is about a group; "" is that of one about an entry.
+const group = "GROUP"
+
+// hooks writes the notify scripts of an instance, and those of its group at the first of its entries.
+func (c notifications) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
+	begun := false
+	write := func(block string, n keepalived.Notify, kind string) {
+		for _, h := range hooksOf(n, kind) {
+			args, from, ok := c.callable(h, block)
+			if !ok {
+				continue
+			}
+			if !begun {
+				begun = true
+				c.out.line(1, "hooks:", nowhere)
+			}
+			c.out.line(1, "- command: "+words(args), from)
+			c.hook(h, kind)
+		}
+	}
+	write(i.Name, i.Notify, "")
+	if i.Notify.Any != nil && !i.Notify.SayDeleted {
+		c.note(i.Notify.Any.At, "notify: when a reload takes the instance away, keepvip tells the state DELETED, and keepalived FAULT, unless it is given notify_deleted")
+	}
+	if i.Notify.SayDeleted && i.Notify.Deleted == nil {
+		c.note(i.Where("notify_deleted"), "notify_deleted: keepvip tells the state DELETED in any case")
+	}
+	if own := c.groups[i.SyncGroup]; own != nil && g == nil {
+		for _, h := range hooksOf(own.Notify, group) {
+			c.say(keepalived.Warning, keepalived.CodeUnsupported, h.command.At, fmt.Sprintf("%s of the group %s is left out: keepvip has no such group", h.keyword, own.Name), "give it to one of the instances")
+		}
+	}
+	if g != nil && !c.used["notify "+g.Name] {
+		c.used["notify "+g.Name] = true
+		write(g.Name, g.Notify, group)
+	}
+}
+
+// hook writes what stands behind the command.
+func (c notifications) hook(h hook, kind string) {
+	user, from := c.runsAs(h)
+	c.out.line(2, "user: "+scalar(user), from)
+	if kind != "" {
+		c.out.line(2, "type: "+kind, nowhere)
+	}
+	if h.states != "" {
+		c.out.line(2, "states: "+h.states, nowhere)
+	}
+	if !h.arguments {
+		c.out.line(2, "arguments: false", nowhere)
+	}
+}
+
+// callable is what keepvip calls for a notify keyword, and where it comes from. Where that is not possible it is left out with a warning.
+func (c notifications) callable(h hook, block string) (args []string, from source, ok bool) {
+	args, from, p := c.called(h.command, "the script", source{h.command.At, h.keyword})
+	if h.command.Shell && h.arguments && p.text == "" {
+		p = trouble{"the script is text for a shell, which takes no arguments", "put it into a file that begins with #!/bin/sh"}
+	}
+	if p.text == "" {
+		return args, from, true
+	}
+	c.say(keepalived.Warning, keepalived.CodeUnsupported, h.command.At, fmt.Sprintf("%s of %s is left out: %s", h.keyword, block, p.text), p.remedy)
+	return nil, from, false
+}
+
+// runsAs is whom a notify script runs as: the same as under keepalived.
+func (c notifications) runsAs(h hook) (string, source) {
+	u, from := h.command.User, placed(h.command.At)
+	if u.Name == "" {
+		if u = c.cfg.Global.ScriptUser; u.Name != "" {
+			from = placed(c.cfg.Global.Where("script_user"))
+		}
+	}
+	if u.Name == "" && c.opt.Notify != "" {
+		return c.opt.Notify, byDefault
+	}
+	if u.Name == "" {
+		c.changed(h.command.At, h.keyword+" runs as root: keepalived takes the user keepalived_script where there is one, and root only where there is none",
+			"write user: keepalived_script if that user is there")
+		return "root", source{why: "keepalived's default, where there is no user keepalived_script"}
+	}
+	return owner(u), from
+}
+
+// owner is a user as keepvip writes one.
+func owner(u keepalived.User) string {
+	if u.Group == "" || u.Group == u.Name {
+		return u.Name
+	}
+	return u.Name + ":" + u.Group
+}
+
+// fifo writes the notify FIFO. keepvip has one.
+func (c notifications) fifo() {
+	written := ""
+	for keyword, f := range c.fifos() {
+		at := c.cfg.Global.Where(keyword)
+		if f.Script != nil {
+			c.say(keepalived.Warning, keepalived.CodeUnsupported, f.Script.At, keyword+"_script is left out: keepvip starts no reader of the FIFO",
+				"run it by a unit of its own, with the path of the FIFO as its last argument")
+		}
+		switch {
+		case f.Path == "":
+		case written != "":
+			c.say(keepalived.Warning, keepalived.CodeUnsupported, at, fmt.Sprintf("%s is left out: keepvip has one FIFO, %s", keyword, written), "have its reader read that one")
+		case !filepath.IsAbs(f.Path) || !utf8.ValidString(f.Path):
+			c.say(keepalived.Warning, keepalived.CodeUnsupported, at, fmt.Sprintf("%s is left out: keepvip wants the whole path of a FIFO", keyword), "write it, below /run/keepvip under keepvip's unit")
+		default:
+			written = f.Path
+			c.out.line(0, "notifyFIFO:", placed(at))
+			c.out.line(1, "path: "+scalar(f.Path), placed(at))
+			if f.Owner.Name != "" {
+				c.out.line(1, "user: "+scalar(owner(f.Owner)), placed(at))
+			}
+			if !strings.HasPrefix(f.Path, "/run/keepvip/") {
+				c.changed(at, keyword+": keepvip's unit lets it write below /run/keepvip alone", "write /run/keepvip/notify here and for the reader, or add ReadWritePaths= to the unit")
+			}
+		}
+	}
+}
+
+// fifos are what may be given, in the order in which one is taken.
+func (c notifications) fifos() func(func(string, keepalived.FIFO) bool) {
+	return func(yield func(string, keepalived.FIFO) bool) {
+		_ = yield("notify_fifo", c.cfg.Global.NotifyFIFO) && yield("vrrp_notify_fifo", c.cfg.Global.VRRPFIFO)
+	}
+}

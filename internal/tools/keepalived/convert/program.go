@@ -1,0 +1,90 @@
+package convert
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+)
+
+// command writes what is run, as whom.
+func (c *converter) command(k *check, s *keepalived.Script) bool {
+	args, from, ok := c.program(s)
+	if !ok {
+		return false
+	}
+	k.kind = "exec"
+	k.add(from, "command: %s", words(args))
+	user, from := c.user(s)
+	k.add(from, "user: %s", scalar(user))
+	return true
+}
+
+// program is what keepalived calls for a check.
+func (c *converter) program(s *keepalived.Script) (args []string, from source, ok bool) {
+	args, from, p := c.called(&s.Command, "the script of "+s.Name, placed(s.Where("script")))
+	if p.text != "" {
+		c.refuse(from.at, p.text, p.remedy)
+	}
+	return args, from, p.text == ""
+}
+
+// trouble is why keepvip cannot call a program, and what to do; the zero trouble: it can.
+type trouble struct{ text, remedy string }
+
+// called is what keepalived calls: text that begins with < by the shell, a bare name by the path that it finds when it starts.
+func (c *converter) called(command *keepalived.Command, what string, from source) (args []string, at source, p trouble) {
+	args = slices.Clone(command.Args)
+	switch name := args[0]; {
+	case slices.ContainsFunc(args, func(a string) bool { return !utf8.ValidString(a) }):
+		return nil, from, trouble{what + " has bytes that are no text", "put the command into a file of its own"}
+	case command.Shell && slices.ContainsFunc(args[1:], func(a string) bool { return strings.Contains(a, "'") }):
+		return nil, from, trouble{what + " is text for a shell with a single quote inside", "put it into a file that begins with #!/bin/sh"}
+	case command.Shell:
+		from.why = "keepalived gives it to a shell"
+		return []string{"/bin/sh", "-c", shellText(args)}, from, p
+	case filepath.IsAbs(name):
+		return args, from, p
+	case !strings.Contains(name, "/") && c.opt.Find != nil && filepath.IsAbs(c.opt.Find(name)):
+		args[0] = c.opt.Find(name)
+		from.why = "keepalived searches its PATH when it starts"
+		c.say(keepalived.Note, CodeChanged, from.at, fmt.Sprintf("%s has no whole path: here %s is %s, which keepvip does not search for again", what, name, args[0]), "")
+		return args, from, p
+	default:
+		return nil, from, trouble{what + " has no whole path, and keepvip does not search for programs", "write the path of the program: command -v " + plain(name)}
+	}
+}
+
+// shellText is what keepalived gives to the shell: the first word as it is, and the others between single quotes.
+func shellText(args []string) string {
+	text := args[0]
+	for _, a := range args[1:] {
+		text += " '" + a + "'"
+	}
+	return text
+}
+
+// user is whom a script runs as: never root.
+func (c *converter) user(s *keepalived.Script) (string, source) {
+	u, from := s.Command.User, given(&s.Block, "user")
+	if u.Name == "" {
+		u, from = c.cfg.Global.ScriptUser, byDefault
+		if u.Name != "" {
+			from = placed(c.cfg.Global.Where("script_user"))
+		}
+	}
+	remedy := "try it with keepvip check --once; a script that needs more is run by a timer that writes a file, for a check of kind file"
+	switch {
+	case u.Name == "":
+		c.changed(s.Where("script"), fmt.Sprintf("keepalived runs %s as keepalived_script or root, and keepvip as %s, without capabilities", s.Name, c.opt.User), remedy)
+		return c.opt.User, source{why: "keepalived's default is keepalived_script, or root"}
+	case u.Name == "root" || strings.Trim(u.Name, "0") == "":
+		c.changed(s.Where("script"), fmt.Sprintf("keepalived runs %s as root, and keepvip as %s, without capabilities", s.Name, c.opt.User), remedy)
+		from.why = "root there"
+		return c.opt.User, from
+	}
+	return owner(u), from
+}

@@ -1,0 +1,40 @@
+package keepalived
+
+import "github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities, worst first.
+const (
+	Fault   Severity = "error"   // the file is refused by keepalived -t, or does something else than it says
+	Warning Severity = "warning" // it does what it says, and that is seldom what is wanted
+	Note    Severity = "note"    // worth knowing before keepvip takes the file over
+)
+
+// Finding is one thing to know about a place of a configuration.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	Code     string   `json:"code"` // one word or two for what kind it is; the same kind always has the same
+	syntax.Origin
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"`
+	Fatal  bool   `json:"-"` // keepalived does not start
+}
+
+// Codes of the findings that this package makes, beside those of package syntax.
+const (
+	CodeUnknown     = "unknown-keyword"  // keepalived 2.2.7 does not know the keyword here
+	CodeNewer       = "newer-keyword"    // a later keepalived knows it
+	CodeMissing     = "missing"          // a value, a name or a block is missing
+	CodeValue       = "value"            // a value that keepalived does not take
+	CodeExtra       = "extra-words"      // words behind the value, which keepalived does not read
+	CodeReference   = "reference"        // a name of a script, file or instance that is not there, or not yet
+	CodeDuplicate   = "duplicate"        // the same thing twice
+	CodeConflict    = "conflict"         // keywords that exclude each other: keepalived drops one of them
+	CodeFamily      = "address-family"   // IPv4 and IPv6 where only one may be
+	CodeIgnored     = "ignored"          // keepvip has no use for it, and nothing is lost
+	CodeUnsupported = "unsupported"      // keepvip has nothing that does this
+	CodeNotVRRP     = "not-vrrp"         // LVS and BFD: keepvip is no load balancer
+	CodeArgument    = "argument-ignored" // a no or off that keepalived does not read
+)

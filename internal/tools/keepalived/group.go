@@ -1,0 +1,75 @@
+package keepalived
+
+import (
+	"fmt"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// groupDraft is a sync group before its members are looked up.
+type groupDraft struct {
+	SyncGroup
+	alert, changes *bool
+}
+
+// readGroup reads a vrrp_sync_group. Its members may stand below it.
+func (r *reader) readGroup(n *syntax.Node) {
+	if !named(r, n) {
+		return
+	}
+	g := &groupDraft{SyncGroup: SyncGroup{Block: newBlock(n)}}
+	table := map[string]keyword[groupDraft]{
+		"group": {block: true, list: true, read: func(r *reader, g *groupDraft, n *syntax.Node) {
+			if g.Members != nil {
+				r.fault(CodeDuplicate, n.At, "a second list of members: keepalived drops it", "write them in one block")
+				return
+			}
+			for _, c := range n.Children {
+				if !c.Block {
+					g.Members = append(g.Members, c.Words...)
+				}
+			}
+		}},
+		"smtp_alert":                 {read: func(r *reader, g *groupDraft, n *syntax.Node) { r.optional(n, &g.alert) }},
+		"notify_priority_changes":    {read: func(r *reader, g *groupDraft, n *syntax.Node) { r.optional(n, &g.changes) }},
+		"sync_group_tracking_weight": {read: func(_ *reader, g *groupDraft, _ *syntax.Node) { g.Weights = true }},
+		"global_tracking": {read: func(r *reader, _ *groupDraft, n *syntax.Node) {
+			r.fault(CodeIgnored, n.At, "global_tracking is obsolete, and does nothing", "remove it: put the track_ blocks into the group")
+		}},
+		"track_bfd": {block: true, note: noteBFD, code: CodeUnsupported},
+	}
+	trackKeywords(table, func(g *groupDraft) *Tracking { return &g.Track })
+	notifyKeywords(table, func(g *groupDraft) *Notify { return &g.Notify })
+	delete(table, "notify_master_rx_lower_pri")
+	delete(table, "notify_deleted")
+	readBlock(r, "vrrp_sync_group", table, g, &g.Block, n.Children)
+	r.groups = append(r.groups, g)
+}
+
+// join gives each instance its group, and drops groups without any.
+func (r *reader) join() {
+	for _, g := range r.groups {
+		members := g.Members[:0:0]
+		for _, name := range g.Members {
+			d, ok := r.named[name]
+			switch {
+			case !ok:
+				r.fault(CodeReference, g.Where("group"), fmt.Sprintf("no vrrp_instance %s for the group %s: keepalived leaves it out", name, g.Name), "correct the name")
+			case d.SyncGroup != "":
+				r.fault(CodeDuplicate, g.Where("group"), fmt.Sprintf("%s is in the group %s already: keepalived leaves it out here", name, d.SyncGroup), "remove it from one of them")
+			default:
+				d.SyncGroup = g.Name
+				members = append(members, name)
+			}
+		}
+		switch len(members) {
+		case 0:
+			r.fault(CodeMissing, g.At, fmt.Sprintf("the group %s has no members: keepalived drops it", g.Name), "add a block group with the names of instances")
+			continue
+		case 1:
+			r.fault(CodeMissing, g.At, fmt.Sprintf("the group %s has one member, which is no group", g.Name), "add the other instances, or remove the group")
+		}
+		g.Members = members
+		r.config.Groups = append(r.config.Groups, &g.SyncGroup)
+	}
+}

@@ -1,0 +1,203 @@
+package keepalived
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// draft is an instance before what is left out is filled in.
+type draft struct {
+	Instance
+	family        string // the first address, which decides the family; empty: none yet
+	priority      *int
+	version       int // 0: none given
+	interval      *time.Duration
+	garp          garpDraft
+	downTimer     *int
+	lowerNoAdvert *bool
+	higherSend    *bool
+	strict        *bool
+	accept        *bool
+	checkSource   bool
+	alert         *bool
+	changes       *bool
+	unicastWord   *syntax.Node // the first keyword that only unicast needs
+}
+
+type instanceKeyword = keyword[draft]
+
+func (r *reader) readInstance(n *syntax.Node) {
+	if len(n.Words) != 2 {
+		r.fault(CodeMissing, n.At, "vrrp_instance wants one name: keepalived drops the whole block", "write one name, in quotes if it has spaces")
+		return
+	}
+	if other, ok := r.named[n.Words[1]]; ok {
+		r.fault(CodeDuplicate, n.At, fmt.Sprintf("the vrrp_instance %s is there already (%v): keepalived drops this one", other.Name, other.At), "give it another name")
+		return
+	}
+	d := &draft{Instance: Instance{Block: newBlock(n), Preempt: true, UnicastTTL: 255}}
+	readBlock(r, "vrrp_instance", r.instance, d, &d.Block, n.Children)
+	r.instances, r.named[d.Name] = append(r.instances, d), d
+}
+
+func instanceKeywords() map[string]instanceKeyword {
+	table := map[string]instanceKeyword{
+		"state": {words: 2, read: readState},
+		"interface": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+			if len(n.Words[1]) > 15 {
+				r.fault(CodeValue, n.At, fmt.Sprintf("the interface %q has more than 15 characters: keepalived ignores the line", n.Words[1]), "write the interface's name")
+				return
+			}
+			d.Interface = n.Words[1]
+		}},
+		"virtual_router_id": {words: 2, read: readVRID},
+		"priority":          {words: 2, read: readPriority},
+		"advert_int":        {words: 2, read: readInterval},
+		"version":           {words: 2, read: readVersion},
+		"authentication":    {block: true, read: readAuthentication},
+		"nopreempt":         {read: func(r *reader, d *draft, n *syntax.Node) { d.Preempt = !r.alone(n) }},
+		"preempt":           {read: func(r *reader, d *draft, n *syntax.Node) { d.Preempt = r.alone(n) }},
+		"preempt_delay": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+			if v, ok := r.duration(n, 0, 1000*time.Second, "takes none"); ok {
+				d.PreemptDelay = v
+			}
+		}},
+		"down_timer_adverts": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+			if v, ok := r.number(n, 1, 100, "ignores the line"); ok {
+				d.downTimer = &v
+			}
+		}},
+		"lower_prio_no_advert":    {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.lowerNoAdvert) }},
+		"higher_prio_send_advert": {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.higherSend) }},
+		"skip_check_adv_addr":     {read: func(r *reader, d *draft, n *syntax.Node) { d.SkipCheckAdv = r.alone(n) }},
+		"strict_mode":             {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.strict) }},
+		"accept":                  {read: func(r *reader, d *draft, n *syntax.Node) { v := r.alone(n); d.accept = &v }},
+		"no_accept":               {note: "keepvip's addresses are for services, and take packets", code: CodeUnsupported, read: func(_ *reader, d *draft, _ *syntax.Node) { v := false; d.accept = &v }},
+		"dont_track_primary":      {read: func(r *reader, d *draft, n *syntax.Node) { d.DontTrack = r.alone(n) }},
+		"track_src_ip":            {read: func(r *reader, d *draft, n *syntax.Node) { d.TrackSource = r.alone(n) }},
+		"promote_secondaries":     {read: func(_ *reader, d *draft, _ *syntax.Node) { d.PromoteSecond = true }},
+		"smtp_alert":              {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.alert) }},
+		"notify_priority_changes": {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.changes) }},
+		"use_vmac":                {note: noteVMAC, code: CodeUnsupported, read: func(_ *reader, d *draft, _ *syntax.Node) { d.VMAC = true }},
+		"virtual_ipaddress":       {block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) { d.Addresses = append(d.Addresses, r.virtual(d, n)...) }},
+		"virtual_ipaddress_excluded": {block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) {
+			d.Excluded = append(d.Excluded, r.addresses(n)...)
+		}},
+		"virtual_routes": {block: true, list: true, note: noteRoutes, code: CodeUnsupported, read: func(_ *reader, d *draft, n *syntax.Node) { d.Routes = append(d.Routes, lines(n)...) }},
+		"virtual_rules":  {block: true, list: true, note: noteRoutes, code: CodeUnsupported, read: func(_ *reader, d *draft, n *syntax.Node) { d.Rules = append(d.Rules, lines(n)...) }},
+		"track_bfd":      {block: true, list: true, note: noteBFD, code: CodeUnsupported},
+	}
+	garpKeywords(table, "garp_", func(d *draft) *garpDraft { return &d.garp })
+	unicastKeywords(table)
+	trackKeywords(table, func(d *draft) *Tracking { return &d.Track })
+	notifyKeywords(table, func(d *draft) *Notify { return &d.Notify })
+	for text, words := range map[note]string{
+		{noteVMAC, CodeUnsupported}: "use_vmac_addr vmac_xmit_base use_ipvlan vrf garp_extra_if vmac_garp_intvl",
+		{noteLVS, CodeNotVRRP}:      "lvs_sync_daemon_interface",
+		{noteBuffers, CodeIgnored}:  "kernel_rx_buf_size debug",
+		{"keepvip sees the state of links by netlink, and does not poll", CodeUnsupported}: "linkbeat_use_polling",
+	} {
+		for word := range strings.FieldsSeq(words) {
+			table[word] = instanceKeyword{note: text.text, code: text.code}
+		}
+	}
+	table["native_ipv6"] = instanceKeyword{read: func(_ *reader, d *draft, _ *syntax.Node) { d.decide(netip.IPv6Unspecified(), "native_ipv6") }}
+	return table
+}
+
+func readState(r *reader, d *draft, n *syntax.Node) {
+	switch n.Words[1] {
+	case "MASTER":
+		d.StartAsMaster = true
+	case "BACKUP":
+		d.StartAsMaster = false
+	default:
+		r.fault(CodeValue, n.At, fmt.Sprintf("state %q, want MASTER or BACKUP in capitals: keepalived takes BACKUP", n.Words[1]), "write it in capitals")
+	}
+	r.extra(n, 2)
+}
+
+func readVRID(r *reader, d *draft, n *syntax.Node) {
+	if v, ok := r.number(n, 1, 255, "does not start without one"); ok {
+		d.VRID = v
+	}
+	r.extra(n, 2)
+}
+
+func readPriority(r *reader, d *draft, n *syntax.Node) {
+	v, ok := r.number(n, 1, 255, "takes 100")
+	if !ok {
+		v = 100
+	}
+	d.priority = &v
+	r.extra(n, 2)
+}
+
+func readInterval(r *reader, d *draft, n *syntax.Node) {
+	if v, ok := r.duration(n, 10*time.Millisecond, 255*time.Second, "ignores the line"); ok {
+		d.interval = &v
+	}
+	r.extra(n, 2)
+}
+
+func readVersion(r *reader, d *draft, n *syntax.Node) {
+	v, ok := r.number(n, 2, 3, "ignores the line")
+	switch {
+	case !ok:
+	case v == 2 && d.IPv6 && d.version == 0:
+		r.fault(CodeFamily, n.At, "version 2 behind an IPv6 address: keepalived ignores the line", "remove it: IPv6 has version 3 only")
+	default:
+		d.version = v
+	}
+	r.extra(n, 2)
+}
+
+func readAuthentication(r *reader, d *draft, n *syntax.Node) {
+	readBlock(r, "authentication", map[string]instanceKeyword{
+		"auth_type": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+			switch t := AuthType(n.Words[1]); t {
+			case AuthPass:
+				d.Auth.Type = t
+			case AuthAH:
+				d.Auth.Type = t
+				r.found(Note, CodeUnsupported, n.At, "auth_type AH: keepvip has no IPsec header", "use a key of keepvip's own, or auth_type PASS on all nodes")
+			default:
+				r.fault(CodeValue, n.At, fmt.Sprintf("auth_type %q, want PASS or AH in capitals: keepalived uses no authentication", n.Words[1]), "write it in capitals")
+			}
+			r.extra(n, 2)
+		}},
+		"auth_pass": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+			d.Auth.Pass = []byte(n.Words[1])
+			if len(d.Auth.Pass) > 8 {
+				d.Auth.Pass = d.Auth.Pass[:8]
+				r.fault("auth-pass-cut", n.At, fmt.Sprintf("auth_pass has %d bytes and only the first 8 count: others that begin with the same 8 are the same password", len(n.Words[1])),
+					"write 8 bytes or less, the same on all nodes")
+			}
+			if len(n.Words) > 2 { // no word of a password is told
+				r.found(Warning, CodeExtra, n.At, "auth_pass: keepalived does not read what is behind the first word", "put the whole password between double quotes")
+			}
+		}},
+	}, d, &d.Block, n.Children)
+}
+
+// decide makes the first address of an instance the one that decides its family, and says whether a is of that family.
+func (d *draft) decide(a netip.Addr, text string) bool {
+	if d.family == "" {
+		d.family, d.IPv6 = text, a.Is6()
+	}
+	return d.IPv6 == a.Is6()
+}
+
+// family complains about an address of the other family than the first.
+func (r *reader) suits(d *draft, at syntax.Origin, a netip.Addr, text string) bool {
+	if d.decide(a, text) {
+		return true
+	}
+	remedy := "write it in an instance of its own"
+	r.fault(CodeFamily, at, fmt.Sprintf("%s is of another family than %s, which came first: keepalived drops it", text, d.family), remedy)
+	return false
+}

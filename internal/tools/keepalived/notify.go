@@ -1,0 +1,38 @@
+package keepalived
+
+import (
+	"fmt"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// notifyKeywords adds the notify keywords to the table of a block. The first one of a kind counts.
+func notifyKeywords[T any](table map[string]keyword[T], of func(*T) *Notify) {
+	add := func(word string, to func(*Notify) **Command) {
+		table[word] = keyword[T]{words: 2, read: func(r *reader, into *T, n *syntax.Node) { r.notify(to(of(into)), n) }}
+	}
+	add("notify_master", func(n *Notify) **Command { return &n.Master })
+	add("notify_backup", func(n *Notify) **Command { return &n.Backup })
+	add("notify_fault", func(n *Notify) **Command { return &n.Fault })
+	add("notify_stop", func(n *Notify) **Command { return &n.Stop })
+	add("notify", func(n *Notify) **Command { return &n.Any })
+	add("notify_master_rx_lower_pri", func(n *Notify) **Command { return &n.LowerPriority })
+	table["notify_deleted"] = keyword[T]{read: func(r *reader, into *T, n *syntax.Node) {
+		notify := of(into)
+		notify.SayDeleted = true
+		if len(n.Words) > 1 {
+			r.notify(&notify.Deleted, n)
+		}
+	}}
+}
+
+func (r *reader) notify(to **Command, n *syntax.Node) {
+	c, ok := r.command(n, true)
+	switch {
+	case !ok:
+	case *to != nil:
+		r.fault(CodeDuplicate, n.At, fmt.Sprintf("%s is given already (%v): keepalived drops this one", n.Words[0], (*to).At), "remove one, or call both from a script")
+	default:
+		*to = c
+	}
+}

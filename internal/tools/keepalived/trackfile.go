@@ -1,0 +1,136 @@
+package keepalived
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// readFile reads a track_file.
+func (r *reader) readFile(n *syntax.Node) {
+	if !named(r, n) {
+		return
+	}
+	f := &TrackFile{Block: newBlock(n), Weight: Weight{Value: 1}}
+	readBlock(r, "track_file", map[string]keyword[TrackFile]{
+		"file": {words: 2, read: func(r *reader, f *TrackFile, n *syntax.Node) {
+			if f.Path != "" {
+				r.fault(CodeDuplicate, n.At, "a second file in one track_file: keepalived drops it", "remove one of them")
+				return
+			}
+			f.Path = n.Words[1]
+		}},
+		"weight": {words: 2, read: func(r *reader, f *TrackFile, n *syntax.Node) {
+			if v, ok := r.weight(n, f.Name, n.Words[1], mostFileWeight, false); ok {
+				f.Weight = Weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}
+			}
+		}},
+		"init_file": {read: func(r *reader, f *TrackFile, n *syntax.Node) {
+			zero := 0
+			f.Init = &zero
+			for _, w := range n.Words[1:] {
+				if v, ok := signed(w); ok {
+					value := int(v)
+					f.Init = &value
+				} else if w == "overwrite" {
+					f.Overwrite = true
+				} else {
+					r.fault(CodeValue, n.At, fmt.Sprintf("init_file %q, want a number or overwrite", w), "")
+				}
+			}
+		}},
+	}, f, &f.Block, n.Children)
+	switch old, ok := r.files[f.Name]; {
+	case f.Path == "":
+		r.fault(CodeMissing, n.At, fmt.Sprintf("%s %s has no file: keepalived drops the block", n.Words[0], f.Name), "add file /path")
+	case ok:
+		r.fault(CodeDuplicate, n.At, fmt.Sprintf("the track_file %s is there already (%v)", f.Name, old.At), "give it another name")
+	default:
+		r.files[f.Name] = f
+		r.config.Files = append(r.config.Files, f)
+	}
+}
+
+// readProcess reads a vrrp_track_process.
+func (r *reader) readProcess(n *syntax.Node) {
+	if !named(r, n) {
+		return
+	}
+	p := &TrackProcess{Block: newBlock(n), Quorum: 1}
+	readBlock(r, "vrrp_track_process", processKeywords(), p, &p.Block, n.Children)
+	switch old, ok := r.processes[p.Name]; {
+	case len(p.Command) == 0:
+		r.fault(CodeMissing, n.At, fmt.Sprintf("vrrp_track_process %s has no process: keepalived drops the block", p.Name), "add process NAME")
+	case ok:
+		r.fault(CodeDuplicate, n.At, fmt.Sprintf("the vrrp_track_process %s is there already (%v)", p.Name, old.At), "give it another name")
+	default:
+		r.processes[p.Name] = p
+		r.config.Processes = append(r.config.Processes, p)
+	}
+}
+
+func processKeywords() map[string]keyword[TrackProcess] {
+	delay := func(to ...func(*TrackProcess) *time.Duration) keyword[TrackProcess] {
+		return keyword[TrackProcess]{words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+			if d, ok := r.duration(n, time.Microsecond, 3600*time.Second, "ignores the line"); ok {
+				for _, t := range to {
+					*t(p) = d
+				}
+			}
+		}}
+	}
+	fork := func(p *TrackProcess) *time.Duration { return &p.ForkDelay }
+	end := func(p *TrackProcess) *time.Duration { return &p.TerminateDelay }
+	return map[string]keyword[TrackProcess]{
+		"process": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+			if p.Command != nil {
+				r.fault(CodeDuplicate, n.At, "a second process in one vrrp_track_process: keepalived drops it", "remove one of them")
+				return
+			}
+			if p.Command = n.Words[1:]; len(p.Command) > 1 {
+				p.FullCommand = true
+				p.ParamMatch = cmp.Or(p.ParamMatch, "exact")
+			}
+		}},
+		"param_match": {read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+			switch how := strings.Join(n.Words[1:min(len(n.Words), 2)], ""); how {
+			case "":
+				p.ParamMatch, p.FullCommand = "exact", true
+			case "initial", "partial":
+				p.ParamMatch, p.FullCommand = how, true
+			default:
+				r.fault(CodeValue, n.At, fmt.Sprintf("param_match %q, want initial or partial: keepalived ignores the line", how), "")
+			}
+		}},
+		"weight": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+			if v, ok := r.weight(n, p.Name, n.Words[1], mostFileWeight, false); ok {
+				p.Weight = Weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}
+			}
+		}},
+		"quorum": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+			v, ok := r.number(n, 1, 65535, "ignores the line")
+			switch {
+			case ok && p.QuorumMax != nil && v > *p.QuorumMax:
+				r.fault(CodeValue, n.At, fmt.Sprintf("quorum %d above quorum_max %d: keepalived ignores the line", v, *p.QuorumMax), "")
+			case ok:
+				p.Quorum = v
+			}
+		}},
+		"quorum_max": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+			v, ok := r.number(n, 0, 65535, "ignores the line")
+			switch {
+			case ok && (v > 0 || p.Quorum > 1) && v < p.Quorum:
+				r.fault(CodeValue, n.At, fmt.Sprintf("quorum_max %d below quorum %d: keepalived ignores the line", v, p.Quorum), "")
+			case ok && v == 0:
+				p.Quorum, p.QuorumMax = 0, &v
+			case ok:
+				p.Quorum, p.QuorumMax = max(p.Quorum, 1), &v
+			}
+		}},
+		"delay": delay(fork, end), "fork_delay": delay(fork), "terminate_delay": delay(end),
+		"full_command": {read: func(_ *reader, p *TrackProcess, _ *syntax.Node) { p.FullCommand = true }},
+	}
+}

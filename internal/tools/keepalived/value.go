@@ -1,0 +1,132 @@
+package keepalived
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// number reads the value of a line; one that is no number, or not in the range, is a fault that says what keepalived does instead.
+func (r *reader) number(n *syntax.Node, least, most int64, instead string) (int, bool) {
+	v, ok := signed(n.Words[1])
+	if !ok || v < least || v > most {
+		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want %d to %d: keepalived %s", n.Words[0], n.Words[1], least, most, instead), "write a number in that range")
+		return 0, false
+	}
+	return int(v), true
+}
+
+// atLeastOne is number for what keepalived raises to 1.
+func (r *reader) atLeastOne(n *syntax.Node, most int64) (int, bool) {
+	v, ok := r.number(n, 0, most, "leaves the value that there was")
+	if ok && v == 0 {
+		r.fault(CodeValue, n.At, n.Words[0]+" 0: keepalived takes 1", "write 1")
+		v = 1
+	}
+	return v, ok
+}
+
+// duration reads a decimal number of seconds.
+func (r *reader) duration(n *syntax.Node, least, most time.Duration, instead string) (time.Duration, bool) {
+	d, ok := seconds(n.Words[1])
+	if !ok || d < least || d > most {
+		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want %v to %v seconds: keepalived %s", n.Words[0], n.Words[1], least.Seconds(), most.Seconds(), instead), "write a number in that range")
+		return 0, false
+	}
+	return d, true
+}
+
+// flag reads a keyword that may have a yes or no behind it.
+func (r *reader) flag(n *syntax.Node) (value, ok bool) {
+	if len(n.Words) < 2 {
+		return true, true
+	}
+	if value, ok = boolean(n.Words[1]); !ok {
+		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want on, off or nothing: keepalived ignores the line", n.Words[0], n.Words[1]), "")
+	}
+	return value, ok
+}
+
+// alone reads a keyword that counts as yes whatever is behind it.
+func (r *reader) alone(n *syntax.Node) bool {
+	if len(n.Words) > 1 {
+		if value, ok := boolean(n.Words[1]); ok && !value {
+			r.fault(CodeArgument, n.At, fmt.Sprintf("%s %s: keepalived does not read the %q, and the line means yes", n.Words[0], n.Words[1], n.Words[1]), "remove the line")
+			return true
+		}
+		r.extra(n, 1)
+	}
+	return true
+}
+
+// extra says that words behind the first count of a line are not read. Those behind auth_type are not told: one of them can be the
+// password.
+func (r *reader) extra(n *syntax.Node, count int) {
+	switch {
+	case len(n.Words) <= count:
+	case n.Words[0] == "auth_type":
+		r.found(Warning, CodeExtra, n.At, "auth_type: keepalived does not read what is behind the first word", "write one keyword a line")
+	default:
+		r.found(Warning, CodeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q", n.Words[0], strings.Join(n.Words[count:], " ")), "write one keyword a line")
+	}
+}
+
+// user reads the user and group in the words of a line from a place on.
+func user(words []string, from int) (u User) {
+	if len(words) > from {
+		u.Name = words[from]
+	}
+	if len(words) > from+1 {
+		u.Group = words[from+1]
+	}
+	return u
+}
+
+// address reads an IP address without a zone.
+func address(s string) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(s)
+	return a, err == nil && a.Zone() == ""
+}
+
+// host reads an address of a host or a group: keepalived reads nothing from a slash or a dash on.
+func (r *reader) host(n *syntax.Node, s string) (netip.Addr, bool) {
+	cut := strings.IndexAny(s, "/-")
+	if cut < 0 {
+		return address(s)
+	}
+	a, ok := address(s[:cut])
+	if ok {
+		r.found(Note, CodeIgnored, n.At, fmt.Sprintf("keepalived reads %s, and nothing of %q", a, s[cut:]), "write the address alone")
+	}
+	return a, ok
+}
+
+// command reads a script: all in quotes with its arguments, or a single word.
+func (r *reader) command(n *syntax.Node, withUser bool) (*Command, bool) {
+	words, closed := syntax.Arguments(n.Raw)
+	if !closed {
+		r.fault(syntax.CodeQuote, n.At, n.Words[0]+": a quote is not closed", "close it on the same line")
+		return nil, false
+	}
+	if len(words) < 2 || strings.TrimSpace(words[1]) == "" {
+		r.fault(CodeMissing, n.At, n.Words[0]+" has no script", "write the path of a program behind it")
+		return nil, false
+	}
+	c := &Command{At: n.At, Text: words[1]}
+	if c.Args, closed = syntax.Arguments(words[1]); !closed {
+		r.fault(syntax.CodeQuote, n.At, n.Words[0]+": a quote inside of the script is not closed", "close it")
+		return nil, false
+	}
+	c.Shell = strings.HasPrefix(c.Text, "<")
+	switch {
+	case withUser:
+		c.User = user(words, 2)
+	case len(words) > 2:
+		r.found(Warning, "script-arguments", n.At, fmt.Sprintf("keepalived does not read what is behind the script: %q", strings.Join(words[2:], " ")),
+			`put the script and its arguments between double quotes: script "/path/to/check arg"`)
+	}
+	return c, len(c.Args) > 0
+}

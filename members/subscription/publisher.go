@@ -1,0 +1,305 @@
+package subscription
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/auth"
+)
+
+const (
+	// lease is for how long a subscription lasts that is not renewed.
+	lease = 6 * time.Second
+	// mostSubscribers bounds what a member tells, and remembers.
+	mostSubscribers = 2048
+	// mostSessions is how many of these one host may have: one for each way to this member, and those that it has begun anew.
+	mostSessions = 4
+	// share is the least time between two regular messages to all subscribers together: with many, each is told less often. A change is told at
+	// once, whatever their number.
+	share = time.Millisecond
+	// leastEvery is the least time between two regular messages to one subscriber.
+	leastEvery = 100 * time.Millisecond
+	// changeGap is the least time between two messages because of changes.
+	changeGap = 5 * time.Millisecond
+	// secretAge is how long a cookie can be shown, and half of how long it counts.
+	secretAge = time.Minute
+)
+
+// hopLimit is that of a packet that no router has forwarded.
+const hopLimit = 255
+
+// SourcePort is where followers without a key ask from. It takes a privilege on the host, as for the members' messages.
+const SourcePort = 18
+
+// Keys are what a member demands of those who ask.
+type Keys struct {
+	Keys []auth.Key // all are accepted; the answer is signed with the one that was used
+	// Open lets those in that use no key, if no router is between, and from a port that takes a privilege.
+	Open bool
+}
+
+// Packet is a message that came in.
+type Packet struct {
+	Data []byte
+	From netip.AddrPort
+	To   netip.Addr // own address that it was sent to, with the zone where it needs one
+	TTL  int        // or hop limit
+}
+
+// Outgoing is a message to be sent.
+type Outgoing struct {
+	Data []byte
+	To   netip.AddrPort
+	From netip.Addr // own address to send it from
+}
+
+// Publisher tells subscribers of this member's groups who the members are. It is pure, and for one goroutine at a time.
+type Publisher struct {
+	keys    Keys
+	random  func() uint64
+	secrets [2]secret // of cookies: the one that is in use, and the one before
+	groups  []*published
+	refused map[Reason]uint64
+	sent    uint64 // the sequence of the newest message
+}
+
+// Report is what this member knows of all of them.
+type Report struct {
+	Every   time.Duration // the time between two words of a member
+	Members []Sighting    // this node is one of them
+}
+
+// Sighting is a member with when it was heard. Its Age is not used.
+type Sighting struct {
+	Member
+	Heard time.Time // its newest word; zero: never; of Self it is the report
+}
+
+// NewPublisher makes one that nobody has subscribed to. random need not be repeatable.
+func NewPublisher(random func() uint64) *Publisher {
+	return &Publisher{random: random, refused: map[Reason]uint64{}}
+}
+
+// SetKeys changes what is demanded. Who uses a key that is gone is told nothing more.
+func (p *Publisher) SetKeys(k Keys) {
+	p.keys = k
+	for _, g := range p.groups {
+		g.drop(func(s *subscriber) bool {
+			if s.key == nil {
+				return !k.Open
+			}
+			return !slices.ContainsFunc(k.Keys, func(o auth.Key) bool { return o.ID == s.key.ID })
+		})
+	}
+}
+
+// Serve begins to publish a group.
+func (p *Publisher) Serve(group netip.Addr) {
+	if p.find(group) == nil {
+		p.groups = append(p.groups, &published{group: group})
+	}
+}
+
+// Drop ends that. Its subscribers are not told: they hear of it from others, or notice the silence.
+func (p *Publisher) Drop(group netip.Addr) {
+	p.groups = slices.DeleteFunc(p.groups, func(g *published) bool { return g.group == group })
+}
+
+func (p *Publisher) find(group netip.Addr) *published {
+	i := slices.IndexFunc(p.groups, func(g *published) bool { return g.group == group })
+	if i < 0 {
+		return nil
+	}
+	return p.groups[i]
+}
+
+// Wanted tells whether anybody has subscribed to the group.
+func (p *Publisher) Wanted(group netip.Addr) bool {
+	g := p.find(group)
+	return g != nil && len(g.subscribers) > 0
+}
+
+// Refused counts what was refused, by reason. It is the Publisher's.
+func (p *Publisher) Refused() map[Reason]uint64 { return p.refused }
+
+// Hear answers what came in. The answer is never longer than that, but for one that has shown that answers reach it.
+func (p *Publisher) Hear(now time.Time, in Packet) []Outgoing {
+	out, reason := p.hear(now, in)
+	if reason != "" {
+		p.refused[reason]++
+	}
+	return out
+}
+
+func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, Reason) {
+	if _, err := checkHeader(in.Data); err != nil {
+		return nil, reasonOf(err)
+	}
+	if Type(in.Data[5]) != Subscribe {
+		return nil, RejectType
+	}
+	if r := p.admit(in); r != "" {
+		return nil, r
+	}
+	m, key, err := Parse(in.Data, p.keys.Keys)
+	if err != nil {
+		return nil, reasonOf(err)
+	}
+	g := p.find(m.Group)
+	if g == nil {
+		return nil, RejectGroup
+	}
+	p.renewSecrets(now)
+	if !p.knows(m, in.From) {
+		answer := Message{Type: Cookie, Session: m.Session, Sequence: m.Sequence, Group: m.Group, Cookie: p.cookie(0, m, in.From)}
+		return p.one(answer, key, in.From, in.To), ""
+	}
+	s := g.subscribe(now, m, key, in)
+	if s == nil {
+		return nil, RejectFull
+	}
+	if g.report == nil {
+		return nil, ""
+	}
+	if next := s.told.Add(answerGap); now.Before(next) { // an answer is longer than the question
+		s.due = sooner(s.due, next)
+		return nil, ""
+	}
+	return p.tell(now, g, s), ""
+}
+
+// admit looks at how an unsigned message came before it is looked into.
+func (p *Publisher) admit(in Packet) Reason {
+	if end, _ := checkHeader(in.Data); len(in.Data) > end {
+		return ""
+	}
+	switch {
+	case !p.keys.Open:
+		return RejectUnsigned
+	case in.TTL != hopLimit:
+		return RejectTTL
+	case in.From.Port() != SourcePort:
+		return RejectPort
+	}
+	return ""
+}
+
+func reasonOf(err error) Reason {
+	if e, ok := err.(*PacketError); ok {
+		return e.Reason
+	}
+	return RejectField
+}
+
+// every is the time between two regular messages to one subscriber.
+func (p *Publisher) every(g *published) time.Duration {
+	n := 0
+	for _, o := range p.groups {
+		n += len(o.subscribers)
+	}
+	return min(max(g.report.Every, leastEvery, time.Duration(n)*share), Never)
+}
+
+// Tell takes in what this member knows now; nil: nothing, and subscribers are told nothing more. They are told of a change at once. It is called
+// once in an interval, and may be left out while nobody is Wanted.
+func (p *Publisher) Tell(now time.Time, group netip.Addr, r *Report) []Outgoing {
+	g := p.find(group)
+	if g == nil {
+		return nil
+	}
+	before := g.report
+	g.report, g.told = r, now
+	if r == nil || len(g.subscribers) == 0 {
+		g.report = nil
+		return nil
+	}
+	same := before != nil && slices.EqualFunc(before.Members, r.Members, func(a, b Sighting) bool { return a.alike(b.Member) })
+	if !same {
+		g.pending = true
+	}
+	return p.flush(now, g)
+}
+
+// flush tells all subscribers of a change, if there is one and the last one is long enough ago.
+func (p *Publisher) flush(now time.Time, g *published) (out []Outgoing) {
+	if !g.pending || g.report == nil || now.Sub(g.changed) < changeGap {
+		return nil
+	}
+	g.pending, g.changed = false, now
+	for _, s := range g.subscribers {
+		out = append(out, p.tell(now, g, s)...)
+	}
+	return out
+}
+
+// tell is the list as one subscriber gets it.
+func (p *Publisher) tell(now time.Time, g *published, s *subscriber) []Outgoing {
+	every := p.every(g)
+	s.due, s.told = now.Add(every), now
+	p.sent = max(p.sent+1, uint64(max(now.UnixNano(), 0)))
+	m := Message{Type: Members, Session: s.session, Sequence: p.sent, Group: g.group, List: List{Lease: lease, Every: every}}
+	for _, o := range g.report.Members[:min(len(g.report.Members), MostMembers)] {
+		line := o.Member
+		line.Age, line.Lifetime = Never, min(o.Lifetime, Never)
+		heard := o.Heard
+		if o.Self {
+			heard = g.told
+		}
+		if !heard.IsZero() {
+			line.Age = min(max(now.Sub(heard), 0), Never)
+		}
+		m.List.Members = append(m.List.Members, line)
+	}
+	return p.one(m, s.key, s.from, s.to)
+}
+
+// one is a message; none where the wire cannot carry it.
+func (p *Publisher) one(m Message, key *auth.Key, to netip.AddrPort, from netip.Addr) []Outgoing {
+	b, err := m.Append(nil, key)
+	if err != nil {
+		return nil
+	}
+	return []Outgoing{{Data: b, To: to, From: from}}
+}
+
+// Deadline is when Expire has something to do; the zero Time: never.
+func (p *Publisher) Deadline() (next time.Time) {
+	for _, g := range p.groups {
+		if g.pending && g.report != nil {
+			next = sooner(next, g.changed.Add(changeGap))
+		}
+		for _, s := range g.subscribers {
+			next = sooner(next, s.expires)
+			if g.report != nil {
+				next = sooner(next, s.due)
+			}
+		}
+	}
+	return next
+}
+
+// Expire does what is due.
+func (p *Publisher) Expire(now time.Time) (out []Outgoing) {
+	for _, g := range p.groups {
+		g.expire(now)
+		if g.report == nil {
+			continue
+		}
+		out = append(out, p.flush(now, g)...)
+		for _, s := range g.subscribers {
+			if !now.Before(s.due) {
+				out = append(out, p.tell(now, g, s)...)
+			}
+		}
+	}
+	return out
+}
+
+// sooner is the earlier of two times, where zero means never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

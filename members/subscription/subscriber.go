@@ -1,0 +1,124 @@
+package subscription
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/auth"
+)
+
+// published is one group.
+type published struct {
+	group       netip.Addr
+	report      *Report   // nil: nothing is known
+	told        time.Time // when it was
+	changed     time.Time
+	pending     bool // a change waits for changeGap
+	subscribers []*subscriber
+}
+
+type subscriber struct {
+	from    netip.AddrPort
+	to      netip.Addr
+	session uint64
+	key     *auth.Key
+	node    string
+	since   time.Time // of the session
+	expires time.Time
+	due     time.Time
+	told    time.Time // zero: not yet
+
+	connections *uint32   // as it has said last
+	counted     time.Time // when it has
+	sequence    uint64    // of its newest question: one that somebody repeats says nothing about connections
+}
+
+// Subscriber is a follower that is told of a group.
+type Subscriber struct {
+	Address netip.Addr
+	Node    string    // "": it does not say
+	Since   time.Time // when it began to ask, and has asked in time ever since
+	// Connections are those that it has here while this member is to get no new ones, as it has said at Counted; nil: it does not say.
+	Connections *uint32
+	Counted     time.Time
+}
+
+// Subscribers are those of the group, in the order in which they came. Of a host with several sessions it is the one that was renewed last.
+func (p *Publisher) Subscribers(now time.Time, group netip.Addr) (out []Subscriber) {
+	g := p.find(group)
+	if g == nil {
+		return nil
+	}
+	at, newest := map[netip.AddrPort]int{}, map[netip.AddrPort]time.Time{}
+	for _, s := range g.subscribers {
+		if !now.Before(s.expires) {
+			continue
+		}
+		i, known := at[s.from]
+		if !known {
+			i = len(out)
+			at[s.from], out = i, append(out, Subscriber{Address: s.from.Addr()})
+		}
+		one := &out[i]
+		if !known || !s.expires.Before(newest[s.from]) {
+			one.Node, one.Since, newest[s.from] = s.node, s.since, s.expires
+		}
+		// It does not know of each way to this member that it is one, so each session may say it.
+		if s.connections != nil && !s.counted.Before(one.Counted) {
+			one.Connections, one.Counted = s.connections, s.counted
+		}
+	}
+	return out
+}
+
+// subscribe adds one, or renews its lease; nil: there is no room. Sessions of one host are beside each other: a question that was asked before,
+// and that somebody sends once more, must not end what is told now.
+func (g *published) subscribe(now time.Time, m Message, key *auth.Key, in Packet) *subscriber {
+	s := g.subscriber(now, m.Session, in.From)
+	if s != nil {
+		s.to, s.key, s.node, s.expires = in.To, key, m.Node, now.Add(lease)
+		if m.Sequence > s.sequence {
+			s.sequence, s.connections, s.counted = m.Sequence, m.Connections, now
+		}
+	}
+	return s
+}
+
+// subscriber is the one of that session. A new one of a host that has many takes the place of that which was renewed longest ago.
+func (g *published) subscriber(now time.Time, session uint64, from netip.AddrPort) *subscriber {
+	var same []*subscriber
+	for _, s := range g.subscribers {
+		switch {
+		case s.from != from:
+		case s.session == session:
+			return s
+		default:
+			same = append(same, s)
+		}
+	}
+	if len(same) >= mostSessions {
+		s := slices.MinFunc(same, func(a, b *subscriber) int { return a.expires.Compare(b.expires) })
+		*s = subscriber{from: from, session: session, since: now}
+		return s
+	}
+	g.expire(now)
+	if len(g.subscribers) >= mostSubscribers {
+		return nil
+	}
+	s := &subscriber{from: from, session: session, since: now}
+	g.subscribers = append(g.subscribers, s)
+	return s
+}
+
+func (g *published) expire(now time.Time) {
+	g.drop(func(s *subscriber) bool { return !now.Before(s.expires) })
+}
+
+// drop ends subscriptions. While there is none nothing is known: nobody tells it.
+func (g *published) drop(which func(*subscriber) bool) {
+	g.subscribers = slices.DeleteFunc(g.subscribers, which)
+	if len(g.subscribers) == 0 {
+		g.report = nil
+	}
+}

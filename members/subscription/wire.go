@@ -1,0 +1,226 @@
+package subscription
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/keepvip/keepvip/members/slots"
+)
+
+// The message, in network byte order (docs/protocol.md):
+//
+//	magic (4)   version (1)  type (1)   length of the fields (2)
+//	session (8)
+//	sequence (8)
+//	fields: type (1)  length (1)  value, each
+//	and with a key: key id (4)  authentication code (32)
+const (
+	magic     = "kpvp"
+	version   = 1
+	headerLen = 24
+
+	// MaxMessage is what fits into one frame on any link; no message is longer.
+	MaxMessage = 1200
+
+	cookieLen = 16
+)
+
+// field is the type of a field.
+type field uint8
+
+const (
+	fieldGroup  field = 1  // address
+	fieldNode   field = 3  // text
+	fieldCookie field = 16 // cookieLen bytes
+	fieldTerms  field = 17 // lease in milliseconds (4)  time between two messages in milliseconds (2)
+	fieldMember field = 18 // of each member, see appendMember
+	fieldCount  field = 19 // connections (4)
+)
+
+func (f field) String() string {
+	switch f {
+	case fieldGroup:
+		return "group"
+	case fieldNode:
+		return "node"
+	case fieldCookie:
+		return "cookie"
+	case fieldTerms:
+		return "terms"
+	case fieldMember:
+		return "member"
+	case fieldCount:
+		return "connections"
+	}
+	return fmt.Sprint(uint8(f))
+}
+
+const (
+	termsLen  = 6
+	memberLen = 6 // flags, weight (1 each), age, lifetime in milliseconds (2 each)
+	portLen   = 4 // protocol, condition (1 each), port (2)
+	maxNode   = 32
+
+	flagSelf = 1 << 0
+)
+
+// Is tells whether b may be a message of this package, and not one that members have among themselves. It says nothing about its contents.
+func Is(b []byte) bool {
+	return len(b) >= headerLen && len(b) <= MaxMessage && string(b[:4]) == magic && Type(b[5]) >= Subscribe && Type(b[5]) <= Members
+}
+
+// append appends the message without authentication. What the wire cannot carry is an error.
+func (m Message) append(b []byte) ([]byte, error) {
+	if err := m.validate(); err != nil {
+		return b, err
+	}
+	start := len(b)
+	b = append(b, magic...)
+	b = append(b, version, uint8(m.Type), 0, 0)
+	b = binary.BigEndian.AppendUint64(b, m.Session)
+	b = binary.BigEndian.AppendUint64(b, m.Sequence)
+	b = appendField(b, fieldGroup, m.Group.AsSlice())
+	if m.Type != Members {
+		b = appendField(b, fieldCookie, m.Cookie[:])
+	}
+	if m.Type == Subscribe && m.Node != "" {
+		b = appendField(b, fieldNode, []byte(m.Node))
+	}
+	if m.Type == Subscribe && m.Connections != nil {
+		b = appendField(b, fieldCount, binary.BigEndian.AppendUint32(nil, *m.Connections))
+	}
+	if m.Type == Members {
+		terms := binary.BigEndian.AppendUint32(nil, uint32(m.List.Lease/time.Millisecond))
+		b = appendField(b, fieldTerms, binary.BigEndian.AppendUint16(terms, uint16(m.List.Every/time.Millisecond)))
+		for _, o := range m.List.Members {
+			b = appendField(b, fieldMember, appendMember(nil, o))
+		}
+	}
+	binary.BigEndian.PutUint16(b[start+6:], uint16(len(b)-start-headerLen))
+	return b, nil
+}
+
+func appendField(b []byte, f field, value []byte) []byte {
+	b = append(b, uint8(f), uint8(len(value)))
+	return append(b, value...)
+}
+
+// appendMember is the value of fieldMember.
+func appendMember(b []byte, m Member) []byte {
+	var flags uint8
+	if m.Self {
+		flags |= flagSelf
+	}
+	b = append(b, flags, m.Weight)
+	b = binary.BigEndian.AppendUint16(b, uint16(m.Age/time.Millisecond))
+	b = binary.BigEndian.AppendUint16(b, uint16(m.Lifetime/time.Millisecond))
+	for _, part := range [][]byte{m.Address.AsSlice(), m.Other.AsSlice(), []byte(m.Node)} {
+		b = append(append(b, uint8(len(part))), part...)
+	}
+	b = append(b, uint8(len(m.Ports)))
+	for _, p := range m.Ports {
+		b = binary.BigEndian.AppendUint16(append(b, p.Protocol, uint8(p.Condition)), p.Port)
+	}
+	return b
+}
+
+// validate reports the first thing that the wire cannot carry.
+func (m Message) validate() error {
+	switch {
+	case m.Type < Subscribe || m.Type > Members:
+		return fmt.Errorf("subscription: %v, want SUBSCRIBE, COOKIE or MEMBERS", m.Type)
+	case !plain(m.Group):
+		return fmt.Errorf("subscription: group %v, want an address without a zone", m.Group)
+	case !text(m.Node):
+		return fmt.Errorf("subscription: node %q, want at most %d bytes of printable text", m.Node, maxNode)
+	case m.Type == Members:
+		return m.List.validate()
+	}
+	return nil
+}
+
+func (l List) validate() error {
+	switch {
+	case l.Lease <= 0 || l.Lease > time.Hour:
+		return fmt.Errorf("subscription: lease %v, want more than 0s and at most 1h", l.Lease)
+	case l.Every <= 0 || l.Every > Never:
+		return fmt.Errorf("subscription: interval %v, want more than 0s and at most %v", l.Every, Never)
+	case len(l.Members) > MostMembers:
+		return fmt.Errorf("subscription: %d members, want at most %d", len(l.Members), MostMembers)
+	}
+	selves := 0
+	for i, m := range l.Members {
+		if !m.valid() {
+			return fmt.Errorf("subscription: member %+v, want addresses of one host, and no port twice", m)
+		}
+		for _, o := range l.Members[:i] {
+			if o.Address == m.Address {
+				return fmt.Errorf("subscription: member %v is there twice", m.Address)
+			}
+		}
+		if m.Self {
+			selves++
+		}
+	}
+	if selves != 1 {
+		return fmt.Errorf("subscription: %d of the members are the sender, want one", selves)
+	}
+	return nil
+}
+
+func (m Member) valid() bool {
+	if !host(m.Address) || m.Other != (netip.Addr{}) && !host(m.Other) || !text(m.Node) || len(m.Ports) > MostPorts ||
+		m.Age < 0 || m.Age > Never || m.Lifetime < 0 || m.Lifetime > Never {
+		return false
+	}
+	for i, p := range m.Ports {
+		if p.Port == 0 || p.Condition > slots.Fit {
+			return false
+		}
+		for _, o := range m.Ports[:i] {
+			if o.Port == p.Port && o.Protocol == p.Protocol {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// plain tells whether a is an address that the wire can carry.
+func plain(a netip.Addr) bool {
+	return a.IsValid() && !a.Is4In6() && a.Zone() == "" && !a.IsUnspecified()
+}
+
+// host tells whether a can be the address of another host, to which connections are made. A follower believes the list, and what is on its
+// own host is nobody else's business.
+func host(a netip.Addr) bool {
+	return plain(a) && !a.IsMulticast() && !a.IsLoopback() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+}
+
+// text tells whether s may be shown to an operator as it is.
+func text(s string) bool {
+	if len(s) > maxNode || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// NodeName is what of a node's name a message carries.
+func NodeName(s string) string {
+	if len(s) > maxNode {
+		s = s[:maxNode]
+	}
+	for s != "" && !text(s) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
