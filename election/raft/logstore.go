@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 )
 
 // errNotFound has the text that the library takes for "this key was never set".
@@ -38,7 +39,7 @@ var (
 )
 
 // openLogStore opens the database, and looks at all of it before: it is small, and an election is not the time to find it
-// damaged. The first look is without the right to write, as bbolt would follow what is damaged in a goroutine of its own.
+// damaged. The first look is without bbolt, which follows what is damaged in a goroutine of its own, and ends the process.
 func openLogStore(path string) (*logStore, error) {
 	if err := guarded(func() error { return inspect(path) }); err != nil {
 		return nil, err
@@ -63,10 +64,10 @@ func openLogStore(path string) (*logStore, error) {
 	return s, nil
 }
 
-// inspect reads everything.
+// inspect reads everything: the pages first, without bbolt.
 func inspect(path string) error {
-	if f, err := os.Stat(path); err != nil || f.Size() == 0 {
-		return errors.Join(err, fmt.Errorf("%w: an empty file", errDamaged))
+	if err := inspectPages(path); err != nil {
+		return err
 	}
 	o := options()
 	o.ReadOnly = true
@@ -75,6 +76,25 @@ func inspect(path string) error {
 		return err
 	}
 	return errors.Join(db.View(verifyBuckets), db.Close())
+}
+
+func inspectPages(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // whatever it is, opening it does not wait
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: not a regular file", errDamaged)
+	}
+	if info.Size() == 0 {
+		return fmt.Errorf("%w: an empty file", errDamaged)
+	}
+	return verifyPages(f, info.Size())
 }
 
 // guarded runs what panics, or reads beyond the end of a file that is mapped, where a database is damaged.
@@ -90,8 +110,16 @@ func guarded(do func() error) (err error) {
 
 // verifyBuckets reads every entry and key. A new database has no buckets yet.
 func verifyBuckets(tx *bbolt.Tx) error {
-	err := walk(tx.Bucket(bucketKeys), func(_, _ []byte) error { return nil })
+	err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+		if b == nil {
+			return fmt.Errorf("%w: %q is no bucket", errDamaged, name)
+		}
+		return nil
+	})
 	if err != nil {
+		return err
+	}
+	if err := walk(tx.Bucket(bucketKeys), func(_, _ []byte) error { return nil }); err != nil {
 		return err
 	}
 	return walk(tx.Bucket(bucketLog), func(k, v []byte) error {
