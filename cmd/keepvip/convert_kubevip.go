@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/tools/kubevip"
 	"github.com/keepvip/keepvip/kubeadm"
@@ -25,7 +26,7 @@ func kubeVIPText(name string) ([]byte, bool) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, false // what is read here cannot be read again
 	}
-	text, err := os.ReadFile(name)
+	text, err := regular.Read(name, mostInput)
 	return text, err == nil && (kubevip.Is(text) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)))
 }
 

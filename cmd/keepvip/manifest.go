@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -83,11 +82,14 @@ func printOut(cmd *cobra.Command, out []byte, notes []string, err error) error {
 	return failed(err)
 }
 
+// mostInput is how many bytes of a file that a flag names are read.
+const mostInput = 4 << 20
+
 // readInput reads a file that a flag names. Not being there is the command line's fault.
 func readInput(flag, path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadNamed(path, mostInput)
 	if err != nil {
-		return nil, fmt.Errorf("--%s: %s", flag, strings.TrimPrefix(err.Error(), "open "))
+		return nil, fmt.Errorf("--%s: %s: %w", flag, path, err)
 	}
 	return text, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -113,7 +112,7 @@ func keyContents(cfg *config.Config, path string) ([]byte, error) {
 	if _, err := config.LoadKey(path); err != nil {
 		return nil, fmt.Errorf("--key-from: %w", err)
 	}
-	key, err := os.ReadFile(path)
+	key, err := config.ReadSecret(path)
 	if err != nil {
 		return nil, fmt.Errorf("--key-from: %w", err)
 	}

@@ -5,9 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 // Identity is what this node shows to the other members, and whom it believes. Safe for concurrent use; what is set anew
@@ -62,15 +63,25 @@ type Files struct {
 	CA        string // every certificate that one of these has signed is a member's
 }
 
+// mostPEM is how many bytes a file of certificates, or of a key, has at most.
+const mostPEM = 1 << 20
+
 // UseFiles makes the identity that of certificate files. With an error nothing has changed.
 func (i *Identity) UseFiles(f Files) error {
-	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	pair, pairErr := regular.Read(f.Cert, mostPEM)
+	key, keyErr := regular.Read(f.Key, mostPEM)
+	pem, err := regular.Read(f.CA, mostPEM)
+	switch {
+	case pairErr != nil:
+		return fmt.Errorf("raft: certificate %s: %w", f.Cert, pairErr)
+	case keyErr != nil:
+		return fmt.Errorf("raft: private key %s: %w", f.Key, keyErr)
+	case err != nil:
+		return fmt.Errorf("raft: CA file %s: %w", f.CA, err)
+	}
+	cert, err := tls.X509KeyPair(pair, key)
 	if err != nil {
 		return fmt.Errorf("raft: certificate %s: %w", f.Cert, err)
-	}
-	pem, err := os.ReadFile(f.CA)
-	if err != nil {
-		return fmt.Errorf("raft: CA file: %w", err)
 	}
 	c := credentials{cert: cert, roots: x509.NewCertPool()}
 	if !c.roots.AppendCertsFromPEM(pem) {

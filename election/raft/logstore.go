@@ -5,13 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/hashicorp/raft"
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"go.etcd.io/bbolt"
-	"golang.org/x/sys/unix"
 )
 
 // errNotFound has the text that the library takes for "this key was never set".
@@ -79,22 +78,18 @@ func inspect(path string) error {
 }
 
 func inspectPages(path string) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // whatever it is, opening it does not wait
-	if err != nil {
+	f, size, err := regular.Open(path)
+	switch {
+	case errors.Is(err, regular.ErrNotRegular):
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	case err != nil:
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: not a regular file", errDamaged)
-	}
-	if info.Size() == 0 {
+	if size == 0 {
 		return fmt.Errorf("%w: an empty file", errDamaged)
 	}
-	return verifyPages(f, info.Size())
+	return verifyPages(f, size)
 }
 
 // guarded runs what panics, or reads beyond the end of a file that is mapped, where a database is damaged.

@@ -10,6 +10,8 @@ import (
 	"net"
 	"slices"
 	"strings"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 // maxCertificates bounds a file of certificates.
@@ -84,6 +86,9 @@ func lookAtPair(cert, key string) error {
 		return nil
 	}
 	key = cmp.Or(key, cert)
+	if err := secretToOthers(key); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
 	certPEM, err := lookAt(cert)
 	if err != nil {
 		return err
@@ -121,7 +126,7 @@ func lookAtToken(path string) error {
 }
 
 func lookAt(path string) ([]byte, error) {
-	data, err := readFile(path, maxCertificates)
+	data, err := regular.Read(path, maxCertificates)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: no such file", path)

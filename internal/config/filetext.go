@@ -3,6 +3,8 @@ package config
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 // Converted is a configuration that was made of a keepalived.conf.
@@ -40,7 +42,7 @@ func (in Input) read(vars map[string]string) (fileText, error) {
 	case file == "":
 		return fileText{}, nil
 	}
-	data, err := readFile(file, maxFile)
+	data, err := regular.Read(file, maxFile)
 	if err != nil {
 		return fileText{}, fmt.Errorf("config: %s: %w", file, err)
 	}

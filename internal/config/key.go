@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 const (
@@ -34,14 +36,22 @@ func (h held) key(path string) ([]byte, error) {
 
 // ReadSecret reads a file of at most 4096 bytes that nobody but its owner may read. Errors say what is wrong with it, without its path or contents.
 func ReadSecret(path string) ([]byte, error) {
+	if err := secretToOthers(path); err != nil {
+		return nil, err
+	}
+	return regular.Read(path, maxKeyFile)
+}
+
+// secretToOthers fails where others than the owner of a file may read it. A file that is not there is nobody's: whoever reads it says so.
+func secretToOthers(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, plain(err)
+		return nil
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("mode %04o, want 0600: chmod 600 %s", mode, path)
+		return fmt.Errorf("mode %04o, want 0600: chmod 600 %s", mode, path)
 	}
-	return readFile(path, maxKeyFile)
+	return nil
 }
 
 // decodeKey tries hex first: a hex key is also valid base64, of another length.

@@ -32,7 +32,7 @@ func TestLoadKey(t *testing.T) {
 		{"too long", strings.Repeat("0f", 65), 0o600, "65 bytes, want 32 to 64 such as from: keepvip key generate", 0},
 		{"empty", "", 0o600, "0 bytes, want 32 to 64 such as from: keepvip key generate", 0},
 		{"a password", "correct horse", 0o600, "neither hex nor base64, want 32 to 64 bytes such as from: keepvip key generate", 0},
-		{"large", strings.Repeat("0f", 1<<20), 0o600, "neither hex nor base64, want 32 to 64 bytes such as from: keepvip key generate", 0},
+		{"large", strings.Repeat("0f", 1<<20), 0o600, "more than 4096 bytes, want at most that", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

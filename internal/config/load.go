@@ -3,9 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 )
 
@@ -54,27 +52,6 @@ func Load(in Input) (*Config, error) {
 		c.noteFiles()
 	}
 	return c, nil
-}
-
-// readFile reads at most one byte more than most, and never blocks on a pipe or device.
-func readFile(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, plain(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file, want one")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, plain(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return nil, plain(err)
-	}
-	return data, nil
 }
 
 // plain drops the operation and the path, which the caller has named already.

@@ -16,6 +16,7 @@ const (
 	advertisedIPv4 = 255 // Count IPvX Addr is 8 bits, RFC 9568 section 5.2.5
 	advertisedIPv6 = 90  // 40 + 8 + 16*90 bytes fill an MTU of 1500
 
+	maxVIPs      = 1000 // entries: what an election of each costs is measured for 255
 	maxAddresses = 2000 // of IPv6 they may take longer to bind than an election lasts: advertisements leave meanwhile
 )
 
@@ -30,6 +31,10 @@ func (c *Config) Validate() error {
 	var ps problems
 	if len(c.VIPs) == 0 {
 		ps.add(c.near(vipsKey), vipsKey, "no virtual address, want --vip ADDRESS or a file with %s", vipsKey)
+	}
+	if len(c.VIPs) > maxVIPs {
+		ps.add(c.near(vipsKey), vipsKey, "%d entries, want at most %d: an entry can have several addresses", len(c.VIPs), maxVIPs)
+		return ps.err()
 	}
 	for i := range c.VIPs {
 		v := vipValidator{c: c, ps: &ps, i: i, v: &c.VIPs[i]}

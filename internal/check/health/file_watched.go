@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 // maxFile bounds a credential that is read.
@@ -36,12 +38,9 @@ func (f *watchedFile[T]) load() (value T, fresh bool, err error) {
 	if f.parsed != nil && os.SameFile(info, f.parsed) && info.ModTime().Equal(f.parsed.ModTime()) && info.Size() == f.parsed.Size() {
 		return f.value, false, nil
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return fail(fmt.Errorf("not a regular file of at most %d bytes", maxFile))
-	}
-	data, err := os.ReadFile(f.path)
+	data, err := regular.Read(f.path, maxFile)
 	if err != nil {
-		return fail(plain(err))
+		return fail(err)
 	}
 	if value, err = f.parse(data); err != nil {
 		return fail(err)

@@ -44,7 +44,7 @@ func backend() Backend {
 	return Backend{
 		Status:   func() any { return map[string]string{"node": "n1"} },
 		Announce: func([]string) error { return errNotHeld },
-		Reload:   func() (any, error) { return map[string][]string{"added": {"ingress"}}, nil },
+		Reload:   func(context.Context) (any, error) { return map[string][]string{"added": {"ingress"}}, nil },
 	}
 }
 
@@ -139,7 +139,7 @@ func TestFailedVerbIsLoggedWithWhoAsked(t *testing.T) {
 	var log []entry
 	b := backend()
 	b.Asked = func(a Asked, err error) { log = append(log, entry{a, fmt.Sprint(err)}) }
-	b.Reload = func() (any, error) { return nil, errors.New("keepvip.yaml:3: bad") }
+	b.Reload = func(context.Context) (any, error) { return nil, errors.New("keepvip.yaml:3: bad") }
 	stop := serveAt(t, path, b)
 	c := NewClient(path)
 	failure := c.Reload(t.Context(), nil)

@@ -184,7 +184,7 @@ func TestControlSocketAnswersBesideIdleConnections(t *testing.T) {
 	path := socketPath(t)
 	b := backend()
 	release, entered := make(chan struct{}), make(chan struct{})
-	b.Reload = func() (any, error) { close(entered); <-release; return "done", nil }
+	b.Reload = func(context.Context) (any, error) { close(entered); <-release; return "done", nil }
 	stop := serveAt(t, path, b)
 	defer stop()
 	c := NewClient(path)

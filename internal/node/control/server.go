@@ -19,11 +19,11 @@ import (
 // Backend is what the socket's API needs of the program. Its methods are called from several
 // goroutines.
 type Backend struct {
-	Status   func() any                    // encoded as JSON
-	Config   func() any                    // what it runs with, likewise
-	History  func(io.Writer) error         // writes JSON, as it is read
-	Announce func(names []string) error    // at once; no names: all
-	Reload   func() (summary any, _ error) // read the configuration again
+	Status   func() any                                   // encoded as JSON
+	Config   func() any                                   // what it runs with, likewise
+	History  func(io.Writer) error                        // writes JSON, as it is read
+	Announce func(names []string) error                   // at once; no names: all
+	Reload   func(context.Context) (summary any, _ error) // read the configuration again
 
 	// Handover passes addresses on, to one node if that is named; Drain makes the node one that comes last first, until
 	// Resume, and Hold one that stays out, with force also if nobody could take the addresses. No names: all. They return

@@ -15,8 +15,8 @@ type verb func(*http.Request) (any, error)
 func (b Backend) verbs() map[string]verb {
 	return map[string]verb{
 		PathAnnounce: timed(func(_ context.Context, q url.Values) error { return b.Announce(q["vip"]) }),
-		PathReload: func(*http.Request) (any, error) {
-			summary, err := b.Reload()
+		PathReload: func(r *http.Request) (any, error) {
+			summary, err := b.Reload(r.Context())
 			return summary, coded(http.StatusUnprocessableEntity, err)
 		},
 		PathHandover: timed(func(ctx context.Context, q url.Values) error { return b.Handover(ctx, q["vip"], q.Get("to")) }),

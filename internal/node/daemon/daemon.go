@@ -67,13 +67,16 @@ type Daemon struct {
 
 	drills drills
 
-	mu         sync.Mutex // guards what follows: one reload at a time
+	reloading sync.Mutex // one reload at a time; it is taken before mu
+	renewed   sources    // for reloads
+
+	mu         sync.Mutex // guards what follows
 	cfg        *config.Config
 	departures departures
 
 	inForce atomic.Pointer[config.Config] // cfg, for those who only look
 	reloads reloads.Record
-	sources sources
+	sources sources // for those who only look
 
 	borrowed loan // of the log's level
 
@@ -134,7 +137,11 @@ func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, 
 	d := compose(cfg, h, opts)
 	d.set.Keep(holds)
 	d.links = links
-	use, err := d.prepare(cfg)
+	secrets, err := loadKeys(cfg.Key)
+	if err != nil {
+		return nil, errors.Join(err, links.Close())
+	}
+	use, err := d.prepare(cfg, secrets)
 	if err != nil {
 		return nil, errors.Join(err, links.Close())
 	}
@@ -157,7 +164,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
 			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
 		},
-		sources: sources{busy: make(chan struct{}, 1)}, departures: departures{},
+		sources: newSources(), renewed: newSources(), departures: departures{},
 	}
 	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
 	d.balancers = balancers{health: d.health(), opened: func(at string) { d.lookForAddress("health.address", at) }, log: log}
@@ -176,7 +183,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.past.Close()
 	asked := verbs{d.set}
 	server, err := control.Open(d.cfg.Socket, control.Backend{
-		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func() (any, error) { return d.Reload() },
+		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func(ctx context.Context) (any, error) { return d.Reload(ctx) },
 		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
 		Drill: d.drills.run, DrillSeen: d.drills.seen, DrillPlan: d.drills.plan,
 	})

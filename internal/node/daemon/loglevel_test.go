@@ -29,7 +29,7 @@ func TestLogLevelGoesBackByItself(t *testing.T) {
 		assert.Equal(t, config.LogWarn, now(), "the configured one")
 
 		require.NoError(t, r.logLevel("debug", time.Hour))
-		_, err := r.Reload()
+		_, err := r.Reload(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, config.LogWarn, now(), "a reload ends it")
 		level.Store(config.LogLevel(""))

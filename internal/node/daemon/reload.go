@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -20,11 +21,21 @@ type Reloaded struct {
 	Restart   []string `json:"restart"`   // keys that only a new process takes over
 }
 
-// Reload reads the configuration again. It is all or nothing: with an error nothing has changed.
-func (d *Daemon) Reload() (Reloaded, error) {
+// Reload reads the configuration again. It is all or nothing: with an error nothing has changed. Reading is bounded in time, ends with ctx, and
+// holds up nothing but other reloads.
+func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	next, err := d.renewed.read(ctx, d.opts.Load)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	done, err := d.reload()
+	var done Reloaded
+	if err == nil {
+		done, err = d.reload(next)
+	}
+	if errors.Is(err, errProcessEnds) {
+		return Reloaded{}, err
+	}
 	if err != nil {
 		d.reloads.Refused(err)
 		d.log.Error("configuration not reloaded; the old one stays in force", "error", err)
@@ -34,11 +45,8 @@ func (d *Daemon) Reload() (Reloaded, error) {
 	return done, nil
 }
 
-func (d *Daemon) reload() (Reloaded, error) {
-	next, err := d.opts.Load()
-	if err != nil {
-		return Reloaded{}, err
-	}
+func (d *Daemon) reload(l loaded) (Reloaded, error) {
+	next := l.cfg
 	served, m := d.departures.moves(d.cfg, next, time.Now())
 	changes := config.Diff(served, m.serving)
 	m.serving, next = m.running(d.cfg, next)
@@ -49,7 +57,7 @@ func (d *Daemon) reload() (Reloaded, error) {
 	if err := d.adjustFor(m, next, &delta, &done); err != nil {
 		return Reloaded{}, err
 	}
-	use, err := d.prepare(m.serving)
+	use, err := d.prepare(m.serving, l.secrets)
 	if err != nil {
 		return Reloaded{}, err
 	}
@@ -88,12 +96,8 @@ func (d *Daemon) reload() (Reloaded, error) {
 
 // prepare looks at everything besides the instances that a configuration needs of this host and of its files, and changes
 // nothing. What it returns takes the configuration over, and cannot fail.
-func (d *Daemon) prepare(cfg *config.Config) (use func(), err error) {
+func (d *Daemon) prepare(cfg *config.Config, secrets []config.Secret) (use func(), err error) {
 	if err := errors.Join(d.host.seen.fits(cfg), checkUsers(cfg)); err != nil {
-		return nil, err
-	}
-	secrets, err := loadKeys(cfg.Key) // the files may have new contents under their old names
-	if err != nil {
 		return nil, err
 	}
 	useKeys, err := d.keys.prepare(cfg.Key, secrets)

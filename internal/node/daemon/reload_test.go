@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -45,7 +46,9 @@ func newReloading(t *testing.T, text string) reloading {
 		Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
 	}}, 0))
 	r.Daemon = compose(cfg, h, Options{Load: load, Version: "v1", Log: log})
-	use, err := r.prepare(cfg)
+	secrets, err := loadKeys(cfg.Key)
+	require.NoError(t, err)
+	use, err := r.prepare(cfg, secrets)
 	require.NoError(t, err)
 	use()
 	r.build.groups.set(cfg.VIPs)
@@ -123,7 +126,7 @@ func TestFailedReloadChangesNothing(t *testing.T) {
 			r := newReloading(t, tt.before)
 			before := r.inForce()
 			r.write(t, tt.after)
-			_, err := r.Reload()
+			_, err := r.Reload(t.Context())
 			require.ErrorContains(t, err, strings.ReplaceAll(tt.want, "DIR", r.dir))
 			assert.Equal(t, before, r.inForce())
 		})
@@ -135,7 +138,7 @@ func TestReloadTakesTheKeysOver(t *testing.T) {
 	r := newReloading(t, "key: {id: 1, file: DIR/key1}\nraft: {peers: [10.77.0.11]}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft}\n")
 	before := r.inForce()
 	r.write(t, "key: {id: 2, file: DIR/key2}\nraft: {peers: [10.77.0.11]}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft}\n")
-	_, err := r.Reload()
+	_, err := r.Reload(t.Context())
 	require.NoError(t, err)
 	after := r.inForce()
 	assert.Equal(t, uint8(2), after.keys.Signs.ID)
@@ -153,18 +156,18 @@ func TestReloadOfAKeepalivedConf(t *testing.T) {
 			return config.Converted{Text: []byte(fileHead + text), Secrets: map[string][]byte{"auth_hmac key 1": []byte(key)}}, refusal
 		}})
 	}
-	_, err := r.Reload()
+	_, err := r.Reload(t.Context())
 	require.NoError(t, err)
 	before := r.inForce()
 	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x03", 32))), before.keys.Signs.Fingerprint)
 
 	key, refusal = strings.Repeat("04", 32), errors.New("k.conf:4: error unsupported: use_vmac")
-	_, err = r.Reload()
+	_, err = r.Reload(t.Context())
 	require.ErrorIs(t, err, refusal)
 	assert.Equal(t, before, r.inForce())
 
 	refusal = nil
-	_, err = r.Reload()
+	_, err = r.Reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x04", 32))), r.inForce().keys.Signs.Fingerprint)
 }
@@ -173,15 +176,34 @@ func TestStatusSaysWhyAReloadWasRefusedUntilOneIsNot(t *testing.T) {
 	const good = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
 	r := newReloading(t, good)
 	r.write(t, "vips:\n- {name: a, addresses: [10.77.0.100], prio: 3, check: 7}\n")
-	_, err := r.Reload()
+	_, err := r.Reload(t.Context())
 	require.Error(t, err)
 	refused := r.reloads.Status().Refused
 	require.NotNil(t, refused)
 	assert.Equal(t, strings.Split(err.Error(), "\n"), refused.Reasons)
 
 	r.write(t, good)
-	_, err = r.Reload()
+	_, err = r.Reload(t.Context())
 	require.NoError(t, err)
 	assert.Nil(t, r.reloads.Status().Refused)
 	assert.Equal(t, filepath.Join(r.dir, "keepvip.yaml"), r.reloads.Status().Path)
+}
+
+// A file system that never answers holds up the reload, and nobody else: what ends the process takes the same lock.
+func TestReloadThatHangsEndsWithTheProcess(t *testing.T) {
+	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\n")
+	load, asked, hangs := r.opts.Load, make(chan struct{}), make(chan struct{})
+	r.opts.Load = func() (*config.Config, error) { close(asked); <-hangs; return load() }
+	ctx, end := context.WithCancel(t.Context())
+	reloaded := make(chan error, 1)
+	go func() {
+		_, err := r.Reload(ctx)
+		reloaded <- err
+	}()
+	<-asked
+	assert.NotNil(t, r.settled())
+	r.stopDepartures()
+	end()
+	assert.ErrorIs(t, <-reloaded, errProcessEnds)
+	close(hangs)
 }

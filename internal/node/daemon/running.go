@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,50 +28,66 @@ type RunningValue struct {
 
 func (d *Daemon) running() any {
 	now := d.inForce.Load()
-	next, err := d.sources.read(d.opts.Load)
+	next, err := d.sources.read(context.Background(), d.opts.Load)
 	if err != nil {
 		return compared(now, now, err)
 	}
-	return compared(now, next, nil)
+	return compared(now, next.cfg, nil)
 }
 
 // sourcesTime bounds how long whoever asks waits for the disk. It is less than an asker has.
 const sourcesTime = 5 * time.Second
 
-// sources are read for those who only look: for one at a time, and beside the reloads, which a file system that is slow would hold up
-// otherwise.
+// sources are the configuration and the files of its keys. One at a time reads them, and holds no lock meanwhile: a file
+// system may never answer.
 type sources struct {
 	busy chan struct{} // capacity 1: they are being read
 }
 
+func newSources() sources { return sources{busy: make(chan struct{}, 1)} }
+
+// loaded is what the sources say.
 type loaded struct {
-	cfg *config.Config
-	err error
+	cfg     *config.Config
+	secrets []config.Secret
 }
 
-// read returns what load does. One that hangs is left alone after a while, and nobody begins another one meanwhile.
-func (s sources) read(load func() (*config.Config, error)) (*config.Config, error) {
+// read returns what load does, with the keys. One that hangs is left alone after a while, and at the end of ctx; nobody begins another one
+// meanwhile.
+func (s sources) read(ctx context.Context, load func() (*config.Config, error)) (loaded, error) {
 	limit := time.NewTimer(sourcesTime)
 	defer limit.Stop()
 	slow := fmt.Errorf("the configuration cannot be read within %s: look at the file system that it is on", sourcesTime)
 	select {
 	case s.busy <- struct{}{}:
 	case <-limit.C:
-		return nil, slow
+		return loaded{}, slow
+	case <-ctx.Done():
+		return loaded{}, errProcessEnds
 	}
-	done := make(chan loaded, 1)
+	var l loaded
+	done := make(chan error, 1)
 	go func() {
 		defer func() { <-s.busy }()
-		cfg, err := load()
-		done <- loaded{cfg, err}
+		next, err := load()
+		if err == nil {
+			l.cfg = next
+			l.secrets, err = loadKeys(next.Key) // the files may have new contents under their old names
+		}
+		done <- err
 	}()
 	select {
-	case l := <-done:
-		return l.cfg, l.err
+	case err := <-done:
+		return l, err
 	case <-limit.C:
-		return nil, slow
+		return loaded{}, slow
+	case <-ctx.Done():
+		return loaded{}, errProcessEnds
 	}
 }
+
+// errProcessEnds is the end of a reload by the end of the process.
+var errProcessEnds = errors.New("the process ends")
 
 // The places that alone have a key.
 const (

@@ -25,13 +25,13 @@ func TestReloadChangesTheLogLevel(t *testing.T) {
 	level := config.LogInfo
 	r.opts.LogLevel = func(l config.LogLevel) { level = l }
 	r.write(t, vips+"log: {level: debug}\n")
-	done, err := r.Reload()
+	done, err := r.Reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"log.level"}, done.Live)
 	assert.Equal(t, config.LogDebug, level)
 
 	r.write(t, vips+"log: {level: loud}\n")
-	_, err = r.Reload()
+	_, err = r.Reload(t.Context())
 	require.Error(t, err)
 	assert.Equal(t, config.LogDebug, level)
 	assert.Contains(t, log.String(), `level=ERROR msg="configuration not reloaded; the old one stays in force" error=`, "whoever asked")
@@ -111,7 +111,7 @@ func TestReloadWaitsForNobodyWhoLooksAtTheConfiguration(t *testing.T) {
 	<-asked
 	r.opts.Load = load
 	r.write(t, vips+"120}]\n")
-	_, err := r.Reload()
+	_, err := r.Reload(t.Context())
 	require.NoError(t, err)
 	close(hangs)
 	doc, _ := (<-shown).(RunningConfig)
@@ -120,17 +120,17 @@ func TestReloadWaitsForNobodyWhoLooksAtTheConfiguration(t *testing.T) {
 
 func TestSourcesThatHangAreReadOnceAtATime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s, hangs := sources{busy: make(chan struct{}, 1)}, make(chan struct{})
+		s, hangs := newSources(), make(chan struct{})
 		var begun atomic.Int32
 		hanging := func() (*config.Config, error) { begun.Add(1); <-hangs; return &config.Config{}, nil }
 		for range 3 {
-			_, err := s.read(hanging)
+			_, err := s.read(t.Context(), hanging)
 			assert.EqualError(t, err, "the configuration cannot be read within 5s: look at the file system that it is on")
 		}
 		assert.Equal(t, int32(1), begun.Load())
 		close(hangs)
 		synctest.Wait()
-		_, err := s.read(hanging)
+		_, err := s.read(t.Context(), hanging)
 		assert.NoError(t, err)
 	})
 }

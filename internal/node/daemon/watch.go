@@ -43,7 +43,7 @@ func (d *Daemon) hangups(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			_, _ = d.Reload() // it logs its error, and nobody else waits for it
+			_, _ = d.Reload(ctx) // it logs its error, and nobody else waits for it
 		}
 	}
 }

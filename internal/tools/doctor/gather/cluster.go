@@ -5,11 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +17,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/tools/doctor"
@@ -94,7 +93,7 @@ func endpoints(ctx context.Context, o Options) (out []doctor.Endpoint) {
 			} `json:"cluster"`
 		} `json:"clusters"`
 	}
-	if text, err := readSome(filepath.Join(o.Root, adminFile)); err == nil && yaml.Unmarshal(text, &admin) == nil {
+	if text, err := regular.Read(filepath.Join(o.Root, adminFile), mostText); err == nil && yaml.Unmarshal(text, &admin) == nil {
 		for _, c := range admin.Clusters {
 			if u, err := url.Parse(c.Cluster.Server); err == nil && u.Hostname() != "" {
 				out = append(out, endpoint(ctx, adminFile, "server", u.Hostname()))
@@ -104,7 +103,7 @@ func endpoints(ctx context.Context, o Options) (out []doctor.Endpoint) {
 	if o.Kubeadm == "" {
 		return out
 	}
-	text, err := readSome(o.Kubeadm)
+	text, err := regular.Read(o.Kubeadm, mostText)
 	if err != nil {
 		return out
 	}
@@ -176,26 +175,6 @@ func checkNames(ctx context.Context, cfg *config.Config, resolve func(context.Co
 		out[host] = found[i]
 	}
 	return out
-}
-
-// mostText bounds what is read of a file.
-const mostText = 1 << 20
-
-// readSome never blocks on a pipe or device.
-func readSome(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, mostText))
 }
 
 // connectFor has room for a second SYN, which the kernel sends after a second.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/kernel/link"
@@ -26,6 +27,9 @@ type Options struct {
 	Root    string        // before the paths of files; "" but in tests
 }
 
+// mostText is how many bytes of a file are read.
+const mostText = 1 << 20
+
 // quick bounds each question that is answered at once or not at all.
 const quick = time.Second
 
@@ -37,8 +41,8 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	f := doctor.Facts{VIPs: o.Config.VIPs, MTU: map[string]int{}}
 	var err error
 	if o.Kubeadm != "" {
-		if _, err := readSome(o.Kubeadm); err != nil {
-			return f, fmt.Errorf("kubeadm's configuration: %w", err)
+		if _, err := regular.Read(o.Kubeadm, mostText); err != nil {
+			return f, fmt.Errorf("kubeadm's configuration %s: %w", o.Kubeadm, err)
 		}
 	}
 	if f.Key, err = keyOf(o.Config); err != nil {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
@@ -51,7 +50,7 @@ const (
 func Convert(doc *syntax.Document, o Options) Result {
 	c := &converter{
 		opt: o, cfg: keepalived.Model(doc), names: map[string]bool{}, slugs: map[string]string{}, groups: map[string]*keepalived.SyncGroup{},
-		nodes: map[syntax.Origin][]*syntax.Node{}, said: map[keepalived.Finding]bool{}, used: map[string]bool{}, secrets: map[string][]byte{},
+		nodes: map[syntax.Origin][]*syntax.Node{}, said: map[keepalived.Finding]bool{}, foundAt: map[syntax.Origin]bool{}, used: map[string]bool{}, secrets: map[string][]byte{},
 	}
 	if c.opt.User == "" {
 		c.opt.User = DefaultUser
@@ -68,8 +67,9 @@ type converter struct {
 	out      page
 	findings []keepalived.Finding
 	said     map[keepalived.Finding]bool
-	names    map[string]bool   // of entries, that are taken
-	slugs    map[string]string // the name of each group
+	foundAt  map[syntax.Origin]bool // lines that have a finding
+	names    map[string]bool        // of entries, that are taken
+	slugs    map[string]string      // the name of each group
 	groups   map[string]*keepalived.SyncGroup
 	used     map[string]bool // scripts and processes that became checks, or were refused; files, and the notify scripts of groups
 	nodes    map[syntax.Origin][]*syntax.Node
@@ -130,7 +130,7 @@ func (c *converter) say(s keepalived.Severity, code string, at syntax.Origin, te
 	f := keepalived.Finding{Severity: s, Code: code, Origin: at, Text: plain(text), Remedy: plain(remedy)}
 	if !c.said[f] {
 		c.said[f] = true
-		c.findings = append(c.findings, f)
+		c.findings, c.foundAt[at] = append(c.findings, f), true
 	}
 }
 
@@ -152,5 +152,5 @@ func (c *converter) index(nodes []*syntax.Node) {
 
 // found says whether a line has a finding.
 func (c *converter) found(at syntax.Origin) bool {
-	return slices.ContainsFunc(c.findings, func(f keepalived.Finding) bool { return f.Origin == at })
+	return c.foundAt[at]
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
@@ -120,10 +121,10 @@ func (c *converter) keywords(nodes []*syntax.Node) {
 
 // left says of each keyword that nobody has looked at that it is not carried over.
 func (c *converter) left(nodes []*syntax.Node) {
-	table := byKeyword()
+	table, others := byKeyword(), strings.Fields(carried)
 	eachKeyword(nodes, func(n *syntax.Node) {
 		word := n.Words[0]
-		if _, ok := table[word]; ok || strings.Contains(" "+strings.Join(strings.Fields(carried), " ")+" ", " "+word+" ") || c.found(n.At) {
+		if _, ok := table[word]; ok || slices.Contains(others, word) || c.found(n.At) {
 			return
 		}
 		c.say(keepalived.Warning, CodeLeft, n.At, plain(word)+" is not carried over", "find out whether it matters here")

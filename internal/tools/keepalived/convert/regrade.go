@@ -16,57 +16,43 @@ var doubtful = map[string]bool{
 // regrade takes over what the model has found. A fault is an error here only where it is not certain what keepalived does: otherwise what
 // keepalived does is what is carried over, and the fault says that it is not what is written.
 func (c *converter) regrade() {
-	g := grader{c.nodes, byKeyword()}
+	g := newGrader(c.nodes, byKeyword())
 	for _, f := range c.cfg.Findings {
 		switch {
-		case f.Severity == keepalived.Note && g.known(f.Origin), f.Code == keepalived.CodeNewer && g.known(f.Origin):
+		case f.Severity == keepalived.Note && g[f.Origin].known, f.Code == keepalived.CodeNewer && g[f.Origin].known:
 			continue
 		case f.Severity == keepalived.Note && judgedElsewhere(f):
 			continue
-		case f.Severity == keepalived.Fault && (!doubtful[f.Code] || g.harmless(f.Origin)) && !g.swallows(f):
+		case f.Severity == keepalived.Fault && (!doubtful[f.Code] || g[f.Origin].harmless) && !(f.Code == keepalived.CodeUnknown && g[f.Origin].block):
 			f.Severity = keepalived.Warning
 		}
 		c.say(f.Severity, f.Code, f.Origin, f.Text, f.Remedy)
 	}
 }
 
+// place is what the keywords on one line are, together. A definition can put any number of them there.
+type place struct {
+	block    bool // it has an unknown block, behind which keepalived reads on elsewhere, if a finding says so
+	known    bool // it has a keyword that is never carried over
+	harmless bool // it has nothing but groups, and keywords that leave no trace in any case
+}
+
 // grader looks at the keywords on the line of a finding.
-type grader struct {
-	nodes map[syntax.Origin][]*syntax.Node
-	table map[string]fate
-}
+type grader map[syntax.Origin]place
 
-// swallows says whether a finding is of an unknown block, behind which keepalived reads on elsewhere.
-func (g grader) swallows(f keepalived.Finding) bool {
-	if f.Code != keepalived.CodeUnknown {
-		return false
-	}
-	for _, n := range g.nodes[f.Origin] {
-		if n.Block {
-			return true
+func newGrader(nodes map[syntax.Origin][]*syntax.Node, table map[string]fate) grader {
+	g := make(grader, len(nodes))
+	for at, list := range nodes {
+		p := place{harmless: true}
+		for _, n := range list {
+			v, ok := table[n.Words[0]]
+			p.block = p.block || n.Block
+			p.known = p.known || ok
+			p.harmless = p.harmless && (ok && v.severity != keepalived.Fault || n.Words[0] == "vrrp_sync_group")
 		}
+		g[at] = p
 	}
-	return false
-}
-
-// known says whether a keyword of the line is one that is never carried over.
-func (g grader) known(at syntax.Origin) bool {
-	for _, n := range g.nodes[at] {
-		if _, ok := g.table[n.Words[0]]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// harmless says whether a fault is on the line of a keyword that leaves no trace in any case, or of a group.
-func (g grader) harmless(at syntax.Origin) bool {
-	for _, n := range g.nodes[at] {
-		if v, ok := g.table[n.Words[0]]; !(ok && v.severity != keepalived.Fault) && n.Words[0] != "vrrp_sync_group" {
-			return false
-		}
-	}
-	return len(g.nodes[at]) > 0
+	return g
 }
 
 // judgedElsewhere says whether this package has its own words for a note of the model, which depend on the other keywords.

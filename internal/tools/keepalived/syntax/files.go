@@ -1,11 +1,10 @@
 package syntax
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 // Files gives the reader what it reads. Paths are joined with the directory of the including file before they come here.
@@ -27,27 +26,23 @@ const (
 )
 
 // Disk reads the files of this host.
-type Disk struct{}
+type Disk struct {
+	// Pipe is the path that a person has named to a command, which may be a pipe, such as that of a process substitution. A pipe that a file
+	// includes is refused: reading it would wait for whoever writes to it.
+	Pipe string
+}
 
 // Read implements [Files].
-func (Disk) Read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+func (d Disk) Read(path string) (data []byte, err error) {
+	if path == d.Pipe {
+		data, err = regular.ReadNamed(path, MaxFile)
+	} else {
+		data, err = regular.Read(path, MaxFile)
+	}
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() && info.Mode()&os.ModeNamedPipe == 0:
-		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")}
-	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-	if err == nil && len(data) > MaxFile {
-		err = &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("it is longer than %d MiB", MaxFile>>20)}
-	}
-	return data, err
+	return data, nil
 }
 
 // Glob implements [Files].
