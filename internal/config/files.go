@@ -28,7 +28,7 @@ func (c *Config) checkRaftFiles(ps *problems) {
 			ps.add(c.near(key), key, "%v", err)
 		}
 	}
-	bad("raft.certificate", lookAtPair(r.Certificate, r.PrivateKey))
+	bad("raft.certificate", lookAtOwnPair(r.Certificate, r.PrivateKey))
 	bad("raft.ca", lookAtCA(r.CA))
 }
 
@@ -39,6 +39,7 @@ func (c *Config) noteFiles() {
 		v := &c.VIPs[i]
 		at := func(key string) string { return fmt.Sprintf("%s[%d].%s", vipsKey, i, key) }
 		c.noteInterface(at("interface"), v.Interface)
+		c.noteSpread(at("spread"), v)
 		for j, b := range v.Spread.Backends {
 			if h, asked := v.BackendCheck(b); asked && h.CA != "" {
 				key := "spread.backendCheck.ca"
@@ -57,6 +58,8 @@ func (c *Config) noteFiles() {
 			c.noteCheck(of("ca"), lookAtCA(h.CA))
 			c.noteCheck(of("clientCert"), lookAtPair(h.ClientCert, h.ClientKey))
 			c.noteCheck(of("tokenFile"), lookAtToken(h.TokenFile))
+			c.noteSecret(of("clientKey"), cmp.Or(h.ClientKey, h.ClientCert))
+			c.noteSecret(of("tokenFile"), h.TokenFile)
 			c.noteInterface(of("interface"), h.Interface)
 		}
 	}
@@ -71,6 +74,23 @@ func (c *Config) noteCheck(key string, err error) {
 	}
 }
 
+// noteSecret notes a credential of a check that others may read. It is used all the same: another program has made the file.
+func (c *Config) noteSecret(key, path string) {
+	if path == "" {
+		return
+	}
+	if err := secretToOthers(path); err != nil {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s: %v", key, path, err))
+	}
+}
+
+// noteSpread notes an entry that takes any member's word for its share of the connections.
+func (c *Config) noteSpread(key string, v *VIP) {
+	if c.Key.File == "" && v.Spread.Via != ViaOff && len(v.Spread.Members) == 0 && len(v.Spread.Backends) == 0 && !v.External() {
+		c.Warnings = append(c.Warnings, key+": spread without key.file and without spread.members: whoever is on the link can get connections by a forged HELLO, as by forged ARP; want a key, or the list of the members")
+	}
+}
+
 func (c *Config) noteInterface(key, name string) {
 	if name == "" {
 		return
@@ -80,15 +100,22 @@ func (c *Config) noteInterface(key, name string) {
 	}
 }
 
+// lookAtOwnPair is lookAtPair for a key that this program shows who it is by.
+func lookAtOwnPair(cert, key string) error {
+	if key = cmp.Or(key, cert); key != "" {
+		if err := secretToOthers(key); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return lookAtPair(cert, key)
+}
+
 // lookAtPair reads a certificate with its key, which may be in one file. No path: nothing to look at.
 func lookAtPair(cert, key string) error {
 	if cert == "" {
 		return nil
 	}
 	key = cmp.Or(key, cert)
-	if err := secretToOthers(key); err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
 	certPEM, err := lookAt(cert)
 	if err != nil {
 		return err

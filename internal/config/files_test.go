@@ -14,6 +14,7 @@ func TestLoadNotesWhatChecksWouldNotFindHere(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "text"), []byte("text"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "empty"), []byte("\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "read-by-all"), []byte("token"), 0o644))
 	file := filepath.Join(dir, "keepvip.yaml")
 	text := strings.ReplaceAll(`apiVersion: keepvip/v1
 kind: Config
@@ -27,6 +28,7 @@ vips:
   checks:
   - {name: x, kind: https, url: "https://127.0.0.1/", ca: DIR/text, tokenFile: DIR/empty, clientCert: DIR/text}
   - {name: y, kind: interface, interface: none-such}
+  - {name: z, kind: https, url: "https://127.0.0.1/", ca: DIR/text, tokenFile: DIR/read-by-all}
 - name: c
   addresses: [10.77.0.102]
   spread:
@@ -47,6 +49,7 @@ vips:
 		"vips[1].checks[0].clientCert: certificate DIR/text with key DIR/text: tls: failed to find any PEM data",
 		"vips[2].spread.backendCheck.ca: DIR/none: no such file; the check",
 		"vips[2].spread.backends[2].check.ca: DIR/text: no certificate in it, want PEM; the check",
+		"vips[1].checks[2].tokenFile: DIR/read-by-all: mode 0644, want 0600: chmod 600 DIR/read-by-all",
 		"vips[1].checks[1].interface: there is no interface none-such here now",
 	} {
 		assert.Equal(t, 1, strings.Count(notes, want), want)
@@ -67,4 +70,29 @@ func TestLoadReadsTheCertificatesOfRaft(t *testing.T) {
 	in.Elsewhere = true
 	_, err = Load(in)
 	assert.NoError(t, err)
+}
+
+func TestPrivateKeysThatOthersMayReadAreRefused(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "k")
+	require.NoError(t, os.WriteFile(key, []byte("key"), 0o640))
+	remedy := key + ": mode 0640, want 0600: chmod 600 " + key
+	for _, tt := range []struct {
+		flags map[string][]string
+		want  string
+	}{
+		{map[string][]string{"election": {"raft"}, "raft-peer": {"10.77.0.11"}, "raft-certificate": {"/c"}, "raft-private-key": {key}, "raft-ca": {"/ca"}}, "--raft-certificate: " + remedy},
+		{map[string][]string{"metrics": {"0.0.0.0:9645"}, "metrics-certificate": {"/c"}, "metrics-private-key": {key}}, "--metrics-certificate: " + remedy},
+	} {
+		tt.flags["vip"] = []string{"10.77.0.100"}
+		_, err := Load(Input{Flags: tt.flags})
+		assert.ErrorContains(t, err, tt.want)
+	}
+}
+
+func TestSpreadThatTakesAnybodysWordIsNoted(t *testing.T) {
+	for flags, noted := range map[string]bool{"direct": true, "off": false} {
+		c, err := Load(Input{Flags: map[string][]string{"vip": {"10.77.0.100"}, "spread": {flags}}})
+		require.NoError(t, err)
+		assert.Equal(t, noted, strings.Contains(strings.Join(c.Warnings, "\n"), "spread without key.file and without spread.members"), flags)
+	}
 }

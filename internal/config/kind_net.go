@@ -123,8 +123,11 @@ func listener(example string) kind[string] {
 			if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
 				return "", fmt.Errorf("%s, want host:port such as %s, or %s", show(s), example, off)
 			}
-			if _, err := netip.ParseAddr(host); err != nil && host != "localhost" {
+			switch a, err := netip.ParseAddr(host); {
+			case err != nil && host != "localhost":
 				return "", fmt.Errorf("%s, want an address in place of the name, such as %s", show(s), example)
+			case a.IsMulticast():
+				return "", fmt.Errorf("%s is multicast, at which nothing can listen; want an address such as %s", show(s), example)
 			}
 			return s, nil
 		},

@@ -107,7 +107,7 @@ func (c *Config) checkMetrics(ps *problems) {
 // checkMetricsFiles reads what the listener needs to start.
 func (c *Config) checkMetricsFiles(ps *problems) {
 	m := c.Metrics
-	if err := lookAtPair(m.Certificate, m.PrivateKey); err != nil {
+	if err := lookAtOwnPair(m.Certificate, m.PrivateKey); err != nil {
 		ps.add(c.near("metrics.certificate"), "metrics.certificate", "%v", err)
 	}
 	if m.TokenFile == "" {

@@ -62,6 +62,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"tab", inFile("vips:\n\t- name: a\n"), "FILE:4: not valid YAML: found character that cannot start any token"},
 		{"control character", inFile("vips: []\nsocket: /a\x01\n"), "FILE:4: a control character or bytes that are no UTF-8, want text"},
 		{"not UTF-8", inFile("socket: /\xff\n"), "FILE:3: a control character or bytes that are no UTF-8, want text"},
+		{"too many entries", inFile("vips:\n" + strings.Repeat("- {addresses: [10.77.0.100]}\n", maxVIPs+1)), "FILE: vips: 1001 entries, want at most 1000: an entry can have several addresses"},
+		{"metrics at a group", inFile("metrics: 224.0.0.1:9645\n"), "FILE:3: metrics.address: 224.0.0.1:9645 is multicast, at which nothing can listen; want an address such as 127.0.0.1:9645"},
 		{"too large", raw("# " + strings.Repeat("x", maxFile)), "FILE: more than 1048576 bytes, want at most that"},
 		// Keys.
 		{"unknown key", inFile("vip: []\n"), "FILE:3: vip: unknown key, did you mean vips?"},

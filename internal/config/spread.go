@@ -186,6 +186,9 @@ func (k vipValidator) spreadPorts() {
 			k.fail(at("port"), "missing, want the port that clients connect to")
 			continue
 		}
+		if p.Port == k.c.Port && (p.Protocol == ProtocolUDP || len(k.c.ByRaft()) > 0) {
+			k.fail(at("port"), "%d of %s is the port of the members themselves; want another one, or another port for them", p.Port, p.Protocol)
+		}
 		if j, taken := first[front{p.Protocol, p.Port}]; taken {
 			k.fail(at("port"), "%d of %s is also that of %s[%d], want it once", p.Port, p.Protocol, spreadPorts, j)
 		}

@@ -163,3 +163,10 @@ func TestCheckOfANodeWithBackends(t *testing.T) {
 		assert.Equal(t, want, got, checks)
 	}
 }
+
+func TestSpreadRefusesThePortOfTheMembers(t *testing.T) {
+	for name, refused := range map[string]bool{"udp": true, "tcp": false} {
+		_, err := Load(Input{Env: []string{EnvInline + "=apiVersion: keepvip/v1\nkind: Config\nvips:\n- {addresses: [10.77.0.100], spread: {via: direct, ports: [{port: 9646, protocol: " + name + "}]}}\n"}})
+		assert.Equal(t, refused, err != nil && strings.Contains(err.Error(), "9646 of udp is the port of the members themselves"), "%s: %v", name, err)
+	}
+}
