@@ -20,10 +20,17 @@ func MergeCloudInit(name string, userData []byte, cfg CloudInitConfig) ([]byte, 
 // ReplaceKubeVIP is [MergeCloudInit], and takes out the files of kube-vip and the commands that prepare them. The notes, a line each, say
 // what was taken out and what is left to a person.
 func ReplaceKubeVIP(name string, userData []byte, cfg CloudInitConfig) (merged []byte, notes []string, err error) {
-	merged, notes, err = mergeCloudInit(yamledit.New(name, userData), cfg, func(e *yamledit.Editor) ([]string, error) {
+	e := yamledit.New(name, userData)
+	merged, notes, err = mergeCloudInit(e, cfg, func(e *yamledit.Editor) ([]string, error) {
 		return dropKubeVIP(e, 0, []string{cloudFilesKey}, []string{cloudBootKey}, []string{cloudRunKey})
 	})
-	return merged, append(notes, leftovers(merged)...), err
+	if err == nil {
+		err = remains(e)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return merged, append(notes, leftovers(merged)...), nil
 }
 
 // IsCloudInit tells that a text is user data that can be merged into.

@@ -84,8 +84,8 @@ type clusterPart struct {
 }
 
 type apiServerPart struct {
-	CertSANs  []string          `yaml:"certSANs,omitempty"`
-	ExtraArgs map[string]string `yaml:"extraArgs,omitempty"`
+	CertSANs  []string   `yaml:"certSANs,omitempty"`
+	ExtraArgs []argument `yaml:"extraArgs,omitempty"`
 }
 
 const (
@@ -101,7 +101,7 @@ func ControlPlane(cfg ControlPlaneConfig) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := controlPlane{APIVersion: controlPlaneAPI + "v1beta1", Kind: "KubeadmControlPlane"}
+	out := controlPlane{APIVersion: controlPlaneAPI + "v1beta2", Kind: "KubeadmControlPlane"}
 	out.Metadata.Name = cfg.Name
 	spec := &out.Spec.KubeadmConfigSpec
 	spec.Files, spec.PreKubeadmCommands = files, cfg.commands()
@@ -110,7 +110,7 @@ func ControlPlane(cfg ControlPlaneConfig) ([]byte, error) {
 		spec.ClusterConfiguration.APIServer = &apiServerPart{CertSANs: cfg.CertSANs}
 	}
 	if cfg.Spread {
-		spec.ClusterConfiguration.APIServer.ExtraArgs = map[string]string{goawayArg: goawayChance}
+		spec.ClusterConfiguration.APIServer.ExtraArgs = []argument{{goawayArg, goawayChance}}
 	}
 	return below(controlPlaneHead, out)
 }

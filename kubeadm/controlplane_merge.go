@@ -55,6 +55,7 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 		func() error {
 			return mergeLists(t.Editor, t.doc, t.at("files"), files, t.at("preKubeadmCommands"), cfg.commands(), isText)
 		},
+		func() error { return remains(t.Editor) },
 	} {
 		if err := step(); err != nil {
 			return nil, nil, err

@@ -167,3 +167,29 @@ func TestEndpointString(t *testing.T) {
 		assert.Equal(t, want, [2]string{host, port}, give)
 	}
 }
+
+// A result that would run both programs is none.
+func TestMergeControlPlaneLeavesNoKubeVIPInPatches(t *testing.T) {
+	const kcp = "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlaneTemplate\nspec:\n  template:\n    spec:\n      kubeadmConfigSpec: {}\n"
+	const patch = "kind: ClusterClass\nmetadata: {name: kube-vip-class}\nspec:\n  patches:\n  - definitions:\n    - jsonPatches:\n      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/files/0/content\n        valueFrom:\n"
+	for valueFrom, want := range map[string]string{
+		"          variable: kubeVipPodManifest\n":                                           "kubeadm: t:10: kube-vip would stay beside keepvip, by variable: kubeVipPodManifest; take this out",
+		"          template: |\n            path: /m/kube-vip.yaml\n            mode: 600\n": "kubeadm: t:10: kube-vip would stay beside keepvip, by template: path: /m/kube-vip.yaml; take this out",
+	} {
+		got, notes, err := MergeControlPlane("t", []byte(patch+valueFrom+kcp), part(t))
+		assert.ErrorContains(t, err, want)
+		assert.Nil(t, got)
+		assert.Nil(t, notes)
+	}
+	_, _, err := MergeControlPlane("t", []byte(patch+"          variable: another\n"+kcp), part(t))
+	assert.NoError(t, err, "a name is none")
+}
+
+// clusterctl fills variables in before the text is YAML.
+func TestMergeControlPlaneIntoATemplateThatIsNoYAMLYet(t *testing.T) {
+	give := "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    users:\n    - name: root\n      sshAuthorizedKeys: [${KEYS}] # ${WHOSE}\n    extra: {a: ${A}, b: ${A:=x, y}}\n"
+	got, _, err := MergeControlPlane("t", []byte(give), part(t))
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(string(got), give), "every line stays as it is: %s", got)
+	assert.Contains(t, string(got), ManifestPath)
+}

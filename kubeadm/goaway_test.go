@@ -66,7 +66,7 @@ func TestControlPlaneOfALoadThatIsSpread(t *testing.T) {
 	cfg.Spread, cfg.CertSANs = true, nil
 	alone, err := ControlPlane(cfg)
 	require.NoError(t, err)
-	assert.Contains(t, string(alone), "apiServer:\n        extraArgs:\n          goaway-chance: \"0.001\"\n")
+	assert.Contains(t, string(alone), "apiServer:\n        extraArgs:\n          - name: goaway-chance\n            value: \"0.001\"\n")
 
 	const kcp = "apiVersion: controlplane.cluster.x-k8s.io/VERSION\nkind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    clusterConfiguration:\n      apiServer:\n"
 	for version, want := range map[string]string{

@@ -1,7 +1,9 @@
 package kubeadm
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -58,7 +60,56 @@ func podRuns(text, image string) bool {
 	})
 }
 
-// leftovers are notes about the lines that still speak of kube-vip, such as a patch of a ClusterClass.
+// named is kube-vip, as variables of templates spell it, too.
+var named = regexp.MustCompile(`(?i)kube[-_]?vip`)
+
+// runsAt are the keys whose values a node would run, write or be given: a value with kube-vip is one that is still there.
+var runsAt = []string{"content", "contents", "path", "template", "variable", "value", "image", "preKubeadmCommands", "postKubeadmCommands", cloudBootKey, cloudRunKey}
+
+// remains refuses a result that would run kube-vip beside keepvip, such as by a patch of a ClusterClass, with a line for each place.
+func remains(e *yamledit.Editor) error {
+	docs, err := e.Documents()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	var look func(key string, n *yaml.Node)
+	look = func(key string, n *yaml.Node) {
+		switch {
+		case n.Kind == yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value != "metadata" {
+					look(n.Content[i].Value, n.Content[i+1])
+				}
+			}
+		case n.Kind == yaml.SequenceNode:
+			for _, sub := range n.Content {
+				look(key, sub)
+			}
+		case slices.Contains(runsAt, key) && named.MatchString(n.Value):
+			errs = append(errs, e.Errorf(n.Line, "kube-vip would stay beside keepvip, by %s: %s; take this out, or have it name keepvip's manifest (keepvip manifest pod), and begin again", key, lineThatNames(n.Value)))
+		}
+	}
+	for _, d := range docs {
+		look("", d)
+	}
+	return errors.Join(errs[:min(len(errs), mostRemains)]...)
+}
+
+// mostRemains is how many places are named.
+const mostRemains = 5
+
+// lineThatNames is the line of a text that names kube-vip.
+func lineThatNames(text string) string {
+	for l := range strings.Lines(text) {
+		if named.MatchString(l) {
+			return strings.TrimSpace(l)
+		}
+	}
+	return ""
+}
+
+// leftovers are notes about the lines that still speak of kube-vip, such as a comment.
 func leftovers(text []byte) (notes []string) {
 	line := 0
 	for l := range strings.Lines(string(text)) {

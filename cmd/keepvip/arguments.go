@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/tools/kubevip"
 )
 
 // group makes a command that only holds others: alone it prints its help, and what is none of them is an error.
@@ -142,6 +143,9 @@ func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "=")
 	if cmd.Flags().Lookup(name) != nil {
 		return fmt.Errorf("-%s has one dash, want --%s", name, name)
+	}
+	if remedy := kubevip.FlagRemedy(unknown.GetSpecifiedName()); remedy != "" {
+		return fmt.Errorf("%w is kube-vip's: %s", unknown, remedy)
 	}
 	var have []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { have = append(have, f.Name) })

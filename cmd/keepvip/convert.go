@@ -11,7 +11,7 @@ import (
 
 func newConvert() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "convert FILE",
+		Use:   "convert FILE|-",
 		Short: "Print what a keepalived.conf, or a kube-vip manifest, comes to with keepvip",
 		Long: "Reads a keepalived.conf, with what it includes, as keepalived 2.2.7 does, and prints what it does as a configuration of keepvip. Behind\n" +
 			"each line is the line that it comes from. Nothing is run and nothing is changed.\n\n" +
@@ -19,11 +19,13 @@ func newConvert() *cobra.Command {
 			"what would change who holds an address, which addresses there are or where packets go: then nothing is printed, unless --partial is given.\n" +
 			"Passwords are not printed: a line names the file that they have to be written to.\n\n" +
 			kubeVIPHelp +
+			"With - a kube-vip is read from standard input, such as what a Helm chart prints. A keepalived.conf needs its file, for what it includes.\n\n" +
 			"With -o json one object has the text, as result, and the findings, also those of a file that is refused.\n\n" +
 			"Exit codes: 0 printed, 2 refused, or the file cannot be read.",
 		Example: "  keepvip convert /etc/keepalived/keepalived.conf > /etc/keepvip/keepvip.yaml\n" +
 			"  keepvip convert /etc/kubernetes/manifests/kube-vip.yaml > keepvip.yaml\n" +
-			"  keepvip convert cluster-template.yaml --apply-to cluster-template.yaml > with-keepvip.yaml",
+			"  keepvip convert cluster-template.yaml --apply-to cluster-template.yaml > with-keepvip.yaml\n" +
+			"  helm template kube-vip CHART -f values.yaml | keepvip convert - > keepvip.yaml",
 		Args: arguments("FILE", 1, 1),
 	}
 	var o convert.Options
@@ -33,7 +35,15 @@ func newConvert() *cobra.Command {
 	id := cmd.Flags().StringP("config-id", "i", "", "what lines with @id are for; without it the first part of this host's name, as in keepalived")
 	form := bindKubeVIPForm(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if text, ok := kubeVIPText(args[0]); ok {
+		text, ok := kubeVIPText(args[0])
+		if args[0] == stdin {
+			var err error
+			if text, err = readStdin(cmd); err != nil {
+				return err
+			}
+			args[0], ok = "standard input", true
+		}
+		if ok {
 			if err := notFor(cmd, "a kube-vip", "partial", "check-user", "secrets", "config-id"); err != nil {
 				return err
 			}

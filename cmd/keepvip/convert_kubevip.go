@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path"
@@ -20,6 +21,21 @@ import (
 const kubeVIPHelp = "Of a kube-vip (a static pod, a DaemonSet, its configuration file, or a template with the file of such a pod) the static pod of keepvip is\n" +
 	"printed, and standard error has a line for each setting: carried over, changed, not needed, no counterpart, and why. Refused is what keepvip\n" +
 	"cannot do: without an address, without ARP, for Services alone. --apply-to prints a template with keepvip in kube-vip's place.\n\n"
+
+// stdin is the name of standard input in place of a file's.
+const stdin = "-"
+
+// readStdin reads the kube-vip that another program prints.
+func readStdin(cmd *cobra.Command) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), mostInput+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("standard input: %w", err)
+	case len(text) > mostInput:
+		return nil, fmt.Errorf("standard input: more than %d bytes, want at most that", mostInput)
+	}
+	return text, nil
+}
 
 // kubeVIPText reads a file if it is one of kube-vip, or YAML by its name.
 func kubeVIPText(name string) ([]byte, bool) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -151,4 +152,30 @@ func TestConvertPrintsWhatTheDocumentShows(t *testing.T) {
 		}
 	}
 	assert.Positive(t, shown)
+}
+
+func TestConvertReadsAKubeVIPFromStandardInput(t *testing.T) {
+	text, err := os.ReadFile(fixture("v1.0-pod.yaml"))
+	require.NoError(t, err)
+	var out, errs, file, fileErrs bytes.Buffer
+	root := newRoot()
+	root.SetArgs([]string{"convert", "-"})
+	root.SetIn(bytes.NewReader(text))
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	require.NoError(t, root.Execute())
+	require.Equal(t, exitOK, execute(t.Context(), []string{"convert", fixture("v1.0-pod.yaml")}, &file, &fileErrs))
+	assert.Equal(t, file.String(), out.String())
+	assert.Contains(t, errs.String(), "standard input:")
+}
+
+func TestManifestOfATemplateWhoseEndpointStandsForAnother(t *testing.T) {
+	for _, host := range []string{"192.0.2.1", "0.0.0.0", "2001:db8::1"} {
+		path := filepath.Join(t.TempDir(), "t.yaml")
+		require.NoError(t, os.WriteFile(path, []byte("kind: Cluster\nspec:\n  controlPlaneEndpoint: {host: \""+host+"\", port: 6443}\n"), 0o600))
+		code, out, errs := keepvip(t, "manifest", "kubeadmcontrolplane", "--template", path)
+		assert.Equal(t, exitUsage, code)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, "controlPlaneEndpoint "+host+" stands for an address that is filled in later")
+	}
 }

@@ -121,7 +121,8 @@ func TestDevicesAndPipesAreRefusedWhereAFileIsWanted(t *testing.T) {
 		{"config", "validate", "--config"},
 		{"manifest", "pod", "--vip", "10.0.0.100", "--kubeadm-config"},
 		{"manifest", "cloud-init", "--vip", "10.0.0.100", "--key-file", "/etc/keepvip/key", "--key-from"},
-		{"convert"}, {"lint"},
+		{"convert"},
+		{"lint"},
 		{"config", "validate", "--vip", "10.0.0.100", "--key-file"},
 	} {
 		code, out, errs := keepvip(t, append(args, "/dev/zero")...)

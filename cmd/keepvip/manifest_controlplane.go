@@ -83,10 +83,22 @@ func addressFrom(f *configFlags, template string, found kubeadm.Endpoint) (varia
 	given := found.Host
 	if strings.Contains(given, "${") {
 		variable, given = given, placeholder
-	} else if _, err := netip.ParseAddr(given); err != nil {
+	} else if a, err := netip.ParseAddr(given); err != nil {
 		return "", fmt.Errorf("%s: controlPlaneEndpoint %s is a name, want --vip with the address that it resolves to", template, given)
+	} else if standsForAnother(a) {
+		return "", fmt.Errorf("%s: controlPlaneEndpoint %s stands for an address that is filled in later, want --vip with it, or a variable such as ${CONTROL_PLANE_ENDPOINT_IP} there", template, given)
 	}
 	return variable, f.setFlag("vip", given)
+}
+
+// standsForAnother tells an address that no node can have: the unspecified one, and those of documentation (RFC 5737, RFC 3849).
+func standsForAnother(a netip.Addr) bool {
+	for _, p := range []string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"} {
+		if netip.MustParsePrefix(p).Contains(a) {
+			return true
+		}
+	}
+	return a.IsUnspecified() || a.IsLoopback()
 }
 
 // fillIn puts a variable of clusterctl where its placeholder is.

@@ -1,11 +1,8 @@
 package yamledit
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,20 +43,11 @@ func (e *Editor) Documents() ([]*yaml.Node, error) {
 	if !utf8.Valid(e.text) { // the parser also takes UTF-16, which lines cannot be put into
 		return nil, e.Errorf(0, "bytes that are no UTF-8, want text")
 	}
-	var docs []*yaml.Node
-	for dec := yaml.NewDecoder(bytes.NewReader(e.text)); ; {
-		var n yaml.Node
-		err := dec.Decode(&n)
-		if errors.Is(err, io.EOF) {
-			return docs, nil
-		}
-		if err != nil {
-			return nil, e.Errorf(0, "not valid YAML: %s", strings.TrimPrefix(oneLine(err), "yaml: "))
-		}
-		if top := n.Content[0]; top.Tag != "!!null" {
-			docs = append(docs, top)
-		}
+	docs, err := Parse(e.text)
+	if err != nil {
+		return nil, e.Errorf(0, "not valid YAML: %s", strings.TrimPrefix(oneLine(err), "yaml: "))
 	}
+	return docs, nil
 }
 
 // Set makes the value at a path what is given, in place of what may be there.

@@ -371,3 +371,44 @@ func FuzzConvert(f *testing.F) {
 		require.Equal(t, values(cfg), values(again), "%s", written)
 	})
 }
+
+func indented(by, text string) string {
+	return by + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+by) + "\n"
+}
+
+func TestConvertFindsTheKubeVIPThatIsTextOfAnotherFile(t *testing.T) {
+	manifest := pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1")
+	for name, text := range map[string]string{
+		"Talos pods":                "machine:\n  pods:\n    - " + strings.TrimPrefix(indented("      ", manifest), "      "),
+		"Talos inline manifests":    "cluster:\n  inlineManifests:\n  - name: kube-vip\n    contents: |\n" + indented("      ", manifest),
+		"a script":                  "#cloud-config\nruncmd:\n- |\n  mkdir -p /m\n  cat > /m/kube-vip.yaml <<'EOF'\n" + indented("  ", manifest) + "  EOF\n  kubeadm init\n",
+		"a patch of a ClusterClass": "kind: ClusterClass\nspec:\n  patches:\n  - template: |\n      path: /m/kube-vip.yaml\n      content: |\n" + indented("        ", manifest),
+		"a variable beside it":      "kind: KubeadmControlPlane\nspec:\n  kubeadmConfigSpec:\n    keys: [${KEYS}]\n    files:\n    - path: /m\n      content: |\n" + indented("        ", manifest),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.True(t, Is([]byte(text)))
+			r, err := Convert("f", []byte(text), Options{})
+			require.NoError(t, err)
+			assert.Equal(t, []string{"10.0.0.1"}, r.Flags()["vip"])
+			lines := strings.Split(text, "\n")
+			for _, f := range r.Findings {
+				if strings.HasPrefix(f.What, "address") {
+					assert.Contains(t, lines[f.Line-1], "name: address")
+				}
+			}
+		})
+	}
+}
+
+func TestConvertSaysHowToGetThereFromWhatItDoesNotRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"config: {address: 10.0.0.1}\nenv: {vip_arp: \"true\"}\n":                      "f: the values of kube-vip's Helm chart: helm template",
+		"kind: HelmChart\nspec: {chart: kube-vip}\n":                                   "f: a HelmChart, whose manifest the chart makes",
+		"kube_vip_enabled: true\nkube_vip_address: 10.0.0.1\n":                         "f: variables of Ansible",
+		"machine: {network: {interfaces: [{interface: eth0, vip: {ip: 10.0.0.1}}]}}\n": "keepvip manifest pod --vip 10.0.0.1",
+	} {
+		assert.True(t, Is([]byte(text)), text)
+		_, err := Convert("f", []byte(text), Options{})
+		assert.ErrorContains(t, err, want)
+	}
+}

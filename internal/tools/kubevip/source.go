@@ -1,10 +1,7 @@
 package kubevip
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,9 +26,9 @@ type source struct {
 // configuration file.
 func Is(text []byte) bool {
 	docs, err := documents("", text)
-	return err == nil && slices.ContainsFunc(docs, func(d *yaml.Node) bool {
+	return err == nil && (hint(docs) != "" || slices.ContainsFunc(docs, func(d *yaml.Node) bool {
 		return len(containersOf(d)) > 0 || isConfiguration(d) || len(embedded("", d)) > 0
-	})
+	}))
 }
 
 // read finds the one kube-vip.
@@ -50,14 +47,18 @@ func read(name string, text []byte) (source, error) {
 			}
 		case isConfiguration(d):
 			found = append(found, fromConfiguration(d))
-		case len(embedded(name, d)) > 0:
-			found = append(found, embedded(name, d)...)
 		default:
-			rest = append(rest, otherObject(d))
+			within := embedded(name, d)
+			if found = append(found, within...); len(within) == 0 {
+				rest = append(rest, otherObject(d))
+			}
 		}
 	}
 	switch len(found) {
 	case 0:
+		if text := hint(docs); text != "" {
+			return source{}, fmt.Errorf("%s%s", place(name, 0), text)
+		}
 		return source{}, fmt.Errorf("%sno kube-vip in it, want a Pod or a DaemonSet that runs one, a template with the file of such a pod, or its configuration file", place(name, 0))
 	case 1:
 		if found[0].path == "" {
@@ -76,29 +77,31 @@ func documents(name string, text []byte) ([]*yaml.Node, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("%sbytes that are no UTF-8, want text", place(name, 0))
 	}
+	tops, err := yamledit.Parse(text)
+	if err != nil {
+		why := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
+		return nil, fmt.Errorf("%snot valid YAML: %s (fill a template in before it is converted)", place(name, 0), why)
+	}
 	var docs []*yaml.Node
-	for dec := yaml.NewDecoder(bytes.NewReader(text)); ; {
-		var n yaml.Node
-		err := dec.Decode(&n)
-		if errors.Is(err, io.EOF) {
-			return docs, nil
-		}
-		if err != nil {
-			why := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
-			return nil, fmt.Errorf("%snot valid YAML: %s (fill a template in before it is converted)", place(name, 0), why)
-		}
-		if err := plain(name, &n); err != nil {
+	for _, top := range tops {
+		if err := plain(name, top); err != nil {
 			return nil, err
 		}
-		if len(n.Content) == 0 || n.Content[0].Kind != yaml.MappingNode {
-			continue
+		switch {
+		case top.Kind == yaml.SequenceNode: // as a patch has it
+			docs = append(docs, mappings(top)...)
+		case top.Kind != yaml.MappingNode:
+		case yamledit.TextAt(top, "kind") == "List" && yamledit.At(top, "items") != nil:
+			docs = append(docs, yamledit.At(top, "items").Content...)
+		default:
+			docs = append(docs, top)
 		}
-		if items := yamledit.At(n.Content[0], "items"); items != nil && yamledit.TextAt(n.Content[0], "kind") == "List" {
-			docs = append(docs, items.Content...)
-			continue
-		}
-		docs = append(docs, n.Content[0])
 	}
+	return docs, nil
+}
+
+func mappings(n *yaml.Node) []*yaml.Node {
+	return slices.DeleteFunc(items(n), func(n *yaml.Node) bool { return n.Kind != yaml.MappingNode })
 }
 
 // plain refuses what would hide a setting: an alias, and a key that is there twice.

@@ -1,0 +1,78 @@
+package kubevip
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
+)
+
+// hint says what a text is that has no kube-vip to convert, and how to get one; "" where it is not known.
+func hint(docs []*yaml.Node) string {
+	for _, d := range docs {
+		switch {
+		case yamledit.TextAt(d, "kind") == "HelmChart" && strings.Contains(yamledit.TextAt(d, "spec", "chart"), program):
+			return "a HelmChart, whose manifest the chart makes: write its valuesContent to a file, and run helm template kube-vip CHART -f FILE | keepvip convert -"
+		case isValues(d):
+			return "the values of kube-vip's Helm chart: helm template kube-vip CHART -f FILE | keepvip convert -"
+		case isAnsible(d):
+			return "variables of Ansible: convert the manifest that the role makes of them, such as /etc/kubernetes/manifests/kube-vip.yaml on a node"
+		case talosAddress(d) != "":
+			return "a Talos machine that keeps the address itself: take out vip, and put in the pod of keepvip manifest pod --vip " + show(talosAddress(d)) + " under machine.pods"
+		}
+	}
+	return ""
+}
+
+// isValues knows values of the chart by the settings in env.
+func isValues(d *yaml.Node) bool {
+	env := yamledit.At(d, "env")
+	if env == nil || env.Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i < len(env.Content); i += 2 {
+		if rowOf(func(r *row) bool { return r.env == env.Content[i].Value }) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// isAnsible knows the variables of roles, such as kubespray's.
+func isAnsible(d *yaml.Node) bool {
+	for i := 0; i < len(d.Content); i += 2 {
+		if key := strings.ReplaceAll(d.Content[i].Value, "_", ""); strings.HasPrefix(key, "kubevip") {
+			return true
+		}
+	}
+	return false
+}
+
+// talosAddress is the address that a Talos machine keeps by itself, "" for none.
+func talosAddress(d *yaml.Node) string {
+	for _, i := range items(yamledit.At(d, "machine", "network", "interfaces")) {
+		if ip := yamledit.TextAt(i, "vip", "ip"); ip != "" {
+			return ip
+		}
+	}
+	return ""
+}
+
+// FlagRemedy says what keepvip has in place of a flag of kube-vip, without its dashes; "" where it is none, or nothing takes its place.
+func FlagRemedy(name string) string {
+	switch name {
+	case "address":
+		return "--vip ADDRESS"
+	case "controlplane", "arp", "leaderElection", "inCluster":
+		return "leave it out: keepvip always does this, or needs it not"
+	case "enableLoadBalancer":
+		return "--spread direct has every healthy node serve its share"
+	case "services":
+		return noServices
+	}
+	if rowOf(func(r *row) bool { return r.flag == name && name != "" }) != nil && name != "interface" {
+		return "keepvip convert MANIFEST says what becomes of it"
+	}
+	return ""
+}
