@@ -119,7 +119,7 @@ vips:
   vrrp: {id: 51, advertisementInterval: 100ms}
   check: {url: "https://127.0.0.1:6443/readyz", interval: 300ms, timeout: 600ms, rise: 2, fall: 3, whenAllUnhealthy: hold}
 - name: registry
-  addresses: [10.77.0.101/24]
+  addresses: [10.77.0.101]
   vrrp: {id: 52, peers: [10.77.0.11, 10.77.0.12, 10.77.0.13]}
   check: none
 metrics: 127.0.0.1:9645

@@ -38,7 +38,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].addresses", Flag: "vip", Reload: Live,
-			Help:    "The addresses that move together, each alone (/32 or /128) or with its prefix length; the family of the first carries the election",
+			Help:    "The addresses that move together, each alone, or with the length of its subnet; an IPv4 address is bound as /32 in any case, and a subnet that no own address is in gets a route while the address is bound; the family of the first carries the election",
 			binding: many(virtualAddress(), func(t target) *[]netip.Prefix { return &t.vip.Addresses }),
 		},
 		{

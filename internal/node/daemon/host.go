@@ -56,7 +56,15 @@ func (h *host) Bound(addresses []netip.Prefix) []address.Binding { return h.seen
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
 	err := h.binds.do(bind{index: index, addresses: addresses, valid: valid}, h.links.Add)
 	h.seen.note(index, addresses, err == nil)
-	return err
+	if err != nil {
+		return err
+	}
+	for _, p := range h.seen.brought(index, addresses) {
+		if err := h.links.RouteSubnet(index, p); err != nil {
+			h.log.Warn("no route to the subnet of an address: hosts there get no answer", "address", p, "error", err)
+		}
+	}
+	return nil
 }
 
 // Usable implements address.Host.

@@ -135,7 +135,7 @@ func (b *builder) serveAddresses(in *instance.Config, kept kernelLease, v config
 // addressConfig is how the addresses of v on one interface are served.
 func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config, spread *address.Spread) address.Config {
 	cfg := address.Config{
-		Addresses:  v.Addresses,
+		Addresses:  boundAs(v.Addresses),
 		VRID:       in.VRID,
 		Lease:      in.Lease,
 		Paced:      kept.paced,

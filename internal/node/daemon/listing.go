@@ -10,6 +10,7 @@ import (
 // know tells which addresses are virtual, and how they are listed.
 func (h *host) know(cfg *config.Config) {
 	h.seen.setVirtual(virtualAddresses(cfg))
+	h.seen.setSubnets(subnetsOf(cfg))
 	if h.links != nil {
 		h.links.ListAs(listings(cfg))
 	}

@@ -22,6 +22,7 @@ type seen struct {
 	own        []link.Link // the snapshot without virtual addresses, whose number must not make place slow
 	generation uint64      // counts changes of our own, so that a listing begun before one is not believed
 	virtual    []netip.Addr
+	subnets    map[netip.Addr]netip.Prefix // IPv4 addresses that are written with one
 }
 
 func (s *seen) last() (uint64, []link.Link) {
@@ -46,6 +47,12 @@ func (s *seen) setVirtual(addrs []netip.Addr) {
 	defer s.mu.Unlock()
 	s.virtual = addrs
 	s.own = ownOf(s.snapshot, addrs)
+}
+
+func (s *seen) setSubnets(subnets map[netip.Addr]netip.Prefix) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subnets = subnets
 }
 
 // has tells whether an address is on this node.

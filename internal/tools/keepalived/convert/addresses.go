@@ -37,7 +37,7 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 		seen[a.Prefix.Addr()] = true
 		c.options(a, a.Interface != i.Interface)
 		if !a.Prefix.IsSingleIP() && !routed {
-			c.note(a.At, fmt.Sprintf("/%d: keepvip makes no route for the subnet of an address: the host's own address there does", a.Prefix.Bits()))
+			c.note(a.At, fmt.Sprintf("/%d: keepvip binds the address as /32, and makes a route for its subnet only where no own address of the host is in it", a.Prefix.Bits()))
 			routed = true
 		}
 		text := a.Prefix.String()

@@ -1,0 +1,134 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// What happens to a node whose own address and the virtual one are in the same subnet.
+var ownAddressEvents = []struct {
+	name string
+	do   func(t *testing.T, g *trial.Group, n *lab.Node, own netip.Prefix)
+}{
+	{"a network manager applies the own address again", func(t *testing.T, _ *trial.Group, n *lab.Node, own netip.Prefix) {
+		require.NoError(t, n.RemoveAddress(own))
+		require.NoError(t, n.AddAddress(own))
+		_, err := n.Run("ip", "route", "replace", "default", "via", routerOf(own).String())
+		require.NoError(t, err, "a manager puts in the default route, too")
+	}},
+	{"SIGTERM", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
+		_, err := g.Daemon(n).Terminate(10 * time.Second)
+		require.NoError(t, err)
+	}},
+	{"SIGKILL, and the end of the lifetime", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
+		require.NoError(t, g.Daemon(n).Signal(unix.SIGKILL))
+		eventually(t, 20*time.Second, "the kernel removes the address", func() bool { return !n.Holds(lab.VIP4) })
+	}},
+	{"the address goes and comes back", func(t *testing.T, _ *trial.Group, n *lab.Node, _ netip.Prefix) {
+		_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "down")
+		require.NoError(t, err)
+		_, err = n.Run("ip", "link", "set", n.NICs[0].Name, "up")
+		require.NoError(t, err)
+	}},
+}
+
+func routerOf(own netip.Prefix) netip.Addr { return own.Masked().Addr().Next() }
+
+// Whatever happens to either address, the node keeps its own one with the routes that belong to it, and never speaks as the virtual one.
+func TestOwnAddressDoesNotDependOnTheVirtualOne(t *testing.T) {
+	for _, bits := range []int{24, 32} {
+		for _, promote := range []string{"0", "1"} {
+			for _, virtualFirst := range []bool{false, true} {
+				for _, event := range ownAddressEvents {
+					t.Run(fmt.Sprintf("/%d, promote_secondaries %s, virtual first %v, %s", bits, promote, virtualFirst, event.name), func(t *testing.T) {
+						t.Parallel()
+						ownAddressSurvives(t, bits, promote, virtualFirst, event.do)
+					})
+				}
+			}
+		}
+	}
+}
+
+func ownAddressSurvives(t *testing.T, bits int, promote string, virtualFirst bool, event func(*testing.T, *trial.Group, *lab.Node, netip.Prefix)) {
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	own := ownPrefix(t, n)
+	require.NoError(t, n.Sysctl("net/ipv4/conf/all/promote_secondaries", promote))
+	require.NoError(t, n.Sysctl("net/ipv4/conf/"+n.NICs[0].Name+"/promote_secondaries", promote))
+	_, err := n.Run("ip", "route", "replace", "default", "via", routerOf(own).String())
+	require.NoError(t, err)
+	runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s/%d], interface: %s, check: none}]\n", lab.VIP4, bits, n.NICs[0].Name))
+	settled(t, g)
+	if virtualFirst {
+		require.NoError(t, n.RemoveAddress(own))
+		require.NoError(t, n.AddAddress(own))
+		_, err := n.Run("ip", "route", "replace", "default", "via", routerOf(own).String())
+		require.NoError(t, err)
+		settled(t, g)
+	}
+	event(t, g, n, own)
+	eventually(t, 20*time.Second, "the own address is there, with its routes", func() bool {
+		addresses, err := n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name)
+		require.NoError(t, err)
+		routes, err := n.Run("ip", "-4", "route", "show", "dev", n.NICs[0].Name)
+		require.NoError(t, err)
+		return containsAddress(addresses, own.String()) && !strings.Contains(lineWith(addresses, own.String()), "secondary") &&
+			strings.Contains(routes, own.Masked().String())
+	})
+	out, err := n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String())
+	require.NoError(t, err)
+	assert.Contains(t, out, "src "+own.Addr().String(), "the node never speaks as the virtual address")
+}
+
+func lineWith(text, part string) string {
+	for l := range strings.Lines(text) {
+		if strings.Contains(l, " "+part+" ") {
+			return l
+		}
+	}
+	return ""
+}
+
+func ownPrefix(t *testing.T, n *lab.Node) netip.Prefix {
+	t.Helper()
+	out, err := n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name)
+	require.NoError(t, err)
+	for _, word := range strings.Fields(out) {
+		if p, err := netip.ParsePrefix(word); err == nil && p.Addr() != lab.VIP4 {
+			return p
+		}
+	}
+	require.Fail(t, "no own address", out)
+	return netip.Prefix{}
+}
+
+// A subnet that no own address is in is reached while the address is bound, and no longer.
+func TestAddressThatBringsItsSubnetIsAnswered(t *testing.T) {
+	t.Parallel()
+	vip := netip.MustParseAddr("10.99.0.100")
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{vip}})
+	n := g.Lab.Nodes[0]
+	_, err := g.Lab.Client.Run("ip", "address", "add", "10.99.0.9/24", "dev", "eth0")
+	require.NoError(t, err)
+	runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s/24], interface: %s, check: none}]\n", vip, n.NICs[0].Name))
+	assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip, 20*time.Second), "hosts of the subnet get answers")
+	require.NoError(t, g.Daemon(n).Kill9())
+	eventually(t, 20*time.Second, "the route goes with the address", func() bool {
+		routes, err := n.Run("ip", "-4", "route", "show", "dev", n.NICs[0].Name)
+		require.NoError(t, err)
+		return !strings.Contains(routes, "10.99.0.0")
+	})
+}
