@@ -131,8 +131,8 @@ type Fitness struct {
 	// Out keeps the node out of the election altogether: it never becomes Active, and resigns.
 	Out bool
 	// Wait keeps a Backup from becoming Active while its timers run on: what forbids it may be over in a moment. A node
-	// whose timers have ended meanwhile becomes Active when the wait is over, or one interval and Skew_Time later. In a group, and for an address owner,
-	// which has no timers, it is the same as Out.
+	// whose timers have ended meanwhile becomes Active when the wait is over, or one interval and Skew_Time later. A group waits for each of its
+	// members. For an address owner, which has no timers, it is the same as Out.
 	Wait bool
 	// Less is taken off the configured priority; the result is clamped to 1..254. 0 is fully fit.
 	Less int

@@ -104,9 +104,10 @@ func (s *GroupMember) leave() {
 	g.wakeOthers(s)
 }
 
-// enter notes the state, and tells those that are Active when this one is not any more. The caller holds the lock.
+// enter notes the state, and tells those that are Active when this one is not any more. The caller holds the lock. An instance that a reload
+// has taken out of the group leaves its election afterwards, and that is nobody else's concern.
 func (s *GroupMember) enter(to election.State) {
-	if s.state == election.Active && to != election.Active {
+	if s.state == election.Active && to != election.Active && s.group.members[s.name] == s {
 		for _, o := range s.group.members {
 			if o != s && o.state == election.Active {
 				o.lost = s.name
@@ -173,7 +174,7 @@ func (s *GroupMember) mayTake() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, o := range g.members {
-		if o.wake == nil || o.state != election.Active && !o.ready {
+		if o.wake == nil || o.state != election.Active && (!o.ready || o.fitness.Wait) {
 			return false
 		}
 	}

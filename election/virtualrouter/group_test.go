@@ -207,3 +207,39 @@ func TestGroupWaitsAMomentForANewMember(t *testing.T) {
 		require.NoError(t, one.stop())
 	})
 }
+
+func TestInstanceThatIsTakenOutOfAGroupTakesNobodyWithIt(t *testing.T) {
+	g := NewGroup("g")
+	g.Set([]string{"a", "b"})
+	a, b := g.Member("a"), g.Member("b")
+	for _, m := range []*GroupMember{a, b} {
+		m.join(func() {})
+		m.tell(election.Active, false, false)
+	}
+	g.Set([]string{"a"})
+	b.leave()
+	assert.Empty(t, a.mustYield(time.Minute), "what a reload does not name never moves")
+	assert.Equal(t, election.Fitness{}, a.fit(election.Fitness{}))
+
+	g.Set([]string{"a", "b"})
+	b = g.Member("b")
+	b.join(func() {})
+	b.tell(election.Active, false, false)
+	b.leave()
+	assert.NotEmpty(t, a.mustYield(time.Minute), "one that is still in the group")
+}
+
+func TestGroupWaitsForEachOfItsInstances(t *testing.T) {
+	g := NewGroup("g")
+	g.Set([]string{"a", "b"})
+	a, b := g.Member("a"), g.Member("b")
+	for _, m := range []*GroupMember{a, b} {
+		m.join(func() {})
+		m.tell(election.Backup, true, false)
+	}
+	assert.False(t, b.fit(election.Fitness{Wait: true}).Out)
+	assert.False(t, a.fit(election.Fitness{}).Out, "nobody leaves its election for a wait")
+	assert.False(t, a.mayTake())
+	b.fit(election.Fitness{})
+	assert.True(t, a.mayTake())
+}

@@ -49,9 +49,9 @@ func (m *machine) fit() {
 // waiting tells whether this Backup must not become Active yet, whatever its timer says.
 func (m *machine) waiting() bool { return m.fitness.waits() && m.state == election.Backup }
 
-// cannotWait tells whether this node would become Active without being a Backup first, or with others that do not wait.
+// cannotWait tells whether this node would become Active without being a Backup first.
 func (m *machine) cannotWait() bool {
-	return m.state != election.Active && (m.cfg.GroupMember != nil || m.cfg.Router.Priority == ownerPriority)
+	return m.state != election.Active && m.cfg.Router.Priority == ownerPriority
 }
 
 // consult does what the group wants: become Active with the others, or give up with them.
