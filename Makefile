@@ -1,12 +1,13 @@
 # keepvip: `make help` lists the targets.
 
 GO          ?= go
-# A release says which version it is (VERSION=1.2.3). What is made in between is called 0.0.0 and the commit, by the
-# program and by the image and the packages alike: `keepvip manifest pod` names the image that `make image` makes.
+# A release says which version it is (VERSION=1.2.3). What is made in between is called 0.0.0-dev and the commit, by the
+# program and by the image and the packages alike: `keepvip manifest pod` names the image that `make image` makes. A program
+# that is built without these flags has the same name from its build information, and is the same but for its size.
 GIVEN_VERSION   := $(if $(filter command line environment,$(origin VERSION)),$(VERSION))
-PACKAGE_VERSION := $(or $(patsubst v%,%,$(GIVEN_VERSION)),0.0.0-dev.g$(or $(shell git describe --always --exclude '*' --dirty=.dirty 2>/dev/null),0))
+PACKAGE_VERSION := $(or $(patsubst v%,%,$(GIVEN_VERSION)),0.0.0-dev.g$(or $(shell git describe --always --abbrev=12 --exclude '*' --dirty=.dirty 2>/dev/null),0))
 LDFLAGS     := -s -w -X main.version=v$(PACKAGE_VERSION)
-BUILDFLAGS  := $(shell grep -v '^\#' packaging/build.flags)
+BUILDFLAGS  := -trimpath
 TESTFLAGS   ?=
 BENCHFLAGS  ?=
 SOAK        ?= 1h
