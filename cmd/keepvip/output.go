@@ -22,6 +22,7 @@ type kind string
 const (
 	kindStatus      kind = "Status"      // status
 	kindExplanation kind = "Explanation" // explain
+	kindCodes       kind = "Codes"       // explain, of codes
 	kindHistory     kind = "History"     // history
 	kindReload      kind = "Reload"      // reload
 	kindMembers     kind = "Members"     // member list
