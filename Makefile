@@ -15,6 +15,7 @@ FUZZTIME    ?= 60s
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 # Programs the namespace tests need, and the Debian packages they come from.
 LAB_TOOLS   := ip:iproute2 nft:nftables
@@ -26,6 +27,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
+.PHONY: lint-workflows test-packaging picture
 .PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches
 
 help: ## list the targets
@@ -67,6 +69,9 @@ lint: ## gofumpt, vet, staticcheck
 	$(GO) vet -tags netns,e2e ./...
 	$(GO) run $(STATICCHECK) -tags netns,e2e ./...
 
+lint-workflows: ## actionlint for .github/workflows
+	$(GO) run $(ACTIONLINT) -shellcheck= -pyflakes= .github/workflows/*.yml
+
 fmt: ## format the code
 	$(GO) run $(GOFUMPT) -w .
 
@@ -102,6 +107,11 @@ demo: root build ## three nodes, one address: what a client loses when things br
 	@$(GO) build -o bin/lab-demo ./netns-tests/cmd/demo
 	@bin/lab-demo
 
+picture: root build ## draw docs/pictures/failover.svg from a demo of a node's death (root)
+	@.ci/deps $(LAB_TOOLS)
+	@$(GO) build -o bin/lab-demo ./netns-tests/cmd/demo
+	@bin/lab-demo -picture docs/pictures/failover.svg
+
 # One time for everything that is made: that of the commit, unless it is given.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 REVISION          ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -124,6 +134,9 @@ release: release-version ## everything of a version, with checksums, in dist (VE
 
 release-twice: release-version ## make a release twice, in two places, and compare
 	.ci/release-twice '$(VERSION)' '$(PLATFORMS)'
+
+test-packaging: ## unit tests of what makes the packages
+	cd packaging && $(GO) vet ./... && $(GO) test -count=1 $(TESTFLAGS) ./...
 
 test-packages: root ## install, upgrade, remove and purge the packages under systemd (root)
 	@.ci/deps $(PACKAGE_TOOLS)
