@@ -117,8 +117,10 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 REVISION          ?= $(shell git rev-parse HEAD 2>/dev/null)
 PLATFORMS         ?= all
 DIST              ?= $(CURDIR)/dist
+# An RSA key in PKCS #8 signs a release: openssl genpkey -algorithm rsa -pkeyopt rsa_keygen_bits:4096 -out release.pem
+KEY               ?=
 MAKE_RELEASE       = cd packaging && $(GO) run ./cmd/release -version '$(PACKAGE_VERSION)' -epoch '$(SOURCE_DATE_EPOCH)' \
-	-revision '$(REVISION)' -platforms '$(PLATFORMS)'
+	-revision '$(REVISION)' -platforms '$(PLATFORMS)' -key '$(abspath $(KEY))'
 
 image: ## the container image in dist (PLATFORMS=host: for this machine only)
 	$(MAKE_RELEASE) -only image -out '$(DIST)'
@@ -129,7 +131,7 @@ packages: ## deb and rpm packages in dist
 release-version:
 	@[ -n "$(GIVEN_VERSION)" ] || { echo "which version? make release VERSION=1.2.3" >&2; exit 1; }
 
-release: release-version ## everything of a version, with checksums, in dist (VERSION=1.2.3)
+release: release-version ## everything of a version in dist (VERSION=1.2.3; KEY=release.pem signs it)
 	$(MAKE_RELEASE) -out '$(DIST)'
 
 release-twice: release-version ## make a release twice, in two places, and compare
