@@ -8,6 +8,7 @@ require (
 	github.com/goreleaser/nfpm/v2 v2.45.2
 	github.com/keepvip/keepvip v0.0.0
 	github.com/stretchr/testify v1.12.1
+	golang.org/x/mod v0.43.0
 )
 
 require (
