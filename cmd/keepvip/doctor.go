@@ -73,11 +73,13 @@ func newDoctor() *cobra.Command {
 			"remedy. It is of use before the installation and after it, and works beside a keepvip that runs. It changes nothing:\n" +
 			"what it sends is questions (ARP, neighbour discovery) for the addresses, that it joins VRRP's groups, and probes to --peers; and it\n" +
 			"connects to checked services (HTTPS) and to Raft's other voters, and sends them nothing.\n" +
-			"docs/troubleshooting.md has all codes.\n\n" +
+			"docs/troubleshooting.md has all codes. Without a configuration it takes that of the keepvip at --socket.\n\n" +
 			"Severities: with an error the address does not work here, or is on two nodes; with a warning it does until something else\n" +
 			"happens; a note is worth knowing.\n\n" +
 			"Exit codes: 0 notes at most, 1 warnings, 2 errors, or the command line or configuration is wrong.",
-		Example: "  keepvip doctor --config /etc/keepvip/keepvip.yaml\n" +
+		Example: "  keepvip doctor\n" +
+			"  keepvip doctor --vip 10.0.0.100\n" +
+			"  keepvip doctor --config /etc/keepvip/keepvip.yaml\n" +
 			"  keepvip doctor --config /etc/keepvip/keepvip.yaml --listen 30s --peers 10.0.0.11,10.0.0.12",
 		Args: noArguments,
 	}
@@ -94,7 +96,7 @@ func newDoctor() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		cfg, err := flags.load()
+		cfg, err := flags.loadOrAsk(cmd)
 		if err != nil {
 			return err
 		}
