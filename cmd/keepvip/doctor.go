@@ -35,6 +35,7 @@ type doctorDoc struct {
 	Findings []doctor.Finding `json:"findings"` // the worst first; never null
 	Heard    []heardDoc       `json:"heard"`    // who advertises on the links of the addresses, this node left out; never null
 	Members  []memberDoc      `json:"members"`  // the other keepvip nodes of the addresses; never null
+	Unknown  []string         `json:"unknown"`  // what could not be told, a sentence each; never null
 	doctor.Count
 }
 
@@ -111,7 +112,10 @@ func newDoctor() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		doc := doctorDoc{Findings: append([]doctor.Finding{}, doctor.Judge(facts)...), Heard: heard(facts), Members: membersHeard(facts)}
+		doc := doctorDoc{
+			Findings: append([]doctor.Finding{}, doctor.Judge(facts)...), Heard: heard(facts), Members: membersHeard(facts),
+			Unknown: append([]string{}, doctor.Unknown(facts)...),
+		}
 		doc.Count = doctor.Tally(doc.Findings)
 		err = output.print(cmd.OutOrStdout(), kindDoctor, doc, func() string { return doctorText(doc) })
 		return cmp.Or(err, doctorVerdict(doc.Count))
@@ -249,7 +253,14 @@ func doctorText(doc doctorDoc) string {
 		}
 		fmt.Fprintf(&b, "%s: %s %s: %s%s; %s\n", f.Severity, f.Code, f.Name, name, f.What, f.Remedy)
 	}
-	if len(doc.Findings) == 0 {
+	for _, u := range doc.Unknown {
+		b.WriteString("not known: " + u + "\n")
+	}
+	switch {
+	case len(doc.Findings) > 0:
+	case len(doc.Unknown) > 0:
+		b.WriteString("nothing was found that is wrong, as far as can be known\n")
+	default:
 		b.WriteString("nothing is wrong\n")
 	}
 	return b.String()
