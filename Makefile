@@ -1,12 +1,13 @@
 # keepvip: `make help` lists the targets.
 
 GO          ?= go
-# A release says which version it is (VERSION=1.2.3). What is made in between is called 0.0.0 and the commit, by the
-# program and by the image and the packages alike: `keepvip manifest pod` names the image that `make image` makes.
+# A release says which version it is (VERSION=1.2.3). What is made in between is called 0.0.0-dev and the commit, by the
+# program and by the image and the packages alike: `keepvip manifest pod` names the image that `make image` makes. A program
+# that is built without these flags has the same name from its build information, and is the same but for its size.
 GIVEN_VERSION   := $(if $(filter command line environment,$(origin VERSION)),$(VERSION))
-PACKAGE_VERSION := $(or $(patsubst v%,%,$(GIVEN_VERSION)),0.0.0-dev.g$(or $(shell git describe --always --exclude '*' --dirty=.dirty 2>/dev/null),0))
+PACKAGE_VERSION := $(or $(patsubst v%,%,$(GIVEN_VERSION)),0.0.0-dev.g$(or $(shell git describe --always --abbrev=12 --exclude '*' --dirty=.dirty 2>/dev/null),0))
 LDFLAGS     := -s -w -X main.version=v$(PACKAGE_VERSION)
-BUILDFLAGS  := $(shell grep -v '^\#' packaging/build.flags)
+BUILDFLAGS  := -trimpath
 TESTFLAGS   ?=
 BENCHFLAGS  ?=
 SOAK        ?= 1h
@@ -14,6 +15,7 @@ FUZZTIME    ?= 60s
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 # Programs the namespace tests need, and the Debian packages they come from.
 LAB_TOOLS   := ip:iproute2 nft:nftables
@@ -25,6 +27,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
+.PHONY: lint-workflows test-packaging picture
 .PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches
 
 help: ## list the targets
@@ -66,6 +69,9 @@ lint: ## gofumpt, vet, staticcheck
 	$(GO) vet -tags netns,e2e ./...
 	$(GO) run $(STATICCHECK) -tags netns,e2e ./...
 
+lint-workflows: ## actionlint for .github/workflows
+	$(GO) run $(ACTIONLINT) -shellcheck= -pyflakes= .github/workflows/*.yml
+
 fmt: ## format the code
 	$(GO) run $(GOFUMPT) -w .
 
@@ -101,13 +107,20 @@ demo: root build ## three nodes, one address: what a client loses when things br
 	@$(GO) build -o bin/lab-demo ./netns-tests/cmd/demo
 	@bin/lab-demo
 
+picture: root build ## draw docs/pictures/failover.svg from a demo of a node's death (root)
+	@.ci/deps $(LAB_TOOLS)
+	@$(GO) build -o bin/lab-demo ./netns-tests/cmd/demo
+	@bin/lab-demo -picture docs/pictures/failover.svg
+
 # One time for everything that is made: that of the commit, unless it is given.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 REVISION          ?= $(shell git rev-parse HEAD 2>/dev/null)
 PLATFORMS         ?= all
 DIST              ?= $(CURDIR)/dist
+# An RSA key in PKCS #8 signs a release: openssl genpkey -algorithm rsa -pkeyopt rsa_keygen_bits:4096 -out release.pem
+KEY               ?=
 MAKE_RELEASE       = cd packaging && $(GO) run ./cmd/release -version '$(PACKAGE_VERSION)' -epoch '$(SOURCE_DATE_EPOCH)' \
-	-revision '$(REVISION)' -platforms '$(PLATFORMS)'
+	-revision '$(REVISION)' -platforms '$(PLATFORMS)' -key '$(abspath $(KEY))'
 
 image: ## the container image in dist (PLATFORMS=host: for this machine only)
 	$(MAKE_RELEASE) -only image -out '$(DIST)'
@@ -118,11 +131,14 @@ packages: ## deb and rpm packages in dist
 release-version:
 	@[ -n "$(GIVEN_VERSION)" ] || { echo "which version? make release VERSION=1.2.3" >&2; exit 1; }
 
-release: release-version ## everything of a version, with checksums, in dist (VERSION=1.2.3)
+release: release-version ## everything of a version in dist (VERSION=1.2.3; KEY=release.pem signs it)
 	$(MAKE_RELEASE) -out '$(DIST)'
 
 release-twice: release-version ## make a release twice, in two places, and compare
 	.ci/release-twice '$(VERSION)' '$(PLATFORMS)'
+
+test-packaging: ## unit tests of what makes the packages
+	cd packaging && $(GO) vet ./... && $(GO) test -count=1 $(TESTFLAGS) ./...
 
 test-packages: root ## install, upgrade, remove and purge the packages under systemd (root)
 	@.ci/deps $(PACKAGE_TOOLS)

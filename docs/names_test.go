@@ -29,13 +29,16 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// pages are README and the pages here, by their paths.
+// pages are README, the other pages of the top, and the pages here, by their paths.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	list, err := filepath.Glob("*.md")
 	require.NoError(t, err)
 	out := map[string]string{}
-	for _, path := range append(list, "../README.md", "../CHANGELOG.md") {
+	top, err := filepath.Glob("../*.md")
+	require.NoError(t, err)
+	require.Greater(t, len(top), 6)
+	for _, path := range append(list, top...) {
 		out[path] = read(t, path)
 	}
 	return out

@@ -22,7 +22,7 @@ func TestBinarySize(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	t.Logf("%.2f MB", float64(info.Size())/1e6)
-	assert.LessOrEqual(t, info.Size(), int64(20_000_000))
+	assert.LessOrEqual(t, info.Size(), int64(24_000_000))
 }
 
 func TestQuietGroup(t *testing.T) {

@@ -30,7 +30,11 @@ func group(cmd *cobra.Command, of ...*cobra.Command) *cobra.Command {
 }
 
 func unknownCommand(of *cobra.Command, word string) error {
-	if like := of.SuggestionsFor(word); len(like) > 0 {
+	like := meant(of, word)
+	if like == nil {
+		like = of.SuggestionsFor(word)
+	}
+	if len(like) > 0 {
 		return fmt.Errorf("unknown command %q for %q, did you mean %s?", word, of.CommandPath(), strings.Join(like, " or "))
 	}
 	var have []string
@@ -40,6 +44,24 @@ func unknownCommand(of *cobra.Command, word string) error {
 		}
 	}
 	return fmt.Errorf("unknown command %q for %q, want one of %s", word, of.CommandPath(), strings.Join(have, ", "))
+}
+
+// noShell refuses what is none of the commands below completion.
+func noShell(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownCommand(cmd, args[0])
+}
+
+// meant are the commands that say of themselves that the word means them: other programs call them so.
+func meant(of *cobra.Command, word string) (out []string) {
+	for _, c := range of.Commands() {
+		if slices.ContainsFunc(c.SuggestFor, func(s string) bool { return strings.EqualFold(s, word) }) {
+			out = append(out, c.Name())
+		}
+	}
+	return out
 }
 
 // newHelp replaces cobra's, which prints its error on standard output and exits with 0.

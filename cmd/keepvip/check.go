@@ -27,8 +27,9 @@ func newCheck() *cobra.Command {
 		Short: "Run the configured health checks here, and explain what they find",
 		Long: "Runs the configured health checks on this node, beside a keepvip that may be running, and changes nothing.\n" +
 			"With --once it prints one line for each and exits with status 0 when the node is fit, 1 when it is not. Without,\n" +
-			"it goes on as the daemon would, counting, and prints a line whenever a check changes its mind.",
-		Example: "  keepvip check --once --config /etc/keepvip/keepvip.yaml",
+			"it goes on as the daemon would, counting, and prints a line whenever a check changes its mind. Without a configuration it takes\n" +
+			"that of the keepvip at --socket.",
+		Example: "  keepvip check --once\n  keepvip check --once --config /etc/keepvip/keepvip.yaml",
 		Args:    noArguments,
 	}
 	once := cmd.Flags().Bool("once", false, "take one look, without counting")
@@ -38,7 +39,7 @@ func newCheck() *cobra.Command {
 		if *output == outputJSON && !*once {
 			return errors.New("--output json without --once, want both")
 		}
-		cfg, err := flags.load()
+		cfg, err := flags.loadOrAsk(cmd)
 		if err != nil {
 			return err
 		}

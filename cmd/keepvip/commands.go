@@ -19,8 +19,9 @@ type commandDoc struct {
 }
 
 type flagDoc struct {
-	Name    string `json:"name"`          // without dashes
-	Env     string `json:"env,omitempty"` // the environment variable that stands for it
+	Name    string `json:"name"`            // without dashes
+	Short   string `json:"short,omitempty"` // the letter that stands for it
+	Env     string `json:"env,omitempty"`   // the environment variable that stands for it
 	Value   string `json:"value,omitempty"`
 	Default string `json:"default,omitempty"`
 	Help    string `json:"help"`
@@ -48,7 +49,7 @@ func describe(cmd *cobra.Command) commandDoc {
 			return
 		}
 		value, help := pflag.UnquoteUsage(f)
-		doc.Flags = append(doc.Flags, flagDoc{Name: f.Name, Env: envOf(f), Value: value, Default: f.DefValue, Help: help})
+		doc.Flags = append(doc.Flags, flagDoc{Name: f.Name, Short: f.Shorthand, Env: envOf(f), Value: value, Default: f.DefValue, Help: help})
 	})
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() && !sub.Hidden {

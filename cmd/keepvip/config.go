@@ -102,11 +102,15 @@ func newShow() *cobra.Command {
 		Short: "Print every value in force and where it comes from",
 		Args:  arguments("FILE", 0, 1),
 	}
+	changed := cmd.Flags().Bool("changed", false, "leave out what is as by default")
 	running := cmd.Flags().Bool("running", false, "what the keepvip at --socket runs with, marked where the file says something else by now")
 	output := bindOutput(cmd)
 	describing(cmd, func(cfg *config.Config) error {
 		var doc configurationDoc
 		for _, v := range cfg.Values() {
+			if *changed && v.Origin.Source == config.Default {
+				continue
+			}
 			doc.Values = append(doc.Values, configuredValue{Key: v.Key, Value: v.Text, Origin: fmt.Sprint(v.Origin)})
 		}
 		return output.print(cmd.OutOrStdout(), kindConfiguration, doc, doc.text)
@@ -119,12 +123,15 @@ func newShow() *cobra.Command {
 		if len(args) > 0 {
 			return fmt.Errorf("--running and the file %s are given, want one of them", args[0])
 		}
-		if other := besides(cmd, "running", "socket", "output"); other != "" {
+		if other := besides(cmd, "running", "changed", "socket", "output"); other != "" {
 			return fmt.Errorf("--running and --%s are given, want one of them: what runs has sources of its own", other)
 		}
 		var doc daemon.RunningConfig
 		if err := control.NewClient(socketOf(cmd)).Config(cmd.Context(), &doc); err != nil {
 			return failed(err)
+		}
+		if *changed {
+			doc.Values = slices.DeleteFunc(doc.Values, func(v daemon.RunningValue) bool { return v.Origin == (config.Origin{}).String() && v.OnDisk == nil })
 		}
 		return output.print(cmd.OutOrStdout(), kindRunning, doc, func() string { return runningText(doc) })
 	}

@@ -101,13 +101,17 @@ func (f kubeVIPForm) render(name string, r *kubevip.Result, cfg *config.Config) 
 	default:
 		return nil, nil, fmt.Errorf("--output %q, want pod, daemonset, config or json", *f.output)
 	}
+	if *f.output != "config" {
+		notes = imageNotes(*f.image)
+	}
 	if err != nil || *f.applyTo == "" {
-		return out, nil, err
+		return out, notes, err
 	}
 	if *f.output != "pod" {
 		return nil, nil, fmt.Errorf("--output %s with --apply-to, want pod", *f.output)
 	}
-	return f.apply(r, cfg, out)
+	out, taken, err := f.apply(r, cfg, out)
+	return out, append(notes, taken...), err
 }
 
 // apply puts the static pod into a file that is there, in place of kube-vip.

@@ -35,6 +35,7 @@ type doctorDoc struct {
 	Findings []doctor.Finding `json:"findings"` // the worst first; never null
 	Heard    []heardDoc       `json:"heard"`    // who advertises on the links of the addresses, this node left out; never null
 	Members  []memberDoc      `json:"members"`  // the other keepvip nodes of the addresses; never null
+	Unknown  []string         `json:"unknown"`  // what could not be told, a sentence each; never null
 	doctor.Count
 }
 
@@ -73,11 +74,13 @@ func newDoctor() *cobra.Command {
 			"remedy. It is of use before the installation and after it, and works beside a keepvip that runs. It changes nothing:\n" +
 			"what it sends is questions (ARP, neighbour discovery) for the addresses, that it joins VRRP's groups, and probes to --peers; and it\n" +
 			"connects to checked services (HTTPS) and to Raft's other voters, and sends them nothing.\n" +
-			"docs/troubleshooting.md has all codes.\n\n" +
+			"docs/troubleshooting.md has all codes. Without a configuration it takes that of the keepvip at --socket.\n\n" +
 			"Severities: with an error the address does not work here, or is on two nodes; with a warning it does until something else\n" +
 			"happens; a note is worth knowing.\n\n" +
 			"Exit codes: 0 notes at most, 1 warnings, 2 errors, or the command line or configuration is wrong.",
-		Example: "  keepvip doctor --config /etc/keepvip/keepvip.yaml\n" +
+		Example: "  keepvip doctor\n" +
+			"  keepvip doctor --vip 10.0.0.100\n" +
+			"  keepvip doctor --config /etc/keepvip/keepvip.yaml\n" +
 			"  keepvip doctor --config /etc/keepvip/keepvip.yaml --listen 30s --peers 10.0.0.11,10.0.0.12",
 		Args: noArguments,
 	}
@@ -94,7 +97,7 @@ func newDoctor() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		cfg, err := flags.load()
+		cfg, err := flags.loadOrAsk(cmd)
 		if err != nil {
 			return err
 		}
@@ -109,7 +112,10 @@ func newDoctor() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		doc := doctorDoc{Findings: append([]doctor.Finding{}, doctor.Judge(facts)...), Heard: heard(facts), Members: membersHeard(facts)}
+		doc := doctorDoc{
+			Findings: append([]doctor.Finding{}, doctor.Judge(facts)...), Heard: heard(facts), Members: membersHeard(facts),
+			Unknown: append([]string{}, doctor.Unknown(facts)...),
+		}
 		doc.Count = doctor.Tally(doc.Findings)
 		err = output.print(cmd.OutOrStdout(), kindDoctor, doc, func() string { return doctorText(doc) })
 		return cmp.Or(err, doctorVerdict(doc.Count))
@@ -247,7 +253,14 @@ func doctorText(doc doctorDoc) string {
 		}
 		fmt.Fprintf(&b, "%s: %s %s: %s%s; %s\n", f.Severity, f.Code, f.Name, name, f.What, f.Remedy)
 	}
-	if len(doc.Findings) == 0 {
+	for _, u := range doc.Unknown {
+		b.WriteString("not known: " + u + "\n")
+	}
+	switch {
+	case len(doc.Findings) > 0:
+	case len(doc.Unknown) > 0:
+		b.WriteString("nothing was found that is wrong, as far as can be known\n")
+	default:
 		b.WriteString("nothing is wrong\n")
 	}
 	return b.String()

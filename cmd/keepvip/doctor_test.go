@@ -30,7 +30,7 @@ func sampleFacts() doctor.Facts {
 
 func sampleDoctor() doctorDoc {
 	doc := doctorDoc{
-		Heard: heard(sampleFacts()), Members: membersHeard(sampleFacts()),
+		Heard: heard(sampleFacts()), Members: membersHeard(sampleFacts()), Unknown: []string{},
 		Findings: []doctor.Finding{{
 			Code: code.VRRPInDropped, Name: "vrrp-in-dropped", Severity: doctor.Error, VIP: "apiserver", Peer: "10.0.0.12", What: "VRRP is dropped", Remedy: "Let it in.",
 		}},
@@ -44,6 +44,7 @@ func TestDoctorTextHasALineForEachSenderAndFinding(t *testing.T) {
 		"member: n2 10.0.0.12 on eth0, keepvip 1.0.0, VRID 51, every 100ms, its clock +0.000 s, hears the messages of this node and not its advertisements\n"+
 		"error: KV451 vrrp-in-dropped: apiserver: VRRP is dropped; Let it in.\n", doctorText(sampleDoctor()))
 	assert.Equal(t, "nothing is wrong\n", doctorText(doctorDoc{}))
+	assert.Equal(t, "not known: nobody was heard\nnothing was found that is wrong, as far as can be known\n", doctorText(doctorDoc{Unknown: []string{"nobody was heard"}}))
 }
 
 func TestDoctorExitsByTheWorstSeverity(t *testing.T) {

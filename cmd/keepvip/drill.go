@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,12 +30,12 @@ type drillFlags struct {
 
 func newDrill() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "drill NAME",
-		Args:  arguments("the NAME of a virtual address", 1, 1),
+		Use:   "drill [NAME]",
+		Args:  arguments("NAME", 0, 1),
 		Short: "Fail over on purpose, and measure what clients miss",
 		Long: "Makes the holder of the virtual address fail, on the node that holds it, and measures for how long connections to the\n" +
 			"address have no answer. Another node takes the address, and gives it back afterwards. It is refused while any other\n" +
-			"node is not well. It ends by itself, also when this command or the daemon is killed, and leaves nothing behind.\n\n" +
+			"node is not well. Without NAME it is the only address that there is. It ends by itself, also when this command or the daemon is killed, and leaves nothing behind.\n\n" +
 			"A holder reaches the address within itself: measure on a node that is no holder, by --watch, or by --everywhere on all\n" +
 			"nodes at the same time. With --stop only such a node can measure.\n\n" +
 			"Exit codes: 0 done, and missed for no longer than documented for these settings; 1 longer, or refused; 3 another node\n" +
@@ -64,7 +65,11 @@ func newDrill() *cobra.Command {
 		if err := f.valid(cmd.Flags().Changed); err != nil {
 			return err
 		}
-		doc, err := f.run(cmd.Context(), control.NewClient(*socket), args[0], cmd.ErrOrStderr())
+		name, err := onlyName(cmd.Context(), *socket, args)
+		if err != nil {
+			return err
+		}
+		doc, err := f.run(cmd.Context(), control.NewClient(*socket), name, cmd.ErrOrStderr())
 		if err != nil {
 			return moved(err)
 		}
@@ -74,6 +79,22 @@ func newDrill() *cobra.Command {
 		return doc.verdict()
 	}
 	return cmd
+}
+
+// onlyName is the virtual address that is named, or the only one that there is.
+func onlyName(ctx context.Context, socket string, args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	_, status, err := askStatus(ctx, socket, nil)
+	if err != nil {
+		return "", failed(err)
+	}
+	all := vipNames(status)
+	if len(all) != 1 {
+		return "", fmt.Errorf("there are %d virtual addresses (%s), want the NAME of one", len(all), strings.Join(all, ", "))
+	}
+	return all[0], nil
 }
 
 // mostWatch bounds how long a drill may be waited for: what a watcher sees, some hundred connections a second, it keeps.

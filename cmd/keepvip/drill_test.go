@@ -61,7 +61,6 @@ func TestDrillLastsThreeLeasesAndNotLongerThanADaemonAllows(t *testing.T) {
 
 func TestDrillRefusesAWrongCommandLine(t *testing.T) {
 	for _, args := range [][]string{
-		{"drill"},
 		{"drill", "a", "b"},
 		{"drill", "--stop", "--check", "a"},
 		{"drill", "--watch", "1s", "--everywhere", "a"},

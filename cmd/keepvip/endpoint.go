@@ -17,12 +17,12 @@ func newEndpoint() *cobra.Command {
 		Use:   "endpoint [NAME]",
 		Short: "Print where clients have to connect",
 		Long: "Prints as host:port where clients of the virtual address NAME connect, or of the only one: in mode internal the first address, in mode external the\n" +
-			"external address. The configuration says so (flags, environment, --config). With --running the keepvip at --socket says so: after a change of the\n" +
+			"external address. The configuration says so (flags, environment, --config). Without one, and with --running, the keepvip at --socket says so: after a change of the\n" +
 			"mode to internal that is the external address until a node holds the virtual one.\n\n" +
 			"Exit codes: 0 printed; 1 there is no such NAME, no port is known, or no keepvip answers; 2 the command line or the configuration is wrong, or\n" +
 			"there are several virtual addresses and no NAME is given.",
 		Example: "  keepvip endpoint --config /etc/keepvip/keepvip.yaml\n" +
-			"  curl -k https://$(keepvip endpoint --running)/readyz",
+			"  curl -k https://$(keepvip endpoint)/readyz",
 		Args: arguments("NAME", 0, 1),
 	}
 	running := cmd.Flags().Bool("running", false, "ask the keepvip at --socket, and not the configuration")
@@ -34,8 +34,11 @@ func newEndpoint() *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		find := endpointsOf
-		if *running {
+		switch {
+		case *running:
 			find = runningEndpoints
+		case !flags.named():
+			find = someEndpoints
 		}
 		all, err := find(cmd, flags)
 		if err != nil {
@@ -99,6 +102,18 @@ func runningEndpoints(cmd *cobra.Command, _ *configFlags) ([]endpointDoc, error)
 		out = append(out, endpointDoc{v.Name, v.Mode, v.Endpoint})
 	}
 	return out, nil
+}
+
+// someEndpoints are those of the keepvip that runs here, as no configuration is named.
+func someEndpoints(cmd *cobra.Command, flags *configFlags) ([]endpointDoc, error) {
+	all, err := runningEndpoints(cmd, flags)
+	if err == nil {
+		return all, nil
+	}
+	if all, err = endpointsOf(cmd, flags); err != nil {
+		return nil, noneRuns(err, socketOf(cmd))
+	}
+	return all, nil
 }
 
 func endpointNamed(all []endpointDoc, name string) ([]endpointDoc, error) {

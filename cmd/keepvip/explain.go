@@ -15,15 +15,24 @@ import (
 
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain [NAME ...]",
-		Short: "Say why this node is, or is not, the holder",
+		Use:   "explain [NAME ... | CODE ...]",
+		Short: "Say why this node is, or is not, the holder, or what a code means",
 		Long: "Says why this node is, or is not, the holder of the named virtual addresses, or of all: a chain of\n" +
-			"facts with stable codes and remedies. docs/troubleshooting.md has all codes.",
-		Args: arguments("NAME", 0, anyNumber),
+			"facts with stable codes and remedies.\n\n" +
+			"With a code, such as KV302, it says what the code means, where to look, and the remedy. That needs no\n" +
+			"running keepvip. docs/troubleshooting.md has all codes.",
+		Example: "  keepvip explain\n  keepvip explain KV302",
+		Args:    arguments("NAME or CODE", 0, anyNumber),
 	}
 	socket, output := bindSocket(cmd), bindOutput(cmd)
-	cmd.ValidArgsFunction = names(socket, vipNames)
+	cmd.ValidArgsFunction = orCodes(names(socket, vipNames))
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if codes, ok, err := codesOf(names); ok {
+			if err != nil {
+				return err
+			}
+			return output.print(cmd.OutOrStdout(), kindCodes, codes, func() string { return codesText(codes) })
+		}
 		_, doc, err := askStatus(cmd.Context(), *socket, names)
 		if err != nil {
 			return failed(err)

@@ -2,10 +2,13 @@ package main
 
 import (
 	"net/netip"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -56,4 +59,30 @@ func TestExplainWhereNoKeepvipRuns(t *testing.T) {
 	_, _, same := keepvip(t, "status", "--socket", t.TempDir()+"/none.sock")
 	assert.NotEmpty(t, errs)
 	assert.Equal(t, len(same), len(errs), "as status says it")
+}
+
+// A code is explained where no keepvip runs, as the page of codes explains it.
+func TestExplainOfACodeNeedsNoDaemon(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "none.sock")
+	status, out, errs := keepvip(t, "explain", "KV302", "KV103", "--socket", socket)
+	require.Equal(t, exitOK, status, errs)
+	flat := strings.Join(strings.Fields(out), " ")
+	for _, c := range []code.Code{"KV302", "KV103"} {
+		e := c.Entry()
+		for _, want := range []string{string(c) + " " + e.Name, e.Means, "look: " + e.Look, "remedy: " + e.Remedy} {
+			assert.Contains(t, flat, want)
+		}
+	}
+
+	for args, want := range map[string]string{
+		"KV999":           "KV999: there is no such code, want one of docs/troubleshooting.md, as KV103",
+		"KV302 apiserver": "KV302 apiserver: codes and names of virtual addresses, want either",
+	} {
+		status, out, errs := keepvip(t, append([]string{"explain", "--socket", socket}, strings.Fields(args)...)...)
+		assert.Equal(t, exitUsage, status, args)
+		assert.Empty(t, out)
+		assert.Equal(t, "keepvip: "+want+"\n", errs)
+	}
+	_, out, _ = keepvip(t, "__complete", "explain", "--socket", socket, "KV")
+	assert.Contains(t, out, "KV302\t")
 }

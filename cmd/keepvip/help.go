@@ -54,17 +54,36 @@ func helpText(cmd *cobra.Command) string {
 		}
 		b.WriteString(wrapped(fmt.Sprintf("\n`%s COMMAND --help` says more about each.", cmd.CommandPath()), ""))
 	}
-	if flags := flagsText(cmd.LocalFlags()); flags != "" {
-		b.WriteString("\nFlags:\n" + flags)
-	}
+	b.WriteString(allFlagsText(cmd.LocalFlags()))
 	return b.String()
 }
 
-// flagsText has two lines and more for each flag: its names with its environment variable, and what it does.
-func flagsText(all *pflag.FlagSet) string {
+// commonFlags are those that most people need of a command that has every option as a flag.
+var commonFlags = []string{"config", "vip", "interface", "election", "priority", "check", "peer", "key-file", "spread", "socket", "output", "help"}
+
+// manyFlags is how many a reader looks through.
+const manyFlags = 30
+
+// allFlagsText has the flags of a command, the common ones first where there are very many.
+func allFlagsText(all *pflag.FlagSet) string {
+	var count int
+	all.VisitAll(func(*pflag.Flag) { count++ })
+	common := func(f *pflag.Flag) bool { return slices.Contains(commonFlags, f.Name) || envOf(f) == "" }
+	switch text := flagsText(all, func(*pflag.Flag) bool { return true }); {
+	case text == "":
+		return ""
+	case count <= manyFlags:
+		return "\nFlags:\n" + text
+	}
+	return "\nCommon flags:\n" + flagsText(all, common) + "\nOther flags (docs/configuration.md has them by subject):\n" +
+		flagsText(all, func(f *pflag.Flag) bool { return !common(f) })
+}
+
+// flagsText has two lines and more for each flag that is wanted: its names with its environment variable, and what it does.
+func flagsText(all *pflag.FlagSet, wanted func(*pflag.Flag) bool) string {
 	var b strings.Builder
 	all.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
+		if f.Hidden || !wanted(f) {
 			return
 		}
 		value, help := pflag.UnquoteUsage(f)

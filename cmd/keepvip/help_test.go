@@ -63,3 +63,17 @@ func TestWrappedKeepsParagraphsAndLists(t *testing.T) {
 	assert.Equal(t, "a b\n\n  kept  as it is\nc\n", wrapped("a\nb\n\n  kept  as it is\nc\n", ""))
 	assert.Equal(t, "  "+strings.TrimSpace(strings.Repeat("word ", 19))+"\n  "+strings.TrimSpace(strings.Repeat("word ", 11))+"\n", wrapped(long, "  "))
 }
+
+// A command with more than a hundred flags begins with those that most people need.
+func TestHelpHasTheCommonFlagsFirst(t *testing.T) {
+	_, out, _ := keepvip(t, "run", "--help")
+	common, rest, found := strings.Cut(out, "\nOther flags (docs/configuration.md has them by subject):\n")
+	assert.True(t, found)
+	for _, flag := range []string{"--config", "--vip", "--interface", "--election", "--priority", "--check ", "--peer", "--key-file"} {
+		assert.Contains(t, common, flag)
+		assert.NotContains(t, rest, "    "+flag+" ")
+	}
+	assert.Contains(t, rest, "--vrid")
+	_, out, _ = keepvip(t, "status", "--help")
+	assert.Contains(t, out, "\nFlags:\n")
+}

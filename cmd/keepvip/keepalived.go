@@ -147,7 +147,7 @@ func (k keepalivedLine) serve(cmd *cobra.Command) error {
 	defer out.Close()
 	log, level := newLogger(out, cfg.Log)
 	k.say(log, cfg, pids)
-	return runDaemon(cmd.Context(), cfg, daemon.Options{Load: load, Version: version, Log: log, LogLevel: level}, pids.write)
+	return runDaemon(cmd.Context(), cfg, daemon.Options{Load: load, Version: programVersion(), Log: log, LogLevel: level}, pids.write)
 }
 
 // say logs what of the command line counts for nothing, and the configuration where it is asked for.

@@ -52,6 +52,14 @@ func (f nodeForm) files(cfg *config.Config) (files []kubeadm.File, commands [][]
 	return append(files, kubeadm.File{Path: *f.path, Content: manifest, Mode: 0o600}), nil, err
 }
 
+// imageNotes are those of the static pod's image; a unit has none.
+func (f nodeForm) imageNotes() []string {
+	if *f.systemd {
+		return nil
+	}
+	return imageNotes(*f.image)
+}
+
 func newManifestCloudInit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cloud-init",
@@ -77,7 +85,7 @@ func newManifestCloudInit() *cobra.Command {
 			if err != nil {
 				return nil, nil, err
 			}
-			var notes []string
+			notes := form.imageNotes()
 			for _, f := range secretFiles(cfg) {
 				if f == cfg.Key.File && key != nil {
 					files = append(files, kubeadm.File{Path: f, Content: key, Mode: 0o600})

@@ -67,9 +67,10 @@ func newManifestControlPlane() *cobra.Command {
 			}
 			if text == nil {
 				out, err := kubeadm.ControlPlane(part)
-				return out, nil, err
+				return out, form.imageNotes(), err
 			}
-			return kubeadm.MergeControlPlane(*template, text, part)
+			out, notes, err := kubeadm.MergeControlPlane(*template, text, part)
+			return out, append(form.imageNotes(), notes...), err
 		})
 	}
 	return cmd

@@ -61,9 +61,9 @@ func manifestOfPod(cmd *cobra.Command, render func(kubeadm.PodConfig) ([]byte, e
 			}
 			out, err := render(pod)
 			if *follower {
-				return out, followerNotes(cfg), err
+				return out, append(imageNotes(*image), followerNotes(cfg)...), err
 			}
-			return out, keyNotes(cfg), err
+			return out, append(imageNotes(*image), keyNotes(cfg)...), err
 		})
 	}
 	return cmd
@@ -110,7 +110,18 @@ func followerNotes(cfg *config.Config) []string {
 }
 
 func bindImage(cmd *cobra.Command) *string {
-	return cmd.Flags().String("image", imageName+":"+version, "the image, by tag or digest")
+	return cmd.Flags().String("image", defaultImage(), "the image, by tag or digest")
+}
+
+// defaultImage is the image of this program's version.
+func defaultImage() string { return imageName + ":" + programVersion() }
+
+// imageNotes says where the image comes from, if no registry can have it.
+func imageNotes(image string) []string {
+	if image != defaultImage() || released(programVersion()) {
+		return nil
+	}
+	return []string{fmt.Sprintf("no registry has the image %s, because this keepvip is no release: make it by make image and import it on every node (docs/install.md), or name another one by --image", image)}
 }
 
 // keyNotes says what no manifest carries.

@@ -22,6 +22,7 @@ type kind string
 const (
 	kindStatus      kind = "Status"      // status
 	kindExplanation kind = "Explanation" // explain
+	kindCodes       kind = "Codes"       // explain, of codes
 	kindHistory     kind = "History"     // history
 	kindReload      kind = "Reload"      // reload
 	kindMembers     kind = "Members"     // member list
@@ -153,6 +154,10 @@ func (f *outputFlag) print(w io.Writer, k kind, doc any, text func() string) err
 	if *f == outputJSON {
 		return failed(printObject(w, k, doc))
 	}
-	_, err := io.WriteString(w, shown(text()))
+	said := shown(text())
+	if (k == kindStatus || k == kindDoctor) && coloured(w) {
+		said = painted(said)
+	}
+	_, err := io.WriteString(w, said)
 	return failed(err)
 }

@@ -56,6 +56,7 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 	for k, args := range map[kind][]string{
 		kindStatus:        {"status", "--socket", socket},
 		kindExplanation:   {"explain", "--socket", socket},
+		kindCodes:         {"explain", "KV302"},
 		kindMembers:       {"member", "list", "--socket", socket},
 		kindReload:        {"reload", "--socket", socket},
 		kindVersion:       {"version"},

@@ -13,9 +13,44 @@ import (
 
 // newRoot makes the command line with all commands.
 func newRoot() *cobra.Command {
-	return rootOf(
+	root := rootOf(
 		newRun(), newFollow(), newKeepalived(), newStatus(), newHistory(), newExplain(), newSpread(), newEndpoint(), newCheck(), newDoctor(), newManifest(), newConfig(), newLint(), newConvert(), newKey(), newAnnounce(), newHandover(), newDrill(), newDrain(), newHold(), newResume(), newReload(), newLogLevel(), newMember(), newCleanup(), newCommands(), newVersion(),
 	)
+	for _, c := range root.Commands() {
+		c.SuggestFor = alsoCalled(c.Name())
+	}
+	// cobra's own takes a shell that it does not know for a question about itself.
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Args, c.SuggestionsMinimumDistance = noShell, 2
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return failed(cmd.Help()) } // without it the arguments are not looked at
+	}
+	return root
+}
+
+// alsoCalled are the words by which other programs know what a command does.
+func alsoCalled(command string) []string {
+	switch command {
+	case "handover":
+		return []string{"failover", "failback", "move", "switchover", "switch", "transfer", "stepdown", "step-down", "takeover"}
+	case "status":
+		return []string{"list", "ls", "get", "show", "info", "ps", "who", "describe"}
+	case "run":
+		return []string{"start", "daemon", "serve", "server", "manager", "up"}
+	case "drain":
+		return []string{"cordon", "evacuate", "stop", "release"}
+	case "resume":
+		return []string{"uncordon", "unhold", "undrain", "release"}
+	case "hold":
+		return []string{"pause", "freeze", "maintenance", "disable", "stop"}
+	case "history":
+		return []string{"events", "log", "logs"}
+	case "doctor":
+		return []string{"diagnose", "preflight", "verify", "validate"}
+	case "convert":
+		return []string{"migrate", "import"}
+	}
+	return nil
 }
 
 // rootFor makes as much of it as a command line needs. Of a process that goes on for months that is its own command: the flags of all others

@@ -29,7 +29,7 @@ func newRun() *cobra.Command {
 			return err
 		}
 		log, level := newLogger(cmd.ErrOrStderr(), cfg.Log)
-		return runDaemon(cmd.Context(), cfg, daemon.Options{Load: flags.load, Version: version, Log: log, LogLevel: level}, func() {})
+		return runDaemon(cmd.Context(), cfg, daemon.Options{Load: flags.load, Version: programVersion(), Log: log, LogLevel: level}, func() {})
 	}
 	return cmd
 }

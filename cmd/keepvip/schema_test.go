@@ -28,6 +28,7 @@ func printed() map[kind]any {
 	return map[kind]any{
 		kindStatus:      daemon.Status{},
 		kindExplanation: explanationDoc{},
+		kindCodes:       codesDoc{},
 		kindHistory:     daemon.History{},
 		kindReload:      daemon.Reloaded{},
 		kindMembers:     daemon.RaftStatus{},

@@ -238,9 +238,13 @@ func holderText(v instance.Status) string {
 		return "this node (" + v.Holder + ")"
 	case v.Holder == "":
 		return "none is heard"
-	default:
-		return v.Holder
 	}
+	for _, m := range v.Members {
+		if m.Address.String() == v.Holder && m.Node != "" {
+			return m.Node + " (" + v.Holder + ")"
+		}
+	}
+	return v.Holder
 }
 
 func desiredText(v instance.Status, now time.Time) string {

@@ -153,3 +153,13 @@ func TestStatusSaysWhichHookFailed(t *testing.T) {
 	d.Hooks = nil
 	assert.NotContains(t, statusText(d, now), "FIFO")
 }
+
+// Addresses are many, and names are what people call nodes.
+func TestStatusNamesTheHolderBesideItsAddress(t *testing.T) {
+	doc := standbyStatus(time.Now())
+	v := &doc.VIPs[0]
+	v.Holder = "10.0.0.12"
+	assert.Contains(t, statusText(doc, time.Now()), "  holder    n2 (10.0.0.12)\n")
+	v.Holder = "10.0.0.99"
+	assert.Contains(t, statusText(doc, time.Now()), "  holder    10.0.0.99\n", "a router that is no member has no name")
+}

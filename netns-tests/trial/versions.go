@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,14 +71,8 @@ func BuildVersion(dir, version string, edits []Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	flags, err := os.ReadFile(filepath.Join(root, "packaging", "build.flags"))
-	if err != nil {
-		return "", fmt.Errorf("trial: build a version: %w", err)
-	}
 	path := filepath.Join(dir, "keepvip-"+version)
-	args := slices.DeleteFunc(strings.Split("build\n"+strings.TrimSpace(string(flags)), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
-	args = append(args, "-overlay", overlay, "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/keepvip")
-	cmd := exec.Command("go", args...)
+	cmd := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/keepvip")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	err = lab.Idle(func() error {
 		out, err := cmd.CombinedOutput()

@@ -85,3 +85,9 @@ func TestArchive(t *testing.T) {
 	assert.Equal(t, "v1.2.3", top.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
 	assert.Contains(t, files, "blobs/sha256/"+top.Manifests[0].Digest.Hex)
 }
+
+func TestImageThatIsTooLargeIsRefused(t *testing.T) {
+	got := index(t)
+	assert.NoError(t, AtMost(got, 10_000))
+	assert.ErrorContains(t, AtMost(got, 100), "image: linux/amd64 has ")
+}

@@ -29,6 +29,7 @@ type Command struct {
 // Flag is one flag of a command.
 type Flag struct {
 	Name    string `json:"name"`
+	Short   string `json:"short"`
 	Env     string `json:"env"`
 	Value   string `json:"value"`
 	Default string `json:"default"`
@@ -96,6 +97,9 @@ func (p *page) command(c Command) {
 
 func (p *page) flag(f Flag) {
 	head := `\fB` + roff("--"+f.Name) + `\fR`
+	if f.Short != "" {
+		head = `\fB` + roff("-"+f.Short) + `\fR, ` + head
+	}
 	if f.Value != "" && f.Value != "bool" {
 		head += ` \fI` + roff(f.Value) + `\fR`
 	}

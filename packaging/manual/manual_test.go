@@ -14,7 +14,7 @@ func TestCommands(t *testing.T) {
 	pages, err := Commands([]byte(`{
 		"path": "keepvip", "usage": "keepvip", "short": "Keep an address", "long": "One.\n\n.two 'three'",
 		"commands": [{"path": "keepvip run", "usage": "keepvip run [flags]", "short": "Take part in `+"`it`"+`", "example": "  keepvip run --vip 10.0.0.1",
-			"flags": [{"name": "vrid", "env": "KEEPVIP_VRID", "value": "number", "default": "51", "help": "The VRID"}]}]}`), "v1.2.3", date)
+			"flags": [{"name": "output", "short": "o", "help": "text or json"}, {"name": "vrid", "env": "KEEPVIP_VRID", "value": "number", "default": "51", "help": "The VRID"}]}]}`), "v1.2.3", date)
 	require.NoError(t, err)
 	require.Len(t, pages, 2)
 	assert.Equal(t, "keepvip.8", pages[0].Name)
@@ -22,6 +22,7 @@ func TestCommands(t *testing.T) {
 	assert.Contains(t, string(pages[0].Text), "One.\n.PP\n\\&.two \\(aqthree\\(aq\n")
 	assert.Contains(t, string(pages[0].Text), ".BR keepvip\\-run (8)\nTake part in \\fBit\\fR\n")
 	assert.Equal(t, "keepvip-run.8", pages[1].Name)
+	assert.Contains(t, string(pages[1].Text), "\\fB\\-o\\fR, \\fB\\-\\-output\\fR\ntext or json\n")
 	assert.Contains(t, string(pages[1].Text), "\\fB\\-\\-vrid\\fR \\fInumber\\fR\nThe VRID (default 51) (KEEPVIP_VRID)\n")
 	assert.Contains(t, string(pages[1].Text), ".EX\n  keepvip run \\-\\-vip 10.0.0.1\n.EE\n")
 }

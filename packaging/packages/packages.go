@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -38,6 +40,7 @@ type Config struct {
 	RPM     string
 	Time    time.Time
 	Files   []File
+	Sign    func(data []byte) ([]byte, error) // makes the OpenPGP signatures of an rpm; nil: it has none
 }
 
 // ConfigDir is the directory of configuration and key, for root alone.
@@ -84,17 +87,33 @@ func (cfg Config) info(dir, format, arch string) (*nfpm.Info, error) {
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "keepvip", Arch: arch, Platform: "linux", Version: cfg.Version, Release: "1",
 		Section: "net", Priority: "optional", License: "Apache-2.0",
-		Maintainer: "The keepvip authors <keepvip@localhost>", Vendor: "keepvip", Homepage: "https://github.com/keepvip/keepvip",
+		Maintainer: maintainer, Vendor: "keepvip", Homepage: "https://github.com/keepvip/keepvip",
 		Description: description, MTime: cfg.Time, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{Contents: contents, Scripts: script},
 	})
-	info.Deb.Compression, info.Deb.Arch = "xz", arch
+	info.Deb.Compression, info.Deb.Arch, info.Deb.Fields = "xz", arch, map[string]string{"Bugs": reports}
 	// The default is the name of this machine.
-	info.RPM.Arch, info.RPM.BuildHost, info.RPM.Summary = arch, "keepvip", summary
+	info.RPM.Arch, info.RPM.BuildHost, info.RPM.Summary, info.RPM.Packager = arch, "keepvip", summary, maintainer
+	if cfg.Sign != nil {
+		info.RPM.Signature.SignFn = cfg.signFrom
+	}
 	return info, nfpm.Validate(info)
 }
 
+func (cfg Config) signFrom(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return cfg.Sign(data)
+}
+
 const (
+	// maintainer has an address of the project's own account at its forge: nobody else can have it. Mail is refused there; reports go
+	// to the page that the packages name.
+	maintainer = "keepvip maintainers <keepvip@users.noreply.github.com>"
+	reports    = "https://github.com/keepvip/keepvip/issues"
+
 	summary     = "floating IP address for a Kubernetes control plane"
 	description = summary + `
 keepvip keeps a virtual IP address on one of several nodes. It speaks VRRP
@@ -105,8 +124,11 @@ lease in the kernel silences the address on a node whose keepvip is gone.`
 func (cfg Config) contents(dir, format string) (files.Contents, error) {
 	dirs := map[string]fs.FileMode{ConfigDir: 0o750}
 	for _, f := range cfg.Files {
-		// Of rpm, a directory that belongs to no package outlives them.
-		if dir := path.Dir(f.Path); path.Base(dir) == "keepvip" && dir != ConfigDir && (f.Only == "" || f.Only == format) {
+		if f.Only != "" && f.Only != format {
+			continue
+		}
+		// With rpm, a directory that belongs to no package outlives them.
+		for dir := path.Dir(f.Path); strings.Contains(dir+"/", "/keepvip/") && dir != ConfigDir; dir = path.Dir(dir) {
 			dirs[dir] = 0o755
 		}
 	}

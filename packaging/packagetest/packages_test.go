@@ -4,6 +4,8 @@ package packagetest
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/packaging/release"
+	"github.com/keepvip/keepvip/packaging/signing"
 )
 
 const (
@@ -21,21 +24,30 @@ const (
 	config = "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [" + vip + "]\n  check: none\n"
 )
 
-// made are the packages and images of two versions for this machine, by version and extension.
+// made are the packages and images of two versions for this machine, by version and extension, and by version and name.
 var made = sync.OnceValues(func() (map[string][]byte, error) {
 	targets, err := release.SelectTargets("host")
 	if err != nil {
 		return nil, err
 	}
+	private, err := rsa.GenerateKey(rand.Reader, 3072)
+	if err != nil {
+		return nil, err
+	}
+	at := time.Unix(1700000000, 0)
+	key, err := signing.New(private, at)
+	if err != nil {
+		return nil, err
+	}
 	all := map[string][]byte{}
 	for _, v := range []release.Version{"0.1.0", "0.2.0"} {
-		r := release.Release{Version: v, Time: time.Unix(1700000000, 0), Source: "../..", Targets: targets}
-		files, err := r.Make(context.Background(), []string{release.Packages, release.Image})
+		r := release.Release{Version: v, Time: at, Source: "../..", Targets: targets, Key: key}
+		files, err := r.Make(context.Background(), []string{release.Packages, release.Image, release.Repositories})
 		if err != nil {
 			return nil, err
 		}
 		for name, data := range files {
-			all[string(v)+filepath.Ext(name)] = data
+			all[string(v)+filepath.Ext(name)], all[string(v)+"/"+name] = data, data
 		}
 	}
 	return all, nil

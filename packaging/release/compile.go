@@ -18,35 +18,15 @@ func (r *Release) binary(ctx context.Context, t Target) ([]byte, error) {
 		return nil, fmt.Errorf("release: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	flags, err := r.buildFlags()
-	if err != nil {
-		return nil, err
-	}
 	out := filepath.Join(dir, "keepvip")
-	args := append([]string{"build", "-buildvcs=false"}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args,
-		"-ldflags", "-s -w -buildid= -X main.version="+r.Version.Tag(), "-o", out, "./cmd/keepvip")...)
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath",
+		"-ldflags", "-s -w -buildid= -X main.version="+r.Version.Tag(), "-o", out, "./cmd/keepvip")
 	cmd.Dir = r.Source
 	cmd.Env = buildEnv(t)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("release: compile for %s: %w\n%s", t.Name, err, bytes.TrimSpace(text))
 	}
 	return os.ReadFile(out)
-}
-
-// buildFlags are those by which the Makefile builds.
-func (r *Release) buildFlags() ([]string, error) {
-	text, err := os.ReadFile(filepath.Join(r.Source, "packaging", "build.flags"))
-	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
-	}
-	var flags []string
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			flags = append(flags, line)
-		}
-	}
-	return flags, nil
 }
 
 // buildEnv sets whatever changes the result.

@@ -16,11 +16,13 @@ import (
 
 // extras is what is the same for every target.
 type extras struct {
-	licence, thirdParty, changelog, example, unit []byte
-	pages                                         []manual.Page
-	completions                                   map[string][]byte // by shell
-	monitoring                                    map[string][]byte // by name
-	image                                         string            // the image that manifests of this version name
+	licence, thirdParty, copyright, changelog, example, unit []byte
+
+	documents   map[string][]byte // by path in the sources
+	pages       []manual.Page
+	completions map[string][]byte // by shell
+	monitoring  map[string][]byte // by name
+	image       string            // the image that manifests of this version name
 }
 
 // Paths that the packages' unit and configuration have.
@@ -38,6 +40,10 @@ func (r *Release) extras(ctx context.Context, all []built, licences map[string]s
 		if *at, err = os.ReadFile(filepath.Join(r.Source, path)); err != nil {
 			return nil, fmt.Errorf("release: %w", err)
 		}
+	}
+	e.copyright = copyright(e.licence, licences)
+	if e.documents, err = r.documents(); err != nil {
+		return nil, err
 	}
 	names, err := filepath.Glob(filepath.Join(r.Source, "packaging/monitoring/*"))
 	if err != nil {

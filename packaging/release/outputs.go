@@ -13,6 +13,9 @@ import (
 
 const documentation = "usr/share/doc/keepvip/"
 
+// mostImage is what a node pulls at most, in octets: documents say so.
+const mostImage = 10_000_000
+
 // image makes one archive with the images of all targets.
 func (r *Release) image(all []built, e *extras, out results) error {
 	var platforms []image.Platform
@@ -21,11 +24,14 @@ func (r *Release) image(all []built, e *extras, out results) error {
 			{Path: image.Binary, Mode: 0o755, Data: b.binary},
 			{Path: documentation + "LICENSE", Mode: 0o644, Data: e.licence},
 			{Path: documentation + "THIRD-PARTY-LICENSES.txt", Mode: 0o644, Data: e.thirdParty},
-			{Path: documentation + "keepvip.spdx.json", Mode: 0o644, Data: b.sbom},
+			{Path: documentation + "keepvip.spdx.json", Mode: 0o644, Data: b.spdx},
 		}})
 	}
 	index, err := image.Index(image.Config{Labels: r.labels(), Created: r.Time}, platforms)
 	if err != nil {
+		return err
+	}
+	if err := image.AtMost(index, mostImage); err != nil {
 		return err
 	}
 	data, err := image.Archive(index, e.image, r.Time)
@@ -71,6 +77,9 @@ func (r *Release) packages(all []built, e *extras, out results) error {
 			return err
 		}
 		cfg := packages.Config{Version: string(r.Version), Deb: b.Deb, RPM: b.RPM, Time: r.Time, Files: files}
+		if r.Key != nil {
+			cfg.Sign = r.Key.Detached
+		}
 		for _, pack := range []func(packages.Config) (string, []byte, error){packages.Deb, packages.RPM} {
 			name, data, err := pack(cfg)
 			if err != nil {
@@ -98,9 +107,12 @@ func (r *Release) installed(b built, e *extras) ([]packages.File, error) {
 		{Path: "/usr/share/zsh/vendor-completions/_keepvip", Data: e.completions["zsh"], Mode: 0o644, Only: "deb"},
 		{Path: "/usr/share/zsh/site-functions/_keepvip", Data: e.completions["zsh"], Mode: 0o644, Only: "rpm"},
 		{Path: doc + "changelog.gz", Data: changes, Mode: 0o644},
-		{Path: doc + "keepvip.spdx.json", Data: b.sbom, Mode: 0o644},
-		{Path: doc + "copyright", Data: copyright(e), Mode: 0o644, Only: "deb"},
-		{Path: "/usr/share/licenses/keepvip/LICENSE", Data: copyright(e), Mode: 0o644, Only: "rpm"},
+		{Path: doc + "keepvip.spdx.json", Data: b.spdx, Mode: 0o644},
+		{Path: doc + "copyright", Data: e.copyright, Mode: 0o644, Only: "deb"},
+		{Path: "/usr/share/licenses/keepvip/LICENSE", Data: e.copyright, Mode: 0o644, Only: "rpm"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.documents)) {
+		files = append(files, packages.File{Path: doc + name, Data: e.documents[name], Mode: 0o644})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.monitoring)) {
 		files = append(files, packages.File{Path: doc + "monitoring/" + name, Data: e.monitoring[name], Mode: 0o644})
@@ -116,11 +128,6 @@ func (r *Release) installed(b built, e *extras) ([]packages.File, error) {
 	return files, nil
 }
 
-// copyright is everything that is said about copying, in one file.
-func copyright(e *extras) []byte {
-	return []byte("Upstream: https://github.com/keepvip/keepvip\nCopyright: the keepvip authors\n\n" + string(e.licence) + "\n\n" + string(e.thirdParty))
-}
-
 // archives makes a tar archive of each target, for systems with other packages.
 func (r *Release) archives(all []built, e *extras, out results) error {
 	for _, b := range all {
@@ -134,6 +141,9 @@ func (r *Release) archives(all []built, e *extras, out results) error {
 		}
 		for shell, text := range e.completions {
 			files = append(files, archive.File{Path: top + "completions/keepvip." + shell, Mode: 0o644, Data: text})
+		}
+		for name, text := range e.documents {
+			files = append(files, archive.File{Path: top + name, Mode: 0o644, Data: text})
 		}
 		for name, text := range e.monitoring {
 			files = append(files, archive.File{Path: top + "monitoring/" + name, Mode: 0o644, Data: text})

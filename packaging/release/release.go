@@ -4,6 +4,7 @@ package release
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/packaging/sbom"
+	"github.com/keepvip/keepvip/packaging/signing"
 )
 
 // Release is one version to be made.
@@ -22,6 +24,7 @@ type Release struct {
 	Time     time.Time // of every file and document that is made
 	Source   string    // the directory of the program's module
 	Targets  []Target
+	Key      *signing.Key // nil: nothing is signed
 }
 
 // Kinds of results.
@@ -29,16 +32,18 @@ const (
 	Image    = "image"
 	Packages = "packages"
 	Archives = "archives"
+	// Repositories are the packages, laid out for apt and dnf.
+	Repositories = "repositories"
 )
 
-// Kinds lists all.
-func Kinds() []string { return []string{Image, Packages, Archives} }
+// Kinds lists all, each after what it is made of.
+func Kinds() []string { return []string{Image, Packages, Archives, Repositories} }
 
 // built is one target's binary with what belongs to it.
 type built struct {
 	Target
-	binary []byte
-	sbom   []byte
+	binary          []byte
+	spdx, cyclonedx []byte // what it is made of
 }
 
 // results collects files by name.
@@ -62,17 +67,25 @@ func (r *Release) Make(ctx context.Context, kinds []string) (map[string][]byte, 
 		return nil, err
 	}
 	out := results{}
-	steps := map[string]func([]built, *extras, results) error{Image: r.image, Packages: r.packages, Archives: r.archives}
+	steps := map[string]func([]built, *extras, results) error{
+		Image: r.image, Packages: r.packages, Archives: r.archives, Repositories: r.repositories,
+	}
 	for _, kind := range kinds {
 		if err := steps[kind](all, extra, out); err != nil {
 			return nil, err
 		}
 	}
 	for _, b := range all {
-		out[r.name(b.Target)+".spdx.json"] = b.sbom
+		out[r.name(b.Target)+".spdx.json"] = b.spdx
+		out[r.name(b.Target)+".cdx.json"] = b.cyclonedx
+	}
+	if whole(kinds) {
+		if err := errors.Join(r.withNotes(extra, out), r.attest(out)); err != nil {
+			return nil, err
+		}
 	}
 	out["SHA256SUMS"] = sums(out)
-	return out, nil
+	return out, r.sign(out)
 }
 
 func (r *Release) name(t Target) string { return "keepvip-" + string(r.Version) + "-" + t.Name }
@@ -91,13 +104,14 @@ func (r *Release) compile(ctx context.Context) ([]built, error) {
 
 func (r *Release) describe(all []built, licences map[string]sbom.Licence) error {
 	for i, b := range all {
-		doc, err := sbom.SPDX(sbom.Config{
-			Name: r.name(b.Target), Version: string(r.Version), Binary: b.binary, Created: r.Time, Licences: licences,
-		})
-		if err != nil {
+		cfg := sbom.Config{Name: r.name(b.Target), Version: string(r.Version), Binary: b.binary, Created: r.Time, Licences: licences}
+		var err error
+		if all[i].spdx, err = sbom.SPDX(cfg); err != nil {
 			return err
 		}
-		all[i].sbom = doc
+		if all[i].cyclonedx, err = sbom.CycloneDX(cfg); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -116,9 +130,13 @@ func Write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("release: %w", err)
 	}
-	old, err := filepath.Glob(filepath.Join(dir, "keepvip*"))
-	if err != nil {
-		return fmt.Errorf("release: %w", err)
+	var old []string
+	for _, pattern := range []string{"keepvip*", "SHA256SUMS*", "apt", "rpm"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return fmt.Errorf("release: %w", err)
+		}
+		old = append(old, found...)
 	}
 	for _, p := range old {
 		if err := os.RemoveAll(p); err != nil {
@@ -126,7 +144,11 @@ func Write(dir string, files map[string][]byte) error {
 		}
 	}
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("release: %w", err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
 			return fmt.Errorf("release: %w", err)
 		}
 	}

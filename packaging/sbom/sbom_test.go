@@ -94,3 +94,34 @@ func TestModulesOfWhatIsNoProgram(t *testing.T) {
 	_, err := Modules([]byte("#!/bin/sh"))
 	assert.ErrorContains(t, err, "sbom: read the build information")
 }
+
+func TestCycloneDXSaysTheSame(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	out, err := exec.Command("go", "build", "-o", program, "../cmd/release").CombinedOutput()
+	require.NoError(t, err, string(out))
+	binary, err := os.ReadFile(program)
+	require.NoError(t, err)
+	modules, err := Modules(binary)
+	require.NoError(t, err)
+	licences := map[string]Licence{}
+	for _, m := range modules {
+		licences[m.Path] = Licence{ID: "MIT"}
+	}
+	cfg := Config{Name: "keepvip-1.2.3-linux-amd64", Version: "1.2.3", Binary: binary, Created: time.Unix(1700000000, 0), Licences: licences}
+	first, err := CycloneDX(cfg)
+	require.NoError(t, err)
+	second, err := CycloneDX(cfg)
+	require.NoError(t, err)
+	assert.Equal(t, first, second)
+	var doc cdxDocument
+	require.NoError(t, json.Unmarshal(first, &doc))
+	assert.Regexp(t, "^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", doc.Serial)
+	require.Len(t, doc.Components, len(modules))
+	for i, c := range doc.Components {
+		assert.Equal(t, modules[i].Path, c.Name)
+		assert.Equal(t, c.Ref, doc.Dependencies[0].DependsOn[i])
+	}
+	delete(licences, "github.com/goreleaser/nfpm/v2")
+	_, err = CycloneDX(cfg)
+	assert.EqualError(t, err, "sbom: no licence for github.com/goreleaser/nfpm/v2")
+}

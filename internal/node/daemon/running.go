@@ -13,6 +13,8 @@ import (
 // RunningConfig is what `keepvip config show --running` prints as JSON: what this process runs with, beside what its sources say now.
 type RunningConfig struct {
 	Error  string         `json:"error,omitempty"` // why the sources cannot be read now
+	File   string         `json:"file,omitempty"`  // the text of the file in force; absent without one, and of a keepalived.conf
+	Args   []string       `json:"args,omitempty"`  // what flags and environment add to it, as flags
 	Values []RunningValue `json:"values"`
 }
 
@@ -98,6 +100,9 @@ const (
 // compared marks what differs in next.
 func compared(now, next *config.Config, err error) RunningConfig {
 	doc := RunningConfig{Values: []RunningValue{}}
+	if !now.Converted { // whose text names secrets that this process alone has
+		doc.File, doc.Args = string(now.File), now.Args()
+	}
 	if err != nil {
 		doc.Error = err.Error()
 	}

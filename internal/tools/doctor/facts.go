@@ -36,6 +36,7 @@ type Facts struct {
 	Connections  []Connect               // to the other voters of Raft
 	Names        map[string][]netip.Addr // what the names in checks stand for here
 	Certificates []Serving               // of the services that are checked
+	NotServing   []Serving               // by HTTPS, and did not answer: without names
 	Endpoints    []Endpoint              // where the cluster's own files say that the apiserver is
 }
 

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,8 +16,10 @@ import (
 )
 
 func main() {
+	file := flag.String("picture", "", "let a node die, and draw what happened into this file, as SVG")
+	flag.Parse()
 	host := lab.Enter()
-	err := demo(host, os.Stdout)
+	err := demo(host, *file, os.Stdout)
 	host.Close()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -29,7 +32,8 @@ type act struct {
 	fault trial.Fault
 }
 
-func demo(host *lab.Host, out io.Writer) error {
+// demo shows all acts, or draws the first of them into a file.
+func demo(host *lab.Host, file string, out io.Writer) error {
 	fmt.Fprintln(out, "Three nodes (10.77.0.11-13), each with an apiserver of its own, and a client on one bridge.")
 	fmt.Fprintf(out, "All nodes run the same: keepvip run --vip %s\n\n", lab.VIP4)
 	g, err := trial.Open(host, trial.Config{API: true})
@@ -39,6 +43,9 @@ func demo(host *lab.Host, out io.Writer) error {
 	defer g.Close()
 	if err := showHolder(g, out); err != nil {
 		return err
+	}
+	if file != "" {
+		return drawDeath(g, file, out)
 	}
 	var results []*trial.Result
 	for _, a := range []act{
@@ -56,6 +63,23 @@ func demo(host *lab.Host, out io.Writer) error {
 		results = append(results, res)
 	}
 	return summary(out, results)
+}
+
+// drawDeath lets the holder's node die. A run in which the machine itself stood still is no picture of keepvip.
+func drawDeath(g *trial.Group, file string, out io.Writer) error {
+	res, err := trial.NodeDeath(g)
+	if err != nil {
+		return err
+	}
+	if res.Disturbed() {
+		return fmt.Errorf("demo: draw: the machine stood still for %s ms: try again when it is idle", lab.Milliseconds(res.Stall))
+	}
+	p, err := pictureOf(res, len(g.Lab.Nodes))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s ms without an answer, drawn in %s\n", p.Title, lab.Milliseconds(p.Back-p.Gone), file)
+	return os.WriteFile(file, []byte(draw(p)), 0o644)
 }
 
 func showHolder(g *trial.Group, out io.Writer) error {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/packaging/release"
+	"github.com/keepvip/keepvip/packaging/signing"
 )
 
 func main() {
@@ -31,6 +32,7 @@ func execute(ctx context.Context, args []string) error {
 	out := fs.String("out", "../dist", "where the results go; results of an earlier run there are removed")
 	platforms := fs.String("platforms", "all", "all, host, or a list such as linux-amd64,linux-arm64")
 	kinds := fs.String("only", strings.Join(release.Kinds(), ","), "what to make")
+	key := fs.String("key", "", "the file of an RSA key that signs; without it nothing is signed")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -51,6 +53,11 @@ func execute(ctx context.Context, args []string) error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
+	}
+	if *key != "" {
+		if r.Key, err = signing.Load(*key, r.Time); err != nil {
+			return err
+		}
 	}
 	files, err := r.Make(ctx, wanted)
 	if err != nil {

@@ -26,9 +26,13 @@ import (
 // apiserverName is in the certificate of every apiserver.
 const apiserverName = "kubernetes"
 
-// certificates reads the names in the certificates of the apiservers that are checked, by read and of all at the same time. One that does not answer is none.
-func certificates(ctx context.Context, cfg *config.Config, read func(context.Context, *url.URL, *doctor.Serving) error) []doctor.Serving {
+// certificates reads the names in the certificates of the apiservers that are checked, by read and of all at the same time. What does not
+// answer is silent.
+func certificates(
+	ctx context.Context, cfg *config.Config, read func(context.Context, *url.URL, *doctor.Serving) error,
+) (served, silent []doctor.Serving) {
 	var out []*doctor.Serving
+	var errs []*error
 	var wg sync.WaitGroup
 	for _, v := range cfg.VIPs {
 		for _, c := range v.AllChecks() {
@@ -37,18 +41,21 @@ func certificates(ctx context.Context, cfg *config.Config, read func(context.Con
 				continue
 			}
 			s := &doctor.Serving{VIP: v.Name, URL: u.Scheme + "://" + u.Host}
-			out = append(out, s)
-			wg.Go(func() { _ = read(ctx, u, s) })
+			failed := new(error)
+			out, errs = append(out, s), append(errs, failed)
+			wg.Go(func() { *failed = read(ctx, u, s) })
 		}
 	}
 	wg.Wait()
-	var served []doctor.Serving
-	for _, s := range out {
-		if slices.Contains(s.DNS, apiserverName) {
+	for i, s := range out {
+		switch {
+		case *errs[i] != nil:
+			silent = append(silent, *s)
+		case slices.Contains(s.DNS, apiserverName):
 			served = append(served, *s)
 		}
 	}
-	return served
+	return served, silent
 }
 
 // readCertificate looks at the names alone: whether the certificate is to be believed is the health check's question.

@@ -2,6 +2,7 @@ package gather
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -58,12 +59,17 @@ func TestServicesAreAskedAtTheSameTime(t *testing.T) {
 		var certs, names sync.WaitGroup // nobody is answered before all have asked
 		certs.Add(services)
 		names.Add(services)
-		assert.Len(t, certificates(t.Context(), cfg, func(_ context.Context, _ *url.URL, s *doctor.Serving) error {
+		served, silent := certificates(t.Context(), cfg, func(_ context.Context, _ *url.URL, s *doctor.Serving) error {
 			certs.Done()
 			certs.Wait()
 			s.DNS = []string{apiserverName}
+			if s.URL == "https://s4.example.org" {
+				return errors.New("connection refused")
+			}
 			return nil
-		}), services)
+		})
+		assert.Len(t, served, services-1)
+		assert.Equal(t, []doctor.Serving{{VIP: "a", URL: "https://s4.example.org", DNS: []string{apiserverName}}}, silent)
 		assert.Len(t, checkNames(t.Context(), cfg, func(context.Context, string) []netip.Addr {
 			names.Done()
 			names.Wait()

@@ -79,7 +79,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 		wg.Go(func() { f.ForwardDrops = forwardDrops() })
 	}
 	wg.Go(func() { f.Machine = machine(o.Root) })
-	wg.Go(func() { f.Certificates = certificates(ctx, o.Config, readCertificate) })
+	wg.Go(func() { f.Certificates, f.NotServing = certificates(ctx, o.Config, readCertificate) })
 	wg.Go(func() { f.External = externals(ctx, all, f.Links, resolve) })
 	wg.Go(func() { f.Names = checkNames(ctx, o.Config, resolve) })
 	wg.Go(func() { f.Endpoints = endpoints(ctx, o) })
