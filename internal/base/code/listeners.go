@@ -50,7 +50,7 @@ func wireListeners() []Entry {
 			"Find the hosts that ask without need, or change the followers' key.",
 		},
 		{
-			FollowersCount, "followers-count", "A follower says that it has more connections to this node than one host can have. What it says is not waited for.",
+			FollowersCount, "followers-count", "A follower says that it has connections to this node, and this node knows none from there. A drain does not wait for these.",
 			"Look at `keepvip spread`, which names the follower and its number.",
 			"Look at that host: a wrong number is a fault, or somebody who has the followers' key.",
 		},
