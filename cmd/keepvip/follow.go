@@ -48,7 +48,7 @@ func newFollow() *cobra.Command {
 		}
 		node, _ := os.Hostname() // a host without a name is known by its address
 		p := follower.Process{
-			Config: follows, Options: follower.Options{Version: programVersion(), Node: node, Host: follower.Kernel{}, Log: log},
+			Config: follows, Options: follower.Options{Version: programVersion(), Node: node, Host: follower.Kernel{Log: log}, Log: log},
 			Load: func() (follower.Config, error) {
 				cfg, err := load()
 				if err != nil {

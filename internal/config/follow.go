@@ -12,7 +12,9 @@ type Follow struct {
 	Members   []netip.Addr // own addresses of members to ask; those of the entries are asked, too
 	Listen    string       // host:port of this host for programs that cannot use the virtual address, or ""
 	OnMembers bool         // members listen there, too
-	KeyFile   string       // of the followers' key; "": it is derived from key.file
+	// Connections is how many there may be at the listener at a time; 0: as many as this host's memory and descriptors allow.
+	Connections int
+	KeyFile     string // of the followers' key; "": it is derived from key.file
 }
 
 func followOptions() []Option {
@@ -31,6 +33,11 @@ func followOptions() []Option {
 			Key: "follow.onMembers", Flag: "follow-on-members", Default: "false", Reload: Live,
 			Help:    "Members listen at follow.listen, too, and pass connections on to the virtual address, so the same address serves the programs of every node",
 			binding: one(boolean(), func(t target) *bool { return &t.config.Follow.OnMembers }),
+		},
+		{
+			Key: "follow.connections", Flag: "follow-connections", Default: "0", Reload: Live,
+			Help:    "Connections that there may be at follow.listen at a time, on a follower and on a member; with 0, at least 1000 and at most 16384, by this host's memory and the process's limit of descriptors. When all places are taken, the user who has the most loses the oldest",
+			binding: one(number(0, 65535), func(t target) *int { return &t.config.Follow.Connections }),
 		},
 		{
 			Key: "follow.keyFile", Flag: "follow-key-file", Reload: Live,

@@ -89,6 +89,7 @@ var samples = map[string]struct {
 	"keepalived-group-name":   {value: "VG_1", needs: map[string][]string{"group": {"edge"}}},
 	"follow-member":           {value: "10.77.0.11,10.77.0.12"},
 	"follow-listen":           {value: "127.0.0.1:9443"},
+	"follow-connections":      {value: "2000"},
 	"follow-on-members":       {value: "true", needs: map[string][]string{"follow-listen": {"127.0.0.1:9443"}, "spread": {"direct"}}},
 	"follow-key-file":         {value: "/k"},
 	"notify-fifo":             {value: "/run/keepvip/notify"},

@@ -15,6 +15,8 @@ const (
 	mostSubscribers = 2048
 	// mostSessions is how many of these one host may have: one for each way to this member, and those that it has begun anew.
 	mostSessions = 4
+	// mostOfHost is how many one address may have, by whatever ports: a few followers may be behind one translator of addresses.
+	mostOfHost = 16
 	// share is the least time between two regular messages to all subscribers together: with many, each is told less often. A change is told at
 	// once, whatever their number.
 	share = time.Millisecond

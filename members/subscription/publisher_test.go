@@ -118,6 +118,33 @@ func TestPublisherHasRoomForSoMany(t *testing.T) {
 	assert.Len(t, pub.Subscribers(l.now, group), 1)
 }
 
+// Who has the followers' key may ask, and keeps nobody else from asking, by however many ports, or by a whole IPv6 network.
+func TestPublisherHasRoomBesideOneHostWithAllPorts(t *testing.T) {
+	keys, cfg := keyed(t)
+	l := newLAN(t, 1, keys, cfg)
+	pub := l.members[0].pub
+	l.subscribe(netip.AddrPortFrom(own(50), 40000), 1, cfg.Key)
+	for port := range uint16(3000) {
+		l.subscribe(netip.AddrPortFrom(own(66), 1024+port), uint64(port)+1, cfg.Key)
+	}
+	assert.Len(t, pub.Subscribers(l.now, group), 1+mostOfHost, "its ports are one host's")
+	assert.Equal(t, uint64(3000-mostOfHost), pub.Refused()[RejectFull])
+
+	six := netip.MustParseAddr("2001:db8::").As16()
+	for i := range 2 * mostSubscribers {
+		binary.BigEndian.PutUint32(six[12:], uint32(i)+1)
+		l.subscribe(netip.AddrPortFrom(netip.AddrFrom16(six), 40000), uint64(i)+1, cfg.Key)
+	}
+	require.Len(t, pub.Subscribers(l.now, group), mostSubscribers)
+	for i := range 100 {
+		l.subscribe(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 99, 0, byte(i)}), 40000), 1, cfg.Key)
+	}
+	list := pub.Subscribers(l.now, group)
+	assert.Len(t, list, mostSubscribers)
+	assert.Equal(t, own(50), list[0].Address, "who was there first")
+	assert.Equal(t, netip.AddrFrom4([4]byte{10, 99, 0, 99}), list[len(list)-1].Address, "and who comes last")
+}
+
 func TestPublisherForgetsWhoUsesAnOldKey(t *testing.T) {
 	keys, cfg := keyed(t)
 	l := newLAN(t, 1, keys, cfg)

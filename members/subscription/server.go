@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 const (
@@ -32,6 +34,7 @@ type Server struct {
 	groups map[netip.Addr]int // how often each is served: an entry that is made anew may begin before the old one ends
 	run    *serving           // nil: no group is served
 	flood  flood
+	said   time.Time // when it was last that somebody got no place
 }
 
 // flood counts what is looked at in a breath.
@@ -147,7 +150,22 @@ func (s *Server) Hear(in Packet) {
 		s.pub.refused[RejectFlood]++
 		return
 	}
+	s.hear(now, in)
+}
+
+// sayAgain is how long nothing is said of those that get no place, once it was.
+const sayAgain = time.Minute
+
+// hear answers a message. The caller holds the lock.
+func (s *Server) hear(now time.Time, in Packet) {
+	before := s.pub.refused[RejectFull]
 	s.send(s.pub.Hear(now, in))
+	if s.pub.refused[RejectFull] == before || !s.said.IsZero() && now.Sub(s.said) < sayAgain {
+		return
+	}
+	s.said = now
+	s.log.Warn("a host that asks who the members are gets no place", "code", string(code.FollowersFull), "from", in.From,
+		"refused", s.pub.refused[RejectFull], "remedy", code.FollowersFull.Entry().Remedy)
 }
 
 // send sends all, with the lock held. What the kernel does not take the next message makes good.
@@ -244,7 +262,7 @@ func (s *Server) read(r *serving, l *listener) {
 		}
 		if err == nil {
 			s.mu.Lock()
-			s.send(s.pub.Hear(time.Now(), in))
+			s.hear(time.Now(), in)
 			s.mu.Unlock()
 		}
 	}

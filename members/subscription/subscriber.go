@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 // published is one group.
@@ -20,6 +21,7 @@ type published struct {
 
 type subscriber struct {
 	from    netip.AddrPort
+	host    string // that from belongs to
 	to      netip.Addr
 	session uint64
 	key     *auth.Key
@@ -85,7 +87,7 @@ func (g *published) subscribe(now time.Time, m Message, key *auth.Key, in Packet
 	return s
 }
 
-// subscriber is the one of that session. A new one of a host that has many takes the place of that which was renewed longest ago.
+// subscriber is the one of that session. A new one of a port that has many takes the place of that which was renewed longest ago.
 func (g *published) subscriber(now time.Time, session uint64, from netip.AddrPort) *subscriber {
 	var same []*subscriber
 	for _, s := range g.subscribers {
@@ -99,16 +101,50 @@ func (g *published) subscriber(now time.Time, session uint64, from netip.AddrPor
 	}
 	if len(same) >= mostSessions {
 		s := slices.MinFunc(same, func(a, b *subscriber) int { return a.expires.Compare(b.expires) })
-		*s = subscriber{from: from, session: session, since: now}
+		*s = subscriber{from: from, host: places.Host(from.Addr()), session: session, since: now}
 		return s
 	}
 	g.expire(now)
-	if len(g.subscribers) >= mostSubscribers {
+	if !g.makeRoom(from.Addr()) {
 		return nil
 	}
-	s := &subscriber{from: from, session: session, since: now}
+	s := &subscriber{from: from, host: places.Host(from.Addr()), session: session, since: now}
 	g.subscribers = append(g.subscribers, s)
 	return s
+}
+
+// makeRoom tells whether there is a place for one more of that address. Whoever was there longer stays: an address that has as many as it may gets none.
+// When all places are taken the host that has more than the newcomer would have loses its newest.
+func (g *published) makeRoom(newcomer netip.Addr) bool {
+	own := 0
+	for _, s := range g.subscribers {
+		if s.from.Addr() == newcomer {
+			own++
+		}
+	}
+	switch {
+	case own >= mostOfHost:
+		return false
+	case len(g.subscribers) < mostSubscribers:
+		return true
+	}
+	by := map[string]int{}
+	for _, s := range g.subscribers {
+		by[s.host]++
+	}
+	host, most := "", by[places.Host(newcomer)]+1
+	for name, n := range by {
+		if n > most {
+			host, most = name, n
+		}
+	}
+	for i := len(g.subscribers) - 1; host != "" && i >= 0; i-- {
+		if g.subscribers[i].host == host {
+			g.subscribers = slices.Delete(g.subscribers, i, i+1)
+			return true
+		}
+	}
+	return false
 }
 
 func (g *published) expire(now time.Time) {

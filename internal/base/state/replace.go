@@ -31,15 +31,20 @@ func Load(path string, most int64) ([]byte, error) {
 // Replace replaces a file of the state directory as a whole, and makes the directory: a crash leaves the old file or the new one, and what was
 // reported as done stays done.
 func Replace(path string, b []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, dirMode); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return err
 	}
 	fresh, err := prepare(path, b)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(fresh)               // fails once it is renamed
+	defer os.Remove(fresh) // fails once it is renamed
+	return install(fresh, path)
+}
+
+// install has a file that was prepared take the place of path.
+func install(fresh, path string) error {
+	dir := filepath.Dir(path)
 	if err := SyncDir(dir); err != nil { // after the new name there is no way back
 		return err
 	}

@@ -47,50 +47,69 @@ func (s *Store) Held(name string) (Hold, bool) {
 	return h, ok
 }
 
-// Hold keeps h for the virtual addresses of these names.
-func (s *Store) Hold(names []string, h Hold) error {
-	return s.change(func(held map[string]Hold) {
+// Prepare writes what is to be kept of h for these names beside the file, and takes all the room on the disk that it needs. keep makes it the
+// file, which takes no more room; it has lasted when keep returns. With an error nothing has changed. drop gives the change up; after keep
+// it does nothing.
+func (s *Store) Prepare(names []string, h Hold) (keep func() error, drop func(), _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	edit := func(held map[string]Hold) {
 		for _, n := range names {
 			held[n] = h
 		}
-	})
-}
-
-// Writable tells whether Hold is likely to succeed: the directory takes a new file now.
-func (s *Store) Writable() error {
+	}
+	from, next := s.held, maps.Clone(s.held)
+	edit(next)
 	if err := os.MkdirAll(filepath.Dir(s.path), dirMode); err != nil {
-		return unwritable(err)
+		return nil, nil, unwritable(err)
 	}
-	fresh, err := prepare(s.path, nil)
+	fresh, err := prepare(s.path, encode(next))
 	if err != nil {
-		return unwritable(err)
+		return nil, nil, unwritable(err)
 	}
-	return os.Remove(fresh)
+	drop = func() { _ = os.Remove(fresh) } // what stays goes with the next start
+	keep = func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !maps.Equal(from, s.held) { // another command came between
+			return s.replace(edit)
+		}
+		if err := install(fresh, s.path); err != nil {
+			return unwritable(err)
+		}
+		s.held = next
+		return nil
+	}
+	return keep, drop, nil
 }
 
 func unwritable(err error) error {
 	return fmt.Errorf("state: %w; is --state-dir on a disk that can be written?", err)
 }
 
-// Resume ends the holds of these names.
+// Resume ends the holds of these names. The last of them ends also on a disk that is full: without the file nothing is held.
 func (s *Store) Resume(names []string) error {
-	return s.change(func(held map[string]Hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replace(func(held map[string]Hold) {
 		for _, n := range names {
 			delete(held, n)
 		}
 	})
 }
 
-// change is all or nothing: with an error nothing has changed. A change that changes nothing needs no disk.
-func (s *Store) change(edit func(map[string]Hold)) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// replace is all or nothing: with an error nothing has changed. A change that changes nothing needs no disk. The caller holds the lock.
+func (s *Store) replace(edit func(map[string]Hold)) error {
 	next := maps.Clone(s.held)
 	edit(next)
 	if maps.Equal(next, s.held) {
 		return nil
 	}
-	if err := Replace(s.path, encode(next)); err != nil {
+	err := Replace(s.path, encode(next))
+	if err != nil && len(next) == 0 && os.Remove(s.path) == nil {
+		err = SyncDir(filepath.Dir(s.path))
+	}
+	if err != nil {
 		return unwritable(err)
 	}
 	s.held = next

@@ -13,6 +13,36 @@ import (
 
 var hold = Hold{Since: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Reason: "new kernel"}
 
+// keep holds these names.
+func keep(t *testing.T, s *Store, names ...string) error {
+	t.Helper()
+	keep, drop, err := s.Prepare(names, hold)
+	if err != nil {
+		return err
+	}
+	defer drop()
+	return keep()
+}
+
+func TestStoreKeepsOnlyWhatWasPrepared(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	require.NoError(t, err)
+	_, drop, err := s.Prepare([]string{"apiserver"}, hold)
+	require.NoError(t, err)
+	drop()
+	keepFirst, _, err := s.Prepare([]string{"apiserver"}, hold)
+	require.NoError(t, err)
+	require.NoError(t, keep(t, s, "ingress"), "meanwhile")
+	require.NoError(t, keepFirst())
+	s, err = Open(dir)
+	require.NoError(t, err)
+	assert.Len(t, s.held, 2)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "nothing temporary stays")
+}
+
 func TestStoreSurvives(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
 	s, err := Open(dir)
@@ -21,8 +51,7 @@ func TestStoreSurvives(t *testing.T) {
 	assert.False(t, held)
 	require.NoError(t, s.Resume([]string{"apiserver"}))
 	assert.NoDirExists(t, dir, "nothing was wanted, nothing is written")
-	require.NoError(t, s.Writable())
-	require.NoError(t, s.Hold([]string{"apiserver", "ingress"}, hold))
+	require.NoError(t, keep(t, s, "apiserver", "ingress"))
 
 	s, err = Open(dir)
 	require.NoError(t, err)
@@ -46,8 +75,7 @@ func TestStoreThatCannotBeWrittenChangesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	s := &Store{path: filepath.Join(file, fileName), held: map[string]Hold{}}
-	require.ErrorContains(t, s.Writable(), "--state-dir")
-	require.ErrorContains(t, s.Hold([]string{"apiserver"}, hold), "--state-dir")
+	require.ErrorContains(t, keep(t, s, "apiserver"), "--state-dir")
 	_, held := s.Held("apiserver")
 	assert.False(t, held)
 }

@@ -166,6 +166,9 @@ func (c *Checker) probe(ctx context.Context) Result {
 
 // step puts one result into the gate and the verdict, and tells whether there is news.
 func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
+	if r.Outcome == Unasked {
+		return c.skip(r, start, end), false
+	}
 	changed := c.gate.Step(end, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,6 +184,10 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	v.Code = r.why(*v)
 	v.LastProbe, v.LastLatency = end, end.Sub(start)
 	v.Probes++
+	if v.Lacks != "" {
+		c.log.Info("this host has again what a health check takes", "unasked", v.Unasked)
+		v.Lacks = ""
+	}
 	if r.Outcome != Pass {
 		v.Failures++
 	}
@@ -189,6 +196,24 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	}
 	c.log.Debug("Health probe ended", "state", v.State, "reason", v.Reason, "latency", v.LastLatency)
 	return *v, changed || v.Points != points
+}
+
+// skip keeps the verdict: what this host lacks says nothing of whom it could not ask.
+func (c *Checker) skip(r Result, start, end time.Time) Verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := &c.verdict
+	if v.Lacks != r.Code {
+		c.log.Warn("a health check cannot be run, and its verdict stays: this host lacks what it takes", "code", string(r.Code), "error", r.Reason,
+			"verdict", v.State, "remedy", r.Code.Entry().Remedy)
+	}
+	if v.State == Unknown {
+		v.Reason = r.Reason
+	}
+	v.Lacks, v.LastProbe, v.LastLatency = r.Code, end, end.Sub(start)
+	v.Probes++
+	v.Unasked++
+	return *v
 }
 
 // flapping tells why a service that looks good is still unhealthy.

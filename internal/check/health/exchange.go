@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // maxAnswer bounds header and body together. An apiserver's longest answer, the verbose one, is about 3 KiB.
@@ -48,6 +50,9 @@ const (
 // result asks on conn, or on a new connection when that is nil.
 func (x *exchange) result(ctx context.Context, conn *connection) Result {
 	a, err := x.run(ctx, conn)
+	if lacks := lack.OfDial(ctx, err, x.prober.address); lacks != "" {
+		return unasked(lacks, err)
+	}
 	if err != nil {
 		return x.classify(ctx, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/lack"
 	"github.com/keepvip/keepvip/internal/base/program"
 )
 
@@ -53,8 +54,11 @@ func (p *execProber) Probe(ctx context.Context) Result {
 func (p *execProber) run(ctx context.Context) Result {
 	end := program.Run(ctx, program.Config{Command: p.cfg.Command, UID: p.cfg.UID, GID: p.cfg.GID})
 	r := Result{Outcome: Fail, Reason: end.Reason()}
+	lacks := lack.OfStart(end.Err)
 	switch {
 	case errors.Is(end.Err, program.ErrTalks):
+	case errors.Is(end.Err, program.ErrNotStarted) && lacks != "":
+		return unasked(lacks, end.Err)
 	case errors.Is(end.Err, program.ErrNotStarted):
 		r.Hint = "the check cannot run"
 	case end.Err != nil && ctx.Err() != nil:

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // FileConfig describes a file that speaks for this node's health by being there, or by not being there.
@@ -44,6 +46,8 @@ func (p *fileProber) Probe(ctx context.Context) Result {
 func (p *fileProber) judge(f found, now time.Time) Result {
 	there := f.err == nil
 	switch {
+	case lack.Of(f.err) != "":
+		return unasked(lack.Of(f.err), f.err)
 	case !there && !errors.Is(f.err, fs.ErrNotExist):
 		return Result{Outcome: Fail, Reason: p.cfg.Path + ": " + plain(f.err).Error()}
 	case there == p.cfg.Absent && there:

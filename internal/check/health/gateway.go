@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // ErrNoAnswer: the neighbour was asked and has not answered.
@@ -51,6 +53,8 @@ func (p *gatewayProber) Probe(ctx context.Context) Result {
 		_ = p.neighbour.Close() // nothing is under way
 	}
 	switch {
+	case lack.Of(err) != "":
+		return unasked(lack.Of(err), err)
 	case errors.Is(err, ErrNoAnswer):
 		return Result{Outcome: Fail, Reason: fmt.Sprintf("%s within %v", brief(err), p.timeout)}
 	case err != nil:

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // httpProber asks by GET, on a new connection each time: what is to be known is whether a client that comes now is served. Only
@@ -110,7 +111,10 @@ func (p *httpProber) Watch(ctx context.Context, changed func()) (wait func()) {
 // Probe asks once and waits for the complete answer: one that never ends is none.
 func (p *httpProber) Probe(ctx context.Context) Result {
 	var err error
-	if p.now, err = p.credentials.present(ctx); err != nil {
+	if p.now, err = p.credentials.present(ctx); lack.Of(err) != "" {
+		return unasked(lack.Of(err), err)
+	}
+	if err != nil {
 		return Result{Outcome: Fail, Reason: brief(err), Hint: "the check cannot run without it"}
 	}
 	now := time.Now()

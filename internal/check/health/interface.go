@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // Interface makes the Prober of a network interface in this process's namespace: healthy while it is up and its link works
@@ -19,6 +21,8 @@ func Interface(name string) (Prober, error) {
 		switch {
 		case errors.Is(err, unix.ENODEV):
 			return Result{Outcome: Down, Reason: "no interface " + name}
+		case lack.Of(err) != "":
+			return unasked(lack.Of(err), err)
 		case err != nil:
 			return Result{Outcome: Fail, Reason: name + ": " + brief(err)}
 		case flags&unix.IFF_UP == 0:

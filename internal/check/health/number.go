@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // NumberConfig describes a file with a number that moves this node's priority, as keepalived's track_file.
@@ -79,6 +81,8 @@ func (p *numberProber) take(text string, err error) Result {
 	case missing:
 		p.last, p.empty = 0, false
 		return p.result("is not there")
+	case lack.Of(err) != "":
+		return unasked(lack.Of(err), err)
 	case err != nil:
 		r := p.result("")
 		return Result{Outcome: Fail, Points: r.Points, Reason: p.cfg.Path + ": " + plain(err).Error()}

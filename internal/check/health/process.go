@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // processProber looks for a process by the name of its program.
@@ -46,8 +48,14 @@ func (p *processProber) Probe(ctx context.Context) Result {
 
 // look asks the process that was found last first: to look through all of them is dear.
 func (p *processProber) look(ctx context.Context) Result {
-	if p.last == 0 || !p.is(p.last) {
-		pid, err := p.find(ctx)
+	if runs, err := p.is(p.last); !runs {
+		pid := 0
+		if lack.Of(err) == "" {
+			pid, err = p.find(ctx)
+		}
+		if lacks := lack.Of(err); lacks != "" {
+			return unasked(lacks, err)
+		}
 		if err != nil {
 			return Result{Outcome: Fail, Reason: brief(err)}
 		}
@@ -85,8 +93,13 @@ func (p *processProber) find(ctx context.Context) (pid int, err error) {
 		return 0, fmt.Errorf("list the processes: %w", plain(err))
 	}
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && p.is(pid) {
-			return pid, nil
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		runs, err := p.is(pid)
+		if runs || lack.Of(err) != "" {
+			return pid, err
 		}
 		if ctx.Err() != nil {
 			return 0, fmt.Errorf("list the processes: %w", ctx.Err())
@@ -95,28 +108,29 @@ func (p *processProber) find(ctx context.Context) (pid int, err error) {
 	return 0, nil
 }
 
-// is tells whether a process runs and has the name. A kernel thread has no arguments, nor has a process that has ended and is
-// not waited for.
-func (p *processProber) is(pid int) bool {
+// is tells whether a process runs and has the name, or why that cannot be read. A kernel thread has no arguments, nor has a process that has
+// ended and is not waited for. There is no process 0.
+func (p *processProber) is(pid int) (bool, error) {
+	if pid == 0 {
+		return false, nil
+	}
 	dir := filepath.Join(p.proc, strconv.Itoa(pid))
 	args, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	if err != nil || len(args) == 0 {
-		return false
+		return false, err
 	}
 	first, _, _ := bytes.Cut(args, []byte{0})
 	if filepath.Base(string(first)) == p.name {
-		return true
+		return true, nil
 	}
-	return kernelName(dir) == shortName(p.name)
+	name, err := kernelName(dir)
+	return err == nil && name == shortName(p.name), err
 }
 
-// kernelName is what the kernel calls the process of a directory; empty where that cannot be read.
-func kernelName(dir string) string {
+// kernelName is what the kernel calls the process of a directory.
+func kernelName(dir string) (string, error) {
 	comm, err := os.ReadFile(filepath.Join(dir, "comm"))
-	if err != nil {
-		return ""
-	}
-	return string(bytes.TrimSuffix(comm, []byte("\n")))
+	return string(bytes.TrimSuffix(comm, []byte("\n"))), err
 }
 
 // shortName is a name as the kernel has it.

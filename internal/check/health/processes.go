@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // ProcessesConfig describes processes that are counted.
@@ -50,6 +52,8 @@ func (p *processesProber) Probe(ctx context.Context) Result {
 func (p *processesProber) look(ctx context.Context) Result {
 	n, err := p.count(ctx)
 	switch {
+	case lack.Of(err) != "":
+		return unasked(lack.Of(err), err)
 	case err != nil:
 		return Result{Outcome: Fail, Reason: "list the processes: " + brief(err)}
 	case n >= p.cfg.Least && n <= p.cfg.Most:
@@ -86,7 +90,14 @@ func (p *processesProber) count(ctx context.Context) (n int, err error) {
 		return 0, plain(err)
 	}
 	for _, name := range names {
-		if _, err := strconv.Atoi(name); err == nil && p.is(filepath.Join(p.proc, name)) {
+		if _, err := strconv.Atoi(name); err != nil {
+			continue
+		}
+		counts, err := p.is(filepath.Join(p.proc, name))
+		if lack.Of(err) != "" {
+			return 0, err
+		}
+		if counts {
 			n++
 		}
 		if ctx.Err() != nil {
@@ -96,17 +107,19 @@ func (p *processesProber) count(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// is tells whether the process of a directory counts.
-func (p *processesProber) is(dir string) bool {
+// is tells whether the process of a directory counts, or why that cannot be read.
+func (p *processesProber) is(dir string) (bool, error) {
 	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	if err != nil || len(line) == 0 {
-		return false
+		return false, err
 	}
 	first, arguments, _ := bytes.Cut(line, []byte{0})
-	if p.cfg.Match == "" {
-		return filepath.Base(string(first)) == p.cfg.Name || kernelName(dir) == shortName(p.cfg.Name)
+	named := filepath.Base(string(first)) == p.cfg.Name
+	if p.cfg.Match == "" && !named {
+		name, err := kernelName(dir)
+		return err == nil && name == shortName(p.cfg.Name), err
 	}
-	return filepath.Base(string(first)) == p.cfg.Name && matches(string(arguments), p.cfg.Arguments, p.cfg.Match)
+	return named && (p.cfg.Match == "" || matches(string(arguments), p.cfg.Arguments, p.cfg.Match)), nil
 }
 
 // matches compares arguments, each of which ends with a NUL.

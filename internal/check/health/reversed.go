@@ -16,6 +16,9 @@ type reversed struct{ prober Prober }
 // Probe implements [Prober].
 func (r reversed) Probe(ctx context.Context) Result {
 	found := r.prober.Probe(ctx)
+	if found.Outcome == Unasked {
+		return found
+	}
 	out := Result{Outcome: Fail, Reason: "reversed: " + found.Reason}
 	if found.Outcome != Pass {
 		out.Outcome = Pass

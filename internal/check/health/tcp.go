@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // tcpProber connects, and says nothing.
@@ -39,6 +40,9 @@ func (p *tcpProber) Watch(ctx context.Context, changed func()) (wait func()) {
 // Probe implements [Prober].
 func (p *tcpProber) Probe(ctx context.Context) Result {
 	conn, err := p.dialer.DialContext(ctx, "tcp", p.address)
+	if lacks := lack.OfDial(ctx, err, p.address); lacks != "" {
+		return unasked(lacks, err)
+	}
 	if err != nil {
 		return p.failed(ctx, err)
 	}

@@ -44,6 +44,8 @@ type Verdict struct {
 	Changes     uint64        // of State, the first included
 	Falls       int           // from healthy to unhealthy, lately: see [Gate]
 	Rise        int           // Passes in a row that it takes to become healthy, damping included
+	Lacks       code.Code     // what this host had too little of for the last probe; "": nothing
+	Unasked     uint64        // probes that could not be made for want of it; they say nothing, and are no failures
 }
 
 // Outcome is what one probe found.
@@ -51,9 +53,10 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Pass Outcome = iota
-	Fail         // counts towards fall
-	Down         // definite: nothing listens, or it says that it is going; it needs no counting
+	Pass    Outcome = iota
+	Fail            // counts towards fall
+	Down            // definite: nothing listens, or it says that it is going; it needs no counting
+	Unasked         // this host lacked what it takes to ask: nothing is known, and the verdict stays
 )
 
 // Result is one probe's finding.
@@ -66,6 +69,11 @@ type Result struct {
 	// Broken tells that an established connection was cut, as by a process that dies: the next probe follows at once, and
 	// finds out whether anything still listens.
 	Broken bool
+}
+
+// unasked is the Result of a probe that this host could not make.
+func unasked(lacks code.Code, err error) Result {
+	return Result{Outcome: Unasked, Code: lacks, Reason: brief(err)}
 }
 
 // why is the code of a verdict after this result: a probe that passes says nothing of why the ones before did not.

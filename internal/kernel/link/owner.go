@@ -38,8 +38,13 @@ func OpenOwners() (*Owners, error) {
 	return &Owners{fd: fd}, nil
 }
 
-// Close ends it.
-func (o *Owners) Close() error { return unix.Close(o.fd) }
+// Close ends it. A nil Owners has nothing to end.
+func (o *Owners) Close() error {
+	if o == nil {
+		return nil
+	}
+	return unix.Close(o.fd)
+}
 
 const (
 	ownerRequestLen = unix.NLMSG_HDRLEN + 56 // struct inet_diag_req_v2
@@ -68,6 +73,22 @@ func (o *Owners) Owner(from, to netip.AddrPort) (uid uint32, here bool, err erro
 			return parseOwner(o.answer[:n])
 		}
 	}
+}
+
+// Name names the user of this host that has the socket, as Owner finds it; "" for another host, and where the kernel does not tell. The error
+// is ErrSocketClosed. A nil Owners knows nobody.
+func (o *Owners) Name(from, to netip.AddrPort) (string, error) {
+	if o == nil {
+		return "", nil
+	}
+	uid, here, err := o.Owner(from, to)
+	switch {
+	case errors.Is(err, ErrSocketClosed):
+		return "", err
+	case err != nil || !here: // a kernel that does not tell must not cost a probe
+		return "", nil
+	}
+	return fmt.Sprintf("user %d", uid), nil
 }
 
 func parseOwner(b []byte) (uid uint32, here bool, err error) {

@@ -16,6 +16,7 @@ type Census struct {
 	Ports   map[Port]int       // how many to each port that is spread
 	Own     int                // how many of all these were made by programs of this node
 	To      map[netip.Addr]int // how many go to each member: with Masquerade all of them, else those of this host's own programs, which are in no other count
+	Direct  map[netip.Addr]int // how many came to this node's own addresses, at the ports where members serve, by who made them: followers do
 	Clients []Client           // of TCP, both ends of which are open, of all that other hosts have by this node; at most as many as were asked for
 }
 
@@ -28,7 +29,7 @@ func (t *Tables) Count(clients int) (Census, error) {
 	if applied == nil {
 		return Census{}, t.wrap("count connections of", errors.New("nothing was applied yet"))
 	}
-	out := Census{Ports: make(map[Port]int, len(applied.Ports)), To: map[netip.Addr]int{}}
+	out := Census{Ports: make(map[Port]int, len(applied.Ports)), To: map[netip.Addr]int{}, Direct: map[netip.Addr]int{}}
 	for _, p := range applied.Ports {
 		out.Ports[p] = 0
 	}
@@ -37,7 +38,13 @@ func (t *Tables) Count(clients int) (Census, error) {
 		return Census{}, t.wrap("count connections of", err)
 	}
 	defer tracking.Close()
-	err = applied.eachTo(tracking, func(p Port, e conntrack.Entry) {
+	err = applied.eachHere(tracking, func(p Port, e conntrack.Entry) {
+		if !applied.spreads(e) {
+			if !applied.own(e) && (e.Protocol != unix.IPPROTO_TCP || e.Open()) {
+				out.Direct[e.Source.Addr()]++
+			}
+			return
+		}
 		serves := applied.serves(e)
 		if e.Protocol == unix.IPPROTO_TCP && !e.Open() {
 			return
@@ -91,6 +98,32 @@ func (c *Config) eachTo(tracking *conntrack.Conn, do func(p Port, e conntrack.En
 			})
 			if err != nil {
 				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachHere is eachTo, and goes through the connections that others make to this node's own addresses where its services listen, too.
+func (c *Config) eachHere(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
+	for _, f := range []family{ipv4(), ipv6()} {
+		if len(f.all(c.Addresses)) == 0 {
+			continue
+		}
+		for _, p := range c.Ports {
+			at := []uint16{p.Port}
+			if p.Target != p.Port {
+				at = append(at, p.Target)
+			}
+			for _, port := range at {
+				err := tracking.Each(f.number, p.Protocol, port, func(e conntrack.Entry) {
+					if port == p.Port && c.spreads(e) || port == p.Target && slices.Contains(c.Self, e.Dest.Addr()) {
+						do(p, e)
+					}
+				})
+				if err != nil {
+					return err
+				}
 			}
 		}
 	}

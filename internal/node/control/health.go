@@ -2,8 +2,11 @@ package control
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
+
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 const (
@@ -21,20 +24,27 @@ type Health struct {
 	Fit func(name string) error
 	// Refuse tells addresses of this host at which nobody is answered, such as virtual ones; nil: none.
 	Refuse func(netip.Addr) bool
+	// Owner is as in Probes.
+	Owner places.Asker
 }
 
 // ListenHealth opens the listener for balancers at a "host:port".
 func ListenHealth(addr string, h Health) (*Listener, error) {
 	l := &Listener{http: &http.Server{Handler: h.handler(), ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}}
-	lns, err := listenAll([]string{addr}, 1)
+	where, err := placesOf(addr)
+	if err != nil {
+		return nil, err
+	}
+	lns, err := listenAll(where)
 	if err != nil {
 		return nil, fmt.Errorf("control: health listener: %w; choose another --health, or \"off\"", err)
 	}
 	for _, ln := range lns {
-		l.lns = append(l.lns, &places{
-			Listener: ln, most: probePlaces, breath: probeBreath, turn: probeTurn, budget: healthBudget,
-			owner: Probes{}.ownerOf, refuse: Outside{Refuse: h.Refuse}.refuses,
+		here := newBounded(probePlaces, &bounded{
+			Listener: ln, breath: probeBreath, turn: probeTurn, budget: healthBudget,
+			owner: func(c net.Conn) string { return places.OwnerOf(c, h.Owner) }, refuse: Outside{Refuse: h.Refuse}.refuses,
 		})
+		l.lns, l.bounds = append(l.lns, here), append(l.bounds, here)
 	}
 	return l, nil
 }

@@ -41,7 +41,7 @@ const (
 func placesOf(addr string) ([]string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("control: metrics listener: %w", err)
+		return nil, fmt.Errorf("control: listen: %w", err)
 	}
 	a, err := netip.ParseAddr(host)
 	if err != nil || a.IsLoopback() {
@@ -81,51 +81,54 @@ func networkOf(at string) string {
 	return "tcp"
 }
 
-// listenAll listens at all of them, with so many sockets at an address of the loopback interface. Somebody else at one of them is an error.
-func listenAll(where []string, local int) (lns []net.Listener, err error) {
+// listenAll listens at all of them, with several sockets at each. Somebody else at one of them is an error. Port 0 is one that the kernel chooses
+// for all.
+func listenAll(where []string) (lns []net.Listener, err error) {
 	first, _ := netip.ParseAddrPort(where[0])
-	overlap := len(where) > 1 && first.Addr().IsUnspecified() // the others are among these
+	overlap := first.Addr().IsUnspecified() // the others are among these
 	for i, at := range where {
-		sockets := 1
-		if a, err := netip.ParseAddrPort(at); err == nil && a.Addr().IsLoopback() {
-			sockets = local
+		if i > 0 && first.Port() == 0 && first.IsValid() {
+			host, _, _ := net.SplitHostPort(at)
+			_, port, _ := net.SplitHostPort(lns[0].Addr().String())
+			at = net.JoinHostPort(host, port)
 		}
-		alone := !overlap && sockets == 1
-		if !alone && (i == 0 || !overlap) {
+		if i == 0 || !overlap {
 			err = isFree(at)
 		}
-		var ln net.Listener
+		var more []net.Listener
 		if err == nil {
-			ln, err = listenAt(at, sockets, alone)
+			more, err = listenAt(at)
 		}
 		if err != nil {
 			closeAll(lns)
 			return nil, err
 		}
-		lns = append(lns, ln)
+		lns = append(lns, more...)
 	}
 	return lns, nil
 }
 
 // isFree is an error where somebody listens already. Sockets that share an address would not notice one of the same user.
 func isFree(at string) error {
-	ln, err := listenAt(at, 1, true)
+	lc := net.ListenConfig{Control: freeBind}
+	ln, err := lc.Listen(context.Background(), networkOf(at), at)
 	if err != nil {
 		return err
 	}
 	return ln.Close()
 }
 
-// listenAt listens with so many sockets. Only one is alone.
-func listenAt(at string, sockets int, alone bool) (net.Listener, error) {
+// listenAt listens with several sockets, which share the address.
+func listenAt(at string) ([]net.Listener, error) {
 	lc := net.ListenConfig{KeepAlive: -1, Control: sharePort} // no connection lasts long enough to be kept alive
-	if alone {
-		lc.Control = freeBind
+	lc.SetMultipathTCP(false)                                 // its sockets take no filter
+	if host, _, err := net.SplitHostPort(at); err == nil {
+		if a, err := netip.ParseAddr(host); err == nil && !a.IsLoopback() {
+			return listenApart(lc, networkOf(at), at)
+		}
 	}
-	if sockets > 1 {
-		return listenQueues(lc, networkOf(at), at, sockets)
-	}
-	return lc.Listen(context.Background(), networkOf(at), at)
+	ln, err := listenQueues(lc, networkOf(at), at, localQueues)
+	return []net.Listener{ln}, err
 }
 
 func closeAll(lns []net.Listener) {

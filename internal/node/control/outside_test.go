@@ -97,10 +97,10 @@ func TestOtherHostsAreToldTheMetricsAlone(t *testing.T) {
 
 // To answer this host from a queue of its own needs another socket: the one of all addresses is as full as strangers make it.
 func TestLoopbackHasAQueueOfItsOwn(t *testing.T) {
-	hosts := map[string][]string{"0.0.0.0": {"127.0.0.2", "127.0.0.1"}}
+	hosts := map[string][]string{"0.0.0.0": {"", "127.0.0.2", "127.0.0.1"}}
 	if six, err := net.Listen("tcp", "[::1]:0"); err == nil { // not every host has IPv6
 		require.NoError(t, six.Close())
-		hosts["[::]"] = []string{"127.0.0.2", "127.0.0.1", "::1"}
+		hosts["[::]"] = []string{"", "127.0.0.2", "127.0.0.1", "::1"}
 	}
 	for host, want := range hosts {
 		l := listenAtAFreePort(t, host)
@@ -109,9 +109,12 @@ func TestLoopbackHasAQueueOfItsOwn(t *testing.T) {
 		_, port, err := net.SplitHostPort(l.lns[0].Addr().String())
 		require.NoError(t, err)
 		for i, to := range want {
+			if to == "" { // of other hosts
+				continue
+			}
 			c, err := net.Dial("tcp", net.JoinHostPort(to, port))
 			require.NoError(t, err)
-			got, err := l.lns[i].(*places).Listener.Accept() // it would wait for ever at another one
+			got, err := l.lns[i].(*bounded).Listener.Accept() // it would wait for ever at another one
 			require.NoError(t, err, "%s, %s", host, to)
 			require.NoError(t, errors.Join(c.Close(), got.Close()))
 		}
@@ -157,11 +160,11 @@ func TestListenerListensOnLoopbackInAnyCase(t *testing.T) {
 
 // Others cannot take the places and the budget of this host, nor one of them those of the others.
 func TestPlacesOfOtherHostsAreTheirOwn(t *testing.T) {
-	p := &places{most: 3, budget: 2}
+	p := newBounded(3, &bounded{budget: 2})
 	now := time.Now()
 	admitted := func(owner string, n int, out bool) (got int) {
 		for range n {
-			if p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, of: p, owner: owner, out: out}, now) != nil {
+			if p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, owner: owner, out: out}, now) != nil {
 				got++
 			}
 		}
@@ -169,9 +172,10 @@ func TestPlacesOfOtherHostsAreTheirOwn(t *testing.T) {
 	}
 	assert.Equal(t, outsideBudget, admitted("10.77.0.12", 100, true))
 	assert.Equal(t, outsideBudget, admitted("10.77.0.13", 100, true))
-	assert.Len(t, p.taken, outsidePlaces)
+	assert.Equal(t, outsidePlaces, p.outer.Count().Taken)
 	assert.Equal(t, 2, admitted("user 0", 100, false))
-	assert.Len(t, p.taken, outsidePlaces+2)
+	assert.Equal(t, outsidePlaces, p.outer.Count().Taken)
+	assert.Equal(t, 2, p.inside.Count().Taken)
 	assert.Equal(t, allOutsideBudget-2*outsideBudget, admitted("10.77.0.14", 100, true))
 	assert.Zero(t, admitted("10.77.0.15", 100, true))
 	assert.Equal(t, 2, admitted("user 1", 100, false))
@@ -179,10 +183,10 @@ func TestPlacesOfOtherHostsAreTheirOwn(t *testing.T) {
 
 // Whoever has a whole IPv6 network, and asks from another address each time, spends nothing of what the kubelet has.
 func TestBudgetOfThisHostOutlastsThousandsOfOtherHosts(t *testing.T) {
-	p := &places{most: probePlaces, budget: probeBudget}
+	p := newBounded(probePlaces, &bounded{budget: probeBudget})
 	now := time.Now()
 	from := func(owner string, out bool) bool {
-		return p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, of: p, owner: owner, out: out}, now) != nil
+		return p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, owner: owner, out: out}, now) != nil
 	}
 	for i := range 3 * maxOwners {
 		from(fmt.Sprintf("fd77::%x", i), true)

@@ -2,16 +2,16 @@ package control
 
 import (
 	"net"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
-// places bounds the connections of a listener, so that nobody who may connect can make this process do without end, or keep the
+// bounded bounds the connections of a listener, so that nobody who may connect can make this process do without end, or keep the
 // others out: when all places are taken the owner who has the most of them loses the oldest that is not at work.
-type places struct {
+type bounded struct {
 	net.Listener
-	most   int                   // connections at a time
 	breath int                   // connections that are taken or refused in a turn, at most
 	turn   time.Duration         // how long a turn of so many lasts at least, with the pause that ends it
 	budget int                   // of each owner in a second; 0: no bound
@@ -24,12 +24,25 @@ type places struct {
 	seen   int       // connections so far
 	paused time.Time // end of the last pause
 
-	mu         sync.Mutex    // guards what follows
-	taken      []*placedConn // the oldest first
+	inside, outer *places.Keeper[net.Conn]
+
+	mu         sync.Mutex // guards what follows
 	began      time.Time
 	spent      map[string]int // by owner inside, since began
 	spentOut   map[string]int // by owner outside, since began
 	allOutside int            // of those outside within their own budgets, since began
+}
+
+// newBounded makes those of a listener: so many for connections at a time, and some more for those from outside.
+func newBounded(most int, p *bounded) *bounded {
+	p.inside, p.outer = places.New[net.Conn](most), places.New[net.Conn](outsidePlaces)
+	return p
+}
+
+// count is how it stands with the places of both kinds.
+func (p *bounded) count() places.Count {
+	in, out := p.inside.Count(), p.outer.Count()
+	return places.Count{Most: in.Most, Taken: in.Taken + out.Taken, Lost: in.Lost + out.Lost}
 }
 
 // shortestPause ends each turn, however long that took.
@@ -41,14 +54,13 @@ const maxOwners = 1000
 // placedConn is a connection that has a place until it is closed.
 type placedConn struct {
 	net.Conn
-	of    *places
 	owner string
 	out   bool // from outside
-	busy  bool // guarded by of.mu
+	place *places.Place[net.Conn]
 }
 
 // Accept returns the next connection that gets a place.
-func (p *places) Accept() (net.Conn, error) {
+func (p *bounded) Accept() (net.Conn, error) {
 	for {
 		c, err := p.Listener.Accept()
 		if err != nil {
@@ -58,7 +70,7 @@ func (p *places) Accept() (net.Conn, error) {
 			p.pause()
 		}
 		if p.refuse == nil || !p.refuse(c) {
-			placed := &placedConn{Conn: c, of: p, owner: p.owner(c), out: p.outside != nil && p.outside(c)}
+			placed := &placedConn{Conn: c, owner: p.owner(c), out: p.outside != nil && p.outside(c)}
 			if p.admit(placed, time.Now()) != nil {
 				return placed, nil
 			}
@@ -69,46 +81,35 @@ func (p *places) Accept() (net.Conn, error) {
 
 // pause has whatever else is due run first: in a flood Accept would never wait by itself. It lasts at least until the turn is over: a
 // real-time process wakes up from a sleep when it asked to, an ordinary one later, so the shortest pause alone bounds the two differently.
-func (p *places) pause() {
+func (p *bounded) pause() {
 	time.Sleep(max(shortestPause, p.turn-time.Since(p.paused)))
 	p.paused = time.Now()
 }
 
 // admit returns nil for a connection without a place. The one that had to make room is closed.
-func (p *places) admit(c *placedConn, now time.Time) *placedConn {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *bounded) admit(c *placedConn, now time.Time) *placedConn {
 	if !p.affordable(c, now) {
 		return nil
 	}
-	if p.full(c.out) {
-		out := p.victim(c.out)
-		if out == nil {
-			return nil
-		}
-		p.remove(out)
-		abort(out.Conn)
+	of := p.inside
+	if c.out {
+		of = p.outer
 	}
-	p.taken = append(p.taken, c)
+	place, lost := of.Take(c.owner, c.Conn)
+	if lost != nil {
+		abort(lost.Value)
+	}
+	if place == nil {
+		return nil
+	}
+	c.place = place
 	return c
 }
 
-// full tells whether all places of those inside, or outside, are taken. The caller holds the lock.
-func (p *places) full(outside bool) bool {
-	n, most := 0, p.most
-	if outside {
-		most = outsidePlaces
-	}
-	for _, c := range p.taken {
-		if c.out == outside {
-			n++
-		}
-	}
-	return n >= most
-}
-
-// affordable counts against the owner's budget. The caller holds the lock.
-func (p *places) affordable(c *placedConn, now time.Time) bool {
+// affordable counts against the owner's budget.
+func (p *bounded) affordable(c *placedConn, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if c.owner == "" {
 		return false
 	}
@@ -138,43 +139,14 @@ func spend(by map[string]int, who string) int {
 	return by[who]
 }
 
-// victim is the oldest connection that can be taken away of the owner who has the most of these, inside or outside. The caller holds the
-// lock.
-func (p *places) victim(outside bool) *placedConn {
-	count := map[string]int{}
-	for _, c := range p.taken {
-		if !c.busy && c.out == outside {
-			count[c.owner]++
-		}
-	}
-	var out *placedConn
-	for _, c := range p.taken { // the oldest first
-		if !c.busy && c.out == outside && (out == nil || count[c.owner] > count[out.owner]) {
-			out = c
-		}
-	}
-	return out
-}
-
-// remove forgets a connection. The caller holds the lock.
-func (p *places) remove(c *placedConn) {
-	p.taken = slices.DeleteFunc(p.taken, func(other *placedConn) bool { return other == c })
-}
-
 // Close gives the place back.
 func (c *placedConn) Close() error {
-	c.of.mu.Lock()
-	c.of.remove(c)
-	c.of.mu.Unlock()
+	c.place.Leave()
 	return c.Conn.Close()
 }
 
 // setBusy keeps the place from being taken away, or no longer.
-func (c *placedConn) setBusy(busy bool) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.busy = busy
-}
+func (c *placedConn) setBusy(busy bool) { c.place.Keep(busy) }
 
 // abort closes without leaving anything behind in the kernel.
 func abort(c net.Conn) {

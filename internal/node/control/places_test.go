@@ -19,33 +19,33 @@ import (
 )
 
 func TestPlacesAreTakenFromWhoHasTheMost(t *testing.T) {
-	p := &places{most: 4}
+	p := newBounded(4, &bounded{})
 	closed := map[string]bool{}
 	admit := func(name string) *placedConn {
 		owner, _, _ := strings.Cut(name, "-")
-		return p.admit(&placedConn{Conn: named{name: name, closed: closed}, of: p, owner: owner}, time.Now())
+		return p.admit(&placedConn{Conn: named{name: name, closed: closed}, owner: owner}, time.Now())
 	}
 	admit("kubelet-1")
+	var of []*placedConn
 	for _, name := range []string{"a-1", "a-2", "a-3", "a-4"} {
-		require.NotNil(t, admit(name))
+		of = append(of, admit(name))
 	}
 	assert.Equal(t, map[string]bool{"a-1": true}, closed)
-	require.NotNil(t, admit("kubelet-2"))
+	last := admit("kubelet-2")
+	require.NotNil(t, last)
 	assert.Equal(t, map[string]bool{"a-1": true, "a-2": true}, closed)
-	for _, c := range p.taken {
-		c.busy = c.owner == "a"
+	for _, c := range of {
+		c.setBusy(true)
 	}
+	last.setBusy(true)
 	require.NotNil(t, admit("b-1"))
 	assert.True(t, closed["kubelet-1"], "who works is left alone")
-	for _, c := range p.taken {
-		c.busy = true
-	}
-	assert.Nil(t, admit("kubelet-3"))
-	last := p.taken[3]
+	require.NotNil(t, admit("c-1"))
 	require.NoError(t, last.Close())
 	require.NoError(t, last.Close())
-	assert.Len(t, p.taken, 3)
+	assert.Equal(t, 3, p.inside.Count().Taken)
 	assert.NotNil(t, admit("kubelet-3"))
+	assert.Equal(t, uint64(4), p.inside.Count().Lost)
 }
 
 // named is a connection that tells when it is closed.
@@ -58,11 +58,11 @@ type named struct {
 func (c named) Close() error { c.closed[c.name] = true; return nil }
 
 func TestPlacesGiveEachOwnerABudget(t *testing.T) {
-	p := &places{most: 10_000, budget: 3}
+	p := newBounded(10_000, &bounded{budget: 3})
 	now := time.Now()
 	admitted := func(owner string, n int, at time.Time) (got int) {
 		for range n {
-			if p.admit(&placedConn{of: p, owner: owner}, at) != nil {
+			if p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, owner: owner}, at) != nil {
 				got++
 			}
 		}
@@ -106,10 +106,10 @@ func TestPlacesTakeAFewConnectionsInATurn(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				p := &places{
-					Listener: endless{after: tt.after}, most: 64, breath: 8, turn: tt.turn, budget: tt.budget,
+				p := newBounded(64, &bounded{
+					Listener: endless{after: tt.after}, breath: 8, turn: tt.turn, budget: tt.budget,
 					owner: func(net.Conn) string { return "user 1000" },
-				}
+				})
 				p.paused = time.Now()
 				began := time.Now()
 				for range 96 {
@@ -174,10 +174,10 @@ func TestProbesAreAnsweredWhileAnotherUserHoldsAllPlaces(t *testing.T) {
 	for range 10 {
 		assert.Equal(t, "200 ok\n", ask(t, l, "/livez"))
 	}
-	p := l.lns[0].(*places)
+	p := l.lns[0].(*bounded)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	assert.LessOrEqual(t, len(p.taken), probePlaces)
+	assert.LessOrEqual(t, p.inside.Count().Taken, probePlaces)
 }
 
 func TestControlSocketAnswersBesideIdleConnections(t *testing.T) {

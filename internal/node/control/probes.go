@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 // Probes is what the listener answers with. Its functions are called from several goroutines.
@@ -14,9 +15,8 @@ type Probes struct {
 	Live    func() error // nil: this process works
 	Ready   func() error // nil: it takes part in every election
 	Metrics http.Handler // asked at most once in keepMetrics
-	// Owner tells who has the other end of a connection: a user of this host, or another host. Each has its own budget. An
-	// error: who it was has gone. It may be nil.
-	Owner func(from, to netip.AddrPort) (string, error)
+	// Owner names the user of this host at the other end of a connection; nil: all users of this host are one. Each has places and a budget of its own.
+	Owner places.Asker
 	// Outside is for other hosts. They are told Metrics and nothing else.
 	Outside Outside
 }
@@ -38,8 +38,18 @@ const (
 
 // Listener serves /livez, /readyz and /metrics on the loopback interface, and /metrics elsewhere. None of them depends on an apiserver.
 type Listener struct {
-	lns  []net.Listener
-	http *http.Server
+	lns    []net.Listener
+	bounds []*bounded // of lns
+	http   *http.Server
+}
+
+// Count is how it stands with the places at all its addresses together.
+func (l *Listener) Count() (all places.Count) {
+	for _, p := range l.bounds {
+		c := p.count()
+		all.Most, all.Taken, all.Lost = all.Most+c.Most, all.Taken+c.Taken, all.Lost+c.Lost
+	}
+	return all
 }
 
 // Listen opens the listener at a "host:port". Where that is an address of the node it listens on the loopback interface, too.
@@ -49,15 +59,16 @@ func Listen(addr string, p Probes) (*Listener, error) {
 		return nil, err
 	}
 	l := &Listener{http: &http.Server{Handler: p.handler(), ReadTimeout: probeTime / 2, WriteTimeout: probeTime, MaxHeaderBytes: 4 << 10}}
-	lns, err := listenAll(where, localQueues)
+	lns, err := listenAll(where)
 	if err != nil {
 		return nil, fmt.Errorf("control: metrics listener: %w; choose another --metrics, or \"off\"", err)
 	}
 	for _, ln := range lns {
-		l.lns = append(l.lns, p.Outside.guard(&places{
-			Listener: ln, most: probePlaces, breath: probeBreath, turn: probeTurn, budget: probeBudget, owner: p.ownerOf,
+		here := newBounded(probePlaces, &bounded{
+			Listener: ln, breath: probeBreath, turn: probeTurn, budget: probeBudget, owner: func(c net.Conn) string { return places.OwnerOf(c, p.Owner) },
 			outside: isOutside, refuse: p.Outside.refuses,
-		}))
+		})
+		l.lns, l.bounds = append(l.lns, p.Outside.guard(here)), append(l.bounds, here)
 	}
 	return l, nil
 }
@@ -79,34 +90,8 @@ func (p Probes) handler() http.Handler {
 	})
 }
 
-// ownerOf says who is at the other end, as far as it can be known.
-func (p Probes) ownerOf(c net.Conn) string {
-	from, ok := c.RemoteAddr().(*net.TCPAddr)
-	to, also := c.LocalAddr().(*net.TCPAddr)
-	if !ok || !also {
-		return "unknown"
-	}
-	host := from.AddrPort().Addr().Unmap()
-	if p.Owner == nil {
-		return host.String()
-	}
-	owner, err := p.Owner(plainAddr(from), plainAddr(to))
-	switch {
-	case err != nil:
-		return ""
-	case owner == "":
-		return host.String()
-	}
-	return owner
-}
-
 // Serve answers until ctx ends.
 func (l *Listener) Serve(ctx context.Context) error { return serve(ctx, l.http, l.lns...) }
-
-// plainAddr is an address in the family of the socket at the other end.
-func plainAddr(a *net.TCPAddr) netip.AddrPort {
-	return netip.AddrPortFrom(a.AddrPort().Addr().Unmap().WithZone(""), uint16(a.Port))
-}
 
 func probe(check func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

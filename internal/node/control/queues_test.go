@@ -13,7 +13,7 @@ func TestQueuesAcceptWhatWaitsAtEachSocket(t *testing.T) {
 	l, err := Listen("127.0.0.1:0", Probes{Metrics: http.NotFoundHandler()})
 	require.NoError(t, err)
 	defer l.Close()
-	q := l.lns[0].(*places).Listener.(*queues)
+	q := l.lns[0].(*bounded).Listener.(*queues)
 	require.Len(t, q.lns, localQueues)
 	var callers []net.Conn
 	wanted := map[string]bool{}
@@ -38,7 +38,7 @@ func TestQueuesAcceptWhatWaitsAtEachSocket(t *testing.T) {
 func TestClosedQueuesLeaveNobodyWaiting(t *testing.T) {
 	l, err := Listen("127.0.0.1:0", Probes{Metrics: http.NotFoundHandler()})
 	require.NoError(t, err)
-	q := l.lns[0].(*places).Listener.(*queues)
+	q := l.lns[0].(*bounded).Listener.(*queues)
 	for range 50 {
 		c, err := net.Dial("tcp", q.Addr().String())
 		require.NoError(t, err)

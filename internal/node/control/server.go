@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 // Backend is what the socket's API needs of the program. Its methods are called from several
@@ -56,7 +58,18 @@ type Server struct {
 	made os.FileInfo // of the socket
 	ln   *net.UnixListener
 	http *http.Server
+	all  *bounded
 }
+
+// Count is how it stands with the places for commands.
+func (s *Server) Count() places.Count { return s.all.count() }
+
+// MistakeError says that the path of the socket is one that another program, or another kind of file, has: whoever made the configuration has to
+// choose. Only root can bring that about. Every other error may pass.
+type MistakeError struct{ text string }
+
+// Error implements error.
+func (e *MistakeError) Error() string { return e.text }
 
 const (
 	dirMode    = 0o750
@@ -108,7 +121,8 @@ func open(path string, h http.Handler) (*Server, error) {
 	}
 	ln.SetUnlinkOnClose(false) // by then the name may be somebody else's
 	srv := &http.Server{Handler: keepPlace(h), ConnContext: withPeer, ReadTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
-	return &Server{dir: dir, path: path, made: made, ln: ln, http: srv}, nil
+	all := newBounded(controlPlaces, &bounded{Listener: ln, breath: controlBreath, owner: processOf})
+	return &Server{dir: dir, path: path, made: made, ln: ln, http: srv, all: all}, nil
 }
 
 // vacate makes room for the socket: only a socket that nobody serves is taken away.
@@ -120,13 +134,13 @@ func vacate(path string) error {
 	case err != nil:
 		return fmt.Errorf("control: --socket: %w", err)
 	case info.Mode().Type() != os.ModeSocket:
-		return fmt.Errorf("control: --socket %s: there is something that is no socket, and it was not touched: remove it, or name another path", path)
+		return &MistakeError{fmt.Sprintf("control: --socket %s: there is something that is no socket, and it was not touched: remove it, or name another path", path)}
 	}
 	c, err := net.DialTimeout("unix", path, dialTime)
 	switch {
 	case err == nil:
 		_ = c.Close()
-		return fmt.Errorf("control: --socket %s: somebody serves it already, such as a keepvip of another network namespace: stop that, or name another path", path)
+		return &MistakeError{fmt.Sprintf("control: --socket %s: somebody serves it already, such as a keepvip of another network namespace: stop that, or name another path", path)}
 	case errors.Is(err, unix.ECONNREFUSED):
 	default: // as one that does not get round to accepting
 		return fmt.Errorf("control: --socket %s: cannot tell whether somebody serves it, and it was not touched: %w", path, err)
@@ -154,7 +168,7 @@ func makeDir(dir string) (string, error) {
 
 // Serve answers until ctx ends, then removes the socket, and the directory if it was made for it.
 func (s *Server) Serve(ctx context.Context) error {
-	err := serve(ctx, s.http, &places{Listener: s.ln, most: controlPlaces, breath: controlBreath, owner: processOf})
+	err := serve(ctx, s.http, s.all)
 	if now, lost := os.Lstat(s.path); lost == nil && os.SameFile(now, s.made) {
 		_ = os.Remove(s.path)
 	}

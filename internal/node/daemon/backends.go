@@ -106,7 +106,7 @@ func (p *anyBackend) Probe(ctx context.Context) health.Result {
 				p.last, p.bad = l.at, false
 				return l.result
 			}
-			if l.at == p.last {
+			if l.at == p.last && failed.Outcome != health.Unasked || l.result.Outcome == health.Unasked {
 				failed = l.result
 			}
 		case <-half.C:
@@ -117,6 +117,9 @@ func (p *anyBackend) Probe(ctx context.Context) health.Result {
 		}
 	}
 	p.bad = true
+	if failed.Outcome == health.Unasked { // the one that was not asked may be good
+		return failed
+	}
 	failed.Reason = "no backend is healthy: " + failed.Reason
 	return failed
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
-	"github.com/keepvip/keepvip/internal/node/metrics"
 	"github.com/keepvip/keepvip/internal/node/reloads"
 	"github.com/keepvip/keepvip/internal/node/singleton"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -57,6 +56,7 @@ type Daemon struct {
 	opts  Options
 	log   *slog.Logger
 	links *link.Handle
+	users *link.Owners // nil: the users of this host are not told apart
 	host  *host
 	set   *instance.Set
 	build *builder
@@ -80,8 +80,9 @@ type Daemon struct {
 
 	borrowed loan // of the log's level
 
-	balancers balancers
-	answers   answers // to them
+	doors     doors
+	early     *control.Server // opened before socket's door; nil once that has it
+	answers   answers         // to them
 	listening *listening
 	ending    atomic.Bool // the process has been told to end
 }
@@ -167,8 +168,12 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		sources: newSources(), renewed: newSources(), departures: departures{},
 	}
 	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
-	d.balancers = balancers{health: d.health(), opened: func(at string) { d.lookForAddress("health.address", at) }, log: log}
+	if users, err := link.OpenOwners(); err == nil { // otherwise all users of this host are one
+		d.users = users
+	}
+	d.doors = d.newDoors()
 	d.listening = newListening(log, d.ownToward)
+	d.listening.owner = d.users.Name
 	d.inForce.Store(cfg)
 	return d
 }
@@ -178,16 +183,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.tune()
 	defer d.lock.Close()
 	defer d.links.Close()
+	defer d.users.Close()
 	defer d.host.arp.keep(func(int) bool { return false })
 	d.past.Open(d.cfg.StateDir)
 	defer d.past.Close()
-	asked := verbs{d.set}
-	server, err := control.Open(d.cfg.Socket, control.Backend{
-		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func(ctx context.Context) (any, error) { return d.Reload(ctx) },
-		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
-		Drill: d.drills.run, DrillSeen: d.drills.seen, DrillPlan: d.drills.plan,
-	})
-	if err != nil {
+	if err := d.openEarly(); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
@@ -198,34 +198,29 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer close()
 	d.serve(outer, &wg, d.lock.Serve)
-	listeners := []func(context.Context) error{server.Serve}
-	answer := sync.OnceFunc(func() {
-		for _, run := range listeners {
-			d.serve(outer, &wg, run)
-		}
-	})
+	answer := sync.OnceFunc(func() { d.startDoor(outer, &wg, d.doors.socket, d.cfg.Socket) })
 	defer answer() // also after a start that fails: to end takes the socket off the host
-	err = d.balancers.open(outer, d.cfg.Health, func(ctx context.Context, run func(context.Context) error) { d.serve(ctx, &wg, run) })
-	if err != nil {
-		return err
-	}
+	d.startDoor(outer, &wg, d.doors.health, d.cfg.Health.Address)
 	defer context.AfterFunc(ctx, func() { d.ending.Store(true) })()
-	if d.cfg.Metrics.Address != "" {
-		listener, err := metrics.Listen(d.cfg.Metrics, d.told())
-		if err != nil {
-			return err
-		}
-		listeners = append(listeners, listener.Serve)
-		d.lookForAddress("metrics.address", d.cfg.Metrics.Address)
-	}
 	if err := d.addInstances(); err != nil {
 		return err
 	}
 	d.build.raft.stopping = func() bool { return ctx.Err() != nil }
 	defer d.afterStart().Stop()
 	answer() // before this there would be no instance in it; who asked meanwhile waits
+	d.startDoor(outer, &wg, d.doors.metrics, d.cfg.Metrics.Address)
 	d.runInstances(ctx, outer, &wg)
 	return nil
+}
+
+// backend is what the control socket answers with.
+func (d *Daemon) backend() control.Backend {
+	asked := verbs{d.set}
+	return control.Backend{
+		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func(ctx context.Context) (any, error) { return d.Reload(ctx) },
+		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
+		Drill: d.drills.run, DrillSeen: d.drills.seen, DrillPlan: d.drills.plan,
+	}
 }
 
 // settled is the configuration in force, when a reload that is being carried out has ended.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 func TestAnswerToBalancersStaysWhileAnInstanceBeginsAnew(t *testing.T) {
@@ -54,7 +56,7 @@ func TestReloadMovesTheListenerForBalancers(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	require.NoError(t, r.balancers.open(ctx, r.cfg.Health, func(ctx context.Context, run func(context.Context) error) { r.serve(ctx, &wg, run) }))
+	r.startDoor(ctx, &wg, r.doors.health, r.cfg.Health.Address)
 
 	here, there := loopback(1), loopback(2)
 	taken, err := net.Listen("tcp", here+":0")
@@ -82,8 +84,11 @@ func TestReloadMovesTheListenerForBalancers(t *testing.T) {
 	require.NoError(t, reload(two))
 	assert.Equal(t, told, ask(two))
 	assert.Empty(t, ask(one))
-	require.ErrorContains(t, reload(taken.Addr().String()), "--health")
-	assert.Equal(t, told, ask(two), "the old one stays in force")
+	require.NoError(t, reload(taken.Addr().String()), "a port that somebody has refuses no configuration")
+	assert.Equal(t, told, ask(two), "the former one stays open meanwhile")
+	assert.Equal(t, code.HealthUnheard, r.doors.health.Status().Code)
+	require.NoError(t, reload(two))
+	assert.Empty(t, r.doors.health.Status().Problem)
 	_, port, err := net.SplitHostPort(two)
 	require.NoError(t, err)
 	require.NoError(t, reload(there+":"+port), "of the same port")
@@ -104,7 +109,7 @@ func TestListenerAtAnAddressThatIsNotHereIsSaid(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	require.NoError(t, r.balancers.open(ctx, r.cfg.Health, func(ctx context.Context, run func(context.Context) error) { r.serve(ctx, &wg, run) }))
+	r.startDoor(ctx, &wg, r.doors.health, r.cfg.Health.Address)
 	for at, want := range map[string]bool{"10.77.0.11": false, "10.77.0.12": true, "127.0.0.1": false, "0.0.0.0": false} {
 		log.Reset()
 		free, _ := freePorts(t, "0.0.0.0")

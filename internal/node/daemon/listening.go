@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/localproxy"
 )
@@ -24,7 +25,9 @@ type listening struct {
 	// from is the own address from which a virtual one is connected to. The kernel of a holder would choose the virtual address itself, and the
 	// connections would end when that moves.
 	from func(virtual netip.Addr) netip.Addr
-	wake chan struct{} // capacity 1: wanted has changed
+	// owner names the user who connects; nil: all are one.
+	owner places.Asker
+	wake  chan struct{} // capacity 1: wanted has changed
 
 	mu     sync.Mutex // guards what follows
 	wanted listeningFor
@@ -37,6 +40,7 @@ type listening struct {
 type passing interface {
 	Move(to []netip.AddrPort) error
 	SetFallback([]netip.AddrPort)
+	SetConnections(int)
 	Stats() localproxy.Stats
 	Close(context.Context) error
 }
@@ -45,6 +49,8 @@ type passing interface {
 type listeningFor struct {
 	at string // "": nowhere
 	to []netip.AddrPort
+	// connections is how many there may be at a time; 0: as many as this host has room for.
+	connections int
 }
 
 // listenAgain is how long is waited for a port that somebody else has.
@@ -77,7 +83,7 @@ func (d *Daemon) ownToward(to netip.Addr) netip.Addr {
 func (l *listening) use(cfg *config.Config) {
 	var next listeningFor
 	if to := cfg.FollowTargets(); cfg.Follow.OnMembers && len(to) > 0 {
-		next = listeningFor{at: cfg.Follow.Listen, to: to}
+		next = listeningFor{at: cfg.Follow.Listen, to: to, connections: cfg.Follow.Connections}
 	}
 	l.mu.Lock()
 	l.wanted = next
@@ -122,6 +128,10 @@ func (l *listening) step() bool {
 		l.is.to = l.wanted.to
 		l.log.Info("programs that connect at follow.listen are connected to another address", "address", l.is.at, "to", l.is.to)
 	}
+	if l.proxy != nil && l.is.connections != l.wanted.connections {
+		l.proxy.SetConnections(l.wanted.connections)
+		l.is.connections = l.wanted.connections
+	}
 	if err := l.moveTo(l.wanted.at); err != nil {
 		if l.failed == nil || l.failed.Error() != err.Error() {
 			l.log.Warn("programs of this host cannot connect at follow.listen; keepvip tries again and again", "code", string(code.NotListening), "error", err,
@@ -149,7 +159,7 @@ func (l *listening) moveTo(at string) error {
 	if l.proxy != nil {
 		return l.proxy.Move(addresses)
 	}
-	p, err := l.listen(localproxy.Config{Listen: addresses, Fallback: l.wanted.to, From: l.from})
+	p, err := l.listen(localproxy.Config{Listen: addresses, Fallback: l.wanted.to, From: l.from, Connections: l.wanted.connections, Owner: l.owner, Log: l.log})
 	if err == nil {
 		l.proxy = p
 	}
@@ -174,6 +184,8 @@ type ListenerStatus struct {
 	Address     string           `json:"address"`           // as configured
 	To          []netip.AddrPort `json:"to"`                // where connections go: the first that answers
 	Connections int              `json:"connections"`       // that are open
+	Places      int              `json:"places,omitempty"`  // how many there may be; absent while it is not open
+	Lost        uint64           `json:"lost,omitempty"`    // connections that were ended to make room for those of another user
 	Problem     string           `json:"problem,omitempty"` // why programs cannot connect there
 	Code        code.Code        `json:"code,omitempty"`    // of Problem
 }
@@ -187,7 +199,8 @@ func (l *listening) status() *ListenerStatus {
 	}
 	out := &ListenerStatus{Address: l.wanted.at, To: l.wanted.to}
 	if l.proxy != nil {
-		out.Connections = l.proxy.Stats().Open
+		stats := l.proxy.Stats()
+		out.Connections, out.Places, out.Lost = stats.Open, stats.Places, stats.Lost
 	}
 	if l.failed != nil {
 		out.Problem, out.Code = l.failed.Error(), code.NotListening

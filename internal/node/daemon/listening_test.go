@@ -52,6 +52,7 @@ func (p *ports) listen(c localproxy.Config) (passing, error) {
 }
 
 func (p *ports) SetFallback(to []netip.AddrPort) { p.to = to }
+func (p *ports) SetConnections(int)              {}
 func (p *ports) Stats() localproxy.Stats         { return localproxy.Stats{Open: 7} }
 
 func (p *ports) Close(ctx context.Context) error {

@@ -19,6 +19,7 @@ func (d *Daemon) told() metrics.Process {
 		hookCollector{d.hooks},
 		drillCollector{&d.drills},
 		reloads.Collector{Record: &d.reloads},
+		metrics.Listeners(d.listeners),
 		d.build.timings.takeovers, d.build.timings.aways, d.build.timings.probes,
 	}
 	if d.cfg.Metrics.KeepalivedNames {

@@ -12,8 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -37,6 +40,7 @@ type raftNode struct {
 	node     *raft.Node
 	cancel   context.CancelFunc
 	ended    chan struct{}
+	said     string // why it could not be opened, as far as the log has it
 }
 
 func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
@@ -137,8 +141,16 @@ func (r *raftNode) open() (*raft.Node, error) {
 		Self: self, Port: r.cfg.Port, Peers: c.Peers, Witnesses: c.Witnesses, Heartbeat: c.HeartbeatTimeout,
 		RemoveDead: c.RemoveDeadAfter, Stopping: r.stopping, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
 	})
+	if errors.Is(err, unix.EADDRINUSE) {
+		err = &code.Error{Code: code.RaftUnheard, Err: err}
+	}
 	if err != nil {
+		r.say(err)
 		return nil, err
+	}
+	if r.said != "" {
+		r.log.Info("the listener of the raft cluster is open now")
+		r.said = ""
 	}
 	n.Expect(namesOf(r.cfg.ByRaft()))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -148,6 +160,15 @@ func (r *raftNode) open() (*raft.Node, error) {
 		n.Run(ctx)
 	}(r.ended)
 	return n, nil
+}
+
+// say logs why this node does not join, once for each reason. The caller holds the lock.
+func (r *raftNode) say(err error) {
+	var coded *code.Error
+	if text := err.Error(); errors.As(err, &coded) && text != r.said {
+		r.said = text
+		r.log.Warn("this node cannot take part in the raft cluster; keepvip tries again", "code", string(coded.Code), "error", err, "remedy", coded.Code.Entry().Remedy)
+	}
 }
 
 // keepTrying joins also where no virtual address can be held, as on a witness in another network.

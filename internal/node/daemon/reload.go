@@ -61,15 +61,11 @@ func (d *Daemon) reload(l loaded) (Reloaded, error) {
 	if err != nil {
 		return Reloaded{}, err
 	}
-	useHealth, err := d.balancers.prepare(next.Health) // the last of what can fail
-	if err != nil {
-		return Reloaded{}, err
-	}
 	for _, w := range next.Warnings {
 		d.log.Warn(w)
 	}
 	use()
-	useHealth()
+	d.doors.health.Use(next.Health.Address)
 	limitGarbage(next)
 	limitGOMAXPROCS(next)
 	if d.opts.LogLevel != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/keepvip/keepvip/election/raft"
+	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
 	"github.com/keepvip/keepvip/internal/node/reloads"
@@ -20,13 +21,15 @@ type Status struct {
 	Hooks   *hook.Status    `json:"hooks,omitempty"`   // absent while none has run, without a notify FIFO
 	History *history.Status `json:"history,omitempty"` // absent while the file has every transition
 	// Listener is absent without follow.onMembers.
-	Listener *ListenerStatus   `json:"listener,omitempty"`
-	VIPs     []instance.Status `json:"vips"`
+	Listener *ListenerStatus `json:"listener,omitempty"`
+	// Listeners are those beside the election: the control socket, and those for metrics and for balancers.
+	Listeners []door.Status     `json:"listeners,omitempty"`
+	VIPs      []instance.Status `json:"vips"`
 }
 
 func (d *Daemon) status() any {
 	node, _ := os.Hostname() // a node without a name is shown without
-	return Status{Version: d.opts.Version, Node: node, Config: d.reloads.Status(), Key: d.keys.status(), Raft: d.build.raft.status(), Hooks: d.hooks.Status(), History: d.past.Status(), Listener: d.listening.status(), VIPs: d.set.Status()}
+	return Status{Version: d.opts.Version, Node: node, Config: d.reloads.Status(), Key: d.keys.status(), Raft: d.build.raft.status(), Hooks: d.hooks.Status(), History: d.past.Status(), Listener: d.listening.status(), Listeners: d.doors.statuses(), VIPs: d.set.Status()}
 }
 
 // RaftStatus is the part of status that is about the Raft cluster.

@@ -13,14 +13,16 @@ import (
 
 // Config is what a follower does.
 type Config struct {
-	Entries  []Entry
-	Key      *auth.Key // nil: none
-	Port     uint16    // of members
-	Listen   string    // host:port for the first port of the first entry; "": none
-	Socket   string
-	StateDir string
-	Metrics  config.Metrics
-	Source   reloads.Source
+	Entries []Entry
+	Key     *auth.Key // nil: none
+	Port    uint16    // of members
+	Listen  string    // host:port for the first port of the first entry; "": none
+	// Connections is how many there may be at Listen at a time; 0: as many as this host has room for.
+	Connections int
+	Socket      string
+	StateDir    string
+	Metrics     config.Metrics
+	Source      reloads.Source
 }
 
 // Entry is one virtual address, or several that move together.
@@ -51,7 +53,7 @@ const (
 
 // New is what a configuration, which is the members', says of following.
 func New(c *config.Config) (Config, error) {
-	out := Config{Port: c.Port, Listen: c.Follow.Listen, Socket: c.Socket, StateDir: c.StateDir, Metrics: c.Metrics, Source: reloads.SourceOf(c)}
+	out := Config{Port: c.Port, Listen: c.Follow.Listen, Connections: c.Follow.Connections, Socket: c.Socket, StateDir: c.StateDir, Metrics: c.Metrics, Source: reloads.SourceOf(c)}
 	followed := c.Followed()
 	if len(followed) == 0 {
 		return Config{}, fmt.Errorf("config: no entry under vips is spread over its members, want one with spread: direct: a follower follows those")

@@ -99,6 +99,11 @@ func (f *Follower) listen(before *Follower) (err error) {
 		old = before.proxy
 	}
 	wanted := f.cfg.Listen != "" && len(f.cfg.Entries) > 0
+	defer func() {
+		if f.proxy != nil {
+			f.proxy.SetConnections(f.cfg.Connections)
+		}
+	}()
 	switch {
 	case wanted && old != nil:
 		if before.cfg.Listen != f.cfg.Listen {
@@ -172,7 +177,7 @@ func (f *Follower) loop(ctx context.Context) {
 		case in := <-f.client.Packets():
 			f.hear(time.Now(), in)
 		case r := <-f.probes.results:
-			f.probes.note(time.Now(), r)
+			f.note(time.Now(), r)
 		case answer := <-f.asked:
 			answer <- f.status(time.Now())
 			continue
@@ -180,6 +185,19 @@ func (f *Follower) loop(ctx context.Context) {
 		now := time.Now()
 		f.step(ctx, now)
 		due.Reset(time.Until(f.next(now)))
+	}
+}
+
+// note takes in what a probe has found.
+func (f *Follower) note(now time.Time, r result) {
+	before := f.probes.lacks
+	f.probes.note(now, r)
+	switch is := f.probes.lacks; {
+	case is == before:
+	case is == "":
+		f.log.Info("this host has again what a look at a member takes", "unasked", f.probes.unasked)
+	default:
+		f.log.Warn("members cannot be looked at, and count as before: this host lacks what it takes", "code", string(is), "error", r.err, "remedy", is.Entry().Remedy)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -218,6 +219,8 @@ type proxy struct {
 
 func (p *proxy) SetBackends(b []Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
 func (p *proxy) Reset(...netip.Addr) int { return 1 }
+func (p *proxy) SetConnections(int)      {}
+func (p *proxy) Places() places.Count    { return places.Count{} }
 func (p *proxy) Connections() map[netip.Addr]int {
 	return map[netip.Addr]int{ownOf(1): 1}
 }

@@ -2,11 +2,15 @@ package follower
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/serve/localproxy"
 )
 
@@ -14,7 +18,7 @@ import (
 const lifetime = 6 * time.Second
 
 // Kernel is the host by its kernel.
-type Kernel struct{}
+type Kernel struct{ Log *slog.Logger }
 
 // Open implements Host.
 func (Kernel) Open(name string) (Plane, error) {
@@ -29,16 +33,19 @@ func (Kernel) Open(name string) (Plane, error) {
 func (Kernel) Cleanup(keep ...string) ([]string, error) { return intercept.Cleanup(keep...) }
 
 // Listen implements Host.
-func (Kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
+func (k Kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
 	listen, err := localproxy.Addresses(at)
 	if err != nil {
 		return nil, err
 	}
-	p, err := localproxy.Listen(localproxy.Config{Listen: listen, Fallback: fallback})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at, err)
+	cfg, out := localproxy.Config{Listen: listen, Fallback: fallback, Log: k.Log}, localProxy{}
+	if out.owners, err = link.OpenOwners(); err == nil { // otherwise all users are one
+		cfg.Owner = out.owners.Name
 	}
-	return localProxy{p}, nil
+	if out.Proxy, err = localproxy.Listen(cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", at, err), out.owners.Close())
+	}
+	return out, nil
 }
 
 // table is a Plane by nftables.
@@ -67,7 +74,16 @@ func (t table) Destroy(dead ...netip.Addr) (int, error) {
 }
 
 // localProxy is a Proxy by a listener of this process.
-type localProxy struct{ *localproxy.Proxy }
+type localProxy struct {
+	*localproxy.Proxy
+	owners *link.Owners // nil: all users are one
+}
+
+// Places implements Proxy.
+func (p localProxy) Places() places.Count {
+	s := p.Stats()
+	return places.Count{Most: s.Places, Taken: s.Open, Lost: s.Lost}
+}
 
 // Move implements Proxy.
 func (p localProxy) Move(at string) error {
@@ -103,5 +119,5 @@ func (p localProxy) Connections() map[netip.Addr]int {
 func (p localProxy) Close() error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	return p.Proxy.Close(ended)
+	return errors.Join(p.Proxy.Close(ended), p.owners.Close())
 }

@@ -25,12 +25,13 @@ var (
 	descWire    = desc("keepvip_follower_on_the_wire", "1 while no member is used, and connections of this host go to the virtual address.", "port")
 	descUsed    = desc("keepvip_follower_member_used", "1 for a member that gets new connections of this host.", "port", "member")
 	descEnded   = desc("keepvip_follower_connections_ended_total", "Connections of this host that were ended because the host of their member had died.")
+	descUnasked = prometheus.NewDesc("keepvip_follower_unasked_total", "Looks at members that this host lacked descriptors, memory or ports for; they change nothing.", nil, nil)
 	descNotRead = desc("keepvip_follower_messages_rejected_total", "Messages of members not taken into account.", "reason")
 )
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descWorking, descToldBy, descWire, descUsed, descEnded, descNotRead} {
+	for _, d := range []*prometheus.Desc{descWorking, descToldBy, descWire, descUsed, descEnded, descNotRead, descUnasked} {
 		ch <- d
 	}
 }
@@ -41,6 +42,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
+	ch <- prometheus.MustNewConstMetric(descUnasked, prometheus.CounterValue, float64(s.Unasked))
 	for _, e := range s.Follows {
 		e.collect(ch)
 	}
@@ -76,6 +78,6 @@ func truth(b bool) float64 {
 func (p Process) told(s *shown) metrics.Process {
 	return metrics.Process{
 		Version: p.Version, Live: s.live, Ready: s.ready, Log: p.Log,
-		Collectors: []prometheus.Collector{collector{s.status}, reloads.Collector{Record: &s.reloads}},
+		Collectors: []prometheus.Collector{collector{s.status}, metrics.Listeners(s.listeners), reloads.Collector{Record: &s.reloads}},
 	}
 }

@@ -2,6 +2,8 @@ package follower
 
 import (
 	"net/netip"
+
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 // Host is this machine.
@@ -43,6 +45,10 @@ type Proxy interface {
 	Reset(dead ...netip.Addr) int
 	// Move has it listen somewhere else; connections go on. With an error nothing has changed.
 	Move(at string) error
+	// SetConnections says how many there may be at a time; 0: as many as this host has room for.
+	SetConnections(int)
+	// Places is how it stands with that.
+	Places() places.Count
 	Close() error
 }
 

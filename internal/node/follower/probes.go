@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"slices"
 	"syscall"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 const (
@@ -24,6 +26,8 @@ type probes struct {
 	all     map[netip.AddrPort]*probed
 	results chan result
 	dial    func(ctx context.Context, to netip.AddrPort) error
+	unasked uint64    // looks that this host lacked something for
+	lacks   code.Code // that for the newest look; "": nothing
 }
 
 type probed struct {
@@ -35,8 +39,9 @@ type probed struct {
 }
 
 type result struct {
-	to  netip.AddrPort
-	err error
+	to    netip.AddrPort
+	err   error
+	lacks code.Code // what this host had too little of; "": nothing
 }
 
 func newProbes() *probes {
@@ -91,7 +96,7 @@ func (p *probes) start(ctx context.Context, now time.Time) {
 			defer cancel()
 			err := p.dial(limit, to)
 			select {
-			case p.results <- result{to, err}:
+			case p.results <- result{to, err, lack.OfDial(limit, err, to.String())}:
 			case <-ctx.Done():
 			}
 		}()
@@ -105,11 +110,13 @@ func (p *probes) note(now time.Time, r result) bool {
 		return false
 	}
 	before := o.verdict
+	p.lacks = r.lacks
 	o.busy, o.next = false, now.Add(probeFailed)
 	switch {
 	case r.err == nil:
 		o.verdict, o.lost, o.next = reached, 0, now.Add(probeEvery)
-	case ownLack(r.err): // the verdict is what it was
+	case r.lacks != "": // the verdict is what it was
+		p.unasked++
 	case errors.Is(r.err, syscall.ECONNREFUSED):
 		o.verdict, o.lost = failed, lostProbes
 	default:
@@ -118,12 +125,6 @@ func (p *probes) note(now time.Time, r result) bool {
 		}
 	}
 	return o.verdict != before
-}
-
-// ownLack tells that this host had no file descriptor or no memory for a probe, which says nothing of a member. That there is no way to a member is
-// another thing: then it is not reached from here.
-func ownLack(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}, func(one error) bool { return errors.Is(err, one) })
 }
 
 // deadline is when start has something to do; zero: never.

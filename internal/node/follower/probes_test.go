@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // What this host lacks says nothing of a member.
@@ -29,10 +31,10 @@ func TestProbesJudgeMembersAlone(t *testing.T) {
 			p := newProbes()
 			p.want([]netip.AddrPort{to})
 			now := time.Now()
-			assert.True(t, p.note(now, result{to, nil}))
+			assert.True(t, p.note(now, result{to: to}))
 			for range 3 * lostProbes {
 				now = now.Add(probeFailed)
-				p.note(now, result{to, fmt.Errorf("dial: %w", tt.err)})
+				p.note(now, result{to, fmt.Errorf("dial: %w", tt.err), lack.Of(tt.err)})
 				assert.Equal(t, now.Add(probeFailed), p.deadline(), "it is asked again")
 			}
 			assert.Equal(t, tt.want, p.verdict(to))

@@ -15,9 +15,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/sdnotify"
 	"github.com/keepvip/keepvip/internal/base/startpages"
 	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/metrics"
 	"github.com/keepvip/keepvip/internal/node/singleton"
 )
@@ -68,17 +70,22 @@ func (p Process) Run(ctx context.Context) (err error) {
 	defer end()
 	wg.Go(func() { logged(p.Log, server.Serve(outer)) })
 	wg.Go(func() { logged(p.Log, lock.Serve(outer)) })
-	if p.Config.Metrics.Address != "" {
-		listener, err := metrics.Listen(p.Config.Metrics, p.told(&shown))
-		if err != nil {
-			_, left := p.Host.Cleanup()
-			return errors.Join(err, left)
-		}
-		wg.Go(func() { logged(p.Log, listener.Serve(outer)) })
-	}
+	shown.metrics = p.metricsDoor(&shown)
+	shown.metrics.Start(p.Config.Metrics.Address, func(run func(context.Context) error) (end func()) {
+		wg.Go(func() { logged(p.Log, run(outer)) })
+		return func() {} // with the process
+	})
+	wg.Go(func() { shown.metrics.Run(outer) })
 	wg.Go(func() { p.notify(ctx, outer, &shown) })
 	defer time.AfterFunc(startTime, p.afterStart).Stop()
 	return p.follow(ctx, hangups, &shown)
+}
+
+// metricsDoor is the listener for metrics. Whoever has its port keeps no connection from going to the members.
+func (p Process) metricsDoor(s *shown) *door.Door {
+	return door.New(door.Config{Option: "metrics.address", Code: code.MetricsUnheard, Log: p.Log, Open: func(at string) (door.Listener, error) {
+		return metrics.Listen(p.Config.Metrics, p.told(s))
+	}})
 }
 
 // afterStart has the memory given back that only the start needed.

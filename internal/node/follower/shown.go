@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/keepvip/keepvip/internal/base/places"
+	"github.com/keepvip/keepvip/internal/node/door"
+	"github.com/keepvip/keepvip/internal/node/metrics"
 	"github.com/keepvip/keepvip/internal/node/reloads"
 )
 
@@ -12,6 +15,7 @@ import (
 type shown struct {
 	current atomic.Pointer[Follower] // nil: none yet
 	reloads reloads.Record
+	metrics *door.Door // nil: none
 }
 
 var errNotBegun = errors.New("the follower has not begun")
@@ -24,7 +28,20 @@ func (s *shown) status() (Status, error) {
 	}
 	out, err := f.Status()
 	out.Config = s.reloads.Status()
+	if s.metrics != nil {
+		out.Metrics = s.metrics.Status()
+	}
 	return out, err
+}
+
+// listeners is how follow.listen fares, if there is one.
+func (s *shown) listeners() []metrics.Listening {
+	out, err := s.status()
+	if err != nil || out.Listener == nil {
+		return nil
+	}
+	c := places.Count{Most: out.Listener.Places, Taken: out.Listener.Connections, Lost: out.Listener.Lost}
+	return []metrics.Listening{{Name: "follow.listen", Up: true, Places: &c}}
 }
 
 // answer is what `keepvip status` is answered.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/reloads"
 )
 
@@ -16,6 +18,21 @@ type Status struct {
 	Config  *reloads.Status `json:"config,omitempty"`
 	Signed  bool            `json:"signed"`  // with the followers' key
 	Follows []EntryStatus   `json:"follows"` // never null
+	// Lacks is what this host had too little of for the newest look at a member; absent when it had all. Members count as before then.
+	Lacks   code.Code `json:"lacks,omitempty"`
+	Unasked uint64    `json:"unasked,omitempty"` // looks that could not be made for that
+	// Listener is how it stands with the places of follow.listen; absent without it.
+	Listener *ListenerStatus `json:"listener,omitempty"`
+	// Metrics is the listener for metrics and probes; absent without it.
+	Metrics *door.Status `json:"metrics,omitempty"`
+}
+
+// ListenerStatus is the listener for programs of this host.
+type ListenerStatus struct {
+	Address     string `json:"address"`
+	Connections int    `json:"connections"`
+	Places      int    `json:"places"`         // how many there may be
+	Lost        uint64 `json:"lost,omitempty"` // connections that were ended to make room for those of another user
 }
 
 // EntryStatus is one entry that is followed.
@@ -52,7 +69,11 @@ type MemberStatus struct {
 
 // status is made of all entries.
 func (f *Follower) status(now time.Time) Status {
-	out := Status{Version: f.opts.Version, Node: f.opts.Node, Signed: f.cfg.Key != nil, Follows: []EntryStatus{}}
+	out := Status{Version: f.opts.Version, Node: f.opts.Node, Signed: f.cfg.Key != nil, Follows: []EntryStatus{}, Lacks: f.probes.lacks, Unasked: f.probes.unasked}
+	if f.proxy != nil {
+		c := f.proxy.Places()
+		out.Listener = &ListenerStatus{Address: f.cfg.Listen, Connections: c.Taken, Places: c.Most, Lost: c.Lost}
+	}
 	for _, e := range f.entries {
 		out.Follows = append(out.Follows, e.status(now))
 	}

@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -38,7 +37,7 @@ func Listen(cfg config.Metrics, p Process) (*Listener, error) {
 	out := &Listener{}
 	probes := control.Probes{Live: p.Live, Ready: p.Ready, Metrics: p.handler(), Outside: p.outside(cfg)}
 	if owners, err := link.OpenOwners(); err == nil {
-		out.owners, probes.Owner = owners, ownerBy(owners)
+		out.owners, probes.Owner = owners, owners.Name
 	}
 	ln, err := control.Listen(cfg.Address, probes)
 	if err != nil {
@@ -79,18 +78,4 @@ func (p Process) outside(m config.Metrics) control.Outside {
 		out.Token = func() (string, error) { return config.LoadToken(m.TokenFile) }
 	}
 	return out
-}
-
-// ownerBy names the user of this host at the other end of a connection; "" for another host.
-func ownerBy(owners *link.Owners) func(from, to netip.AddrPort) (string, error) {
-	return func(from, to netip.AddrPort) (string, error) {
-		uid, here, err := owners.Owner(from, to)
-		switch {
-		case errors.Is(err, link.ErrSocketClosed):
-			return "", err
-		case err != nil || !here: // a kernel that does not tell must not cost a probe
-			return "", nil
-		}
-		return fmt.Sprintf("user %d", uid), nil
-	}
 }

@@ -154,6 +154,7 @@ func TestMetricsOfEachCheck(t *testing.T) {
 			"keepvip_check_healthy a": 1, "keepvip_check_healthy w": 0,
 			"keepvip_check_probes_total a": 7, "keepvip_check_probes_total w": 0,
 			"keepvip_check_failures_total a": 2, "keepvip_check_failures_total w": 0,
+			"keepvip_check_unasked_total a": 0, "keepvip_check_unasked_total w": 0,
 			"keepvip_check_changes_total a": 1, "keepvip_check_changes_total w": 0,
 			"keepvip_check_falls a": 3, "keepvip_check_falls w": 0,
 			"keepvip_check_weight a": 0, "keepvip_check_weight w": -10,

@@ -13,10 +13,9 @@ import (
 // Store keeps holds over restarts, by the names of instances. Its methods are called from several goroutines.
 type Store interface {
 	Held(name string) (state.Hold, bool)
-	// Writable tells whether Hold is likely to succeed.
-	Writable() error
-	// Hold and Resume have lasted when they return. With an error nothing has changed.
-	Hold(names []string, h state.Hold) error
+	// Prepare writes h down as far as the disk can refuse it. With keep it counts, and has lasted when that returns; drop gives it up.
+	Prepare(names []string, h state.Hold) (keep func() error, drop func(), err error)
+	// Resume has lasted when it returns. With an error nothing has changed.
 	Resume(names []string) error
 }
 
@@ -39,7 +38,8 @@ func (a *Set) turn(ctx context.Context, names []string) (_ context.Context, list
 // Hold makes this node one that stays out until Resume, over restarts, and passes the addresses on before. With an error
 // nothing has changed: an address that nobody else could take stays here. With force it goes nevertheless.
 //
-// The store has the hold before the elector has. So at every moment a restart makes no more of the hold than this process does.
+// The hold is written down before an address moves, so a disk that is full refuses it in time. It counts for the store after the move and before
+// it does for the elector. So at every moment a restart makes no more of the hold than this process does.
 func (a *Set) Hold(ctx context.Context, names []string, reason string, force bool) error {
 	ctx, list, done, err := a.turn(ctx, names)
 	if err != nil {
@@ -71,13 +71,15 @@ func (a *Set) holdBack(ctx context.Context, list []*instance, h state.Hold, forc
 	if a.store == nil || len(list) == 0 {
 		return passOn(ctx, list, h, force)
 	}
-	if err := a.store.Writable(); err != nil {
+	keep, drop, err := a.store.Prepare(namesOf(list), h)
+	if err != nil {
 		return err
 	}
+	defer drop()
 	if err := passOn(ctx, list, h, force); err != nil {
 		return err
 	}
-	return a.store.Hold(namesOf(list), h)
+	return keep()
 }
 
 // passOn drains the instances, and passes on what they hold.

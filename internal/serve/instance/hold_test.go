@@ -19,7 +19,7 @@ import (
 // fakeStore is a disk.
 type fakeStore struct {
 	fail error // whatever is asked of it
-	late error // only of state.Hold
+	late error // only of what makes a hold count
 
 	mu   sync.Mutex // guards held
 	held map[string]state.Hold
@@ -32,9 +32,11 @@ func (s *fakeStore) Held(name string) (state.Hold, bool) {
 	return h, ok
 }
 
-func (s *fakeStore) Writable() error { return s.fail }
+func (s *fakeStore) Prepare(names []string, h state.Hold) (keep func() error, drop func(), _ error) {
+	return func() error { return s.hold(names, h) }, func() {}, s.fail
+}
 
-func (s *fakeStore) Hold(names []string, h state.Hold) error {
+func (s *fakeStore) hold(names []string, h state.Hold) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := errors.Join(s.fail, s.late)

@@ -43,6 +43,7 @@ var (
 	descConflicts  = desc("keepvip_conflicts", "Hosts outside the election that claim an address.")
 	descHealthy    = desc("keepvip_check_healthy", "1 when the health check passes; absent until its first result.", "check")
 	descProbes     = desc("keepvip_check_probes_total", "Health probes made.", "check")
+	descUnasked    = desc("keepvip_check_unasked_total", "Health probes that this host lacked descriptors, memory, processes or ports for; they change no verdict.", "check")
 	descFailures   = desc("keepvip_check_failures_total", "Health probes that failed.", "check")
 	descFlips      = desc("keepvip_check_changes_total", "Times the health check changed its mind, the first result included.", "check")
 	descFalls      = desc("keepvip_check_falls", "Times the health check became unhealthy lately: while above 1 it is damped.", "check")
@@ -164,6 +165,7 @@ func collectChecks(ch chan<- prometheus.Metric, s Status) {
 			metric(descProbed, prometheus.GaugeValue, float64(k.LastProbe.UnixNano())/1e9, k.Name)
 		}
 		metric(descProbes, prometheus.CounterValue, float64(k.Probes), k.Name)
+		metric(descUnasked, prometheus.CounterValue, float64(k.Unasked), k.Name)
 		metric(descFailures, prometheus.CounterValue, float64(k.Failures), k.Name)
 		metric(descFlips, prometheus.CounterValue, float64(k.Changes), k.Name)
 	}

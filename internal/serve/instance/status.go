@@ -2,6 +2,7 @@ package instance
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -73,6 +74,9 @@ type CheckStatus struct {
 	Changes   uint64    `json:"changes"`
 	Falls     int       `json:"falls,omitempty"` // how often it became unhealthy lately: it flaps
 	Rise      int       `json:"rise,omitempty"`  // good probes in a row that it takes to become healthy
+	// Lacks is what this host had too little of for the last probe, so that the state is as before; absent when it had all.
+	Lacks   code.Code `json:"lacks,omitempty"`
+	Unasked uint64    `json:"unasked,omitempty"` // probes that could not be made for that
 
 	numbered bool // a condition, whatever its weight
 }
@@ -203,11 +207,13 @@ func (v *view) checkStatus(c Check) CheckStatus {
 	said := c.Verdict()
 	if v.failing != "" {
 		said.State, said.Reason, said.Hint, said.Code = health.Unhealthy, v.failing, "", code.DrillCheck
+	} else if said.Lacks != "" {
+		said.Hint = fmt.Sprintf("this host cannot ask now, so this stays as it was: %s %s", said.Lacks, said.Lacks.Name())
 	}
 	return CheckStatus{
 		Name: c.Name, Weight: c.Weight, State: said.State.String(), Reason: said.Reason, Hint: said.Hint, Code: said.Code, Since: said.Since, LastProbe: said.LastProbe,
 		Latency: said.LastLatency.Seconds(), Probes: said.Probes, Failures: said.Failures,
-		Streak: said.Streak, Changes: said.Changes, Falls: said.Falls, Rise: said.Rise,
+		Streak: said.Streak, Changes: said.Changes, Falls: said.Falls, Rise: said.Rise, Lacks: said.Lacks, Unasked: said.Unasked,
 		numbered: c.Numbered,
 	}
 }

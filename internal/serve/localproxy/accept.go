@@ -6,6 +6,9 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 // pause is how long a listener waits that cannot accept, as when the process has no more file descriptors.
@@ -23,45 +26,72 @@ func (p *Proxy) accept(l *net.TCPListener) {
 				return
 			case <-time.After(pause):
 			}
-		case !p.admit():
-			abort(client)
 		default:
-			p.running.Go(func() { p.serve(client) })
+			if c := p.admit(client); c != nil {
+				p.running.Go(func() { p.serve(c) })
+			} else {
+				abort(client)
+			}
 		}
 	}
 }
 
-func (p *Proxy) admit() bool {
+// admit gives a client a place, which another one may lose by that. It is nil for one that has gone.
+func (p *Proxy) admit(client *net.TCPConn) *pair {
+	owner := places.OwnerOf(client, p.cfg.Owner)
+	if owner == "" {
+		return nil
+	}
+	c := &pair{client: client}
+	got, lost := p.places.Take(owner, c)
+	if got == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.admitted >= p.cfg.Connections {
-		p.stats.Refused++
-		return false
+	c.place = got
+	if lost != nil {
+		p.turnOut(lost)
 	}
-	p.admitted++
-	return true
+	return c
+}
+
+// sayAgain is how long nothing is said of places that are lost, once it was.
+const sayAgain = time.Minute
+
+// turnOut ends a connection that has lost its place. The caller holds the lock.
+func (p *Proxy) turnOut(lost *places.Place[*pair]) {
+	lost.Value.lost = true
+	lost.Value.breaks()
+	now := time.Now()
+	if p.cfg.Log == nil || !p.said.IsZero() && now.Sub(p.said) < sayAgain {
+		return
+	}
+	p.said = now
+	count := p.places.Count()
+	p.cfg.Log.Warn("all places of follow.listen are taken, and who has the most loses the oldest", "code", string(code.ListenerFull),
+		"owner", lost.Owner, "places", count.Most, "lost", count.Lost, "remedy", code.ListenerFull.Entry().Remedy)
 }
 
 // serve finds a server for a client. The two goroutines that go on from there are new ones, for this one's stack has grown.
-func (p *Proxy) serve(client *net.TCPConn) {
+func (p *Proxy) serve(c *pair) {
 	server, backend, err := p.connect(p.dialing)
-	c := &pair{client: client, server: server, backend: backend}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil || p.ended {
+	c.server, c.backend = server, backend
+	if err != nil || p.ended || c.lost {
 		if err != nil {
 			p.stats.Failed++
 		}
-		p.admitted--
-		abort(client)
-		abort(server)
+		c.place.Leave()
+		c.breaks()
 		return
 	}
 	p.stats.Total++
 	p.open[c] = struct{}{}
 	c.left.Store(2)
-	p.running.Go(func() { p.pump(c, client, server) })
-	p.running.Go(func() { p.pump(c, server, client) })
+	p.running.Go(func() { p.pump(c, c.client, server) })
+	p.running.Go(func() { p.pump(c, server, c.client) })
 }
 
 // connect tries the server whose turn it is, the others behind it, and what there is to fall back to.
@@ -101,8 +131,8 @@ func (p *Proxy) pump(c *pair, from, to *net.TCPConn) {
 	}
 	p.mu.Lock()
 	delete(p.open, c)
-	p.admitted--
 	p.mu.Unlock()
+	c.place.Leave()
 	_ = c.client.Close()
 	_ = c.server.Close()
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 // pair is a connection of a client and one to a server.
@@ -15,6 +17,8 @@ type pair struct {
 	client, server *net.TCPConn
 	backend        netip.AddrPort
 	left           atomic.Int32 // directions that go on
+	place          *places.Place[*pair]
+	lost           bool // another has its place; guarded by the proxy's lock
 }
 
 // breaks ends both connections by a reset.

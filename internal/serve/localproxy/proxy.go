@@ -2,19 +2,25 @@ package localproxy
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 // Config is where a proxy listens, and what bounds it.
 type Config struct {
 	// Listen are where it listens at first; see Move.
 	Listen []netip.AddrPort
-	// Connections is how many there may be at once; what comes then is reset. 0: DefaultConnections.
+	// Connections is how many places there are. When all are taken the owner who has the most loses the oldest. 0: [Room] of this host.
 	Connections int
+	// Owner names the user at the other end of a connection; nil: all users are one.
+	Owner places.Asker
+	Log   *slog.Logger // nil: nothing is said
 	// DialTimeout is how long one server may take, before the next is tried. 0: DefaultDialTimeout.
 	DialTimeout time.Duration
 	// Fallback are tried in this order when there is no healthy server, or none that can be connected to: the virtual address.
@@ -23,10 +29,8 @@ type Config struct {
 	From func(server netip.Addr) netip.Addr
 }
 
-const (
-	DefaultConnections = 1000
-	DefaultDialTimeout = time.Second
-)
+// DefaultDialTimeout is the DialTimeout of a Config without one.
+const DefaultDialTimeout = time.Second
 
 // Backend is a server.
 type Backend struct {
@@ -39,7 +43,8 @@ type Stats struct {
 	Open      int
 	ByBackend map[netip.AddrPort]int // open ones
 	Total     uint64                 // that were connected to a server
-	Refused   uint64                 // that were too many
+	Places    int                    // how many there may be
+	Lost      uint64                 // that were ended to make room for another
 	Failed    uint64                 // for which no server could be connected to
 }
 
@@ -51,19 +56,21 @@ type Proxy struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
+	places *places.Keeper[*pair] // those included that have no server yet
+
 	mu        sync.Mutex // guards what follows, and cfg.Fallback
 	listeners []*net.TCPListener
 	turns     turns
-	admitted  int // connections, those included that have no server yet
 	open      map[*pair]struct{}
 	stats     Stats
-	ended     bool // what is open now has no time left
+	ended     bool      // what is open now has no time left
+	said      time.Time // when it was last that a place was lost
 }
 
 // Listen opens a proxy that has no backends yet.
 func Listen(c Config) (*Proxy, error) {
-	c.Connections, c.DialTimeout = orDefault(c.Connections, DefaultConnections), orDefault(c.DialTimeout, DefaultDialTimeout)
-	p := &Proxy{cfg: c, open: map[*pair]struct{}{}}
+	c.Connections, c.DialTimeout = orDefault(c.Connections, Room()), orDefault(c.DialTimeout, DefaultDialTimeout)
+	p := &Proxy{cfg: c, open: map[*pair]struct{}{}, places: places.New[*pair](c.Connections)}
 	// A server that is silent for half a minute is gone, where nobody else has said so.
 	p.dialer = net.Dialer{Timeout: c.DialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	p.dialing, p.stop = context.WithCancel(context.Background())
@@ -95,6 +102,16 @@ func (p *Proxy) SetFallback(all []netip.AddrPort) {
 	p.cfg.Fallback = slices.Clone(all)
 }
 
+// SetConnections says how many places there are from now on; 0: [Room] of this host. What is too many then is ended.
+func (p *Proxy) SetConnections(n int) {
+	lost := p.places.Resize(orDefault(n, Room()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range lost {
+		p.turnOut(l)
+	}
+}
+
 // Reset ends the connections to these servers at once, and returns how many there were.
 func (p *Proxy) Reset(servers ...netip.Addr) (n int) {
 	p.mu.Lock()
@@ -116,7 +133,8 @@ func (p *Proxy) reset(which func(*pair) bool) (n int) {
 func (p *Proxy) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.stats
+	s, count := p.stats, p.places.Count()
+	s.Places, s.Lost = count.Most, count.Lost
 	s.Open, s.ByBackend = len(p.open), map[netip.AddrPort]int{}
 	for c := range p.open {
 		s.ByBackend[c.backend]++

@@ -235,12 +235,73 @@ func TestConnectionsAreBounded(t *testing.T) {
 	first, _ := dial(t, p)
 	dial(t, p)
 	_, number := dial(t, p)
-	assert.Equal(t, -1, number)
-	_ = first.Close()
-	eventually(t, func() bool { return p.Stats().Open == 1 }, "a place is free")
-	_, number = dial(t, p)
-	assert.Equal(t, 0, number)
-	assert.Equal(t, uint64(1), p.Stats().Refused)
+	assert.Equal(t, 0, number, "the newest has a place")
+	_, err := io.ReadAll(first)
+	assert.ErrorIs(t, err, syscall.ECONNRESET, "which the oldest has lost")
+	eventually(t, func() bool { return p.Stats().Open == 2 }, "no more than there are places")
+	assert.Equal(t, uint64(1), p.Stats().Lost)
+	p.SetConnections(1)
+	eventually(t, func() bool { return p.Stats().Open == 1 }, "after a reload")
+	assert.Equal(t, 1, p.Stats().Places)
+}
+
+// One user who has all places, and goes on connecting, keeps nobody else out, and nobody's connections from going on.
+func TestOneUserLeavesTheOthersTheirPlaces(t *testing.T) {
+	const most = 20
+	owner := func(from, _ netip.AddrPort) (string, error) { return from.Addr().String(), nil }
+	p := open(t, Config{Connections: most, Owner: owner}, server(t, 0))
+	at := p.Addresses()[0].String()
+	from := func(user byte) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, user)}}
+		c, err := d.Dial("tcp", at)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	served := func(c net.Conn) {
+		require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
+		_, err := io.ReadFull(c, make([]byte, 2))
+		require.NoError(t, err)
+	}
+	var honest []net.Conn
+	for range 5 {
+		c := from(2)
+		served(c)
+		honest = append(honest, c)
+	}
+	for range 5 * most {
+		from(3)
+	}
+	for range 5 {
+		c := from(4)
+		served(c)
+		honest = append(honest, c)
+	}
+	for _, c := range honest {
+		_, err := c.Write([]byte("x"))
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, make([]byte, 1))
+		require.NoError(t, err)
+	}
+}
+
+func TestRoom(t *testing.T) {
+	const gib = 1 << 30
+	for _, tt := range []struct {
+		name                string
+		memory, descriptors uint64
+		want                int
+	}{
+		{"a small pod", gib / 8, 1 << 20, leastRoom},
+		{"4 GiB", 4 * gib, 1 << 20, 4096},
+		{"much of everything", 256 * gib, 1 << 20, mostRoom},
+		{"few descriptors", 256 * gib, 1024, 256},
+		{"some more", 256 * gib, 16384, 6144},
+		{"hardly any", gib, 3, 1},
+	} {
+		assert.Equal(t, tt.want, room(tt.memory, tt.descriptors), tt.name)
+	}
+	assert.Positive(t, Room())
 }
 
 // TestClose waits for what is open, refuses what is new, and leaves no goroutine.

@@ -2,6 +2,7 @@ package spread
 
 import (
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -19,8 +20,8 @@ type counter struct {
 	results chan counts
 	busy    *atomic.Bool // the operator has to wait; Drain sets it from another goroutine
 	// elsewhere tells whether somebody else, a follower or another member, has connections to this node that no table here has, or has not counted
-	// them since.
-	elsewhere func(since time.Time) bool
+	// them since. direct are the connections that others make to this node's own addresses, by who makes them; nil: they are not known.
+	elsewhere func(since time.Time, direct map[netip.Addr]int) bool
 
 	last    time.Time // when it was last begun
 	running bool
@@ -96,6 +97,7 @@ func (c *tableCount) count() { c.Census, c.err = c.plane.Count(election.MostClie
 func (c *counter) take(result counts) {
 	c.running = false
 	all, uncounted := 0, false
+	direct := directOf(result.tables)
 	var clients []election.Client
 	for _, n := range result.tables {
 		if n.err != nil {
@@ -118,7 +120,7 @@ func (c *counter) take(result counts) {
 		return
 	}
 	waits := c.begun && !c.draining.IsZero()
-	c.busy.Store(waits && (all > 0 || uncounted || result.begun.Before(c.settled) || result.begun.Before(c.drainsFrom) || c.elsewhere(c.asked)))
+	c.busy.Store(waits && (all > 0 || uncounted || result.begun.Before(c.settled) || result.begun.Before(c.drainsFrom) || c.elsewhere(c.asked, direct)))
 }
 
 // drain counts more often until then, and at once. Those that are counted before the others know that this node drains are not the last.
@@ -128,6 +130,23 @@ func (c *counter) drain(now, until time.Time) {
 	if !c.begun {
 		c.busy.Store(false)
 	}
+}
+
+// directOf are the connections to this node's own addresses at the ports of all tables, by who makes them; nil where some are not known.
+func directOf(all []tableCount) map[netip.Addr]int {
+	var out map[netip.Addr]int
+	for _, n := range all {
+		if n.err != nil || n.Direct == nil {
+			return nil
+		}
+		if out == nil {
+			out = map[netip.Addr]int{}
+		}
+		for a, more := range n.Direct {
+			out[a] += more
+		}
+	}
+	return out
 }
 
 func total(of map[spreadtables.Port]int) (n int) {

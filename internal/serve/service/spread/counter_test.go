@@ -3,6 +3,7 @@ package spread
 import (
 	"errors"
 	"log/slog"
+	"net/netip"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestCounterHasAnOperatorWaitForTheLastConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var busy atomic.Bool
-			c := counter{log: slog.New(slog.DiscardHandler), busy: &busy, elsewhere: func(since time.Time) bool { return tt.apart && since.Equal(asked) }}
+			c := counter{log: slog.New(slog.DiscardHandler), busy: &busy, elsewhere: func(since time.Time, _ map[netip.Addr]int) bool { return tt.apart && since.Equal(asked) }}
 			c.begin(settled)
 			busy.Store(true)
 			c.drain(asked, asked.Add(time.Minute))

@@ -2,6 +2,7 @@ package spread
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +79,36 @@ func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 		assert.True(t, b.busy())
 		f.say(0)
 		time.Sleep(countDraining + tick)
+		assert.False(t, b.busy())
+		require.NoError(t, b.service.Close())
+	})
+}
+
+// The followers' key is good for asking. What its owner invents holds up no drain.
+func TestServiceDrainDoesNotWaitForConnectionsThatAFollowerInvents(t *testing.T) {
+	f := &fakeFollowers{}
+	cfg := config()
+	cfg.Followers = f
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle)
+		has := func(direct map[netip.Addr]int) { b.onHost(func(h *fakeHost) { h.direct = direct }) }
+		has(map[netip.Addr]int{addr(50): 2, addr(51): 7})
+		f.say(4_000_000)
+		b.service.Drain(time.Now().Add(time.Minute))
+		time.Sleep(leastSettle + 2*countDraining)
+		f.say(4_000_000)
+		time.Sleep(2 * countDraining)
+		assert.True(t, b.busy(), "some are there")
+		has(map[netip.Addr]int{addr(51): 7})
+		f.say(4_000_000)
+		time.Sleep(2 * countDraining)
+		assert.False(t, b.busy(), "those of another host are not its own")
+		has(map[netip.Addr]int{netip.MustParseAddr("fd77::9"): 1})
+		time.Sleep(2 * countDraining)
+		assert.True(t, b.busy(), "its address of the other family is not known")
+		has(map[netip.Addr]int{})
+		time.Sleep(2 * countDraining)
 		assert.False(t, b.busy())
 		require.NoError(t, b.service.Close())
 	})

@@ -119,7 +119,8 @@ type fakeHost struct {
 	own    []netip.Addr  // nil: that of node 11
 	toward netip.Addr    // from where it reaches the members
 
-	uncounted error // what counting connections ends with
+	uncounted error              // what counting connections ends with
+	direct    map[netip.Addr]int // connections to this node's own address; nil: not known
 
 	served  map[netip.Addr]int // connections by member that this host translates
 	clients []spreadtables.Client
@@ -251,7 +252,7 @@ func (p *fakePlane) Count(clients int) (spreadtables.Census, error) {
 	dump, err := p.host.dump, p.host.uncounted
 	out := spreadtables.Census{Ports: map[spreadtables.Port]int{p.cfg.Ports[0]: p.connections}, Own: p.own, Clients: slices.Clone(p.host.clients)}
 	out.Clients = out.Clients[:min(len(out.Clients), clients)]
-	out.To = maps.Clone(p.host.served)
+	out.To, out.Direct = maps.Clone(p.host.served), maps.Clone(p.host.direct)
 	p.host.mu.Unlock()
 	if dump != nil {
 		<-dump

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -58,11 +59,43 @@ func (f *followers) list() (out []instance.SpreadFollower) {
 	return out
 }
 
-// left tells whether a follower has connections here, or has not counted them since.
-func (f *followers) left(since time.Time) bool {
-	return f.to != nil && slices.ContainsFunc(f.to.Subscribers(f.group), func(s subscription.Subscriber) bool {
-		return s.Connections == nil || *s.Connections > 0 || s.Counted.Before(since)
-	})
+// left tells whether a follower has connections here, or has not counted them since. One from which this node's kernel knows no connection has none,
+// whatever it says: the followers' key is good for asking, and holds up no drain. doubted are those that say otherwise.
+func (f *followers) left(since time.Time, direct map[netip.Addr]int) (waits bool, doubted []netip.Addr) {
+	if f.to == nil {
+		return false, nil
+	}
+	for _, s := range f.to.Subscribers(f.group) {
+		says := s.Connections != nil && *s.Connections > 0
+		switch {
+		case !says && s.Connections != nil && !s.Counted.Before(since):
+		case direct == nil || mayCome(direct, s.Address):
+			waits = true
+		case says:
+			doubted = append(doubted, s.Address)
+		}
+	}
+	return waits, doubted
+}
+
+// mayCome tells whether a host may have made any of these connections: it asks by its address of one family, and that of the other is not known.
+func mayCome(direct map[netip.Addr]int, from netip.Addr) bool {
+	for a := range direct {
+		if a == from.WithZone("") || a.Is4() != from.Is4() {
+			return true
+		}
+	}
+	return false
+}
+
+// doubt says who has invented connections, once for each drain.
+func (v *server) doubt(since time.Time, doubted []netip.Addr) {
+	if len(doubted) == 0 || v.doubted.Equal(since) {
+		return
+	}
+	v.doubted = since
+	v.log.Warn("followers say that they have connections to this node, and none comes from them: they are not waited for", "followers", doubted[:min(len(doubted), 5)],
+		"code", string(code.FollowersCount), "remedy", code.FollowersCount.Entry().Remedy)
 }
 
 // reportOf joins the rows of all tables: each has other ports of the same members. node is this node's name. Of two members that serve at one address

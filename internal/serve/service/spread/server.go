@@ -45,6 +45,7 @@ type server struct {
 	node    string         // this node's name
 	leftOut []row          // members that the tables have no room for
 	lines   election.Lines // what others can bring about
+	doubted time.Time      // the drain for which it was said that a follower invents connections
 	closed  bool
 }
 
@@ -56,7 +57,11 @@ func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
 		kernel:   kernel{host: host, log: log},
 		counter:  counter{log: log, jobs: jobs, results: make(chan counts), busy: &out.busy},
 	}
-	v.counter.elsewhere = func(since time.Time) bool { return v.followers.left(since) || v.roster.translated() }
+	v.counter.elsewhere = func(since time.Time, direct map[netip.Addr]int) bool {
+		waits, doubted := v.followers.left(since, direct)
+		v.doubt(since, doubted)
+		return waits || v.roster.translated()
+	}
 	v.configure(cfg)
 	return v
 }

@@ -1,0 +1,187 @@
+// Package door keeps a listener open that stands beside what keepvip is there for. Whoever has its port or its path keeps no address from being
+// served: the door says so, and tries again until the listener is open.
+//
+// # Goroutines
+//
+//   - Run uses its caller's.
+//   - The listener that is open has one, which the caller's Start begins.
+package door
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/places"
+)
+
+// Listener is what stands open.
+type Listener interface {
+	// Serve answers until ctx ends, and is closed then.
+	Serve(ctx context.Context) error
+	Count() places.Count
+}
+
+// Config describes a door. Its functions are called by one goroutine at a time.
+type Config struct {
+	Option string    // "metrics.address"
+	Code   code.Code // of a listener that cannot be opened
+	Open   func(address string) (Listener, error)
+	Opened func(address string) // is told of each one that is open
+	Log    *slog.Logger
+}
+
+// Door is one listener. Its methods may be called from any goroutine.
+type Door struct {
+	cfg  Config
+	wake chan struct{} // capacity 1: it may have failed
+
+	mu     sync.Mutex // guards what follows
+	start  func(run func(context.Context) error) (end func())
+	wanted string // "": none
+	is     string // where the listener that is open is; "": none is
+	open   Listener
+	end    func()
+	failed error // why it is not as wanted
+}
+
+// Status is how a door stands. Its JSON form is part of the status.
+type Status struct {
+	Option      string    `json:"option"`
+	Address     string    `json:"address"`           // as wanted
+	Connections int       `json:"connections"`       // that have a place now
+	Places      int       `json:"places,omitempty"`  // how many there may be; absent while it is not open
+	Lost        uint64    `json:"lost,omitempty"`    // that were ended to make room for another owner's
+	Problem     string    `json:"problem,omitempty"` // why it is not open there
+	Code        code.Code `json:"code,omitempty"`    // of Problem
+}
+
+const (
+	// leastWait and mostWait bound the time between two tries. Whoever gives the port up sees it taken again within seconds.
+	leastWait, mostWait = 500 * time.Millisecond, 4 * time.Second
+)
+
+// New makes a door that is not open.
+func New(cfg Config) *Door { return &Door{cfg: cfg, wake: make(chan struct{}, 1)} }
+
+// Start opens it. start runs a listener in a goroutine, and returns what ends it and waits.
+func (d *Door) Start(address string, start func(run func(context.Context) error) (end func())) {
+	d.mu.Lock()
+	d.start = start
+	d.mu.Unlock()
+	d.Use(address)
+}
+
+// Use has it listen at another address, now if that can be and as soon as it can be otherwise. Until then the one that is open stays, unless both
+// have one port. "" closes it. Before Start it does nothing.
+func (d *Door) Use(address string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.start == nil {
+		return
+	}
+	d.wanted = address
+	d.step()
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run tries again as long as it is not as wanted, until ctx ends.
+func (d *Door) Run(ctx context.Context) {
+	wait := leastWait
+	again := time.NewTimer(wait)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.wake:
+			wait = leastWait
+		case <-again.C:
+		}
+		if !d.try() {
+			again.Reset(wait)
+			wait = min(2*wait, mostWait)
+		}
+	}
+}
+
+// try reports whether it is as wanted.
+func (d *Door) try() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.step()
+	return d.failed == nil
+}
+
+// step makes it as wanted, if that can be. The caller holds the lock.
+func (d *Door) step() {
+	switch {
+	case d.start == nil || d.wanted == d.is:
+		d.failed = nil
+		return
+	case d.wanted == "":
+		d.close()
+		d.failed = nil
+		return
+	case d.is != "" && portOf(d.is) == portOf(d.wanted):
+		d.close()
+	}
+	l, err := d.cfg.Open(d.wanted)
+	if err != nil {
+		if d.failed == nil || d.failed.Error() != err.Error() {
+			d.cfg.Log.Warn("a listener cannot be opened; keepvip goes on without it and tries again", "option", d.cfg.Option, "address", d.wanted,
+				"code", string(d.cfg.Code), "error", err, "remedy", d.cfg.Code.Entry().Remedy)
+		}
+		d.failed = err
+		return
+	}
+	d.close()
+	if d.failed != nil {
+		d.cfg.Log.Info("the listener is open now", "option", d.cfg.Option, "address", d.wanted)
+	}
+	d.is, d.open, d.failed = d.wanted, l, nil
+	d.end = d.start(l.Serve)
+	if d.cfg.Opened != nil {
+		d.cfg.Opened(d.is)
+	}
+}
+
+// close ends the listener that is open. The caller holds the lock.
+func (d *Door) close() {
+	if d.end != nil {
+		d.end()
+	}
+	d.is, d.open, d.end = "", nil, nil
+}
+
+func portOf(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return port
+}
+
+// Status is nil where nothing is wanted.
+func (d *Door) Status() *Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.wanted == "" {
+		return nil
+	}
+	out := &Status{Option: d.cfg.Option, Address: d.wanted}
+	if d.open != nil {
+		c := d.open.Count()
+		out.Connections, out.Places, out.Lost = c.Taken, c.Most, c.Lost
+	}
+	if d.failed != nil {
+		out.Problem, out.Code = d.failed.Error(), d.cfg.Code
+	}
+	return out
+}
