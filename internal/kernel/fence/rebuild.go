@@ -3,7 +3,6 @@ package fence
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -23,11 +22,13 @@ func (f *Fence) Rebuild(leaseEnds map[uint32]time.Time) error {
 // build makes the tables, on a kernel that cannot do all of it with what it can.
 func (f *Fence) build(leaseEnds map[uint32]time.Time) error {
 	// Since Linux 6.16 the hook of a link that is not there is accepted, and waits for one of that name.
-	ifi, err := net.InterfaceByIndex(f.tables.link.index)
-	if err != nil {
+	name, err := f.socket.LinkName(f.tables.link.index)
+	if errors.Is(err, unix.ENODEV) {
 		return ErrGone
+	} else if err != nil {
+		return err
 	}
-	f.tables.link.device = ifi.Name
+	f.tables.link.device = name
 	began := time.Now()
 	if err := f.buildMost(leaseEnds); err != nil {
 		switch {

@@ -148,10 +148,10 @@ func TestApplyRefusesAWrongConfiguration(t *testing.T) {
 	} {
 		c := three()
 		change(&c)
-		table, err := Open("api")
+		table, err := Open("api", nil)
 		require.NoError(t, err)
 		assert.EqualError(t, table.Apply(c), "intercept: "+want)
 	}
-	_, err := Open("")
+	_, err := Open("", nil)
 	assert.Error(t, err)
 }

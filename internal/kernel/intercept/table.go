@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/nftables"
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/kernel/conntrack"
@@ -23,20 +22,25 @@ type Table struct {
 	start uint32 // where turns begin
 
 	mu      sync.Mutex
-	conn    *nftables.Conn // stays open, because closing one waits until what was deleted is out of use by every processor
-	applied *Config        // nil: not known
-	tables  []table        // what the kernel has of it
+	conn    nfttables.Conn
+	applied *Config   // nil: not known
+	tables  []table   // what the kernel has of it
+	until   time.Time // when that ends
+
+	unfollow func() // ends the look after changes of others; set once
 }
 
 const tablePrefix = "keepvip-intercept-"
 
 // Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on until Apply replaces
-// them, in one transaction, or until their lifetime is over.
-func Open(name string) (*Table, error) {
+// them, in one transaction, or until their lifetime is over. One that others delete is made anew when the watch tells of it; without a watch Renew does.
+func Open(name string, watch *nfttables.Watch) (*Table, error) {
 	if name == "" || len(tablePrefix+name) > unix.NFT_NAME_MAXLEN-1 {
 		return nil, fmt.Errorf("intercept: entry %q: want a name of 1 to %d bytes", name, unix.NFT_NAME_MAXLEN-1-len(tablePrefix))
 	}
-	return &Table{name: name, start: rand.Uint32()}, nil
+	t := &Table{name: name, start: rand.Uint32()}
+	t.unfollow = watch.Follow(t.follow)
+	return t, nil
 }
 
 // Apply makes the tables what the configuration says: in one transaction, and with what differs. The same again changes nothing. No
@@ -81,11 +85,29 @@ func (t *Table) Renew(lifetime time.Duration) error {
 	return t.wrap("renew", err)
 }
 
-// Leave lets go of the tables and leaves them as they are, for a next run to take over or for their lifetime to end.
-func (t *Table) Leave() {
+// follow makes the tables anew where one is gone. What is refused the next Renew says.
+func (t *Table) follow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.close()
+	if t.applied == nil {
+		return
+	}
+	for _, table := range t.tables {
+		if _, err := t.conn.Table(nfttables.ID{Family: table.family, Name: tablePrefix + t.name}); errors.Is(err, unix.ENOENT) {
+			c := *t.applied
+			c.Lifetime = max(time.Until(t.until), time.Second)
+			_ = t.build(c)
+			return
+		}
+	}
+}
+
+// Leave lets go of the tables and leaves them as they are, for a next run to take over or for their lifetime to end.
+func (t *Table) Leave() {
+	t.unfollow()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.conn.Close()
 	t.applied, t.tables = nil, nil
 }
 
@@ -93,12 +115,13 @@ func (t *Table) Leave() {
 // another table of this host translates addresses, too, as kube-proxy's do. Elsewhere the kernel ceases to translate with the last table, so
 // they are ended, as by Destroy. Leave spares them.
 func (t *Table) Close() error {
+	t.unfollow()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	applied := t.applied
 	t.applied, t.tables = nil, nil
+	t.conn.Close() // then nobody owns them
 	_, err := nfttables.Delete(families, func(_ byte, name string) bool { return name == tablePrefix+t.name })
-	t.close()
 	if err == nil && applied != nil {
 		err = applied.endOrphans()
 	}
@@ -125,7 +148,7 @@ func (c *Config) endOrphans() error {
 // build replaces all tables of the entry, those of an earlier run, too, in one transaction.
 func (t *Table) build(c Config) error {
 	t.applied, t.tables = nil, nil
-	left, err := nfttables.Families(families, func(name string) bool { return name == tablePrefix+t.name })
+	left, err := t.conn.There(families, tablePrefix+t.name)
 	if err != nil {
 		return err
 	}
@@ -162,33 +185,20 @@ func (x *transaction) differences(before, after []table) {
 	}
 }
 
-// room is for the answers to a transaction, of which each message has one.
-const room = 4 << 20
-
-func (t *Table) commit(lifetime time.Duration, fill func(*transaction)) (err error) {
-	if t.conn == nil {
-		// It goes past the system's limits only with CAP_NET_ADMIN, which these tables need anyway.
-		bigger := func(c *netlink.Conn) error { return errors.Join(c.SetReadBuffer(room), c.SetWriteBuffer(room)) }
-		if t.conn, err = nftables.New(nftables.AsLasting(), nftables.WithSockOptions(bigger)); err != nil {
-			return err
-		}
-	}
-	x := &transaction{Conn: t.conn, name: tablePrefix + t.name, lifetime: lifetime}
-	fill(x)
-	if err = x.err; err == nil {
-		err = x.Flush()
-	}
+func (t *Table) commit(lifetime time.Duration, fill func(*transaction)) error {
+	messages, err := nfttables.Encode(func(c *nftables.Conn) error {
+		x := &transaction{Conn: c, name: tablePrefix + t.name, lifetime: lifetime}
+		fill(x)
+		return x.err
+	})
 	if err != nil {
-		t.close() // more may come on it
+		return err
+	}
+	until := time.Now().Add(lifetime)
+	if err = t.conn.Commit(messages); err == nil {
+		t.until = until
 	}
 	return err
-}
-
-func (t *Table) close() {
-	if t.conn != nil {
-		_ = t.conn.CloseLasting()
-	}
-	t.conn = nil
 }
 
 func (t *Table) wrap(what string, err error) error {

@@ -15,24 +15,6 @@ var names = map[byte]string{
 	unix.NFPROTO_NETDEV: "netdev", unix.NFPROTO_ARP: "arp", unix.NFPROTO_IPV4: "ip", unix.NFPROTO_IPV6: "ip6",
 }
 
-// Families are those of a list (NFPROTO_NETDEV, NFPROTO_ARP, NFPROTO_IPV4, NFPROTO_IPV6) in which there are tables that are ours by their name.
-func Families(list []byte, ours func(name string) bool) (in []byte, err error) {
-	c, err := nftables.New()
-	if err != nil {
-		return nil, fmt.Errorf("list nftables tables: %w", err)
-	}
-	for _, family := range list {
-		tables, err := find(c, family, ours)
-		if err != nil {
-			return nil, err
-		}
-		if len(tables) > 0 {
-			in = append(in, family)
-		}
-	}
-	return in, nil
-}
-
 // Delete takes away the tables in a list of families that are ours by their name, and returns them, as "ip keepvip-spread-api". Tables of others
 // are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN. With an error gone has those before it.
 func Delete(list []byte, ours func(family byte, name string) bool) (gone []string, err error) {

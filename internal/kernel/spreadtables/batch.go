@@ -2,12 +2,12 @@ package spreadtables
 
 import (
 	"encoding/binary"
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // batch is one transaction of nftables: the kernel carries out all of it, or nothing. Its own encoder is here because the nftables library has
@@ -35,15 +35,15 @@ func (b *batch) add(kind int, flags netlink.HeaderFlags, family byte, encode fun
 
 // remove takes a table away, whether it is there or not.
 func (b *batch) remove(family byte) {
-	name := func(ae *netlink.AttributeEncoder) { ae.String(unix.NFTA_TABLE_NAME, b.name) }
-	b.add(unix.NFT_MSG_NEWTABLE, netlink.Create, family, name)
-	b.add(unix.NFT_MSG_DELTABLE, 0, family, name)
+	b.messages = append(b.messages, nfttables.RemoveTable(b.id(family))...)
 }
+
+func (b *batch) id(family byte) nfttables.ID { return nfttables.ID{Family: family, Name: b.name} }
 
 // replace makes a table anew.
 func (b *batch) replace(t table, lifetime time.Duration) {
 	b.remove(t.family)
-	b.add(unix.NFT_MSG_NEWTABLE, netlink.Create, t.family, func(ae *netlink.AttributeEncoder) { ae.String(unix.NFTA_TABLE_NAME, b.name) })
+	b.messages = append(b.messages, nfttables.NewTable(b.id(t.family)))
 	for i, s := range t.sets {
 		b.newSet(t.family, s, uint32(i+1))
 	}
@@ -131,37 +131,4 @@ func (b *batch) empty(family byte, s set) {
 		ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, b.name)
 		ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.name)
 	})
-}
-
-// commit sends the transaction and waits for its outcome. After an error the connection has to be closed, as more may come on it.
-func (b *batch) commit(c *netlink.Conn) error {
-	if b.err != nil || len(b.messages) == 0 {
-		return b.err
-	}
-	b.messages[len(b.messages)-1].Header.Flags |= netlink.Acknowledge
-	frame := func(kind netlink.HeaderType) netlink.Message {
-		subsystem := binary.BigEndian.AppendUint16([]byte{unix.AF_UNSPEC, unix.NFNETLINK_V0}, unix.NFNL_SUBSYS_NFTABLES)
-		return netlink.Message{Header: netlink.Header{Type: kind, Flags: netlink.Request}, Data: subsystem}
-	}
-	all := slices.Concat([]netlink.Message{frame(unix.NFNL_MSG_BATCH_BEGIN)}, b.messages, []netlink.Message{frame(unix.NFNL_MSG_BATCH_END)})
-	if _, err := c.SendMessages(all); err != nil {
-		return err
-	}
-	_, err := c.Receive() // what failed, or the acknowledgement of the last message
-	return err
-}
-
-// room is for a transaction that makes the tables of seven members, which is one message to the kernel.
-const room = 8 << 20
-
-// dial goes past the system's limits only with CAP_NET_ADMIN, which these tables need anyway.
-func dial() (*netlink.Conn, error) {
-	c, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(c.SetReadBuffer(room), c.SetWriteBuffer(room)); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
 }

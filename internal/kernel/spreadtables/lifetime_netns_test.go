@@ -23,7 +23,7 @@ func TestApplyOfTheSame(t *testing.T) {
 	n := l.members[0]
 	n.Enter()
 	generation := func() uint32 {
-		g, err := n.tables.generation()
+		g, err := n.tables.conn.Generation()
 		require.NoError(t, err)
 		return g
 	}
@@ -77,7 +77,7 @@ func TestNextRunTakesOver(t *testing.T) {
 		for _, n := range l.members {
 			n.tables.Leave()
 			var err error
-			n.tables, err = Open("api")
+			n.tables, err = Open("api", nil)
 			require.NoError(t, err)
 			n.In(func() { require.NoError(t, n.tables.Apply(n.cfg)) })
 			for _, c := range conns {
@@ -89,6 +89,7 @@ func TestNextRunTakesOver(t *testing.T) {
 
 // TestWhatSomebodyHasDeleted is made anew.
 func TestWhatSomebodyHasDeleted(t *testing.T) {
+	onAnOlderKernel(t)
 	l := newLab(t)
 	l.owned(1, slots.None)
 	n := l.members[0]
@@ -136,6 +137,7 @@ func TestWhatSomebodyHasDeleted(t *testing.T) {
 
 // TestWhatSomebodyHasChanged in the tables is made anew, and what keepvip itself changes is not looked at again.
 func TestWhatSomebodyHasChanged(t *testing.T) {
+	onAnOlderKernel(t)
 	l := newLab(t)
 	l.owned(1, slots.None)
 	n := l.members[0]
@@ -203,9 +205,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 	for _, name := range []string{"ip keepvip-spread", "ip other", "netdev keepvip-2", "inet keepvip-spread-api"} {
 		require.NoError(t, exec.Command("nft", "add table "+name).Run())
 	}
-	second, err := Open("second")
+	second, err := Open("second", nil)
 	require.NoError(t, err)
 	require.NoError(t, second.Apply(n.cfg))
+	second.Leave()
 	require.NoError(t, n.tables.Close())
 	require.NoError(t, n.tables.Close())
 	assert.NotContains(t, nftList(t, "tables"), "ip keepvip-spread-api")

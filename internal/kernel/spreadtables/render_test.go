@@ -252,10 +252,10 @@ func TestApplyRefusesAWrongConfiguration(t *testing.T) {
 	} {
 		c := three(2)
 		change(&c)
-		tables, err := Open("api")
+		tables, err := Open("api", nil)
 		require.NoError(t, err)
 		assert.EqualError(t, tables.Apply(c), "spreadtables: "+want)
 	}
-	_, err := Open("")
+	_, err := Open("", nil)
 	assert.Error(t, err)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,13 +20,16 @@ type Tables struct {
 	name string
 
 	mu        sync.Mutex
-	conn      *netlink.Conn // stays open, because closing one waits until what was deleted is out of use by every processor
-	applied   *Config       // what the kernel has; nil: not known
+	conn      nfttables.Conn
+	applied   *Config // what the kernel has; nil: not known
 	abilities Abilities
 	made      map[byte]made // by family
 	seen      uint32        // the newest generation of nftables in which all was as it should be; 0: none
 	looked    time.Time     // when that was
 	until     time.Time     // when the first of the timed elements end
+	mended    bool          // since Mend was asked last
+
+	unfollow func() // ends the look after changes of others; set once
 }
 
 const tablePrefix = "keepvip-spread-"
@@ -37,12 +38,14 @@ const tablePrefix = "keepvip-spread-"
 var ErrGone = errors.New("spreadtables: the interface is gone")
 
 // Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on until Apply replaces
-// them, in one transaction, or until their lifetime is over.
-func Open(name string) (*Tables, error) {
+// them, in one transaction, or until their lifetime is over. What others do to them is followed by the watch; without one only Mend looks.
+func Open(name string, watch *nfttables.Watch) (*Tables, error) {
 	if name == "" || len(tablePrefix+name) > unix.NFT_NAME_MAXLEN-1 {
 		return nil, fmt.Errorf("spreadtables: entry %q: want a name of 1 to %d bytes", name, unix.NFT_NAME_MAXLEN-1-len(tablePrefix))
 	}
-	return &Tables{name: name, abilities: ofAll()[0]}, nil
+	t := &Tables{name: name, abilities: ofAll()[0]}
+	t.unfollow = watch.Follow(t.follow)
+	return t, nil
 }
 
 // Apply makes the tables what the configuration says: in one transaction, and with what differs. The same again changes nothing. No
@@ -114,19 +117,21 @@ func (t *Tables) Abilities() Abilities {
 
 // Leave lets go of the tables and leaves them as they are, for a next run to take over or for their lifetime to end.
 func (t *Tables) Leave() {
+	t.unfollow()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.close()
+	t.conn.Close()
 	t.applied = nil
 }
 
 // Close takes the tables away. Connections that they translate end by it, unless another table translates addresses here, too.
 func (t *Tables) Close() error {
+	t.unfollow()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applied = nil
+	t.conn.Close() // then nobody owns them
 	_, err := nfttables.Delete(families, func(_ byte, name string) bool { return name == tablePrefix+t.name })
-	t.close()
 	return t.wrap("remove", err)
 }
 
@@ -134,12 +139,11 @@ func (t *Tables) Close() error {
 func (t *Tables) build(c Config) error {
 	t.applied = nil
 	if len(c.render(t.abilities)) > 0 {
-		ifi, err := net.InterfaceByIndex(c.Index)
-		if err != nil || ifi.Name != c.Link {
+		if name, err := t.conn.LinkName(c.Index); err != nil || name != c.Link {
 			return ErrGone
 		}
 	}
-	left, err := nfttables.Families(families, func(name string) bool { return name == tablePrefix+t.name })
+	left, err := t.conn.There(families, tablePrefix+t.name)
 	if err != nil {
 		return err
 	}
@@ -200,33 +204,14 @@ func (t *Tables) change(changes []change, lifetime time.Duration) error {
 func (t *Tables) batch() *batch { return &batch{name: tablePrefix + t.name} }
 
 func (t *Tables) commit(b *batch) error {
-	if len(b.messages) == 0 {
+	if b.err != nil || len(b.messages) == 0 {
 		return b.err
 	}
-	if err := t.open(); err != nil {
-		return err
-	}
-	err := b.commit(t.conn)
-	if err != nil {
-		t.close()
+	if err := t.conn.Commit(b.messages); err != nil {
 		return err
 	}
 	t.changed()
 	return nil
-}
-
-func (t *Tables) open() (err error) {
-	if t.conn == nil {
-		t.conn, err = dial()
-	}
-	return err
-}
-
-func (t *Tables) close() {
-	if t.conn != nil {
-		_ = t.conn.Close()
-	}
-	t.conn = nil
 }
 
 func (t *Tables) wrap(what string, err error) error {
