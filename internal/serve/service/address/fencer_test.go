@@ -44,7 +44,8 @@ type fakeFence struct {
 	asked     []time.Time // for the lease
 
 	leaseEnd func() time.Time // what another instance's Mend would go by
-	gone     func()           // tells that others had taken the fence away
+	gone     func()           // tells that others have taken the fence away
+	refused  bool             // Mend does nothing
 	told     bool             // changes of others are followed
 }
 
@@ -89,6 +90,9 @@ func (f *fakeFence) SpreadUntil(until time.Time) error {
 func (f *fakeFence) Renewing() bool { return f.egress }
 
 func (f *fakeFence) Mend() error {
+	if f.refused {
+		return errors.New("refused")
+	}
 	return f.note("mend", func() {
 		f.broken = nil
 		if f.onMend != nil {

@@ -26,7 +26,8 @@ type fenceWorker struct {
 	tick, renewals *time.Timer
 	jobs           <-chan fenceJob
 	looks          <-chan chan instance.FenceStatus // look at the fence now, and tell
-	gone           chan struct{}                    // others had taken the fence away; capacity 1
+	gone           chan struct{}                    // others have taken the fence away; capacity 1
+	lost           chan struct{}                    // the fence is missing; capacity 1
 	ended          chan struct{}
 }
 
@@ -64,6 +65,7 @@ func (w *fenceWorker) run() {
 			seen <- w.seen() // what is broken, before it is mended
 			w.mend(err)
 		case <-w.gone:
+			w.lose()
 			w.catchUp()
 			w.remade(w.verify(0))
 		case <-w.renewals.C:
@@ -87,7 +89,7 @@ const (
 func (w *fenceWorker) untilLook(now time.Time) time.Duration {
 	next := instance.NextMultiple(now, checkEvery)
 	many, told := w.fence.Sharing() >= crowd, w.fence.Told()
-	if !many && !told || !w.lapse.since.IsZero() {
+	if !many && !told || !w.lapse.since.IsZero() || w.isMissing() {
 		return next.Sub(now)
 	}
 	turn := instance.NextMultiple(now, lapseLook)
@@ -158,6 +160,7 @@ func (w *fenceWorker) mend(err error) {
 	if err == nil {
 		return
 	}
+	w.lose()
 	w.log.Warn("the fence is broken; building it anew", "code", string(code.FenceLost), "error", err)
 	if err := w.fence.Mend(); err != nil {
 		w.note(err)
@@ -166,8 +169,18 @@ func (w *fenceWorker) mend(err error) {
 	w.repaired()
 }
 
+// lose is for a fence that is not there.
+func (w *fenceWorker) lose() {
+	w.setMissing(true)
+	select {
+	case w.lost <- struct{}{}:
+	default:
+	}
+}
+
 // repaired is for a fence that was made anew.
 func (w *fenceWorker) repaired() {
+	w.setMissing(false)
 	if w.isHeld() {
 		// The kernel may have taken its time, and counts from then on.
 		w.debug(w.fence.Renew(w.entitled()))
