@@ -20,6 +20,7 @@ import (
 	"github.com/keepvip/keepvip/internal/base/netnstest"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/localconn"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -428,10 +429,12 @@ func TestApplyOfTheSameChangesNothing(t *testing.T) {
 	for i := range same.Targets {
 		same.Targets[i].Backends[0], same.Targets[i].Backends[2] = same.Targets[i].Backends[2], same.Targets[i].Backends[0]
 	}
-	generation, err := l.table.conn.Generation()
+	var c nfttables.Conn
+	defer c.Close()
+	generation, err := c.Generation()
 	require.NoError(t, err)
 	require.NoError(t, l.table.Apply(same))
-	after, err := l.table.conn.Generation()
+	after, err := c.Generation()
 	require.NoError(t, err)
 	assert.Equal(t, generation, after)
 	l.only(1)

@@ -3,6 +3,7 @@
 package intercept
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,12 +36,7 @@ func TestWatchedTablesAreMadeAnew(t *testing.T) {
 	l.only(1)
 	for _, command := range []string{"flush ruleset", "delete table ip keepvip-intercept-api"} {
 		nft(t, command)
-		l.host.Eventually(func() bool {
-			l.table.mu.Lock()
-			defer l.table.mu.Unlock()
-			_, err := l.table.conn.Table(nfttables.ID{Family: 2, Name: tablePrefix + "api"})
-			return err == nil
-		}, command)
+		l.host.Eventually(func() bool { return strings.Contains(nft(t, "list", "tables"), "ip "+tablePrefix+"api") }, command)
 		assert.Equal(t, 1, l.dial(l.host, both["IPv4"]).server, command)
 	}
 	require.NoError(t, l.table.Close())

@@ -62,3 +62,8 @@ func find(c *nftables.Conn, family byte, ours func(string) bool) ([]*nftables.Ta
 func Unsupported(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT)
 }
+
+// Lacks tells whether a transaction failed because the kernel cannot do a part of it.
+func Lacks(err error) bool {
+	return Unsupported(err) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT)
+}

@@ -1,4 +1,4 @@
-package spreadtables
+package nfttables
 
 import (
 	"reflect"
@@ -8,29 +8,29 @@ import (
 // change of the elements of one set.
 type change struct {
 	family         byte
-	set            set
-	removed, added []element
+	set            Set
+	removed, added []Element
 	gone, put      []uint32 // slots whose element goes, and that have one of the set's
 }
 
 func (c change) empty() bool { return len(c.removed)+len(c.added)+len(c.gone)+len(c.put) == 0 }
 
 // difference is what changes of the elements from one rendering to another. It is not the same where anything else differs.
-func difference(before, after []table) (changes []change, same bool) {
+func difference(before, after []Table) (changes []change, same bool) {
 	if len(before) != len(after) {
 		return nil, false
 	}
 	for i, a := range after {
 		b := before[i]
-		if a.family != b.family || len(a.sets) != len(b.sets) || !reflect.DeepEqual(a.chains, b.chains) {
+		if a.Family != b.Family || len(a.Sets) != len(b.Sets) || !reflect.DeepEqual(a.Chains, b.Chains) {
 			return nil, false
 		}
-		for j, s := range a.sets {
-			if !s.like(b.sets[j]) {
+		for j, s := range a.Sets {
+			if !s.like(b.Sets[j]) {
 				return nil, false
 			}
-			c := change{family: a.family, set: s, removed: missing(b.sets[j].elements, s.elements), added: missing(s.elements, b.sets[j].elements)}
-			c.gone, c.put = s.bySlot.after(b.sets[j].bySlot)
+			c := change{family: a.Family, set: s, removed: missing(b.Sets[j].Elements, s.Elements), added: missing(s.Elements, b.Sets[j].Elements)}
+			c.gone, c.put = s.BySlot.after(b.Sets[j].BySlot)
 			if !c.empty() {
 				changes = append(changes, c)
 			}
@@ -40,12 +40,12 @@ func difference(before, after []table) (changes []change, same bool) {
 }
 
 // like compares all but the elements. Sets of different sizes are different ones, so both have as many slots.
-func (s set) like(o set) bool {
-	return s.name == o.name && s.key == o.key && s.data == o.data && s.size == o.size && s.timed == o.timed && len(s.bySlot.value) == len(o.bySlot.value)
+func (s Set) like(o Set) bool {
+	return s.Name == o.Name && s.Key == o.Key && s.Data == o.Data && s.Size == o.Size && s.Timed == o.Timed && len(s.BySlot.Value) == len(o.BySlot.Value)
 }
 
 // missing are the elements of one list that are not in the other. They are short.
-func missing(of, in []element) (out []element) {
+func missing(of, in []Element) (out []Element) {
 	for _, e := range of {
 		if !slices.Contains(in, e) {
 			out = append(out, e)
@@ -55,10 +55,10 @@ func missing(of, in []element) (out []element) {
 }
 
 // after is what becomes of the elements of another one.
-func (b bySlot) after(before bySlot) (gone, put []uint32) {
-	for slot := range b.value {
-		old, was := before.of(slot)
-		now, is := b.of(slot)
+func (b BySlot) after(before BySlot) (gone, put []uint32) {
+	for slot := range b.Value {
+		old, was := before.Of(slot)
+		now, is := b.Of(slot)
 		if was == is && old == now {
 			continue
 		}

@@ -1,4 +1,4 @@
-package spreadtables
+package nfttables
 
 import (
 	"encoding/binary"
@@ -6,12 +6,10 @@ import (
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
-
-	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // batch is one transaction of nftables: the kernel carries out all of it, or nothing. Its own encoder is here because the nftables library has
-// no fwd expression and no room for one of others.
+// no fwd expression, no room for one of others, and no flags of tables.
 type batch struct {
 	name     string // of the tables
 	messages []netlink.Message
@@ -35,90 +33,90 @@ func (b *batch) add(kind int, flags netlink.HeaderFlags, family byte, encode fun
 
 // remove takes a table away, whether it is there or not.
 func (b *batch) remove(family byte) {
-	b.messages = append(b.messages, nfttables.RemoveTable(b.id(family))...)
+	b.messages = append(b.messages, RemoveTable(b.id(family))...)
 }
 
-func (b *batch) id(family byte) nfttables.ID { return nfttables.ID{Family: family, Name: b.name} }
+func (b *batch) id(family byte) ID { return ID{Family: family, Name: b.name} }
 
 // replace makes a table anew.
-func (b *batch) replace(t table, lifetime time.Duration) {
-	b.remove(t.family)
-	b.messages = append(b.messages, nfttables.NewTable(b.id(t.family)))
-	for i, s := range t.sets {
-		b.newSet(t.family, s, uint32(i+1))
+func (b *batch) replace(t Table, lifetime time.Duration) {
+	b.remove(t.Family)
+	b.messages = append(b.messages, NewTable(b.id(t.Family)))
+	for i, s := range t.Sets {
+		b.newSet(t.Family, s, uint32(i+1))
 	}
-	for _, c := range t.chains {
-		b.newChain(t.family, c)
+	for _, c := range t.Chains {
+		b.newChain(t.Family, c)
 	}
-	for _, s := range t.sets {
-		b.elements(unix.NFT_MSG_NEWSETELEM, t.family, s, s.elements, lifetime)
-		b.slots(unix.NFT_MSG_NEWSETELEM, t.family, s, s.bySlot.all())
+	for _, s := range t.Sets {
+		b.elements(unix.NFT_MSG_NEWSETELEM, t.Family, s, s.Elements, lifetime)
+		b.slots(unix.NFT_MSG_NEWSETELEM, t.Family, s, s.BySlot.all())
 	}
-	for _, c := range t.chains {
-		for _, r := range c.rules {
-			b.newRule(t.family, c.name, r)
+	for _, c := range t.Chains {
+		for _, r := range c.Rules {
+			b.newRule(t.Family, c.Name, r)
 		}
 	}
 }
 
-func (b *batch) newSet(family byte, s set, id uint32) {
+func (b *batch) newSet(family byte, s Set, id uint32) {
 	var flags uint32
-	if s.timed {
+	if s.Timed {
 		flags |= unix.NFT_SET_TIMEOUT
 	}
-	if s.data != none {
+	if s.Data != NoData {
 		flags |= unix.NFT_SET_MAP
 	}
 	b.add(unix.NFT_MSG_NEWSET, netlink.Create, family, func(ae *netlink.AttributeEncoder) {
 		ae.String(unix.NFTA_SET_TABLE, b.name)
-		ae.String(unix.NFTA_SET_NAME, s.name)
+		ae.String(unix.NFTA_SET_NAME, s.Name)
 		ae.Uint32(unix.NFTA_SET_FLAGS, flags)
-		ae.Uint32(unix.NFTA_SET_KEY_TYPE, s.key.id)
-		ae.Uint32(unix.NFTA_SET_KEY_LEN, s.key.length)
-		if s.data != none {
-			ae.Uint32(unix.NFTA_SET_DATA_TYPE, s.data.id)
-			ae.Uint32(unix.NFTA_SET_DATA_LEN, s.data.length)
+		ae.Uint32(unix.NFTA_SET_KEY_TYPE, s.Key.ID)
+		ae.Uint32(unix.NFTA_SET_KEY_LEN, s.Key.Length)
+		if s.Data != NoData {
+			ae.Uint32(unix.NFTA_SET_DATA_TYPE, s.Data.ID)
+			ae.Uint32(unix.NFTA_SET_DATA_LEN, s.Data.Length)
 		}
-		if s.size > 0 {
+		if s.Size > 0 {
 			ae.Nested(unix.NFTA_SET_DESC, func(ae *netlink.AttributeEncoder) error {
-				ae.Uint32(unix.NFTA_SET_DESC_SIZE, s.size)
+				ae.Uint32(unix.NFTA_SET_DESC_SIZE, s.Size)
 				return nil
 			})
 		}
 		ae.Uint32(unix.NFTA_SET_ID, id)
-		if s.key == typeMark || s.key == typeLink {
+		if s.Key == TypeMark || s.Key == TypeLink {
 			// So that nft lists a key as the number that it is: type NFTNL_UDATA_SET_KEYBYTEORDER, four bytes, 1 for the host's order.
 			ae.Bytes(unix.NFTA_SET_USERDATA, binary.NativeEndian.AppendUint32([]byte{0, 4}, 1))
 		}
 	})
 }
 
-func (b *batch) newChain(family byte, c chain) {
+func (b *batch) newChain(family byte, c Chain) {
 	b.add(unix.NFT_MSG_NEWCHAIN, netlink.Create, family, func(ae *netlink.AttributeEncoder) {
 		ae.String(unix.NFTA_CHAIN_TABLE, b.name)
-		ae.String(unix.NFTA_CHAIN_NAME, c.name)
-		if c.kind == "" {
+		ae.String(unix.NFTA_CHAIN_NAME, c.Name)
+		if c.Kind == "" {
 			return
 		}
 		ae.Nested(unix.NFTA_CHAIN_HOOK, func(ae *netlink.AttributeEncoder) error {
-			ae.Uint32(unix.NFTA_HOOK_HOOKNUM, c.hook)
-			ae.Uint32(unix.NFTA_HOOK_PRIORITY, uint32(c.priority))
-			if c.device != "" {
-				ae.String(unix.NFTA_HOOK_DEV, c.device)
+			ae.Uint32(unix.NFTA_HOOK_HOOKNUM, c.Hook)
+			ae.Uint32(unix.NFTA_HOOK_PRIORITY, uint32(c.Priority))
+			if c.Device != "" {
+				ae.String(unix.NFTA_HOOK_DEV, c.Device)
 			}
 			return nil
 		})
-		ae.String(unix.NFTA_CHAIN_TYPE, c.kind)
+		ae.String(unix.NFTA_CHAIN_TYPE, c.Kind)
 	})
 }
 
-func (b *batch) newRule(family byte, chain string, r match) {
+func (b *batch) newRule(family byte, chain string, r Match) {
 	b.add(unix.NFT_MSG_NEWRULE, netlink.Create|netlink.Append, family, func(ae *netlink.AttributeEncoder) {
 		ae.String(unix.NFTA_RULE_TABLE, b.name)
 		ae.String(unix.NFTA_RULE_CHAIN, chain)
 		ae.Nested(unix.NFTA_RULE_EXPRESSIONS, func(ae *netlink.AttributeEncoder) error {
 			for _, e := range r {
-				ae.Do(unix.NLA_F_NESTED|unix.NFTA_LIST_ELEM, func() ([]byte, error) { return e.encode(family) })
+				ae.Do(unix.NLA_F_NESTED|unix.NFTA_LIST_ELEM, func() ([]byte, error) { return e.Encode(family) })
 			}
 			return nil
 		})
@@ -126,9 +124,9 @@ func (b *batch) newRule(family byte, chain string, r match) {
 }
 
 // empty takes all elements of a set away.
-func (b *batch) empty(family byte, s set) {
+func (b *batch) empty(family byte, s Set) {
 	b.add(unix.NFT_MSG_DELSETELEM, 0, family, func(ae *netlink.AttributeEncoder) {
 		ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, b.name)
-		ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.name)
+		ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.Name)
 	})
 }
