@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -137,12 +138,22 @@ func (c *Conn) Commit(messages []netlink.Message) error {
 	}
 	frame.Header.Type = unix.NFNL_MSG_BATCH_END
 	ask = c.append(ask, frame, 0)
-	if err := c.exchange(ask, func(uint16, []byte) {}); err != nil {
-		return err
+	err := c.exchange(ask, nothing)
+	for end := time.Now().Add(dyingTime); errors.Is(err, unix.EPERM) && Owning() && time.Now().Before(end); {
+		time.Sleep(dyingTime / 50)
+		err = c.exchange(ask, nothing)
 	}
-	c.note(messages)
-	return nil
+	if err == nil {
+		c.note(messages)
+	}
+	return err
 }
+
+// dyingTime is how long a transaction waits for the owner of a table to be gone: of a process that was killed the kernel closes one socket after the other, and
+// the next run may begin as soon as the first are.
+const dyingTime = 500 * time.Millisecond
+
+func nothing(uint16, []byte) {}
 
 // note notes whose tables are there now.
 func (c *Conn) note(messages []netlink.Message) {

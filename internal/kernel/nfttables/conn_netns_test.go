@@ -55,9 +55,11 @@ func TestTableIsOwnedWhileItsProcessLives(t *testing.T) {
 	require.ErrorIs(t, c.Commit(RemoveTable(ours)), unix.EPERM)
 	_, err = Delete([]byte{unix.NFPROTO_IPV4}, func(byte, string) bool { return true })
 	require.ErrorIs(t, err, unix.EPERM)
-	next.Close()
+	closed := make(chan struct{})
+	time.AfterFunc(20*time.Millisecond, func() { next.Close(); close(closed) }) // as of a process that was killed a moment ago
 	gone, err := Delete([]byte{unix.NFPROTO_IPV4}, func(byte, string) bool { return true })
 	require.NoError(t, err)
+	<-closed
 	assert.Equal(t, []string{ours.String()}, gone, "a cleanup")
 }
 

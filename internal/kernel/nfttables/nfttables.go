@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/google/nftables"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,17 +23,19 @@ func Delete(list []byte, ours func(family byte, name string) bool) (gone []strin
 	if err != nil {
 		return nil, fmt.Errorf("list nftables tables: %w", err)
 	}
+	var conn Conn
+	defer conn.Close()
 	for _, family := range list {
 		tables, err := find(c, family, func(name string) bool { return ours(family, name) })
 		if err != nil {
 			return gone, err
 		}
 		for _, t := range tables {
-			c.DelTable(t)
-			if err := c.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
-				return gone, fmt.Errorf("delete table %s %s: %w", names[family], t.Name, err)
+			id := ID{family, t.Name}
+			if err := conn.Commit([]netlink.Message{DeleteTable(id)}); err != nil && !errors.Is(err, unix.ENOENT) {
+				return gone, fmt.Errorf("delete table %s: %w", id, err)
 			}
-			gone = append(gone, names[family]+" "+t.Name)
+			gone = append(gone, id.String())
 		}
 	}
 	return gone, nil
