@@ -15,28 +15,32 @@ type change struct {
 
 func (c change) empty() bool { return len(c.removed)+len(c.added)+len(c.gone)+len(c.put) == 0 }
 
-// difference is what changes of the elements from one rendering to another. It is not the same where anything else differs.
-func difference(before, after []Table) (changes []change, same bool) {
-	if len(before) != len(after) {
-		return nil, false
+// difference is what changes from one rendering to another: of tables of which only elements differ these, and others as a whole. It is false where they are not
+// of the same families.
+func difference(before, after []Table) (changes []change, anew []Table, same bool) {
+	if !slices.EqualFunc(before, after, func(b, a Table) bool { return b.Family == a.Family }) {
+		return nil, nil, false
 	}
 	for i, a := range after {
-		b := before[i]
-		if a.Family != b.Family || len(a.Sets) != len(b.Sets) || !reflect.DeepEqual(a.Chains, b.Chains) {
-			return nil, false
+		if !a.like(before[i]) {
+			anew = append(anew, a)
+			continue
 		}
 		for j, s := range a.Sets {
-			if !s.like(b.Sets[j]) {
-				return nil, false
-			}
-			c := change{family: a.Family, set: s, removed: missing(b.Sets[j].Elements, s.Elements), added: missing(s.Elements, b.Sets[j].Elements)}
-			c.gone, c.put = s.BySlot.after(b.Sets[j].BySlot)
+			b := before[i].Sets[j]
+			c := change{family: a.Family, set: s, removed: missing(b.Elements, s.Elements), added: missing(s.Elements, b.Elements)}
+			c.gone, c.put = s.BySlot.after(b.BySlot)
 			if !c.empty() {
 				changes = append(changes, c)
 			}
 		}
 	}
-	return changes, true
+	return changes, anew, true
+}
+
+// like compares all but the elements.
+func (t Table) like(o Table) bool {
+	return slices.EqualFunc(t.Sets, o.Sets, Set.like) && reflect.DeepEqual(t.Chains, o.Chains)
 }
 
 // like compares all but the elements. Sets of different sizes are different ones, so both have as many slots.

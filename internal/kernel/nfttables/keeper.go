@@ -47,6 +47,13 @@ type Wanted struct {
 	Ready func(*Conn) error
 }
 
+func (w Wanted) ready(c *Conn) error {
+	if w.Ready == nil {
+		return nil
+	}
+	return w.Ready(c)
+}
+
 // Keep takes charge of the tables of that name, and changes nothing yet: those that an earlier run has left go on until Apply replaces them, in one
 // transaction, or until their time is over.
 func Keep(cfg KeeperConfig) (*Keeper, error) {
@@ -58,26 +65,45 @@ func Keep(cfg KeeperConfig) (*Keeper, error) {
 	return k, nil
 }
 
-// Apply makes the tables what is wanted: in one transaction, and with what differs. The same again changes nothing. Where more than elements differs the tables
-// are made anew. Timed elements that come with it last for the lifetime, at least a millisecond.
+// Apply makes the tables what is wanted: in one transaction, and with what differs. The same again changes nothing. A table of which more than elements differs
+// is made anew. Timed elements that come with it last for the lifetime, at least a millisecond.
 func (k *Keeper) Apply(wanted Wanted, lifetime time.Duration) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.wanted != nil {
-		after := wanted.Render(k.form)
-		if changes, same := difference(k.wanted.Render(k.form), after); same {
-			err := k.commit(k.differing(changes, lifetime))
-			if err == nil {
-				k.wanted, k.timed = &wanted, timedOf(after)
-				return nil
-			}
-			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {
-				return err
-			}
-			// Somebody has changed them: they are made anew.
+		done, err := k.change(wanted, lifetime)
+		if done || err != nil {
+			return err
 		}
 	}
 	return k.build(wanted, lifetime)
+}
+
+// change is Apply where there are tables already; it is not done where all of them have to be made anew: another one is of another family, or somebody has
+// changed them, or the kernel cannot do what is new.
+func (k *Keeper) change(wanted Wanted, lifetime time.Duration) (done bool, err error) {
+	after := wanted.Render(k.form)
+	changes, anew, same := difference(k.wanted.Render(k.form), after)
+	if !same {
+		return false, nil
+	}
+	if len(anew) > 0 {
+		if err := wanted.ready(&k.conn); err != nil {
+			return false, err
+		}
+	}
+	err = k.commit(k.differing(changes, anew, lifetime))
+	if Lacks(err) || errors.Is(err, unix.EEXIST) {
+		return false, nil
+	}
+	if err == nil && len(anew) > 0 {
+		err = k.remember(after)
+	}
+	if err != nil {
+		return false, err
+	}
+	k.wanted, k.timed = &wanted, timedOf(after)
+	return true, nil
 }
 
 // errNothing is for who asks too early.
@@ -135,8 +161,8 @@ func (k *Keeper) Close() error {
 // build replaces all tables of the name, those of an earlier run, too, in one transaction.
 func (k *Keeper) build(wanted Wanted, lifetime time.Duration) error {
 	k.wanted = nil
-	if wanted.Ready != nil && len(wanted.Render(k.form)) > 0 {
-		if err := wanted.Ready(&k.conn); err != nil {
+	if len(wanted.Render(k.form)) > 0 {
+		if err := wanted.ready(&k.conn); err != nil {
 			return err
 		}
 	}
@@ -176,8 +202,11 @@ func (k *Keeper) replace(tables []Table, left []byte, lifetime time.Duration) er
 	return k.commit(b)
 }
 
-func (k *Keeper) differing(changes []change, lifetime time.Duration) *batch {
+func (k *Keeper) differing(changes []change, anew []Table, lifetime time.Duration) *batch {
 	b := k.batch()
+	for _, t := range anew {
+		b.replace(t, lifetime)
+	}
 	for _, c := range changes {
 		b.elements(unix.NFT_MSG_DELSETELEM, c.family, c.set, c.removed, 0)
 		b.elements(unix.NFT_MSG_NEWSETELEM, c.family, c.set, c.added, lifetime)
