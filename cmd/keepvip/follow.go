@@ -12,6 +12,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/node/follower"
 )
 
@@ -46,9 +47,14 @@ func newFollow() *cobra.Command {
 		for _, w := range cfg.Warnings {
 			log.Warn(w)
 		}
+		watch, err := nfttables.OpenWatch()
+		if err != nil {
+			log.Warn("changes of nftables by others are not told of", "error", err)
+		}
+		defer watch.Close()
 		node, _ := os.Hostname() // a host without a name is known by its address
 		p := follower.Process{
-			Config: follows, Options: follower.Options{Version: programVersion(), Node: node, Host: follower.Kernel{Log: log}, Log: log},
+			Config: follows, Options: follower.Options{Version: programVersion(), Node: node, Host: follower.Kernel{Log: log, Watch: watch}, Log: log},
 			Load: func() (follower.Config, error) {
 				cfg, err := load()
 				if err != nil {

@@ -31,6 +31,7 @@ type CauseLab struct {
 	Args       func(l *lab.Lab, n *lab.Node) []string // added to the flags of a node
 	Priorities []int
 	API        bool
+	Unowned    bool // others can take nftables tables away, as on a kernel before 6.9
 }
 
 // Said is what a node says of a move.
@@ -43,14 +44,17 @@ type Said struct {
 }
 
 // NamedNodes is keepvip on nodes that have names of their own: n1, n2, n3.
-type NamedNodes struct{ Args []string }
+type NamedNodes struct {
+	Path string // of the binary; empty: that under test
+	Args []string
+}
 
 // Name implements [Product].
 func (NamedNodes) Name() string { return "keepvip" }
 
 // Start implements [Product].
 func (p NamedNodes) Start(n *lab.Node, s Settings) (*lab.Process, error) {
-	path, err := Binary()
+	path, err := Keepvip{Path: p.Path}.binary()
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +73,16 @@ func OpenCauses(host *lab.Host, as *CauseLab) (*Group, error) {
 	if as != nil {
 		cfg.Priorities, cfg.API = as.Priorities, as.API
 	}
+	var path string
+	if as != nil && as.Unowned {
+		var err error
+		if path, err = Unowned(); err != nil {
+			return nil, err
+		}
+	}
 	return openBy(host, cfg, func(g *Group) error {
 		for _, n := range g.Lab.Nodes {
-			p := NamedNodes{}
+			p := NamedNodes{Path: path}
 			if as != nil && as.Args != nil {
 				p.Args = as.Args(g.Lab, n)
 			}

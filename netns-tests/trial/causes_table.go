@@ -55,16 +55,6 @@ func Causes() []Cause {
 			Happen: func(_ *Group, n *lab.Node) error { _, err := n.PowerOff(); return err },
 			Mend:   (*Group).reboot,
 		},
-		{
-			Name: "the fence is taken away", Stays: true, Before: Said{Status: `"code":"KV405"`},
-			Happen: func(_ *Group, n *lab.Node) error {
-				table, err := fenceTable(n)
-				if err == nil {
-					_, err = n.Run("nft", "delete", "table", "netdev", table)
-				}
-				return err
-			},
-		},
 		// Two of three remain unhealthy.
 		everywhereSaid("apiserver refused", Said{Code: "KV201", Cause: "the health check fails: connection refused"}, apiBecomes(lab.APIRefuse), nil),
 		everywhereSaid("apiserver 500", Said{Code: "KV202", Cause: "the health check fails: 500"}, apiBecomes(lab.API500), nil),
@@ -76,6 +66,16 @@ func causesAlone() []Cause {
 	hangs.Alone = &CauseLab{API: true}
 	return []Cause{
 		hangs,
+		{
+			Name: "the fence is taken away", Alone: &CauseLab{Unowned: true}, Stays: true, Before: Said{Status: `"code":"KV405"`},
+			Happen: func(_ *Group, n *lab.Node) error {
+				table, err := fenceTable(n)
+				if err == nil {
+					_, err = n.Run("nft", "delete", "table", "netdev", table)
+				}
+				return err
+			},
+		},
 		{
 			Name: "higher priority", Alone: &CauseLab{Priorities: []int{100, 100, 100}},
 			Happen: func(g *Group, n *lab.Node) error {

@@ -56,9 +56,21 @@ func Silenced(name string, stop Stop, length time.Duration) Fault {
 // KilledForGood kills the daemon on the holder, and waits until the addresses are
 // off it; then the daemon is started again.
 func KilledForGood(g *Group) (*Result, error) {
+	return killed("daemon killed for good", func(*lab.Node) error { return nil })(g)
+}
+
+// killed is KilledForGood after something else has happened to the holder.
+func killed(name string, before func(holder *lab.Node) error) Fault {
+	return func(g *Group) (*Result, error) { return g.killed(name, before) }
+}
+
+func (g *Group) killed(name string, before func(holder *lab.Node) error) (*Result, error) {
 	var victim *lab.Node
-	res, err := g.silenced("daemon killed for good", func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
+	res, err := g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
 		victim = holder
+		if err := before(holder); err != nil {
+			return f, err
+		}
 		f.began = m.Mark("kill -9 of the daemon on %s", holder.Label)
 		if err := g.Daemon(holder).Kill9(); err != nil {
 			return f, err

@@ -44,7 +44,7 @@ func hostRun() []Entry {
 		{
 			FenceLost, "fence-lost", "The fence, by which the kernel silences a dead holder, is not in place on this node, or was not for a moment of the last day.",
 			"Look at the fence in the status, and at nft list ruleset.",
-			"Mend what the reason names: a kernel without nftables, or a program that flushes the whole ruleset, such as the start of a firewall.",
+			"Mend what the reason names: a kernel without nftables, or before Linux 6.9 a program that flushes the whole ruleset, such as the start of a firewall.",
 		},
 		{
 			LeaseLapsed, "lease-lapsed", "The lease of this node was over, so its kernel silenced the address although the node is the holder.",

@@ -48,6 +48,7 @@ func (l *onLink) commit(batch []*change) error {
 		return l.begin(batch, next, held)
 	case len(next) == 0:
 		l.open = nil
+		s.unfollow()
 		return s.Remove()
 	}
 	before := s.leftovers
@@ -111,6 +112,7 @@ func (l *onLink) begin(batch []*change, groups []Group, held []uint32) error {
 		return err
 	}
 	s.Fence = fence
+	s.unfollow = l.watch.Follow(s.follow)
 	l.open, l.known = s, true
 	l.give(batch)
 	return nil

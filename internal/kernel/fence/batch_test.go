@@ -11,7 +11,7 @@ import (
 )
 
 func TestChangesOfOneBatchAreMadeTogether(t *testing.T) {
-	l := NewLinks(nil).on(5)
+	l := NewLinks(nil, nil).on(5)
 	l.open = &shared{groups: []Group{{ID: 7}, {ID: 8}}}
 	batch := []*change{
 		{leaves: &Share{id: 7}},
@@ -31,7 +31,7 @@ func TestChangesOfOneBatchAreMadeTogether(t *testing.T) {
 }
 
 func TestLinksHaveChangesOfTheirOwn(t *testing.T) {
-	all := NewLinks(nil)
+	all := NewLinks(nil, nil)
 	assert.Same(t, all.on(3), all.on(3))
 	assert.NotSame(t, all.on(3), all.on(4))
 }
@@ -96,7 +96,7 @@ func TestChangesThatMoveAddressesBetweenGroups(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := NewLinks(nil).on(5)
+			l := NewLinks(nil, nil).on(5)
 			l.open = &shared{Fence: &Fence{}, groups: tt.have}
 			for _, g := range tt.refused {
 				require.ErrorContains(t, l.apply(&change{group: g, replaces: &Share{id: g.ID}}), "already")
@@ -111,7 +111,7 @@ func TestChangesThatMoveAddressesBetweenGroups(t *testing.T) {
 
 func TestRefusedChangeOfOneThatLeavesIsForgotten(t *testing.T) {
 	x, y := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
-	l := NewLinks(nil).on(5)
+	l := NewLinks(nil, nil).on(5)
 	l.open = &shared{Fence: &Fence{}, groups: []Group{grouped(2, x), grouped(3, y)}}
 	changed, left := &Share{id: 2}, &Share{id: 3}
 	require.Error(t, l.apply(&change{group: grouped(2, y), replaces: changed}))

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // ErrBroken: the fence is not there as it should be. Rebuild mends it.
@@ -17,14 +19,17 @@ func (f *Fence) Verify() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// The hook follows the name, and is lost with it.
-	if name, err := f.socket.nameOf(f.tables.link.index); errors.Is(err, unix.ENODEV) {
+	if name, err := f.socket.LinkName(f.tables.link.index); errors.Is(err, unix.ENODEV) {
 		return f.wrap("check", ErrGone)
 	} else if err != nil {
 		return f.wrap("check", err)
 	} else if name != f.tables.link.device {
 		return f.wrap("check", fmt.Errorf("%w: the interface is now called %s", ErrBroken, name))
 	}
-	now, err := f.socket.generation()
+	if f.owned() {
+		return f.wrap("check", f.want.allGuarded(time.Now()))
+	}
+	now, err := f.socket.Generation()
 	if err != nil {
 		return f.wrap("check", err)
 	}
@@ -34,11 +39,24 @@ func (f *Fence) Verify() error {
 		return nil
 	}
 	if err := f.inspect(); err != nil {
-		f.socket.close() // an answer may be half read
+		f.socket.endLists()
 		return f.wrap("check", fmt.Errorf("%w: %w", ErrBroken, err))
 	}
 	f.generations.verified(now)
 	return nil
+}
+
+// owned reports whether the kernel lets nobody else change the tables.
+func (f *Fence) owned() bool {
+	if !nfttables.Owning() {
+		return false
+	}
+	for _, id := range f.tables.ids() {
+		if s, err := f.socket.Table(id); err != nil || !s.Mine {
+			return false
+		}
+	}
+	return true
 }
 
 // Guarded reports whether a group has its guard: nil, or an error that wraps ErrBroken. Together with Verify it says that the kernel ends the
@@ -51,7 +69,7 @@ func (f *Fence) Guarded(id uint32) error {
 
 // inspect compares all that the kernel has with what it should be.
 func (f *Fence) inspect() error {
-	c, err := f.socket.tables()
+	c, err := f.socket.lists()
 	if err != nil {
 		return err
 	}

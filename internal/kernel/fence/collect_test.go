@@ -11,7 +11,7 @@ import (
 
 func TestLinksCollectManyFirstGroups(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		all := NewLinks(nil)
+		all := NewLinks(nil, nil)
 		all.Expect(collectFrom - 1)
 		assert.Nil(t, all.on(3).changes.Collect, "few")
 		all.Expect(collectFrom)

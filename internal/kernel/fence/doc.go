@@ -17,7 +17,11 @@
 // A Forwarding is another table: while connections to the former holder of an address live on, it forwards their packets there.
 //
 // A Fence has the lock and the sockets. What it is to be is a wanted, which knows no kernel; how that is said in nftables are tables, a linkTable
-// and an arpTable; an inspector compares both with what the kernel has, and generations spare it most of that.
+// and an arpTable; an inspector compares both with what the kernel has, and generations spare it most of that. Where the kernel can, nobody else can
+// change the tables. Elsewhere a Watch of nfttables tells of each change, and a fence that is gone is made anew by its goroutine (follow.go).
 //
-// The package keeps no goroutine of its own: each request runs on one that its caller waits for. A Fence may be used from several.
+// It is not kept by a Keeper of nfttables: its leases are changed by advertisements and not by this process, and its guards and leases go on with what was left
+// of each when it is made anew.
+//
+// The package keeps no other goroutine: each request runs on one that its caller waits for. A Fence may be used from several.
 package fence

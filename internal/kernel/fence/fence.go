@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 var (
@@ -47,6 +49,7 @@ type Fence struct {
 	want        wanted
 	socket      sockets
 	generations generations
+	made        map[nfttables.ID]uint64 // the handles of the tables, where nobody can own them
 }
 
 // Open puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
@@ -182,7 +185,6 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 		f.generations.renewed()
 	} else {
 		f.tables.failed()
-		f.socket.close()
 	}
 	// The kernel began to count somewhere in between: the end it has in mind is no later than now + left.
 	if over := time.Now().Add(left).Sub(until); err == nil && over > max(g.Lease/8, lateness) {
@@ -223,26 +225,20 @@ func (f *Fence) commit(build func(*nftables.Conn) error) error {
 	if err := f.transact(build); err != nil {
 		return err
 	}
-	if now, err := f.socket.generation(); err == nil {
+	if now, err := f.socket.Generation(); err == nil {
 		f.generations.committed(now)
+	}
+	if !nfttables.Owning() {
+		f.remember()
 	}
 	return nil
 }
 
 // transact carries out a transaction: all of it, or nothing.
 func (f *Fence) transact(build func(*nftables.Conn) error) error {
-	c, err := f.socket.tables()
+	err := f.socket.transact(build)
 	if err != nil {
-		return err
-	}
-	if err := build(c); err != nil {
-		f.socket.close() // with what was half built
-		return err
-	}
-	if err := c.Flush(); err != nil {
 		f.tables.failed()
-		f.socket.close() // with the answers that are still to come
-		return err
 	}
-	return nil
+	return err
 }

@@ -53,7 +53,7 @@ func OpenForwarding(cfg ForwardConfig, first time.Duration) (*Forwarding, error)
 	}
 	// An address is held by one instance of one process, so it tells the tables apart.
 	s.table.Name = fmt.Sprintf("%s%x", forwardPrefix, cfg.Addresses[0].AsSlice())
-	if err := s.commit(func(c *nftables.Conn) error { return s.build(c, first) }); err != nil {
+	if err := s.socket.transact(func(c *nftables.Conn) error { return s.build(c, first) }); err != nil {
 		s.socket.close()
 		return nil, fmt.Errorf("fence: forward %s to %s: %w", cfg.Addresses[0], cfg.To, err)
 	}
@@ -62,7 +62,7 @@ func OpenForwarding(cfg ForwardConfig, first time.Duration) (*Forwarding, error)
 
 // Keep goes on for that time from now.
 func (s *Forwarding) Keep(d time.Duration) error {
-	err := s.commit(func(c *nftables.Conn) error {
+	err := s.socket.transact(func(c *nftables.Conn) error {
 		c.FlushSet(s.set())
 		return c.SetAddElements(s.set(), s.elements(d))
 	})
@@ -74,7 +74,7 @@ func (s *Forwarding) Keep(d time.Duration) error {
 
 // Close ends it.
 func (s *Forwarding) Close() error {
-	err := s.commit(func(c *nftables.Conn) error { c.DelTable(s.table); return nil })
+	err := s.socket.transact(func(c *nftables.Conn) error { c.DelTable(s.table); return nil })
 	s.socket.close()
 	if err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("fence: stop forwarding %s: %w", s.cfg.Addresses[0], err)
@@ -161,21 +161,6 @@ func (s *Forwarding) others() match {
 		m = append(m, &expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: binary.BigEndian.AppendUint16(nil, p)})
 	}
 	return m
-}
-
-func (s *Forwarding) commit(build func(*nftables.Conn) error) error {
-	c, err := s.socket.tables()
-	if err != nil {
-		return err
-	}
-	err = build(c)
-	if err == nil {
-		err = c.Flush()
-	}
-	if err != nil {
-		s.socket.close()
-	}
-	return err
 }
 
 func ourForwarding(name string) bool { return strings.HasPrefix(name, forwardPrefix) }

@@ -133,8 +133,10 @@ func TestForwardingOfAnEarlierRunIsCleanedUp(t *testing.T) {
 	cfg := ForwardConfig{Index: s.Index("eth0"), Addresses: []netip.Addr{vip4, vip6}, To: netip.MustParseAddr("10.1.0.5")}
 	first, err := OpenForwarding(cfg, time.Minute)
 	require.NoError(t, err)
+	first.socket.close() // its process is gone
 	again, err := OpenForwarding(cfg, time.Minute)
 	require.NoError(t, err)
+	again.socket.close()
 	gone, err := Cleanup()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ip keepvip-forward-0a010064"}, gone)

@@ -12,21 +12,24 @@ import (
 type leaseEnds struct {
 	mu sync.Mutex // guards of
 	of map[uint32]func() time.Time
+	// told are those who want to know that the fence was gone.
+	told map[uint32]func()
 }
 
-func (l *leaseEnds) follow(id uint32, end func() time.Time) {
+func (l *leaseEnds) follow(id uint32, end func() time.Time, gone func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil {
-		l.of = map[uint32]func() time.Time{}
+		l.of, l.told = map[uint32]func() time.Time{}, map[uint32]func(){}
 	}
-	l.of[id] = end
+	l.of[id], l.told[id] = end, gone
 }
 
 func (l *leaseEnds) forget(id uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.of, id)
+	delete(l.told, id)
 }
 
 // now asks all of them, without the lock.

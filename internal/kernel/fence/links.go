@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/coalesce"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // Links keeps one Fence for each link, which all that join there share. It may be used from several goroutines.
 type Links struct {
 	leftovers func(index int) []netip.Addr
+	watch     *nfttables.Watch
 
 	mu       sync.Mutex // guards what follows
 	links    map[int]*onLink
@@ -22,6 +24,7 @@ type Links struct {
 type onLink struct {
 	index     int
 	leftovers func(index int) []netip.Addr
+	watch     *nfttables.Watch
 	changes   coalesce.Queue[*change]
 
 	// What follows belongs to who makes a change.
@@ -41,6 +44,7 @@ type shared struct {
 	groups   []Group
 	// leftovers were left by an earlier run, and nobody has joined for them yet.
 	leftovers []netip.Addr
+	unfollow  func() // ends the look after changes of others
 }
 
 // leftoverID is the group of the leftovers: they stay silent.
@@ -56,9 +60,9 @@ func GuardFor(lease, valid time.Duration) time.Duration {
 }
 
 // NewLinks has no fence yet. leftovers lists the addresses that an earlier run has left on the link of that index: those for which nobody
-// has joined stay silent. It may be called from several goroutines.
-func NewLinks(leftovers func(index int) []netip.Addr) *Links {
-	return &Links{leftovers: leftovers, links: map[int]*onLink{}}
+// has joined stay silent. It may be called from several goroutines. The watch tells of what others do to the tables; without one, only Verify looks.
+func NewLinks(leftovers func(index int) []netip.Addr, watch *nfttables.Watch) *Links {
+	return &Links{leftovers: leftovers, watch: watch, links: map[int]*onLink{}}
 }
 
 // Join puts up the fence of a group on the link of that index and name, and the whole fence when it is the first there. With bound the
@@ -76,7 +80,7 @@ func (l *Links) on(index int) *onLink {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.links[index] == nil {
-		o := &onLink{index: index, leftovers: l.leftovers, lastID: leftoverID}
+		o := &onLink{index: index, leftovers: l.leftovers, watch: l.watch, lastID: leftoverID}
 		o.changes.Collect = o.collector(l.expected)
 		l.links[index] = o
 	}

@@ -3,12 +3,12 @@ package fence
 import (
 	"errors"
 	"fmt"
-	"net"
-	"slices"
 	"time"
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // Rebuild makes the whole table anew in one transaction, with the groups and guards that it should have. A group that is held gets its guard
@@ -23,17 +23,19 @@ func (f *Fence) Rebuild(leaseEnds map[uint32]time.Time) error {
 // build makes the tables, on a kernel that cannot do all of it with what it can.
 func (f *Fence) build(leaseEnds map[uint32]time.Time) error {
 	// Since Linux 6.16 the hook of a link that is not there is accepted, and waits for one of that name.
-	ifi, err := net.InterfaceByIndex(f.tables.link.index)
-	if err != nil {
+	name, err := f.socket.LinkName(f.tables.link.index)
+	if errors.Is(err, unix.ENODEV) {
 		return ErrGone
+	} else if err != nil {
+		return err
 	}
-	f.tables.link.device = ifi.Name
+	f.tables.link.device = name
 	began := time.Now()
 	if err := f.buildMost(leaseEnds); err != nil {
 		switch {
 		case errors.Is(err, unix.ENODEV):
 			return ErrGone
-		case lacks(err), errors.Is(err, unix.EPERM):
+		case nfttables.Lacks(err), errors.Is(err, unix.EPERM):
 			return fmt.Errorf("%w: %w", ErrNoNftables, err)
 		}
 		return err
@@ -58,7 +60,7 @@ func (f *Fence) buildMost(leaseEnds map[uint32]time.Time) (err error) {
 			continue // known not to be there
 		}
 		f.tables.use(a)
-		if err = f.commit(func(c *nftables.Conn) error { return f.tables.fill(c, &f.want, leaseEnds) }); err == nil || !lacks(err) {
+		if err = f.commit(func(c *nftables.Conn) error { return f.tables.fill(c, &f.want, leaseEnds) }); err == nil || !nfttables.Lacks(err) {
 			break
 		}
 	}
@@ -66,10 +68,4 @@ func (f *Fence) buildMost(leaseEnds map[uint32]time.Time) (err error) {
 		f.tables.use(before)
 	}
 	return err
-}
-
-// lacks tells whether a transaction failed because the kernel cannot do a part of it.
-func lacks(err error) bool {
-	return slices.ContainsFunc([]error{unix.EOPNOTSUPP, unix.EINVAL, unix.ENOENT, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT},
-		func(e error) bool { return errors.Is(err, e) })
 }

@@ -84,10 +84,16 @@ func TestLeaseEndsAreAskedWhenTheyAreNeeded(t *testing.T) {
 	assert.Empty(t, ends.now())
 	first, second := time.Unix(1, 0), time.Unix(2, 0)
 	end := first
-	ends.follow(2, func() time.Time { return end })
-	ends.follow(3, func() time.Time { return first })
+	told := 0
+	tell := func() { told++ }
+	ends.follow(2, func() time.Time { return end }, tell)
+	ends.follow(3, func() time.Time { return first }, tell)
 	end = second
 	assert.Equal(t, map[uint32]time.Time{2: second, 3: first}, ends.now())
+	ends.tell()
+	assert.Equal(t, 2, told)
 	ends.forget(2)
 	assert.Equal(t, map[uint32]time.Time{3: first}, ends.now())
+	ends.tell()
+	assert.Equal(t, 3, told)
 }

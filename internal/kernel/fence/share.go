@@ -82,8 +82,14 @@ func (s *Share) Uncovered() string {
 func (s *Share) Change(next Group) error { return s.link.do(&change{group: next, replaces: s}) }
 
 // Follow tells who knows until when the group may answer, which any goroutine may ask at any time: whoever mends the fence mends it for all
-// groups. Before, a mended fence gives the group no lease.
-func (s *Share) Follow(leaseEnd func() time.Time) { s.fence.ends.follow(s.id, leaseEnd) }
+// groups. Before, a mended fence gives the group no lease. gone is called, by another goroutine, when others have taken the fence away and it is about to be
+// made anew; it must not wait.
+func (s *Share) Follow(leaseEnd func() time.Time, gone func()) {
+	s.fence.ends.follow(s.id, leaseEnd, gone)
+}
+
+// Told reports whether what others do to the fence is followed in time, so that Verify need not look for it often.
+func (s *Share) Told() bool { return s.link.watch.Tells() }
 
 // Close takes the group's fence down, and the whole fence after the last one.
 func (s *Share) Close() error {

@@ -212,6 +212,7 @@ func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {
 
 // TestFenceEachDirectionSuffices takes one of the two hooks away at a time: each keeps the node silent by itself.
 func TestFenceEachDirectionSuffices(t *testing.T) {
+	onAnOlderKernel(t)
 	for _, without := range []string{chainIngress, chainEgress} {
 		w := newWire(t)
 		f := w.fence(200*time.Millisecond, 60*time.Second)

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // tables are both tables of a fence as they are to be in the kernel: that of its link, and that of the arp family. Their methods are parts of a
@@ -144,6 +147,15 @@ func (t *tables) remove(c *nftables.Conn) {
 	if t.arp.able {
 		clearTable(c, t.arp.table)
 	}
+}
+
+// ids name both.
+func (t *tables) ids() []nfttables.ID {
+	ids := []nfttables.ID{{Family: unix.NFPROTO_NETDEV, Name: t.link.table.Name}}
+	if t.arp.able {
+		ids = append(ids, nfttables.ID{Family: unix.NFPROTO_ARP, Name: t.arp.table.Name})
+	}
+	return ids
 }
 
 // failed is for a transaction that the kernel refused, or of which it said nothing: nobody knows of a timer that it was to start.

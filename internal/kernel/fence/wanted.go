@@ -158,3 +158,13 @@ func (w *wanted) guarded(id uint32, now time.Time) error {
 	}
 	return nil
 }
+
+// allGuarded is guarded for all groups that are held.
+func (w *wanted) allGuarded(now time.Time) error {
+	for id := range w.held {
+		if err := w.guarded(id, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/netnstest"
 	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // wire is a holder and a client on one cable. The holder's kernel answers by itself, which is how a node behaves whose daemon is frozen.
@@ -88,6 +89,15 @@ func (w *wire) fence(lease, guard time.Duration) *Fence {
 		{ID: 6, Addresses: []netip.Addr{vip6}, Advert: Advert{Source: w.own6, VRID: 51}, Lease: lease, Guard: guard},
 	}))
 	return f
+}
+
+// dies is what becomes of a fence whose process is gone.
+func (f *Fence) dies() { f.socket.close() }
+
+// onAnOlderKernel is for a test of what others do to tables that nobody owns (Linux 6.9).
+func onAnOlderKernel(t *testing.T) {
+	nfttables.Older(true)
+	t.Cleanup(func() { nfttables.Older(false) })
 }
 
 // long is a lease, and half of a guard, that no test outlives.

@@ -7,5 +7,5 @@
 // There is one table for each address family, keepvip-intercept-NAME. On a host that spreads the load of the same address, too
 // (keepvip-spread-NAME), these tables come first, and the kernel translates a connection once.
 //
-// The package starts no goroutine. It needs CAP_NET_ADMIN.
+// A Keeper of nfttables makes the tables, and keeps them. The package starts no goroutine. It needs CAP_NET_ADMIN.
 package intercept

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/netnstest"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 const (
@@ -38,6 +39,13 @@ type lab struct {
 
 // both are the families, each with the address that is intercepted.
 var both = map[string]netip.Addr{"IPv4": netip.MustParseAddr("10.1.0.100"), "IPv6": netip.MustParseAddr("fd01::100")}
+
+// onAnOlderKernel is for a test of what others do to tables that nobody owns (Linux 6.9).
+func onAnOlderKernel(t *testing.T) {
+	t.Helper()
+	nfttables.Older(true)
+	t.Cleanup(func() { nfttables.Older(false) })
+}
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
@@ -61,7 +69,7 @@ func newLab(t *testing.T) *lab {
 		}
 	}
 	var err error
-	l.table, err = Open("api")
+	l.table, err = Open("api", nil)
 	require.NoError(t, err)
 	return l
 }

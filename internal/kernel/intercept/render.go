@@ -9,46 +9,19 @@ import (
 
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
-// A table is what one of nftables should have. Tables are compared with reflect.DeepEqual, so they are made of values only.
-type table struct {
-	family    byte
-	addresses []string   // those of the targets, as in a packet
-	hooks     []hook     // the same as long as targets, links and own addresses are
-	targets   []element  // timed: without them no rule does anything
-	choices   []choice   // one for each target
-	backends  []endpoint // one for each backend
-}
-
-// hook is a chain that the kernel calls for the first packet of each connection.
-type hook struct {
-	name     string
-	number   uint32
-	priority int32
-	rules    []match
-}
-
-// element of the map of targets, as in registers, with the chain to go to.
-type element struct{ key, chain string }
-
-// choice is the chain of a target, and the map of the same name, by which it gives each connection to the next backend.
-type choice struct {
-	name     string
-	protocol uint8
-	turns    []string // the chains of backends
-}
-
-// endpoint is the chain of a backend.
-type endpoint struct {
-	name    string
-	address string // as in a packet
-	port    uint16
-}
-
-type match []expr.Any
-
-func and(parts ...match) match { return slices.Concat(parts...) }
+// The sets and maps, and the chains beside those at hooks: one for each target, which gives each connection to the next backend by the map of the same name,
+// and one for each backend.
+//
+//	set addresses   those of the targets
+//	map targets     address . protocol . port -> chain of the target; timed: without it no rule does anything
+const (
+	setAddresses = "addresses"
+	mapTargets   = "targets"
+)
 
 // Priorities. Connections are known from -200 on. What spreads the load translates at -110 and 90, and kube-proxy at -100 and 100: the first
 // that translates a connection is the only one.
@@ -57,27 +30,25 @@ const (
 	sourcePriority = 85
 )
 
-const (
-	setAddresses = "addresses"
-	mapTargets   = "targets"
-)
-
 // layout is what differs between IPv4 and IPv6.
 type layout struct {
 	family       byte
 	source, dest uint32 // where they are in the header
-	length       uint32 // of an address
+	address, key nfttables.Kind
 }
 
-var layouts = []layout{{unix.NFPROTO_IPV4, 12, 16, 4}, {unix.NFPROTO_IPV6, 8, 24, 16}}
+var layouts = []layout{
+	{unix.NFPROTO_IPV4, 12, 16, nfttables.TypeIPv4, nfttables.TypePort4}, {unix.NFPROTO_IPV6, 8, 24, nfttables.TypeIPv6, nfttables.TypePort6},
+}
 
 func (l layout) has(a netip.Addr) bool { return a.Is4() == (l.family == unix.NFPROTO_IPV4) }
 
-// render makes the tables of a configuration: one for each family of its targets.
-func (c Config) render(start uint32) []table {
-	var tables []table
+// render makes the tables of a configuration: one for each family of its targets. It does not depend on the order of these, nor on that of backends.
+func (c Config) render(start uint32) []nfttables.Table {
+	var tables []nfttables.Table
 	for _, l := range layouts {
 		targets := slices.DeleteFunc(slices.Clone(c.Targets), func(t Target) bool { return !l.has(t.Address) })
+		slices.SortFunc(targets, func(a, b Target) int { return strings.Compare(a.name(), b.name()) })
 		if len(targets) > 0 {
 			tables = append(tables, c.table(l, targets, start))
 		}
@@ -85,32 +56,34 @@ func (c Config) render(start uint32) []table {
 	return tables
 }
 
-func (c Config) table(l layout, targets []Target, start uint32) table {
-	t := table{family: l.family, hooks: c.hooks(l)}
-	seen := map[string]bool{}
-	for _, target := range targets {
-		t.addresses = append(t.addresses, string(target.Address.AsSlice()))
-		ch := choice{name: target.name(), protocol: target.Protocol}
-		for _, b := range turns(target.usual(), start) {
-			e := endpoint{b.name(), string(b.Address.AsSlice()), b.Port}
-			ch.turns = append(ch.turns, e.name)
-			if !seen[e.name] {
-				seen[e.name] = true
-				t.backends = append(t.backends, e)
-			}
+func (c Config) table(l layout, targets []Target, start uint32) nfttables.Table {
+	addresses := nfttables.Set{Name: setAddresses, Key: l.address}
+	places := nfttables.Set{Name: mapTargets, Key: l.key, Data: nfttables.TypeVerdict, Timed: true}
+	var choices []nfttables.Set
+	var backends, chains []nfttables.Chain
+	for _, t := range targets {
+		addresses.Elements = append(addresses.Elements, nfttables.Element{Key: string(t.Address.AsSlice())})
+		order := turns(t.usual(), start)
+		if len(order) == 0 {
+			continue
 		}
-		if len(ch.turns) > 0 {
-			t.choices = append(t.choices, ch)
-			t.targets = append(t.targets, element{target.key(), ch.name})
+		places.Elements = append(places.Elements, nfttables.Element{Key: t.key(), To: t.name()})
+		choice := nfttables.Set{Name: t.name(), Key: nfttables.TypeMark, Data: nfttables.TypeVerdict}
+		for i, b := range order {
+			choice.Elements = append(choice.Elements, nfttables.Element{Key: string(native(uint32(i))), To: b.name()})
+			backends = append(backends, nfttables.Chain{Name: b.name(), Rules: []nfttables.Match{b.rule(l.family)}})
 		}
+		choices = append(choices, choice)
+		chains = append(chains, nfttables.Chain{Name: t.name(), Rules: []nfttables.Match{t.rule(len(order))}})
 	}
-	slices.Sort(t.addresses)
-	t.addresses = slices.Compact(t.addresses)
-	slices.SortFunc(t.targets, func(a, b element) int { return strings.Compare(a.key, b.key) })
-	slices.SortFunc(t.choices, func(a, b choice) int { return strings.Compare(a.name, b.name) })
-	slices.SortFunc(t.backends, func(a, b endpoint) int { return strings.Compare(a.name, b.name) })
-	return t
+	slices.SortFunc(backends, byName)
+	backends = slices.CompactFunc(backends, func(a, b nfttables.Chain) bool { return a.Name == b.Name })
+	slices.SortFunc(addresses.Elements, func(a, b nfttables.Element) int { return strings.Compare(a.Key, b.Key) })
+	addresses.Elements = slices.Compact(addresses.Elements)
+	return nfttables.Table{Family: l.family, Sets: append([]nfttables.Set{addresses, places}, choices...), Chains: slices.Concat(backends, chains, c.hooks(l))}
 }
+
+func byName(a, b nfttables.Chain) int { return strings.Compare(a.Name, b.Name) }
 
 // name is such that nft can read it again.
 func (t Target) name() string  { return name("for", t.Address, protocolName(t.Protocol), t.Port) }
@@ -133,19 +106,21 @@ func (t Target) key() string {
 	return string(append(binary.BigEndian.AppendUint16(b, t.Port), 0, 0))
 }
 
-func (c Config) hooks(l layout) []hook {
-	hooks := []hook{{"output", unix.NF_INET_LOCAL_OUT, destPriority, []match{l.toTarget()}}}
-	if c.Pods {
-		h := hook{"pods", unix.NF_INET_PRE_ROUTING, destPriority, nil}
-		for _, index := range slices.Sorted(slices.Values(c.Uplinks)) {
-			h.rules = append(h.rules, and(comesIn(index), accept()))
-		}
-		h.rules = append(h.rules, l.toTarget())
-		hooks = append(hooks, h)
+// hooks are the chains that the kernel calls for the first packet of each connection. They are the same as long as targets, links and own addresses are.
+func (c Config) hooks(l layout) []nfttables.Chain {
+	hook := func(name string, number uint32, priority int32, rules ...nfttables.Match) nfttables.Chain {
+		return nfttables.Chain{Name: name, Kind: "nat", Hook: number, Priority: priority, Rules: rules}
 	}
-	i := slices.IndexFunc(c.Self, l.has)
-	if i >= 0 {
-		hooks = append(hooks, hook{"source", unix.NF_INET_POST_ROUTING, sourcePriority, []match{l.ownSource(c.Self[i])}})
+	hooks := []nfttables.Chain{hook("output", unix.NF_INET_LOCAL_OUT, destPriority, l.toTarget())}
+	if c.Pods {
+		var rules []nfttables.Match
+		for _, index := range slices.Sorted(slices.Values(c.Uplinks)) {
+			rules = append(rules, nfttables.And(comesIn(index), accept()))
+		}
+		hooks = append(hooks, hook("pods", unix.NF_INET_PRE_ROUTING, destPriority, append(rules, l.toTarget())...))
+	}
+	if i := slices.IndexFunc(c.Self, l.has); i >= 0 {
+		hooks = append(hooks, hook("source", unix.NF_INET_POST_ROUTING, sourcePriority, l.ownSource(c.Self[i])))
 	}
 	return hooks
 }
@@ -158,64 +133,64 @@ const (
 )
 
 // toTarget goes on at the chain of a target, if the packet is for one.
-func (l layout) toTarget() match {
-	words := l.length / 4
-	return match{
-		load(expr.PayloadBaseNetworkHeader, l.dest, l.length, register),
+func (l layout) toTarget() nfttables.Match {
+	words := l.address.Length / 4
+	return nfttables.Run(
+		load(expr.PayloadBaseNetworkHeader, l.dest, l.address.Length, register),
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register + words},
 		load(expr.PayloadBaseTransportHeader, 2, 2, register+words+1),
 		&expr.Lookup{SourceRegister: register, DestRegister: verdictRegister, IsDestRegSet: true, SetName: mapTargets},
-	}
+	)
 }
 
 // ownSource gives a connection that has the address itself as its source, and that was translated, one of this host's own.
-func (l layout) ownSource(own netip.Addr) match {
+func (l layout) ownSource(own netip.Addr) nfttables.Match {
 	const translated = 1 << 5 // IPS_DST_NAT
-	return match{
-		load(expr.PayloadBaseNetworkHeader, l.source, l.length, register),
+	return nfttables.Run(
+		load(expr.PayloadBaseNetworkHeader, l.source, l.address.Length, register),
 		&expr.Lookup{SourceRegister: register, SetName: setAddresses},
 		&expr.Ct{Key: expr.CtKeySTATUS, Register: register},
 		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4, Mask: native(translated), Xor: make([]byte, 4)},
 		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: native(0)},
 		&expr.Immediate{Register: register, Data: own.AsSlice()},
 		&expr.NAT{Type: expr.NATTypeSourceNAT, Family: uint32(l.family), RegAddrMin: register},
-	}
+	)
 }
 
 // rule gives the connection to the backend whose turn it is.
 //
 // Of TCP only what begins with a SYN: what connection tracking takes up in its midst, as when it has just come into use here, is a
 // connection that somebody has, and goes on where it went.
-func (c choice) rule() match {
-	m := match{
+func (t Target) rule(turns int) nfttables.Match {
+	m := nfttables.Run(
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{c.protocol}},
-	}
-	if c.protocol == unix.IPPROTO_TCP {
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{t.Protocol}},
+	)
+	if t.Protocol == unix.IPPROTO_TCP {
 		const fin, syn, rst, ack = 0x01, 0x02, 0x04, 0x10
-		m = append(m,
+		m = nfttables.And(m, nfttables.Run(
 			load(expr.PayloadBaseTransportHeader, 13, 1, register),
 			&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{fin | syn | rst | ack}, Xor: []byte{0}},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{syn}})
+			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{syn}}))
 	}
-	return append(m,
-		&expr.Numgen{Register: register, Modulus: uint32(len(c.turns)), Type: unix.NFT_NG_INCREMENTAL},
-		&expr.Lookup{SourceRegister: register, DestRegister: verdictRegister, IsDestRegSet: true, SetName: c.name})
+	return nfttables.And(m, nfttables.Run(
+		&expr.Numgen{Register: register, Modulus: uint32(turns), Type: unix.NFT_NG_INCREMENTAL},
+		&expr.Lookup{SourceRegister: register, DestRegister: verdictRegister, IsDestRegSet: true, SetName: t.name()}))
 }
 
-func (e endpoint) rule(family byte) match {
-	return match{
-		&expr.Immediate{Register: register, Data: []byte(e.address)},
-		&expr.Immediate{Register: portRegister, Data: binary.BigEndian.AppendUint16(nil, e.port)},
+func (b Backend) rule(family byte) nfttables.Match {
+	return nfttables.Run(
+		&expr.Immediate{Register: register, Data: b.Address.AsSlice()},
+		&expr.Immediate{Register: portRegister, Data: binary.BigEndian.AppendUint16(nil, b.Port)},
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(family), RegAddrMin: register, RegProtoMin: portRegister, Specified: true},
-	}
+	)
 }
 
-func comesIn(index int) match {
-	return match{&expr.Meta{Key: expr.MetaKeyIIF, Register: register}, &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: native(uint32(index))}}
+func comesIn(index int) nfttables.Match {
+	return nfttables.Run(&expr.Meta{Key: expr.MetaKeyIIF, Register: register}, &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: native(uint32(index))})
 }
 
-func accept() match { return match{&expr.Verdict{Kind: expr.VerdictAccept}} }
+func accept() nfttables.Match { return nfttables.Run(&expr.Verdict{Kind: expr.VerdictAccept}) }
 
 func load(base expr.PayloadBase, offset, length, register uint32) expr.Any {
 	return &expr.Payload{OperationType: expr.PayloadLoad, DestRegister: register, Base: base, Offset: offset, Len: length}

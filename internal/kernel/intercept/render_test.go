@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // three are servers at 10.1.0.5, .6 and .7, of one address in each family.
@@ -56,25 +58,29 @@ func TestUsualBackends(t *testing.T) {
 	assert.Equal(t, []string{"10.1.0.5", "10.1.0.6"}, servers(target.usual()))
 }
 
+// named are the names of chains, and those of sets with how many elements each has.
+func named(t nfttables.Table) (chains []string, sets map[string]int) {
+	for _, c := range t.Chains {
+		chains = append(chains, c.Name)
+	}
+	sets = map[string]int{}
+	for _, s := range t.Sets {
+		sets[s.Name] = len(s.Elements)
+	}
+	return chains, sets
+}
+
 func TestRenderOfTwoFamilies(t *testing.T) {
 	tables := three().render(0)
 	require.Len(t, tables, 2)
-	assert.Equal(t, []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}, []byte{tables[0].family, tables[1].family})
-	for _, table := range tables {
-		assert.Len(t, table.targets, 1)
-		assert.Len(t, table.backends, 3)
-		assert.Equal(t, []string{"output"}, hookNames(table))
-	}
-	assert.Equal(t, "for-10.1.0.100-tcp-9443", tables[0].choices[0].name)
-	assert.Equal(t, []string{"to-10.1.0.6-port-6443", "to-10.1.0.7-port-6443", "to-10.1.0.5-port-6443"}, three().render(2)[0].choices[0].turns)
-	assert.Equal(t, "to-fd01--5-port-6443", tables[1].backends[0].name)
-}
-
-func hookNames(t table) (out []string) {
-	for _, h := range t.hooks {
-		out = append(out, h.name)
-	}
-	return out
+	assert.Equal(t, []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}, []byte{tables[0].Family, tables[1].Family})
+	chains, sets := named(tables[0])
+	assert.Equal(t, []string{"to-10.1.0.5-port-6443", "to-10.1.0.6-port-6443", "to-10.1.0.7-port-6443", "for-10.1.0.100-tcp-9443", "output"}, chains)
+	assert.Equal(t, map[string]int{"addresses": 1, "targets": 1, "for-10.1.0.100-tcp-9443": 3}, sets)
+	chains, _ = named(tables[1])
+	assert.Equal(t, "to-fd01--5-port-6443", chains[0])
+	turns := three().render(2)[0].Sets[2].Elements
+	assert.Equal(t, []string{"to-10.1.0.6-port-6443", "to-10.1.0.7-port-6443", "to-10.1.0.5-port-6443"}, []string{turns[0].To, turns[1].To, turns[2].To})
 }
 
 func TestRenderOfATargetWithoutBackends(t *testing.T) {
@@ -83,10 +89,9 @@ func TestRenderOfATargetWithoutBackends(t *testing.T) {
 	c.Targets[1].Backends = c.Targets[1].Backends[:1]
 	c.Targets[1].Backends[0].Weight = 0
 	for _, table := range c.render(0) {
-		assert.Empty(t, table.targets)
-		assert.Empty(t, table.choices)
-		assert.Empty(t, table.backends)
-		assert.Len(t, table.addresses, 1, "as it is still translated back")
+		chains, sets := named(table)
+		assert.Equal(t, []string{"output"}, chains)
+		assert.Equal(t, map[string]int{"addresses": 1, "targets": 0}, sets, "the address is still translated back")
 	}
 }
 
@@ -95,9 +100,11 @@ func TestRenderOfHooks(t *testing.T) {
 	c.Self = []netip.Addr{netip.MustParseAddr("fd01::9")}
 	c.Pods, c.Uplinks = true, []int{3, 2}
 	tables := c.render(0)
-	assert.Equal(t, []string{"output", "pods"}, hookNames(tables[0]))
-	assert.Equal(t, []string{"output", "pods", "source"}, hookNames(tables[1]))
-	assert.Len(t, tables[0].hooks[1].rules, 3)
+	four, _ := named(tables[0])
+	six, _ := named(tables[1])
+	assert.Equal(t, []string{"output", "pods"}, four[4:])
+	assert.Equal(t, []string{"output", "pods", "source"}, six[4:])
+	assert.Len(t, tables[0].Chains[5].Rules, 3)
 }
 
 // TestRenderIsTheSameInAnotherOrder of targets, backends and links.
@@ -116,27 +123,6 @@ func TestRenderIsTheSameInAnotherOrder(t *testing.T) {
 	assert.Equal(t, one.render(7), other.render(7))
 }
 
-func TestSameHooks(t *testing.T) {
-	before := three()
-	for name, tt := range map[string]struct {
-		change func(*Config)
-		want   bool
-	}{
-		"nothing":    {func(*Config) {}, true},
-		"backends":   {func(c *Config) { c.Targets[0].Backends = c.Targets[0].Backends[1:] }, true},
-		"no backend": {func(c *Config) { c.Targets[0].Backends = nil }, true},
-		"port":       {func(c *Config) { c.Targets[0].Port = 5000 }, true},
-		"address":    {func(c *Config) { c.Targets[0].Address = netip.MustParseAddr("10.1.0.101") }, false},
-		"family":     {func(c *Config) { c.Targets = c.Targets[1:] }, false},
-		"pods":       {func(c *Config) { c.Pods, c.Uplinks = true, []int{2} }, false},
-		"self":       {func(c *Config) { c.Self = []netip.Addr{netip.MustParseAddr("10.1.0.9")} }, false},
-	} {
-		after := three()
-		tt.change(&after)
-		assert.Equal(t, tt.want, sameHooks(before.render(0), after.render(0)), name)
-	}
-}
-
 func TestApplyRefusesAWrongConfiguration(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"port 9443: protocol 1, want 6 (TCP) or 17 (UDP)":                             func(c *Config) { c.Targets[0].Protocol = 1 },
@@ -148,10 +134,10 @@ func TestApplyRefusesAWrongConfiguration(t *testing.T) {
 	} {
 		c := three()
 		change(&c)
-		table, err := Open("api")
+		table, err := Open("api", nil)
 		require.NoError(t, err)
 		assert.EqualError(t, table.Apply(c), "intercept: "+want)
 	}
-	_, err := Open("")
+	_, err := Open("", nil)
 	assert.Error(t, err)
 }

@@ -1,16 +1,12 @@
 package intercept
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/nftables"
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/kernel/conntrack"
@@ -19,90 +15,67 @@ import (
 
 // Table are the nftables tables of one entry. The methods may be called from any goroutine.
 type Table struct {
-	name  string
-	start uint32 // where turns begin
+	name   string
+	start  uint32 // where turns begin
+	keeper *nfttables.Keeper
 
 	mu      sync.Mutex
-	conn    *nftables.Conn // stays open, because closing one waits until what was deleted is out of use by every processor
-	applied *Config        // nil: not known
-	tables  []table        // what the kernel has of it
+	applied *Config // the newest; nil: nothing yet, or no more
 }
 
 const tablePrefix = "keepvip-intercept-"
 
 // Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on until Apply replaces
-// them, in one transaction, or until their lifetime is over.
-func Open(name string) (*Table, error) {
-	if name == "" || len(tablePrefix+name) > unix.NFT_NAME_MAXLEN-1 {
-		return nil, fmt.Errorf("intercept: entry %q: want a name of 1 to %d bytes", name, unix.NFT_NAME_MAXLEN-1-len(tablePrefix))
+// them, in one transaction, or until their lifetime is over. What others do to them is followed by the watch; without one Renew makes anew what is gone.
+func Open(name string, watch *nfttables.Watch) (*Table, error) {
+	if most := unix.NFT_NAME_MAXLEN - 1 - len(tablePrefix); name == "" || len(name) > most {
+		return nil, fmt.Errorf("intercept: entry %q: want a name of 1 to %d bytes", name, most)
 	}
-	return &Table{name: name, start: rand.Uint32()}, nil
+	k, err := nfttables.Keep(nfttables.KeeperConfig{Name: tablePrefix + name, Families: families, Watch: watch})
+	return &Table{name: name, start: rand.Uint32(), keeper: k}, err
 }
 
-// Apply makes the tables what the configuration says: in one transaction, and with what differs. The same again changes nothing. No
-// connection ends by it, whatever becomes of its backend.
+// Apply makes the tables what the configuration says, in one transaction. The same again changes nothing. No connection ends by it, whatever becomes of its
+// backend.
 func (t *Table) Apply(c Config) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if err := c.check(); err != nil {
 		return err
 	}
-	next := c.render(t.start)
-	if t.applied == nil || !sameHooks(t.tables, next) {
-		return t.wrap("make", t.build(c))
+	wanted := c.clone()
+	err := t.keeper.Apply(nfttables.Wanted{Render: func(int) []nfttables.Table { return wanted.render(t.start) }}, c.Lifetime)
+	if err == nil {
+		t.set(wanted)
 	}
-	if !reflect.DeepEqual(t.tables, next) {
-		if err := t.commit(c.Lifetime, func(x *transaction) { x.differences(t.tables, next) }); err != nil {
-			// Somebody has changed them, or this kernel cannot let go of all of it at once: they are made anew.
-			return t.wrap("change", t.build(c))
-		}
-	}
-	t.applied, t.tables = c.clone(), next
-	return nil
+	return t.wrap("make", err)
 }
 
 // Renew has them go on for that time from now. It makes them anew where one of them is gone, and is an error before the first Apply.
-func (t *Table) Renew(lifetime time.Duration) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.applied == nil {
-		return t.wrap("renew", errors.New("nothing was applied yet"))
-	}
-	err := t.commit(lifetime, func(x *transaction) {
-		for _, table := range t.tables {
-			x.renew(table)
-		}
-	})
-	if errors.Is(err, unix.ENOENT) {
-		c := *t.applied
-		c.Lifetime = lifetime
-		err = t.build(c)
-	}
-	return t.wrap("renew", err)
-}
+func (t *Table) Renew(lifetime time.Duration) error { return t.wrap("renew", t.keeper.Renew(lifetime)) }
 
-// Leave lets go of the tables and leaves them as they are, for a next run to take over or for their lifetime to end.
+// Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their lifetime to end.
 func (t *Table) Leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.close()
-	t.applied, t.tables = nil, nil
+	t.set(nil)
+	t.keeper.Leave()
 }
 
-// Close takes the tables away. New connections go to the virtual address by the network from then on. Those that were translated go on where
+// Close takes the tables away, for good. New connections go to the virtual address by the network from then on. Those that were translated go on where
 // another table of this host translates addresses, too, as kube-proxy's do. Elsewhere the kernel ceases to translate with the last table, so
 // they are ended, as by Destroy. Leave spares them.
 func (t *Table) Close() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	applied := t.applied
-	t.applied, t.tables = nil, nil
-	_, err := nfttables.Delete(families, func(_ byte, name string) bool { return name == tablePrefix+t.name })
-	t.close()
+	applied := t.set(nil)
+	err := t.keeper.Close()
 	if err == nil && applied != nil {
 		err = applied.endOrphans()
 	}
 	return t.wrap("remove", err)
+}
+
+// set makes another configuration the newest, and returns the one before.
+func (t *Table) set(c *Config) (before *Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, t.applied = t.applied, c
+	return before
 }
 
 // endOrphans ends the connections that nobody translates any more.
@@ -120,75 +93,6 @@ func (c *Config) endOrphans() error {
 	}
 	_, err := c.end(func(e conntrack.Entry) bool { return orphans[e.Dest.Addr().Is4()] })
 	return err
-}
-
-// build replaces all tables of the entry, those of an earlier run, too, in one transaction.
-func (t *Table) build(c Config) error {
-	t.applied, t.tables = nil, nil
-	left, err := nfttables.Families(families, func(name string) bool { return name == tablePrefix+t.name })
-	if err != nil {
-		return err
-	}
-	tables := c.render(t.start)
-	err = t.commit(c.Lifetime, func(x *transaction) {
-		for _, family := range left {
-			if !slices.ContainsFunc(tables, func(t table) bool { return t.family == family }) {
-				x.remove(family)
-			}
-		}
-		for _, table := range tables {
-			x.replace(table)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	t.applied, t.tables = c.clone(), tables
-	return nil
-}
-
-// sameHooks tells whether one rendering can be made of the other without its tables being made anew.
-func sameHooks(before, after []table) bool {
-	return slices.EqualFunc(before, after, func(b, a table) bool {
-		return b.family == a.family && slices.Equal(b.addresses, a.addresses) && reflect.DeepEqual(b.hooks, a.hooks)
-	})
-}
-
-func (x *transaction) differences(before, after []table) {
-	for i := range after {
-		if !reflect.DeepEqual(before[i], after[i]) {
-			x.change(before[i], after[i])
-		}
-	}
-}
-
-// room is for the answers to a transaction, of which each message has one.
-const room = 4 << 20
-
-func (t *Table) commit(lifetime time.Duration, fill func(*transaction)) (err error) {
-	if t.conn == nil {
-		// It goes past the system's limits only with CAP_NET_ADMIN, which these tables need anyway.
-		bigger := func(c *netlink.Conn) error { return errors.Join(c.SetReadBuffer(room), c.SetWriteBuffer(room)) }
-		if t.conn, err = nftables.New(nftables.AsLasting(), nftables.WithSockOptions(bigger)); err != nil {
-			return err
-		}
-	}
-	x := &transaction{Conn: t.conn, name: tablePrefix + t.name, lifetime: lifetime}
-	fill(x)
-	if err = x.err; err == nil {
-		err = x.Flush()
-	}
-	if err != nil {
-		t.close() // more may come on it
-	}
-	return err
-}
-
-func (t *Table) close() {
-	if t.conn != nil {
-		_ = t.conn.CloseLasting()
-	}
-	t.conn = nil
 }
 
 func (t *Table) wrap(what string, err error) error {

@@ -7,30 +7,13 @@ import (
 	"strings"
 
 	"github.com/google/nftables"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // names are nft's for the families (NFPROTO_*).
 var names = map[byte]string{
 	unix.NFPROTO_NETDEV: "netdev", unix.NFPROTO_ARP: "arp", unix.NFPROTO_IPV4: "ip", unix.NFPROTO_IPV6: "ip6",
-}
-
-// Families are those of a list (NFPROTO_NETDEV, NFPROTO_ARP, NFPROTO_IPV4, NFPROTO_IPV6) in which there are tables that are ours by their name.
-func Families(list []byte, ours func(name string) bool) (in []byte, err error) {
-	c, err := nftables.New()
-	if err != nil {
-		return nil, fmt.Errorf("list nftables tables: %w", err)
-	}
-	for _, family := range list {
-		tables, err := find(c, family, ours)
-		if err != nil {
-			return nil, err
-		}
-		if len(tables) > 0 {
-			in = append(in, family)
-		}
-	}
-	return in, nil
 }
 
 // Delete takes away the tables in a list of families that are ours by their name, and returns them, as "ip keepvip-spread-api". Tables of others
@@ -40,17 +23,19 @@ func Delete(list []byte, ours func(family byte, name string) bool) (gone []strin
 	if err != nil {
 		return nil, fmt.Errorf("list nftables tables: %w", err)
 	}
+	var conn Conn
+	defer conn.Close()
 	for _, family := range list {
 		tables, err := find(c, family, func(name string) bool { return ours(family, name) })
 		if err != nil {
 			return gone, err
 		}
 		for _, t := range tables {
-			c.DelTable(t)
-			if err := c.Flush(); err != nil && !errors.Is(err, unix.ENOENT) {
-				return gone, fmt.Errorf("delete table %s %s: %w", names[family], t.Name, err)
+			id := ID{family, t.Name}
+			if err := conn.Commit([]netlink.Message{DeleteTable(id)}); err != nil && !errors.Is(err, unix.ENOENT) {
+				return gone, fmt.Errorf("delete table %s: %w", id, err)
 			}
-			gone = append(gone, names[family]+" "+t.Name)
+			gone = append(gone, id.String())
 		}
 	}
 	return gone, nil
@@ -79,4 +64,9 @@ func find(c *nftables.Conn, family byte, ours func(string) bool) ([]*nftables.Ta
 // Unsupported tells whether an error means that the kernel does not know nftables or a family.
 func Unsupported(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT)
+}
+
+// Lacks tells whether a transaction failed because the kernel cannot do a part of it.
+func Lacks(err error) bool {
+	return Unsupported(err) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -30,34 +31,34 @@ func (c Config) unknown(f family, a Abilities) []chain {
 	link := comesIn(expr.CmpOpEq, c.Index)
 	known := and(state(expr.CmpOpNeq, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED), accept())
 	invalid := state(expr.CmpOpNeq, expr.CtStateBitINVALID)
-	packets := chain{name: "unknown", rules: []match{
+	packets := chain{Name: "unknown", Rules: []match{
 		and(meta(expr.MetaKeyL4PROTO, register), compare(expr.CmpOpNeq, unix.IPPROTO_TCP), accept()),
 		and(tcpFlags.has(expr.CmpOpNeq, []byte{syn}, []byte{0}), accept()),
 		known,
 	}}
-	errors := chain{name: "unknown-errors", rules: []match{known}}
+	errors := chain{Name: "unknown-errors", Rules: []match{known}}
 	var more []chain
 	if a.Sockets { // one on the address itself, from before it was spread; without the address none of them hears anything
-		packets.rules = append(packets.rules, and(local(), ownSocket(), accept()))
+		packets.Rules = append(packets.Rules, and(local(), ownSocket(), accept()))
 	}
 	if c.slots() > 0 {
-		packets.rules = append(packets.rules,
+		packets.Rules = append(packets.Rules,
 			and(invalid, noting(quietly)),
 			and(noted(sentOn), goTo("again")),
 			noting(sentOn),
 			and(f.slot(f.packet, c.slots(), c.Seed), goOn(mapSeconds)), goTo("first"))
-		errors.rules = append(errors.rules,
+		errors.Rules = append(errors.Rules,
 			and(f.markedAtAll(expr.CmpOpEq), f.hasDSCP(expr.CmpOpNeq, allOfDSCP, markSpread), goTo("again")),
 			and(f.slot(f.inError, c.slots(), c.Seed), goOn(mapSeconds)), goTo("first"))
 		more = c.onward(f)
 	} else {
-		packets.rules = append(packets.rules, and(invalid, drop()))
+		packets.Rules = append(packets.Rules, and(invalid, drop()))
 	}
 	hook := chain{
-		name: "member", kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: unknownPriority,
-		rules: []match{
-			and(link, f.spread(f.packet, setPorts), forUs(), goTo(packets.name)),
-			and(link, f.isError, f.spread(f.inError, setPorts), forUs(), goTo(errors.name)),
+		Name: "member", Kind: "filter", Hook: unix.NF_INET_PRE_ROUTING, Priority: unknownPriority,
+		Rules: []match{
+			and(link, f.spread(f.packet, setPorts), forUs(), goTo(packets.Name)),
+			and(link, f.isError, f.spread(f.inError, setPorts), forUs(), goTo(errors.Name)),
 		},
 	}
 	return append(more, packets, errors, hook)
@@ -84,23 +85,23 @@ func (c Config) onward(f family) []chain {
 	notTCP := and(meta(expr.MetaKeyL4PROTO, register), compare(expr.CmpOpNeq, unix.IPPROTO_TCP))
 	// Nobody owns the slot, and this node was the one to ask. Of what is not TCP only the mark says that it was sent on, and a switch may
 	// clear it.
-	first := chain{name: "first", rules: []match{and(notTCP, f.markedAtAll(expr.CmpOpNeq), fromMember(), accept()), f.mark(c.chance()), goTo("next")}}
-	again := chain{name: "again", rules: []match{
+	first := chain{Name: "first", Rules: []match{and(notTCP, f.markedAtAll(expr.CmpOpNeq), fromMember(), accept()), f.mark(c.chance()), goTo("next")}}
+	again := chain{Name: "again", Rules: []match{
 		and(f.marked(chances[0]), goTo("nobody")),
 		and(f.marked(markSpread), goTo("nobody")),
 		and(f.markedAtAll(expr.CmpOpNeq), goTo("nobody")), // a switch has cleared it
 	}}
 	for i, mark := range chances[1:] {
-		again.rules = append(again.rules, and(f.marked(mark), f.mark(chances[i])))
+		again.Rules = append(again.Rules, and(f.marked(mark), f.mark(chances[i])))
 	}
-	again.rules = append(again.rules, goTo("next"))
+	again.Rules = append(again.Rules, goTo("next"))
 	return append(c.others(f), first, again,
-		chain{name: "next", rules: []match{
+		chain{Name: "next", Rules: []match{
 			and(f.noHopsLeft(), drop()),
 			and(following(mapNext), copyTo(c.Index), drop()),
 			goTo("nobody"),
 		}},
-		chain{name: "nobody", rules: []match{and(protocol(unix.IPPROTO_TCP), noted(quietly), drop()), accept()}})
+		chain{Name: "nobody", Rules: []match{and(protocol(unix.IPPROTO_TCP), noted(quietly), drop()), accept()}})
 }
 
 // chance is the mark of a packet that all members are to have.
@@ -118,12 +119,12 @@ func (c Config) others(f family) []chain {
 		if !ok {
 			continue
 		}
-		chains = append(chains, chain{name: chainTo(to), rules: []match{
+		chains = append(chains, chain{Name: chainTo(to), Rules: []match{
 			and(f.hopsLeft(), f.mark(c.chance()), immediate(addressRegister, to.AsSlice()), copyTo(c.Index), drop()),
 			drop(),
 		}})
 		if c.knows(uint8(i)) {
-			chains = append(chains, chain{name: chainToOwner(chainTo(to)), rules: []match{
+			chains = append(chains, chain{Name: chainToOwner(chainTo(to)), Rules: []match{
 				and(notTCP, metaIs(expr.MetaKeyIIFTYPE, nativeShort(unix.ARPHRD_ETHER)...), macSource.is(m.MAC...), accept()),
 				goTo(chainTo(to)),
 			}})
@@ -134,27 +135,27 @@ func (c Config) others(f family) []chain {
 
 // seconds says where to ask about a connection that this node does not know.
 func (c Config) seconds(f family) set {
-	s := set{name: mapSeconds, key: typeMark, data: typeVerdict, size: c.slots()}
-	s.bySlot.value = slices.Repeat([]uint8{slots.None}, int(c.slots()))
+	s := set{Name: mapSeconds, Key: nfttables.TypeMark, Data: nfttables.TypeVerdict, Size: c.slots()}
+	s.BySlot.Value = slices.Repeat([]uint8{slots.None}, int(c.slots()))
 	if c.self() == slots.None {
 		return s
 	}
 	// First those that are sent on to, and behind them the same as owners.
-	s.bySlot.values = make([]element, 2*len(c.Members))
+	s.BySlot.Values = make([]element, 2*len(c.Members))
 	for i := range c.Members {
 		if to, ok := c.other(f, uint8(i)); ok {
-			s.bySlot.values[i].to, s.bySlot.values[len(c.Members)+i].to = chainTo(to), chainToOwner(chainTo(to))
+			s.BySlot.Values[i].To, s.BySlot.Values[len(c.Members)+i].To = chainTo(to), chainToOwner(chainTo(to))
 		}
 	}
 	self := c.self()
-	for slot := range s.bySlot.value {
+	for slot := range s.BySlot.Value {
 		member := c.Slots.Onward(slot, self)
-		if member == slots.None || int(member) >= len(c.Members) || s.bySlot.values[member].to == "" {
+		if member == slots.None || int(member) >= len(c.Members) || s.BySlot.Values[member].To == "" {
 			continue
 		}
-		s.bySlot.value[slot] = member
+		s.BySlot.Value[slot] = member
 		if member == c.Slots.Owner[slot] && c.knows(member) {
-			s.bySlot.value[slot] += uint8(len(c.Members))
+			s.BySlot.Value[slot] += uint8(len(c.Members))
 		}
 	}
 	return s
@@ -162,10 +163,10 @@ func (c Config) seconds(f family) set {
 
 // next says who is asked after this node.
 func (c Config) next(f family) set {
-	s := set{name: mapNext, key: typeLink, data: f.address, size: 1}
+	s := set{Name: mapNext, Key: nfttables.TypeLink, Data: f.address, Size: 1}
 	if self := c.self(); c.Slots != nil && int(self) < len(c.Slots.Next) {
 		if to, ok := c.other(f, c.Slots.Next[self]); ok {
-			s.elements = append(s.elements, element{key: string(native(uint32(c.Index))), data: string(to.AsSlice())})
+			s.Elements = append(s.Elements, element{Key: string(native(uint32(c.Index))), Data: string(to.AsSlice())})
 		}
 	}
 	return s

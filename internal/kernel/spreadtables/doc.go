@@ -15,5 +15,5 @@
 // ip6 for members. Everything in them is inert without the elements of the timed set ports, which end by themselves when nobody renews them.
 // New connections are then what they would be without these tables; those in translation go on at the node that has them.
 //
-// The package starts no goroutine. It needs CAP_NET_ADMIN.
+// A Keeper of nfttables makes the tables, and keeps them. The package starts no goroutine. It needs CAP_NET_ADMIN.
 package spreadtables

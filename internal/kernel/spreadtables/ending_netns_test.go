@@ -111,7 +111,7 @@ func TestWhatEndsInAnotherTable(t *testing.T) {
 		conns = append(conns, l.dial(l.client, vip))
 	}
 	for _, n := range l.members {
-		ends, err := Open("api.-ends")
+		ends, err := Open("api.-ends", nil)
 		require.NoError(t, err)
 		cfg := n.cfg
 		cfg.Ending = true

@@ -108,7 +108,7 @@ func owner(owners string) match {
 
 // following ends the rule unless there is an element for the link, and loads its address.
 func following(next string) match {
-	return append(meta(expr.MetaKeyIIF, register), known{&expr.Lookup{SourceRegister: register, DestRegister: addressRegister, IsDestRegSet: true, SetName: next}})
+	return append(meta(expr.MetaKeyIIF, register), run(&expr.Lookup{SourceRegister: register, DestRegister: addressRegister, IsDestRegSet: true, SetName: next})...)
 }
 
 // goOn ends the rule unless the slot is in a map of verdicts, and goes on where that says.
@@ -165,7 +165,7 @@ const (
 	originalDest6 = 22
 )
 
-func (o original) encode(byte) ([]byte, error) {
+func (o original) Encode(byte) ([]byte, error) {
 	return encode("ct", func(ae *netlink.AttributeEncoder) {
 		ae.Uint32(unix.NFTA_CT_KEY, o.key)
 		ae.Uint32(unix.NFTA_CT_DREG, o.register)
@@ -188,7 +188,7 @@ func forwardTo(family byte, index int) match {
 	return append(immediate(otherRegister, native(uint32(index))), forward{family})
 }
 
-func (f forward) encode(byte) ([]byte, error) {
+func (f forward) Encode(byte) ([]byte, error) {
 	return encode("fwd", func(ae *netlink.AttributeEncoder) {
 		ae.Uint32(unix.NFTA_FWD_SREG_DEV, otherRegister)
 		ae.Uint32(fwdAddress, addressRegister)

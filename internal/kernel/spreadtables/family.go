@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 // The marks that a packet may carry from one member to the next, in its DSCP (RFC 2474): all are of those for local use, and these are the
@@ -51,7 +53,7 @@ type family struct {
 
 func ipv4() family {
 	f := family{
-		number: unix.NFPROTO_IPV4, suffix: "4", etherType: unix.ETH_P_IP, address: typeIPv4, key: typePort4,
+		number: unix.NFPROTO_IPV4, suffix: "4", etherType: unix.ETH_P_IP, address: nfttables.TypeIPv4, key: nfttables.TypePort4,
 		source: network(12, 4), dest: network(16, 4), dscp: network(1, 1), hops: network(8, 1),
 		// Behind the 8 bytes of the ICMP header (RFC 792), a header without options.
 		inError: flow{transport(24, 4), transport(30, 2), transport(20, 4), transport(17, 1), transport(28, 2)},
@@ -69,7 +71,7 @@ func ipv4() family {
 
 func ipv6() family {
 	f := family{
-		number: unix.NFPROTO_IPV6, suffix: "6", etherType: unix.ETH_P_IPV6, address: typeIPv6, key: typePort6,
+		number: unix.NFPROTO_IPV6, suffix: "6", etherType: unix.ETH_P_IPV6, address: nfttables.TypeIPv6, key: nfttables.TypePort6,
 		source: network(8, 16), dest: network(24, 16), dscp: network(0, 2), hops: network(7, 1),
 		// Behind the 8 bytes of the ICMPv6 header (RFC 4443), a header that TCP or UDP follows.
 		inError: flow{transport(32, 16), transport(50, 2), transport(16, 16), transport(14, 1), transport(48, 2)},
@@ -97,7 +99,7 @@ func (f family) all(addrs []netip.Addr) []netip.Addr {
 }
 
 // words is how many registers an address takes.
-func (f family) words() uint32 { return f.address.length / 4 }
+func (f family) words() uint32 { return f.address.Length / 4 }
 
 // spread ends the rule unless the flow is to an address and port of the set.
 func (f family) spread(w flow, set string) match {
@@ -110,7 +112,7 @@ func (f family) spread(w flow, set string) match {
 
 // slot makes the slot of a flow.
 func (f family) slot(w flow, slots, seed uint32) match {
-	return and(w.client.to(register), w.clientPort.to(register+f.words()), hash(f.address.length+4, slots, seed))
+	return and(w.client.to(register), w.clientPort.to(register+f.words()), hash(f.address.Length+4, slots, seed))
 }
 
 // is ends the rule unless it is a frame of this family. Only the netdev family has to ask.

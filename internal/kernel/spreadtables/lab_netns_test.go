@@ -20,6 +20,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/keepvip/keepvip/internal/base/netnstest"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -51,6 +52,13 @@ type node struct {
 // both are the families, each with the address that is spread.
 var both = map[string]netip.Addr{"IPv4": netip.MustParseAddr("10.1.0.100"), "IPv6": netip.MustParseAddr("fd01::100")}
 
+// onAnOlderKernel is for a test of what others do to tables that nobody owns (Linux 6.9).
+func onAnOlderKernel(t *testing.T) {
+	t.Helper()
+	nfttables.Older(true)
+	t.Cleanup(func() { nfttables.Older(false) })
+}
+
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{t: t, wires: netnstest.New(t), client: netnstest.New(t)}
@@ -76,7 +84,7 @@ func newLab(t *testing.T) *lab {
 			n.cfg.Members[i].MAC = l.members[i].Link("eth0").Attrs().HardwareAddr
 		}
 		var err error
-		n.tables, err = Open("api")
+		n.tables, err = Open("api", nil)
 		require.NoError(t, err)
 	}
 	l.owned(0, slots.None)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -23,24 +24,22 @@ const (
 	mapSources = "sources"
 )
 
-var typePort = kind{13, 2}
-
 // untrackedPriority is before connection tracking.
 const untrackedPriority = -300
 
 // masquerade is the table of a family.
 func (c Config) masquerade(f family) table {
 	return table{
-		family: f.number, sets: []set{c.ports(f), c.addresses(f), c.takers(f), c.targets(f), c.sources(f)},
-		chains: []chain{
+		Family: f.number, Sets: []set{c.ports(f), c.addresses(f), c.takers(f), c.targets(f), c.sources(f)},
+		Chains: []chain{
 			c.choose(f),
 			{
-				name: "translate", kind: "nat", hook: unix.NF_INET_PRE_ROUTING, priority: translatePriority,
-				rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
+				Name: "translate", Kind: "nat", Hook: unix.NF_INET_PRE_ROUTING, Priority: translatePriority,
+				Rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
 			},
 			{
-				name: "ask", kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: translatePriority,
-				rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
+				Name: "ask", Kind: "nat", Hook: unix.NF_INET_LOCAL_OUT, Priority: translatePriority,
+				Rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
 			},
 			c.disguise(f),
 			pokes(f),
@@ -51,8 +50,8 @@ func (c Config) masquerade(f family) table {
 // pokes has connection tracking look away from what Poke sends.
 func pokes(f family) chain {
 	return chain{
-		name: "pokes", kind: "filter", hook: unix.NF_INET_LOCAL_OUT, priority: untrackedPriority,
-		rules: []match{and(f.marked(markLast), f.source.to(register), in(setAddresses), run(&expr.Notrack{}))},
+		Name: "pokes", Kind: "filter", Hook: unix.NF_INET_LOCAL_OUT, Priority: untrackedPriority,
+		Rules: []match{and(f.marked(markLast), f.source.to(register), in(setAddresses), run(&expr.Notrack{}))},
 	}
 }
 
@@ -72,8 +71,8 @@ func (c Config) taker(f family, member uint8) (to, from netip.Addr, ok bool) {
 }
 
 func (c Config) takers(f family) set {
-	s := set{name: mapOwners, key: typeMark, data: f.address, size: c.slots()}
-	s.bySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
+	s := set{Name: mapOwners, Key: nfttables.TypeMark, Data: f.address, Size: c.slots()}
+	s.BySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
 		to, _, ok := c.taker(f, member)
 		return to, ok
 	})
@@ -81,7 +80,7 @@ func (c Config) takers(f family) set {
 }
 
 func (c Config) targets(f family) set {
-	s := set{name: mapTargets, key: f.key, data: typePort}
+	s := set{Name: mapTargets, Key: f.key, Data: nfttables.TypePort}
 	for i, m := range c.Members {
 		to, _, ok := c.taker(f, uint8(i))
 		for _, p := range c.Ports {
@@ -92,7 +91,7 @@ func (c Config) targets(f family) set {
 			if m.Target != 0 {
 				target = m.Target
 			}
-			s.elements = append(s.elements, element{key: p.key(to), data: string(big(target))})
+			s.Elements = append(s.Elements, element{Key: p.key(to), Data: string(big(target))})
 		}
 	}
 	return s
@@ -104,10 +103,10 @@ func (p Port) key(a netip.Addr) string {
 }
 
 func (c Config) sources(f family) set {
-	s := set{name: mapSources, key: f.address, data: f.address}
+	s := set{Name: mapSources, Key: f.address, Data: f.address}
 	for i := range c.Members {
 		if to, from, ok := c.taker(f, uint8(i)); ok && from.IsValid() {
-			s.elements = append(s.elements, element{key: string(to.AsSlice()), data: string(from.AsSlice())})
+			s.Elements = append(s.Elements, element{Key: string(to.AsSlice()), Data: string(from.AsSlice())})
 		}
 	}
 	return s
@@ -117,14 +116,14 @@ func (c Config) sources(f family) set {
 // reset, or has a socket for it from a time when nothing was spread. A slot without an owner is this node's, if it is a member.
 func (c Config) choose(f family) chain {
 	if c.Ending {
-		return chain{name: "choose"}
+		return chain{Name: "choose"}
 	}
-	out := chain{name: "choose", rules: []match{
+	out := chain{Name: "choose", Rules: []match{
 		and(protocol(unix.IPPROTO_TCP), tcpFlags.has(expr.CmpOpNeq, []byte{fin | syn | rst | ack}, []byte{syn}), accept()),
 	}}
 	if c.slots() > 0 {
 		address, service := uint32(addressRegister), addressRegister+f.words()
-		out.rules = append(out.rules, and(
+		out.Rules = append(out.Rules, and(
 			f.slot(f.packet, c.slots(), c.Seed), owner(mapOwners),
 			meta(expr.MetaKeyL4PROTO, service), f.packet.port.to(service+1),
 			run(&expr.Lookup{SourceRegister: address, DestRegister: register, IsDestRegSet: true, SetName: mapTargets}),
@@ -133,7 +132,7 @@ func (c Config) choose(f family) chain {
 	}
 	if own, ok := f.of(c.Self); ok && c.self() != slots.None {
 		for _, p := range c.Ports {
-			out.rules = append(out.rules, and(p.is(), immediate(addressRegister, own.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+			out.Rules = append(out.Rules, and(p.is(), immediate(addressRegister, own.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}
 	}
 	return out
@@ -142,10 +141,10 @@ func (c Config) choose(f family) chain {
 // disguise gives connections to other members this node's address as their source, and those that this node itself makes to the address, too.
 func (c Config) disguise(f family) chain {
 	out := c.source(f)
-	out.rules = append([]match{and(
+	out.Rules = append([]match{and(
 		f.wasSpread(), f.dest.to(register),
 		run(&expr.Lookup{SourceRegister: register, DestRegister: addressRegister, IsDestRegSet: true, SetName: mapSources}),
 		translate(expr.NATTypeSourceNAT, f.number, 0),
-	)}, out.rules...)
+	)}, out.Rules...)
 	return out
 }

@@ -32,7 +32,7 @@ func TestRenderMasquerade(t *testing.T) {
 	assert.Len(t, elementsOf(t, tables, unix.NFPROTO_IPV4, "sources"), 1, "this node's own connections keep their source")
 	var targets []uint16
 	for _, e := range elementsOf(t, tables, unix.NFPROTO_IPV6, "targets") {
-		targets = append(targets, binary.BigEndian.Uint16([]byte(e.data)))
+		targets = append(targets, binary.BigEndian.Uint16([]byte(e.Data)))
 	}
 	assert.Equal(t, []uint16{6443, 5353}, targets[:2])
 	assert.Equal(t, []uint16{7443, 7443}, targets[2:])

@@ -6,6 +6,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -13,16 +14,16 @@ import (
 // Without an own address of the family it sends on.
 func (c Config) member(f family, a Abilities) table {
 	c = c.among(f)
-	t := table{family: f.number, sets: []set{c.macs(), c.ports(f), c.owners(f, false)}, chains: c.receive(f)}
+	t := table{Family: f.number, Sets: []set{c.macs(), c.ports(f), c.owners(f, false)}, Chains: c.receive(f)}
 	if _, ok := f.of(c.Self); !ok {
 		return t
 	}
-	t.sets = append(t.sets, c.addresses(f), c.seconds(f), c.next(f))
+	t.Sets = append(t.Sets, c.addresses(f), c.seconds(f), c.next(f))
 	if c.self() != slots.None {
-		t.chains = append(t.chains, c.unknown(f, a)...)
-		t.chains = append(t.chains, c.translated(f, a))
+		t.Chains = append(t.Chains, c.unknown(f, a)...)
+		t.Chains = append(t.Chains, c.translated(f, a))
 	}
-	t.chains = append(t.chains, c.ask(f), c.source(f), pokes(f))
+	t.Chains = append(t.Chains, c.ask(f), c.source(f), pokes(f))
 	return t
 }
 
@@ -36,15 +37,17 @@ func (c Config) self() uint8 {
 }
 
 func (c Config) addresses(f family) set {
-	s := set{name: setAddresses, key: f.address}
+	s := set{Name: setAddresses, Key: f.address}
 	for _, a := range f.all(c.Addresses) {
-		s.elements = append(s.elements, element{key: string(a.AsSlice())})
+		s.Elements = append(s.Elements, element{Key: string(a.AsSlice())})
 	}
 	return s
 }
 
 // knows tells whether frames of a member are known by their source.
-func (c Config) knows(member uint8) bool { return len(c.Members[member].MAC) == int(typeEther.length) }
+func (c Config) knows(member uint8) bool {
+	return len(c.Members[member].MAC) == int(nfttables.TypeEther.Length)
+}
 
 // receive does for the receiver what its table at the link leaves: ICMP errors, what was in fragments, what goes to a member whose MAC is not
 // known, and all of it where the kernel cannot do it there. A mark says then that a member has sent it on. It comes before connection
@@ -52,8 +55,8 @@ func (c Config) knows(member uint8) bool { return len(c.Members[member].MAC) == 
 func (c Config) receive(f family) []chain {
 	link := comesIn(expr.CmpOpEq, c.Index)
 	hook := chain{
-		name: "receive", kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: receivePriority,
-		rules: []match{
+		Name: "receive", Kind: "filter", Hook: unix.NF_INET_PRE_ROUTING, Priority: receivePriority,
+		Rules: []match{
 			and(link, f.spread(f.packet, setPorts), forUs(), goTo("packets")),
 			and(link, f.isError, f.spread(f.inError, setPorts), forUs(), goTo("errors")),
 		},
@@ -63,7 +66,7 @@ func (c Config) receive(f family) []chain {
 		if c.slots() > 0 {
 			rules = append(rules, and(f.slot(w, c.slots(), c.Seed), owner(mapOwners), f.hopsLeft(), f.mark(markSpread), copyTo(c.Index), drop()))
 		}
-		return chain{name: name, rules: rules}
+		return chain{Name: name, Rules: rules}
 	}
 	return []chain{sendOn("packets", f.packet), sendOn("errors", f.inError), hook}
 }
@@ -72,17 +75,17 @@ func (c Config) receive(f family) []chain {
 // the address, for they are routed on otherwise. What is new to connection tracking alone, and belongs to a socket on the address, stays as it is:
 // it was there before the address was spread.
 func (c Config) translated(f family, a Abilities) chain {
-	hook := chain{name: "translate", kind: "nat", hook: unix.NF_INET_PRE_ROUTING, priority: translatePriority}
+	hook := chain{Name: "translate", Kind: "nat", Hook: unix.NF_INET_PRE_ROUTING, Priority: translatePriority}
 	self, _ := f.of(c.Self)
 	if a.Sockets {
-		hook.rules = append(hook.rules, and(f.spread(f.packet, setPorts), protocol(unix.IPPROTO_TCP), begun(), local(), ownSocket(), accept()))
+		hook.Rules = append(hook.Rules, and(f.spread(f.packet, setPorts), protocol(unix.IPPROTO_TCP), begun(), local(), ownSocket(), accept()))
 	}
 	for _, p := range c.translates() {
 		to := and(p.is(), immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
 		if c.Ending {
 			to = and(begun(), to)
 		}
-		hook.rules = append(hook.rules,
+		hook.Rules = append(hook.Rules,
 			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), to),
 			and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts), local(), to))
 	}
@@ -107,7 +110,7 @@ func (p Port) is() match { return and(protocol(p.Protocol), transport(2, 2).is(b
 // ask is for connections from this node itself to the address, which never come in at the link: they go straight to the member that
 // owns their slot.
 func (c Config) ask(f family) chain {
-	hook := chain{name: "ask", kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: translatePriority}
+	hook := chain{Name: "ask", Kind: "nat", Hook: unix.NF_INET_LOCAL_OUT, Priority: translatePriority}
 	if c.Ending {
 		return hook
 	}
@@ -115,10 +118,10 @@ func (c Config) ask(f family) chain {
 	for _, p := range c.Ports {
 		asked := and(f.spread(f.packet, setPorts), p.is())
 		if c.slots() > 0 {
-			hook.rules = append(hook.rules, and(asked, f.slot(f.packet, c.slots(), c.Seed), owner(mapOwners), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+			hook.Rules = append(hook.Rules, and(asked, f.slot(f.packet, c.slots(), c.Seed), owner(mapOwners), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}
 		if c.self() != slots.None {
-			hook.rules = append(hook.rules, and(asked, immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+			hook.Rules = append(hook.Rules, and(asked, immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}
 	}
 	return hook
@@ -129,8 +132,8 @@ func (c Config) ask(f family) chain {
 func (c Config) source(f family) chain {
 	self, _ := f.of(c.Self)
 	return chain{
-		name: "source", kind: "nat", hook: unix.NF_INET_POST_ROUTING, priority: sourcePriority,
-		rules: []match{and(
+		Name: "source", Kind: "nat", Hook: unix.NF_INET_POST_ROUTING, Priority: sourcePriority,
+		Rules: []match{and(
 			f.wasSpread(),
 			f.source.to(register), in(setAddresses),
 			immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeSourceNAT, f.number, 0),

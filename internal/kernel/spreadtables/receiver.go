@@ -6,6 +6,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -72,18 +73,18 @@ func (c Config) render(a Abilities) []table {
 // back; what has no hop left; and ICMP errors, which are rare. What of these belongs to another member goes on behind the link. Frames of a VLAN
 // pass here, too, on their way to a link of their own: what comes in there is not spread.
 func (c Config) receiver(families []family) table {
-	t := table{family: unix.NFPROTO_NETDEV, sets: []set{c.macs()}}
+	t := table{Family: unix.NFPROTO_NETDEV, Sets: []set{c.macs()}}
 	ingress := chain{
-		name: "ingress", kind: "filter", hook: unix.NF_NETDEV_INGRESS, device: c.Link, priority: ingressPriority,
+		Name: "ingress", Kind: "filter", Hook: unix.NF_NETDEV_INGRESS, Device: c.Link, Priority: ingressPriority,
 	}
 	for _, f := range families {
 		packets, ports, owners := "packets"+f.suffix, c.ports(f), c.among(f).owners(f, true)
-		ports.name, owners.name = ports.name+f.suffix, owners.name+f.suffix
-		t.sets = append(t.sets, ports, owners)
-		ingress.rules = append(ingress.rules, and(forUs(), f.is(), f.spread(f.packet, ports.name), goTo(packets)))
-		t.chains = append(t.chains, chain{name: packets, rules: c.sendOn(f, owners.name)})
+		ports.Name, owners.Name = ports.Name+f.suffix, owners.Name+f.suffix
+		t.Sets = append(t.Sets, ports, owners)
+		ingress.Rules = append(ingress.Rules, and(forUs(), f.is(), f.spread(f.packet, ports.Name), goTo(packets)))
+		t.Chains = append(t.Chains, chain{Name: packets, Rules: c.sendOn(f, owners.Name)})
 	}
-	t.chains = append(t.chains, ingress)
+	t.Chains = append(t.Chains, ingress)
 	return t
 }
 
@@ -123,11 +124,11 @@ func (c Config) slots() uint32 {
 
 // ports is what is spread.
 func (c Config) ports(f family) set {
-	s := set{name: setPorts, key: f.key, timed: true}
+	s := set{Name: setPorts, Key: f.key, Timed: true}
 	for _, a := range f.all(c.Addresses) {
 		for _, p := range c.Ports {
 			key := append(a.AsSlice(), p.Protocol, 0, 0, 0)
-			s.elements = append(s.elements, element{key: string(append(append(key, big(p.Port)...), 0, 0))})
+			s.Elements = append(s.Elements, element{Key: string(append(append(key, big(p.Port)...), 0, 0))})
 		}
 	}
 	return s
@@ -135,12 +136,12 @@ func (c Config) ports(f family) set {
 
 // macs are those of the other members.
 func (c Config) macs() set {
-	s := set{name: setMembers, key: typeEther}
+	s := set{Name: setMembers, Key: nfttables.TypeEther}
 	seen := map[string]bool{}
 	for i, m := range c.Members {
 		if mac := string(m.MAC); !m.Self && c.knows(uint8(i)) && !seen[mac] {
 			seen[mac] = true
-			s.elements = append(s.elements, element{key: mac})
+			s.Elements = append(s.Elements, element{Key: mac})
 		}
 	}
 	return s
@@ -148,8 +149,8 @@ func (c Config) macs() set {
 
 // owners are the other members that own slots. Where frames go on as they are, only those whose frames are known when they come back.
 func (c Config) owners(f family, knownMAC bool) set {
-	s := set{name: mapOwners, key: typeMark, data: f.address, size: c.slots()}
-	s.bySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
+	s := set{Name: mapOwners, Key: nfttables.TypeMark, Data: f.address, Size: c.slots()}
+	s.BySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
 		to, ok := c.other(f, member)
 		return to, ok && (!knownMAC || c.knows(member))
 	})
@@ -158,18 +159,18 @@ func (c Config) owners(f family, knownMAC bool) set {
 
 // byOwner has the address of its owner for each slot, of the owners that have one.
 func (c Config) byOwner(at func(member uint8) (netip.Addr, bool)) bySlot {
-	out := bySlot{value: make([]uint8, c.slots()), values: make([]element, len(c.Members))}
+	out := bySlot{Value: make([]uint8, c.slots()), Values: make([]element, len(c.Members))}
 	for i := range c.Members {
 		if to, ok := at(uint8(i)); ok {
-			out.values[i].data = string(to.AsSlice())
+			out.Values[i].Data = string(to.AsSlice())
 		}
 	}
-	for slot := range out.value {
+	for slot := range out.Value {
 		owner := c.Slots.Owner[slot]
-		if int(owner) >= len(out.values) || out.values[owner].data == "" {
+		if int(owner) >= len(out.Values) || out.Values[owner].Data == "" {
 			owner = slots.None
 		}
-		out.value[slot] = owner
+		out.Value[slot] = owner
 	}
 	return out
 }

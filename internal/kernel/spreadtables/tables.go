@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -13,22 +12,16 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // Tables are the nftables tables of one entry. The methods may be called from any goroutine.
 type Tables struct {
-	name string
+	name   string
+	keeper *nfttables.Keeper
 
-	mu        sync.Mutex
-	conn      *netlink.Conn // stays open, because closing one waits until what was deleted is out of use by every processor
-	applied   *Config       // what the kernel has; nil: not known
-	abilities Abilities
-	made      map[byte]made // by family
-	seen      uint32        // the newest generation of nftables in which all was as it should be; 0: none
-	looked    time.Time     // when that was
-	until     time.Time     // when the first of the timed elements end
+	mu      sync.Mutex
+	applied *Config // the newest; nil: nothing yet, or no more
 }
 
 const tablePrefix = "keepvip-spread-"
@@ -37,196 +30,81 @@ const tablePrefix = "keepvip-spread-"
 var ErrGone = errors.New("spreadtables: the interface is gone")
 
 // Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on until Apply replaces
-// them, in one transaction, or until their lifetime is over.
-func Open(name string) (*Tables, error) {
-	if name == "" || len(tablePrefix+name) > unix.NFT_NAME_MAXLEN-1 {
-		return nil, fmt.Errorf("spreadtables: entry %q: want a name of 1 to %d bytes", name, unix.NFT_NAME_MAXLEN-1-len(tablePrefix))
+// them, in one transaction, or until their lifetime is over. What others do to them is followed by the watch; without one only Mend looks.
+func Open(name string, watch *nfttables.Watch) (*Tables, error) {
+	if most := unix.NFT_NAME_MAXLEN - 1 - len(tablePrefix); name == "" || len(name) > most {
+		return nil, fmt.Errorf("spreadtables: entry %q: want a name of 1 to %d bytes", name, most)
 	}
-	return &Tables{name: name, abilities: ofAll()[0]}, nil
+	k, err := nfttables.Keep(nfttables.KeeperConfig{Name: tablePrefix + name, Families: families, Forms: len(ofAll()), Watch: watch})
+	return &Tables{name: name, keeper: k}, err
 }
 
 // Apply makes the tables what the configuration says: in one transaction, and with what differs. The same again changes nothing. No
 // connection in translation ends by it.
 func (t *Tables) Apply(c Config) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	c = c.normal()
 	if err := c.check(); err != nil {
 		return err
 	}
-	if t.applied != nil {
-		changes, same := difference(t.applied.render(t.abilities), c.render(t.abilities))
-		if same {
-			err := t.change(changes, c.Lifetime)
-			if err == nil {
-				t.applied = &c
-				return nil
-			}
-			if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EEXIST) {
-				return t.wrap("change", err)
-			}
-			// Somebody has changed them: they are made anew.
-		}
+	err := t.keeper.Apply(nfttables.Wanted{Render: func(form int) []table { return c.render(ofAll()[form]) }, Ready: c.hasLink}, c.Lifetime)
+	if err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.applied = &c
 	}
-	return t.wrap("make", t.build(c))
+	return t.wrap("make", err)
+}
+
+// hasLink tells whether the link is there, and is called so yet.
+func (c *Config) hasLink(conn *nfttables.Conn) error {
+	if name, err := conn.LinkName(c.Index); err != nil || name != c.Link {
+		return ErrGone
+	}
+	return nil
 }
 
 // Renew has them go on for that time from now. It makes them anew where one of them is gone, and is an error before the first Apply.
 func (t *Tables) Renew(lifetime time.Duration) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.applied == nil {
-		return t.wrap("renew", errors.New("nothing was applied yet"))
-	}
-	b := t.batch()
-	for _, table := range t.applied.withoutSlots().render(t.abilities) {
-		for _, s := range table.sets {
-			if s.timed {
-				// Before Linux 6.12 adding an element again does not start its time again.
-				b.empty(table.family, s)
-				b.elements(unix.NFT_MSG_NEWSETELEM, table.family, s, s.elements, lifetime)
-			}
-		}
-	}
-	until := time.Now().Add(lifetime)
-	err := t.commit(b)
-	switch {
-	case err == nil:
-		t.until = until
-	case errors.Is(err, unix.ENOENT):
-		c := *t.applied
-		c.Lifetime = lifetime
-		err = t.build(c)
-	}
-	return t.wrap("renew", err)
+	return t.wrap("renew", t.keeper.Renew(lifetime))
+}
+
+// Mend makes anew what somebody has deleted or changed, and says whether that was done since it was asked last. As long as nobody changes anything it is one
+// short question, which may be asked twice a second. It is an error before the first Apply.
+func (t *Tables) Mend() (mended bool, err error) {
+	mended, err = t.keeper.Mend()
+	return mended, t.wrap("mend", err)
 }
 
 // Abilities are those of the kernel, as far as known from the last Apply.
 func (t *Tables) Abilities() Abilities {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	a := t.abilities
+	a := ofAll()[t.keeper.Form()]
 	// It is there as soon as a table needs connection tracking.
 	loose, err := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_tcp_loose")
 	a.SecondChance = err != nil || strings.TrimSpace(string(loose)) != "0"
 	return a
 }
 
-// Leave lets go of the tables and leaves them as they are, for a next run to take over or for their lifetime to end.
+// Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their lifetime to end.
 func (t *Tables) Leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.close()
-	t.applied = nil
+	t.forget()
+	t.keeper.Leave()
 }
 
-// Close takes the tables away. Connections that they translate end by it, unless another table translates addresses here, too.
+// Close takes the tables away, for good. Connections that they translate end by it, unless another table translates addresses here, too.
 func (t *Tables) Close() error {
+	t.forget()
+	return t.wrap("remove", t.keeper.Close())
+}
+
+func (t *Tables) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applied = nil
-	_, err := nfttables.Delete(families, func(_ byte, name string) bool { return name == tablePrefix+t.name })
-	t.close()
-	return t.wrap("remove", err)
-}
-
-// build replaces all tables of the entry, those of an earlier run, too, in one transaction.
-func (t *Tables) build(c Config) error {
-	t.applied = nil
-	if len(c.render(t.abilities)) > 0 {
-		ifi, err := net.InterfaceByIndex(c.Index)
-		if err != nil || ifi.Name != c.Link {
-			return ErrGone
-		}
-	}
-	left, err := nfttables.Families(families, func(name string) bool { return name == tablePrefix+t.name })
-	if err != nil {
-		return err
-	}
-	until := time.Now().Add(c.Lifetime)
-	var a Abilities
-	var tables []table
-	for _, a = range ofAll() {
-		tables = c.render(a)
-		if err = t.replace(tables, left, c.Lifetime); !lacks(err) {
-			break
-		}
-	}
-	if err != nil {
-		return err
-	}
-	if err := t.remember(tables); err != nil {
-		return err
-	}
-	t.applied, t.abilities, t.until = &c, a, until
-	return nil
 }
 
 // ofAll are the abilities that a kernel may have, the most useful first. Which of them it lacks its refusal does not say.
 func ofAll() []Abilities {
 	return []Abilities{{Ingress: true, Sockets: true}, {Ingress: true}, {Sockets: true}, {}}
-}
-
-// lacks tells whether a transaction failed because the kernel cannot do a part of it.
-func lacks(err error) bool {
-	return slices.ContainsFunc([]error{unix.EOPNOTSUPP, unix.EINVAL, unix.ENOENT, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT},
-		func(e error) bool { return errors.Is(err, e) })
-}
-
-func (t *Tables) replace(tables []table, left []byte, lifetime time.Duration) error {
-	b := t.batch()
-	for _, family := range left {
-		if !slices.ContainsFunc(tables, func(t table) bool { return t.family == family }) {
-			b.remove(family)
-		}
-	}
-	for _, table := range tables {
-		b.replace(table, lifetime)
-	}
-	return t.commit(b)
-}
-
-func (t *Tables) change(changes []change, lifetime time.Duration) error {
-	b := t.batch()
-	for _, c := range changes {
-		b.elements(unix.NFT_MSG_DELSETELEM, c.family, c.set, c.removed, 0)
-		b.elements(unix.NFT_MSG_NEWSETELEM, c.family, c.set, c.added, lifetime)
-		b.slots(unix.NFT_MSG_DELSETELEM, c.family, c.set, c.gone)
-		b.slots(unix.NFT_MSG_NEWSETELEM, c.family, c.set, c.put)
-	}
-	return t.commit(b)
-}
-
-func (t *Tables) batch() *batch { return &batch{name: tablePrefix + t.name} }
-
-func (t *Tables) commit(b *batch) error {
-	if len(b.messages) == 0 {
-		return b.err
-	}
-	if err := t.open(); err != nil {
-		return err
-	}
-	err := b.commit(t.conn)
-	if err != nil {
-		t.close()
-		return err
-	}
-	t.changed()
-	return nil
-}
-
-func (t *Tables) open() (err error) {
-	if t.conn == nil {
-		t.conn, err = dial()
-	}
-	return err
-}
-
-func (t *Tables) close() {
-	if t.conn != nil {
-		_ = t.conn.Close()
-	}
-	t.conn = nil
 }
 
 func (t *Tables) wrap(what string, err error) error {
@@ -248,12 +126,6 @@ func (c Config) normal() Config {
 		table.Owner, table.Second, table.Next = slices.Clone(table.Owner), slices.Clone(table.Second), slices.Clone(table.Next)
 		c.Slots = &table
 	}
-	return c
-}
-
-// withoutSlots is a configuration that is rendered at once, for what does not depend on slots.
-func (c Config) withoutSlots() Config {
-	c.Slots = nil
 	return c
 }
 

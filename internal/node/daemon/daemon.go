@@ -17,6 +17,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
@@ -131,20 +132,23 @@ func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, 
 		return nil, onHost(err)
 	}
 	h := newHost(links, log)
+	if h.watch, err = nfttables.OpenWatch(); err != nil {
+		log.Warn("changes of nftables by others are not told of; they are looked for twice a second", "error", err)
+	}
 	h.know(cfg)
 	if _, err := h.refresh(); err != nil {
-		return nil, onHost(errors.Join(err, links.Close()))
+		return nil, onHost(errors.Join(err, links.Close(), h.watch.Close()))
 	}
 	d := compose(cfg, h, opts)
 	d.set.Keep(holds)
 	d.links = links
 	secrets, err := loadKeys(cfg.Key)
 	if err != nil {
-		return nil, errors.Join(err, links.Close())
+		return nil, errors.Join(err, links.Close(), h.watch.Close())
 	}
 	use, err := d.prepare(cfg, secrets)
 	if err != nil {
-		return nil, errors.Join(err, links.Close())
+		return nil, errors.Join(err, links.Close(), h.watch.Close())
 	}
 	use()
 	d.reloads.Loaded(reloads.SourceOf(cfg))
@@ -156,7 +160,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	keys := newKeys()
 	log := opts.Log
 	keys.followers = subscription.NewServer(cfg.Port, log)
-	fences := fence.NewLinks(h.seen.leftovers)
+	fences := fence.NewLinks(h.seen.leftovers, h.watch)
 	fences.Expect(len(cfg.Internal()))
 	hooks, past, set := hook.New(log), history.New(log), instance.New(log)
 	d := &Daemon{
@@ -184,6 +188,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.lock.Close()
 	defer d.links.Close()
 	defer d.users.Close()
+	defer d.host.watch.Close()
 	defer d.host.arp.keep(func(int) bool { return false })
 	d.past.Open(d.cfg.StateDir)
 	defer d.past.Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
 )
@@ -20,6 +21,7 @@ type host struct {
 	log   *slog.Logger
 	arp   *arpSockets
 	binds binds
+	watch *nfttables.Watch // nil: nobody tells of changes
 
 	foreign overhearing
 	seen    seen

@@ -298,7 +298,7 @@ func (b *builder) removeSpread(vips []config.VIP) error {
 type spreadHost struct{ *host }
 
 // Open implements spread.Host.
-func (spreadHost) Open(name string) (spread.Plane, error) { return spreadtables.Open(name) }
+func (h spreadHost) Open(name string) (spread.Plane, error) { return spreadtables.Open(name, h.watch) }
 
 // Own implements spread.Host.
 func (h spreadHost) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {

@@ -11,18 +11,22 @@ import (
 	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
 	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/serve/localproxy"
 )
 
 // lifetime is how long the kernel goes on alone. After that connections go to the virtual address on the wire.
 const lifetime = 6 * time.Second
 
-// Kernel is the host by its kernel.
-type Kernel struct{ Log *slog.Logger }
+// Kernel is the host by its kernel. Watch tells of what others do to its tables; nil: nobody does.
+type Kernel struct {
+	Log   *slog.Logger
+	Watch *nfttables.Watch
+}
 
 // Open implements Host.
-func (Kernel) Open(name string) (Plane, error) {
-	t, err := intercept.Open(name)
+func (k Kernel) Open(name string) (Plane, error) {
+	t, err := intercept.Open(name, k.Watch)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,9 @@ type addresses struct {
 }
 
 func newAddresses(c *core) *addresses {
-	return &addresses{core: c, binder: binder{core: c}, fence: termFence{core: c}, drain: drain{core: c}, forwarding: forwarding{core: c}}
+	a := &addresses{core: c, binder: binder{core: c}, fence: termFence{core: c}, drain: drain{core: c}, forwarding: forwarding{core: c}}
+	a.unfenced = a.fence.missing
+	return a
 }
 
 // bindGuarded binds the addresses behind the fence.

@@ -10,11 +10,43 @@ import (
 type binder struct {
 	*core
 	renewal time.Time // when the addresses' lifetime is due for renewal; zero while none is held
+	// unfenced tells whether nothing but their lifetime would end the addresses, as others have taken the fence away.
+	unfenced func() bool
+}
+
+const (
+	// unfencedGrace is how long a fence may be missing before the addresses get a shorter lifetime: it is most often there again sooner.
+	unfencedGrace = 100 * time.Millisecond
+	// perUnfenced is by how much that lifetime is shorter: the kernel counts in seconds.
+	perUnfenced = 4
+)
+
+// valid is how long the kernel keeps an address from now on.
+func (b *binder) valid() time.Duration {
+	if b.unfenced() {
+		return max(b.cfg.Valid()/perUnfenced, time.Second).Truncate(time.Second)
+	}
+	return b.cfg.Valid()
+}
+
+// renewAfter is when the addresses are renewed next.
+func (b *binder) renewAfter(now time.Time) time.Time {
+	if b.unfenced() {
+		return now.Add(b.valid() / perUnfenced)
+	}
+	return b.cfg.renewAfter(now)
+}
+
+// fenceLost shortens the lifetime of the addresses soon, unless the fence is there again by then.
+func (b *binder) fenceLost(now time.Time) {
+	if !b.renewal.IsZero() {
+		b.renewal = sooner(b.renewal, now.Add(unfencedGrace))
+	}
 }
 
 // bind adds every address, also where it is thought to be bound: what was seen last may be stale.
 func (b *binder) bind() error {
-	if err := b.host.Bind(b.place.Index, b.cfg.Addresses, b.cfg.Valid()); err != nil {
+	if err := b.host.Bind(b.place.Index, b.cfg.Addresses, b.valid()); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", b.cfg.title(), b.place.Name, err)
 	}
 	return nil
@@ -57,7 +89,7 @@ func (b *binder) settle(want holding) bool {
 	if len(missing) == 0 {
 		return false
 	}
-	err := b.host.Bind(b.place.Index, missing, b.cfg.Valid())
+	err := b.host.Bind(b.place.Index, missing, b.valid())
 	b.uncorrected(err)
 	return err == nil
 }
@@ -73,7 +105,7 @@ func (b *binder) renewDue(now time.Time) bool {
 	if b.renewal.IsZero() || now.Before(b.renewal) {
 		return false
 	}
-	b.renewal = b.cfg.renewAfter(now)
+	b.renewal = b.renewAfter(now)
 	if !b.holdsLease() {
 		return false
 	}

@@ -16,6 +16,7 @@ import (
 func TestFencerOfManyLooksInTurns(t *testing.T) {
 	for name, tt := range map[string]struct {
 		sharing           int
+		told              bool
 		missed            time.Duration // ago, at every moment; 0: never
 		leastLooks, looks int           // in a minute
 		leastAsked, asked int
@@ -23,12 +24,13 @@ func TestFencerOfManyLooksInTurns(t *testing.T) {
 	}{
 		"alone":                        {sharing: 1, leastLooks: 119, looks: 121, leastAsked: 39, asked: 41, longestUnseen: checkEvery},
 		"a few":                        {sharing: crowd - 1, leastLooks: 119, looks: 121, leastAsked: 39, asked: 41, longestUnseen: checkEvery},
+		"alone, and told of changes":   {sharing: 1, told: true, leastLooks: 39, looks: 41, leastAsked: 39, asked: 41, longestUnseen: lapseLook},
 		"many":                         {sharing: 255, leastLooks: 20, looks: 60, leastAsked: 3, asked: 5, longestUnseen: rarely * checkEvery},
 		"many, and one missed a lease": {sharing: 255, missed: time.Second, leastLooks: 20, looks: 60, leastAsked: 15, asked: 40, longestUnseen: rarely * checkEvery},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				kernel, elector := &fakeFence{egress: true, sharing: tt.sharing}, &advertiser{}
+				kernel, elector := &fakeFence{egress: true, sharing: tt.sharing, told: tt.told}, &advertiser{}
 				elector.advertise(time.Hour)
 				f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)
 				defer f.close()

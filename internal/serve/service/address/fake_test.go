@@ -37,6 +37,7 @@ type fakeHost struct {
 	fail  error // of Bind
 	bound []Binding
 	did   []string
+	valid time.Duration // of the newest Bind
 	open  int           // connections
 	slow  time.Duration // of Unbind
 	stays error         // of Unbind
@@ -163,12 +164,13 @@ func (s fakeForwarding) Close() error {
 	return nil
 }
 
-func (h *fakeHost) Bind(index int, addresses []netip.Prefix, _ time.Duration) error {
+func (h *fakeHost) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fail != nil {
 		return h.fail
 	}
+	h.valid = valid
 	for _, p := range addresses {
 		h.did = append(h.did, fmt.Sprintf("add %s %d", p, index))
 		if b := (Binding{index, p}); !slices.Contains(h.bound, b) {

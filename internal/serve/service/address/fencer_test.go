@@ -44,6 +44,9 @@ type fakeFence struct {
 	asked     []time.Time // for the lease
 
 	leaseEnd func() time.Time // what another instance's Mend would go by
+	gone     func()           // tells that others have taken the fence away
+	refused  bool             // Mend does nothing
+	told     bool             // changes of others are followed
 }
 
 // try is a change that may be refused.
@@ -87,6 +90,9 @@ func (f *fakeFence) SpreadUntil(until time.Time) error {
 func (f *fakeFence) Renewing() bool { return f.egress }
 
 func (f *fakeFence) Mend() error {
+	if f.refused {
+		return errors.New("refused")
+	}
 	return f.note("mend", func() {
 		f.broken = nil
 		if f.onMend != nil {
@@ -95,9 +101,11 @@ func (f *fakeFence) Mend() error {
 	})
 }
 
-func (f *fakeFence) Follow(leaseEnd func() time.Time) {
-	f.set(func(f *fakeFence) { f.leaseEnd = leaseEnd })
+func (f *fakeFence) Follow(leaseEnd func() time.Time, gone func()) {
+	f.set(func(f *fakeFence) { f.leaseEnd, f.gone = leaseEnd, gone })
 }
+
+func (f *fakeFence) Told() bool { return f.told }
 
 func (f *fakeFence) Uncovered() string { return "" }
 
@@ -401,6 +409,29 @@ func TestFencerMendsWhileEntitledAndNoLongerThanThat(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"mend", "renew"}, kernel.take(), "nobody asked")
 		f.close()
+	})
+}
+
+// A fence that others take away is made anew by its link, for all who share it.
+func TestFencerIsToldThatTheFenceWasGone(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		kernel, elector := &fakeFence{egress: true, told: true}, &advertiser{}
+		elector.advertise(time.Hour)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: elector.until, length: time.Second}, false)
+		defer f.close()
+		f.hold()
+		synctest.Wait()
+		kernel.take()
+		kernel.gone()
+		synctest.Wait()
+		assert.Equal(t, []string{"renew"}, kernel.take(), "it was made anew before")
+		assert.Equal(t, uint64(1), f.seen().Repairs)
+
+		kernel.set(func(f *fakeFence) { f.broken = errors.New("refused") })
+		kernel.gone()
+		synctest.Wait()
+		assert.Equal(t, []string{"mend", "renew"}, kernel.take(), "it was not")
+		assert.Equal(t, uint64(2), f.seen().Repairs)
 	})
 }
 

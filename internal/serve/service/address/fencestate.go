@@ -22,6 +22,7 @@ type fenceState struct {
 	unarmed   error     // why the guard of a node on standby is not in place
 	armed     time.Time // when that one was put up
 	good      time.Time // until then a guard is in place that outlasts an address that is bound
+	missing   bool      // others have taken the fence away, and it is not there again
 	lapsed    time.Time // since when the kernel has had no lease although the elector has one; zero: it has
 	spread    *Spread   // what packets pass lease or not; nil: none
 	allowed   time.Time // elsewhere: the end of the lease as the first interface allowed it when it was asked last
@@ -44,6 +45,18 @@ func (s *fenceState) note(err error) {
 	if err != nil {
 		s.state.Reason = err.Error()
 	}
+}
+
+func (s *fenceState) isMissing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.missing
+}
+
+func (s *fenceState) setMissing(missing bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.missing = missing
 }
 
 func (s *fenceState) isHeld() bool {

@@ -22,9 +22,12 @@ type fenceWorker struct {
 	lapse          lapse
 	spreadUntil    time.Time // as the fence has it
 	asked          time.Time // when the kernel was asked for the lease
+	warned         time.Time // when it was written last that somebody has taken the fence away
 	tick, renewals *time.Timer
 	jobs           <-chan fenceJob
 	looks          <-chan chan instance.FenceStatus // look at the fence now, and tell
+	gone           chan struct{}                    // others have taken the fence away; capacity 1
+	lost           chan struct{}                    // the fence is missing; capacity 1
 	ended          chan struct{}
 }
 
@@ -61,6 +64,10 @@ func (w *fenceWorker) run() {
 			err := w.verify(lookAge)
 			seen <- w.seen() // what is broken, before it is mended
 			w.mend(err)
+		case <-w.gone:
+			w.lose()
+			w.catchUp()
+			w.remade(w.verify(0))
 		case <-w.renewals.C:
 			w.renew()
 		case <-w.news:
@@ -77,14 +84,18 @@ const (
 	rarely = 6
 )
 
-// untilLook is how long it is until the fence is looked at: checkEvery, and longer where others look at it meanwhile, and mend it for all. All
-// do so at the same moments of the clock, so that the process wakes up once for them.
+// untilLook is how long it is until the fence is looked at: checkEvery, and longer where others look at it meanwhile, and mend it for all, or where its end is
+// told. All do so at the same moments of the clock, so that the process wakes up once for them.
 func (w *fenceWorker) untilLook(now time.Time) time.Duration {
 	next := instance.NextMultiple(now, checkEvery)
-	if w.fence.Sharing() < crowd || !w.lapse.since.IsZero() {
+	many, told := w.fence.Sharing() >= crowd, w.fence.Told()
+	if !many && !told || !w.lapse.since.IsZero() || w.isMissing() {
 		return next.Sub(now)
 	}
-	turn := next.Add(rand.N(time.Duration(rarely)) * checkEvery)
+	turn := instance.NextMultiple(now, lapseLook)
+	if many {
+		turn = next.Add(rand.N(time.Duration(rarely)) * checkEvery)
+	}
 	if due, ok := w.standbyDue(); ok && due.Before(turn) {
 		turn = later(next, instance.NextMultiple(due, checkEvery))
 	}
@@ -149,11 +160,27 @@ func (w *fenceWorker) mend(err error) {
 	if err == nil {
 		return
 	}
+	w.lose()
 	w.log.Warn("the fence is broken; building it anew", "code", string(code.FenceLost), "error", err)
 	if err := w.fence.Mend(); err != nil {
 		w.note(err)
 		return
 	}
+	w.repaired()
+}
+
+// lose is for a fence that is not there.
+func (w *fenceWorker) lose() {
+	w.setMissing(true)
+	select {
+	case w.lost <- struct{}{}:
+	default:
+	}
+}
+
+// repaired is for a fence that was made anew.
+func (w *fenceWorker) repaired() {
+	w.setMissing(false)
 	if w.isHeld() {
 		// The kernel may have taken its time, and counts from then on.
 		w.debug(w.fence.Renew(w.entitled()))
@@ -164,4 +191,20 @@ func (w *fenceWorker) mend(err error) {
 	defer w.mu.Unlock()
 	w.state.Repairs++
 	w.state.Repaired = time.Now()
+}
+
+// warnEvery is how often a fence that somebody takes away again and again is written of.
+const warnEvery = time.Minute
+
+// remade is for a fence that was gone, and that was made anew for all who share it unless err says what is missing.
+func (w *fenceWorker) remade(err error) {
+	if err != nil {
+		w.mend(err)
+		return
+	}
+	if now := time.Now(); now.Sub(w.warned) >= warnEvery {
+		w.warned = now
+		w.log.Warn("somebody has taken the fence away; it was built anew", "code", string(code.FenceLost))
+	}
+	w.repaired()
 }

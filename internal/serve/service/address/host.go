@@ -99,8 +99,11 @@ type Fence interface {
 	// Mend puts in place what the newest Verify has missed, with what is left of the lease by Follow.
 	Mend() error
 	// Follow tells who knows until when the addresses may answer, which any goroutine may ask: another instance's Mend, too, puts in
-	// place the fence of these addresses.
-	Follow(leaseEnd func() time.Time)
+	// place the fence of these addresses. gone is called by another goroutine when others have taken the fence away, and it is about to be made anew;
+	// it must not wait.
+	Follow(leaseEnd func() time.Time, gone func())
+	// Told reports whether what others do to the fence is followed in time: Verify need not look for it often.
+	Told() bool
 	// Renewing reports whether the kernel renews the lease with every advertisement that leaves. Otherwise
 	// Renew has to.
 	Renewing() bool

@@ -41,6 +41,36 @@ func holder(t *testing.T, kernel *fakeFence, test func(t *testing.T, b *bench, e
 	})
 }
 
+// Where the kernel takes no fence for a while, only the lifetime of the address would end it.
+func TestAddressWhoseFenceIsGoneLivesShorter(t *testing.T) {
+	kernel := &fakeFence{egress: true, told: true}
+	holder(t, kernel, func(t *testing.T, b *bench, _ *fakeElector) {
+		valid := func() time.Duration {
+			b.host.mu.Lock()
+			defer b.host.mu.Unlock()
+			return b.host.valid
+		}
+		kernel.gone() // and there again
+		time.Sleep(2 * unfencedGrace)
+		synctest.Wait()
+		assert.Equal(t, validLeast, valid())
+
+		kernel.set(func(f *fakeFence) { f.broken, f.refused = errors.New("flushed"), true })
+		kernel.gone()
+		time.Sleep(unfencedGrace)
+		synctest.Wait()
+		assert.Equal(t, time.Second, valid())
+		b.host.take()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.GreaterOrEqual(t, len(b.host.take()), perUnfenced-1, "renewed in time")
+		kernel.set(func(f *fakeFence) { f.refused = false })
+		time.Sleep(checkEvery + time.Second)
+		synctest.Wait()
+		assert.Equal(t, validLeast, valid(), "the fence is there again")
+	})
+}
+
 func TestReloadOfAHolderKeepsItsGuard(t *testing.T) {
 	more := []netip.Prefix{vip4, netip.MustParsePrefix("10.77.0.101/32")}
 	for name, tt := range map[string]struct {

@@ -56,6 +56,8 @@ func (s *Service) run(v *server) {
 			call(v)
 		case <-due.C:
 			v.due(time.Now())
+		case <-v.fence.lost():
+			v.fenceLost(time.Now())
 		case c := <-v.claims():
 			v.detector.claimHeard(c)
 		case o := <-v.overheard():

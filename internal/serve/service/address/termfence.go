@@ -78,6 +78,17 @@ func (t *termFence) try(bound bool) {
 	t.shown.set(func(s *shown) { s.fence, s.unfenced = t.fencer, reason.Error() })
 }
 
+// missing tells whether others have taken the fence away, and it is not there again.
+func (t *termFence) missing() bool { return t.fencer != nil && t.fencer.isMissing() }
+
+// lost tells that it is; nil: there is none.
+func (t *termFence) lost() <-chan struct{} {
+	if t.fencer == nil {
+		return nil
+	}
+	return t.fencer.worker.lost
+}
+
 // leasing is that of the elector. Its news are for one fence alone.
 func (t *termFence) leasing() leasing {
 	l := leasing{length: t.cfg.Lease, end: t.elector.LeaseEnd}

@@ -1,4 +1,4 @@
-package spreadtables
+package nfttables
 
 import (
 	"encoding/binary"
@@ -18,14 +18,14 @@ const elementsPerMessage = 400
 const bytesOfElement = 64
 
 // elements adds elements (NFT_MSG_NEWSETELEM), or takes them away (NFT_MSG_DELSETELEM).
-func (b *batch) elements(kind int, family byte, s set, elements []element, lifetime time.Duration) {
+func (b *batch) elements(kind int, family byte, s Set, elements []Element, lifetime time.Duration) {
 	for part := range slices.Chunk(elements, elementsPerMessage) {
-		b.list(kind, family, s, len(part), func(to []byte, i int) []byte { return part[i].append(to, s, part[i].key, lifetime) })
+		b.list(kind, family, s, len(part), func(to []byte, i int) []byte { return part[i].append(to, s, part[i].Key, lifetime) })
 	}
 }
 
 // slots does the same with the elements of these slots. Of those that it takes away the value does not matter.
-func (b *batch) slots(kind int, family byte, s set, of []uint32) {
+func (b *batch) slots(kind int, family byte, s Set, of []uint32) {
 	var key [4]byte
 	for part := range slices.Chunk(of, elementsPerMessage) {
 		b.list(kind, family, s, len(part), func(to []byte, i int) []byte {
@@ -33,15 +33,15 @@ func (b *batch) slots(kind int, family byte, s set, of []uint32) {
 			if kind == unix.NFT_MSG_DELSETELEM {
 				return appendKey(to, key[:])
 			}
-			e, _ := s.bySlot.of(int(part[i]))
+			e, _ := s.BySlot.Of(int(part[i]))
 			return e.append(to, s, string(key[:]), 0)
 		})
 	}
 }
 
 // count is how many slots are in the map.
-func (b bySlot) count() (n int) {
-	for _, v := range b.value {
+func (b BySlot) count() (n int) {
+	for _, v := range b.Value {
 		if v != slots.None {
 			n++
 		}
@@ -50,9 +50,9 @@ func (b bySlot) count() (n int) {
 }
 
 // all are the slots that are in the map.
-func (b bySlot) all() []uint32 {
-	out := make([]uint32, 0, len(b.value))
-	for slot, v := range b.value {
+func (b BySlot) all() []uint32 {
+	out := make([]uint32, 0, len(b.Value))
+	for slot, v := range b.Value {
 		if v != slots.None {
 			out = append(out, uint32(slot))
 		}
@@ -62,11 +62,11 @@ func (b bySlot) all() []uint32 {
 
 // list is a message with so many elements of a set. It is put together without the library's encoder, which makes several pieces of each, and
 // copies them all several times.
-func (b *batch) list(kind int, family byte, s set, n int, element func(to []byte, i int) []byte) {
+func (b *batch) list(kind int, family byte, s Set, n int, element func(to []byte, i int) []byte) {
 	data := make([]byte, 0, n*bytesOfElement+bytesOfElement)
 	data = append(data, family, unix.NFNETLINK_V0, 0, 0)
 	data = appendAttribute(data, unix.NFTA_SET_ELEM_LIST_TABLE, []byte(b.name+"\x00"))
-	data = appendAttribute(data, unix.NFTA_SET_ELEM_LIST_SET, []byte(s.name+"\x00"))
+	data = appendAttribute(data, unix.NFTA_SET_ELEM_LIST_SET, []byte(s.Name+"\x00"))
 	list := len(data)
 	data = openAttribute(data, unix.NFTA_SET_ELEM_LIST_ELEMENTS|unix.NLA_F_NESTED)
 	for i := range n {
@@ -82,23 +82,23 @@ func (b *batch) list(kind int, family byte, s set, n int, element func(to []byte
 }
 
 // append adds the attributes of an element with that key.
-func (e element) append(to []byte, s set, key string, lifetime time.Duration) []byte {
+func (e Element) append(to []byte, s Set, key string, lifetime time.Duration) []byte {
 	to = appendKey(to, []byte(key))
-	if s.data != none {
+	if s.Data != NoData {
 		data := len(to)
 		to = openAttribute(to, unix.NFTA_SET_ELEM_DATA|unix.NLA_F_NESTED)
-		if s.data == typeVerdict {
+		if s.Data == TypeVerdict {
 			at := len(to)
 			to = openAttribute(to, unix.NFTA_DATA_VERDICT|unix.NLA_F_NESTED)
 			to = appendAttribute(to, unix.NFTA_VERDICT_CODE, binary.BigEndian.AppendUint32(nil, uint32(0x100000000+unix.NFT_GOTO)))
-			to = appendAttribute(to, unix.NFTA_VERDICT_CHAIN, append([]byte(e.to), 0))
+			to = appendAttribute(to, unix.NFTA_VERDICT_CHAIN, append([]byte(e.To), 0))
 			closeAttribute(to, at)
 		} else {
-			to = appendAttribute(to, unix.NFTA_DATA_VALUE, []byte(e.data))
+			to = appendAttribute(to, unix.NFTA_DATA_VALUE, []byte(e.Data))
 		}
 		closeAttribute(to, data)
 	}
-	if s.timed {
+	if s.Timed {
 		to = appendAttribute(to, unix.NFTA_SET_ELEM_TIMEOUT, binary.BigEndian.AppendUint64(nil, uint64(lifetime.Milliseconds())))
 	}
 	return to

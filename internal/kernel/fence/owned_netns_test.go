@@ -1,0 +1,43 @@
+//go:build netns
+
+package fence
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A firewall that begins with an empty rule set, and whoever deletes the tables by their names, does nothing to a fence whose process is there.
+func TestFenceThatIsOwnedOutlivesAFlush(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(300*time.Millisecond, long)
+	require.NoError(t, f.Hold(4, 6))
+	now, err := f.socket.Generation()
+	require.NoError(t, err)
+	require.NoError(t, exec.Command("nft", "flush ruleset; add table ip other").Run())
+	for _, id := range f.tables.ids() {
+		require.Error(t, exec.Command("nft", "delete table "+id.String()).Run(), "%s is ours", id)
+	}
+	then, err := f.socket.Generation()
+	require.NoError(t, err)
+	assert.NotEqual(t, now, then, "there was a flush")
+	require.NoError(t, f.Verify())
+	w.all(false, "without a lease")
+
+	f.socket.close() // as after an error of the socket
+	require.NoError(t, f.Verify(), "it is owned again")
+	require.NoError(t, exec.Command("nft", "flush ruleset").Run())
+	w.all(false, "without a lease")
+	f.dies()
+	require.NoError(t, exec.Command("nft", "flush ruleset").Run())
+	w.all(true, "what a dead process has left is no more than that of others")
+	assert.ErrorIs(t, f.Verify(), ErrBroken)
+	require.NoError(t, f.Rebuild(nil))
+	w.all(false, "made anew")
+	w.advertiseBoth()
+	w.all(true, "with a lease")
+}

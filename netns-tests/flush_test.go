@@ -1,0 +1,119 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// TestHolderWhoseRulesAreFlushedFallsSilent, whatever becomes of its daemon: where tables are owned at any moment, and else once they are there again.
+func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
+	t.Parallel()
+	unowned, err := trial.Unowned()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name   string
+		path   string
+		faults map[string]trial.Fault
+	}{
+		{"owned", "", map[string]trial.Fault{
+			"kill -9":             trial.FlushedAnd(30 * time.Millisecond),
+			"kill -9 immediately": trial.FlushedAnd(0),
+			"SIGSTOP":             trial.FlushedAndStopped(30*time.Millisecond, 6*time.Second),
+		}},
+		{"unowned", unowned, map[string]trial.Fault{
+			"kill -9": trial.FlushedAnd(30 * time.Millisecond),
+			"SIGSTOP": trial.FlushedAndStopped(30*time.Millisecond, 6*time.Second),
+		}},
+	} {
+		g := started(t, trial.Config{Addresses: dualStack(), Interval: 100 * time.Millisecond, Product: trial.Keepvip{Path: c.path}})
+		for name, fault := range c.faults {
+			t.Run(c.name+", "+name, func(t *testing.T) {
+				res := measure(t, g, fault)
+				if res.NotJudged != "" {
+					notJudged(t, "%s: %s", res.Fault, res.NotJudged)
+					return
+				}
+				require.NotNil(t, res.Silence)
+				t.Logf("frames after the lease %d, two answering %v", res.Silence.Late, res.Two)
+				assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
+				assert.Zero(t, res.Report.Direct.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
+				assert.LessOrEqual(t, res.Two, 50*time.Millisecond+res.TwoRoom, "two of the others answer")
+			})
+		}
+		g.Close()
+	}
+}
+
+// TestRulesAreFlushedAllTheTime: the holder stays the holder, and its fence is in place at the end.
+func TestRulesAreFlushedAllTheTime(t *testing.T) {
+	t.Parallel()
+	unowned, err := trial.Unowned()
+	require.NoError(t, err)
+	for name, path := range map[string]string{"owned": "", "unowned": unowned} {
+		t.Run(name, func(t *testing.T) {
+			g := open(t, trial.Config{Addresses: dualStack(), Product: trial.Keepvip{Path: path}})
+			var holder *lab.Node
+			stays(t, g, func() *lab.Node {
+				var err error
+				holder, err = g.Settle()
+				require.NoError(t, err)
+				for range 30 {
+					require.NoError(t, trial.Flush(holder))
+					time.Sleep(100 * time.Millisecond)
+				}
+				return holder
+			})
+			eventually(t, 5*time.Second, "the fence is in place", func() bool {
+				s, err := trial.Keepvip{}.Status(holder)
+				require.NoError(t, err)
+				fence := s.VIPs[0].Fence
+				return fence.Standing && (fence.Repairs > 0) == (path != "")
+			})
+		})
+	}
+}
+
+// TestFlushesKeepSpreadConnections, at the holder and at members.
+func TestFlushesKeepSpreadConnections(t *testing.T) {
+	t.Parallel()
+	for name, masquerade := range map[string]bool{"direct": false, "masquerade": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openSpread(t, trial.SpreadConfig{Product: trial.WithSpread{Masquerade: masquerade}})
+			for _, e := range trial.Flushes() {
+				if _, judged := keeps(t, s, e, 60); !judged {
+					return
+				}
+			}
+		})
+	}
+}
+
+// TestFlushesKeepConnectionsOfAFollower, which its own kernel translates.
+func TestFlushesKeepConnectionsOfAFollower(t *testing.T) {
+	t.Parallel()
+	f := openFollower(t, trial.FollowerConfig{})
+	held, err := f.HoldFrom(60)
+	require.NoError(t, err)
+	eventually(t, 5*time.Second, "60 connections", func() bool { return held.Greeted() == 60 })
+	machine, err := f.Lab.Beside(func() error {
+		for range 30 {
+			if err := trial.Flush(f.Worker); err != nil {
+				return err
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	unharmedBut(t, machine, held.Stop())
+	served(t, f, 60)
+}

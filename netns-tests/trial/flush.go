@@ -1,0 +1,112 @@
+package trial
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Unowned is the program under test as it is on a kernel before 6.9, where nobody can own a table of nftables: others can delete it. It is built once.
+var Unowned = sync.OnceValues(func() (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(root, "bin", "keepvip-unowned")
+	build := exec.Command("go", "build", "-ldflags", "-X github.com/keepvip/keepvip/internal/kernel/nfttables.older=yes", "-o", path, "./cmd/keepvip")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("trial: build %s: %w: %s", path, err, out)
+	}
+	return path, nil
+})
+
+// Flush empties the rule set of a node, as a firewall does that starts.
+func Flush(n *lab.Node) error {
+	_, err := n.Run("nft", "flush", "ruleset")
+	return err
+}
+
+// FlushedAnd empties the rule set of the holder, and after a while its daemon is killed for good.
+func FlushedAnd(after time.Duration) Fault {
+	return killed("ruleset flushed, daemon killed", func(holder *lab.Node) error {
+		err := Flush(holder)
+		time.Sleep(after)
+		return err
+	})
+}
+
+// FlushedAndStopped empties the rule set of the holder, and after a while its daemon stands still.
+func FlushedAndStopped(after, length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		return Silenced("ruleset flushed, SIGSTOP", func(p *lab.Process, length time.Duration, stands func()) error {
+			for _, n := range g.Lab.Nodes {
+				if g.Daemon(n) == p {
+					if err := Flush(n); err != nil {
+						return err
+					}
+				}
+			}
+			time.Sleep(after)
+			return p.Pause(length, stands)
+		}, length)(g)
+	}
+}
+
+// Flushes are flushes that connections have to outlive. Debian's nftables.service loads a file like this one.
+func Flushes() []SpreadEvent {
+	load := func(n *lab.Node) error {
+		_, err := n.RunInput(`#!/usr/sbin/nft -f
+
+flush ruleset
+
+table inet filter {
+	chain input {
+		type filter hook input priority filter;
+	}
+	chain forward {
+		type filter hook forward priority filter;
+	}
+	chain output {
+		type filter hook output priority filter;
+	}
+}
+`, "nft", "-f", "-")
+		return err
+	}
+	again := func(n *lab.Node, times int) func() error {
+		return func() error {
+			for range times {
+				if err := Flush(n); err != nil {
+					return err
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			return nil
+		}
+	}
+	return []SpreadEvent{
+		{Name: "the holder's rules are flushed each 100 ms for 3 s", Do: func(x *SpreadMove) (*lab.Node, error) {
+			x.mark("flushes on %s", x.Holder.Label)
+			return nil, sequence(again(x.Holder, 30), x.watched)
+		}},
+		{Name: "a member's rules are flushed", Do: func(x *SpreadMove) (*lab.Node, error) {
+			x.mark("flushes on %s", x.Member.Label)
+			return nil, sequence(again(x.Member, 3), x.watched)
+		}},
+		{Name: "nftables is restarted on all", Do: func(x *SpreadMove) (*lab.Node, error) {
+			for _, n := range x.Lab.Nodes {
+				x.mark("nft -f on %s", n.Label)
+				if err := load(n); err != nil {
+					return nil, err
+				}
+			}
+			return nil, x.watched()
+		}},
+	}
+}
