@@ -82,3 +82,37 @@ func TestSpreadMemberThatPacketsDoNotReach(t *testing.T) {
 		assert.True(t, strings.Contains(s.Logs(), "KV360"))
 	}
 }
+
+// A service that has ended on one member takes nothing from that member's other ports, and no connection to its own port fails.
+func TestSpreadPortThatFailsOnOneMember(t *testing.T) {
+	t.Parallel()
+	for _, masquerade := range []bool{false, true} {
+		s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
+		second := map[*lab.Node]*lab.Greeter{}
+		for _, n := range s.Lab.Nodes {
+			g, err := n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget + 1})
+			require.NoError(t, err)
+			second[n] = g
+		}
+		target := netip.AddrPortFrom(lab.VIP4, trial.DownloadPort)
+		by := func(want int) func() bool {
+			return func() bool {
+				got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
+				return err == nil && len(got.Failures) == 0 && len(got.ByNode) == want
+			}
+		}
+		require.True(t, eventually(t, 10*time.Second, "all serve the second port", by(3)), s.Tables())
+		holder := settled(t, s.Group)
+		victim := s.Lab.Nodes[holder.ID%3]
+		second[victim].Close()
+		require.True(t, eventually(t, 10*time.Second, "the others serve the second port", by(2)), s.Tables())
+		for range 3 {
+			got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
+			require.NoError(t, err)
+			t.Logf("masquerade %v: %s", masquerade, got)
+			assert.Empty(t, got.Failures)
+			assert.NotContains(t, got.ByNode, victim.Label)
+		}
+		require.NoError(t, s.ServedBy(s.Lab.Nodes...), "the first port is served by all")
+	}
+}
