@@ -38,8 +38,9 @@ func newDrill() *cobra.Command {
 			"node is not well. Without NAME it is the only address that there is. It ends by itself, also when this command or the daemon is killed, and leaves nothing behind.\n\n" +
 			"A holder reaches the address within itself: measure on a node that is no holder, by --watch, or by --everywhere on all\n" +
 			"nodes at the same time. With --stop only such a node can measure.\n\n" +
-			"Exit codes: 0 done, and missed for no longer than documented for these settings; 1 longer, or refused; 3 another node\n" +
-			"is not well, so that it could not be taken without risk; 4 no node took it, or with --watch no drill was seen.",
+			"Exit codes: 0 done, and missed for no longer than documented for these settings; 1 longer, all connections refused, or the\n" +
+			"drill refused; 3 another node is not well, so that it could not be taken without risk; 4 no node took it, or with\n" +
+			"--watch no drill was seen.",
 		Example: "  keepvip drill apiserver\n  keepvip drill --stop apiserver\n  keepvip drill --watch 30s --stop apiserver",
 	}
 	var f drillFlags

@@ -26,7 +26,8 @@ type drillDoc struct {
 	Resolution   *float64       `json:"resolutionSeconds,omitempty"`
 	Probes       int            `json:"probes"`
 	Lost         int            `json:"lost"`
-	Result       string         `json:"result"` // ok, over, or unmeasured
+	Refused      int            `json:"refused"` // of those that are not lost: 0 where any was taken
+	Result       string         `json:"result"`  // ok, over, unserved: all were refused, or unmeasured
 	Code         code.Code      `json:"code,omitempty"`
 }
 
@@ -56,6 +57,9 @@ func (d *drillDoc) text() string {
 	fmt.Fprintf(&b, "  missed    %s, at most %s is documented for these settings\n", milliseconds(*d.Outage), milliseconds(d.Bound))
 	fmt.Fprintf(&b, "  measured  at %s, from %s: %d of %d connections had no answer, one every %s at the slowest\n",
 		d.Target, vantage(d.MeasuredFrom), d.Lost, d.Probes, milliseconds(*d.Resolution))
+	if d.Result == daemon.DrillUnserved {
+		b.WriteString("  refused   all of them: nothing listens there, so clients are not served\n")
+	}
 	return b.String()
 }
 
@@ -79,9 +83,14 @@ func orUnknown(node string) string {
 
 func milliseconds(s float64) string { return fmt.Sprintf("%.0f ms", s*1000) }
 
-// verdict is an error when the address was missed for too long.
+// verdict is an error when the address was missed for too long, or nobody was served at it.
 func (d *drillDoc) verdict() error {
-	if d.Result != daemon.DrillOver {
+	switch d.Result {
+	case daemon.DrillUnserved:
+		return failed(fmt.Errorf("%s: all %d connections to %s were refused, want a service there: have it listen at the address, or say its port by --port (%s)",
+			d.VIP, d.Refused, d.Target, d.Code))
+	case daemon.DrillOver:
+	default:
 		return nil
 	}
 	return failed(fmt.Errorf("%s: the address was missed for %s, want at most %s (%s)", d.VIP, milliseconds(*d.Outage), milliseconds(d.Bound), d.Code))

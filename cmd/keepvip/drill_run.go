@@ -138,9 +138,12 @@ func (d *drillRun) calm() time.Duration {
 func (d *drillRun) seen(ctx context.Context, doc *drillDoc, s drill.Seen) {
 	outage := s.Longest.Length
 	doc.Outage, doc.Resolution = inSeconds(outage), inSeconds(s.Coarsest)
-	doc.Probes, doc.Lost = s.Sent, s.Lost
+	doc.Probes, doc.Lost, doc.Refused = s.Sent, s.Lost, s.Refused
 	doc.Result = daemon.DrillOK
-	if outage > d.bound {
+	switch {
+	case s.AllRefused():
+		doc.Result, doc.Code = daemon.DrillUnserved, code.DrillAllRefused
+	case outage > d.bound:
 		doc.Result, doc.Code = daemon.DrillOver, code.DrillTooLong
 	}
 	err := d.client.DrillSeen(ctx, d.plan.Name, control.DrillSeen{Kind: string(d.kind), Result: doc.Result, Outage: outage})

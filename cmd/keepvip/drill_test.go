@@ -116,3 +116,17 @@ func TestDrillThatIsNotKeptHasBeenMeasured(t *testing.T) {
 	assert.Equal(t, "over", doc.Result)
 	assert.Equal(t, "keepvip: the result is not kept for the metrics: only root may ask\n", warnings.String())
 }
+
+// An address that answers every client by a refusal is missed for no time, and serves nobody.
+func TestDrillInWhichAllWereRefusedIsNotOK(t *testing.T) {
+	d := &drillRun{client: control.NewClient(planned(t, instance.DrillPlan{})), warnings: &strings.Builder{}, bound: 20 * time.Millisecond}
+	d.to = netip.MustParseAddrPort("10.0.0.100:6443")
+	doc := d.doc("bystander")
+	d.seen(t.Context(), doc, drill.Seen{Sent: 100, Lost: 1, Refused: 99, Longest: drill.Outage{Length: 3 * time.Millisecond}})
+	assert.Equal(t, "unserved", doc.Result)
+	assert.Contains(t, doc.text(), "refused   all of them")
+	require.ErrorContains(t, doc.verdict(), "all 99 connections to 10.0.0.100:6443 were refused")
+	require.ErrorContains(t, doc.verdict(), "KV362")
+	d.seen(t.Context(), doc, drill.Seen{Sent: 100, Lost: 99, Longest: drill.Outage{Length: 300 * time.Millisecond}})
+	assert.Equal(t, "over", doc.Result, "one was taken")
+}

@@ -126,6 +126,9 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 		fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence, now))
 	}
 	writeSpread(b, v.Spread)
+	if v.Uncovered != "" {
+		fmt.Fprintf(b, "  UNSERVED  %s\n", coded(v.Uncovered, code.NotCovered))
+	}
 	for _, c := range v.Conflicts {
 		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), code.DuplicateAddress))
 	}

@@ -22,6 +22,7 @@ type ListedCheck struct {
 	CA         string        // https: file; "" with Insecure
 	Insecure   bool          // https: the certificate is not verified
 	ServerName string        // https: "" for the URL's host, or "kubernetes" where that is an address
+	Further    []string      // https: where a connection has to be taken, too, as host:port; none but of a preset
 	Codes      []int         // https, http: healthy statuses; none: 200, and 401 to a check without credentials
 	ClientCert string        // https: file
 	ClientKey  string        // https: file; "": that of ClientCert

@@ -3,20 +3,25 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // preset is a check by the name of what it looks at: the apiserver of one way to make a cluster.
-type preset struct{ name, url, ca string }
+type preset struct {
+	name, url, ca string
+	further       []uint16 // ports that the same installation has on loopback, beside that of the apiserver: nodes join there, and agents connect
+}
 
 // presets are the names that check.url takes in place of a URL. Without anonymous access, as with k3s, RKE2 and k0s, the answer
 // is 401, which counts: only an apiserver that works gives it.
 var presets = []preset{
-	{"kubeadm", "https://127.0.0.1:6443/readyz", "/etc/kubernetes/pki/ca.crt"},
-	{"k3s", "https://127.0.0.1:6443/readyz", "/var/lib/rancher/k3s/server/tls/server-ca.crt"},
-	{"rke2", "https://127.0.0.1:6443/readyz", "/var/lib/rancher/rke2/server/tls/server-ca.crt"},
-	{"k0s", "https://127.0.0.1:6443/readyz", "/var/lib/k0s/pki/ca.crt"},
+	{"kubeadm", "https://127.0.0.1:6443/readyz", "/etc/kubernetes/pki/ca.crt", nil},
+	{"k3s", "https://127.0.0.1:6443/readyz", "/var/lib/rancher/k3s/server/tls/server-ca.crt", nil},
+	{"rke2", "https://127.0.0.1:6443/readyz", "/var/lib/rancher/rke2/server/tls/server-ca.crt", []uint16{9345}},
+	{"k0s", "https://127.0.0.1:6443/readyz", "/var/lib/k0s/pki/ca.crt", []uint16{9443, 8132}},
 }
 
 // Resolved is the check with the URL and the CA that its preset stands for. A CA of its own wins.
@@ -37,6 +42,7 @@ func (v VIP) AllChecks() []ListedCheck {
 		Kind: CheckHTTPS, URL: c.URL, CA: c.CA, Insecure: c.CA == "", ServerName: c.ServerName, Watch: true,
 		Interval: c.Interval, Timeout: c.Timeout, Rise: c.Rise, Fall: c.Fall,
 	}
+	one.Further = v.furtherPorts()
 	address, tcp := strings.CutPrefix(c.URL, tcpScheme)
 	switch {
 	case c.URL == anyBackend:
@@ -49,6 +55,21 @@ func (v VIP) AllChecks() []ListedCheck {
 		one.ServerName = "kubernetes"
 	}
 	return []ListedCheck{one}
+}
+
+// furtherPorts are where the check of a preset connects, too. A port that is spread has a look of its own, which takes nothing from the other ports.
+func (v VIP) furtherPorts() (out []string) {
+	i := slices.IndexFunc(presets, func(p preset) bool { return p.name == v.Check.URL })
+	if i < 0 {
+		return nil
+	}
+	for _, port := range presets[i].further {
+		spread := func(p SpreadPort) bool { return p.Protocol == ProtocolTCP && cmp.Or(p.Target, p.Port) == port }
+		if v.Spread.Via == ViaOff || !slices.ContainsFunc(v.Spread.Ports, spread) {
+			out = append(out, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+		}
+	}
+	return out
 }
 
 const tcpScheme = "tcp://"

@@ -44,14 +44,26 @@ func TestSimpleCheckAsOneOfAList(t *testing.T) {
 		{"https://h/x", "/ca", "", as(ListedCheck{Kind: CheckHTTPS, URL: "https://h/x", CA: "/ca", ServerName: "kubernetes"})},
 		{"https://h/x", "/ca", "api", as(ListedCheck{Kind: CheckHTTPS, URL: "https://h/x", CA: "/ca", ServerName: "api"})},
 		{"k3s", "", "", as(ListedCheck{Kind: CheckHTTPS, URL: "https://127.0.0.1:6443/readyz", CA: "/var/lib/rancher/k3s/server/tls/server-ca.crt", ServerName: "kubernetes"})},
+		{"k0s", "", "", as(ListedCheck{
+			Kind: CheckHTTPS, URL: "https://127.0.0.1:6443/readyz", CA: "/var/lib/k0s/pki/ca.crt", ServerName: "kubernetes",
+			Further: []string{"127.0.0.1:9443", "127.0.0.1:8132"},
+		})},
 		{"tcp://127.0.0.1:5432", "", "", as(ListedCheck{Kind: CheckTCP, Address: "127.0.0.1:5432", Insecure: true})},
 	} {
-		v := VIP{Check: simple}
+		v := VIP{Check: simple, Spread: Spread{Via: ViaOff}}
 		v.Check.URL, v.Check.CA, v.Check.ServerName = tt.url, tt.ca, tt.name
 		assert.Equal(t, tt.want, v.AllChecks(), tt.url)
 		v.Checks = []ListedCheck{{Kind: CheckFile}}
 		assert.Equal(t, v.Checks, v.AllChecks(), "the list takes its place")
 	}
+}
+
+// A port that is spread has a look of its own.
+func TestPresetLooksAtNoFurtherPortThatIsSpread(t *testing.T) {
+	v := VIP{Check: Check{URL: "rke2"}, Spread: Spread{Via: ViaOff}}
+	assert.Equal(t, []string{"127.0.0.1:9345"}, v.AllChecks()[0].Further)
+	v.Spread = Spread{Via: ViaDirect, Ports: []SpreadPort{{Port: 6443, Protocol: ProtocolTCP}, {Port: 9345, Protocol: ProtocolTCP}}}
+	assert.Empty(t, v.AllChecks()[0].Further)
 }
 
 func TestPresetInTheFile(t *testing.T) {

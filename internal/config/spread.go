@@ -213,3 +213,14 @@ func (k vipValidator) spreadMembers() {
 		}
 	}
 }
+
+// ListenPort is the port of the addresses at which the holder has to listen by itself, 0: none is known, or connections to it are translated or
+// somebody else's. sure: clients connect there. Otherwise it may be a port for checks, which this host alone needs.
+func (v VIP) ListenPort() (port uint16, sure bool) {
+	port = v.Port()
+	if v.External() || port == 0 || slices.ContainsFunc(v.SpreadPorts(), func(p SpreadPort) bool { return p.Protocol == ProtocolTCP }) {
+		return 0, false
+	}
+	preset := slices.ContainsFunc(presets, func(p preset) bool { return p.name == v.Check.URL })
+	return port, preset && len(v.Checks) == 0 || port == apiserverPort
+}

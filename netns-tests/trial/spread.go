@@ -18,7 +18,8 @@ var SecondVIP = netip.MustParseAddr("10.77.0.101")
 const (
 	SpreadPort      = 9443
 	SecondPort      = 5000
-	spreadTarget    = 7443
+	SpreadTarget    = 7443
+	spreadTarget    = SpreadTarget
 	DownloadPort    = 9444
 	downloadTarget  = 7444
 	watchedPort     = 7445

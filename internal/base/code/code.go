@@ -26,7 +26,7 @@ func ranges(digit byte) []Entry {
 	case '2':
 		return append(hold(), holdWatched()...)
 	case '3':
-		return slices.Concat(wire(), wireWatched(), wireListeners(), wireLacks())
+		return slices.Concat(wire(), wireWatched(), reach(), wireListeners(), wireLacks())
 	case '4':
 		return host()
 	case '5':

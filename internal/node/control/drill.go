@@ -12,7 +12,7 @@ import (
 // DrillSeen is what whoever measured a drill has seen of it.
 type DrillSeen struct {
 	Kind   string // of the drill
-	Result string // "ok" or "over"
+	Result string // "ok", "over" or "unserved"
 	Outage time.Duration
 }
 

@@ -107,7 +107,11 @@ func healthConfig(h config.ListedCheck) health.Config {
 func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighbours) (health.Prober, error) {
 	switch h.Kind {
 	case config.CheckHTTPS, config.CheckHTTP:
-		return health.HTTP(cfg)
+		p, err := health.HTTP(cfg)
+		if err == nil && len(h.Further) > 0 {
+			p = health.WithFurther(p, h.Further...)
+		}
+		return p, err
 	case config.CheckTCP:
 		return health.TCP(h.Address, cfg)
 	case config.CheckExec:

@@ -19,6 +19,7 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/node/control"
+	"github.com/keepvip/keepvip/internal/node/coverage"
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
 	"github.com/keepvip/keepvip/internal/node/reloads"
@@ -168,6 +169,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
 			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
+			coverage: coverage.New(link.Listeners),
 		},
 		sources: newSources(), renewed: newSources(), departures: departures{},
 	}

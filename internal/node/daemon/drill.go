@@ -16,6 +16,7 @@ import (
 const (
 	DrillOK          = "ok"          // the address was missed for no longer than documented
 	DrillOver        = "over"        // it was missed for longer
+	DrillUnserved    = "unserved"    // every connection was refused: nothing listens at the address
 	DrillUnmeasured  = "unmeasured"  // it moved, and nobody has said how long it was missed
 	DrillRefused     = "refused"     // nothing was changed
 	DrillFailed      = "failed"      // nobody took the address
@@ -86,8 +87,8 @@ func (d *drills) seen(vip string, s control.DrillSeen) error {
 	if err := d.knows(vip, s.Kind); err != nil {
 		return err
 	}
-	if s.Result != DrillOK && s.Result != DrillOver {
-		return fmt.Errorf("result %q, want %s or %s", s.Result, DrillOK, DrillOver)
+	if s.Result != DrillOK && s.Result != DrillOver && s.Result != DrillUnserved {
+		return fmt.Errorf("result %q, want %s, %s or %s", s.Result, DrillOK, DrillOver, DrillUnserved)
 	}
 	d.note(vip, drillResult{kind: s.Kind, result: s.Result, outage: s.Outage, measured: true, at: time.Now()})
 	return nil

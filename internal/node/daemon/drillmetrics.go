@@ -25,7 +25,7 @@ func (c drillCollector) Collect(ch chan<- prometheus.Metric) {
 			gauge("keepvip_drill_last_outage_seconds", "For how long the address was missed in the newest drill, as measured from this node.", r.outage.Seconds(), plain, vip, r.kind)
 		}
 		gauge("keepvip_drill_last_timestamp_seconds", "Unix time of the end of the newest drill.", float64(r.at.UnixNano())/1e9, plain, vip, r.kind)
-		gauge("keepvip_drill_last_result", "1 for what the newest drill has come to: ok, over, unmeasured, refused, failed or interrupted.", 1,
+		gauge("keepvip_drill_last_result", "1 for what the newest drill has come to: ok, over, unserved, unmeasured, refused, failed or interrupted.", 1,
 			append(plain, "result"), vip, r.kind, r.result)
 	}
 }

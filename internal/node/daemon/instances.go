@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
+	"github.com/keepvip/keepvip/internal/node/coverage"
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -34,6 +35,7 @@ type builder struct {
 	timings       *timings
 	spreading     spreading
 	followers     *subscription.Server
+	coverage      *coverage.Looker
 }
 
 // instance makes v, one of whole.
@@ -52,6 +54,8 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		in.MakeExternal(externalText(v))
 	} else if err := b.holdAddresses(&in, v, whole); err != nil {
 		return in, err
+	} else {
+		in.Uncovered = b.coverage.Why(v)
 	}
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/serve/service/spread"
 )
 
 // Toward implements spread.Host.
@@ -58,6 +60,26 @@ func (h spreadHost) Reach(ctx context.Context, p instance.Place, at netip.AddrPo
 		return nil
 	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ECONNRESET):
 		return nil
+	case unanswered(err):
+		return h.silent(p, err)
+	}
+	return err
+}
+
+// Connect implements spread.Host.
+func (h spreadHost) Connect(ctx context.Context, p instance.Place, at netip.AddrPort) error {
+	d := net.Dialer{KeepAlive: -1}
+	if from := h.Toward(p, at.Addr()); from.IsValid() && at.Addr().Zone() == "" && !at.Addr().IsLoopback() {
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
+	}
+	conn, err := d.DialContext(ctx, "tcp", at.String())
+	switch {
+	case err == nil:
+		_ = conn.(*net.TCPConn).SetLinger(0) // nothing waits afterwards, here or there
+		_ = conn.Close()
+		return nil
+	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ECONNRESET):
+		return fmt.Errorf("%w: %w", spread.ErrRefused, err)
 	case unanswered(err):
 		return h.silent(p, err)
 	}

@@ -55,6 +55,9 @@ type Config struct {
 	// first time that holds the addresses; empty: there too.
 	Endpoint, Interim string
 
+	// Uncovered is why clients are, or would be, refused at an address although the service is well: it listens elsewhere; empty: they are not. holds:
+	// this node has the addresses. Nil: nobody knows a port. It returns soon, and when ctx ends.
+	Uncovered func(ctx context.Context, holds bool) (why string)
 	// Outages are for how long clients miss the address at most when a drill is as it should be.
 	Outages Outages
 	// Port is where clients connect, as far as the checks say; 0: they do not.

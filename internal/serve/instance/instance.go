@@ -180,14 +180,15 @@ func (i *instance) term(ctx context.Context) error {
 		case c := <-i.desires:
 			i.applyDesired(c)
 		case <-i.beats.C:
-			i.beatHere(service)
+			i.beatHere(ctx, service)
 		}
 	}
 }
 
 // beatHere does what is done with each beat of a term.
-func (i *instance) beatHere(service Service) {
+func (i *instance) beatHere(ctx context.Context, service Service) {
 	i.alive()
+	i.cover(ctx)
 	i.watchFault(time.Now())
 	if i.away.IsZero() {
 		service.HostChanged(i.placed()) // what failed before is tried again
@@ -249,7 +250,7 @@ func (i *instance) tell(change func(*view)) {
 	i.change(func(v *view) {
 		change(v)
 		if v.elector != nil {
-			v.elector.SetFitness(v.cfg.Leaving.fitness(v.cfg.Combine(v.desired, v.said(), v.blocked)))
+			v.elector.SetFitness(v.fitness())
 		}
 	})
 	if s, ok := i.served().(Judged); ok {

@@ -120,8 +120,9 @@ type SpreadPort struct {
 // SpreadShare is what one member has of a table.
 type SpreadShare struct {
 	Address   netip.Addr `json:"address"`
-	Condition string     `json:"condition"`     // fit: it gets new connections; keeps: it goes on with those that it has; dead: it gets no packets
-	Why       string     `json:"why,omitempty"` // it gets no new ones
+	Condition string     `json:"condition"`      // fit: it gets new connections; keeps: it goes on with those that it has; dead: it gets no packets
+	Why       string     `json:"why,omitempty"`  // it gets no new ones, or nobody else could
+	Code      code.Code  `json:"code,omitempty"` // of Why, if the cause is one that has a code
 	Slots     int        `json:"slots"`
 	Share     float64    `json:"share"` // of the new connections, 0 to 1
 }

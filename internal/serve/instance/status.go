@@ -46,6 +46,7 @@ type Status struct {
 	Lateness  float64              `json:"latenessSeconds"`          // the worst of the last one to two minutes: how late timers are served here
 	Rejected  []election.Rejection `json:"rejected,omitempty"`       // what was not taken into account, the newest first
 	Conflicts []Conflict           `json:"conflicts"`                // hosts outside the election that claim an address
+	Uncovered string               `json:"uncovered,omitempty"`      // why clients of this node as the holder are refused though the service is well (KV361)
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
 	Counters  Counters             `json:"counters"`
 
@@ -128,7 +129,7 @@ func (v *view) status() Status {
 		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group, Preempt: v.cfg.Preempt, Last: v.last,
 		Mode: cmp.Or(v.cfg.Mode, ModeInternal), Endpoint: v.endpoint(),
 		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
-		lease: v.cfg.Lease, changes: v.changes,
+		lease: v.cfg.Lease, changes: v.changes, Uncovered: v.uncovered,
 	}
 	var part ServiceStatus
 	if v.service != nil {

@@ -40,6 +40,8 @@ type view struct {
 	verdicts map[string]health.Verdict // replaced, never changed
 	failing  string                    // why every check is taken to be bad, in a drill; empty: it is not
 	blocked  Blocked
+
+	uncovered string // why clients are refused at an address while this node holds it
 }
 
 func (v *view) begin(p Place, e election.Elector) {

@@ -30,6 +30,7 @@ type Facts struct {
 	Machine      Machine                 // the zero value: not known
 	Wires        []Wire                  // what was heard, for each interface and family
 	Peers        []Peer                  // the hosts on which a doctor was to listen at the same time
+	Uncovered    map[string]string       // by the name of the virtual address: why clients are refused though the service is well
 	Daemon       *Daemon                 // nil: no keepvip runs here
 	NoIPv6       bool                    // this kernel has no IPv6
 	PortTaken    bool                    // another program has the members' UDP port

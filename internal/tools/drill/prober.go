@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,15 +22,15 @@ const (
 )
 
 // Prober makes a TCP connection to an address each Interval, and closes it at once: what is answered is a SYN, by the kernel of whoever
-// holds the address. Where nothing listens on the port, which the first answer shows, a refusal is an answer.
+// holds the address. A refusal is an answer where no connection is taken at all: then the figure is about the address alone.
 type Prober struct {
 	to      netip.AddrPort
 	connect func(ctx context.Context, to netip.AddrPort) error
 
 	mu      sync.Mutex // guards what follows
 	samples []Sample
-	judged  bool // the first answer has come
-	refuses bool // and it was a refusal
+	taken   bool // a connection was
+	refused bool // a connection was
 }
 
 // NewProber makes one that has not begun.
@@ -80,11 +81,9 @@ func (p *Prober) probe(n int) {
 	err := p.connect(ctx, p.to)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	refused := errors.Is(err, unix.ECONNREFUSED)
-	if !p.judged && (err == nil || refused) {
-		p.judged, p.refuses = true, refused
-	}
-	p.samples[n].Answered = err == nil || refused && p.refuses
+	s := &p.samples[n]
+	s.Answered, s.Refused = err == nil, errors.Is(err, unix.ECONNREFUSED)
+	p.taken, p.refused = p.taken || s.Answered, p.refused || s.Refused
 }
 
 // sent adds a probe, and returns its number.
@@ -95,16 +94,20 @@ func (p *Prober) sent(at time.Duration) int {
 	return len(p.samples) - 1
 }
 
-// Answers tells whether the address has answered, and whether nothing listens on the port.
-func (p *Prober) Answers() (answered, refused bool) {
+// Answers tells whether the address has answered, if only by a refusal, and whether it has taken a connection.
+func (p *Prober) Answers() (answered, taken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.judged, p.refuses
+	return p.taken || p.refused, p.taken
 }
 
 // Seen is what has been seen, after Run has returned.
 func (p *Prober) Seen() Seen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Outages(p.samples, Interval)
+	samples := slices.Clone(p.samples)
+	for i := range samples {
+		samples[i].Answered = samples[i].Answered || samples[i].Refused && !p.taken
+	}
+	return Outages(samples, Interval)
 }

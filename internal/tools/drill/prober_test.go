@@ -73,20 +73,25 @@ func TestProberBoundsWhatIsOpen(t *testing.T) {
 
 func TestProberTakesARefusalForAnAnswerWhereNobodyListens(t *testing.T) {
 	for name, tt := range map[string]struct {
-		first error
-		lost  bool
+		first, second error
+		lost, all     bool
 	}{
-		"nobody listens":      {unix.ECONNREFUSED, false},
-		"somebody did before": {nil, true},
+		"nobody listens":      {unix.ECONNREFUSED, unix.ECONNREFUSED, false, true},
+		"somebody did before": {nil, unix.ECONNREFUSED, true, false},
+		"somebody does after": {unix.ECONNREFUSED, nil, true, false},
+		"nobody answers":      {unix.ETIMEDOUT, unix.ETIMEDOUT, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			connect := func(_ context.Context, at time.Duration) error {
 				if at < 500*ms {
 					return tt.first
 				}
-				return unix.ECONNREFUSED
+				return tt.second
 			}
-			probing(t, connect, func(p *Prober) { assert.Equal(t, tt.lost, p.Seen().Lost > 0) })
+			probing(t, connect, func(p *Prober) {
+				assert.Equal(t, tt.lost, p.Seen().Lost > 0)
+				assert.Equal(t, tt.all, p.Seen().AllRefused())
+			})
 		})
 	}
 }

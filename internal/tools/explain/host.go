@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // host is what this host does for the address: the fence, and the link as far as there is an election on it. A node that is in none needs no
@@ -24,10 +25,24 @@ func (c *chain) host() {
 	if f.Uncovered != "" {
 		c.say(code.FenceUncovered, time.Time{}, "the fence does not cover "+f.Uncovered)
 	}
+	if c.Uncovered != "" {
+		c.say(code.NotCovered, time.Time{}, c.Uncovered+", so clients are refused while this node holds the address")
+	}
 	c.spread()
 	for i := range c.Members {
 		if m := &c.Members[i]; m.Self && c.Interface != "" {
 			c.fine(time.Time{}, fmt.Sprintf("%s is up, with this node's own address %s", c.Interface, m.Address))
+		}
+	}
+}
+
+// unreached are the members whose services take no connections, as far as this node has seen.
+func (c *chain) unreached(s *instance.SpreadStatus) {
+	for _, t := range s.Tables {
+		for _, share := range t.Shares {
+			if share.Code == code.NotReached && len(t.Ports) > 0 {
+				c.say(code.NotReached, time.Time{}, fmt.Sprintf("%s gets no new connections to port %d: %s", share.Address, t.Ports[0].Port, share.Why))
+			}
 		}
 	}
 }
@@ -44,6 +59,7 @@ func (c *chain) spread() {
 	if n := len(s.LeftOut); n > 0 {
 		c.say(code.TooManyMembers, time.Time{}, fmt.Sprintf("%d members get no connections: there are %d, and room for %d", n, len(s.Members)+n, len(s.Members)))
 	}
+	c.unreached(s)
 	if s.WithoutIt != "" {
 		c.say(code.NoSecondChance, time.Time{}, "a connection hangs when its member dies: "+s.WithoutIt)
 	}

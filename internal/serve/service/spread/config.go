@@ -71,8 +71,12 @@ type Followers interface {
 	Tell(group netip.Addr, r *subscription.Report)
 }
 
-// ErrSilent is for a host that was asked, and has not answered.
-var ErrSilent = errors.New("no answer")
+var (
+	// ErrSilent is for a host that was asked, and has not answered.
+	ErrSilent = errors.New("no answer")
+	// ErrRefused is for a host that has refused a connection.
+	ErrRefused = errors.New("refused")
+)
 
 // Host is this machine. Its methods are called from several goroutines.
 type Host interface {
@@ -86,6 +90,9 @@ type Host interface {
 	// Reach connects to a service, while the link at p works: nil when its host has answered before ctx ended, if only to refuse. Its errors are as
 	// those of Ask.
 	Reach(ctx context.Context, p instance.Place, at netip.AddrPort) error
+	// Connect connects to a service from this node's own address at p, and ends the connection by a reset: nil when it was taken before ctx ended. The
+	// error wraps ErrRefused or ErrSilent; any other says nothing of the service.
+	Connect(ctx context.Context, p instance.Place, at netip.AddrPort) error
 	// Toward is the own address at p that connections to a member come from; the zero Addr: there is no way to it.
 	Toward(p instance.Place, member netip.Addr) netip.Addr
 	// Poke has clients say where their connections are. A client whose connection no member knows any more is told so by a reset.

@@ -2,6 +2,7 @@ package spread
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/netip"
@@ -109,6 +110,10 @@ type fakeHost struct {
 	planes map[string]*fakePlane
 	there  map[netip.Addr]bool
 	asked  int
+
+	connects map[netip.AddrPort]error // what connecting to a service ends with; nil: it is taken
+	looks    map[netip.AddrPort]int
+
 	down   error // why this host cannot ask others; nil: it can
 	broken error
 	keeps  error         // why connections are not ended
@@ -130,7 +135,7 @@ type fakeHost struct {
 }
 
 func newHost() *fakeHost {
-	return &fakeHost{planes: map[string]*fakePlane{}, there: map[netip.Addr]bool{}, toward: addr(11)}
+	return &fakeHost{planes: map[string]*fakePlane{}, there: map[netip.Addr]bool{}, connects: map[netip.AddrPort]error{}, looks: map[netip.AddrPort]int{}, toward: addr(11)}
 }
 
 func (h *fakeHost) Open(name string) (Plane, error) {
@@ -163,6 +168,24 @@ func (h *fakeHost) Ask(ctx context.Context, _ instance.Place, member netip.Addr)
 	}
 	<-ctx.Done()
 	return ErrSilent
+}
+
+func (h *fakeHost) Connect(ctx context.Context, _ instance.Place, at netip.AddrPort) error {
+	h.mu.Lock()
+	err := h.connects[at]
+	h.looks[at]++
+	h.mu.Unlock()
+	if errors.Is(err, ErrSilent) {
+		<-ctx.Done()
+	}
+	return err
+}
+
+// connect has connections to a service of a node end with that from now on.
+func (h *fakeHost) connect(n byte, port uint16, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.connects[netip.AddrPortFrom(addr(n), port)] = err
 }
 
 func (h *fakeHost) Poke(list []spreadtables.Client) error {

@@ -93,6 +93,8 @@ func (m *member) condition(p portSet) (slots.Condition, string) {
 		return slots.Keeps, "its keepvip is silent"
 	case m.serves(p) < len(p.ports): // as while one node after the other is reloaded
 		return slots.Keeps, "it does not spread all of these ports"
+	case m.refuses(p):
+		return slots.Keeps, saysRefused
 	case !m.healthy(p):
 		return slots.Keeps, p.unhealthy(m.leaving)
 	case m.spread.Weight == 0:
@@ -121,6 +123,12 @@ func (m *member) serves(p portSet) (n int) {
 	}
 	return n
 }
+
+// saysRefused is why a member gets nothing that is fit, and has found that its own service does not take connections.
+const saysRefused = "it says that it takes no new connections at the port"
+
+// refuses tells whether that is so: no check of the port says anything else.
+func (m *member) refuses(p portSet) bool { return p.check == "" && m.spread.Fit && !m.healthy(p) }
 
 func (m *member) healthy(p portSet) bool {
 	return (p.check != "" || m.spread.Fit) && !slices.ContainsFunc(p.ports, func(port Port) bool { return !m.port(port).Healthy })

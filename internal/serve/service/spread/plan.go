@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
@@ -39,6 +40,7 @@ type row struct {
 	Condition slots.Condition
 	Why       string
 	Weight    uint8
+	code      code.Code // of Why, if the cause is one that has a code
 
 	holder bool
 	lost   bool // its host is dead for sure, and so are connections to it
@@ -88,7 +90,9 @@ func (s self) row(healthy bool, why string) row {
 
 func (m *member) row(p portSet) row {
 	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder}
-	out.Condition, out.Why = m.condition(p)
+	if out.Condition, out.Why = m.condition(p); out.Why == saysRefused {
+		out.code = code.NotReached
+	}
 	out.at = spreadtables.MemberAt{Addresses: []netip.Addr{m.address}, MAC: macOf(m.spread.MAC)}
 	if m.spread.Serves.IsValid() {
 		out.at.Addresses[0] = m.spread.Serves
@@ -120,7 +124,7 @@ func ownSpread(tables []*table, me self, healthy map[string]bool) *election.Spre
 	for _, t := range tables {
 		for _, p := range t.ports[:min(len(t.ports), election.MostSpreadPorts-len(out.Ports))] {
 			out.Ports = append(out.Ports, election.SpreadPort{
-				Protocol: p.Protocol, Port: p.Port, Healthy: healthy[t.check] && !t.ends(), Connections: uint32(t.counts[p.inKernel()]),
+				Protocol: p.Protocol, Port: p.Port, Healthy: healthy[t.check] && !t.ends() && t.refuses == "", Connections: uint32(t.counts[p.inKernel()]),
 			})
 		}
 	}

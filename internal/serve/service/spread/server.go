@@ -30,6 +30,7 @@ type server struct {
 	counter   counter
 	followers followers
 	remaining remaining
+	reach     reach
 
 	term     instance.Term
 	elector  election.Spreader // nil between terms
@@ -55,6 +56,7 @@ func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
 		host: host, log: log, out: out, jobs: jobs, answers: make(chan answer),
 		backends: backends{host: host, jobs: jobs, reports: make(chan backendReport)},
 		kernel:   kernel{host: host, log: log},
+		reach:    newReach(host, jobs),
 		counter:  counter{log: log, jobs: jobs, results: make(chan counts), busy: &out.busy},
 	}
 	v.counter.elsewhere = func(since time.Time, direct map[netip.Addr]int) bool {
@@ -145,7 +147,11 @@ func (v *server) next() time.Time {
 	case v.last.Before(v.settled):
 		return v.settled
 	}
-	return v.roster.next(v.last)
+	next := v.roster.next(v.last)
+	if look := v.reach.due(); !look.IsZero() && look.Before(next) {
+		return look
+	}
+	return next
 }
 
 // step looks at the members or backends, and has the kernel and the other members follow.
@@ -178,17 +184,23 @@ func (v *server) stepMembers(now time.Time) {
 	var leftOut []row
 	for _, t := range v.kernel.tables {
 		fit, why := healthy[t.check], why
-		if t.ends() {
+		t.refuses = v.ownRefusal(t, me)
+		switch {
+		case t.ends():
 			fit, why = false, takesNone
+		case fit && t.refuses != "":
+			fit, why = false, t.refuses
 		}
 		t.known, leftOut = plan(t.portSet, &v.roster, me, fit, why)
+		t.codeOwn()
 	}
+	v.lookAtMembers(now, me)
 	// What this node and others are not good for any more is said first: the kernel may take long for its tables.
 	v.followers.tell(func() *subscription.Report { return reportOf(v.kernel.tables, &v.roster, v.node) })
 	if !me.witness {
 		v.spreader.sayUnhealthy(ownSpread(v.kernel.tables, me, healthy))
 	}
-	changed, err := v.kernel.serve(now, me, func(t *table) []row { return t.known })
+	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.judged(t, t.known) })
 	if err == nil && me.holder {
 		v.askClients()
 	}
@@ -221,7 +233,8 @@ func (v *server) stepBackends(now time.Time) {
 		}
 	}
 	rows := v.backends.rows()
-	changed, err := v.kernel.serve(now, me, func(*table) []row { return slices.Clone(rows) })
+	v.lookAtBackends(now, rows, me.holder)
+	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.judged(t, rows) })
 	v.count(now)
 	if err := errors.Join(err, v.backends.none(rows)); err != nil {
 		v.fail(err)

@@ -72,6 +72,10 @@ func (s *Service) run(v *server) {
 			v.answered(time.Now(), a)
 		case c := <-v.counter.results:
 			v.counter.take(c)
+		case l := <-v.reach.results:
+			if !v.looked(time.Now(), l) {
+				continue
+			}
 		case r := <-v.backends.reports:
 			v.backends.take(time.Now(), r)
 		}

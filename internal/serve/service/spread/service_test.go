@@ -277,7 +277,7 @@ func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 // While one node after the other is reloaded some spread a port that others do not know yet.
 func TestServiceMemberThatSpreadsSomeOfThePortsKeeps(t *testing.T) {
 	cfg := config()
-	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001})
+	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 6443})
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)

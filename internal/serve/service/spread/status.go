@@ -111,7 +111,7 @@ func (t *table) status() instance.SpreadTable {
 		owned, out.Nobody = t.slots.slots.Owned(len(t.rows))
 	}
 	for i, r := range t.rows {
-		share := instance.SpreadShare{Address: r.Address, Condition: conditionText(r.Condition), Why: r.Why}
+		share := instance.SpreadShare{Address: r.Address, Condition: conditionText(r.Condition), Why: r.Why, Code: r.code}
 		if r.Condition == slots.Fit {
 			out.Fit++
 		}

@@ -3,6 +3,7 @@ package spread
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -10,28 +11,39 @@ import (
 	"github.com/keepvip/keepvip/members/slots"
 )
 
-// portSet is the ports that one check decides about. They share a table.
+// portSet is the ports that are healthy or not together: one check decides about them, and one service has all of them that are of TCP. They share a
+// table.
 type portSet struct {
 	name  string // of the table
 	check string // "": the node's fitness
 	ports []Port
 }
 
-// portSetsOf are those of a configuration, in the order of its ports.
+// portSetsOf are those of a configuration, in the order of its ports. The first of a check is named for it alone, and has the ports of UDP, too: nobody
+// can look at these.
 func portSetsOf(c *Config) []portSet {
 	var out []portSet
 	for _, p := range c.Ports {
-		i := slices.IndexFunc(out, func(o portSet) bool { return o.check == p.Check })
+		i := slices.IndexFunc(out, func(o portSet) bool { return o.check == p.Check && (p.Protocol == udp || o.takes(p.Target)) })
 		if i < 0 {
 			name := c.Name
 			if p.Check != "" {
 				name += "." + p.Check
+			}
+			if slices.ContainsFunc(out, func(o portSet) bool { return o.check == p.Check }) {
+				name += ".tcp_" + strconv.Itoa(int(p.Target)) // no check is called so
 			}
 			out, i = append(out, portSet{name: name, check: p.Check}), len(out)
 		}
 		out[i].ports = append(out[i].ports, p)
 	}
 	return out
+}
+
+// takes tells whether a port of TCP with that target belongs to the set.
+func (p portSet) takes(target uint16) bool {
+	i := slices.IndexFunc(p.ports, func(o Port) bool { return o.Protocol != udp })
+	return i < 0 || p.ports[i].Target == target
 }
 
 // without are the ports of p that are not among these.
@@ -58,6 +70,7 @@ type table struct {
 	plane   Plane // nil: none yet
 	slots   slotTable
 	known   []row                // the members, as known
+	refuses string               // why connections to this node's own service come nowhere; empty: they arrive
 	rows    []row                // as the kernel is to have them
 	applied *spreadtables.Config // nil: nothing yet
 	unsure  bool                 // something has failed since: nobody knows what the kernel has

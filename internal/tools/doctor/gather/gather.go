@@ -110,6 +110,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 		running = askDaemon(ctx, o.Config) // it has listened for as long
 	}
 	f.Daemon = running.facts()
+	f.Uncovered = uncovered(running, o.Config, link.Listeners)
 	return f, nil
 }
 

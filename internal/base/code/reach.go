@@ -1,0 +1,31 @@
+package code
+
+// KV36x: what clients would meet, as seen from outside: a service that is not reached, or that does not listen where they connect.
+const (
+	NotReached      Code = "KV360"
+	NotCovered      Code = "KV361"
+	DrillAllRefused Code = "KV362"
+)
+
+func reach() []Entry {
+	return []Entry{
+		{
+			NotReached, "not-reached",
+			"The service of a member or backend takes no connection from here: nothing arrives there, a packet filter drops the port, or nothing listens.",
+			"Look at keepvip spread, which names the address and port, and connect there from this node, by `nc -vz ADDRESS PORT`.",
+			"Let the port in on that host from all nodes, start the service, or mend the network's way to it. Connections go there again by themselves.",
+		},
+		{
+			NotCovered, "not-covered",
+			"Nothing listens at the virtual address and port: the service is bound to the node's own address or to loopback, so clients are refused.",
+			"Look at `ss -ltn` on this node, at which local address the port is listened on.",
+			"Bind the service to all addresses (0.0.0.0 or ::), or to the virtual one too. Or set `spread: direct`, which translates to the node's own address.",
+		},
+		{
+			DrillAllRefused, "drill-all-refused",
+			"Every connection of a drill was refused: the address moved, and nothing listened at it before and after.",
+			"Look at `ss -ltn` on the nodes, and at the port that the drill has connected to.",
+			"Have the service listen at the virtual address, or give the drill the right port by --port, and drill again.",
+		},
+	}
+}

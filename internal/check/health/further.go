@@ -1,0 +1,96 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+)
+
+// furtherEvery is the least time between two looks at a further port that takes connections: its server may write a line for each.
+const furtherEvery = 2 * time.Second
+
+// further is an address that the service has to take connections at, too.
+type further struct {
+	address string
+	seen    bool // it has taken one: an installation may be without this part
+	next    time.Time
+}
+
+// withFurther is a Prober with further addresses.
+type withFurther struct {
+	prober  Prober
+	further []*further
+	dial    func(ctx context.Context, address string) error
+}
+
+// WithFurther makes a Prober that is good where p is, and where each of the addresses takes a connection (TCP). An address counts from the first
+// connection on that it has taken. A p that is a [Watcher] stays one.
+func WithFurther(p Prober, addresses ...string) Prober {
+	out := &withFurther{prober: p, dial: dialOnce}
+	for _, a := range addresses {
+		out.further = append(out.further, &further{address: a})
+	}
+	if w, ok := p.(Watcher); ok {
+		return furtherWatcher{out, w}
+	}
+	return out
+}
+
+// dialOnce connects, and ends the connection by a reset: nothing waits afterwards.
+func dialOnce(ctx context.Context, address string) error {
+	c, err := (&net.Dialer{KeepAlive: -1}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	_ = c.(*net.TCPConn).SetLinger(0)
+	return c.Close()
+}
+
+// Probe implements [Prober].
+func (w *withFurther) Probe(ctx context.Context) Result {
+	found := w.prober.Probe(ctx)
+	if found.Outcome != Pass {
+		return found
+	}
+	for _, f := range w.further {
+		if r := w.look(ctx, f); r.Outcome != Pass {
+			return r
+		}
+	}
+	return found
+}
+
+func (w *withFurther) look(ctx context.Context, f *further) Result {
+	now := time.Now()
+	if now.Before(f.next) {
+		return Result{}
+	}
+	err := w.dial(ctx, f.address)
+	switch {
+	case err == nil:
+		f.seen, f.next = true, now.Add(furtherEvery)
+		return Result{}
+	case !f.seen:
+		f.next = now.Add(furtherEvery)
+		return Result{}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Result{Outcome: Down, Code: code.CheckRefused, Reason: f.address + ": connection refused"}
+	case isTimeout(ctx, err):
+		return Result{Outcome: Fail, Code: code.CheckTimeout, Reason: f.address + ": timeout connecting"}
+	}
+	return Result{Outcome: Fail, Reason: f.address + ": " + brief(err)}
+}
+
+type furtherWatcher struct {
+	*withFurther
+	watcher Watcher
+}
+
+// Watch implements [Watcher].
+func (w furtherWatcher) Watch(ctx context.Context, changed func()) (wait func()) {
+	return w.watcher.Watch(ctx, changed)
+}

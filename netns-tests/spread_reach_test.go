@@ -1,0 +1,122 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// unreached are the members that a node names as not reached.
+func unreached(t *testing.T, n *lab.Node) (out []netip.Addr) {
+	t.Helper()
+	p, _, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
+	require.NoError(t, err)
+	var status struct {
+		VIPs []struct {
+			Spread struct {
+				Tables []struct {
+					Shares []struct {
+						Address netip.Addr `json:"address"`
+						Code    string     `json:"code"`
+					} `json:"shares"`
+				} `json:"tables"`
+			} `json:"spread"`
+		} `json:"vips"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(p.Log()), &status))
+	for _, share := range status.VIPs[0].Spread.Tables[0].Shares {
+		if share.Code == "KV360" {
+			out = append(out, share.Address)
+		}
+	}
+	return out
+}
+
+// A member whose host gets no packet of a connection, or whose own firewall drops the port, gets no new connections as soon as it is named: by its own
+// word it is fit.
+func TestSpreadMemberThatPacketsDoNotReach(t *testing.T) {
+	t.Parallel()
+	for _, masquerade := range []bool{false, true} {
+		s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
+		holder := settled(t, s.Group)
+		victim := s.Lab.Nodes[holder.ID%3]
+		firewall := fmt.Sprintf("table inet firewall { chain in { type filter hook input priority 0; iifname != lo tcp dport %d drop; }; }", trial.SpreadTarget)
+		for _, fault := range []struct {
+			name       string
+			begin, end func() error
+		}{
+			{"deaf", func() error { return victim.Lose("ip protocol tcp", 100, lab.In) }, victim.LoseNothing},
+			{"firewall", func() error { _, err := victim.RunInput(firewall, "nft", "-f", "-"); return err }, func() error {
+				_, err := victim.Run("nft", "delete", "table", "inet", "firewall")
+				return err
+			}},
+		} {
+			what := fmt.Sprintf("%s, masquerade %v", fault.name, masquerade)
+			require.NoError(t, fault.begin())
+			began := time.Now()
+			settleFor(time.Second)
+			early, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
+			require.NoError(t, err)
+			t.Logf("%s: a second after the fault %d of 60 failed", what, 60-early.Served()) // on an idle machine none
+			named := func() bool { return len(unreached(t, holder)) == 1 }
+			require.True(t, eventually(t, 10*time.Second, what+" is named", named), s.Logs())
+			t.Logf("%s: seen to be named after %v", what, time.Since(began).Round(time.Millisecond))
+			assert.Equal(t, []netip.Addr{victim.Address}, unreached(t, holder))
+			for range 3 {
+				got, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
+				require.NoError(t, err)
+				t.Logf("%s: %s", what, got)
+				assert.Empty(t, got.Failures, what)
+				assert.NotContains(t, got.ByNode, victim.Label, what)
+			}
+			require.NoError(t, fault.end())
+			require.NoError(t, s.Ready(), "it serves again")
+		}
+		assert.True(t, strings.Contains(s.Logs(), "KV360"))
+	}
+}
+
+// A service that has ended on one member takes nothing from that member's other ports, and no connection to its own port fails.
+func TestSpreadPortThatFailsOnOneMember(t *testing.T) {
+	t.Parallel()
+	for _, masquerade := range []bool{false, true} {
+		s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
+		second := map[*lab.Node]*lab.Greeter{}
+		for _, n := range s.Lab.Nodes {
+			g, err := n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget + 1})
+			require.NoError(t, err)
+			second[n] = g
+		}
+		target := netip.AddrPortFrom(lab.VIP4, trial.DownloadPort)
+		by := func(want int) func() bool {
+			return func() bool {
+				got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
+				return err == nil && len(got.Failures) == 0 && len(got.ByNode) == want
+			}
+		}
+		require.True(t, eventually(t, 10*time.Second, "all serve the second port", by(3)), s.Tables())
+		holder := settled(t, s.Group)
+		victim := s.Lab.Nodes[holder.ID%3]
+		second[victim].Close()
+		require.True(t, eventually(t, 10*time.Second, "the others serve the second port", by(2)), s.Tables())
+		for range 3 {
+			got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
+			require.NoError(t, err)
+			t.Logf("masquerade %v: %s", masquerade, got)
+			assert.Empty(t, got.Failures)
+			assert.NotContains(t, got.ByNode, victim.Label)
+		}
+		require.NoError(t, s.ServedBy(s.Lab.Nodes...), "the first port is served by all")
+	}
+}
