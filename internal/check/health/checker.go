@@ -39,6 +39,7 @@ type Checker struct {
 	kick     chan struct{}
 	waiters  waiters // of Fresh
 	observe  func(took time.Duration)
+	told     told // belongs to Run
 
 	mu      sync.Mutex // guards verdict
 	verdict Verdict
@@ -106,7 +107,7 @@ func (c *Checker) Verdict() Verdict {
 func (c *Checker) Once(ctx context.Context) Result { return c.probe(ctx) }
 
 // Run probes until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which may
-// be Unknown, and with every change of State or Points. Run may be called once.
+// be Unknown, with every change of State or Points, and with a newer reason why the State is not Healthy. Run may be called once.
 func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 	if w, ok := c.prober.(Watcher); ok {
 		defer w.Watch(ctx, c.Kick)()
@@ -142,7 +143,8 @@ func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool
 	if c.observe != nil {
 		c.observe(v.LastLatency)
 	}
-	if changed || v.Probes == 1 {
+	if changed || v.Probes == 1 || c.told.stale(v) {
+		c.told.note(v)
 		report(v)
 	}
 	for _, w := range waiting {
@@ -175,10 +177,10 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	points := v.Points
 	v.Outcome, v.Reason, v.Hint, v.Points = r.Outcome, r.Reason, r.Hint, r.Points
 	v.Falls, v.Rise = c.gate.Falls()
+	v.Code = r.why(*v)
 	if v.State == Unhealthy && v.Falls > 1 {
 		v.Hint = flapping(*v)
 	}
-	v.Code = r.why(*v)
 	v.LastProbe, v.LastLatency = end, end.Sub(start)
 	v.Probes++
 	if r.Outcome != Pass {
