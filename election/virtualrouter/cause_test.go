@@ -184,3 +184,52 @@ func TestEveryReasonOfARefusalHasACode(t *testing.T) {
 		assert.NotEqual(t, code.Malformed, memberCodeOf(reason), reason)
 	}
 }
+
+// An operator who holds a standby asks that node, and not the holder, and who resumes it has not started it.
+func TestHoldAndResumeOfAStandbyNameTheNodeThatWasAsked(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		standby := others[0]
+		asked := "uid 0 on node-" + standby.self.String()
+		newest := func() election.Decision {
+			standby.mu.Lock()
+			defer standby.mu.Unlock()
+			return standby.decisions[len(standby.decisions)-1]
+		}
+		standby.SetFitness(election.Fitness{Out: true, Less: 255, Reason: "held by an operator", Code: code.Held})
+		time.Sleep(time.Second)
+		d := newest()
+		assert.Equal(t, []any{election.Off, code.Held, asked}, []any{d.Role, d.Code, d.AskedBy})
+		standby.SetFitness(election.Fitness{})
+		time.Sleep(time.Second)
+		d = newest()
+		assert.Equal(t, []any{election.Standby, code.Resumed, "resumed by an operator", asked}, []any{d.Role, d.Code, d.Reason, d.AskedBy})
+		s := standby.Status()
+		assert.Equal(t, []any{code.Resumed, "resumed by an operator"}, []any{s.Code, s.Reason})
+		stopAll(t, append(others, h)...)
+	})
+}
+
+// A node whose checks keep it out shows what they say by now, and what it was when it is back.
+func TestNodeThatIsOutShowsTheNewestCauseAndThenThatItIsBack(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		m := others[0]
+		m.SetFitness(election.Fitness{Out: true, Less: 255, Reason: "the health check fails: connection refused", Code: code.CheckRefused})
+		time.Sleep(time.Second)
+		m.SetFitness(election.Fitness{Out: true, Less: 255, Reason: "the health check fails: 500", Code: code.CheckStatus})
+		time.Sleep(time.Second)
+		s := m.Status()
+		assert.Equal(t, []any{"the health check fails: 500", code.CheckStatus}, []any{s.Present, s.Code})
+		for _, o := range h.Status().Members {
+			if o.Address == m.self {
+				assert.Equal(t, []any{"the health check fails: 500", code.CheckStatus}, []any{o.Unfit, o.Code}, "the others are told, too")
+			}
+		}
+		m.SetFitness(election.Fitness{})
+		time.Sleep(time.Second)
+		assert.Equal(t, code.Returned, m.Status().Code)
+		assert.Contains(t, m.Status().Reason, "the health check fails: 500")
+		stopAll(t, append(others, h)...)
+	})
+}

@@ -23,6 +23,7 @@ type machine struct {
 	x      *handoverProtocol // nil: plain VRRP alone
 
 	fitness ownFitness
+	kept    election.Fitness // what kept this node out, until it takes part again
 	lines   election.Lines
 
 	state    election.State

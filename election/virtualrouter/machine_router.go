@@ -82,9 +82,15 @@ func (m *machine) advertiseMeanwhile() {
 // change has the decision carried out before anything else happens.
 func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 	t := turn{from: from, to: to, reason: reason, before: m.holder.address, after: m.holderIn(to)}
-	w := m.former.explain(m.facts(), t)
+	w, text := m.former.explain(m.facts(), t), string(reason)
+	if m.kept.Out && reason == vrrp.ReasonStarted {
+		_, text = returning(m.kept)
+	}
+	if to != election.Initialize {
+		m.kept = election.Fitness{}
+	}
 	m.holder.set(t.after)
-	m.state, m.since, m.reason, m.code = to, m.now, string(reason), w.code
+	m.state, m.since, m.reason, m.code = to, m.now, text, w.code
 	m.contested = false // what came before this change says nothing about what comes after it
 	m.counters.Transitions++
 	if to == election.Active {
@@ -98,7 +104,7 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 		return // that was carried out before
 	}
 	d := w.decide(election.Decision{
-		Role: election.RoleOf(to), Reason: string(reason), Holder: t.after, At: m.now, Granted: reason == vrrp.ReasonGranted,
+		Role: election.RoleOf(to), Reason: text, Holder: t.after, At: m.now, Granted: reason == vrrp.ReasonGranted,
 	})
 	if to != election.Active {
 		m.agenda.act(apply{Decision: d})

@@ -24,7 +24,7 @@ func ranges(digit byte) []Entry {
 	case '1':
 		return transition()
 	case '2':
-		return append(hold(), holdWatched()...)
+		return slices.Concat(hold(), holdWatched(), holdReturns())
 	case '3':
 		return append(wire(), wireWatched()...)
 	case '4':
