@@ -39,7 +39,8 @@ type Checker struct {
 	kick     chan struct{}
 	waiters  waiters // of Fresh
 	observe  func(took time.Duration)
-	told     told // belongs to Run
+	alone    func(context.Context) bool // nil: somebody else is good
+	told     told                       // belongs to Run
 
 	mu      sync.Mutex // guards verdict
 	verdict Verdict
@@ -88,6 +89,10 @@ func (cfg Config) withDefaults() Config {
 // Observe has observe told how long each probe took. It is to be called before Run, and observe must not block.
 func (c *Checker) Observe(observe func(took time.Duration)) { c.observe = observe }
 
+// Alone has the first good probe count while alone tells that nobody else is good. It is asked beside each probe while the service is
+// unhealthy, and ends with its context. To be called before Run.
+func (c *Checker) Alone(alone func(context.Context) bool) { c.alone = alone }
+
 // Kick asks for a probe now, or right after the one that is running. It never blocks.
 func (c *Checker) Kick() {
 	select {
@@ -135,7 +140,9 @@ func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool) {
 	start := time.Now()
 	waiting := c.waiters.take()
+	alone := c.askAlone(ctx)
 	result := c.probe(ctx)
+	c.gate.alone = alone(result)
 	if ctx.Err() != nil {
 		return Verdict{}, false
 	}
@@ -155,6 +162,25 @@ func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool
 		c.Kick()
 	}
 	return v, true
+}
+
+// askAlone begins to ask whether nobody else is good. The answer is waited for where it makes a difference.
+func (c *Checker) askAlone(ctx context.Context) (answer func(Result) bool) {
+	if state, _ := c.gate.State(); c.alone == nil || state != Unhealthy {
+		return func(Result) bool { return false }
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.timeout, time.Second))
+	found := make(chan bool, 1)
+	go func() { found <- c.alone(ctx) }()
+	return func(r Result) bool {
+		defer cancel()
+		if r.Outcome != Pass {
+			cancel()
+			<-found
+			return false
+		}
+		return <-found
+	}
 }
 
 func (c *Checker) probe(ctx context.Context) Result {

@@ -49,7 +49,8 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	}
 	in.Endpoint = v.HostPort()
 	if v.External() {
-		in.MakeExternal(externalText(v))
+		in.MakeExternal(externalText(v), b.talker(v, len(whole.VIPs)))
+		in.Served = served(v, b.near)
 	} else if err := b.holdAddresses(&in, v, whole); err != nil {
 		return in, err
 	}

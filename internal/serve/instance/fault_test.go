@@ -33,7 +33,7 @@ func TestFaultThatLastsToTheEndIsNotOver(t *testing.T) {
 func TestHoldThatMovesNothingIsWrittenDown(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"raft":     func(in *Config) { in.Cluster = true },
-		"external": func(in *Config) { in.MakeExternal("they are somebody else's") },
+		"external": func(in *Config) { in.MakeExternal("they are somebody else's", nil) },
 	} {
 		var told []Transition
 		run(t, nil, func(in *Config) {
