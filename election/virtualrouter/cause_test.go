@@ -12,6 +12,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -232,4 +233,26 @@ func TestNodeThatIsOutShowsTheNewestCauseAndThenThatItIsBack(t *testing.T) {
 		assert.Contains(t, m.Status().Reason, "the health check fails: 500")
 		stopAll(t, append(others, h)...)
 	})
+}
+
+// A member that the configuration keeps out is named with the remedy, in the status and as the cause of a takeover.
+func TestTakerNamesTheMemberThatTheConfigurationKeepsOut(t *testing.T) {
+	for reason, want := range map[members.Reason]code.Code{members.RejectPeer: code.NotAPeer, members.RejectTTL: code.BehindRouter} {
+		bubble.Test(t, func(t *testing.T) {
+			_, h, others := talking(t)
+			e := others[0].Elector.(*Elector)
+			for _, r := range []members.Received{{Source: h.self, Refused: reason, TTL: 254}} {
+				e.refused.Add(r.Source, string(r.Refused), whyUnlisted(r))
+			}
+			list := others[0].Status().Rejected
+			require.Len(t, list, 1)
+			assert.Equal(t, want, list[0].Code)
+			assert.True(t, list[0].Acute(time.Now()))
+			d := e.blame(election.Decision{Role: election.Serve, Code: code.NobodyHeld})
+			assert.Equal(t, want, d.Code)
+			assert.Equal(t, h.self, d.From.Address)
+			assert.Contains(t, d.Cause, "what it says is refused: it is a member of this address")
+			stopAll(t, append(others, h)...)
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members"
 )
 
 // Status implements Elector.
@@ -83,13 +84,19 @@ func (e *Elector) blame(d election.Decision) election.Decision {
 		return d
 	}
 	r, ok := e.wire.Rejections().Since(time.Now().Add(-4*e.cfg.Router.Interval), d.From.Address)
+	what := "its advertisements are refused: "
+	if !ok {
+		r, ok = e.refused.Since(time.Now().Add(-max(4*e.cfg.Router.Interval, 2*members.DefaultEvery)), d.From.Address)
+		ok = ok && (r.Code == code.NotAPeer || r.Code == code.BehindRouter) // its advertisements are, for the same reason
+		what = "what it says is refused: "
+	}
 	if !ok || r.Code == code.ForeignVRID {
 		return d
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d.Code, d.From = r.Code, e.machine.facts().node(r.Source)
-	d.Cause = named(d.From) + ": its advertisements are refused: " + r.Text
+	d.Cause = named(d.From) + ": " + what + r.Text
 	e.machine.code = d.Code
 	return d
 }

@@ -26,7 +26,7 @@ func ranges(digit byte) []Entry {
 	case '2':
 		return slices.Concat(hold(), holdWatched(), holdReturns())
 	case '3':
-		return append(wire(), wireWatched()...)
+		return slices.Concat(wire(), wireWatched(), wireCauses())
 	case '4':
 		return host()
 	case '5':

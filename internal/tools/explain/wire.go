@@ -57,9 +57,19 @@ func (c *chain) members() {
 			c.facts = append(c.facts, Fact{Code: m.Code, Text: nameOf(m) + " is not fit: " + m.Unfit})
 		}
 	}
-	if !others && len(c.Members) > 0 {
+	if !others && len(c.Members) > 0 && !c.keptOut() {
 		c.say(code.Alone, time.Time{}, "no other node is heard")
 	}
+}
+
+// keptOut tells whether a member is heard and refused by the configuration: this node is not alone then.
+func (c *chain) keptOut() bool {
+	for _, r := range c.Rejected {
+		if r.Acute(c.now) && (r.Code == code.NotAPeer || r.Code == code.BehindRouter) {
+			return true
+		}
+	}
+	return false
 }
 
 func timeOf(t *time.Time) time.Time {
