@@ -39,6 +39,11 @@ type Config struct {
 	// context.
 	Served func(ctx context.Context) bool
 
+	// HostOf is an own address of the host of a MAC, of those for which ok says true, as the kernel knows it; nil: it does not tell.
+	HostOf func(p Place, mac string, ok func(netip.Addr) bool) netip.Addr
+	// Peers are the other nodes where the configuration lists them.
+	Peers []netip.Addr
+
 	// Report is told each change of what this node is to the addresses, in order; nil: nobody is. It never blocks, and calls nothing of the
 	// instance.
 	Report func(Report)

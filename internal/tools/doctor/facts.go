@@ -134,7 +134,8 @@ type Peer struct {
 type Claim struct {
 	Address netip.Addr
 	MAC     string
-	VRID    uint8 // of its virtual MAC; 0: it has an ordinary one
+	VRID    uint8      // of its virtual MAC; 0: it has an ordinary one
+	Host    netip.Addr // the own address of that host, if it is a peer of the configuration or a member that was heard
 }
 
 // Daemon is what the running keepvip says.

@@ -48,3 +48,31 @@ func TestDoctorOfANodeThatNoListHasAsksForItsOwnAddress(t *testing.T) {
 		assert.Contains(t, n.Remedy, "this host's own address into vrrp.peers of that host")
 	}
 }
+
+// A claim of a listed peer's host is no stranger's: its remedy is another one.
+func TestDoctorNamesThePeerThatClaimsTheAddress(t *testing.T) {
+	f := good(t)
+	f.VIPs[0].VRRP.Peers = []netip.Addr{own, peer}
+	f.Wires[0].Adverts, f.Wires[0].Hellos = nil, nil
+	f.Wires[0].Claims = []Claim{{Address: vip, MAC: peerMAC, Host: peer}}
+	codes := map[code.Code]bool{}
+	for _, n := range Judge(f) {
+		codes[n.Code] = true
+	}
+	assert.Equal(t, map[code.Code]bool{code.MemberClaims: true, code.PeerSilent: true}, codes)
+}
+
+func TestDoctorNamesTheMasterOfAPort(t *testing.T) {
+	f := good(t)
+	f.VIPs[0].Interface = "eth0"
+	bridge := f.Links[1]
+	bridge.Index, bridge.Name = 9, "br-ex"
+	f.Links[1].Master, f.Links[1].Addresses = 9, nil
+	f.Links = append(f.Links, bridge)
+	got := map[code.Code]string{}
+	for _, n := range Judge(f) {
+		got[n.Code] = n.What
+	}
+	assert.Equal(t, "eth0 is a port of br-ex, which has the addresses of this host", got[code.PortOfAnother])
+	assert.NotContains(t, got, code.NoOwnAddress)
+}

@@ -35,10 +35,14 @@ func judgeClaims(out *findings, f Facts, v config.VIP, w Wire) {
 		if !slices.Contains(addressesOf(v), c.Address) || w.takesPart(v, c) || f.ownMAC(c.MAC) {
 			continue
 		}
-		out.add(Finding{
+		n := Finding{
 			Code: code.DuplicateAddress, Severity: Error, VIP: v.Name, Peer: c.MAC,
 			What: fmt.Sprintf("%s is answered for by %s, which takes no part in the election", c.Address, c.MAC),
-		})
+		}
+		if c.Host.IsValid() {
+			n.Code, n.What = code.MemberClaims, fmt.Sprintf("%s is answered for by %s, the host of %s, and nothing of it is heard in the election", c.Address, c.MAC, c.Host)
+		}
+		out.add(n)
 	}
 }
 

@@ -16,7 +16,12 @@ func (c *chain) wire() {
 		if k.VRRP != nil {
 			text += "; " + k.VRRP.String()
 		}
-		c.say(code.DuplicateAddress, k.Since, text)
+		of := code.DuplicateAddress
+		if k.Member.IsValid() {
+			of = code.MemberClaims
+			text += fmt.Sprintf("; that is the host of %s", c.who(k.Member.String()))
+		}
+		c.say(of, k.Since, text)
 	}
 	for i := range c.Splits {
 		k := &c.Splits[i]

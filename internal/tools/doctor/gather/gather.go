@@ -106,6 +106,9 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 		running = askDaemon(ctx, o.Config) // it has listened for as long
 	}
 	f.Daemon = running.facts()
+	for i, p := range places {
+		nameClaimants(&f.Wires[i], p.link.Index, o.Config)
+	}
 	return f, nil
 }
 
