@@ -256,3 +256,29 @@ func TestTakerNamesTheMemberThatTheConfigurationKeepsOut(t *testing.T) {
 		})
 	}
 }
+
+// A node that boots while its switch port forwards nothing takes the address, and takes it from the holder when the port is open.
+func TestNodeThatWasCutOffAtItsStartSaysWhatCuresIt(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h := l.start(t, netip.MustParseAddr("10.77.0.11"), nil)
+		time.Sleep(2 * time.Second)
+		late := netip.MustParseAddr("10.77.0.12")
+		l.isolate(late, true)
+		o := l.start(t, late, nil)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, code.NobodyHeld, o.Status().Code)
+		l.isolate(late, false)
+		time.Sleep(time.Second)
+		s := o.Status()
+		assert.Equal(t, []any{election.Active, code.ForwardedLate, lateText}, []any{s.State, s.Code, s.Present})
+		stopAll(t, h, o)
+	})
+}
+
+func TestMemberWithOtherAddressesIsNoOtherCluster(t *testing.T) {
+	member, stranger := netip.MustParseAddr("10.77.0.12"), netip.MustParseAddr("10.77.0.99")
+	list := []election.Rejection{{Source: member, Code: code.ForeignVRID}, {Source: stranger, Code: code.ForeignVRID}, {Source: member, Code: code.WrongKey}}
+	nameOwn(list, []election.Member{{Address: member, Silent: true}})
+	assert.Equal(t, []code.Code{code.AddressesVary, code.ForeignVRID, code.WrongKey}, []code.Code{list[0].Code, list[1].Code, list[2].Code})
+}

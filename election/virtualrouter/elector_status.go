@@ -1,6 +1,7 @@
 package virtualrouter
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -19,10 +20,23 @@ func (e *Elector) Status() election.Status {
 	e.addUnsent(&s)
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
 	s.Counters.MembersRejected = e.membersRejected()
+	nameOwn(s.Rejected, s.Members)
 	for i := range s.Splits {
 		e.explain(&s.Splits[i])
 	}
 	return s
+}
+
+// nameOwn says of those that advertise other addresses with this VRID which of them are members of this election, or were: a change of the
+// addresses that goes from node to node is no other cluster.
+func nameOwn(list []election.Rejection, all []election.Member) {
+	for i := range list {
+		r := &list[i]
+		own := slices.ContainsFunc(all, func(m election.Member) bool { return !m.Self && m.Address.WithZone("") == r.Source.WithZone("") })
+		if own && r.Code == code.ForeignVRID {
+			r.Code, r.Text, r.Remedy = code.AddressesVary, "it is a member, and advertises other addresses than this node has", code.AddressesVary.Entry().Remedy
+		}
+	}
 }
 
 // membersRejected counts by reason what the wire has refused, and what was taken that the mode enforce would refuse.

@@ -42,6 +42,7 @@ type machine struct {
 
 	now       time.Time
 	contested bool // a rival was heard in this step
+	late      bool // this node took the address as nobody was heard since its start, and another one held it meanwhile
 	agenda    agenda
 }
 

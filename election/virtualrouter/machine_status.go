@@ -30,6 +30,9 @@ func (m *machine) status(now time.Time) election.Status {
 	if f := m.fitness.effective; m.state == election.Initialize && f.Out && f.Reason != "" {
 		s.Present, s.Code = f.Reason, f.Code // what keeps it out may be another cause by now
 	}
+	if m.late {
+		s.Present = lateText
+	}
 	if m.x != nil {
 		s.Splits = slices.Clone(m.x.claims.splits)
 	}

@@ -5,6 +5,8 @@ const (
 	BehindRouter  Code = "KV370"
 	MemberClaims  Code = "KV371"
 	PortOfAnother Code = "KV372"
+	ForwardedLate Code = "KV373"
+	AddressesVary Code = "KV374"
 )
 
 func wireCauses() []Entry {
@@ -23,6 +25,16 @@ func wireCauses() []Entry {
 		{
 			PortOfAnother, "port-of-another", "The interface that the configuration names became a port of a bridge or bond, which has the host's own addresses now.",
 			"Look at ip link on this node: the port has a master.", "Name the bridge or bond as the interface, or none, and reload.",
+		},
+		{
+			ForwardedLate, "forwarded-late", "This node took the address as nobody was heard since its start, though another node held it all the time.",
+			"Look at whether the port of the switch forwards at once: spanning tree and LACP hold a new link back for some seconds.",
+			"Set vrrp.bootDelay or vrrp.startupDelay to longer than the port takes, or vrrp.preemptDelay or vrrp.preempt: false for the time after. " +
+				"Or have the switch forward at once, as by PortFast.",
+		},
+		{
+			AddressesVary, "addresses-vary", "A member of this election advertises other addresses with the same VRID, as during a change that goes from node to node.",
+			"Look at the addresses of the entry on all nodes.", "Give all nodes the same addresses, and reload.",
 		},
 	}
 }
