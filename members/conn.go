@@ -149,6 +149,7 @@ type Arrival struct {
 	Length int        // of the message in the buffer
 	Source netip.Addr // of the IP packet, without a zone
 	At     time.Time
+	TTL    int // or hop limit; 0 stands for 255
 }
 
 // Receive blocks until a message comes in, and puts it into b. A *PacketError says that one was refused, net.ErrClosed that
@@ -159,13 +160,13 @@ func (c *Conn) Receive(b []byte) (Arrival, error) {
 		if err != nil {
 			return Arrival{}, fmt.Errorf("members: receive: %w", err)
 		}
-		a := Arrival{Length: d.length, Source: d.from.Addr().Unmap().WithZone(""), At: d.at}
+		a := Arrival{Length: d.length, Source: d.from.Addr().Unmap().WithZone(""), At: d.at, TTL: d.ttl}
 		switch {
 		case a.Source == c.cfg.Source:
 			continue
 		case c.cfg.Other != nil && c.cfg.Other(b[:d.length], netip.AddrPortFrom(a.Source, d.from.Port()), d.ttl):
 			continue
-		case d.ttl != hopLimit:
+		case d.ttl != hopLimit && !c.cfg.Unicast: // of unicast a group may take it, or is told whose it is
 			return Arrival{Source: a.Source}, &PacketError{Reason: RejectTTL, Got: d.ttl, Want: hopLimit}
 		case d.from.Port() != SourcePort:
 			return Arrival{Source: a.Source}, &PacketError{Reason: RejectPort, Got: int(d.from.Port()), Want: SourcePort}

@@ -39,6 +39,7 @@ type Received struct {
 	At      time.Time // when it came in; zero: just now
 	// Refused is why the message was refused, if it was: nothing of it but the Source is known then, and that may be invented.
 	Refused Reason
+	TTL     int  // of a message that is refused for that
 	Signed  bool // by a key that this node has, too
 	// Doubt is why the message, which counts, would have been refused if the mode were [auth.Enforce]; empty if it would not.
 	Doubt Reason

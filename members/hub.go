@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net"
@@ -73,8 +74,9 @@ func (h *Hub) read() {
 // deliver looks at who speaks before it looks at what is said.
 func (h *Hub) deliver(b []byte, a Arrival) {
 	source := a.Source
-	if !h.hears(source) {
-		h.reject(RejectPeer)
+	if why := h.unheard(source, a.ttl()); why != "" {
+		h.reject(why)
+		h.name(b, a, why)
 		return
 	}
 	m, by, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
@@ -84,10 +86,16 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		h.notice(b, source, packet.Reason)
 		return
 	}
-	wires := h.hearing(source, m.Peer.Group)
-	if len(wires) == 0 {
+	listed := h.hearing(source, m.Peer.Group)
+	wires := slices.DeleteFunc(slices.Clone(listed), func(w *Wire) bool { return a.ttl() < w.cfg.leastTTL() })
+	switch {
+	case len(wires) > 0:
+	case len(listed) > 0:
+		h.reject(RejectTTL)
+		h.name(b, a, RejectTTL)
+	default:
 		h.reject(RejectGroup)
-		return
+		h.name(b, a, RejectPeer) // another group listens to the sender
 	}
 	for _, w := range wires {
 		w.put(Received{Source: source, Message: m, At: a.At, Signed: by.signed, Doubt: by.doubt})
@@ -124,12 +132,43 @@ func (h *Hub) notice(b []byte, source netip.Addr, r Reason) {
 	}
 }
 
-// hears tells whether any group listens to source.
-func (h *Hub) hears(source netip.Addr) bool {
+// unheard is why no group listens to what comes from source with that TTL; empty: one does.
+func (h *Hub) unheard(source netip.Addr, ttl int) Reason {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.wires, func(w *Wire) bool { return w.hears(source) })
+	why := RejectPeer
+	for _, w := range h.wires {
+		switch {
+		case !w.hears(source):
+		case ttl < w.cfg.leastTTL():
+			why = RejectTTL
+		default:
+			return ""
+		}
+	}
+	return why
 }
+
+// name tells the groups that a message is for, by what it says, that it was refused for its sender's address, or for its TTL: what looks like a
+// filter on the way is the configuration. Nothing of it is believed, and each group hears of it as seldom as of others ([Hub.notice]).
+func (h *Hub) name(b []byte, a Arrival, why Reason) {
+	m, _, err := Parse(b)
+	if err != nil {
+		return
+	}
+	h.mu.Lock()
+	wires := slices.DeleteFunc(slices.Clone(h.wires), func(w *Wire) bool { return w.cfg.Group != m.Peer.Group })
+	h.mu.Unlock()
+	for _, w := range wires {
+		if a.At.Sub(w.named) >= noticeEvery {
+			w.named = a.At
+			w.put(Received{Source: a.Source, Refused: why, At: a.At, TTL: a.ttl()})
+		}
+	}
+}
+
+// ttl is the TTL of the packet; one that is not known has passed as 255.
+func (a Arrival) ttl() int { return cmp.Or(a.TTL, hopLimit) }
 
 // hearing lists the wires of a group that listen to source; of all groups for none.
 func (h *Hub) hearing(source, group netip.Addr) (out []*Wire) {
@@ -155,7 +194,11 @@ type WireConfig struct {
 	// Peers are whom the group's messages go to and who is heard, in any order; the own address may be among them. None:
 	// everybody on the link, by the group of VRRP.
 	Peers []netip.Addr
+	// MinTTL is the least TTL or hop limit of what peers say; 0: 255.
+	MinTTL uint8
 }
+
+func (c WireConfig) leastTTL() int { return cmp.Or(int(c.MinTTL), hopLimit) }
 
 // Join adds a group. Its wire has to be closed. While entries exchange their addresses there may be two of one group for
 // a moment: both hear it.
@@ -191,6 +234,7 @@ type Wire struct {
 	to      []netip.Addr  // the peers without this node
 	arrived chan struct{} // capacity 1: a level
 	noticed time.Time     // when the group was told last that a message was refused; the reader's
+	named   time.Time     // when the group was told last of a sender that it does not listen to; the reader's
 
 	mu       sync.Mutex // guards what follows
 	waiting  []Received

@@ -21,6 +21,7 @@ type wireSocket struct {
 	out    chan []byte
 	to     []netip.Addr // of the last Send
 	closed chan struct{}
+	ttl    *int // of what comes in; nil: 255
 }
 
 type received1 struct {
@@ -45,7 +46,11 @@ func (s *wireSocket) Close() error { close(s.closed); return nil }
 func (s *wireSocket) Receive(b []byte) (Arrival, error) {
 	select {
 	case r := <-s.in:
-		return Arrival{Length: copy(b, r.b), Source: r.source, At: time.Now().Add(-r.waited)}, r.err
+		a := Arrival{Length: copy(b, r.b), Source: r.source, At: time.Now().Add(-r.waited)}
+		if s.ttl != nil {
+			a.TTL = *s.ttl
+		}
+		return a, r.err
 	case <-s.closed:
 		return Arrival{}, net.ErrClosed
 	}
@@ -218,8 +223,11 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now()}}, first.Take(nil))
-		assert.Equal(t, []Received{{Source: nodeC, Message: other, At: time.Now()}}, second.Take(nil))
+		refused := func(from netip.Addr) Received {
+			return Received{Source: from, Refused: RejectPeer, At: time.Now(), TTL: 255}
+		}
+		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now()}, refused(nodeC)}, first.Take(nil))
+		assert.Equal(t, []Received{refused(nodeA), {Source: nodeC, Message: other, At: time.Now()}}, second.Take(nil))
 		assert.Equal(t, map[Reason]uint64{RejectPeer: 2, RejectGroup: 2}, first.Rejected())
 
 		require.NoError(t, first.Send(full()))
@@ -279,7 +287,7 @@ func TestHubKnowsWhoIsHeardWithoutAListOfGroups(t *testing.T) {
 	for range 255 {
 		h.wires = append(h.wires, &Wire{cfg: WireConfig{Peers: []netip.Addr{nodeA}}})
 	}
-	assert.True(t, h.hears(nodeA))
-	assert.False(t, h.hears(nodeB))
-	assert.Zero(t, testing.AllocsPerRun(10, func() { h.hears(nodeB) }))
+	assert.True(t, (h.unheard(nodeA, 255) == ""))
+	assert.False(t, (h.unheard(nodeB, 255) == ""))
+	assert.Zero(t, testing.AllocsPerRun(10, func() { h.unheard(nodeB, 255) }))
 }

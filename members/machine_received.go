@@ -5,7 +5,9 @@ import "time"
 func (m *Machine) received(now time.Time, r Received) {
 	r.Source = r.Source.WithZone("")
 	if r.Refused != "" {
-		m.reassert(now)
+		if r.Refused != RejectPeer && r.Refused != RejectTTL { // these are not told to: nothing is sent to them
+			m.reassert(now)
+		}
 		return
 	}
 	if r.Source == m.own.cfg.Address || r.Message.Peer.Group != m.own.cfg.Group {

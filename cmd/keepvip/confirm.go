@@ -29,6 +29,7 @@ type confirmedVIP struct {
 	Desired    instance.Desired `json:"desired"`              // what operators want of this node
 	Holder     string           `json:"holder,omitempty"`     // the Active's own address; absent while none is heard
 	HolderNode string           `json:"holderNode,omitempty"` // its name, if it is known
+	NoTaker    string           `json:"noTaker,omitempty"`    // that no other node could take the address now, after hold and drain; absent: one could
 
 	external bool // nobody is to hold it
 }
@@ -49,7 +50,7 @@ func confirm(ctx context.Context, c *control.Client, verb string, names []string
 		if err := c.Status(ctx, &s); err != nil {
 			return doc
 		}
-		doc.VIPs = confirmed(s, names)
+		doc.VIPs = confirmed(s, names, verb == "hold" || verb == "drain")
 		if !slices.ContainsFunc(doc.VIPs, func(v confirmedVIP) bool { return v.Holder == "" && !v.external }) {
 			return doc
 		}
@@ -61,13 +62,17 @@ func confirm(ctx context.Context, c *control.Client, verb string, names []string
 	}
 }
 
-func confirmed(s daemon.Status, names []string) []confirmedVIP {
+// confirmed is how the named virtual addresses are. After a verb that takes a node away it says where that leaves nobody to take over.
+func confirmed(s daemon.Status, names []string, away bool) []confirmedVIP {
 	out := []confirmedVIP{}
 	for _, v := range s.VIPs {
 		if len(names) > 0 && !slices.Contains(names, v.Name) {
 			continue
 		}
 		c := confirmedVIP{Name: v.Name, State: v.State, Desired: v.Desired, Holder: v.Holder, external: v.Observed == instance.ObservedExternal}
+		if away && !c.external && takersMissing(v.Takers) {
+			c.NoTaker = takersLine(v.Takers)
+		}
 		for _, m := range v.Members {
 			if m.Address.String() == v.Holder {
 				c.HolderNode = m.Node
@@ -87,6 +92,9 @@ func (d confirmationDoc) text() string {
 	var b strings.Builder
 	for _, v := range d.VIPs {
 		fmt.Fprintf(&b, "%s: %s%s; %s\n", v.Name, v.wanted(), v.held(), took)
+		if v.NoTaker != "" {
+			fmt.Fprintf(&b, "%s: NO TAKER: %s\n", v.Name, v.NoTaker)
+		}
 	}
 	if b.Len() == 0 {
 		return took + "\n"

@@ -35,6 +35,18 @@ func TestVerbsConfirmWhoHoldsNow(t *testing.T) {
 	assert.Contains(t, errs, "/none: there is no such socket; start keepvip")
 }
 
+// A hold of the last taker is carried out, and says that the next fault takes the address away.
+func TestHoldThatLeavesNoTakerSaysSo(t *testing.T) {
+	doc := sampleStatus(time.Now())
+	doc.VIPs[0].Takers = instance.Takers{Nodes: 2, Reason: "n2 is held by an operator"}
+	socket := answering(t, doc)
+	for verb, want := range map[string]bool{"hold": true, "drain": true, "resume": false} {
+		code, out, errs := keepvip(t, verb, "--socket", socket)
+		require.Equal(t, exitOK, code, errs)
+		assert.Equal(t, want, strings.Contains(out, "apiserver: NO TAKER: 0 of 2 nodes could take over: n2 is held by an operator\n"), "%s: %s", verb, out)
+	}
+}
+
 func TestConfirmationWithoutAHolderWaitsNoLongerThanItMust(t *testing.T) {
 	doc := sampleStatus(time.Now())
 	doc.VIPs[0].State, doc.VIPs[0].Holder = "backup", ""

@@ -307,6 +307,9 @@ func fenceText(f instance.FenceStatus, now time.Time) string {
 // conflictText says who, since when it was not heard, and what else is known of that host.
 func conflictText(c instance.Conflict, now time.Time) string {
 	text := fmt.Sprintf("%s is claimed by %s, which takes no part in the election (last heard %s ago)", c.Address, c.MAC, ago(now, c.LastSeen))
+	if c.Member.IsValid() {
+		text += "; that is the host of " + c.Member.String() + ", which is known as a member or a listed peer"
+	}
 	if c.VRRP != nil {
 		text += ";\n            " + c.VRRP.String()
 	}

@@ -15,6 +15,7 @@ type why struct {
 	code     code.Code
 	cause    string // "n1: uid 0 asked for a handover"; empty where nobody has said anything, or nothing was seen
 	from, to election.Node
+	by       election.Node // the node on which an operator has asked for it, where that is not from
 	away     time.Duration
 }
 
@@ -27,7 +28,8 @@ type facts struct {
 	interval       time.Duration
 	activeInterval time.Duration // of the Active
 	fitness        election.Fitness
-	stop           *stop // nil: this node does not stop
+	kept           election.Fitness // what kept this node out until now; the zero Fitness: nothing did
+	stop           *stop            // nil: this node does not stop
 	heard          *senders
 	roster         *roster
 }
@@ -48,8 +50,12 @@ type turn struct {
 // decide fills in what is told of a decision.
 func (w why) decide(d election.Decision) election.Decision {
 	d.Code, d.Cause, d.From, d.To, d.Away = w.code, w.cause, w.from, w.to, w.away
-	if askedCode(w.code) && w.from.Address.IsValid() {
-		d.AskedBy = "uid 0 on " + named(w.from)
+	by := w.by
+	if !by.Address.IsValid() {
+		by = w.from
+	}
+	if askedCode(w.code) && by.Address.IsValid() {
+		d.AskedBy = "uid 0 on " + named(by)
 	}
 	return d
 }
@@ -57,10 +63,18 @@ func (w why) decide(d election.Decision) election.Decision {
 // askedCode tells a cause that an operator has asked for, who has to be root and on the node that gives the address away.
 func askedCode(c code.Code) bool {
 	switch c {
-	case code.Handover, code.Held, code.Drained, code.DrillHandover, code.DrillCheck:
+	case code.Handover, code.Held, code.Drained, code.Resumed, code.DrillHandover, code.DrillCheck:
 		return true
 	}
 	return false
+}
+
+// returning is the code, and the clause, of a node that takes part again after that has kept it out.
+func returning(kept election.Fitness) (code.Code, string) {
+	if kept.Code == code.Held {
+		return code.Resumed, "resumed by an operator"
+	}
+	return code.Returned, "takes part again; it was out because " + kept.Reason
 }
 
 func named(n election.Node) string {
@@ -84,10 +98,13 @@ func (f *former) explain(k facts, t turn) why {
 		return w
 	}
 	w := why{code: code.Started}
-	if t.reason != vrrp.ReasonStarted {
+	switch {
+	case t.reason != vrrp.ReasonStarted:
 		w = k.giving(t.reason)
+	case k.kept.Out:
+		w.code, _ = returning(k.kept)
 	}
-	w.from = k.node(t.after)
+	w.from, w.by = k.node(t.after), k.self()
 	w.to = w.from
 	return w
 }

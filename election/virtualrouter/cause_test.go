@@ -12,6 +12,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -183,4 +184,101 @@ func TestEveryReasonOfARefusalHasACode(t *testing.T) {
 	for reason := range actOnMembers {
 		assert.NotEqual(t, code.Malformed, memberCodeOf(reason), reason)
 	}
+}
+
+// An operator who holds a standby asks that node, and not the holder, and who resumes it has not started it.
+func TestHoldAndResumeOfAStandbyNameTheNodeThatWasAsked(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		standby := others[0]
+		asked := "uid 0 on node-" + standby.self.String()
+		newest := func() election.Decision {
+			standby.mu.Lock()
+			defer standby.mu.Unlock()
+			return standby.decisions[len(standby.decisions)-1]
+		}
+		standby.SetFitness(election.Fitness{Out: true, Less: 255, Reason: "held by an operator", Code: code.Held})
+		time.Sleep(time.Second)
+		d := newest()
+		assert.Equal(t, []any{election.Off, code.Held, asked}, []any{d.Role, d.Code, d.AskedBy})
+		standby.SetFitness(election.Fitness{})
+		time.Sleep(time.Second)
+		d = newest()
+		assert.Equal(t, []any{election.Standby, code.Resumed, "resumed by an operator", asked}, []any{d.Role, d.Code, d.Reason, d.AskedBy})
+		s := standby.Status()
+		assert.Equal(t, []any{code.Resumed, "resumed by an operator"}, []any{s.Code, s.Reason})
+		stopAll(t, append(others, h)...)
+	})
+}
+
+// A node whose checks keep it out shows what they say by now, and what it was when it is back.
+func TestNodeThatIsOutShowsTheNewestCauseAndThenThatItIsBack(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		m := others[0]
+		m.SetFitness(election.Fitness{Out: true, Less: 255, Reason: "the health check fails: connection refused", Code: code.CheckRefused})
+		time.Sleep(time.Second)
+		m.SetFitness(election.Fitness{Out: true, Less: 255, Reason: "the health check fails: 500", Code: code.CheckStatus})
+		time.Sleep(time.Second)
+		s := m.Status()
+		assert.Equal(t, []any{"the health check fails: 500", code.CheckStatus}, []any{s.Present, s.Code})
+		for _, o := range h.Status().Members {
+			if o.Address == m.self {
+				assert.Equal(t, []any{"the health check fails: 500", code.CheckStatus}, []any{o.Unfit, o.Code}, "the others are told, too")
+			}
+		}
+		m.SetFitness(election.Fitness{})
+		time.Sleep(time.Second)
+		assert.Equal(t, code.Returned, m.Status().Code)
+		assert.Contains(t, m.Status().Reason, "the health check fails: 500")
+		stopAll(t, append(others, h)...)
+	})
+}
+
+// A member that the configuration keeps out is named with the remedy, in the status and as the cause of a takeover.
+func TestTakerNamesTheMemberThatTheConfigurationKeepsOut(t *testing.T) {
+	for reason, want := range map[members.Reason]code.Code{members.RejectPeer: code.NotAPeer, members.RejectTTL: code.BehindRouter} {
+		bubble.Test(t, func(t *testing.T) {
+			_, h, others := talking(t)
+			e := others[0].Elector.(*Elector)
+			for _, r := range []members.Received{{Source: h.self, Refused: reason, TTL: 254}} {
+				e.refused.Add(r.Source, string(r.Refused), whyUnlisted(r))
+			}
+			list := others[0].Status().Rejected
+			require.Len(t, list, 1)
+			assert.Equal(t, want, list[0].Code)
+			assert.True(t, list[0].Acute(time.Now()))
+			d := e.blame(election.Decision{Role: election.Serve, Code: code.NobodyHeld})
+			assert.Equal(t, want, d.Code)
+			assert.Equal(t, h.self, d.From.Address)
+			assert.Contains(t, d.Cause, "what it says is refused: it is a member of this address")
+			stopAll(t, append(others, h)...)
+		})
+	}
+}
+
+// A node that boots while its switch port forwards nothing takes the address, and takes it from the holder when the port is open.
+func TestNodeThatWasCutOffAtItsStartSaysWhatCuresIt(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h := l.start(t, netip.MustParseAddr("10.77.0.11"), nil)
+		time.Sleep(2 * time.Second)
+		late := netip.MustParseAddr("10.77.0.12")
+		l.isolate(late, true)
+		o := l.start(t, late, nil)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, code.NobodyHeld, o.Status().Code)
+		l.isolate(late, false)
+		time.Sleep(time.Second)
+		s := o.Status()
+		assert.Equal(t, []any{election.Active, code.ForwardedLate, lateText}, []any{s.State, s.Code, s.Present})
+		stopAll(t, h, o)
+	})
+}
+
+func TestMemberWithOtherAddressesIsNoOtherCluster(t *testing.T) {
+	member, stranger := netip.MustParseAddr("10.77.0.12"), netip.MustParseAddr("10.77.0.99")
+	list := []election.Rejection{{Source: member, Code: code.ForeignVRID}, {Source: stranger, Code: code.ForeignVRID}, {Source: member, Code: code.WrongKey}}
+	nameOwn(list, []election.Member{{Address: member, Silent: true}})
+	assert.Equal(t, []code.Code{code.AddressesVary, code.ForeignVRID, code.WrongKey}, []code.Code{list[0].Code, list[1].Code, list[2].Code})
 }

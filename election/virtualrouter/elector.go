@@ -237,6 +237,8 @@ func (e *Elector) messages() []members.Received {
 	e.mail = e.cfg.Members.Wire.Take(e.mail[:0])
 	for _, r := range e.mail {
 		switch {
+		case r.Refused == members.RejectPeer, r.Refused == members.RejectTTL:
+			e.refused.Add(r.Source, string(r.Refused), whyUnlisted(r))
 		case r.Refused != "":
 			e.refused.Add(r.Source, string(r.Refused), nil)
 		case r.Doubt != "":

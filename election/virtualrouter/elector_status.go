@@ -1,11 +1,13 @@
 package virtualrouter
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members"
 )
 
 // Status implements Elector.
@@ -18,10 +20,23 @@ func (e *Elector) Status() election.Status {
 	e.addUnsent(&s)
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
 	s.Counters.MembersRejected = e.membersRejected()
+	nameOwn(s.Rejected, s.Members)
 	for i := range s.Splits {
 		e.explain(&s.Splits[i])
 	}
 	return s
+}
+
+// nameOwn says of those that advertise other addresses with this VRID which of them are members of this election, or were: a change of the
+// addresses that goes from node to node is no other cluster.
+func nameOwn(list []election.Rejection, all []election.Member) {
+	for i := range list {
+		r := &list[i]
+		own := slices.ContainsFunc(all, func(m election.Member) bool { return !m.Self && m.Address.WithZone("") == r.Source.WithZone("") })
+		if own && r.Code == code.ForeignVRID {
+			r.Code, r.Text, r.Remedy = code.AddressesVary, "it is a member, and advertises other addresses than this node has", code.AddressesVary.Entry().Remedy
+		}
+	}
 }
 
 // membersRejected counts by reason what the wire has refused, and what was taken that the mode enforce would refuse.
@@ -83,13 +98,19 @@ func (e *Elector) blame(d election.Decision) election.Decision {
 		return d
 	}
 	r, ok := e.wire.Rejections().Since(time.Now().Add(-4*e.cfg.Router.Interval), d.From.Address)
+	what := "its advertisements are refused: "
+	if !ok {
+		r, ok = e.refused.Since(time.Now().Add(-max(4*e.cfg.Router.Interval, 2*members.DefaultEvery)), d.From.Address)
+		ok = ok && (r.Code == code.NotAPeer || r.Code == code.BehindRouter) // its advertisements are, for the same reason
+		what = "what it says is refused: "
+	}
 	if !ok || r.Code == code.ForeignVRID {
 		return d
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d.Code, d.From = r.Code, e.machine.facts().node(r.Source)
-	d.Cause = named(d.From) + ": its advertisements are refused: " + r.Text
+	d.Cause = named(d.From) + ": " + what + r.Text
 	e.machine.code = d.Code
 	return d
 }

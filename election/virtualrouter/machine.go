@@ -23,6 +23,7 @@ type machine struct {
 	x      *handoverProtocol // nil: plain VRRP alone
 
 	fitness ownFitness
+	kept    election.Fitness // what kept this node out, until it takes part again
 	lines   election.Lines
 
 	state    election.State
@@ -41,6 +42,7 @@ type machine struct {
 
 	now       time.Time
 	contested bool // a rival was heard in this step
+	late      bool // this node took the address as nobody was heard since its start, and another one held it meanwhile
 	agenda    agenda
 }
 

@@ -2,6 +2,7 @@ package virtualrouter
 
 import (
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -35,6 +36,9 @@ func (m *machine) fit() {
 	if m.cfg.GroupMember != nil {
 		f = m.cfg.GroupMember.fit(f)
 	}
+	if before := m.fitness.effective; before.Out {
+		m.kept = before
+	}
 	m.fitness.effective = f
 	if f.Out {
 		m.stepRouter(vrrp.Shutdown{Reason: vrrp.Reason(f.Reason)})
@@ -65,6 +69,7 @@ func (m *machine) consult() {
 		return
 	}
 	if reason := g.mustYield(2 * m.router.Snapshot().ActiveDownInterval); reason != "" {
+		m.kept = election.Fitness{Out: true, Reason: reason, Code: code.Group}
 		m.agenda.first(m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(reason)}), m.routerStep(vrrp.Startup{}))
 	}
 }

@@ -30,6 +30,7 @@ func (m *machine) follow(a vrrp.Action) {
 		m.change(stateOf(a.From), stateOf(a.To), a.Reason)
 	case vrrp.Reannounce:
 		m.counters.Rivals++
+		m.noteLate()
 		if m.contested {
 			return // the host announces once after all that have arrived together
 		}
@@ -41,6 +42,18 @@ func (m *machine) follow(a vrrp.Action) {
 		m.agenda.first(m.x.contested)
 	}
 }
+
+// noteLate finds out that this node was cut off at its start: it took the address as nobody was heard, and somebody held it all the time. That is how
+// a node does that boots while its switch port forwards nothing yet. Two that start at the same moment hear of each other sooner.
+func (m *machine) noteLate() {
+	if m.late || m.counters.Takeovers != 1 || m.code != code.NobodyHeld || m.now.Sub(m.since) < 2*m.router.Snapshot().ActiveDownInterval {
+		return
+	}
+	m.late, m.code = true, code.ForwardedLate
+	m.say(slog.LevelWarn, lateText, "remedy", code.ForwardedLate.Entry().Remedy)
+}
+
+const lateText = "took the address as nobody was heard since the start, and another node held it: the port of the switch may forward late"
 
 func (m *machine) send(adv vrrp.Advertisement) {
 	m.counters.Sent++
@@ -82,9 +95,16 @@ func (m *machine) advertiseMeanwhile() {
 // change has the decision carried out before anything else happens.
 func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 	t := turn{from: from, to: to, reason: reason, before: m.holder.address, after: m.holderIn(to)}
-	w := m.former.explain(m.facts(), t)
+	w, text := m.former.explain(m.facts(), t), string(reason)
+	if m.kept.Out && reason == vrrp.ReasonStarted {
+		_, text = returning(m.kept)
+	}
+	if to != election.Initialize {
+		m.kept = election.Fitness{}
+	}
 	m.holder.set(t.after)
-	m.state, m.since, m.reason, m.code = to, m.now, string(reason), w.code
+	m.late = false
+	m.state, m.since, m.reason, m.code = to, m.now, text, w.code
 	m.contested = false // what came before this change says nothing about what comes after it
 	m.counters.Transitions++
 	if to == election.Active {
@@ -98,7 +118,7 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 		return // that was carried out before
 	}
 	d := w.decide(election.Decision{
-		Role: election.RoleOf(to), Reason: string(reason), Holder: t.after, At: m.now, Granted: reason == vrrp.ReasonGranted,
+		Role: election.RoleOf(to), Reason: text, Holder: t.after, At: m.now, Granted: reason == vrrp.ReasonGranted,
 	})
 	if to != election.Active {
 		m.agenda.act(apply{Decision: d})

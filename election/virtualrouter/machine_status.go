@@ -12,7 +12,7 @@ func (m *machine) facts() facts {
 	s := m.router.Snapshot()
 	k := facts{
 		now: m.now, source: m.source, priority: s.Priority, interval: m.cfg.Router.Interval, activeInterval: s.ActiveAdverInterval,
-		fitness: m.fitness.effective, stop: m.stop, heard: &m.heard, roster: &m.roster,
+		fitness: m.fitness.effective, kept: m.kept, stop: m.stop, heard: &m.heard, roster: &m.roster,
 	}
 	if m.x != nil {
 		k.name = m.x.cfg.Node
@@ -27,6 +27,12 @@ func (m *machine) status(now time.Time) election.Status {
 		Priority: m.router.Snapshot().Priority, Fitness: m.fitness.effective, Counters: m.counters,
 	}
 	s.Members = m.members(now)
+	if f := m.fitness.effective; m.state == election.Initialize && f.Out && f.Reason != "" {
+		s.Present, s.Code = f.Reason, f.Code // what keeps it out may be another cause by now
+	}
+	if m.late {
+		s.Present = lateText
+	}
 	if m.x != nil {
 		s.Splits = slices.Clone(m.x.claims.splits)
 	}

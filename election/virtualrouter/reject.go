@@ -68,8 +68,11 @@ func codeOf(reason string) code.Code {
 
 // memberCodeOf is the same where the members' protocol has another meaning for a word.
 func memberCodeOf(reason string) code.Code {
-	if reason == string(members.RejectVersion) {
+	switch reason {
+	case string(members.RejectVersion):
 		return code.ProtocolDiffers
+	case string(members.RejectTTL):
+		return code.BehindRouter
 	}
 	return codeOf(reason)
 }

@@ -1,6 +1,7 @@
 package virtualrouter
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -19,7 +20,19 @@ var actOnMembers = map[string]string{
 	string(members.RejectMAC):      "the sender has another key, or somebody forges messages",
 	string(members.RejectStale):    "set the clocks of the nodes, then restart keepvip on the one that was wrong",
 	string(members.RejectVersion):  "the sender speaks another version of the members' protocol: run the same release of keepvip on all nodes",
+	string(members.RejectPeer):     "add the sender's address to vrrp.peers on all nodes, or give the node back the address that is in the list",
+	string(members.RejectTTL):      "set vrrp.minTTL on all nodes to 255 less the number of routers between them, with a key; or bring the nodes onto one link",
 }
+
+// whyUnlisted says in full why a message of a member is refused that the configuration keeps out.
+func whyUnlisted(r members.Received) error {
+	if r.Refused == members.RejectTTL {
+		return fmt.Errorf("it is a member of this address and came through a router: TTL %d, and vrrp.minTTL is more", r.TTL)
+	}
+	return errNotListed
+}
+
+var errNotListed = errors.New("it is a member of this address, and its own address is not in vrrp.peers here")
 
 // claimant is the member that holds the address as far as its messages say, and not its advertisements.
 func (x *handoverProtocol) claimant() netip.Addr {

@@ -158,7 +158,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].vrrp.minTTL", Flag: "min-ttl", Default: "255", Reload: Recreate,
-			Help:    "The least time to live, or hop limit, of an advertisement from vrrp.peers. Below 255 hosts beyond the link can send one, too: use a key then",
+			Help:    "The least time to live, or hop limit, of an advertisement, and of members' messages, from vrrp.peers. Below 255 hosts beyond the link can send one, too: use a key then",
 			binding: one(number[uint8](1, 255), func(t target) *uint8 { return &t.vip.VRRP.MinTTL }),
 		},
 		{

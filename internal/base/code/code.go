@@ -24,9 +24,9 @@ func ranges(digit byte) []Entry {
 	case '1':
 		return transition()
 	case '2':
-		return append(hold(), holdWatched()...)
+		return slices.Concat(hold(), holdWatched(), holdReturns())
 	case '3':
-		return slices.Concat(wire(), wireWatched(), reach(), wireListeners(), wireLacks())
+		return slices.Concat(wire(), wireWatched(), reach(), wireCauses(), wireListeners(), wireLacks())
 	case '4':
 		return host()
 	case '5':

@@ -66,7 +66,7 @@ func hostPaths() []Entry {
 		{
 			Alone, "alone", "No other node is heard: none runs, or multicast does not arrive.",
 			"Run keepvip doctor on another node; look for a switch that filters multicast to 224.0.0.18 or ff02::12.",
-			"Start keepvip on the other nodes; where multicast does not pass, list them in `vrrp.peers`.",
+			"Start keepvip on the other nodes. Where multicast does not pass, list them in `vrrp.peers`: each node's list has to have the own address of every other.",
 		},
 		{
 			OtherVRID, "other-vrid", "Two nodes have the same address and different VRIDs: both hold it.",

@@ -100,8 +100,9 @@ func wireRefused() []Entry {
 			"Look at keepvip version on all nodes.", "Run the same release of keepvip on all nodes.",
 		},
 		{
-			NotAPeer, "not-a-peer", "Unicast advertisements are refused because their sender is not in the list of peers.",
-			"Look at vrrp.peers.", "Add the sender to vrrp.peers, or stop it.",
+			NotAPeer, "not-a-peer", "What a node sends for this address is refused because its own address is not in the list of peers here.",
+			"Look at REJECTED in the status, which names the sender, and at `vrrp.peers`: the node may have another address than before, as by DHCP.",
+			"Add the sender to `vrrp.peers` on all nodes, give it back the address that is in the list, or stop it.",
 		},
 		{
 			Malformed, "malformed", "Packets are refused because they are not as the standard has them: hop limit, length, checksum or type.",

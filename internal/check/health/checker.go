@@ -39,6 +39,8 @@ type Checker struct {
 	kick     chan struct{}
 	waiters  waiters // of Fresh
 	observe  func(took time.Duration)
+	alone    func(context.Context) bool // nil: somebody else is good
+	told     told                       // belongs to Run
 
 	mu      sync.Mutex // guards verdict
 	verdict Verdict
@@ -87,6 +89,10 @@ func (cfg Config) withDefaults() Config {
 // Observe has observe told how long each probe took. It is to be called before Run, and observe must not block.
 func (c *Checker) Observe(observe func(took time.Duration)) { c.observe = observe }
 
+// Alone has the first good probe count while alone tells that nobody else is good. It is asked beside each probe while the service is
+// unhealthy, and ends with its context. To be called before Run.
+func (c *Checker) Alone(alone func(context.Context) bool) { c.alone = alone }
+
 // Kick asks for a probe now, or right after the one that is running. It never blocks.
 func (c *Checker) Kick() {
 	select {
@@ -106,7 +112,7 @@ func (c *Checker) Verdict() Verdict {
 func (c *Checker) Once(ctx context.Context) Result { return c.probe(ctx) }
 
 // Run probes until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which may
-// be Unknown, and with every change of State or Points. Run may be called once.
+// be Unknown, with every change of State or Points, and with a newer reason why the State is not Healthy. Run may be called once.
 func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 	if w, ok := c.prober.(Watcher); ok {
 		defer w.Watch(ctx, c.Kick)()
@@ -134,7 +140,9 @@ func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool) {
 	start := time.Now()
 	waiting := c.waiters.take()
+	alone := c.askAlone(ctx)
 	result := c.probe(ctx)
+	c.gate.alone = alone(result)
 	if ctx.Err() != nil {
 		return Verdict{}, false
 	}
@@ -142,7 +150,8 @@ func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool
 	if c.observe != nil {
 		c.observe(v.LastLatency)
 	}
-	if changed || v.Probes == 1 {
+	if changed || v.Probes == 1 || c.told.stale(v) {
+		c.told.note(v)
 		report(v)
 	}
 	for _, w := range waiting {
@@ -153,6 +162,25 @@ func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool
 		c.Kick()
 	}
 	return v, true
+}
+
+// askAlone begins to ask whether nobody else is good. The answer is waited for where it makes a difference.
+func (c *Checker) askAlone(ctx context.Context) (answer func(Result) bool) {
+	if state, _ := c.gate.State(); c.alone == nil || state != Unhealthy {
+		return func(Result) bool { return false }
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.timeout, time.Second))
+	found := make(chan bool, 1)
+	go func() { found <- c.alone(ctx) }()
+	return func(r Result) bool {
+		defer cancel()
+		if r.Outcome != Pass {
+			cancel()
+			<-found
+			return false
+		}
+		return <-found
+	}
 }
 
 func (c *Checker) probe(ctx context.Context) Result {
@@ -178,10 +206,10 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	points := v.Points
 	v.Outcome, v.Reason, v.Hint, v.Points = r.Outcome, r.Reason, r.Hint, r.Points
 	v.Falls, v.Rise = c.gate.Falls()
+	v.Code = r.why(*v)
 	if v.State == Unhealthy && v.Falls > 1 {
 		v.Hint = flapping(*v)
 	}
-	v.Code = r.why(*v)
 	v.LastProbe, v.LastLatency = end, end.Sub(start)
 	v.Probes++
 	if v.Lacks != "" {

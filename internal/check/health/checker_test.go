@@ -278,3 +278,25 @@ func TestCheckerTellsHowLongEachProbeTook(t *testing.T) {
 		assert.Equal(t, []time.Duration{0}, took)
 	})
 }
+
+// What all servers of an address do at once is no reason to leave the address without any.
+func TestCheckerAsksWhetherNobodyElseIsGood(t *testing.T) {
+	for name, alone := range map[string]bool{"alone": true, "another one is good": false} {
+		bubble.Test(t, func(t *testing.T) {
+			s := &script{steps: []step{pass, down, pass, pass, down, pass, pass, down, pass}}
+			asked := 0
+			c, err := NewChecker(s, Config{Interval: 100 * time.Millisecond}, slog.New(slog.DiscardHandler))
+			require.NoError(t, err)
+			c.Alone(func(context.Context) bool { asked++; return alone })
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			c.Run(ctx, func(Verdict) {})
+			want := Unhealthy
+			if alone {
+				want = Healthy
+			}
+			assert.Equal(t, want, c.Verdict().State, name)
+			assert.Positive(t, asked)
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 )
@@ -36,12 +37,29 @@ func (x *exchange) classify(ctx context.Context, err error) Result {
 	case errors.As(err, &plainHTTP):
 		r.Code, r.Reason, r.Hint = code.CheckTLS, "no TLS on this port", "check it by http, or check another port"
 	case x.phase == handshaking && notTrusted(err):
-		r.Code, r.Reason = code.CheckTLS, "certificate not trusted: "+brief(err)
-		r.Hint = "compare the check's CA file and server name with the server's certificate"
+		r.Code, r.Reason, r.Hint = code.CheckTLS, "certificate not trusted: "+brief(err), hintTrust
+		if when := outOfTime(err); when != "" {
+			r.Reason, r.Hint = "certificate not trusted: "+when, "renew the server's certificate, or set the clock of the node that is wrong"
+		}
 	default:
 		r.Reason = brief(err)
 	}
 	return r
+}
+
+const hintTrust = "compare the check's CA file and server name with the server's certificate"
+
+// outOfTime says when the certificate of an error has expired, or from when on it is valid; empty where the error is another one. The library's
+// own text has the current time, which would make each probe's reason another one.
+func outOfTime(err error) string {
+	var invalid x509.CertificateInvalidError
+	switch {
+	case !errors.As(err, &invalid) || invalid.Reason != x509.Expired || invalid.Cert == nil:
+		return ""
+	case time.Now().Before(invalid.Cert.NotBefore):
+		return "it is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339)
+	}
+	return "it expired at " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339)
 }
 
 func notTrusted(err error) bool {

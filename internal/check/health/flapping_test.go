@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 func TestOnceDoesNotCount(t *testing.T) {
@@ -32,10 +33,11 @@ func TestFlappingIsReported(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, down, pass, pass, down, pass}}
 		reports, at := run(t, s, Config{Interval: 100 * time.Millisecond}, 10*time.Second, nil)
-		require.Len(t, reports, 5)
+		require.Len(t, reports, 6)
 		assert.Empty(t, reports[1].Hint)
 		assert.Equal(t, "flapping, unhealthy 2 times lately: 32 good probes make it healthy", reports[3].Hint)
-		assert.InDelta(t, 3.2, (at[4] - at[3]).Seconds(), 0.5)
-		assert.Equal(t, 2, reports[4].Falls)
+		assert.InDelta(t, 3.2, (at[5] - at[3]).Seconds(), 0.5)
+		assert.Equal(t, code.CheckFlaps, reports[4].Code, "it passes, and is damped")
+		assert.Equal(t, 2, reports[5].Falls)
 	})
 }

@@ -14,11 +14,16 @@ const (
 //
 //   - The first Pass since the start makes healthy at once, however many failures came before: nothing has flapped yet, and
 //     kubeadm init waits for the address.
+//
 //   - Once it was healthy, fall Fails in a row make it unhealthy, and rise Passes in a row make it healthy again.
+//
 //   - A Down makes it unhealthy at once; as the first result since the start it needs a second one in a row.
+//
 //   - A gate that falls again and again is damped: after the second fall it takes 16 times the rise, from the third on 24 times,
 //     but never longer than a bound that the caller may set. A Fail then costs a quarter of that count, not all that was counted.
 //     Every minute of unbroken health makes up for one fall.
+//
+//   - While nobody else is good, the first Pass after a fall counts: damping decides who serves, and never whether anybody does.
 //
 // A plain gate counts as keepalived does: rise and fall in a row and nothing else, but that the first result counts alone.
 type Gate struct {
@@ -31,7 +36,8 @@ type Gate struct {
 	begun      bool // has had a result
 	falls      int  // from health, those made up for taken off
 	calmFrom   time.Time
-	most       int // that damping makes of the rise; 0: no bound
+	most       int  // that damping makes of the rise; 0: no bound
+	alone      bool // nobody else is good, as far as is known now
 }
 
 // NewGate makes a gate in state Unknown. Both counts are at least 1.
@@ -108,6 +114,8 @@ func (g *Gate) weigh(r Result) (verdict State, need int) {
 			return Healthy, 1
 		}
 		return Unhealthy, 1
+	case r.Outcome == Pass && g.alone && g.falls > 0:
+		return Healthy, 1
 	case r.Outcome == Pass && (g.proven || g.plain):
 		_, rise := g.Falls()
 		return Healthy, rise

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A gate's history is written as one letter a probe, p(ass) f(ail) d(own), and one a state, u(nknown) H(ealthy) I(ll).
@@ -180,4 +181,32 @@ func TestGateThatBeginsUnhealthy(t *testing.T) {
 		}
 		assert.Equal(t, tt.want, got)
 	}
+}
+
+// While nobody else is good the first good probe counts, however often the service fell before.
+func TestGateIsNotDampedWhileNobodyElseIsGood(t *testing.T) {
+	now, g := time.Unix(1_700_000_000, 0), NewGate(2, 3)
+	step := func(o Outcome) State {
+		now = now.Add(300 * time.Millisecond)
+		g.Step(now, Result{Outcome: o})
+		s, _ := g.State()
+		return s
+	}
+	step(Pass)
+	for range 3 {
+		require.Equal(t, Unhealthy, step(Down))
+		g.alone = true
+		require.Equal(t, Healthy, step(Pass))
+		g.alone = false
+	}
+	step(Down)
+	for range 20 {
+		require.Equal(t, Unhealthy, step(Pass), "another one is good")
+	}
+	fresh := NewGate(2, 3)
+	fresh.distrust()
+	fresh.alone = true
+	fresh.Step(now, Result{Outcome: Pass})
+	s, _ := fresh.State()
+	assert.Equal(t, Unhealthy, s, "one that is bad from the start has to rise first")
 }

@@ -33,7 +33,7 @@ type Verdict struct {
 	Outcome     Outcome       // of the last probe
 	Reason      string        // of the last probe: "200", "403", "connection refused", "timeout after 600ms in the TLS handshake"
 	Hint        string        // what an operator should know or do about it, "" mostly
-	Code        code.Code     // of the last probe that did not pass, while the State is not Healthy
+	Code        code.Code     // of the last probe that did not pass, while the State is not Healthy; CheckFlaps where damping alone keeps it so
 	Since       time.Time     // of the State; zero before the first probe
 	LastProbe   time.Time     // when the last probe ended
 	LastLatency time.Duration // how long it took
@@ -76,13 +76,16 @@ func unasked(lacks code.Code, err error) Result {
 	return Result{Outcome: Unasked, Code: lacks, Reason: brief(err)}
 }
 
-// why is the code of a verdict after this result: a probe that passes says nothing of why the ones before did not.
+// why is the code of a verdict after this result: a probe that passes says nothing of why the ones before did not, but that damping alone
+// keeps the service unhealthy.
 func (r Result) why(before Verdict) code.Code {
 	switch {
 	case r.Outcome != Pass:
 		return cmp.Or(r.Code, code.CheckFailed)
 	case before.State == Healthy:
 		return ""
+	case before.State == Unhealthy && before.Falls > 1:
+		return code.CheckFlaps
 	}
 	return before.Code
 }

@@ -14,9 +14,11 @@ import (
 // backends are the servers that connections to v go to in place of members; none: it has members.
 func (b *builder) backends(v config.VIP) []spread.Backend {
 	var out []spread.Backend
-	for _, server := range v.Spread.Backends {
+	all := newCompany(len(v.Spread.Backends))
+	for i, server := range v.Spread.Backends {
 		h, asked := v.BackendCheck(server)
 		one := spread.Backend{ID: fmt.Sprintf("%+v %+v", server, h), Addresses: server.Addresses, Port: server.Port, Weight: server.Weight}
+		all.note(i, !asked)
 		if asked {
 			log := b.log.With("vip", v.Name, "backend", server.Addresses[0])
 			one.Watch = func(ctx context.Context, report func(spread.Health)) {
@@ -25,7 +27,10 @@ func (b *builder) backends(v config.VIP) []spread.Backend {
 					report(spread.Health{Why: err.Error()})
 					return
 				}
+				c.Alone(all.alone(i))
+				defer all.note(i, false)
 				c.Run(ctx, func(verdict health.Verdict) {
+					all.note(i, verdict.State == health.Healthy)
 					if verdict.State != health.Unknown {
 						report(healthOf(verdict))
 					}

@@ -86,3 +86,14 @@ func TestTowardIsNoVirtualAddress(t *testing.T) {
 	h.seen.virtual = nil
 	assert.Equal(t, netip.MustParseAddr("127.0.0.1"), h.Toward(instance.Place{Name: "lo"}, netip.MustParseAddr("127.0.0.1")))
 }
+
+// All backends stall at the same time: the first good probe of the first that is back counts, and the others are damped as ever.
+func TestBackendsAreDampedOnlyWhileAnotherOneIsGood(t *testing.T) {
+	all := newCompany(2)
+	assert.True(t, all.alone(0)(t.Context()))
+	all.note(0, true)
+	assert.True(t, all.alone(0)(t.Context()), "it is not its own company")
+	assert.False(t, all.alone(1)(t.Context()))
+	all.note(0, false)
+	assert.True(t, all.alone(1)(t.Context()))
+}

@@ -166,7 +166,7 @@ func serverName(h config.ListedCheck) string {
 // checkOf is a checker as an instance sees it.
 func checkOf(c NamedCheck) instance.Check {
 	return instance.Check{
-		Name: c.Name, ID: c.id, Weight: c.Weight, Numbered: c.Numbered, Run: c.Run, Verdict: c.Verdict,
+		Name: c.Name, ID: c.id, Weight: c.Weight, Numbered: c.Numbered, Run: c.Run, Verdict: c.Verdict, Alone: c.Checker.Alone,
 		Fresh: func(ctx context.Context) health.Verdict { return freshVerdict(ctx, c) },
 	}
 }

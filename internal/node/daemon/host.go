@@ -2,12 +2,15 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
@@ -25,6 +28,9 @@ type host struct {
 
 	foreign overhearing
 	seen    seen
+
+	foreignLines sync.Mutex // guards lines
+	lines        election.Lines
 }
 
 var _ address.Host = (*host)(nil)
@@ -107,11 +113,28 @@ func (h *host) ForgetEnded(addresses []netip.Addr) error {
 
 // Unbind implements address.Host.
 func (h *host) Unbind(index int, addresses []netip.Prefix) error {
+	foreign, name := h.seen.bindsOfOthers(index, addresses)
 	err := h.links.Remove(index, addresses...)
+	if err == nil && len(foreign) > 0 {
+		h.tellRemoved(name, foreign)
+	}
 	if err == nil {
 		h.seen.note(index, addresses, false)
 	}
 	return err
+}
+
+// tellRemoved says that an address is gone which another program or a configuration of the host had bound for good: whoever needs it there has to
+// learn why it vanished.
+func (h *host) tellRemoved(name string, foreign []netip.Prefix) {
+	h.foreignLines.Lock()
+	left, ok := h.lines.May(time.Now(), "foreign", election.MostLines)
+	h.foreignLines.Unlock()
+	if ok {
+		h.log.Warn("a virtual address that another program had bound is removed: this node does not hold it", election.LeftOut([]any{
+			"addresses", fmt.Sprint(foreign), "interface", name, "remedy", "take it out of the network configuration and of what else binds it on this host",
+		}, left)...)
+	}
 }
 
 // Announce implements address.Host.

@@ -1,13 +1,17 @@
 package daemon
 
 import (
+	"bytes"
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
@@ -64,4 +68,46 @@ func TestPlaceWithoutItsSourceHasACode(t *testing.T) {
 	_, err := h.seen.places(v)
 	assert.EqualError(t, err, "eth0 does not have 10.77.0.12 yet, which vrrp.source wants")
 	assert.Equal(t, code.NoOwnAddress, code.Of(err))
+}
+
+// A CNI moves the node's address from its interface to a bridge: no DHCP brings it back.
+func TestPlaceOnAPortNamesItsMaster(t *testing.T) {
+	h := newHost(nil, slog.New(slog.DiscardHandler))
+	h.seen.keep([]link.Link{
+		{Index: 2, Name: "eth0", Up: true, Master: 9},
+		{Index: 9, Name: "br-ex", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}},
+	}, 0)
+	v := config.VIP{Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Election: config.ElectionVRRP, Interface: "eth0"}
+	_, err := h.seen.places(v)
+	assert.EqualError(t, err, "eth0 is a port of br-ex, which has the addresses of this host now: name br-ex as the interface")
+	assert.Equal(t, code.PortOfAnother, code.Of(err))
+	v.Interface = ""
+	p, err := h.seen.places(v)
+	assert.NoError(t, err)
+	assert.Equal(t, "br-ex", p.Name)
+}
+
+// What is bound for good by another program is seen before it is removed, also on loopback, and what keepvip has bound is not taken for it.
+func TestAddressesOfOthersAreToldApart(t *testing.T) {
+	vip := netip.MustParsePrefix("10.77.0.100/32")
+	h := newHost(nil, slog.New(slog.DiscardHandler))
+	h.seen.keep([]link.Link{
+		{Index: 1, Name: "lo", Loopback: true, Addresses: []link.Address{{Prefix: vip}}},
+		{Index: 2, Name: "eth0", Addresses: []link.Address{{Prefix: vip, Ours: true, Valid: 10 * time.Second}}},
+		{Index: 3, Name: "eth1", Addresses: []link.Address{{Prefix: vip, Valid: 10 * time.Second}}},
+	}, 0)
+	for index, want := range map[int]string{1: "lo", 2: "", 3: ""} {
+		_, name := h.seen.bindsOfOthers(index, []netip.Prefix{vip})
+		assert.Equal(t, want, name)
+	}
+}
+
+func TestRemovalOfAForeignAddressHasALine(t *testing.T) {
+	var log bytes.Buffer
+	h := newHost(nil, slog.New(slog.NewTextHandler(&log, nil)))
+	for range 2 * election.MostLines {
+		h.tellRemoved("lo", []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")})
+	}
+	assert.Equal(t, election.MostLines, strings.Count(log.String(), "a virtual address that another program had bound is removed"))
+	assert.Contains(t, log.String(), "interface=lo")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
+	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/node/coverage"
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
@@ -46,12 +47,17 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		Place:                func() (instance.Place, error) { return b.host.seen.places(v) },
 		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
 		Moved:                b.past.Add,
-		TookOver:             b.timings.takeover,
-		Away:                 b.timings.away,
+		Peers:                v.VRRP.Peers,
+		HostOf: func(p instance.Place, mac string, ok func(netip.Addr) bool) netip.Addr {
+			return link.HostOf(p.Index, mac, ok)
+		},
+		TookOver: b.timings.takeover,
+		Away:     b.timings.away,
 	}
 	in.Endpoint = v.HostPort()
 	if v.External() {
-		in.MakeExternal(externalText(v))
+		in.MakeExternal(externalText(v), b.talker(v, len(whole.VIPs)))
+		in.Served = served(v, b.near)
 	} else if err := b.holdAddresses(&in, v, whole); err != nil {
 		return in, err
 	} else {

@@ -64,7 +64,7 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEve
 		return nil, nil, err
 	}
 	group := v.Addresses[0].Addr()
-	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers})
+	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers, MinTTL: v.VRRP.MinTTL})
 	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
 		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), SpreadEvery: spreadEvery, MTU: mtuOf(p.Index),

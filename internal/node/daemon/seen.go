@@ -129,6 +129,9 @@ func (s *seen) place(w where) (instance.Place, error) {
 		return instance.Place{}, code.With(code.LinkDown, fmt.Errorf("%s is down", l.Name))
 	}
 	source, ok := s.source(l, first, w)
+	if master := s.named(l.Master); !ok && master != "" {
+		return instance.Place{}, code.With(code.PortOfAnother, fmt.Errorf("%s is a port of %s, which has the addresses of this host now: name %s as the interface", l.Name, master, master))
+	}
 	if !ok && w.source.IsValid() {
 		return instance.Place{}, code.With(code.NoOwnAddress, fmt.Errorf("%s does not have %s yet, which vrrp.source wants", l.Name, w.source))
 	}
@@ -136,6 +139,29 @@ func (s *seen) place(w where) (instance.Place, error) {
 		return instance.Place{}, code.With(code.NoOwnAddress, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first)))
 	}
 	return instance.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
+}
+
+// bindsOfOthers are those of the addresses that are on the link of that index for good and that keepvip has not put there, and the link's name.
+func (s *seen) bindsOfOthers(index int, addresses []netip.Prefix) (out []netip.Prefix, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.snapshot {
+		for _, a := range l.Addresses {
+			if l.Index == index && !a.Ours && a.Valid == 0 && slices.Contains(addresses, a.Prefix) {
+				out, name = append(out, a.Prefix), l.Name
+			}
+		}
+	}
+	return out, name
+}
+
+// named is the name of the link of that index; empty where there is none. The caller holds the lock.
+func (s *seen) named(index int) string {
+	i := slices.IndexFunc(s.snapshot, func(l link.Link) bool { return l.Index == index })
+	if index == 0 || i < 0 {
+		return ""
+	}
+	return s.snapshot[i].Name
 }
 
 // source is the own address: the one that is asked for, or with a list of peers the one of them that is on the link.

@@ -15,6 +15,7 @@ type checkRunner struct {
 	results  chan *result    // from the checks
 	verdicts map[string]health.Verdict
 	running  map[string]*checking
+	alone    func(context.Context) bool // nobody else is good
 }
 
 // result is what one check reports.
@@ -57,6 +58,9 @@ func (u *checkRunner) start(c Check) {
 	ctx, cancel := context.WithCancel(u.ctx)
 	r := &checking{Check: c, cancel: cancel, done: make(chan struct{})}
 	u.running[c.Name] = r
+	if c.Alone != nil {
+		c.Alone(u.alone)
+	}
 	go func() {
 		defer close(r.done)
 		c.Run(ctx, func(v health.Verdict) {

@@ -35,6 +35,15 @@ type Config struct {
 	// ReleaseWhenUnhealthy keeps an unhealthy node out altogether. Otherwise it only comes last.
 	ReleaseWhenUnhealthy bool
 
+	// Served tells of addresses that are somebody else's whether another node serves them by now; nil: that is not known. It ends with its
+	// context.
+	Served func(ctx context.Context) bool
+
+	// HostOf is an own address of the host of a MAC, of those for which ok says true, as the kernel knows it; nil: it does not tell.
+	HostOf func(p Place, mac string, ok func(netip.Addr) bool) netip.Addr
+	// Peers are the other nodes where the configuration lists them.
+	Peers []netip.Addr
+
 	// Report is told each change of what this node is to the addresses, in order; nil: nobody is. It never blocks, and calls nothing of the
 	// instance.
 	Report func(Report)
@@ -83,6 +92,8 @@ type Check struct {
 	Numbered bool
 	// Run probes until ctx ends and reports the first verdict and every change. It is called once.
 	Run func(ctx context.Context, report func(health.Verdict))
+	// Alone has damping end while that says that nobody else is good, as [health.Checker.Alone]; nil: it never does. It is called before Run.
+	Alone func(alone func(context.Context) bool)
 	// Verdict is the newest verdict with its counters, for status.
 	Verdict func() health.Verdict
 	// Fresh takes one look that begins now, while Run runs; the verdict is Healthy only if that look was good, too.

@@ -88,6 +88,7 @@ func (i *instance) applyDesired(c *desiredChange) {
 	}
 	i.log.Info("an operator wants this node otherwise", "desired", string(c.Desired), "reason", c.Reason)
 	i.tell(func(v *view) { v.desired = c.desiredState })
+	i.watchFault(time.Now())
 }
 
 // draining is what the service says; any goroutine.

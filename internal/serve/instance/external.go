@@ -55,13 +55,16 @@ func (a *Set) Holds(name string) bool {
 	return i != nil && i.now().state == election.Active
 }
 
+// talkAgain is how often an instance whose addresses are somebody else's tries to talk to the other members.
+const talkAgain = 5 * time.Second
+
 // MakeExternal makes the instance one whose addresses are somebody else's: it takes part in nothing, and runs its checks. reason says whose they
-// are.
-func (in *Config) MakeExternal(reason string) {
+// are. talk makes an elector that holds nothing, by which the nodes tell each other how they are, and what gives it back; nil: they do not.
+func (in *Config) MakeExternal(reason string, talk func() (election.Elector, func(), error)) {
 	in.Mode = ModeExternal
 	in.Place = func() (Place, error) { return Place{}, nil }
 	in.Elect = func(Place) (election.Elector, func(), error) {
-		return &outsider{status: election.Status{Since: time.Now(), Reason: reason, Present: reason, Code: code.External}}, func() {}, nil
+		return &outsider{talk: talk, status: election.Status{Since: time.Now(), Reason: reason, Present: reason, Code: code.External}}, func() {}, nil
 	}
 	in.Adjust = func(e election.Elector, _ Place) {
 		if o, ok := e.(*outsider); ok {
@@ -73,14 +76,39 @@ func (in *Config) MakeExternal(reason string) {
 
 // outsider is the elector of an instance that takes part in no election.
 type outsider struct {
-	mu     sync.Mutex // guards status
+	talk func() (election.Elector, func(), error) // nil: the nodes do not talk
+
+	mu     sync.Mutex // guards what follows
 	status election.Status
+	talks  election.Elector // nil: not now
 }
 
 // Run implements election.Elector. It decides nothing.
-func (*outsider) Run(ctx context.Context, _ func(election.Decision) error) error {
+func (o *outsider) Run(ctx context.Context, _ func(election.Decision) error) error {
+	for o.talk != nil && ctx.Err() == nil {
+		if e, giveBack, err := o.talk(); err == nil {
+			o.use(e)
+			_ = e.Run(ctx, func(election.Decision) error { return nil }) // tried again, whatever it was
+			o.use(nil)
+			giveBack()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(talkAgain):
+		}
+	}
 	<-ctx.Done()
 	return nil
+}
+
+// use begins to talk by that elector; nil: nobody talks.
+func (o *outsider) use(e election.Elector) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.talks = e
+	if e != nil {
+		e.SetFitness(o.status.Fitness)
+	}
 }
 
 // say changes whose the addresses are.
@@ -95,6 +123,9 @@ func (o *outsider) SetFitness(f election.Fitness) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.status.Fitness = f
+	if o.talks != nil {
+		o.talks.SetFitness(f)
+	}
 }
 
 // SetProbe implements election.Elector.
@@ -108,6 +139,16 @@ func (o *outsider) Status() election.Status {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.status
+}
+
+// others are the members of the entry, as far as they talk to each other.
+func (o *outsider) others() []election.Member {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.talks == nil {
+		return nil
+	}
+	return o.talks.Status().Members
 }
 
 // noService is the service of an instance that serves nothing.

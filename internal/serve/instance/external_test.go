@@ -18,7 +18,7 @@ func TestExternalInstanceTakesPartInNothing(t *testing.T) {
 	run(t, nil, func(in *Config) {
 		in.Checks = []Check{{ID: "checked"}}
 		in.Endpoint = "lb:6443"
-		in.MakeExternal("clients connect to lb:6443")
+		in.MakeExternal("clients connect to lb:6443", nil)
 	}, func(t *testing.T, b *bench) {
 		b.verdicts <- health.Verdict{State: health.Healthy}
 		synctest.Wait()
@@ -43,7 +43,7 @@ func TestExternalInstanceTakesPartInNothing(t *testing.T) {
 		require.NoError(t, b.Resume(nil))
 
 		next := b.instance(nil)
-		next.MakeExternal("clients connect elsewhere")
+		next.MakeExternal("clients connect elsewhere", nil)
 		b.Apply(Delta{Adjust: []Config{next}})
 		assert.Equal(t, "clients connect elsewhere", b.Status()[0].Reason)
 	})

@@ -3,6 +3,7 @@ package instance
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -14,6 +15,7 @@ const (
 	FaultOut     = "out"     // this node is in no election
 	FaultSilent  = "silent"  // it is Active without a lease, so it does not answer
 	FaultBlocked = "blocked" // no node can hold the address, as without a majority
+	FaultHeld    = "held"    // an operator holds this node out, and that is no move: an election by Raft, or none, goes on without
 )
 
 // fault is what keeps this node, or every node, from serving, and is no move of the address; the zero fault for nothing.
@@ -27,6 +29,8 @@ type fault struct {
 // fault looks at the service and the elector, which takes its time.
 func (v *view) fault(now time.Time) fault {
 	switch {
+	case v.heldInPlace():
+		return fault{FaultHeld, code.Held, v.desired.reason(), now}
 	case v.elector == nil && v.apart:
 		return fault{FaultOut, v.code, v.reason, now}
 	case v.elector == nil:
@@ -48,25 +52,35 @@ func (v *view) fault(now time.Time) fault {
 	return fault{}
 }
 
+// heldInPlace tells whether an operator holds this node out while its state in the election stays what it is.
+func (v *view) heldInPlace() bool {
+	return v.desired.Desired == Held && v.state != election.Active && (v.cfg.Cluster || v.cfg.apart())
+}
+
 // faults is what Moved was told of faults.
 type faults struct {
-	looks sync.Mutex // held by the one look that goes on; guards told
-	told  fault      // the newest; zero: there is none now
+	looks sync.Mutex  // held by the one look that goes on; guards told
+	told  fault       // the newest; zero: there is none now
+	again atomic.Bool // another look was asked for meanwhile
 }
 
 // watchFault tells of a fault when it begins, and when it is over where no move says so. It does not wait for a kernel that takes its time.
 func (i *instance) watchFault(now time.Time) {
 	if !i.faults.looks.TryLock() {
+		i.faults.again.Store(true)
 		return
 	}
 	v := i.now()
-	if may := v.elector == nil || v.state == election.Active || v.cfg.Cluster; !may && i.faults.told.kind == "" {
+	if may := v.elector == nil || v.state == election.Active || v.cfg.Cluster || v.heldInPlace(); !may && i.faults.told.kind == "" {
 		i.faults.looks.Unlock()
 		return
 	}
 	go func() {
-		defer i.faults.looks.Unlock()
 		i.tellFault(&v, now)
+		i.faults.looks.Unlock()
+		if i.faults.again.Swap(false) {
+			i.watchFault(time.Now())
+		}
 	}()
 }
 
@@ -79,10 +93,13 @@ func (i *instance) tellFault(v *view, now time.Time) {
 		return
 	}
 	i.faults.told = f
-	moved := v.last != nil && v.last.At.After(before.since)
+	moved := v.last != nil && v.last.At.After(before.since) && before.kind != FaultHeld
 	if before.kind != "" && before.kind != FaultOut && !moved {
 		t := v.still(now, before)
 		t.Over, t.Reason = true, fmt.Sprintf("it is over, after %s", now.Sub(before.since).Round(time.Second))
+		if before.kind == FaultHeld {
+			t.Code, t.Reason = code.Resumed, fmt.Sprintf("resumed by an operator, after %s", now.Sub(before.since).Round(time.Second))
+		}
 		v.cfg.moved(t)
 	}
 	said := f.kind == FaultOut && v.last != nil && v.last.To == v.state.String() // by the move out of the election
@@ -99,5 +116,23 @@ func (v *view) still(at time.Time, f fault) Transition {
 		t.OldHolder = v.last.NewHolder
 	}
 	t.NewHolder = t.OldHolder
+	if f.kind == FaultHeld {
+		t.AskedBy = "uid 0 on " + v.ownName()
+	}
 	return t
+}
+
+// ownName is what other nodes call this one, as far as it is known.
+func (v *view) ownName() string {
+	if v.elector != nil {
+		for _, m := range v.elector.Status().Members {
+			if m.Self && m.Node != "" {
+				return m.Node
+			}
+		}
+	}
+	if v.place.Source.IsValid() {
+		return v.place.Source.String()
+	}
+	return "this node"
 }

@@ -40,7 +40,7 @@ func (in *Config) Combine(d desiredState, verdicts map[string]health.Verdict, b 
 func (in *Config) judge(verdicts map[string]health.Verdict) election.Fitness {
 	for _, c := range in.Checks {
 		if v := verdicts[c.Name]; c.decides() && v.State == health.Unhealthy {
-			return in.last(c.called()+" fails: "+v.Reason, cmp.Or(v.Code, code.CheckFailed))
+			return in.last(c.fails(v), cmp.Or(v.Code, code.CheckFailed))
 		}
 	}
 	for _, c := range in.Checks {
@@ -85,9 +85,9 @@ func (in *Config) weigh(verdicts map[string]health.Verdict) (priority int, reaso
 			priority += c.Weight
 		case c.Weight < 0 && v.State == health.Unhealthy:
 			priority += c.Weight
-			reasons = append(reasons, c.called()+" fails: "+v.Reason)
+			reasons = append(reasons, c.fails(v))
 		case c.Weight > 0 && v.State == health.Unhealthy:
-			reasons = append(reasons, c.called()+" fails: "+v.Reason)
+			reasons = append(reasons, c.fails(v))
 		case c.Weight > 0:
 			reasons = append(reasons, "no result of "+c.called()+" yet")
 		}
@@ -123,6 +123,14 @@ func (c Check) called() string {
 		return "the health check"
 	}
 	return "the check " + c.Name
+}
+
+// fails is why a check keeps the node from being fit.
+func (c Check) fails(v health.Verdict) string {
+	if v.Code == code.CheckFlaps {
+		return c.called() + " passes again; " + v.Hint
+	}
+	return c.called() + " fails: " + v.Reason
 }
 
 // Fresh is the fitness after every check has taken one more look, all at once, that begins now. It returns at the latest when

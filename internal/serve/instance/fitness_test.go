@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 
@@ -158,4 +159,23 @@ func TestDecisiveCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, decisive(tt.give).Name) })
 	}
 	assert.Nil(t, decisive(nil))
+}
+
+// The members are told the newest reason, and the log has a line for a change of the state alone.
+func TestNewestReasonIsToldWithoutALine(t *testing.T) {
+	run(t, nil, func(in *Config) { in.Checks = []Check{{}} }, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		say := func(v health.Verdict) {
+			b.verdicts <- v
+			synctest.Wait()
+		}
+		say(health.Verdict{State: health.Unhealthy, Outcome: health.Down, Reason: "connection refused", Code: code.CheckRefused})
+		lines := strings.Count(b.log.String(), "\n")
+		say(health.Verdict{State: health.Unhealthy, Outcome: health.Fail, Reason: "500", Code: code.CheckStatus})
+		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "the health check fails: 500", Code: code.CheckStatus}, e.fitness())
+		hint := "flapping, unhealthy 2 times lately: 32 good probes make it healthy"
+		say(health.Verdict{State: health.Unhealthy, Reason: "200", Hint: hint, Code: code.CheckFlaps})
+		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "the health check passes again; " + hint, Code: code.CheckFlaps}, e.fitness())
+		assert.Equal(t, lines, strings.Count(b.log.String(), "\n"))
+	})
 }

@@ -50,6 +50,7 @@ func newInstance(cfg Config, log *slog.Logger) *instance {
 		changed: make(chan struct{}, 1), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
 		view: view{cfg: cfg, since: time.Now(), reason: "starting", code: code.Started},
 	}
+	i.checks.alone = i.alone
 	i.beat.Store(time.Now().UnixNano())
 	return i
 }

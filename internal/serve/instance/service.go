@@ -122,7 +122,8 @@ type Conflict struct {
 	Since    time.Time  `json:"since"`
 	LastSeen time.Time  `json:"lastSeen"`
 	Code     code.Code  `json:"code,omitempty"`
-	VRRP     *Router    `json:"vrrp,omitempty"` // what it advertises by VRRP, if that was heard
+	VRRP     *Router    `json:"vrrp,omitempty"`  // what it advertises by VRRP, if that was heard
+	Member   netip.Addr `json:"member,omitzero"` // the own address of that host, if it is a member's or a listed peer's
 }
 
 // Router is what a host says of itself in an advertisement that is none of this election.

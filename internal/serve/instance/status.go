@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -154,6 +155,7 @@ func (v *view) status() Status {
 	} else {
 		s.add(v.elector.Status())
 	}
+	v.nameClaimants(&s)
 	if over, dropped := v.unrenewed(time.Now(), part); over > 0 {
 		s.silence(over, dropped)
 	}
@@ -240,6 +242,20 @@ const lately = 24 * time.Hour
 // RepairedLately tells whether something has taken the fence away within a day. It was built anew, and may go again.
 func (f FenceStatus) RepairedLately(now time.Time) bool {
 	return !f.Repaired.IsZero() && now.Sub(f.Repaired) < lately
+}
+
+// nameClaimants says of the hosts that claim an address which of them are known: what to do about these is another thing.
+func (v *view) nameClaimants(s *Status) {
+	if v.cfg.HostOf == nil {
+		return
+	}
+	known := func(a netip.Addr) bool {
+		is := func(o netip.Addr) bool { return o.WithZone("") == a }
+		return slices.ContainsFunc(v.cfg.Peers, is) || slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return !m.Self && is(m.Address) })
+	}
+	for i := range s.Conflicts {
+		s.Conflicts[i].Member = v.cfg.HostOf(v.place, s.Conflicts[i].MAC, known)
+	}
 }
 
 // name gives what the service says its codes.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 func TestTakersAreHeardAndFitAndNotTheHolder(t *testing.T) {
@@ -78,6 +80,16 @@ func TestTakersAreHeardAndFitAndNotTheHolder(t *testing.T) {
 		"there is no majority": {
 			Status{Observed: ObservedFault, Blocked: "NO QUORUM", Members: []MemberStatus{self("backup"), other("silent", &yes)}},
 			Takers{Nodes: 2, Reason: "NO QUORUM"},
+		},
+		"the only other one is held": {
+			Status{Observed: ObservedActive, Members: []MemberStatus{
+				self("active"), {Node: "n2", State: "initialize", Fit: &no, Code: code.Held, Unfit: "held by an operator: new kernel"},
+			}},
+			Takers{Nodes: 2, Reason: "n2 is held by an operator: new kernel"},
+		},
+		"this node is held, and the only other one": {
+			Status{Observed: ObservedHeld, Desired: Held, Members: []MemberStatus{self("initialize"), other("active", &yes)}},
+			Takers{Nodes: 2, Reason: "10.77.0.11 is held by an operator"},
 		},
 		"this node is in no election": {Status{Observed: ObservedFault}, Takers{Nodes: 1}},
 	} {

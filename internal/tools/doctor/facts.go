@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 )
@@ -135,7 +136,8 @@ type Peer struct {
 type Claim struct {
 	Address netip.Addr
 	MAC     string
-	VRID    uint8 // of its virtual MAC; 0: it has an ordinary one
+	VRID    uint8      // of its virtual MAC; 0: it has an ordinary one
+	Host    netip.Addr // the own address of that host, if it is a peer of the configuration or a member that was heard
 }
 
 // Daemon is what the running keepvip says.
@@ -144,6 +146,28 @@ type Daemon struct {
 	Lateness time.Duration
 	Fenced   map[string]string // by the name of the virtual address: "" in place, else why not
 	Silent   map[string]string // Active without a lease: why
+	KeptOut  []KeptOut
+}
+
+// KeptOut is a member whose messages the running keepvip refuses by its configuration: it is no listed peer, or is behind a router.
+type KeptOut struct {
+	VIP          string
+	Source       netip.Addr
+	Code         code.Code
+	Text, Remedy string
+}
+
+// keptOut is how the running keepvip refuses what comes from a; nil: it does not.
+func (f Facts) keptOut(a netip.Addr) *KeptOut {
+	if f.Daemon == nil {
+		return nil
+	}
+	for i := range f.Daemon.KeptOut {
+		if k := &f.Daemon.KeptOut[i]; k.Source == a {
+			return k
+		}
+	}
+	return nil
 }
 
 // Connect is an attempt to connect to another voter.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
@@ -27,7 +28,13 @@ func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
 	if v.Interface != "" && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
 		out.add(Finding{Code: code.NoSubnet, Severity: Warning, VIP: v.Name, What: fmt.Sprintf("no subnet of %s contains %s", l.Name, a)})
 	}
-	if _, has := link.Source(l, a); !has {
+	master := slices.IndexFunc(f.Links, func(o link.Link) bool { return l.Master != 0 && o.Index == l.Master })
+	if _, has := link.Source(l, a); !has && master >= 0 {
+		out.add(Finding{
+			Code: code.PortOfAnother, Severity: Error, VIP: v.Name,
+			What: fmt.Sprintf("%s is a port of %s, which has the addresses of this host", l.Name, f.Links[master].Name),
+		})
+	} else if !has {
 		out.add(Finding{
 			Code: code.NoOwnAddress, Severity: Error, VIP: v.Name,
 			What: fmt.Sprintf("%s has no address of its own to take part in the election of %s with", l.Name, a),

@@ -14,14 +14,15 @@ import (
 // judgeWire looks at what was heard on the link of v.
 func judgeWire(out *findings, f Facts, v config.VIP, w Wire) {
 	judgeClaims(out, f, v, w)
-	judgeFirewall(out, v, w)
+	judgeFirewall(out, f, v, w)
+	judgeListed(out, f, v, w)
 	for _, h := range w.Hellos {
-		if !h.Own && h.Group == first(v) {
+		if !h.Own && h.Group == first(v) && f.listed(v, h.Source) {
 			judgeHello(out, f, v, w, h)
 		}
 	}
 	for _, a := range w.Adverts {
-		if !a.Own {
+		if !a.Own && f.listed(v, a.Source) {
 			judgeAdvert(out, f, v, w, a)
 		}
 	}
@@ -34,10 +35,14 @@ func judgeClaims(out *findings, f Facts, v config.VIP, w Wire) {
 		if !slices.Contains(addressesOf(v), c.Address) || w.takesPart(v, c) || f.ownMAC(c.MAC) {
 			continue
 		}
-		out.add(Finding{
+		n := Finding{
 			Code: code.DuplicateAddress, Severity: Error, VIP: v.Name, Peer: c.MAC,
 			What: fmt.Sprintf("%s is answered for by %s, which takes no part in the election", c.Address, c.MAC),
-		})
+		}
+		if c.Host.IsValid() {
+			n.Code, n.What = code.MemberClaims, fmt.Sprintf("%s is answered for by %s, the host of %s, and nothing of it is heard in the election", c.Address, c.MAC, c.Host)
+		}
+		out.add(n)
 	}
 }
 
@@ -64,7 +69,7 @@ func (a Advert) shares(v config.VIP) bool {
 }
 
 // judgeFirewall tells what this host itself drops: protocol 112 and the members' port, each way by itself.
-func judgeFirewall(out *findings, v config.VIP, w Wire) {
+func judgeFirewall(out *findings, f Facts, v config.VIP, w Wire) {
 	say := func(c code.Code, format string, args ...any) {
 		out.add(Finding{Code: c, Severity: Error, What: fmt.Sprintf(format, args...) + " on " + w.Interface})
 	}
@@ -74,7 +79,7 @@ func judgeFirewall(out *findings, v config.VIP, w Wire) {
 	if w.OutMembers != nil {
 		say(code.MembersOutDropped, "the members' messages (UDP) do not leave this host (%v)", w.OutMembers)
 	}
-	dropped := func(a Advert) bool { return !a.Own && !a.Arrived }
+	dropped := func(a Advert) bool { return !a.Own && !a.Arrived && f.listed(v, a.Source) }
 	if w.HeardVRRP && slices.ContainsFunc(w.Adverts, dropped) && !slices.ContainsFunc(w.Adverts, func(a Advert) bool { return !a.Own && a.Arrived }) {
 		i := slices.IndexFunc(w.Adverts, dropped)
 		say(code.VRRPInDropped, "VRRP (protocol 112) of %s arrives, and this host drops it before any program hears it,", w.Adverts[i].Source)
@@ -83,7 +88,7 @@ func judgeFirewall(out *findings, v config.VIP, w Wire) {
 		return
 	}
 	for _, h := range w.Hellos {
-		if !h.Own && !h.Arrived && h.Group == first(v) {
+		if !h.Own && !h.Arrived && h.Group == first(v) && f.listed(v, h.Source) {
 			say(code.MembersInDropped, "the members' messages (UDP) of %s arrive, and this host drops them before keepvip hears them,", h.Source)
 			return
 		}
@@ -258,9 +263,15 @@ func judgeSilence(out *findings, f Facts, v config.VIP, w Wire) {
 		if v.VRRP.MinTTL > 0 && v.VRRP.MinTTL < 255 {
 			break // they may be behind a router, and what comes from there is not looked at
 		}
-		if p = p.WithZone(""); !f.own(p) && !heard(p) {
-			out.add(Finding{Code: code.PeerSilent, Severity: Warning, VIP: v.Name, Peer: p.String(), What: fmt.Sprintf("nothing is heard of the peer %s", p)})
+		if p = p.WithZone(""); f.own(p) || heard(p) || f.keptOut(p) != nil {
+			continue
 		}
+		n := Finding{Code: code.PeerSilent, Severity: Warning, VIP: v.Name, Peer: p.String(), What: fmt.Sprintf("nothing is heard of the peer %s", p)}
+		if !slices.ContainsFunc(v.VRRP.Peers, func(a netip.Addr) bool { return f.own(a.WithZone("")) }) {
+			n.What += "; it has to have this host's own address in its vrrp.peers, and that is in none of the list here"
+			n.Remedy = "Start keepvip there, put this host's own address into vrrp.peers of that host, correct the list here, or repair the network."
+		}
+		out.add(n)
 	}
 	if f.Daemon == nil || len(v.VRRP.Peers) > 0 || v.Election != config.ElectionVRRP {
 		return

@@ -84,7 +84,11 @@ func (c *chain) moved(since time.Time, text string, why code.Code, reason string
 	if reason != "" {
 		text += ": " + reason
 	}
-	c.facts = append(c.facts, Fact{Code: why, Text: text, Since: since}) // whatever it was is over
+	f := Fact{Code: why, Text: text, Since: since} // whatever it was is over
+	if why == code.ForwardedLate {
+		f.Remedy = remedyOf(why) // and comes again with the next boot
+	}
+	c.facts = append(c.facts, f)
 }
 
 // this is what this node is called.

@@ -16,7 +16,12 @@ func (c *chain) wire() {
 		if k.VRRP != nil {
 			text += "; " + k.VRRP.String()
 		}
-		c.say(code.DuplicateAddress, k.Since, text)
+		of := code.DuplicateAddress
+		if k.Member.IsValid() {
+			of = code.MemberClaims
+			text += fmt.Sprintf("; that is the host of %s", c.who(k.Member.String()))
+		}
+		c.say(of, k.Since, text)
 	}
 	for i := range c.Splits {
 		k := &c.Splits[i]
@@ -57,9 +62,19 @@ func (c *chain) members() {
 			c.facts = append(c.facts, Fact{Code: m.Code, Text: nameOf(m) + " is not fit: " + m.Unfit})
 		}
 	}
-	if !others && len(c.Members) > 0 {
+	if !others && len(c.Members) > 0 && !c.keptOut() {
 		c.say(code.Alone, time.Time{}, "no other node is heard")
 	}
+}
+
+// keptOut tells whether a member is heard and refused by the configuration: this node is not alone then.
+func (c *chain) keptOut() bool {
+	for _, r := range c.Rejected {
+		if r.Acute(c.now) && (r.Code == code.NotAPeer || r.Code == code.BehindRouter) {
+			return true
+		}
+	}
+	return false
 }
 
 func timeOf(t *time.Time) time.Time {

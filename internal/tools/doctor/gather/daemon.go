@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -31,6 +32,7 @@ func (d *daemon) facts() *doctor.Daemon {
 	if d == nil {
 		return nil
 	}
+	now := time.Now()
 	out := &doctor.Daemon{Version: d.Version, Fenced: map[string]string{}, Silent: map[string]string{}}
 	for _, v := range d.VIPs {
 		out.Lateness = max(out.Lateness, time.Duration(v.Lateness*float64(time.Second)))
@@ -39,6 +41,11 @@ func (d *daemon) facts() *doctor.Daemon {
 		}
 		if v.Silent {
 			out.Silent[v.Name] = v.Reason
+		}
+		for _, r := range v.Rejected {
+			if r.Acute(now) && (r.Code == code.NotAPeer || r.Code == code.BehindRouter) {
+				out.KeptOut = append(out.KeptOut, doctor.KeptOut{VIP: v.Name, Source: r.Source.WithZone(""), Code: r.Code, Text: r.Text, Remedy: r.Remedy})
+			}
 		}
 	}
 	return out

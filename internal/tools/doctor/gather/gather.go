@@ -111,6 +111,9 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	}
 	f.Daemon = running.facts()
 	f.Uncovered = uncovered(running, o.Config, link.Listeners)
+	for i, p := range places {
+		nameClaimants(&f.Wires[i], p.link.Index, o.Config)
+	}
 	return f, nil
 }
 

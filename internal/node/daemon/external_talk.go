@@ -1,0 +1,93 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// talker makes what tells the other members of an external entry how this node is, and hears how they are: a member that is no candidate,
+// and neither sends nor hears an advertisement. nil: the members of the entry do not talk.
+func (b *builder) talker(v config.VIP, many int) func() (election.Elector, func(), error) {
+	if b.memberSockets == nil || b.memberSockets.port == 0 || v.Election != config.ElectionVRRP || len(v.Addresses) == 0 {
+		return nil
+	}
+	silent := slog.New(slog.DiscardHandler) // what it says of splits and holders is nothing of the entry's
+	return func() (election.Elector, func(), error) {
+		p, err := b.host.seen.places(v)
+		if err != nil {
+			return nil, nil, err
+		}
+		known, quit, err := b.memberSockets.join(v, p, many, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		e, err := virtualrouter.New(virtualrouter.Config{
+			Router: routerOf(v, p), Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, NoCandidate: true,
+		}, noWire{election.NewRejections("advertisement", nil, silent)}, silent)
+		if err != nil {
+			quit()
+			return nil, nil, err
+		}
+		return e, quit, nil
+	}
+}
+
+// noWire carries no advertisement.
+type noWire struct{ rejections *election.Rejections }
+
+var errNoWire = errors.New("the addresses are external")
+
+// Send implements virtualrouter.Wire.
+func (noWire) Send(vrrp.Advertisement) error { return errNoWire }
+
+// Unsent implements virtualrouter.Wire.
+func (noWire) Unsent() (uint64, map[netip.Addr]error) { return 0, nil }
+
+// Arrived implements virtualrouter.Wire.
+func (noWire) Arrived() <-chan struct{} { return nil }
+
+// Drain implements virtualrouter.Wire.
+func (noWire) Drain(time.Time) {}
+
+// Take implements virtualrouter.Wire.
+func (noWire) Take(dst []virtualrouter.Arrival) []virtualrouter.Arrival { return dst }
+
+// SetAddresses implements virtualrouter.Wire.
+func (noWire) SetAddresses([]netip.Addr) {}
+
+// Rejections implements virtualrouter.Wire.
+func (w noWire) Rejections() *election.Rejections { return w.rejections }
+
+// Close implements virtualrouter.Wire.
+func (noWire) Close() error { return nil }
+
+// served asks by way of the balancer what the first check of an external entry asks this node: an answer comes from a node that serves. nil
+// where no check could be asked so.
+func served(v config.VIP, near neighbours) func(context.Context) bool {
+	for _, h := range v.AllChecks() {
+		at, err := url.Parse(h.URL)
+		if h.Kind != config.CheckHTTPS && h.Kind != config.CheckHTTP || err != nil || v.HostPort() == "" {
+			continue
+		}
+		h.ServerName = cmp.Or(h.ServerName, serverName(h))
+		at.Host = v.HostPort()
+		h.URL, h.Watch = at.String(), false
+		p, err := proberOf(v, h, healthConfig(h), near)
+		if err != nil {
+			return nil
+		}
+		return func(ctx context.Context) bool { return p.Probe(ctx).Outcome == health.Pass }
+	}
+	return nil
+}
