@@ -201,7 +201,7 @@ func (c *Conn) Ask(kind uint16, flags netlink.HeaderFlags, family byte, attribut
 	return c.exchange(c.append(nil, m, flags), each)
 }
 
-// buffers are shared by all sockets: what one says is read at once. The kernel fills 32 KiB of a list at most.
+// buffers are shared by all sockets: what one says is read immediately. The kernel fills 32 KiB of a list at most.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
 // exchange sends what was numbered last, and reads all that is said of it. The kernel carries out, or answers, what it
